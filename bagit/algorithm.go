@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// algorithm is an index into the list of known checksum algorithms; its order is the order of digests kept per file.
+// algorithm is an index into the list of known checksum algorithms; its order is the order of
+// digests kept per file.
 type algorithm uint8
 
 const (
@@ -91,14 +92,15 @@ func lookupAlgorithm(name string) (algorithm, bool) {
 	return 0, false
 }
 
-// Algorithms lists the names of all checksum algorithms that can be verified and written, normalized as in
-// section 2.4 (sha512, not SHA-512).
+// Algorithms lists the names of all checksum algorithms that can be verified and written,
+// normalized as in section 2.4 (sha512, not SHA-512).
 func Algorithms() []string { return (algSet(1)<<algCount - 1).names() }
 
 // algSet is a set of algorithms, a bit each.
 type algSet uint16
 
-// usualAlgorithms are those that bags are made with. They are taken of a file whose manifests are not known yet.
+// usualAlgorithms are those that bags are made with. They are taken of a file whose manifests are
+// not known yet.
 const usualAlgorithms = algSet(1<<algMD5 | 1<<algSHA1 | 1<<algSHA224 | 1<<algSHA256 | 1<<algSHA384 | 1<<algSHA512)
 
 func (s algSet) has(a algorithm) bool { return s&(1<<a) != 0 }

@@ -21,8 +21,8 @@ import (
 	"github.com/holdfast/holdfast/bagit"
 )
 
-// TestValidate_SameVerdict makes bags, damages them, and asks for the same report whatever the bag is packed in and in
-// whatever order its files come.
+// TestValidate_SameVerdict makes bags, damages them, and asks for the same report whatever the bag
+// is packed in and in whatever order its files come.
 func TestValidate_SameVerdict(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		name := rapid.SampledFrom([]string{"a", "A", "d/b", "d/\u00e9", "d/e\u0301", "x%", "x%25", "X%2525", "y\nz", "Y%0Az", "*s", "s", "e\u0301/\u00c9", "\u00e9/e\u0301", "bagit.txt", "manifest-md5.txt", "data/c"})
@@ -358,8 +358,9 @@ func TestValidate_Limits(t *testing.T) {
 	}
 }
 
-// TestValidateTar_ManifestLast: what the archive tells later counts for no file before it, however fast the cores are: the verdict on
-// an algorithm that is seldom used is the same every time, and it is verified by whoever asks for it.
+// TestValidateTar_ManifestLast: what the archive tells later counts for no file before it, however
+// fast the cores are: the verdict on an algorithm that is seldom used is the same every time, and
+// it is verified by whoever asks for it.
 func TestValidateTar_ManifestLast(t *testing.T) {
 	t.Parallel()
 	b := bag{"bagit.txt": "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"}

@@ -39,8 +39,8 @@ const (
 
 const payloadPrefix = PayloadDir + "/"
 
-// Version is a version of BagIt as one number that can be compared: 1000 times the major plus the minor.
-// The zero Version is an unknown one.
+// Version is a version of BagIt as one number that can be compared: 1000 times the major plus the
+// minor. The zero Version is an unknown one.
 type Version int
 
 // The versions whose rules this package knows.

@@ -18,8 +18,9 @@ import (
 	"github.com/holdfast/holdfast/rootfs"
 )
 
-// BenchmarkSmallFiles validates a bag of many small files that lie in the cache, beside SHA-256 of the same files on all cores.
-// Other work on the machine changes the processor's time less than the clock's.
+// BenchmarkSmallFiles validates a bag of many small files that lie in the cache, beside SHA-256 of
+// the same files on all cores. Other work on the machine changes the processor's time less than the
+// clock's.
 func BenchmarkSmallFiles(b *testing.B) {
 	const files, size = 5000, 20 << 10
 	folder := b.TempDir()

@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast/holdfast/bagit"
 )
 
-// judgeInShares is the verdict on a bag of which little is held in memory and most octets of records are kept.
+// judgeInShares is the verdict on a bag of which little is held in memory and most octets of
+// records are kept.
 func judgeInShares(t *testing.T, b bag, most int64) *bagit.Report {
 	t.Helper()
 	v := bagit.NewValidator(bagit.Options{Form: bagit.FormFolder, MaxRecords: most})
@@ -30,7 +31,8 @@ func judgeInShares(t *testing.T, b bag, most int64) *bagit.Report {
 	return r
 }
 
-// A bag in shares is judged by all of its records whatever the limit, or the limit is reported: nothing vanishes silently.
+// A bag in shares is judged by all of its records whatever the limit, or the limit is reported:
+// nothing vanishes silently.
 func TestValidator_SharesWithinTheLimit(t *testing.T) {
 	files := []string{"a", "A"}
 	for i := range 30 {
@@ -38,7 +40,8 @@ func TestValidator_SharesWithinTheLimit(t *testing.T) {
 	}
 	good := newBag("0.97", files...)
 	bad := newBag("0.97", files...)
-	// Before 1.0 a file needs to be in one manifest only, so an entry that is lost here is missed by nothing else.
+	// Before 1.0 a file needs to be in one manifest only, so an entry that is lost here is missed
+	// by nothing else.
 	bad["manifest-sha256.txt"] = digest("sha256", "no file") + "  data/file-7\n"
 	within := 0
 	for most := int64(500); most < 30_000; most += 60 {

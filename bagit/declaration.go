@@ -22,8 +22,9 @@ const (
 	encodingLabel = "Tag-File-Character-Encoding"
 )
 
-// ParseDeclaration reads bagit.txt. What does not conform comes back as faults, all of them; the error is of
-// reading only. A version or an encoding that is not supported is a fault of severity error.
+// ParseDeclaration reads bagit.txt. What does not conform comes back as faults, all of them; the
+// error is of reading only. A version or an encoding that is not supported is a fault of severity
+// error.
 func ParseDeclaration(r io.Reader) (Declaration, []Fault, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, maxDeclaration+1))
 	if err != nil {

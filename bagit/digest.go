@@ -9,11 +9,13 @@ import (
 	"sync"
 )
 
-// chunkSize is how much of a file is read at a time; files of one chunk are hashed without goroutines.
+// chunkSize is how much of a file is read at a time; files of one chunk are hashed without
+// goroutines.
 const chunkSize = 1 << 20
 
-// takeDigests reads r to its end and returns the digests of the set one after the other, and the count of octets.
-// Each algorithm runs on a core of its own while the next chunk is read. bufs lends the chunks.
+// takeDigests reads r to its end and returns the digests of the set one after the other, and the
+// count of octets. Each algorithm runs on a core of its own while the next chunk is read. bufs
+// lends the chunks.
 func takeDigests(ctx context.Context, r io.Reader, set algSet, bufs *sync.Pool) (digests []byte, size int64, err error) {
 	hashes := newHashes(set)
 	var wave sync.WaitGroup
@@ -50,8 +52,8 @@ func takeDigests(ctx context.Context, r io.Reader, set algSet, bufs *sync.Pool) 
 	}
 }
 
-// fill reads until buf is full or the reader ends. Unlike io.ReadFull it tells a clean end (io.EOF) from a source
-// that itself says io.ErrUnexpectedEOF because it was cut off.
+// fill reads until buf is full or the reader ends. Unlike io.ReadFull it tells a clean end (io.EOF)
+// from a source that itself says io.ErrUnexpectedEOF because it was cut off.
 func fill(r io.Reader, buf []byte) (n int, err error) {
 	for idle := 0; n < len(buf) && err == nil; {
 		var m int
@@ -104,7 +106,8 @@ func sumAll(hashes []hash.Hash) []byte {
 	return out
 }
 
-// hashingReader takes the digests of what is read through it, counts it, and ends when stopped says so.
+// hashingReader takes the digests of what is read through it, counts it, and ends when stopped says
+// so.
 type hashingReader struct {
 	r       io.Reader
 	hashes  []hash.Hash

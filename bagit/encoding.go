@@ -17,8 +17,8 @@ type textEncoding struct {
 	enc   encoding.Encoding // nil for UTF-8 and UTF-16
 }
 
-// lookupEncoding finds an encoding of the IANA registry. Besides UTF-16 only those can be used in which ASCII
-// stands for itself; the others (UTF-32, EBCDIC) are not known to be used in bags.
+// lookupEncoding finds an encoding of the IANA registry. Besides UTF-16 only those can be used in
+// which ASCII stands for itself; the others (UTF-32, EBCDIC) are not known to be used in bags.
 func lookupEncoding(name string) (textEncoding, bool) {
 	e := textEncoding{name: name}
 	switch upper := strings.ToUpper(name); upper {

@@ -9,12 +9,13 @@ import (
 	"strconv"
 )
 
-// FetchEntry is one line of fetch.txt (section 2.2.3): a payload file that was left out and where to have it.
+// FetchEntry is one line of fetch.txt (section 2.2.3): a payload file that was left out and where
+// to have it.
 type FetchEntry struct {
 	URL    string `json:"url"`
 	Length int64  `json:"length"` // octets as claimed, -1 when not said; never to be trusted
-	// File is the path in the bag. In a Report it is checked and unescaped: relative, below data/, free of "..".
-	// From ParseFetch it is as it stands in the file.
+	// File is the path in the bag. In a Report it is checked and unescaped: relative, below data/,
+	// free of "..". From ParseFetch it is as it stands in the file.
 	File string `json:"file"`
 	// Present is set in a Report when the bag has the file already.
 	Present bool `json:"present"`

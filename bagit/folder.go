@@ -10,12 +10,13 @@ import (
 	"path"
 )
 
-// ValidateFS judges the bag whose base directory is the root of fsys: of a folder, take rootfs.Open's, which cannot be
-// led out of it. Files are hashed on all cores, those of many algorithms or of some size with the algorithms side by
-// side. Symbolic links and special files are refused, never followed. Options.FindBase is ignored.
+// ValidateFS judges the bag whose base directory is the root of fsys: of a folder, take
+// rootfs.Open's, which cannot be led out of it. Files are hashed on all cores, those of many
+// algorithms or of some size with the algorithms side by side. Symbolic links and special files are
+// refused, never followed. Options.FindBase is ignored.
 //
-// The error is of reading, or the cause of ctx; then there is no Report. A file that changes while it is read is
-// ErrSize.
+// The error is of reading, or the cause of ctx; then there is no Report. A file that changes while
+// it is read is ErrSize.
 func ValidateFS(ctx context.Context, fsys fs.FS, opts Options) (*Report, error) {
 	opts.FindBase = false
 	opts.Form = cmp.Or(opts.Form, FormFolder)
@@ -53,7 +54,8 @@ type folderFile struct {
 	entry fs.DirEntry
 }
 
-// walk sends all files of the folder. It lists a folder in portions, so that files are hashed before a long list is read.
+// walk sends all files of the folder. It lists a folder in portions, so that files are hashed
+// before a long list is read.
 func (v *Validator) walk(ctx context.Context, fsys fs.FS, files chan<- folderFile) error {
 	for folders := []string{"."}; len(folders) > 0; {
 		last := len(folders) - 1
@@ -117,8 +119,9 @@ func (v *Validator) addFiles(ctx context.Context, fsys fs.FS, files <-chan folde
 	return nil
 }
 
-// addFile takes a file in. Its size is asked of the open file, since to look it up by its path below an os.Root would open
-// all folders on the way once more; of a file that is not to be read, of its folder's entry.
+// addFile takes a file in. Its size is asked of the open file, since to look it up by its path
+// below an os.Root would open all folders on the way once more; of a file that is not to be read,
+// of its folder's entry.
 func (v *Validator) addFile(ctx context.Context, fsys fs.FS, name string, d fs.DirEntry) (err error) {
 	if !v.reads(name) {
 		info, err := d.Info()
@@ -144,7 +147,8 @@ func (v *Validator) addFile(ctx context.Context, fsys fs.FS, name string, d fs.D
 	return v.Add(ctx, name, info.Size(), f)
 }
 
-// lazyFile opens a file when it is read after all, because a tag manifest told of one more manifest meanwhile.
+// lazyFile opens a file when it is read after all, because a tag manifest told of one more manifest
+// meanwhile.
 type lazyFile struct {
 	fsys fs.FS
 	name string

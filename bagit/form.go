@@ -5,8 +5,8 @@ import "slices"
 // Form is how a bag came: as a folder, or packed (serialized, in the words of the specification).
 type Form string
 
-// The forms. With FormUnknown, and any that is none of these, a profile's Serialization and Accept-Serialization are not
-// judged.
+// The forms. With FormUnknown, and any that is none of these, a profile's Serialization and
+// Accept-Serialization are not judged.
 const (
 	FormUnknown  Form = ""
 	FormFolder   Form = "folder"
@@ -23,8 +23,8 @@ func PackedForms() []Form {
 	return []Form{FormZip, FormTar, FormTarGzip, FormTarBzip2, FormTarXZ, FormTarZstd}
 }
 
-// mediaTypes are the names that profiles use for the form, the usual one first. Of tar and gzip no type is registered
-// for the two together.
+// mediaTypes are the names that profiles use for the form, the usual one first. Of tar and gzip no
+// type is registered for the two together.
 func (f Form) mediaTypes() []string {
 	switch f {
 	case FormTar:

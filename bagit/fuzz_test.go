@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast/holdfast/bagit"
 )
 
-// collect reads a parser to its end: any error but that of a line would be one of reading, and a string cannot fail.
+// collect reads a parser to its end: any error but that of a line would be one of reading, and a
+// string cannot fail.
 func collect[T any](t *testing.T, seq iter.Seq2[T, error]) (out []T) {
 	for item, err := range seq {
 		var le *bagit.LineError
@@ -85,7 +86,8 @@ func FuzzParseFetch(f *testing.F) {
 	})
 }
 
-// FuzzValidate puts one text into every tag file of a bag; nothing may panic, and what may be fetched stays inside.
+// FuzzValidate puts one text into every tag file of a bag; nothing may panic, and what may be
+// fetched stays inside.
 func FuzzValidate(f *testing.F) {
 	f.Add("1.0", "d41d8cd98f00b204e9800998ecf8427e data/%0a\nx: y\nhttp://a - ../b")
 	f.Fuzz(func(t *testing.T, version, text string) {
@@ -105,8 +107,8 @@ func FuzzValidate(f *testing.F) {
 	})
 }
 
-// FuzzParseProfile reads profiles and judges a bag by those that are good. Every refusal names what is wrong, and a
-// profile that was read never makes a bag valid that is not.
+// FuzzParseProfile reads profiles and judges a bag by those that are good. Every refusal names what
+// is wrong, and a profile that was read never makes a bag valid that is not.
 func FuzzParseProfile(f *testing.F) {
 	for _, name := range []string{"aptrust-style.json", "btr-style.json"} {
 		text, err := os.ReadFile(filepath.Join("testdata", name))

@@ -5,9 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// matches says that a path is the pattern, or fits it: * is any run of characters, / among them, so that "*" is every
-// path and "dir/*" all that is below dir; ? is one character; [a-z] and [!a-z] are one of a set, or not (glob(7)).
-// A bracket without its end stands for itself. The time is at worst the product of both lengths.
+// matches says that a path is the pattern, or fits it: * is any run of characters, / among them, so
+// that "*" is every path and "dir/*" all that is below dir; ? is one character; [a-z] and [!a-z]
+// are one of a set, or not (glob(7)). A bracket without its end stands for itself. The time is at
+// worst the product of both lengths.
 func matches(pattern, name string) bool {
 	return pattern == name || glob(pattern, name)
 }
@@ -57,7 +58,8 @@ func globOne(pattern, name string) (dp, dn int, ok bool) {
 	return 1, 1, pattern[0] == name[0]
 }
 
-// setEnd is where the set that a pattern begins with ends, or -1. A ] that comes first is one of the set.
+// setEnd is where the set that a pattern begins with ends, or -1. A ] that comes first is one of
+// the set.
 func setEnd(pattern string) int {
 	i := 1
 	if i < len(pattern) && pattern[i] == '!' {

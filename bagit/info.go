@@ -12,7 +12,8 @@ import (
 // Tag is one metadata element of bag-info.txt (section 2.2.2). Order and repetition are kept.
 type Tag struct {
 	Label string `json:"label"`
-	// Value has a line feed where the value was continued on a new line; the indent is not part of it.
+	// Value has a line feed where the value was continued on a new line; the indent is not part of
+	// it.
 	Value string `json:"value"`
 
 	line        int
@@ -27,8 +28,9 @@ const (
 	bagCountLabel    = "Bag-Count"
 )
 
-// ParseBagInfo reads bag-info.txt. encoding and the errors are as with ParseManifest: a *LineError is yielded for
-// each line that is neither an element nor the continuation of one, and reading goes on.
+// ParseBagInfo reads bag-info.txt. encoding and the errors are as with ParseManifest: a *LineError
+// is yielded for each line that is neither an element nor the continuation of one, and reading goes
+// on.
 func ParseBagInfo(r io.Reader, encoding string) iter.Seq2[Tag, error] {
 	return func(yield func(Tag, error) bool) {
 		enc, err := encodingArgument(encoding)
@@ -134,7 +136,8 @@ type Oxum struct {
 // String gives the value as bag-info.txt spells it.
 func (o Oxum) String() string { return fmt.Sprintf("%d.%d", o.Bytes, o.Files) }
 
-// ParseOxum reads the value of Payload-Oxum. It is false for anything but two decimal numbers around a dot.
+// ParseOxum reads the value of Payload-Oxum. It is false for anything but two decimal numbers
+// around a dot.
 func ParseOxum(s string) (Oxum, bool) {
 	octets, files, ok := strings.Cut(s, ".")
 	if !ok || !allDigits(octets) || !allDigits(files) {

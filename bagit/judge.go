@@ -14,8 +14,9 @@ import (
 	"github.com/holdfast/holdfast/spill"
 )
 
-// judge draws the Report from all that a Validator was given. It runs once, alone. It judges the bag in shares: names that
-// can have to do with one another are in one share, of which alone the records are held in memory at a time.
+// judge draws the Report from all that a Validator was given. It runs once, alone. It judges the
+// bag in shares: names that can have to do with one another are in one share, of which alone the
+// records are held in memory at a time.
 type judge struct {
 	v       *Validator
 	r       *Report
@@ -59,8 +60,8 @@ type absence struct {
 	payload bool
 }
 
-// Finish gives the verdict on all that was added. A second call gives the same. The error is of the system: what was put
-// aside in a temporary file could not be read again.
+// Finish gives the verdict on all that was added. A second call gives the same. The error is of the
+// system: what was put aside in a temporary file could not be read again.
 func (v *Validator) Finish() (*Report, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -85,8 +86,9 @@ func (v *Validator) Finish() (*Report, error) {
 	return v.report, nil
 }
 
-// Close gives up what the Validator holds: memory and temporary files. It must be called unless Finish was; after Finish, and a
-// second time, it does nothing. Before Finish it ends the Validator: what comes later returns ErrFinished.
+// Close gives up what the Validator holds: memory and temporary files. It must be called unless
+// Finish was; after Finish, and a second time, it does nothing. Before Finish it ends the
+// Validator: what comes later returns ErrFinished.
 func (v *Validator) Close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -196,8 +198,9 @@ func (j *judge) findBase() {
 	j.r.Base = strings.TrimSuffix(j.base, "/")
 }
 
-// chooseBase finds the folder that the bag of an archive lies in: the archive itself or one of its top folders.
-// A bag may hold another one as payload, so the outermost wins, and a folder named data comes last.
+// chooseBase finds the folder that the bag of an archive lies in: the archive itself or one of its
+// top folders. A bag may hold another one as payload, so the outermost wins, and a folder named
+// data comes last.
 func chooseBase(names iter.Seq[string]) string {
 	best, bestRank := "", 8
 	for name := range names {
@@ -209,7 +212,8 @@ func chooseBase(names iter.Seq[string]) string {
 	return best
 }
 
-// baseOf says which folder would be the base if the file were a part of a bag, and how little that is to be believed.
+// baseOf says which folder would be the base if the file were a part of a bag, and how little that
+// is to be believed.
 func baseOf(name string) (dir string, rank int) {
 	dir, file := path.Split(name)
 	kind, _ := manifestName(file)

@@ -46,7 +46,8 @@ func (x *nameIndex) like(name string) iter.Seq[int32] {
 	}
 }
 
-// inOrder gives the files in the order of their names, so that the verdict does not depend on that of the archive.
+// inOrder gives the files in the order of their names, so that the verdict does not depend on that
+// of the archive.
 func (j *judge) inOrder() []int32 {
 	order := make([]int32, len(j.files))
 	for i := range order {
@@ -90,7 +91,8 @@ func (j *judge) payloadFolder() {
 	}
 }
 
-// checkParents reports a file that is also the folder of this one: only one of the two could be unpacked.
+// checkParents reports a file that is also the folder of this one: only one of the two could be
+// unpacked.
 func (j *judge) checkParents(name string) {
 	if j.parents != nil {
 		j.checkAllParents(name)
@@ -104,7 +106,8 @@ func (j *judge) checkParents(name string) {
 	}
 }
 
-// checkAllParents is checkParents for a bag of several shares, the folders of a file not being in its share.
+// checkAllParents is checkParents for a bag of several shares, the folders of a file not being in
+// its share.
 func (j *judge) checkAllParents(name string) {
 	j.parentsMet++
 	switch clash := j.parents.Add(name, j.parentsMet); clash.Kind {

@@ -26,7 +26,8 @@ func (j *judge) info() {
 	j.oxum(file)
 }
 
-// tagsOf judges the lines of a file of tags, and gives these in UTF-8. None for a file that is not there.
+// tagsOf judges the lines of a file of tags, and gives these in UTF-8. None for a file that is not
+// there.
 func (j *judge) tagsOf(file string) []Tag {
 	tag := j.tagFile(file)
 	if tag == nil {
@@ -59,7 +60,8 @@ func (j *judge) tagsOf(file string) []Tag {
 	return tags
 }
 
-// tagForms warns of the reserved elements whose values machines cannot read. Payload-Oxum is judged by itself.
+// tagForms warns of the reserved elements whose values machines cannot read. Payload-Oxum is judged
+// by itself.
 func (j *judge) tagForms(file string) {
 	for _, t := range j.r.Info {
 		source := fmt.Sprintf("%s:%d", file, t.line)
@@ -94,7 +96,8 @@ func (j *judge) repeatedTags(file string) {
 	}
 }
 
-// oxum compares Payload-Oxum with the payload. With files still to be fetched there is nothing to compare.
+// oxum compares Payload-Oxum with the payload. With files still to be fetched there is nothing to
+// compare.
 func (j *judge) oxum(file string) {
 	seen := false
 	for _, t := range j.r.Info {
@@ -123,8 +126,8 @@ func (j *judge) oxum(file string) {
 	}
 }
 
-// excused says that the counts differ by no more than what was found to be harmless: files that stand for two
-// names, and files of the operating system that came or went.
+// excused says that the counts differ by no more than what was found to be harmless: files that
+// stand for two names, and files of the operating system that came or went.
 func (j *judge) excused(said, have Oxum) bool {
 	have.Files += j.standIns.Files
 	have.Bytes += j.standIns.Bytes
@@ -140,7 +143,8 @@ func (j *judge) excused(said, have Oxum) bool {
 	return said == have || j.tolerated > 0 && said.Files == have.Files && said.Bytes >= have.Bytes
 }
 
-// fetch judges the share's entries of fetch.txt themselves; whether each is in the manifests shows later.
+// fetch judges the share's entries of fetch.txt themselves; whether each is in the manifests shows
+// later.
 func (j *judge) fetch() {
 	if j.toGet == nil {
 		return
@@ -214,8 +218,8 @@ func (j *judge) unlistedFetch() {
 	}
 }
 
-// fetchName checks and reads the path of an entry; key is the path as manifests of the version have it. False when
-// the entry must not be filled.
+// fetchName checks and reads the path of an entry; key is the path as manifests of the version have
+// it. False when the entry must not be filled.
 func (j *judge) fetchName(e *FetchEntry, source string) (key string, ok bool) {
 	name := e.File
 	why := unsafeReference(name)

@@ -17,7 +17,8 @@ type resolved struct {
 	file   int32  // -1 for none of that name
 }
 
-// manifest judges the share's lines of one manifest: first those that have a file of exactly their name.
+// manifest judges the share's lines of one manifest: first those that have a file of exactly their
+// name.
 func (j *judge) manifest(m *manifest) {
 	seen := &seenIn{byFile: map[int32]first{}, byName: map[string]first{}}
 	strays := false
@@ -58,7 +59,8 @@ type first struct {
 
 func firstOf(e resolved) first { return first{line: e.line, digest: bytes.Clone(e.digest)} }
 
-// resolve reads the name of an entry and finds its file. False when the entry is refused; that is reported when tell is set.
+// resolve reads the name of an entry and finds its file. False when the entry is refused; that is
+// reported when tell is set.
 func (j *judge) resolve(m *manifest, e entryRecord, tell bool) (resolved, bool) {
 	out := resolved{entryRecord: e, raw: e.name, file: -1}
 	fail := func(rule Rule, file, expected, found string) (resolved, bool) {
@@ -114,7 +116,8 @@ func (j *judge) resolve(m *manifest, e entryRecord, tell bool) (resolved, bool) 
 	return out, true
 }
 
-// scope checks that a manifest lists files of its kind. False when the entry is not to be looked at further.
+// scope checks that a manifest lists files of its kind. False when the entry is not to be looked at
+// further.
 func (j *judge) scope(m *manifest, e entryRecord, name string, tell bool) bool {
 	inPayload := strings.HasPrefix(name, payloadPrefix)
 	if m.kind == kindPayloadManifest {
@@ -202,8 +205,8 @@ func (j *judge) same(m *manifest, e entryRecord, file int32) bool {
 	return len(e.digest) > 0 && (ok && bytes.Equal(found, e.digest) || !ok && j.v.opts.CompletenessOnly)
 }
 
-// stray judges an entry that has no file of exactly its name: another spelling of the name may have one
-// (section 6.1.1.3).
+// stray judges an entry that has no file of exactly its name: another spelling of the name may have
+// one (section 6.1.1.3).
 func (j *judge) stray(m *manifest, seen *seenIn, e resolved) {
 	if e.file = j.equivalent(m, e); e.file < 0 {
 		if weight := len(e.name) + nameWeight; !j.repeated(m, seen, e) && j.hold(weight) {
@@ -218,7 +221,8 @@ func (j *judge) stray(m *manifest, seen *seenIn, e resolved) {
 		rule = RuleCase
 	}
 	if j.files[e.file].claims&m.bit != 0 {
-		// The file is listed by its own name, too. Both can only be meant if the content is that of both.
+		// The file is listed by its own name, too. Both can only be meant if the content is that of
+		// both.
 		if !j.same(m, e.entryRecord, e.file) {
 			j.miss(m, e)
 			return
@@ -239,8 +243,9 @@ func (j *judge) stray(m *manifest, seen *seenIn, e resolved) {
 	j.warn(rule, j.rel(e.file), e.name, j.rel(e.file), m.line(e.entryRecord))
 }
 
-// equivalent finds a file whose name differs from that of the entry in normal form only, or is the octets of the
-// manifest not decoded, or before 1.0 differs in case; one that the manifest does not list otherwise is taken first.
+// equivalent finds a file whose name differs from that of the entry in normal form only, or is the
+// octets of the manifest not decoded, or before 1.0 differs in case; one that the manifest does not
+// list otherwise is taken first.
 func (j *judge) equivalent(m *manifest, e resolved) int32 {
 	best, bestRank := int32(-1), 4
 	consider := func(file int32, rank int) {

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// profile judges the bag against Options.Profile. The manifests, the tags and the files have been judged by then. What
-// fetch.txt names counts as sent by those who will fetch it: the verdict is the same before and after.
+// profile judges the bag against Options.Profile. The manifests, the tags and the files have been
+// judged by then. What fetch.txt names counts as sent by those who will fetch it: the verdict is
+// the same before and after.
 func (j *judge) profile() {
 	p := j.v.opts.Profile
 	if p == nil {
@@ -64,7 +65,8 @@ func (j *judge) profileForm(p *Profile) {
 	j.against(SeverityError, field, RuleProfileForm, "", expected, string(form), "")
 }
 
-// profileIdentifier looks for the profile's address, which a bag names beside those of others that it follows.
+// profileIdentifier looks for the profile's address, which a bag names beside those of others that
+// it follows.
 func (j *judge) profileIdentifier(p *Profile) {
 	file := cmp.Or(j.infoFile, InfoFile)
 	found, source := "no such tag", ""
@@ -138,7 +140,8 @@ func (j *judge) profileFetch(p *Profile) {
 	}
 }
 
-// profileShare judges which files of the share there are, those that are still to be fetched among them.
+// profileShare judges which files of the share there are, those that are still to be fetched among
+// them.
 func (j *judge) profileShare() {
 	p := j.v.opts.Profile
 	if p == nil {
@@ -185,13 +188,15 @@ func (j *judge) profileFile(p *Profile, name string) {
 	}
 }
 
-// reserved says that a tag file is one of those that RFC 8493 has: other fields of a profile speak of them.
+// reserved says that a tag file is one of those that RFC 8493 has: other fields of a profile speak
+// of them.
 func reserved(name string) bool {
 	kind, _ := manifestName(name)
 	return kind != 0 || name == DeclarationFile || name == InfoFile || name == FetchFile || name == packageInfoFile
 }
 
-// required is the files and, with a slash at their end, the folders that must be there and were not met so far.
+// required is the files and, with a slash at their end, the folders that must be there and were not
+// met so far.
 type required map[string]bool
 
 func lookFor(lists ...[]string) required {

@@ -10,12 +10,14 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// maxLine bounds one line of a tag file. RFC 8493 sets no limit on names; no file system has longer ones.
+// maxLine bounds one line of a tag file. RFC 8493 sets no limit on names; no file system has longer
+// ones.
 const maxLine = 1 << 20
 
-// textForm is how the octets of a tag file look, told from its first ones. All encodings that bags use are either
-// ASCII-compatible, and their lines can be cut without knowing them, or UTF-16, which can be recognized. So a
-// manifest can be read as a stream before bagit.txt has said what encoding it is in.
+// textForm is how the octets of a tag file look, told from its first ones. All encodings that bags
+// use are either ASCII-compatible, and their lines can be cut without knowing them, or UTF-16,
+// which can be recognized. So a manifest can be read as a stream before bagit.txt has said what
+// encoding it is in.
 type textForm uint8
 
 const (
@@ -25,7 +27,8 @@ const (
 	formUTF16 // with or without mark; already decoded
 )
 
-// openText tells the form and returns a reader of the text: without its mark, and in UTF-8 where it was UTF-16.
+// openText tells the form and returns a reader of the text: without its mark, and in UTF-8 where it
+// was UTF-16.
 func openText(r io.Reader) (io.Reader, textForm, error) {
 	br := bufio.NewReaderSize(r, 1<<16)
 	head, err := br.Peek(3)
@@ -52,7 +55,8 @@ func openText(r io.Reader) (io.Reader, textForm, error) {
 	}
 }
 
-// LineError is a line of a tag file that is not of the form its section asks for. Reading goes on after it.
+// LineError is a line of a tag file that is not of the form its section asks for. Reading goes on
+// after it.
 type LineError struct {
 	Line   int    // from 1
 	Reason string // what is wrong with it

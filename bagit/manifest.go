@@ -14,16 +14,18 @@ import (
 type ManifestEntry struct {
 	Line   int    // from 1
 	Digest []byte // overwritten by the next entry
-	// Name is the path as it stands in the manifest: percent-escapes, a leading "./" and the "*" of md5sum are
-	// still there.
+	// Name is the path as it stands in the manifest: percent-escapes, a leading "./" and the "*" of
+	// md5sum are still there.
 	Name string
-	// MD5Sum is true when the line was escaped by md5sum, with a backslash before the digest; Name is unescaped.
+	// MD5Sum is true when the line was escaped by md5sum, with a backslash before the digest; Name
+	// is unescaped.
 	MD5Sum bool
 }
 
-// ParseManifest reads a manifest as a stream. encoding is what bagit.txt names; with "" names stay the octets
-// they are (but UTF-16 is recognized). A line that does not conform is yielded as a *LineError and reading goes on;
-// any other error (reading failed, unknown encoding) ends it. Each call of the result reads on from r.
+// ParseManifest reads a manifest as a stream. encoding is what bagit.txt names; with "" names stay
+// the octets they are (but UTF-16 is recognized). A line that does not conform is yielded as a
+// *LineError and reading goes on; any other error (reading failed, unknown encoding) ends it. Each
+// call of the result reads on from r.
 func ParseManifest(r io.Reader, encoding string) iter.Seq2[ManifestEntry, error] {
 	return func(yield func(ManifestEntry, error) bool) {
 		enc, err := encodingArgument(encoding)

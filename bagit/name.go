@@ -17,8 +17,8 @@ const maxName = 4096
 
 var tooLongName = fmt.Sprintf("path longer than %d octets", maxName)
 
-// unsafeEntry says why a file of this name cannot be taken in, or "". It is for names of files that exist; path is
-// relative. Section 5.1.
+// unsafeEntry says why a file of this name cannot be taken in, or "". It is for names of files that
+// exist; path is relative. Section 5.1.
 func unsafeEntry(name string) string {
 	switch {
 	case name == "":
@@ -38,8 +38,9 @@ func unsafeEntry(name string) string {
 	return ""
 }
 
-// unsafeReference says why a name that a tag file or an archive gives must not be followed, or "". Besides what
-// unsafeEntry refuses these are the ways into other folders that shells and Windows know.
+// unsafeReference says why a name that a tag file or an archive gives must not be followed, or "".
+// Besides what unsafeEntry refuses these are the ways into other folders that shells and Windows
+// know.
 func unsafeReference(name string) string {
 	if why := unsafeEntry(name); why != "" {
 		return why

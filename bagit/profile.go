@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Profile is what a community asks of its bags beyond RFC 8493, after the BagIt Profiles Specification 1.4.0
-// (https://bagit-profiles.github.io/bagit-profiles-specification). It is made by ParseProfile, never changes, and can
-// judge any number of bags at once: see Options.Profile.
+// Profile is what a community asks of its bags beyond RFC 8493, after the BagIt Profiles
+// Specification 1.4.0 (https://bagit-profiles.github.io/bagit-profiles-specification). It is made
+// by ParseProfile, never changes, and can judge any number of bags at once: see Options.Profile.
 type Profile struct {
 	identifier string
 
@@ -30,7 +30,8 @@ type Profile struct {
 // Identifier is the profile's own address, which bags that follow it name in bag-info.txt.
 func (p *Profile) Identifier() string { return p.identifier }
 
-// Accepts says whether bags may come in the form, by Serialization and Accept-Serialization. FormUnknown is accepted.
+// Accepts says whether bags may come in the form, by Serialization and Accept-Serialization.
+// FormUnknown is accepted.
 func (p *Profile) Accepts(f Form) bool {
 	switch {
 	case f == FormFolder:
@@ -107,13 +108,15 @@ func (e *ProfileError) Error() string {
 // Unwrap says that it is an ErrProfile.
 func (e *ProfileError) Unwrap() error { return ErrProfile }
 
-// ParseProfile reads a profile of the versions 1.1 to 1.4, a JSON document of at most 1 MiB. It is strict, for a field
-// that is misspelled would ask for nothing: unknown, repeated and contradicting fields are errors. The error joins a
-// *ProfileError for each thing that is wrong, all of which are ErrProfile; any other is of reading.
+// ParseProfile reads a profile of the versions 1.1 to 1.4, a JSON document of at most 1 MiB. It is
+// strict, for a field that is misspelled would ask for nothing: unknown, repeated and contradicting
+// fields are errors. The error joins a *ProfileError for each thing that is wrong, all of which are
+// ErrProfile; any other is of reading.
 //
-// Beyond the specification two things are read that published profiles use: "recommended" of a tag, which is a warning
-// where the tag is absent (Beyond the Repository), and Other-Info, an object (or a list of such) of further tag files
-// by their names with their tags, as Bag-Info has them: "APTrust-Info" and "aptrust-info.txt" both are that file.
+// Beyond the specification two things are read that published profiles use: "recommended" of a tag,
+// which is a warning where the tag is absent (Beyond the Repository), and Other-Info, an object (or
+// a list of such) of further tag files by their names with their tags, as Bag-Info has them:
+// "APTrust-Info" and "aptrust-info.txt" both are that file.
 func ParseProfile(r io.Reader) (*Profile, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, maxProfile+1))
 	if err != nil {
@@ -223,8 +226,8 @@ func (p *profileParser) covered(required, allowed string, c choice, has func([]s
 	}
 }
 
-// coversPath says that a path, or a folder with the slash at its end, is among the patterns. Some file in the folder
-// must be.
+// coversPath says that a path, or a folder with the slash at its end, is among the patterns. Some
+// file in the folder must be.
 func coversPath(patterns []string, name string) bool {
 	if !strings.HasSuffix(name, "/") {
 		return matchesAny(patterns, name)

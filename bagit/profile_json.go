@@ -248,8 +248,8 @@ func (p *profileParser) info(f jsonField) {
 	}
 }
 
-// specVersion checks that the profile is for a version of the specification that is known: 1.x of any x up to 4. The
-// field came with 1.2; without it a profile is of 1.1.
+// specVersion checks that the profile is for a version of the specification that is known: 1.x of
+// any x up to 4. The field came with 1.2; without it a profile is of 1.1.
 func (p *profileParser) specVersion(f jsonField) {
 	s := p.text(f)
 	if f.raw[0] != '"' {

@@ -33,8 +33,8 @@ func parseProfile(t *testing.T, text string) *bagit.Profile {
 	return p
 }
 
-// minimalProfile is a profile that asks for nothing but its name and a version, with fields added or, when given "-",
-// left out. A field is written as JSON.
+// minimalProfile is a profile that asks for nothing but its name and a version, with fields added
+// or, when given "-", left out. A field is written as JSON.
 func minimalProfile(t *testing.T, changes ...string) string {
 	t.Helper()
 	fields := map[string]json.RawMessage{
@@ -59,7 +59,8 @@ func (b bag) followed(tags string) bag {
 	return b.with("bag-info.txt", "BagIt-Profile-Identifier: urn:p\n"+tags)
 }
 
-// TestParseProfile_Refusals gives profiles with something wrong, and wants every fault with its field.
+// TestParseProfile_Refusals gives profiles with something wrong, and wants every fault with its
+// field.
 func TestParseProfile_Refusals(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -133,7 +134,8 @@ func TestParseProfile_Refusals(t *testing.T) {
 	}
 }
 
-// TestValidate_Profile judges bags with one thing that a profile has against them, as a folder, a tar and a zip.
+// TestValidate_Profile judges bags with one thing that a profile has against them, as a folder, a
+// tar and a zip.
 func TestValidate_Profile(t *testing.T) {
 	t.Parallel()
 	good := newBag("1.0", "a", "A").followed("")

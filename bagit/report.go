@@ -11,8 +11,9 @@ import (
 // Severity says whether a Fault makes the bag invalid.
 type Severity string
 
-// An error makes the bag incomplete or invalid. A warning does not: the bag departs from a recommendation, or from
-// a rule of 1.0 that an older bag need not follow, or it will not survive every file system.
+// An error makes the bag incomplete or invalid. A warning does not: the bag departs from a
+// recommendation, or from a rule of 1.0 that an older bag need not follow, or it will not survive
+// every file system.
 const (
 	SeverityError   Severity = "error"
 	SeverityWarning Severity = "warning"
@@ -28,8 +29,9 @@ func sinceV1(v Version) Severity {
 
 // Fault is one thing that is wrong with a bag.
 type Fault struct {
-	// File is the path in the bag that the fault is about; in an archive whose base folder is not known, and for
-	// what lies outside of the bag, the path in the archive. Octets that are not UTF-8 are shown as %XX.
+	// File is the path in the bag that the fault is about; in an archive whose base folder is not
+	// known, and for what lies outside of the bag, the path in the archive. Octets that are not
+	// UTF-8 are shown as %XX.
 	File     string   `json:"file"`
 	Rule     Rule     `json:"rule"`
 	Severity Severity `json:"severity"`
@@ -72,10 +74,10 @@ func (f Fault) String() string {
 
 // Report is the verdict on a bag.
 type Report struct {
-	// Complete is true when the bag has all that it lists, lists all that it has and conforms to its version
-	// (section 3). Valid is true when it is complete, every digest of every manifest was verified, and the bag has what
-	// Options.Profile asks for, if one is given. A bag that was looked at with Options.CompletenessOnly is never called
-	// valid.
+	// Complete is true when the bag has all that it lists, lists all that it has and conforms to
+	// its version (section 3). Valid is true when it is complete, every digest of every manifest
+	// was verified, and the bag has what Options.Profile asks for, if one is given. A bag that was
+	// looked at with Options.CompletenessOnly is never called valid.
 	Complete bool `json:"complete"`
 	Valid    bool `json:"valid"`
 
@@ -91,11 +93,12 @@ type Report struct {
 	PayloadBytes  int64    `json:"payload_bytes"`
 	TagFiles      int64    `json:"tag_files"`
 
-	// Fetch has the entries of fetch.txt whose names are safe to fill; Present says which need no download.
+	// Fetch has the entries of fetch.txt whose names are safe to fill; Present says which need no
+	// download.
 	Fetch []FetchEntry `json:"fetch"`
 
-	// ErrorCount and WarningCount count all faults, listed or not. NotFetched counts those of the errors that are only files
-	// which fetch.txt names.
+	// ErrorCount and WarningCount count all faults, listed or not. NotFetched counts those of the
+	// errors that are only files which fetch.txt names.
 	ErrorCount   int64 `json:"errors"`
 	WarningCount int64 `json:"warnings"`
 	NotFetched   int64 `json:"not_fetched"`
@@ -119,8 +122,8 @@ func (r *Report) of(s Severity) []Fault {
 	return out
 }
 
-// Holey says that nothing but files that fetch.txt names is missing: once they are downloaded, the bag can be judged
-// again. It is false for a bag with any other error, and for a valid one.
+// Holey says that nothing but files that fetch.txt names is missing: once they are downloaded, the
+// bag can be judged again. It is false for a bag with any other error, and for a valid one.
 func (r *Report) Holey() bool {
 	return r.ErrorCount > 0 && r.ErrorCount == r.NotFetched
 }

@@ -42,7 +42,8 @@ const (
 	RulePortableName   Rule = "portable-name"    // not every file system can hold the name: warning
 )
 
-// The rules of Options.Profile. They leave a bag complete, but not valid; Clause names the profile's field.
+// The rules of Options.Profile. They leave a bag complete, but not valid; Clause names the
+// profile's field.
 const (
 	RuleProfileVersion  Rule = "profile-version"       // Accept-BagIt-Version
 	RuleProfileForm     Rule = "profile-serialization" // Serialization and Accept-Serialization

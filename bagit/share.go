@@ -14,10 +14,12 @@ import (
 const (
 	// shareWeight is what the records of a share should weigh.
 	shareWeight = 8 << 20
-	// maxShares bounds the shares of a bag, since each gathers some records in memory while the bag is dealt out.
+	// maxShares bounds the shares of a bag, since each gathers some records in memory while the bag
+	// is dealt out.
 	maxShares = 512
-	// maxHeld bounds the octets that are held of a share. Names that may be taken for one another are never dealt to different
-	// shares, so a share has so many only if most of them are such variants, or if the bag has far more than can be meant.
+	// maxHeld bounds the octets that are held of a share. Names that may be taken for one another
+	// are never dealt to different shares, so a share has so many only if most of them are such
+	// variants, or if the bag has far more than can be meant.
 	maxHeld = 32 << 20
 	// nameWeight is about what a name takes in the tables of a share beside its octets.
 	nameWeight = 200
@@ -93,8 +95,9 @@ func (j *judge) deal(n int) []*share {
 	return shares
 }
 
-// dealLog deals the records of one log out to n, by their names. Each of these gathers records in memory only until all are
-// dealt. When one cannot be put aside it ends early, and Err of the Space says why.
+// dealLog deals the records of one log out to n, by their names. Each of these gathers records in
+// memory only until all are dealt. When one cannot be put aside it ends early, and Err of the Space
+// says why.
 func (j *judge) dealLog(n int, seed maphash.Seed, from *spill.Log, name func(record []byte) string) []*spill.Log {
 	logs := make([]*spill.Log, n)
 	for i := range logs {
@@ -120,8 +123,8 @@ func (j *judge) decoded(tag *tagFile, name string) string {
 	return text
 }
 
-// kin is equal for all names that may be taken for one another: which differ in case, in normal form, in "./", in marks of
-// md5sum, or in how they are escaped.
+// kin is equal for all names that may be taken for one another: which differ in case, in normal
+// form, in "./", in marks of md5sum, or in how they are escaped.
 func (j *judge) kin(name string) string {
 	name = names.Fold(strings.TrimLeft(path.Clean(name), "*"))
 	escaped := strings.ContainsAny(name, "%\n\r")
@@ -165,7 +168,8 @@ func (j *judge) load() {
 	}
 }
 
-// hold says whether there is room in the share for so many octets more, and counts them; when there is not, it reports that.
+// hold says whether there is room in the share for so many octets more, and counts them; when there
+// is not, it reports that.
 func (j *judge) hold(octets int) bool {
 	if j.held+octets <= maxHeld {
 		j.held += octets

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// sourceReader remembers that reading itself failed, or that the context ended: what an archive reader makes of that
-// must not be taken for damage of the archive.
+// sourceReader remembers that reading itself failed, or that the context ended: what an archive
+// reader makes of that must not be taken for damage of the archive.
 type sourceReader struct {
 	r       io.Reader
 	stopped func() error
@@ -70,7 +70,8 @@ func (f *failure) err() error {
 	return f.first
 }
 
-// newGroup gives the goroutines that hash files, as many as Options say; starting one more waits for a free one.
+// newGroup gives the goroutines that hash files, as many as Options say; starting one more waits
+// for a free one.
 func newGroup(ctx context.Context, opts Options) (*errgroup.Group, context.Context) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers(opts))

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast/holdfast/bagit"
 )
 
-// suiteCase is a bag of ours that is made as the name of one in the public conformance suite says, which is
-// judged as the folder says that it lies in there.
+// suiteCase is a bag of ours that is made as the name of one in the public conformance suite says,
+// which is judged as the folder says that it lies in there.
 type suiteCase struct {
 	name string // folder and name
 	bag  bag
@@ -183,9 +183,10 @@ var abcDigests = map[string]string{
 	"sha3-256": "3a985da74fe225b2045c172d6bd390bd855f086e3e9d525b46bfe24511431532",
 }
 
-// TestValidate_SuiteByName judges bags made after the names of the public conformance suite, of which only some lie
-// beside the checkout: every one as its folder says, as a folder, a tar, a tar.gz and a zip. What is invalid on one
-// system only is invalid here: what was made on one system is unpacked on another.
+// TestValidate_SuiteByName judges bags made after the names of the public conformance suite, of
+// which only some lie beside the checkout: every one as its folder says, as a folder, a tar, a
+// tar.gz and a zip. What is invalid on one system only is invalid here: what was made on one system
+// is unpacked on another.
 func TestValidate_SuiteByName(t *testing.T) {
 	t.Parallel()
 	for _, tc := range suiteCases() {

@@ -22,8 +22,8 @@ const (
 	kindFetch
 )
 
-// tagFile is what was read of a tag file, with its names and texts still in the encoding of the file: that is known
-// for sure only at the end.
+// tagFile is what was read of a tag file, with its names and texts still in the encoding of the
+// file: that is known for sure only at the end.
 type tagFile struct {
 	kind    tagKind
 	form    textForm
@@ -41,7 +41,8 @@ type tagFile struct {
 	weight  int64 // of all records
 }
 
-// kindOf says which tag file a name is, as far as the name can tell: in an archive the bag may begin one folder deep.
+// kindOf says which tag file a name is, as far as the name can tell: in an archive the bag may
+// begin one folder deep.
 func (v *Validator) kindOf(name string) tagKind {
 	dir, file := path.Split(name)
 	if dir != "" && (!v.opts.FindBase || strings.Count(dir, "/") > 1) {

@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ValidateTar judges the bag in a tar, which may be gzipped, in one pass and without unpacking. The bag lies in the
-// archive itself or in one top folder. Small files are hashed on all cores, large ones with the algorithms side by
-// side. Links and special files are refused.
+// ValidateTar judges the bag in a tar, which may be gzipped, in one pass and without unpacking. The
+// bag lies in the archive itself or in one top folder. Small files are hashed on all cores, large
+// ones with the algorithms side by side. Links and special files are refused.
 //
-// An archive that is damaged or ends early is a fault of RuleArchive; the Report has what could be read. The error is
-// of reading r, or the cause of ctx; then there is no Report. The size of what gzip unfolds to is not limited: give
-// ctx a deadline.
+// An archive that is damaged or ends early is a fault of RuleArchive; the Report has what could be
+// read. The error is of reading r, or the cause of ctx; then there is no Report. The size of what
+// gzip unfolds to is not limited: give ctx a deadline.
 func ValidateTar(ctx context.Context, r io.Reader, opts Options) (*Report, error) {
 	opts.FindBase = true
 	v := NewValidator(opts)
@@ -47,7 +47,8 @@ type tarPass struct {
 	src *sourceReader
 }
 
-// run reads the archive to its end. Damage of the archive becomes a fault and ends it without an error.
+// run reads the archive to its end. Damage of the archive becomes a fault and ends it without an
+// error.
 func (t *tarPass) run(ctx context.Context) error {
 	br := bufio.NewReaderSize(t.src, 1<<18)
 	if !isGzip(br) {
@@ -121,7 +122,8 @@ func (t *tarPass) entry(ctx context.Context, tr *tar.Reader, hdr *tar.Header) (d
 		t.v.bufs.Put(buf)
 		return nil, nil
 	}
-	// Decided here, by what the archive has told so far: a manifest that comes later must not count only now and then.
+	// Decided here, by what the archive has told so far: a manifest that comes later must not count
+	// only now and then.
 	set := t.v.wantedNow(clean)
 	t.g.Go(func() error {
 		defer t.v.bufs.Put(buf)

@@ -17,7 +17,8 @@ import (
 
 // Errors of a Validator. Any other error of Add is one of reading.
 var (
-	// ErrNeedsContent is returned by AddDigested for a file whose content the verdict depends on: use Add.
+	// ErrNeedsContent is returned by AddDigested for a file whose content the verdict depends on:
+	// use Add.
 	ErrNeedsContent = errors.New("content of the file is needed")
 	// ErrSize is returned by Add when the reader did not have as many octets as was said.
 	ErrSize = errors.New("size differs from what was said")
@@ -29,24 +30,29 @@ var (
 
 // Options of a Validator. The zero value judges completely.
 type Options struct {
-	// FindBase says that names are of an archive: the bag may lie in one top folder, which is where bagit.txt lies,
-	// and names are checked as strictly as those in manifests.
+	// FindBase says that names are of an archive: the bag may lie in one top folder, which is where
+	// bagit.txt lies, and names are checked as strictly as those in manifests.
 	FindBase bool
-	// Profile is what the bag must meet beside RFC 8493; nil for nothing. Its faults stand in the same Report.
+	// Profile is what the bag must meet beside RFC 8493; nil for nothing. Its faults stand in the
+	// same Report.
 	Profile *Profile
-	// Form is how the bag came, which a Profile may have a say in. ValidateFS, ValidateTar and ValidateZip know it, and
-	// look here only for what the caller has unwrapped before them; a Validator of single files must be told.
+	// Form is how the bag came, which a Profile may have a say in. ValidateFS, ValidateTar and
+	// ValidateZip know it, and look here only for what the caller has unwrapped before them; a
+	// Validator of single files must be told.
 	Form Form
-	// CompletenessOnly leaves payload unread and its digests unverified; the Report then never says Valid.
+	// CompletenessOnly leaves payload unread and its digests unverified; the Report then never says
+	// Valid.
 	CompletenessOnly bool
-	// Algorithms are taken of files whose manifests are not known yet, beside md5 and the SHA-1 and SHA-2 ones.
-	// Names that are not known are ignored.
+	// Algorithms are taken of files whose manifests are not known yet, beside md5 and the SHA-1 and
+	// SHA-2 ones. Names that are not known are ignored.
 	Algorithms []string
-	// Workers is how many files ValidateFS, ValidateTar and ValidateZip hash at a time; 0 is one per core.
+	// Workers is how many files ValidateFS, ValidateTar and ValidateZip hash at a time; 0 is one
+	// per core.
 	Workers int
-	// MaxRecords bounds what is kept of names, digests and addresses, in octets: 4 MiB of them in memory, the others in a
-	// temporary file, and of a large bag in a second one while it is judged. 0 is 4 GiB, which is enough for some ten million
-	// files. Beyond it a fault of RuleLimit is reported.
+	// MaxRecords bounds what is kept of names, digests and addresses, in octets: 4 MiB of them in
+	// memory, the others in a temporary file, and of a large bag in a second one while it is
+	// judged. 0 is 4 GiB, which is enough for some ten million files. Beyond it a fault of
+	// RuleLimit is reported.
 	MaxRecords int64
 	// TempDir is the folder of the temporary files; "" is the one that os.TempDir names.
 	TempDir string
@@ -54,7 +60,8 @@ type Options struct {
 	MaxFaults int
 }
 
-// Bounds on what is kept in memory of one bag, in all. Beyond them a fault of RuleLimit is reported.
+// Bounds on what is kept in memory of one bag, in all. Beyond them a fault of RuleLimit is
+// reported.
 const (
 	maxTagFiles = 256       // manifests and other tag files
 	maxTags     = 4 << 20   // octets of tags
@@ -62,11 +69,11 @@ const (
 	maxLines    = 10 * 1000 // lines that are kept because they are not of their form; all are counted
 )
 
-// Validator judges one bag from its files, given one by one, in any order, each once. All methods may be called
-// concurrently, but Finish only after the others have returned.
+// Validator judges one bag from its files, given one by one, in any order, each once. All methods
+// may be called concurrently, but Finish only after the others have returned.
 //
-// It holds a bounded part of the bag in memory, whatever the number of its files and the lines of its tag files. Whoever does
-// not call Finish must call Close.
+// It holds a bounded part of the bag in memory, whatever the number of its files and the lines of
+// its tag files. Whoever does not call Finish must call Close.
 type Validator struct {
 	opts    Options
 	extra   algSet // taken while it is not known what is needed
@@ -114,9 +121,10 @@ func NewValidator(opts Options) *Validator {
 	return v
 }
 
-// ExpectManifests tells the names of all manifests and tag manifests of the bag, as they will be added. From then on
-// only the digests that these need are taken. Names of other files are ignored, so all names can be given. If a
-// manifest turns up that was not told, files may come out as RuleNotVerified.
+// ExpectManifests tells the names of all manifests and tag manifests of the bag, as they will be
+// added. From then on only the digests that these need are taken. Names of other files are ignored,
+// so all names can be given. If a manifest turns up that was not told, files may come out as
+// RuleNotVerified.
 func (v *Validator) ExpectManifests(names ...string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -141,8 +149,9 @@ func (v *Validator) need(name string) {
 	}
 }
 
-// Wanted gives the algorithms whose digests are needed of the file, as far as is known now; AddDigested must have
-// at least those. Fewer are wanted after ExpectManifests. It is empty for a file of which only the size is needed.
+// Wanted gives the algorithms whose digests are needed of the file, as far as is known now;
+// AddDigested must have at least those. Fewer are wanted after ExpectManifests. It is empty for a
+// file of which only the size is needed.
 func (v *Validator) Wanted(name string) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -173,11 +182,12 @@ func (v *Validator) wanted(name string) algSet {
 	return payload | tag
 }
 
-// NeedsContent says whether the file must be given to Add, because it is read and not only hashed: bagit.txt,
-// bag-info.txt, fetch.txt and the manifests.
+// NeedsContent says whether the file must be given to Add, because it is read and not only hashed:
+// bagit.txt, bag-info.txt, fetch.txt and the manifests.
 func (v *Validator) NeedsContent(name string) bool { return v.kindOf(path.Clean(name)) != 0 }
 
-// reads says whether Add would read the file; more may be known by then, and it is not read after all.
+// reads says whether Add would read the file; more may be known by then, and it is not read after
+// all.
 func (v *Validator) reads(name string) bool {
 	if v.kindOf(name) != 0 {
 		return true
@@ -187,10 +197,10 @@ func (v *Validator) reads(name string) bool {
 	return v.wanted(name) != 0
 }
 
-// Add takes a file in: reads r to its end, with the digests that are wanted taken in the same pass. size is -1 if not
-// known. What is wrong with the file becomes a fault of the Report; the error is of reading r, ErrSize, ErrFinished
-// or the cause of ctx, and then the file was not taken in and may be added again. The reader is left unread
-// when only the size matters or the name is refused.
+// Add takes a file in: reads r to its end, with the digests that are wanted taken in the same pass.
+// size is -1 if not known. What is wrong with the file becomes a fault of the Report; the error is
+// of reading r, ErrSize, ErrFinished or the cause of ctx, and then the file was not taken in and
+// may be added again. The reader is left unread when only the size matters or the name is refused.
 func (v *Validator) Add(ctx context.Context, name string, size int64, r io.Reader) error {
 	clean, ok := v.accept(name)
 	if !ok {
@@ -225,9 +235,10 @@ func (v *Validator) addDigesting(ctx context.Context, name string, size int64, r
 	return v.commit(clean, n, set, digests, nil)
 }
 
-// AddDigested takes a file in whose digests are known already, in hexadecimal, by the names of their algorithms.
-// Algorithms that are not known are ignored. It returns ErrNeedsContent for a file that NeedsContent, ErrDigest for
-// a digest of the wrong length or not hexadecimal, and ErrFinished; the file was not taken in then.
+// AddDigested takes a file in whose digests are known already, in hexadecimal, by the names of
+// their algorithms. Algorithms that are not known are ignored. It returns ErrNeedsContent for a
+// file that NeedsContent, ErrDigest for a digest of the wrong length or not hexadecimal, and
+// ErrFinished; the file was not taken in then.
 func (v *Validator) AddDigested(name string, size int64, digests map[string]string) error {
 	clean, ok := v.accept(name)
 	if !ok {
@@ -264,7 +275,8 @@ func decodeDigests(digests map[string]string) (sums [algCount][]byte, set algSet
 	return sums, set, nil
 }
 
-// AddDir takes note of a folder. Only a bag without payload needs it: its data folder can be known in no other way.
+// AddDir takes note of a folder. Only a bag without payload needs it: its data folder can be known
+// in no other way.
 func (v *Validator) AddDir(name string) {
 	clean := path.Clean(name)
 	if path.Base(clean) != PayloadDir || strings.Count(clean, "/") > 1 {
@@ -277,7 +289,8 @@ func (v *Validator) AddDir(name string) {
 	}
 }
 
-// Refuse reports a name that is neither a file nor a folder: a symbolic link, a device. kind says what it is.
+// Refuse reports a name that is neither a file nor a folder: a symbolic link, a device. kind says
+// what it is.
 func (v *Validator) Refuse(name, kind string) {
 	v.addFault(newFault(SeverityError, RuleFileType, name, "a file", kind))
 }
@@ -298,7 +311,8 @@ func (v *Validator) limit(what string, most int64) {
 	}
 }
 
-// kept says whether a record was put aside. full is reported as a fault of the bag; the error is of the system.
+// kept says whether a record was put aside. full is reported as a fault of the bag; the error is of
+// the system.
 func (v *Validator) kept(ok bool) (full bool, err error) {
 	if ok {
 		return false, nil
@@ -338,7 +352,8 @@ func (v *Validator) commit(name string, size int64, set algSet, digests []byte, 
 	return nil
 }
 
-// enterFile keeps the record of a file. known is false for a tag file that there is no room for, ok is false when no record is kept.
+// enterFile keeps the record of a file. known is false for a tag file that there is no room for, ok
+// is false when no record is kept.
 func (v *Validator) enterFile(name string, size int64, set algSet, digests []byte, tag *tagFile) (known, ok bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -376,7 +391,8 @@ func (v *Validator) learn(name string, tag *tagFile) {
 	if tag.kind != kindTagManifest || decl == nil || decl.decl.Version != Version10 {
 		return
 	}
-	// Since 1.0 a tag manifest must list every payload manifest, so those that may still come are known.
+	// Since 1.0 a tag manifest must list every payload manifest, so those that may still come are
+	// known.
 	for record := range tag.entries.Records() {
 		v.need(strings.TrimLeft(readEntry(record).name, "*./"))
 	}

@@ -20,14 +20,15 @@ func DeclarationText() []byte {
 	return []byte(versionLabel + ": " + Version10.String() + "\n" + encodingLabel + ": UTF-8\n")
 }
 
-// ManifestLine is a line of a manifest or tag manifest (section 2.1.3): the digest in hexadecimal, and the name of a file in the bag.
-// Manifests that hold the lines of names in byte order are the same for the same files.
+// ManifestLine is a line of a manifest or tag manifest (section 2.1.3): the digest in hexadecimal,
+// and the name of a file in the bag. Manifests that hold the lines of names in byte order are the
+// same for the same files.
 func ManifestLine(digest, name string) []byte {
 	return []byte(strings.ToLower(digest) + "  " + escape(name) + "\n")
 }
 
-// CheckName returns ErrName for the name of a file, relative to the bag, that a reader of the bag would have to refuse, or could not
-// tell from another one.
+// CheckName returns ErrName for the name of a file, relative to the bag, that a reader of the bag
+// would have to refuse, or could not tell from another one.
 func CheckName(name string) error {
 	why := unsafeReference(name)
 	if path.Clean(name) != name {
@@ -42,8 +43,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// FormatInfo writes tags as bag-info.txt, so that ParseBagInfo gives them back: lines of a value go on indented. It returns ErrTag for
-// what cannot be written so.
+// FormatInfo writes tags as bag-info.txt, so that ParseBagInfo gives them back: lines of a value go
+// on indented. It returns ErrTag for what cannot be written so.
 func FormatInfo(tags []Tag) ([]byte, error) {
 	var out []byte
 	for _, t := range tags {

@@ -10,11 +10,12 @@ import (
 	"strings"
 )
 
-// ValidateZip judges the bag in a zip of the given size without unpacking it, several files at a time. The bag lies
-// in the archive itself or in one top folder. Links, special files and encrypted files are refused.
+// ValidateZip judges the bag in a zip of the given size without unpacking it, several files at a
+// time. The bag lies in the archive itself or in one top folder. Links, special files and encrypted
+// files are refused.
 //
-// Damage of the archive is a fault of RuleArchive, with the file where it is of one file. The error is of reading r,
-// or the cause of ctx; then there is no Report.
+// Damage of the archive is a fault of RuleArchive, with the file where it is of one file. The error
+// is of reading r, or the cause of ctx; then there is no Report.
 func ValidateZip(ctx context.Context, r io.ReaderAt, size int64, opts Options) (*Report, error) {
 	opts.FindBase = true
 	opts.Form = cmp.Or(opts.Form, FormZip)

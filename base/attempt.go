@@ -23,8 +23,8 @@ type attempt struct {
 	isSettling bool
 }
 
-// settling begins the settlement: from now on only the Registry's answer to that decides. false when the claim is
-// gone already.
+// settling begins the settlement: from now on only the Registry's answer to that decides. false
+// when the claim is gone already.
 func (a *attempt) settling() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -35,7 +35,8 @@ func (a *attempt) settling() bool {
 	return true
 }
 
-// lost notes the Registry's word that the claim is gone. While it is being settled, that may be our own doing.
+// lost notes the Registry's word that the claim is gone. While it is being settled, that may be our
+// own doing.
 func (a *attempt) lost() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -44,16 +45,16 @@ func (a *attempt) lost() {
 	}
 }
 
-// due tells whether the Registry should hear of the attempt: because a third of its lease is gone, or because it has
-// progress to show.
+// due tells whether the Registry should hear of the attempt: because a third of its lease is gone,
+// or because it has progress to show.
 func (a *attempt) due(now time.Time, every time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return now.Sub(a.renewed) >= every || a.item.track.moves.Load() != a.sentMoves
 }
 
-// told notes a renewal that was sent at sent and answered. The message is kept from its time-out while there is
-// progress.
+// told notes a renewal that was sent at sent and answered. The message is kept from its time-out
+// while there is progress.
 func (a *attempt) told(sent time.Time, moves int64, s *session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

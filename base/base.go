@@ -27,21 +27,24 @@ import (
 
 // Why a step's context ended, as context.Cause tells it, besides [registry.ErrClaimLost].
 var (
-	// ErrStopping: the worker is shutting down. Write a checkpoint and return; the item is released, uncounted, and goes
-	// on elsewhere. Interim data and durable results can still be written for a moment (I5).
+	// ErrStopping: the worker is shutting down. Write a checkpoint and return; the item is
+	// released, uncounted, and goes on elsewhere. Interim data and durable results can still be
+	// written for a moment (I5).
 	ErrStopping = errors.New("worker is stopping")
-	// ErrStuck: the step made no progress for its StuckAfter. What it returns now is a counted failure (R29).
+	// ErrStuck: the step made no progress for its StuckAfter. What it returns now is a counted
+	// failure (R29).
 	ErrStuck = errors.New("no progress")
 )
 
 // Errors of [Runner].
 var (
-	// ErrAbandoned: steps hung and did not end when told to, so that their goroutines had to be left behind. The
-	// process should exit and be started anew (R29).
+	// ErrAbandoned: steps hung and did not end when told to, so that their goroutines had to be
+	// left behind. The process should exit and be started anew (R29).
 	ErrAbandoned = errors.New("steps hang and were abandoned")
 	// ErrStarted: Run was called before. A Runner runs once.
 	ErrStarted = errors.New("runner was started before")
 )
 
-// errLost is what an item's methods answer when its claim is gone, and the cause of a context that ends with the claim.
+// errLost is what an item's methods answer when its claim is gone, and the cause of a context that
+// ends with the claim.
 var errLost = registry.ErrClaimLost

@@ -10,10 +10,11 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// causeOf returns what an error comes to in one word, and the host that it happened with, for the Registry to group failures
-// by. Errors tell them by methods ErrorCode and ErrorHost, the first on each way down the tree counts, and S3's own tell their
-// code. Several errors that were joined come in whatever order files were met in: of several codes the first by the alphabet
-// counts, and of several hosts none.
+// causeOf returns what an error comes to in one word, and the host that it happened with, for the
+// Registry to group failures by. Errors tell them by methods ErrorCode and ErrorHost, the first on
+// each way down the tree counts, and S3's own tell their code. Several errors that were joined come
+// in whatever order files were met in: of several codes the first by the alphabet counts, and of
+// several hosts none.
 func causeOf(err error) (code, host string) {
 	var codes, hosts []string
 	walkCauses(err, "", &codes, &hosts)
@@ -28,7 +29,8 @@ func causeOf(err error) (code, host string) {
 	return code, host
 }
 
-// walkCauses gathers the codes and hosts of the tree of err. known is the code that an error above has told.
+// walkCauses gathers the codes and hosts of the tree of err. known is the code that an error above
+// has told.
 func walkCauses(err error, known string, codes, hosts *[]string) {
 	if err == nil {
 		return

@@ -22,7 +22,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// TestVerdict_Cause: what errors know of their cause goes with the settlement, also through what wraps and joins them.
+// TestVerdict_Cause: what errors know of their cause goes with the settlement, also through what
+// wraps and joins them.
 func TestVerdict_Cause(t *testing.T) {
 	answer := func(host string, status int) error {
 		return &source.Error{Op: "open", URL: "https://" + host + "/x", Status: status, Kind: source.FaultStatus}

@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// crowdedUntil refuses each claim for an item before its time as one whose collection has all the slots that it may have.
+// crowdedUntil refuses each claim for an item before its time as one whose collection has all the
+// slots that it may have.
 func crowdedUntil(from map[string]time.Duration, after time.Duration) func(int, registry.ClaimRequest) error {
 	begun := time.Now()
 	return func(_ int, r registry.ClaimRequest) error {
@@ -20,7 +21,8 @@ func crowdedUntil(from map[string]time.Duration, after time.Duration) func(int, 
 	}
 }
 
-// A message whose item has to leave a slot to others is kept, and asked for again when it is time, without going back to the queue.
+// A message whose item has to leave a slot to others is kept, and asked for again when it is time,
+// without going back to the queue.
 func TestCrowded_AsksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, f := newFake(), newFeed()

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// fence is a worker's own view of its claim (R15): held until a moment of the monotonic clock that each answered
-// renewal moves on, and gone for good when that passes or when the Registry says so. It needs no answer from anybody,
-// so that a worker that is cut off stops before its successor starts.
+// fence is a worker's own view of its claim (R15): held until a moment of the monotonic clock that
+// each answered renewal moves on, and gone for good when that passes or when the Registry says so.
+// It needs no answer from anybody, so that a worker that is cut off stops before its successor
+// starts.
 type fence struct {
 	cancel context.CancelCauseFunc // ends the step
 
@@ -18,7 +19,8 @@ type fence struct {
 	timer *time.Timer
 }
 
-// newFence returns a fence that is held until the given moment. Its owner calls close when the attempt is over.
+// newFence returns a fence that is held until the given moment. Its owner calls close when the
+// attempt is over.
 func newFence(until time.Time, cancel context.CancelCauseFunc) *fence {
 	f := &fence{cancel: cancel, until: until}
 	f.mu.Lock()
@@ -56,7 +58,8 @@ func (f *fence) lose() {
 	f.cancel(errLost)
 }
 
-// close ends the watch without a word to the step, which has returned already. From now on the claim counts as gone.
+// close ends the watch without a word to the step, which has returned already. From now on the
+// claim counts as gone.
 func (f *fence) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,8 +67,8 @@ func (f *fence) close() {
 	f.timer.Stop()
 }
 
-// held tells whether the claim is held at this moment. It looks at the clock itself: a process that was stopped for a
-// while may ask before its timer has fired.
+// held tells whether the claim is held at this moment. It looks at the clock itself: a process that
+// was stopped for a while may ask before its timer has fired.
 func (f *fence) held() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

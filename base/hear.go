@@ -11,8 +11,8 @@ import (
 // hearEvery bounds one call that waits for news of withdrawn attempts.
 const hearEvery = 20 * time.Second
 
-// keepHearing ends the steps whose items an admin takes away, as soon as the Registry knows of it: a renewal would tell
-// only after a part of the lease. It ends with ctx.
+// keepHearing ends the steps whose items an admin takes away, as soon as the Registry knows of it:
+// a renewal would tell only after a part of the lease. It ends with ctx.
 func (s *session) keepHearing(ctx context.Context) {
 	after := int64(0)
 	for wait := againFirst; ctx.Err() == nil; {
@@ -39,7 +39,8 @@ func (s *session) heard(ctx context.Context, after int64) ([]registry.Lease, int
 	return s.stores.registry.Withdrawn(ctx, registry.WithdrawnQuery{Worker: s.worker, After: after})
 }
 
-// withdraw ends attempts as lost. One whose claim is still on its way here is remembered: begin asks for it.
+// withdraw ends attempts as lost. One whose claim is still on its way here is remembered: begin
+// asks for it.
 func (s *session) withdraw(ctx context.Context, taken []registry.Lease) {
 	for _, l := range taken {
 		s.mu.Lock()

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// TestWithdrawn_EndsTheStepWithinASecond: with a real Registry, a step that waits for something hears of a cancel and of
-// an abort at once, and what it does after is refused.
+// TestWithdrawn_EndsTheStepWithinASecond: with a real Registry, a step that waits for something
+// hears of a cancel and of an abort at once, and what it does after is refused.
 func TestWithdrawn_EndsTheStepWithinASecond(t *testing.T) {
 	for _, act := range []registry.Act{registry.ActCancel, registry.ActAbort} {
 		t.Run(string(act), func(t *testing.T) {

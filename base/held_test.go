@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// TestHeldWorker: what runs goes on, messages go to others, no slot is free; and the release makes it all as before.
+// TestHeldWorker: what runs goes on, messages go to others, no slot is free; and the release makes
+// it all as before.
 func TestHeldWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, f := newFake(), newFeed()
@@ -74,7 +75,8 @@ func TestHeldWorker_FromTheStart(t *testing.T) {
 	})
 }
 
-// TestHeldWorker_Stops: a hold does not keep a worker from draining, and a release does not bring a draining one back.
+// TestHeldWorker_Stops: a hold does not keep a worker from draining, and a release does not bring a
+// draining one back.
 func TestHeldWorker_Stops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, f := newFake(), newFeed()

@@ -10,16 +10,17 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// adoption makes the earlier attempt's interim data this one's own, once, when it is first asked for.
+// adoption makes the earlier attempt's interim data this one's own, once, when it is first asked
+// for.
 type adoption struct {
 	turn turn
 	done bool // guarded by turn
 }
 
-// Put keeps what the step has done so far under a key of this attempt, in place of what was there. It is a
-// checkpoint: what it describes must be on disk already (R4). It waits out an outage of the store, is still written
-// while the worker is stopping, and returns ErrClaimLost once the claim is gone. Interim data may be lost at any time;
-// what must not be redone goes through [Item.Once].
+// Put keeps what the step has done so far under a key of this attempt, in place of what was there.
+// It is a checkpoint: what it describes must be on disk already (R4). It waits out an outage of the
+// store, is still written while the worker is stopping, and returns ErrClaimLost once the claim is
+// gone. Interim data may be lost at any time; what must not be redone goes through [Item.Once].
 func Put[T any](ctx context.Context, item *Item, key string, v T) error {
 	return PutAll(ctx, item, map[string]T{key: v})
 }
@@ -43,8 +44,9 @@ func PutAll[T any](ctx context.Context, item *Item, entries map[string]T) error 
 	return nil
 }
 
-// Get returns what this attempt, or the one before it, kept under a key. ok is false when there is nothing, when what is there was not kept
-// there by an attempt of the item, and when it cannot be read as a T: the work is done again (R27).
+// Get returns what this attempt, or the one before it, kept under a key. ok is false when there is
+// nothing, when what is there was not kept there by an attempt of the item, and when it cannot be
+// read as a T: the work is done again (R27).
 func Get[T any](ctx context.Context, item *Item, key string) (v T, ok bool, err error) {
 	var value []byte
 	err = item.withInterim(ctx, func(ctx context.Context, s interim.Store, a interim.Attempt) (err error) {
@@ -60,9 +62,10 @@ func Get[T any](ctx context.Context, item *Item, key string) (v T, ok bool, err 
 	return v, ok, nil
 }
 
-// Each calls fn for every entry whose key begins with prefix, each once, in no particular order; entries that cannot be
-// read as a T are left out. An error of fn ends it and is returned as it is. An outage of the store is waited out before
-// the first entry; later it is an error, since fn has counted what it saw.
+// Each calls fn for every entry whose key begins with prefix, each once, in no particular order;
+// entries that cannot be read as a T are left out. An error of fn ends it and is returned as it is.
+// An outage of the store is waited out before the first entry; later it is an error, since fn has
+// counted what it saw.
 func Each[T any](ctx context.Context, item *Item, prefix string, fn func(key string, v T) error) error {
 	if err := item.adopt(ctx); err != nil {
 		return fmt.Errorf("read interim entries %s: %w", prefix, err)
@@ -113,7 +116,8 @@ func (it *Item) attempt() interim.Attempt {
 	return interim.Attempt{ItemID: it.lease.ItemID, N: it.lease.N}
 }
 
-// withInterim makes a call to the interim store for this attempt, after adopting what the one before it left.
+// withInterim makes a call to the interim store for this attempt, after adopting what the one
+// before it left.
 func (it *Item) withInterim(ctx context.Context, fn func(context.Context, interim.Store, interim.Attempt) error) error {
 	if err := it.adopt(ctx); err != nil {
 		return err
@@ -142,8 +146,9 @@ func (it *Item) adopt(ctx context.Context) error {
 	return err
 }
 
-// recheck forgets what earlier attempts noted, once for each time that an admin sends the item back to be checked again.
-// That it was done is a durable result: whoever is killed in between costs another attempt the work, never the check.
+// recheck forgets what earlier attempts noted, once for each time that an admin sends the item back
+// to be checked again. That it was done is a durable result: whoever is killed in between costs
+// another attempt the work, never the check.
 func (it *Item) recheck(ctx context.Context) error {
 	upTo, ok := it.result(registry.ResultRecheck)
 	if !ok {

@@ -14,11 +14,12 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Item is one attempt of a WorkItem in the hands of a worker. The embedded WorkItem is as it was when it was claimed
-// and does not change; read results with [Item.Result].
+// Item is one attempt of a WorkItem in the hands of a worker. The embedded WorkItem is as it was
+// when it was claimed and does not change; read results with [Item.Result].
 //
-// All methods may be called concurrently by the goroutines of the step. Once the claim is lost, and once the step has
-// ended or was abandoned, those that could write return [registry.ErrClaimLost] and write nothing.
+// All methods may be called concurrently by the goroutines of the step. Once the claim is lost, and
+// once the step has ended or was abandoned, those that could write return [registry.ErrClaimLost]
+// and write nothing.
 type Item struct {
 	registry.WorkItem
 
@@ -50,7 +51,8 @@ type stores struct {
 	registryTrouble, interimTrouble *outage
 }
 
-// newItem makes a claim into an item. An error means that its spec is of a format that this worker does not know (R27).
+// newItem makes a claim into an item. An error means that its spec is of a format that this worker
+// does not know (R27).
 func newItem(c registry.Claim, f *fence, s stores) (*Item, error) {
 	it := &Item{
 		WorkItem: c.Item, RoomWait: c.RoomWait, lease: c.Lease, fence: f, stores: s, track: newTrack(),
@@ -68,7 +70,8 @@ func newItem(c registry.Claim, f *fence, s stores) (*Item, error) {
 	return it, err
 }
 
-// decodeSpec reads the spec of a batch or job. Other actions have specs of their own, which their workers read.
+// decodeSpec reads the spec of a batch or job. Other actions have specs of their own, which their
+// workers read.
 func decodeSpec(wi registry.WorkItem) (spec registry.Spec, err error) {
 	if wi.Action != registry.Batch && wi.Action != registry.Ingest {
 		return spec, nil
@@ -82,19 +85,21 @@ func decodeSpec(wi registry.WorkItem) (spec registry.Spec, err error) {
 	return spec, nil
 }
 
-// Spec is what was submitted, and the collection's profile as it was then. It is zero for actions other than batch and
-// ingest. The slices are shared: do not change them.
+// Spec is what was submitted, and the collection's profile as it was then. It is zero for actions
+// other than batch and ingest. The slices are shared: do not change them.
 func (it *Item) Spec() registry.Spec { return it.spec }
 
-// Lease is the attempt's fencing token, for fenced calls to the Registry and for names that belong to this attempt.
+// Lease is the attempt's fencing token, for fenced calls to the Registry and for names that belong
+// to this attempt.
 func (it *Item) Lease() registry.Lease { return it.lease }
 
-// Now is the time by the Registry's clock, whatever this machine's own says (R15): that of the claim and what has passed
-// since. It is for what is written down; waits and deadlines are durations.
+// Now is the time by the Registry's clock, whatever this machine's own says (R15): that of the
+// claim and what has passed since. It is for what is written down; waits and deadlines are
+// durations.
 func (it *Item) Now() time.Time { return it.UpdatedAt.Add(time.Since(it.track.started)) }
 
-// Writable returns nil while the claim is held and the step is wanted. Ask it right before a write outside SQL under a
-// name that others read. Otherwise it returns ErrClaimLost, or why ctx ended.
+// Writable returns nil while the claim is held and the step is wanted. Ask it right before a write
+// outside SQL under a name that others read. Otherwise it returns ErrClaimLost, or why ctx ended.
 func (it *Item) Writable(ctx context.Context) error {
 	if err := it.writable(); err != nil {
 		return err
@@ -110,8 +115,8 @@ func (it *Item) writable() error {
 	return nil
 }
 
-// Progress returns the step's measure of this title, the same one for the same title; its unit is that of the first
-// call: "bytes", "files", "rows".
+// Progress returns the step's measure of this title, the same one for the same title; its unit is
+// that of the first call: "bytes", "files", "rows".
 func (it *Item) Progress(title, unit string) *Progress { return it.track.measure(title, unit) }
 
 // Transfer returns the two measures that an item's done_bytes and done_files are taken from.
@@ -119,32 +124,32 @@ func (it *Item) Transfer() (bytes, files *Progress) {
 	return it.Progress(TransferredBytes, "bytes").Kept(), it.Progress(TransferredFiles, "files").Kept()
 }
 
-// SetSize notes the item's size as it is now known, -1 for unknown. It is written with the settlement when the step is
-// done; the last call counts.
+// SetSize notes the item's size as it is now known, -1 for unknown. It is written with the
+// settlement when the step is done; the last call counts.
 func (it *Item) SetSize(bytes, files int64) {
 	it.mu.Lock()
 	defer it.mu.Unlock()
 	it.known.SizeBytes, it.known.Files = &bytes, &files
 }
 
-// SetDone notes what of the item was transferred, in place of the two measures of [Item.Transfer]; it is written with
-// the settlement.
+// SetDone notes what of the item was transferred, in place of the two measures of [Item.Transfer];
+// it is written with the settlement.
 func (it *Item) SetDone(bytes, files int64) {
 	it.mu.Lock()
 	defer it.mu.Unlock()
 	it.known.DoneBytes, it.known.DoneFiles = &bytes, &files
 }
 
-// AddPriority adds n to the item's priority number (more is later). It counts once, with the settlement of a step that
-// is done; several calls add up.
+// AddPriority adds n to the item's priority number (more is later). It counts once, with the
+// settlement of a step that is done; several calls add up.
 func (it *Item) AddPriority(n int) {
 	it.mu.Lock()
 	defer it.mu.Unlock()
 	it.known.PriorityAdd += n
 }
 
-// Event notes that something happened, with data that encodes to a JSON object. It is written with the settlement,
-// whatever that is, unless the claim is lost; it is meant for a few events a step.
+// Event notes that something happened, with data that encodes to a JSON object. It is written with
+// the settlement, whatever that is, unless the claim is lost; it is meant for a few events a step.
 func (it *Item) Event(kind string, data any) error {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -156,11 +161,12 @@ func (it *Item) Event(kind string, data any) error {
 	return nil
 }
 
-// end is called when the step has ended or was given up: nothing that it left behind may write any more.
+// end is called when the step has ended or was given up: nothing that it left behind may write any
+// more.
 func (it *Item) end() { it.over.Store(true) }
 
-// settlement adds to s what the step found out. What would be counted twice or read too early by a later attempt goes
-// only with an outcome that ends the step.
+// settlement adds to s what the step found out. What would be counted twice or read too early by a
+// later attempt goes only with an outcome that ends the step.
 func (it *Item) settlement(s registry.Settlement) registry.Settlement {
 	it.mu.Lock()
 	defer it.mu.Unlock()
@@ -195,8 +201,8 @@ func (it *Item) beat(sent int64) (b registry.Beat, moves int64) {
 	return b, moves
 }
 
-// call returns a context for one write of the item. While the worker is stopping, a checkpoint or a durable result can
-// still be written, for a moment: that is what the grace is for.
+// call returns a context for one write of the item. While the worker is stopping, a checkpoint or a
+// durable result can still be written, for a moment: that is what the grace is for.
 func (it *Item) call(ctx context.Context) (context.Context, context.CancelFunc) {
 	if errors.Is(context.Cause(ctx), ErrStopping) {
 		ctx = context.WithoutCancel(ctx)

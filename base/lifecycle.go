@@ -19,7 +19,8 @@ const (
 	formatWait    = time.Minute     // the item is of a newer format than this worker: another one may take it (R27)
 )
 
-// serve is the life of one message: the ten steps that every Preserv worker goes through, in their order.
+// serve is the life of one message: the ten steps that every Preserv worker goes through, in their
+// order.
 func (s *session) serve(ctx context.Context, st *station, hint string, m Message) {
 	// Step 1: get a message from NSQ. It is a hint that an item is ready.
 	if !s.enter(st) {
@@ -32,13 +33,13 @@ func (s *session) serve(ctx context.Context, st *station, hint string, m Message
 	_, _ = s.live(ctx, st, hint, freeing{m, free}) // its error has been judged, settled and logged
 }
 
-// live takes steps 2 to 10. It returns what became of the item, with the step's own error; or why there was no item to
-// work on, or no verdict.
+// live takes steps 2 to 10. It returns what became of the item, with the step's own error; or why
+// there was no item to work on, or no verdict.
 func (s *session) live(ctx context.Context, st *station, hint string, m Message) (registry.Verdict, error) {
 	// Step 2: get the WorkItem from the Registry, and determine whether to work on it or skip it.
-	// Step 3: update it to say that it is being worked on.
-	// They are one transaction, so that no two workers can come to the same answer. The Registry may know a better
-	// item than the hinted one (R20).
+	// Step 3: update it to say that it is being worked on. They are one transaction, so that no two
+	// workers can come to the same answer. The Registry may know a better item than the hinted one
+	// (R20).
 	claim, sent, err := s.claimInTurn(ctx, st, hint, m)
 	if err != nil {
 		return registry.Verdict{}, s.skip(ctx, st, hint, m, err)
@@ -47,8 +48,8 @@ func (s *session) live(ctx context.Context, st *station, hint string, m Message)
 	// Step 4: tell NSQ that it is being worked on.
 	m.Touch()
 
-	// Step 5: get the interim data of earlier attempts. The item adopts them, all at once, when the step first asks
-	// for them; from here on the claim is renewed.
+	// Step 5: get the interim data of earlier attempts. The item adopts them, all at once, when the
+	// step first asks for them; from here on the claim is renewed.
 	step, a, err := s.begin(ctx, st, claim, sent, m)
 	defer s.finish(a)
 	if err == nil && s.exact && claim.Item.ID != hint {
@@ -75,8 +76,8 @@ func (s *session) live(ctx context.Context, st *station, hint string, m Message)
 	verdict, settleErr := s.settle(ctx, a, settlement)
 	s.report(ctx, a, settlement, verdict, err, settleErr)
 
-	// Step 9: mark the message as complete. Either the outcome stands in the Registry, or the attempt's lease runs out
-	// there and the Registry rings again (I7).
+	// Step 9: mark the message as complete. Either the outcome stands in the Registry, or the
+	// attempt's lease runs out there and the Registry rings again (I7).
 	m.Finish()
 	if settleErr != nil {
 		return registry.Verdict{}, settleErr
@@ -98,8 +99,9 @@ func (s *session) giveBack(a *attempt, hint string) error {
 	return &registry.NotClaimable{ItemID: hint, Reason: registry.ReasonQueued}
 }
 
-// claimInTurn claims, and asks again as long as the Registry says that items wait for a slot of their collection: the message is kept,
-// so that the next slot that becomes free here, and an item of any other collection, are had at once.
+// claimInTurn claims, and asks again as long as the Registry says that items wait for a slot of
+// their collection: the message is kept, so that the next slot that becomes free here, and an item
+// of any other collection, are had at once.
 func (s *session) claimInTurn(ctx context.Context, st *station, hint string, m Message) (c registry.Claim, sent time.Time, err error) {
 	touched := time.Now()
 	for {
@@ -128,7 +130,8 @@ func (s *session) claimInTurn(ctx context.Context, st *station, hint string, m M
 	}
 }
 
-// crowded is when to ask again since items wait for a slot of their collection; 0 for any other answer.
+// crowded is when to ask again since items wait for a slot of their collection; 0 for any other
+// answer.
 func crowded(err error) time.Duration {
 	refused, ok := errors.AsType[*registry.NotClaimable](err)
 	if !ok {
@@ -137,16 +140,16 @@ func crowded(err error) time.Duration {
 	return refused.Again
 }
 
-// claim asks for an item until it is answered or it is time to let the queue wait instead. A repeat names the same
-// request, so that a claim whose answer was lost is not left without a worker (R9). sent is when the first request was
-// sent: the lease cannot have begun earlier.
+// claim asks for an item until it is answered or it is time to let the queue wait instead. A repeat
+// names the same request, so that a claim whose answer was lost is not left without a worker (R9).
+// sent is when the first request was sent: the lease cannot have begun earlier.
 func (s *session) claim(ctx context.Context, st *station, hint string) (c registry.Claim, sent time.Time, err error) {
 	h := st.handler
 	request := registry.ClaimRequest{
 		RequestID: uuid.NewString(), Stage: st.stage, Hint: hint, Worker: s.worker, Version: s.version,
 		Lease: s.lease, MaxAttempts: h.MaxAttempts(),
-		// This process sees a stuck step first, and gives it time to end. The Registry's watch is for the case that it
-		// does not.
+		// This process sees a stuck step first, and gives it time to end. The Registry's watch is
+		// for the case that it does not.
 		StuckAfter: h.StuckAfter() + s.abandonAfter + s.lease,
 	}
 	sent = time.Now()
@@ -176,8 +179,8 @@ func (s *session) claimOnce(ctx context.Context, r registry.ClaimRequest) (regis
 	return s.stores.registry.Claim(ctx, r)
 }
 
-// skip answers a message for which there is no item. A Registry that says no rings again when the item can be had,
-// whatever the reason; one that says nothing is asked again later.
+// skip answers a message for which there is no item. A Registry that says no rings again when the
+// item can be had, whatever the reason; one that says nothing is asked again later.
 func (s *session) skip(ctx context.Context, st *station, hint string, m Message, err error) error {
 	if crowded(err) > 0 { // this worker stops; another one may have a slot
 		m.Requeue(0)
@@ -192,8 +195,9 @@ func (s *session) skip(ctx context.Context, st *station, hint string, m Message,
 	return err
 }
 
-// settle records the verdict, asking again as long as the claim is held: a repeat is answered as the first time (R9). It
-// gives up after a lease's time even then, so that an attempt whose verdict the Registry cannot digest comes to an end.
+// settle records the verdict, asking again as long as the claim is held: a repeat is answered as
+// the first time (R9). It gives up after a lease's time even then, so that an attempt whose verdict
+// the Registry cannot digest comes to an end.
 func (s *session) settle(ctx context.Context, a *attempt, settlement registry.Settlement) (registry.Verdict, error) {
 	begun := time.Now()
 	for wait := againFirst; ; wait = min(2*wait, againCap) {

@@ -15,7 +15,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// The ten steps of the Preserv life cycle, each with its test, against a real Registry and a real interim store.
+// The ten steps of the Preserv life cycle, each with its test, against a real Registry and a real
+// interim store.
 
 func TestStep01_MessageIsAHint(t *testing.T) {
 	store, f := openRegistry(t), newFeed()
@@ -318,7 +319,8 @@ func TestSteps_EveryItemOnce(t *testing.T) {
 	}
 }
 
-// TestR09_ZombieIsRefused: a worker whose item was taken away and finished by another comes back and changes nothing.
+// TestR09_ZombieIsRefused: a worker whose item was taken away and finished by another comes back
+// and changes nothing.
 func TestR09_ZombieIsRefused(t *testing.T) {
 	store, kept, f := openRegistry(t), openInterim(t), newFeed()
 	id := submit(t, store)

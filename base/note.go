@@ -8,24 +8,28 @@ import (
 	"slices"
 )
 
-// notary seals interim entries, and opens those that it can trust. The store of interim data is not trusted: whoever can write to it could else
-// have a step preserve other bytes than those that it was given. An entry is bound to its item by the item's key, which the Registry gives
-// with the claim, and to the name it was kept under and the attempt that kept it. An entry that is not authentic is as one that is lost.
+// notary seals interim entries, and opens those that it can trust. The store of interim data is not
+// trusted: whoever can write to it could else have a step preserve other bytes than those that it
+// was given. An entry is bound to its item by the item's key, which the Registry gives with the
+// claim, and to the name it was kept under and the attempt that kept it. An entry that is not
+// authentic is as one that is lost.
 //
-// What it cannot tell is that an authentic entry is not the last one of its name: callers take an old one for what it is, work that is done again.
+// What it cannot tell is that an authentic entry is not the last one of its name: callers take an
+// old one for what it is, work that is done again.
 type notary struct {
 	key     []byte
 	attempt int64 // that it seals for
 	after   int64 // entries of attempts up to this one are not opened: an admin had the item checked anew
 }
 
-// noteFormat is the first byte of a sealed entry: then come the attempt that kept it, in 8 bytes, the code, and what was kept.
+// noteFormat is the first byte of a sealed entry: then come the attempt that kept it, in 8 bytes,
+// the code, and what was kept.
 const noteFormat = 1
 
 const noteHead = 1 + 8 + sha256.Size
 
-// newNotary makes one for an attempt. A Registry of the version before gives no key: then the attempt trusts what it has kept itself, and
-// nothing else, which costs time.
+// newNotary makes one for an attempt. A Registry of the version before gives no key: then the
+// attempt trusts what it has kept itself, and nothing else, which costs time.
 func newNotary(key []byte, attempt int64) notary {
 	if len(key) == 0 {
 		key = make([]byte, sha256.Size)

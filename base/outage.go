@@ -10,9 +10,9 @@ import (
 // outageInterval is how often a service that does not answer is spoken of.
 const outageInterval = 30 * time.Second
 
-// outage keeps the log readable while a service does not answer: one line at once, then one each interval with a count,
-// and one when it answers again. A service that answers every other call is spoken of no more often. The methods may be
-// called concurrently.
+// outage keeps the log readable while a service does not answer: one line at once, then one each
+// interval with a count, and one when it answers again. A service that answers every other call is
+// spoken of no more often. The methods may be called concurrently.
 type outage struct {
 	log     *slog.Logger
 	service string

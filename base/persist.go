@@ -15,9 +15,9 @@ const (
 	againCap   = 5 * time.Second
 )
 
-// persist makes a call of the item until it is answered, and so waits out an outage instead of failing the item. It
-// ends with the claim, when the step is cancelled (a stuck step is: an outage is no progress), and after one try when
-// the worker is stopping. fn must be safe to repeat.
+// persist makes a call of the item until it is answered, and so waits out an outage instead of
+// failing the item. It ends with the claim, when the step is cancelled (a stuck step is: an outage
+// is no progress), and after one try when the worker is stopping. fn must be safe to repeat.
 func (it *Item) persist(ctx context.Context, trouble *outage, fn func(context.Context) error) error {
 	for wait := againFirst; ; wait = min(2*wait, againCap) {
 		if err := it.writable(); err != nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Titles of the two measures that stand for an item's transfer as a whole: an item's done_bytes and done_files are
-// taken from them.
+// Titles of the two measures that stand for an item's transfer as a whole: an item's done_bytes and
+// done_files are taken from them.
 const (
 	TransferredBytes = "bytes transferred"
 	TransferredFiles = "files transferred"
 )
 
-// Progress is one measure of a running step. Its methods are cheap enough for every buffer that is copied, may be
-// called concurrently, and do nothing after the step is over. News travels with the next renewal of the claim. A
-// step is stuck when none of its measures moves for its StuckAfter.
+// Progress is one measure of a running step. Its methods are cheap enough for every buffer that is
+// copied, may be called concurrently, and do nothing after the step is over. News travels with the
+// next renewal of the claim. A step is stuck when none of its measures moves for its StuckAfter.
 type Progress struct {
 	title, unit string
 	track       *track
@@ -26,8 +26,8 @@ type Progress struct {
 	kept        atomic.Bool
 }
 
-// Kept says that what is counted is not done again: the next attempt goes on where this one stands. People are told so. It
-// returns the measure itself.
+// Kept says that what is counted is not done again: the next attempt goes on where this one stands.
+// People are told so. It returns the measure itself.
 func (p *Progress) Kept() *Progress {
 	p.kept.Store(true)
 	return p
@@ -41,14 +41,16 @@ func (p *Progress) Add(n int64) {
 	}
 }
 
-// Set moves the position to pos: where a resumed step goes on, for instance. Setting it to where it is is no progress.
+// Set moves the position to pos: where a resumed step goes on, for instance. Setting it to where it
+// is is no progress.
 func (p *Progress) Set(pos int64) {
 	if p.pos.Swap(pos) != pos {
 		p.track.moved()
 	}
 }
 
-// SetEnd tells how far the position will go; -1, which is also the value before the first call, means unknown.
+// SetEnd tells how far the position will go; -1, which is also the value before the first call,
+// means unknown.
 func (p *Progress) SetEnd(end int64) {
 	if p.end.Swap(end) != end {
 		p.track.moved()

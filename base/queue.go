@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Message is one wake-up from the queue while it is in a worker's hands. Its methods return at once and never fail: a
-// message is a hint, and a lost answer only makes the queue deliver it again.
+// Message is one wake-up from the queue while it is in a worker's hands. Its methods return at once
+// and never fail: a message is a hint, and a lost answer only makes the queue deliver it again.
 type Message interface {
 	// Touch tells the queue that the message is still being worked on.
 	Touch()
@@ -27,16 +27,16 @@ type Consumer interface {
 	Stop(ctx context.Context) error
 }
 
-// ConnectFunc subscribes to the wake-ups of a stage. It calls handle for each message on a goroutine of its own, with
-// the id of the item that is said to be ready and at most free of them at once; handle has answered the message when it
-// returns. When ctx ends, no more messages come.
+// ConnectFunc subscribes to the wake-ups of a stage. It calls handle for each message on a
+// goroutine of its own, with the id of the item that is said to be ready and at most free of them
+// at once; handle has answered the message when it returns. When ctx ends, no more messages come.
 type ConnectFunc func(ctx context.Context, action registry.Action, stage registry.Stage, free int, handle HandleFunc) (Consumer, error)
 
 // HandleFunc takes one message. It may be called concurrently.
 type HandleFunc func(ctx context.Context, hint string, m Message)
 
-// Queue connects workers to NSQ. cfg says where; its Topic and Free are filled in for each stage. prefix stands before
-// each topic's name and keeps clusters apart that share an nsqd; "" for none.
+// Queue connects workers to NSQ. cfg says where; its Topic and Free are filled in for each stage.
+// prefix stands before each topic's name and keeps clusters apart that share an nsqd; "" for none.
 func Queue(cfg queue.ConsumerConfig, prefix string) ConnectFunc {
 	return func(ctx context.Context, action registry.Action, stage registry.Stage, free int, handle HandleFunc) (Consumer, error) {
 		topic, err := queue.Topic(prefix, string(action), string(stage))

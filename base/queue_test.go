@@ -13,8 +13,9 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// TestQueue_OverNSQ runs workers against the in-process broker and a real Registry: what the relay publishes is worked
-// on, a worker that stops hands its item over, and nothing is left in the queue.
+// TestQueue_OverNSQ runs workers against the in-process broker and a real Registry: what the relay
+// publishes is worked on, a worker that stops hands its item over, and nothing is left in the
+// queue.
 func TestQueue_OverNSQ(t *testing.T) {
 	ctx := t.Context()
 	b, err := broker.New(broker.Options{})

@@ -16,8 +16,8 @@ const (
 	touchEvery = 15 * time.Second // a message, well within its time-out of a minute
 )
 
-// announce tells the Registry of the worker's capacity before the first message, so that the relay has something to go
-// by. It waits until the Registry answers; false when ctx ended first.
+// announce tells the Registry of the worker's capacity before the first message, so that the relay
+// has something to go by. It waits until the Registry answers; false when ctx ended first.
 func (s *session) announce(ctx context.Context) bool {
 	for wait := againFirst; ; wait = min(2*wait, againCap) {
 		if err := s.renew(ctx); err == nil {
@@ -63,7 +63,8 @@ func (s *session) renewalDue(now time.Time) bool {
 	return false
 }
 
-// renew extends exactly the claims that this process runs, tells their progress, and ends the steps whose claim is gone.
+// renew extends exactly the claims that this process runs, tells their progress, and ends the steps
+// whose claim is gone.
 func (s *session) renew(ctx context.Context) error {
 	request := registry.RenewRequest{Worker: s.info(), Lease: s.lease}
 	moves := map[registry.Lease]int64{}

@@ -9,8 +9,9 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Result reads a durable result of the item into out, which may be nil: one of an earlier stage or attempt, or one set
-// since. ok is false when there is none. An error means that out does not fit what is there.
+// Result reads a durable result of the item into out, which may be nil: one of an earlier stage or
+// attempt, or one set since. ok is false when there is none. An error means that out does not fit
+// what is there.
 func (it *Item) Result(name string, out any) (ok bool, err error) {
 	it.mu.Lock()
 	value, ok := it.results[name]
@@ -21,9 +22,10 @@ func (it *Item) Result(name string, out any) (ok bool, err error) {
 	return true, decodeResult(name, value, out)
 }
 
-// SetResult sets a durable result, in place of one of an earlier attempt or stage. It is seen by Result at once, and
-// written with the settlement when the step is done or failed: otherwise the step runs again and sets it again. What
-// must not be redone goes through [Item.Once], and a name used there is refused here.
+// SetResult sets a durable result, in place of one of an earlier attempt or stage. It is seen by
+// Result at once, and written with the settlement when the step is done or failed: otherwise the
+// step runs again and sets it again. What must not be redone goes through [Item.Once], and a name
+// used there is refused here.
 func (it *Item) SetResult(name string, v any) error {
 	value, err := json.Marshal(v)
 	if err != nil {
@@ -44,10 +46,11 @@ func (it *Item) SetResult(name string, v any) error {
 	return nil
 }
 
-// Once makes a durable result that must not be made twice: fn runs only when the item has no result of that name, and
-// what it returns stands in the Registry before Once returns. When another attempt was faster, its value holds. out,
-// which may be nil, gets the value that holds. Concurrent calls for one name run fn one after the other, and only
-// until one succeeds. An error of fn is returned as it is, and nothing is kept (I10, R8).
+// Once makes a durable result that must not be made twice: fn runs only when the item has no result
+// of that name, and what it returns stands in the Registry before Once returns. When another
+// attempt was faster, its value holds. out, which may be nil, gets the value that holds. Concurrent
+// calls for one name run fn one after the other, and only until one succeeds. An error of fn is
+// returned as it is, and nothing is kept (I10, R8).
 func (it *Item) Once(ctx context.Context, name string, out any, fn func(context.Context) (any, error)) error {
 	mine := it.turnOf(name)
 	if err := mine.take(ctx); err != nil {
@@ -78,8 +81,8 @@ func (it *Item) Once(ctx context.Context, name string, out any, fn func(context.
 	return decodeResult(name, holds, out)
 }
 
-// saveResult asks until there is an answer: the value may be there although the first answer was lost, and asking
-// again is safe since the first writer wins.
+// saveResult asks until there is an answer: the value may be there although the first answer was
+// lost, and asking again is safe since the first writer wins.
 func (it *Item) saveResult(ctx context.Context, name string, value json.RawMessage) (holds json.RawMessage, err error) {
 	err = it.persist(ctx, it.stores.registryTrouble, func(ctx context.Context) (err error) {
 		holds, err = it.stores.registry.SaveResult(ctx, it.lease, name, value)
@@ -113,8 +116,8 @@ func decodeResult(name string, value json.RawMessage, out any) error {
 	return nil
 }
 
-// final tells that the Registry has answered, and would answer the same again. Any other error may be a lost
-// connection.
+// final tells that the Registry has answered, and would answer the same again. Any other error may
+// be a lost connection.
 func final(err error) bool {
 	var refused *registry.NotClaimable
 	var transition *registry.TransitionError

@@ -22,7 +22,8 @@ const (
 	defaultAbandon = 30 * time.Second
 )
 
-// Runner serves the workers of a process. Set its fields before the first call; it must not be copied after it.
+// Runner serves the workers of a process. Set its fields before the first call; it must not be
+// copied after it.
 type Runner struct {
 	Registry registry.Working
 	Interim  interim.Store
@@ -32,20 +33,20 @@ type Runner struct {
 	Log      *slog.Logger
 	// Grace is the time from the end of Run's context to its return; default 25 s.
 	Grace time.Duration
-	// AbandonAfter is how long a stuck step, or one that lost its claim, may take to return before it is left behind;
-	// default 30 s.
+	// AbandonAfter is how long a stuck step, or one that lost its claim, may take to return before
+	// it is left behind; default 30 s.
 	AbandonAfter time.Duration
 
 	started atomic.Bool
 }
 
-// Run serves all handlers until ctx ends, then drains and returns nil within Grace: it claims nothing more, cancels the
-// steps with ErrStopping, releases their claims uncounted, and answers every message (I5). Before it takes the first
-// message it waits for the Registry, however long.
+// Run serves all handlers until ctx ends, then drains and returns nil within Grace: it claims
+// nothing more, cancels the steps with ErrStopping, releases their claims uncounted, and answers
+// every message (I5). Before it takes the first message it waits for the Registry, however long.
 //
-// It returns an error at once when a field or handler is wrong, when two handlers have one stage, or when a topic
-// cannot be subscribed to; ErrStarted when it was called before; and, after draining, ErrAbandoned when hanging steps
-// had to be left behind (R29).
+// It returns an error at once when a field or handler is wrong, when two handlers have one stage,
+// or when a topic cannot be subscribed to; ErrStarted when it was called before; and, after
+// draining, ErrAbandoned when hanging steps had to be left behind (R29).
 func (r *Runner) Run(ctx context.Context, handlers ...Handler) error {
 	if r.Connect == nil {
 		return errors.New("run workers: no queue")
@@ -142,7 +143,8 @@ func (s *session) stages() []registry.Stage {
 	return stages
 }
 
-// connect subscribes to every stage's topic. Messages come until ctx ends, and are served in the context work.
+// connect subscribes to every stage's topic. Messages come until ctx ends, and are served in the
+// context work.
 func (s *session) connect(ctx, work context.Context, subscribe ConnectFunc) error {
 	for _, st := range s.stations {
 		consumer, err := subscribe(ctx, st.action, st.stage, st.slots, func(_ context.Context, hint string, m Message) {
@@ -156,8 +158,8 @@ func (s *session) connect(ctx, work context.Context, subscribe ConnectFunc) erro
 	return nil
 }
 
-// drain ends the session: steps are told to stop at once, left behind after four fifths of the grace, and calls that
-// are still under way near its end are aborted.
+// drain ends the session: steps are told to stop at once, left behind after four fifths of the
+// grace, and calls that are still under way near its end are aborted.
 func (s *session) drain(ctx context.Context, grace time.Duration, abort context.CancelCauseFunc) {
 	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()

@@ -155,7 +155,8 @@ func TestShutdown_FinishedWorkIsKept(t *testing.T) {
 	}
 }
 
-// TestShutdown_GraceBoundsAStepThatHangs: the item is released although its step does not return, and Run ends in time.
+// TestShutdown_GraceBoundsAStepThatHangs: the item is released although its step does not return,
+// and Run ends in time.
 func TestShutdown_GraceBoundsAStepThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, f := newFake(), newFeed()
@@ -178,7 +179,8 @@ func TestShutdown_GraceBoundsAStepThatHangs(t *testing.T) {
 	})
 }
 
-// TestShutdown_GraceBoundsAnOutage: the Registry does not answer either; the claim expires by itself.
+// TestShutdown_GraceBoundsAnOutage: the Registry does not answer either; the claim expires by
+// itself.
 func TestShutdown_GraceBoundsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, f := newFake(), newFeed()

@@ -12,12 +12,14 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// RunOne works on one item at its present stage, which must be h's, without the queue: for tests, and for
-// `holdfast worker STAGE --item ID`. It may be called any number of times, concurrently and beside Run.
+// RunOne works on one item at its present stage, which must be h's, without the queue: for tests,
+// and for `holdfast worker STAGE --item ID`. It may be called any number of times, concurrently and
+// beside Run.
 //
-// It returns the verdict, with the step's own error when that failed. *registry.NotClaimable tells why the item cannot
-// be had now; its reason is queued when the Registry would give a better item first. ErrClaimLost: it was taken away.
-// When ctx ends, the item is released, uncounted, and ErrStopping returned.
+// It returns the verdict, with the step's own error when that failed. *registry.NotClaimable tells
+// why the item cannot be had now; its reason is queued when the Registry would give a better item
+// first. ErrClaimLost: it was taken away. When ctx ends, the item is released, uncounted, and
+// ErrStopping returned.
 func (r *Runner) RunOne(ctx context.Context, h Handler, itemID string) (registry.Verdict, error) {
 	s, err := r.session([]Handler{h})
 	if err != nil {

@@ -40,8 +40,8 @@ type session struct {
 	held     bool      // by an admin, as the last answered renewal said
 	renewed  time.Time // when the last answered renewal was sent
 	attempts map[registry.Lease]*attempt
-	// withdrawn are attempts that were taken away before this process had the answer to their claim, or after it had
-	// settled them.
+	// withdrawn are attempts that were taken away before this process had the answer to their
+	// claim, or after it had settled them.
 	withdrawn map[registry.Lease]bool
 }
 
@@ -63,8 +63,8 @@ func (s *session) leave(st *station) {
 	}
 }
 
-// freeing is a message whose answer gives the slot back first: the queue sends the next message as soon as it has the
-// answer, and that one must not be turned away.
+// freeing is a message whose answer gives the slot back first: the queue sends the next message as
+// soon as it has the answer, and that one must not be turned away.
 type freeing struct {
 	Message
 	free func()
@@ -82,8 +82,8 @@ func (m freeing) Requeue(delay time.Duration) {
 	m.Message.Requeue(delay)
 }
 
-// refusal is when a message that was not let in may come again: at once, to somebody else, when this worker stops or is
-// held.
+// refusal is when a message that was not let in may come again: at once, to somebody else, when
+// this worker stops or is held.
 func (s *session) refusal() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,8 +99,9 @@ func (s *session) isStopping() bool {
 	return s.stopped
 }
 
-// hold does what the Registry says of a hold on this worker: while there is one it takes no messages and tells that it
-// has no free slots. Steps under way go on. Only the renewal loop calls it.
+// hold does what the Registry says of a hold on this worker: while there is one it takes no
+// messages and tells that it has no free slots. Steps under way go on. Only the renewal loop calls
+// it.
 func (s *session) hold(ctx context.Context, held bool) {
 	s.mu.Lock()
 	changed := s.held != held
@@ -126,8 +127,8 @@ func (s *session) running() []*attempt {
 	return slices.Collect(maps.Values(s.attempts))
 }
 
-// begin turns a claim into an attempt that is renewed from now on, with the context of its step. With an error the step
-// is not to be begun, and the error is its result.
+// begin turns a claim into an attempt that is renewed from now on, with the context of its step.
+// With an error the step is not to be begun, and the error is its result.
 func (s *session) begin(ctx context.Context, st *station, c registry.Claim, sent time.Time, m Message) (context.Context, *attempt, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &attempt{

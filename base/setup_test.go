@@ -22,7 +22,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
 
-// worker is a Handler whose work is a test's own. It serves expand, the first stage of a submission.
+// worker is a Handler whose work is a test's own. It serves expand, the first stage of a
+// submission.
 type worker struct {
 	base.Worker
 	work func(ctx context.Context, item *base.Item) error

@@ -51,7 +51,8 @@ func (st *station) take() bool {
 	return true
 }
 
-// release frees the slot of a message that was served. It tells whether that was the first one free.
+// release frees the slot of a message that was served. It tells whether that was the first one
+// free.
 func (st *station) release() (wasFull bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -79,8 +80,8 @@ func (st *station) room() (capacity, free int) {
 	return capacity, max(capacity-st.busy, 0)
 }
 
-// abandon notes that a step was left behind: until it ends it occupies its slot beyond its message. It returns how many
-// slots of the station are still of use.
+// abandon notes that a step was left behind: until it ends it occupies its slot beyond its message.
+// It returns how many slots of the station are still of use.
 func (st *station) abandon() (usable int) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -121,7 +122,8 @@ func (st *station) connected(c Consumer) {
 	st.allow()
 }
 
-// allow tells the queue how many messages may be in hand (R21). st.mu is held, so that the last word is the latest.
+// allow tells the queue how many messages may be in hand (R21). st.mu is held, so that the last
+// word is the latest.
 func (st *station) allow() {
 	switch {
 	case st.consumer == nil:

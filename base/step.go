@@ -13,7 +13,8 @@ import (
 // errExited is what a step comes to that ended its goroutine instead of returning.
 var errExited = errors.New("step ended its goroutine without a result")
 
-// panicError is what a step comes to that panicked. It does not unwrap: a value that was thrown is no verdict.
+// panicError is what a step comes to that panicked. It does not unwrap: a value that was thrown is
+// no verdict.
 type panicError struct {
 	value any
 	stack []byte
@@ -21,7 +22,8 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("step panicked: %v", e.value) }
 
-// work runs the step on a goroutine of its own, watches its progress, and leaves it behind when it does not end.
+// work runs the step on a goroutine of its own, watches its progress, and leaves it behind when it
+// does not end.
 func (s *session) work(ctx context.Context, a *attempt) error {
 	done := make(chan error, 1)
 	go isolated(ctx, a, done)
@@ -61,7 +63,8 @@ func isolated(ctx context.Context, a *attempt, done chan<- error) {
 	returned = true
 }
 
-// await gives a step whose context has ended its time to return: a stopping one as long as the grace allows.
+// await gives a step whose context has ended its time to return: a stopping one as long as the
+// grace allows.
 func (s *session) await(ctx context.Context, a *attempt, done <-chan error) error {
 	var late <-chan time.Time
 	if !errors.Is(context.Cause(ctx), ErrStopping) {
@@ -79,8 +82,9 @@ func (s *session) await(ctx context.Context, a *attempt, done <-chan error) erro
 	return fmt.Errorf("step did not end when told to: %w", context.Cause(ctx))
 }
 
-// abandon leaves a step behind: from now on its item refuses everything, and its slot is taken until it ends. A process
-// that collects such steps, or has no room left beside them, is to be replaced by a fresh one (R29).
+// abandon leaves a step behind: from now on its item refuses everything, and its slot is taken
+// until it ends. A process that collects such steps, or has no room left beside them, is to be
+// replaced by a fresh one (R29).
 func (s *session) abandon(ctx context.Context, a *attempt, done <-chan error) {
 	a.item.end()
 	usable := a.station.abandon()

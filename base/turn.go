@@ -7,7 +7,8 @@ type turn chan struct{}
 
 func newTurn() turn { return make(turn, 1) }
 
-// take waits for the turn. A free one is had even when ctx has ended: a checkpoint may still be written then.
+// take waits for the turn. A free one is had even when ctx has ended: a checkpoint may still be
+// written then.
 func (t turn) take(ctx context.Context) error {
 	select {
 	case t <- struct{}{}:

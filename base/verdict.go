@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// How long an item waits that the Registry wakes itself when its turn comes: this is only the fallback.
+// How long an item waits that the Registry wakes itself when its turn comes: this is only the
+// fallback.
 const (
 	lockedWait  = time.Minute
 	noSpaceWait = time.Minute
@@ -24,7 +25,8 @@ const outageWait = 5 * time.Second
 // errorLimit is how many bytes of an error's text are kept for people (R10).
 const errorLimit = 2000
 
-// Content says that the deposit is at fault: the item fails, and the producer must correct it. Content(nil) is nil.
+// Content says that the deposit is at fault: the item fails, and the producer must correct it.
+// Content(nil) is nil.
 func Content(err error) error {
 	if err == nil {
 		return nil
@@ -32,8 +34,8 @@ func Content(err error) error {
 	return &contentError{err}
 }
 
-// Fatal says that no retry helps although the deposit is not at fault: the item fails and needs admin review. Fatal(nil)
-// is nil.
+// Fatal says that no retry helps although the deposit is not at fault: the item fails and needs
+// admin review. Fatal(nil) is nil.
 func Fatal(err error) error {
 	if err == nil {
 		return nil
@@ -41,14 +43,15 @@ func Fatal(err error) error {
 	return &fatalError{err}
 }
 
-// Snooze says that the item has to wait, for d at least: it goes back to pending, and nothing is counted. The reason is
-// shown to people as a code, why as a sentence.
+// Snooze says that the item has to wait, for d at least: it goes back to pending, and nothing is
+// counted. The reason is shown to people as a code, why as a sentence.
 func Snooze(d time.Duration, reason registry.Reason, why string) error {
 	return &snoozeError{delay: max(d, 0), reason: reason, why: why}
 }
 
-// Await is Snooze because of an error that passes by itself, or by what its Remedy says. It waits for as long as the error
-// asks to be left alone, if that is longer than d. Await(d, reason, nil) is nil.
+// Await is Snooze because of an error that passes by itself, or by what its Remedy says. It waits
+// for as long as the error asks to be left alone, if that is longer than d. Await(d, reason, nil)
+// is nil.
 func Await(d time.Duration, reason registry.Reason, err error) error {
 	if err == nil {
 		return nil
@@ -56,8 +59,9 @@ func Await(d time.Duration, reason registry.Reason, err error) error {
 	return &snoozeError{delay: max(d, asksToWait(err)), reason: reason, why: err.Error(), err: err}
 }
 
-// Back says that the step cannot be done because of what an earlier stage left, which the system has spoilt since: the item
-// goes back to that stage, counted, and fails when that was tried MAX_ATTEMPTS times. Back(stage, nil) is nil.
+// Back says that the step cannot be done because of what an earlier stage left, which the system
+// has spoilt since: the item goes back to that stage, counted, and fails when that was tried
+// MAX_ATTEMPTS times. Back(stage, nil) is nil.
 func Back(stage registry.Stage, err error) error {
 	if err == nil {
 		return nil
@@ -94,8 +98,8 @@ type snoozeError struct {
 func (e *snoozeError) Error() string { return e.why }
 func (e *snoozeError) Unwrap() error { return e.err }
 
-// judge turns a step's error, and the cause its context ended with (nil while it lives), into the settlement. ok is
-// false when the claim is lost and nothing may be written.
+// judge turns a step's error, and the cause its context ended with (nil while it lives), into the
+// settlement. ok is false when the claim is lost and nothing may be written.
 func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok bool) {
 	s = registry.Settlement{Lease: item.lease, MaxAttempts: h.MaxAttempts(), Error: cleanText(err)}
 	if errors.Is(err, errLost) || errors.Is(cause, errLost) {
@@ -107,8 +111,8 @@ func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok b
 		s.Outcome = registry.OutcomeDone // also when the end of its context came too late to matter
 		return s, true
 	}
-	// A step whose context ended tells how it was interrupted, and may mistake that for a fault of what it was
-	// reading. A real fault shows itself again (I8).
+	// A step whose context ended tells how it was interrupted, and may mistake that for a fault of
+	// what it was reading. A real fault shows itself again (I8).
 	switch {
 	case errors.Is(cause, ErrStuck):
 		retry(&s, h, item, nil)
@@ -144,10 +148,12 @@ func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok b
 	case errors.As(err, &locked):
 		s.Outcome, s.Delay, s.Reason = registry.OutcomeSnooze, lockedWait, registry.ReasonLocked
 	case errors.As(err, &noSpace), errors.Is(err, storage.ErrNoSpace):
-		// Also of a volume that somebody else has filled: room comes back, and no deposit is to fail for want of it (I8).
+		// Also of a volume that somebody else has filled: room comes back, and no deposit is to
+		// fail for want of it (I8).
 		s.Outcome, s.Delay, s.Reason = registry.OutcomeSnooze, noSpaceWait, registry.ReasonNoSpace
 	case errors.Is(err, registry.ErrUnavailable):
-		// The step could not tell the Registry what it did: nobody's fault, and over when the Registry is back.
+		// The step could not tell the Registry what it did: nobody's fault, and over when the
+		// Registry is back.
 		s.Outcome, s.Delay, s.Reason = registry.OutcomeSnooze, outageWait, registry.ReasonNotDue
 	default:
 		retry(&s, h, item, err)
@@ -164,8 +170,9 @@ func waitsForRoom(err error) bool {
 	return ok && snooze.reason == registry.ReasonNoSpace || errors.As(err, new(*registry.NoSpaceError)) || errors.Is(err, storage.ErrNoSpace)
 }
 
-// OutOfRoom says whether an item whose step ends with this error, since there is no room, fails instead of waiting on: it has waited as long as it
-// may, or never fits. That is the system's fault: nothing is wrong with the deposit.
+// OutOfRoom says whether an item whose step ends with this error, since there is no room, fails
+// instead of waiting on: it has waited as long as it may, or never fits. That is the system's
+// fault: nothing is wrong with the deposit.
 func (w *Worker) OutOfRoom(item *Item, err error) bool {
 	return neverFits(err) || w.RoomFor > 0 && item.RoomWait >= w.RoomFor
 }
@@ -176,9 +183,9 @@ func neverFits(err error) bool {
 	return ok && full.Never
 }
 
-// retry makes s a counted failure. A try that failed because a call was cancelled from elsewhere is one, too. Whoever
-// asks to be left alone is left alone for as long as that: asked earlier it would only say so again, until the tries
-// are used up.
+// retry makes s a counted failure. A try that failed because a call was cancelled from elsewhere is
+// one, too. Whoever asks to be left alone is left alone for as long as that: asked earlier it would
+// only say so again, until the tries are used up.
 func retry(s *registry.Settlement, h Handler, item *Item, err error) {
 	s.Outcome, s.Class, s.Delay = registry.OutcomeRetry, registry.SystemFault, h.Backoff(item.Tries+1)
 	if wait := asksToWait(err); wait > 0 {
@@ -187,8 +194,8 @@ func retry(s *registry.Settlement, h Handler, item *Item, err error) {
 	}
 }
 
-// cleanText returns an error's text fit for every database and every reader: valid UTF-8 without NUL, of at most
-// errorLimit bytes; "" for nil.
+// cleanText returns an error's text fit for every database and every reader: valid UTF-8 without
+// NUL, of at most errorLimit bytes; "" for nil.
 func cleanText(err error) string {
 	if err == nil {
 		return ""

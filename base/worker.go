@@ -20,8 +20,8 @@ const (
 	backoffDev   = 0.2 // jitter, of the wait
 )
 
-// Worker is what each worker embeds, by value: its policy. Fields are set from the configuration; zero means the
-// default. A worker that differs in kind redeclares the method.
+// Worker is what each worker embeds, by value: its policy. Fields are set from the configuration;
+// zero means the default. A worker that differs in kind redeclares the method.
 type Worker struct {
 	Attempts int           // counted failures after which an item needs admin review; default 5
 	Slots    int           // items worked on at once; default 4
@@ -31,13 +31,15 @@ type Worker struct {
 	RoomFor  time.Duration // how long an item may wait for room on a volume before it fails; 0: without end
 }
 
-// MaxAttempts is how many counted failures in a stage an item may have before it needs admin review.
+// MaxAttempts is how many counted failures in a stage an item may have before it needs admin
+// review.
 func (w *Worker) MaxAttempts() int { return orElse(w.Attempts, defaultAttempts) }
 
 // Concurrency is how many items a process works on at once in this stage.
 func (w *Worker) Concurrency() int { return orElse(w.Slots, defaultSlots) }
 
-// Spare is how many more items a process works on at once when they are not all of one collection ([registry.WorkerInfo.Spare]).
+// Spare is how many more items a process works on at once when they are not all of one collection
+// ([registry.WorkerInfo.Spare]).
 func (w *Worker) Spare() int { return max(w.Extra, 0) }
 
 // Lease is how long a claim outlives the last news of the process.
@@ -46,8 +48,9 @@ func (w *Worker) Lease() time.Duration { return orElse(w.LeaseFor, defaultLease)
 // StuckAfter is how long a step may go without progress before it is taken away (R29).
 func (w *Worker) StuckAfter() time.Duration { return orElse(w.StuckFor, defaultStuck) }
 
-// Backoff is how long an item waits after its tries-th counted failure: one minute, doubled with each, varied by a
-// fifth so that items that failed together do not come back together, and never more than an hour.
+// Backoff is how long an item waits after its tries-th counted failure: one minute, doubled with
+// each, varied by a fifth so that items that failed together do not come back together, and never
+// more than an hour.
 func (w *Worker) Backoff(tries int) time.Duration {
 	wait := backoffCap
 	if doubled := tries - 1; doubled < 6 { // 2^6 minutes are beyond the cap
@@ -76,9 +79,10 @@ type Handler interface {
 
 	// Stage is the stage that the worker serves.
 	Stage() registry.Stage
-	// Work does the step for one item, going on where an earlier attempt stopped. Its error is the verdict. It is
-	// called from Concurrency goroutines at once, and must return soon after ctx ends; context.Cause tells why it
-	// did. Goroutines that it starts must have ended when it returns.
+	// Work does the step for one item, going on where an earlier attempt stopped. Its error is the
+	// verdict. It is called from Concurrency goroutines at once, and must return soon after ctx
+	// ends; context.Cause tells why it did. Goroutines that it starts must have ended when it
+	// returns.
 	Work(ctx context.Context, item *Item) error
 
 	MaxAttempts() int

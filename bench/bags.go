@@ -19,7 +19,8 @@ import (
 	"github.com/holdfast/holdfast/rootfs"
 )
 
-// bags compares the validation of bags that lie in the cache with taking the same digests on all cores.
+// bags compares the validation of bags that lie in the cache with taking the same digests on all
+// cores.
 func (b *bench) bags(ctx context.Context) error {
 	if err := b.bag(ctx, "bag of a few large files", 4, b.scaled(256*mib)); err != nil {
 		return err

@@ -19,7 +19,8 @@ import (
 // parallel is how many connections curl and the bare loop use for many files.
 const parallel = 16
 
-// bare is what a program in Go comes to that keeps no record of what it does: the bytes, a digest, fsync.
+// bare is what a program in Go comes to that keeps no record of what it does: the bytes, a digest,
+// fsync.
 type bare struct{ client *http.Client }
 
 func newBare() *bare {
@@ -111,7 +112,8 @@ func (d *digester) sum() []byte {
 	return d.hash.Sum(nil)
 }
 
-// small downloads many files over parallel connections, each with its digest and synced, and their folder last.
+// small downloads many files over parallel connections, each with its digest and synced, and their
+// folder last.
 func (g *bare) small(ctx context.Context, files []sample, folder string) (time.Duration, error) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return 0, err

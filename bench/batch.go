@@ -16,8 +16,9 @@ import (
 
 const batchName = "batch.checkm"
 
-// batch takes the time from the submission of a batch manifest until each of its rows is a job, and the memory that takes:
-// with its jobs held, so that nothing else is measured, and with its jobs at work meanwhile.
+// batch takes the time from the submission of a batch manifest until each of its rows is a job, and
+// the memory that takes: with its jobs held, so that nothing else is measured, and with its jobs at
+// work meanwhile.
 func (b *bench) batch(ctx context.Context) (err error) {
 	n := b.scaled(100_000)
 	b.say("a batch manifest of %d rows", n)

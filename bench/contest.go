@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// subject is one of those that are compared. run does the work once and returns how long the timed part of it took.
+// subject is one of those that are compared. run does the work once and returns how long the timed
+// part of it took.
 type subject struct {
 	name string
 	run  func(ctx context.Context) (time.Duration, error)
@@ -20,8 +21,8 @@ type timing []time.Duration
 
 func (t timing) median() time.Duration { return t[len(t)/2] }
 
-// compare runs every subject once a round. Each round begins with another one, so that none is always the one that finds
-// the disk at rest or the caches warm.
+// compare runs every subject once a round. Each round begins with another one, so that none is
+// always the one that finds the disk at rest or the caches warm.
 func (b *bench) compare(ctx context.Context, subjects ...subject) (map[string]timing, error) {
 	taken := map[string]timing{}
 	for round := range b.rounds {
@@ -41,7 +42,8 @@ func (b *bench) compare(ctx context.Context, subjects ...subject) (map[string]ti
 	return taken, nil
 }
 
-// part adds a part to the table: the subjects in their order, each with its rate and its share of the base lines.
+// part adds a part to the table: the subjects in their order, each with its rate and its share of
+// the base lines.
 func (b *bench) part(title string, amount float64, unit string, taken map[string]timing, base [2]string, targets map[string]string, subjects ...subject) {
 	p := part{title: title}
 	for i, name := range base {

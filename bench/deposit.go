@@ -20,14 +20,15 @@ type deposit struct {
 	bytes     int64
 }
 
-// asked is how often a batch's state is asked for: it bounds how exact a time is, and costs the service little.
+// asked is how often a batch's state is asked for: it bounds how exact a time is, and costs the
+// service little.
 const asked = 5 * time.Millisecond
 
 // patience ends a run that does not come to an end.
 const patience = 2 * time.Minute
 
-// deposit runs one payload through all stages of a fresh Holdfast, from submission to the batch's end, and notes the
-// memory it took and where the time went.
+// deposit runs one payload through all stages of a fresh Holdfast, from submission to the batch's
+// end, and notes the memory it took and where the time went.
 func (b *bench) deposit(ctx context.Context, label string, d deposit) (_ time.Duration, err error) {
 	folder := b.path("up")
 	s, err := b.up(ctx, folder)

@@ -33,7 +33,8 @@ func (b *bench) checkRoom() error {
 	return nil
 }
 
-// diskSpeed writes a file and syncs it, and syncs small writes: what every figure here is bounded by.
+// diskSpeed writes a file and syncs it, and syncs small writes: what every figure here is bounded
+// by.
 func (b *bench) diskSpeed(ctx context.Context) (string, error) {
 	name := b.path("disk")
 	defer os.Remove(name) //nolint:errcheck // the folder goes as a whole
@@ -62,7 +63,8 @@ func (b *bench) diskSpeed(ctx context.Context) (string, error) {
 	return fmt.Sprintf("disk: %s MB/s written and synced, %s fsync/s of 4 KiB", figures(rate), figures(syncs/time.Since(begun).Seconds())), nil
 }
 
-// fill writes a file of bytes that no disk or file system can make smaller, and syncs it. The same name has the same bytes.
+// fill writes a file of bytes that no disk or file system can make smaller, and syncs it. The same
+// name has the same bytes.
 func (b *bench) fill(ctx context.Context, name string, size int64) (err error) {
 	f, err := os.Create(name)
 	if err != nil {

@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// serve is the source that everybody downloads from: files as the standard library serves them. It is a process of its
-// own, so that its work is nobody's, and ends with its standard input, which its parent holds: it cannot be left behind.
+// serve is the source that everybody downloads from: files as the standard library serves them. It
+// is a process of its own, so that its work is nobody's, and ends with its standard input, which
+// its parent holds: it cannot be left behind.
 func serve(ctx context.Context, folder string, stdin io.Reader, stdout io.Writer) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// sqliteFloor moves n items through six stages with one UPDATE a stage, in transactions of group updates, in SQLite as
-// Holdfast sets it. Nothing that keeps each stage durable on its own could do less.
+// sqliteFloor moves n items through six stages with one UPDATE a stage, in transactions of group
+// updates, in SQLite as Holdfast sets it. Nothing that keeps each stage durable on its own could do
+// less.
 func sqliteFloor(ctx context.Context, folder string, n, group int64) (_ time.Duration, err error) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return 0, err

@@ -92,8 +92,9 @@ func connect(data string) (*client.Client, error) {
 	return client.New(at.URL, at.Token, client.Options{}), nil
 }
 
-// environment is this process's own without any HOLDFAST_*. The source is on loopback, which sources may not name
-// otherwise; and nothing should wait because the machine's disk happens to be full.
+// environment is this process's own without any HOLDFAST_*. The source is on loopback, which
+// sources may not name otherwise; and nothing should wait because the machine's disk happens to be
+// full.
 func environment() []string {
 	var env []string
 	for _, v := range os.Environ() {
@@ -105,7 +106,8 @@ func environment() []string {
 		"HOLDFAST_STAGING_FULL_UNESTIMATED=100", "HOLDFAST_LOG_LEVEL=warn")
 }
 
-// stop ends the process as Ctrl-C would, and waits for it. What it logged is told when it ended badly.
+// stop ends the process as Ctrl-C would, and waits for it. What it logged is told when it ended
+// badly.
 func (s *service) stop() error {
 	if s.client != nil {
 		s.client.Close()
@@ -123,8 +125,8 @@ func (s *service) stop() error {
 	return errors.Join(fmt.Errorf("holdfast ended: %w: %s", err, said), readErr)
 }
 
-// memory returns a figure of /proc/PID/status in bytes: VmRSS is what the process has now, VmHWM the most it ever had.
-// 0 where there is no such file.
+// memory returns a figure of /proc/PID/status in bytes: VmRSS is what the process has now, VmHWM
+// the most it ever had. 0 where there is no such file.
 func (s *service) memory(field string) int64 {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.proc.Process.Pid))
 	if err != nil {

@@ -2,7 +2,8 @@
 // and disk, and prints one table. It tests nothing: compare a figure only with those of the same
 // run.
 //
-// `bench seed` fills a database with a million items, and `bench registry` measures a Registry on it.
+// `bench seed` fills a database with a million items, and `bench registry` measures a Registry on
+// it.
 //
 // It works in a folder of its own, which it removes, uses free ports of 127.0.0.1, and ends every
 // process that it starts.

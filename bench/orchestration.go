@@ -23,11 +23,12 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// riverRate is what River's six chained jobs reach in their fast form on PostgreSQL, as docs/bench.md tells.
+// riverRate is what River's six chained jobs reach in their fast form on PostgreSQL, as
+// docs/bench.md tells.
 const riverRate = 600
 
-// orchestration takes the time of six durable stages that do nothing, so that only what Holdfast adds is seen, beside
-// the least that a database can do for them.
+// orchestration takes the time of six durable stages that do nothing, so that only what Holdfast
+// adds is seen, beside the least that a database can do for them.
 func (b *bench) orchestration(ctx context.Context) error {
 	n := b.scaled(1000)
 	b.say("%d items through six stages without work", n)
@@ -85,8 +86,9 @@ func (w *idle) Work(context.Context, *base.Item) error {
 	return nil
 }
 
-// stagesOnly takes the time from the start of the workers, with n jobs waiting for them, until all of them are settled:
-// by Registry, relay, broker and Base worker as in `holdfast up`. observe, when there is one, is begun when they are.
+// stagesOnly takes the time from the start of the workers, with n jobs waiting for them, until all
+// of them are settled: by Registry, relay, broker and Base worker as in `holdfast up`. observe,
+// when there is one, is begun when they are.
 func stagesOnly(ctx context.Context, folder, url string, n int64, slots int, observe func() (stop func() error, err error)) (_ time.Duration, err error) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return 0, err

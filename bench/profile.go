@@ -18,7 +18,8 @@ import (
 	"github.com/holdfast/holdfast/web/client"
 )
 
-// profiles runs one round of large, batch, small and orchestration with Holdfast in this process, and writes profiles.
+// profiles runs one round of large, batch, small and orchestration with Holdfast in this process,
+// and writes profiles.
 func (b *bench) profiles(ctx context.Context) error {
 	if err := os.MkdirAll(b.profile, 0o755); err != nil {
 		return err

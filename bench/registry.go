@@ -74,7 +74,8 @@ func seed(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return err
 }
 
-// measureRegistry measures lists, filters, searches and counts, and claims and settles beside those on an empty database.
+// measureRegistry measures lists, filters, searches and counts, and claims and settles beside those
+// on an empty database.
 func measureRegistry(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	var address, empty string
 	var runs, jobs int
@@ -129,7 +130,8 @@ func measureRegistry(ctx context.Context, args []string, stdout, stderr io.Write
 	return measureWork(ctx, s, empty, jobs, show)
 }
 
-// measureWork brings jobs through their stages on both databases in turns, so that both meet the same machine.
+// measureWork brings jobs through their stages on both databases in turns, so that both meet the
+// same machine.
 func measureWork(ctx context.Context, full *sqlstore.Store, beside string, jobs int, show func(string, ...registrybench.Figure) error) (err error) {
 	if beside == "" {
 		dir, err := os.MkdirTemp("", "holdfast-bench-")

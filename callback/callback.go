@@ -56,7 +56,8 @@ const (
 	defaultUserAgent = "Holdfast"
 	defaultTimeout   = time.Minute
 	connectTimeout   = 15 * time.Second
-	// mostAnswer is how much of a receiver's answer is read, and mostShown of that is told to people.
+	// mostAnswer is how much of a receiver's answer is read, and mostShown of that is told to
+	// people.
 	mostAnswer = 64 << 10
 	mostShown  = 200
 )
@@ -81,7 +82,8 @@ func New(o Options) *Client {
 	}
 	c.http = &http.Client{
 		Transport: transport,
-		// A POST is not carried elsewhere: what it says, and what it shows, was meant for the one that was named.
+		// A POST is not carried elsewhere: what it says, and what it shows, was meant for the one
+		// that was named.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c
@@ -115,8 +117,8 @@ func (e *Error) Error() string {
 // Unwrap returns why no answer came.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrorCode is the error in one word, which failures are grouped by: http-503, or why no answer came. However it shows that a
-// receiver is down, refused or in silence, is one.
+// ErrorCode is the error in one word, which failures are grouped by: http-503, or why no answer
+// came. However it shows that a receiver is down, refused or in silence, is one.
 func (e *Error) ErrorCode() string {
 	switch {
 	case e.Status != 0:
@@ -149,9 +151,10 @@ func (e *Error) Remedy() string {
 // AsksToWait is how long the receiver asks to be left alone (RFC 9110, Retry-After).
 func (e *Error) AsksToWait() time.Duration { return e.After }
 
-// Send makes one try to tell a receiver a message, signed by each of the keys, and returns its answer's status: delivered is
-// what it answers with 2xx. authorization is the value of the header of that name; "" for none. The error is an *Error, which
-// never repeats the address, since that may hold a secret.
+// Send makes one try to tell a receiver a message, signed by each of the keys, and returns its
+// answer's status: delivered is what it answers with 2xx. authorization is the value of the header
+// of that name; "" for none. The error is an *Error, which never repeats the address, since that
+// may hold a secret.
 func (c *Client) Send(ctx context.Context, address string, m Message, authorization string, keys ...Key) (status int, err error) {
 	u, err := url.Parse(address)
 	if err != nil {

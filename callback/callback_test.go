@@ -38,8 +38,9 @@ const (
 	newKey = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 )
 
-// TestVerify_Known: a signature by the scheme of Standard Webhooks, worked out by hand with openssl:
-// printf %s msg_1.1700000000.{} | openssl dgst -sha256 -mac HMAC -macopt hexkey:000102...1f -binary | base64.
+// TestVerify_Known: a signature by the scheme of Standard Webhooks, worked out by hand with
+// openssl: printf %s msg_1.1700000000.{} | openssl dgst -sha256 -mac HMAC -macopt
+// hexkey:000102...1f -binary | base64.
 func TestVerify_Known(t *testing.T) {
 	t.Parallel()
 	header := map[string]string{
@@ -96,7 +97,8 @@ func client(t *testing.T, o callback.Options) *callback.Client {
 	return c
 }
 
-// TestSend: a receiver can tell a message by its id and prove that it is ours with either key of a rotation.
+// TestSend: a receiver can tell a message by its id and prove that it is ours with either key of a
+// rotation.
 func TestSend(t *testing.T) {
 	t.Parallel()
 	url, messages := receiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
@@ -173,7 +175,8 @@ func TestSend_Refused(t *testing.T) {
 	}
 }
 
-// TestSend_Guard: no message goes where the guard does not let sources go, whatever a name resolves to.
+// TestSend_Guard: no message goes where the guard does not let sources go, whatever a name resolves
+// to.
 func TestSend_Guard(t *testing.T) {
 	t.Parallel()
 	url, messages := receiver(t, func(http.ResponseWriter, *http.Request) {})
@@ -220,8 +223,9 @@ func TestSend_Hangs(t *testing.T) {
 	}
 }
 
-// TestError_OneCause: however it shows that a receiver is down, all jobs that could not tell it are one group of failures; what
-// it refuses, and what is wrong with its address or certificate, are others.
+// TestError_OneCause: however it shows that a receiver is down, all jobs that could not tell it are
+// one group of failures; what it refuses, and what is wrong with its address or certificate, are
+// others.
 func TestError_OneCause(t *testing.T) {
 	t.Parallel()
 	gone := httptest.NewServer(http.NotFoundHandler())

@@ -21,7 +21,8 @@ const (
 // Key signs messages.
 type Key []byte
 
-// secretPrefix is what a key's text begins with whose bytes are base64 (Standard Webhooks, "Signature scheme").
+// secretPrefix is what a key's text begins with whose bytes are base64 (Standard Webhooks,
+// "Signature scheme").
 const secretPrefix = "whsec_"
 
 // leastKey and mostKey are how long a key may be, in bytes.
@@ -43,7 +44,8 @@ func ParseKey(text string) (Key, error) {
 	return key, nil
 }
 
-// sign is the signature of a message by a key: v1, and the base64 of the HMAC-SHA256 of its id, time and body.
+// sign is the signature of a message by a key: v1, and the base64 of the HMAC-SHA256 of its id,
+// time and body.
 func (k Key) sign(m Message) string {
 	h := hmac.New(sha256.New, k)
 	h.Write(fmt.Appendf(nil, "%s.%d.", m.ID, m.At.Unix())) // no hash fails to write
@@ -57,9 +59,10 @@ var (
 	ErrTime      = errors.New("the message's time is too far off, so that it may have been recorded and sent again")
 )
 
-// Verify is what a receiver does with the headers and the body of a message: it compares the signatures with those by its
-// keys, and its clock, at the moment now, with the message's time. ErrTime when they are further apart than tolerance,
-// ErrSignature when none is right; both for headers that cannot be read.
+// Verify is what a receiver does with the headers and the body of a message: it compares the
+// signatures with those by its keys, and its clock, at the moment now, with the message's time.
+// ErrTime when they are further apart than tolerance, ErrSignature when none is right; both for
+// headers that cannot be read.
 func Verify(header func(string) string, body []byte, now time.Time, tolerance time.Duration, keys ...Key) (id string, err error) {
 	seconds, err := strconv.ParseInt(header(headerTimestamp), 10, 64)
 	at := time.Unix(seconds, 0)

@@ -68,8 +68,8 @@ func Check(r io.Reader, opts Options) (Report, error) {
 	}
 }
 
-// checker judges rows together. Names are compared a portion at a time, which is faster; whatever is found behind a portion's
-// rows waits for them.
+// checker judges rows together. Names are compared a portion at a time, which is faster; whatever
+// is found behind a portion's rows waits for them.
 type checker struct {
 	reader *Reader
 	rep    Report

@@ -53,7 +53,8 @@ func TestCheckNamesSayWhere(t *testing.T) {
 	}
 }
 
-// TestCheckNamesOfFoldersSayWhere: both lines of a file that is a folder, too, are named, and the folder.
+// TestCheckNamesOfFoldersSayWhere: both lines of a file that is a folder, too, are named, and the
+// folder.
 func TestCheckNamesOfFoldersSayWhere(t *testing.T) {
 	for _, tt := range []struct{ first, second, found string }{
 		{"a/b", "a/b/c/d.txt", "a/b/c/d.txt, whose folder a/b is a file, too"},

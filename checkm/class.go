@@ -1,7 +1,7 @@
 package checkm
 
-// class says what a byte may be part of. One look into a table costs a fraction of comparing, which counts where every byte
-// of a million rows is looked at.
+// class says what a byte may be part of. One look into a table costs a fraction of comparing, which
+// counts where every byte of a million rows is looked at.
 type class uint8
 
 const (

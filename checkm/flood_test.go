@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/checkm"
 )
 
-// flood is an object manifest of any number of rows, made as it is read; each row has a URL, a digest, a size, a date, a
-// name and a type. Making a row costs little beside reading it.
+// flood is an object manifest of any number of rows, made as it is read; each row has a URL, a
+// digest, a size, a date, a name and a type. Making a row costs little beside reading it.
 type flood struct {
 	rows, made int
 	row        []byte // the last one that was made
@@ -114,7 +114,8 @@ func checkFlood(f *flood) (int64, error) {
 	return rep.Rows, err
 }
 
-// floods are the two ways to go through a manifest. Names with capitals are the dearer ones to judge.
+// floods are the two ways to go through a manifest. Names with capitals are the dearer ones to
+// judge.
 var floods = []struct {
 	name  string
 	names string
@@ -145,8 +146,9 @@ func TestMillionRowsInMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkMillionRows reports how many rows are read in a second, and in a second of the processor's time, which other
-// work on the machine changes less; and the most memory that was in use.
+// BenchmarkMillionRows reports how many rows are read in a second, and in a second of the
+// processor's time, which other work on the machine changes less; and the most memory that was in
+// use.
 func BenchmarkMillionRows(b *testing.B) {
 	for _, bb := range floods {
 		b.Run(bb.name, func(b *testing.B) {

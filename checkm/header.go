@@ -117,7 +117,8 @@ func (r *Reader) prefix(num int, d directive) {
 // known reports the prefixes that always mean the same, whatever a manifest says.
 func known(prefix string) bool { return prefix == "mrt:" || prefix == "nfo:" || prefix == "nie:" }
 
-// ourVocabulary reports whether the names of columns are told by this URI. Merritt has had several of its own since 2010.
+// ourVocabulary reports whether the names of columns are told by this URI. Merritt has had several
+// of its own since 2010.
 func ourVocabulary(uri string) bool {
 	u, err := url.Parse(uri)
 	return err == nil && (u.Host == "www.semanticdesktop.org" || strings.HasSuffix(u.Host, ".cdlib.org"))

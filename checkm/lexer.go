@@ -68,8 +68,8 @@ func (l *lexer) next() (line, error) {
 	}
 }
 
-// lineEnd returns the place of the first LF or CR, or -1. It looks for each in short windows, since a file may have only
-// the one or only the other.
+// lineEnd returns the place of the first LF or CR, or -1. It looks for each in short windows, since
+// a file may have only the one or only the other.
 func lineEnd(b []byte) int {
 	const window = 512
 	for at := 0; at < len(b); at += window {

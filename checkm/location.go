@@ -58,8 +58,8 @@ func checkURL(raw string) (location, *Fault) {
 	return location{base: lastPart(u), fragment: u.Fragment != ""}, nil
 }
 
-// Address judges an address as that of a row is judged, for other lists of files; nil says that it can be asked. Line and column of
-// the fault are the caller's to add.
+// Address judges an address as that of a row is judged, for other lists of files; nil says that it
+// can be asked. Line and column of the fault are the caller's to add.
 func Address(raw string) *Fault {
 	_, fault := checkURL(raw)
 	return fault
@@ -68,8 +68,8 @@ func Address(raw string) *Fault {
 // schemes says what a manifest's URLs may be.
 const schemes = "a URL of scheme http, https or s3"
 
-// plainURL recognises what nearly all URLs are, an http or https address of a host and a path in which nothing is escaped,
-// and returns its last part. It costs a tenth of parsing one.
+// plainURL recognises what nearly all URLs are, an http or https address of a host and a path in
+// which nothing is escaped, and returns its last part. It costs a tenth of parsing one.
 func plainURL(raw string) (base string, ok bool) {
 	rest, ok := strings.CutPrefix(raw, "https://")
 	if !ok {

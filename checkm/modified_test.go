@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestPlainModified_EveryDay: the short way for dates says what the long one says, of every day that a month may have and of
-// times around the ends of hours and days.
+// TestPlainModified_EveryDay: the short way for dates says what the long one says, of every day
+// that a month may have and of times around the ends of hours and days.
 func TestPlainModified_EveryDay(t *testing.T) {
 	t.Parallel()
 	taken := 0

@@ -56,7 +56,8 @@ func nameProblem(name string) string {
 	return ""
 }
 
-// plainName recognises what nearly all names are, printable ASCII without a part that begins with a dot or is empty.
+// plainName recognises what nearly all names are, printable ASCII without a part that begins with a
+// dot or is empty.
 func plainName(name string) bool {
 	if len(name) > maxName {
 		return false
@@ -72,11 +73,12 @@ func plainName(name string) bool {
 	return before != '/'
 }
 
-// containerExtensions are what the names of containers end with; .tar may stand before the compressed ones.
+// containerExtensions are what the names of containers end with; .tar may stand before the
+// compressed ones.
 var containerExtensions = []string{".zip", ".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".tzst"}
 
-// containerName reports whether the name may be a container's, as far as it says. One without an extension is judged by
-// what is in the file.
+// containerName reports whether the name may be a container's, as far as it says. One without an
+// extension is judged by what is in the file.
 func containerName(name string) bool {
 	extension := strings.ToLower(path.Ext(name))
 	return extension == "" || slices.Contains(containerExtensions, extension)

@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast/holdfast/names"
 )
 
-// plainCheck is Check by its definition: each row is judged when it is read, against all names before it.
+// plainCheck is Check by its definition: each row is judged when it is read, against all names
+// before it.
 func plainCheck(r io.Reader, opts Options) Report {
 	reader := NewReader(r, opts)
 	reader.list = newFaultList(opts.MaxFaults)
@@ -37,8 +38,9 @@ func plainCheck(r io.Reader, opts Options) Report {
 	}
 }
 
-// TestCheck_Portions: that names are judged a portion at a time shows in nothing, not even in which faults are kept when there are
-// too many: manifests of any faults are reported as if each row were judged when it is read.
+// TestCheck_Portions: that names are judged a portion at a time shows in nothing, not even in which
+// faults are kept when there are too many: manifests of any faults are reported as if each row were
+// judged when it is read.
 func TestCheck_Portions(t *testing.T) {
 	t.Parallel()
 	lines := []string{

@@ -16,7 +16,8 @@ type Options struct {
 	// Kind is the type that the submitter gave, or Unknown. With it a manifest needs no
 	// profile; one that names another kind is condemned unless both have the same columns.
 	Kind Kind
-	// Row says what else is wrong with a row that Check reads and has no error; its error ends the check. Nil: nothing.
+	// Row says what else is wrong with a row that Check reads and has no error; its error ends the
+	// check. Nil: nothing.
 	Row func(*Row) ([]Fault, error)
 	// MaxFaults bounds the faults that Check keeps; all are counted. 0 means 1000.
 	MaxFaults int
@@ -129,7 +130,8 @@ func (r *Reader) line(ln line, row *Row) (faults []Fault, ok bool) {
 	return append(bad, faults...), true
 }
 
-// keep returns a copy of a row's text. Several rows share one allocation, which lives as long as any of them.
+// keep returns a copy of a row's text. Several rows share one allocation, which lives as long as
+// any of them.
 func (r *Reader) keep(text []byte) string {
 	const shared = 4 << 10
 	if r.kept.Cap()-r.kept.Len() < len(text) {

@@ -24,10 +24,11 @@ import (
 )
 
 const (
-	// slots is how many commands a Client has under way at a time; clamd's own threads are 10 or 12 as a rule.
+	// slots is how many commands a Client has under way at a time; clamd's own threads are 10 or 12
+	// as a rule.
 	slots = 8
-	// dialing, sending and answering bound the waits for a connection, for a chunk to be taken, and for the answer, which clamd
-	// gives after 2 minutes at the latest (MaxScanTime).
+	// dialing, sending and answering bound the waits for a connection, for a chunk to be taken, and
+	// for the answer, which clamd gives after 2 minutes at the latest (MaxScanTime).
 	dialing, sending, answering = 10 * time.Second, time.Minute, 5 * time.Minute
 	// chunk is how many bytes are sent at a time.
 	chunk = 64 << 10
@@ -35,7 +36,8 @@ const (
 	longest = 4 << 10
 )
 
-// ErrTooLarge says that clamd did not look at all of a stream, since it goes past one of its limits.
+// ErrTooLarge says that clamd did not look at all of a stream, since it goes past one of its
+// limits.
 var ErrTooLarge = errors.New("it goes past clamd's limits")
 
 // ErrSilent says that clamd passes as clean what goes past its limits.
@@ -61,7 +63,8 @@ type Client struct {
 	free          chan struct{}
 }
 
-// New returns a Client of the clamd at host:port, or at a unix socket, whose path begins with a slash. It asks nothing.
+// New returns a Client of the clamd at host:port, or at a unix socket, whose path begins with a
+// slash. It asks nothing.
 func New(addr string) *Client {
 	c := &Client{network: "tcp", addr: addr, free: make(chan struct{}, slots)}
 	if strings.HasPrefix(addr, "/") {
@@ -79,8 +82,9 @@ func (c *Client) Ping(ctx context.Context) error {
 	return err
 }
 
-// Engine returns the versions of engine and signatures, as "ClamAV 1.4.6/27500/Sat Jan 3 ...", once clamd has shown that it
-// tells what goes past its limits; an *Error that wraps ErrSilent when it does not.
+// Engine returns the versions of engine and signatures, as "ClamAV 1.4.6/27500/Sat Jan 3 ...", once
+// clamd has shown that it tells what goes past its limits; an *Error that wraps ErrSilent when it
+// does not.
 func (c *Client) Engine(ctx context.Context) (string, error) {
 	version, err := c.command(ctx, "VERSION", nil)
 	if err != nil {
@@ -99,7 +103,8 @@ func (c *Client) Engine(ctx context.Context) (string, error) {
 	return "", err
 }
 
-// tooDeep is a small archive of more archives within each other than clamd ever opens (MaxRecursion is 100 at most).
+// tooDeep is a small archive of more archives within each other than clamd ever opens (MaxRecursion
+// is 100 at most).
 func tooDeep() []byte {
 	data := []byte("x")
 	for range 120 {
@@ -112,8 +117,9 @@ func tooDeep() []byte {
 	return data
 }
 
-// Scan sends a stream to clamd and returns the name of the signature that it found, "" for none. ErrTooLarge when clamd
-// did not look at all of it, r's own error when r cannot be read, else an *Error.
+// Scan sends a stream to clamd and returns the name of the signature that it found, "" for none.
+// ErrTooLarge when clamd did not look at all of it, r's own error when r cannot be read, else an
+// *Error.
 func (c *Client) Scan(ctx context.Context, r io.Reader) (found string, err error) {
 	answer, err := c.command(ctx, "INSTREAM", r)
 	if err != nil {

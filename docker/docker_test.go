@@ -1,5 +1,5 @@
-// Package docker_test checks that the container files fit the program: a service for every stage, under the names and
-// limits that the program expects.
+// Package docker_test checks that the container files fit the program: a service for every stage,
+// under the names and limits that the program expects.
 package docker_test
 
 import (
@@ -27,7 +27,8 @@ import (
 
 //go:generate go test . -run ^TestGenerated -update
 
-// TestGeneratedServices: each stage has a service, which is given the settings that its worker alone uses, and a token.
+// TestGeneratedServices: each stage has a service, which is given the settings that its worker
+// alone uses, and a token.
 func TestGeneratedServices(t *testing.T) {
 	var services, stages strings.Builder
 	for i, stage := range registry.Stages() {
@@ -82,7 +83,8 @@ func TestEveryStageHasItsService(t *testing.T) {
 	}
 }
 
-// TestServicesHoldTheirSecretsAlone: each service is given the secrets that its role uses, and no other.
+// TestServicesHoldTheirSecretsAlone: each service is given the secrets that its role uses, and no
+// other.
 func TestServicesHoldTheirSecretsAlone(t *testing.T) {
 	all := config.AllSecrets()
 	for name, service := range load(t, withTokens()).Services.Filter(isOurs) {
@@ -170,7 +172,8 @@ func TestSecretsAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestImageHoldsTheBinaryAlone reads the Dockerfile: a last stage from nothing, run by a numbered user who is not root.
+// TestImageHoldsTheBinaryAlone reads the Dockerfile: a last stage from nothing, run by a numbered
+// user who is not root.
 func TestImageHoldsTheBinaryAlone(t *testing.T) {
 	text, err := os.ReadFile("Dockerfile")
 	if err != nil {
@@ -194,8 +197,9 @@ func TestImageHoldsTheBinaryAlone(t *testing.T) {
 
 const redisPassword = "0123456789abcdef"
 
-// TestRedisAsksForItsPassword runs what compose runs on a real redis-server: it asks for the password, which no command line shows, the
-// workers have it, and the health check is well with it alone.
+// TestRedisAsksForItsPassword runs what compose runs on a real redis-server: it asks for the
+// password, which no command line shows, the workers have it, and the health check is well with it
+// alone.
 func TestRedisAsksForItsPassword(t *testing.T) {
 	project := load(t, withTokens())
 	service, err := project.GetService("redis")

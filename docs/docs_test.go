@@ -1,4 +1,5 @@
-// Package docs tests that the documents agree with the code and with each other: links, anchors, and every name of code.
+// Package docs tests that the documents agree with the code and with each other: links, anchors,
+// and every name of code.
 package docs_test
 
 import (
@@ -246,7 +247,8 @@ var (
 // aboutCode are the documents that also name what packages keep to themselves.
 var aboutCode = []string{"architecture.md", "contributing.md", "design.md", "glossary.md", "invariants.md"}
 
-// fault says what is wrong with a name of code in a document; "" when it exists, or is no name of our code.
+// fault says what is wrong with a name of code in a document; "" when it exists, or is no name of
+// our code.
 func (c *code) fault(span string) string {
 	span = strings.TrimSuffix(span, "()")
 	switch {
@@ -284,8 +286,8 @@ func (c *code) fault(span string) string {
 	return ""
 }
 
-// TestCodeNames checks every file, function, type and test that a document names in a code span. docs/contributing.md says how
-// they are written.
+// TestCodeNames checks every file, function, type and test that a document names in a code span.
+// docs/contributing.md says how they are written.
 func TestCodeNames(t *testing.T) {
 	c, err := load()
 	if err != nil {
@@ -337,8 +339,8 @@ var (
 	absent   = regexp.MustCompile(`safety-rules|design(?:\.md)?,? \(?sections? \d|\(design\)`)
 )
 
-// TestCitations checks that code cites only documents, rules and invariants that there are, and that each rule in invariants.md names
-// a test.
+// TestCitations checks that code cites only documents, rules and invariants that there are, and
+// that each rule in invariants.md names a test.
 func TestCitations(t *testing.T) {
 	c, err := load()
 	if err != nil {
@@ -370,7 +372,8 @@ func TestCitations(t *testing.T) {
 	}
 }
 
-// TestPackagesAreNamed checks that architecture.md has a place for every package that is not a test's.
+// TestPackagesAreNamed checks that architecture.md has a place for every package that is not a
+// test's.
 func TestPackagesAreNamed(t *testing.T) {
 	c, err := load()
 	if err != nil {
@@ -395,7 +398,8 @@ func TestPackagesAreNamed(t *testing.T) {
 
 type paragraph struct{ anchor, text string }
 
-// rules are the paragraphs of invariants.md, each from its anchor to the next: I1 to I12 and R0 to R30, each once.
+// rules are the paragraphs of invariants.md, each from its anchor to the next: I1 to I12 and R0 to
+// R30, each once.
 func rules(t *testing.T) (out []paragraph) {
 	t.Helper()
 	text := read(t, "invariants.md")

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestInterfacesAreSmall checks that an interface has at most 12 methods of its own (docs/contributing.md), those of tests and of
-// functions among them. One that is put together from such interfaces may have more.
+// TestInterfacesAreSmall checks that an interface has at most 12 methods of its own
+// (docs/contributing.md), those of tests and of functions among them. One that is put together from
+// such interfaces may have more.
 func TestInterfacesAreSmall(t *testing.T) {
 	const most = 12
 	seen := 0

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// An audit finds events that were cut off or rewritten in the database, and tells a restored backup from both.
+// An audit finds events that were cut off or rewritten in the database, and tells a restored backup
+// from both.
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	h := up(t)

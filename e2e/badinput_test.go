@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestBadInput: a clear message that names the thing and the fix, a fitting exit code, nothing left behind.
+// TestBadInput: a clear message that names the thing and the fix, a fitting exit code, nothing left
+// behind.
 func TestBadInput(t *testing.T) {
 	h := up(t)
 	folder := t.TempDir()
@@ -82,7 +83,8 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-// uploadOf says whether a stored upload is the one of this file: its job failed, and an admin may still send it back.
+// uploadOf says whether a stored upload is the one of this file: its job failed, and an admin may
+// still send it back.
 func uploadOf(t *testing.T, h *holdfast, name, path string) bool {
 	t.Helper()
 	want, err := os.ReadFile(path)

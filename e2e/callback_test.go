@@ -16,7 +16,8 @@ import (
 	"github.com/holdfast/holdfast/callback"
 )
 
-// A receiver is told how jobs ended, can prove that it was Holdfast that told it, and is told again when somebody asks.
+// A receiver is told how jobs ended, can prove that it was Holdfast that told it, and is told again
+// when somebody asks.
 func TestCallback(t *testing.T) {
 	t.Parallel()
 	const key = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="

@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// The environment variables of a chaos run: the seed that is to be replayed, and how many faults there are.
+// The environment variables of a chaos run: the seed that is to be replayed, and how many faults
+// there are.
 const (
 	seedVariable   = "CHAOS_SEED"
 	faultsVariable = "CHAOS_FAULTS"
@@ -28,9 +29,10 @@ const (
 // chaosLease is short, so that a process that was stopped for longer finds its leases gone.
 const chaosLease = 2 * time.Second
 
-// TestChaos submits payloads of every kind while the process is killed, stopped, paused for longer than a lease and
-// told to stop twice, at moments that the seed decides, and while the source misbehaves. In the end everything has
-// completed exactly once, every byte is there, and nothing is left over (I1 to I10).
+// TestChaos submits payloads of every kind while the process is killed, stopped, paused for longer
+// than a lease and told to stop twice, at moments that the seed decides, and while the source
+// misbehaves. In the end everything has completed exactly once, every byte is there, and nothing is
+// left over (I1 to I10).
 func TestChaos(t *testing.T) {
 	seed, faults := uint64(time.Now().UnixNano()), uint64(defaultFaults)
 	fromEnvironment(t, map[string]*uint64{seedVariable: &seed, faultsVariable: &faults})
@@ -39,7 +41,8 @@ func TestChaos(t *testing.T) {
 	// At one address, as a service is: a command that sends a file waits for it there.
 	h := upAt(t, freeAddress(t), "HOLDFAST_MAX_ATTEMPTS=1000", "HOLDFAST_LEASE="+chaosLease.String())
 	c := &chaos{holdfast: h, source: s, rng: rand.New(rand.NewPCG(seed, 3)), injected: map[string]int{}, next: make(chan struct{}, payloads)}
-	// The object that is updated must be there: which of two submissions gets to its locks first is not what is looked at.
+	// The object that is updated must be there: which of two submissions gets to its locks first is
+	// not what is looked at.
 	if first, code := h.submit(s.url+"/update0.bin", "--local-id", "updated", "--type", "file"); code != 0 {
 		t.Fatalf("exit=%d summary=%+v", code, first)
 	}
@@ -86,7 +89,8 @@ type chaos struct {
 // payloads is how many submissions a run makes while there are faults.
 const payloads = 8
 
-// underFaults submits all payloads while the source misbehaves and strike does its faults, and ends when all are in.
+// underFaults submits all payloads while the source misbehaves and strike does its faults, and ends
+// when all are in.
 func (c *chaos) underFaults(limit time.Duration, faults uint64, strike func()) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), limit)
@@ -108,7 +112,8 @@ func (c *chaos) underFaults(limit time.Duration, faults uint64, strike func()) {
 	}
 }
 
-// submitAll submits all payloads, each until it was answered. The key makes a batch of one answer only.
+// submitAll submits all payloads, each until it was answered. The key makes a batch of one answer
+// only.
 func (c *chaos) submitAll(ctx context.Context) {
 	upload := filepath.Join(c.t.TempDir(), "upload.bin")
 	if err := os.WriteFile(upload, []byte(strings.Repeat("sent, not fetched ", 40_000)), 0o600); err != nil {
@@ -178,8 +183,8 @@ func (c *chaos) fault() {
 	}
 }
 
-// restart ends the process and starts it again. What waits after a fault of the source need not wait: back-off is not
-// what is looked at here.
+// restart ends the process and starts it again. What waits after a fault of the source need not
+// wait: back-off is not what is looked at here.
 func (c *chaos) restart(s os.Signal) {
 	err := c.signal(s)
 	if s == syscall.SIGKILL && err == nil {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// chaosSource is a server of payloads of every kind, which can be told to misbehave. What it serves depends on the seed and the
-// scale alone.
+// chaosSource is a server of payloads of every kind, which can be told to misbehave. What it serves
+// depends on the seed and the scale alone.
 type chaosSource struct {
 	url      string
 	body     map[string][]byte // by path
@@ -37,7 +37,8 @@ const (
 	sharedIDs      = 2
 )
 
-// chaosBig files, at any scale, are of several parts each, so that a resumption inside a file shows.
+// chaosBig files, at any scale, are of several parts each, so that a resumption inside a file
+// shows.
 const (
 	chaosBig = 2
 	bigSize  = 40 << 20

@@ -17,8 +17,8 @@ import (
 // sitePassword opens the guarded site.
 const sitePassword = "geheim-und-lang-7d1f"
 
-// guardedSite is a depositor's web server, on TLS, that gives its files only for a password; ca is the file of the authority
-// by which it is trusted.
+// guardedSite is a depositor's web server, on TLS, that gives its files only for a password; ca is
+// the file of the authority by which it is trusted.
 func guardedSite(t *testing.T) (address, ca string) {
 	t.Helper()
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,8 +39,8 @@ func guardedSite(t *testing.T) (address, ca string) {
 	return srv.URL, ca
 }
 
-// TestCredentials: what a collection's source asks for is set by the command line, opens the source, and stands in no file,
-// log or answer; nor does an address with a password in it.
+// TestCredentials: what a collection's source asks for is set by the command line, opens the
+// source, and stands in no file, log or answer; nor does an address with a password in it.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	site, ca := guardedSite(t)
@@ -116,7 +116,8 @@ func credentialsKept(t *testing.T, h *holdfast, site string) {
 	}
 }
 
-// noSecret looks for the password, and what basic makes of it, in texts and in every file of the folder.
+// noSecret looks for the password, and what basic makes of it, in texts and in every file of the
+// folder.
 func noSecret(t *testing.T, h *holdfast, texts map[string]string, secrets ...string) {
 	t.Helper()
 	secrets = append(secrets, sitePassword, "YW5uOmdlaGVpbS11bmQ")

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestDelete_FailedBatch gives a failed batch up: only when somebody says yes, and never what is preserved.
+// TestDelete_FailedBatch gives a failed batch up: only when somebody says yes, and never what is
+// preserved.
 func TestDelete_FailedBatch(t *testing.T) {
 	t.Parallel()
 	server := serve(t, map[string]http.HandlerFunc{

@@ -12,9 +12,10 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// TestEmptyDatabase_StorageHoldsObjects: with its database lost, Holdfast does not begin a new one in silence beside what is preserved.
-// It names the storage, an object and both ways on, and changes nothing there; with the database back it starts, and with a
-// person's consent it works beside the objects.
+// TestEmptyDatabase_StorageHoldsObjects: with its database lost, Holdfast does not begin a new one
+// in silence beside what is preserved. It names the storage, an object and both ways on, and
+// changes nothing there; with the database back it starts, and with a person's consent it works
+// beside the objects.
 func TestEmptyDatabase_StorageHoldsObjects(t *testing.T) {
 	t.Parallel()
 	h := up(t)
@@ -85,8 +86,8 @@ func TestEmptyDatabase_StorageHoldsObjects(t *testing.T) {
 	says(t, "the storage", h.runIn("", "check", filepath.Join(h.dir, "storage")).stdout, "valid")
 }
 
-// TestRestoredDatabase_NewStorage: a backup from before a storage had its first object is not called an empty database, and the way on leads to where two
-// people accept what is lost.
+// TestRestoredDatabase_NewStorage: a backup from before a storage had its first object is not
+// called an empty database, and the way on leads to where two people accept what is lost.
 func TestRestoredDatabase_NewStorage(t *testing.T) {
 	t.Parallel()
 	second := t.TempDir()

@@ -19,7 +19,8 @@ type event struct {
 	Data   json.RawMessage `json:"data"`
 }
 
-// TestEvents_Killed follows the feed while the service is killed and started again: no event is missed, none comes twice.
+// TestEvents_Killed follows the feed while the service is killed and started again: no event is
+// missed, none comes twice.
 func TestEvents_Killed(t *testing.T) {
 	t.Parallel()
 	h := up(t, "HOLDFAST_MAX_ATTEMPTS=100")
@@ -61,7 +62,8 @@ func followKilled(t *testing.T, h *holdfast) {
 	}
 }
 
-// restartOn starts the service again on an address that stays the same, as one that is followed must.
+// restartOn starts the service again on an address that stays the same, as one that is followed
+// must.
 func (h *holdfast) restartOn(address string) {
 	h.t.Helper()
 	h.stop()

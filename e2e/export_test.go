@@ -26,7 +26,8 @@ import (
 	"github.com/holdfast/holdfast/bagit"
 )
 
-// tap passes requests on to the service, counts the bytes of files that come back, and lets only so many through.
+// tap passes requests on to the service, counts the bytes of files that come back, and lets only so
+// many through.
 type tap struct {
 	*httptest.Server
 	dry chan struct{} // closed when the limit was reached
@@ -67,8 +68,9 @@ func (p *tap) open() {
 	p.limit, p.came = -1, 0
 }
 
-// stop ends a command that has come to the limit, in one of three ways: killed, interrupted, or cut by the tap itself. What it has fetched
-// is in the folder by then, but for a little that is on its way to the disk.
+// stop ends a command that has come to the limit, in one of three ways: killed, interrupted, or cut
+// by the tap itself. What it has fetched is in the folder by then, but for a little that is on its
+// way to the disk.
 func (p *tap) stop(t *testing.T, cmd *exec.Cmd, how, folder string) {
 	t.Helper()
 	<-p.dry
@@ -123,7 +125,8 @@ func (r *tapped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// large submits a folder with a few files, of which one is large, and returns the object and its files.
+// large submits a folder with a few files, of which one is large, and returns the object and its
+// files.
 func large(t *testing.T, h *holdfast) (ark string, want map[string]string) {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "deposit")
@@ -205,8 +208,9 @@ func payload(t *testing.T, out string, args []string) map[string]string {
 	return in
 }
 
-// TestExport_GoesOn interrupts exports of every form in the middle of a file, in every way. Nothing that is not whole has a final name,
-// and the same command again fetches what is missing and no more.
+// TestExport_GoesOn interrupts exports of every form in the middle of a file, in every way. Nothing
+// that is not whole has a final name, and the same command again fetches what is missing and no
+// more.
 func TestExport_GoesOn(t *testing.T) {
 	t.Parallel()
 	h := up(t)
@@ -289,7 +293,8 @@ func (h *holdfast) url() string {
 	return address
 }
 
-// TestExport_Faults: what an export meets is told, and what is there that is not its own is never touched.
+// TestExport_Faults: what an export meets is told, and what is there that is not its own is never
+// touched.
 func TestExport_Faults(t *testing.T) {
 	t.Parallel()
 	h := up(t)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestOneBadJob_OthersComplete: a manifest that names a missing file fails its own job alone, and is the deposit's fault.
+// TestOneBadJob_OthersComplete: a manifest that names a missing file fails its own job alone, and
+// is the deposit's fault.
 func TestOneBadJob_OthersComplete(t *testing.T) {
 	row := func(r *http.Request, name string) string { return self(r) + "/" + name + " | | | | | " + name }
 	answers := map[string]http.HandlerFunc{

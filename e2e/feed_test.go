@@ -47,8 +47,9 @@ func (h *heard) all() ([]int64, []string) {
 	return slices.Clone(h.seqs), slices.Clone(h.events)
 }
 
-// A webhook and an NSQ topic are told of everything that happens to a batch, in order, although the webhook is down at first and
-// the process is killed in between; and again when somebody asks for that.
+// A webhook and an NSQ topic are told of everything that happens to a batch, in order, although the
+// webhook is down at first and the process is killed in between; and again when somebody asks for
+// that.
 func TestFeed(t *testing.T) {
 	t.Parallel()
 	const key = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// What disks and people do to stored files is found by the schedule and mended from the other storage; what is right nowhere
-// is shown to people, until it is brought back.
+// What disks and people do to stored files is found by the schedule and mended from the other
+// storage; what is right nowhere is shown to people, until it is brought back.
 func TestFixity(t *testing.T) {
 	t.Parallel()
 	second := filepath.Join(t.TempDir(), "second")
@@ -103,8 +103,8 @@ func (h *holdfast) object(id string) (o registry.Object) {
 	return o
 }
 
-// A storage that is not mounted is not taken for a new one. One that was lost is begun anew by a person, and everything comes
-// back from the other.
+// A storage that is not mounted is not taken for a new one. One that was lost is begun anew by a
+// person, and everything comes back from the other.
 func TestFixity_StorageLost(t *testing.T) {
 	t.Parallel()
 	second := filepath.Join(t.TempDir(), "second")

@@ -24,11 +24,12 @@ import (
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
 
-// fleet is a Holdfast of roles apart: Registry, brokers and workers are processes of the built binary, with a Redis and two
-// shared folders. What a holdfast does, it does: its client commands go to the first Registry, and checkInvariants looks
-// into its database, its Redis and its folders.
+// fleet is a Holdfast of roles apart: Registry, brokers and workers are processes of the built
+// binary, with a Redis and two shared folders. What a holdfast does, it does: its client commands
+// go to the first Registry, and checkInvariants looks into its database, its Redis and its folders.
 //
-// A process is called by its role and number: "registry" 0, "broker" 1, and a worker by its stages, "download" 0.
+// A process is called by its role and number: "registry" 0, "broker" 1, and a worker by its stages,
+// "download" 0.
 type fleet struct {
 	*holdfast
 	procs    map[string]*process
@@ -50,7 +51,8 @@ type fleetSpec struct {
 	proxied    bool     // workers and Registry reach what they need through proxies, and brokers by name
 }
 
-// everyStage is a process for each stage that deposits and acts need here, and two for downloads. A virus scan needs a clamd.
+// everyStage is a process for each stage that deposits and acts need here, and two for downloads. A
+// virus scan needs a clamd.
 var everyStage = func() []string {
 	names := []string{string(registry.Download)}
 	for _, stage := range append(registry.DepositStages(), registry.Apply, registry.Cleanup) {
@@ -198,8 +200,8 @@ func (f *fleet) startAll() {
 	}
 }
 
-// stopAll stops every process that runs, in the order in which nothing is missed: workers, Registry, brokers. Each must end
-// by itself and cleanly.
+// stopAll stops every process that runs, in the order in which nothing is missed: workers,
+// Registry, brokers. Each must end by itself and cleanly.
 func (f *fleet) stopAll() {
 	f.t.Helper()
 	for r := range 3 {
@@ -247,8 +249,8 @@ func (f *fleet) workers() (out []*process) {
 	return out
 }
 
-// process is one process of the built binary that can be ended and started again. Its methods are for one goroutine at a
-// time.
+// process is one process of the built binary that can be ended and started again. Its methods are
+// for one goroutine at a time.
 type process struct {
 	t      *testing.T
 	name   string
@@ -358,7 +360,8 @@ func (p *process) kill() {
 	}
 }
 
-// stop tells it to end and returns how long that took; it must end cleanly. What does not run is left alone.
+// stop tells it to end and returns how long that took; it must end cleanly. What does not run is
+// left alone.
 func (p *process) stop() time.Duration {
 	p.t.Helper()
 	if !p.running() {
@@ -385,7 +388,8 @@ func (p *process) restart() {
 	p.start()
 }
 
-// log is what it has logged since its last start, or, with more starts, what was logged since the first.
+// log is what it has logged since its last start, or, with more starts, what was logged since the
+// first.
 func (p *process) log() string {
 	var all strings.Builder
 	for i, l := range p.logs {
@@ -397,11 +401,12 @@ func (p *process) log() string {
 	return all.String()
 }
 
-// ports are given out below those that the kernel takes for connections, so that an address stays a process's own over its
-// restarts.
+// ports are given out below those that the kernel takes for connections, so that an address stays a
+// process's own over its restarts.
 var ports atomic.Int64
 
-// freeAddress returns an address of the loopback that nobody listens on, and that no other test is given.
+// freeAddress returns an address of the loopback that nobody listens on, and that no other test is
+// given.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	const lowest, highest = 20_000, 32_000

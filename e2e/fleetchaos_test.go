@@ -28,16 +28,18 @@ var chaosFleet = []string{
 	"download", "download", "process,record", "process,record",
 }
 
-// TestChaos_Fleet is TestChaos against roles apart: any process is killed, told to stop, or paused for longer than a lease;
-// connections are cut, Redis forgets or is away, NSQ forgets, the staging volume fills up, PostgreSQL is killed, the clocks
-// of Registry and workers are apart, and the source misbehaves. In the end everything has completed exactly once, every byte
-// is there, and nothing is left over. The seed decides on database and storage, too.
+// TestChaos_Fleet is TestChaos against roles apart: any process is killed, told to stop, or paused
+// for longer than a lease; connections are cut, Redis forgets or is away, NSQ forgets, the staging
+// volume fills up, PostgreSQL is killed, the clocks of Registry and workers are apart, and the
+// source misbehaves. In the end everything has completed exactly once, every byte is there, and
+// nothing is left over. The seed decides on database and storage, too.
 func TestChaos_Fleet(t *testing.T) {
 	seed, faults, scale := uint64(time.Now().UnixNano()), uint64(defaultFaults), uint64(defaultScale)
 	fromEnvironment(t, map[string]*uint64{seedVariable: &seed, faultsVariable: &faults, scaleVariable: &scale})
 	t.Logf("replay with %s=%d %s=%d %s=%d", seedVariable, seed, faultsVariable, faults, scaleVariable, scale)
 	c := newFleetChaos(t, seed, int(scale))
-	// The object that is updated must be there: which of two submissions gets to its locks first is not what is looked at.
+	// The object that is updated must be there: which of two submissions gets to its locks first is
+	// not what is looked at.
 	if first, code := c.submit(c.source.url+"/update0.bin", "--local-id", "updated", "--type", "file"); code != 0 {
 		t.Fatalf("exit=%d summary=%+v", code, first)
 	}
@@ -202,7 +204,8 @@ func (c *fleetChaos) fill() {
 	}
 }
 
-// finish waits until nothing is open any more. What superseded workers wrote is tidied up when none of them can still write.
+// finish waits until nothing is open any more. What superseded workers wrote is tidied up when none
+// of them can still write.
 func (c *fleetChaos) finish() {
 	c.t.Helper()
 	c.await(`SELECT id FROM work_item WHERE status IN ('pending', 'running') AND NOT (` + late + `)`)
@@ -260,8 +263,8 @@ func (c *fleetChaos) tell(took, settled time.Duration) {
 	c.t.Logf("\n%s", table.String())
 }
 
-// recoveries are the times from the faults that took leases away until the Registry took the items back, and until the next
-// worker had them.
+// recoveries are the times from the faults that took leases away until the Registry took the items
+// back, and until the next worker had them.
 func (c *fleetChaos) recoveries() (lost, next []time.Duration) {
 	for _, row := range c.query("registry.db", `SELECT a.worker, a.started_at, a.finished_at, MIN(b.started_at) FROM attempt a
 		JOIN attempt b ON b.item_id = a.item_id AND b.n > a.n WHERE a.outcome = 'lost' GROUP BY a.item_id, a.n, a.worker, a.started_at, a.finished_at`) {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestGraph prepares submissions that wait for each other, with a kill before they are sealed. Each starts when what it
-// requires has completed.
+// TestGraph prepares submissions that wait for each other, with a kill before they are sealed. Each
+// starts when what it requires has completed.
 func TestGraph(t *testing.T) {
 	t.Parallel()
 	source := serveAny(t, 1)

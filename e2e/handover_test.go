@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// stalling serves files of which it sends the half and then nothing more, until it is told to behave.
+// stalling serves files of which it sends the half and then nothing more, until it is told to
+// behave.
 type stalling struct {
 	url     string
 	healed  atomic.Bool
@@ -53,8 +54,9 @@ func (s *stalling) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// TestHandOver stops the process while every slot of a stage waits for a source that sends nothing. It ends by itself
-// and cleanly, no attempt is counted, no step had to be left behind, and the next process completes everything (I5).
+// TestHandOver stops the process while every slot of a stage waits for a source that sends nothing.
+// It ends by itself and cleanly, no attempt is counted, no step had to be left behind, and the next
+// process completes everything (I5).
 func TestHandOver(t *testing.T) {
 	for _, s := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		t.Run(s.String(), func(t *testing.T) {
@@ -85,8 +87,8 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// checkHandedOver looks at what steps that were told to stop have left: no attempt is live, counted or lost, and what they
-// did waits for the next worker.
+// checkHandedOver looks at what steps that were told to stop have left: no attempt is live, counted
+// or lost, and what they did waits for the next worker.
 func (h *holdfast) checkHandedOver(atLeast int) {
 	h.t.Helper()
 	for name, violations := range map[string]string{

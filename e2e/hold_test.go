@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestHolds holds what there is to hold in the middle of a batch. Nothing more starts, everybody is told why, and after
-// the release all of it completes.
+// TestHolds holds what there is to hold in the middle of a batch. Nothing more starts, everybody is
+// told why, and after the release all of it completes.
 func TestHolds(t *testing.T) {
 	t.Parallel()
 	s := serveSlowly(t)
@@ -57,8 +57,8 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// heldJob returns a job of a batch that a hold covers, once there is one and nothing of the batch runs that it would keep
-// from starting, and sees to it that the job says which hold it is.
+// heldJob returns a job of a batch that a hold covers, once there is one and nothing of the batch
+// runs that it would keep from starting, and sees to it that the job says which hold it is.
 func (h *holdfast) heldJob(batch, scope, key, reason string) string {
 	h.t.Helper()
 	var found []item

@@ -18,8 +18,9 @@ import (
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
 
-// patience bounds every wait of these tests. It is generous: nothing is measured here. An item whose message was lost is rung for again after
-// 30 s, and after a minute more, so that two messages that a busy machine loses fail no test.
+// patience bounds every wait of these tests. It is generous: nothing is measured here. An item
+// whose message was lost is rung for again after 30 s, and after a minute more, so that two
+// messages that a busy machine loses fail no test.
 const patience = 3 * time.Minute
 
 // holdfast is a folder on which `holdfast up` runs.
@@ -66,7 +67,8 @@ func (l *logText) String() string {
 	return l.text.String()
 }
 
-// up starts Holdfast on a new folder, with loopback sources allowed, and stops it at the end of the test.
+// up starts Holdfast on a new folder, with loopback sources allowed, and stops it at the end of the
+// test.
 func up(t *testing.T, env ...string) *holdfast {
 	t.Helper()
 	return upAt(t, "", env...)
@@ -113,8 +115,8 @@ func (h *holdfast) start(flags ...string) {
 	}()
 }
 
-// environment is this process's own without any HOLDFAST_*, and what the test sets. A test must not depend on how full
-// this machine's disk happens to be.
+// environment is this process's own without any HOLDFAST_*, and what the test sets. A test must not
+// depend on how full this machine's disk happens to be.
 func (h *holdfast) environment() []string {
 	var env []string
 	for _, v := range os.Environ() {

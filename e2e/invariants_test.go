@@ -13,8 +13,8 @@ import (
 	_ "modernc.org/sqlite" // the Registry's file is looked into as it lies on the disk, not through our own code
 )
 
-// query reads rows of one of the databases of a Holdfast that is stopped, as text with "|" between columns. On PostgreSQL
-// it need not be stopped.
+// query reads rows of one of the databases of a Holdfast that is stopped, as text with "|" between
+// columns. On PostgreSQL it need not be stopped.
 func (h *holdfast) query(file, statement string, args ...any) []string {
 	h.t.Helper()
 	driver, address := "sqlite", "file:"+filepath.Join(h.dir, file)+"?_pragma=busy_timeout(10000)"
@@ -60,10 +60,12 @@ func (h *holdfast) query(file, statement string, args ...any) []string {
 // jsonField is a field of JSON as SQLite reads it.
 var jsonField = regexp.MustCompile(`json_extract\(([\w.]+), '\$\.(\w+)'\)`)
 
-// late is true for items that look after the staging of others once more, long after their end (R26).
+// late is true for items that look after the staging of others once more, long after their end
+// (R26).
 const late = `action = 'tidy' AND status = 'pending'`
 
-// invariants are statements about a Registry in which everything is settled and has completed. Each must find nothing.
+// invariants are statements about a Registry in which everything is settled and has completed. Each
+// must find nothing.
 var invariants = []struct{ name, violations string }{
 	{"items that did not complete", `SELECT id, action, stage, status, tries, note FROM work_item
 		WHERE status <> 'completed' AND NOT (` + late + `)`},
@@ -105,7 +107,8 @@ var invariants = []struct{ name, violations string }{
 		(SELECT 1 FROM file f WHERE f.object_id = v.object_id AND f.version = v.version)`},
 }
 
-// checkInvariants looks for what must not be in a Holdfast that is stopped and has nothing left to do.
+// checkInvariants looks for what must not be in a Holdfast that is stopped and has nothing left to
+// do.
 func (h *holdfast) checkInvariants() {
 	h.t.Helper()
 	const shown = 10
@@ -130,8 +133,8 @@ func (h *holdfast) checkInvariants() {
 	}
 	var left []string
 	for name := range files(h.t, h.place("staging")) {
-		// An upload that was sent and acknowledged is kept until its sender submits it or takes it back; one that was
-		// killed between the two sends another one.
+		// An upload that was sent and acknowledged is kept until its sender submits it or takes it
+		// back; one that was killed between the two sends another one.
 		if slices.ContainsFunc(watched, func(id string) bool { return strings.HasPrefix(name, "items/"+id+"/") }) {
 			continue
 		}
@@ -177,7 +180,8 @@ func (h *holdfast) count(statement string, args ...any) (n int) {
 	return n
 }
 
-// TestInvariantsHold proves that the statements are understood by the Registry, and that they find something to look at.
+// TestInvariantsHold proves that the statements are understood by the Registry, and that they find
+// something to look at.
 func TestInvariantsHold(t *testing.T) {
 	s := newChaosSource(t, 1)
 	h := up(t)

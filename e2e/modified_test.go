@@ -16,8 +16,9 @@ import (
 // These differ only in their normal form, NFC and NFD.
 const composed, decomposed = "caf\u00e9.txt", "cafe\u0301.txt"
 
-// TestModified_ThereAndBack: a folder's times, and names that differ only in their normal form, come back in a folder and in tars, by Holdfast's own
-// export and by GNU tar and bsdtar, in whatever locale these run. What has no time shows none.
+// TestModified_ThereAndBack: a folder's times, and names that differ only in their normal form,
+// come back in a folder and in tars, by Holdfast's own export and by GNU tar and bsdtar, in
+// whatever locale these run. What has no time shows none.
 func TestModified_ThereAndBack(t *testing.T) {
 	t.Parallel()
 	h := up(t)
@@ -112,7 +113,8 @@ func TestModified_ThereAndBack(t *testing.T) {
 			cmd := exec.Command(program, "-xf", archive, "-C", into)
 			cmd.Env = append(os.Environ(), "LC_ALL="+locale)
 			said, err := cmd.CombinedOutput()
-			// Without UTF-8 bsdtar complains of every name of every pax archive that is not ASCII, and unpacks it.
+			// Without UTF-8 bsdtar complains of every name of every pax archive that is not ASCII,
+			// and unpacks it.
 			if (err != nil || strings.Contains(string(said), "eyword")) && (program != "bsdtar" || locale != "C") {
 				t.Errorf("%s: %v: %s", what, err, said)
 			}

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestNamesNotUTF8: a container whose names are not UTF-8 is refused with what puts it right; in a collection that says how to read them it is
-// taken, and the history of the object keeps the bytes of each.
+// TestNamesNotUTF8: a container whose names are not UTF-8 is refused with what puts it right; in a
+// collection that says how to read them it is taken, and the history of the object keeps the bytes
+// of each.
 func TestNamesNotUTF8(t *testing.T) {
 	t.Parallel()
 	h := up(t)

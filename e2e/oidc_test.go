@@ -51,7 +51,8 @@ func openProvider(t *testing.T) (issuer string) {
 	return issuer
 }
 
-// signInAt signs in at the provider as a person, whom it asks who they are and whether they consent, and returns where that led.
+// signInAt signs in at the provider as a person, whom it asks who they are and whether they
+// consent, and returns where that led.
 func (v *visitor) signInAt(person, next string) (status int, page string, at *url.URL) {
 	v.t.Helper()
 	status, page, at = v.send(http.MethodGet, "/login/oidc?next="+url.QueryEscape(next), nil)
@@ -71,7 +72,8 @@ func (v *visitor) signInAt(person, next string) (status int, page string, at *ur
 	return status, page, at
 }
 
-// TestOIDC: people sign in at a real OpenID provider, with roles and collections by what it says of them.
+// TestOIDC: people sign in at a real OpenID provider, with roles and collections by what it says of
+// them.
 func TestOIDC(t *testing.T) {
 	t.Parallel()
 	issuer := openProvider(t)
@@ -98,7 +100,8 @@ func TestOIDC(t *testing.T) {
 		t.Errorf("of two roles the higher one counts:\n%s", page)
 	}
 
-	// Who has a role in collections only sees these; an address that was not verified is nobody's name.
+	// Who has a role in collections only sees these; an address that was not verified is nobody's
+	// name.
 	bob := newVisitor(t, base, nil)
 	bob.signInAt("bob", "/")
 	bob.signedIn("oidc:bob", admin)

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// TestOrphans: what a dead worker has written late is found and asked about, and goes when that is answered; what nobody but us can
-// have no name for stays, and so does what was stored.
+// TestOrphans: what a dead worker has written late is found and asked about, and goes when that is
+// answered; what nobody but us can have no name for stays, and so does what was stored.
 func TestOrphans(t *testing.T) {
 	t.Parallel()
 	h := up(t)

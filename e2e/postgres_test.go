@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 )
 
-// onPostgreSQL starts Holdfast with its Registry on a PostgreSQL server of the test's own, migrated by the command.
+// onPostgreSQL starts Holdfast with its Registry on a PostgreSQL server of the test's own, migrated
+// by the command.
 func onPostgreSQL(t *testing.T, env ...string) (*holdfast, *postgrestest.Server) {
 	t.Helper()
 	server := postgrestest.Start(t)
@@ -23,14 +24,15 @@ func onPostgreSQL(t *testing.T, env ...string) (*holdfast, *postgrestest.Server)
 	return up(t, env...), server
 }
 
-// TestPostgreSQL_Killed kills the whole process in the middle of a batch again and again, as TestKilled_GoesOn does. Here
-// leases have to run out first, since another process might live.
+// TestPostgreSQL_Killed kills the whole process in the middle of a batch again and again, as
+// TestKilled_GoesOn does. Here leases have to run out first, since another process might live.
 func TestPostgreSQL_Killed(t *testing.T) {
 	h, _ := onPostgreSQL(t, "HOLDFAST_MAX_ATTEMPTS=100", "HOLDFAST_LEASE=1s")
 	killedGoesOn(t, h)
 }
 
-// TestPostgreSQL_ServerKilled kills the database in the middle of a batch: Holdfast waits for it, and no job fails.
+// TestPostgreSQL_ServerKilled kills the database in the middle of a batch: Holdfast waits for it,
+// and no job fails.
 func TestPostgreSQL_ServerKilled(t *testing.T) {
 	h, server := onPostgreSQL(t)
 	s := serveSlowly(t)
@@ -50,7 +52,8 @@ func TestPostgreSQL_ServerKilled(t *testing.T) {
 	h.finishUncharged("an outage of the database")
 }
 
-// TestPostgreSQL_NotMigrated: a process refuses a database without its schema, and says what to run.
+// TestPostgreSQL_NotMigrated: a process refuses a database without its schema, and says what to
+// run.
 func TestPostgreSQL_NotMigrated(t *testing.T) {
 	server := postgrestest.Shared(t)
 	h := &holdfast{t: t, env: []string{"HOLDFAST_DATABASE_URL=" + server.Schema(t)}}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// rows are the rows of the table of real inputs, those with several files more than once. What should become of each is
-// the table's last column.
+// rows are the rows of the table of real inputs, those with several files more than once. What
+// should become of each is the table's last column.
 func (in *inputs) rows() []realInput {
 	return slices.Concat(in.samples(), in.manifests(), in.refusals(), in.batches(), in.others())
 }
@@ -128,7 +128,8 @@ func (in *inputs) manifests() []realInput {
 	}
 }
 
-// refusals are object manifests that are refused, by a submission of the file at once, or that fail.
+// refusals are object manifests that are refused, by a submission of the file at once, or that
+// fail.
 func (in *inputs) refusals() []realInput {
 	const sample, sum = "4blocks.checkm", "4dbac258aa1aab9fea0f57712385283d"
 	lines := strings.SplitAfter(in.text(sample), "\n")
@@ -267,7 +268,8 @@ func (in *inputs) others() []realInput {
 			told: []string{"8b1a9953c4611296a827abf8c47804d7", "8b1a9953c4611296a827abf8c47804d8"},
 		},
 		{row: 39, payload: "foo.txt", completed: []object{in.files("foo.txt")}},
-		// A table that Merritt's page would turn into a manifest is a file like others, and is said to be one.
+		// A table that Merritt's page would turn into a manifest is a file like others, and is said
+		// to be one.
 		{row: 40, payload: in.write("objects.csv", csv), completed: []object{{"objects.csv": csv}}, check: func(t *testing.T, h *holdfast, _ summary) {
 			says(t, "check", h.runIn("", "check", "--json", in.file(t, "objects.csv")).stdout, `"type":"file"`, `"valid":true`)
 		}},

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// inputs are the real inputs and the server that they are fetched from: the files that are there, and those that were
-// written after their descriptions.
+// inputs are the real inputs and the server that they are fetched from: the files that are there,
+// and those that were written after their descriptions.
 type inputs struct {
 	t       *testing.T
 	url     string

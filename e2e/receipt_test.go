@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A depositor keeps receipt and key, and finds out with them alone whether what comes out is what went in.
+// A depositor keeps receipt and key, and finds out with them alone whether what comes out is what
+// went in.
 func TestReceipt(t *testing.T) {
 	t.Parallel()
 	h := up(t)

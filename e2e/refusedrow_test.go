@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// refusedRows are rows of a single-file batch, each refused for a reason of its own. HOST is the server of the files.
+// refusedRows are rows of a single-file batch, each refused for a reason of its own. HOST is the
+// server of the files.
 var refusedRows = map[string]string{
 	"algorithm":          "HOST/a.txt | sha3 | 0123 | | | a.txt",
 	"digest":             "HOST/a.txt | md5 | 0123 | | | a.txt",
@@ -23,8 +24,9 @@ var refusedRows = map[string]string{
 	"primary-identifier": "HOST/a.txt | | | | | a.txt | ark:/nobody",
 }
 
-// TestRefusedRow_NeverRuns: a row that the manifest's rules refuse is never preserved: no act sends it again, nobody offers to, each place says that
-// the corrected row is to be submitted, and no name is minted for it. The good row of the batch is preserved.
+// TestRefusedRow_NeverRuns: a row that the manifest's rules refuse is never preserved: no act sends
+// it again, nobody offers to, each place says that the corrected row is to be submitted, and no
+// name is minted for it. The good row of the batch is preserved.
 func TestRefusedRow_NeverRuns(t *testing.T) {
 	t.Parallel()
 	server, url := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
 
-// A collection with three storages, two directories and S3: a version is complete when each has it, which people are shown; what
-// is damaged in one of them is named, and read from another.
+// A collection with three storages, two directories and S3: a version is complete when each has it,
+// which people are shown; what is damaged in one of them is named, and read from another.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	second := filepath.Join(t.TempDir(), "second")

@@ -48,8 +48,9 @@ func serveSlowly(t *testing.T) *slow {
 	return s
 }
 
-// TestKilled_GoesOn kills the whole process again and again in the middle of a batch. In the end every job has completed
-// exactly once, every object is there once, and nothing is left over (I4, I10).
+// TestKilled_GoesOn kills the whole process again and again in the middle of a batch. In the end
+// every job has completed exactly once, every object is there once, and nothing is left over (I4,
+// I10).
 func TestKilled_GoesOn(t *testing.T) {
 	// None may fail: an item that every kill happens to hit is not to be suspected here.
 	killedGoesOn(t, up(t, "HOLDFAST_MAX_ATTEMPTS=100"))
@@ -68,7 +69,8 @@ func killedGoesOn(t *testing.T, h *holdfast) {
 		submitted.BatchID = line.BatchID
 	}
 	for kills := 1; kills <= 6; kills++ {
-		// Each life gets a little further than the one before, so that the kills hit different stages.
+		// Each life gets a little further than the one before, so that the kills hit different
+		// stages.
 		before := s.asked.Load()
 		deadline := time.Now().Add(patience)
 		for s.asked.Load() < before+int64(kills) && s.asked.Load() < slowFiles && time.Now().Before(deadline) {
@@ -117,7 +119,8 @@ func (h *holdfast) watch(batch string) {
 	h.t.Fatalf("watch ended with %d: %s%s", r.code, r.stdout, r.stderr)
 }
 
-// finishUncharged watches the only batch to its end and checks that no item was charged with a try for what happened.
+// finishUncharged watches the only batch to its end and checks that no item was charged with a try
+// for what happened.
 func (h *holdfast) finishUncharged(event string) {
 	h.t.Helper()
 	batches := rows[struct {
@@ -141,7 +144,8 @@ func (h *holdfast) finishUncharged(event string) {
 	}
 }
 
-// TestStopped_GoesOn stops the process cleanly in the middle of a batch: no attempt is counted, and the next one goes on.
+// TestStopped_GoesOn stops the process cleanly in the middle of a batch: no attempt is counted, and
+// the next one goes on.
 func TestStopped_GoesOn(t *testing.T) {
 	s := serveSlowly(t)
 	h := up(t)

@@ -18,7 +18,8 @@ import (
 // bagged is how untarred payloads are asked for: a restore is a bag in a tar.
 var bagged = []string{"--tar", "--bag"}
 
-// TestRestore has an object restored by a depositor's token, byte for byte, through a service that is killed meanwhile, and sees who else may.
+// TestRestore has an object restored by a depositor's token, byte for byte, through a service that
+// is killed meanwhile, and sees who else may.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	h := up(t)
@@ -71,8 +72,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRestore_FetchGoesOn interrupts the fetching in every way. The file has no name before it is whole and right, and the same command again fetches
-// what is missing and no more.
+// TestRestore_FetchGoesOn interrupts the fetching in every way. The file has no name before it is
+// whole and right, and the same command again fetches what is missing and no more.
 func TestRestore_FetchGoesOn(t *testing.T) {
 	t.Parallel()
 	h := up(t)
@@ -145,7 +146,8 @@ func TestRestore_Expires(t *testing.T) {
 	}
 }
 
-// TestRoles_Objects restores an object, and has it checked, in a fleet whose workers share nothing but buckets.
+// TestRoles_Objects restores an object, and has it checked, in a fleet whose workers share nothing
+// but buckets.
 func TestRoles_Objects(t *testing.T) {
 	t.Parallel()
 	source := newChaosSource(t, 1)

@@ -20,7 +20,8 @@ import (
 // part is the most that may cross the network twice when a worker ends inside a file (I5).
 const part = 16 << 20
 
-// dribble serves one large file, and holds the first request for it when it has sent a certain part.
+// dribble serves one large file, and holds the first request for it when it has sent a certain
+// part.
 type dribble struct {
 	url     string
 	content []byte
@@ -142,7 +143,8 @@ func (c *countedReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// arrived waits until the first answer is held and all of it was taken, as the item's progress tells.
+// arrived waits until the first answer is held and all of it was taken, as the item's progress
+// tells.
 func (d *dribble) arrived(h *holdfast, hold int64) {
 	h.t.Helper()
 	deadline := time.Now().Add(patience)
@@ -160,8 +162,9 @@ func (d *dribble) arrived(h *holdfast, hold int64) {
 	h.t.Fatalf("%d bytes did not arrive: %v", hold, rows[map[string]any](h, "item", "list"))
 }
 
-// TestKilledInsideAFile kills and stops the process in the middle of a file. It goes on where the last checkpoint was
-// when the source can show that the file is the same one, and from the start otherwise; what is stored is the file.
+// TestKilledInsideAFile kills and stops the process in the middle of a file. It goes on where the
+// last checkpoint was when the source can show that the file is the same one, and from the start
+// otherwise; what is stored is the file.
 func TestKilledInsideAFile(t *testing.T) {
 	const size, hold = 48 << 20, 45 << 20
 	strong := func(content []byte) string { return fmt.Sprintf(`"%x"`, sha256.Sum256(content)) }

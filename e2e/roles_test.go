@@ -18,8 +18,9 @@ import (
 // few is a fleet of few processes that serves all stages.
 var few = []string{"expand,estimate,provision", "download", "download", "process,record,notify", "report,apply,cleanup"}
 
-// TestRoles brings a batch of everything through roles apart, one process a stage and two of one, on both databases: the
-// result is that of one process, nothing is left over, and each worker served what it was told to.
+// TestRoles brings a batch of everything through roles apart, one process a stage and two of one,
+// on both databases: the result is that of one process, nothing is left over, and each worker
+// served what it was told to.
 func TestRoles(t *testing.T) {
 	for name, spec := range map[string]fleetSpec{"SQLite": {}, "PostgreSQL": {postgres: true, registries: 2, brokers: 2}, "S3": {s3: true, workers: few}} {
 		t.Run(name, func(t *testing.T) {
@@ -44,8 +45,9 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestRoles_ServersKilled kills one of two brokers in the middle of a batch, with all the messages in it, then the Registry, and
-// then the other broker when the first is back. Nothing is stranded, and nothing is charged for it (R19).
+// TestRoles_ServersKilled kills one of two brokers in the middle of a batch, with all the messages
+// in it, then the Registry, and then the other broker when the first is back. Nothing is stranded,
+// and nothing is charged for it (R19).
 func TestRoles_ServersKilled(t *testing.T) {
 	t.Parallel()
 	s := serveSlowly(t)
@@ -67,8 +69,9 @@ func TestRoles_ServersKilled(t *testing.T) {
 	f.checkInvariants()
 }
 
-// TestRoles_Stopped stops one of two download workers, and then every worker, while all slots wait for a source that sends
-// nothing. Each ends by itself, cleanly and soon, no attempt is counted, and whoever is left or comes later goes on (I5).
+// TestRoles_Stopped stops one of two download workers, and then every worker, while all slots wait
+// for a source that sends nothing. Each ends by itself, cleanly and soon, no attempt is counted,
+// and whoever is left or comes later goes on (I5).
 func TestRoles_Stopped(t *testing.T) {
 	t.Parallel()
 	source := newStalling(t, 12)
@@ -102,8 +105,9 @@ func TestRoles_Stopped(t *testing.T) {
 	f.checkInvariants()
 }
 
-// TestRoles_SecondSignal ends a busy worker at once in the middle of its drain, and another one while there is no Registry that
-// could be told: within the grace, cleanly. Nothing is lost in either way.
+// TestRoles_SecondSignal ends a busy worker at once in the middle of its drain, and another one
+// while there is no Registry that could be told: within the grace, cleanly. Nothing is lost in
+// either way.
 func TestRoles_SecondSignal(t *testing.T) {
 	t.Parallel()
 	source := newStalling(t, 12)
@@ -133,8 +137,8 @@ func TestRoles_SecondSignal(t *testing.T) {
 	f.checkInvariants()
 }
 
-// TestRoles_SpotNotice: when EC2 announces that it takes the machine, a busy worker drains as on SIGTERM. Others, of which one
-// finds no metadata and is silent about it, go on.
+// TestRoles_SpotNotice: when EC2 announces that it takes the machine, a busy worker drains as on
+// SIGTERM. Others, of which one finds no metadata and is silent about it, go on.
 func TestRoles_SpotNotice(t *testing.T) {
 	t.Parallel()
 	var taken, asked atomic.Int64

@@ -37,7 +37,8 @@ func newVisitor(t *testing.T, base string, trust *tls.Config) *visitor {
 	return &visitor{t: t, base: strings.TrimSuffix(base, "/"), client: &http.Client{Transport: transport, Jar: jar, Timeout: patience}}
 }
 
-// send asks for an address, or for a path of the Holdfast's own, and returns the status, the page and where it was.
+// send asks for an address, or for a path of the Holdfast's own, and returns the status, the page
+// and where it was.
 func (v *visitor) send(method, address string, form url.Values) (status int, page string, at *url.URL) {
 	v.t.Helper()
 	if strings.HasPrefix(address, "/") {
@@ -89,7 +90,8 @@ func (v *visitor) cookies() map[string]string {
 	return all
 }
 
-// signedIn fails unless the pages are shown, to somebody of this name, and no cookie holds any of the tokens.
+// signedIn fails unless the pages are shown, to somebody of this name, and no cookie holds any of
+// the tokens.
 func (v *visitor) signedIn(name string, tokens ...string) {
 	v.t.Helper()
 	if status, text := v.get("/"); status != http.StatusOK || !strings.Contains(text, ">"+name+"</a>") || !strings.Contains(text, "Sign out") {
@@ -115,7 +117,8 @@ func (v *visitor) signedOut() {
 	}
 }
 
-// TestSignIn: by form and by link, out again, and ended by somebody else; a revoked token takes its sessions along.
+// TestSignIn: by form and by link, out again, and ended by somebody else; a revoked token takes its
+// sessions along.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	h := up(t)
@@ -174,7 +177,8 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// TestUp_LinkForPeopleOnly: what is no terminal is kept for others to read, so that nothing that makes an admin may be printed to it.
+// TestUp_LinkForPeopleOnly: what is no terminal is kept for others to read, so that nothing that
+// makes an admin may be printed to it.
 func TestUp_LinkForPeopleOnly(t *testing.T) {
 	t.Parallel()
 	const wait = "Sign in:    "

@@ -40,7 +40,8 @@ func serve(t *testing.T, answers map[string]http.HandlerFunc) string {
 	return srv.URL
 }
 
-// listen returns a server that is not started yet, and its address: what the handler reads can be written before.
+// listen returns a server that is not started yet, and its address: what the handler reads can be
+// written before.
 func listen(t *testing.T, handler http.Handler) (*httptest.Server, string) {
 	t.Helper()
 	srv := httptest.NewUnstartedServer(handler)

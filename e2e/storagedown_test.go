@@ -11,9 +11,10 @@ import (
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
 
-// A collection is kept in a directory and in S3, and each of them goes away while jobs run: the jobs wait as the system's fault, with the
-// storage's name, nothing is recorded that one of them lacks, what is preserved is read from the other, and with the storage back they go on
-// to the same end as ever.
+// A collection is kept in a directory and in S3, and each of them goes away while jobs run: the
+// jobs wait as the system's fault, with the storage's name, nothing is recorded that one of them
+// lacks, what is preserved is read from the other, and with the storage back they go on to the same
+// end as ever.
 func TestStorageDown(t *testing.T) {
 	t.Parallel()
 	bucket := s3test.Start(t)

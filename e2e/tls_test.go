@@ -54,7 +54,8 @@ func issueCertificate(t *testing.T, certFile, keyFile string, serial int64) *x50
 	return leaf
 }
 
-// TestTLS: pages and API by HTTPS, with cookies that go nowhere else, and a certificate that is replaced while it is served.
+// TestTLS: pages and API by HTTPS, with cookies that go nowhere else, and a certificate that is
+// replaced while it is served.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -78,7 +79,8 @@ func TestTLS(t *testing.T) {
 			t.Errorf("cookie %s", name)
 		}
 	}
-	// By its name browsers are told to insist on HTTPS; an address is no name, and other services may be there.
+	// By its name browsers are told to insist on HTTPS; an address is no name, and other services
+	// may be there.
 	for host, told := range map[string]bool{"archive.example.org": true, "": false} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/login", nil)
 		if err != nil {

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestTokensScript runs docker/tokens.sh as its first lines say, with a stand-in for docker that runs the built binary: after an
-// interruption and when all is done it may run again, what has a token gets no other one, and what lost its token gets a new one.
+// TestTokensScript runs docker/tokens.sh as its first lines say, with a stand-in for docker that
+// runs the built binary: after an interruption and when all is done it may run again, what has a
+// token gets no other one, and what lost its token gets a new one.
 func TestTokensScript(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -28,7 +29,8 @@ func TestTokensScript(t *testing.T) {
 		}
 		return path
 	}
-	// docker compose ... run ... registry ARGS runs ARGS; with a file "broken" beside it, it fails at the stage that stands there.
+	// docker compose ... run ... registry ARGS runs ARGS; with a file "broken" beside it, it fails
+	// at the stage that stands there.
 	write("docker", "#!/bin/sh\nset -eu\nwhile [ \"$1\" != registry ]; do shift; done\nshift\n"+
 		"if [ -f \"$0.broken\" ]; then case \"$*\" in *\"$(cat \"$0.broken\")\"*) exit 1;; esac; fi\n"+
 		"exec "+binary+" \"$@\"\n", 0o755)

@@ -23,7 +23,8 @@ func serveAny(t *testing.T, n int) string {
 	return url
 }
 
-// TestFairTurns submits ten jobs of one collection behind the four hundred of another. They need not wait for those.
+// TestFairTurns submits ten jobs of one collection behind the four hundred of another. They need
+// not wait for those.
 func TestFairTurns(t *testing.T) {
 	t.Parallel()
 	const many, few = 400, 10
@@ -50,14 +51,16 @@ func TestFairTurns(t *testing.T) {
 		}
 	}
 	t.Logf("%d jobs of the big batch ended while the %d of the small one came and went", meanwhile, few)
-	// One of the other for each of ours, and in each of the six stages as many as are offered at a time.
+	// One of the other for each of ours, and in each of the six stages as many as are offered at a
+	// time.
 	const window = 6 * 2 * 4
 	if meanwhile > few+window {
 		t.Errorf("%d jobs of the big batch went before the %d of the small one", meanwhile, few)
 	}
 }
 
-// TestPriority_Raised: the item whose priority was raised while a queue waits is the next that starts.
+// TestPriority_Raised: the item whose priority was raised while a queue waits is the next that
+// starts.
 func TestPriority_Raised(t *testing.T) {
 	t.Parallel()
 	const jobs = 8

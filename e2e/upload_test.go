@@ -19,7 +19,8 @@ import (
 	"time"
 )
 
-// valve passes connections on, counts what goes to the service, and lets no more of it through than it is told to.
+// valve passes connections on, counts what goes to the service, and lets no more of it through than
+// it is told to.
 type valve struct {
 	in     net.Listener
 	target string
@@ -141,8 +142,8 @@ func big(t *testing.T, size int) (path, sum string) {
 	return path, hex.EncodeToString(s[:])
 }
 
-// behind starts Holdfast on an address that it keeps, with a valve in front of it, and returns what a client's environment
-// is to be.
+// behind starts Holdfast on an address that it keeps, with a valve in front of it, and returns what
+// a client's environment is to be.
 func behind(t *testing.T, limit int64) (*holdfast, *valve, []string) {
 	t.Helper()
 	listen := freeAddress(t)
@@ -167,7 +168,8 @@ func (h *holdfast) secret() string {
 	return c.Token
 }
 
-// acknowledged waits until this much of the one upload on its way is acknowledged, and returns how much is.
+// acknowledged waits until this much of the one upload on its way is acknowledged, and returns how
+// much is.
 func (h *holdfast) acknowledged(least int64) int64 {
 	h.t.Helper()
 	deadline := time.Now().Add(patience)
@@ -223,12 +225,12 @@ func (h *holdfast) stored(sum string) {
 	}
 }
 
-// slack is what other requests cost, and what stood in the valve when it was opened: little beside the 16 MiB that a kill may
-// cost.
+// slack is what other requests cost, and what stood in the valve when it was opened: little beside
+// the 16 MiB that a kill may cost.
 const slack = mib
 
-// TestUpload_RegistryKilled kills the Registry in the middle of a request that brings a file. The same command goes on with
-// the next one, and what was acknowledged is not sent again.
+// TestUpload_RegistryKilled kills the Registry in the middle of a request that brings a file. The
+// same command goes on with the next one, and what was acknowledged is not sent again.
 func TestUpload_RegistryKilled(t *testing.T) {
 	t.Parallel()
 	const size = 60 * mib
@@ -253,8 +255,8 @@ func TestUpload_RegistryKilled(t *testing.T) {
 	h.stored(sum)
 }
 
-// TestUpload_CommandKilled kills the command in the middle of a file. The same command again goes on where it stood, and says
-// so.
+// TestUpload_CommandKilled kills the command in the middle of a file. The same command again goes
+// on where it stood, and says so.
 func TestUpload_CommandKilled(t *testing.T) {
 	t.Parallel()
 	const size = 60 * mib

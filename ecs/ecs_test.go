@@ -1,5 +1,5 @@
-// Package ecs_test checks that the task definitions fit ECS and the program: one for every stage, time enough to stop, and
-// no secret in plain sight.
+// Package ecs_test checks that the task definitions fit ECS and the program: one for every stage,
+// time enough to stop, and no secret in plain sight.
 package ecs_test
 
 import (
@@ -19,7 +19,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// plain are the settings that may stand in a file; any other one is a secret or belongs to Parameter Store.
+// plain are the settings that may stand in a file; any other one is a secret or belongs to
+// Parameter Store.
 var plain = strings.Fields(`HOLDFAST_LISTEN HOLDFAST_GRACE HOLDFAST_LOG_LEVEL HOLDFAST_STAGING_URL HOLDFAST_STORAGE_URL HOLDFAST_URL
 	HOLDFAST_NSQD_ADDR HOLDFAST_NSQLOOKUPD_ADDRS HOLDFAST_NAAN HOLDFAST_CONCURRENCY HOLDFAST_LEASE HOLDFAST_TOPIC_PREFIX HOLDFAST_NET_ALLOW
 	HOLDFAST_EZID_TARGET HOLDFAST_MAIL_FROM HOLDFAST_MAIL_URL HOLDFAST_MAIL_OPERATORS HOLDFAST_MAIL_DOMAINS HOLDFAST_CLAMD_ADDR HOLDFAST_SIEGFRIED_URL
@@ -34,7 +35,8 @@ var kept = strings.Fields(`HOLDFAST_TOKEN HOLDFAST_REDIS_URL HOLDFAST_MAX_ATTEMP
 // size is what Fargate gives a task: CPU units and MiB.
 type size struct{ CPU, Memory string }
 
-// larger are the stages whose workers need more than the smallest size: these read, hash, unpack or copy many bytes.
+// larger are the stages whose workers need more than the smallest size: these read, hash, unpack or
+// copy many bytes.
 var larger = map[registry.Stage]size{
 	registry.Download: {"1024", "2048"}, registry.Process: {"1024", "2048"}, registry.Replicate: {"512", "1024"},
 }
@@ -53,7 +55,8 @@ var values = map[string]string{
 
 //go:generate go test . -run ^TestGenerated -update
 
-// TestGeneratedTasks: each stage has a task definition, which is given what all workers use and what this stage alone does.
+// TestGeneratedTasks: each stage has a task definition, which is given what all workers use and
+// what this stage alone does.
 func TestGeneratedTasks(t *testing.T) {
 	form := template.Must(template.ParseFiles("worker.json.tmpl"))
 	for _, stage := range registry.Stages() {
@@ -134,7 +137,8 @@ func TestEveryStageHasItsTask(t *testing.T) {
 	}
 }
 
-// TestContainersHoldTheirSecretsAlone: each container is given the secrets that its role uses, and no other.
+// TestContainersHoldTheirSecretsAlone: each container is given the secrets that its role uses, and
+// no other.
 func TestContainersHoldTheirSecretsAlone(t *testing.T) {
 	all := config.AllSecrets()
 	for file, task := range load(t) {
@@ -145,8 +149,8 @@ func TestContainersHoldTheirSecretsAlone(t *testing.T) {
 			}
 			used := config.Secrets(c.Command[0], stages...)
 			for _, name := range all {
-				// The addresses of buckets hold no secret here: the task's role opens them. nsqd asks for none.
-				// A site with an OpenID provider adds its secret, as README.md says.
+				// The addresses of buckets hold no secret here: the task's role opens them. nsqd
+				// asks for none. A site with an OpenID provider adds its secret, as README.md says.
 				if slices.Contains(plain, name) || name == "HOLDFAST_NSQ_AUTH_SECRET" || name == oidcSecret {
 					continue
 				}
@@ -162,8 +166,9 @@ func TestContainersHoldTheirSecretsAlone(t *testing.T) {
 // oidcSecret is of use to the Registry only where people sign in at an OpenID provider.
 const oidcSecret = "HOLDFAST_OIDC_CLIENT_SECRET"
 
-// TestRegistryIsToldWhatItUses: it is given the NAAN of its first collection, and asks for no parameter that only workers use, or only a site with an OpenID provider:
-// a parameter that is named and absent keeps the task from starting.
+// TestRegistryIsToldWhatItUses: it is given the NAAN of its first collection, and asks for no
+// parameter that only workers use, or only a site with an OpenID provider: a parameter that is
+// named and absent keeps the task from starting.
 func TestRegistryIsToldWhatItUses(t *testing.T) {
 	server := load(t)["registry.json"].ContainerDefinitions[1]
 	if !slices.ContainsFunc(server.Environment, func(v variable) bool { return v.Name == "HOLDFAST_NAAN" && v.Value == "${HOLDFAST_NAAN}" }) {
@@ -220,7 +225,8 @@ func TestTasksFitFargate(t *testing.T) {
 func TestContainersStopInTimeAndAreWatched(t *testing.T) {
 	for file, task := range load(t) {
 		for _, c := range task.ContainerDefinitions {
-			// 120 s is the most that Fargate allows, and what Spot gives before it takes the machine.
+			// 120 s is the most that Fargate allows, and what Spot gives before it takes the
+			// machine.
 			if c.StopTimeout > 120 {
 				t.Errorf("%s: stopTimeout=%d, want at most 120", file, c.StopTimeout)
 			}
@@ -247,7 +253,8 @@ func TestContainersStopInTimeAndAreWatched(t *testing.T) {
 			if !c.ReadonlyRootFilesystem || c.User != "65532:65532" || !slices.Equal(c.LinuxParameters.Capabilities.Drop, []string{"ALL"}) {
 				t.Errorf("%s: container %s may do more than it needs", file, c.Name)
 			}
-			// The root is read-only, so that scratch files need a volume; the image's /tmp gives it its owner.
+			// The root is read-only, so that scratch files need a volume; the image's /tmp gives it
+			// its owner.
 			if !slices.Contains(c.MountPoints, mountPoint{"tmp", "/tmp", false}) || !slices.Contains(task.Volumes, volume{"tmp"}) {
 				t.Errorf("%s: container %s has no /tmp to write to", file, c.Name)
 			}

@@ -1,7 +1,7 @@
 package ecs_test
 
-// The request of ECS RegisterTaskDefinition, as far as Holdfast uses it, in the API's own names: a field that ECS does
-// not know, or that nobody here has thought about, fails the strict decoding.
+// The request of ECS RegisterTaskDefinition, as far as Holdfast uses it, in the API's own names: a
+// field that ECS does not know, or that nobody here has thought about, fails the strict decoding.
 
 type taskDefinition struct {
 	Family                  string                `json:"family"`

@@ -56,13 +56,14 @@ const (
 	Tab   Separator = "\t"
 )
 
-// ReadANVL reads all records of an ANVL text. A record ends at a blank line; a line that begins with white space
-// continues the value above it, joined by one space; a line that begins with "#" is a comment. Lines end with LF, CRLF
-// or CR. Escapes %XX are resolved in labels and values, except %00 and those that would not give UTF-8: these stay as
-// they are, since they were meant literally.
+// ReadANVL reads all records of an ANVL text. A record ends at a blank line; a line that begins
+// with white space continues the value above it, joined by one space; a line that begins with "#"
+// is a comment. Lines end with LF, CRLF or CR. Escapes %XX are resolved in labels and values,
+// except %00 and those that would not give UTF-8: these stay as they are, since they were meant
+// literally.
 //
-// Faults are *SyntaxError, up to 100 of them joined; the records are returned only if there is none. ErrTooLarge is
-// returned above MaxSize.
+// Faults are *SyntaxError, up to 100 of them joined; the records are returned only if there is
+// none. ErrTooLarge is returned above MaxSize.
 func ReadANVL(r io.Reader) ([]Record, error) {
 	text, err := readAll(r, MaxSize)
 	if err != nil {
@@ -150,8 +151,9 @@ func (p *anvlParser) fault(n int, reason string) {
 	}
 }
 
-// WriteANVL writes one record, one line for each element, without a closing blank line. Values are escaped as by
-// EscapeValue and labels as by EscapeLabel, so that ReadANVL gives them back. An empty value leaves the bare "label:".
+// WriteANVL writes one record, one line for each element, without a closing blank line. Values are
+// escaped as by EscapeValue and labels as by EscapeLabel, so that ReadANVL gives them back. An
+// empty value leaves the bare "label:".
 //
 // A value that no escape can carry (not UTF-8, a NUL) is a *FieldError; then nothing is written.
 func WriteANVL(w io.Writer, sep Separator, r Record) error {
@@ -178,7 +180,8 @@ func writeANVL(w io.Writer, file string, sep Separator, r Record) error {
 	return writeWhole(w, file, b.String())
 }
 
-// writeWhole hands the finished text to w in one call, so that a refused value never leaves half a file.
+// writeWhole hands the finished text to w in one call, so that a refused value never leaves half a
+// file.
 func writeWhole(w io.Writer, file, text string) error {
 	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
@@ -188,11 +191,13 @@ func writeWhole(w io.Writer, file, text string) error {
 
 func carriable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// EscapeValue returns s as it stands in an ANVL value: "%", control characters, and white space at either end as %XX.
+// EscapeValue returns s as it stands in an ANVL value: "%", control characters, and white space at
+// either end as %XX.
 func EscapeValue(s string) string { return escape(s, false) }
 
-// EscapeLabel returns s as it stands in an ANVL label: as EscapeValue, and also ":", a leading "#", and a leading byte
-// order mark, which at the beginning of a file would be taken for none of the label's.
+// EscapeLabel returns s as it stands in an ANVL label: as EscapeValue, and also ":", a leading "#",
+// and a leading byte order mark, which at the beginning of a file would be taken for none of the
+// label's.
 func EscapeLabel(s string) string { return escape(s, true) }
 
 func escape(s string, label bool) string {

@@ -9,7 +9,8 @@ import (
 // DataCite holds what Holdfast reads of a DataCite record (kernels 2 to 4).
 type DataCite struct {
 	Creators []string // creatorName
-	// Titles are the main titles; translated, alternative and sub-titles only if there is no main one.
+	// Titles are the main titles; translated, alternative and sub-titles only if there is no main
+	// one.
 	Titles          []string
 	PublicationYear string
 	Publisher       string
@@ -43,8 +44,9 @@ type dataciteXML struct {
 	} `xml:"alternateIdentifiers>alternateIdentifier"`
 }
 
-// ReadDataCite reads a DataCite record such as mrt-datacite.xml, in any kernel's namespace. White space within a value
-// becomes one space; empty values are left out. The file is read to its end, so that a truncated one is an error.
+// ReadDataCite reads a DataCite record such as mrt-datacite.xml, in any kernel's namespace. White
+// space within a value becomes one space; empty values are left out. The file is read to its end,
+// so that a truncated one is an error.
 //
 // Errors: *SyntaxError, ErrTooLarge, and ErrNoMetadata when the root is not "resource".
 func ReadDataCite(r io.Reader) (DataCite, error) {
@@ -95,8 +97,8 @@ func (d *DataCite) addIdentifier(kind, value string) {
 	}
 }
 
-// metadata returns what Merge takes from DataCite. Its identifiers are those of a publication and name other things
-// as often as this one, so none becomes a local id.
+// metadata returns what Merge takes from DataCite. Its identifiers are those of a publication and
+// name other things as often as this one, so none becomes a local id.
 func (d *DataCite) metadata() Metadata {
 	m := Metadata{Who: d.Creators, What: d.Titles}
 	addValue(&m.When, d.PublicationYear)

@@ -7,25 +7,26 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDeleteSize is the largest mrt-delete.txt that ReadDelete takes, in bytes: room for the names of the largest
-// objects.
+// MaxDeleteSize is the largest mrt-delete.txt that ReadDelete takes, in bytes: room for the names
+// of the largest objects.
 const MaxDeleteSize = 32 << 20
 
 // Deletion is one line of mrt-delete.txt.
 type Deletion struct {
-	// Name is the file to delete, relative to the producer's files. A leading "producer/", which some producers put
-	// before it, is dropped.
+	// Name is the file to delete, relative to the producer's files. A leading "producer/", which
+	// some producers put before it, is dropped.
 	Name    string
 	Literal string // the line as it stands
 	Line    int    // counted from 1
 }
 
-// ReadDelete reads mrt-delete.txt, a producer's list of the files that an update is to remove, one name a line. Names
-// are kept byte for byte; blank lines are skipped and a name given twice is returned once. There are no comments and no
-// escapes, since "#" and "%" are parts of names.
+// ReadDelete reads mrt-delete.txt, a producer's list of the files that an update is to remove, one
+// name a line. Names are kept byte for byte; blank lines are skipped and a name given twice is
+// returned once. There are no comments and no escapes, since "#" and "%" are parts of names.
 //
-// A name that leaves its folder (absolute, or with "." or ".." or empty components), is not UTF-8 or holds a NUL is a
-// *SyntaxError; up to 100 are joined and no deletions returned. ErrTooLarge is returned above MaxDeleteSize.
+// A name that leaves its folder (absolute, or with "." or ".." or empty components), is not UTF-8
+// or holds a NUL is a *SyntaxError; up to 100 are joined and no deletions returned. ErrTooLarge is
+// returned above MaxDeleteSize.
 func ReadDelete(r io.Reader) ([]Deletion, error) {
 	text, err := readAll(r, MaxDeleteSize)
 	if err != nil {

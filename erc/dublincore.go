@@ -14,7 +14,8 @@ const (
 	xsi        = "http://www.w3.org/2001/XMLSchema-instance"
 )
 
-// DublinCore holds the fifteen elements of the Dublin Core Metadata Element Set 1.1, each with any number of values.
+// DublinCore holds the fifteen elements of the Dublin Core Metadata Element Set 1.1, each with any
+// number of values.
 type DublinCore struct {
 	Title       []string
 	Creator     []string
@@ -73,11 +74,12 @@ func (d *DublinCore) element(name xml.Name) *[]string {
 	return nil
 }
 
-// ReadDublinCore reads an XML file with Dublin Core elements, such as mrt-dc.xml or an OAI record, whatever its root
-// and wherever they stand. White space within a value becomes one space; empty values are left out. The file is read
-// to its end, so that a truncated one is an error.
+// ReadDublinCore reads an XML file with Dublin Core elements, such as mrt-dc.xml or an OAI record,
+// whatever its root and wherever they stand. White space within a value becomes one space; empty
+// values are left out. The file is read to its end, so that a truncated one is an error.
 //
-// Errors: *SyntaxError, ErrTooLarge, and ErrNoMetadata for XML that is neither named like Dublin Core nor holds any.
+// Errors: *SyntaxError, ErrTooLarge, and ErrNoMetadata for XML that is neither named like Dublin
+// Core nor holds any.
 func ReadDublinCore(r io.Reader) (DublinCore, error) {
 	dec := newDecoder(r)
 	var d DublinCore
@@ -123,10 +125,12 @@ func ReadDublinCore(r io.Reader) (DublinCore, error) {
 	return d, nil
 }
 
-// WriteDublinCore writes mrt-dc.xml: the elements in the order of the element set. The values of creator, subject,
-// relation and identifier are split at ";" as by SplitLocalIDs, one element for each piece. Empty values are left out.
+// WriteDublinCore writes mrt-dc.xml: the elements in the order of the element set. The values of
+// creator, subject, relation and identifier are split at ";" as by SplitLocalIDs, one element for
+// each piece. Empty values are left out.
 //
-// A value that XML 1.0 cannot carry (control characters, not UTF-8) is a *FieldError; then nothing is written.
+// A value that XML 1.0 cannot carry (control characters, not UTF-8) is a *FieldError; then nothing
+// is written.
 func WriteDublinCore(w io.Writer, d DublinCore) error {
 	const file = "mrt-dc.xml"
 	var b strings.Builder

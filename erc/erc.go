@@ -33,14 +33,15 @@ const byteOrderMark = "\ufeff"
 
 // The errors of reading that have no place in the file.
 var (
-	// ErrTooLarge is returned when a file is larger than the reader takes: MaxSize, for ReadDelete MaxDeleteSize.
+	// ErrTooLarge is returned when a file is larger than the reader takes: MaxSize, for ReadDelete
+	// MaxDeleteSize.
 	ErrTooLarge = errors.New("metadata file too large")
 	// ErrNoMetadata is returned when a file is sound but not of the kind that it was read as.
 	ErrNoMetadata = errors.New("no metadata of that kind in the file")
 )
 
-// SyntaxError is a fault at a line of a file. A reader that finds several returns them joined; errors.As gives the
-// first.
+// SyntaxError is a fault at a line of a file. A reader that finds several returns them joined;
+// errors.As gives the first.
 type SyntaxError struct {
 	Line   int // counted from 1
 	Reason string
@@ -49,7 +50,8 @@ type SyntaxError struct {
 // Error implements error.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
 
-// Malformed says whether an error of a reader is of the file, not of reading it: a *SyntaxError, ErrNoMetadata or ErrTooLarge.
+// Malformed says whether an error of a reader is of the file, not of reading it: a *SyntaxError,
+// ErrNoMetadata or ErrTooLarge.
 func Malformed(err error) bool {
 	return errors.As(err, new(*SyntaxError)) || errors.Is(err, ErrNoMetadata) || errors.Is(err, ErrTooLarge)
 }
@@ -82,8 +84,9 @@ const (
 	At           Code = "(:at)"   // the value stands at the identifier that follows
 )
 
-// ParseCode takes apart a value such as "(:unkn) unknown": the code, in lower case, and the words after it. It reports
-// false when the value does not begin with "(:letters)". Codes that are not listed above are returned as they are.
+// ParseCode takes apart a value such as "(:unkn) unknown": the code, in lower case, and the words
+// after it. It reports false when the value does not begin with "(:letters)". Codes that are not
+// listed above are returned as they are.
 func ParseCode(value string) (code Code, words string, ok bool) {
 	v := strings.TrimSpace(value)
 	end := strings.IndexByte(v, ')')

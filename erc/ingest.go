@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Ingest is what mrt-ingest.txt records: what was submitted, by whom, and what became of it. Fields stand in the order
-// of the file. Service, SubmissionDate, Batch, Job, File, Type, Profile and Collections must be given; other empty
-// fields are left out of the file, but for SuppliedIdentifier.
+// Ingest is what mrt-ingest.txt records: what was submitted, by whom, and what became of it. Fields
+// stand in the order of the file. Service, SubmissionDate, Batch, Job, File, Type, Profile and
+// Collections must be given; other empty fields are left out of the file, but for
+// SuppliedIdentifier.
 type Ingest struct {
 	Service            string    // ingest: the software and its version
 	SubmissionDate     time.Time // written in UTC
@@ -41,9 +42,11 @@ type Ingest struct {
 	Handlers            []string // the steps that ran, in order
 }
 
-// WriteIngest writes mrt-ingest.txt, ANVL with a tab after the colon; lists are joined by ";" as by JoinLocalIDs.
+// WriteIngest writes mrt-ingest.txt, ANVL with a tab after the colon; lists are joined by ";" as by
+// JoinLocalIDs.
 //
-// A missing field that must be given, or a value that ANVL cannot carry, is a *FieldError; then nothing is written.
+// A missing field that must be given, or a value that ANVL cannot carry, is a *FieldError; then
+// nothing is written.
 func WriteIngest(w io.Writer, v Ingest) error {
 	supplied := v.SuppliedIdentifier
 	if supplied == "" {

@@ -2,8 +2,9 @@ package erc
 
 import "strings"
 
-// SplitLocalIDs takes apart a list of local ids as it stands in forms, manifests and ERCs: at ";", white space around
-// each dropped, empty ones left out. "%sc" stands for a ";" within an id and "%pe" for a "%".
+// SplitLocalIDs takes apart a list of local ids as it stands in forms, manifests and ERCs: at ";",
+// white space around each dropped, empty ones left out. "%sc" stands for a ";" within an id and
+// "%pe" for a "%".
 func SplitLocalIDs(list string) []string {
 	var ids []string
 	for id := range strings.SplitSeq(list, ";") {
@@ -16,7 +17,8 @@ func SplitLocalIDs(list string) []string {
 
 // JoinLocalIDs is the reverse of SplitLocalIDs: the ids with ";" between them.
 func JoinLocalIDs(ids []string) string {
-	// Only a % that would read as an escape is written as one, so that ordinary ids stay as they are.
+	// Only a % that would read as an escape is written as one, so that ordinary ids stay as they
+	// are.
 	escaper := strings.NewReplacer(";", "%sc", "%sc", "%pesc", "%pe", "%pepe")
 	list := make([]string, 0, len(ids))
 	for _, id := range ids {
@@ -29,8 +31,8 @@ func JoinLocalIDs(ids []string) string {
 
 func localIDUnescaper() *strings.Replacer { return strings.NewReplacer("%sc", ";", "%pe", "%") }
 
-// MergeLocalIDs returns the ids of all lists in order, each string once. Ids are compared as whole strings: loc1 and
-// loc10 are two.
+// MergeLocalIDs returns the ids of all lists in order, each string once. Ids are compared as whole
+// strings: loc1 and loc10 are two.
 func MergeLocalIDs(lists ...[]string) []string {
 	var merged []string
 	seen := make(map[string]bool)

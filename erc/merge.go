@@ -20,9 +20,11 @@ type Sources struct {
 	DataCite   *DataCite   // the payload's mrt-datacite.xml
 	DublinCore *DublinCore // the payload's mrt-dc.xml
 	Form       Metadata    // the manifest's row or the form; its local ids already split
-	// EarlierLocalIDs are those of the object that an update is for; they come first in the merged list.
+	// EarlierLocalIDs are those of the object that an update is for; they come first in the merged
+	// list.
 	EarlierLocalIDs []string
-	// SuppressDublinCoreLocalID keeps dc:identifier from becoming a local id: a setting of the collection.
+	// SuppressDublinCoreLocalID keeps dc:identifier from becoming a local id: a setting of the
+	// collection.
 	SuppressDublinCoreLocalID bool
 }
 
@@ -37,10 +39,11 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("primary identifiers differ: %s names %s, %s names %s", e.FirstSource, e.First, e.SecondSource, e.Second)
 }
 
-// Merge puts the sources together. For each of who, what and when the first source that has it wins, in the order
-// mrt-erc, mrt-datacite, mrt-dc, form; a value of "(:unas)" counts as not had, other codes are statements and count.
-// The primary identifier is the form's or the ERC's ARK; identifiers in XML never become it. Local ids are those of
-// the earlier version, the form, the ERC and Dublin Core, in that order, each string once.
+// Merge puts the sources together. For each of who, what and when the first source that has it
+// wins, in the order mrt-erc, mrt-datacite, mrt-dc, form; a value of "(:unas)" counts as not had,
+// other codes are statements and count. The primary identifier is the form's or the ERC's ARK;
+// identifiers in XML never become it. Local ids are those of the earlier version, the form, the ERC
+// and Dublin Core, in that order, each string once.
 //
 // Two ARKs that differ by more than the slash after "ark:" and by hyphens are a *ConflictError.
 func Merge(s Sources) (Metadata, error) {
@@ -77,8 +80,8 @@ func Merge(s Sources) (Metadata, error) {
 	return m, nil
 }
 
-// ERC returns the metadata as an ERC whose first place is the ARK and whose second are the local ids, which is what
-// WriteERC puts into mrt-erc.txt.
+// ERC returns the metadata as an ERC whose first place is the ARK and whose second are the local
+// ids, which is what WriteERC puts into mrt-erc.txt.
 func (m Metadata) ERC() ERC {
 	e := ERC{Who: m.Who, What: m.What, When: m.When}
 	if m.PrimaryID != "" {
@@ -110,7 +113,8 @@ func firstOf(lists ...[]string) []string {
 	return nil
 }
 
-// sameARK compares two ARKs as far as this package knows them: scheme, slash and hyphens are of no account.
+// sameARK compares two ARKs as far as this package knows them: scheme, slash and hyphens are of no
+// account.
 func sameARK(a, b string) bool { return bareARK(a) == bareARK(b) }
 
 func bareARK(s string) string {

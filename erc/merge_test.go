@@ -53,7 +53,8 @@ func TestMerge_Precedence(t *testing.T) {
 }
 
 func TestMerge_Identifiers(t *testing.T) {
-	// Merritt's own case: form "localidfour; localidfive", then the ids of the ERC in the container.
+	// Merritt's own case: form "localidfour; localidfive", then the ids of the ERC in the
+	// container.
 	s := erc.Sources{
 		Form:       erc.Metadata{LocalIDs: erc.SplitLocalIDs("localidfour; localidfive")},
 		ERC:        &erc.ERC{Where: []string{"ark:/99999/dummy", "localid;localidtwo;localidthree;localidfive"}},

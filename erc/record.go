@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// ERC is an Electronic Resource Citation: who made what when, and where it is. Every element may have several values.
+// ERC is an Electronic Resource Citation: who made what when, and where it is. Every element may
+// have several values.
 type ERC struct {
 	Who   []string
 	What  []string
@@ -13,10 +14,10 @@ type ERC struct {
 	Where []string
 }
 
-// ReadERC reads the first ERC of an ANVL text: the elements who, what, when and where, letter case ignored, that
-// follow "erc:" up to the next "erc:", or the one-line form "erc: who | what | when | where". The line "erc:" and blank
-// lines between the elements are forgiven, since producers leave them out and put them in. Other elements are passed
-// over; empty values count as absent.
+// ReadERC reads the first ERC of an ANVL text: the elements who, what, when and where, letter case
+// ignored, that follow "erc:" up to the next "erc:", or the one-line form "erc: who | what | when |
+// where". The line "erc:" and blank lines between the elements are forgiven, since producers leave
+// them out and put them in. Other elements are passed over; empty values count as absent.
 //
 // Errors: those of ReadANVL, and ErrNoMetadata when none of the four elements is there.
 func ReadERC(r io.Reader) (ERC, error) {
@@ -89,9 +90,9 @@ func addValue(to *[]string, value string) {
 	}
 }
 
-// Identifiers returns the ARKs and the local ids among the values of where: each value is split at ";", what begins
-// with "ark:" is an ARK, the codes for missing values are nothing, the rest are local ids. Both lists keep their order
-// and hold no string twice.
+// Identifiers returns the ARKs and the local ids among the values of where: each value is split at
+// ";", what begins with "ark:" is an ARK, the codes for missing values are nothing, the rest are
+// local ids. Both lists keep their order and hold no string twice.
 func (e ERC) Identifiers() (arks, local []string) {
 	for _, value := range e.Where {
 		a, l := splitIDs(value)
@@ -100,8 +101,8 @@ func (e ERC) Identifiers() (arks, local []string) {
 	return MergeLocalIDs(arks), MergeLocalIDs(local)
 }
 
-// WriteERC writes mrt-erc.txt: "erc:", then who, what, when and where, a line for each value, "(:unas)" for an element
-// without any. Errors are those of WriteANVL.
+// WriteERC writes mrt-erc.txt: "erc:", then who, what, when and where, a line for each value,
+// "(:unas)" for an element without any. Errors are those of WriteANVL.
 func WriteERC(w io.Writer, e ERC) error {
 	r := Record{}.Add("erc", "")
 	for _, el := range []struct {

@@ -14,8 +14,8 @@ type MOM struct {
 	LocalIDs  []string // left out when empty
 }
 
-// WriteMOM writes mrt-mom.txt. A missing field that must be given, or a value that ANVL cannot carry, is a
-// *FieldError; then nothing is written.
+// WriteMOM writes mrt-mom.txt. A missing field that must be given, or a value that ANVL cannot
+// carry, is a *FieldError; then nothing is written.
 func WriteMOM(w io.Writer, v MOM) error {
 	return writeFields(w, "mrt-mom.txt", Space, []field{
 		{"primaryIdentifier", v.PrimaryID, true},
@@ -31,8 +31,8 @@ type Owner struct {
 	ARK string // the owner's ARK, under which local ids are unique
 }
 
-// WriteOwner writes mrt-owner.txt: the ARK and nothing else, not even a newline. A value that is empty or does not fit
-// one line is a *FieldError; then nothing is written.
+// WriteOwner writes mrt-owner.txt: the ARK and nothing else, not even a newline. A value that is
+// empty or does not fit one line is a *FieldError; then nothing is written.
 func WriteOwner(w io.Writer, v Owner) error {
 	const file = "mrt-owner.txt"
 	if err := checkLine(file, "owner", v.ARK); err != nil {
@@ -46,8 +46,8 @@ type Membership struct {
 	Collections []string // ARKs of the collections that hold the object; at least one
 }
 
-// WriteMembership writes mrt-membership.txt, one ARK a line. An empty list, or a value that is empty or does not fit
-// one line, is a *FieldError; then nothing is written.
+// WriteMembership writes mrt-membership.txt, one ARK a line. An empty list, or a value that is
+// empty or does not fit one line, is a *FieldError; then nothing is written.
 func WriteMembership(w io.Writer, v Membership) error {
 	const file = "mrt-membership.txt"
 	if len(v.Collections) == 0 {

@@ -21,8 +21,9 @@ type decoder struct {
 	text *xml.Decoder // that takes the text apart, and knows the lines
 }
 
-// newDecoder returns a decoder of at most MaxSize bytes in UTF-8, UTF-16 with a byte order mark, ISO-8859-1 or
-// Windows-1252. Entities beyond XML's own five are refused and nothing outside the file is fetched.
+// newDecoder returns a decoder of at most MaxSize bytes in UTF-8, UTF-16 with a byte order mark,
+// ISO-8859-1 or Windows-1252. Entities beyond XML's own five are refused and nothing outside the
+// file is fetched.
 func newDecoder(r io.Reader) decoder {
 	limited := &limitedReader{r: r, left: MaxSize}
 	// UTF-16 shows itself by its mark only; without one the bytes go through as they are.
@@ -42,7 +43,8 @@ func newDecoder(r io.Reader) decoder {
 	return decoder{xml.NewTokenDecoder(&shallow{d: d}), d}
 }
 
-// limitedReader fails with ErrTooLarge instead of ending, so that a cut file is not taken for a whole one.
+// limitedReader fails with ErrTooLarge instead of ending, so that a cut file is not taken for a
+// whole one.
 type limitedReader struct {
 	r    io.Reader
 	left int64
@@ -62,11 +64,12 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	return n, err // bare, since io.EOF is among them
 }
 
-// mostNested is how deep elements may be nested. A decoder keeps some 100 bytes of each that is open.
+// mostNested is how deep elements may be nested. A decoder keeps some 100 bytes of each that is
+// open.
 const mostNested = 10_000
 
-// shallow yields a decoder's tokens as they stand in the text, and fails when elements are nested too
-// deep. For that the decoder keeps nothing of the elements that are open.
+// shallow yields a decoder's tokens as they stand in the text, and fails when elements are nested
+// too deep. For that the decoder keeps nothing of the elements that are open.
 type shallow struct {
 	d     *xml.Decoder
 	depth int
@@ -100,7 +103,8 @@ func xmlError(d decoder, err error) error {
 	return fmt.Errorf("read XML, line %d: %w", line, err)
 }
 
-// oneLine drops the white space by which XML files are laid out; other spaces, such as the no-break space, are text.
+// oneLine drops the white space by which XML files are laid out; other spaces, such as the no-break
+// space, are text.
 func oneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' || r == '\r' }), " ")
 }

@@ -114,7 +114,8 @@ func TestReadXML_Errors(t *testing.T) {
 	}
 }
 
-// How deep elements are nested is not hidden by what only looks like their ends, nor made up by what looks like their beginnings.
+// How deep elements are nested is not hidden by what only looks like their ends, nor made up by
+// what looks like their beginnings.
 func TestReadXML_Depth(t *testing.T) {
 	const most = 10_000
 	readers := map[string]func(io.Reader) error{

@@ -24,7 +24,8 @@ const (
 	tryTimeout  = 20 * time.Second // shorter than a lease
 	dialTime    = 5 * time.Second
 	longestWait = 10 * time.Second // between two tries
-	// mostAnswer bounds an answer. Names carry little metadata here, but others may have given them more.
+	// mostAnswer bounds an answer. Names carry little metadata here, but others may have given them
+	// more.
 	mostAnswer = 1 << 20
 )
 
@@ -52,7 +53,8 @@ type operation struct {
 	body   erc.Record
 }
 
-// do carries an operation out, several times when EZID is away or fails, and returns the elements of the answer.
+// do carries an operation out, several times when EZID is away or fails, and returns the elements
+// of the answer.
 func (c *Client) do(ctx context.Context, o operation) (erc.Record, error) {
 	var body bytes.Buffer
 	if len(o.body) > 0 {
@@ -156,7 +158,8 @@ func same(value, ark string) bool {
 	return err == nil && err2 == nil && got.Equal(want)
 }
 
-// ofStatus is what a status says by itself, whoever sent it; "" when the words have to be looked at.
+// ofStatus is what a status says by itself, whoever sent it; "" when the words have to be looked
+// at.
 func ofStatus(status int) Kind {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusRequestTimeout,
@@ -168,8 +171,8 @@ func ofStatus(status int) Kind {
 	return ""
 }
 
-// ofReason is what EZID's words say. It gives its reasons after "bad request - ", in words of which only the beginning has
-// stayed over the years.
+// ofReason is what EZID's words say. It gives its reasons after "bad request - ", in words of which
+// only the beginning has stayed over the years.
 func ofReason(status int, reason string) Kind {
 	const badRequest = "bad request - "
 	words, bad := strings.CutPrefix(strings.ToLower(reason), badRequest)

@@ -27,16 +27,18 @@ type Options struct {
 	// URL is the service's address with user and password, both percent-encoded where they must be:
 	// https://user:password@ezid.cdlib.org.
 	URL string
-	// Target is the address that a name leads to, with [ARKField] where the ARK belongs. "" leaves it to EZID, whose
-	// own page about the name it is then.
+	// Target is the address that a name leads to, with [ARKField] where the ARK belongs. "" leaves
+	// it to EZID, whose own page about the name it is then.
 	Target    string
 	UserAgent string
-	// Wait is how long a call waits before its second try; every further wait is twice as long. 0 is a second.
+	// Wait is how long a call waits before its second try; every further wait is twice as long. 0
+	// is a second.
 	Wait time.Duration
 }
 
-// Client asks one EZID. Its methods may be called concurrently. Each call makes up to three tries, of 20 seconds at the
-// most, when EZID is away or does not answer as it should; every error is an *[Error] or the context's own.
+// Client asks one EZID. Its methods may be called concurrently. Each call makes up to three tries,
+// of 20 seconds at the most, when EZID is away or does not answer as it should; every error is an
+// *[Error] or the context's own.
 type Client struct {
 	base           *url.URL // without credentials
 	user, password string
@@ -67,8 +69,8 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// ParseURL reads the service's address, which must be http or https and have a user and a password. The error never
-// repeats it.
+// ParseURL reads the service's address, which must be http or https and have a user and a password.
+// The error never repeats it.
 func ParseURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -104,8 +106,8 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Host names the service, for people.
 func (c *Client) Host() string { return c.base.Host }
 
-// Name is an object's name and what EZID is to know of it. ARK and Item must be given; who, what and when are for
-// [Client.Publish].
+// Name is an object's name and what EZID is to know of it. ARK and Item must be given; who, what
+// and when are for [Client.Publish].
 type Name struct {
 	ARK  string   `json:"ark"`
 	Item string   `json:"item"` // the item that the name was chosen for: it tells our name from another's
@@ -135,8 +137,8 @@ func (c *Client) identity(n Name, status string) erc.Record {
 	return r
 }
 
-// whole adds the metadata, in ERC's profile. EZID takes one value an element, so several are joined as it advises, and an
-// element that nobody has given says so by ERC's code.
+// whole adds the metadata, in ERC's profile. EZID takes one value an element, so several are joined
+// as it advises, and an element that nobody has given says so by ERC's code.
 func (c *Client) whole(n Name, status string) erc.Record {
 	r := c.identity(n, status)
 	for _, e := range []struct {

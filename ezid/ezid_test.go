@@ -149,7 +149,8 @@ func (n nowhere) Header() http.Header         { return n.h }
 func (n nowhere) Write(p []byte) (int, error) { return len(p), nil }
 func (n nowhere) WriteHeader(int)             {}
 
-// R8: whatever becomes of a request or its answer, calling again comes to the same: one name, ours, and public in the end.
+// R8: whatever becomes of a request or its answer, calling again comes to the same: one name, ours,
+// and public in the end.
 func TestR08_EveryAnswerMayBeLost(t *testing.T) {
 	t.Parallel()
 	faults := map[string]func(w http.ResponseWriter, serve func(http.ResponseWriter)) bool{
@@ -215,7 +216,8 @@ func TestR08_EveryAnswerMayBeLost(t *testing.T) {
 	}
 }
 
-// Each answer means what it says, and whoever reads of it learns what to do, and never the password.
+// Each answer means what it says, and whoever reads of it learns what to do, and never the
+// password.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast/holdfast/erc"
 )
 
-// Whatever answers in EZID's stead: it is told to be somebody else's, or it speaks of the ARK that was asked for.
+// Whatever answers in EZID's stead: it is told to be somebody else's, or it speaks of the ARK that
+// was asked for.
 func FuzzAnswer(f *testing.F) {
 	for _, text := range []string{
 		"", "success: ark:/99999/fk4test\n_status: public\n", "success: ark:/99999/fk4other\n", "error: bad request - no such identifier\n",

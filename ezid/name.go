@@ -10,8 +10,9 @@ import (
 	"github.com/holdfast/holdfast/erc"
 )
 
-// Reserve makes a name ours: EZID knows it from now on, and tells nobody. A name that is there already for the same item,
-// by an earlier call, is a success whatever became of it since. Kind [Taken]: somebody else has it.
+// Reserve makes a name ours: EZID knows it from now on, and tells nobody. A name that is there
+// already for the same item, by an earlier call, is a success whatever became of it since. Kind
+// [Taken]: somebody else has it.
 func (c *Client) Reserve(ctx context.Context, n Name) error {
 	_, err := c.do(ctx, create(n, c.identity(n, reserved)))
 	if !Exists.Is(err) {
@@ -49,9 +50,9 @@ func (c *Client) compare(o operation, has erc.Record, n Name) error {
 	return nil
 }
 
-// Publish makes a name public with its metadata, or refreshes them when it is: then its status stays, also when somebody
-// has made it unavailable. A name that EZID has lost, as it loses those for tests after two weeks, is made anew. Kind
-// [Taken]: the name is not ours any more.
+// Publish makes a name public with its metadata, or refreshes them when it is: then its status
+// stays, also when somebody has made it unavailable. A name that EZID has lost, as it loses those
+// for tests after two weeks, is made anew. Kind [Taken]: the name is not ours any more.
 func (c *Client) Publish(ctx context.Context, n Name) error {
 	o := operation{op: "read", method: http.MethodGet, ark: n.ARK}
 	has, err := c.do(ctx, o)
@@ -76,9 +77,9 @@ func (c *Client) Publish(ctx context.Context, n Name) error {
 	return err
 }
 
-// Withdraw makes a public name unavailable, with the reason "withdrawn": it leads to EZID's page that says so from now on. What people have
-// made unavailable for a reason of theirs, what nobody was told of, and what EZID has lost, stay so. Kind [Taken]: the name is not
-// ours any more.
+// Withdraw makes a public name unavailable, with the reason "withdrawn": it leads to EZID's page
+// that says so from now on. What people have made unavailable for a reason of theirs, what nobody
+// was told of, and what EZID has lost, stay so. Kind [Taken]: the name is not ours any more.
 func (c *Client) Withdraw(ctx context.Context, n Name) error {
 	o := operation{op: "read", method: http.MethodGet, ark: n.ARK}
 	has, err := c.do(ctx, o)

@@ -10,8 +10,8 @@ import (
 // Most is how many faults a report lists unless its caller says otherwise. All are counted.
 const Most = 1000
 
-// MaxText is the greatest number of bytes of a text in a fault: a file's name, a value. It holds the
-// longest name that a container may have. Longer texts are cut.
+// MaxText is the greatest number of bytes of a text in a fault: a file's name, a value. It holds
+// the longest name that a container may have. Longer texts are cut.
 const MaxText = 1024
 
 // Named is how many files with faults an error or an event names.
@@ -26,9 +26,9 @@ func Join(errs []error, more int) error {
 	return err
 }
 
-// List counts faults and keeps the first of them in a given order. So which faults are kept does not
-// depend on the order in which they are found, except for those that compare as equal: of these the
-// first found are kept. It is not safe for concurrent use.
+// List counts faults and keeps the first of them in a given order. So which faults are kept does
+// not depend on the order in which they are found, except for those that compare as equal: of these
+// the first found are kept. It is not safe for concurrent use.
 type List[F any] struct {
 	most    int
 	compare func(a, b F) int
@@ -37,7 +37,8 @@ type List[F any] struct {
 	total   int64
 }
 
-// New returns a List that keeps the first most faults by compare; Most of them if most is not above 0.
+// New returns a List that keeps the first most faults by compare; Most of them if most is not
+// above 0.
 func New[F any](most int, compare func(a, b F) int) *List[F] {
 	if most <= 0 {
 		most = Most

@@ -9,18 +9,21 @@ import (
 	"sync"
 )
 
-// stateVersion tags saved states with what wrote them; another implementation's are not understood (R27).
+// stateVersion tags saved states with what wrote them; another implementation's are not understood
+// (R27).
 const stateVersion = "go1"
 
-// Digester takes several digests of one stream. Large writes go to the algorithms side by side, each on a core of its
-// own, since the slow ones would otherwise add up. It belongs to one goroutine.
+// Digester takes several digests of one stream. Large writes go to the algorithms side by side,
+// each on a core of its own, since the slow ones would otherwise add up. It belongs to one
+// goroutine.
 type Digester struct {
 	names  []string
 	hashes []hash.Hash
 	size   int64
 }
 
-// NewDigester returns a digester for the algorithms; naming one twice is the same as once. The error wraps ErrUnknown.
+// NewDigester returns a digester for the algorithms; naming one twice is the same as once. The
+// error wraps ErrUnknown.
 func NewDigester(algorithms ...string) (*Digester, error) {
 	d := &Digester{}
 	for _, name := range algorithms {
@@ -67,7 +70,8 @@ func (d *Digester) Sums() map[string]string {
 	return sums
 }
 
-// State is a digester's state, to go on from in another process. It is JSON of a few hundred bytes (R27).
+// State is a digester's state, to go on from in another process. It is JSON of a few hundred bytes
+// (R27).
 type State struct {
 	Version string            `json:"version"`
 	Size    int64             `json:"size"`
@@ -91,8 +95,9 @@ func (d *Digester) State() (State, error) {
 	return s, nil
 }
 
-// Restore goes on from a saved state. ok is false, and the digester as it was, when the state is another
-// implementation's or of other algorithms: then the bytes are to be digested again, which is never an error (R27).
+// Restore goes on from a saved state. ok is false, and the digester as it was, when the state is
+// another implementation's or of other algorithms: then the bytes are to be digested again, which
+// is never an error (R27).
 func (d *Digester) Restore(s State) (ok bool) {
 	if s.Version != stateVersion || len(s.Hashes) != len(d.names) || s.Size < 0 {
 		return false

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast/holdfast/fixity"
 )
 
-// The values are those of the algorithms' own specifications for "abc" (RFC 1319, RFC 1321, RFC 3174, FIPS 180-4), of RFC 1950 and
-// of the CRC catalogue.
+// The values are those of the algorithms' own specifications for "abc" (RFC 1319, RFC 1321, RFC
+// 3174, FIPS 180-4), of RFC 1950 and of the CRC catalogue.
 func TestDigester_KnownValues(t *testing.T) {
 	want := map[string]string{
 		"adler32": "024d0127",
@@ -80,7 +80,8 @@ func TestNew_Unknown(t *testing.T) {
 	}
 }
 
-// Wherever the bytes are cut, and whatever process goes on, the digests are those of the whole (R27).
+// Wherever the bytes are cut, and whatever process goes on, the digests are those of the whole
+// (R27).
 func TestR27_SaveAndRestore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		algorithms := rapid.SliceOfN(rapid.SampledFrom(fixity.Algorithms()), 1, 4).Draw(t, "algorithms")

@@ -5,7 +5,8 @@ import (
 	"hash"
 )
 
-// md2 is the digest of RFC 1319. Nobody should choose it; deposits that were made when it was usual have it. It is slow.
+// md2 is the digest of RFC 1319. Nobody should choose it; deposits that were made when it was usual
+// have it. It is slow.
 type md2 struct {
 	state    [3 * md2Block]byte // only the first block is carried from one to the next
 	checksum [md2Block]byte

@@ -16,9 +16,11 @@ type Format struct {
 	PUID    string `json:"puid"`              // PRONOM's identifier, such as fmt/412
 	Name    string `json:"name"`              // the format's
 	Version string `json:"version,omitempty"` // of the format, such as 1.4
-	// Registry is the version of the registry that it was found in: the names of its signature files.
+	// Registry is the version of the registry that it was found in: the names of its signature
+	// files.
 	Registry string `json:"registry_version"`
-	// Warning is why the answer should not be relied on, such as that the file's name alone speaks for it.
+	// Warning is why the answer should not be relied on, such as that the file's name alone speaks
+	// for it.
 	Warning string `json:"warning,omitempty"`
 }
 
@@ -26,9 +28,9 @@ type Format struct {
 type File struct {
 	Name string // the depositor's; its extension may count
 	Size int64  // in bytes
-	// Read calls fn with the file's content and returns fn's error. When the content cannot be read, or
-	// is not what it should be, it returns an error of its own, and what fn made of it does not count.
-	// It may be called again.
+	// Read calls fn with the file's content and returns fn's error. When the content cannot be
+	// read, or is not what it should be, it returns an error of its own, and what fn made of it
+	// does not count. It may be called again.
 	Read func(ctx context.Context, fn func(content io.Reader) error) error
 }
 
@@ -43,7 +45,8 @@ var ErrTooLarge = errors.New("file is larger than the identifier takes")
 
 // Identifier finds files in PRONOM. It may be used concurrently.
 type Identifier interface {
-	// Identify reads a file and says what it is; ErrTooLarge without reading any of it. All other errors are the
-	// system's, and pass: the service is down, too slow, or does not speak as it should, or the file could not be read.
+	// Identify reads a file and says what it is; ErrTooLarge without reading any of it. All other
+	// errors are the system's, and pass: the service is down, too slow, or does not speak as it
+	// should, or the file could not be read.
 	Identify(ctx context.Context, f File) (Answer, error)
 }

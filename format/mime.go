@@ -19,7 +19,8 @@ const Empty = "application/x-empty"
 // Agent is the library that knows the media types, with its version.
 const Agent = "mimetype v1.4.16"
 
-// Head keeps the first bytes of what is written to it, by which the media type is told. The zero value is ready to use.
+// Head keeps the first bytes of what is written to it, by which the media type is told. The zero
+// value is ready to use.
 type Head struct {
 	head []byte
 }
@@ -35,10 +36,10 @@ func (h *Head) Write(p []byte) (int, error) {
 // MIME is the media type of what was written; see the function MIME.
 func (h *Head) MIME(name, said string) string { return MIME(h.head, name, said) }
 
-// MIME is the media type of a file that begins with head, of which no more than 3 KiB are looked at. The content decides.
-// Where it says nothing, said does, the depositor's word, if there is any. Where it fits several types, as plain text and
-// zip archives do, the extension of name tells them apart. Without content there is nothing to tell by: that is Empty, whatever
-// is said.
+// MIME is the media type of a file that begins with head, of which no more than 3 KiB are looked
+// at. The content decides. Where it says nothing, said does, the depositor's word, if there is any.
+// Where it fits several types, as plain text and zip archives do, the extension of name tells them
+// apart. Without content there is nothing to tell by: that is Empty, whatever is said.
 func MIME(head []byte, name, said string) string {
 	if len(head) == 0 {
 		return Empty
@@ -59,8 +60,9 @@ func MIME(head []byte, name, said string) string {
 	}
 }
 
-// refinements are, for types that others are made of, what an extension makes of them. A type that would show by its own
-// signature at its very beginning is not among them: where that is absent, the extension is wrong.
+// refinements are, for types that others are made of, what an extension makes of them. A type that
+// would show by its own signature at its very beginning is not among them: where that is absent,
+// the extension is wrong.
 var refinements = map[string]map[string]string{
 	"text/plain": {
 		".css": "text/css", ".csv": "text/csv", ".htm": "text/html", ".html": "text/html", ".js": "text/javascript",

@@ -100,7 +100,8 @@ func (c *class) next() *ticket {
 	return nil
 }
 
-// take gives a slot to the first ticket of a queue. The queue and its lane go to the end of their rings.
+// take gives a slot to the first ticket of a queue. The queue and its lane go to the end of their
+// rings.
 func (c *class) take(t *ticket, at, in int) {
 	c.running++
 	c.taken += t.work.Memory

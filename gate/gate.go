@@ -7,8 +7,9 @@
 // first served within a token. One token holds at most a part of a class's slots. Large work also
 // counts the memory that it takes: it starts only when the sum stays within the budget.
 //
-// Workers' unpacking, which lasts for hours, is a class of its own, with a budget of its own: it never
-// keeps a judgement waiting. Its slots are those of the workers; the gate counts the memory only.
+// Workers' unpacking, which lasts for hours, is a class of its own, with a budget of its own: it
+// never keeps a judgement waiting. Its slots are those of the workers; the gate counts the memory
+// only.
 package gate
 
 import (
@@ -29,14 +30,15 @@ type Options struct {
 	PerToken func(slots int) int
 	// Memory is the number of bytes that running large work may take in all. Default DefaultMemory.
 	Memory int64
-	// UnpackMemory is the number of bytes that running unpacking may take in all. Default DefaultMemory.
+	// UnpackMemory is the number of bytes that running unpacking may take in all. Default
+	// DefaultMemory.
 	UnpackMemory int64
 	// Waiting is how much work of one token may wait. Default 1,000.
 	Waiting int
 }
 
-// DefaultMemory is enough to judge two containers that are decompressed with a window of 64 MiB each,
-// and to unpack five.
+// DefaultMemory is enough to judge two containers that are decompressed with a window of 64 MiB
+// each, and to unpack five.
 const DefaultMemory = 320 << 20
 
 // Work is what asks to run.

@@ -18,7 +18,8 @@ import (
 
 const mib = 1 << 20
 
-// enter lets work in, in a goroutine, and notes its name when it runs. It holds its slot until done is closed.
+// enter lets work in, in a goroutine, and notes its name when it runs. It holds its slot until done
+// is closed.
 func enter(t *testing.T, g *gate.Gate, name string, w gate.Work, note func(string), done <-chan struct{}) {
 	t.Helper()
 	enterBy(t, g.Enter, name, w, note, done)
@@ -74,7 +75,8 @@ func (n *notes) wantAll(t *testing.T, want ...string) {
 	n.want(t, want...)
 }
 
-// However much large work runs and waits, small work runs at once; one token never has all the slots.
+// However much large work runs and waits, small work runs at once; one token never has all the
+// slots.
 func TestGate_SmallNeverWaitsForLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, ran, end := gate.New(gate.Options{}), &notes{}, make(chan struct{})
@@ -95,7 +97,8 @@ func TestGate_SmallNeverWaitsForLarge(t *testing.T) {
 	})
 }
 
-// Slots go round the collections, and in each round its tokens, however much one of them has waiting.
+// Slots go round the collections, and in each round its tokens, however much one of them has
+// waiting.
 func TestGate_GoesRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate.New(gate.Options{LargeSlots: 1})
@@ -112,7 +115,8 @@ func TestGate_GoesRound(t *testing.T) {
 	})
 }
 
-// Work that takes much memory waits until there is room for it, and what came later does not pass it.
+// Work that takes much memory waits until there is room for it, and what came later does not pass
+// it.
 func TestGate_Memory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate.New(gate.Options{LargeSlots: 4, Memory: 100 * mib, PerToken: func(int) int { return 4 }})
@@ -292,7 +296,8 @@ func (m *model) check() {
 			if m.class(it) != c.name {
 				continue
 			}
-			// Nothing idles that could run: with room for anybody's memory a slot is free only for those at their cap.
+			// Nothing idles that could run: with room for anybody's memory a slot is free only for
+			// those at their cap.
 			if running < c.slots && held[it.work.Token] < c.perTok && (c.name == "small" || memory == 0) {
 				m.t.Fatalf("%+v waits although %d of %d slots are taken", it.work, running, c.slots)
 			}
@@ -300,8 +305,8 @@ func (m *model) check() {
 	}
 }
 
-// Whatever comes, ends and gives up in whatever order: the limits hold, no slot idles that somebody could have, and all
-// that waits runs when no more comes.
+// Whatever comes, ends and gives up in whatever order: the limits hold, no slot idles that somebody
+// could have, and all that waits runs when no more comes.
 func TestGate_Model(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var failed any // rapid must see it in its own goroutine
@@ -371,8 +376,8 @@ func (m *model) leave(it *one) {
 	it.cancel()
 }
 
-// Nobody starves: with three collections of three tokens that each keep the gate full, whoever waits is passed by at most the
-// others' one turn each for every one of its own that is before it.
+// Nobody starves: with three collections of three tokens that each keep the gate full, whoever
+// waits is passed by at most the others' one turn each for every one of its own that is before it.
 func TestGate_NobodyStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate.New(gate.Options{LargeSlots: 2, PerToken: func(int) int { return 1 }, Memory: 100})

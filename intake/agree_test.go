@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// TestManifest_AgreesWithPlan: a manifest is refused for what its names are to each other exactly when no version could be
-// planned of them, so that nothing is minted for an object that cannot be.
+// TestManifest_AgreesWithPlan: a manifest is refused for what its names are to each other exactly
+// when no version could be planned of them, so that nothing is minted for an object that cannot be.
 func TestManifest_AgreesWithPlan(t *testing.T) {
 	t.Parallel()
 	refused := 0

@@ -17,9 +17,10 @@ type Objects interface {
 	Object(ctx context.Context, id string) (registry.Object, error)
 }
 
-// ARKs judges the ARKs that deposits bring along. Those that have the form of names that are drawn here must have the right check
-// character: a slip of the hand would make an object of its own, under a name that nobody looks for. What stands under another NAAN may be another
-// institution's, and is mistyped only if its object is known under ours.
+// ARKs judges the ARKs that deposits bring along. Those that have the form of names that are drawn
+// here must have the right check character: a slip of the hand would make an object of its own,
+// under a name that nobody looks for. What stands under another NAAN may be another institution's,
+// and is mistyped only if its object is known under ours.
 type ARKs struct {
 	Template mint.Template // that names are drawn from where a profile has none; without a NAAN nothing is judged
 	Objects  Objects       // nil: none are known
@@ -37,7 +38,8 @@ func (e *MistypedError) Error() string {
 	return fmt.Sprintf("%s is mistyped: its check character does not fit the rest, so a letter is wrong, missing or too many, or two are exchanged%s", e.ARK.Base(), e.meant())
 }
 
-// mostLikely is how many names are told when none of them names an object, and mostCandidates of how many that is any help.
+// mostLikely is how many names are told when none of them names an object, and mostCandidates of
+// how many that is any help.
 const (
 	mostLikely     = 3
 	mostCandidates = 20
@@ -68,8 +70,8 @@ func (e *MistypedError) Remedy() string {
 // ContentFault says that the deposit is at fault.
 func (e *MistypedError) ContentFault() bool { return true }
 
-// Judge returns a *MistypedError for an ARK that is mistyped, unless there is an object of that name all the same. Any other error
-// says that it could not be looked up.
+// Judge returns a *MistypedError for an ARK that is mistyped, unless there is an object of that
+// name all the same. Any other error says that it could not be looked up.
 func (j ARKs) Judge(ctx context.Context, ark mint.ARK, p registry.Profile) error {
 	var wrong *MistypedError
 	foreign := false
@@ -113,10 +115,12 @@ func (j ARKs) Judge(ctx context.Context, ark mint.ARK, p registry.Profile) error
 	return wrong
 }
 
-// mostLookedUp is of how many mistyped rows of one manifest the object that was meant is looked for.
+// mostLookedUp is of how many mistyped rows of one manifest the object that was meant is looked
+// for.
 const mostLookedUp = 100
 
-// Row returns what judges the rows of one manifest, for [Options].Row. The error that it returns says that something could not be looked up.
+// Row returns what judges the rows of one manifest, for [Options].Row. The error that it returns
+// says that something could not be looked up.
 func (j ARKs) Row(ctx context.Context, p registry.Profile) func(*checkm.Row) ([]checkm.Fault, error) {
 	found := 0
 	return func(row *checkm.Row) ([]checkm.Fault, error) {

@@ -18,13 +18,16 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// smallFile is the size up to which files of a bag are digested beside each other; of larger ones the algorithms are.
+// smallFile is the size up to which files of a bag are digested beside each other; of larger ones
+// the algorithms are.
 const smallFile = 1 << 20
 
-// mostWorkers bounds the files that are digested beside each other unless Options say otherwise: each is held in memory.
+// mostWorkers bounds the files that are digested beside each other unless Options say otherwise:
+// each is held in memory.
 const mostWorkers = 8
 
-// judgeBag looks at every file of the bag in a container. tops are the names among which those of its manifests are.
+// judgeBag looks at every file of the bag in a container. tops are the names among which those of
+// its manifests are.
 func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, d *descriptions, o Options) (Report, error) {
 	how, err := BagOptions(ctx, in, o.BagProfile)
 	if err != nil {
@@ -70,8 +73,8 @@ func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, d 
 	return v.bag(report), nil
 }
 
-// BagOptions are how a bag in a container is judged. A profile may have a say in the form in which it came, which its first
-// bytes tell. The error is that of reading in.
+// BagOptions are how a bag in a container is judged. A profile may have a say in the form in which
+// it came, which its first bytes tell. The error is that of reading in.
 func BagOptions(ctx context.Context, in unpack.Input, p *bagit.Profile) (bagit.Options, error) {
 	o := bagit.Options{FindBase: true, Profile: p}
 	if p == nil {
@@ -82,7 +85,8 @@ func BagOptions(ctx context.Context, in unpack.Input, p *bagit.Profile) (bagit.O
 	return o, err
 }
 
-// bag draws the verdict on a bag. A holey one is taken: what it leaves out is fetched, and judged then.
+// bag draws the verdict on a bag. A holey one is taken: what it leaves out is fetched, and judged
+// then.
 func (v *Report) bag(r *bagit.Report) Report {
 	v.Version, v.Files, v.Bytes = r.Version.String(), r.PayloadFiles, r.PayloadBytes
 	v.addFaults(fetchFaults(r))
@@ -108,14 +112,16 @@ func (v *Report) bag(r *bagit.Report) Report {
 	return v.settle()
 }
 
-// FetchRefusal is the verdict on the addresses in a bag's fetch.txt, as far as they are needed; nil when all can be asked.
+// FetchRefusal is the verdict on the addresses in a bag's fetch.txt, as far as they are needed; nil
+// when all can be asked.
 func FetchRefusal(r *bagit.Report) error {
 	v := newReport(string(registry.BagType))
 	v.addFaults(fetchFaults(r))
 	return v.settled()
 }
 
-// fetchFaults judges the addresses of files that a bag left out, by the rule for those of a manifest's rows.
+// fetchFaults judges the addresses of files that a bag left out, by the rule for those of a
+// manifest's rows.
 func fetchFaults(r *bagit.Report) (out []Fault) {
 	for _, e := range r.Fetch {
 		if wrong := checkm.Address(e.URL); wrong != nil && !e.Present {

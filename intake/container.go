@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// judgeContainer walks a container to its end, and then once more when it is a bag or has an mrt-manifest.txt: only now it is
-// known which digests are needed of its files.
+// judgeContainer walks a container to its end, and then once more when it is a bag or has an
+// mrt-manifest.txt: only now it is known which digests are needed of its files.
 func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType, o Options) (Report, error) {
 	v := newReport(string(registry.ContainerType)).atMost(o.MaxFaults)
 	var top TopFolder
@@ -91,7 +91,8 @@ func judgeListing(ctx context.Context, in unpack.Input, v *Report, list *Listing
 	return nil
 }
 
-// ContainerRefusal is the verdict on a container that unpack.Walk ended over; nil when the error is not one of the container.
+// ContainerRefusal is the verdict on a container that unpack.Walk ended over; nil when the error is
+// not one of the container.
 func ContainerRefusal(err error) *Refusal {
 	v := newReport(string(registry.ContainerType))
 	var several *unpack.Faults
@@ -126,6 +127,6 @@ func containerFault(e *unpack.Error) Fault {
 	return f
 }
 
-// mostTops bounds the names that are kept of a container that may be a bag: no bag has that many files of its own, and
-// those that are missed cost digests, never a verdict.
+// mostTops bounds the names that are kept of a container that may be a bag: no bag has that many
+// files of its own, and those that are missed cost digests, never a verdict.
 const mostTops = 10_000

@@ -14,12 +14,14 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// ErrNoJudge says that a folder is neither a bag nor an OCFL object or storage root, and was not said to be one.
+// ErrNoJudge says that a folder is neither a bag nor an OCFL object or storage root, and was not
+// said to be one.
 var ErrNoJudge = errors.New("neither a bag nor an OCFL object or storage root")
 
-// Folder judges the folder that is the root of fsys, an OCFL object, an OCFL storage root or a bag; of a folder on a disk, take
-// rootfs.Open's, which cannot be led out of it. t is OCFLObject, OCFLRoot or a payload type. ErrNoJudge is returned for any other
-// folder that is not to be judged as one of these; other errors are of reading, or ctx's.
+// Folder judges the folder that is the root of fsys, an OCFL object, an OCFL storage root or a bag;
+// of a folder on a disk, take rootfs.Open's, which cannot be led out of it. t is OCFLObject,
+// OCFLRoot or a payload type. ErrNoJudge is returned for any other folder that is not to be judged
+// as one of these; other errors are of reading, or ctx's.
 func Folder(ctx context.Context, fsys fs.FS, t registry.PayloadType, o Options) (Report, error) {
 	if t != OCFLObject && t != OCFLRoot {
 		var err error
@@ -50,8 +52,8 @@ func Folder(ctx context.Context, fsys fs.FS, t registry.PayloadType, o Options) 
 	return v.bag(report), nil
 }
 
-// Files judges the folder that is the root of fsys as the container that it would be sent as, once it is known that files
-// and bytes are in it and nothing else. The error is of reading.
+// Files judges the folder that is the root of fsys as the container that it would be sent as, once
+// it is known that files and bytes are in it and nothing else. The error is of reading.
 func Files(fsys fs.FS, files, bytes int64, o Options) (Report, error) {
 	v := newReport(string(registry.ContainerType)).atMost(o.MaxFaults)
 	v.Files, v.Bytes = files, bytes
@@ -117,8 +119,8 @@ func readFile(fsys fs.FS, name string, fn func(size int64, r io.Reader) error) e
 	return fn(info.Size(), file)
 }
 
-// folderForm is the form in which a bag in a folder counts: as it is, or as the tar that it would be sent as where a profile
-// asks for a packed one.
+// folderForm is the form in which a bag in a folder counts: as it is, or as the tar that it would
+// be sent as where a profile asks for a packed one.
 func folderForm(p *bagit.Profile) bagit.Form {
 	if p != nil && !p.Accepts(bagit.FormFolder) {
 		return bagit.FormTar
@@ -126,8 +128,9 @@ func folderForm(p *bagit.Profile) bagit.Form {
 	return bagit.FormFolder
 }
 
-// recogniseFolder tells by what lies at its top what a folder is: OCFLObject, OCFLRoot, a bag, or t, which is none of
-// them. A bag may lie in the only folder that there is, as in a container; root is where it does.
+// recogniseFolder tells by what lies at its top what a folder is: OCFLObject, OCFLRoot, a bag, or
+// t, which is none of them. A bag may lie in the only folder that there is, as in a container; root
+// is where it does.
 func recogniseFolder(fsys fs.FS, t registry.PayloadType) (is registry.PayloadType, root fs.FS, err error) {
 	top, err := folderSigns(fsys)
 	switch {
@@ -170,7 +173,8 @@ func (s *signs) declares(name string) {
 	s.rootDeclaration = s.rootDeclaration || !isObject && strings.HasPrefix(name, "0=ocfl_")
 }
 
-// object says whether it is an OCFL object. One that has lost its declaration still has its inventory and its versions.
+// object says whether it is an OCFL object. One that has lost its declaration still has its
+// inventory and its versions.
 func (s signs) object() bool { return s.declaration || s.inventory && s.version }
 
 func folderSigns(fsys fs.FS) (s signs, err error) {

@@ -20,28 +20,31 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// Options change how a payload is judged. The zero value is what holds where a collection asks for nothing.
+// Options change how a payload is judged. The zero value is what holds where a collection asks for
+// nothing.
 type Options struct {
 	// Limits bound what containers may unpack to.
 	Limits unpack.Limits
-	// Remote is asked for every file that a manifest, or a bag that leaves files out, names: whether it is there, and of the
-	// size that was said. Nil asks for none.
+	// Remote is asked for every file that a manifest, or a bag that leaves files out, names:
+	// whether it is there, and of the size that was said. Nil asks for none.
 	Remote source.Fetcher
 	// Workers is how many files are digested at a time; 0 is one per core.
 	Workers int
 	// BagProfile is what bags must meet, beside their specification; nil is nothing more.
 	BagProfile *bagit.Profile
-	// TempDir is the folder of temporary files, which large bags need; "" is the one that os.TempDir names.
+	// TempDir is the folder of temporary files, which large bags need; "" is the one that
+	// os.TempDir names.
 	TempDir string
-	// Large has OCFL objects judged whatever memory they take. Otherwise one with more than some 80,000 files is refused.
+	// Large has OCFL objects judged whatever memory they take. Otherwise one with more than some
+	// 80,000 files is refused.
 	Large bool
 	// WithoutDC: local ids in mrt-dc.xml do not count, as registry.Profile.SuppressDCLocalIDs says.
 	WithoutDC bool
-	// Row says what is wrong with a row of a manifest beside what the manifest's rules say, as [ARKs.Row] does; its error ends the
-	// judging. Nil: nothing.
+	// Row says what is wrong with a row of a manifest beside what the manifest's rules say, as
+	// [ARKs.Row] does; its error ends the judging. Nil: nothing.
 	Row func(*checkm.Row) ([]checkm.Fault, error)
-	// Object is told of each object of an OCFL storage root, with its folder, as soon as it is judged; its error ends the
-	// judging. Nil tells nobody.
+	// Object is told of each object of an OCFL storage root, with its folder, as soon as it is
+	// judged; its error ends the judging. Nil tells nobody.
 	Object func(folder string, r Report) error
 	// MaxFaults is how many faults a Report lists; 0 is 1,000. All are counted.
 	MaxFaults int
@@ -59,8 +62,9 @@ func BagProfile(p registry.Profile) (*bagit.Profile, error) {
 	return profile, nil
 }
 
-// Judge says what the payload in is and whether it can be taken as type t, which may be automatic. The verdict is there in
-// any case but that of an error: what cannot be taken has Accepted unset. The error is that of reading in, or ctx's.
+// Judge says what the payload in is and whether it can be taken as type t, which may be automatic.
+// The verdict is there in any case but that of an error: what cannot be taken has Accepted unset.
+// The error is that of reading in, or ctx's.
 func Judge(ctx context.Context, in unpack.Input, t registry.PayloadType, o Options) (Report, error) {
 	t, err := resolve(ctx, in, t)
 	if refusal, refused := AsRefusal(err); refused {

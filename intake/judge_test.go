@@ -198,8 +198,8 @@ func TestJudge_BadContainers(t *testing.T) {
 	}
 }
 
-// However many descriptions that do not count cannot be read, the one that counts is told of; where nobody can say whether it is
-// among them, the bag is not taken.
+// However many descriptions that do not count cannot be read, the one that counts is told of; where
+// nobody can say whether it is among them, the bag is not taken.
 func TestJudge_DescriptionsBehindOthers(t *testing.T) {
 	t.Parallel()
 	decoys := func(format string) tree {
@@ -251,7 +251,8 @@ func TestJudge_SystemFaults(t *testing.T) {
 	}
 }
 
-// Sources are asked for what a manifest or a holey bag names; what does not answer is told apart from what is wrong.
+// Sources are asked for what a manifest or a holey bag names; what does not answer is told apart
+// from what is wrong.
 func TestJudge_Remote(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -295,7 +296,8 @@ func TestJudge_Remote(t *testing.T) {
 	}
 }
 
-// What fetch.txt names is judged as a manifest's rows are: a password must not be kept, and what is never fetched is refused.
+// What fetch.txt names is judged as a manifest's rows are: a password must not be kept, and what is
+// never fetched is refused.
 func TestJudge_FetchAddresses(t *testing.T) {
 	t.Parallel()
 	for url, rule := range map[string]string{

@@ -14,18 +14,21 @@ import (
 	"github.com/holdfast/holdfast/fixity"
 )
 
-// ListingFile is the file, at the top of a container, in which it may list what is in it (profile mrt-object-manifest).
+// ListingFile is the file, at the top of a container, in which it may list what is in it (profile
+// mrt-object-manifest).
 const ListingFile = "mrt-manifest.txt"
 
-// Listing holds the files of a container against what its own mrt-manifest.txt says, both ways: every file that it lists is
-// there, every other one that is there is listed, and sizes and digests are as stated. It may be used by several goroutines.
+// Listing holds the files of a container against what its own mrt-manifest.txt says, both ways:
+// every file that it lists is there, every other one that is there is listed, and sizes and digests
+// are as stated. It may be used by several goroutines.
 type Listing struct {
 	mu       sync.Mutex
 	promised map[string]promise // of files that were not met yet
 	wrong    *faults.List[Fault]
 }
 
-// mostListed bounds the bytes of names and digests that a Listing keeps, with 64 for each row: some 150,000 rows.
+// mostListed bounds the bytes of names and digests that a Listing keeps, with 64 for each row: some
+// 150,000 rows.
 const mostListed = 24 << 20
 
 // promise is what is said of one file.
@@ -36,7 +39,8 @@ type promise struct {
 	digest    string
 }
 
-// ReadListing reads an mrt-manifest.txt to its end. The error is a *Refusal that has all its faults, or that of r.
+// ReadListing reads an mrt-manifest.txt to its end. The error is a *Refusal that has all its
+// faults, or that of r.
 func ReadListing(r io.Reader) (*Listing, error) {
 	l := &Listing{
 		promised: map[string]promise{},
@@ -112,8 +116,8 @@ func (l *Listing) Wants(name string) string {
 	return l.promised[name].algorithm
 }
 
-// Check holds a file against what is stated of it. digest is by the algorithm that Wants names, in lower-case hex. What is
-// wrong is kept for Finish; ok says that nothing is.
+// Check holds a file against what is stated of it. digest is by the algorithm that Wants names, in
+// lower-case hex. What is wrong is kept for Finish; ok says that nothing is.
 func (l *Listing) Check(name string, size int64, digest string) (ok bool) {
 	if name == ListingFile {
 		return true
@@ -140,7 +144,8 @@ func (l *Listing) Check(name string, size int64, digest string) (ok bool) {
 	return false
 }
 
-// meet holds a file against what is stated of it, taking the digest that is asked for. The error is that of r.
+// meet holds a file against what is stated of it, taking the digest that is asked for. The error is
+// that of r.
 func (l *Listing) meet(name string, size int64, r io.Reader) error {
 	algorithm, digest := l.Wants(name), ""
 	if algorithm != "" {
@@ -157,7 +162,8 @@ func (l *Listing) meet(name string, size int64, r io.Reader) error {
 	return nil
 }
 
-// Finish returns what is wrong, in the order of names, once all files were checked: the first 1,000. Wrong counts all.
+// Finish returns what is wrong, in the order of names, once all files were checked: the first
+// 1,000. Wrong counts all.
 func (l *Listing) Finish() []Fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,8 +7,9 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Manifest judges a manifest of type t to its end. An object manifest stands and falls as a whole; of a batch manifest only
-// what condemns the manifest itself keeps it from being taken, since bad rows fail alone. The error is that of r.
+// Manifest judges a manifest of type t to its end. An object manifest stands and falls as a whole;
+// of a batch manifest only what condemns the manifest itself keeps it from being taken, since bad
+// rows fail alone. The error is that of r.
 func Manifest(r io.Reader, t registry.PayloadType, o Options) (Report, error) {
 	v, err := judgeManifest(r, t, o)
 	if err != nil {

@@ -28,7 +28,8 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// mostMemory is what judging one payload may take of a process, whatever the payload (docs/security.md).
+// mostMemory is what judging one payload may take of a process, whatever the payload
+// (docs/security.md).
 const mostMemory = 128 << 20
 
 // hostile is a payload that is made to use up memory. It is at most as large as its bytes say.
@@ -36,7 +37,8 @@ type hostile struct {
 	name string
 	typ  registry.PayloadType // "" = auto
 	make func(t *testing.T, w io.Writer)
-	// judged says what there must be of the verdict, so that nothing passes that was not judged at all.
+	// judged says what there must be of the verdict, so that nothing passes that was not judged at
+	// all.
 	judged func(v intake.Report) bool
 }
 
@@ -351,7 +353,8 @@ func inventories() map[string][]io.Reader {
 	}
 }
 
-// inventoryOf is an inventory of n files in some versions, each the same, with further blocks at its end.
+// inventoryOf is an inventory of n files in some versions, each the same, with further blocks at
+// its end.
 func inventoryOf(n, versions int, digest, path func(b []byte, i int) []byte, more ...io.Reader) []io.Reader {
 	block := func(prefix string) io.Reader {
 		return numbered(n, func(b []byte, i int) []byte {
@@ -452,7 +455,8 @@ func TestMemory_Judge(t *testing.T) {
 	}
 }
 
-// judgeApart judges a file or folder of a size in a process of its own, and fails when that takes too much memory.
+// judgeApart judges a file or folder of a size in a process of its own, and fails when that takes
+// too much memory.
 func judgeApart(t *testing.T, path string, size int64) (v intake.Report) {
 	t.Helper()
 	peak := int64(0)

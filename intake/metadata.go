@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast/holdfast/faults"
 )
 
-// descriptions judges the files by which a container describes its object, where they count: at its top, or in a bag's
-// payload folder, which is known only in the end.
+// descriptions judges the files by which a container describes its object, where they count: at its
+// top, or in a bag's payload folder, which is known only in the end.
 type descriptions struct {
 	faults map[string][]Fault // by folder
 	held   int                // octets of them, without those of the first folders
@@ -27,7 +27,8 @@ func (o Options) names(file string) bool {
 	return file == erc.ERCFile || file == erc.DublinCoreFile && !o.WithoutDC
 }
 
-// mostDescribed bounds what is kept of faulty descriptions in folders that may be a bag's payload. One of them counts, if any.
+// mostDescribed bounds what is kept of faulty descriptions in folders that may be a bag's payload.
+// One of them counts, if any.
 const mostDescribed = 1 << 20
 
 // meet reads a file when it may be one that describes. The error is that of r.

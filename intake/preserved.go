@@ -19,8 +19,9 @@ const (
 	OCFLRoot   registry.PayloadType = "ocfl-root" // a storage root, with all its objects
 )
 
-// Preserved judges the OCFL object, or the storage root, that is all of a store. t is OCFLObject, OCFLRoot, or anything else
-// to tell by what lies there; ErrNoJudge is returned when that is neither. Other errors are of reading, or ctx's.
+// Preserved judges the OCFL object, or the storage root, that is all of a store. t is OCFLObject,
+// OCFLRoot, or anything else to tell by what lies there; ErrNoJudge is returned when that is
+// neither. Other errors are of reading, or ctx's.
 func Preserved(ctx context.Context, s storage.Store, t registry.PayloadType, o Options) (Report, error) {
 	if t != OCFLObject && t != OCFLRoot {
 		var top signs

@@ -25,22 +25,23 @@ const (
 type Report struct {
 	// Type is what it was judged as: a payload type, never auto, ocfl-object or ocfl-root.
 	Type string `json:"type" doc:"What it was judged as"`
-	// Valid says that nothing is wrong with it. Accepted says that it is taken although: bad rows of a batch fail alone, and
-	// files that a bag leaves out are fetched.
+	// Valid says that nothing is wrong with it. Accepted says that it is taken although: bad rows
+	// of a batch fail alone, and files that a bag leaves out are fetched.
 	Valid    bool `json:"valid" doc:"Nothing is wrong with it"`
 	Accepted bool `json:"accepted" doc:"It would be taken: of a batch, bad rows fail alone"`
-	// Version is that of the specification which the payload says it follows, of a bag or an OCFL object.
+	// Version is that of the specification which the payload says it follows, of a bag or an OCFL
+	// object.
 	Version string `json:"version,omitempty" doc:"Of the specification that a bag or OCFL object says it follows"`
 	// Objects counts those of an OCFL storage root.
 	Objects int64 `json:"objects,omitempty" doc:"Of an OCFL storage root"`
-	// Files counts the payload's files, and Bytes adds them up as far as their sizes are known. Rows counts those of a
-	// manifest, and RowsRefused those of them that would fail.
+	// Files counts the payload's files, and Bytes adds them up as far as their sizes are known.
+	// Rows counts those of a manifest, and RowsRefused those of them that would fail.
 	Files       int64 `json:"files" doc:"Of the payload, without those still to be fetched"`
 	Bytes       int64 `json:"bytes" doc:"Of the files whose size is known"`
 	Rows        int64 `json:"rows,omitempty" doc:"Of a manifest"`
 	RowsRefused int64 `json:"rows_refused,omitempty" doc:"Of a manifest, those that would fail"`
-	// Errors and Warnings count all faults. Unreachable counts those of the errors that are nobody's content: what could not
-	// be asked just now.
+	// Errors and Warnings count all faults. Unreachable counts those of the errors that are
+	// nobody's content: what could not be asked just now.
 	Errors      int64 `json:"errors" doc:"How many errors there are, listed or not"`
 	Warnings    int64 `json:"warnings" doc:"How many warnings there are, listed or not"`
 	Unreachable int64 `json:"unreachable,omitempty" doc:"Errors that say only that something could not be asked"`
@@ -56,17 +57,20 @@ type Report struct {
 	limited bool // a limit on what is unpacked ended the judging
 }
 
-// NamesObject says whether the payload may say which object it is of: a file that describes it brings an ARK or a local id, or would lie
-// in it and was not sent yet. Of a batch manifest each row speaks for itself, so that this is true.
+// NamesObject says whether the payload may say which object it is of: a file that describes it
+// brings an ARK or a local id, or would lie in it and was not sent yet. Of a batch manifest each
+// row speaks for itself, so that this is true.
 func (v Report) NamesObject() bool { return v.named }
 
 // Fault is one thing that is wrong with a payload.
 type Fault struct {
 	Severity Severity `json:"severity"`
-	// Rule names what was broken; it never changes its meaning. Clause is where the specification says so.
+	// Rule names what was broken; it never changes its meaning. Clause is where the specification
+	// says so.
 	Rule   string `json:"rule"`
 	Clause string `json:"clause,omitempty"`
-	// File is the name of a file in a container, bag or object; Line, Column and Field are of a manifest.
+	// File is the name of a file in a container, bag or object; Line, Column and Field are of a
+	// manifest.
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
@@ -82,7 +86,8 @@ type Fault struct {
 	Unreachable bool `json:"unreachable,omitempty"`
 }
 
-// Location is where the fault is, for people: "line 7, column 3 (nfo:hashValue)", or a file's name; "" for the whole.
+// Location is where the fault is, for people: "line 7, column 3 (nfo:hashValue)", or a file's name;
+// "" for the whole.
 func (f Fault) Location() string {
 	switch {
 	case f.Line > 0:
@@ -123,7 +128,8 @@ func (f Fault) Text() string {
 
 func newReport(what string) *Report { return (&Report{Type: what}).atMost(faults.Most) }
 
-// atMost says how many faults are listed; 0 leaves it as it is. It is called before the first is added.
+// atMost says how many faults are listed; 0 leaves it as it is. It is called before the first is
+// added.
 func (v *Report) atMost(n int) *Report {
 	if n > 0 {
 		v.most = n
@@ -184,8 +190,8 @@ func (v *Report) settle() Report {
 	return *v
 }
 
-// Detached returns the report as whoever keeps it should have it: it holds nothing in memory but its own texts. size is about what
-// it takes, in bytes.
+// Detached returns the report as whoever keeps it should have it: it holds nothing in memory but
+// its own texts. size is about what it takes, in bytes.
 func (v Report) Detached() (own Report, size int) {
 	v.first = nil // which has the same faults
 	size = 500
@@ -209,8 +215,9 @@ func (v Report) Refusal() error {
 	return &Refusal{Report: v}
 }
 
-// RefusalFor is Refusal for a collection with a profile: where that stops a batch on a bad row, one row that would fail
-// condemns the manifest, too. That a row's file is not there is none of it: it shows when the file is fetched.
+// RefusalFor is Refusal for a collection with a profile: where that stops a batch on a bad row, one
+// row that would fail condemns the manifest, too. That a row's file is not there is none of it: it
+// shows when the file is fetched.
 func (v Report) RefusalFor(p registry.Profile) error {
 	if v.Valid || !v.Accepted || !p.StopOnBadRow {
 		return v.Refusal()

@@ -6,11 +6,13 @@ import (
 	"github.com/holdfast/holdfast/bagit"
 )
 
-// TopFolder tells whether a container or folder is a bag, by the names of its files, which it is shown in any order.
+// TopFolder tells whether a container or folder is a bag, by the names of its files, which it is
+// shown in any order.
 //
-// It is one when a declaration (bagit.txt) lies at its top, or in the one folder that everything lies in. Where there are
-// payload manifests beside a payload folder it was meant to be one, and is judged as one: to preserve a bag that has lost
-// its declaration as mere files would let nobody notice.
+// It is one when a declaration (bagit.txt) lies at its top, or in the one folder that everything
+// lies in. Where there are payload manifests beside a payload folder it was meant to be one, and is
+// judged as one: to preserve a bag that has lost its declaration as mere files would let nobody
+// notice.
 type TopFolder struct {
 	met, several bool
 	name         string // the folder of all so far, "" for none

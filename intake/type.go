@@ -13,9 +13,10 @@ import (
 // HeadLen is how much of a payload Recognise should see.
 const HeadLen = source.SniffLen
 
-// Recognise tells a payload's type by its first bytes, or all of a shorter one; names are not looked at. A manifest
-// that names no known profile is taken for an object manifest, so that its submitter is told what is wrong with it.
-// Whether a container holds a bag shows only when it is opened.
+// Recognise tells a payload's type by its first bytes, or all of a shorter one; names are not
+// looked at. A manifest that names no known profile is taken for an object manifest, so that its
+// submitter is told what is wrong with it. Whether a container holds a bag shows only when it is
+// opened.
 func Recognise(head []byte) registry.PayloadType {
 	if kind, ok := checkm.Detect(head); ok {
 		if t := registry.PayloadType(kind); slices.Contains(registry.PayloadTypes(), t) {
@@ -29,8 +30,9 @@ func Recognise(head []byte) registry.PayloadType {
 	return registry.FileType
 }
 
-// Resolve settles an automatic type by content. A container stays automatic: that it is a bag shows only when it is
-// opened. A manifest that names no known profile is a *Refusal: what it lists, only its submitter can say.
+// Resolve settles an automatic type by content. A container stays automatic: that it is a bag shows
+// only when it is opened. A manifest that names no known profile is a *Refusal: what it lists, only
+// its submitter can say.
 func Resolve(t registry.PayloadType, head []byte) (registry.PayloadType, error) {
 	if t != registry.AutoType {
 		return t, nil

@@ -10,7 +10,8 @@ import (
 // smallWindow is what decompressing may hold of a payload that is judged within few bytes.
 const smallWindow = 8 << 20
 
-// judgeMemory is what a judgement holds beside what unpacking does: names, faults, buffers for digests.
+// judgeMemory is what a judgement holds beside what unpacking does: names, faults, buffers for
+// digests.
 const judgeMemory = 64 << 20
 
 // Attempt is what JudgeWithin comes to.
@@ -21,8 +22,8 @@ type Attempt struct {
 	Memory  int64
 }
 
-// JudgeWithin is Judge for a payload of which no more than most bytes have to be read, unpacked ones
-// included. On any other payload it gives up after that many.
+// JudgeWithin is Judge for a payload of which no more than most bytes have to be read, unpacked
+// ones included. On any other payload it gives up after that many.
 func JudgeWithin(ctx context.Context, in unpack.Input, t registry.PayloadType, o Options, most int64) (Attempt, error) {
 	head, err := headOf(ctx, in)
 	if err != nil {

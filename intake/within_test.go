@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// What can be judged within few bytes is, as Judge would; of anything else it is told what it takes.
+// What can be judged within few bytes is, as Judge would; of anything else it is told what it
+// takes.
 func TestJudgeWithin(t *testing.T) {
 	t.Parallel()
 	const most = 64 << 10

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// What attachments may weigh. Many servers refuse messages above 10 MiB or 25 MiB, and on its way an attachment grows by a
-// third.
+// What attachments may weigh. Many servers refuse messages above 10 MiB or 25 MiB, and on its way
+// an attachment grows by a third.
 const (
 	MostAttached = 6 << 20   // bytes of all attachments of a message
 	mostPlain    = 512 << 10 // bytes of one that is attached as it is; a larger one is packed
@@ -22,8 +22,9 @@ type Attachment struct {
 
 func (a Attachment) reader() io.ReadSeeker { return bytes.NewReader(a.Data) }
 
-// List is a file to be attached that is written piece by piece: as it is when it is small, packed by gzip when it is not, and
-// not at all when even that is too much. Whatever is written, it takes no more memory than may be attached.
+// List is a file to be attached that is written piece by piece: as it is when it is small, packed
+// by gzip when it is not, and not at all when even that is too much. Whatever is written, it takes
+// no more memory than may be attached.
 type List struct {
 	name, media string
 	plain       bytes.Buffer
@@ -63,7 +64,8 @@ func (l *List) Write(p []byte) (int, error) {
 // Name is that of the file.
 func (l *List) Name() string { return l.name }
 
-// Attachment ends the file and returns it when it fits into what is left; ok is false when it does not.
+// Attachment ends the file and returns it when it fits into what is left; ok is false when it does
+// not.
 func (l *List) Attachment(left int) (a Attachment, ok bool) {
 	if l.size <= mostPlain && l.size <= int64(left) {
 		return Attachment{Name: l.name, Type: l.media, Data: l.plain.Bytes()}, true

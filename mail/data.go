@@ -55,15 +55,19 @@ type Report struct {
 	// Failures are the first of the jobs that failed; More is how many others there are.
 	Failures []Job
 	More     int64
-	// Mended are the first of those that have completed since the report before; MoreMended is how many others there are.
+	// Mended are the first of those that have completed since the report before; MoreMended is how
+	// many others there are.
 	Mended     []Job
 	MoreMended int64
-	// Repeated are the first of the jobs whose rows repeat an earlier row of the manifest; MoreRepeated is how many others there are.
+	// Repeated are the first of the jobs whose rows repeat an earlier row of the manifest;
+	// MoreRepeated is how many others there are.
 	Repeated     []Job
 	MoreRepeated int64
-	// Repeats is the id of the earlier batch with the same content, which is why this one has no jobs.
+	// Repeats is the id of the earlier batch with the same content, which is why this one has no
+	// jobs.
 	Repeats string
-	// Attached are the names of the files that go with the mail, and LeftOut those that are too large for that.
+	// Attached are the names of the files that go with the mail, and LeftOut those that are too
+	// large for that.
 	Attached []string
 	LeftOut  []string
 }
@@ -101,15 +105,17 @@ type Failed struct {
 	Fix   string
 }
 
-// Stopped is what the mail says about a batch that an admin ended for good: no report, or no further one, will come.
+// Stopped is what the mail says about a batch that an admin ended for good: no report, or no
+// further one, will come.
 type Stopped struct {
 	Batch
 	At    time.Time
 	State string // aborted or deleted
 	Why   string // the reason that was given; "" for none
 	Jobs  int64  // that there were
-	// Preserved are those whose objects are preserved and stay, Carried those that are past the point of no return and will be, and
-	// Left those that failed or were cancelled before, which operators may still requeue, and Ended all others: of these nothing is kept.
+	// Preserved are those whose objects are preserved and stay, Carried those that are past the
+	// point of no return and will be, and Left those that failed or were cancelled before, which
+	// operators may still requeue, and Ended all others: of these nothing is kept.
 	Preserved int64
 	Carried   int64
 	Left      int64

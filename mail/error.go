@@ -10,7 +10,8 @@ import (
 type Error struct {
 	Server string // that was asked
 	Code   int    // of its answer; 0: none came, or none that is about mail
-	// Permanent: the server refuses this address, or this message, for good. Otherwise asking again may help.
+	// Permanent: the server refuses this address, or this message, for good. Otherwise asking again
+	// may help.
 	Permanent bool
 	Err       error
 

@@ -25,7 +25,8 @@ import (
 
 // Message is one mail to one address.
 type Message struct {
-	// ID is the same in every try: with the sender's host it is the Message-ID, by which whoever gets it twice knows it.
+	// ID is the same in every try: with the sender's host it is the Message-ID, by which whoever
+	// gets it twice knows it.
 	ID      string
 	To      string // an address, without a name
 	At      time.Time
@@ -47,14 +48,15 @@ type Options struct {
 	From string // an address, also with a name: Holdfast <holdfast@example.org>
 	// RootCAs verify the server. nil: the system's.
 	RootCAs *x509.CertPool
-	// Timeout bounds each of the two parts of a try: until the server takes messages, and until it has taken this one.
-	// Default two minutes.
+	// Timeout bounds each of the two parts of a try: until the server takes messages, and until it
+	// has taken this one. Default two minutes.
 	Timeout time.Duration
 }
 
 const defaultTimeout = 2 * time.Minute
 
-// Sender hands messages to a server. It may be used concurrently: each message has a connection of its own.
+// Sender hands messages to a server. It may be used concurrently: each message has a connection of
+// its own.
 type Sender struct {
 	server  Server
 	from    *mail.Address
@@ -63,7 +65,8 @@ type Sender struct {
 	timeout time.Duration
 }
 
-// New returns a sender. The error says what is wrong with the address; nothing is asked of the server yet.
+// New returns a sender. The error says what is wrong with the address; nothing is asked of the
+// server yet.
 func New(o Options) (*Sender, error) {
 	server, err := ParseURL(o.URL)
 	if err != nil {
@@ -95,9 +98,9 @@ func (s *Sender) MessageID(id string) string { return id + "@" + s.host }
 // Server names the server for people.
 func (s *Sender) Server() string { return s.server.Address() }
 
-// Send hands a message over. nil says that the server has taken it on. *[Error] says why it has not, or that nobody knows
-// since the answer was lost: sending the same message again is then right. A cancelled ctx breaks the connection off, so
-// that half a message is none.
+// Send hands a message over. nil says that the server has taken it on. *[Error] says why it has
+// not, or that nobody knows since the answer was lost: sending the same message again is then
+// right. A cancelled ctx breaks the connection off, so that half a message is none.
 func (s *Sender) Send(ctx context.Context, m Message) error {
 	msg, err := s.compose(m)
 	if err != nil {
@@ -135,7 +138,8 @@ func (s *Sender) client(l *line) (*gomail.Client, error) {
 		options = append(options, gomail.WithTLSPolicy(gomail.NoTLS), gomail.WithDialContextFunc(l.dialer(&net.Dialer{})))
 	}
 	if s.server.User != "" {
-		// The last two show the password to the server: go-mail does so over TLS, and on this machine, only.
+		// The last two show the password to the server: go-mail does so over TLS, and on this
+		// machine, only.
 		options = append(options, gomail.WithUsername(s.server.User), gomail.WithPassword(s.server.Password),
 			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin))
 	}
@@ -174,7 +178,8 @@ func oneLine(text string) string {
 	return text
 }
 
-// fault is the error of a try to tell somebody. It is kept longer than the address may be, which is therefore masked.
+// fault is the error of a try to tell somebody. It is kept longer than the address may be, which is
+// therefore masked.
 func (s *Sender) fault(ctx context.Context, to, doing string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
@@ -202,5 +207,6 @@ func (s *Sender) fault(ctx context.Context, to, doing string, err error) error {
 	return e
 }
 
-// unauthorised says whether an answer is about who we are, which an admin changes, and not about the recipient (RFC 4954).
+// unauthorised says whether an answer is about who we are, which an admin changes, and not about
+// the recipient (RFC 4954).
 func unauthorised(code int) bool { return code == 530 || code == 534 || code == 535 || code == 538 }

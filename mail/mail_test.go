@@ -90,7 +90,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestSend_InsistsOnTLS: a server that does not offer STARTTLS, or that nobody vouches for, gets neither password nor mail.
+// TestSend_InsistsOnTLS: a server that does not offer STARTTLS, or that nobody vouches for, gets
+// neither password nor mail.
 func TestSend_InsistsOnTLS(t *testing.T) {
 	t.Parallel()
 	plain := mailtest.Start(t, mailtest.Options{User: "ann", Password: "secret"})
@@ -111,7 +112,8 @@ func TestSend_InsistsOnTLS(t *testing.T) {
 	}
 }
 
-// TestSend_WrongPassword is for an admin to put right, not the address's fault, and the password is in no error.
+// TestSend_WrongPassword is for an admin to put right, not the address's fault, and the password is
+// in no error.
 func TestSend_WrongPassword(t *testing.T) {
 	t.Parallel()
 	s := mailtest.Start(t, mailtest.Options{Security: "starttls", User: "ann", Password: "right"})
@@ -161,7 +163,8 @@ func TestSend_Refused(t *testing.T) {
 	}
 }
 
-// TestR22_UnknownOutcome: a server that has the message and drops the line gets it again, by the same Message-ID.
+// TestR22_UnknownOutcome: a server that has the message and drops the line gets it again, by the
+// same Message-ID.
 func TestR22_UnknownOutcome(t *testing.T) {
 	t.Parallel()
 	s := mailtest.Start(t, mailtest.Options{Security: "starttls"})
@@ -186,7 +189,8 @@ func TestR22_UnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestSend_Down: a server that is not there is asked again; a cancelled try ends at once and leaves no half message.
+// TestSend_Down: a server that is not there is asked again; a cancelled try ends at once and leaves
+// no half message.
 func TestSend_Down(t *testing.T) {
 	t.Parallel()
 	s := mailtest.Start(t, mailtest.Options{})
@@ -329,7 +333,8 @@ func TestLoadTemplates(t *testing.T) {
 	}
 }
 
-// TestList: small files are attached as they are, larger ones packed, and those that are too large even so are left out.
+// TestList: small files are attached as they are, larger ones packed, and those that are too large
+// even so are left out.
 func TestList(t *testing.T) {
 	t.Parallel()
 	fill := func(n int, block func(i int) string) *mail.List {

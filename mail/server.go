@@ -40,9 +40,10 @@ const (
 
 var errURL = errors.New("it must be smtp://USER:PASSWORD@HOST[:PORT], or the same with smtps")
 
-// ParseURL reads smtp://USER:PASSWORD@HOST:PORT, which is STARTTLS, or smtps://..., which is TLS from the first byte. User,
-// password and port may be left out. `?tls=none` turns STARTTLS off, which it is on this machine's own loopback, too, and
-// `?tls=starttls` on. The error never repeats the text.
+// ParseURL reads smtp://USER:PASSWORD@HOST:PORT, which is STARTTLS, or smtps://..., which is TLS
+// from the first byte. User, password and port may be left out. `?tls=none` turns STARTTLS off,
+// which it is on this machine's own loopback, too, and `?tls=starttls` on. The error never repeats
+// the text.
 func ParseURL(text string) (Server, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.Opaque != "" || strings.Trim(u.Path, "/") != "" || u.Fragment != "" {
@@ -113,7 +114,8 @@ func (l *line) dialer(d interface {
 	}
 }
 
-// hangUp closes the connection under everything that speaks on it; it may be called at any time, and again.
+// hangUp closes the connection under everything that speaks on it; it may be called at any time,
+// and again.
 func (l *line) hangUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,9 +17,10 @@ import (
 //go:embed template
 var ours embed.FS
 
-// Templates are what mails are made of: for each [Kind] a KIND.txt, which also defines the template "subject", and a KIND.html,
-// in the languages of Go's text/template and html/template. What is put into HTML is escaped there. batch.txt and batch.html
-// define the template "batch", which the others may use.
+// Templates are what mails are made of: for each [Kind] a KIND.txt, which also defines the template
+// "subject", and a KIND.html, in the languages of Go's text/template and html/template. What is put
+// into HTML is escaped there. batch.txt and batch.html define the template "batch", which the
+// others may use.
 type Templates struct {
 	text map[Kind]*template.Template
 	html map[Kind]*htmltemplate.Template
@@ -38,8 +39,9 @@ var functions = template.FuncMap{
 	},
 }
 
-// LoadTemplates reads the templates, those of the same name in a folder in place of ours; "" is no folder. All are tried with
-// sample data. The error joins what is wrong with each: a file that is none of ours, cannot be read, or does not come to a mail.
+// LoadTemplates reads the templates, those of the same name in a folder in place of ours; "" is no
+// folder. All are tried with sample data. The error joins what is wrong with each: a file that is
+// none of ours, cannot be read, or does not come to a mail.
 func LoadTemplates(folder string) (*Templates, error) {
 	t := &Templates{text: map[Kind]*template.Template{}, html: map[Kind]*htmltemplate.Template{}}
 	var theirs fs.FS
@@ -91,7 +93,8 @@ func within[T interface{ Name() string }](root T, name string, other func(string
 	return other(name)
 }
 
-// checkNames refuses files that replace nothing: their names are misspelt. Hidden files are passed over.
+// checkNames refuses files that replace nothing: their names are misspelt. Hidden files are passed
+// over.
 func checkNames(folder fs.FS) error {
 	entries, err := fs.ReadDir(folder, ".")
 	if err != nil {
@@ -140,8 +143,8 @@ func (t *Templates) try(kind Kind) error {
 	return nil
 }
 
-// Render makes a mail's content of what it is to say: data is of the type that belongs to the kind. The error names the
-// template.
+// Render makes a mail's content of what it is to say: data is of the type that belongs to the kind.
+// The error names the template.
 func (t *Templates) Render(kind Kind, data any) (c Content, err error) {
 	var subject, text, markup bytes.Buffer
 	if t.text[kind].Lookup("subject") == nil {

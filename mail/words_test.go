@@ -7,8 +7,9 @@ import (
 	"github.com/holdfast/holdfast/mail"
 )
 
-// TestRender_PreservedNotDelivered: a mail about jobs whose objects are preserved although their receiver was not told says so, and never that they are not
-// preserved, or that something has to be submitted again.
+// TestRender_PreservedNotDelivered: a mail about jobs whose objects are preserved although their
+// receiver was not told says so, and never that they are not preserved, or that something has to be
+// submitted again.
 func TestRender_PreservedNotDelivered(t *testing.T) {
 	t.Parallel()
 	templates, err := mail.LoadTemplates("")

@@ -11,16 +11,16 @@ const MaxARK = 2048
 // Resolver before an ARK makes an address of it that works wherever it is read.
 const Resolver = "https://n2t.net/"
 
-// ARK is a parsed Archival Resource Key. It is comparable with ==, which compares what was written; Equal compares
-// what is meant. The zero value is no ARK: IsZero reports it.
+// ARK is a parsed Archival Resource Key. It is comparable with ==, which compares what was written;
+// Equal compares what is meant. The zero value is no ARK: IsZero reports it.
 type ARK struct {
 	NAAN string // who assigns names, in lower case: betanumeric, mostly five digits
 	Name string // the base name, shoulder and check character included, as written
-	// Qualifier is all that follows the name, its leading "/" or "." included: parts ("/page/2"), then variants
-	// (".v2.tiff"). Parts and Variants take it apart.
+	// Qualifier is all that follows the name, its leading "/" or "." included: parts ("/page/2"),
+	// then variants (".v2.tiff"). Parts and Variants take it apart.
 	Qualifier string
-	// Inflection is a trailing "?", "??", "?info" and the like, its "?" included. It asks about the object and is no
-	// part of its identity.
+	// Inflection is a trailing "?", "??", "?info" and the like, its "?" included. It asks about the
+	// object and is no part of its identity.
 	Inflection string
 }
 
@@ -50,9 +50,10 @@ func (e *ARKError) Error() string {
 	return fmt.Sprintf("ARK %q: %s: %s", e.Input, e.Part, e.Reason)
 }
 
-// ParseARK reads an ARK: "ark:/NAAN/name", or the newer "ark:NAAN/name", with an optional qualifier and inflection
-// (draft-kunze-ark, sections 2 and 3). The scheme is taken in any case; typographic hyphens become "-"; white space
-// around the ARK is dropped. What the depositor wrote is kept, hyphens included; use Normalize to compare.
+// ParseARK reads an ARK: "ark:/NAAN/name", or the newer "ark:NAAN/name", with an optional qualifier
+// and inflection (draft-kunze-ark, sections 2 and 3). The scheme is taken in any case; typographic
+// hyphens become "-"; white space around the ARK is dropped. What the depositor wrote is kept,
+// hyphens included; use Normalize to compare.
 //
 // Every error is an *ARKError. A wrong check character is none: see CheckARK.
 func ParseARK(s string) (ARK, error) {
@@ -105,8 +106,8 @@ func ParseARK(s string) (ARK, error) {
 // IsZero reports whether a is no ARK at all.
 func (a ARK) IsZero() bool { return a == ARK{} }
 
-// String returns "ark:/NAAN/name", qualifier and inflection, as they were written; "" for the zero value. This is the
-// form in which Holdfast stores and prints ARKs.
+// String returns "ark:/NAAN/name", qualifier and inflection, as they were written; "" for the zero
+// value. This is the form in which Holdfast stores and prints ARKs.
 func (a ARK) String() string {
 	if a.IsZero() {
 		return ""
@@ -117,12 +118,14 @@ func (a ARK) String() string {
 // Base returns the ARK of the object alone: without qualifier and inflection.
 func (a ARK) Base() ARK { return ARK{NAAN: a.NAAN, Name: a.Name} }
 
-// ObjectID returns the name under which the object is stored, locked and looked up: the normalised ARK of the object alone.
+// ObjectID returns the name under which the object is stored, locked and looked up: the normalised
+// ARK of the object alone.
 func (a ARK) ObjectID() string { return a.Base().Normalize().String() }
 
-// Normalize returns the form in which two ARKs that mean the same are equal (draft-kunze-ark, "Normalization"): no
-// hyphens, no repeated or trailing "/" and "." in the qualifier, upper-case hex digits in percent escapes, no
-// inflection. The case of the name and the order of parts and variants are kept, since they matter.
+// Normalize returns the form in which two ARKs that mean the same are equal (draft-kunze-ark,
+// "Normalization"): no hyphens, no repeated or trailing "/" and "." in the qualifier, upper-case
+// hex digits in percent escapes, no inflection. The case of the name and the order of parts and
+// variants are kept, since they matter.
 func (a ARK) Normalize() ARK {
 	return ARK{
 		NAAN:      strings.ReplaceAll(a.NAAN, "-", ""),
@@ -134,15 +137,15 @@ func (a ARK) Normalize() ARK {
 // Equal reports whether a and b name the same thing.
 func (a ARK) Equal(b ARK) bool { return a.Normalize() == b.Normalize() }
 
-// Parts returns the components of the qualifier that "/" sets apart: of "/page/2.v2.tiff", "page" and "2". Only the
-// last component's periods begin variants. It is nil when there are none.
+// Parts returns the components of the qualifier that "/" sets apart: of "/page/2.v2.tiff", "page"
+// and "2". Only the last component's periods begin variants. It is nil when there are none.
 func (a ARK) Parts() []string {
 	parts, _ := a.split()
 	return parts
 }
 
-// Variants returns the components at the qualifier's end that "." sets apart: of "/page/2.v2.tiff", "v2" and "tiff".
-// It is nil when there are none.
+// Variants returns the components at the qualifier's end that "." sets apart: of "/page/2.v2.tiff",
+// "v2" and "tiff". It is nil when there are none.
 func (a ARK) Variants() []string {
 	_, variants := a.split()
 	return variants
@@ -178,7 +181,8 @@ func structural(c byte) bool { return c == '/' || c == '.' }
 
 func isNAAN(c byte) bool { return c == '-' || strings.IndexByte(Alphabet, c) >= 0 }
 
-// isARKChar reports what a name or a qualifier may hold; '%' begins an escape and is looked at apart.
+// isARKChar reports what a name or a qualifier may hold; '%' begins an escape and is looked at
+// apart.
 func isARKChar(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || strings.IndexByte("=~*+@_$%-./", c) >= 0
 }

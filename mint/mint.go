@@ -11,16 +11,17 @@ package mint
 
 import "strings"
 
-// Alphabet holds the 29 "extended digits" of NOID, in the order of their values: digits and consonants without l and
-// y, so that no word is spelt and no character is taken for another.
+// Alphabet holds the 29 "extended digits" of NOID, in the order of their values: digits and
+// consonants without l and y, so that no word is spelt and no character is taken for another.
 const Alphabet = "0123456789bcdfghjkmnpqrstvwxz"
 
 // digits is how many of the characters of Alphabet the mask letter d draws from.
 const digits = 10
 
-// CheckChar returns the NOID check character of s, which should be "NAAN/name" without the check character itself: the
-// sum of each character's value times its position, counted from 1, modulo 29. Characters outside Alphabet count 0 but
-// keep their position. It is defined for every string.
+// CheckChar returns the NOID check character of s, which should be "NAAN/name" without the check
+// character itself: the sum of each character's value times its position, counted from 1,
+// modulo 29. Characters outside Alphabet count 0 but keep their position. It is defined for every
+// string.
 func CheckChar(s string) byte {
 	sum := 0
 	for i := range len(s) {
@@ -40,8 +41,9 @@ const (
 	CheckNone Check = iota
 	// CheckOK says that the last character is the check character of what stands before it.
 	CheckOK
-	// CheckMismatch says that it is not. Of an ARK that others assigned that means nothing: many carry no check
-	// character, and some minters compute it over a string that begins with "ark:/". Template.Mistyped judges our own.
+	// CheckMismatch says that it is not. Of an ARK that others assigned that means nothing: many
+	// carry no check character, and some minters compute it over a string that begins with "ark:/".
+	// Template.Mistyped judges our own.
 	CheckMismatch
 )
 
@@ -57,8 +59,8 @@ func (c Check) String() string {
 	}
 }
 
-// CheckARK compares the last character of the ARK's name with the check character over NAAN/name. Hyphens, the
-// qualifier and the inflection play no part.
+// CheckARK compares the last character of the ARK's name with the check character over NAAN/name.
+// Hyphens, the qualifier and the inflection play no part.
 func CheckARK(a ARK) Check {
 	base := a.Base().Normalize()
 	if len(base.Name) < 2 {

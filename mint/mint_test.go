@@ -47,8 +47,8 @@ func TestCheckARK(t *testing.T) {
 	}
 }
 
-// The check character finds every single wrong character and every transposition of neighbours, as NOID promises for
-// strings shorter than 29.
+// The check character finds every single wrong character and every transposition of neighbours, as
+// NOID promises for strings shorter than 29.
 func TestCheckChar_FindsTypos(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		char := rapid.SampledFrom([]byte(mint.Alphabet))

@@ -31,8 +31,9 @@ const (
 	Unbounded  Generator = 'z' // counting; the leftmost mask character is repeated as often as needed
 )
 
-// Template is a parsed NOID template: where names live and what they look like. Its fields are read-only by
-// convention; a Template may be used by many goroutines at once. Make one by ParseTemplate.
+// Template is a parsed NOID template: where names live and what they look like. Its fields are
+// read-only by convention; a Template may be used by many goroutines at once. Make one by
+// ParseTemplate.
 type Template struct {
 	NAAN      string    // "" when the template had none
 	Shoulder  string    // what every name begins with
@@ -53,10 +54,11 @@ func (e *TemplateError) Error() string {
 	return fmt.Sprintf("NOID template %q: %s: %s", e.Input, e.Part, e.Reason)
 }
 
-// ParseTemplate reads a NOID template: an optional "ark:/", an optional NAAN and "/", the shoulder, and the mask. The
-// mask is set apart by a period ("fk4.reeeeeeeek") or braces ("99999/fk4{.reeeeeeeek}", "99999/fk4{eedk}"). It begins
-// with its generator, r, s or z, which only the form with braces and no period may leave out (r is meant); then one or
-// more of d and e; then, if there is to be a check character, k.
+// ParseTemplate reads a NOID template: an optional "ark:/", an optional NAAN and "/", the shoulder,
+// and the mask. The mask is set apart by a period ("fk4.reeeeeeeek") or braces
+// ("99999/fk4{.reeeeeeeek}", "99999/fk4{eedk}"). It begins with its generator, r, s or z, which
+// only the form with braces and no period may leave out (r is meant); then one or more of d and e;
+// then, if there is to be a check character, k.
 //
 // Every error is a *TemplateError.
 func ParseTemplate(s string) (Template, error) {
@@ -116,7 +118,8 @@ func ParseTemplate(s string) (Template, error) {
 	return t, nil
 }
 
-// String returns the template in NOID's own form, "99999/fk4.reeeeeeeek"; ParseTemplate reads it back as the same.
+// String returns the template in NOID's own form, "99999/fk4.reeeeeeeek"; ParseTemplate reads it
+// back as the same.
 func (t Template) String() string {
 	var b strings.Builder
 	if t.NAAN != "" {
@@ -135,7 +138,8 @@ func (t Template) WithNAAN(naan string) (Template, error) {
 	return ParseTemplate(naan + "/" + t.String())
 }
 
-// Size returns how many names the template has: math.MaxUint64 when there are more than that can say, or no end.
+// Size returns how many names the template has: math.MaxUint64 when there are more than that can
+// say, or no end.
 func (t Template) Size() uint64 {
 	if t.Generator == Unbounded {
 		return math.MaxUint64
@@ -151,9 +155,9 @@ func (t Template) Size() uint64 {
 	return size
 }
 
-// Mint makes a name of a random template from the bytes of rand (crypto/rand.Reader in production), every name as
-// likely as any other. It keeps no record: a caller whose name is taken calls again. The ARK has the template's NAAN
-// and no qualifier.
+// Mint makes a name of a random template from the bytes of rand (crypto/rand.Reader in production),
+// every name as likely as any other. It keeps no record: a caller whose name is taken calls again.
+// The ARK has the template's NAAN and no qualifier.
 //
 // Errors: ErrGenerator, ErrNoNAAN, or what rand returned, wrapped.
 func (t Template) Mint(rand io.Reader) (ARK, error) {
@@ -171,8 +175,8 @@ func (t Template) Mint(rand io.Reader) (ARK, error) {
 	return t.finish(name)
 }
 
-// MintN makes the name number n, counted from 0, of a sequential template. Different n give different names; the
-// caller owns the counter.
+// MintN makes the name number n, counted from 0, of a sequential template. Different n give
+// different names; the caller owns the counter.
 //
 // Errors: ErrGenerator for a random template, ErrExhausted when n is not below Size, ErrNoNAAN.
 func (t Template) MintN(n uint64) (ARK, error) {
@@ -207,8 +211,8 @@ func (t Template) finish(generated []byte) (ARK, error) {
 	return ARK{NAAN: t.NAAN, Name: name}, nil
 }
 
-// draw returns one of the first base characters of Alphabet. Bytes above the largest multiple of base are thrown
-// away, since taking them would favour the first characters.
+// draw returns one of the first base characters of Alphabet. Bytes above the largest multiple of
+// base are thrown away, since taking them would favour the first characters.
 func draw(rand io.Reader, base uint64) (byte, error) {
 	limit := 256 - 256%base
 	var b [1]byte

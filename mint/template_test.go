@@ -109,7 +109,8 @@ func TestTemplate_Mint(t *testing.T) {
 
 func TestTemplate_Mint_Deterministic(t *testing.T) {
 	tmpl := template(t, "99999/fk4.reedk")
-	// 232 and above would favour the first extended digits, 250 and above the first digits: they are passed over.
+	// 232 and above would favour the first extended digits, 250 and above the first digits: they
+	// are passed over.
 	a, err := tmpl.Mint(bytes.NewReader([]byte{255, 232, 231, 29, 250, 249}))
 	if err != nil {
 		t.Fatal(err)

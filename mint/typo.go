@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Mistyped says whether an ARK looks like a name of the template and is none. likely are the names of the template that one slip of
-// the hand makes into this one, the most likely first. These are mistyped:
+// Mistyped says whether an ARK looks like a name of the template and is none. likely are the names
+// of the template that one slip of the hand makes into this one, the most likely first. These are
+// mistyped:
 //
 //   - What has the template's NAAN, its shoulder and the length of its names, and a letter that no such name has, or a check
 //     character that is not that of the rest. Two neighbours exchanged are more likely than one wrong letter.
@@ -14,8 +15,9 @@ import (
 //   - What becomes a name of the template when one slip in its shoulder, or in its NAAN, is put right. The NAAN may be right all the same,
 //     and another institution's: likely is then of another NAAN than a, and the caller decides.
 //
-// Of the last two only what has no right check character as it stands, since that is another template's name. A template without a
-// check character has no mistyped names. Hyphens, qualifier and inflection play no part.
+// Of the last two only what has no right check character as it stands, since that is another
+// template's name. A template without a check character has no mistyped names. Hyphens, qualifier
+// and inflection play no part.
 func (t Template) Mistyped(a ARK) (likely []ARK, is bool) {
 	a = a.Base().Normalize()
 	own := strings.EqualFold(t.NAAN, a.NAAN)
@@ -57,7 +59,8 @@ func (t Template) otherShoulder(name string) (likely []ARK) {
 	return likely
 }
 
-// otherLength says whether a name is a letter longer or shorter than those of the template. An unbounded one has them of any length.
+// otherLength says whether a name is a letter longer or shorter than those of the template. An
+// unbounded one has them of any length.
 func (t Template) otherLength(name string) (likely []ARK, is bool) {
 	more := len(name) - len(t.Shoulder) - len(t.Mask) - 1
 	if t.Generator == Unbounded || more != 1 && more != -1 || !strings.HasPrefix(name, t.Shoulder) {
@@ -79,7 +82,8 @@ func (t Template) otherLength(name string) (likely []ARK, is bool) {
 	return likely, true
 }
 
-// oneSlip says whether text is what one slip of the hand makes of meant: a wrong letter, one too many or too few, two exchanged.
+// oneSlip says whether text is what one slip of the hand makes of meant: a wrong letter, one too
+// many or too few, two exchanged.
 func oneSlip(meant, text string) bool {
 	from, last := 0, min(len(meant), len(text))
 	for from < last && meant[from] == text[from] {
@@ -93,7 +97,8 @@ func oneSlip(meant, text string) bool {
 	return len(meant)+len(text) > 0 && (len(meant) <= 1 && len(text) <= 1 || exchanged)
 }
 
-// oneLetter returns the names of the template that two neighbours exchanged, or one wrong letter, make into a name of its shape.
+// oneLetter returns the names of the template that two neighbours exchanged, or one wrong letter,
+// make into a name of its shape.
 func (t Template) oneLetter(name string) (likely []ARK) {
 	try := func(slip []byte) {
 		other := ARK{NAAN: t.NAAN, Name: string(slip)}
@@ -107,7 +112,8 @@ func (t Template) oneLetter(name string) (likely []ARK) {
 		slip[i], slip[i+1] = slip[i+1], slip[i]
 		try(slip)
 	}
-	// What is not a letter of names at all is where the slip is; one that looks like it is tried first.
+	// What is not a letter of names at all is where the slip is; one that looks like it is tried
+	// first.
 	for i := from; i < len(name); i++ {
 		slip := []byte(name)
 		if like := strings.IndexByte("oOiIlLaAeEsSuU", name[i]); like >= 0 {

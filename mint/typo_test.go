@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast/holdfast/mint"
 )
 
-// Every wrong letter and every two neighbours exchanged, in a name of the template, are found out, and the name that was meant is among
-// those that are told.
+// Every wrong letter and every two neighbours exchanged, in a name of the template, are found out,
+// and the name that was meant is among those that are told.
 func TestMistyped_FindsEverySlip(t *testing.T) {
 	for _, text := range []string{"99999/fk4.reeeeeeeek", "12345/x1.rddeedk", "12345/.zeek"} {
 		template, err := mint.ParseTemplate(text)
@@ -80,8 +80,9 @@ func TestMistyped_OnlyOurs(t *testing.T) {
 	}
 }
 
-// A letter too many or too few, and a slip in the shoulder or in the NAAN, are found out, unless what comes of it has a right check character
-// of its own: that is another template's, or another institution's, name.
+// A letter too many or too few, and a slip in the shoulder or in the NAAN, are found out, unless
+// what comes of it has a right check character of its own: that is another template's, or another
+// institution's, name.
 func TestMistyped_LengthShoulderAndNAAN(t *testing.T) {
 	template, err := mint.ParseTemplate("99123/fk4.reeeeeeeek")
 	if err != nil {

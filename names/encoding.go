@@ -15,8 +15,9 @@ type Encoding struct {
 	enc  encoding.Encoding
 }
 
-// ParseEncoding finds an encoding by a name of the IANA registry, such as cp437, iso-8859-1 or windows-1252; "" is the zero
-// value. ASCII must stand for itself in it, since that is what folders are told by.
+// ParseEncoding finds an encoding by a name of the IANA registry, such as cp437, iso-8859-1 or
+// windows-1252; "" is the zero value. ASCII must stand for itself in it, since that is what folders
+// are told by.
 func ParseEncoding(name string) (Encoding, error) {
 	if name == "" {
 		return Encoding{}, nil
@@ -35,7 +36,8 @@ func ParseEncoding(name string) (Encoding, error) {
 	return Encoding{strings.ToLower(name), enc}, nil
 }
 
-// Escape shows a name so that its bytes can be had back: what is neither printable ASCII nor % stands as %XX.
+// Escape shows a name so that its bytes can be had back: what is neither printable ASCII nor %
+// stands as %XX.
 func Escape(raw string) string {
 	var b strings.Builder
 	for i := range len(raw) {
@@ -51,7 +53,8 @@ func Escape(raw string) string {
 // String is the encoding's name; "" of the zero value.
 func (e Encoding) String() string { return e.name }
 
-// Decode reads a name. It is false when the bytes are not of the encoding: reading them would lose what they were.
+// Decode reads a name. It is false when the bytes are not of the encoding: reading them would lose
+// what they were.
 func (e Encoding) Decode(raw string) (string, bool) {
 	if e.enc == nil {
 		return "", false

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Fold returns the text that names have in common which a file system without case, or one that normalises, takes for one:
-// without the differences of case and, as Unicode's canonical caseless matching has it, of normal form.
+// Fold returns the text that names have in common which a file system without case, or one that
+// normalises, takes for one: without the differences of case and, as Unicode's canonical caseless
+// matching has it, of normal form.
 func Fold(name string) string {
 	if ascii(name) {
 		return strings.ToLower(name)

@@ -2,7 +2,8 @@ package names
 
 import "strings"
 
-// MaxPart is the longest part of a path, in bytes, that most file systems can hold: NAME_MAX of Linux and macOS.
+// MaxPart is the longest part of a path, in bytes, that most file systems can hold: NAME_MAX of
+// Linux and macOS.
 const MaxPart = 255
 
 // LongPart returns the first part of a path that is longer than MaxPart, or "".

@@ -11,24 +11,26 @@ import (
 	"strings"
 )
 
-// MaxFiles and MaxFolders are how many names of files, and how many different folders, a Set keeps. At most, it takes some
-// 60 MiB.
+// MaxFiles and MaxFolders are how many names of files, and how many different folders, a Set keeps.
+// At most, it takes some 60 MiB.
 const (
 	MaxFiles   = 2_000_000
 	MaxFolders = 1_000_000
 )
 
-// maxAlike is how many names a Set keeps that differ by case or normal form only. To meet one more takes as many steps.
+// maxAlike is how many names a Set keeps that differ by case or normal form only. To meet one more
+// takes as many steps.
 const maxAlike = 1000
 
-// Set remembers names of files and their folders in some 20 bytes each, whatever their length, under the hash of their
-// folded form, so that one look finds a name and all that differ from it only by case or normal form. It compares 56
-// bits of the folded form's hash and 31 of that of the name as written: that two of a million different names are taken
-// for one has a likelihood of 1 in 10^14, and for variants of each other 1 in 10^5. The seeds are new each time, so that
-// nobody can choose names that meet. It is not safe for concurrent use.
+// Set remembers names of files and their folders in some 20 bytes each, whatever their length,
+// under the hash of their folded form, so that one look finds a name and all that differ from it
+// only by case or normal form. It compares 56 bits of the folded form's hash and 31 of that of the
+// name as written: that two of a million different names are taken for one has a likelihood of 1 in
+// 10^14, and for variants of each other 1 in 10^5. The seeds are new each time, so that nobody can
+// choose names that meet. It is not safe for concurrent use.
 type Set struct {
-	// tables are made and grow one by one, each at a time of its own, so that the set of a few names is small, no growth is
-	// felt, and never all of them have just become larger.
+	// tables are made and grow one by one, each at a time of its own, so that the set of a few
+	// names is small, no growth is felt, and never all of them have just become larger.
 	tables        [256]table
 	folded, exact maphash.Seed
 	touched       uint16 // what AddAll looked at; only there to be written to
@@ -61,7 +63,8 @@ type Clash struct {
 	Kind Kind
 	// At is the place at which the earlier name was added; 0 when Fine or TooMany.
 	At int
-	// Folder is the folder of the new name that is a file; "" when the new name itself is what clashes.
+	// Folder is the folder of the new name that is a file; "" when the new name itself is what
+	// clashes.
 	Folder string
 }
 
@@ -72,8 +75,9 @@ func (c *Clash) worse(o Clash) {
 	}
 }
 
-// Add remembers the name of a file, a relative path without empty parts, and says what it clashes with of those before.
-// at is its place, counted from 1, that the Clash of a later name tells; beyond 2^32-1 all are that one.
+// Add remembers the name of a file, a relative path without empty parts, and says what it clashes
+// with of those before. at is its place, counted from 1, that the Clash of a later name tells;
+// beyond 2^32-1 all are that one.
 func (s *Set) Add(name string, at int) Clash { return s.add(s.entry(name, false, at)) }
 
 // File is a name that AddAll adds.
@@ -83,8 +87,8 @@ type File struct {
 	Clash Clash // is filled in
 }
 
-// AddAll adds files as Add does, one after the other. It takes less time: what many names wait for is the memory that their
-// tables lie in, and here they wait for it together.
+// AddAll adds files as Add does, one after the other. It takes less time: what many names wait for
+// is the memory that their tables lie in, and here they wait for it together.
 func (s *Set) AddAll(files []File) {
 	var entries [64]entry
 	for len(files) > 0 {
@@ -120,7 +124,8 @@ func (s *Set) add(e entry) Clash {
 	return clash
 }
 
-// AddFolder remembers a folder, which may come often, and those that it lies in. It is never the Same.
+// AddFolder remembers a folder, which may come often, and those that it lies in. It is never the
+// Same.
 func (s *Set) AddFolder(name string, at int) Clash {
 	clash := s.addFolders(name, at)
 	if clash.Folder == name {
@@ -191,7 +196,8 @@ func (s *Set) meet(e entry) Clash {
 	return clash
 }
 
-// slot is one name, or nothing where at is 0. It is made of small parts, so that it takes no more bytes than they do.
+// slot is one name, or nothing where at is 0. It is made of small parts, so that it takes no more
+// bytes than they do.
 type slot struct {
 	fold  [3]uint16 // of the folded form's hash
 	exact [2]uint16 // of the hash of the name as written; the lowest bit is set for a folder
@@ -228,20 +234,23 @@ func (s *slot) clash(k *slot) Clash {
 	return Clash{Kind: Variant, At: s.place()}
 }
 
-// table is a hash table with open addressing: what does not fit into its slot goes into the next that is free.
+// table is a hash table with open addressing: what does not fit into its slot goes into the next
+// that is free.
 type table struct {
 	slots []slot
 	used  int
 }
 
-// first is the slot at which the search for k begins. It grows with the hash, so that a table that grows keeps its order.
+// first is the slot at which the search for k begins. It grows with the hash, so that a table that
+// grows keeps its order.
 func (t *table) first(k *slot) int {
 	hash := uint64(k.fold[1]) | uint64(k.fold[2])<<16
 	return int(hash * uint64(len(t.slots)) >> 32)
 }
 
-// find returns the worst of what k has in common with the names that are there, of several the first, the free slot
-// at which the search ended, and how many names there are of the same folded form.
+// find returns the worst of what k has in common with the names that are there, of several the
+// first, the free slot at which the search ended, and how many names there are of the same folded
+// form.
 func (t *table) find(k *slot) (c Clash, free, alike int) {
 	for i := t.first(k); ; i++ {
 		if i == len(t.slots) {
@@ -258,9 +267,10 @@ func (t *table) find(k *slot) (c Clash, free, alike int) {
 	}
 }
 
-// insert adds k, whose search ended at free. A fifth of the slots is free, or searches would be long; tables grow by a half,
-// or most of the memory of a million names would be room for more of them. With the 8 their sizes, as they were made, are spread
-// evenly over what lies between one growth and the next.
+// insert adds k, whose search ended at free. A fifth of the slots is free, or searches would be
+// long; tables grow by a half, or most of the memory of a million names would be room for more of
+// them. With the 8 their sizes, as they were made, are spread evenly over what lies between one
+// growth and the next.
 func (t *table) insert(k slot, free int) {
 	t.used++
 	if t.used*5 <= len(t.slots)*4 {

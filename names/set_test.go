@@ -60,7 +60,8 @@ func TestSet_Random(t *testing.T) {
 	}
 }
 
-// TestSet_AddAll: many names at once are told what each is told by itself, however they are portioned.
+// TestSet_AddAll: many names at once are told what each is told by itself, however they are
+// portioned.
 func TestSet_AddAll(t *testing.T) {
 	t.Parallel()
 	seen := map[names.Kind]int{}
@@ -146,7 +147,8 @@ func TestSet_Folders(t *testing.T) {
 	}
 }
 
-// TestSet_TooManyFolders: a list of nothing but folders does not take all memory, and what is behind the limit is not said to be fine.
+// TestSet_TooManyFolders: a list of nothing but folders does not take all memory, and what is
+// behind the limit is not said to be fine.
 func TestSet_TooManyFolders(t *testing.T) {
 	t.Parallel()
 	s := names.NewSet()
@@ -161,8 +163,8 @@ func TestSet_TooManyFolders(t *testing.T) {
 	}
 }
 
-// Beyond the most files nothing is known of further ones. Names that differ by case only are kept apart up to a number, so that
-// to meet a name never takes long.
+// Beyond the most files nothing is known of further ones. Names that differ by case only are kept
+// apart up to a number, so that to meet a name never takes long.
 func TestSet_TooManyFiles(t *testing.T) {
 	t.Parallel()
 	s := names.NewSet()

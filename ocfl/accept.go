@@ -9,14 +9,15 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// accepted is the folder of the storage root with a file for every Registry that may work here although it does not know
-// the objects that were here before it.
+// accepted is the folder of the storage root with a file for every Registry that may work here
+// although it does not know the objects that were here before it.
 const accepted = extensionsFolder + "/holdfast-accepted"
 
 // ErrRegistryName says that this is no name of a Registry.
 var ErrRegistryName = errors.New("not the name of a Registry: it is urn:uuid: and a UUID")
 
-// Accept notes that a Registry may work here beside objects that it does not know. Repeating it changes nothing.
+// Accept notes that a Registry may work here beside objects that it does not know. Repeating it
+// changes nothing.
 func (r *Root) Accept(ctx context.Context, registry string) error {
 	key, err := r.acceptedKey(registry)
 	if err == nil {

@@ -8,17 +8,19 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// SharedFolder returns the folder of the object id in the store, if the layout may map other identifiers to it, too. Whoever writes
-// to it must see to it that nobody writes another object there at the same time.
+// SharedFolder returns the folder of the object id in the store, if the layout may map other
+// identifiers to it, too. Whoever writes to it must see to it that nobody writes another object
+// there at the same time.
 func (r *Root) SharedFolder(id string) (folder string, shared bool) {
 	folder, err := r.ObjectKey(id)
 	return folder, err == nil && r.layout.shares()
 }
 
-// Admit says, without writing anything, whether the version after head of the object id can be committed here, as far as it
-// depends on what is here: a *PathError when the layout has no folder for it, ErrIDTaken when its folder is another object's, and
-// ErrVersionExists when a later version than head is here. That the versions up to head are missing is no reason against it. A head
-// below 0 is any.
+// Admit says, without writing anything, whether the version after head of the object id can be
+// committed here, as far as it depends on what is here: a *PathError when the layout has no folder
+// for it, ErrIDTaken when its folder is another object's, and ErrVersionExists when a later version
+// than head is here. That the versions up to head are missing is no reason against it. A head below
+// 0 is any.
 func (r *Root) Admit(ctx context.Context, id string, head int) error {
 	base, err := r.ObjectKey(id)
 	if err != nil {

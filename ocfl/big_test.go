@@ -41,8 +41,9 @@ func peak() (stop func() uint64) {
 	}
 }
 
-// BenchmarkLargeObject plans, commits, updates, reads and verifies an object of HOLDFAST_BENCH_FILES files (20,000; the
-// target of 512 MiB is for 360,000) under a memory limit such as a worker sets. The figures are the peaks of the heap.
+// BenchmarkLargeObject plans, commits, updates, reads and verifies an object of
+// HOLDFAST_BENCH_FILES files (20,000; the target of 512 MiB is for 360,000) under a memory limit
+// such as a worker sets. The figures are the peaks of the heap.
 func BenchmarkLargeObject(b *testing.B) {
 	files := 20_000
 	if n, err := strconv.Atoi(os.Getenv("HOLDFAST_BENCH_FILES")); err == nil {
@@ -101,7 +102,8 @@ func BenchmarkLargeObject(b *testing.B) {
 	}
 }
 
-// newDirStore is newStore for a benchmark, on a file system in memory where there is one: it is not the disk that is measured.
+// newDirStore is newStore for a benchmark, on a file system in memory where there is one: it is not
+// the disk that is measured.
 func newDirStore(b *testing.B) storage.Store {
 	b.Helper()
 	s, err := dir.Open(b.TempDir())

@@ -13,20 +13,24 @@ import (
 // ErrLeft says that files of a removed object are there still, or again.
 var ErrLeft = errors.New("files of the object are left")
 
-// tombstones is the folder of the storage root with a file for every object that was deleted on purpose.
+// tombstones is the folder of the storage root with a file for every object that was deleted on
+// purpose.
 const tombstones = extensionsFolder + "/holdfast-tombstones"
 
-// TombstoneKey is where the tombstone of an object lies in the store: under the SHA-256 of its id, whatever that is spelt with.
+// TombstoneKey is where the tombstone of an object lies in the store: under the SHA-256 of its id,
+// whatever that is spelt with.
 func (r *Root) TombstoneKey(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return r.prefix + tombstones + "/" + hex.EncodeToString(sum[:]) + ".json"
 }
 
-// Bury deletes the object id with all its versions and leaves the tombstone, which must be the same bytes in every call for one object:
-// ErrLayout says that another one is there, ErrLeft that something was written after the removal. It may be repeated at any point.
+// Bury deletes the object id with all its versions and leaves the tombstone, which must be the same
+// bytes in every call for one object: ErrLayout says that another one is there, ErrLeft that
+// something was written after the removal. It may be repeated at any point.
 //
-// The tombstone comes first: from then on whoever reads the root alone, to make a Registry anew, knows that what may still lie in the object's folder
-// is to be deleted, and never an object that lost files. Then the root inventory goes, without which no validator takes the folder for an
+// The tombstone comes first: from then on whoever reads the root alone, to make a Registry anew,
+// knows that what may still lie in the object's folder is to be deleted, and never an object that
+// lost files. Then the root inventory goes, without which no validator takes the folder for an
 // object that is whole, then everything else.
 func (r *Root) Bury(ctx context.Context, id string, tombstone []byte) error {
 	if err := putSame(ctx, r.store, r.TombstoneKey(id), tombstone); err != nil {

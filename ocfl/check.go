@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// check finds what is wrong with an inventory as a whole. The order of its keys has no meaning, so this waits for the end.
+// check finds what is wrong with an inventory as a whole. The order of its keys has no meaning, so
+// this waits for the end.
 func (d *decoder) check() {
 	inv := &d.out.inv
 	for _, key := range []string{"id", "type", "digestAlgorithm", "head"} {
@@ -167,7 +168,8 @@ func (d *decoder) checkManifest() {
 	conflicts(paths, func(a, b string) { d.fault("E101", "manifest: %q conflicts with %q", b, a) })
 }
 
-// otherAlgorithm is the one of the two that address content which a digest has the length of, and which is not the inventory's.
+// otherAlgorithm is the one of the two that address content which a digest has the length of, and
+// which is not the inventory's.
 func (inv *Inventory) otherAlgorithm(digest string) string {
 	for _, algorithm := range []string{SHA512, SHA256} {
 		if algorithm != inv.Algorithm && isDigest(algorithm, digest) {
@@ -177,7 +179,8 @@ func (inv *Inventory) otherAlgorithm(digest string) string {
 	return ""
 }
 
-// encodingCode is the code for a digest that is not encoded as its algorithm wants, or "" where there is none but that of the block.
+// encodingCode is the code for a digest that is not encoded as its algorithm wants, or "" where
+// there is none but that of the block.
 func encodingCode(algorithm string) string {
 	switch algorithm {
 	case "sha1":
@@ -225,7 +228,8 @@ func (d *decoder) checkContentPath(block, path string) {
 	}
 }
 
-// checkStates checks the logical paths and that their digests are in the manifest, in the same case.
+// checkStates checks the logical paths and that their digests are in the manifest, in the same
+// case.
 func (d *decoder) checkStates() {
 	inv := &d.out.inv
 	for i := range inv.Versions {

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 )
 
-// codeCase shows one of the specification's codes (https://ocfl.io/1.1/spec/validation-codes.html): an object, or a storage
-// root, that gives it, or why nothing can.
+// codeCase shows one of the specification's codes (https://ocfl.io/1.1/spec/validation-codes.html):
+// an object, or a storage root, that gives it, or why nothing can.
 type codeCase struct {
 	code   string
 	object func(s *sample)
@@ -215,7 +215,8 @@ func (s *sample) relabel() {
 	}
 }
 
-// TestEveryCode shows each code of the specifications by an object or a storage root, or gives the reason why nothing gives it.
+// TestEveryCode shows each code of the specifications by an object or a storage root, or gives the
+// reason why nothing gives it.
 func TestEveryCode(t *testing.T) {
 	t.Parallel()
 	var all []string

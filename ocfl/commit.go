@@ -21,11 +21,11 @@ type CommitOptions struct {
 	Workers  int            // files copied and verified at once; 4 for 0
 	Progress func(Progress) // called after each file, by one goroutine at a time
 
-	// Verified says of a content file, by its place in [Inventory.ContentFiles], that an earlier call stored and verified
-	// it. It is not read again, only seen to be there. nil: of none.
+	// Verified says of a content file, by its place in [Inventory.ContentFiles], that an earlier
+	// call stored and verified it. It is not read again, only seen to be there. nil: of none.
 	Verified func(place int) bool
-	// Stored is called with the place and size in bytes of each file that this call stored and verified, by one goroutine
-	// at a time. Its error ends the commit. nil: nobody wants to know.
+	// Stored is called with the place and size in bytes of each file that this call stored and
+	// verified, by one goroutine at a time. Its error ends the commit. nil: nobody wants to know.
 	Stored func(place int, size int64) error
 }
 
@@ -35,16 +35,17 @@ type Progress struct {
 	Bytes             int64 // that were read back, or seen to be there
 }
 
-// Commit writes the newest version of inv, which NewVersion planned, and returns when it is complete and verified. It
-// may be called again, by whomever, at any point where an earlier call was cut off, and after it succeeded.
+// Commit writes the newest version of inv, which NewVersion planned, and returns when it is
+// complete and verified. It may be called again, by whomever, at any point where an earlier call
+// was cut off, and after it succeeded.
 //
-// The order is: declaration; content files (create-only; one that is there already is taken if its bytes are right), each
-// read back and compared with its digest; vN/inventory.json (create-only: the commit point); its sidecar; the root's
-// inventory and sidecar.
+// The order is: declaration; content files (create-only; one that is there already is taken if its
+// bytes are right), each read back and compared with its digest; vN/inventory.json (create-only:
+// the commit point); its sidecar; the root's inventory and sidecar.
 //
-// ErrVersionExists says that the version is there with another inventory, ErrNoPredecessor that the one before it is not,
-// ErrIDTaken that the folder is another object's, and a *DigestError that stored bytes are wrong. Nothing that was
-// committed is ever changed.
+// ErrVersionExists says that the version is there with another inventory, ErrNoPredecessor that the
+// one before it is not, ErrIDTaken that the folder is another object's, and a *DigestError that
+// stored bytes are wrong. Nothing that was committed is ever changed.
 func (r *Root) Commit(ctx context.Context, inv *Inventory, source Source, opts CommitOptions) error {
 	base, err := r.ObjectKey(inv.ID)
 	if err != nil {
@@ -137,8 +138,9 @@ func (c *committer) write(ctx context.Context) error {
 	return nil
 }
 
-// onlyOurs returns a *ForeignError when the version's folder holds what the version does not: files of a version that was abandoned,
-// which a worker that was thought dead has written late, or of another program. The object would not be valid with them.
+// onlyOurs returns a *ForeignError when the version's folder holds what the version does not: files
+// of a version that was abandoned, which a worker that was thought dead has written late, or of
+// another program. The object would not be valid with them.
 func (c *committer) onlyOurs(ctx context.Context) error {
 	ours := map[string]bool{}
 	for _, f := range c.inv.ContentFiles() {
@@ -161,8 +163,8 @@ func (c *committer) onlyOurs(ctx context.Context) error {
 	return nil
 }
 
-// checkPredecessor sees to it that the version continues what is there. Only the root inventory tells whose object it is; it
-// may lag behind by a version whose Commit was cut off.
+// checkPredecessor sees to it that the version continues what is there. Only the root inventory
+// tells whose object it is; it may lag behind by a version whose Commit was cut off.
 func (c *committer) checkPredecessor(ctx context.Context) error {
 	n := c.inv.Head()
 	object, err := c.root.header(ctx, c.version.base)
@@ -269,7 +271,8 @@ func (c *committer) writeFile(ctx context.Context, key string, f ContentFile) (i
 		if existing {
 			return 0, err
 		}
-		// This very call made the file and nothing refers to it: it must not stand in the way of good bytes.
+		// This very call made the file and nothing refers to it: it must not stand in the way of
+		// good bytes.
 		return 0, errors.Join(err, c.root.store.Delete(context.WithoutCancel(ctx), key))
 	}
 	return size, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/faults"
 )
 
-// decoded is an inventory as it was read, with everything that is wrong with it. Parts that could not be understood are
-// left out of it.
+// decoded is an inventory as it was read, with everything that is wrong with it. Parts that could
+// not be understood are left out of it.
 type decoded struct {
 	inv    Inventory
 	head   string // as written
@@ -27,8 +27,8 @@ type decoded struct {
 	hasFixity        bool
 }
 
-// decoder reads an inventory token by token, so that its text is never in memory as a whole, and keeps a string that occurs
-// more than once only once.
+// decoder reads an inventory token by token, so that its text is never in memory as a whole, and
+// keeps a string that occurs more than once only once.
 type decoder struct {
 	json  *json.Decoder
 	path  string // of the inventory, for faults
@@ -39,13 +39,14 @@ type decoder struct {
 	limit int64 // of all that is held; 0: any number
 }
 
-// decodeInventory reads an inventory. An error is one of reading r; whatever is wrong with the text is a fault.
+// decodeInventory reads an inventory. An error is one of reading r; whatever is wrong with the text
+// is a fault.
 func decodeInventory(r io.Reader, path string) (*decoded, error) {
 	return decodeLike(r, path, nil, 0)
 }
 
-// decodeLike is decodeInventory for another inventory of an object of which one, like, is known; nil for none. It returns
-// errLarge when it would hold more than limit bytes; 0 is any number.
+// decodeLike is decodeInventory for another inventory of an object of which one, like, is known;
+// nil for none. It returns errLarge when it would hold more than limit bytes; 0 is any number.
 func decodeLike(r io.Reader, path string, like *shared, limit int64) (*decoded, error) {
 	text := &utf8Reader{r: r}
 	d := &decoder{
@@ -214,7 +215,8 @@ type codes struct {
 	repeated string
 }
 
-// digests reads an object of digests with arrays of paths and calls found for each digest. The caller has read the brace.
+// digests reads an object of digests with arrays of paths and calls found for each digest. The
+// caller has read the brace.
 func (d *decoder) digests(c codes, path func(string) string, found func(digest string, paths []string)) error {
 	var keys []string
 	transient := 0

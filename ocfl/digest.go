@@ -18,7 +18,8 @@ const (
 	SHA256 = "sha256"
 )
 
-// newHash returns a new hash for a name of the specification's table (3.4) or of extension 0009, or nil.
+// newHash returns a new hash for a name of the specification's table (3.4) or of extension 0009, or
+// nil.
 func newHash(algorithm string) hash.Hash {
 	switch algorithm {
 	case SHA512:

@@ -11,8 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Encode writes the inventory as JSON. The bytes depend on nothing but the inventory: keys, digests and paths are sorted,
-// and each file is a line, so that two versions can be compared with common tools.
+// Encode writes the inventory as JSON. The bytes depend on nothing but the inventory: keys, digests
+// and paths are sorted, and each file is a line, so that two versions can be compared with common
+// tools.
 func (inv *Inventory) Encode(w io.Writer) error {
 	e := &encoder{w: bufio.NewWriterSize(w, 1<<16)}
 	e.raw("{\n \"id\": ").text(inv.ID)
@@ -114,7 +115,8 @@ func (e *encoder) version(v *Version) {
 	e.raw("\n   }\n  }")
 }
 
-// appendQuoted appends s, which is valid UTF-8, as a JSON string. Nothing is escaped that need not be.
+// appendQuoted appends s, which is valid UTF-8, as a JSON string. Nothing is escaped that need not
+// be.
 func appendQuoted(b []byte, s string) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')

@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-// A version is planned first, which touches nothing, and then committed, which may be repeated after any crash.
+// A version is planned first, which touches nothing, and then committed, which may be repeated
+// after any crash.
 func ExampleRoot_Commit() {
 	ctx := context.Background()
 	content := "a letter"

@@ -12,8 +12,9 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 )
 
-// fixture is an object made after the name of one of the public fixtures (https://github.com/OCFL/fixtures, and those that
-// other validators add to them), which says what must be found.
+// fixture is an object made after the name of one of the public fixtures
+// (https://github.com/OCFL/fixtures, and those that other validators add to them), which says what
+// must be found.
 type fixture struct {
 	name  string
 	make  func(s *sample)
@@ -352,8 +353,9 @@ func kindOf(name string) string {
 	return "good-objects"
 }
 
-// TestPublicNames judges objects after the public fixtures that cannot be had here, in both versions of the specification, as
-// their names say. Together with TestConformance it covers every name that is known of.
+// TestPublicNames judges objects after the public fixtures that cannot be had here, in both
+// versions of the specification, as their names say. Together with TestConformance it covers every
+// name that is known of.
 func TestPublicNames(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -387,8 +389,8 @@ func TestPublicNames(t *testing.T) {
 	}
 }
 
-// TestOlderSpecification judges the public objects of 1.1 once more as objects of 1.0, which they are but for their
-// declarations.
+// TestOlderSpecification judges the public objects of 1.1 once more as objects of 1.0, which they
+// are but for their declarations.
 func TestOlderSpecification(t *testing.T) {
 	t.Parallel()
 	folders, err := filepath.Glob(filepath.Join(cases(t), "1.1", "*-objects", "*"))

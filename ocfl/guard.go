@@ -12,8 +12,8 @@ const (
 	longestToken = 1 << 20
 )
 
-// jsonGuard ends the reading of JSON that would take very much memory by its form alone: a decoder holds every string whole,
-// and remembers every bracket that is open.
+// jsonGuard ends the reading of JSON that would take very much memory by its form alone: a decoder
+// holds every string whole, and remembers every bracket that is open.
 type jsonGuard struct {
 	r       io.Reader
 	depth   int

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// shared is an inventory whose strings another one, of the same object, takes over instead of having its own: objects have
-// hundreds of thousands of files, and most of them are the same in all versions.
+// shared is an inventory whose strings another one, of the same object, takes over instead of
+// having its own: objects have hundreds of thousands of files, and most of them are the same in all
+// versions.
 type shared struct {
 	inv   *Inventory
 	paths []string // all content paths, sorted

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// Inventory is the content of an inventory.json: all versions of an object up to the head. It is immutable; NewVersion
-// makes a new one. Its size in memory is about that of the paths and, once, the digests in it.
+// Inventory is the content of an inventory.json: all versions of an object up to the head. It is
+// immutable; NewVersion makes a new one. Its size in memory is about that of the paths and, once,
+// the digests in it.
 type Inventory struct {
 	ID               string
 	Spec             string // version of the specification, such as "1.1"
@@ -69,8 +70,8 @@ type Digest struct {
 	Value     string // hex
 }
 
-// New returns the inventory of an object that has no version yet, as the base of NewVersion. The algorithm is SHA512
-// (empty means that, too) or SHA256.
+// New returns the inventory of an object that has no version yet, as the base of NewVersion. The
+// algorithm is SHA512 (empty means that, too) or SHA256.
 func New(id, algorithm string) (*Inventory, error) {
 	if algorithm == "" {
 		algorithm = SHA512
@@ -92,7 +93,8 @@ func (inv *Inventory) Head() int { return len(inv.Versions) }
 // VersionName returns the name of the folder of version n, such as "v3".
 func (inv *Inventory) VersionName(n int) string { return versionName(n, inv.padding) }
 
-// State returns the files of version n (0 for the head), sorted by path, or nil when there is no such version.
+// State returns the files of version n (0 for the head), sorted by path, or nil when there is no
+// such version.
 func (inv *Inventory) State(n int) []StateFile {
 	if n == 0 {
 		n = inv.Head()
@@ -117,7 +119,8 @@ func lookup(state []StateFile, path string) (StateFile, bool) {
 	return state[i], true
 }
 
-// ContentPaths returns where, below the object's root, files with this digest are; empty when there are none.
+// ContentPaths returns where, below the object's root, files with this digest are; empty when there
+// are none.
 func (inv *Inventory) ContentPaths(digest string) []string {
 	if i, ok := inv.find(digest); ok {
 		return inv.Manifest[i].Paths
@@ -125,8 +128,8 @@ func (inv *Inventory) ContentPaths(digest string) []string {
 	return nil
 }
 
-// find returns the place of a digest in the manifest. A digest in another case is found in a manifest that is written in
-// one case throughout.
+// find returns the place of a digest in the manifest. A digest in another case is found in a
+// manifest that is written in one case throughout.
 func (inv *Inventory) find(digest string) (int, bool) {
 	for _, form := range []string{digest, strings.ToLower(digest), strings.ToUpper(digest)} {
 		if i, ok := findEntry(inv.Manifest, form); ok {
@@ -149,7 +152,8 @@ type ContentFile struct {
 	Size        int64  // bytes, or -1 when not known
 }
 
-// ContentFiles returns the files that the newest version adds, in the order of their logical paths. Sizes are not known.
+// ContentFiles returns the files that the newest version adds, in the order of their logical paths.
+// Sizes are not known.
 func (inv *Inventory) ContentFiles() []ContentFile {
 	prefix := inv.VersionName(inv.Head()) + "/"
 	seen := make(map[string]bool)
@@ -176,7 +180,8 @@ func declaration(spec string) (name string, content []byte) {
 	return objectPrefix + spec, []byte("ocfl_object_" + spec + "\n")
 }
 
-// versionName is the name of version n with a zero-padded number of this many digits, or without padding for 0.
+// versionName is the name of version n with a zero-padded number of this many digits, or without
+// padding for 0.
 func versionName(n, padding int) string {
 	if padding == 0 {
 		return "v" + strconv.Itoa(n)
@@ -184,7 +189,8 @@ func versionName(n, padding int) string {
 	return fmt.Sprintf("v%0*d", padding, n)
 }
 
-// versionNameCode is the code for what is no name of a version: it lacks the v, or what follows is no number from 1 on.
+// versionNameCode is the code for what is no name of a version: it lacks the v, or what follows is
+// no number from 1 on.
 func versionNameCode(name string) string {
 	if strings.HasPrefix(name, "v") {
 		return "E105"
@@ -192,8 +198,8 @@ func versionNameCode(name string) string {
 	return "E104"
 }
 
-// parseVersionName returns the number in a version's name and how many digits it is padded to (0 for none). The first
-// digit of a padded number is a zero (3.3).
+// parseVersionName returns the number in a version's name and how many digits it is padded to (0
+// for none). The first digit of a padded number is a zero (3.3).
 func parseVersionName(name string) (n, padding int, ok bool) {
 	digits, found := strings.CutPrefix(name, "v")
 	if !found || digits == "" || strings.Trim(digits, "0123456789") != "" || len(digits) > 18 {

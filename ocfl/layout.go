@@ -33,7 +33,8 @@ const (
 	flatOmitPrefix = "0006-flat-omit-prefix-storage-layout"
 )
 
-// HashedNTuple is extension 0004: folders named after a digest of the identifier, in a tree. Any identifier has a path.
+// HashedNTuple is extension 0004: folders named after a digest of the identifier, in a tree. Any
+// identifier has a path.
 type HashedNTuple struct {
 	ExtensionName   string `json:"extensionName"`
 	DigestAlgorithm string `json:"digestAlgorithm"`
@@ -42,7 +43,8 @@ type HashedNTuple struct {
 	ShortObjectRoot bool   `json:"shortObjectRoot"`
 }
 
-// NewHashedNTuple returns extension 0004 with its default parameters: sha256, three tuples of three.
+// NewHashedNTuple returns extension 0004 with its default parameters: sha256, three tuples of
+// three.
 func NewHashedNTuple() *HashedNTuple {
 	return &HashedNTuple{ExtensionName: hashedNTuple, DigestAlgorithm: SHA256, TupleSize: 3, NumberOfTuples: 3}
 }
@@ -97,15 +99,16 @@ func (l *HashedNTuple) Path(id string) (string, error) {
 	return path.String(), nil
 }
 
-// FlatOmitPrefix is extension 0006: each object's folder is what follows the last Delimiter in its identifier, directly
-// below the root. An identifier without the delimiter is used whole. Two identifiers may have one path; Admit and Commit refuse the
-// second.
+// FlatOmitPrefix is extension 0006: each object's folder is what follows the last Delimiter in its
+// identifier, directly below the root. An identifier without the delimiter is used whole. Two
+// identifiers may have one path; Admit and Commit refuse the second.
 type FlatOmitPrefix struct {
 	ExtensionName string `json:"extensionName"`
 	Delimiter     string `json:"delimiter"`
 }
 
-// NewFlatOmitPrefix returns extension 0006 with a delimiter, which is compared without regard to case.
+// NewFlatOmitPrefix returns extension 0006 with a delimiter, which is compared without regard to
+// case.
 func NewFlatOmitPrefix(delimiter string) *FlatOmitPrefix {
 	return &FlatOmitPrefix{ExtensionName: flatOmitPrefix, Delimiter: delimiter}
 }
@@ -149,7 +152,8 @@ func (l *FlatOmitPrefix) Path(id string) (string, error) {
 	return name, nil
 }
 
-// parseLayout returns the layout with this name and configuration, the text of a config.json. An empty one means the defaults.
+// parseLayout returns the layout with this name and configuration, the text of a config.json. An
+// empty one means the defaults.
 func parseLayout(name string, config []byte) (Layout, error) {
 	return decodeLayout(name, config, false)
 }

@@ -90,8 +90,8 @@ func TestParseLayout(t *testing.T) {
 	}
 }
 
-// TestOpenRoot_Foreign: a root that another program made is read as it says, and refused when it contradicts itself or
-// is of a layout, or a specification, that is not known here.
+// TestOpenRoot_Foreign: a root that another program made is read as it says, and refused when it
+// contradicts itself or is of a layout, or a specification, that is not known here.
 func TestOpenRoot_Foreign(t *testing.T) {
 	t.Parallel()
 	const flat = "0006-flat-omit-prefix-storage-layout"
@@ -181,8 +181,8 @@ func TestOpenRoot(t *testing.T) {
 	}
 }
 
-// TestRootMadeHalf: making a root is killed at every operation and done again.
-// overtaken is a store in which somebody else makes the root just after we have found that there is none.
+// TestRootMadeHalf: making a root is killed at every operation and done again. overtaken is a store
+// in which somebody else makes the root just after we have found that there is none.
 type overtaken struct {
 	storage.Store
 	meanwhile func()

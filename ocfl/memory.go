@@ -6,14 +6,15 @@ import (
 	"fmt"
 )
 
-// CodeLarge is the code of a fault of ours, which the specification has not: the object was not judged
-// to its end, because its names and digests take more memory than ValidateOptions allow.
+// CodeLarge is the code of a fault of ours, which the specification has not: the object was not
+// judged to its end, because its names and digests take more memory than ValidateOptions allow.
 const CodeLarge = "E-large"
 
 // errLarge says that names and digests take more memory than they may.
 var errLarge = errors.New("its names and digests take too much memory")
 
-// What is held beside the bytes of names and digests, roughly, in bytes. TestMemory measures the sum.
+// What is held beside the bytes of names and digests, roughly, in bytes. TestMemory measures the
+// sum.
 const (
 	perNode    = 64  // of a file of the folder
 	perDigest  = 72  // of an entry of a manifest, or a digest of a state
@@ -22,7 +23,8 @@ const (
 	perVersion = 512 // of a version or a block of fixity
 )
 
-// listWithin is list for a tree whose nodes hold at most limit bytes; 0 is any number. It returns what they hold.
+// listWithin is list for a tree whose nodes hold at most limit bytes; 0 is any number. It returns
+// what they hold.
 func listWithin(ctx context.Context, t tree, limit int64) (nodes []node, held int64, err error) {
 	for n, err := range t.each(ctx) {
 		if err != nil {

@@ -29,8 +29,9 @@ const (
 	Gone  Condition = "gone"  // it is not there, and the root is
 )
 
-// Examine reads a stored file to its end, through a reader that the caller may put in between (nil: none), and compares it. An
-// error says that it could not be read, which is no verdict on the file; a root that is gone as a whole is one, too.
+// Examine reads a stored file to its end, through a reader that the caller may put in between (nil:
+// none), and compares it. An error says that it could not be read, which is no verdict on the file;
+// a root that is gone as a whole is one, too.
 func (r *Root) Examine(ctx context.Context, f Stored, through func(io.Reader) io.Reader) (Condition, error) {
 	key, err := r.storedKey(f)
 	if err != nil {
@@ -39,7 +40,8 @@ func (r *Root) Examine(ctx context.Context, f Stored, through func(io.Reader) io
 	return r.examine(ctx, key, f, through)
 }
 
-// Present returns an error unless the root is there at all: what is missing in a storage that is not mounted is not gone.
+// Present returns an error unless the root is there at all: what is missing in a storage that is
+// not mounted is not gone.
 func (r *Root) Present(ctx context.Context) error {
 	if _, err := r.store.Stat(ctx, r.prefix+rootPrefix+Spec11); err != nil {
 		return fmt.Errorf("the storage root is not there: %w", err)
@@ -86,16 +88,17 @@ func (r *Root) examine(ctx context.Context, key string, f Stored, through func(i
 // mendFolder holds the copies that stored files are mended from, below the root.
 const mendFolder = "extensions/holdfast-mending/"
 
-// Mend puts right a stored file that Examine found wrong or gone, by the bytes that another root has. They are copied
-// under a name of the caller's own, scratch, digested on the way, read back there, and then put in place in one step:
-// whoever reads the file finds what was there or what must be there. Bytes that are not those that f names never get so
-// far: a *DigestError. The caller holds the object's lock. Called again after it was cut off it begins anew.
+// Mend puts right a stored file that Examine found wrong or gone, by the bytes that another root
+// has. They are copied under a name of the caller's own, scratch, digested on the way, read back
+// there, and then put in place in one step: whoever reads the file finds what was there or what
+// must be there. Bytes that are not those that f names never get so far: a *DigestError. The caller
+// holds the object's lock. Called again after it was cut off it begins anew.
 func (r *Root) Mend(ctx context.Context, f Stored, from *Root, scratch string) error {
 	return r.mend(ctx, f, from, f.Path, scratch)
 }
 
-// MendFromRoot is Mend for the inventory of an object's newest version, by the inventory in the object's root, which has the same bytes: so
-// one storage alone can put it right.
+// MendFromRoot is Mend for the inventory of an object's newest version, by the inventory in the
+// object's root, which has the same bytes: so one storage alone can put it right.
 func (r *Root) MendFromRoot(ctx context.Context, f Stored, from *Root, scratch string) error {
 	return r.mend(ctx, f, from, inventoryName, scratch)
 }
@@ -174,9 +177,10 @@ func (r *Root) put(ctx context.Context, key, copied string) error {
 	return storage.ReplaceFrom(ctx, r.store, key, copied)
 }
 
-// Confirm makes everything that follows from a version's inventory, which Examine has found right: its sidecar, and, where
-// no later version is committed, the inventory, the sidecar and the declaration in the object's root. It says whether anything had to be
-// changed. The caller holds the object's lock.
+// Confirm makes everything that follows from a version's inventory, which Examine has found right:
+// its sidecar, and, where no later version is committed, the inventory, the sidecar and the
+// declaration in the object's root. It says whether anything had to be changed. The caller holds
+// the object's lock.
 func (r *Root) Confirm(ctx context.Context, f Stored) (changed bool, err error) {
 	return r.confirm(ctx, f, false)
 }
@@ -211,8 +215,9 @@ func (r *Root) confirm(ctx context.Context, f Stored, look bool) (changed bool, 
 	return changed || declared, nil
 }
 
-// declare makes the declaration of the object by the version of the specification that its last inventory names, and says
-// whether it was not there as it must be. The declaration of an object with a later version is that version's affair.
+// declare makes the declaration of the object by the version of the specification that its last
+// inventory names, and says whether it was not there as it must be. The declaration of an object
+// with a later version is that version's affair.
 func (p published) declare(ctx context.Context) (bool, error) {
 	if last, err := p.last(ctx); !last {
 		return false, err
@@ -225,10 +230,11 @@ func (p published) declare(ctx context.Context) (bool, error) {
 	return p.ensure(ctx, p.base+"/"+name, content)
 }
 
-// Foreign lists what lies in the object's folder and belongs to no version of it, by the inventory f of the newest committed
-// version, which Examine has found right: at most a hundred files, below the object's folder. What lies in the folder of a later version is not looked at. Of an
-// older version's inventory it lists nothing. Files below logs and extensions are listed, too, since Holdfast puts nothing there; [Beside] tells them apart. The
-// caller holds the object's lock.
+// Foreign lists what lies in the object's folder and belongs to no version of it, by the inventory
+// f of the newest committed version, which Examine has found right: at most a hundred files, below
+// the object's folder. What lies in the folder of a later version is not looked at. Of an older
+// version's inventory it lists nothing. Files below logs and extensions are listed, too, since
+// Holdfast puts nothing there; [Beside] tells them apart. The caller holds the object's lock.
 func (r *Root) Foreign(ctx context.Context, f Stored) (files []string, err error) {
 	base, err := r.ObjectKey(f.ID)
 	if err != nil {
@@ -276,8 +282,8 @@ func (r *Root) Foreign(ctx context.Context, f Stored) (files []string, err error
 	return files, nil
 }
 
-// Beside says whether a path below an object's folder lies in one of the folders whose files are no part of the object's content: logs and
-// extensions (OCFL 1.1, 3.6 and 3.9).
+// Beside says whether a path below an object's folder lies in one of the folders whose files are no
+// part of the object's content: logs and extensions (OCFL 1.1, 3.6 and 3.9).
 func Beside(file string) bool {
 	top, _, below := strings.Cut(file, "/")
 	return below && (top == logsFolder || top == extensionsFolder)

@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
 
-// TestMend: what is wrong or gone in one storage is mended from another, between folders and buckets, large files in parts.
+// TestMend: what is wrong or gone in one storage is mended from another, between folders and
+// buckets, large files in parts.
 func TestMend(t *testing.T) {
 	s3test.Setenv(t)
 	server := s3test.Start(t)
@@ -84,7 +85,8 @@ func mendAll(t *testing.T, goodStore, badStore storage.Store) {
 				t.Fatal(err)
 			}
 			examined(f, want)
-			// What has no right bytes is no source: what is there stays as it is, for people to look at.
+			// What has no right bytes is no source: what is there stays as it is, for people to
+			// look at.
 			lie := f
 			lie.Digest = strings.Repeat("0", len(f.Digest))
 			if err := bad.Mend(t.Context(), lie, good, "test"); !errors.As(err, new(*ocfl.DigestError)) {

@@ -23,7 +23,8 @@ func richSample() *sample {
 	return s
 }
 
-// corruption is one way to change an object; file is what it is done to, other another of its files, at where.
+// corruption is one way to change an object; file is what it is done to, other another of its
+// files, at where.
 type corruption struct {
 	name string
 	do   func(s *sample, file, other string, at int)
@@ -50,8 +51,8 @@ var corruptions = []corruption{
 	{"overwrite", func(s *sample, file, other string, _ int) { s.files[file] = s.files[other] }},
 }
 
-// harmless says that the specification has nothing against what was done: no file of the object differs, but those that it
-// leaves to others, or a sidecar that still says the same.
+// harmless says that the specification has nothing against what was done: no file of the object
+// differs, but those that it leaves to others, or a sidecar that still says the same.
 func harmless(before, after fstest.MapFS) bool {
 	for path := range maps.Keys(joined(before, after)) {
 		was, is := before[path], after[path]
@@ -73,14 +74,16 @@ func joined(a, b fstest.MapFS) fstest.MapFS {
 	return all
 }
 
-// sameSidecar says whether two sidecars name the same digest: its case, what space follows and the end of the line are free.
+// sameSidecar says whether two sidecars name the same digest: its case, what space follows and the
+// end of the line are free.
 func sameSidecar(a, b string) bool {
 	x, y := strings.Fields(a), strings.Fields(b)
 	return len(x) == 2 && len(y) == 2 && strings.EqualFold(x[0], y[0]) && x[1] == y[1] && !strings.ContainsAny(b, "\v\f\u0085\u00a0") &&
 		strings.Count(b, "\n") <= 1 && !strings.HasPrefix(b, " ")
 }
 
-// TestCorruptions damages a valid object at random: it is refused, unless the specification has nothing against it.
+// TestCorruptions damages a valid object at random: it is refused, unless the specification has
+// nothing against it.
 func TestCorruptions(t *testing.T) {
 	t.Parallel()
 	good := richSample()
@@ -115,7 +118,8 @@ func TestCorruptions(t *testing.T) {
 	}
 }
 
-// TestForgeries changes what an inventory says, with sidecars that are right again: only the content can tell.
+// TestForgeries changes what an inventory says, with sidecars that are right again: only the
+// content can tell.
 func TestForgeries(t *testing.T) {
 	t.Parallel()
 	a, b, other := digestOf("sha512", "a"), digestOf("sha512", "b"), digestOf("sha512", "other")

@@ -202,8 +202,9 @@ func TestCommitAndRead(t *testing.T) {
 
 func errOf[T any](_ T, err error) error { return err }
 
-// TestR02_CrashPoints kills the commit of a second version before and after every storage operation. Until the commit
-// point the first version reads unharmed; running Commit again always ends in the same, valid object.
+// TestR02_CrashPoints kills the commit of a second version before and after every storage
+// operation. Until the commit point the first version reads unharmed; running Commit again always
+// ends in the same, valid object.
 func TestR02_CrashPoints(t *testing.T) {
 	stageStore := newStore(t)
 	stage := staging{stageStore}
@@ -264,7 +265,8 @@ func TestR02_CrashPoints(t *testing.T) {
 	}
 }
 
-// TestR02_HealFromHead: the worker died after the commit point; somebody who knows the head from the Registry heals the root.
+// TestR02_HealFromHead: the worker died after the commit point; somebody who knows the head from
+// the Registry heals the root.
 func TestR02_HealFromHead(t *testing.T) {
 	stage := staging{newStore(t)}
 	faulty := storagetest.NewFaulty(newStore(t))
@@ -304,7 +306,8 @@ func TestR02_HealFromHead(t *testing.T) {
 	}
 }
 
-// TestAnotherVersionIsRefused: what is committed stays, and only the same plan may be committed again.
+// TestAnotherVersionIsRefused: what is committed stays, and only the same plan may be committed
+// again.
 func TestAnotherVersionIsRefused(t *testing.T) {
 	stage := staging{newStore(t)}
 	root := newRoot(t, newStore(t))
@@ -338,7 +341,8 @@ func TestAnotherVersionIsRefused(t *testing.T) {
 	wantValid(t, root, one.ID) // nothing of a committed version is touched
 }
 
-// TestWrongBytesAreNotCommitted: staged bytes that are not the promised ones never become part of an object.
+// TestWrongBytesAreNotCommitted: staged bytes that are not the promised ones never become part of
+// an object.
 func TestWrongBytesAreNotCommitted(t *testing.T) {
 	stage := staging{newStore(t)}
 	root := newRoot(t, newStore(t))
@@ -377,7 +381,8 @@ func TestWrongBytesAreNotCommitted(t *testing.T) {
 	wantValid(t, root, inv.ID)
 }
 
-// TestAbandon: cut off anywhere, what was written of a version goes and nothing else, and another one takes its place.
+// TestAbandon: cut off anywhere, what was written of a version goes and nothing else, and another
+// one takes its place.
 func TestAbandon(t *testing.T) {
 	stage := staging{newStore(t)}
 	files := []ocfl.File{stage.file(t, "a", "a"), stage.file(t, "b", "b")}
@@ -416,7 +421,8 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-// TestLateFilesAreNotCommitted: what a worker that was thought dead writes of a version that was abandoned is no part of the next one.
+// TestLateFilesAreNotCommitted: what a worker that was thought dead writes of a version that was
+// abandoned is no part of the next one.
 func TestLateFilesAreNotCommitted(t *testing.T) {
 	stage := staging{newStore(t)}
 	root := newRoot(t, newStore(t))
@@ -450,8 +456,9 @@ func (a *arriving) Delete(ctx context.Context, key string) error {
 	return a.Store.Delete(ctx, key)
 }
 
-// TestAbandon_WhatComesMeanwhile: what is written while a version is removed is not removed with it, be it foreign or the version's own inventory,
-// nor is the version said to be gone, or complete.
+// TestAbandon_WhatComesMeanwhile: what is written while a version is removed is not removed with
+// it, be it foreign or the version's own inventory, nor is the version said to be gone, or
+// complete.
 func TestAbandon_WhatComesMeanwhile(t *testing.T) {
 	for _, late := range []string{"foreign", "inventory.json", "inventory.json.bak"} {
 		t.Run(late, func(t *testing.T) {

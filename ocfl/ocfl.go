@@ -37,15 +37,18 @@ const (
 var (
 	// ErrNotFound says that there is no such object, version or file.
 	ErrNotFound = errors.New("ocfl: not found")
-	// ErrVersionExists says that the version is committed already, with another inventory. It was left as it is.
+	// ErrVersionExists says that the version is committed already, with another inventory. It was
+	// left as it is.
 	ErrVersionExists = errors.New("ocfl: version exists")
 	// ErrNoPredecessor says that a version was to be committed whose predecessor is not there.
 	ErrNoPredecessor = errors.New("ocfl: the version before is missing")
 	// ErrUnchanged says that a planned version would be the same as the one before.
 	ErrUnchanged = errors.New("ocfl: nothing changes")
-	// ErrLayout says that a storage root has another layout, or another version, than was asked for.
+	// ErrLayout says that a storage root has another layout, or another version, than was asked
+	// for.
 	ErrLayout = errors.New("ocfl: storage root differs")
-	// ErrIDTaken says that the layout maps the identifier to a folder that holds an object with another one.
+	// ErrIDTaken says that the layout maps the identifier to a folder that holds an object with
+	// another one.
 	ErrIDTaken = errors.New("ocfl: folder belongs to another identifier")
 )
 

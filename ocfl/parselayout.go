@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// ParseLayout returns the layout that a setting names: the extension, by its number or its whole name, and after commas its
-// parameters as NAME=VALUE, such as "0004" or "0006,delimiter=/". Parameters that are not given have the extension's defaults.
-// ErrLayout says what is wrong with it.
+// ParseLayout returns the layout that a setting names: the extension, by its number or its whole
+// name, and after commas its parameters as NAME=VALUE, such as "0004" or "0006,delimiter=/".
+// Parameters that are not given have the extension's defaults. ErrLayout says what is wrong with
+// it.
 func ParseLayout(text string) (Layout, error) {
 	name, rest, more := strings.Cut(text, ",")
 	for _, known := range []string{hashedNTuple, flatOmitPrefix} {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// checkLogicalPath refuses what the specification does not allow as a logical path (3.5.3.1) and what JSON cannot hold.
+// checkLogicalPath refuses what the specification does not allow as a logical path (3.5.3.1) and
+// what JSON cannot hold.
 func checkLogicalPath(path string) error {
 	if !utf8Text(path) {
 		return &PathError{Path: path, Reason: "not UTF-8"}
@@ -51,7 +52,8 @@ func comparePaths(a, b string) int {
 	return len(a) - len(b)
 }
 
-// conflicts calls found for each two paths that are the same or of which one is a folder of the other. It sorts paths.
+// conflicts calls found for each two paths that are the same or of which one is a folder of the
+// other. It sorts paths.
 func conflicts(paths []string, found func(a, b string)) {
 	slices.SortFunc(paths, comparePaths)
 	for i := 1; i < len(paths); i++ {

@@ -16,10 +16,12 @@ import (
 
 // Change says how a version differs from the one before.
 type Change struct {
-	// Files are added, or replace the files with the same logical path. Their digests are of the inventory's algorithm.
-	// They are read once; an error in the sequence is NewVersion's error. nil means none.
+	// Files are added, or replace the files with the same logical path. Their digests are of the
+	// inventory's algorithm. They are read once; an error in the sequence is NewVersion's error.
+	// nil means none.
 	Files iter.Seq2[File, error]
-	// Delete names logical paths that go. One that is not there is an error, one that Files adds again is replaced.
+	// Delete names logical paths that go. One that is not there is an error, one that Files adds
+	// again is replaced.
 	Delete []string
 	// Whole makes Files the whole state: what they do not name goes.
 	Whole bool
@@ -42,20 +44,22 @@ func Files(list []File) iter.Seq2[File, error] {
 	}
 }
 
-// maxContentPath leaves room, in a key of the storage, for the object's own folder and the root's prefix.
+// maxContentPath leaves room, in a key of the storage, for the object's own folder and the root's
+// prefix.
 const maxContentPath = storage.MaxKey - 320
 
-// longFolder holds, in a version's content, the files whose logical path is too long for a key, under their digests.
+// longFolder holds, in a version's content, the files whose logical path is too long for a key,
+// under their digests.
 const longFolder = "__long-names"
 
-// encodedFolder holds, in a version's content, the files whose logical path has characters that not every storage can carry in a
-// name, under that path with these percent-encoded.
+// encodedFolder holds, in a version's content, the files whose logical path has characters that not
+// every storage can carry in a name, under that path with these percent-encoded.
 const encodedFolder = "__encoded-names"
 
-// NewVersion plans the version after prev (New's result for the first one). It reads and writes nothing, prev stays as it
-// is, and the same arguments give the same inventory, byte for byte when encoded. It also returns the content files that
-// must be written, in the order of their logical paths: content that the object has already, in any version, is not
-// stored again.
+// NewVersion plans the version after prev (New's result for the first one). It reads and writes
+// nothing, prev stays as it is, and the same arguments give the same inventory, byte for byte when
+// encoded. It also returns the content files that must be written, in the order of their logical
+// paths: content that the object has already, in any version, is not stored again.
 //
 // A *PathError says which path is refused; ErrUnchanged, that nothing would change.
 func NewVersion(prev *Inventory, change Change) (*Inventory, []ContentFile, error) {
@@ -246,9 +250,10 @@ func sameState(a, b []StateFile) bool {
 	})
 }
 
-// contentPath is where a file is stored: under its logical path; with control characters encoded where it has any, since S3's listings,
-// and so other programs that read the storage root, cannot carry them; or under its digest when that is no storage key, or
-// could be mistaken for such a place.
+// contentPath is where a file is stored: under its logical path; with control characters encoded
+// where it has any, since S3's listings, and so other programs that read the storage root, cannot
+// carry them; or under its digest when that is no storage key, or could be mistaken for such a
+// place.
 func contentPath(version, folder, logical, digest string) string {
 	content := version + "/" + folder + "/"
 	path := content + logical
@@ -262,10 +267,12 @@ func contentPath(version, folder, logical, digest string) string {
 	return path
 }
 
-// uncarried says that not every storage carries a character in a name: control characters, DEL, and what XML cannot express.
+// uncarried says that not every storage carries a character in a name: control characters, DEL, and
+// what XML cannot express.
 func uncarried(r rune) bool { return unicode.IsControl(r) || r == 0xfffe || r == 0xffff }
 
-// encodePath percent-encodes what is uncarried, and the percent sign, so that two paths never become one.
+// encodePath percent-encodes what is uncarried, and the percent sign, so that two paths never
+// become one.
 func encodePath(path string) string {
 	var b strings.Builder
 	for _, r := range path {

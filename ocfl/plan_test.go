@@ -32,7 +32,8 @@ func encode(t testing.TB, inv *ocfl.Inventory) string {
 	return buf.String()
 }
 
-// TestR02_PlanningIsDeterministic: a retry that plans again, with the files in another order, plans the same bytes.
+// TestR02_PlanningIsDeterministic: a retry that plans again, with the files in another order, plans
+// the same bytes.
 func TestR02_PlanningIsDeterministic(t *testing.T) {
 	files := []ocfl.File{named("b", "same"), named("a", "same"), named("c/d", "other"), named("e", "")}
 	for i := range files {
@@ -190,7 +191,8 @@ func TestNewVersionRefusesDigests(t *testing.T) {
 	}
 }
 
-// TestOddNames commits names that are hard to store or to write down, and reads them back under their own.
+// TestOddNames commits names that are hard to store or to write down, and reads them back under
+// their own.
 func TestOddNames(t *testing.T) {
 	stage := staging{newStore(t)}
 	root := newRoot(t, newStore(t))
@@ -220,7 +222,8 @@ func TestOddNames(t *testing.T) {
 	}
 }
 
-// TestVersionsAgainstModel makes random versions and compares every one of them with a model, at the end.
+// TestVersionsAgainstModel makes random versions and compares every one of them with a model, at
+// the end.
 func TestVersionsAgainstModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		stage := staging{storagetest.NewMemory()}
@@ -289,8 +292,8 @@ func TestVersionsAgainstModel(t *testing.T) {
 	})
 }
 
-// TestForeignObjects goes on with objects that other software made: zero-padded versions, upper-case digests, another
-// folder for content, older specification.
+// TestForeignObjects goes on with objects that other software made: zero-padded versions,
+// upper-case digests, another folder for content, older specification.
 func TestForeignObjects(t *testing.T) {
 	folder := cases(t) + "/1.1/"
 	for _, name := range []string{

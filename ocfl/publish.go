@@ -24,7 +24,8 @@ type published struct {
 // inventoryKey is the object whose existence is the version's.
 func (p published) inventoryKey() string { return p.base + "/" + p.version + "/" + inventoryName }
 
-// exists says whether the version is committed with this inventory; with another one it is ErrVersionExists.
+// exists says whether the version is committed with this inventory; with another one it is
+// ErrVersionExists.
 func (p published) exists(ctx context.Context) (bool, error) {
 	got, err := p.digestOf(ctx, p.inventoryKey())
 	switch {
@@ -48,15 +49,17 @@ func (p published) digestOf(ctx context.Context, key string) (string, error) {
 	return hexSum(h), err
 }
 
-// finish makes everything that follows from the version's inventory: its sidecar, and the inventory and sidecar in the
-// object's root, unless a later version is committed. It says whether it changed anything.
+// finish makes everything that follows from the version's inventory: its sidecar, and the inventory
+// and sidecar in the object's root, unless a later version is committed. It says whether it changed
+// anything.
 func (p published) finish(ctx context.Context) (changed bool, err error) {
 	sidecar := "/" + inventoryName + "." + p.algorithm
 	changed, err = p.ensure(ctx, p.base+"/"+p.version+sidecar, sidecarText(p.digest))
 	if err != nil {
 		return changed, fmt.Errorf("write sidecar: %w", err)
 	}
-	// A worker that was thought dead and wakes up here must not take the root back to its own version.
+	// A worker that was thought dead and wakes up here must not take the root back to its own
+	// version.
 	if last, err := p.last(ctx); !last {
 		return changed, err
 	}
@@ -105,9 +108,10 @@ func (p published) ensure(ctx context.Context, key string, want []byte) (bool, e
 	return true, p.root.store.Replace(ctx, key, want)
 }
 
-// Heal makes the object's root show version head, which must be committed, and says whether it did not before. The head
-// is the one that the Registry knows (R2); a later version that is committed but not known there stays what the root shows.
-// ErrNotFound says that the version is not committed.
+// Heal makes the object's root show version head, which must be committed, and says whether it did
+// not before. The head is the one that the Registry knows (R2); a later version that is committed
+// but not known there stays what the root shows. ErrNotFound says that the version is not
+// committed.
 func (r *Root) Heal(ctx context.Context, id string, head int) (bool, error) {
 	base, err := r.ObjectKey(id)
 	if err != nil {
@@ -140,8 +144,8 @@ func (r *Root) Heal(ctx context.Context, id string, head int) (bool, error) {
 	return changed, nil
 }
 
-// trusted compares the version's inventory with its sidecar, where there is one, so that a damaged inventory is not
-// spread by healing.
+// trusted compares the version's inventory with its sidecar, where there is one, so that a damaged
+// inventory is not spread by healing.
 func (p published) trusted(ctx context.Context) error {
 	key := p.inventoryKey()
 	sidecar, err := storage.ReadAll(ctx, p.root.store, key+"."+p.algorithm, maxSmall)
@@ -157,7 +161,8 @@ func (p published) trusted(ctx context.Context) error {
 	return nil
 }
 
-// ForeignError says that files lie in a version's folder that the version does not have. Nobody but their owner may remove them.
+// ForeignError says that files lie in a version's folder that the version does not have. Nobody but
+// their owner may remove them.
 type ForeignError struct {
 	Folder string   // of the version, in the store
 	Files  []string // below it; the first twenty
@@ -171,7 +176,8 @@ func (e *ForeignError) Error() string {
 // ErrComplete says that a version is committed, with all its files.
 var ErrComplete = errors.New("the version is complete")
 
-// Shows says whether version n of the object id is committed here with an inventory of this digest, and has all its files.
+// Shows says whether version n of the object id is committed here with an inventory of this digest,
+// and has all its files.
 func (r *Root) Shows(ctx context.Context, id string, n int, algorithm, digest string) (bool, error) {
 	p, err := r.versionOf(ctx, id, n)
 	if err != nil {
@@ -208,10 +214,12 @@ func (p published) shows(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Abandon removes what Commit has written of version n of the object id, which was announced with an inventory of this digest; when Shows is true
-// of it, that is ErrComplete, and nothing is removed. Only files are removed that planned names, and that have the bytes it says; nil: what was
-// planned is not known. Other files are foreign, any inventory among them: a *ForeignError, and nothing is removed. Another error says also that
-// something was written meanwhile, which is left as it is. The caller holds the object's lock. It may be repeated at any point.
+// Abandon removes what Commit has written of version n of the object id, which was announced with
+// an inventory of this digest; when Shows is true of it, that is ErrComplete, and nothing is
+// removed. Only files are removed that planned names, and that have the bytes it says; nil: what
+// was planned is not known. Other files are foreign, any inventory among them: a *ForeignError, and
+// nothing is removed. Another error says also that something was written meanwhile, which is left
+// as it is. The caller holds the object's lock. It may be repeated at any point.
 func (r *Root) Abandon(ctx context.Context, id string, n int, algorithm, digest string, planned *Inventory) error {
 	p, err := r.versionOf(ctx, id, n)
 	if err == nil {
@@ -224,7 +232,8 @@ func (r *Root) Abandon(ctx context.Context, id string, n int, algorithm, digest 
 	return nil
 }
 
-// versionOf is the place of a version that is not committed, or is; ErrIDTaken when the folder is another object's.
+// versionOf is the place of a version that is not committed, or is; ErrIDTaken when the folder is
+// another object's.
 func (r *Root) versionOf(ctx context.Context, id string, n int) (p published, err error) {
 	base, err := r.ObjectKey(id)
 	if err != nil {
@@ -285,7 +294,8 @@ func (p published) abandon(ctx context.Context, planned *Inventory) error {
 	if err := p.root.store.DeleteUnfinished(ctx, folder); err != nil {
 		return err
 	}
-	// A worker that was thought dead may have gone on meanwhile, or another program have come: that is looked at anew.
+	// A worker that was thought dead may have gone on meanwhile, or another program have come: that
+	// is looked at anew.
 	for info, err := range p.root.store.List(ctx, folder+"/") {
 		if err != nil {
 			return err
@@ -323,8 +333,9 @@ func (e *ForeignError) add(key string) {
 	}
 }
 
-// Remove deletes the object id with all its versions; it is no error when there is none. The root inventory goes first,
-// so that a removal that was cut off shows no object; calling it again goes on.
+// Remove deletes the object id with all its versions; it is no error when there is none. The root
+// inventory goes first, so that a removal that was cut off shows no object; calling it again goes
+// on.
 func (r *Root) Remove(ctx context.Context, id string) error {
 	object, err := r.Head(ctx, id)
 	if err != nil && !errors.Is(err, ErrNotFound) {

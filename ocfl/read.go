@@ -14,8 +14,9 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Head describes the object id by its root inventory, without reading all of it. ErrNotFound says that there is no object,
-// or that its first version is not committed yet. ErrIDTaken says that the layout's folder holds another object.
+// Head describes the object id by its root inventory, without reading all of it. ErrNotFound says
+// that there is no object, or that its first version is not committed yet. ErrIDTaken says that the
+// layout's folder holds another object.
 func (r *Root) Head(ctx context.Context, id string) (Object, error) {
 	base, err := r.ObjectKey(id)
 	if err != nil {
@@ -99,9 +100,10 @@ func decodeHeader(in io.Reader) (Object, error) {
 	return Object{ID: d.out.inv.ID, Spec: d.out.inv.Spec, Algorithm: d.out.inv.Algorithm, Head: n, padding: padding}, nil
 }
 
-// Inventory returns the inventory of version n of the object id, checked against its sidecar; 0 stands for the head. A
-// version folder without an inventory of its own is read from the root inventory. ErrNotFound says that there is no such
-// object or version. A *DigestError or *InventoryError says that the inventory is damaged.
+// Inventory returns the inventory of version n of the object id, checked against its sidecar; 0
+// stands for the head. A version folder without an inventory of its own is read from the root
+// inventory. ErrNotFound says that there is no such object or version. A *DigestError or
+// *InventoryError says that the inventory is damaged.
 func (r *Root) Inventory(ctx context.Context, id string, n int) (*Inventory, error) {
 	object, err := r.Head(ctx, id)
 	if err != nil {
@@ -128,7 +130,8 @@ func (r *Root) Inventory(ctx context.Context, id string, n int) (*Inventory, err
 	return inv, nil
 }
 
-// until returns the inventory as it would be without the versions after n. Its manifest still has their content.
+// until returns the inventory as it would be without the versions after n. Its manifest still has
+// their content.
 func (inv *Inventory) until(n int) *Inventory {
 	if n >= len(inv.Versions) {
 		return inv
@@ -181,9 +184,9 @@ func parseSidecar(text string) (digest string, ok bool) {
 // sidecarText is the content of an inventory.json.ALGORITHM.
 func sidecarText(digest string) []byte { return []byte(digest + " " + inventoryName + "\n") }
 
-// OpenFile opens the file with this logical path in version n of the object id (0 for the head). It reads the version's
-// inventory each time; for many files use Inventory once and OpenContent. ErrNotFound says that there is no such object,
-// version or file.
+// OpenFile opens the file with this logical path in version n of the object id (0 for the head). It
+// reads the version's inventory each time; for many files use Inventory once and OpenContent.
+// ErrNotFound says that there is no such object, version or file.
 func (r *Root) OpenFile(ctx context.Context, id string, n int, logicalPath string) (io.ReadCloser, error) {
 	inv, err := r.Inventory(ctx, id, n)
 	if err != nil {
@@ -196,8 +199,8 @@ func (r *Root) OpenFile(ctx context.Context, id string, n int, logicalPath strin
 	return r.OpenContent(ctx, inv, f.Digest, 0, -1)
 }
 
-// OpenContent opens the content with this digest in the object of inv, from offset on, length bytes (or to the end when
-// negative). The bytes are not checked against the digest.
+// OpenContent opens the content with this digest in the object of inv, from offset on, length bytes
+// (or to the end when negative). The bytes are not checked against the digest.
 func (r *Root) OpenContent(ctx context.Context, inv *Inventory, digest string, offset, length int64) (io.ReadCloser, error) {
 	key, err := r.ContentKey(inv, digest)
 	if err != nil {

@@ -10,15 +10,16 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Replicate brings the object id of this root up to version head as from has it. It returns when every version up to that
-// is committed here with from's inventories, byte for byte, and what was missing has been copied, read back and compared
-// with its digests. Versions that are here already are not read again. It may be called again, by whomever, at any point
-// where an earlier call was cut off, and after it succeeded; the order of writing is that of [Root.Commit]. The replica
+// Replicate brings the object id of this root up to version head as from has it. It returns when
+// every version up to that is committed here with from's inventories, byte for byte, and what was
+// missing has been copied, read back and compared with its digests. Versions that are here already
+// are not read again. It may be called again, by whomever, at any point where an earlier call was
+// cut off, and after it succeeded; the order of writing is that of [Root.Commit]. The replica
 // shares no bytes with what it was copied from, though stores copy for themselves where they can.
 //
-// opts are asked for the options of each version that is to be copied, by its number and the digest of its inventory; nil
-// stands for none. The errors are those of Commit, ErrNotFound when from does not have the version, and a *DigestError or
-// *InventoryError when from's is damaged.
+// opts are asked for the options of each version that is to be copied, by its number and the digest
+// of its inventory; nil stands for none. The errors are those of Commit, ErrNotFound when from does
+// not have the version, and a *DigestError or *InventoryError when from's is damaged.
 func (r *Root) Replicate(ctx context.Context, from *Root, id string, head int, opts func(version int, digest string) (CommitOptions, error)) error {
 	for n := 1; n <= head; n++ {
 		if err := r.replicate(ctx, from, id, n, opts); err != nil {
@@ -78,7 +79,8 @@ func (r *Root) replicate(ctx context.Context, from *Root, id string, n int, opts
 	return err
 }
 
-// sealOf returns the digest that the sidecar in a version's folder promises of its inventory, and its algorithm.
+// sealOf returns the digest that the sidecar in a version's folder promises of its inventory, and
+// its algorithm.
 func (r *Root) sealOf(ctx context.Context, folder string) (digest, algorithm string, err error) {
 	for _, algorithm := range []string{SHA512, SHA256} {
 		key := folder + "/" + inventoryName + "." + algorithm

@@ -122,8 +122,8 @@ func TestReplicate_SharesNothing(t *testing.T) {
 	}
 }
 
-// A process that dies at any operation on either side leaves nothing that the next call cannot complete, and no version that
-// is not whole.
+// A process that dies at any operation on either side leaves nothing that the next call cannot
+// complete, and no version that is not whole.
 func TestReplicate_DiesAnywhere(t *testing.T) {
 	t.Parallel()
 	from, inv := smallObject(t)

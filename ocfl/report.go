@@ -67,7 +67,8 @@ func onlyErrors(all []Fault) []Fault {
 	return slices.DeleteFunc(slices.Clone(all), func(f Fault) bool { return !f.Error() })
 }
 
-// newFaults is a list of faults that keeps errors before warnings. Which are kept does not depend on which goroutine came first.
+// newFaults is a list of faults that keeps errors before warnings. Which are kept does not depend
+// on which goroutine came first.
 func newFaults() *faults.List[Fault] {
 	return faults.New(faults.Most, func(a, b Fault) int {
 		if a.Error() != b.Error() {

@@ -13,8 +13,9 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Root is an OCFL storage root: a folder of a store in which a layout places objects. Its methods may be called
-// concurrently; two writers of one object need a lock around planning and Commit, or one of them gets ErrVersionExists.
+// Root is an OCFL storage root: a folder of a store in which a layout places objects. Its methods
+// may be called concurrently; two writers of one object need a lock around planning and Commit, or
+// one of them gets ErrVersionExists.
 type Root struct {
 	store  storage.Store
 	prefix string // empty or ending in a slash
@@ -33,10 +34,11 @@ func HasRoot(ctx context.Context, store storage.Store, prefix string) (bool, err
 	return err == nil, err
 }
 
-// OpenRoot opens the storage root in the folder prefix of store (empty for all of it), and makes it where that folder is
-// empty. A nil layout stands for whatever the root has, and for NewHashedNTuple in a new one. ErrLayout says that the
-// root has another layout or another version of the specification, or that the folder holds something else. A root whose
-// making was cut off is completed.
+// OpenRoot opens the storage root in the folder prefix of store (empty for all of it), and makes it
+// where that folder is empty. A nil layout stands for whatever the root has, and for
+// NewHashedNTuple in a new one. ErrLayout says that the root has another layout or another version
+// of the specification, or that the folder holds something else. A root whose making was cut off is
+// completed.
 func OpenRoot(ctx context.Context, store storage.Store, prefix string, layout Layout) (*Root, error) {
 	if prefix != "" {
 		if err := storage.CheckKey(prefix); err != nil {
@@ -172,7 +174,8 @@ func (r *Root) Store() storage.Store { return r.store }
 // Layout returns the layout of the root.
 func (r *Root) Layout() Layout { return r.layout }
 
-// ObjectKey returns the folder of the object id in the store, whether there is such an object or not.
+// ObjectKey returns the folder of the object id in the store, whether there is such an object or
+// not.
 func (r *Root) ObjectKey(id string) (string, error) {
 	folder, err := r.layout.Path(id)
 	if err != nil {
@@ -192,8 +195,8 @@ type Object struct {
 	padding int
 }
 
-// Objects yields the objects of the root in the order of their folders. It lists every file of the root, so it is for
-// checking a root as a whole and not for finding an object.
+// Objects yields the objects of the root in the order of their folders. It lists every file of the
+// root, so it is for checking a root as a whole and not for finding an object.
 func (r *Root) Objects(ctx context.Context) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		for info, err := range r.store.List(ctx, r.prefix) {
@@ -217,7 +220,8 @@ func (r *Root) Objects(ctx context.Context) iter.Seq2[Object, error] {
 	}
 }
 
-// inContent says whether a file below the root lies in a version folder, where a declaration is somebody's content.
+// inContent says whether a file below the root lies in a version folder, where a declaration is
+// somebody's content.
 func inContent(name string) bool {
 	for part := range strings.SplitSeq(path.Dir(name), "/") {
 		if _, _, ok := parseVersionName(part); ok {

@@ -17,7 +17,8 @@ type Named struct {
 	Address string // where it is, for people: without options and credentials
 }
 
-// Roots are storage roots that hold replicas of the same objects, under different names. It is not changed once it is shared.
+// Roots are storage roots that hold replicas of the same objects, under different names. It is not
+// changed once it is shared.
 type Roots []Named
 
 // Of returns the root of a name. ErrUnknownRoot names those that there are.

@@ -20,16 +20,18 @@ type Found struct {
 	Stray bool
 }
 
-// rootFile are the names of files that may lie in a storage root (OCFL 1.1, 4.1 and 4.2): its declarations, its layout, and the texts of the specification and of
-// extensions.
+// rootFile are the names of files that may lie in a storage root (OCFL 1.1, 4.1 and 4.2): its
+// declarations, its layout, and the texts of the specification and of extensions.
 var rootFile = regexp.MustCompile(`^(0=ocfl_.*|ocfl_layout\.json|ocfl_(extensions_)?1\.[01]\.(txt|md|html|pdf)|\d{4}-[a-z0-9-]+\.md)$`)
 
 // mostPlain bounds the folders that a walk remembers to be of no object.
 const mostPlain = 10_000
 
-// Walk yields the files of the root behind a key of the store, "" for all, in the order of their keys, and says which belong to no object. What lies below
-// extensions is the root's. What lies in a folder of versions of which none is committed is an object's that is being written: its next commit looks for what is not its
-// own. Walk asks the store about each folder that it first meets by something else than an object's declaration, and holds the names of some of them.
+// Walk yields the files of the root behind a key of the store, "" for all, in the order of their
+// keys, and says which belong to no object. What lies below extensions is the root's. What lies in
+// a folder of versions of which none is committed is an object's that is being written: its next
+// commit looks for what is not its own. Walk asks the store about each folder that it first meets
+// by something else than an object's declaration, and holds the names of some of them.
 func (r *Root) Walk(ctx context.Context, after string) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
 		w := &strayWalk{Root: r, plain: map[string]bool{}}

@@ -16,7 +16,8 @@ import (
 
 // tree is the folder of an object or of a storage root, wherever it is.
 type tree interface {
-	// each yields all that is in it; what lies in one folder comes together. After an error it yields nothing more.
+	// each yields all that is in it; what lies in one folder comes together. After an error it
+	// yields nothing more.
 	each(ctx context.Context) iter.Seq2[node, error]
 	// open reads a file. A file that is gone is fs.ErrNotExist.
 	open(ctx context.Context, path string) (io.ReadCloser, error)
@@ -84,7 +85,8 @@ func (t fsTree) each(ctx context.Context) iter.Seq2[node, error] {
 	}
 }
 
-// walk yields what is in a folder, whose name is empty or ends in a slash. It is false when nothing more is wanted.
+// walk yields what is in a folder, whose name is empty or ends in a slash. It is false when nothing
+// more is wanted.
 func (t fsTree) walk(ctx context.Context, folder string, seen map[inode]bool, yield func(node, error) bool) bool {
 	err := ctx.Err()
 	var entries []fs.DirEntry

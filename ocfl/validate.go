@@ -16,15 +16,16 @@ import (
 // ValidateOptions change how much a validation does. The zero value does all of it.
 type ValidateOptions struct {
 	Workers int // files read at once; the number of processors for 0
-	// Memory is how many bytes the names and digests of an object may take, roughly; a process takes about twice as many. 0 is
-	// any number. An object that takes more is not judged to its end, and has the fault CodeLarge.
+	// Memory is how many bytes the names and digests of an object may take, roughly; a process
+	// takes about twice as many. 0 is any number. An object that takes more is not judged to its
+	// end, and has the fault CodeLarge.
 	Memory   int64
 	Progress func(Progress) // called after each file, by one goroutine at a time
 }
 
-// Validate judges the object in the folder key of store by OCFL 1.0 or 1.1, whichever it declares, reads every byte of it,
-// and reports all faults, not only the first. An error says that it could not be read, which is no verdict; ErrNotFound, that
-// the folder holds nothing.
+// Validate judges the object in the folder key of store by OCFL 1.0 or 1.1, whichever it declares,
+// reads every byte of it, and reports all faults, not only the first. An error says that it could
+// not be read, which is no verdict; ErrNotFound, that the folder holds nothing.
 func Validate(ctx context.Context, store storage.Store, key string, opts ValidateOptions) (*Report, error) {
 	prefix := ""
 	if key != "" {
@@ -46,7 +47,8 @@ func ValidateFS(ctx context.Context, fsys fs.FS, opts ValidateOptions) (*Report,
 	return report, nil
 }
 
-// Verify is Validate for the object id of the root. That the folder holds another object is a fault, E083.
+// Verify is Validate for the object id of the root. That the folder holds another object is a
+// fault, E083.
 func (r *Root) Verify(ctx context.Context, id string, opts ValidateOptions) (*Report, error) {
 	base, err := r.ObjectKey(id)
 	if err != nil {

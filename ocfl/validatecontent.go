@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// wants are the digests that inventories promise, for every content path. They are kept small: an object may have hundreds of
-// thousands of files.
+// wants are the digests that inventories promise, for every content path. They are kept small: an
+// object may have hundreds of thousands of files.
 type wants struct {
 	blocks []wantBlock
 	list   []want
@@ -73,7 +73,8 @@ func (w *wants) add(block wantBlock, entries []Entry) {
 	}
 }
 
-// checkContent compares the files in content folders with what is promised of them, and reads them all.
+// checkContent compares the files in content folders with what is promised of them, and reads them
+// all.
 func (v *validator) checkContent(ctx context.Context) error {
 	for _, version := range v.versions {
 		for _, node := range v.below(version + "/" + v.contentDirectory()) {

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// RootReport is the outcome of the validation of a storage root. Its faults are the root's own; those of objects are in
-// their reports.
+// RootReport is the outcome of the validation of a storage root. Its faults are the root's own;
+// those of objects are in their reports.
 type RootReport struct {
 	Spec    string `json:"spec"`    // of the declaration
 	Layout  string `json:"layout"`  // the extension that ocfl_layout.json names
@@ -35,10 +35,11 @@ func (r *RootReport) Valid() bool { return len(onlyErrors(r.Faults)) == 0 && r.I
 // Codes returns the codes of the root's own faults, sorted, each once.
 func (r *RootReport) Codes() []string { return codesOf(r.Faults) }
 
-// ValidateRoot judges the storage root in the folder key of store by section 4 of OCFL 1.0 or 1.1, and every object in it as
-// Validate does. object gets the report of each as soon as it is known, with its folder below the root; its error ends
-// the validation. An error says that something could not be read, which is no verdict; ErrNotFound, that the folder holds
-// nothing. Memory is needed for one object and for what is wrong, however many objects there are.
+// ValidateRoot judges the storage root in the folder key of store by section 4 of OCFL 1.0 or 1.1,
+// and every object in it as Validate does. object gets the report of each as soon as it is known,
+// with its folder below the root; its error ends the validation. An error says that something could
+// not be read, which is no verdict; ErrNotFound, that the folder holds nothing. Memory is needed
+// for one object and for what is wrong, however many objects there are.
 func ValidateRoot(ctx context.Context, store storage.Store, key string, opts ValidateOptions, object func(folder string, r *Report) error) (*RootReport, error) {
 	prefix := ""
 	if key != "" {
@@ -332,8 +333,8 @@ func (v *rootValidator) checkExtension(n node) {
 	}
 }
 
-// checkDeclaration looks for the one file that makes the folder a storage root (4.2). Files that are not understood are
-// ignored (E087).
+// checkDeclaration looks for the one file that makes the folder a storage root (4.2). Files that
+// are not understood are ignored (E087).
 func (v *rootValidator) checkDeclaration(ctx context.Context) error {
 	var found []string
 	for _, n := range v.top {
@@ -379,8 +380,8 @@ func (v *rootValidator) read(ctx context.Context, name string) (string, error) {
 	return (&validator{tree: v.tree}).read(ctx, name)
 }
 
-// readLayout reads, before the walk, which specification and layout the root has. What is wrong with them is said here, too,
-// but for the declaration's faults.
+// readLayout reads, before the walk, which specification and layout the root has. What is wrong
+// with them is said here, too, but for the declaration's faults.
 func (v *rootValidator) readLayout(ctx context.Context) error {
 	for _, spec := range []string{Spec10, Spec11} {
 		if _, err := v.read(ctx, rootPrefix+spec); err == nil {

@@ -75,7 +75,8 @@ func placeOf(t *testing.T, id string) string {
 	return place
 }
 
-// TestValidateRoot damages a storage root in one way after the other. What must be found is all that is found.
+// TestValidateRoot damages a storage root in one way after the other. What must be found is all
+// that is found.
 func TestValidateRoot(t *testing.T) {
 	t.Parallel()
 	one := placeOf(t, "urn:one")
@@ -221,7 +222,8 @@ func stored(t *testing.T, files fstest.MapFS, prefix string) storage.Store {
 	return s
 }
 
-// However much is wrong with a root, its report lists the first 1,000 faults, errors first, and counts all.
+// However much is wrong with a root, its report lists the first 1,000 faults, errors first, and
+// counts all.
 func TestValidateRoot_ManyFaults(t *testing.T) {
 	const many = 3000
 	r := newSampleRoot(t, ocfl.Spec11)
@@ -234,7 +236,8 @@ func TestValidateRoot_ManyFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each stray is one, with the folder that they lie in E085 and E088; each empty folder and each unknown extension is one.
+	// Each stray is one, with the folder that they lie in E085 and E088; each empty folder and each
+	// unknown extension is one.
 	if want := int64(3*many + 2); len(report.Faults) != 1000 || report.Count != want || report.Valid() {
 		t.Errorf("%d faults are listed and %d counted, want 1000 and %d", len(report.Faults), report.Count, want)
 	}
@@ -243,7 +246,8 @@ func TestValidateRoot_ManyFaults(t *testing.T) {
 	}
 }
 
-// An object that takes more memory than it may is refused alone, whether by its files or by its inventory.
+// An object that takes more memory than it may is refused alone, whether by its files or by its
+// inventory.
 func TestValidateRoot_Memory(t *testing.T) {
 	r := newSampleRoot(t, ocfl.Spec11)
 	many := placeOf(t, "urn:one")
@@ -269,8 +273,8 @@ func TestValidateRoot_Memory(t *testing.T) {
 	}
 }
 
-// TestValidateRoot_OwnRoots: what this package writes is valid, with either layout; only the folder that directory storage
-// keeps for itself is not registered.
+// TestValidateRoot_OwnRoots: what this package writes is valid, with either layout; only the folder
+// that directory storage keeps for itself is not registered.
 func TestValidateRoot_OwnRoots(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []ocfl.Layout{ocfl.NewHashedNTuple(), ocfl.NewFlatOmitPrefix("/")} {
@@ -322,7 +326,8 @@ func TestHardLinks(t *testing.T) {
 	}
 }
 
-// TestValidateRoot_Unreadable: a store that fails says nothing about the root, and neither does a listener that gives up.
+// TestValidateRoot_Unreadable: a store that fails says nothing about the root, and neither does a
+// listener that gives up.
 func TestValidateRoot_Unreadable(t *testing.T) {
 	t.Parallel()
 	inner := stored(t, newSampleRoot(t, "1.1").files, "r")

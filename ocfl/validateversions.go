@@ -66,8 +66,8 @@ func (v *validator) checkVersionInventories(ctx context.Context) error {
 	return nil
 }
 
-// checkNewestCopy says whether the inventory of the newest version is the same as the one in the object's folder, and checks
-// its sidecar then. It is not decoded again: it may be large.
+// checkNewestCopy says whether the inventory of the newest version is the same as the one in the
+// object's folder, and checks its sidecar then. It is not decoded again: it may be large.
 func (v *validator) checkNewestCopy(ctx context.Context, path string) (bool, error) {
 	in, err := v.tree.open(ctx, path)
 	if err != nil {
@@ -84,7 +84,8 @@ func (v *validator) checkNewestCopy(ctx context.Context, path string) (bool, err
 	return true, v.checkSidecar(ctx, path, v.root.inv.Algorithm, v.rootDigest)
 }
 
-// checkOrphans looks for the sidecar of an inventory that is not there: where there is one, the inventory was lost.
+// checkOrphans looks for the sidecar of an inventory that is not there: where there is one, the
+// inventory was lost.
 func (v *validator) checkOrphans(version string) {
 	for _, n := range v.below(version) {
 		rest, ok := strings.CutPrefix(n.path, version+"/"+inventoryName+".")
@@ -118,7 +119,8 @@ func (v *validator) compareInventories(path, version string, old *decoded) {
 		v.fault("E040", path, "head is %q in the folder %s", old.head, version)
 	}
 	if old.inv.ContentDirectory != root.ContentDirectory {
-		// The first version decides (E019) and none may change it (E020): whichever of the two is wrong, both are broken.
+		// The first version decides (E019) and none may change it (E020): whichever of the two is
+		// wrong, both are broken.
 		for _, code := range []string{"E019", "E020"} {
 			v.fault(code, path, "contentDirectory is %q, that of the object %q", old.inv.ContentDirectory, root.ContentDirectory)
 		}
@@ -164,8 +166,8 @@ func (v *validator) compareVersions(path, name string, old *decoded, i, k int) {
 	}
 }
 
-// sameContent says whether two digests, one of an older inventory and one of the object's, are of the same content. When
-// they are of different algorithms, a file that both name decides.
+// sameContent says whether two digests, one of an older inventory and one of the object's, are of
+// the same content. When they are of different algorithms, a file that both name decides.
 func (v *validator) sameContent(old *Inventory, before, now string) bool {
 	root := &v.root.inv
 	if old.Algorithm == root.Algorithm {
@@ -182,7 +184,8 @@ func sameUser(a, b *User) bool {
 	return *a == *b
 }
 
-// checkOldManifest checks that an older inventory names every file of its version and those before it.
+// checkOldManifest checks that an older inventory names every file of its version and those before
+// it.
 func (v *validator) checkOldManifest(path string, n int, old *decoded) {
 	named := newShared(&old.inv).paths
 	for _, version := range v.root.names[:n+1] {

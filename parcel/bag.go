@@ -24,7 +24,8 @@ type bag struct {
 	tags      []registry.File // Holdfast's own files
 }
 
-// manifest is the payload's manifest of one algorithm. Its text is made again each time it is written.
+// manifest is the payload's manifest of one algorithm. Its text is made again each time it is
+// written.
 type manifest struct {
 	algorithm string
 	size      int64
@@ -88,7 +89,8 @@ func (p *Parcel) survey(ctx context.Context) error {
 	return nil
 }
 
-// bagEntries yields bagit.txt, the payload, Holdfast's own files, bag-info.txt, the manifests and those of the tag files.
+// bagEntries yields bagit.txt, the payload, Holdfast's own files, bag-info.txt, the manifests and
+// those of the tag files.
 func (p *Parcel) bagEntries(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		var tags []Entry // what the tag manifests list
@@ -167,7 +169,8 @@ func (p *Parcel) text(name string, content []byte) (Entry, error) {
 	}, nil
 }
 
-// manifest is the manifest of the payload, which is made while it is written: the inventory is read for it once more.
+// manifest is the manifest of the payload, which is made while it is written: the inventory is read
+// for it once more.
 func (p *Parcel) manifest(m manifest) Entry {
 	write := func(ctx context.Context, w io.Writer, offset int64) error {
 		out := &behind{w: w, skip: offset}

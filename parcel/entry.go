@@ -28,9 +28,10 @@ type Entry struct {
 // Folder says that it is an empty folder, which nothing is copied to.
 func (e Entry) Folder() bool { return strings.HasSuffix(e.Name, "/") }
 
-// RewriteError says that a file which was written is not what was recorded, replica.ErrDamaged, and may be right when all of it is written again: the
-// part that was there already may be at fault, or the storage that it was read in, and there may be another one. Written again and again it
-// comes to an end.
+// RewriteError says that a file which was written is not what was recorded, replica.ErrDamaged, and
+// may be right when all of it is written again: the part that was there already may be at fault, or
+// the storage that it was read in, and there may be another one. Written again and again it comes
+// to an end.
 type RewriteError struct {
 	Start int64 // where the file begins in the tar
 	Err   error
@@ -48,9 +49,11 @@ func (p *Parcel) stored(name string, f registry.File) Entry {
 	return Entry{Name: name, Path: f.Path, Size: f.SizeBytes, Digests: f.Digests, Modified: f.Modified, from: from, write: from.Copy}
 }
 
-// Copy writes the file's bytes to w from offset on; those before, which are there already, are read from prior, and may be nil when
-// offset is 0. replica.ErrDamaged says that the whole is not what was recorded: what was written is worth nothing then, and neither is what
-// prior gave; with *RewriteError it is worth while to write it again from 0. Any other error leaves what w has taken as good as it was.
+// Copy writes the file's bytes to w from offset on; those before, which are there already, are read
+// from prior, and may be nil when offset is 0. replica.ErrDamaged says that the whole is not what
+// was recorded: what was written is worth nothing then, and neither is what prior gave; with
+// *RewriteError it is worth while to write it again from 0. Any other error leaves what w has taken
+// as good as it was.
 func (e Entry) Copy(ctx context.Context, w io.Writer, prior io.Reader, offset int64) error {
 	digester, err := e.digester()
 	if err != nil {
@@ -67,7 +70,8 @@ func (e Entry) Copy(ctx context.Context, w io.Writer, prior io.Reader, offset in
 	return e.rest(ctx, io.MultiWriter(w, digester), digester, offset)
 }
 
-// rest writes the bytes from offset on, to w, which digester gets them from, too, and judges the whole.
+// rest writes the bytes from offset on, to w, which digester gets them from, too, and judges the
+// whole.
 func (e Entry) rest(ctx context.Context, w io.Writer, digester *fixity.Digester, offset int64) error {
 	if err := e.write(ctx, &watched{ctx: ctx, w: w}, offset); err != nil {
 		return fmt.Errorf("%s: %w", e.name(), err)

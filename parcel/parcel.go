@@ -23,15 +23,18 @@ import (
 	"github.com/holdfast/holdfast/replica"
 )
 
-// Errors that are told apart by errors.Is. They come with the file that they are about, as replica.ErrDamaged does.
+// Errors that are told apart by errors.Is. They come with the file that they are about, as
+// replica.ErrDamaged does.
 var (
-	// ErrName says that a name cannot be in a parcel: it would lead out of it, or a bag cannot hold it.
+	// ErrName says that a name cannot be in a parcel: it would lead out of it, or a bag cannot hold
+	// it.
 	ErrName = errors.New("the name cannot be used")
 	// ErrTwice says that two files would have one name.
 	ErrTwice = errors.New("two files of the object would have this name")
 )
 
-// List lists the files of one version of an object by path, some of those after a path; none at the end.
+// List lists the files of one version of an object by path, some of those after a path; none at the
+// end.
 type List func(ctx context.Context, after string) ([]registry.File, error)
 
 // Options say what a parcel is.
@@ -40,11 +43,13 @@ type Options struct {
 	System bool      // Holdfast's own files, too
 	At     time.Time // the date of everything in it; the same when a parcel is continued
 	Agent  string    // of a bag: what made it
-	// Algorithms of a bag's manifests; none are sha256 and sha512, as far as they are recorded of every file.
+	// Algorithms of a bag's manifests; none are sha256 and sha512, as far as they are recorded of
+	// every file.
 	Algorithms []string
 }
 
-// Parcel is a version of an object on its way out. Its methods may be called again and again, one at a time.
+// Parcel is a version of an object on its way out. Its methods may be called again and again, one
+// at a time.
 type Parcel struct {
 	object  registry.Object
 	version int
@@ -54,8 +59,8 @@ type Parcel struct {
 	bag     *bag // what was found by looking at all files once; nil for what is no bag
 }
 
-// New lays out version of an object, whose files list names and reader reads. For a bag the inventory is read once, which refuses what a
-// bag cannot hold: ErrName.
+// New lays out version of an object, whose files list names and reader reads. For a bag the
+// inventory is read once, which refuses what a bag cannot hold: ErrName.
 func New(ctx context.Context, o registry.Object, version int, list List, reader *replica.Reader, opts Options) (*Parcel, error) {
 	p := &Parcel{object: o, version: version, list: list, reader: reader, opts: opts}
 	if !opts.Bag {
@@ -67,7 +72,8 @@ func New(ctx context.Context, o registry.Object, version int, list List, reader 
 	return p, nil
 }
 
-// Base is the name of a bag's folder within a tar: the object's ARK, as it can be a file's name, and the version.
+// Base is the name of a bag's folder within a tar: the object's ARK, as it can be a file's name,
+// and the version.
 func (p *Parcel) Base() string {
 	name := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '.' || r == '_' || r == '-' {
@@ -78,7 +84,8 @@ func (p *Parcel) Base() string {
 	return fmt.Sprintf("%s-v%d", strings.TrimLeft(name, ".-"), p.version)
 }
 
-// Entries yields the files in the order in which they are written; after an error nothing more. Of a bag bagit.txt is the first.
+// Entries yields the files in the order in which they are written; after an error nothing more. Of
+// a bag bagit.txt is the first.
 func (p *Parcel) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 	if p.bag != nil {
 		return p.bagEntries(ctx)
@@ -133,7 +140,8 @@ func (p *Parcel) files(ctx context.Context) iter.Seq2[registry.File, error] {
 	}
 }
 
-// wanted says whether a file is asked for. A name that leads out of a folder is refused whatever is asked for.
+// wanted says whether a file is asked for. A name that leads out of a folder is refused whatever is
+// asked for.
 func (p *Parcel) wanted(f registry.File) (bool, error) {
 	name, producers := strings.CutPrefix(f.Path, registry.ProducerFolder)
 	if !producers && !strings.HasPrefix(f.Path, registry.SystemFolder) || !fsValid(name) {

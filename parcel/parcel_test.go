@@ -116,7 +116,8 @@ func forms() map[string]parcel.Options {
 	return map[string]parcel.Options{"files": {}, "all files": {System: true}, "bag": {Bag: true}, "whole bag": {Bag: true, System: true}}
 }
 
-// TestWriteTar_FromAnyByte: whatever there is already, the rest makes the same tar of it, and what lies before is not asked for.
+// TestWriteTar_FromAnyByte: whatever there is already, the rest makes the same tar of it, and what
+// lies before is not asked for.
 func TestWriteTar_FromAnyByte(t *testing.T) {
 	t.Parallel()
 	for name, opts := range forms() {
@@ -147,7 +148,8 @@ func TestWriteTar_FromAnyByte(t *testing.T) {
 	}
 }
 
-// TestContinueTar_FromAnyPoint: from whatever point, as JSON keeps it, the rest makes the same tar, and no byte before it is asked for.
+// TestContinueTar_FromAnyPoint: from whatever point, as JSON keeps it, the rest makes the same tar,
+// and no byte before it is asked for.
 func TestContinueTar_FromAnyPoint(t *testing.T) {
 	t.Parallel()
 	for name, opts := range forms() {
@@ -196,7 +198,8 @@ func TestContinueTar_FromAnyPoint(t *testing.T) {
 	}
 }
 
-// What was wrong before the point is found at the file's end, also when nothing of the file is left to come.
+// What was wrong before the point is found at the file's end, also when nothing of the file is left
+// to come.
 func TestContinueTar_Damage(t *testing.T) {
 	t.Parallel()
 	const path = "producer/sub/two\nlines 100%"
@@ -293,7 +296,8 @@ func TestTar_EmptyBag(t *testing.T) {
 	}
 }
 
-// TestDamage: what is wrong in the source stops the copy and is named; what is wrong in what is there already is found, too.
+// TestDamage: what is wrong in the source stops the copy and is named; what is wrong in what is
+// there already is found, too.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	const path = "producer/sub/two\nlines 100%"
@@ -326,7 +330,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// everyWay writes a parcel as files, as a tar that can be written again, and as a stream that cannot, and returns the names and contents.
+// everyWay writes a parcel as files, as a tar that can be written again, and as a stream that
+// cannot, and returns the names and contents.
 func everyWay(t *testing.T, m *memory, elsewhere func(path, place string, because error)) map[string]func() (map[string]string, error) {
 	t.Helper()
 	opts := parcel.Options{System: true}
@@ -384,7 +389,8 @@ func everyWay(t *testing.T, m *memory, elsewhere func(path, place string, becaus
 	}
 }
 
-// TestElsewhere: what is wrong in one storage, in whatever way, is read in the other; only what is right at none cannot be had.
+// TestElsewhere: what is wrong in one storage, in whatever way, is read in the other; only what is
+// right at none cannot be had.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	const path = "producer/sub/two\nlines 100%"

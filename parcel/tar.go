@@ -32,10 +32,11 @@ func (p *Parcel) TarSize(ctx context.Context) (int64, error) {
 	return size, nil
 }
 
-// WriteTar writes the tar to w from the offset on; a bag lies in a folder of its own, Base. have gives the bytes before the offset, of
-// which those of a file that the offset lies in are read; it may be nil when from is 0. replica.ErrDamaged says that a file is not what was recorded,
-// *RewriteError that it may be right when the tar is written again from its Start on. The errors are those of the source and of w, and the cause of ctx, too; a tar is whole when there
-// was none.
+// WriteTar writes the tar to w from the offset on; a bag lies in a folder of its own, Base. have
+// gives the bytes before the offset, of which those of a file that the offset lies in are read; it
+// may be nil when from is 0. replica.ErrDamaged says that a file is not what was recorded,
+// *RewriteError that it may be right when the tar is written again from its Start on. The errors
+// are those of the source and of w, and the cause of ctx, too; a tar is whole when there was none.
 func (p *Parcel) WriteTar(ctx context.Context, w io.Writer, from int64, have io.ReaderAt) error {
 	return p.writeTar(ctx, w, from, false, func(at place, offset int64) error {
 		var prior io.Reader
@@ -46,19 +47,22 @@ func (p *Parcel) WriteTar(ctx context.Context, w io.Writer, from int64, have io.
 	})
 }
 
-// Point is where a tar stood. It is all that has to be known of bytes that cannot be read again, to go on behind them.
+// Point is where a tar stood. It is all that has to be known of bytes that cannot be read again, to
+// go on behind them.
 type Point struct {
 	Offset int64 `json:"offset"` // bytes of the tar
-	// Digests are those of the bytes before it of the file that it lies in; nil between two files, and in their headers.
+	// Digests are those of the bytes before it of the file that it lies in; nil between two files,
+	// and in their headers.
 	Digests *fixity.State `json:"digests,omitempty"`
 	// Start is where that file begins; Offset between two files.
 	Start int64 `json:"start"`
 }
 
-// ContinueTar is WriteTar from a point on, the zero one being the beginning. reached is called after each write that w took whole, and its
-// error ends the writing; between says that all files so far were compared with their digests, and nothing of the next one was written. point,
-// which may be called until reached returns, says where the tar stands. A point
-// whose digests cannot be read any more is ErrPoint: the caller continues at its Start instead, where none are needed.
+// ContinueTar is WriteTar from a point on, the zero one being the beginning. reached is called
+// after each write that w took whole, and its error ends the writing; between says that all files
+// so far were compared with their digests, and nothing of the next one was written. point, which
+// may be called until reached returns, says where the tar stands. A point whose digests cannot be
+// read any more is ErrPoint: the caller continues at its Start instead, where none are needed.
 func (p *Parcel) ContinueTar(ctx context.Context, w io.Writer, from Point, reached func(size int64, between bool, point func() (Point, error)) error) error {
 	out := &marking{w: w, at: from.Offset, reached: reached}
 	return p.writeTar(ctx, out, from.Offset, from.Digests != nil, func(at place, offset int64) error {
@@ -75,7 +79,8 @@ func (p *Parcel) ContinueTar(ctx context.Context, w io.Writer, from Point, reach
 	})
 }
 
-// ErrPoint says that a tar cannot be gone on with in the middle of a file: what is needed of its beginning is not known.
+// ErrPoint says that a tar cannot be gone on with in the middle of a file: what is needed of its
+// beginning is not known.
 var ErrPoint = errors.New("the digests of the file's beginning are not known")
 
 // marking knows where a tar stands that is written through it.
@@ -91,7 +96,8 @@ func (m *marking) begin(at place, d *fixity.Digester) { m.start, m.digester = at
 
 func (m *marking) end() { m.digester = nil }
 
-// Write implements io.Writer. Digests are taken here, so that they are those of what was written when reached is called.
+// Write implements io.Writer. Digests are taken here, so that they are those of what was written
+// when reached is called.
 func (m *marking) Write(p []byte) (int, error) {
 	n, err := m.w.Write(p)
 	m.at += int64(n)
@@ -114,8 +120,8 @@ func (m *marking) point() (Point, error) {
 	return Point{Offset: m.at, Digests: &state, Start: m.start}, err
 }
 
-// writeTar writes everything but the contents of files, which copyFile does, from an offset of theirs on. A file that ends at from is left
-// alone, but for one that is unjudged.
+// writeTar writes everything but the contents of files, which copyFile does, from an offset of
+// theirs on. A file that ends at from is left alone, but for one that is unjudged.
 func (p *Parcel) writeTar(ctx context.Context, w io.Writer, from int64, unjudged bool, copyFile func(at place, offset int64) error) error {
 	end := int64(0)
 	for at, err := range p.places(ctx) {
@@ -152,9 +158,10 @@ func (p *Parcel) writeTar(ctx context.Context, w io.Writer, from int64, unjudged
 	return err
 }
 
-// CheckTar reads the beginning of a tar, have, that an earlier WriteTar of the same parcel was interrupted in after size bytes. It returns
-// up to which byte that is right: everything, or the beginning of the first file that is not what it should be. Of a file that
-// have ends in, the bytes that are there are left for WriteTar to judge, which has to read them anyway.
+// CheckTar reads the beginning of a tar, have, that an earlier WriteTar of the same parcel was
+// interrupted in after size bytes. It returns up to which byte that is right: everything, or the
+// beginning of the first file that is not what it should be. Of a file that have ends in, the bytes
+// that are there are left for WriteTar to judge, which has to read them anyway.
 func (p *Parcel) CheckTar(ctx context.Context, have io.ReaderAt, size int64) (good int64, err error) {
 	for at, err := range p.places(ctx) {
 		if err != nil {
@@ -186,7 +193,8 @@ func (at place) end() int64     { return at.content() + at.Size + at.padding() }
 
 func (at place) padding() int64 { return (512 - at.Size%512) % 512 }
 
-// check says whether what there is of the entry in the first size bytes of have is right; the content only when all of it is there.
+// check says whether what there is of the entry in the first size bytes of have is right; the
+// content only when all of it is there.
 func (at place) check(ctx context.Context, have io.ReaderAt, size int64) (bool, error) {
 	same := func(want []byte, start int64) (bool, error) {
 		got := make([]byte, min(int64(len(want)), max(size-start, 0)))
@@ -238,12 +246,13 @@ func (p *Parcel) places(ctx context.Context) func(yield func(place, error) bool)
 	}
 }
 
-// tarHeader is what stands before a file: the same bytes for the same name, size and times. A file whose own time is not
-// known has that of the parcel, since a tar must tell one.
+// tarHeader is what stands before a file: the same bytes for the same name, size and times. A file
+// whose own time is not known has that of the parcel, since a tar must tell one.
 //
-// Names stand in it as pax has them, in UTF-8, which all programs read. But bsdtar (libarchive) normalises these to NFC, so that of two names
-// which differ in their normal form only one file would be left. What is not NFC, or not UTF-8, has a header of GNU's form: its
-// names are bytes that both programs leave alone. Such a header tells no fractions of seconds.
+// Names stand in it as pax has them, in UTF-8, which all programs read. But bsdtar (libarchive)
+// normalises these to NFC, so that of two names which differ in their normal form only one file
+// would be left. What is not NFC, or not UTF-8, has a header of GNU's form: its names are bytes
+// that both programs leave alone. Such a header tells no fractions of seconds.
 func tarHeader(name string, size int64, modified, otherwise time.Time) ([]byte, error) {
 	if modified.IsZero() {
 		modified = otherwise.Truncate(time.Second)

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// emitter renders one entity. The first value that cannot be written is kept in err, and the rendering is void.
+// emitter renders one entity. The first value that cannot be written is kept in err, and the
+// rendering is void.
 type emitter struct {
 	b    bytes.Buffer
 	open []string // the elements that are open, below the root

@@ -9,10 +9,10 @@ import (
 // UUIDType is the identifier type of the ids that EventID makes.
 const UUIDType = "UUID"
 
-// EventID returns the identifier of an event, a UUID of version 5 (RFC 9562) derived from the work item and the
-// event's name within it, so that a step that runs again records the same event and not a second one. Further parts,
-// such as a replica or a version, tell apart events of one name. The same arguments give the same id for ever, and
-// ("a", "bc") another than ("ab", "c").
+// EventID returns the identifier of an event, a UUID of version 5 (RFC 9562) derived from the work
+// item and the event's name within it, so that a step that runs again records the same event and
+// not a second one. Further parts, such as a replica or a version, tell apart events of one name.
+// The same arguments give the same id for ever, and ("a", "bc") another than ("ab", "c").
 func EventID(item, event string, parts ...string) Identifier {
 	// Holdfast's own namespace. Changing it would double every event ever recorded.
 	namespace := [16]byte{0x5b, 0x1f, 0x0c, 0x5e, 0x9d, 0x3a, 0x4e, 0x0b, 0x8a, 0x71, 0x2d, 0x64, 0xc6, 0x0e, 0x97, 0xf3}

@@ -33,9 +33,9 @@ const (
 type Object struct {
 	Category Category
 	IDs      []Identifier // at least one
-	// OriginalName is the producer's name. Control characters and bytes that are no text, which XML cannot carry, are
-	// written as %XX, as is every "%" of such a name and all of a name of white space alone; a significantProperties
-	// element then says so.
+	// OriginalName is the producer's name. Control characters and bytes that are no text, which XML
+	// cannot carry, are written as %XX, as is every "%" of such a name and all of a name of white
+	// space alone; a significantProperties element then says so.
 	OriginalName string
 	// Characteristics must be given for a File and for nothing else.
 	Characteristics *Characteristics
@@ -48,10 +48,13 @@ type Object struct {
 type Characteristics struct {
 	Fixity []Fixity
 	Size   int64 // in bytes; negative when unknown
-	// Formats are the format's identifications. The schema wants one: when there is none, "unknown" is written.
+	// Formats are the format's identifications. The schema wants one: when there is none, "unknown"
+	// is written.
 	Formats []Format
-	// Modified is when the file was last changed before it came, left out when zero or when its year does not have four digits. It is written as
-	// creatingApplication/dateCreatedByApplication, in UTC: the data dictionary (1.5.5.3) has the date of the last modification there, which no copy changes.
+	// Modified is when the file was last changed before it came, left out when zero or when its
+	// year does not have four digits. It is written as
+	// creatingApplication/dateCreatedByApplication, in UTC: the data dictionary (1.5.5.3) has the
+	// date of the last modification there, which no copy changes.
 	Modified time.Time
 }
 
@@ -86,8 +89,8 @@ type Relationship struct {
 	Events  []Identifier // the events by which it came about
 }
 
-// IncludedIn returns the relationship of a file to its representation. It points from the part to the whole, so that a whole of
-// many parts stays small.
+// IncludedIn returns the relationship of a file to its representation. It points from the part to
+// the whole, so that a whole of many parts stays small.
 func IncludedIn(whole Identifier) Relationship {
 	return Relationship{Type: "structural", SubType: "is included in", Objects: []Identifier{whole}}
 }
@@ -126,7 +129,8 @@ const (
 	Hardware     AgentType = "hardware"
 )
 
-// The roles of agents that Holdfast writes: the software that did it, who had it done, and who allowed it.
+// The roles of agents that Holdfast writes: the software that did it, who had it done, and who
+// allowed it.
 const (
 	ExecutingProgram = "executing program"
 	Implementer      = "implementer"

@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// object renders an object in the order of the schema's types intellectualEntity, representation and file.
+// object renders an object in the order of the schema's types intellectualEntity, representation
+// and file.
 func (e *emitter) object(o *Object) {
 	kind := ""
 	switch o.Category {
@@ -177,7 +178,8 @@ func (e *emitter) agent(a *Agent) {
 	})
 }
 
-// vocabulary returns the attributes that say where a value is defined; none for a value without a URI.
+// vocabulary returns the attributes that say where a value is defined; none for a value without a
+// URI.
 func vocabulary(authority, authorityURI, uri string) []attr {
 	if uri == "" {
 		return nil
@@ -185,8 +187,8 @@ func vocabulary(authority, authorityURI, uri string) []attr {
 	return []attr{{"authority", authority}, {"authorityURI", authorityURI}, {"valueURI", uri}}
 }
 
-// carriableName returns a name as XML can carry it, and whether it had to be percent-encoded for that. A name of white
-// space alone is encoded, too, since readers of XML would take it for none.
+// carriableName returns a name as XML can carry it, and whether it had to be percent-encoded for
+// that. A name of white space alone is encoded, too, since readers of XML would take it for none.
 func carriableName(name string) (string, bool) {
 	blank := name != "" && strings.TrimSpace(name) == ""
 	if inXML(name) && !blank {

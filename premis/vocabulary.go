@@ -11,8 +11,8 @@ const (
 	agentRoles    = "http://id.loc.gov/vocabulary/preservation/eventRelatedAgentRole"
 )
 
-// EventType is a kind of event, by the label that id.loc.gov gives it. A label outside that vocabulary may be written,
-// too, but is not said to be of it.
+// EventType is a kind of event, by the label that id.loc.gov gives it. A label outside that
+// vocabulary may be written, too, but is not said to be of it.
 type EventType string
 
 // The event types that Holdfast records.
@@ -30,7 +30,8 @@ const (
 	FilenameChange             EventType = "filename change"
 	FixityCheck                EventType = "fixity check"
 	FormatIdentification       EventType = "format identification"
-	// IdentifierAssignment is not in the vocabulary as it could be checked; it is written without a reference to it.
+	// IdentifierAssignment is not in the vocabulary as it could be checked; it is written without a
+	// reference to it.
 	IdentifierAssignment       EventType = "identifier assignment"
 	InformationPackageCreation EventType = "information package creation"
 	Ingestion                  EventType = "ingestion"
@@ -129,7 +130,8 @@ func (t EventType) code() string {
 	}
 }
 
-// Outcome is how an event ended, by the label that id.loc.gov gives it. Other labels may be written, too.
+// Outcome is how an event ended, by the label that id.loc.gov gives it. Other labels may be
+// written, too.
 type Outcome string
 
 // The outcomes of id.loc.gov.
@@ -153,8 +155,8 @@ func (o Outcome) URI() string {
 	}
 }
 
-// HashFunction returns the label of a digest algorithm at id.loc.gov and its URI there; of one that is not known to be there
-// the name as it is given, and "".
+// HashFunction returns the label of a digest algorithm at id.loc.gov and its URI there; of one that
+// is not known to be there the name as it is given, and "".
 func HashFunction(algorithm string) (label, uri string) {
 	labels := map[string]string{"md5": "MD5", "sha1": "SHA-1", "sha256": "SHA-256", "sha384": "SHA-384", "sha512": "SHA-512"}
 	code := strings.ReplaceAll(strings.ToLower(algorithm), "-", "")

@@ -21,8 +21,9 @@ const (
 	closed
 )
 
-// Writer streams a PREMIS document. It is for one goroutine. An entity that is refused (*ValueError, ErrOrder) leaves
-// the document as it was; an error of the underlying writer is returned by every later call.
+// Writer streams a PREMIS document. It is for one goroutine. An entity that is refused
+// (*ValueError, ErrOrder) leaves the document as it was; an error of the underlying writer is
+// returned by every later call.
 type Writer struct {
 	w      *bufio.Writer
 	e      emitter
@@ -60,8 +61,9 @@ func (w *Writer) WriteAgent(a *Agent) error {
 	return nil
 }
 
-// Close ends the document and flushes it. Without it the document is truncated, and shows it. A second call returns
-// ErrClosed; ErrNoObject leaves the Writer open for the missing object if there were no events or agents yet.
+// Close ends the document and flushes it. Without it the document is truncated, and shows it. A
+// second call returns ErrClosed; ErrNoObject leaves the Writer open for the missing object if there
+// were no events or agents yet.
 func (w *Writer) Close() error {
 	if !w.object && w.err == nil && w.stage != closed {
 		return fmt.Errorf("close PREMIS document: %w", ErrNoObject)

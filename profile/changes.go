@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Changes tells in words what a profile has that another had not, a line each; none when both ask for the same.
+// Changes tells in words what a profile has that another had not, a line each; none when both ask
+// for the same.
 func Changes(before, after registry.Profile) ([]string, error) {
 	old, err := nodeOf(before)
 	if err != nil {
@@ -47,7 +48,8 @@ func Changes(before, after registry.Profile) ([]string, error) {
 	return changes, nil
 }
 
-// parts are a profile's values by their names, and the names in order. Callback and mail rules are taken apart.
+// parts are a profile's values by their names, and the names in order. Callback and mail rules are
+// taken apart.
 func parts(root *node) (values map[string]string, names []string) {
 	values = map[string]string{}
 	add := func(name string, n *node) {

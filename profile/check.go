@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// check compares a document with what a profile has, notes where everything stands, and returns all faults.
+// check compares a document with what a profile has, notes where everything stands, and returns all
+// faults.
 func (d *Document) check(root *node) (faults Faults) {
 	c := checker{places: d.places}
 	if root.kind != mapping {

@@ -30,8 +30,8 @@ type Document struct {
 	places  map[string]Place
 }
 
-// Place returns where a part of the profile stands, named as the Registry names it in its refusals (body.mail.to[1]): itself,
-// else what it would be a part of.
+// Place returns where a part of the profile stands, named as the Registry names it in its refusals
+// (body.mail.to[1]): itself, else what it would be a part of.
 func (d *Document) Place(location string) Place { return nearestPlace(d.places, location) }
 
 func nearestPlace(places map[string]Place, location string) Place {
@@ -65,7 +65,8 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Parse reads a profile. A document that begins with { is JSON, any other YAML. What is null is not given. The error is Faults.
+// Parse reads a profile. A document that begins with { is JSON, any other YAML. What is null is not
+// given. The error is Faults.
 func Parse(text []byte) (*Document, error) {
 	if len(text) > MaxSize {
 		return nil, Faults{{Place{1, 1}, fmt.Sprintf("it has %d bytes; a profile has %d at most", len(text), MaxSize)}}

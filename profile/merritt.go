@@ -23,7 +23,8 @@ type Merritt struct {
 	places map[string]Place
 }
 
-// Login is a name and a password that a callback's receiver asks for. Text that is made of it does not tell the password.
+// Login is a name and a password that a callback's receiver asks for. Text that is made of it does
+// not tell the password.
 type Login struct {
 	Origin, User string
 	password     string
@@ -36,7 +37,8 @@ func (l *Login) Password() string { return l.password }
 type Fate struct {
 	Properties []string `json:"properties"`
 	Line       int      `json:"line"` // of the first
-	// Taken: it means here what it meant there. Changed: something like it was set. LeftOut: nothing follows from it here.
+	// Taken: it means here what it meant there. Changed: something like it was set. LeftOut:
+	// nothing follows from it here.
 	Kind FateKind `json:"fate"`
 	Text string   `json:"text"` // what was set, or why nothing was
 }
@@ -51,11 +53,13 @@ const (
 	LeftOut FateKind = "left out"
 )
 
-// Place returns the line of the property that a part of the profile was made of, named as in [Document.Place].
+// Place returns the line of the property that a part of the profile was made of, named as in
+// [Document.Place].
 func (m *Merritt) Place(location string) Place { return nearestPlace(m.places, location) }
 
-// ParseMerritt reads a profile of a collection of Merritt's. storages are those here that take the place of a storage node there, by
-// its number. The error is Faults: what cannot be read, what is no collection's profile, and what would mean something else here.
+// ParseMerritt reads a profile of a collection of Merritt's. storages are those here that take the
+// place of a storage node there, by its number. The error is Faults: what cannot be read, what is
+// no collection's profile, and what would mean something else here.
 func ParseMerritt(text []byte, storages map[string][]string) (*Merritt, error) {
 	list, faults := properties(text)
 	if len(faults) > 0 {
@@ -111,7 +115,8 @@ func (r *merrittReader) folded(p property, kind FateKind, text string) {
 // set notes which line a part of the profile is of.
 func (r *merrittReader) set(p property, path string) { r.places[path] = Place{Line: p.line} }
 
-// kind refuses what is no collection's profile: those of owners, of service level agreements and of services.
+// kind refuses what is no collection's profile: those of owners, of service level agreements and of
+// services.
 func (r *merrittReader) kind(list []property) {
 	const wanted = "only profiles of collections are imported, whose ProfileID ends in _content"
 	is := map[string]property{}
@@ -240,7 +245,8 @@ func (r *merrittReader) to() *registry.MailRules {
 	return r.Profile.Mail
 }
 
-// mail says what is told of. Merritt tells of every batch that is queued and reported, unless that is suppressed.
+// mail says what is told of. Merritt tells of every batch that is queued and reported, unless that
+// is suppressed.
 func (r *merrittReader) mail() {
 	rules, p := r.to(), r.suppression
 	switch strings.ToLower(p.value) {
@@ -259,8 +265,8 @@ func (r *merrittReader) mail() {
 	}
 }
 
-// callback takes a receiver's address without what it asks for. What Merritt adds to it is added, and as there a receiver that cannot
-// be told fails no job.
+// callback takes a receiver's address without what it asks for. What Merritt adds to it is added,
+// and as there a receiver that cannot be told fails no job.
 func (r *merrittReader) callback(p property) {
 	u, err := url.Parse(p.value)
 	if err != nil || u.Hostname() == "" {
@@ -300,7 +306,8 @@ func (r *merrittReader) storage(p property) {
 // mask is what names look like behind their shoulder: as those do that are minted here.
 const mask = "{.reeeeeeeek}"
 
-// names says where objects' names come from: from the shoulder that EZID was asked for, else from the namespace.
+// names says where objects' names come from: from the shoulder that EZID was asked for, else from
+// the namespace.
 func (r *merrittReader) names() {
 	shoulder := func(text string) (string, bool) {
 		text = strings.TrimPrefix(strings.TrimPrefix(text, "ark:"), "/")

@@ -27,8 +27,9 @@ var (
 	aNumbered = regexp.MustCompile(`^(.+)\.[0-9]+$`)
 )
 
-// properties reads key: value lines, as Java's Properties do where both mean the same. What Java takes for something else than
-// people do (backslashes, which it takes away, and names that stand twice, of which it drops one) is a fault.
+// properties reads key: value lines, as Java's Properties do where both mean the same. What Java
+// takes for something else than people do (backslashes, which it takes away, and names that stand
+// twice, of which it drops one) is a fault.
 func properties(text []byte) (list []property, faults Faults) {
 	if len(text) > MaxSize {
 		return nil, Faults{{Place{Line: 1}, fmt.Sprintf("it has %d bytes; a profile has %d at most", len(text), MaxSize)}}

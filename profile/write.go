@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// YAML writes a profile as a document that [Parse] makes the same profile of, with lines of comment above it. What is not given is
-// left out.
+// YAML writes a profile as a document that [Parse] makes the same profile of, with lines of comment
+// above it. What is not given is left out.
 func YAML(p registry.Profile, comment ...string) ([]byte, error) {
 	root, err := nodeOf(p)
 	if err != nil {

@@ -48,7 +48,8 @@ func syntaxFault(err error) Fault {
 	return f
 }
 
-// yamlReader makes nodes of YAML's. Of its many ways to write a thing only those are taken that mean the same to everybody.
+// yamlReader makes nodes of YAML's. Of its many ways to write a thing only those are taken that
+// mean the same to everybody.
 type yamlReader struct{ faults Faults }
 
 func (r *yamlReader) fault(at *yaml.Node, format string, args ...any) *node {

@@ -36,7 +36,8 @@ func newSignal() signal {
 	return signal{done: done, give: sync.OnceFunc(func() { close(done) })}
 }
 
-// ending is what both kinds of connection need to know of their end, and go-nsq's callbacks that mean nothing here.
+// ending is what both kinds of connection need to know of their end, and go-nsq's callbacks that
+// mean nothing here.
 type ending struct {
 	lost   signal // the connection broke; messages in hand may still keep it from being closed
 	closed signal // go-nsq has let go of it

@@ -11,29 +11,31 @@ import (
 )
 
 const (
-	// DefaultMsgTimeout is how long a message may stay untouched unless ConsumerConfig says otherwise.
+	// DefaultMsgTimeout is how long a message may stay untouched unless ConsumerConfig says
+	// otherwise.
 	DefaultMsgTimeout = time.Minute
 
 	userAgent = "holdfast"
 
-	// surplusDelay is for messages that come while all slots are taken: the server believes that there is room
-	// because an earlier message timed out there while its handler still runs. Without a delay it would send the
-	// message again at once, and again.
+	// surplusDelay is for messages that come while all slots are taken: the server believes that
+	// there is room because an earlier message timed out there while its handler still runs.
+	// Without a delay it would send the message again at once, and again.
 	surplusDelay = time.Second
 
-	// rotation is how often the slots change over between servers when there are fewer slots than servers.
+	// rotation is how often the slots change over between servers when there are fewer slots than
+	// servers.
 	rotation = time.Second
 )
 
 // errStopped is the cause with which a Consumer's work ends.
 var errStopped = errors.New("consumer is stopped")
 
-// Handler works on one wake-up. It is called on a goroutine of its own. The delivery that it has neither finished nor
-// requeued when it returns is given back with a short delay.
+// Handler works on one wake-up. It is called on a goroutine of its own. The delivery that it has
+// neither finished nor requeued when it returns is given back with a short delay.
 type Handler func(ctx context.Context, d *Delivery)
 
-// Consumer listens to one topic on every nsqd that it is told of or finds. All its methods may be called
-// concurrently.
+// Consumer listens to one topic on every nsqd that it is told of or finds. All its methods may be
+// called concurrently.
 type Consumer struct {
 	cfg    ConsumerConfig
 	config *nsq.Config
@@ -54,13 +56,15 @@ type Consumer struct {
 	links    map[string]*link       // by address
 	turn     int
 
-	// rdyMu keeps the writing of RDY counts in the order in which they were computed; taken before mu.
+	// rdyMu keeps the writing of RDY counts in the order in which they were computed; taken before
+	// mu.
 	rdyMu sync.Mutex
 }
 
-// Consume starts listening and returns at once; servers that are not there yet are no error. It returns an error
-// when cfg is not complete or not valid (ErrBadTopic for the topic). ctx is what handlers get; when it ends, the
-// Consumer stops receiving as if Stop were called. The caller must call Stop.
+// Consume starts listening and returns at once; servers that are not there yet are no error. It
+// returns an error when cfg is not complete or not valid (ErrBadTopic for the topic). ctx is what
+// handlers get; when it ends, the Consumer stops receiving as if Stop were called. The caller must
+// call Stop.
 func Consume(ctx context.Context, cfg ConsumerConfig, handle Handler) (*Consumer, error) {
 	config, err := cfg.complete()
 	if err != nil {
@@ -96,9 +100,9 @@ func Consume(ctx context.Context, cfg ConsumerConfig, handle Handler) (*Consumer
 	return c, nil
 }
 
-// SetFree sets how many wake-ups may be in hand at once: the worker's slots less those taken by work for which no
-// wake-up is in hand. Unanswered deliveries count. 0 pauses, what is in hand stays; a negative n counts as 0. The
-// servers' RDY counts follow at once.
+// SetFree sets how many wake-ups may be in hand at once: the worker's slots less those taken by
+// work for which no wake-up is in hand. Unanswered deliveries count. 0 pauses, what is in hand
+// stays; a negative n counts as 0. The servers' RDY counts follow at once.
 func (c *Consumer) SetFree(n int) {
 	c.mu.Lock()
 	c.free = max(n, 0)
@@ -113,11 +117,12 @@ func (c *Consumer) Connections() int {
 	return len(c.sessions)
 }
 
-// Stop receives nothing more from this moment on, gives back what was received and not handed to a handler, and
-// waits until every delivery is answered, every handler has returned and the connections are closed: then it returns
-// nil. Deliveries in hand may be touched, finished and requeued meanwhile. When ctx ends first, what is still
-// unanswered is given back to the servers at once, the handlers are left to themselves, and Stop returns an error
-// that wraps the context's cause. It may be called several times; each call waits anew.
+// Stop receives nothing more from this moment on, gives back what was received and not handed to a
+// handler, and waits until every delivery is answered, every handler has returned and the
+// connections are closed: then it returns nil. Deliveries in hand may be touched, finished and
+// requeued meanwhile. When ctx ends first, what is still unanswered is given back to the servers at
+// once, the handlers are left to themselves, and Stop returns an error that wraps the context's
+// cause. It may be called several times; each call waits anew.
 func (c *Consumer) Stop(ctx context.Context) error {
 	c.stop(errStopped)
 	select {
@@ -129,8 +134,8 @@ func (c *Consumer) Stop(ctx context.Context) error {
 	}
 }
 
-// receive starts a handler for a message, if there is a slot for it. It runs on the connection's reading goroutine,
-// so it must not wait for anything.
+// receive starts a handler for a message, if there is a slot for it. It runs on the connection's
+// reading goroutine, so it must not wait for anything.
 func (c *Consumer) receive(ctx, receiving context.Context, s *session, m *nsq.Message, handle Handler) {
 	m.DisableAutoResponse()
 	if err := checkItemID(string(m.Body)); err != nil {
@@ -164,8 +169,8 @@ func (c *Consumer) receive(ctx, receiving context.Context, s *session, m *nsq.Me
 	}
 }
 
-// release frees the slot of a delivery that is being answered. The RDY counts are adjusted before the answer is
-// sent, so that a server never sees room that there is not.
+// release frees the slot of a delivery that is being answered. The RDY counts are adjusted before
+// the answer is sent, so that a server never sees room that there is not.
 func (c *Consumer) release(d *Delivery) {
 	c.mu.Lock()
 	delete(c.held, d)
@@ -176,9 +181,9 @@ func (c *Consumer) release(d *Delivery) {
 	c.balance()
 }
 
-// void gives up what came over a connection that is lost. The server delivers it again anyway; and go-nsq does not
-// let go of a connection, so that a new one could be made, before each of its messages is answered. The handlers
-// work on and keep their slots.
+// void gives up what came over a connection that is lost. The server delivers it again anyway; and
+// go-nsq does not let go of a connection, so that a new one could be made, before each of its
+// messages is answered. The handlers work on and keep their slots.
 func (c *Consumer) void(s *session) {
 	c.mu.Lock()
 	delete(c.sessions, s)

@@ -135,7 +135,8 @@ func TestConsumer_FinishesWhatIsNoItem(t *testing.T) {
 	queuetest.Eventually(t, "both are finished", func() bool { return s.workers(topic).Clients[0].FinishCount == 2 })
 }
 
-// go-nsq's own consumer would not connect again before the last message in hand is answered, hours later perhaps.
+// go-nsq's own consumer would not connect again before the last message in hand is answered, hours
+// later perhaps.
 func TestConsumer_ReconnectsWhileMessagesAreInHand(t *testing.T) {
 	t.Parallel()
 	s := openServer(t)
@@ -311,8 +312,8 @@ func TestConsume_ContextEnds(t *testing.T) {
 	}
 }
 
-// A message that timed out at the server while its handler works on is delivered again although no slot is free: it
-// is given back with a delay, not sent back and forth.
+// A message that timed out at the server while its handler works on is delivered again although no
+// slot is free: it is given back with a delay, not sent back and forth.
 func TestConsumer_SurplusIsGivenBack(t *testing.T) {
 	t.Parallel()
 	s := openServer(t)

@@ -13,16 +13,16 @@ import (
 type ConsumerConfig struct {
 	Topic   string
 	Channel string // "": Channel, the one of all workers
-	// Addrs are nsqds, each host:port, to be listened to directly. LookupAddrs are nsqlookupds, each host:port or
-	// http URL, that know the nsqds. One of the two must be given; both may be.
+	// Addrs are nsqds, each host:port, to be listened to directly. LookupAddrs are nsqlookupds,
+	// each host:port or http URL, that know the nsqds. One of the two must be given; both may be.
 	Addrs       []string
 	LookupAddrs []string
 	// AuthSecret is as in ProducerConfig.
 	AuthSecret string
 	// Free is the first value of SetFree.
 	Free int
-	// MsgTimeout is how long the server waits before it takes an untouched message for lost; at least a second;
-	// 0 means DefaultMsgTimeout.
+	// MsgTimeout is how long the server waits before it takes an untouched message for lost; at
+	// least a second; 0 means DefaultMsgTimeout.
 	MsgTimeout time.Duration
 	// Name is what the servers' statistics show; "" means the host's name.
 	Name   string

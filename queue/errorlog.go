@@ -9,8 +9,8 @@ import (
 	"github.com/nsqio/go-nsq"
 )
 
-// errorLog reports errors that repeat: the first at once, then one line an interval with the count of those between,
-// and one line when the connection is back.
+// errorLog reports errors that repeat: the first at once, then one line an interval with the count
+// of those between, and one line when the connection is back.
 type errorLog struct {
 	log   *slog.Logger
 	every time.Duration
@@ -82,8 +82,8 @@ func (l clientLog) Output(_ int, line string) error {
 	return nil
 }
 
-// clientLogs are the loggers for go-nsq's levels. All it says is for debugging: its errors repeat what its callbacks
-// say, and those are reported by an errorLog.
+// clientLogs are the loggers for go-nsq's levels. All it says is for debugging: its errors repeat
+// what its callbacks say, and those are reported by an errorLog.
 func clientLogs(ctx context.Context, log *slog.Logger) (lowest nsq.LogLevel, byLevel map[nsq.LogLevel]clientLog) {
 	lowest = nsq.LogLevelMax + 1
 	if log.Enabled(ctx, slog.LevelDebug) {

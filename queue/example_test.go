@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast/holdfast/queue/broker"
 )
 
-// A message is a hint that an item may be ready. The handler asks the Registry, works, and then finishes it.
+// A message is a hint that an item may be ready. The handler asks the Registry, works, and then
+// finishes it.
 func Example() {
 	ctx := context.Background()
 	server, err := broker.New(broker.Options{})

@@ -15,11 +15,11 @@ import (
 	"github.com/holdfast/holdfast/queue/queuetest"
 )
 
-// What go-nsq's own Consumer and Producer cannot do, which is why this package stands on its connections. When one of these tests fails with
-// a new version of go-nsq, think again.
+// What go-nsq's own Consumer and Producer cannot do, which is why this package stands on its
+// connections. When one of these tests fails with a new version of go-nsq, think again.
 
-// A consumer of go-nsq stays away from a server that was restarted for as long as it has a message of before in hand, which here may be
-// hours. Ours is back at once.
+// A consumer of go-nsq stays away from a server that was restarted for as long as it has a message
+// of before in hand, which here may be hours. Ours is back at once.
 func TestGoNSQ_ConsumerStaysAway(t *testing.T) {
 	t.Parallel()
 	s := openServer(t)
@@ -56,8 +56,8 @@ func TestGoNSQ_ConsumerStaysAway(t *testing.T) {
 	<-consumer.StopChan
 }
 
-// A producer of go-nsq waits for a server that does not answer for as long as its connection lives; nobody can call it off. Ours gives up
-// with its context.
+// A producer of go-nsq waits for a server that does not answer for as long as its connection lives;
+// nobody can call it off. Ours gives up with its context.
 func TestGoNSQ_ProducerCannotBeCalledOff(t *testing.T) {
 	t.Parallel()
 	addr := silent(t)

@@ -16,7 +16,8 @@ import (
 // maxFrame bounds the answer to an IDENTIFY.
 const maxFrame = 1 << 20
 
-// Server is what an nsqd says of itself. Its other limits (max-msg-size, mem-queue-size) it tells nobody.
+// Server is what an nsqd says of itself. Its other limits (max-msg-size, mem-queue-size) it tells
+// nobody.
 type Server struct {
 	Version       string
 	MaxMsgTimeout time.Duration // how long a message may be in hand in all, touched or not
@@ -24,9 +25,10 @@ type Server struct {
 	AuthRequired  bool          // it serves those only that say a secret
 }
 
-// Inspect connects to the nsqd at addr, host:port, and asks what it is. go-nsq asks the same and keeps most of the answer
-// to itself. secret is said when the nsqd asks for one. It returns ErrRefused when something else than an nsqd answers or the
-// secret is not the one, and the network's error when nothing does.
+// Inspect connects to the nsqd at addr, host:port, and asks what it is. go-nsq asks the same and
+// keeps most of the answer to itself. secret is said when the nsqd asks for one. It returns
+// ErrRefused when something else than an nsqd answers or the secret is not the one, and the
+// network's error when nothing does.
 func Inspect(ctx context.Context, addr, secret string) (_ Server, err error) {
 	dialer := net.Dialer{Timeout: lookupTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", addr)
@@ -99,7 +101,8 @@ func authenticate(conn net.Conn, secret string) error {
 	return nil
 }
 
-// readFrame reads one frame. go-nsq's own reader believes whatever length it is told, a web server's "HTTP" too.
+// readFrame reads one frame. go-nsq's own reader believes whatever length it is told, a web
+// server's "HTTP" too.
 func readFrame(r io.Reader) (kind int32, data []byte, err error) {
 	var size uint32
 	if err := binary.Read(r, binary.BigEndian, &size); err != nil {

@@ -34,8 +34,8 @@ func (c *Consumer) addLink(ctx context.Context, addr string, receive receiveFunc
 	})
 }
 
-// run connects, attends to the connection until it is closed, and begins again, until ctx ends and what was
-// received is answered.
+// run connects, attends to the connection until it is closed, and begins again, until ctx ends and
+// what was received is answered.
 func (l *link) run(ctx context.Context) {
 	pause := l.consumer.cfg.Timing.newBackOff()
 	for ctx.Err() == nil {

@@ -31,8 +31,9 @@ func newLookups(addrs []string, timing Timing, report *errorLog) *lookups {
 	return &lookups{addrs: addrs, timing: timing, report: report, web: &http.Client{Timeout: lookupTimeout, Transport: &http.Transport{}}}
 }
 
-// watch asks, again and again until ctx ends, which nsqds have the topic, or which there are at all when topic is "". found is
-// told the addresses, and whether every nsqlookupd has answered, so that what is not among them is known by none.
+// watch asks, again and again until ctx ends, which nsqds have the topic, or which there are at all
+// when topic is "". found is told the addresses, and whether every nsqlookupd has answered, so that
+// what is not among them is known by none.
 func (l *lookups) watch(ctx context.Context, topic string, found func(addrs map[string]bool, all bool)) {
 	defer l.web.CloseIdleConnections()
 	for {
@@ -88,15 +89,16 @@ func (c *Consumer) dropLinks(known map[string]bool) {
 	}
 }
 
-// Nodes asks one nsqlookupd, host:port or an http URL, for the addresses of all nsqds that it knows.
+// Nodes asks one nsqlookupd, host:port or an http URL, for the addresses of all nsqds that it
+// knows.
 func Nodes(ctx context.Context, lookup string) ([]string, error) {
 	web := &http.Client{Timeout: lookupTimeout, Transport: &http.Transport{}}
 	defer web.CloseIdleConnections()
 	return ask(ctx, web, lookup, "")
 }
 
-// ask asks one nsqlookupd for the nsqds that have the topic, or for all when topic is "". A topic that it does not know is
-// served by nobody yet, which is no error.
+// ask asks one nsqlookupd for the nsqds that have the topic, or for all when topic is "". A topic
+// that it does not know is served by nobody yet, which is no error.
 func ask(ctx context.Context, web *http.Client, addr, topic string) ([]string, error) {
 	target, err := lookupURL(addr, topic)
 	if err != nil {
@@ -134,7 +136,8 @@ func ask(ctx context.Context, web *http.Client, addr, topic string) ([]string, e
 	return addrs, nil
 }
 
-// lookupURL is where to ask for the topic, or for all nsqds when topic is ""; addr is host:port or an http URL.
+// lookupURL is where to ask for the topic, or for all nsqds when topic is ""; addr is host:port or
+// an http URL.
 func lookupURL(addr, topic string) (string, error) {
 	if !strings.Contains(addr, "://") {
 		addr = "http://" + addr

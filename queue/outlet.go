@@ -45,8 +45,8 @@ func newOutlet(addr string, cfg ProducerConfig) *outlet {
 	}
 }
 
-// publish sends the bodies as one MPUB and waits for the answer, or for ctx. When a connection is just being made it
-// waits for that; when none can be made it fails at once.
+// publish sends the bodies as one MPUB and waits for the answer, or for ctx. When a connection is
+// just being made it waits for that; when none can be made it fails at once.
 func (o *outlet) publish(ctx context.Context, topic string, bodies [][]byte) error {
 	command, err := nsq.MultiPublish(topic, bodies)
 	if err != nil {
@@ -66,8 +66,8 @@ func (o *outlet) publish(ctx context.Context, topic string, bodies [][]byte) err
 	return nil
 }
 
-// isRefusal reports whether nsqd's error is about what was sent rather than about its own trouble. The code is the
-// first word of an error frame.
+// isRefusal reports whether nsqd's error is about what was sent rather than about its own trouble.
+// The code is the first word of an error frame.
 func isRefusal(err nsq.ErrProtocol) bool {
 	code, _, _ := strings.Cut(err.Reason, " ")
 	switch code {
@@ -116,7 +116,8 @@ func (o *outlet) set(p *pipe, err error) {
 	o.changed = make(chan struct{})
 }
 
-// keepUp connects, and connects again whenever the connection is lost, until ctx ends; then it closes it.
+// keepUp connects, and connects again whenever the connection is lost, until ctx ends; then it
+// closes it.
 func (o *outlet) keepUp(ctx context.Context) {
 	defer o.set(nil, ErrClosed)
 	pause := o.timing.newBackOff()

@@ -8,8 +8,8 @@ import (
 	"github.com/nsqio/go-nsq"
 )
 
-// pipe is one connection over which is published. It stands on go-nsq's Conn and not on its Producer, which has a
-// data race in reconnecting and does not say when it does so.
+// pipe is one connection over which is published. It stands on go-nsq's Conn and not on its
+// Producer, which has a data race in reconnecting and does not say when it does so.
 type pipe struct {
 	ending
 	conn *nsq.Conn
@@ -32,8 +32,8 @@ func openPipe(ctx context.Context, connecting func(context.Context, *pipe) *nsq.
 	return p, nil
 }
 
-// request sends a command and returns its answer: nil, the server's nsq.ErrProtocol, why the connection broke, or
-// the cause of ctx.
+// request sends a command and returns its answer: nil, the server's nsq.ErrProtocol, why the
+// connection broke, or the cause of ctx.
 func (p *pipe) request(ctx context.Context, command *nsq.Command) error {
 	select {
 	case p.turn <- struct{}{}:
@@ -68,7 +68,8 @@ func (p *pipe) expect(answer chan error) bool {
 	return true
 }
 
-// answer is for the one who has waited longest. An answer that nobody waits for has no meaning here.
+// answer is for the one who has waited longest. An answer that nobody waits for has no meaning
+// here.
 func (p *pipe) answer(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

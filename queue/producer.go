@@ -16,21 +16,23 @@ const maxPublish = 1 << 20
 
 // ProducerConfig says where a Producer sends to.
 type ProducerConfig struct {
-	// Addrs are the TCP addresses of nsqds, each host:port. LookupAddrs are nsqlookupds, each host:port or http URL, that
-	// know the nsqds. One of the two must be given; both may be. A message goes to one nsqd.
+	// Addrs are the TCP addresses of nsqds, each host:port. LookupAddrs are nsqlookupds, each
+	// host:port or http URL, that know the nsqds. One of the two must be given; both may be. A
+	// message goes to one nsqd.
 	Addrs       []string
 	LookupAddrs []string
 	// AuthSecret is said by AUTH to every nsqd that asks for it; "": one that asks cannot be used.
 	AuthSecret string
-	// OnChange, if set, is called with the address when a connection is lost, and when it is there again: the moments
-	// to ring again for what waits, since what that nsqd held may be gone (R19). It must return soon.
+	// OnChange, if set, is called with the address when a connection is lost, and when it is there
+	// again: the moments to ring again for what waits, since what that nsqd held may be gone (R19).
+	// It must return soon.
 	OnChange func(addr string)
 	Timing   Timing
 	Log      *slog.Logger // nil: nothing is logged
 }
 
-// Producer publishes to several nsqds, one connection to each, and takes another one when one fails. It keeps the
-// connections up by itself. All its methods may be called concurrently.
+// Producer publishes to several nsqds, one connection to each, and takes another one when one
+// fails. It keeps the connections up by itself. All its methods may be called concurrently.
 type Producer struct {
 	cfg     ProducerConfig
 	turn    atomic.Uint64
@@ -47,9 +49,9 @@ var _ Publisher = (*Producer)(nil)
 
 var errNoneKnown = fmt.Errorf("%w: no nsqlookupd knows one", ErrUnavailable)
 
-// OpenProducer starts connecting to the nsqds and returns at once; one that is not there yet is no error. It returns an
-// error when there is no address, or one that cannot be read. The caller must Close it; when ctx ends the connections are
-// closed.
+// OpenProducer starts connecting to the nsqds and returns at once; one that is not there yet is no
+// error. It returns an error when there is no address, or one that cannot be read. The caller must
+// Close it; when ctx ends the connections are closed.
 func OpenProducer(ctx context.Context, cfg ProducerConfig) (*Producer, error) {
 	errs := []error{checkAddrs(cfg.Addrs)}
 	if len(cfg.Addrs)+len(cfg.LookupAddrs) == 0 {
@@ -82,8 +84,8 @@ func OpenProducer(ctx context.Context, cfg ProducerConfig) (*Producer, error) {
 	return p, nil
 }
 
-// found keeps outlets to the nsqds that the lookups know. One that none of them knows any more is let go of, unless it is
-// connected.
+// found keeps outlets to the nsqds that the lookups know. One that none of them knows any more is
+// let go of, unless it is connected.
 func (p *Producer) found(ctx context.Context, known map[string]bool, all bool) {
 	want := slices.Clone(p.cfg.Addrs)
 	for _, o := range p.current() {
@@ -137,10 +139,11 @@ func (p *Producer) current() []*outlet {
 	return p.outlets
 }
 
-// Publish implements Publisher. The nsqds take turns; one that fails is passed over for the next, and one known to
-// be down is not asked. It returns ErrBadTopic or ErrBadItemID before anything is sent, ErrRefused when an nsqd says
-// no, ErrUnavailable (with each address and its error) when none could be reached, ErrClosed after Close, and the
-// context's cause when that ends first; what was then on its way may still arrive.
+// Publish implements Publisher. The nsqds take turns; one that fails is passed over for the next,
+// and one known to be down is not asked. It returns ErrBadTopic or ErrBadItemID before anything is
+// sent, ErrRefused when an nsqd says no, ErrUnavailable (with each address and its error) when none
+// could be reached, ErrClosed after Close, and the context's cause when that ends first; what was
+// then on its way may still arrive.
 func (p *Producer) Publish(ctx context.Context, topic string, ids ...string) error {
 	if err := checkTopic(topic); err != nil {
 		return err
@@ -155,10 +158,11 @@ func (p *Producer) Publish(ctx context.Context, topic string, ids ...string) err
 	return p.publishAll(ctx, topic, func() uint64 { return p.turn.Add(1) }, bodies)
 }
 
-// Send sends one message for each body to the topic, in their order, and returns nil when an nsqd has them all. Unlike those of
-// Publish they are no hints: what nsqd does not have is the caller's to send again, and after an error it may have any part of
-// them. All of a topic goes to the same nsqd as long as that can be reached, so that their order is kept where one is.
-// Its errors are those of Publish. It may be called concurrently; then nobody knows the order.
+// Send sends one message for each body to the topic, in their order, and returns nil when an nsqd
+// has them all. Unlike those of Publish they are no hints: what nsqd does not have is the caller's
+// to send again, and after an error it may have any part of them. All of a topic goes to the same
+// nsqd as long as that can be reached, so that their order is kept where one is. Its errors are
+// those of Publish. It may be called concurrently; then nobody knows the order.
 func (p *Producer) Send(ctx context.Context, topic string, bodies ...[]byte) error {
 	if err := checkTopic(topic); err != nil {
 		return err
@@ -168,7 +172,8 @@ func (p *Producer) Send(ctx context.Context, topic string, bodies ...[]byte) err
 	return p.publishAll(ctx, topic, h.Sum64, bodies)
 }
 
-// publishAll publishes by portions, each to the first nsqd that takes it, beginning with the one that first names.
+// publishAll publishes by portions, each to the first nsqd that takes it, beginning with the one
+// that first names.
 func (p *Producer) publishAll(ctx context.Context, topic string, first func() uint64, bodies [][]byte) error {
 	if err := p.enter(); err != nil {
 		return err
@@ -220,8 +225,9 @@ func (p *Producer) publish(ctx context.Context, topic string, first uint64, bodi
 	return fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(errs...))
 }
 
-// Ping returns nil when at least one nsqd can be published to at this moment as far as is known, else ErrUnavailable
-// with the reason of each address, or ErrClosed. It does not wait for the network.
+// Ping returns nil when at least one nsqd can be published to at this moment as far as is known,
+// else ErrUnavailable with the reason of each address, or ErrClosed. It does not wait for the
+// network.
 func (p *Producer) Ping() error {
 	if err := p.enter(); err != nil {
 		return err
@@ -253,8 +259,8 @@ func (p *Producer) enter() error {
 	return nil
 }
 
-// Close waits for the calls under way, which a server that does not answer may hold up for some seconds, then closes
-// the connections. It may be called several times; every call waits.
+// Close waits for the calls under way, which a server that does not answer may hold up for some
+// seconds, then closes the connections. It may be called several times; every call waits.
 func (p *Producer) Close() {
 	p.mu.Lock()
 	p.closed = true

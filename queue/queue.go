@@ -48,14 +48,14 @@ var (
 
 // Publisher sends wake-ups. Producer is the real one.
 type Publisher interface {
-	// Publish sends one message per id to the topic and returns nil when a server has them all. After an error any
-	// part of them may have been sent, some twice: that costs a claim, never an item. No ids is no work and no error.
-	// It may be called concurrently.
+	// Publish sends one message per id to the topic and returns nil when a server has them all.
+	// After an error any part of them may have been sent, some twice: that costs a claim, never an
+	// item. No ids is no work and no error. It may be called concurrently.
 	Publish(ctx context.Context, topic string, ids ...string) error
 }
 
-// Topic is the topic of a stage: "<action>.<stage>", after a prefix that keeps clusters apart which share an nsqd
-// ("" for none). It returns ErrBadTopic when the parts do not make a valid name.
+// Topic is the topic of a stage: "<action>.<stage>", after a prefix that keeps clusters apart which
+// share an nsqd ("" for none). It returns ErrBadTopic when the parts do not make a valid name.
 func Topic(prefix, action, stage string) (string, error) {
 	name := prefix + action + "." + stage
 	if action == "" || stage == "" {

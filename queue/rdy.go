@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// balance tells every server how many messages it may have in our hands: RDY follows the free slots (R21). The sum
-// of what they may send never exceeds the slots, however many servers there are.
+// balance tells every server how many messages it may have in our hands: RDY follows the free slots
+// (R21). The sum of what they may send never exceeds the slots, however many servers there are.
 func (c *Consumer) balance() {
 	c.rdyMu.Lock()
 	defer c.rdyMu.Unlock()
@@ -24,8 +24,8 @@ type rdyChange struct {
 	from, to int
 }
 
-// allot computes the counts: what is in hand from a server stays, and the free slots are dealt out one by one to
-// the server with the least, beginning with the one whose turn it is.
+// allot computes the counts: what is in hand from a server stays, and the free slots are dealt out
+// one by one to the server with the least, beginning with the one whose turn it is.
 func (c *Consumer) allot() []rdyChange {
 	c.mu.Lock()
 	defer c.mu.Unlock()

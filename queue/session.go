@@ -13,9 +13,9 @@ type receiveFunc func(*session, *nsq.Message)
 
 // session is one connection to one nsqd. It is what go-nsq calls back.
 //
-// It stands on go-nsq's Conn and not on its Consumer, because that one connects again only when every message in
-// hand is answered, which here may take hours, does not say when a connection is lost, and calls itself stopped
-// after 30 s though handlers still run.
+// It stands on go-nsq's Conn and not on its Consumer, because that one connects again only when
+// every message in hand is answered, which here may take hours, does not say when a connection is
+// lost, and calls itself stopped after 30 s though handlers still run.
 type session struct {
 	ending
 	consumer   *Consumer
@@ -72,8 +72,8 @@ func (s *session) setReady(n int) {
 	_ = s.conn.WriteCommand(nsq.Ready(n)) // an error comes as OnIOError, too
 }
 
-// startClose asks the server to send nothing more. It answers CLOSE_WAIT, and when the last message in hand is
-// answered the connection is closed.
+// startClose asks the server to send nothing more. It answers CLOSE_WAIT, and when the last message
+// in hand is answered the connection is closed.
 func (s *session) startClose() {
 	s.consumer.mu.Lock()
 	delete(s.consumer.sessions, s)
@@ -97,8 +97,8 @@ func (s *session) OnResponse(c *nsq.Conn, data []byte) {
 	}
 }
 
-// OnError implements nsq.ConnDelegate. The server closes the connection after every other error than these, which
-// say that a message had timed out when it was answered.
+// OnError implements nsq.ConnDelegate. The server closes the connection after every other error
+// than these, which say that a message had timed out when it was answered.
 func (s *session) OnError(_ *nsq.Conn, data []byte) {
 	err := nsq.ErrProtocol{Reason: string(data)}
 	switch code, _, _ := strings.Cut(err.Reason, " "); code {

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Acceptance is who asked, and who agreed, that the record of events is right although it is older than signed checkpoints, as after a
-// backup was restored.
+// Acceptance is who asked, and who agreed, that the record of events is right although it is older
+// than signed checkpoints, as after a backup was restored.
 type Acceptance struct {
-	// Of names the checkpoints, each by its storage, its name, what was signed of it, and the digest of what is lost. So a consent ends when
-	// anything more is missing.
+	// Of names the checkpoints, each by its storage, its name, what was signed of it, and the
+	// digest of what is lost. So a consent ends when anything more is missing.
 	Of      []string  `json:"of"`
 	Reason  string    `json:"reason"`
 	AskedBy string    `json:"asked_by"`
@@ -26,12 +26,14 @@ type Acceptance struct {
 	ApprovedAt *time.Time `json:"approved_at,omitempty"`
 }
 
-// Covers says whether it is about these checkpoints, and perhaps about others that are settled by now.
+// Covers says whether it is about these checkpoints, and perhaps about others that are settled by
+// now.
 func (a Acceptance) Covers(of []string) bool {
 	return len(of) > 0 && !slices.ContainsFunc(of, func(c string) bool { return !slices.Contains(a.Of, c) })
 }
 
-// Waits says whether another person can still agree at a time: what was asked for expires after [AskingLasts].
+// Waits says whether another person can still agree at a time: what was asked for expires after
+// [AskingLasts].
 func (a Acceptance) Waits(now time.Time) bool {
 	return a.ApprovedBy == "" && now.Before(a.AskedAt.Add(AskingLasts))
 }

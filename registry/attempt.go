@@ -9,39 +9,44 @@ import (
 
 // Working is the life of an attempt: what a worker asks while it works on an item.
 type Working interface {
-	// Claim gives the stage's best ready item, nearly always the hinted one (R20), running under a new attempt;
-	// or *NotClaimable with the reason why the hinted item cannot be had. Best is first what an operator put in front of
-	// everything (a priority below 0), then the collection that was served longest ago in the stage, and of that the item
-	// that comes first by age and priority. A repeated RequestID returns the same claim while that attempt is live. A
-	// worker that is held gets nothing, for the reason held, and the hinted item is rung for again a moment later, for
-	// another worker. ErrWorkerTaken when another token has announced r.Worker;
+	// Claim gives the stage's best ready item, nearly always the hinted one (R20), running under a
+	// new attempt; or *NotClaimable with the reason why the hinted item cannot be had. Best is
+	// first what an operator put in front of everything (a priority below 0), then the collection
+	// that was served longest ago in the stage, and of that the item that comes first by age and
+	// priority. A repeated RequestID returns the same claim while that attempt is live. A worker
+	// that is held gets nothing, for the reason held, and the hinted item is rung for again a
+	// moment later, for another worker. ErrWorkerTaken when another token has announced r.Worker;
 	// ErrClaimLost when the token that asks was revoked.
 	Claim(ctx context.Context, r ClaimRequest) (Claim, error)
-	// Renew extends the named attempts by r.Lease from now, notes their progress and the worker's capacity, and
-	// returns those that are no longer live: their work must stop and write nothing more. It also says whether a hold
-	// keeps the worker from being given anything; the capacity of such a worker counts as 0.
-	// ErrWorkerTaken, and nothing is renewed, when another token has announced the worker's id.
+	// Renew extends the named attempts by r.Lease from now, notes their progress and the worker's
+	// capacity, and returns those that are no longer live: their work must stop and write nothing
+	// more. It also says whether a hold keeps the worker from being given anything; the capacity of
+	// such a worker counts as 0. ErrWorkerTaken, and nothing is renewed, when another token has
+	// announced the worker's id.
 	Renew(ctx context.Context, r RenewRequest) (Renewal, error)
-	// Withdrawn returns the attempts of a worker that admins have taken away since a cursor, and the cursor to go on with:
-	// those that the asking token has claimed. It waits for one until ctx ends, and then returns none and no error; an attempt
-	// may be told twice.
+	// Withdrawn returns the attempts of a worker that admins have taken away since a cursor, and
+	// the cursor to go on with: those that the asking token has claimed. It waits for one until ctx
+	// ends, and then returns none and no error; an attempt may be told twice.
 	Withdrawn(ctx context.Context, q WithdrawnQuery) (taken []Lease, next int64, err error)
-	// Settle closes an attempt and decides in the same transaction what comes next. A repeat with the same outcome
-	// returns the recorded verdict (R9); ErrClaimLost when somebody else closed it.
+	// Settle closes an attempt and decides in the same transaction what comes next. A repeat with
+	// the same outcome returns the recorded verdict (R9); ErrClaimLost when somebody else closed
+	// it.
 	Settle(ctx context.Context, s Settlement) (Verdict, error)
-	// SaveResult sets results[name] = value unless it is set already, and returns the value that holds. ErrInvalid when
-	// [CheckResults] refuses what the item would have.
+	// SaveResult sets results[name] = value unless it is set already, and returns the value that
+	// holds. ErrInvalid when [CheckResults] refuses what the item would have.
 	SaveResult(ctx context.Context, l Lease, name string, value json.RawMessage) (json.RawMessage, error)
-	// Reserve promises bytes of a volume to the item until it completes, replacing what it had; *NoSpaceError when the
-	// volume would be filled beyond r.Threshold, and for an item at download that asks for more than it has while an earlier one that holds
-	// room waits for more. Two items are never promised the same free space (R24).
+	// Reserve promises bytes of a volume to the item until it completes, replacing what it had;
+	// *NoSpaceError when the volume would be filled beyond r.Threshold, and for an item at download
+	// that asks for more than it has while an earlier one that holds room waits for more. Two items
+	// are never promised the same free space (R24).
 	Reserve(ctx context.Context, l Lease, r Reservation) error
-	// ReleaseUpload is RetireUpload for an item: a batch at its report, which needs its upload no more itself, a tidy item of such a
-	// batch, or a search for orphans that removes what is older than it says. ErrInvalid for any other item or upload.
+	// ReleaseUpload is RetireUpload for an item: a batch at its report, which needs its upload no
+	// more itself, a tidy item of such a batch, or a search for orphans that removes what is older
+	// than it says. ErrInvalid for any other item or upload.
 	ReleaseUpload(ctx context.Context, l Lease, uploadID string) (released bool, err error)
-	// ApplyNext carries a bulk act out on its next at most 100 items, in one transaction with the cursor, so that a kill
-	// neither skips nor repeats one. What an item refuses is counted and told, and does not keep the others from it.
-	// Done says that there were no more.
+	// ApplyNext carries a bulk act out on its next at most 100 items, in one transaction with the
+	// cursor, so that a kill neither skips nor repeats one. What an item refuses is counted and
+	// told, and does not keep the others from it. Done says that there were no more.
 	ApplyNext(ctx context.Context, l Lease) (BulkProgress, error)
 }
 
@@ -57,20 +62,23 @@ type AttemptReader interface {
 type Lease struct {
 	ItemID string `json:"item_id"`
 	N      int64  `json:"n"`
-	// Token is the id of the token by which a write is asked for over the API: the attempt must have been claimed by the same one. "" is
-	// a process that has the Registry in itself, or an admin, and asks nothing. It does not travel.
+	// Token is the id of the token by which a write is asked for over the API: the attempt must
+	// have been claimed by the same one. "" is a process that has the Registry in itself, or an
+	// admin, and asks nothing. It does not travel.
 	Token string `json:"-"`
 }
 
 // WorkerInfo is a live worker process and what it serves, renewed with its leases.
 type WorkerInfo struct {
-	// ID is unique per process start (R9). It belongs to the token that announced it first, while it is alive.
+	// ID is unique per process start (R9). It belongs to the token that announced it first, while
+	// it is alive.
 	ID       string        `json:"id"`
 	Version  string        `json:"version"`
 	Capacity map[Stage]int `json:"capacity"` // slots per stage
 	Free     map[Stage]int `json:"free"`
-	// Spare are those slots of Capacity that are kept for other collections and for uploads, whether or not any wait. Where sources
-	// are waited for, a collection gets no more of the workers' slots than those that are not spare; see [SourceKind] for what counts.
+	// Spare are those slots of Capacity that are kept for other collections and for uploads,
+	// whether or not any wait. Where sources are waited for, a collection gets no more of the
+	// workers' slots than those that are not spare; see [SourceKind] for what counts.
 	Spare    map[Stage]int `json:"spare,omitempty"`
 	Draining bool          `json:"draining"`
 	SeenAt   time.Time     `json:"seen_at"`
@@ -98,8 +106,8 @@ const (
 	MostResults = 8 << 20 // bytes of all results of an item
 )
 
-// CheckResults returns ErrInvalid when an item's results take more than they may. They are read and written as a whole, again and again: what is
-// larger belongs into staging.
+// CheckResults returns ErrInvalid when an item's results take more than they may. They are read and
+// written as a whole, again and again: what is larger belongs into staging.
 func CheckResults(results map[string]json.RawMessage) error {
 	sum := 0
 	for name, value := range results {
@@ -118,11 +126,11 @@ func CheckResults(results map[string]json.RawMessage) error {
 type Claim struct {
 	Item  WorkItem `json:"item"`
 	Lease Lease    `json:"lease"`
-	// NoteKey authenticates the item's interim data: the same for every attempt of the item, and no other item's. It goes to nobody but the
-	// item's workers.
+	// NoteKey authenticates the item's interim data: the same for every attempt of the item, and no
+	// other item's. It goes to nobody but the item's workers.
 	NoteKey []byte `json:"note_key,omitempty"`
-	// RoomWait is how long the item has waited for room on its volume, attempt after attempt. For one that holds none yet it begins anew
-	// whenever another item gets some.
+	// RoomWait is how long the item has waited for room on its volume, attempt after attempt. For
+	// one that holds none yet it begins anew whenever another item gets some.
 	RoomWait time.Duration `json:"room_wait,omitempty"`
 }
 
@@ -153,7 +161,8 @@ type WithdrawnQuery struct {
 // Renewal answers a renewal.
 type Renewal struct {
 	Lost []Lease `json:"lost"` // no longer live: their work must stop and write nothing more
-	// Held says that a hold on this worker keeps it from being given anything more; what runs goes on.
+	// Held says that a hold on this worker keeps it from being given anything more; what runs goes
+	// on.
 	Held bool `json:"held"`
 }
 
@@ -217,7 +226,8 @@ type Reservation struct {
 	Used      int64   `json:"used"`      // bytes used on the volume, as measured now
 	Total     int64   `json:"total"`     // bytes the volume holds
 	Threshold float64 `json:"threshold"` // share of Total that may be used and promised, 0..1
-	// Staged is what lies on the volume of Bytes already, and becomes the item's done_bytes; 0: what these say.
+	// Staged is what lies on the volume of Bytes already, and becomes the item's done_bytes; 0:
+	// what these say.
 	Staged int64 `json:"staged,omitempty"`
 }
 

@@ -12,7 +12,8 @@ var ErrEmptyQuery = errors.New("a bulk act needs a query with at least one condi
 type BulkSpec struct {
 	Match  Query    `json:"match"`
 	Within []string `json:"within"` // null: all collections; an empty list: none
-	// Parent limits the act to the jobs of a batch that it was asked of: a delete stops first what still runs.
+	// Parent limits the act to the jobs of a batch that it was asked of: a delete stops first what
+	// still runs.
 	Parent   string    `json:"parent,omitempty"`
 	Act      Act       `json:"act"`
 	From     Stage     `json:"from,omitempty"`

@@ -9,15 +9,16 @@ import (
 	"time"
 )
 
-// Cause is what a failure comes to without what is the one item's own, so that all items that failed for the same reason
-// have the same. It is made by [CauseOf].
+// Cause is what a failure comes to without what is the one item's own, so that all items that
+// failed for the same reason have the same. It is made by [CauseOf].
 type Cause struct {
 	Stage Stage      `json:"stage"`
 	Class ErrorClass `json:"class"`
-	// Code is what happened in one word: http-503, timeout, digest-mismatch, a rule of checkm or a code of S3; "" when nothing
-	// but the text says it.
+	// Code is what happened in one word: http-503, timeout, digest-mismatch, a rule of checkm or a
+	// code of S3; "" when nothing but the text says it.
 	Code string `json:"code,omitempty"`
-	// Host is the one other machine that it happened with, with its port if that is named; "" for none or several.
+	// Host is the one other machine that it happened with, with its port if that is named; "" for
+	// none or several.
 	Host string `json:"host,omitempty"`
 	// Text is the note with its variable parts replaced, see [CauseText].
 	Text string `json:"text"`
@@ -29,9 +30,9 @@ const (
 	mostHost = 255
 )
 
-// CauseOf returns the cause of a failure at a stage. code and host are what the worker knew of the error; where it knew
-// nothing, because it was of a version that did not tell or met an error that says no more than its text, they are read
-// from the note as far as it shows them.
+// CauseOf returns the cause of a failure at a stage. code and host are what the worker knew of the
+// error; where it knew nothing, because it was of a version that did not tell or met an error that
+// says no more than its text, they are read from the note as far as it shows them.
 func CauseOf(stage Stage, class ErrorClass, code, host, note string) Cause {
 	note = wholeWords(note)
 	c := Cause{Stage: stage, Class: class, Code: causeWord(code, mostCode), Host: causeWord(strings.ToLower(host), mostHost), Text: CauseText(note)}
@@ -41,9 +42,10 @@ func CauseOf(stage Stage, class ErrorClass, code, host, note string) Cause {
 	return c
 }
 
-// Fingerprint names the cause: 16 hexadecimal digits, the value of the query language's field cause. Where a code and a
-// host are known, they say it all: how often a server asked to be left alone, or at which of its files it was met first, is
-// no other cause. Otherwise the text counts, too.
+// Fingerprint names the cause: 16 hexadecimal digits, the value of the query language's field
+// cause. Where a code and a host are known, they say it all: how often a server asked to be left
+// alone, or at which of its files it was met first, is no other cause. Otherwise the text counts,
+// too.
 func (c Cause) Fingerprint() string {
 	parts := []string{string(c.Stage), string(c.Class), c.Code, c.Host, c.Text}
 	if c.Code != "" && c.Host != "" {
@@ -58,27 +60,29 @@ const FingerprintLen = 16
 
 // FailureGroup is the failed items of a query that have one cause.
 type FailureGroup struct {
-	// Fingerprint names the cause for the query language's field cause; "" is the group of those whose cause was not looked
-	// at yet, which is about to be done.
+	// Fingerprint names the cause for the query language's field cause; "" is the group of those
+	// whose cause was not looked at yet, which is about to be done.
 	Fingerprint string `json:"fingerprint"`
 	Cause
 	Count int64 `json:"count"`
 	// First and Last say when the first and the last of them failed.
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
-	// ItemID is one of them as an example, the one that came last; Note is what its failure says in full.
+	// ItemID is one of them as an example, the one that came last; Note is what its failure says in
+	// full.
 	ItemID string `json:"item_id"`
 	Note   string `json:"note"`
 	// Act is what puts them right, as [ItemReader.Why] says it of the example.
 	Act string `json:"act"`
-	// Useless says that a requeue helps none of them, by the example's remedy.Fix: their batches, or what was uploaded, cannot come out otherwise.
+	// Useless says that a requeue helps none of them, by the example's remedy.Fix: their batches,
+	// or what was uploaded, cannot come out otherwise.
 	Useless bool `json:"requeue_useless,omitempty"`
 	// From is where a requeue of them begins; "": where they failed.
 	From Stage `json:"requeue_from,omitempty"`
 }
 
-// Requeue returns the query by which the group's items are asked to be requeued in bulk, from the stage From: those of q that have
-// its cause. ok is false where that helps none of them.
+// Requeue returns the query by which the group's items are asked to be requeued in bulk, from the
+// stage From: those of q that have its cause. ok is false where that helps none of them.
 func (g FailureGroup) Requeue(q Query) (match Query, ok bool) {
 	if g.Fingerprint == "" || g.Useless {
 		return Query{}, false
@@ -106,7 +110,8 @@ func causeWord(text string, most int) string {
 	return text
 }
 
-// statusIn returns the code of the first HTTP status that a note tells with its name, "" when it tells none.
+// statusIn returns the code of the first HTTP status that a note tells with its name, "" when it
+// tells none.
 func statusIn(note string) string {
 	for at := range note {
 		if _, code := statusAt(note[at:]); code != "" && (at == 0 || !isLetterOrDigit(rune(note[at-1]))) {
@@ -116,7 +121,8 @@ func statusIn(note string) string {
 	return ""
 }
 
-// statusAt returns the code of the HTTP status, number and name, that a text begins with, and its length; "" for none.
+// statusAt returns the code of the HTTP status, number and name, that a text begins with, and its
+// length; "" for none.
 func statusAt(text string) (n int, code string) {
 	if len(text) < 4 || text[3] != ' ' {
 		return 0, ""

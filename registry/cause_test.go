@@ -82,7 +82,8 @@ func FuzzCauseText(f *testing.F) {
 	})
 }
 
-// TestCauseOf_Groups: jobs that failed since one server answers 503 are one group, and a 404 of that server is another.
+// TestCauseOf_Groups: jobs that failed since one server answers 503 are one group, and a 404 of
+// that server is another.
 func TestCauseOf_Groups(t *testing.T) {
 	busy := func(n int) string {
 		return fmt.Sprintf("open https://h.example.org/%d/page %d.tif: the server answered 503 Service Unavailable", n, n)

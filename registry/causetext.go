@@ -16,11 +16,12 @@ const (
 	mostCauseNote = 4096 // that is looked at; workers' notes have half of it
 )
 
-// CauseText returns a failure's note without what differs from item to item: numbers, sizes, dates, identifiers, digests,
-// quoted text, paths and names of files have a placeholder in angle brackets in their stead; of an address, scheme and host
-// remain. Lines come sorted and each once, since it is chance which of a job's files is met first, and how many more there
-// were is left out. It has at most 400 bytes and is its own CauseText. Nothing of an address but scheme and host, and no word
-// with an at sign, ever gets in, so neither passwords nor signatures do.
+// CauseText returns a failure's note without what differs from item to item: numbers, sizes, dates,
+// identifiers, digests, quoted text, paths and names of files have a placeholder in angle brackets
+// in their stead; of an address, scheme and host remain. Lines come sorted and each once, since it
+// is chance which of a job's files is met first, and how many more there were is left out. It has
+// at most 400 bytes and is its own CauseText. Nothing of an address but scheme and host, and no
+// word with an at sign, ever gets in, so neither passwords nor signatures do.
 func CauseText(note string) string {
 	note = strings.ToValidUTF8(wholeWords(note), "\uFFFD")
 	lines := strings.FieldsFunc(note, func(r rune) bool { return r == '\n' || r == '\r' })
@@ -37,8 +38,8 @@ func CauseText(note string) string {
 	return fitting(out)
 }
 
-// wholeWords is a note without what is left of where it was cut, as base marks it: the last line or, of a single one, the last
-// word. Half an address may end in half a password.
+// wholeWords is a note without what is left of where it was cut, as base marks it: the last line
+// or, of a single one, the last word. Half an address may end in half a password.
 func wholeWords(note string) string {
 	const more = "…"
 	if len(note) > mostCauseNote {
@@ -71,7 +72,8 @@ func fitting(lines []string) string {
 	return text
 }
 
-// quoted is text in double quotes, which is nearly always somebody's: a name, a local id, what a column has.
+// quoted is text in double quotes, which is nearly always somebody's: a name, a local id, what a
+// column has.
 var quoted = regexp.MustCompile(`"[^"]*"`)
 
 // causeLine normalises one line.
@@ -103,7 +105,8 @@ func causeLine(line string) string {
 	return strings.Join(out, " ")
 }
 
-// noControl makes white space of every character that is none on a page, and of the mark of what was cut.
+// noControl makes white space of every character that is none on a page, and of the mark of what
+// was cut.
 func noControl(r rune) rune {
 	if unicode.IsControl(r) || unicode.IsSpace(r) || r == '…' {
 		return ' '
@@ -215,7 +218,8 @@ func cutScheme(word string) (scheme, rest string, ok bool) {
 
 var aHost = regexp.MustCompile(`^([a-z0-9._-]{1,60}|\[[0-9a-f:.]{2,45}\])(:[0-9]{1,5})?$`)
 
-// hostOf is the host, with its port, of an address behind its scheme; "" when it has none that can be relied on.
+// hostOf is the host, with its port, of an address behind its scheme; "" when it has none that can
+// be relied on.
 func hostOf(rest string) string {
 	authority, path, _ := strings.Cut(rest, "/")
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {

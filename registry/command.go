@@ -9,17 +9,20 @@ import (
 
 // Commanding is what people do to items, and to the Registry as a whole.
 type Commanding interface {
-	// Command applies an admin act to an item at once, whether or not it runs; *TransitionError when the state machine does
-	// not have it, *ConfirmationNeeded when it has consequences that c does not confirm. An item that runs loses its
-	// attempt to cancel, abort and delete: its worker hears of it by Withdrawn, and a late success is refused (R18). Past
-	// the point of no return these three are refused (R7). A repeat with the same idempotency key changes nothing and is
+	// Command applies an admin act to an item at once, whether or not it runs; *TransitionError
+	// when the state machine does not have it, *ConfirmationNeeded when it has consequences that c
+	// does not confirm. An item that runs loses its attempt to cancel, abort and delete: its worker
+	// hears of it by Withdrawn, and a late success is refused (R18). Past the point of no return
+	// these three are refused (R7). A repeat with the same idempotency key changes nothing and is
 	// answered with the item as it is.
 	Command(ctx context.Context, c Command) (WorkItem, error)
-	// Bulk makes an item of its own that carries an act out on every item that matches a query at this moment. It runs in
-	// the background with progress, can be cancelled, and is one audit entry. ErrIdempotencyConflict as for Submit.
+	// Bulk makes an item of its own that carries an act out on every item that matches a query at
+	// this moment. It runs in the background with progress, can be cancelled, and is one audit
+	// entry. ErrIdempotencyConflict as for Submit.
 	Bulk(ctx context.Context, b BulkRequest) (WorkItem, error)
-	// SetAccepting says whether submissions are taken; a repeat replaces reason and actor. While they are not, Submit and
-	// Prepare return *NotAccepting, except to a repeat of a key that was used before, and everything under way goes on.
+	// SetAccepting says whether submissions are taken; a repeat replaces reason and actor. While
+	// they are not, Submit and Prepare return *NotAccepting, except to a repeat of a key that was
+	// used before, and everything under way goes on.
 	SetAccepting(ctx context.Context, a Accepting) error
 }
 
@@ -33,7 +36,8 @@ type Command struct {
 	Actor    string `json:"actor,omitempty"`
 	// Confirmed says that the consequences were shown and accepted.
 	Confirmed bool `json:"confirmed,omitempty"`
-	// AgreesTo is abandon: the [Abandonment.Request] of somebody else that the actor was shown and agrees to; "" asks for it.
+	// AgreesTo is abandon: the [Abandonment.Request] of somebody else that the actor was shown and
+	// agrees to; "" asks for it.
 	AgreesTo       string `json:"agrees_to,omitempty"`
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
@@ -52,7 +56,8 @@ func (e *ConfirmationNeeded) Error() string {
 	return fmt.Sprintf("%s of item %s needs a confirmation: %s", e.Act, e.ItemID, strings.Join(e.Consequences, "; "))
 }
 
-// PastNoReturn refuses to stop an item that has announced a version of an object: that is only rolled forward (R7).
+// PastNoReturn refuses to stop an item that has announced a version of an object: that is only
+// rolled forward (R7).
 type PastNoReturn struct {
 	ItemID    string `json:"item_id"`
 	Act       Act    `json:"act"`

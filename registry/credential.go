@@ -13,17 +13,20 @@ import (
 
 // Unlocking is how a step comes by what sources and receivers ask it for.
 type Unlocking interface {
-	// Credentials lists a collection's credentials by their origins, with their secrets sealed; none of an unknown one.
+	// Credentials lists a collection's credentials by their origins, with their secrets sealed;
+	// none of an unknown one.
 	Credentials(ctx context.Context, collection string) ([]Credential, error)
 }
 
 // Secrets keeps what sources and receivers ask for.
 type Secrets interface {
-	// PutCredential keeps a credential of a collection, or of a subscription, or replaces the one of the same origin. ErrInvalid
-	// when [Credential.Check] refuses it, ErrNotFound for an unknown owner. What a subscription is failing with is forgotten, and
-	// it is tried at once; so it is when one of its credentials is removed.
+	// PutCredential keeps a credential of a collection, or of a subscription, or replaces the one
+	// of the same origin. ErrInvalid when [Credential.Check] refuses it, ErrNotFound for an unknown
+	// owner. What a subscription is failing with is forgotten, and it is tried at once; so it is
+	// when one of its credentials is removed.
 	PutCredential(ctx context.Context, c Credential) error
-	// RemoveCredential forgets a credential; ErrNotFound when there is none. Requests under way may still use it.
+	// RemoveCredential forgets a credential; ErrNotFound when there is none. Requests under way may
+	// still use it.
 	RemoveCredential(ctx context.Context, collection, origin, actor string) error
 }
 
@@ -37,7 +40,8 @@ const (
 	CredentialS3     CredentialKind = "s3"     // access key id and secret key, to a bucket
 	// CredentialDefaultChain: the workers' own credentials for AWS, to a bucket. It has no secret.
 	CredentialDefaultChain CredentialKind = "default-chain"
-	// CredentialSigning: a key that callbacks are signed with, so that receivers can tell that they are ours.
+	// CredentialSigning: a key that callbacks are signed with, so that receivers can tell that they
+	// are ours.
 	CredentialSigning CredentialKind = "signing"
 )
 
@@ -49,8 +53,8 @@ func CredentialKinds() []CredentialKind {
 // MostSigningKeys is how many of a collection's signing keys sign: the newest.
 const MostSigningKeys = 2
 
-// For says whether credentials of this kind are for an origin in its one form: one of a bucket, of a web server or, for
-// signing keys, a name.
+// For says whether credentials of this kind are for an origin in its one form: one of a bucket, of
+// a web server or, for signing keys, a name.
 func (k CredentialKind) For(origin string) bool {
 	switch k {
 	case CredentialS3, CredentialDefaultChain:
@@ -66,26 +70,28 @@ func (k CredentialKind) For(origin string) bool {
 // ForBucket says whether credentials of this kind are for buckets.
 func (k CredentialKind) ForBucket() bool { return k == CredentialS3 || k == CredentialDefaultChain }
 
-// Credential is what the sources of a collection's deposits ask for, or the receiver of a subscription. There is at most one for
-// an origin of a collection.
+// Credential is what the sources of a collection's deposits ask for, or the receiver of a
+// subscription. There is at most one for an origin of a collection.
 type Credential struct {
 	Collection string         `json:"collection"` // or [SubscriptionOwner]
 	Origin     string         `json:"origin"`     // as CanonicalOrigin returns it
 	Kind       CredentialKind `json:"kind"`
 	// Name is the user, or the id of the access key; "" for the other kinds.
 	Name string `json:"name,omitempty"`
-	// Endpoint, Region and PathStyle say where a bucket is. Without an endpoint it is one of AWS's own.
+	// Endpoint, Region and PathStyle say where a bucket is. Without an endpoint it is one of AWS's
+	// own.
 	Endpoint  string `json:"endpoint,omitempty"`
 	Region    string `json:"region,omitempty"`
 	PathStyle bool   `json:"path_style,omitempty"`
-	// Sealed is the secret under a key that the Registry's database does not have, bound to all of the above.
+	// Sealed is the secret under a key that the Registry's database does not have, bound to all of
+	// the above.
 	Sealed    string    `json:"-"`
 	CreatedBy string    `json:"created_by,omitempty"`
 	CreatedAt time.Time `json:"created_at"` // of this secret: to set it again replaces it
 }
 
-// About is what a credential's secret is sealed about: none of it can be changed, and no secret put in another's place,
-// without the key.
+// About is what a credential's secret is sealed about: none of it can be changed, and no secret put
+// in another's place, without the key.
 func (c Credential) About() []string {
 	return []string{
 		"credential", c.Collection, c.Origin, string(c.Kind), c.Name, c.Endpoint, c.Region, strconv.FormatBool(c.PathStyle),
@@ -119,9 +125,10 @@ const (
 // BucketOrigin is the origin of a bucket.
 func BucketOrigin(bucket string) string { return bucketOrigin + bucket }
 
-// CanonicalOrigin returns the one form of an origin: https://HOST[:PORT], in lower case and without the port 443, s3://BUCKET, or
-// signing:NAME for a key, whose name has 1 to 64 letters, digits, dots, hyphens and underscores. A trailing slash is taken for nothing. Other schemes, paths, users and the like are refused; http is, since whoever listens
-// would learn the secret.
+// CanonicalOrigin returns the one form of an origin: https://HOST[:PORT], in lower case and without
+// the port 443, s3://BUCKET, or signing:NAME for a key, whose name has 1 to 64 letters, digits,
+// dots, hyphens and underscores. A trailing slash is taken for nothing. Other schemes, paths, users
+// and the like are refused; http is, since whoever listens would learn the secret.
 func CanonicalOrigin(text string) (string, error) {
 	if name, ok := strings.CutPrefix(text, keyOrigin); ok {
 		if checkWord("a key's name", name) != nil {

@@ -9,9 +9,10 @@ import (
 
 // Deleting is how a deletion is carried out.
 type Deleting interface {
-	// MarkDeleting makes the object, whose lock the item has and whose deletion by this item was approved, one that nobody can read
-	// any more, and notes what remains of it. From then on the item is only carried on. ErrIntentOpen while a version of it is
-	// being written, ErrNotFound when no such deletion was approved. A repeat returns what is noted.
+	// MarkDeleting makes the object, whose lock the item has and whose deletion by this item was
+	// approved, one that nobody can read any more, and notes what remains of it. From then on the
+	// item is only carried on. ErrIntentOpen while a version of it is being written, ErrNotFound
+	// when no such deletion was approved. A repeat returns what is noted.
 	MarkDeleting(ctx context.Context, l Lease, objectID string, last Remains) (Deletion, error)
 	// RecordDeletion notes that no byte of a marked object is left. Repeating it changes nothing.
 	RecordDeletion(ctx context.Context, l Lease, objectID string, events []Premis) error
@@ -20,8 +21,8 @@ type Deleting interface {
 // DeletionStatus says how far the deletion of an object is.
 type DeletionStatus string
 
-// The statuses. What is asked for and not approved within AskingLasts is expired. From deleting on nobody can read the object any more,
-// and its deletion is only carried on.
+// The statuses. What is asked for and not approved within AskingLasts is expired. From deleting on
+// nobody can read the object any more, and its deletion is only carried on.
 const (
 	DeletionAsked     DeletionStatus = "asked"
 	DeletionWithdrawn DeletionStatus = "withdrawn"
@@ -34,7 +35,8 @@ const (
 // AskingLasts is how long a deletion that was asked for can be approved.
 const AskingLasts = 30 * 24 * time.Hour
 
-// Deletion is what is known of the deletion of an object; of one that is deleted it is the tombstone.
+// Deletion is what is known of the deletion of an object; of one that is deleted it is the
+// tombstone.
 type Deletion struct {
 	ObjectID string         `json:"object_id"`
 	Status   DeletionStatus `json:"status"`
@@ -50,12 +52,13 @@ type Deletion struct {
 	ItemID      string     `json:"item_id,omitempty"` // that carries it out
 	DeletedAt   *time.Time `json:"deleted_at,omitempty"`
 	Last        Remains    `json:"last,omitzero"`
-	// EZIDItem is the item that EZID knows the object's name by; "" for names that it does not know from us. Only
-	// MarkDeleting tells it.
+	// EZIDItem is the item that EZID knows the object's name by; "" for names that it does not know
+	// from us. Only MarkDeleting tells it.
 	EZIDItem string `json:"ezid_item,omitempty"`
 }
 
-// Remains is what is kept of an object's last version: digests, written ALG:HEX, by which copies elsewhere can be told.
+// Remains is what is kept of an object's last version: digests, written ALG:HEX, by which copies
+// elsewhere can be told.
 type Remains struct {
 	Version   int    `json:"version,omitempty"`
 	Inventory string `json:"inventory,omitempty"` // of its root inventory; "" when that could not be read
@@ -79,8 +82,8 @@ const (
 	DecideWithdraw Decision = "withdraw"
 )
 
-// Decisions are those that actor can make after d, the last deletion that was asked for; nil for none. An approval may still be refused:
-// who made whose token is not known here.
+// Decisions are those that actor can make after d, the last deletion that was asked for; nil for
+// none. An approval may still be refused: who made whose token is not known here.
 func (d *Deletion) Decisions(actor string) []Decision {
 	switch {
 	case d == nil || d.Status == DeletionWithdrawn || d.Status == DeletionExpired:
@@ -109,7 +112,8 @@ func (d *Deletion) Text() string {
 
 // Errors about deletions.
 var (
-	// ErrSamePerson: it was asked for by the same person, or by somebody whose token the one has made for the other.
+	// ErrSamePerson: it was asked for by the same person, or by somebody whose token the one has
+	// made for the other.
 	ErrSamePerson = errors.New("it needs two people: another person than the one who asked must approve it")
 	// ErrNotAsked: nobody has asked to delete the object, or it was withdrawn, or has expired.
 	ErrNotAsked = errors.New("nobody is asking to delete the object")
@@ -117,7 +121,8 @@ var (
 	ErrAsked = errors.New("the deletion of the object was asked for already")
 )
 
-// GoneError says that an object was deleted. For a deposit it is a content fault: its identifiers are never used again.
+// GoneError says that an object was deleted. For a deposit it is a content fault: its identifiers
+// are never used again.
 type GoneError struct {
 	ObjectID string    `json:"object_id"`
 	AskedBy  string    `json:"asked_by"`
@@ -135,18 +140,19 @@ func (e *GoneError) Error() string {
 		e.ObjectID, e.AskedBy, e.Approved, e.At.UTC().Format(time.DateOnly), e.Reason)
 }
 
-// Deciding is what people decide together. Over HTTP the actor is always the one whose token it is, whatever is named: nobody may
-// approve in another's name.
+// Deciding is what people decide together. Over HTTP the actor is always the one whose token it is,
+// whatever is named: nobody may approve in another's name.
 type Deciding interface {
-	// AskDeletion asks to delete a recorded object. It can be approved for [AskingLasts]. A repeat by the same actor with the same
-	// reason returns what was asked; ErrAsked while another one is open, ErrNotFound for an object that is not recorded, *GoneError for
-	// one that is deleted.
+	// AskDeletion asks to delete a recorded object. It can be approved for [AskingLasts]. A repeat
+	// by the same actor with the same reason returns what was asked; ErrAsked while another one is
+	// open, ErrNotFound for an object that is not recorded, *GoneError for one that is deleted.
 	AskDeletion(ctx context.Context, objectID, reason, actor string) (Deletion, error)
-	// ApproveDeletion makes the item that deletes the object, when another person than the actor has asked for it: ErrSamePerson
-	// otherwise. A person is a token, by its name, which is never given again; two tokens of which one has made the other are one
-	// person. ErrNotAsked when nobody asks; *GoneError. A repeat by the same actor returns what was approved.
+	// ApproveDeletion makes the item that deletes the object, when another person than the actor
+	// has asked for it: ErrSamePerson otherwise. A person is a token, by its name, which is never
+	// given again; two tokens of which one has made the other are one person. ErrNotAsked when
+	// nobody asks; *GoneError. A repeat by the same actor returns what was approved.
 	ApproveDeletion(ctx context.Context, objectID, actor string) (Deletion, error)
-	// WithdrawDeletion ends the asking, whoever asked. ErrNotAsked when nobody asks, or it is approved: then its item can be stopped
-	// until it has begun. A repeat changes nothing.
+	// WithdrawDeletion ends the asking, whoever asked. ErrNotAsked when nobody asks, or it is
+	// approved: then its item can be stopped until it has begun. A repeat changes nothing.
 	WithdrawDeletion(ctx context.Context, objectID, actor string) (Deletion, error)
 }

@@ -18,24 +18,26 @@ type DeliveryReader interface {
 
 // Notifying has messages made that no step of a job makes.
 type Notifying interface {
-	// Redeliver has it told once more how a job ended, to the callback that its collection has now, by an item of action
-	// deliver, which it returns. Of a batch its last report, or why it could not be read, is mailed once more: to the addresses
-	// that its submission named and those that its collection has now, by an item each, of which the first is returned.
-	// ErrNoCallback when there is none, ErrNoMail when there is no address or no mail server, ErrInvalid for an item of which
-	// nothing is told (yet), ErrIdempotencyConflict as for Submit.
+	// Redeliver has it told once more how a job ended, to the callback that its collection has now,
+	// by an item of action deliver, which it returns. Of a batch its last report, or why it could
+	// not be read, is mailed once more: to the addresses that its submission named and those that
+	// its collection has now, by an item each, of which the first is returned. ErrNoCallback when
+	// there is none, ErrNoMail when there is no address or no mail server, ErrInvalid for an item
+	// of which nothing is told (yet), ErrIdempotencyConflict as for Submit.
 	Redeliver(ctx context.Context, r RedeliverRequest) (WorkItem, error)
-	// MakeDigest makes a mail to each address unless this period's was made, by whichever process, and returns how many it made.
-	// ErrInvalid when [DigestRequest.Check] refuses it.
+	// MakeDigest makes a mail to each address unless this period's was made, by whichever process,
+	// and returns how many it made. ErrInvalid when [DigestRequest.Check] refuses it.
 	MakeDigest(ctx context.Context, r DigestRequest) (made int, err error)
 }
 
 // Callback says whom a collection has told how its jobs ended.
 type Callback struct {
-	// URL is https:// or http:// without user, password or query, since everybody may see it who sees the job; {job} stands
-	// for the job's id. What the receiver asks for is a credential of the collection for its origin.
+	// URL is https:// or http:// without user, password or query, since everybody may see it who
+	// sees the job; {job} stands for the job's id. What the receiver asks for is a credential of
+	// the collection for its origin.
 	URL string `json:"url" doc:"https:// or http://, without user, password and query; {job} stands for the job's id"`
-	// GoesOn: a receiver that cannot be told does not fail the job. Its delivery becomes an item of its own, which goes on for
-	// days.
+	// GoesOn: a receiver that cannot be told does not fail the job. Its delivery becomes an item of
+	// its own, which goes on for days.
 	GoesOn bool `json:"goes_on,omitempty" doc:"A receiver that cannot be told does not fail the job: its delivery goes on for days"`
 	// CompletedOnly: jobs that fail are not told of.
 	CompletedOnly bool `json:"completed_only,omitempty" doc:"Jobs that fail are not told of"`
@@ -47,7 +49,8 @@ const jobPlace = "{job}"
 // mostCallbackURL bounds a callback's address, in bytes.
 const mostCallbackURL = 2000
 
-// Check returns ErrInvalid, with the reason, unless a collection can have this callback. The address is not repeated.
+// Check returns ErrInvalid, with the reason, unless a collection can have this callback. The
+// address is not repeated.
 func (c Callback) Check() error {
 	u, err := url.Parse(c.For("a"))
 	switch {
@@ -78,11 +81,12 @@ func (c Callback) Target() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// DeliverySpec is the immutable input of an item of action deliver, and names one message: to a callback that a job ended so, or
-// by mail to one address.
+// DeliverySpec is the immutable input of an item of action deliver, and names one message: to a
+// callback that a job ended so, or by mail to one address.
 type DeliverySpec struct {
 	Subject string `json:"subject"` // the job; of a mail the batch, of a digest the item of action deliver itself
-	// State is what is told, and Times how often the item had been sent back before: it may fail more than once.
+	// State is what is told, and Times how often the item had been sent back before: it may fail
+	// more than once.
 	State    State    `json:"state"`
 	Times    int      `json:"times"`
 	Callback Callback `json:"callback,omitzero"` // whom to tell, unless it is a mail
@@ -206,7 +210,8 @@ type DeliveryTry struct {
 	Error   string       `json:"error,omitempty"`
 }
 
-// EventDelivery is the type of the events of an item that tell of tries to deliver what became of it.
+// EventDelivery is the type of the events of an item that tell of tries to deliver what became of
+// it.
 const EventDelivery = "delivery"
 
 // ErrNoCallback says that there is nobody to be told.
@@ -217,12 +222,13 @@ var ErrNoMail = errors.New("no address is to be told by mail, or the service has
 
 // Delivering is how workers tell receivers what became of items.
 type Delivering interface {
-	// NoteDelivery notes what a try came to, with an event of the message's subject, and returns how the delivery stands. The
-	// lease's item is the subject itself or one of action deliver for it, else ErrInvalid. A message that was delivered stays
-	// so whatever comes after. Of a subject that was purged only the event is kept.
+	// NoteDelivery notes what a try came to, with an event of the message's subject, and returns
+	// how the delivery stands. The lease's item is the subject itself or one of action deliver for
+	// it, else ErrInvalid. A message that was delivered stays so whatever comes after. Of a subject
+	// that was purged only the event is kept.
 	NoteDelivery(ctx context.Context, l Lease, try DeliveryTry) (Delivery, error)
-	// PassOn makes an item of action deliver that goes on with a message of the lease's item, its subject. A repeat makes no
-	// second one.
+	// PassOn makes an item of action deliver that goes on with a message of the lease's item, its
+	// subject. A repeat makes no second one.
 	PassOn(ctx context.Context, l Lease, message DeliverySpec) error
 }
 
@@ -234,9 +240,11 @@ type RedeliverRequest struct {
 	IdempotencyKey string `json:"idempotency_key,omitempty"` // "" for none
 }
 
-// Durable results of a job that say whom it tells that it completed, where that is not what its spec says.
+// Durable results of a job that say whom it tells that it completed, where that is not what its
+// spec says.
 const (
-	// ResultCallback is the [Callback] that a requeue has aimed the job at: the one that its collection had then.
+	// ResultCallback is the [Callback] that a requeue has aimed the job at: the one that its
+	// collection had then.
 	ResultCallback = "callback"
 	// ResultUntold says that an admin has given the delivery up, an [Untold].
 	ResultUntold = "untold"
@@ -259,8 +267,8 @@ func (u Untold) Text() string {
 	return text
 }
 
-// Receiver is whom a job tells that it completed: the callback that it was submitted under, or the one that a requeue has aimed it
-// at. It is nil when there is none, or the delivery was given up.
+// Receiver is whom a job tells that it completed: the callback that it was submitted under, or the
+// one that a requeue has aimed it at. It is nil when there is none, or the delivery was given up.
 func (it WorkItem) Receiver() (*Callback, error) {
 	if _, given := it.Results[ResultUntold]; given {
 		return nil, nil
@@ -297,8 +305,9 @@ func (it WorkItem) tells() bool {
 	return err == nil && to != nil
 }
 
-// OutcomeText says of a job in a few words what its state does not: that its object is preserved although the job did not complete,
-// or that it completed and its receiver was not told. It is "" when there is nothing to add.
+// OutcomeText says of a job in a few words what its state does not: that its object is preserved
+// although the job did not complete, or that it completed and its receiver was not told. It is ""
+// when there is nothing to add.
 func (it WorkItem) OutcomeText() string {
 	stopped := it.Status == Failed || it.Status == Deleted
 	switch _, given := it.Untold(); {

@@ -10,7 +10,8 @@ import (
 var (
 	// ErrNotFound: there is no such item, object, collection or upload.
 	ErrNotFound = errors.New("not found")
-	// ErrClaimLost: the write named an attempt that is no longer the live one. The caller must write nothing more.
+	// ErrClaimLost: the write named an attempt that is no longer the live one. The caller must
+	// write nothing more.
 	ErrClaimLost = errors.New("claim lost")
 	// ErrIdempotencyConflict: the idempotency key was used before with other arguments.
 	ErrIdempotencyConflict = errors.New("idempotency key was used with other arguments")
@@ -19,19 +20,21 @@ var (
 
 	// ErrTaken: the proposed identifier belongs to another object; propose another one.
 	ErrTaken = errors.New("identifier is taken")
-	// ErrUnavailable: the Registry's database does not answer, or not in time. Whoever asked asks again; what came of a
-	// write is found under its request id, idempotency key or attempt.
+	// ErrUnavailable: the Registry's database does not answer, or not in time. Whoever asked asks
+	// again; what came of a write is found under its request id, idempotency key or attempt.
 	ErrUnavailable = errors.New("registry is not available")
 	// ErrIntentOpen: another item's version of the object is intended and not yet recorded (R1).
 	ErrIntentOpen = errors.New("another version of the object is being written")
-	// ErrJobsOpen: a batch cannot be reported while one of its jobs is not settled. It is rung for when the last one is.
+	// ErrJobsOpen: a batch cannot be reported while one of its jobs is not settled. It is rung for
+	// when the last one is.
 	ErrJobsOpen = errors.New("jobs of the batch are not settled")
-	// ErrInvalid: the arguments can never be right, whatever the state of things: too many rows in one call, an unknown
-	// outcome, a claim without a request id. Nothing was changed.
+	// ErrInvalid: the arguments can never be right, whatever the state of things: too many rows in
+	// one call, an unknown outcome, a claim without a request id. Nothing was changed.
 	ErrInvalid = errors.New("not a valid request")
 )
 
-// Reason is why an item is not running: one enumeration for claim, why, CLI and UI (docs/commands.md, item why).
+// Reason is why an item is not running: one enumeration for claim, why, CLI and UI
+// (docs/commands.md, item why).
 type Reason string
 
 // The reason codes.
@@ -57,8 +60,9 @@ type NotClaimable struct {
 	Reason Reason `json:"reason"`
 	// After is how long the item waits at least, for not-due; 0 otherwise.
 	After time.Duration `json:"after"`
-	// Again is above 0 where items wait for a slot of their collection, whatever keeps the hinted one: their messages may be used
-	// up, so this one is kept, and the same is asked again after that time at the latest.
+	// Again is above 0 where items wait for a slot of their collection, whatever keeps the hinted
+	// one: their messages may be used up, so this one is kept, and the same is asked again after
+	// that time at the latest.
 	Again time.Duration `json:"again"`
 }
 
@@ -67,7 +71,8 @@ func (e *NotClaimable) Error() string {
 	return fmt.Sprintf("item %s cannot be claimed: %s", e.ItemID, e.Reason)
 }
 
-// LockedError says that another item holds a lock this one needs, or waits for it in front of this one.
+// LockedError says that another item holds a lock this one needs, or waits for it in front of this
+// one.
 type LockedError struct {
 	Key    string `json:"key"`
 	ItemID string `json:"item_id"` // the holder
@@ -78,7 +83,8 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is locked by item %s", e.Key, e.ItemID)
 }
 
-// IdentifierMismatch says that a submission names an object twice, differently. It is a content fault.
+// IdentifierMismatch says that a submission names an object twice, differently. It is a content
+// fault.
 type IdentifierMismatch struct {
 	LocalID string `json:"local_id"`
 	Known   string `json:"known"` // the ARK the local id belongs to
@@ -96,7 +102,8 @@ func (e *IdentifierMismatch) Error() string {
 	return fmt.Sprintf("local id %q belongs to %s, but the submission names %s; correct one of the two", e.LocalID, e.Known, e.Given)
 }
 
-// NoObject says that a submission is for an object that must be there and is not. It is a content fault.
+// NoObject says that a submission is for an object that must be there and is not. It is a content
+// fault.
 type NoObject struct {
 	ARK     string `json:"ark"`      // as it was supplied, or ""
 	LocalID string `json:"local_id"` // the first of those that were given, when no ARK was
@@ -142,12 +149,15 @@ type NoSpaceError struct {
 	Total           int64   `json:"total"`    // bytes on the volume
 	Reserved        int64   `json:"reserved"` // bytes promised to others and not yet staged
 	ThresholdFactor float64 `json:"threshold_factor"`
-	// Yield says that the item that asks must give back what it has staged before it asks again: an earlier one, which holds room, waits for
-	// more, or nobody else holds any that could become free. Items that grow at once would else wait for each other without end.
+	// Yield says that the item that asks must give back what it has staged before it asks again: an
+	// earlier one, which holds room, waits for more, or nobody else holds any that could become
+	// free. Items that grow at once would else wait for each other without end.
 	Yield bool `json:"yield,omitempty"`
-	// Kept is what failed and cancelled items of the same collection keep for a requeue, when that is what is in the way: 0 otherwise.
+	// Kept is what failed and cancelled items of the same collection keep for a requeue, when that
+	// is what is in the way: 0 otherwise.
 	Kept int64 `json:"kept,omitempty"`
-	// Never says that the volume could not hold what the item is known to have even if there were nothing else on it.
+	// Never says that the volume could not hold what the item is known to have even if there were
+	// nothing else on it.
 	Never bool `json:"never,omitempty"`
 }
 
@@ -165,7 +175,8 @@ func (e *NoSpaceError) Error() string {
 		SizeText(e.Need), e.Volume, used, SizeText(e.Used), SizeText(e.Total), SizeText(e.Reserved), e.ThresholdFactor*100)
 }
 
-// CodeUnfitProfile is what happened where the profile of an item's collection, which the item keeps, cannot be gone by.
+// CodeUnfitProfile is what happened where the profile of an item's collection, which the item
+// keeps, cannot be gone by.
 const CodeUnfitProfile = "profile-unfit"
 
 // CodeAbandoned is what happened to a job whose announced version was abandoned: see [Abandonment].

@@ -6,7 +6,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// The stages that an item passes are those of its action's route, with the optional steps that it takes.
+// The stages that an item passes are those of its action's route, with the optional steps that it
+// takes.
 func ExampleRoute_With() {
 	route, _ := registry.RouteOf(registry.Ingest)
 	for _, optional := range [][]registry.Stage{nil, {registry.Replicate}} {

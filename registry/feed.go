@@ -14,8 +14,8 @@ type Feeds interface {
 	Feed(ctx context.Context, q FeedQuery) ([]Event, error)
 	// FeedEnd returns the cursor of the newest event, 0 when there is none.
 	FeedEnd(ctx context.Context) (int64, error)
-	// AwaitFeed returns nil soon after there is an event beyond a cursor, at once when there is one already; ctx's error
-	// when that ends first.
+	// AwaitFeed returns nil soon after there is an event beyond a cursor, at once when there is one
+	// already; ctx's error when that ends first.
 	AwaitFeed(ctx context.Context, after int64) error
 	// Audit lists what people did and were refused, newest first.
 	Audit(ctx context.Context, q AuditQuery) (Page[Event], error)
@@ -62,8 +62,9 @@ func ReadFeed(ctx context.Context, r interface {
 	return p, nil
 }
 
-// AuditQuery selects entries of the audit log: what people asked and what they were refused, not what workers and the
-// Registry did by themselves. An act on many items is one entry. Empty fields do not restrict.
+// AuditQuery selects entries of the audit log: what people asked and what they were refused, not
+// what workers and the Registry did by themselves. An act on many items is one entry. Empty fields
+// do not restrict.
 type AuditQuery struct {
 	Actor string   `json:"actor"` // who asked: the name of a token
 	Types []string `json:"types"` // only entries of these types
@@ -81,8 +82,8 @@ const (
 	EventCredentialRemoved = "credential-removed"
 )
 
-// FeedFilter takes events of the feed. Empty fields do not restrict: an empty filter takes all, those about tokens, holds and
-// refusals among them.
+// FeedFilter takes events of the feed. Empty fields do not restrict: an empty filter takes all,
+// those about tokens, holds and refusals among them.
 type FeedFilter struct {
 	Types       []string `json:"types,omitempty"`       // only events of these types
 	Collections []string `json:"collections,omitempty"` // only events of items in these collections
@@ -91,8 +92,8 @@ type FeedFilter struct {
 	States  []State  `json:"states,omitempty"`
 }
 
-// Check returns ErrInvalid, with the reason, for a filter that takes nothing as far as that can be known: what workers tell has
-// types of their own, and collections come later.
+// Check returns ErrInvalid, with the reason, for a filter that takes nothing as far as that can be
+// known: what workers tell has types of their own, and collections come later.
 func (f FeedFilter) Check() error {
 	if len(f.Types)+len(f.Collections) > mostFilterWords {
 		return fmt.Errorf("%w: a filter has at most %d types and collections", ErrInvalid, mostFilterWords)
@@ -185,9 +186,9 @@ func (f FeedFilter) Takes(e Event) bool {
 	return ok && f.takesTransition(e.Type, p.Action, StateOf(p))
 }
 
-// Position is where an item came to by the transition that the event is, as far as that tells: nothing of holds, of how often
-// a batch was reported, or of a batch's open jobs, which are taken to be some while it waits. ok is false for an event that
-// is no transition.
+// Position is where an item came to by the transition that the event is, as far as that tells:
+// nothing of holds, of how often a batch was reported, or of a batch's open jobs, which are taken
+// to be some while it waits. ok is false for an event that is no transition.
 func (e Event) Position() (p Position, ok bool) {
 	var to struct {
 		Stage  Stage  `json:"stage"`

@@ -2,9 +2,9 @@ package registry
 
 import "context"
 
-// ForWorkers is all that workers ask of the Registry: of the store itself in one process with it, over HTTP from another one
-// (web/protocol). Whatever else the Registry can do is not for workers. Every argument has bounds (registry/bounds): ErrInvalid
-// when one is beyond.
+// ForWorkers is all that workers ask of the Registry: of the store itself in one process with it,
+// over HTTP from another one (web/protocol). Whatever else the Registry can do is not for workers.
+// Every argument has bounds (registry/bounds): ErrInvalid when one is beyond.
 type ForWorkers interface {
 	// Of their attempts and items.
 	Working

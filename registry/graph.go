@@ -12,22 +12,24 @@ import (
 
 // Graphs is how submissions come in that wait for one another, and who waits for whom.
 type Graphs interface {
-	// Prepare adds submissions to a graph that is not sealed yet, all of them or none, in status prepare: nothing of it
-	// is dispatched before Seal. A requirement of an item that is there already locks and re-checks it: one that is
-	// satisfied already is born so (R12). The same content is not looked for: every node becomes a batch of its own, as
-	// with Force. With an idempotency key that was used before, the first answer is returned again. *GraphError names a
-	// key that is used twice or not known, an item that requires itself, a requirement that can never be satisfied, and
-	// what is beyond [MostNodes], [MostEdges] or [MostItems]; ErrNotFound an unknown graph, item, upload or collection;
-	// ErrSealed a graph that is sealed; *MailRefusedError and *MailLimitError are as for Submit.
+	// Prepare adds submissions to a graph that is not sealed yet, all of them or none, in status
+	// prepare: nothing of it is dispatched before Seal. A requirement of an item that is there
+	// already locks and re-checks it: one that is satisfied already is born so (R12). The same
+	// content is not looked for: every node becomes a batch of its own, as with Force. With an
+	// idempotency key that was used before, the first answer is returned again. *GraphError names a
+	// key that is used twice or not known, an item that requires itself, a requirement that can
+	// never be satisfied, and what is beyond [MostNodes], [MostEdges] or [MostItems]; ErrNotFound
+	// an unknown graph, item, upload or collection; ErrSealed a graph that is sealed;
+	// *MailRefusedError and *MailLimitError are as for Submit.
 	Prepare(ctx context.Context, g Graph) (PreparedGraph, error)
-	// Seal makes every item of a graph that is still in prepare pending in one act, or none: *CycleError names the items
-	// of a cycle, ErrNotFound an unknown graph. What was cancelled, aborted or deleted before stays so. A repeat changes
-	// nothing.
+	// Seal makes every item of a graph that is still in prepare pending in one act, or none:
+	// *CycleError names the items of a cycle, ErrNotFound an unknown graph. What was cancelled,
+	// aborted or deleted before stays so. A repeat changes nothing.
 	Seal(ctx context.Context, graphID, actor string) error
 	// Graph returns the items of a graph with their edges, or ErrNotFound.
 	Graph(ctx context.Context, id string) (GraphView, error)
-	// Edges returns what an item requires and what requires it, or ErrNotFound. A batch's own jobs are not among it: Items
-	// lists them.
+	// Edges returns what an item requires and what requires it, or ErrNotFound. A batch's own jobs
+	// are not among it: Items lists them.
 	Edges(ctx context.Context, itemID string) (requires, required []Edge, err error)
 }
 
@@ -47,11 +49,12 @@ type WaitFor string
 
 // The kinds of edges.
 const (
-	// WaitSuccess: when the required item completed. A failed or cancelled one keeps its dependents blocked until it is
-	// requeued and completes; an aborted one aborts them.
+	// WaitSuccess: when the required item completed. A failed or cancelled one keeps its dependents
+	// blocked until it is requeued and completes; an aborted one aborts them.
 	WaitSuccess WaitFor = "success"
-	// WaitSettled: when the required item settled, however it ended. Abort does not cascade along it. While an item that
-	// was sent back runs again, the requirement is open again; what has completed meanwhile stays completed.
+	// WaitSettled: when the required item settled, however it ended. Abort does not cascade along
+	// it. While an item that was sent back runs again, the requirement is open again; what has
+	// completed meanwhile stays completed.
 	WaitSettled WaitFor = "settled"
 )
 
@@ -68,7 +71,8 @@ func (w WaitFor) hopeless(s Status) bool {
 	return w != WaitSettled && (s == Aborted || s == Deleted)
 }
 
-// Requirement is one prerequisite of a node: another node of its graph by Key, or an item that is there already.
+// Requirement is one prerequisite of a node: another node of its graph by Key, or an item that is
+// there already.
 type Requirement struct {
 	Key     string  `json:"key,omitempty"`
 	ItemID  string  `json:"item_id,omitempty" id:"items"`
@@ -115,7 +119,8 @@ type Node struct {
 	Submission Submission `json:"submission"`
 }
 
-// Graph is submissions that depend on each other. It is built by one or more calls of Prepare and started by Seal.
+// Graph is submissions that depend on each other. It is built by one or more calls of Prepare and
+// started by Seal.
 type Graph struct {
 	ID             string `json:"id"`    // "" makes a new graph; otherwise nodes are added to one that is not sealed yet
 	Nodes          []Node `json:"nodes"` // at most [MostNodes] a call
@@ -123,8 +128,8 @@ type Graph struct {
 	IdempotencyKey string `json:"idempotency_key"`
 }
 
-// Problems returns everything that is wrong with a call of Prepare and can be told without looking at what is there
-// already.
+// Problems returns everything that is wrong with a call of Prepare and can be told without looking
+// at what is there already.
 func (g Graph) Problems() []*GraphError {
 	var all []*GraphError
 	add := func(key, format string, args ...any) {
@@ -165,7 +170,8 @@ func (g Graph) Problems() []*GraphError {
 	return all
 }
 
-// Problems returns everything that is wrong with the requirements of a plain submission: they name items, not keys.
+// Problems returns everything that is wrong with the requirements of a plain submission: they name
+// items, not keys.
 func (s Submission) Problems() []*GraphError {
 	var all []*GraphError
 	problems := requirementProblems(s.Requires)
@@ -222,7 +228,8 @@ type GraphView struct {
 	Edges  []Edge            `json:"edges"` // what these items require, items of other graphs among it
 }
 
-// GraphError says what is wrong with a graph that is being built, or with a submission's requirements.
+// GraphError says what is wrong with a graph that is being built, or with a submission's
+// requirements.
 type GraphError struct {
 	Key     string `json:"key"` // the node; "" for the graph as a whole, and for a plain submission
 	Problem string `json:"problem"`

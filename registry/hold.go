@@ -9,20 +9,22 @@ import (
 
 // Holding keeps items from starting.
 type Holding interface {
-	// AddHold stops items of a scope from starting, or a worker from being given any; what runs goes on. A repeat replaces
-	// reason and actor.
+	// AddHold stops items of a scope from starting, or a worker from being given any; what runs
+	// goes on. A repeat replaces reason and actor.
 	AddHold(ctx context.Context, h Hold) error
-	// RemoveHold lets go what no other hold covers, unless the hold is on a collection that releases one by one: then
-	// every item of it that waits and that the hold covered alone gets a hold of its own instead, of scope item, with the
-	// same actor and time. ErrNotFound when there is no such hold.
+	// RemoveHold lets go what no other hold covers, unless the hold is on a collection that
+	// releases one by one: then every item of it that waits and that the hold covered alone gets a
+	// hold of its own instead, of scope item, with the same actor and time. ErrNotFound when there
+	// is no such hold.
 	RemoveHold(ctx context.Context, scope HoldScope, key, actor string) error
 }
 
 // HoldScope is what a hold covers.
 type HoldScope string
 
-// The hold scopes. A hold covers an item at whatever stage it would next start; a running step goes on. Those of ingest, collection
-// and batch cover what takes deposits in ([Route.Deposit]). Acts of admins, messages and housekeeping go on under them.
+// The hold scopes. A hold covers an item at whatever stage it would next start; a running step goes
+// on. Those of ingest, collection and batch cover what takes deposits in ([Route.Deposit]). Acts of
+// admins, messages and housekeeping go on under them.
 const (
 	HoldAll        HoldScope = "all"        // everything; its key is ""
 	HoldIngest     HoldScope = "ingest"     // every deposit that is being taken in; its key is ""
@@ -51,8 +53,9 @@ type Hold struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// Covers says whether the hold keeps an item from starting its next step: that of the stage where it stands, or, while it
-// runs, the one after it, since a running step goes on. Nothing covers a settled item.
+// Covers says whether the hold keeps an item from starting its next step: that of the stage where
+// it stands, or, while it runs, the one after it, since a running step goes on. Nothing covers a
+// settled item.
 func (h Hold) Covers(it WorkItem) bool {
 	if it.Status.Settled() {
 		return false
@@ -94,7 +97,8 @@ func (h Hold) coversVolume(it WorkItem, stage Stage) bool {
 	return false
 }
 
-// nextStart is the stage of the step that an item would start next. A last step can only start again.
+// nextStart is the stage of the step that an item would start next. A last step can only start
+// again.
 func nextStart(it WorkItem) Stage {
 	if it.Status == Running {
 		if route, ok := it.Route(); ok {
@@ -106,8 +110,9 @@ func nextStart(it WorkItem) Stage {
 	return it.Stage
 }
 
-// CoversWorker says whether the hold keeps a worker from being given anything: its key is the worker's id, or the host
-// in an id of the form HOST-PID-RANDOM. What follows a slash in an id is not looked at.
+// CoversWorker says whether the hold keeps a worker from being given anything: its key is the
+// worker's id, or the host in an id of the form HOST-PID-RANDOM. What follows a slash in an id is
+// not looked at.
 func (h Hold) CoversWorker(id string) bool {
 	if h.Scope != HoldWorker || h.Key == "" {
 		return false

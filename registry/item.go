@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// WorkItem is the one unit of durable work: a job, a batch, a task. The fields mirror the row of table work_item;
-// State is derived by [StateOf].
+// WorkItem is the one unit of durable work: a job, a batch, a task. The fields mirror the row of
+// table work_item; State is derived by [StateOf].
 type WorkItem struct {
 	ID         string `json:"id"`
 	Tenant     string `json:"tenant"`
 	Collection string `json:"collection"`
 	ParentID   string `json:"parent_id,omitempty"`
-	// Of a job: Row is its place in the batch, counted from 1, and Line the line of the batch's manifest, which is 1 where there
-	// is no manifest. Batches that were expanded by a program that did not count rows have the line in both.
+	// Of a job: Row is its place in the batch, counted from 1, and Line the line of the batch's
+	// manifest, which is 1 where there is no manifest. Batches that were expanded by a program that
+	// did not count rows have the line in both.
 	Row  int64 `json:"row,omitempty"`
 	Line int64 `json:"line,omitempty"`
 
@@ -27,11 +28,11 @@ type WorkItem struct {
 	Priority int    `json:"priority"` // lower first
 	Name     string `json:"name"`     // for people: the payload's file name
 
-	// Storages are the storage volumes that a version of its object goes to, the first one first; none for an item that makes
-	// none.
+	// Storages are the storage volumes that a version of its object goes to, the first one first;
+	// none for an item that makes none.
 	Storages []string `json:"storages,omitempty"`
-	// Optional is the optional steps of its route that it takes. They are decided when it is made, with its spec: a profile
-	// or a route that changes never moves an item under way (R27).
+	// Optional is the optional steps of its route that it takes. They are decided when it is made,
+	// with its spec: a profile or a route that changes never moves an item under way (R27).
 	Optional []Stage `json:"optional,omitempty"`
 
 	Spec    json.RawMessage            `json:"spec,omitempty"`    // immutable input, a [Spec] for jobs and batches
@@ -47,7 +48,8 @@ type WorkItem struct {
 	Attempt      int64 `json:"attempt"`     // the fencing token; only grows
 	Tries        int   `json:"tries"`       // counted failures in this stage
 	RetryCount   int   `json:"retry_count"` // times an admin sent it back
-	// NextTry is derived: what an item waits for whose step failed on a system fault; nil for any other.
+	// NextTry is derived: what an item waits for whose step failed on a system fault; nil for any
+	// other.
 	NextTry *NextTry `json:"next_try,omitempty"`
 
 	ErrorClass       ErrorClass `json:"error_class,omitempty"`
@@ -57,8 +59,8 @@ type WorkItem struct {
 	AllowedActs      []Act      `json:"allowed_acts,omitempty"`
 	HeldBy           *Hold      `json:"held_by,omitempty"`  // the oldest hold that covers it; nil: none
 	GraphID          string     `json:"graph_id,omitempty"` // of an item that was prepared with others
-	// Commitment is how far the item is with what it changes in storage: a job whose object is preserved says so here, whatever
-	// became of the job.
+	// Commitment is how far the item is with what it changes in storage: a job whose object is
+	// preserved says so here, whatever became of the job.
 	Commitment Commitment `json:"commitment,omitempty"`
 	// The acts that are allowed follow from these, too; whoever asks the API is told the acts.
 	OwnHold  bool `json:"-"`
@@ -83,11 +85,12 @@ func (it WorkItem) Position() Position {
 	}
 }
 
-// FailedItself says that the item has failed for what is its own, and not for what its jobs did: a batch whose manifest could not
-// be read, or whose report could not be made.
+// FailedItself says that the item has failed for what is its own, and not for what its jobs did: a
+// batch whose manifest could not be read, or whose report could not be made.
 func (it WorkItem) FailedItself() bool { return it.Status == Failed && it.ErrorClass != JobsFault }
 
-// Route is the route that the item takes: that of its action with its own optional steps. ok is false for an unknown action.
+// Route is the route that the item takes: that of its action with its own optional steps. ok is
+// false for an unknown action.
 func (it WorkItem) Route() (r Route, ok bool) {
 	r, ok = RouteOf(it.Action)
 	return r.With(it.Optional), ok
@@ -125,7 +128,8 @@ func PayloadTypes() []PayloadType {
 	return []PayloadType{AutoType, FileType, ContainerType, BagType, ObjectManifest, BatchManifest, ContainerBatch, SingleFileBatch}
 }
 
-// JobType returns what each row of a batch manifest of this type names; ok is false when t is no batch manifest.
+// JobType returns what each row of a batch manifest of this type names; ok is false when t is no
+// batch manifest.
 func (t PayloadType) JobType() (job PayloadType, ok bool) {
 	switch t {
 	case BatchManifest:
@@ -155,8 +159,8 @@ type Digest struct {
 	Value     string `json:"value"`     // lower-case hex
 }
 
-// Spec is the immutable input of a batch and of each of its jobs: what was submitted, and the collection's profile as
-// it was at that moment.
+// Spec is the immutable input of a batch and of each of its jobs: what was submitted, and the
+// collection's profile as it was at that moment.
 type Spec struct {
 	RouteVersion int         `json:"route_version"`
 	Type         PayloadType `json:"type"`
@@ -165,7 +169,8 @@ type Spec struct {
 	Filename     string      `json:"filename"` // the payload's name
 	SizeBytes    int64       `json:"size_bytes"`
 	Digest       *Digest     `json:"digest,omitempty"` // of the payload, as the depositor gave it
-	// Modified is when the payload, a single file, was last changed, as the depositor gave it; zero: not said, and its source is believed.
+	// Modified is when the payload, a single file, was last changed, as the depositor gave it;
+	// zero: not said, and its source is believed.
 	Modified    time.Time `json:"modified,omitzero"`
 	PrimaryID   string    `json:"primary_id,omitempty"`
 	LocalIDs    []string  `json:"local_ids,omitempty"`
@@ -179,35 +184,39 @@ type Spec struct {
 	Priority    *int      `json:"priority,omitempty"` // asked for by the submission, else by the profile; nil: by the batch's size
 	Force       bool      `json:"force,omitempty"`    // submitted although the same content may be here already
 	Profile     Profile   `json:"profile"`
-	// Repeats is the first row of the same batch that says the same as this job's; nil: no earlier one does.
+	// Repeats is the first row of the same batch that says the same as this job's; nil: no earlier
+	// one does.
 	Repeats *RowPlace `json:"repeats,omitempty"`
-	// ProfileVersion is the version of the collection's profile that Profile is; 0: it was submitted before there were versions.
+	// ProfileVersion is the version of the collection's profile that Profile is; 0: it was
+	// submitted before there were versions.
 	ProfileVersion int `json:"profile_version,omitempty"`
 }
 
-// UpdatesNothing says that the submission is to update an object and cannot say which: it gives no identifier, and a single file, unlike a
-// folder, container or bag, brings none along.
+// UpdatesNothing says that the submission is to update an object and cannot say which: it gives no
+// identifier, and a single file, unlike a folder, container or bag, brings none along.
 func (s Spec) UpdatesNothing() bool { return s.Type == FileType && s.UpdatesUnnamed() }
 
-// UpdatesUnnamed says that the submission is to update an object and does not say which: only what is in its payload can.
+// UpdatesUnnamed says that the submission is to update an object and does not say which: only what
+// is in its payload can.
 func (s Spec) UpdatesUnnamed() bool {
 	return s.Mode == Update && s.PrimaryID == "" && len(s.LocalIDs) == 0
 }
 
-// ErrUpdatesNothing refuses a submission of which [Spec.UpdatesNothing] is true, and one that is [Spec.UpdatesUnnamed] whose payload
-// names no object either.
+// ErrUpdatesNothing refuses a submission of which [Spec.UpdatesNothing] is true, and one that is
+// [Spec.UpdatesUnnamed] whose payload names no object either.
 var ErrUpdatesNothing = errors.New("an update must say what it updates: give the object's ARK or a local id")
 
 // UploadURL is the payload URL of a stored upload.
 func UploadURL(id string) string { return uploadURLScheme + ":" + id }
 
-// UploadID is the id of the stored upload that a payload URL names; ok is false for any other address.
+// UploadID is the id of the stored upload that a payload URL names; ok is false for any other
+// address.
 func UploadID(url string) (id string, ok bool) { return strings.CutPrefix(url, UploadURL("")) }
 
 // Event is one thing that happened. Events are only ever added.
 type Event struct {
-	// ID names the event and no other, for ever. A Registry that was brought back from a backup gives the numbers of what it
-	// lost to other events; their ids are new.
+	// ID names the event and no other, for ever. A Registry that was brought back from a backup
+	// gives the numbers of what it lost to other events; their ids are new.
 	ID     string `json:"id"`
 	Seq    int64  `json:"seq"`     // the feed's cursor (R17)
 	ItemID string `json:"item_id"` // or the id of the hold, token or collection that it is about
@@ -221,8 +230,8 @@ type Event struct {
 	Data       json.RawMessage `json:"data,omitempty"`
 }
 
-// Heading is what people know an item by: the title that a batch was given, else its name, else its id. A job goes by the name of
-// its payload, since its title may be that of its batch.
+// Heading is what people know an item by: the title that a batch was given, else its name, else its
+// id. A job goes by the name of its payload, since its title may be that of its batch.
 func (it WorkItem) Heading() string {
 	var spec Spec
 	if it.Action == Batch && json.Unmarshal(it.Spec, &spec) == nil && spec.Title != "" {
@@ -234,15 +243,17 @@ func (it WorkItem) Heading() string {
 	return it.ID
 }
 
-// Own says that all that an item of an action takes in by what its spec names lies here already, as an upload. The files that an
-// uploaded object manifest lists do not; the manifest of a batch is all that the batch itself takes in. What is found in a
-// payload, as a bag's fetch.txt is, is not known before it is read.
+// Own says that all that an item of an action takes in by what its spec names lies here already, as
+// an upload. The files that an uploaded object manifest lists do not; the manifest of a batch is
+// all that the batch itself takes in. What is found in a payload, as a bag's fetch.txt is, is not
+// known before it is read.
 func (s Spec) Own(a Action) bool {
 	_, uploaded := UploadID(s.URL)
 	return uploaded && (a != Ingest || s.Type != ObjectManifest)
 }
 
-// IDStart says that text has the form of an item's id, or of the beginning of one that is long enough to look for.
+// IDStart says that text has the form of an item's id, or of the beginning of one that is long
+// enough to look for.
 func IDStart(text string) bool {
 	const least, whole = 8, 36
 	if len(text) < least || len(text) > whole {

@@ -30,8 +30,8 @@ const (
 // MostMailAddresses is how many addresses a submission, or a collection, can name.
 const MostMailAddresses = 50
 
-// MailAddress returns the address in a text, which may be Name <address>, without the name. ErrInvalid when there is none, or
-// more than one.
+// MailAddress returns the address in a text, which may be Name <address>, without the name.
+// ErrInvalid when there is none, or more than one.
 func MailAddress(text string) (string, error) {
 	a, err := mail.ParseAddress(text)
 	if err != nil || strings.ContainsFunc(a.Address, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
@@ -40,7 +40,8 @@ func MailAddress(text string) (string, error) {
 	return a.Address, nil
 }
 
-// MailAddresses are those that are told of a batch: the collection's and the submission's, each once, in this order.
+// MailAddresses are those that are told of a batch: the collection's and the submission's, each
+// once, in this order.
 func (s Spec) MailAddresses() []string {
 	all := s.Notify
 	if s.Profile.Mail != nil {
@@ -64,7 +65,8 @@ func mailbox(address string) string {
 	return address[:at+1] + strings.ToLower(address[at+1:])
 }
 
-// MailTerms say to whom a submission may have mails sent, beside its collection's own people ([MailRules.To]) and the submitter.
+// MailTerms say to whom a submission may have mails sent, beside its collection's own people
+// ([MailRules.To]) and the submitter.
 type MailTerms struct {
 	Token   string   `json:"token"`             // whose submissions the limit counts together: the token's name
 	Own     string   `json:"own,omitempty"`     // the submitter's own address; "" when it is not known
@@ -72,8 +74,9 @@ type MailTerms struct {
 	Daily   int64    `json:"daily,omitempty"`   // how many addresses of others the token's submissions may name in a day (UTC); 0: any number
 }
 
-// Judge counts the addresses of others among those that a submission names, each once. *MailRefusedError names those that nobody has
-// allowed: they are neither the submitter's own nor in the collection's [MailRules] nor in a domain of the service's list.
+// Judge counts the addresses of others among those that a submission names, each once.
+// *MailRefusedError names those that nobody has allowed: they are neither the submitter's own nor
+// in the collection's [MailRules] nor in a domain of the service's list.
 func (m MailTerms) Judge(c Collection, notify []string) (others int64, err error) {
 	var rules MailRules
 	if c.Profile.Mail != nil {
@@ -107,8 +110,8 @@ func (m MailTerms) Judge(c Collection, notify []string) (others int64, err error
 	return others, nil
 }
 
-// mailMatches says whether a rule of [MailRules.Allow] is about an address. A domain is about plain addresses only: with quotes before the
-// @ a mail server may be made to see another domain.
+// mailMatches says whether a rule of [MailRules.Allow] is about an address. A domain is about plain
+// addresses only: with quotes before the @ a mail server may be made to see another domain.
 func mailMatches(rule, address string) bool {
 	if strings.Contains(rule, "@") {
 		one, err := MailAddress(rule)

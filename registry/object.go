@@ -13,10 +13,11 @@ type Inventory interface {
 	Object(ctx context.Context, id string) (Object, error)
 	// Files lists the state of an object's version by path, after a path; version 0 is the head.
 	Files(ctx context.Context, objectID string, version int, after string, limit int) ([]File, error)
-	// Deletions lists the deletions that are asked for, and wait for another person to approve them: those that were asked for
-	// first come first.
+	// Deletions lists the deletions that are asked for, and wait for another person to approve
+	// them: those that were asked for first come first.
 	Deletions(ctx context.Context, q DeletionQuery) (Page[Deletion], error)
-	// RestorationOf returns the restore that an item carries out, or ErrNotFound. It outlives the item.
+	// RestorationOf returns the restore that an item carries out, or ErrNotFound. It outlives the
+	// item.
 	RestorationOf(ctx context.Context, itemID string) (Restoration, error)
 }
 
@@ -24,21 +25,23 @@ type Inventory interface {
 type Catalog interface {
 	// Objects lists objects, newest first.
 	Objects(ctx context.Context, q ObjectQuery) (Page[Object], error)
-	// PremisEvents lists an object's preservation events in the order of their chain, those that are in none first. after is
-	// the Next of the page before, or AfterSeq.
+	// PremisEvents lists an object's preservation events in the order of their chain, those that
+	// are in none first. after is the Next of the page before, or AfterSeq.
 	PremisEvents(ctx context.Context, objectID, after string, limit int) (Page[Premis], error)
-	// Restorations lists the restores of an object, the newest first, those with a number below before; 0: all. ErrNotFound
-	// for an object that is not recorded.
+	// Restorations lists the restores of an object, the newest first, those with a number below
+	// before; 0: all. ErrNotFound for an object that is not recorded.
 	Restorations(ctx context.Context, objectID string, before, limit int) ([]Restoration, error)
 }
 
-// Attesting is what receipts and PREMIS documents are made of, beside what is looked up in any case.
+// Attesting is what receipts and PREMIS documents are made of, beside what is looked up in any
+// case.
 type Attesting interface {
-	// FileHistory lists the files of all recorded versions by path and version, after a row: each row is a file from its
-	// version on until the path's next row, and a deleted one says that there is none.
-	// ErrNotFound for an object that is not recorded.
+	// FileHistory lists the files of all recorded versions by path and version, after a row: each
+	// row is a file from its version on until the path's next row, and a deleted one says that
+	// there is none. ErrNotFound for an object that is not recorded.
 	FileHistory(ctx context.Context, objectID string, after FilePlace, limit int) ([]File, error)
-	// DepositReceipt returns what is signed of a recorded version, or ErrNotFound: there is no such version, or it has no receipt.
+	// DepositReceipt returns what is signed of a recorded version, or ErrNotFound: there is no such
+	// version, or it has no receipt.
 	DepositReceipt(ctx context.Context, objectID string, version int) (DepositReceipt, error)
 	// ReceiptKeys lists the public keys of all receipts, in the order of their first use.
 	ReceiptKeys(ctx context.Context) ([]ReceiptKey, error)
@@ -84,8 +87,9 @@ type Premis struct {
 	Agent    string    `json:"agent"`
 	Outcome  string    `json:"outcome"`
 	Detail   string    `json:"detail"`
-	// The Registry sets these. Seq is the event's number in the object's chain of events, from 1 on; 0: it was recorded before
-	// there were chains. Hash is of the event and of the hash before it, as docs/receipt.md says.
+	// The Registry sets these. Seq is the event's number in the object's chain of events, from 1
+	// on; 0: it was recorded before there were chains. Hash is of the event and of the hash before
+	// it, as docs/receipt.md says.
 	Seq  int64  `json:"seq"`
 	Hash string `json:"hash"`
 }
@@ -107,16 +111,17 @@ type Object struct {
 	CreatedAt  time.Time      `json:"created_at"`
 	UpdatedAt  time.Time      `json:"updated_at"`
 	Gone       DeletionStatus `json:"gone,omitempty"` // deleting or deleted: nobody can read it any more
-	// CheckedAt says since when every stored file of the object was read again, or first written, and found right in every
-	// storage; Unchecked is the file that was not for longest, below the object's folder; Damaged is how many are known not
-	// to be right somewhere. CheckAsked is since when a check of all of them is asked for and not all queued. Lists leave
-	// these out.
+	// CheckedAt says since when every stored file of the object was read again, or first written,
+	// and found right in every storage; Unchecked is the file that was not for longest, below the
+	// object's folder; Damaged is how many are known not to be right somewhere. CheckAsked is since
+	// when a check of all of them is asked for and not all queued. Lists leave these out.
 	CheckedAt  time.Time       `json:"checked_at,omitzero"`
 	Unchecked  string          `json:"unchecked,omitempty"`
 	Damaged    int64           `json:"damaged,omitempty"`
 	CheckAsked *time.Time      `json:"check_asked_at,omitempty"`
 	Versions   []ObjectVersion `json:"versions,omitempty"`
-	// Announced is the version that is being written and not recorded yet, 0 when there is none. Lists leave it out.
+	// Announced is the version that is being written and not recorded yet, 0 when there is none.
+	// Lists leave it out.
 	Announced int       `json:"announced_version,omitempty"`
 	Deletion  *Deletion `json:"deletion,omitempty"` // the last one that was asked for; not in lists
 }
@@ -129,7 +134,8 @@ type ObjectVersion struct {
 	SizeBytes  int64     `json:"size_bytes"`
 	CreatedAt  time.Time `json:"created_at"`
 	RecordedAt time.Time `json:"recorded_at"`
-	// Inventory is ALGORITHM:HEX of the version's OCFL inventory, as recorded; "" of one that was recorded before it was noted.
+	// Inventory is ALGORITHM:HEX of the version's OCFL inventory, as recorded; "" of one that was
+	// recorded before it was noted.
 	Inventory string    `json:"inventory,omitempty"`
 	Replicas  []Replica `json:"replicas"` // by storage
 }
@@ -144,16 +150,16 @@ type ObjectQuery struct {
 	Limit      int      `json:"limit"`
 }
 
-// DepositReceipt is the part of a version's signed receipt that is kept. The lines of files and events, which it holds the
-// digests of, are those of the inventory.
+// DepositReceipt is the part of a version's signed receipt that is kept. The lines of files and
+// events, which it holds the digests of, are those of the inventory.
 type DepositReceipt struct {
 	ObjectID  string `json:"object_id"`
 	Version   int    `json:"version"`
 	KeyID     string `json:"key_id"` // of the key that signed
 	Head      string `json:"head"`   // the signed line
 	Signature []byte `json:"signature"`
-	// FirstEvent and LastEvent bound the events of the object's chain that it holds. It holds none when the last is before the
-	// first.
+	// FirstEvent and LastEvent bound the events of the object's chain that it holds. It holds none
+	// when the last is before the first.
 	FirstEvent int64 `json:"first_event"`
 	LastEvent  int64 `json:"last_event"`
 }
@@ -171,10 +177,12 @@ type FilePlace struct {
 	Version int
 }
 
-// AfterSeq is the cursor of PremisEvents behind the event with this number in the chain; behind 0 are all that are in it.
+// AfterSeq is the cursor of PremisEvents behind the event with this number in the chain; behind 0
+// are all that are in it.
 func AfterSeq(seq int64) string { return EventCursor(seq, math.MaxInt64, "") }
 
-// EventCursor is the cursor of PremisEvents behind the event with this number, time (microseconds) and id.
+// EventCursor is the cursor of PremisEvents behind the event with this number, time (microseconds)
+// and id.
 func EventCursor(seq, at int64, id string) string { return fmt.Sprintf("%d.%d.%s", seq, at, id) }
 
 // Folders of an object's files, as File.Path begins with one of them.

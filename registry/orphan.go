@@ -23,14 +23,15 @@ func OrphanKinds() []OrphanKind {
 	return []OrphanKind{OrphanStaged, OrphanUpload, OrphanInterim, OrphanForeign, OrphanObject}
 }
 
-// Removable says whether what is found there may be removed. What lies in a preservation storage without a record is more
-// likely a loss of the Registry's than rubbish, and what has a name of somebody else's is somebody else's.
+// Removable says whether what is found there may be removed. What lies in a preservation storage
+// without a record is more likely a loss of the Registry's than rubbish, and what has a name of
+// somebody else's is somebody else's.
 func (k OrphanKind) Removable() bool { return k != OrphanForeign && k != OrphanObject }
 
 // Bounds of a search for orphans.
 const (
-	// LeastOrphanAge is the least age of what is called an orphan: longer than anything is written before it has an owner, or
-	// after.
+	// LeastOrphanAge is the least age of what is called an orphan: longer than anything is written
+	// before it has an owner, or after.
 	LeastOrphanAge = time.Hour
 	// DefaultOrphanAge is the age when none is asked for.
 	DefaultOrphanAge = 7 * 24 * time.Hour
@@ -44,8 +45,9 @@ type OrphanSearch struct {
 	Older time.Duration `json:"older"`
 	// Storages: preservation storages are looked through, too.
 	Storages bool `json:"storages,omitempty"`
-	// Strays: only files of the preservation storages are looked for that belong to no object. The search goes on where it was after a kill, takes a
-	// rest now and then, and fails when it finds any, so that people are told. The Registry makes one as often as stored files are read again.
+	// Strays: only files of the preservation storages are looked for that belong to no object. The
+	// search goes on where it was after a kill, takes a rest now and then, and fails when it finds
+	// any, so that people are told. The Registry makes one as often as stored files are read again.
 	Strays bool `json:"strays,omitempty"`
 	// Remove what is found and [OrphanKind.Removable].
 	Remove bool   `json:"remove,omitempty"`
@@ -127,7 +129,8 @@ func (r *OrphanReport) Total() (n int64) {
 	return n
 }
 
-// Text says for people how many there are of each of these kinds, and how large they are; "" when there are none.
+// Text says for people how many there are of each of these kinds, and how large they are; "" when
+// there are none.
 func (r *OrphanReport) Text(of func(OrphanKind) bool) string {
 	var parts []string
 	for _, k := range OrphanKinds() {

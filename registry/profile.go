@@ -12,24 +12,26 @@ import (
 
 // Profiles is the collections and the versions of their profiles.
 type Profiles interface {
-	// PutCollection creates a collection or makes c.Profile the next version of its profile, for submissions to come. c.Version is
-	// what it is saved over: the number of the version that it was made from, AnyVersion or NoVersion; *VersionError when the
-	// collection is at another one. A profile that is the same as the last changes nothing. *PriorityError refuses a priority that a
-	// profile cannot ask for.
+	// PutCollection creates a collection or makes c.Profile the next version of its profile, for
+	// submissions to come. c.Version is what it is saved over: the number of the version that it
+	// was made from, AnyVersion or NoVersion; *VersionError when the collection is at another one.
+	// A profile that is the same as the last changes nothing. *PriorityError refuses a priority
+	// that a profile cannot ask for.
 	PutCollection(ctx context.Context, c Collection, actor string) error
 	// Collection returns one collection, or ErrNotFound.
 	Collection(ctx context.Context, mnemonic string) (Collection, error)
 	// Collections lists all collections by mnemonic.
 	Collections(ctx context.Context) ([]Collection, error)
-	// ProfileVersions lists the versions of a collection's profile, the newest first, those with a number below before; 0: all.
-	// ErrNotFound for an unknown collection.
+	// ProfileVersions lists the versions of a collection's profile, the newest first, those with a
+	// number below before; 0: all. ErrNotFound for an unknown collection.
 	ProfileVersions(ctx context.Context, mnemonic string, before, limit int) ([]ProfileVersion, error)
 }
 
-// Profile is what a collection asks for: what an admin writes, over HTTP and in files, and what is frozen into each spec at
-// submit. Only Owner and Collections must be given, as the API demands.
+// Profile is what a collection asks for: what an admin writes, over HTTP and in files, and what is
+// frozen into each spec at submit. Only Owner and Collections must be given, as the API demands.
 //
-// What is written though it is empty stays so: a digest of the empty Profile is part of what submissions are compared by.
+// What is written though it is empty stays so: a digest of the empty Profile is part of what
+// submissions are compared by.
 type Profile struct {
 	Name string `json:"name" required:"false" doc:"For people; the mnemonic when empty"`
 	// Owner: local ids are unique under it.
@@ -43,7 +45,8 @@ type Profile struct {
 	Priority        *int   `json:"priority,omitempty" doc:"Of batches that name none; lower first"`
 	// ReleaseOneByOne: releasing a hold on the collection lets nothing go by itself, as in Merritt.
 	ReleaseOneByOne bool `json:"release_one_by_one,omitempty" doc:"Releasing a hold on the collection lets nothing go by itself: each batch and job is released on its own"`
-	// StopOnBadRow: what cannot be right, by what the manifest says, fails the batch before it has a job.
+	// StopOnBadRow: what cannot be right, by what the manifest says, fails the batch before it has
+	// a job.
 	StopOnBadRow bool `json:"stop_on_bad_row,omitempty" doc:"A batch manifest is taken whole or not at all: one bad row refuses it before anything is ingested. Otherwise a bad row fails alone"`
 	Scan         bool `json:"scan,omitempty" doc:"Every file is looked at for viruses by clamd before anything is preserved"`
 	ScanPartly   bool `json:"scan_partly,omitempty" doc:"What clamd cannot see all of, mostly for its size, is preserved all the same and recorded as not scanned. Otherwise its job fails"`
@@ -69,22 +72,24 @@ type Profile struct {
 	Embargo       string `json:"embargo,omitempty" doc:"A note for people; nothing follows from it here"`
 }
 
-// MailRules say of what a collection's people are told by mail. What failed they are told of in any case.
+// MailRules say of what a collection's people are told by mail. What failed they are told of in any
+// case.
 type MailRules struct {
 	To []string `json:"to,omitempty" doc:"Addresses that get the mails, beside those that a submission names"`
 	// Allow: those that depositors may name in submissions, beside To.
 	Allow []string `json:"allow,omitempty" doc:"Other addresses that depositors' submissions may have told: addresses, domains such as example.org, and *.example.org for all below it"`
 	// Queued: of each batch that is taken in.
 	Queued bool `json:"queued,omitempty" doc:"A mail for each batch that is taken in"`
-	// Safe: when every object of a batch was read back and found right in every storage, so that the depositor's own copy is
-	// not the only one any more.
+	// Safe: when every object of a batch was read back and found right in every storage, so that
+	// the depositor's own copy is not the only one any more.
 	Safe bool `json:"safe,omitempty" doc:"A mail when every replica of a batch was verified, so that the depositor's copy may go"`
 	// FailuresOnly: batches that went well are not reported.
 	FailuresOnly bool `json:"failures_only,omitempty" doc:"No report of a batch of which nothing failed"`
 }
 
-// Masked is the profile as it may be kept for ever and be told to everybody: mail addresses are shown in part, and of a callback its
-// host only. What the profile shares with the original is left as it is.
+// Masked is the profile as it may be kept for ever and be told to everybody: mail addresses are
+// shown in part, and of a callback its host only. What the profile shares with the original is left
+// as it is.
 func (p Profile) Masked() Profile {
 	if p.Callback != nil {
 		callback := *p.Callback
@@ -110,7 +115,8 @@ func (p Profile) Masked() Profile {
 	return p
 }
 
-// The values of [Profile.Minting]. In both cases names are drawn here, from the collection's template.
+// The values of [Profile.Minting]. In both cases names are drawn here, from the collection's
+// template.
 const (
 	MintLocally = "noid" // they are known here only
 	MintEZID    = "ezid" // EZID knows them, too, and makes them public when their object is recorded
@@ -125,7 +131,8 @@ const (
 // MostRetentionDays is the longest [Profile.RetentionDays].
 const MostRetentionDays = 36_500
 
-// DuplicateWindow is how long after a submission another one of the same content is a duplicate; 0 is never.
+// DuplicateWindow is how long after a submission another one of the same content is a duplicate; 0
+// is never.
 func (p Profile) DuplicateWindow() time.Duration {
 	days := DefaultDuplicateDays
 	if p.DuplicateDays != nil {
@@ -134,8 +141,8 @@ func (p Profile) DuplicateWindow() time.Duration {
 	return time.Duration(min(max(days, 0), MostDuplicateDays)) * 24 * time.Hour
 }
 
-// Optional returns the optional steps, in the order of the routes, that the items of a submission under this profile take:
-// the batch notes them for its jobs.
+// Optional returns the optional steps, in the order of the routes, that the items of a submission
+// under this profile take: the batch notes them for its jobs.
 func (p Profile) Optional() []Stage {
 	var taken []Stage
 	if p.Scan {
@@ -164,8 +171,8 @@ type Collection struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// ProfileVersion is a collection's profile as it was from one change to the next. It is never changed, and outlives what was
-// submitted under it.
+// ProfileVersion is a collection's profile as it was from one change to the next. It is never
+// changed, and outlives what was submitted under it.
 type ProfileVersion struct {
 	Collection string    `json:"collection"`
 	Version    int       `json:"version"` // from 1 on
@@ -198,9 +205,10 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("the profile of collection %s is at version %d, not %d: look at what it is now, and change that", e.Mnemonic, e.Have, e.Want)
 }
 
-// Next returns which version p becomes when it is saved over a version of c's profile, or over [AnyVersion] or [NoVersion]; c is
-// the zero Collection when there is none. The same profile again is c's own version, also when the answer to an earlier try
-// was lost and what it was to be saved over is gone. *VersionError when c is at another version.
+// Next returns which version p becomes when it is saved over a version of c's profile, or over
+// [AnyVersion] or [NoVersion]; c is the zero Collection when there is none. The same profile again
+// is c's own version, also when the answer to an earlier try was lost and what it was to be saved
+// over is gone. *VersionError when c is at another version.
 func (c Collection) Next(mnemonic string, over int, p Profile) (int, error) {
 	switch {
 	case c.Version > 0 && over != NoVersion && c.Profile.same(p):
@@ -221,8 +229,8 @@ func (p Profile) same(q Profile) bool {
 	return errOne == nil && errTwo == nil && bytes.Equal(one, two)
 }
 
-// DefaultStorage and DefaultStaging name the volumes that every Holdfast has: the storage of collections that name none,
-// and what lies outside storage while it is worked on.
+// DefaultStorage and DefaultStaging name the volumes that every Holdfast has: the storage of
+// collections that name none, and what lies outside storage while it is worked on.
 const (
 	DefaultStorage = "storage"
 	DefaultStaging = "staging"
@@ -231,8 +239,9 @@ const (
 // mostStorages bounds how many storages a collection may have.
 const mostStorages = 16
 
-// CheckStorageName returns an error that wraps ErrInvalid unless a storage can have this name: 1 to 63 small letters,
-// digits, - and _, beginning with a letter or digit, and not the staging volume's.
+// CheckStorageName returns an error that wraps ErrInvalid unless a storage can have this name: 1 to
+// 63 small letters, digits, - and _, beginning with a letter or digit, and not the staging
+// volume's.
 func CheckStorageName(name string) error {
 	bad := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_' }
 	switch {
@@ -244,8 +253,8 @@ func CheckStorageName(name string) error {
 	return nil
 }
 
-// CheckStorages returns an error that wraps ErrInvalid unless a collection can have these storages; none stand for
-// [DefaultStorage].
+// CheckStorages returns an error that wraps ErrInvalid unless a collection can have these storages;
+// none stand for [DefaultStorage].
 func CheckStorages(names []string) error {
 	if len(names) > mostStorages {
 		return fmt.Errorf("%w: %d storages, a collection has %d at most", ErrInvalid, len(names), mostStorages)
@@ -261,8 +270,8 @@ func CheckStorages(names []string) error {
 	return nil
 }
 
-// StorageNames are the storages that hold a replica of each version, at least one: a version is written to the first and
-// copied to the others from there.
+// StorageNames are the storages that hold a replica of each version, at least one: a version is
+// written to the first and copied to the others from there.
 func (p Profile) StorageNames() []string {
 	if len(p.Storages) == 0 {
 		return []string{DefaultStorage}

@@ -12,8 +12,9 @@ const (
 	MaxQueryTerms = 50
 )
 
-// Query is a parsed query (docs/query.md): terms, all of which must match. The zero value matches everything. Package
-// registry/query reads it from a text; String writes it so that it is read back unchanged.
+// Query is a parsed query (docs/query.md): terms, all of which must match. The zero value matches
+// everything. Package registry/query reads it from a text; String writes it so that it is read back
+// unchanged.
 type Query struct {
 	Terms []Term `json:"terms"`
 }

@@ -20,7 +20,8 @@ type QueueStatus struct {
 	Running   int64     `json:"running"`
 	Holds     int       `json:"holds"`
 	Damaged   int64     `json:"damaged"` // stored files that are known not to be right in some storage
-	// Strays is the failed search that found files in storages which belong to no object; "" when there is none.
+	// Strays is the failed search that found files in storages which belong to no object; "" when
+	// there is none.
 	Strays  string       `json:"strays,omitempty"`
 	OneCopy int64        `json:"one_copy"` // collections whose objects are kept in one storage only: there is no second copy
 	Stages  []StageQueue `json:"stages"`   // every stage, in route order

@@ -12,29 +12,32 @@ import (
 type ReportReader interface {
 	// BatchProgress adds up a batch's jobs from their rows.
 	BatchProgress(ctx context.Context, id string) (BatchProgress, error)
-	// ReportOf returns a batch's report of the given closing, 0 for the last; ErrNotFound before the first.
+	// ReportOf returns a batch's report of the given closing, 0 for the last; ErrNotFound before
+	// the first.
 	ReportOf(ctx context.Context, batchID string, closing int64) (BatchReport, error)
-	// ReportJobs lists the jobs of a report that a query selects, in row order. ErrNotFound when there is no such report,
-	// ErrInvalid when [ReportQuery.Check] refuses it.
+	// ReportJobs lists the jobs of a report that a query selects, in row order. ErrNotFound when
+	// there is no such report, ErrInvalid when [ReportQuery.Check] refuses it.
 	ReportJobs(ctx context.Context, q ReportQuery) ([]JobResult, error)
 }
 
 // ReportLister lists the reports of batches.
 type ReportLister interface {
-	// Reports lists a batch's reports, the newest first, those of closings below before; 0: all. It is empty before the first,
-	// and for what is no batch.
+	// Reports lists a batch's reports, the newest first, those of closings below before; 0: all. It
+	// is empty before the first, and for what is no batch.
 	Reports(ctx context.Context, batchID string, before int64, limit int) ([]BatchReport, error)
 }
 
-// BatchReport is a batch's stored report of one closing: what had become of its jobs when the last of them settled. What
-// becomes of them later is told by the report of a later closing and never changes this one.
+// BatchReport is a batch's stored report of one closing: what had become of its jobs when the last
+// of them settled. What becomes of them later is told by the report of a later closing and never
+// changes this one.
 type BatchReport struct {
 	BatchID   string    `json:"batch_id"`
 	Closing   int64     `json:"closing"`
 	CreatedAt time.Time `json:"created_at"`
 	Jobs      int64     `json:"jobs"`
 	Completed int64     `json:"completed"`
-	// Preserved did not complete although their objects are preserved: a later step failed, such as telling their receiver.
+	// Preserved did not complete although their objects are preserved: a later step failed, such as
+	// telling their receiver.
 	Preserved int64 `json:"preserved"`
 	Failed    int64 `json:"failed"`         // all others; no report tells of what was deleted without being preserved
 	Content   int64 `json:"failed_content"` // of Failed: error class content
@@ -55,8 +58,8 @@ type ReportDifference struct {
 	Unchanged    int64 `json:"unchanged"`
 }
 
-// NoReport says why a batch that was never reported has no report, and whether one is still to come. What does not come by
-// itself names what brings it.
+// NoReport says why a batch that was never reported has no report, and whether one is still to
+// come. What does not come by itself names what brings it.
 func NoReport(batch WorkItem) (why string, coming bool) {
 	note := ""
 	if batch.Note != "" {
@@ -81,7 +84,8 @@ func NoReport(batch WorkItem) (why string, coming bool) {
 	return "a report is made when every job is settled", true
 }
 
-// JobChange is what changed of a job since the report before. Each job of a report that has a difference has one.
+// JobChange is what changed of a job since the report before. Each job of a report that has a
+// difference has one.
 type JobChange string
 
 // The changes.

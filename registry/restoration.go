@@ -10,15 +10,16 @@ import (
 
 // Restoring is how a restore ends.
 type Restoring interface {
-	// RecordRestoration makes what the item has restored, which lies at r.Place whole and right, one that can be fetched for
-	// r.Keep from now on, with its preservation events. A repeat changes nothing and returns what was recorded first: of
-	// several places the one that counts. ErrNotFound when the item restores nothing, *GoneError when the object was deleted
-	// meanwhile, ErrInvalid when [RestorationRecord.Check] refuses it.
+	// RecordRestoration makes what the item has restored, which lies at r.Place whole and right,
+	// one that can be fetched for r.Keep from now on, with its preservation events. A repeat
+	// changes nothing and returns what was recorded first: of several places the one that counts.
+	// ErrNotFound when the item restores nothing, *GoneError when the object was deleted meanwhile,
+	// ErrInvalid when [RestorationRecord.Check] refuses it.
 	RecordRestoration(ctx context.Context, l Lease, r RestorationRecord) (Restoration, error)
 }
 
-// Restoration is a version of an object on its way to where its depositors fetch it, or there: one valid bag (RFC 8493) in one tar
-// file. The record stays when the file is removed.
+// Restoration is a version of an object on its way to where its depositors fetch it, or there: one
+// valid bag (RFC 8493) in one tar file. The record stays when the file is removed.
 type Restoration struct {
 	ObjectID string            `json:"object_id"`
 	N        int               `json:"n"` // its number among the object's restores, from 1 on
@@ -67,8 +68,8 @@ type RestorationRecord struct {
 	Events []Premis      `json:"events"`
 }
 
-// Check returns ErrInvalid for a record that no file can have, and for a place that is not the attempt's own: what lies there can be
-// fetched by whoever reads the object.
+// Check returns ErrInvalid for a record that no file can have, and for a place that is not the
+// attempt's own: what lies there can be fetched by whoever reads the object.
 func (r RestorationRecord) Check(l Lease) error {
 	if r.Place == "" || r.Name == "" || r.SizeBytes <= 0 || len(r.SHA256) != 64 || r.Keep <= 0 {
 		return fmt.Errorf("%w: a restored parcel has a name, a place, a size, a SHA-256 and a time to be kept", ErrInvalid)
@@ -85,13 +86,14 @@ const EventRestored = "restored"
 // RestoredPrefix begins the keys of what was restored, on the staging volume.
 const RestoredPrefix = "restores/"
 
-// RestoredKey is the key of what an attempt of a restore came to. It is the attempt's own, as all its keys are, and lies apart from them: it
-// stays when the item has given back everything else.
+// RestoredKey is the key of what an attempt of a restore came to. It is the attempt's own, as all
+// its keys are, and lies apart from them: it stays when the item has given back everything else.
 func RestoredKey(l Lease, name string) string {
 	return RestoredPrefix + l.ItemID + "/" + strconv.FormatInt(l.N, 10) + "/" + name
 }
 
-// RestoredBy says which item a key that begins with RestoredPrefix belongs to, "" when it is no such key.
+// RestoredBy says which item a key that begins with RestoredPrefix belongs to, "" when it is no
+// such key.
 func RestoredBy(key string) (itemID string) {
 	rest, ok := strings.CutPrefix(key, RestoredPrefix)
 	if !ok {

@@ -2,11 +2,12 @@ package registry
 
 import "slices"
 
-// Stage says where on its route an item stands. Stages are also the names of the workers that serve them.
+// Stage says where on its route an item stands. Stages are also the names of the workers that serve
+// them.
 type Stage string
 
-// The stages of all routes. Adding one means a constant here, a step in a route below, a worker of that name in workers.All, and
-// `go generate ./...` (docs/contributing.md).
+// The stages of all routes. Adding one means a constant here, a step in a route below, a worker of
+// that name in workers.All, and `go generate ./...` (docs/contributing.md).
 const (
 	Expand    Stage = "expand"
 	Report    Stage = "report"
@@ -56,15 +57,17 @@ type Step struct {
 	Optional bool
 	// NeverFails: with its tries used up the item goes on instead of failing.
 	NeverFails bool
-	// Gated: the item may not start here before every prerequisite is satisfied. Stages before the first gated
-	// one run without regard to prerequisites: a batch is expanded while its jobs are already running.
+	// Gated: the item may not start here before every prerequisite is satisfied. Stages before the
+	// first gated one run without regard to prerequisites: a batch is expanded while its jobs are
+	// already running.
 	Gated bool
-	// Locked: the item may not start here while an item that was submitted earlier has, or stands in line for, a lock
-	// that it needs (R1).
+	// Locked: the item may not start here while an item that was submitted earlier has, or stands
+	// in line for, a lock that it needs (R1).
 	Locked bool
 	// Writes says to which kind of volume the step writes, so that a hold on the volume covers it.
 	Writes VolumeKind
-	// Fetches says what the step waits for of others, whose slowness shall not keep every slot taken.
+	// Fetches says what the step waits for of others, whose slowness shall not keep every slot
+	// taken.
 	Fetches SourceKind
 }
 
@@ -95,8 +98,9 @@ type Route struct {
 	Action  Action
 	Version int  // frozen into an item's spec at submit, so that a changed route never moves an item under way (R27)
 	Object  bool // its items are about a preserved object: their spec is an [ObjectSpec]
-	// Deposit: its items take deposits in, and holds on the queue, on a collection and on a batch are about these alone. Acts of
-	// admins, messages and housekeeping are held by what names them: their stage, the volume they write to, or the item.
+	// Deposit: its items take deposits in, and holds on the queue, on a collection and on a batch
+	// are about these alone. Acts of admins, messages and housekeeping are held by what names them:
+	// their stage, the volume they write to, or the item.
 	Deposit bool
 	Steps   []Step
 }
@@ -131,15 +135,17 @@ var routes = []Route{
 	{Action: DeleteObject, Version: 1, Object: true, Steps: []Step{{Stage: Delete, State: StateProcessing, Locked: true, Writes: StorageVolume}}},
 	{Action: DeliverMessage, Version: 1, Steps: []Step{{Stage: Deliver, State: StateProcessing}}},
 	{Action: FixityCheck, Version: 1, Object: true, Steps: []Step{
-		// It asks for the object's lock only where it may have to mend something, and stands in no line before that.
+		// It asks for the object's lock only where it may have to mend something, and stands in no
+		// line before that.
 		{Stage: Fixity, State: StateProcessing, Locked: true, Writes: AllStorages},
 	}},
-	// What a version is does not change: it needs no lock, and a deletion that comes in between takes away what it brought.
+	// What a version is does not change: it needs no lock, and a deletion that comes in between
+	// takes away what it brought.
 	{Action: RestoreObject, Version: 1, Object: true, Steps: []Step{{Stage: Restore, State: StateProcessing, Writes: StagingVolume}}},
 }
 
-// RouteOf returns the route of an action with every optional step, whose steps are not to be changed; ok is false for an
-// unknown one.
+// RouteOf returns the route of an action with every optional step, whose steps are not to be
+// changed; ok is false for an unknown one.
 func RouteOf(a Action) (r Route, ok bool) {
 	i := slices.IndexFunc(routes, func(r Route) bool { return r.Action == a })
 	if i < 0 {
@@ -202,8 +208,8 @@ func writes(s Stage) VolumeKind {
 	return step.Writes
 }
 
-// With returns the route of an item that takes these optional steps, and of the others none. It is that of
-// [WorkItem.Route]; a route without optional steps is returned as it is.
+// With returns the route of an item that takes these optional steps, and of the others none. It is
+// that of [WorkItem.Route]; a route without optional steps is returned as it is.
 func (r Route) With(optional []Stage) Route {
 	left := func(s Step) bool { return s.Optional && !slices.Contains(optional, s.Stage) }
 	if slices.ContainsFunc(r.Steps, left) {
@@ -224,8 +230,8 @@ func (r Route) Step(s Stage) (step Step, ok bool) {
 	return r.Steps[i], true
 }
 
-// Next returns the stage after s; ok is false when s is the last one or not on the route. It asks no item: what comes
-// next for one is told by the route [With] its optional steps.
+// Next returns the stage after s; ok is false when s is the last one or not on the route. It asks
+// no item: what comes next for one is told by the route [With] its optional steps.
 func (r Route) Next(s Stage) (next Stage, ok bool) {
 	i := r.index(s)
 	if i < 0 || i+1 == len(r.Steps) {

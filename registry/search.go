@@ -5,19 +5,23 @@ import (
 	"time"
 )
 
-// ItemReader is what people, pages and steps look up of items. Lists are paged by key: pass the last page's Next to go on.
+// ItemReader is what people, pages and steps look up of items. Lists are paged by key: pass the
+// last page's Next to go on.
 type ItemReader interface {
 	// Item returns one item, or ErrNotFound.
 	Item(ctx context.Context, id string) (WorkItem, error)
-	// Items lists items, newest first; children of one batch, named by ParentID or by a term, in row order.
-	// *QueryError for a Match that ParseQuery did not make.
+	// Items lists items, newest first; children of one batch, named by ParentID or by a term, in
+	// row order. *QueryError for a Match that ParseQuery did not make.
 	Items(ctx context.Context, q ItemQuery) (Page[WorkItem], error)
-	// CountItems counts the items that a query selects by the state that people see; paging is ignored.
+	// CountItems counts the items that a query selects by the state that people see; paging is
+	// ignored.
 	CountItems(ctx context.Context, q ItemQuery) (map[State]int64, error)
-	// Failures groups the failed items that a query selects by their cause, the largest group first. Its fields, Limit and After
-	// are those of Items; a status other than failed selects nothing. *QueryError as for Items.
+	// Failures groups the failed items that a query selects by their cause, the largest group
+	// first. Its fields, Limit and After are those of Items; a status other than failed selects
+	// nothing. *QueryError as for Items.
 	Failures(ctx context.Context, q ItemQuery) (Page[FailureGroup], error)
-	// Events lists an item's events (all items' when itemID is ""), oldest first, after a feed cursor.
+	// Events lists an item's events (all items' when itemID is ""), oldest first, after a feed
+	// cursor.
 	Events(ctx context.Context, itemID string, after int64, limit int) ([]Event, error)
 	// Why says what an unsettled item waits for.
 	Why(ctx context.Context, id string) (Why, error)

@@ -37,7 +37,8 @@ func (s Status) Settled() bool {
 	return false
 }
 
-// State is the name people see, Merritt's. It is derived from an item by [StateOf] and nowhere else.
+// State is the name people see, Merritt's. It is derived from an item by [StateOf] and nowhere
+// else.
 type State string
 
 // The states of items and batches (docs/states.md).
@@ -93,20 +94,22 @@ type Position struct {
 	JobsFailed bool // failed batches: they failed because jobs of theirs did
 }
 
-// Refused says that the item failed before it ever ran: it is a row of a manifest that breaks a rule. What the row says was never
-// understood, so it can never run.
+// Refused says that the item failed before it ever ran: it is a row of a manifest that breaks a
+// rule. What the row says was never understood, so it can never run.
 func (p Position) Refused() bool { return p.Status == Failed && p.Attempt == 0 }
 
-// Commitment is how far an item is with what it changes in storage. It decides which acts may be asked of it, and is read from
-// what the item has announced and recorded.
+// Commitment is how far an item is with what it changes in storage. It decides which acts may be
+// asked of it, and is read from what the item has announced and recorded.
 type Commitment string
 
 // The commitments.
 const (
 	Uncommitted Commitment = "" // nothing in storage is its own yet
-	// Announced: it has announced a version of an object that nobody sees yet, or has begun to delete one. It is only carried on (R7).
+	// Announced: it has announced a version of an object that nobody sees yet, or has begun to
+	// delete one. It is only carried on (R7).
 	Announced Commitment = "announced"
-	// Preserved: its version of an object is recorded. The object stays, whatever becomes of the item.
+	// Preserved: its version of an object is recorded. The object stays, whatever becomes of the
+	// item.
 	Preserved Commitment = "preserved"
 )
 
@@ -154,8 +157,9 @@ type NextTry struct {
 	Of      int       `json:"of,omitempty"` // the try after which the item fails; 0: not known
 }
 
-// StateText is a state as people read it. Of an item that waits for its next try nothing runs, so that it is told when that is
-// due instead of the step's name: Retry at 18:23, attempt 3 of 5. Times are in the zone of now, which is named when it is UTC.
+// StateText is a state as people read it. Of an item that waits for its next try nothing runs, so
+// that it is told when that is due instead of the step's name: Retry at 18:23, attempt 3 of 5.
+// Times are in the zone of now, which is named when it is UTC.
 func StateText(s State, next *NextTry, now time.Time) string {
 	if next == nil {
 		return string(s)

@@ -12,7 +12,8 @@ import (
 
 //go:generate go test . -run ^TestGenerated -update
 
-// why says of every change that neither seed document has what it is for. A change without an entry fails the test.
+// why says of every change that neither seed document has what it is for. A change without an entry
+// fails the test.
 var why = map[registry.Act]string{
 	registry.ActRetry:    "A system fault is tried again by itself, with backoff, until MAX_ATTEMPTS is used up; in Merritt every failure waits for a person.",
 	registry.ActSnooze:   "A step that waits (for space, a lock, another object's version) gives its worker back; in Merritt it sleeps in a worker thread.",
@@ -50,7 +51,8 @@ type edge struct {
 	origin   string
 }
 
-// positions are the ways in which an item can stand in a stage with a status, as far as its state depends on them.
+// positions are the ways in which an item can stand in a stage with a status, as far as its state
+// depends on them.
 func positions(a registry.Action, stage registry.Stage, st registry.Status, isNew bool) []registry.Position {
 	if st == "" {
 		return []registry.Position{{Action: a, Stage: stage}}
@@ -128,7 +130,8 @@ func happens(r registry.Route, step registry.Step, t registry.Transition) bool {
 	return t.Act != registry.ActLose || t.To != registry.Failed || !step.NeverFails
 }
 
-// ways are whether an item that a transition is made of may be one that was never claimed; that stands in the first stage.
+// ways are whether an item that a transition is made of may be one that was never claimed; that
+// stands in the first stage.
 func ways(r registry.Route, at registry.Stage, t registry.Transition) (fresh []bool) {
 	claimed, unclaimed := reachable(r.Action, t.From)
 	if t.From == "" {
@@ -194,7 +197,8 @@ func targets(r registry.Route, at registry.Stage, t registry.Transition) []regis
 	return []registry.Stage{at}
 }
 
-// after are the stages that may come after one: every optional one up to the next that all items take.
+// after are the stages that may come after one: every optional one up to the next that all items
+// take.
 func after(r registry.Route, at registry.Stage) (stages []registry.Stage) {
 	for next, more := r.Next(at); more; next, more = r.Next(next) {
 		stages = append(stages, next)

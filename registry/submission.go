@@ -8,13 +8,16 @@ import (
 
 // Submitting is how payloads come in.
 type Submitting interface {
-	// Submit makes a batch item. The collection's profile is frozen into its spec. With an idempotency key that was
-	// used before, the first answer is returned again (ErrIdempotencyConflict when the arguments differ); a
-	// submission of the same uploaded bytes with the same description to the same collection within the collection's
-	// window answers with the first one's id, unless that one did not complete and will not, or Force is set. What it requires by item id keeps it from starting at all,
-	// but says nothing of its content: what is here already stays as it is. *GraphError says that a requirement cannot be,
-	// *PriorityError that a submission cannot ask for its priority, *MailRefusedError and *MailLimitError that its Mails do not
-	// allow the addresses that it names; ErrNotFound names an unknown collection, upload or required item.
+	// Submit makes a batch item. The collection's profile is frozen into its spec. With an
+	// idempotency key that was used before, the first answer is returned again
+	// (ErrIdempotencyConflict when the arguments differ); a submission of the same uploaded bytes
+	// with the same description to the same collection within the collection's window answers with
+	// the first one's id, unless that one did not complete and will not, or Force is set. What it
+	// requires by item id keeps it from starting at all, but says nothing of its content: what is
+	// here already stays as it is. *GraphError says that a requirement cannot be, *PriorityError
+	// that a submission cannot ask for its priority, *MailRefusedError and *MailLimitError that its
+	// Mails do not allow the addresses that it names; ErrNotFound names an unknown collection,
+	// upload or required item.
 	Submit(ctx context.Context, s Submission) (Receipt, error)
 	// Accepting says whether submissions are taken.
 	Accepting(ctx context.Context) (Accepting, error)
@@ -31,11 +34,11 @@ type Submission struct {
 	Force          bool   `json:"force,omitempty"`           // make a new batch although the same content is here already
 	// Requires are items that must have completed (or settled) before this one starts.
 	Requires []Requirement `json:"requires,omitempty"`
-	// Limits are what uploads may come to when this one, which was meant for another collection or for
-	// none, counts among the collection's from now on.
+	// Limits are what uploads may come to when this one, which was meant for another collection or
+	// for none, counts among the collection's from now on.
 	Limits []UploadLimit `json:"limits,omitempty"`
-	// Mails say to which addresses the submission may have mails sent; nil: to any. They are counted in
-	// the transaction that takes it in.
+	// Mails say to which addresses the submission may have mails sent; nil: to any. They are
+	// counted in the transaction that takes it in.
 	Mails *MailTerms `json:"mails,omitempty"`
 }
 
@@ -47,7 +50,8 @@ type Receipt struct {
 	NoMail bool `json:"no_mail,omitempty"`
 }
 
-// Accepting says whether submissions are taken. Where nobody ever said so, they are, since the zero time.
+// Accepting says whether submissions are taken. Where nobody ever said so, they are, since the zero
+// time.
 type Accepting struct {
 	On     bool      `json:"on"`
 	Reason string    `json:"reason,omitempty"`
@@ -64,18 +68,21 @@ func (e *NotAccepting) Error() string {
 		e.Since.Format(time.RFC3339), e.Reason, e.Actor)
 }
 
-// Priorities: lower goes first. Every point is worth a minute of waiting, so that age wins over any priority in the end.
+// Priorities: lower goes first. Every point is worth a minute of waiting, so that age wins over any
+// priority in the end.
 const (
-	// DefaultPriority is that of a batch for which neither its submission nor its collection's profile asks for another.
+	// DefaultPriority is that of a batch for which neither its submission nor its collection's
+	// profile asks for another.
 	DefaultPriority = 5
-	// LeastPriority is the lowest an operator can give. Below 0 an item is express: it goes before everything else in its
-	// stage, of all collections, the lowest number first, and does not age.
+	// LeastPriority is the lowest an operator can give. Below 0 an item is express: it goes before
+	// everything else in its stage, of all collections, the lowest number first, and does not age.
 	LeastPriority = -1_000_000
 	// MostPriority is the highest: nearly two years of waiting.
 	MostPriority = 1_000_000
 )
 
-// PriorityError refuses a priority that is out of bounds. Only an operator's command may give one below 0.
+// PriorityError refuses a priority that is out of bounds. Only an operator's command may give one
+// below 0.
 type PriorityError struct {
 	Given int `json:"given"`
 	Least int `json:"least"`
@@ -87,12 +94,14 @@ func (e *PriorityError) Error() string {
 	return fmt.Sprintf("priority %d is not between %d and %d", e.Given, e.Least, e.Most)
 }
 
-// CheckPriority returns a *[PriorityError] unless p is what a submission or a profile may ask for; nil asks for nothing.
+// CheckPriority returns a *[PriorityError] unless p is what a submission or a profile may ask for;
+// nil asks for nothing.
 func CheckPriority(p *int) error {
 	return checkPriority(p, 0)
 }
 
-// CheckExpress returns a *[PriorityError] unless p is what an operator may ask for; nil asks for nothing.
+// CheckExpress returns a *[PriorityError] unless p is what an operator may ask for; nil asks for
+// nothing.
 func CheckExpress(p *int) error {
 	return checkPriority(p, LeastPriority)
 }

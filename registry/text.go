@@ -39,7 +39,8 @@ func SizeText(n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0") + fmt.Sprintf(" %ciB", units[unit])
 }
 
-// sizeTexts are two sizes for people who are to see which is larger: in bytes where rounding makes them alike.
+// sizeTexts are two sizes for people who are to see which is larger: in bytes where rounding makes
+// them alike.
 func sizeTexts(a, b int64) (string, string) {
 	if a != b && SizeText(a) == SizeText(b) {
 		return fmt.Sprintf("%d bytes", a), fmt.Sprintf("%d bytes", b)
@@ -58,7 +59,8 @@ func Nearest(word string, names []string) string {
 	return best
 }
 
-// distance counts the letters that must be added, left out or replaced to make one word of another (Levenshtein).
+// distance counts the letters that must be added, left out or replaced to make one word of another
+// (Levenshtein).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -9,21 +9,23 @@ import (
 
 // TokenKeeper is who may ask, who works under whose name, and who was refused.
 type TokenKeeper interface {
-	// AddToken stores a bearer token's hash. A name is given once and never again, so that an actor in the history is one
-	// token for ever: ErrNameTaken. ErrTaken when there is a token with this id or hash.
+	// AddToken stores a bearer token's hash. A name is given once and never again, so that an actor
+	// in the history is one token for ever: ErrNameTaken. ErrTaken when there is a token with this
+	// id or hash.
 	AddToken(ctx context.Context, t Token) error
-	// TokenByHash returns the token with this hash, or ErrNotFound when there is none or it was revoked or has expired.
+	// TokenByHash returns the token with this hash, or ErrNotFound when there is none or it was
+	// revoked or has expired.
 	TokenByHash(ctx context.Context, hash string) (Token, error)
 	// Tokens lists all tokens, revoked ones too, oldest first.
 	Tokens(ctx context.Context) ([]Token, error)
-	// Claimed lists items that run under attempts which a token claimed, by their ids, at most 100 a call; none of a token that
-	// nobody heard of.
+	// Claimed lists items that run under attempts which a token claimed, by their ids, at most 100
+	// a call; none of a token that nobody heard of.
 	Claimed(ctx context.Context, q ClaimedQuery) ([]WorkItem, error)
-	// RevokeToken makes a token useless from now on. A repeat changes nothing; ErrNotFound when there is none, ErrLastAdmin
-	// when nobody could make another token afterwards.
+	// RevokeToken makes a token useless from now on. A repeat changes nothing; ErrNotFound when
+	// there is none, ErrLastAdmin when nobody could make another token afterwards.
 	RevokeToken(ctx context.Context, id, actor string) error
-	// Refused notes that somebody was refused something: an event of its own, type refused. Bounding how many is the
-	// caller's care.
+	// Refused notes that somebody was refused something: an event of its own, type refused.
+	// Bounding how many is the caller's care.
 	Refused(ctx context.Context, r Refusal) error
 }
 
@@ -56,10 +58,11 @@ type Token struct {
 	Hash string `json:"-"`
 	Name string `json:"name"`
 	Role Role   `json:"role"`
-	// Collections are those that a depositor's token is good for; a depositor without any sees nothing. The other roles
-	// are not bound to collections.
+	// Collections are those that a depositor's token is good for; a depositor without any sees
+	// nothing. The other roles are not bound to collections.
 	Collections []string `json:"collections,omitempty"`
-	// Stages are those that a worker's token is good for. None is every stage: such tokens were made before tokens had stages.
+	// Stages are those that a worker's token is good for. None is every stage: such tokens were
+	// made before tokens had stages.
 	Stages    []Stage    `json:"stages,omitempty"`
 	CreatedBy string     `json:"created_by,omitempty"`
 	CreatedAt time.Time  `json:"created_at"`
@@ -67,7 +70,8 @@ type Token struct {
 	RevokedAt *time.Time `json:"revoked_at,omitempty"`
 }
 
-// Within is what the token's holder sees: nil for all collections, otherwise those named, which may be none.
+// Within is what the token's holder sees: nil for all collections, otherwise those named, which may
+// be none.
 func (t Token) Within() []string {
 	if t.Role != RoleDepositor {
 		return nil
@@ -85,7 +89,8 @@ func (t Token) MaySee(collection string) bool {
 	return t.Role != RoleDepositor || slices.Contains(t.Collections, collection)
 }
 
-// Serves says whether a worker may do with the token what is done in one of these stages; nil is what is done in every one.
+// Serves says whether a worker may do with the token what is done in one of these stages; nil is
+// what is done in every one.
 func (t Token) Serves(stages []Stage) bool {
 	return stages == nil || len(t.Stages) == 0 || slices.ContainsFunc(stages, func(s Stage) bool { return slices.Contains(t.Stages, s) })
 }
@@ -106,6 +111,7 @@ type Refusal struct {
 	Detail    string `json:"detail"`
 	Remote    string `json:"remote"`
 	RequestID string `json:"request_id"`
-	// Count is how many alike this one stands for, when more came than are written one by one; 0 is one.
+	// Count is how many alike this one stands for, when more came than are written one by one; 0 is
+	// one.
 	Count int64 `json:"count,omitempty"`
 }

@@ -28,7 +28,8 @@ const (
 	// ActUpdateReport: an admin asks a failed batch to report what changed since its last report.
 	ActUpdateReport Act = "update-report"
 
-	// ActRetryNow: an admin has an item tried at once that waits for the time of its next try. What was counted stays counted.
+	// ActRetryNow: an admin has an item tried at once that waits for the time of its next try. What
+	// was counted stays counted.
 	ActRetryNow Act = "retry-now"
 
 	ActPrepare  Act = "prepare"      // a new item of a graph that is still being built
@@ -39,10 +40,12 @@ const (
 	ActPriority Act = "priority"     // an admin changes when an item's turn is
 	ActHold     Act = "hold"         // an admin keeps an item, or a batch with its jobs, from starting
 	ActUnhold   Act = "release-hold" // that hold is taken away
-	// ActGiveUp: an admin ends the tries to tell a job's receiver that it completed. The job completes, and says that nobody was told.
+	// ActGiveUp: an admin ends the tries to tell a job's receiver that it completed. The job
+	// completes, and says that nobody was told.
 	ActGiveUp Act = "give-up"
-	// ActAbandon: an admin wants the announced version of a failed job to be given up, of which nobody can see anything. When another
-	// admin has asked for it before, a worker does it: see [Abandonment].
+	// ActAbandon: an admin wants the announced version of a failed job to be given up, of which
+	// nobody can see anything. When another admin has asked for it before, a worker does it: see
+	// [Abandonment].
 	ActAbandon Act = "abandon"
 )
 
@@ -58,8 +61,9 @@ const (
 	ToProcess Move = "process"
 )
 
-// Transition is one line of the state machine. The table in [Transitions] is the only declaration of what may
-// happen: the store checks it, docs/states.md is generated from it, and the API lists acts from it.
+// Transition is one line of the state machine. The table in [Transitions] is the only declaration
+// of what may happen: the store checks it, docs/states.md is generated from it, and the API lists
+// acts from it.
 type Transition struct {
 	Act  Act
 	From Status // "" for a new item
@@ -72,35 +76,41 @@ type Transition struct {
 	Stages []Stage
 	// Commitments limits the transition to items that have come so far; nil: all.
 	Commitments []Commitment
-	// Held limits the transition to items that a hold covers, OwnHold to those that have one of their own.
+	// Held limits the transition to items that a hold covers, OwnHold to those that have one of
+	// their own.
 	Held, OwnHold bool
 	// Tells limits the transition to items whose receiver is still to be told.
 	Tells bool
-	// Sealed limits the transition to items whose graph, if they have one, is whole; JobsDone to batches none of whose jobs is left.
+	// Sealed limits the transition to items whose graph, if they have one, is whole; JobsDone to
+	// batches none of whose jobs is left.
 	Sealed, JobsDone bool
 	// Open limits the transition to items that have open prerequisites.
 	Open bool
-	// Claimed limits the transition to items that a worker has had at least once: what was refused before it ever ran never runs.
+	// Claimed limits the transition to items that a worker has had at least once: what was refused
+	// before it ever ran never runs.
 	Claimed bool
 	// Delayed limits the transition to items that wait for the time of their next try.
 	Delayed bool
-	// OwnFault limits the transition to items that failed for what is their own: not to batches whose jobs failed.
+	// OwnFault limits the transition to items that failed for what is their own: not to batches
+	// whose jobs failed.
 	OwnFault bool
 	// Ours says that neither seed document has it.
 	Ours bool
 }
 
-// Transitions returns the state machine: every allowed change of (stage, status). What is not listed is refused. The slice
-// is the caller's own, what its rows refer to is not.
+// Transitions returns the state machine: every allowed change of (stage, status). What is not
+// listed is refused. The slice is the caller's own, what its rows refer to is not.
 func Transitions() []Transition { return slices.Clone(transitions) }
 
 // transitions is asked of for every row that is read and every act that is checked.
 var transitions = table()
 
 func table() []Transition {
-	// What an item has left in staging goes in any case, so nobody may stop that; and a report that is due goes out.
+	// What an item has left in staging goes in any case, so nobody may stop that; and a report that
+	// is due goes out.
 	all, early := actionsBut(Tidy), stagesBut(Report)
-	// Past the announcement an item is only carried on (R7). Once its object is preserved, what is left of it may be deleted.
+	// Past the announcement an item is only carried on (R7). Once its object is preserved, what is
+	// left of it may be deleted.
 	free, safe, announced := []Commitment{Uncommitted}, []Commitment{Uncommitted, Preserved}, []Commitment{Announced}
 	return []Transition{
 		{Act: ActSubmit, From: "", To: Pending, By: "depositor"},
@@ -117,14 +127,16 @@ func table() []Transition {
 		{Act: ActLose, From: Running, To: Failed, By: "registry", Ours: true},
 		{Act: ActRequeue, From: Failed, To: Pending, Move: Back, By: "admin", Claimed: true, Sealed: true, OwnFault: true},
 		{Act: ActRequeue, From: Cancelled, To: Pending, Move: Back, By: "admin", Sealed: true, Ours: true},
-		// A tidy item's time is that after which nobody writes any more, so nobody may bring it forward.
+		// A tidy item's time is that after which nobody writes any more, so nobody may bring it
+		// forward.
 		{Act: ActRetryNow, From: Pending, To: Pending, By: "admin", Actions: all, Claimed: true, Delayed: true, Ours: true},
 		{Act: ActPrepare, From: "", To: Prepare, By: "depositor", Ours: true},
 		{Act: ActSeal, From: Prepare, To: Pending, By: "depositor", Ours: true},
 		{Act: ActCancel, From: Prepare, To: Cancelled, By: "admin", Actions: all, Commitments: free, Ours: true},
 		{Act: ActCancel, From: Pending, To: Cancelled, By: "admin", Actions: all, Commitments: free, Stages: early, Ours: true},
 		{Act: ActCancel, From: Running, To: Cancelled, By: "admin", Actions: all, Commitments: free, Stages: early, Ours: true},
-		// A batch that waits for its jobs reports what became of them when they are stopped: its jobs are cancelled, it goes on.
+		// A batch that waits for its jobs reports what became of them when they are stopped: its
+		// jobs are cancelled, it goes on.
 		{Act: ActCancel, From: Pending, To: Pending, By: "admin", Actions: []Action{Batch}, Stages: []Stage{Report}, Open: true, Ours: true},
 		{Act: ActAbort, From: Prepare, To: Aborted, By: "admin", Actions: all, Commitments: free, Ours: true},
 		{Act: ActAbort, From: Pending, To: Aborted, By: "admin", Actions: all, Commitments: free, Ours: true},
@@ -161,8 +173,8 @@ func table() []Transition {
 	}
 }
 
-// CheckAct returns nil when the state machine allows act on an item at p with the outcome to, and a *[TransitionError]
-// otherwise.
+// CheckAct returns nil when the state machine allows act on an item at p with the outcome to, and a
+// *[TransitionError] otherwise.
 func CheckAct(p Position, act Act, to Status) error {
 	for _, t := range transitions {
 		if t.Act == act && t.To == to && t.Concerns(p) {
@@ -287,7 +299,8 @@ func (e *TransitionError) plain() string {
 	return fmt.Sprintf("it is %s and cannot be %s", e.From, done)
 }
 
-// Reason says why an act is refused where that is more than the states say, and what to do instead; else "".
+// Reason says why an act is refused where that is more than the states say, and what to do instead;
+// else "".
 func (e *TransitionError) Reason() string {
 	if e.Act == ActRequeue && slices.Contains(e.Allowed, ActUpdateReport) && !slices.Contains(e.Allowed, ActRequeue) {
 		return fmt.Sprintf("the batch failed because its jobs did, so a requeue would only make another report; requeue its failed jobs:"+

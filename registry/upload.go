@@ -11,9 +11,11 @@ import (
 type Uploads interface {
 	// UploadByID returns an upload that has ended and is stored, or ErrNotFound.
 	UploadByID(ctx context.Context, id string) (Upload, error)
-	// IncomingByID returns an upload on its way, or ErrNotFound: it has ended, was given up, or never was.
+	// IncomingByID returns an upload on its way, or ErrNotFound: it has ended, was given up, or
+	// never was.
 	IncomingByID(ctx context.Context, id string) (Incoming, error)
-	// BatchesOf returns the batches that an upload was submitted as, the newest first, at most 100; none of an unknown one.
+	// BatchesOf returns the batches that an upload was submitted as, the newest first, at most 100;
+	// none of an unknown one.
 	BatchesOf(ctx context.Context, uploadID string) ([]WorkItem, error)
 }
 
@@ -29,45 +31,52 @@ type Upload struct {
 	Collection string `json:"collection,omitempty"`
 }
 
-// Receiving is how the bytes of uploads come in, part by part. The Registry knows how much of an upload is durable and who
-// takes it forward; the bytes themselves are the receiver's.
+// Receiving is how the bytes of uploads come in, part by part. The Registry knows how much of an
+// upload is durable and who takes it forward; the bytes themselves are the receiver's.
 type Receiving interface {
-	// BeginUpload records an upload that is to come and returns it, at offset 0. A repeat of the same id changes nothing and
-	// returns what is there; ErrTaken when an upload of this id has ended. *QuotaError when it would exceed one of u.Limits,
-	// *NoSpaceError when its volume has no room for it beside what is promised already.
+	// BeginUpload records an upload that is to come and returns it, at offset 0. A repeat of the
+	// same id changes nothing and returns what is there; ErrTaken when an upload of this id has
+	// ended. *QuotaError when it would exceed one of u.Limits, *NoSpaceError when its volume has no
+	// room for it beside what is promised already.
 	BeginUpload(ctx context.Context, u NewUpload) (Incoming, error)
-	// IncomingOf lists the uploads on their way that somebody began, everybody's for "", newest first, at most 500.
+	// IncomingOf lists the uploads on their way that somebody began, everybody's for "", newest
+	// first, at most 500.
 	IncomingOf(ctx context.Context, createdBy string) ([]Incoming, error)
-	// TakeUpload makes the caller the one who takes an upload forward, if it stands at offset: N grows, and whoever had it
-	// before can save nothing more. If it stands elsewhere, it is returned as it is and stays whose it was. ErrNotFound as
-	// for IncomingByID.
+	// TakeUpload makes the caller the one who takes an upload forward, if it stands at offset: N
+	// grows, and whoever had it before can save nothing more. If it stands elsewhere, it is
+	// returned as it is and stays whose it was. ErrNotFound as for IncomingByID.
 	TakeUpload(ctx context.Context, id string, offset int64) (Incoming, error)
-	// SaveUpload acknowledges what has become durable, and puts the expiry off. ErrClaimLost when somebody else has taken the
-	// upload, when it has ended, or when the offset would go back or beyond the size; ErrInvalid for a size that differs from
-	// the one that is known. *QuotaError and *NoSpaceError as for BeginUpload, when it comes to more than was known before.
+	// SaveUpload acknowledges what has become durable, and puts the expiry off. ErrClaimLost when
+	// somebody else has taken the upload, when it has ended, or when the offset would go back or
+	// beyond the size; ErrInvalid for a size that differs from the one that is known. *QuotaError
+	// and *NoSpaceError as for BeginUpload, when it comes to more than was known before.
 	SaveUpload(ctx context.Context, p UploadPart) (Incoming, error)
-	// FinishUpload makes an upload on its way one whose bytes are stored under its id and have this digest. Its bytes must
-	// have been saved to the last one, so that nobody can still change them. A repeat changes nothing; ErrNotFound when it was
-	// given up.
+	// FinishUpload makes an upload on its way one whose bytes are stored under its id and have this
+	// digest. Its bytes must have been saved to the last one, so that nobody can still change them.
+	// A repeat changes nothing; ErrNotFound when it was given up.
 	FinishUpload(ctx context.Context, u Upload) error
-	// DropUpload gives an upload on its way up: nothing can be saved any more, and its bytes are to be removed. A repeat
-	// changes nothing, ErrNotFound when there never was one, or it has ended.
+	// DropUpload gives an upload on its way up: nothing can be saved any more, and its bytes are to
+	// be removed. A repeat changes nothing, ErrNotFound when there never was one, or it has ended.
 	DropUpload(ctx context.Context, id string) error
-	// RetireUpload decides that the bytes of an upload go, unless somebody may need them: a batch that was submitted from it, or a job of
-	// one, which is not completed, aborted or deleted. Then retired is false. From then on Submit and Prepare answer as if there
-	// was no such upload. A repeat changes nothing.
-	RetireUpload(ctx context.Context, uploadID string) (retired bool, err error)
-	// StoredUploads lists the uploads that have ended and that nobody has decided to remove, of somebody, or everybody's for "", newest first,
-	// a page at a time. The bytes of those from before this was noted may be gone.
-	StoredUploads(ctx context.Context, createdBy, after string) (Page[Upload], error)
-	// UploadUse counts what the uploads of one token come to, or for "" those of the tenant, of each token and of each collection,
-	// in this order and those that hold most first. An upload of no collection counts for a collection without a Key.
-	UploadUse(ctx context.Context, createdBy string) ([]UploadUse, error)
-	// DroppedUploads gives up what has expired, and lists what was given up and not forgotten, longest ago first, at most
-	// 500, and as many that were retired: the bytes of each are to be removed, again for those that were removed before.
-	DroppedUploads(ctx context.Context) ([]DroppedUpload, error)
-	// ForgetUpload removes the record of an upload that was given up, and notes of one that was retired that its bytes are gone. A
+	// RetireUpload decides that the bytes of an upload go, unless somebody may need them: a batch
+	// that was submitted from it, or a job of one, which is not completed, aborted or deleted. Then
+	// retired is false. From then on Submit and Prepare answer as if there was no such upload. A
 	// repeat changes nothing.
+	RetireUpload(ctx context.Context, uploadID string) (retired bool, err error)
+	// StoredUploads lists the uploads that have ended and that nobody has decided to remove, of
+	// somebody, or everybody's for "", newest first, a page at a time. The bytes of those from
+	// before this was noted may be gone.
+	StoredUploads(ctx context.Context, createdBy, after string) (Page[Upload], error)
+	// UploadUse counts what the uploads of one token come to, or for "" those of the tenant, of
+	// each token and of each collection, in this order and those that hold most first. An upload of
+	// no collection counts for a collection without a Key.
+	UploadUse(ctx context.Context, createdBy string) ([]UploadUse, error)
+	// DroppedUploads gives up what has expired, and lists what was given up and not forgotten,
+	// longest ago first, at most 500, and as many that were retired: the bytes of each are to be
+	// removed, again for those that were removed before.
+	DroppedUploads(ctx context.Context) ([]DroppedUpload, error)
+	// ForgetUpload removes the record of an upload that was given up, and notes of one that was
+	// retired that its bytes are gone. A repeat changes nothing.
 	ForgetUpload(ctx context.Context, id string) error
 }
 
@@ -86,7 +95,8 @@ type NewUpload struct {
 	Room       UploadRoom    `json:"room"`
 }
 
-// Incoming is an upload that is on its way. What has come of it up to Offset is durable and never taken back.
+// Incoming is an upload that is on its way. What has come of it up to Offset is durable and never
+// taken back.
 type Incoming struct {
 	ID        string  `json:"id"`
 	Filename  string  `json:"filename"`
@@ -122,7 +132,8 @@ type UploadPart struct {
 // DroppedUpload is an upload that was given up before it had ended.
 type DroppedUpload struct {
 	ID string `json:"id"`
-	// Over says that this was so long ago that nobody writes its bytes any more: removed once more, they are gone for good.
+	// Over says that this was so long ago that nobody writes its bytes any more: removed once more,
+	// they are gone for good.
 	Over bool `json:"over"`
 }
 
@@ -136,8 +147,9 @@ const (
 	UploadsOfTenant     UploadScope = "tenant"
 )
 
-// UploadLimit bounds what the uploads of a scope come to. An upload counts from its beginning on with the size that was announced, or with
-// what has come while that is not known, until its bytes go.
+// UploadLimit bounds what the uploads of a scope come to. An upload counts from its beginning on
+// with the size that was announced, or with what has come while that is not known, until its bytes
+// go.
 type UploadLimit struct {
 	Scope UploadScope `json:"scope"`
 	Key   string      `json:"key,omitempty"`   // the token's name, the collection's mnemonic; "" for the tenant
@@ -154,8 +166,8 @@ type UploadUse struct {
 	Held    int64 `json:"held"`    // bytes that count for the limit
 }
 
-// UploadRoom is what a volume has for uploads. What other uploads on their way have announced, and what is promised to items, is
-// counted as used.
+// UploadRoom is what a volume has for uploads. What other uploads on their way have announced, and
+// what is promised to items, is counted as used.
 type UploadRoom struct {
 	Volume    string  `json:"volume"`
 	Used      int64   `json:"used"`      // bytes

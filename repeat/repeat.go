@@ -1,7 +1,8 @@
 // Package repeat finds, in a long sequence of records, those that say the same as an earlier one.
 //
-// Memory is bounded: records are known by their digests, and of a sequence with more records than are kept, a first pass finds
-// out which digests can come again at all. The same sequence gives the same answer each time.
+// Memory is bounded: records are known by their digests, and of a sequence with more records than
+// are kept, a first pass finds out which digests can come again at all. The same sequence gives the
+// same answer each time.
 package repeat
 
 import (
@@ -9,7 +10,8 @@ import (
 	"encoding/binary"
 )
 
-// Sum stands for what a record says: the first half of a SHA-256 digest, so that no two records share one by chance.
+// Sum stands for what a record says: the first half of a SHA-256 digest, so that no two records
+// share one by chance.
 type Sum [16]byte
 
 // SumOf is the sum of a record with these fields, in this order.
@@ -63,8 +65,8 @@ func (f *Finder[At]) slot(s Sum) (word int, bit uint64) {
 	return int(n / 64), 1 << (n % 64)
 }
 
-// First returns where the first record was that says the same as this one, which is at a place; ok is false when this one is the
-// first. It is called for each record in order.
+// First returns where the first record was that says the same as this one, which is at a place; ok
+// is false when this one is the first. It is called for each record in order.
 func (f *Finder[At]) First(s Sum, at At) (first At, ok bool) {
 	if first, ok := f.first[s]; ok {
 		return first, true
@@ -82,5 +84,6 @@ func (f *Finder[At]) First(s Sum, at At) (first At, ok bool) {
 	return first, false
 }
 
-// Incomplete says that more records had to be kept than could be, so that repeats may have been missed.
+// Incomplete says that more records had to be kept than could be, so that repeats may have been
+// missed.
 func (f *Finder[At]) Incomplete() bool { return f.overflowed }

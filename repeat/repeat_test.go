@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast/holdfast/repeat"
 )
 
-// find is what a Finder that keeps so many says of a sequence: for each record the place of the first one like it, -1 for none.
+// find is what a Finder that keeps so many says of a sequence: for each record the place of the
+// first one like it, -1 for none.
 func find(texts []string, keep int) (first []int, incomplete bool) {
 	f := repeat.New[int](int64(len(texts)), keep)
 	if f.TwoPasses() {
@@ -28,7 +29,8 @@ func find(texts []string, keep int) (first []int, incomplete bool) {
 	return first, f.Incomplete()
 }
 
-// Whatever repeats is found, by one pass and by two, unless the Finder says that it could not keep enough; and nothing else is.
+// Whatever repeats is found, by one pass and by two, unless the Finder says that it could not keep
+// enough; and nothing else is.
 func TestFinder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		numbers := rapid.SliceOfN(rapid.IntRange(0, 300), 0, 400).Draw(t, "numbers")
@@ -64,7 +66,8 @@ func TestFinder(t *testing.T) {
 	})
 }
 
-// Of a sequence with more records than are kept, those that nothing repeats take nearly no room: only what may repeat is kept.
+// Of a sequence with more records than are kept, those that nothing repeats take nearly no room:
+// only what may repeat is kept.
 func TestFinder_ManyRecords(t *testing.T) {
 	const records, keep = 200_000, 50_000
 	texts := make([]string, records)

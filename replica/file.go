@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// File is a file of the version: its bytes come from one storage after the other, until they are right.
+// File is a file of the version: its bytes come from one storage after the other, until they are
+// right.
 type File struct {
 	reader *Reader
 	file   registry.File
@@ -20,9 +21,10 @@ type File struct {
 // File returns a file to read.
 func (r *Reader) File(f registry.File) *File { return &File{reader: r, file: f} }
 
-// Copy writes the file's bytes from offset on to w. Only those of a file that Ahead holds back were compared with the digests: of a
-// larger one the caller judges the whole, and calls Blame when it is wrong. A *NowhereError says that no storage has the bytes. The
-// other errors are those of w, of ctx, and of a Source that names no storage.
+// Copy writes the file's bytes from offset on to w. Only those of a file that Ahead holds back were
+// compared with the digests: of a larger one the caller judges the whole, and calls Blame when it
+// is wrong. A *NowhereError says that no storage has the bytes. The other errors are those of w, of
+// ctx, and of a Source that names no storage.
 func (f *File) Copy(ctx context.Context, w io.Writer, offset int64) error {
 	if f.file.SizeBytes > f.reader.Ahead || offset == f.file.SizeBytes {
 		return f.copy(ctx, w, offset)
@@ -39,8 +41,9 @@ func (f *File) Copy(ctx context.Context, w io.Writer, offset int64) error {
 	}
 }
 
-// Blame notes that all of the last copy, from byte 0 on, came to wrong bytes, as err says. It returns whether to copy the file again:
-// another storage may have it right, or the same one in a second reading.
+// Blame notes that all of the last copy, from byte 0 on, came to wrong bytes, as err says. It
+// returns whether to copy the file again: another storage may have it right, or the same one in a
+// second reading.
 func (f *File) Blame(err error) (again bool) {
 	if len(f.used) == 1 && f.used[0] != "" {
 		f.reader.note(f.file.Path, f.used[0], err, func(t *trouble) {
@@ -65,7 +68,8 @@ func (f *File) whole(ctx context.Context) ([]byte, error) {
 	return text.Bytes(), Judge(digester, f.file.SizeBytes, f.file.Digests)
 }
 
-// copy writes the file's bytes from offset on as they are. Where reading breaks off in one storage it goes on in another.
+// copy writes the file's bytes from offset on as they are. Where reading breaks off in one storage
+// it goes on in another.
 func (f *File) copy(ctx context.Context, w io.Writer, offset int64) error {
 	f.used = nil
 	for offset < f.file.SizeBytes {
@@ -101,7 +105,8 @@ func (f *File) copyFrom(ctx context.Context, w io.Writer, offset int64) (n int64
 	return n, charged(ctx, storage), errors.Join(err, body.Close())
 }
 
-// open opens the file in a storage that was not wrong about it yet; else in one that may be read once more.
+// open opens the file in a storage that was not wrong about it yet; else in one that may be read
+// once more.
 func (f *File) open(ctx context.Context, offset int64) (body io.ReadCloser, storage string, err error) {
 	var useless, met []string
 	for _, t := range f.reader.of(f.file.Path).in {
@@ -129,7 +134,8 @@ func (f *File) tell(storage string) {
 	}
 }
 
-// charged returns the storage to blame for an error: none when ctx has ended, since that may be the cause.
+// charged returns the storage to blame for an error: none when ctx has ended, since that may be the
+// cause.
 func charged(ctx context.Context, storage string) string {
 	if ctx.Err() != nil {
 		return ""

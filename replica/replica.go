@@ -1,15 +1,15 @@
 // Package replica reads a file of an object from whichever storage has it right.
 //
-// A version lies in several storages, and only the recorded digests tell which of them has the right
-// bytes. A Reader copies a file from one storage. Where reading breaks off, it goes on in another
-// storage at the same byte. A caller that finds the whole wrong calls Blame and copies it
+// A version lies in several storages, and only the recorded digests tell which of them has the
+// right bytes. A Reader copies a file from one storage. Where reading breaks off, it goes on in
+// another storage at the same byte. A caller that finds the whole wrong calls Blame and copies it
 // again: from a storage that was not wrong about the file yet, else once more from one that was. A
 // storage counts as damaged after two whole readings, since sound bytes can go wrong on their way.
 // So writing a file again and again comes to an end.
 //
-// It remembers what it met, file by file and storage by storage, for as long as the Reader lives. It
-// does not know what a storage is: a Source opens files. Memory holds no bytes of a file but those
-// that are held back by Ahead.
+// It remembers what it met, file by file and storage by storage, for as long as the Reader lives.
+// It does not know what a storage is: a Source opens files. Memory holds no bytes of a file but
+// those that are held back by Ahead.
 package replica
 
 import (
@@ -33,24 +33,27 @@ var (
 	ErrNowhere = errors.New("no other storage has the file")
 )
 
-// condemned is how many whole readings of a file must come to other bytes before its storage counts as damaged.
+// condemned is how many whole readings of a file must come to other bytes before its storage counts
+// as damaged.
 const condemned = 2
 
 // Source opens files in the storages that have them.
 type Source interface {
-	// Open reads a file from an offset on, in a storage that is none of those in not, and names it, also with an error that is that
-	// storage's alone. Such an error wraps ErrDamaged when the storage has not the file, or not all of it, and storage.ErrArchived when
-	// it must be thawed first. ErrNowhere when there is no other storage. An error without a storage ends the search.
+	// Open reads a file from an offset on, in a storage that is none of those in not, and names it,
+	// also with an error that is that storage's alone. Such an error wraps ErrDamaged when the
+	// storage has not the file, or not all of it, and storage.ErrArchived when it must be thawed
+	// first. ErrNowhere when there is no other storage. An error without a storage ends the search.
 	Open(ctx context.Context, f registry.File, offset int64, not []string) (body io.ReadCloser, storage string, err error)
 }
 
 // Reader reads the files of one version of an object. It is used by one goroutine.
 type Reader struct {
 	Source Source
-	// Ahead is up to how many bytes a file is held in memory and compared before its first byte is written: for writers that take nothing
-	// back. The caller compares a larger one.
+	// Ahead is up to how many bytes a file is held in memory and compared before its first byte is
+	// written: for writers that take nothing back. The caller compares a larger one.
 	Ahead int64
-	// Elsewhere, if not nil, is called when a file (by its path) is read from a storage because of what was met in others.
+	// Elsewhere, if not nil, is called when a file (by its path) is read from a storage because of
+	// what was met in others.
 	Elsewhere func(path, storage string, because error)
 
 	troubles map[string]*troubles // by path
@@ -149,8 +152,9 @@ func (r *Reader) note(path, storage string, fault error, change func(*trouble)) 
 	r.troubles[path] = t
 }
 
-// NowhereError says that a file cannot be had right from any storage. It wraps the fault that counts: one that may pass before
-// storage.ErrArchived, and ErrDamaged only when nothing else was met.
+// NowhereError says that a file cannot be had right from any storage. It wraps the fault that
+// counts: one that may pass before storage.ErrArchived, and ErrDamaged only when nothing else was
+// met.
 type NowhereError struct {
 	Path  string
 	Found []Finding
@@ -164,7 +168,8 @@ func (e *NowhereError) Error() string { return e.text }
 // Unwrap returns the fault that counts.
 func (e *NowhereError) Unwrap() error { return e.fault }
 
-// verdict is what was met about a file in all storages: a *NowhereError, or ErrNowhere when nothing was.
+// verdict is what was met about a file in all storages: a *NowhereError, or ErrNowhere when nothing
+// was.
 func (r *Reader) verdict(path string) error {
 	t := r.of(path)
 	if len(t.in) == 0 {

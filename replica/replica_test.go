@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// copyOf is what one storage has of the file: its bytes, in each reading the next of them and then the last again, and what its
-// reading breaks off with.
+// copyOf is what one storage has of the file: its bytes, in each reading the next of them and then
+// the last again, and what its reading breaks off with.
 type copyOf struct {
 	name   string
 	texts  []string

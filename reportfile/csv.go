@@ -11,8 +11,9 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// CSV writes jobs as a table (RFC 4180) with a line of names at its head. A text that a spreadsheet would take for a formula
-// has a ' before it, since names and errors are a depositor's; JSON has it as it is.
+// CSV writes jobs as a table (RFC 4180) with a line of names at its head. A text that a spreadsheet
+// would take for a formula has a ' before it, since names and errors are a depositor's; JSON has it
+// as it is.
 func CSV(w io.Writer, jobs iter.Seq2[registry.JobResult, error]) error {
 	out := csv.NewWriter(w)
 	err := out.Write([]string{

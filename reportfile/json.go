@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// JSON writes a report as one object: its figures, then failed_jobs and completed_jobs, one job a line. q is as for [Jobs]: a
-// list that it leaves out is left out, and its changes select in both.
+// JSON writes a report as one object: its figures, then failed_jobs and completed_jobs, one job a
+// line. q is as for [Jobs]: a list that it leaves out is left out, and its changes select in both.
 func JSON(ctx context.Context, w io.Writer, s Source, r registry.BatchReport, q registry.ReportQuery) error {
 	out := bufio.NewWriter(w)
 	head, err := json.Marshal(r)

@@ -21,8 +21,8 @@ type Source interface {
 // pageRows is how many jobs are held at a time.
 const pageRows = 500
 
-// Jobs yields the jobs of a report that q selects, in row order; its Limit is not looked at. q names a closing: with 0, for the
-// last one, pages of two reports could be mixed. An error ends it.
+// Jobs yields the jobs of a report that q selects, in row order; its Limit is not looked at. q
+// names a closing: with 0, for the last one, pages of two reports could be mixed. An error ends it.
 func Jobs(ctx context.Context, s Source, q registry.ReportQuery) iter.Seq2[registry.JobResult, error] {
 	q.Limit = pageRows
 	return func(yield func(registry.JobResult, error) bool) {

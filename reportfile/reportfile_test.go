@@ -17,7 +17,8 @@ import (
 	"github.com/holdfast/holdfast/reportfile"
 )
 
-// stored is a report of n jobs, of which every third failed; it breaks off after a row when that is not 0.
+// stored is a report of n jobs, of which every third failed; it breaks off after a row when that is
+// not 0.
 type stored struct {
 	n, breaks int64
 	calls     int
@@ -124,7 +125,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestBreak: a report that breaks off in the middle is told as an error, and no document ends as if it were whole.
+// TestBreak: a report that breaks off in the middle is told as an error, and no document ends as if
+// it were whole.
 func TestBreak(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

@@ -67,12 +67,13 @@ func (f *FS) Open(name string) (fs.File, error) {
 			return file, nil
 		}
 	}
-	// Of a link only the whole folder says whether it leads out of it; another call may have closed the last folder meanwhile;
-	// and an error shall name the whole path.
+	// Of a link only the whole folder says whether it leads out of it; another call may have closed
+	// the last folder meanwhile; and an error shall name the whole path.
 	return f.rooted.Open(name)
 }
 
-// in returns a folder that was the last one already, and nil for another one, which is the last one from now on.
+// in returns a folder that was the last one already, and nil for another one, which is the last one
+// from now on.
 func (f *FS) in(name string) *os.Root {
 	last := f.last.Load()
 	switch {

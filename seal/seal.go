@@ -41,8 +41,9 @@ func (e *UnknownKeyError) Error() string {
 	return "it is sealed under the key " + e.ID + ", which is not among those given"
 }
 
-// Keys seal under the first of them and open what any of them sealed, so that a new key is put before the old one and the
-// old one taken away when nothing is sealed under it any more. The methods may be called concurrently. A nil *Keys has none.
+// Keys seal under the first of them and open what any of them sealed, so that a new key is put
+// before the old one and the old one taken away when nothing is sealed under it any more. The
+// methods may be called concurrently. A nil *Keys has none.
 type Keys struct {
 	keys []key
 }
@@ -59,8 +60,9 @@ const (
 	forNaming  = "holdfast seal v1: key id"
 )
 
-// Parse makes keys of texts separated by commas, the one that seals first. Spaces around them are left out, and so are empty
-// ones; of no text it makes nil. The error tells which text is too short or there twice, and repeats none.
+// Parse makes keys of texts separated by commas, the one that seals first. Spaces around them are
+// left out, and so are empty ones; of no text it makes nil. The error tells which text is too short
+// or there twice, and repeats none.
 func Parse(texts string) (*Keys, error) {
 	var k Keys
 	place := 0
@@ -121,8 +123,9 @@ func (k *Keys) find(id string) (key, bool) {
 // format begins sealed text: format.KEYID.BASE64URL.
 const format = "hf1"
 
-// Seal encrypts a secret and binds it to what it is about: Open needs the very same words in the same order. The same secret
-// sealed twice gives different texts, of printable ASCII. ErrNoKey is the only error.
+// Seal encrypts a secret and binds it to what it is about: Open needs the very same words in the
+// same order. The same secret sealed twice gives different texts, of printable ASCII. ErrNoKey is
+// the only error.
 func (k *Keys) Seal(secret string, about ...string) (string, error) {
 	if k == nil || len(k.keys) == 0 {
 		return "", ErrNoKey
@@ -132,8 +135,8 @@ func (k *Keys) Seal(secret string, about ...string) (string, error) {
 	return format + "." + first.id + "." + base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
-// Open returns the secret in a sealed text. ErrNoKey when there is no key at all, *UnknownKeyError when not the one that is
-// needed, ErrBroken when the text is not one that was sealed about this.
+// Open returns the secret in a sealed text. ErrNoKey when there is no key at all, *UnknownKeyError
+// when not the one that is needed, ErrBroken when the text is not one that was sealed about this.
 func (k *Keys) Open(sealed string, about ...string) (string, error) {
 	if k == nil || len(k.keys) == 0 {
 		return "", ErrNoKey
@@ -157,7 +160,8 @@ func (k *Keys) Open(sealed string, about ...string) (string, error) {
 	return string(secret), nil
 }
 
-// KeyID names the key that a text was sealed under, "" when it is no sealed text. It needs no key and proves nothing.
+// KeyID names the key that a text was sealed under, "" when it is no sealed text. It needs no key
+// and proves nothing.
 func KeyID(sealed string) string {
 	id, _, _ := parse(sealed)
 	return id
@@ -171,7 +175,8 @@ func parse(sealed string) (id, text string, ok bool) {
 	return parts[1], parts[2], true
 }
 
-// bound is the associated data: each word with its length, so that no two lists of words come to the same bytes.
+// bound is the associated data: each word with its length, so that no two lists of words come to
+// the same bytes.
 func bound(id string, about []string) []byte {
 	var out []byte
 	for _, word := range append([]string{format, id}, about...) {

@@ -36,8 +36,9 @@ func (x *exchange) fault(err error) error {
 	return &Error{Op: x.op, URL: address, Kind: FaultOf(err), Err: x.http.told(err)}
 }
 
-// unsaid is an error as depositors may read it: without the addresses that names were resolved to, and without our resolver's. These tell of
-// the network that the service stands in. errors.As finds what it was.
+// unsaid is an error as depositors may read it: without the addresses that names were resolved to,
+// and without our resolver's. These tell of the network that the service stands in. errors.As finds
+// what it was.
 type unsaid struct {
 	text string
 	err  error
@@ -48,7 +49,8 @@ func (e *unsaid) Error() string { return e.text }
 // Unwrap returns the error as it was.
 func (e *unsaid) Unwrap() error { return e.err }
 
-// Where the texts of package net have addresses: "dial tcp 10.0.0.1:80: ...", "read tcp 10.0.0.2:4000->10.0.0.1:80: ...", "lookup a.test on 10.0.0.53:53: ...".
+// Where the texts of package net have addresses: "dial tcp 10.0.0.1:80: ...", "read tcp
+// 10.0.0.2:4000->10.0.0.1:80: ...", "lookup a.test on 10.0.0.53:53: ...".
 var (
 	netAddress = regexp.MustCompile(`\b(?:dial|read|write) (?:tcp|udp)[46]? [^ ]+: `)
 	dnsServer  = regexp.MustCompile(`(\blookup [^ ]+) on [^ ]+:`)
@@ -111,7 +113,8 @@ func (x *exchange) statusFault() error {
 // codeInXML is the service's own word for an error, as S3 and its kin answer it.
 var codeInXML = regexp.MustCompile(`<Code>([A-Za-z]{1,64})</Code>`)
 
-// errorCode returns that word, which tells an expired signature from a key that was not let in; "" when there is none.
+// errorCode returns that word, which tells an expired signature from a key that was not let in; ""
+// when there is none.
 func (x *exchange) errorCode() string {
 	const enough = 4 << 10
 	if kind, _, _ := mime.ParseMediaType(x.resp.Header.Get("Content-Type")); !strings.HasSuffix(kind, "/xml") {
@@ -124,7 +127,8 @@ func (x *exchange) errorCode() string {
 	return ""
 }
 
-// FaultOf tells faults of the network apart by type: what it was that kept an answer from coming. Where an error has more than one, the more telling comes first.
+// FaultOf tells faults of the network apart by type: what it was that kept an answer from coming.
+// Where an error has more than one, the more telling comes first.
 func FaultOf(err error) Fault {
 	if _, ok := errors.AsType[*ForbiddenError](err); ok {
 		return FaultForbidden
@@ -167,7 +171,8 @@ func contextError(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// RetryAfter is how long an answer asks to be left alone (RFC 9110, 10.2.3), an hour at most; 0 when it does not, or is no 429 or 503.
+// RetryAfter is how long an answer asks to be left alone (RFC 9110, 10.2.3), an hour at most; 0
+// when it does not, or is no 429 or 503.
 func RetryAfter(resp *http.Response) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// describe reads an answer's headers. The size is that of its body, which is not the file's in a 206.
+// describe reads an answer's headers. The size is that of its body, which is not the file's in
+// a 206.
 func (x *exchange) describe() (Info, error) {
 	header := x.resp.Header
 	info := Info{
@@ -28,8 +29,9 @@ func (x *exchange) describe() (Info, error) {
 	return info, x.checkEncoding(info.Filename)
 }
 
-// checkEncoding refuses a body that was compressed on its way: it is not the file, and neither its size nor its ETag
-// is the file's. Servers declare files that are compressed in themselves alike, which their names tell.
+// checkEncoding refuses a body that was compressed on its way: it is not the file, and neither its
+// size nor its ETag is the file's. Servers declare files that are compressed in themselves alike,
+// which their names tell.
 func (x *exchange) checkEncoding(filename string) error {
 	encoding := strings.ToLower(strings.TrimSpace(strings.Join(x.resp.Header.Values("Content-Encoding"), ",")))
 	var endings []string

@@ -13,8 +13,8 @@ import (
 // Fault says what went wrong.
 type Fault string
 
-// The faults. The first four are the deposit's own (Error.ContentFault); all others are the system's, which includes
-// the network and the server at the other end.
+// The faults. The first four are the deposit's own (Error.ContentFault); all others are the
+// system's, which includes the network and the server at the other end.
 const (
 	FaultURL       Fault = "url"       // not an address
 	FaultScheme    Fault = "scheme"    // an address of a kind that is not fetched
@@ -71,8 +71,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ContentFault reports whether the deposit is at fault, so that only its producer can help. All else is the system's
-// fault and may pass (I8).
+// ContentFault reports whether the deposit is at fault, so that only its producer can help. All
+// else is the system's fault and may pass (I8).
 func (e *Error) ContentFault() bool {
 	switch e.Kind {
 	case FaultURL, FaultScheme, FaultForbidden, FaultMissing:
@@ -91,7 +91,8 @@ func (e *Error) Remedy() string {
 	return advice
 }
 
-// ErrorCode is the error in one word: http-503, or what else went wrong. It is what failures are grouped by.
+// ErrorCode is the error in one word: http-503, or what else went wrong. It is what failures are
+// grouped by.
 func (e *Error) ErrorCode() string {
 	switch {
 	case e.Status != 0:
@@ -111,7 +112,8 @@ func (e *Error) ErrorHost() string {
 	return u.Host
 }
 
-// AsksToWait is how long the source asks to be left alone, or 0. The Base worker leaves it alone for that long.
+// AsksToWait is how long the source asks to be left alone, or 0. The Base worker leaves it alone
+// for that long.
 func (e *Error) AsksToWait() time.Duration { return e.RetryAfter }
 
 // describe returns what happened and what to do about it, in words.

@@ -28,7 +28,8 @@ type exchange struct {
 	once     sync.Once
 }
 
-// exchange sends a request and follows redirects. The answer may have any other status. It must be closed.
+// exchange sends a request and follows redirects. The answer may have any other status. It must be
+// closed.
 func (h *HTTP) exchange(ctx context.Context, op, method, rawURL string, header http.Header) (*exchange, error) {
 	at, err := h.locate(ctx, rawURL)
 	if err != nil {
@@ -97,8 +98,9 @@ func (x *exchange) roundTrip(ctx context.Context, method string, header http.Hea
 	if err != nil {
 		return nil, &Error{Op: x.op, URL: redactURL(x.shown), Kind: FaultURL, Err: errors.New("no request can be made of it")}
 	}
-	// Credentials are for the server that was named, and for no other: not another host, not another port, not the same one
-	// without TLS. A signature covers what is there already, and what follows may be changed on its way.
+	// Credentials are for the server that was named, and for no other: not another host, not
+	// another port, not the same one without TLS. A signature covers what is there already, and
+	// what follows may be changed on its way.
 	if x.sign != nil && originOf(x.target) == x.origin {
 		if err := x.sign(req); err != nil {
 			if x.ended() != nil {
@@ -168,7 +170,8 @@ func isRedirect(status int) bool {
 	}
 }
 
-// parseURL accepts absolute http and https addresses. Its errors hold nothing of the address, which may be secret.
+// parseURL accepts absolute http and https addresses. Its errors hold nothing of the address, which
+// may be secret.
 func parseURL(rawURL string) (*url.URL, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -186,7 +189,8 @@ func parseURL(rawURL string) (*url.URL, error) {
 	return u, nil
 }
 
-// errUserinfo refuses a name or a password in an address: whatever keeps or shows the address would keep or show them.
+// errUserinfo refuses a name or a password in an address: whatever keeps or shows the address would
+// keep or show them.
 var errUserinfo = errors.New("there are credentials in it; take them out and have an admin store them for the collection")
 
 // originOf names a server: scheme, host and port, in one form.

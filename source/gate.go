@@ -47,7 +47,8 @@ type slot struct {
 	once sync.Once
 }
 
-// enter waits until the server may be asked. It returns a *busyError when that would take too long, or ctx's error.
+// enter waits until the server may be asked. It returns a *busyError when that would take too long,
+// or ctx's error.
 func (g *gate) enter(ctx context.Context, origin string) (*slot, error) {
 	h, wait := g.use(origin)
 	s := &slot{gate: g, host: h}
@@ -115,7 +116,8 @@ func (g *gate) newHost() *host {
 	return h
 }
 
-// forget drops servers that were not asked for a while, lest a manifest with a million hosts fill the memory.
+// forget drops servers that were not asked for a while, lest a manifest with a million hosts fill
+// the memory.
 func (g *gate) forget(now time.Time) {
 	const (
 		few  = 256
@@ -140,7 +142,8 @@ func (s *slot) block(d time.Duration) {
 	}
 }
 
-// spend waits as the limit on bytes asks for after n bytes, which are not more than a second's worth.
+// spend waits as the limit on bytes asks for after n bytes, which are not more than a second's
+// worth.
 func (s *slot) spend(ctx context.Context, n int) error {
 	if s.host.bytes == nil {
 		return nil

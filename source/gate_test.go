@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
-// TestHTTPPerHost_Wait: a request waits for a slot of its server until its context ends; closing a body, read or not, twice or
-// once, frees exactly one slot.
+// TestHTTPPerHost_Wait: a request waits for a slot of its server until its context ends; closing a
+// body, read or not, twice or once, frees exactly one slot.
 func TestHTTPPerHost_Wait(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, content) })

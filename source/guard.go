@@ -8,9 +8,10 @@ import (
 	"syscall"
 )
 
-// Guard refuses connections to addresses that a depositor has no business with: this machine, its network, the cloud's
-// metadata service. It judges the address that is about to be connected to, after the name was resolved, so that no name
-// can slip through that resolves differently the second time. The zero Guard allows public addresses only.
+// Guard refuses connections to addresses that a depositor has no business with: this machine, its
+// network, the cloud's metadata service. It judges the address that is about to be connected to,
+// after the name was resolved, so that no name can slip through that resolves differently the
+// second time. The zero Guard allows public addresses only.
 type Guard struct {
 	// Allow excepts addresses from the refusal. ParseAllow reads it from HOLDFAST_NET_ALLOW.
 	Allow []netip.Prefix
@@ -34,8 +35,9 @@ type forbiddenRange struct {
 	why    string
 }
 
-// forbiddenRanges lists them, by the IANA registries of special-purpose addresses. Those that embed an IPv4 address
-// are here since that one may be private. Nobody can know the prefix that a network has chosen itself for its NAT64.
+// forbiddenRanges lists them, by the IANA registries of special-purpose addresses. Those that embed
+// an IPv4 address are here since that one may be private. Nobody can know the prefix that a network
+// has chosen itself for its NAT64.
 func forbiddenRanges() []forbiddenRange {
 	return []forbiddenRange{
 		{"0.0.0.0/8", "it means this host (RFC 791)"},
@@ -74,7 +76,8 @@ func forbiddenRanges() []forbiddenRange {
 	}
 }
 
-// Check returns a *ForbiddenError unless addr is public or allowed. An IPv4 address in IPv6 form counts as IPv4.
+// Check returns a *ForbiddenError unless addr is public or allowed. An IPv4 address in IPv6 form
+// counts as IPv4.
 func (g Guard) Check(addr netip.Addr) error {
 	if !addr.IsValid() {
 		return &ForbiddenError{Addr: addr, Why: "it is not an IP address"}
@@ -93,8 +96,8 @@ func (g Guard) Check(addr netip.Addr) error {
 	return nil
 }
 
-// Control is a net.Dialer.Control: it is called with each address that is about to be connected to, and refuses by
-// Check.
+// Control is a net.Dialer.Control: it is called with each address that is about to be connected to,
+// and refuses by Check.
 func (g Guard) Control(network, address string, _ syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return &ForbiddenError{Why: "network " + network + " is not TCP"}
@@ -106,8 +109,8 @@ func (g Guard) Control(network, address string, _ syscall.RawConn) error {
 	return g.Check(addrPort.Addr())
 }
 
-// ParseAllow reads a list, separated by commas, of prefixes (10.0.0.0/8) and bare addresses (127.0.0.1). Spaces and empty
-// items are left out. The error names every item that cannot be read.
+// ParseAllow reads a list, separated by commas, of prefixes (10.0.0.0/8) and bare addresses
+// (127.0.0.1). Spaces and empty items are left out. The error names every item that cannot be read.
 func ParseAllow(list string) ([]netip.Prefix, error) {
 	var allow []netip.Prefix
 	var faults []error

@@ -116,8 +116,8 @@ func TestGuard_Forbidden(t *testing.T) {
 	}
 }
 
-// TestGuard_TellsNoInternalAddress: what a name was resolved to, and which server was asked for it, is told to operators in the log and not to
-// depositors, whose jobs show the error.
+// TestGuard_TellsNoInternalAddress: what a name was resolved to, and which server was asked for it,
+// is told to operators in the log and not to depositors, whose jobs show the error.
 func TestGuard_TellsNoInternalAddress(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -243,7 +243,8 @@ func TestRedirects_KeepCredentialsHome(t *testing.T) {
 	}
 }
 
-// TestCredentials_Unusable: a credential that cannot be used is the system's fault, and nothing is sent without it.
+// TestCredentials_Unusable: a credential that cannot be used is the system's fault, and nothing is
+// sent without it.
 func TestCredentials_Unusable(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -262,8 +263,8 @@ func TestCredentials_Unusable(t *testing.T) {
 	}
 }
 
-// TestGuard_Rebinding: a name that is public when it is looked at and private when it is connected to is refused, since what
-// is judged is the address connected to.
+// TestGuard_Rebinding: a name that is public when it is looked at and private when it is connected
+// to is refused, since what is judged is the address connected to.
 func TestGuard_Rebinding(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32
@@ -298,7 +299,8 @@ func TestHTTPUnknownName(t *testing.T) {
 	wantFault(t, err, source.FaultDNS, false)
 }
 
-// fakeDNS returns a resolver that gives every name the address that answer returns, none for the invalid one.
+// fakeDNS returns a resolver that gives every name the address that answer returns, none for the
+// invalid one.
 func fakeDNS(t *testing.T, answer func() netip.Addr) *net.Resolver {
 	t.Helper()
 	conn, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")

@@ -15,8 +15,8 @@ import (
 type HTTPOptions struct {
 	// Guard judges every address that is connected to, also those that redirects lead to.
 	Guard Guard
-	// Authorize returns the value of the Authorization header for a server, or "". It is asked only for the server that was
-	// named, never for one that a redirect leads to. Nil means none.
+	// Authorize returns the value of the Authorization header for a server, or "". It is asked only
+	// for the server that was named, never for one that a redirect leads to. Nil means none.
 	Authorize AuthorizeFunc
 	// Log is told of addresses that errors leave out since depositors read them. Nil: nobody is.
 	Log *slog.Logger
@@ -32,24 +32,28 @@ type HTTPOptions struct {
 	ConnectTimeout time.Duration
 	// HeaderTimeout bounds the wait for an answer once the request is sent. Default 60 s.
 	HeaderTimeout time.Duration
-	// StallTimeout bounds the wait for the next byte of a body, and is the span that LeastRate is an average of. Default 60 s.
+	// StallTimeout bounds the wait for the next byte of a body, and is the span that LeastRate is
+	// an average of. Default 60 s.
 	StallTimeout time.Duration
-	// LeastRate is the average, in bytes a second, below which a body counts as stalled. Each StallTimeout that is spent
-	// waiting for bytes is judged by itself. Default 1024, negative none.
+	// LeastRate is the average, in bytes a second, below which a body counts as stalled. Each
+	// StallTimeout that is spent waiting for bytes is judged by itself. Default 1024, negative
+	// none.
 	LeastRate int
-	// PerHost is how many requests to one server are under way at a time, until their bodies are closed; more wait.
-	// Default 16. Whoever keeps that many bodies open and asks for another one waits for himself.
+	// PerHost is how many requests to one server are under way at a time, until their bodies are
+	// closed; more wait. Default 16. Whoever keeps that many bodies open and asks for another one
+	// waits for himself.
 	PerHost int
 	// RequestsPerSecond and BytesPerSecond limit what one server is asked for. Default: no limit.
 	RequestsPerSecond float64
 	BytesPerSecond    int
-	// PatienceAfterRetryAfter is how long a request waits where a server has asked to be left alone. Where that would
-	// take longer it fails with FaultBusy at once, and the server is not asked. Default 2 s.
+	// PatienceAfterRetryAfter is how long a request waits where a server has asked to be left
+	// alone. Where that would take longer it fails with FaultBusy at once, and the server is not
+	// asked. Default 2 s.
 	PatienceAfterRetryAfter time.Duration
 }
 
-// AuthorizeFunc returns the value of the Authorization header for a server ("https://host:443", the port always given), or "".
-// Its error is a FaultCredential.
+// AuthorizeFunc returns the value of the Authorization header for a server ("https://host:443", the
+// port always given), or "". Its error is a FaultCredential.
 type AuthorizeFunc func(ctx context.Context, origin string) (string, error)
 
 // The defaults of HTTPOptions.
@@ -92,8 +96,8 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	return o
 }
 
-// HTTP is a Fetcher for http and https. Proxies named in the environment are not used, since the guard could not see
-// past them. Addresses with a name or a password in them are a FaultURL.
+// HTTP is a Fetcher for http and https. Proxies named in the environment are not used, since the
+// guard could not see past them. Addresses with a name or a password in them are a FaultURL.
 type HTTP struct {
 	options   HTTPOptions
 	transport *http.Transport
@@ -110,7 +114,8 @@ func NewHTTP(o HTTPOptions) *HTTP {
 	return h.Authorized(o.Authorize)
 }
 
-// Authorized returns a Fetcher that differs in its credentials only: connections and limits are shared.
+// Authorized returns a Fetcher that differs in its credentials only: connections and limits are
+// shared.
 func (h *HTTP) Authorized(authorize AuthorizeFunc) *HTTP {
 	c := *h
 	c.condition, c.stays = "If-Range", false
@@ -138,17 +143,18 @@ func (h *HTTP) Authorized(authorize AuthorizeFunc) *HTTP {
 type Location struct {
 	Asked  *url.URL // the address as people know it
 	Target *url.URL // http or https
-	// Sign adds to a request what shows whose it is. The request's context is that of the caller; an error is a
-	// FaultCredential. Nil adds nothing.
+	// Sign adds to a request what shows whose it is. The request's context is that of the caller;
+	// an error is a FaultCredential. Nil adds nothing.
 	Sign func(r *http.Request) error
 }
 
-// LocateFunc finds the location of what an address names. An *Error needs its Kind and Err only; any other one is a
-// FaultCredential.
+// LocateFunc finds the location of what an address names. An *Error needs its Kind and Err only;
+// any other one is a FaultCredential.
 type LocateFunc func(ctx context.Context, rawURL string) (Location, error)
 
-// Located returns a Fetcher for addresses of another scheme that are fetched over HTTP from a store of objects: one that goes
-// by If-Match. Connections, limits and the guard are shared with h. Redirects are not followed.
+// Located returns a Fetcher for addresses of another scheme that are fetched over HTTP from a store
+// of objects: one that goes by If-Match. Connections, limits and the guard are shared with h.
+// Redirects are not followed.
 func (h *HTTP) Located(locate LocateFunc) *HTTP {
 	c := *h
 	c.locate, c.condition, c.stays = locate, "If-Match", true
@@ -158,8 +164,8 @@ func (h *HTTP) Located(locate LocateFunc) *HTTP {
 // Close closes idle connections. The Fetcher can still be used.
 func (h *HTTP) Close() { h.transport.CloseIdleConnections() }
 
-// newTransport tunes connections for both ends of the scale: thousands of small files, for which as many connections are
-// kept as are used at a time, and large ones, whose reads go past the buffer.
+// newTransport tunes connections for both ends of the scale: thousands of small files, for which as
+// many connections are kept as are used at a time, and large ones, whose reads go past the buffer.
 func newTransport(o HTTPOptions) *http.Transport {
 	const (
 		keepAlive   = 30 * time.Second
@@ -191,8 +197,9 @@ func newTransport(o HTTPOptions) *http.Transport {
 	}
 }
 
-// Head implements Fetcher. Where a server refuses HEAD, or answers that there is nothing, the first byte is asked for
-// instead: addresses signed for GET, and servers that know only GET, answer HEAD with 400, 403, 404, 405 or 501.
+// Head implements Fetcher. Where a server refuses HEAD, or answers that there is nothing, the first
+// byte is asked for instead: addresses signed for GET, and servers that know only GET, answer HEAD
+// with 400, 403, 404, 405 or 501.
 func (h *HTTP) Head(ctx context.Context, rawURL string) (Info, error) {
 	const op = "head"
 	x, err := h.exchange(ctx, op, http.MethodHead, rawURL, nil)

@@ -276,7 +276,8 @@ func TestHTTPStall(t *testing.T) {
 	}
 }
 
-// A source that sends a little again and again is stalled, too: each byte comes in time, and the file never does.
+// A source that sends a little again and again is stalled, too: each byte comes in time, and the
+// file never does.
 func TestHTTPDrip(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {

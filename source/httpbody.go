@@ -10,7 +10,8 @@ import (
 // errStalled is the cause with which a body that stopped coming is cancelled.
 var errStalled = errors.New("no data within the time allowed")
 
-// httpBody is a body that ends with io.EOF only when it is whole, and with an error when it stops coming.
+// httpBody is a body that ends with io.EOF only when it is whole, and with an error when it stops
+// coming.
 type httpBody struct {
 	x     *exchange
 	timer *time.Timer // runs only within Read: a slow reader is not a stalled source
@@ -20,14 +21,15 @@ type httpBody struct {
 	pace  pace
 }
 
-// pace judges how fast a source sends: only the time within Read counts, so that neither our disk nor our own limit on
-// bytes makes a source slow.
+// pace judges how fast a source sends: only the time within Read counts, so that neither our disk
+// nor our own limit on bytes makes a source slow.
 type pace struct {
 	waited time.Duration // for bytes, since the last judgement
 	came   int64         // bytes since then
 }
 
-// tooSlow notes that n bytes came after a wait. It says so when less than rate bytes a second came over a whole window.
+// tooSlow notes that n bytes came after a wait. It says so when less than rate bytes a second came
+// over a whole window.
 func (p *pace) tooSlow(n int, wait, window time.Duration, rate int) bool {
 	p.waited, p.came = p.waited+wait, p.came+int64(n)
 	if p.waited < window {
@@ -38,7 +40,8 @@ func (p *pace) tooSlow(n int, wait, window time.Duration, rate int) bool {
 	return slow
 }
 
-// body returns the answer's body, whose first byte lies at offset and of which left bytes are promised, -1 for unknown.
+// body returns the answer's body, whose first byte lies at offset and of which left bytes are
+// promised, -1 for unknown.
 func (x *exchange) body(offset, left int64) *httpBody {
 	b := &httpBody{x: x, pos: offset, left: left}
 	b.timer = time.AfterFunc(x.http.options.StallTimeout, func() { x.cancel(errStalled) })
@@ -118,7 +121,8 @@ func (b *httpBody) readFault(err error) error {
 	}
 }
 
-// fault says how far reading came, which tells a source that always breaks off at one place from a bad line.
+// fault says how far reading came, which tells a source that always breaks off at one place from a
+// bad line.
 func (b *httpBody) fault(kind Fault, err error) error {
 	return &Error{Op: "read", URL: redactURL(b.x.shown), Kind: kind, Err: fmt.Errorf("after byte %d: %w", b.pos, b.x.http.told(err))}
 }

@@ -30,7 +30,8 @@ func (p Point) resumable() bool {
 	return p.Offset > 0 && (isStrong(p.Validator) || p.Validator == "" && p.Digest)
 }
 
-// resume asks for the rest of a file. It returns nil and nil when it has to be asked for as a whole.
+// resume asks for the rest of a file. It returns nil and nil when it has to be asked for as a
+// whole.
 func (h *HTTP) resume(ctx context.Context, rawURL string, from Point) (*Body, error) {
 	header := http.Header{"Range": {"bytes=" + strconv.FormatInt(from.Offset, 10) + "-"}}
 	if from.Validator != "" {
@@ -69,8 +70,9 @@ func (x *exchange) whole() (*Body, error) {
 	return &Body{ReadCloser: x.body(0, info.Size), Info: info}, nil
 }
 
-// rest takes a 206 as the rest of the file that from is a point of, or returns nil and nil when it is not shown to be
-// that (safety rule R5): servers exist that send a range of a file without regard to If-Range.
+// rest takes a 206 as the rest of the file that from is a point of, or returns nil and nil when it
+// is not shown to be that (safety rule R5): servers exist that send a range of a file without
+// regard to If-Range.
 func (x *exchange) rest(from Point) (*Body, error) {
 	r, ok := x.contentRange()
 	if !ok || r.start != from.Offset || r.total < 0 {
@@ -95,7 +97,8 @@ func (x *exchange) rest(from Point) (*Body, error) {
 	return &Body{ReadCloser: x.body(from.Offset, r.total-r.start), Info: info, Offset: from.Offset}, nil
 }
 
-// byteRange is what a Content-Range header says; total is -1 when it is unknown, start and end when there is none.
+// byteRange is what a Content-Range header says; total is -1 when it is unknown, start and end when
+// there is none.
 type byteRange struct {
 	start, end, total int64
 }

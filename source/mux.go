@@ -13,12 +13,14 @@ type Mux struct {
 	fetchers map[string]Fetcher
 }
 
-// NewMux returns a Mux over fetchers by scheme, in lower case and without a colon. The map is copied.
+// NewMux returns a Mux over fetchers by scheme, in lower case and without a colon. The map is
+// copied.
 func NewMux(fetchers map[string]Fetcher) *Mux {
 	return &Mux{fetchers: maps.Clone(fetchers)}
 }
 
-// Head implements Fetcher. An address of another scheme is a FaultScheme, a text without one a FaultURL.
+// Head implements Fetcher. An address of another scheme is a FaultScheme, a text without one a
+// FaultURL.
 func (m *Mux) Head(ctx context.Context, rawURL string) (Info, error) {
 	f, err := m.pick("head", rawURL)
 	if err != nil {

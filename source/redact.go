@@ -12,14 +12,16 @@ const (
 	longestURL = 500 // of an address in a message
 )
 
-// Redact returns rawURL fit for messages and logs: without credentials, without a fragment, and without
-// the values in its query that are, or may be, secrets (signatures, tokens, keys, anything long).
+// Redact returns rawURL fit for messages and logs: without credentials, without a fragment, and
+// without the values in its query that are, or may be, secrets (signatures, tokens, keys, anything
+// long).
 func Redact(rawURL string) string {
 	u, err := url.Parse(rawURL)
 	if err != nil || strings.Contains(u.Opaque, "@") {
 		return redactUnparsed(rawURL)
 	}
-	// s3://KEY/SECRET@BUCKET/FILE and s3:/KEY:SECRET@BUCKET: a secret key may have a slash, behind which it is taken for a part of the file's key.
+	// s3://KEY/SECRET@BUCKET/FILE and s3:/KEY:SECRET@BUCKET: a secret key may have a slash, behind
+	// which it is taken for a part of the file's key.
 	if strings.EqualFold(u.Scheme, S3Scheme) && strings.Contains(u.Path, "@") && !IsBucket(u.Host) {
 		return redactUnparsed(rawURL)
 	}
@@ -55,8 +57,8 @@ func redactQuery(query string) string {
 	return strings.Join(pairs, "&")
 }
 
-// secretKey knows the names of secrets in the signed addresses of the large stores (X-Amz-Signature, sig, ...), and in
-// most others.
+// secretKey knows the names of secrets in the signed addresses of the large stores
+// (X-Amz-Signature, sig, ...), and in most others.
 func secretKey(key string) bool {
 	name, err := url.QueryUnescape(key)
 	if err != nil {

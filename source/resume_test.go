@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
-// TestR05_Resume: the rest of a file is taken only from a source that shows that it is the same file.
+// TestR05_Resume: the rest of a file is taken only from a source that shows that it is the same
+// file.
 func TestR05_Resume(t *testing.T) {
 	t.Parallel()
 	const other = "ABCDEFGHIJKLMNOPQRST"
@@ -22,7 +23,8 @@ func TestR05_Resume(t *testing.T) {
 			http.ServeContent(w, r, "", at, strings.NewReader(text))
 		}
 	}
-	// part answers every request that has a Range with a 206 from the given place, whatever If-Range says.
+	// part answers every request that has a Range with a 206 from the given place, whatever
+	// If-Range says.
 	part := func(etag, contentRange, text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			if etag != "" {
@@ -86,7 +88,8 @@ func TestR05_Resume(t *testing.T) {
 	}
 }
 
-// TestResume_PartOfTheRest: a server may send less than was asked for; the caller goes on from there.
+// TestResume_PartOfTheRest: a server may send less than was asked for; the caller goes on from
+// there.
 func TestResume_PartOfTheRest(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -21,9 +21,10 @@ type S3Address struct {
 	VersionID string // "" for the present version
 }
 
-// ParseS3 reads s3://BUCKET/KEY?versionId=ID, in which the key is escaped as a path is (RFC 3986): %20 for a space, %3F for a
-// question mark, %25 for a percent sign. Bucket names are those of S3's own rules, so that they are a host's label wherever
-// they become one. The error holds nothing of the address.
+// ParseS3 reads s3://BUCKET/KEY?versionId=ID, in which the key is escaped as a path is (RFC 3986):
+// %20 for a space, %3F for a question mark, %25 for a percent sign. Bucket names are those of S3's
+// own rules, so that they are a host's label wherever they become one. The error holds nothing of
+// the address.
 func ParseS3(rawURL string) (S3Address, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {

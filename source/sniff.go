@@ -10,13 +10,15 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// SniffLen is how much of a payload Sniff should see: the first block of what is compressed, without which nothing of it
-// can be told, may be this long. What is not compressed shows within 4 KiB.
+// SniffLen is how much of a payload Sniff should see: the first block of what is compressed,
+// without which nothing of it can be told, may be this long. What is not compressed shows within 4
+// KiB.
 const SniffLen = 1 << 20
 
-// Sniff tells by a payload's first bytes, up to SniffLen of them or the whole of a shorter one, which container it is; ""
-// for anything else: single files that are compressed, and documents that are zips inside (docx, epub, jar, odt), among
-// them. It never fails: what is damaged or cut too short to tell is not called a container.
+// Sniff tells by a payload's first bytes, up to SniffLen of them or the whole of a shorter one,
+// which container it is; "" for anything else: single files that are compressed, and documents that
+// are zips inside (docx, epub, jar, odt), among them. It never fails: what is damaged or cut too
+// short to tell is not called a container.
 func Sniff(head []byte) unpack.Format {
 	format := unpack.Detect(head)
 	if format == unpack.Zip && zippedDocument(head) {
@@ -25,9 +27,10 @@ func Sniff(head []byte) unpack.Format {
 	return format
 }
 
-// zippedDocument reports whether a zip is a document to its depositor. mimetype looks for telling names anywhere near the
-// beginning; where such a name may also be that of a depositor's folder, or lie in a zip within the zip, more is asked
-// for, since a container taken for a file would not be unpacked.
+// zippedDocument reports whether a zip is a document to its depositor. mimetype looks for telling
+// names anywhere near the beginning; where such a name may also be that of a depositor's folder, or
+// lie in a zip within the zip, more is asked for, since a container taken for a file would not be
+// unpacked.
 func zippedDocument(head []byte) bool {
 	switch kind := mimetype.Detect(head).String(); {
 	case kind == "application/zip":

@@ -28,8 +28,8 @@ type UploadStore interface {
 	Stat(ctx context.Context, key string) (storage.Info, error)
 }
 
-// Uploads is a Fetcher for what depositors sent to us first. A missing upload is the system's fault: it was
-// acknowledged, so it is not the depositor who lost it.
+// Uploads is a Fetcher for what depositors sent to us first. A missing upload is the system's
+// fault: it was acknowledged, so it is not the depositor who lost it.
 type Uploads struct {
 	store UploadStore
 }
@@ -43,8 +43,8 @@ func (u *Uploads) Head(ctx context.Context, rawURL string) (Info, error) {
 	return info, err
 }
 
-// Open implements Fetcher. An upload never changes, so reading goes on at Point.Offset unless another object has come to
-// lie at its place.
+// Open implements Fetcher. An upload never changes, so reading goes on at Point.Offset unless
+// another object has come to lie at its place.
 func (u *Uploads) Open(ctx context.Context, rawURL string, from Point) (*Body, error) {
 	key, info, err := u.stat(ctx, "open", rawURL)
 	if err != nil {

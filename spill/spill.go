@@ -40,19 +40,20 @@ type Space struct {
 	failed error    // the first error
 }
 
-// NewSpace returns a Space for records of at most limit bytes in all. Its temporary file lies in folder; "" is
-// the one that os.TempDir names.
+// NewSpace returns a Space for records of at most limit bytes in all. Its temporary file lies in
+// folder; "" is the one that os.TempDir names.
 func NewSpace(folder string, limit int64) *Space { return &Space{folder: folder, limit: limit} }
 
-// Err returns the first error of any Log: ErrFull, or one of the temporary file. After it nothing more is kept.
+// Err returns the first error of any Log: ErrFull, or one of the temporary file. After it nothing
+// more is kept.
 func (s *Space) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed
 }
 
-// Close gives the file back. Logs keep nothing more afterwards, and what lay in the file cannot be read. A second call does
-// nothing.
+// Close gives the file back. Logs keep nothing more afterwards, and what lay in the file cannot be
+// read. A second call does nothing.
 func (s *Space) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +117,8 @@ type extent struct {
 	size  int64
 }
 
-// Log is a sequence of records. It is not safe for concurrent use. The zero value belongs to no Space and cannot be used.
+// Log is a sequence of records. It is not safe for concurrent use. The zero value belongs to no
+// Space and cannot be used.
 type Log struct {
 	space   *Space
 	tail    []byte
@@ -151,8 +153,8 @@ func (l *Log) Append(record []byte) bool {
 	return true
 }
 
-// Flush puts away what was gathered, so that a Log to which nothing is added for now takes nearly no memory. It returns false
-// when the Space has failed; Err says why.
+// Flush puts away what was gathered, so that a Log to which nothing is added for now takes nearly
+// no memory. It returns false when the Space has failed; Err says why.
 func (l *Log) Flush() bool {
 	if len(l.tail) > 0 && !l.putTail() {
 		return false
@@ -169,8 +171,8 @@ func (l *Log) putTail() bool {
 	return ok
 }
 
-// Records yields the records in the order in which they were added. A record is valid until the next one.
-// When the file cannot be read, it ends early, and Err of the Space says why.
+// Records yields the records in the order in which they were added. A record is valid until the
+// next one. When the file cannot be read, it ends early, and Err of the Space says why.
 func (l *Log) Records() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		readers := make([]io.Reader, 0, len(l.extents)+1)

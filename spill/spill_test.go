@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast/holdfast/spill"
 )
 
-// Several logs of one space give back what each was given, however long the records are and however many.
+// Several logs of one space give back what each was given, however long the records are and however
+// many.
 func TestLog_GivesBack(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := spill.NewSpace(t.TempDir(), 1<<30)

@@ -18,12 +18,14 @@ import (
 // BlockSize is how many bytes of a staged file are compared at a time.
 const BlockSize = 1 << 20
 
-// Blocks is a staged file that may be read more than once, and whose bytes are the same each time: the digest of each block is kept when it is
-// first read, and compared whenever it is read again. So a staging area that gives other bytes to another reader, or later, is found out before
-// one of them is used. Memory is 32 bytes for each BlockSize, and a file of one block is kept whole, and read once.
+// Blocks is a staged file that may be read more than once, and whose bytes are the same each time:
+// the digest of each block is kept when it is first read, and compared whenever it is read again.
+// So a staging area that gives other bytes to another reader, or later, is found out before one of
+// them is used. Memory is 32 bytes for each BlockSize, and a file of one block is kept whole, and
+// read once.
 //
-// A file that is read from its beginning on is read in one pass, and whoever did so asks Prove in the end. One that is read elsewhere
-// first is read as a whole before. It belongs to one goroutine.
+// A file that is read from its beginning on is read in one pass, and whoever did so asks Prove in
+// the end. One that is read elsewhere first is read as a whole before. It belongs to one goroutine.
 type Blocks struct {
 	store  storage.Store
 	key    string
@@ -34,8 +36,9 @@ type Blocks struct {
 	small  []byte // all of a proven file, when it has one block
 }
 
-// NewBlocks returns the file under a key, whose bytes must have a digest, lower-case hex by an algorithm that fixity knows. It reads nothing
-// yet. Without a digest the file need only stay as it was first read.
+// NewBlocks returns the file under a key, whose bytes must have a digest, lower-case hex by an
+// algorithm that fixity knows. It reads nothing yet. Without a digest the file need only stay as it
+// was first read.
 func NewBlocks(s storage.Store, key, algorithm, digest string) (*Blocks, error) {
 	h, err := fixity.New(algorithm)
 	if err != nil {
@@ -44,8 +47,8 @@ func NewBlocks(s storage.Store, key, algorithm, digest string) (*Blocks, error) 
 	return &Blocks{store: s, key: key, want: digest, whole: h}, nil
 }
 
-// Proven returns the file when it was read as a whole and found to have its digest: nothing else is ever read from it. The error wraps
-// storage.ErrNotFound or ErrDamaged.
+// Proven returns the file when it was read as a whole and found to have its digest: nothing else is
+// ever read from it. The error wraps storage.ErrNotFound or ErrDamaged.
 func Proven(ctx context.Context, s storage.Store, key, algorithm, digest string) (*Blocks, error) {
 	b, err := NewBlocks(s, key, algorithm, digest)
 	if err != nil {
@@ -54,8 +57,8 @@ func Proven(ctx context.Context, s storage.Store, key, algorithm, digest string)
 	return b, b.Prove(ctx)
 }
 
-// Prove reads what was not read yet, and says whether all is as it was staged: an error that wraps ErrDamaged says that it is not, and
-// then nothing counts that was made of it.
+// Prove reads what was not read yet, and says whether all is as it was staged: an error that wraps
+// ErrDamaged says that it is not, and then nothing counts that was made of it.
 func (b *Blocks) Prove(ctx context.Context) error {
 	if b.proven {
 		return nil
@@ -71,8 +74,8 @@ func (b *Blocks) Prove(ctx context.Context) error {
 	}
 }
 
-// Open reads length bytes from offset on, or to the end when length is negative or reaches past it. Reading returns ErrDamaged in place
-// of bytes that are not those that were read before.
+// Open reads length bytes from offset on, or to the end when length is negative or reaches past it.
+// Reading returns ErrDamaged in place of bytes that are not those that were read before.
 func (b *Blocks) Open(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
 	at := offset / BlockSize
 	if at > int64(len(b.sums)) {

@@ -9,12 +9,13 @@ import (
 const (
 	// chunk is how many bytes are moved at a time.
 	chunk = 256 << 10
-	// readAhead is how many chunks of a file may be in memory: what lies between the network and a slow disk.
+	// readAhead is how many chunks of a file may be in memory: what lies between the network and a
+	// slow disk.
 	readAhead = 8
 )
 
-// Buffers lends the memory that fetches move bytes through. One may serve any number of fetches at once. The zero value
-// is ready to use.
+// Buffers lends the memory that fetches move bytes through. One may serve any number of fetches at
+// once. The zero value is ready to use.
 type Buffers struct {
 	pool sync.Pool
 }

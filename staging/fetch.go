@@ -11,11 +11,13 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// MinPart is the least number of bytes between two checkpoints of a file; of large files it is size / 10,000 (I5).
+// MinPart is the least number of bytes between two checkpoints of a file; of large files it is size
+// / 10,000 (I5).
 const MinPart = 16 << 20
 
-// Checkpoint is how far a file has come: offset, digests and the source's validator in one record (R4). One that cannot
-// be used any more, for whatever reason, costs a fetch from the start and nothing else.
+// Checkpoint is how far a file has come: offset, digests and the source's validator in one record
+// (R4). One that cannot be used any more, for whatever reason, costs a fetch from the start and
+// nothing else.
 type Checkpoint struct {
 	Key       string             `json:"key"` // of the file that the bytes were to become
 	Stored    storage.Checkpoint `json:"stored"`
@@ -32,8 +34,8 @@ type Fetch struct {
 	Buffers *Buffers // shared among fetches; nil: its own
 	Key     string   // of this attempt's own; what it writes begins with it
 	Wanted  Wanted
-	// Most is how many bytes a file may have whose size neither its source nor the depositor tells; 0: any number. One that
-	// has more is an *UnboundedError, and what came of it is removed.
+	// Most is how many bytes a file may have whose size neither its source nor the depositor tells;
+	// 0: any number. One that has more is an *UnboundedError, and what came of it is removed.
 	Most int64
 
 	From  *Checkpoint                                   // where an earlier attempt stood; nil: from the start
@@ -45,11 +47,13 @@ type Fetch struct {
 // ErrDamaged says that a staged file does not read as it was written.
 var ErrDamaged = errors.New("staged bytes differ from those received")
 
-// Run fetches the file and checks it. A size or digest that differs from the depositor's is a *MismatchError only when
-// a second, whole fetch gives the same wrong bytes; otherwise it is the source's or the network's fault (R6). A size
-// that the source itself states is believed before anything is fetched. All errors of the source are *source.Error.
+// Run fetches the file and checks it. A size or digest that differs from the depositor's is a
+// *MismatchError only when a second, whole fetch gives the same wrong bytes; otherwise it is the
+// source's or the network's fault (R6). A size that the source itself states is believed before
+// anything is fetched. All errors of the source are *source.Error.
 //
-// What was staged in vain is removed, as are the remains that From points to, once they are not needed.
+// What was staged in vain is removed, as are the remains that From points to, once they are not
+// needed.
 func (f *Fetch) Run(ctx context.Context) (File, error) {
 	first, err := f.once(ctx, f.Key, f.From)
 	if err == nil {
@@ -103,7 +107,8 @@ func (f *Fetch) drop(ctx context.Context, file File) error {
 	return nil
 }
 
-// tidy frees the room that an earlier attempt's part of the file takes. What it misses goes with the item.
+// tidy frees the room that an earlier attempt's part of the file takes. What it misses goes with
+// the item.
 func (f *Fetch) tidy(ctx context.Context, got File) {
 	if f.From != nil && f.From.Key != "" && f.From.Key != f.Key && f.From.Key != got.Key {
 		_ = f.Store.DeletePrefix(ctx, f.From.Key)

@@ -79,7 +79,8 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// fetchOf is an attempt's fetch of what o has; it keeps the last checkpoint as JSON, as it is kept in truth.
+// fetchOf is an attempt's fetch of what o has; it keeps the last checkpoint as JSON, as it is kept
+// in truth.
 func fetchOf(o *origin, s storage.Store, attempt string, saved *[]byte) *staging.Fetch {
 	return &staging.Fetch{
 		Source: o, Store: s, Key: "items/i/" + attempt + "/f",
@@ -208,7 +209,8 @@ func TestFetch_GoesOnAfterABreak(t *testing.T) {
 	}
 }
 
-// Whatever keeps a checkpoint from being used costs a fetch from the start, and never a wrong byte (R5, R27).
+// Whatever keeps a checkpoint from being used costs a fetch from the start, and never a wrong byte
+// (R5, R27).
 func TestR05_StartsOver(t *testing.T) {
 	tests := []struct {
 		name string
@@ -269,7 +271,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A source that never ends is read no further than it may be, and nothing of it stays: not even what was checkpointed.
+// A source that never ends is read no further than it may be, and nothing of it stays: not even
+// what was checkpointed.
 func TestFetch_Endless(t *testing.T) {
 	for _, tt := range []struct {
 		name      string

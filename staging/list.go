@@ -33,8 +33,8 @@ type ListWriter[T any] struct {
 	enc *json.Encoder
 }
 
-// CreateList starts a list under a key of this attempt. Commit makes it readable. Abort throws it away, and Close leaves it at
-// its last checkpoint, unless it was committed.
+// CreateList starts a list under a key of this attempt. Commit makes it readable. Abort throws it
+// away, and Close leaves it at its last checkpoint, unless it was committed.
 func CreateList[T any](ctx context.Context, s storage.Store, key string) (*ListWriter[T], error) {
 	d, err := fixity.NewDigester(ListDigest)
 	if err != nil {
@@ -47,8 +47,9 @@ func CreateList[T any](ctx context.Context, s storage.Store, key string) (*ListW
 	return newList[T](w, d), nil
 }
 
-// ResumeList starts a list under a key of this attempt that begins with the entries of an earlier list's checkpoint. It
-// returns storage.ErrNotFound when these are gone, or their digest cannot be gone on with.
+// ResumeList starts a list under a key of this attempt that begins with the entries of an earlier
+// list's checkpoint. It returns storage.ErrNotFound when these are gone, or their digest cannot be
+// gone on with.
 func ResumeList[T any](ctx context.Context, s storage.Store, key string, at ListMark) (*ListWriter[T], error) {
 	d, err := fixity.NewDigester(ListDigest)
 	if err == nil && (at.Stored.Size != at.Digest.Size || !d.Restore(at.Digest)) {
@@ -83,7 +84,8 @@ func (l *ListWriter[T]) Checkpoint(ctx context.Context) (at ListMark, err error)
 	return at, nil
 }
 
-// Digest is that of what was added before the last Checkpoint or Commit, by [ListDigest]: what ReadList is to compare with.
+// Digest is that of what was added before the last Checkpoint or Commit, by [ListDigest]: what
+// ReadList is to compare with.
 func (l *ListWriter[T]) Digest() string { return l.d.Sums()[ListDigest] }
 
 // Add appends one entry.
@@ -111,9 +113,10 @@ func (l *ListWriter[T]) Abort() error { return l.w.Abort() }
 // Close leaves the list at its last checkpoint, unless it was committed or aborted.
 func (l *ListWriter[T]) Close() error { return l.w.Close() }
 
-// ReadList yields a list's entries in order. An error ends it; one that wraps storage.ErrNotFound says that there is no
-// such list, and one that wraps ErrDamaged that it is not the list that was written: each entry that was yielded is one of that list. A
-// list of more than one block is read twice for that: see [Blocks].
+// ReadList yields a list's entries in order. An error ends it; one that wraps storage.ErrNotFound
+// says that there is no such list, and one that wraps ErrDamaged that it is not the list that was
+// written: each entry that was yielded is one of that list. A list of more than one block is read
+// twice for that: see [Blocks].
 func ReadList[T any](ctx context.Context, s storage.Store, key, digest string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T

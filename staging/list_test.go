@@ -76,7 +76,8 @@ func TestList_Faults(t *testing.T) {
 	}
 }
 
-// A list goes on after its checkpoint under a key of the successor's own, without what came after it (R3).
+// A list goes on after its checkpoint under a key of the successor's own, without what came after
+// it (R3).
 func TestR03_ListGoesOn(t *testing.T) {
 	s := storagetest.NewMemory()
 	l, err := staging.CreateList[int](t.Context(), s, "first")
@@ -113,7 +114,8 @@ func TestR03_ListGoesOn(t *testing.T) {
 	}
 }
 
-// A list, or another staged file, that is not what was written says so, whatever its reader makes of it.
+// A list, or another staged file, that is not what was written says so, whatever its reader makes
+// of it.
 func TestVerified(t *testing.T) {
 	s := storagetest.NewMemory()
 	l, err := staging.CreateList[int](t.Context(), s, "list")

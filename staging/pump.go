@@ -11,8 +11,9 @@ import (
 	"github.com/holdfast/holdfast/format"
 )
 
-// pump moves a body into a staged file. The bytes cross once: a chunk is written and digested side by side while the
-// next ones are read, and reading goes on while a checkpoint is made durable, as far as the chunks last.
+// pump moves a body into a staged file. The bytes cross once: a chunk is written and digested side
+// by side while the next ones are read, and reading goes on while a checkpoint is made durable, as
+// far as the chunks last.
 type pump struct {
 	*transfer
 	unsaved int64 // bytes since the last checkpoint
@@ -26,7 +27,8 @@ type pump struct {
 	states chan fixity.State
 }
 
-// run moves everything up to the body's end. An error of reading leaves both sides with the same bytes.
+// run moves everything up to the body's end. An error of reading leaves both sides with the same
+// bytes.
 func (p *pump) run(ctx context.Context) error {
 	defer func() { p.fetch.Buffers.takeBack(p.lent) }()
 	p.came = p.digests.Size()
@@ -73,8 +75,8 @@ func (p *pump) run(ctx context.Context) error {
 	return err
 }
 
-// beyond counts n bytes that came, and is an error when there are more than there may be of a source that does not tell how many
-// there are: it may never end.
+// beyond counts n bytes that came, and is an error when there are more than there may be of a
+// source that does not tell how many there are: it may never end.
 func (p *pump) beyond(n int) error {
 	p.came += int64(n)
 	info, wanted := p.body.Info, p.fetch.Wanted.SizeBytes
@@ -231,7 +233,8 @@ func (p *pump) save(ctx context.Context) error {
 	return err
 }
 
-// fill reads until the chunk is full. Unlike io.ReadFull it passes the source's own error on when the last chunk is short.
+// fill reads until the chunk is full. Unlike io.ReadFull it passes the source's own error on when
+// the last chunk is short.
 func fill(r io.Reader, b *block) error {
 	for b.n = 0; b.n < len(b.buf); {
 		m, err := r.Read(b.buf[b.n:])

@@ -12,8 +12,9 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Digest reads a staged file back and returns its digest, lower-case hex. read, which may be nil, is told how far it
-// comes. The error wraps storage.ErrNotFound when there is no such file, fixity.ErrUnknown for the algorithm.
+// Digest reads a staged file back and returns its digest, lower-case hex. read, which may be nil,
+// is told how far it comes. The error wraps storage.ErrNotFound when there is no such file,
+// fixity.ErrUnknown for the algorithm.
 func Digest(ctx context.Context, s storage.Store, b *Buffers, key, algorithm string, read func(n int64)) (string, error) {
 	d, err := fixity.NewDigester(algorithm)
 	if err != nil {
@@ -25,13 +26,14 @@ func Digest(ctx context.Context, s storage.Store, b *Buffers, key, algorithm str
 	return d.Sums()[algorithm], nil
 }
 
-// ErrEnough is what a reader of Verified returns that has concluded nothing from what it read: the rest is not read, and nothing is compared.
-// Verified then returns nil.
+// ErrEnough is what a reader of Verified returns that has concluded nothing from what it read: the
+// rest is not read, and nothing is compared. Verified then returns nil.
 var ErrEnough = errors.New("enough")
 
-// Verified has fn read a staged file and returns what fn does, unless the file's bytes are not those that the digest is of: then the error wraps
-// ErrDamaged, and nothing that fn made of them counts. The staging area is not trusted to keep what it was given. A digest of "" is
-// not compared: what was noted by earlier programs has none.
+// Verified has fn read a staged file and returns what fn does, unless the file's bytes are not
+// those that the digest is of: then the error wraps ErrDamaged, and nothing that fn made of them
+// counts. The staging area is not trusted to keep what it was given. A digest of "" is not
+// compared: what was noted by earlier programs has none.
 func Verified(ctx context.Context, s storage.Store, key, algorithm, digest string, fn func(io.Reader) error) error {
 	r, err := s.Open(ctx, key, 0, -1)
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// growStep keeps reservations from being extended with every buffer. Where there is no room for that much, a sixteenth of it is asked for, and
-// so on.
+// growStep keeps reservations from being extended with every buffer. Where there is no room for
+// that much, a sixteenth of it is asked for, and so on.
 const growStep = 64 << 20
 
-// GrowFunc reserves bytes in all for an item of which staged are written already. Its error, such as a
-// *registry.NoSpaceError, ends the write that needed them.
+// GrowFunc reserves bytes in all for an item of which staged are written already. Its error, such
+// as a *registry.NoSpaceError, ends the write that needed them.
 type GrowFunc func(ctx context.Context, bytes, staged int64) error
 
-// Room keeps writing within what was reserved: it asks for more before the first byte past it is written (R24). All
-// methods may be called concurrently.
+// Room keeps writing within what was reserved: it asks for more before the first byte past it is
+// written (R24). All methods may be called concurrently.
 type Room struct {
 	grow GrowFunc
 
@@ -76,7 +76,8 @@ func (r *Room) Granted() int64 {
 	return r.granted
 }
 
-// Within returns a store like s whose writers take room for every byte, and give back what they throw away.
+// Within returns a store like s whose writers take room for every byte, and give back what they
+// throw away.
 func (r *Room) Within(s storage.Store) storage.Store { return &roomed{Store: s, room: r} }
 
 type roomed struct {
@@ -93,7 +94,8 @@ func (s *roomed) Create(ctx context.Context, key string) (storage.Writer, error)
 	return s.within(ctx, w, 0), nil
 }
 
-// Resume implements storage.Store: the bytes taken over need room of their own until the predecessor's are gone.
+// Resume implements storage.Store: the bytes taken over need room of their own until the
+// predecessor's are gone.
 func (s *roomed) Resume(ctx context.Context, key string, cp storage.Checkpoint) (storage.Writer, error) {
 	if err := s.room.Take(ctx, cp.Size); err != nil {
 		return nil, err

@@ -18,10 +18,12 @@ import (
 // ItemPrefix is the folder of everything that an item's attempts have staged.
 func ItemPrefix(itemID string) string { return ItemsPrefix + itemID }
 
-// ItemsPrefix begins the keys of everything that items have staged, each in a folder that is named by its id.
+// ItemsPrefix begins the keys of everything that items have staged, each in a folder that is named
+// by its id.
 const ItemsPrefix = "items/"
 
-// Owned says whether a key is one of the item's own: a record that names another item's file is not followed.
+// Owned says whether a key is one of the item's own: a record that names another item's file is not
+// followed.
 func Owned(itemID, key string) bool { return strings.HasPrefix(key, ItemPrefix(itemID)+"/") }
 
 // Key is a key of one attempt's own.

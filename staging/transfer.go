@@ -83,8 +83,8 @@ func (t *transfer) resume(ctx context.Context, from *Checkpoint) (source.Point, 
 	}, nil
 }
 
-// run moves the bytes. A connection that breaks is made again at once, as long as each one brings the file on by a part:
-// a long way over a bad line is no failure.
+// run moves the bytes. A connection that breaks is made again at once, as long as each one brings
+// the file on by a part: a long way over a bad line is no failure.
 func (t *transfer) run(ctx context.Context) error {
 	for {
 		before := t.digests.Size()
@@ -118,8 +118,8 @@ func (t *transfer) reopen(ctx context.Context) bool {
 	return true
 }
 
-// modified is when the file was last changed, by what the depositor said, or else by what the source does. Servers that know no time
-// say that of 1970.
+// modified is when the file was last changed, by what the depositor said, or else by what the
+// source does. Servers that know no time say that of 1970.
 func (t *transfer) modified() time.Time {
 	if said := t.fetch.Wanted.Modified; !said.IsZero() {
 		return said
@@ -174,7 +174,8 @@ func (t *transfer) count(n int64) {
 	t.fetch.moved(n)
 }
 
-// forget takes back what was counted of a file that did not come to its end, but for what a successor goes on after.
+// forget takes back what was counted of a file that did not come to its end, but for what a
+// successor goes on after.
 func (t *transfer) forget() {
 	t.fetch.moved(t.kept - t.counted)
 	t.counted = t.kept

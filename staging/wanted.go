@@ -82,13 +82,15 @@ func (e *MismatchError) Error() string {
 // same says whether two fetches gave the same wrong bytes. A redirect may lead elsewhere each time.
 func (e *MismatchError) same(o *MismatchError) bool { return e.What == o.What && e.Found == o.Found }
 
-// endless says whether a file went on after the size that the depositor gave, so that the rest of it was not read.
+// endless says whether a file went on after the size that the depositor gave, so that the rest of
+// it was not read.
 func endless(err error) bool {
 	wrong, ok := errors.AsType[*MismatchError](err)
 	return ok && wrong.cut
 }
 
-// UnboundedError says that a file whose size nobody tells has more bytes than such a file may have. It is a content fault.
+// UnboundedError says that a file whose size nobody tells has more bytes than such a file may have.
+// It is a content fault.
 type UnboundedError struct {
 	URL  string // redacted
 	Most int64  // bytes
@@ -106,7 +108,8 @@ func (e *UnboundedError) Error() string {
 		"or have an operator raise HOLDFAST_UNKNOWN_SIZE_BYTES", e.URL, e.Most)
 }
 
-// UnsupportedDigest says that a digest of this algorithm cannot be checked here. It is a content fault.
+// UnsupportedDigest says that a digest of this algorithm cannot be checked here. It is a content
+// fault.
 type UnsupportedDigest struct {
 	Algorithm string
 	Err       error

@@ -17,7 +17,8 @@ type Writer struct {
 	head format.Head
 }
 
-// Create begins a file under a key of s, which takes its digests by the algorithms. The caller closes it.
+// Create begins a file under a key of s, which takes its digests by the algorithms. The caller
+// closes it.
 func Create(ctx context.Context, s storage.Store, key string, algorithms ...string) (*Writer, error) {
 	d, err := fixity.NewDigester(algorithms...)
 	if err != nil {

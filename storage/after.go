@@ -11,7 +11,8 @@ type AfterLister interface {
 	ListAfter(ctx context.Context, prefix, after string) iter.Seq2[Info, error]
 }
 
-// ListAfter yields what List does, from the first key behind after on. A store that is no [AfterLister] is listed from its beginning.
+// ListAfter yields what List does, from the first key behind after on. A store that is no
+// [AfterLister] is listed from its beginning.
 func ListAfter(ctx context.Context, s Store, prefix, after string) iter.Seq2[Info, error] {
 	if l, ok := s.(AfterLister); ok && after != "" {
 		return l.ListAfter(ctx, prefix, after)

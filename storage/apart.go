@@ -2,8 +2,8 @@ package storage
 
 import "context"
 
-// Linker is implemented by a Copier whose copies may share their bytes on the medium with what they were made of, so that
-// what damages the one damages the other.
+// Linker is implemented by a Copier whose copies may share their bytes on the medium with what they
+// were made of, so that what damages the one damages the other.
 type Linker interface {
 	// Links says so.
 	Links() bool

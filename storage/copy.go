@@ -8,21 +8,23 @@ import (
 	"io"
 )
 
-// Copier is implemented by a Store that can take over an object of another Store without its bytes passing through
-// this process (a hard link, a server-side copy).
+// Copier is implemented by a Store that can take over an object of another Store without its bytes
+// passing through this process (a hard link, a server-side copy).
 type Copier interface {
-	// CopyFrom makes the object srcKey of src the object dstKey of this store: create-only, whole, durable and visible
-	// in one step, as Writer.Commit is. It returns an error that is errors.ErrUnsupported when it knows no
-	// shorter way than reading and writing; nothing has happened then.
+	// CopyFrom makes the object srcKey of src the object dstKey of this store: create-only, whole,
+	// durable and visible in one step, as Writer.Commit is. It returns an error that is
+	// errors.ErrUnsupported when it knows no shorter way than reading and writing; nothing has
+	// happened then.
 	CopyFrom(ctx context.Context, dstKey string, src Store, srcKey string) (Info, error)
 }
 
-// copyBuffer is large enough that the cost of a call does not count beside that of moving the bytes.
+// copyBuffer is large enough that the cost of a call does not count beside that of moving the
+// bytes.
 const copyBuffer = 1 << 20
 
-// Copy makes the object srcKey of src the object dstKey of dst. It is create-only: ErrExists when dstKey is taken.
-// ErrNotFound says that srcKey is missing. A destination that is a Copier is asked first; otherwise the bytes
-// are read, counted against the source's size and written.
+// Copy makes the object srcKey of src the object dstKey of dst. It is create-only: ErrExists when
+// dstKey is taken. ErrNotFound says that srcKey is missing. A destination that is a Copier is asked
+// first; otherwise the bytes are read, counted against the source's size and written.
 func Copy(ctx context.Context, dst Store, dstKey string, src Store, srcKey string) (Info, error) {
 	if c, ok := dst.(Copier); ok {
 		info, err := c.CopyFrom(ctx, dstKey, src, srcKey)
@@ -59,11 +61,11 @@ func copyBytes(ctx context.Context, dst Store, dstKey string, src Store, srcKey 
 	return w.Commit(ctx)
 }
 
-// Replacer is implemented by a Store that can replace one of its objects by a copy of another without the bytes passing
-// through this process.
+// Replacer is implemented by a Store that can replace one of its objects by a copy of another
+// without the bytes passing through this process.
 type Replacer interface {
-	// ReplaceFrom is Replace with the content of the object srcKey: ErrNotFound when that is missing. The copy shares
-	// nothing with srcKey.
+	// ReplaceFrom is Replace with the content of the object srcKey: ErrNotFound when that is
+	// missing. The copy shares nothing with srcKey.
 	ReplaceFrom(ctx context.Context, key, srcKey string) error
 }
 

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// Interruptible returns a reader of r that ends with ctx's error, between two reads, once ctx has ended. It offers Read
-// alone, so that io.CopyBuffer uses the buffer that it is given.
+// Interruptible returns a reader of r that ends with ctx's error, between two reads, once ctx has
+// ended. It offers Read alone, so that io.CopyBuffer uses the buffer that it is given.
 func Interruptible(ctx context.Context, r io.Reader) io.Reader {
 	return &interruptible{ended: ctx.Err, r: r}
 }

@@ -22,7 +22,8 @@ type Registry interface {
 	Credentials(ctx context.Context, collection string) ([]registry.Credential, error)
 }
 
-// Wallet is one owner's credentials. It asks for them when the first is needed. Its methods may be called concurrently.
+// Wallet is one owner's credentials. It asks for them when the first is needed. Its methods may be
+// called concurrently.
 type Wallet struct {
 	registry Registry
 	keys     *seal.Keys
@@ -33,13 +34,14 @@ type Wallet struct {
 	all   []registry.Credential
 }
 
-// New returns the wallet of a collection, or of what [registry.SubscriptionOwner] returns. keys open the credentials; nil: what
-// needs one fails.
+// New returns the wallet of a collection, or of what [registry.SubscriptionOwner] returns. keys
+// open the credentials; nil: what needs one fails.
 func New(r Registry, keys *seal.Keys, owner string) *Wallet {
 	return &Wallet{registry: r, keys: keys, owner: owner}
 }
 
-// Find returns the credential for an origin in its one form with its secret; ok is false when there is none.
+// Find returns the credential for an origin in its one form with its secret; ok is false when there
+// is none.
 func (w *Wallet) Find(ctx context.Context, origin string) (c registry.Credential, secret string, ok bool, err error) {
 	all, err := w.ask(ctx)
 	if err != nil {
@@ -91,7 +93,8 @@ func Of(c registry.Credential) string {
 	return fmt.Sprintf("credential of collection %s for %s", c.Collection, c.Origin)
 }
 
-// Header is a source.AuthorizeFunc: the value of the header Authorization for an origin, "" for none.
+// Header is a source.AuthorizeFunc: the value of the header Authorization for an origin, "" for
+// none.
 func (w *Wallet) Header(ctx context.Context, origin string) (string, error) {
 	origin, err := registry.CanonicalOrigin(origin)
 	if err != nil {
@@ -109,8 +112,8 @@ func (w *Wallet) Header(ctx context.Context, origin string) (string, error) {
 	return "", fmt.Errorf("%s: a newer program is needed for kind %s", Of(c), c.Kind)
 }
 
-// SigningKeys are the keys that messages are signed with: the two newest, so that one can take the other's place while
-// receivers still know the old one only.
+// SigningKeys are the keys that messages are signed with: the two newest, so that one can take the
+// other's place while receivers still know the old one only.
 func (w *Wallet) SigningKeys(ctx context.Context) (keys []callback.Key, err error) {
 	all, err := w.ask(ctx)
 	if err != nil {

@@ -47,7 +47,8 @@ func (k *kept) set(t *testing.T, owner, origin string, kind registry.CredentialK
 
 func signing(letter string) string { return "whsec_" + strings.Repeat(letter, 32) }
 
-// TestWallet: each owner's secrets are shown to the origins that they were set for, and to no other, over https.
+// TestWallet: each owner's secrets are shown to the origins that they were set for, and to no
+// other, over https.
 func TestWallet(t *testing.T) {
 	t.Parallel()
 	k := &kept{all: map[string][]registry.Credential{}}

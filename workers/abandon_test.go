@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-// breaks has a job announce a version and write some of it, up to a file below the version's folder that ends so, and then fail.
+// breaks has a job announce a version and write some of it, up to a file below the version's folder
+// that ends so, and then fail.
 func (r *rig) breaks(id string, objects *storagetest.Faulty, version int, file string) {
 	r.t.Helper()
 	r.advance(id, registry.Process)
@@ -70,8 +71,9 @@ func (r *rig) abandoned(it registry.WorkItem, version int) {
 	}
 }
 
-// What a job has announced and can never store is abandoned by two people, and killed anywhere the worker that does it leaves nothing of
-// the version, and nothing else away. The job is made anew, or deleted, and its object is free for others.
+// What a job has announced and can never store is abandoned by two people, and killed anywhere the
+// worker that does it leaves nothing of the version, and nothing else away. The job is made anew,
+// or deleted, and its object is free for others.
 func TestR01_AbandonDiesAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"staging", "storage"} {
@@ -131,7 +133,8 @@ func (r *rig) zipJobOf(n int, local []string) (string, map[string]string) {
 	}), files
 }
 
-// A version that a storage shows is not abandoned: the job fails and says so, and a requeue rolls it forward.
+// A version that a storage shows is not abandoned: the job fails and says so, and a requeue rolls
+// it forward.
 func TestAbandon_RefusesWhatIsVisible(t *testing.T) {
 	t.Parallel()
 	r, _, objects := newFaultyRig(t)
@@ -169,8 +172,9 @@ func (r *rig) folderOf(id string) string {
 	return key
 }
 
-// Files that the announced version does not have are nobody's to remove: the job says which they are, and nothing is touched; nor is anything
-// when staging does not tell any more what the version has.
+// Files that the announced version does not have are nobody's to remove: the job says which they
+// are, and nothing is touched; nor is anything when staging does not tell any more what the version
+// has.
 func TestAbandon_LeavesForeignFiles(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(r *rig, id string){
@@ -208,8 +212,8 @@ func TestAbandon_LeavesForeignFiles(t *testing.T) {
 	}
 }
 
-// The inventory that a worker which was thought dead writes after its version was abandoned makes no version: the next one is refused before it is
-// announced, and says so.
+// The inventory that a worker which was thought dead writes after its version was abandoned makes
+// no version: the next one is refused before it is announced, and says so.
 func TestAbandon_LateVersionIsNotTakenForOurs(t *testing.T) {
 	t.Parallel()
 	r, _, objects := newFaultyRig(t)

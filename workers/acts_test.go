@@ -33,7 +33,8 @@ func (r *rig) only(a registry.Action) registry.WorkItem {
 	return page.Rows[0]
 }
 
-// What a job left in staging goes after it was aborted or deleted, but not before its last worker can have heard of it.
+// What a job left in staging goes after it was aborted or deleted, but not before its last worker
+// can have heard of it.
 func TestCleanup(t *testing.T) {
 	for _, act := range []registry.Act{registry.ActAbort, registry.ActDelete} {
 		t.Run(string(act), func(t *testing.T) {
@@ -72,7 +73,8 @@ func put(t testing.TB, s storage.Store, key string) {
 	must(t, err)
 }
 
-// A tidy item whose subject is not given up touches nothing. No command makes one: it would be a bug, or a hand in the database.
+// A tidy item whose subject is not given up touches nothing. No command makes one: it would be a
+// bug, or a hand in the database.
 func TestCleanup_LeavesWhatIsNeeded(t *testing.T) {
 	r := newRig(t, nil)
 	job := r.job(registry.Spec{Type: registry.FileType, URL: r.site.put("a", "hello"), Filename: "a"})
@@ -170,8 +172,9 @@ func (k killing) ApplyNext(ctx context.Context, l registry.Lease) (registry.Bulk
 	return p, err
 }
 
-// What failed because its digest was wrong is fetched and compared again when it is requeued, at whichever stage that is:
-// it fails as long as its source is wrong, and completes when that was mended.
+// What failed because its digest was wrong is fetched and compared again when it is requeued, at
+// whichever stage that is: it fails as long as its source is wrong, and completes when that was
+// mended.
 func TestRequeue_ChecksAgain(t *testing.T) {
 	right, wrong := "the right bytes", "the wrong bytes"
 	for _, from := range []registry.Stage{"", registry.Estimate, registry.Provision, registry.Download} {
@@ -198,8 +201,8 @@ func TestRequeue_ChecksAgain(t *testing.T) {
 	}
 }
 
-// A bag whose payload does not match its manifest fails in processing. Requeued there, what was downloaded is checked again;
-// requeued at download, the mended bag is fetched.
+// A bag whose payload does not match its manifest fails in processing. Requeued there, what was
+// downloaded is checked again; requeued at download, the mended bag is fetched.
 func TestRequeue_ChecksABagAgain(t *testing.T) {
 	r := newRig(t, nil)
 	files := map[string]string{"x.txt": "x"}

@@ -29,7 +29,8 @@ func (r *rig) named(ark, text string) string {
 	return r.job(registry.Spec{Type: registry.FileType, Mode: registry.Add, URL: r.site.put(name, text), Filename: "f", SizeBytes: -1, PrimaryID: ark})
 }
 
-// notIntended checks that a failed job announced nothing and keeps nobody: it can be deleted, and a job of another's is not kept by its locks.
+// notIntended checks that a failed job announced nothing and keeps nobody: it can be deleted, and a
+// job of another's is not kept by its locks.
 func (r *rig) notIntended(id string) {
 	r.t.Helper()
 	events, err := r.registry.Events(r.t.Context(), id, 0, 500)
@@ -43,8 +44,8 @@ func (r *rig) notIntended(id string) {
 	must(r.t, err)
 }
 
-// An object that its storage could never be given is refused before its version is announced: nothing is locked for ever, and the object
-// that has the folder goes on as before.
+// An object that its storage could never be given is refused before its version is announced:
+// nothing is locked for ever, and the object that has the folder goes on as before.
 func TestR07_RefusedBeforeTheIntent(t *testing.T) {
 	t.Parallel()
 	t.Run("the folder is another object's", func(t *testing.T) {

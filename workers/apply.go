@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Apply carries a bulk act out, a portion at a time. What each portion did is noted with it by the Registry, so that it
-// goes on where it was stopped or killed.
+// Apply carries a bulk act out, a portion at a time. What each portion did is noted with it by the
+// Registry, so that it goes on where it was stopped or killed.
 type Apply struct {
 	base.Worker
 	Registry registry.Working

@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// slip is an ARK with two neighbours exchanged, or its check character replaced where they are all alike.
+// slip is an ARK with two neighbours exchanged, or its check character replaced where they are all
+// alike.
 func slip(ark string) string {
 	b := []byte(ark)
 	for i := len(b) - 2; i > len("ark:/99999/fk4"); i-- {
@@ -23,8 +24,8 @@ func slip(ark string) string {
 	return string(b)
 }
 
-// A row with a mistyped ARK of ours fails alone, before anything of it is fetched, and names the object that was meant; others' ARKs, and
-// names that no template draws, are taken as they are.
+// A row with a mistyped ARK of ours fails alone, before anything of it is fetched, and names the
+// object that was meant; others' ARKs, and names that no template draws, are taken as they are.
 func TestExpand_MistypedARK(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// badRows serves a batch manifest of n rows, of which some are bad, and returns its address and the lines of its rows.
+// badRows serves a batch manifest of n rows, of which some are bad, and returns its address and the
+// lines of its rows.
 func badRows(t *testing.T, r *rig, n int, bad ...int) (url string, lines []int) {
 	t.Helper()
 	var rows []checkm.Row
@@ -79,7 +80,8 @@ func TestExpand_BadRowFailsAlone(t *testing.T) {
 	}
 }
 
-// In a collection that stops on a bad row nothing of such a batch is ingested, and all bad rows are told at once.
+// In a collection that stops on a bad row nothing of such a batch is ingested, and all bad rows are
+// told at once.
 func TestExpand_StopsOnBadRow(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string][]int{"first": {0}, "middle": {2}, "last": {4}, "two": {1, 3}} {

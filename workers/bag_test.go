@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// What a bag left out and names in fetch.txt is fetched, judged with the rest, and stored at its place.
+// What a bag left out and names in fetch.txt is fetched, judged with the rest, and stored at its
+// place.
 func TestBag_Holey(t *testing.T) {
 	r := newRig(t, nil)
 	files := map[string]string{"here.txt": "here", "far/one.txt": "one", "far/two.txt": "two"}
@@ -123,8 +124,9 @@ func TestProcess_KeepsWhatItUnpacked(t *testing.T) {
 	}
 }
 
-// A collection that demands a BagIt profile refuses bags that do not meet it, with everything that is wrong with them, and
-// fetches nothing for them; other payloads are not concerned. The profile of the moment of submission counts.
+// A collection that demands a BagIt profile refuses bags that do not meet it, with everything that
+// is wrong with them, and fetches nothing for them; other payloads are not concerned. The profile
+// of the moment of submission counts.
 func TestBag_Profile(t *testing.T) {
 	t.Parallel()
 	profile := json.RawMessage(`{

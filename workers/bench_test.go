@@ -42,7 +42,8 @@ func (m *many) Open(_ context.Context, rawURL string, _ source.Point) (*source.B
 	return &source.Body{ReadCloser: in, Info: source.Info{URL: rawURL, Size: -1}}, nil
 }
 
-// shallow is a staging store that keeps lists and manifests, and of files nothing but that they are there.
+// shallow is a staging store that keeps lists and manifests, and of files nothing but that they are
+// there.
 type shallow struct{ storage.Store }
 
 func (s shallow) Create(ctx context.Context, key string) (storage.Writer, error) {
@@ -62,7 +63,8 @@ func (devNull) Abort() error { return nil }
 
 func (devNull) Close() error { return nil }
 
-// BenchmarkRows estimates and downloads jobs of so many files. Memory must not grow with their number.
+// BenchmarkRows estimates and downloads jobs of so many files. Memory must not grow with their
+// number.
 func BenchmarkRows(b *testing.B) {
 	for _, rows := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprint(rows), func(b *testing.B) {

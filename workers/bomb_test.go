@@ -44,8 +44,9 @@ func zstdOf(t testing.TB, data string) string {
 	return out.String()
 }
 
-// Containers whose decompression takes much memory do not fill it together, however many slots there are: one that finds none
-// waits without its slot, uncounted, and is taken apart later. What takes none does not wait.
+// Containers whose decompression takes much memory do not fill it together, however many slots
+// there are: one that finds none waits without its slot, uncounted, and is taken apart later. What
+// takes none does not wait.
 func TestProcess_WindowsAreBounded(t *testing.T) {
 	t.Parallel()
 	const window = 1 << 20
@@ -114,8 +115,9 @@ func (s panicking) Create(ctx context.Context, key string) (storage.Writer, erro
 	return s.Store.Create(ctx, key)
 }
 
-// A decompression bomb is the deposit's fault, told as such, and nothing of what came out of it stays on disk: only what was
-// deposited does, until the item is requeued or deleted; then that goes, too.
+// A decompression bomb is the deposit's fault, told as such, and nothing of what came out of it
+// stays on disk: only what was deposited does, until the item is requeued or deleted; then that
+// goes, too.
 func TestProcess_Bombs(t *testing.T) {
 	t.Parallel()
 	const files, each = 8, 512 << 10
@@ -201,7 +203,8 @@ func (r *rig) refusal(id, kind string) (told intake.Report) {
 	return told
 }
 
-// With the limits that there are when nobody sets any, a bomb is told by what it claims before anything comes out.
+// With the limits that there are when nobody sets any, a bomb is told by what it claims before
+// anything comes out.
 func TestProcess_BombByDefault(t *testing.T) {
 	t.Parallel()
 	head := []byte(tarOf(t, map[string]string{"bomb": ""}))

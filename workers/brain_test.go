@@ -52,8 +52,8 @@ func TestUpdate_Brain(t *testing.T) {
 	}
 }
 
-// The real sample, updated by a container that names one of its pictures in mrt-delete.txt: it is gone from the second version,
-// the others stay where they are, and the first version has it still.
+// The real sample, updated by a container that names one of its pictures in mrt-delete.txt: it is
+// gone from the second version, the others stay where they are, and the first version has it still.
 func TestUpdate_BrainWithDelete(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -74,7 +74,8 @@ func TestUpdate_BrainWithDelete(t *testing.T) {
 	}
 }
 
-// The real update without the object that it updates is refused, says so, and leaves nothing in the way of adding it.
+// The real update without the object that it updates is refused, says so, and leaves nothing in the
+// way of adding it.
 func TestUpdate_BrainThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -84,7 +85,8 @@ func TestUpdate_BrainThatIsNotThere(t *testing.T) {
 	r.valid(r.complete(r.job(r.brain(registry.Update, "v2.zip", brain(t, "brain_v2.zip")))), 2)
 }
 
-// Two updates of the real sample, submitted one after the other, make its versions in that order, the second on the first.
+// Two updates of the real sample, submitted one after the other, make its versions in that order,
+// the second on the first.
 func TestR01_BrainUpdatesInTurn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

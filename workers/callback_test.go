@@ -115,7 +115,8 @@ func (r *receiver) sign(name, text string) callback.Key {
 	return key
 }
 
-// TestCallback: a receiver is told once of a job that completed, in Merritt's words and ours, signed by the two newest keys.
+// TestCallback: a receiver is told once of a job that completed, in Merritt's words and ours,
+// signed by the two newest keys.
 func TestCallback(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
@@ -159,8 +160,8 @@ func TestCallback(t *testing.T) {
 	r.nothingStaged(id)
 }
 
-// TestCallback_Fails: a receiver that does not answer fails the job when its tries are used up, whose object is preserved all
-// the same; once it answers the job can be sent back and completes.
+// TestCallback_Fails: a receiver that does not answer fails the job when its tries are used up,
+// whose object is preserved all the same; once it answers the job can be sent back and completes.
 func TestCallback_Fails(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
@@ -185,8 +186,9 @@ func TestCallback_Fails(t *testing.T) {
 	}
 }
 
-// TestCallback_ReceiverGone: a job whose receiver is gone for good is preserved, and says so; a requeue tells the receiver that its
-// collection has now, and a delivery that is given up completes the job, tells nobody and leaves nothing in staging.
+// TestCallback_ReceiverGone: a job whose receiver is gone for good is preserved, and says so; a
+// requeue tells the receiver that its collection has now, and a delivery that is given up completes
+// the job, tells nobody and leaves nothing in staging.
 func TestCallback_ReceiverGone(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
@@ -224,8 +226,8 @@ func TestCallback_ReceiverGone(t *testing.T) {
 	}
 }
 
-// TestCallback_GoesOn: where deliveries go on by themselves the job completes, and an item of its own goes on until the
-// receiver is back.
+// TestCallback_GoesOn: where deliveries go on by themselves the job completes, and an item of its
+// own goes on until the receiver is back.
 func TestCallback_GoesOn(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, func(c *registry.Callback) { c.GoesOn = true })
@@ -265,7 +267,8 @@ func TestCallback_GoesOn(t *testing.T) {
 	}
 }
 
-// TestCallback_OfFailure: it is told that a job failed, by an item of its own; not of one that was sent back since.
+// TestCallback_OfFailure: it is told that a job failed, by an item of its own; not of one that was
+// sent back since.
 func TestCallback_OfFailure(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
@@ -295,7 +298,8 @@ func TestCallback_OfFailure(t *testing.T) {
 	}
 }
 
-// TestCallback_Redelivered: a person has it told again what was delivered, and to where the collection is told now.
+// TestCallback_Redelivered: a person has it told again what was delivered, and to where the
+// collection is told now.
 func TestCallback_Redelivered(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
@@ -312,8 +316,8 @@ func TestCallback_Redelivered(t *testing.T) {
 	}
 }
 
-// TestCallback_Secrets: a receiver is shown the collection's credential for its origin over https only, and a key that cannot
-// be opened keeps anything from being told.
+// TestCallback_Secrets: a receiver is shown the collection's credential for its origin over https
+// only, and a key that cannot be opened keeps anything from being told.
 func TestCallback_Secrets(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
@@ -373,8 +377,8 @@ func (d *mortal) PassOn(ctx context.Context, l registry.Lease, m registry.Delive
 	return d.step(func() error { return d.ForWorkers.PassOn(ctx, l, m) })
 }
 
-// TestR22_CallbackDiesAnywhere: wherever the process dies the receiver hears of the job, every time by the same id, and what was
-// noted as delivered is not sent again.
+// TestR22_CallbackDiesAnywhere: wherever the process dies the receiver hears of the job, every time
+// by the same id, and what was noted as delivered is not sent again.
 func TestR22_CallbackDiesAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, goesOn := range []bool{false, true} {

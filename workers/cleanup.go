@@ -17,12 +17,13 @@ import (
 // subjectWait is how long it waits while its subject is at work again.
 const subjectWait = time.Minute
 
-// jobsDeleted is how long it is waited for the jobs of a batch to be deleted with it, before the upload that one of them may need
-// is left to the search for orphans.
+// jobsDeleted is how long it is waited for the jobs of a batch to be deleted with it, before the
+// upload that one of them may need is left to the search for orphans.
 const jobsDeleted = 24 * time.Hour
 
-// Cleanup removes what an item that was given up has left in staging; and what a worker from which an item was taken has
-// written there after the item completed and gave everything back (R26). The Registry gives the room back with the settlement.
+// Cleanup removes what an item that was given up has left in staging; and what a worker from which
+// an item was taken has written there after the item completed and gave everything back (R26). The
+// Registry gives the room back with the settlement.
 type Cleanup struct {
 	base.Worker
 	Registry registry.ForWorkers

@@ -33,7 +33,8 @@ func rowOf(name, data string) checkm.Row {
 	return checkm.Row{Name: name, Algorithm: "sha256", Digest: sha256Of(data), Size: int64(len(data))}
 }
 
-// A container that lists what is in it, by whatever algorithms, and has just that, is stored with its list.
+// A container that lists what is in it, by whatever algorithms, and has just that, is stored with
+// its list.
 func TestCorroborate_Agrees(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"a.txt": "alpha", "sub/b|c.txt": "beta", "empty": "", "no digest": "x", "no size": "y", "mrt-erc.txt": "erc:\nwhat: listed, too\n"}
@@ -65,7 +66,8 @@ func TestCorroborate_Agrees(t *testing.T) {
 	}
 }
 
-// Whatever a container's list and its files disagree in is told at once, and fails the job for good.
+// Whatever a container's list and its files disagree in is told at once, and fails the job for
+// good.
 func TestCorroborate_Disagrees(t *testing.T) {
 	t.Parallel()
 	m5 := md5.Sum([]byte("other"))
@@ -140,7 +142,8 @@ func TestCorroborate_ManyFaults(t *testing.T) {
 	isContent(t, it, "f01 (mrt-manifest.txt): listing-extra", "f10 (", "and 39 more files")
 }
 
-// The list is that of a container alone: a manifest of that name among the files of another submission is a file like any other.
+// The list is that of a container alone: a manifest of that name among the files of another
+// submission is a file like any other.
 func TestCorroborate_OnlyInContainers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

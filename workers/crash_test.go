@@ -38,8 +38,9 @@ func newFaultyRig(t *testing.T) (r *rig, staging, objects *storagetest.Faulty) {
 	return r, staging, objects
 }
 
-// diesEverywhere runs a stage once for each operation on a store, with a death there, and lets the next attempt go on:
-// each time there is one version of one object, under one name, whole and right, and nothing is left in staging.
+// diesEverywhere runs a stage once for each operation on a store, with a death there, and lets the
+// next attempt go on: each time there is one version of one object, under one name, whole and
+// right, and nothing is left in staging.
 func diesEverywhere(t *testing.T, r *rig, stage registry.Stage, store *storagetest.Faulty, job func(n int) (id string, want map[string]string)) {
 	t.Helper()
 	dies := []func(int){store.DieAt, store.DieAfter}
@@ -220,9 +221,9 @@ func (g *barrier) Replace(ctx context.Context, key string, data []byte) error {
 	return g.Store.Replace(ctx, key, data)
 }
 
-// A worker whose lease was taken away in mid-step, with a write on its way that nobody can refuse any more, and that wakes up
-// when its successor is through: under final names it changes nothing, in staging only names of its own attempt, in the
-// Registry nothing.
+// A worker whose lease was taken away in mid-step, with a write on its way that nobody can refuse
+// any more, and that wakes up when its successor is through: under final names it changes nothing,
+// in staging only names of its own attempt, in the Registry nothing.
 func TestR00_SupersededWritesOnlyItsOwnNames(t *testing.T) {
 	for name, staging := range map[string]bool{"storage": false, "staging": true} {
 		t.Run(name, func(t *testing.T) {
@@ -236,8 +237,8 @@ func TestR00_SupersededWritesOnlyItsOwnNames(t *testing.T) {
 	}
 }
 
-// supersededAt holds a worker back before its n-th write to staging or storage until its successor is through. It returns
-// false when there are fewer.
+// supersededAt holds a worker back before its n-th write to staging or storage until its successor
+// is through. It returns false when there are fewer.
 func supersededAt(t *testing.T, n int, staging bool) bool {
 	t.Helper()
 	r, _, _ := newFaultyRig(t)
@@ -343,7 +344,8 @@ func (f *forgetful) Intend(ctx context.Context, l registry.Lease, in registry.In
 	return out, err
 }
 
-// A name that was given is given once, whatever answer is lost when; a version that was announced is the one written.
+// A name that was given is given once, whatever answer is lost when; a version that was announced
+// is the one written.
 func TestR08_AnswersLost(t *testing.T) {
 	lose := func(error) error { return errTest }
 	for name, f := range map[string]*forgetful{"identify": {identify: lose}, "intend": {intend: lose}} {

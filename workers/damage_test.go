@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Bytes that went bad in staging are the system's fault, never the depositor's, and are fetched again (R6).
+// Bytes that went bad in staging are the system's fault, never the depositor's, and are fetched
+// again (R6).
 func TestR06_DamageInStaging(t *testing.T) {
 	bag := bagOf(sample(), nil)
 	for _, tt := range []struct {
@@ -53,7 +54,8 @@ func TestR06_DamageInStaging(t *testing.T) {
 	}
 }
 
-// A version that was announced is written as it was announced, even when all that was staged for it is lost (R2).
+// A version that was announced is written as it was announced, even when all that was staged for it
+// is lost (R2).
 func TestR02_AnnouncedAndThenLost(t *testing.T) {
 	for _, lost := range []string{"version.jsonl", "inventory.json", "unpacked", "system", "files"} {
 		t.Run(lost, func(t *testing.T) {

@@ -22,9 +22,10 @@ import (
 // deleteWait is how long a deletion waits while another item works on the object.
 const deleteWait = time.Minute
 
-// Delete removes an object whose deletion two people have agreed to. It marks the object in the Registry, fenced, which ends all reading.
-// In each storage it writes a tombstone before the first byte goes. It withdraws the name at EZID, where the object has one. At last it
-// writes the record. It may be repeated at any point.
+// Delete removes an object whose deletion two people have agreed to. It marks the object in the
+// Registry, fenced, which ends all reading. In each storage it writes a tombstone before the first
+// byte goes. It withdraws the name at EZID, where the object has one. At last it writes the record.
+// It may be repeated at any point.
 type Delete struct {
 	base.Worker
 	Registry interface {
@@ -137,7 +138,8 @@ func (w *Delete) filesDigest(ctx context.Context, o registry.Object) (string, er
 	}
 }
 
-// inventoryDigest is that of an object's root inventory, "" when there is none: what is damaged can be deleted, too.
+// inventoryDigest is that of an object's root inventory, "" when there is none: what is damaged can
+// be deleted, too.
 func inventoryDigest(ctx context.Context, root *ocfl.Root, id string) (string, error) {
 	base, err := root.ObjectKey(id)
 	if err != nil {

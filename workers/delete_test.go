@@ -63,8 +63,8 @@ func (r *rig) deleted(o registry.Object) {
 	}
 }
 
-// TestR02_DeleteDiesAnywhere: wherever a deletion ends, whatever is there of the object is never taken for whole, its readers are told, and the
-// next attempt leaves the tombstone alone.
+// TestR02_DeleteDiesAnywhere: wherever a deletion ends, whatever is there of the object is never
+// taken for whole, its readers are told, and the next attempt leaves the tombstone alone.
 func TestR02_DeleteDiesAnywhere(t *testing.T) {
 	t.Parallel()
 	r, _, objects := newFaultyRig(t)
@@ -92,7 +92,8 @@ func TestR02_DeleteDiesAnywhere(t *testing.T) {
 	}
 }
 
-// between sees that an object that is being deleted is either untouched, or known to be going by the Registry and by storage alone.
+// between sees that an object that is being deleted is either untouched, or known to be going by
+// the Registry and by storage alone.
 func (r *rig) between(n int, o registry.Object) {
 	r.t.Helper()
 	now, err := r.registry.Object(r.t.Context(), o.ID)
@@ -155,7 +156,8 @@ func (l *losing) RecordDeletion(ctx context.Context, lease registry.Lease, id st
 	return err
 }
 
-// A deletion waits for whoever is at work on the object; what comes for the object later is the depositor's fault.
+// A deletion waits for whoever is at work on the object; what comes for the object later is the
+// depositor's fault.
 func TestDelete_AmongOthers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// The name of a deleted object is unavailable at EZID. While EZID is away the deletion waits, uncounted, and nobody can read the object.
+// The name of a deleted object is unavailable at EZID. While EZID is away the deletion waits,
+// uncounted, and nobody can read the object.
 func TestDelete_NameAtEZID(t *testing.T) {
 	t.Parallel()
 	n := newNamed(t)
@@ -77,7 +78,8 @@ func TestDelete_EZIDAnswersLost(t *testing.T) {
 	}
 }
 
-// What people decided about a name at EZID stays, and so does a name that is nobody's business any more.
+// What people decided about a name at EZID stays, and so does a name that is nobody's business any
+// more.
 func TestDelete_NamesThatStay(t *testing.T) {
 	t.Parallel()
 	n := newNamed(t)

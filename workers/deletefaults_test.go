@@ -16,8 +16,9 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-// TestDelete_EveryFault deletes an object in two storages once for each call that this makes of the one or the other, and has that call
-// fail, or its answer be lost, or the disk be full: in the end nothing is left in any, and in between nothing is taken for whole.
+// TestDelete_EveryFault deletes an object in two storages once for each call that this makes of the
+// one or the other, and has that call fail, or its answer be lost, or the disk be full: in the end
+// nothing is left in any, and in between nothing is taken for whole.
 func TestDelete_EveryFault(t *testing.T) {
 	t.Parallel()
 	for _, kind := range faultKinds {
@@ -68,8 +69,8 @@ func TestDelete_EveryFault(t *testing.T) {
 	}
 }
 
-// TestDelete_ManyKeys deletes an object of 10,000 keys from S3, whose listings and removals are of 1,000 each, with faults in the midst of it.
-// A neighbour whose address begins alike stays.
+// TestDelete_ManyKeys deletes an object of 10,000 keys from S3, whose listings and removals are of
+// 1,000 each, with faults in the midst of it. A neighbour whose address begins alike stays.
 func TestDelete_ManyKeys(t *testing.T) {
 	s3test.Setenv(t)
 	server := s3test.Start(t)

@@ -9,11 +9,13 @@ import (
 	"github.com/holdfast/holdfast/workers/delivery"
 )
 
-// deliverTries is how often a receiver is asked that does not answer, which with waits of up to an hour is some four days.
+// deliverTries is how often a receiver is asked that does not answer, which with waits of up to an
+// hour is some four days.
 const deliverTries = 100
 
-// Deliver tells a receiver what became of a job, where the job itself does not wait for it: it failed, or its collection lets
-// deliveries go on, or a person asked for it again. And it sends all mails.
+// Deliver tells a receiver what became of a job, where the job itself does not wait for it: it
+// failed, or its collection lets deliveries go on, or a person asked for it again. And it sends all
+// mails.
 type Deliver struct {
 	base.Worker
 	Callbacks *delivery.Callbacks

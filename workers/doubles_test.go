@@ -22,7 +22,8 @@ func (s *failingJobs) AddJobs(ctx context.Context, l registry.Lease, jobs []regi
 	return 0, errTest
 }
 
-// countedJobs counts the rows that are sent to be jobs. One of the calls does not reach the Registry, or its answer is lost.
+// countedJobs counts the rows that are sent to be jobs. One of the calls does not reach the
+// Registry, or its answer is lost.
 type countedJobs struct {
 	registry.ForWorkers
 	rows, dieAt int
@@ -56,8 +57,8 @@ func (s *countedRecords) RecordFiles(ctx context.Context, l registry.Lease, obje
 	return s.ForWorkers.RecordFiles(ctx, l, objectID, version, files)
 }
 
-// otherOrder is an interim store whose notes of an unpacking are those of a program that goes another way, and that has the item's key, as
-// every worker of the item.
+// otherOrder is an interim store whose notes of an unpacking are those of a program that goes
+// another way, and that has the item's key, as every worker of the item.
 type otherOrder struct {
 	interim.Store
 	key []byte

@@ -14,8 +14,9 @@ import (
 	"github.com/holdfast/holdfast/workers/room"
 )
 
-// Download fetches every file of a job into staging, with all its digests in one pass, and checks size and digest
-// where the depositor gave them. It goes on inside a file where an earlier attempt stopped.
+// Download fetches every file of a job into staging, with all its digests in one pass, and checks
+// size and digest where the depositor gave them. It goes on inside a file where an earlier attempt
+// stopped.
 type Download struct {
 	base.Worker
 	payloads payload.Files
@@ -58,10 +59,12 @@ func (w *Download) Work(ctx context.Context, item *base.Item) error {
 	return payload.Warn(item)
 }
 
-// giveBack gives up what a job has staged, and the room that it was given for it, where keeping it could keep others from going on for ever: when
-// the Registry asks for it, since several that grow at once would each wait with a part of the volume; and of a job of unknown size that finds
-// the disk full, or fails for want of room. It begins anew when there is room. One of unknown size that fails because of its content keeps its files, for a
-// requeue, and no more room than these take. It returns err, with its own.
+// giveBack gives up what a job has staged, and the room that it was given for it, where keeping it
+// could keep others from going on for ever: when the Registry asks for it, since several that grow
+// at once would each wait with a part of the volume; and of a job of unknown size that finds the
+// disk full, or fails for want of room. It begins anew when there is room. One of unknown size that
+// fails because of its content keeps its files, for a requeue, and no more room than these take. It
+// returns err, with its own.
 func (w *Download) giveBack(ctx context.Context, item *base.Item, given int64, err error) error {
 	full, refused := errors.AsType[*registry.NoSpaceError](err)
 	unsized := item.SizeBytes < 0
@@ -124,8 +127,8 @@ func (w *Download) list(ctx context.Context, item *base.Item, f *payload.Fetcher
 	return sum, err
 }
 
-// correct gives back what was reserved in excess, now that the size is known. A container keeps what it was given to be
-// unpacked in (R24).
+// correct gives back what was reserved in excess, now that the size is known. A container keeps
+// what it was given to be unpacked in (R24).
 func (w *Download) correct(ctx context.Context, item *base.Item, space *staging.Room, bytes int64) error {
 	keep := bytes
 	if payload.Unpacks(item.Spec().Type) {

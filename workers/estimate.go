@@ -16,18 +16,21 @@ import (
 const (
 	// headsAtOnce is how many files of a job are asked for their size at a time.
 	headsAtOnce = 16
-	// laterBy is added to the priority number of a job whose size is unknown or very large, as in Merritt.
+	// laterBy is added to the priority number of a job whose size is unknown or very large, as in
+	// Merritt.
 	laterBy = 10
 	// veryLarge is the size from which a job makes way for others.
 	veryLarge = 100 << 30
-	// incredible is the size from which a claim counts for nothing: sums of it could not be added up.
+	// incredible is the size from which a claim counts for nothing: sums of it could not be added
+	// up.
 	incredible = 1 << 50
-	// resultDeferred says that a job was put back already, so that estimating it again does not do so once more.
+	// resultDeferred says that a job was put back already, so that estimating it again does not do
+	// so once more.
 	resultDeferred = "deferred"
 )
 
-// Estimate asks for the size of every file of a job, without fetching any. It never fails a job: what cannot be asked
-// is unknown here, and judged by Download.
+// Estimate asks for the size of every file of a job, without fetching any. It never fails a job:
+// what cannot be asked is unknown here, and judged by Download.
 type Estimate struct {
 	base.Worker
 	payloads payload.Files

@@ -118,7 +118,8 @@ func TestPayload_ManifestIsFrozen(t *testing.T) {
 	}
 }
 
-// A batch that is expanded again after its manifest has changed makes the jobs that it began with (R22).
+// A batch that is expanded again after its manifest has changed makes the jobs that it began with
+// (R22).
 func TestR22_ExpandsWhatItBegan(t *testing.T) {
 	r := newRig(t, nil)
 	row := func(name string) checkm.Row { return checkm.Row{URL: r.site.put(name, name), Name: name} }
@@ -141,8 +142,9 @@ func TestR22_ExpandsWhatItBegan(t *testing.T) {
 	}
 }
 
-// A worker that dies between two portions of a batch, before or after the Registry has the next one, costs no row and makes none
-// twice; its successor sends only what is no job yet, and knows what the rows before it said.
+// A worker that dies between two portions of a batch, before or after the Registry has the next
+// one, costs no row and makes none twice; its successor sends only what is no job yet, and knows
+// what the rows before it said.
 func TestR22_GoesOnBehindTheLastRow(t *testing.T) {
 	t.Parallel()
 	const rows, portions = 1300, 4

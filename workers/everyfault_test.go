@@ -14,8 +14,9 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-// outlast runs a job to its end although a step fails, and returns its object. At the first failure it looks at storage, where
-// what is committed is sound, whatever is half done, and takes back what is left of the fault.
+// outlast runs a job to its end although a step fails, and returns its object. At the first failure
+// it looks at storage, where what is committed is sound, whatever is half done, and takes back what
+// is left of the fault.
 func (r *rig) outlast(what, id string, heal func()) registry.Object {
 	r.t.Helper()
 	for range 40 {
@@ -37,7 +38,8 @@ func (r *rig) outlast(what, id string, heal func()) registry.Object {
 	return registry.Object{}
 }
 
-// committedIsSound checks a job's object in the midst of things: there is none yet, or it is whole at the version that it shows.
+// committedIsSound checks a job's object in the midst of things: there is none yet, or it is whole
+// at the version that it shows.
 func (r *rig) committedIsSound(what, id string) {
 	r.t.Helper()
 	if r.item(id).Results["ark"] == nil {
@@ -76,8 +78,10 @@ var faultKinds = []struct {
 	{"a flipped bit", storagetest.Open, func(s *storagetest.Faulty, k int) { s.FlipAt(k) }},
 }
 
-// TestEveryFault runs a deposit once for each call that it makes of staging, and of storage, and has that call meet a fault: in the end there is one version of one object with the right bytes, storage is a valid storage root with
-// nothing else in it, nothing is left in staging, and in between nothing was to be seen half done.
+// TestEveryFault runs a deposit once for each call that it makes of staging, and of storage, and
+// has that call meet a fault: in the end there is one version of one object with the right bytes,
+// storage is a valid storage root with nothing else in it, nothing is left in staging, and in
+// between nothing was to be seen half done.
 func TestEveryFault(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"staging", "storage"} {

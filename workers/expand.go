@@ -22,7 +22,8 @@ import (
 )
 
 const (
-	// jobsAtOnce is how many rows become jobs in one transaction: few enough that others do not wait long behind them (R25).
+	// jobsAtOnce is how many rows become jobs in one transaction: few enough that others do not
+	// wait long behind them (R25).
 	jobsAtOnce = 400
 	// resultType is the name of the durable result that says what the payload was found to be.
 	resultType = "type"
@@ -30,8 +31,9 @@ const (
 	codeNoIdentifier = "identifier-missing"
 )
 
-// Expand makes a batch's jobs: one for a single payload, one for each row of a batch manifest. A corrupt manifest fails
-// the batch; a bad row is born as a failed job of its own, and the others go on.
+// Expand makes a batch's jobs: one for a single payload, one for each row of a batch manifest. A
+// corrupt manifest fails the batch; a bad row is born as a failed job of its own, and the others go
+// on.
 type Expand struct {
 	base.Worker
 	Registry registry.Batching
@@ -42,8 +44,8 @@ type Expand struct {
 // Stage implements base.Handler.
 func (w *Expand) Stage() registry.Stage { return registry.Expand }
 
-// Work implements base.Handler. What the payload is, and the manifest's bytes, are settled once, so that a repeat makes
-// the same jobs even if the source has changed.
+// Work implements base.Handler. What the payload is, and the manifest's bytes, are settled once, so
+// that a repeat makes the same jobs even if the source has changed.
 func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 	spec := item.Spec()
 	if repeats, err := w.repeats(ctx, item); err != nil || repeats {
@@ -82,8 +84,8 @@ func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 	return payload.Warn(item)
 }
 
-// repeats says whether the batch is one of what is here already, by its address and what the source says of it. It then has
-// no jobs. A source that does not say is asked for the content.
+// repeats says whether the batch is one of what is here already, by its address and what the source
+// says of it. It then has no jobs. A source that does not say is asked for the content.
 func (w *Expand) repeats(ctx context.Context, item *base.Item) (bool, error) {
 	spec := item.Spec()
 	if _, upload := registry.UploadID(spec.URL); upload {
@@ -125,8 +127,9 @@ type expansion struct {
 	rows    int64
 }
 
-// expand makes jobs of the rows in portions. A repeat goes on behind the last row that is a job (R22): to read the rows
-// before it again costs little, to send them to the Registry would cost as much as the first time.
+// expand makes jobs of the rows in portions. A repeat goes on behind the last row that is a job
+// (R22): to read the rows before it again costs little, to send them to the Registry would cost as
+// much as the first time.
 func (w *Expand) expand(ctx context.Context, item *base.Item, m payload.Manifest, e expansion) (*said, error) {
 	var begun int64
 	if _, err := item.Result(registry.ResultExpanded, &begun); err != nil {
@@ -169,7 +172,8 @@ func (w *Expand) expand(ctx context.Context, item *base.Item, m payload.Manifest
 	return said, flush()
 }
 
-// job is row n as a job: the row's own values, and what the batch says of all. Identifiers are a row's own only.
+// job is row n as a job: the row's own values, and what the batch says of all. Identifiers are a
+// row's own only.
 func (e expansion) job(item *base.Item, n int64, row checkm.Row, faults []checkm.Fault) registry.NewJob {
 	s := e.spec
 	wanted := payload.WantedOf(row)
@@ -209,8 +213,8 @@ func (w *Expand) judgeARK(ctx context.Context, row checkm.Row, j *registry.NewJo
 	return err
 }
 
-// priority is Merritt's: the larger the batch, the later its jobs. What the submission or its collection's profile asked
-// for stays, and so does what an operator has set since.
+// priority is Merritt's: the larger the batch, the later its jobs. What the submission or its
+// collection's profile asked for stays, and so does what an operator has set since.
 func (e expansion) priority(item *base.Item) int {
 	const growth, last = 10, 99
 	if e.spec.Priority != nil || item.Priority != registry.DefaultPriority {
@@ -219,7 +223,8 @@ func (e expansion) priority(item *base.Item) int {
 	return min(last, registry.DefaultPriority+int(growth*math.Log(float64(max(e.rows, 1)))))
 }
 
-// normalARK is an ARK in the form in which it is compared and locked; what is none stays for Process to refuse.
+// normalARK is an ARK in the form in which it is compared and locked; what is none stays for
+// Process to refuse.
 func normalARK(id string) string {
 	ark, err := mint.ParseARK(id)
 	if err != nil {

@@ -56,7 +56,8 @@ func (n *named) why(id string) registry.Why {
 	return w
 }
 
-// wantNames checks which names EZID has, and that each is known there by the item that it was chosen for.
+// wantNames checks which names EZID has, and that each is known there by the item that it was
+// chosen for.
 func (n *named) wantNames(want map[string]string) {
 	n.t.Helper()
 	got := map[string]string{}
@@ -69,7 +70,8 @@ func (n *named) wantNames(want map[string]string) {
 	}
 }
 
-// A name is reserved before the version is announced, made public when it is recorded, and its metadata follow updates.
+// A name is reserved before the version is announced, made public when it is recorded, and its
+// metadata follow updates.
 func TestEZID_NameFollowsItsObject(t *testing.T) {
 	t.Parallel()
 	n := newNamed(t)
@@ -105,7 +107,8 @@ func TestEZID_NameFollowsItsObject(t *testing.T) {
 	}
 }
 
-// A supplied ARK is its depositor's: neither made nor changed at EZID, as in Merritt. Another collection's is as it was.
+// A supplied ARK is its depositor's: neither made nor changed at EZID, as in Merritt. Another
+// collection's is as it was.
 func TestEZID_OnlyNamesThatAreOurs(t *testing.T) {
 	t.Parallel()
 	n := newNamed(t)
@@ -118,8 +121,8 @@ func TestEZID_OnlyNamesThatAreOurs(t *testing.T) {
 	}
 }
 
-// doomed is a process that dies at one of its calls: from then on none has an effect. Calls are counted over the Registry and
-// EZID, in their order.
+// doomed is a process that dies at one of its calls: from then on none has an effect. Calls are
+// counted over the Registry and EZID, in their order.
 type doomed struct {
 	registry.ForWorkers
 
@@ -176,8 +179,8 @@ func (m *doomed) request(w http.ResponseWriter, _ *http.Request, serve func(http
 	return true
 }
 
-// R8: a worker that dies before or after any of its calls leaves one name for one object, known to EZID by the item, and
-// public in the end.
+// R8: a worker that dies before or after any of its calls leaves one name for one object, known to
+// EZID by the item, and public in the end.
 func TestR08_EZIDKilledAtEachCall(t *testing.T) {
 	t.Parallel()
 	n := newNamed(t)
@@ -212,7 +215,8 @@ func TestR08_EZIDKilledAtEachCall(t *testing.T) {
 	}
 }
 
-// A name that somebody else has at EZID is never stored under: another one is proposed, and nothing keeps the first.
+// A name that somebody else has at EZID is never stored under: another one is proposed, and nothing
+// keeps the first.
 func TestR08_EZIDNameIsAnothers(t *testing.T) {
 	t.Parallel()
 	n := newNamed(t)
@@ -244,7 +248,8 @@ func TestR08_EZIDNameIsAnothers(t *testing.T) {
 	}
 }
 
-// A job that failed after its name was reserved leaves it to the next one with its local id, which makes it public.
+// A job that failed after its name was reserved leaves it to the next one with its local id, which
+// makes it public.
 func TestR08_EZIDNameOfAFailedJob(t *testing.T) {
 	t.Parallel()
 	n := newNamed(t)
@@ -270,7 +275,8 @@ func TestR08_EZIDNameOfAFailedJob(t *testing.T) {
 	n.wantNames(map[string]string{o.ID: "public " + failed})
 }
 
-// While EZID is away jobs wait, uncounted, and say for what; what is recorded can be seen meanwhile.
+// While EZID is away jobs wait, uncounted, and say for what; what is recorded can be seen
+// meanwhile.
 func TestEZID_Away(t *testing.T) {
 	t.Parallel()
 	n := newNamed(t)
@@ -310,7 +316,8 @@ func TestEZID_Away(t *testing.T) {
 	n.wantNames(map[string]string{n.complete(job).ID: "public " + job})
 }
 
-// What only a person can mend is counted, fails on the system, and says what to do; then a requeue goes on.
+// What only a person can mend is counted, fails on the system, and says what to do; then a requeue
+// goes on.
 func TestEZID_NeedsAPerson(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// What is wrong with a deposit fails it as content, at once; what the system could not do is tried again and at last
-// fails as system (docs/invariants.md, I8).
+// What is wrong with a deposit fails it as content, at once; what the system could not do is tried
+// again and at last fails as system (docs/invariants.md, I8).
 func TestFaults_ContentOrSystem(t *testing.T) {
 	answer := func(status int) func(r *rig) {
 		return func(r *rig) {
@@ -105,7 +105,8 @@ func TestFaults_ContentOrSystem(t *testing.T) {
 	}
 }
 
-// All missing files are named at once, and the others are there when the producer has put them in place.
+// All missing files are named at once, and the others are there when the producer has put them in
+// place.
 func TestDownload_NamesAllMissing(t *testing.T) {
 	r := newRig(t, nil)
 	var rows []checkm.Row
@@ -134,7 +135,8 @@ func TestDownload_NamesAllMissing(t *testing.T) {
 	}
 }
 
-// A server that fails for a while does not keep the files of others from coming, and does not make a deposit bad.
+// A server that fails for a while does not keep the files of others from coming, and does not make
+// a deposit bad.
 func TestDownload_OneServerDown(t *testing.T) {
 	r := newRig(t, nil)
 	r.site.break_(func(w http.ResponseWriter, req *http.Request) bool {

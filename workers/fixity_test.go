@@ -166,7 +166,8 @@ func TestFixity_AllIsWell(t *testing.T) {
 	p.damagedFiles(0)
 }
 
-// Every kind of damage, to content, inventories and what is made from them, in either storage, is mended from the other.
+// Every kind of damage, to content, inventories and what is made from them, in either storage, is
+// mended from the other.
 func TestFixity_MendsFromTheOther(t *testing.T) {
 	t.Parallel()
 	for name, harm := range damage {
@@ -317,7 +318,8 @@ func TestFixity_NeverMendsWithBadBytes(t *testing.T) {
 	p.damagedFiles(1)
 }
 
-// perishing is a storage whose worker dies at its n-th call that changes something, before or after it.
+// perishing is a storage whose worker dies at its n-th call that changes something, before or after
+// it.
 type perishing struct {
 	storage.Store
 	die   context.CancelCauseFunc
@@ -369,8 +371,8 @@ func (d *perishing) ReplaceFrom(ctx context.Context, key, srcKey string) error {
 	return d.do(func() error { return storage.ReplaceFrom(ctx, d.Store, key, srcKey) })
 }
 
-// Killed at any change that it makes, before or after it, the next attempt mends the file, and the history tells that it
-// was damaged.
+// Killed at any change that it makes, before or after it, the next attempt mends the file, and the
+// history tells that it was damaged.
 func TestFixity_KilledWhileMending(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"a flipped byte", "deleted"} {
@@ -411,7 +413,8 @@ func TestFixity_KilledWhileMending(t *testing.T) {
 	}
 }
 
-// An object that somebody has in hand is not touched; a check that finds nothing wrong does not mind.
+// An object that somebody has in hand is not touched; a check that finds nothing wrong does not
+// mind.
 func TestFixity_WaitsForTheObject(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
@@ -432,7 +435,8 @@ func TestFixity_WaitsForTheObject(t *testing.T) {
 	}
 }
 
-// Every file of an object is checked in time, content, inventories and system files, however often versions change.
+// Every file of an object is checked in time, content, inventories and system files, however often
+// versions change.
 func TestFixity_CoversEverything(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)

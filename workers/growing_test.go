@@ -21,7 +21,8 @@ import (
 	"github.com/holdfast/holdfast/workers"
 )
 
-// smallVolume is a staging store on a small volume: it counts every byte that lies there, committed or not, and takes none past its end.
+// smallVolume is a staging store on a small volume: it counts every byte that lies there, committed
+// or not, and takes none past its end.
 type smallVolume struct {
 	storage.Store
 	mu      sync.Mutex
@@ -145,8 +146,9 @@ var smalls = rapid.Custom(func(t *rapid.T) small {
 
 const growersWait = 40 * time.Minute
 
-// TestR24_GrowersEnd has several jobs of unknown size grow at once on a small volume, beside uploads that come and go, with files that are wrong
-// and workers that die. No byte is written past what may be filled, every job ends within a bounded time, those that fit are preserved, and
+// TestR24_GrowersEnd has several jobs of unknown size grow at once on a small volume, beside
+// uploads that come and go, with files that are wrong and workers that die. No byte is written past
+// what may be filled, every job ends within a bounded time, those that fit are preserved, and
 // afterwards nothing is reserved.
 func TestR24_GrowersEnd(t *testing.T) {
 	v := &smallVolume{bytes: map[string]int64{}}

@@ -37,7 +37,8 @@ func newOffice(t *testing.T, rules registry.MailRules) *office {
 	return o
 }
 
-// manifest submits a batch of files, of which those whose name begins with "bad" have a wrong digest.
+// manifest submits a batch of files, of which those whose name begins with "bad" have a wrong
+// digest.
 func (o *office) manifest(notify []string, names ...string) string {
 	o.t.Helper()
 	text := "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest\n" +
@@ -125,7 +126,8 @@ func has(t *testing.T, what, text string, wants ...string) {
 	}
 }
 
-// TestMailTruth: that a batch was taken in is not told when it is deleted before the mail goes out, and that is noted.
+// TestMailTruth: that a batch was taken in is not told when it is deleted before the mail goes out,
+// and that is noted.
 func TestMailTruth(t *testing.T) {
 	t.Parallel()
 	for _, act := range []registry.Act{registry.ActCancel, registry.ActAbort, registry.ActDelete} {
@@ -146,8 +148,9 @@ func TestMailTruth(t *testing.T) {
 	}
 }
 
-// TestMail_Stopped: who submitted a batch that an admin ends for good hears by whom, why, and what became of each job: what is preserved, what
-// is past the point of no return, and what is ended. It is not told before that is so.
+// TestMail_Stopped: who submitted a batch that an admin ends for good hears by whom, why, and what
+// became of each job: what is preserved, what is past the point of no return, and what is ended. It
+// is not told before that is so.
 func TestMail_Stopped(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, registry.MailRules{})
@@ -178,7 +181,8 @@ func TestMail_Stopped(t *testing.T) {
 	}
 }
 
-// TestMail: a batch's people hear that it was taken in, what became of it with both lists attached, and what changed.
+// TestMail: a batch's people hear that it was taken in, what became of it with both lists attached,
+// and what changed.
 func TestMail(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, registry.MailRules{To: []string{"curator@example.org"}, Queued: true})
@@ -253,8 +257,8 @@ func TestMail(t *testing.T) {
 	}
 }
 
-// TestMail_ServerDown: what cannot be sent is shown and sent later; one refused address is told so and tried no more, and keeps
-// nobody else from being told.
+// TestMail_ServerDown: what cannot be sent is shown and sent later; one refused address is told so
+// and tried no more, and keeps nobody else from being told.
 func TestMail_ServerDown(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, registry.MailRules{})
@@ -340,7 +344,8 @@ func TestMail_Unread(t *testing.T) {
 	has(t, "text", got[0].Text, batch, "Fault of:   the deposit", "Fix:        the producer")
 }
 
-// TestMail_Safe waits until every replica is verified and none is known to be damaged, however long that takes.
+// TestMail_Safe waits until every replica is verified and none is known to be damaged, however long
+// that takes.
 func TestMail_Safe(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, registry.MailRules{To: []string{"ann@example.org"}, Safe: true, FailuresOnly: true})
@@ -397,8 +402,8 @@ func TestMail_Safe(t *testing.T) {
 	}
 }
 
-// TestMail_SafePurged: of a batch that is purged job by job nobody is told that it is safe, since what is wrong may be gone with the
-// jobs that are gone.
+// TestMail_SafePurged: of a batch that is purged job by job nobody is told that it is safe, since
+// what is wrong may be gone with the jobs that are gone.
 func TestMail_SafePurged(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, registry.MailRules{To: []string{"ann@example.org"}, Safe: true, FailuresOnly: true})
@@ -444,7 +449,8 @@ func (d *damaged) BatchSafety(ctx context.Context, id string) (registry.Safety, 
 	return s, err
 }
 
-// TestMail_Digest tells operators what waits for them, and that nothing does; one that comes too late is none.
+// TestMail_Digest tells operators what waits for them, and that nothing does; one that comes too
+// late is none.
 func TestMail_Digest(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, registry.MailRules{})
@@ -496,8 +502,9 @@ func (d *mortalMail) CloseReport(ctx context.Context, l registry.Lease) (r regis
 	return r, err
 }
 
-// TestR22_MailDiesAnywhere: wherever the process dies between the last job and the mail, each address hears of the report, every
-// time by the same Message-ID, and what was noted as delivered is not sent again.
+// TestR22_MailDiesAnywhere: wherever the process dies between the last job and the mail, each
+// address hears of the report, every time by the same Message-ID, and what was noted as delivered
+// is not sent again.
 func TestR22_MailDiesAnywhere(t *testing.T) {
 	t.Parallel()
 	for at := 1; at <= 5; at++ {
@@ -539,7 +546,8 @@ func TestR22_MailDiesAnywhere(t *testing.T) {
 					t.Errorf("dies at %d (after: %v): %+v", at, after, d)
 				}
 			}
-			// Call 3 is the first mail's note: before it nobody knows that it was sent, after it everybody does.
+			// Call 3 is the first mail's note: before it nobody knows that it was sent, after it
+			// everybody does.
 			want := 2
 			if !after && (at == 3 || at == 5) {
 				want = 3
@@ -551,7 +559,8 @@ func TestR22_MailDiesAnywhere(t *testing.T) {
 	}
 }
 
-// TestMail_Large: a report of very many jobs is mailed with its lists packed, or without what is too large even so.
+// TestMail_Large: a report of very many jobs is mailed with its lists packed, or without what is
+// too large even so.
 func TestMail_Large(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, registry.MailRules{To: []string{"ann@example.org"}})
@@ -590,7 +599,8 @@ func TestMail_Large(t *testing.T) {
 	}
 }
 
-// TestMail_Requeued: what failed and was sent back before the mail went out is not told of any more.
+// TestMail_Requeued: what failed and was sent back before the mail went out is not told of any
+// more.
 func TestMail_Requeued(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, registry.MailRules{To: []string{"ann@example.org"}})

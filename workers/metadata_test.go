@@ -13,7 +13,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// mrt-erc goes before mrt-datacite, mrt-dc and what the form says (reference/merritt.md, 4.2); local ids are merged.
+// mrt-erc goes before mrt-datacite, mrt-dc and what the form says (reference/merritt.md, 4.2);
+// local ids are merged.
 func TestMetadata_Precedence(t *testing.T) {
 	erc := "erc:\nwho: erc who\nwhere: l-erc\n"
 	datacite := `<resource xmlns="http://datacite.org/schema/kernel-4"><creators><creator><creatorName>dc who</creatorName></creator></creators><titles><title>datacite what</title></titles></resource>`
@@ -115,7 +116,8 @@ func TestSystemFiles(t *testing.T) {
 	wantListed(t, files)
 }
 
-// wantListed checks that a version's storage manifest names exactly the other files, with their digests.
+// wantListed checks that a version's storage manifest names exactly the other files, with their
+// digests.
 func wantListed(t *testing.T, files map[string]string) {
 	t.Helper()
 	listed := map[string]int64{}
@@ -194,7 +196,8 @@ func TestSystemFiles_IncompleteProfile(t *testing.T) {
 	wantClass(t, r.fails(jobs[0].ID), registry.SystemFault, "bare", "profile")
 }
 
-// Names that storage, systems or manifests trip over come through byte for byte (reference/merritt.md, row 41).
+// Names that storage, systems or manifests trip over come through byte for byte
+// (reference/merritt.md, row 41).
 func TestNames_Hostile(t *testing.T) {
 	names := []string{
 		"README 1.md", "README+2.md", "README %AF.md", "Test50%majrule.txt", "Z_5%_400C-bet.xlsx", "README cliché.md",

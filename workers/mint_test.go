@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// counter gives the bytes 0, 1, 2 and so on, which a template of one digit draws the names 0 to 9 from, in their order.
+// counter gives the bytes 0, 1, 2 and so on, which a template of one digit draws the names 0 to 9
+// from, in their order.
 type counter struct{ next byte }
 
 func (c *counter) Read(p []byte) (int, error) {
@@ -20,8 +21,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A small template gives each of its names once, also to processes that draw alike and after a restart, and says that it is
-// used up. Uniqueness is the Registry's.
+// A small template gives each of its names once, also to processes that draw alike and after a
+// restart, and says that it is used up. Uniqueness is the Registry's.
 func TestI10_EachNameOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

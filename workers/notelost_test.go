@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast/holdfast/workers"
 )
 
-// wiped is a store of interim data that is empty from the first note on, until it is told to keep what it is given.
+// wiped is a store of interim data that is empty from the first note on, until it is told to keep
+// what it is given.
 type wiped struct {
 	interim.Store
 	keeps *bool

@@ -13,8 +13,9 @@ import (
 	"github.com/holdfast/holdfast/workers/tidy"
 )
 
-// Notify ends a job: its object is stored and recorded, so the receiver of its collection is told, where it has one, and what
-// it had in staging is given back. The batch's edge is satisfied by the settlement itself.
+// Notify ends a job: its object is stored and recorded, so the receiver of its collection is told,
+// where it has one, and what it had in staging is given back. The batch's edge is satisfied by the
+// settlement itself.
 type Notify struct {
 	base.Worker
 	Callbacks *delivery.Callbacks
@@ -37,7 +38,8 @@ func (w *Notify) Work(ctx context.Context, item *base.Item) error {
 	return tidy.Release(ctx, item, item.ID, w.Staging, w.Interim)
 }
 
-// tell has it told that the job completed. Where deliveries go on by themselves, the last try is not the job's failure.
+// tell has it told that the job completed. Where deliveries go on by themselves, the last try is
+// not the job's failure.
 func (w *Notify) tell(ctx context.Context, item *base.Item, to registry.Callback) error {
 	m := registry.DeliverySpec{Subject: item.ID, State: registry.StateCompleted, Callback: to}
 	err := w.Callbacks.Tell(ctx, item, item.WorkItem, m)

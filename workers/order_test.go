@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// inOrder brings jobs of one object as far as they can come while the first of them is not downloaded, and checks that the
-// object's versions after before are theirs in the order given.
+// inOrder brings jobs of one object as far as they can come while the first of them is not
+// downloaded, and checks that the object's versions after before are theirs in the order given.
 func (r *rig) inOrder(before int, jobs ...string) registry.Object {
 	r.t.Helper()
 	r.advance(jobs[0], registry.Download)
@@ -40,8 +40,8 @@ func (r *rig) inOrder(before int, jobs ...string) registry.Object {
 	return o
 }
 
-// Two versions of one object come in the order in which they were submitted, although the source of the first is slow: when it
-// says what it has, the second one is ready to be stored.
+// Two versions of one object come in the order in which they were submitted, although the source of
+// the first is slow: when it says what it has, the second one is ready to be stored.
 func TestR01_VersionsInSubmitOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

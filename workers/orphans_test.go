@@ -95,8 +95,8 @@ func (f recordless) KnowsObject(ctx context.Context, id string) (bool, error) {
 	return f.ForWorkers.KnowsObject(ctx, id)
 }
 
-// Of all that lies about, what belongs to nobody is found, and nothing else; what may be removed is removed, and everybody else
-// goes on with what is theirs.
+// Of all that lies about, what belongs to nobody is found, and nothing else; what may be removed is
+// removed, and everybody else goes on with what is theirs.
 func TestOrphans(t *testing.T) {
 	r := newRig(t, nil)
 	file := func(name string) registry.Spec {
@@ -145,7 +145,8 @@ func TestOrphans(t *testing.T) {
 	r.wait(8 * 24 * time.Hour)
 	want := []string{
 		"foreign itemsx/y", "foreign notes.txt",
-		// Of these the Registry has never heard: another one's, or its own before it was brought back from a backup.
+		// Of these the Registry has never heard: another one's, or its own before it was brought
+		// back from a backup.
 		"foreign items/" + strange, "foreign " + strange, "foreign uploads/unknown",
 		"interim " + gone, "interim " + done,
 		"object " + lost.ID,
@@ -251,7 +252,8 @@ func (d cutDown) DeletePrefix(ctx context.Context, prefix string) error {
 	return err
 }
 
-// A search that was killed goes on, and tells what was removed before; what was removed when it was killed it may not have noted.
+// A search that was killed goes on, and tells what was removed before; what was removed when it was
+// killed it may not have noted.
 func TestOrphans_Killed(t *testing.T) {
 	r := newRig(t, nil)
 	for _, id := range []string{"a", "b", "c", "d"} {
@@ -284,7 +286,8 @@ func TestOrphans_Killed(t *testing.T) {
 	r.nothingStaged(it.ID)
 }
 
-// submitting is a Registry in which an upload is submitted just when it has been found that nobody did.
+// submitting is a Registry in which an upload is submitted just when it has been found that nobody
+// did.
 type submitting struct {
 	registry.ForWorkers
 	submit func()
@@ -295,7 +298,8 @@ func (s submitting) ReleaseUpload(ctx context.Context, l registry.Lease, uploadI
 	return s.ForWorkers.ReleaseUpload(ctx, l, uploadID)
 }
 
-// An upload that is submitted while it is looked at stays; one that was removed cannot be submitted.
+// An upload that is submitted while it is looked at stays; one that was removed cannot be
+// submitted.
 func TestOrphans_SubmittedMeanwhile(t *testing.T) {
 	r := newRig(t, nil)
 	r.uploaded("u")
@@ -322,7 +326,8 @@ func TestOrphans_SubmittedMeanwhile(t *testing.T) {
 	}
 }
 
-// An upload goes with the batch that was made of it, when that is given up for good and no job can need it again.
+// An upload goes with the batch that was made of it, when that is given up for good and no job can
+// need it again.
 func TestCleanup_Uploads(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -20,9 +20,10 @@ import (
 // intentWait is how long a job waits while another one's version of its object is open.
 const intentWait = time.Minute
 
-// Process turns staged files into a version of an object: it unpacks and validates, finds or mints the identifier,
-// plans the version with Merritt's system files, announces the plan in the Registry, and only then writes it, verified
-// at the destination. From the announcement on a repeat writes the same bytes.
+// Process turns staged files into a version of an object: it unpacks and validates, finds or mints
+// the identifier, plans the version with Merritt's system files, announces the plan in the
+// Registry, and only then writes it, verified at the destination. From the announcement on a repeat
+// writes the same bytes.
 type Process struct {
 	base.Worker
 	opener  *content.Opener
@@ -66,11 +67,13 @@ func (w *Process) Work(ctx context.Context, item *base.Item) error {
 	return item.SetResult(result.NameVersion, p.Version)
 }
 
-// plan prepares a version and announces it. It returns the plan that holds: an earlier attempt's, if that got so far.
+// plan prepares a version and announces it. It returns the plan that holds: an earlier attempt's,
+// if that got so far.
 func (w *Process) plan(ctx context.Context, item *base.Item) (result.Plan, error) {
 	d, err := w.read(ctx, item)
 	if base.ContentFault(err) && ctx.Err() == nil {
-		// Staging may have given other bytes than it has, just once: a fault that only one reading shows is no content fault (R6).
+		// Staging may have given other bytes than it has, just once: a fault that only one reading
+		// shows is no content fault (R6).
 		d, err = w.read(ctx, item)
 	}
 	if err != nil {
@@ -93,7 +96,8 @@ func (w *Process) plan(ctx context.Context, item *base.Item) (result.Plan, error
 	return w.maker.Announce(ctx, item, p)
 }
 
-// read opens what was downloaded, judges and describes it. After a fault of the content it begins anew.
+// read opens what was downloaded, judges and describes it. After a fault of the content it begins
+// anew.
 func (w *Process) read(ctx context.Context, item *base.Item) (version.Description, error) {
 	files, err := w.opener.Open(ctx, item)
 	if err != nil {
@@ -106,8 +110,9 @@ func (w *Process) read(ctx context.Context, item *base.Item) (version.Descriptio
 	return d, nil
 }
 
-// scanned returns what the scan of the files that are to be preserved came to; nil when the item takes none. What came out of a
-// container is scanned now, file by file: clamd takes larger archives for clean unseen, and does not know all kinds.
+// scanned returns what the scan of the files that are to be preserved came to; nil when the item
+// takes none. What came out of a container is scanned now, file by file: clamd takes larger
+// archives for clean unseen, and does not know all kinds.
 func (w *Process) scanned(ctx context.Context, item *base.Item, c result.Contents) (*result.Scanned, error) {
 	if !slices.Contains(item.Optional, registry.Scan) {
 		return nil, nil //nolint:nilnil // none is an answer

@@ -9,12 +9,13 @@ import (
 	"github.com/holdfast/holdfast/workers/room"
 )
 
-// unpackFactor is how much room a container is given for itself and what is in it. It is a guess that Process
-// corrects as it unpacks.
+// unpackFactor is how much room a container is given for itself and what is in it. It is a guess
+// that Process corrects as it unpacks.
 const unpackFactor = 3
 
-// Provision gives a job room on the staging volume before its first byte is fetched. A job for which there is none
-// waits without a worker, and every waiting job is looked at, so that a small one passes a big one.
+// Provision gives a job room on the staging volume before its first byte is fetched. A job for
+// which there is none waits without a worker, and every waiting job is looked at, so that a small
+// one passes a big one.
 type Provision struct {
 	base.Worker
 	volume      room.Volume

@@ -17,7 +17,8 @@ import (
 	"github.com/holdfast/holdfast/workers"
 )
 
-// volume is a staging store of a size that a test sets. 80 % of it may be used, 70 % by jobs of unknown size.
+// volume is a staging store of a size that a test sets. 80 % of it may be used, 70 % by jobs of
+// unknown size.
 type volume struct {
 	storage.Store
 	mu    sync.Mutex
@@ -111,8 +112,8 @@ func TestProvision_Unestimated(t *testing.T) {
 	}
 }
 
-// A container is given room for what is in it; Download corrects that to what really came, and Process asks for more
-// before it unpacks more (R24).
+// A container is given room for what is in it; Download corrects that to what really came, and
+// Process asks for more before it unpacks more (R24).
 func TestR24_ReservationsFollowTheBytes(t *testing.T) {
 	r, _ := newVolume(t, 1<<40)
 	asked := &reservations{ForWorkers: r.registry}
@@ -128,7 +129,8 @@ func TestR24_ReservationsFollowTheBytes(t *testing.T) {
 	}
 }
 
-// A size that was said too large is given back after the download; one too small is extended before it is passed.
+// A size that was said too large is given back after the download; one too small is extended before
+// it is passed.
 func TestR24_CorrectedAfterDownload(t *testing.T) {
 	r, _ := newVolume(t, 1<<40)
 	asked := &reservations{ForWorkers: r.registry}
@@ -168,8 +170,8 @@ func TestR24_DownloadWaitsForRoom(t *testing.T) {
 	r.complete(job)
 }
 
-// A job of unknown size that finds no more room gives back what it has staged, so that several that grow at once do not wait for each
-// other's part for ever. It begins anew when there is room.
+// A job of unknown size that finds no more room gives back what it has staged, so that several that
+// grow at once do not wait for each other's part for ever. It begins anew when there is room.
 func TestR24_UnknownSizesGiveRoomBack(t *testing.T) {
 	var full *storagetest.Faulty
 	r := newRig(t, func(d *workers.Deps) {

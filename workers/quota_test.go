@@ -13,9 +13,11 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-// TestR24_FullAfterAnyByte runs a deposit to three storages again and again, and has a disk take so many bytes and no more: staging, the
-// first storage, and the second, which is filled by replicate. Wherever that is, the item waits, uncounted, for as long as the disk is full;
-// nothing half done is to be seen; and with room again there is one version of one object with the right bytes everywhere.
+// TestR24_FullAfterAnyByte runs a deposit to three storages again and again, and has a disk take so
+// many bytes and no more: staging, the first storage, and the second, which is filled by replicate.
+// Wherever that is, the item waits, uncounted, for as long as the disk is full; nothing half done
+// is to be seen; and with room again there is one version of one object with the right bytes
+// everywhere.
 func TestR24_FullAfterAnyByte(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"staging", registry.DefaultStorage, "b"} {
@@ -67,8 +69,9 @@ func TestR24_FullAfterAnyByte(t *testing.T) {
 	}
 }
 
-// outlastFull runs an item to its end, or a batch to where it waits for its jobs, and gives the disk room again when the item has met it
-// full twice. It says whether that was so, and notes the stages.
+// outlastFull runs an item to its end, or a batch to where it waits for its jobs, and gives the
+// disk room again when the item has met it full twice. It says whether that was so, and notes the
+// stages.
 func (r *rig) outlastFull(what, id string, disk *storagetest.Faulty, stages map[registry.Stage]bool) (filled bool) {
 	r.t.Helper()
 	for range 40 {

@@ -22,8 +22,9 @@ import (
 // filesAtATime is how many inventory rows go into one transaction (R25).
 const filesAtATime = 500
 
-// Record enters a stored version into the inventory with its preservation events, and has its object's name made public. It
-// may be repeated: nothing is visible until its last, fenced transaction, and that changes nothing the second time.
+// Record enters a stored version into the inventory with its preservation events, and has its
+// object's name made public. It may be repeated: nothing is visible until its last, fenced
+// transaction, and that changes nothing the second time.
 type Record struct {
 	base.Worker
 	Registry registry.Preserving
@@ -94,7 +95,8 @@ type recorded struct {
 	Files int64  `json:"files"`
 }
 
-// files enters the list's files, from where an earlier attempt stopped, and returns those whose names were not UTF-8.
+// files enters the list's files, from where an earlier attempt stopped, and returns those whose
+// names were not UTF-8.
 func (w *Record) files(ctx context.Context, item *base.Item, p result.Plan) (renamed []result.Planned, err error) {
 	done := recorded{List: p.List}
 	noted := p.Files > filesAtATime // most jobs have fewer, for which a note would cost more than it saves
@@ -149,7 +151,8 @@ func (w *Record) files(ctx context.Context, item *base.Item, p result.Plan) (ren
 	return renamed, flush()
 }
 
-// lost sends the item back when the list of what was stored is not there any more as it was written: Process makes it anew.
+// lost sends the item back when the list of what was stored is not there any more as it was
+// written: Process makes it anew.
 func lost(err error) error {
 	err = fmt.Errorf("read what was stored: %w", err)
 	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, staging.ErrDamaged) {
@@ -158,7 +161,8 @@ func lost(err error) error {
 	return err
 }
 
-// renamings are an event for each file whose name was not UTF-8, with the bytes that it was. unpack.MaxDecoded bounds them.
+// renamings are an event for each file whose name was not UTF-8, with the bytes that it was.
+// unpack.MaxDecoded bounds them.
 func (w *Record) renamings(item *base.Item, p result.Plan, renamed []result.Planned) []registry.Premis {
 	events := make([]registry.Premis, 0, len(renamed))
 	for _, f := range renamed {
@@ -172,7 +176,8 @@ func (w *Record) renamings(item *base.Item, p result.Plan, renamed []result.Plan
 	return events
 }
 
-// events are what PREMIS wants to know of the version: one event a run over all files, with ids that a repeat has too.
+// events are what PREMIS wants to know of the version: one event a run over all files, with ids
+// that a repeat has too.
 func (w *Record) events(item *base.Item, p result.Plan, got result.Downloaded, where []registry.Replica) []registry.Premis {
 	var events []registry.Premis
 	by := func(agent string, at time.Time, kind premis.EventType, detail string) {

@@ -24,7 +24,8 @@ import (
 	"github.com/holdfast/holdfast/workers"
 )
 
-// newRemoteRig is a rig each of whose workers has the Registry over HTTP, with a token that is good for its own stage.
+// newRemoteRig is a rig each of whose workers has the Registry over HTTP, with a token that is good
+// for its own stage.
 func newRemoteRig(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t, nil)
@@ -32,7 +33,8 @@ func newRemoteRig(t *testing.T) *rig {
 	return r
 }
 
-// remotely lets the worker of each stage have the Registry over HTTP, with a token that is good for its own stage.
+// remotely lets the worker of each stage have the Registry over HTTP, with a token that is good for
+// its own stage.
 func (r *rig) remotely() {
 	r.t.Helper()
 	url := r.api()
@@ -78,7 +80,8 @@ func TestRemote_StageByStage(t *testing.T) {
 	r.fails(r.job(registry.Spec{Type: registry.FileType, URL: r.site.put("bad", "bytes"), Filename: "bad", Digest: digestOf("other bytes")}))
 }
 
-// The production roles apart: workers have nothing but HTTP and the queue, and a batch of 40 jobs comes to its end.
+// The production roles apart: workers have nothing but HTTP and the queue, and a batch of 40 jobs
+// comes to its end.
 func TestRemote_RolesApart(t *testing.T) {
 	r := newRemoteRig(t)
 	log := slog.New(slog.DiscardHandler)

@@ -21,14 +21,16 @@ const (
 	repeatsKept = 10
 )
 
-// said is what the rows of a batch manifest have said so far. It is found anew by each attempt, and is the same each time.
+// said is what the rows of a batch manifest have said so far. It is found anew by each attempt, and
+// is the same each time.
 type said struct {
 	finder *repeat.Finder[registry.RowPlace]
 	count  int64
 	first  []string
 }
 
-// survey begins to look for rows that say the same. A manifest with very many rows is read once more for that.
+// survey begins to look for rows that say the same. A manifest with very many rows is read once
+// more for that.
 func (w *Expand) survey(ctx context.Context, item *base.Item, m payload.Manifest, e expansion) (*said, error) {
 	s := &said{finder: repeat.New[registry.RowPlace](e.rows, repeat.Kept)}
 	if !s.finder.TwoPasses() {
@@ -47,7 +49,8 @@ func (w *Expand) survey(ctx context.Context, item *base.Item, m payload.Manifest
 	})
 }
 
-// look notes in a job which earlier row its row repeats. What was refused stores nothing, and repeats nothing.
+// look notes in a job which earlier row its row repeats. What was refused stores nothing, and
+// repeats nothing.
 func (s *said) look(j *registry.NewJob) {
 	if j.Fault != "" {
 		return
@@ -63,7 +66,8 @@ func (s *said) look(j *registry.NewJob) {
 	}
 }
 
-// tell notes in the batch's history, once, how many rows repeat an earlier one, and the first of them.
+// tell notes in the batch's history, once, how many rows repeat an earlier one, and the first of
+// them.
 func (s *said) tell(item *base.Item) error {
 	if s.count == 0 && !s.finder.Incomplete() {
 		return nil
@@ -81,7 +85,8 @@ func (s *said) tell(item *base.Item) error {
 	return item.SetResult(registry.ResultRepeats, true)
 }
 
-// sumOf stands for all of a row that matters to what is stored. The size does not: it is compared, and part of nothing.
+// sumOf stands for all of a row that matters to what is stored. The size does not: it is compared,
+// and part of nothing.
 func sumOf(s registry.Spec) repeat.Sum {
 	var digest registry.Digest
 	if s.Digest != nil {

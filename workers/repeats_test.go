@@ -37,8 +37,9 @@ func wantRepeats(t *testing.T, r *rig, batch string, want ...string) {
 	}
 }
 
-// TestExpand_IdenticalRowsAreTold: a row that says the same as an earlier one becomes a job all the same, and job, history and report
-// say which row and line it repeats. Rows that differ in anything that is stored repeat nothing, and neither do refused ones.
+// TestExpand_IdenticalRowsAreTold: a row that says the same as an earlier one becomes a job all the
+// same, and job, history and report say which row and line it repeats. Rows that differ in anything
+// that is stored repeat nothing, and neither do refused ones.
 func TestExpand_IdenticalRowsAreTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -96,7 +97,8 @@ func TestExpand_IdenticalRowsAreTold(t *testing.T) {
 	}
 }
 
-// TestMail_IdenticalRows: the mail of a batch's report names the rows that repeat others, in both of its forms.
+// TestMail_IdenticalRows: the mail of a batch's report names the rows that repeat others, in both
+// of its forms.
 func TestMail_IdenticalRows(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, registry.MailRules{})

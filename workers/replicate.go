@@ -14,9 +14,10 @@ import (
 	"github.com/holdfast/holdfast/workers/room"
 )
 
-// Replicate copies the version that Process stored to the other storages of the collection, to all of them side by side,
-// and with it every earlier version that a storage lacks. Each byte is read back where it was copied to. A storage that has
-// the version is noted for good, so that only what failed is tried again; the item goes on when all have it.
+// Replicate copies the version that Process stored to the other storages of the collection, to all
+// of them side by side, and with it every earlier version that a storage lacks. Each byte is read
+// back where it was copied to. A storage that has the version is noted for good, so that only what
+// failed is tried again; the item goes on when all have it.
 type Replicate struct {
 	base.Worker
 	Objects ocfl.Roots

@@ -15,7 +15,8 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-// replicated is a collection with three storages: the default one, which fails on demand, and two others, which do, too.
+// replicated is a collection with three storages: the default one, which fails on demand, and two
+// others, which do, too.
 const replicated = "replicated"
 
 // newReplicatedRig is a faulty rig whose collection has two more storages.
@@ -118,8 +119,8 @@ func TestReplicate(t *testing.T) {
 	}
 }
 
-// A storage that fails is tried again on its own: what has the version is not touched any more. The item waits with the
-// reason, is not recorded before, and goes on.
+// A storage that fails is tried again on its own: what has the version is not touched any more. The
+// item waits with the reason, is not recorded before, and goes on.
 func TestReplicate_RetriesWhatFailed(t *testing.T) {
 	t.Parallel()
 	r, _, others, behind := newReplicatedRig(t)
@@ -196,8 +197,8 @@ func TestReplicate_DiskFull(t *testing.T) {
 	r.inAll(r.complete(id), 1, behind, registry.DefaultStorage, "b", "c")
 }
 
-// A storage that the collection gets later is brought up to date by the next version, with all versions before it; one that
-// comes to stand first, too.
+// A storage that the collection gets later is brought up to date by the next version, with all
+// versions before it; one that comes to stand first, too.
 func TestReplicate_StorageAddedLater(t *testing.T) {
 	t.Parallel()
 	r, _, _, behind := newReplicatedRig(t)
@@ -247,7 +248,8 @@ func TestR02_ReplicateDiesAnywhere(t *testing.T) {
 	}
 }
 
-// A worker that took the item away from replicate, as one of an earlier program does, is sent back by record.
+// A worker that took the item away from replicate, as one of an earlier program does, is sent back
+// by record.
 func TestReplicate_IsNotPassedBy(t *testing.T) {
 	t.Parallel()
 	r, _, others, behind := newReplicatedRig(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/workers/tidy"
 )
 
-// Report closes a batch when its last job is settled: it stores the report, and lets go of the upload when nothing of
-// it can be needed again.
+// Report closes a batch when its last job is settled: it stores the report, and lets go of the
+// upload when nothing of it can be needed again.
 type Report struct {
 	base.Worker
 	Registry registry.ForWorkers
@@ -21,7 +21,8 @@ type Report struct {
 	Interim  interim.Store
 }
 
-// jobsWait is how long a batch is left alone some of whose jobs were sent back just before it was reported.
+// jobsWait is how long a batch is left alone some of whose jobs were sent back just before it was
+// reported.
 const jobsWait = time.Second
 
 // Stage implements base.Handler.

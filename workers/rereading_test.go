@@ -67,7 +67,8 @@ func replaced(old, by string) func([]byte) []byte {
 	return func(was []byte) []byte { return bytes.ReplaceAll(was, []byte(old), []byte(by)) }
 }
 
-// Rows become jobs for good, so none does that is not of the manifest that was judged, whichever reading of it is given another.
+// Rows become jobs for good, so none does that is not of the manifest that was judged, whichever
+// reading of it is given another.
 func TestR06_NoForgedRowBecomesAJob(t *testing.T) {
 	t.Parallel()
 	for at := 1; at <= 4; at++ {
@@ -127,7 +128,8 @@ func TestR06_ContainerIsTheSameInEachReading(t *testing.T) {
 	}
 }
 
-// What an attempt unpacked out of other bytes does not stay because the next one reads the right ones.
+// What an attempt unpacked out of other bytes does not stay because the next one reads the right
+// ones.
 func TestR06_UnpackingGoesOnWithTheSameBytes(t *testing.T) {
 	t.Parallel()
 	files := func(salt string) map[string]string {
@@ -188,7 +190,8 @@ func TestR06_NoForgedRowIsRecorded(t *testing.T) {
 	}
 }
 
-// A format is that of the bytes that are preserved, whichever readings of the files are given others.
+// A format is that of the bytes that are preserved, whichever readings of the files are given
+// others.
 func TestR06_FormatIsOfTheStagedBytes(t *testing.T) {
 	t.Parallel()
 	for at := 1; at <= 4; at++ {
@@ -206,7 +209,8 @@ func TestR06_FormatIsOfTheStagedBytes(t *testing.T) {
 	}
 }
 
-// A list that names a clean file at all places does not make a later attempt pass over one that is infected.
+// A list that names a clean file at all places does not make a later attempt pass over one that is
+// infected.
 func TestR06_NoFileIsTakenForScanned(t *testing.T) {
 	t.Parallel()
 	r := newScanRig(t, clamdtest.Start(t).Socket, nil, registry.Profile{})
@@ -250,7 +254,8 @@ func (s *undigested) Settle(ctx context.Context, v registry.Settlement) (registr
 	return s.ForWorkers.Settle(ctx, v)
 }
 
-// A list of which no digest was noted, as before there were any, is not trusted: Download writes it again.
+// A list of which no digest was noted, as before there were any, is not trusted: Download writes it
+// again.
 func TestR06_ListWithoutADigestIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

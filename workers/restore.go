@@ -15,11 +15,12 @@ import (
 	"github.com/holdfast/holdfast/workers/tidy"
 )
 
-// restoreStuck is how long a restore may go without progress: of a large one the store takes that long to put the file together.
+// restoreStuck is how long a restore may go without progress: of a large one the store takes that
+// long to put the file together.
 const restoreStuck = 2 * time.Hour
 
-// Restore brings a version of an object to where its depositors fetch it, as one tar on the staging volume (package restore), and has the
-// Registry tell people where.
+// Restore brings a version of an object to where its depositors fetch it, as one tar on the staging
+// volume (package restore), and has the Registry tell people where.
 type Restore struct {
 	base.Worker
 	Restorer restore.Restorer

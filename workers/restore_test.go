@@ -52,8 +52,8 @@ func (r *rig) restoration(id string) registry.Restoration {
 	return out
 }
 
-// restored checks that a restore is ready, that what lies there is a valid bag of exactly the version, that it is all that lies there of it,
-// and that the history tells it once.
+// restored checks that a restore is ready, that what lies there is a valid bag of exactly the
+// version, that it is all that lies there of it, and that the history tells it once.
 func (r *rig) restored(id string, o registry.Object) registry.Restoration {
 	r.t.Helper()
 	re := r.restoration(id)
@@ -153,8 +153,9 @@ func TestRestore_OldVersion(t *testing.T) {
 	}
 }
 
-// restoreDies runs a restore once for each operation on a store with a death there, and lets the next attempt go on. Nothing lies under a
-// final name before the Registry tells it, but what the dead one has judged.
+// restoreDies runs a restore once for each operation on a store with a death there, and lets the
+// next attempt go on. Nothing lies under a final name before the Registry tells it, but what the
+// dead one has judged.
 func restoreDies(t *testing.T, r *rig, die func(n int), heal func()) {
 	t.Helper()
 	job, _ := r.zipJob(0)
@@ -217,7 +218,8 @@ func TestR02_RestoreDiesAnywhereInStorage(t *testing.T) {
 	restoreDies(t, r, objects.DieAt, objects.Heal)
 }
 
-// unreached is a Registry that a restore cannot reach from its n-th call on, which may have been carried out.
+// unreached is a Registry that a restore cannot reach from its n-th call on, which may have been
+// carried out.
 type unreached struct {
 	registry.ForWorkers
 	left  int
@@ -306,7 +308,8 @@ func TestRestore_FromTheOtherStorage(t *testing.T) {
 	}
 }
 
-// What is right nowhere needs a person, who is told what and where; brought back it is restored by the same item.
+// What is right nowhere needs a person, who is told what and where; brought back it is restored by
+// the same item.
 func TestRestore_RightNowhere(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
@@ -383,7 +386,8 @@ func (o *opening) Open(ctx context.Context, key string, offset, length int64) (i
 	return o.Store.Open(ctx, key, offset, length)
 }
 
-// Killed in the middle of a large file the next attempt goes on inside it, and reads nothing twice but what came after the last mark.
+// Killed in the middle of a large file the next attempt goes on inside it, and reads nothing twice
+// but what came after the last mark.
 func TestRestore_GoesOnInsideAFile(t *testing.T) {
 	t.Parallel()
 	const size, part = 2 << 20, 256 << 10
@@ -451,7 +455,8 @@ func spoilt(t *testing.T, offset int64, said string) {
 	r.restored(id, o)
 }
 
-// TestR24_RestoreReservesFirst: room is reserved before the first byte, want of it is waited for uncounted, and it is given back in the end.
+// TestR24_RestoreReservesFirst: room is reserved before the first byte, want of it is waited for
+// uncounted, and it is given back in the end.
 func TestR24_RestoreReservesFirst(t *testing.T) {
 	t.Parallel()
 	r, v := newVolume(t, 1<<30)
@@ -536,7 +541,8 @@ func TestRestore_Thaws(t *testing.T) {
 	}
 }
 
-// An object that is deleted while it is restored is not restored, and that is nobody's failure to review.
+// An object that is deleted while it is restored is not restored, and that is nobody's failure to
+// review.
 func TestRestore_DeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

@@ -15,7 +15,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// tapped is a store that counts what is created and read under keys with a word in them, and interrupts once.
+// tapped is a store that counts what is created and read under keys with a word in them, and
+// interrupts once.
 type tapped struct {
 	storage.Store
 	word string
@@ -50,7 +51,8 @@ func (s *tapped) Open(ctx context.Context, key string, offset, length int64) (io
 	return s.Store.Open(ctx, key, offset, length)
 }
 
-// again forgets the counts, and lets everything pass. It returns how many were to be created so far.
+// again forgets the counts, and lets everything pass. It returns how many were to be created so
+// far.
 func (s *tapped) again() (created int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,8 +72,8 @@ func manyFilesZip(t *testing.T) (string, map[string]string) {
 	return zipOf(t, files), files
 }
 
-// A step of many files goes on after those that it did: after a fault at the last note, when it was told to stop right where
-// it stood. What comes out is the same.
+// A step of many files goes on after those that it did: after a fault at the last note, when it was
+// told to stop right where it stood. What comes out is the same.
 func TestR04_ProcessGoesOnFileByFile(t *testing.T) {
 	const at = 230
 	for name, c := range map[string]struct {
@@ -145,7 +147,8 @@ func TestR04_ProcessGoesOnFileByFile(t *testing.T) {
 	}
 }
 
-// What was unpacked before is only gone on with in the same order; otherwise all is unpacked anew, and nothing is counted.
+// What was unpacked before is only gone on with in the same order; otherwise all is unpacked anew,
+// and nothing is counted.
 func TestR27_UnpackingInAnotherOrder(t *testing.T) {
 	r, _, _ := newFaultyRig(t)
 	zip, files := manyFilesZip(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/workers/scanning"
 )
 
-// Scan has everything that was downloaded looked at for viruses, in collections that ask for it. A container is looked at
-// as it came; what comes out of it, Process has looked at file by file.
+// Scan has everything that was downloaded looked at for viruses, in collections that ask for it. A
+// container is looked at as it came; what comes out of it, Process has looked at file by file.
 type Scan struct {
 	base.Worker
 	scanner scanning.Scanner

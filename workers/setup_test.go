@@ -32,7 +32,8 @@ import (
 	"github.com/holdfast/holdfast/workers/payload"
 )
 
-// rig is a Holdfast whose stages a test runs one by one: real stores in a folder of the test, and a source on 127.0.0.1.
+// rig is a Holdfast whose stages a test runs one by one: real stores in a folder of the test, and a
+// source on 127.0.0.1.
 type rig struct {
 	t        testing.TB
 	folder   string // of everything but the Registry
@@ -172,7 +173,8 @@ func (r *rig) handler(s registry.Stage) base.Handler {
 	return nil
 }
 
-// run works on the item in the stage where it stands. An item that has to wait does so by the Registry's clock.
+// run works on the item in the stage where it stands. An item that has to wait does so by the
+// Registry's clock.
 func (r *rig) run(id string) (registry.Verdict, error) {
 	r.t.Helper()
 	return r.runAs(r.t.Context(), id)
@@ -315,7 +317,8 @@ func (r *rig) all(in io.ReadCloser) string {
 	return string(data)
 }
 
-// files reads all of a version, by logical path, as the inventory has it, and checks that storage has it, too.
+// files reads all of a version, by logical path, as the inventory has it, and checks that storage
+// has it, too.
 func (r *rig) files(o registry.Object, version int) map[string]string {
 	r.t.Helper()
 	inv, err := r.objects.Inventory(r.t.Context(), o.ID, version)

@@ -89,8 +89,9 @@ func (g *guarded) setBasic(collection string) {
 	g.set(registry.Credential{Collection: collection, Origin: g.origin, Kind: registry.CredentialBasic, Name: sitesOwner}, password)
 }
 
-// TestCredentials_EveryStage: with its collection's credential a batch is expanded, its sizes are asked for and its files
-// fetched, what a bag names in fetch.txt too; and nothing that is kept has the secret in it.
+// TestCredentials_EveryStage: with its collection's credential a batch is expanded, its sizes are
+// asked for and its files fetched, what a bag names in fetch.txt too; and nothing that is kept has
+// the secret in it.
 func TestCredentials_EveryStage(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)
@@ -139,8 +140,9 @@ func nowhere(t *testing.T, folder string, texts ...string) {
 	}
 }
 
-// TestCredentials_Unusable: without its credential, or without what opens it, an item waits as a fault of the system that says
-// what to do; nothing is sent that could not be opened; and once that is mended the item goes on.
+// TestCredentials_Unusable: without its credential, or without what opens it, an item waits as a
+// fault of the system that says what to do; nothing is sent that could not be opened; and once that
+// is mended the item goes on.
 func TestCredentials_Unusable(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)
@@ -202,8 +204,8 @@ func wantClassOf(t *testing.T, it registry.WorkItem, words ...string) {
 	}
 }
 
-// TestCredentials_Bucket: a manifest's s3:// rows are fetched by the collection's credential for the bucket, and one without is
-// not asked.
+// TestCredentials_Bucket: a manifest's s3:// rows are fetched by the collection's credential for
+// the bucket, and one without is not asked.
 func TestCredentials_Bucket(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t)
@@ -226,7 +228,8 @@ func TestCredentials_Bucket(t *testing.T) {
 	isContent(t, it, "NoSuchKey", "404")
 }
 
-// TestCredentials_InRow: a row with a password in its address fails alone, and what is kept of it has no password.
+// TestCredentials_InRow: a row with a password in its address fails alone, and what is kept of it
+// has no password.
 func TestCredentials_InRow(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

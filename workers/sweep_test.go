@@ -21,7 +21,8 @@ import (
 	"github.com/holdfast/holdfast/workers/tidy"
 )
 
-// killedList is a store whose listings break off after a number of names, as when the process dies; it counts those that it lists.
+// killedList is a store whose listings break off after a number of names, as when the process dies;
+// it counts those that it lists.
 type killedList struct {
 	storage.Store
 	after, listed int
@@ -49,8 +50,10 @@ func (k *killedList) ListAfter(ctx context.Context, prefix, after string) iter.S
 	}
 }
 
-// TestSweep_Strays: the search that the Registry makes by its schedule finds what lies in a storage, a folder or a bucket, and belongs to no object, and
-// nothing else. It goes on after a kill and after each rest without telling anything twice, fails so that people are told, and completes when the files are gone.
+// TestSweep_Strays: the search that the Registry makes by its schedule finds what lies in a
+// storage, a folder or a bucket, and belongs to no object, and nothing else. It goes on after a
+// kill and after each rest without telling anything twice, fails so that people are told, and
+// completes when the files are gone.
 func TestSweep_Strays(t *testing.T) {
 	for _, driver := range []string{"folder", "S3"} {
 		t.Run(driver, func(t *testing.T) {

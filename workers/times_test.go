@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast/holdfast/staging"
 )
 
-// oldTar is a tar with a file of 2001 to the microsecond, one before 1970, one without a time, and one whose name is in
-// ISO 8859-1.
+// oldTar is a tar with a file of 2001 to the microsecond, one before 1970, one without a time, and
+// one whose name is in ISO 8859-1.
 func oldTar(t *testing.T, n int) (data []byte, want map[string]string, times map[string]time.Time) {
 	t.Helper()
 	times = map[string]time.Time{
@@ -68,7 +68,8 @@ func (r *rig) haveTimes(want map[string]time.Time) (objects int) {
 	return len(page.Rows)
 }
 
-// TestModified_DiesAnywhere: times, and what names were, survive a death at any operation on staging, from the download to the record.
+// TestModified_DiesAnywhere: times, and what names were, survive a death at any operation on
+// staging, from the download to the record.
 func TestModified_DiesAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, stage := range []registry.Stage{registry.Process, registry.Record} {
@@ -89,7 +90,8 @@ func TestModified_DiesAnywhere(t *testing.T) {
 	}
 }
 
-// TestNamesNotUTF8_Refused: without a rule of the collection such a container is the depositor's to correct, and the message says how.
+// TestNamesNotUTF8_Refused: without a rule of the collection such a container is the depositor's to
+// correct, and the message says how.
 func TestNamesNotUTF8_Refused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -103,7 +105,8 @@ func TestNamesNotUTF8_Refused(t *testing.T) {
 	}
 }
 
-// TestModified_Update: files that an update does not name keep their times, and what is sent again has its new one.
+// TestModified_Update: files that an update does not name keep their times, and what is sent again
+// has its new one.
 func TestModified_Update(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -137,8 +140,8 @@ func TestModified_Update(t *testing.T) {
 	}
 }
 
-// TestModified_Rows: a row of a manifest that tells a time is believed before the server, which is asked otherwise; of an object's
-// manifest and of a batch's.
+// TestModified_Rows: a row of a manifest that tells a time is believed before the server, which is
+// asked otherwise; of an object's manifest and of a batch's.
 func TestModified_Rows(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

@@ -20,7 +20,8 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-// deposits are kinds of jobs, by what is handed in. Two of a kind have notes of the same names, and other bytes of the same sizes.
+// deposits are kinds of jobs, by what is handed in. Two of a kind have notes of the same names, and
+// other bytes of the same sizes.
 func deposits() map[string]func(r *rig, salt string) (id string, want map[string]string) {
 	files := func(salt string) map[string]string {
 		return map[string]string{"a.txt": "alpha " + salt, "b/c.txt": "gamma " + salt, "mrt-erc.txt": "what: title " + salt + "\n"}
@@ -74,7 +75,8 @@ func (r *rig) forge(id string, notes map[string][]byte) {
 	must(r.t, r.interim.Put(r.t.Context(), interim.Attempt{ItemID: id, N: r.item(id).Attempt}, notes))
 }
 
-// leaf changes the n-th value in a note's JSON, whatever lies before that, and counts how many there are.
+// leaf changes the n-th value in a note's JSON, whatever lies before that, and counts how many
+// there are.
 func leaf(note []byte, n int) (changed []byte, leaves int) {
 	at := bytes.IndexByte(note, '{')
 	var v any
@@ -122,8 +124,9 @@ func b2i(b bool) int {
 	return 0
 }
 
-// forgeries are what somebody can do who writes to the store of interim data: the notes of an item that was stopped become others. They have the
-// notes of another item of the kind, and those of the item at an earlier time.
+// forgeries are what somebody can do who writes to the store of interim data: the notes of an item
+// that was stopped become others. They have the notes of another item of the kind, and those of the
+// item at an earlier time.
 func forgeries() []func(mine, others, earlier map[string][]byte) map[string][]byte {
 	each := func(fn func(key string, note []byte) []byte) func(mine, _, _ map[string][]byte) map[string][]byte {
 		return func(mine, _, _ map[string][]byte) map[string][]byte {
@@ -174,7 +177,8 @@ func forgeries() []func(mine, others, earlier map[string][]byte) map[string][]by
 	return all
 }
 
-// stopAt runs an item's stage and ends it at an operation on staging: its worker is told to stop, or dies. It says whether it got so far.
+// stopAt runs an item's stage and ends it at an operation on staging: its worker is told to stop,
+// or dies. It says whether it got so far.
 func (r *rig) stopAt(id string, staging *storagetest.Faulty, n int) bool {
 	r.t.Helper()
 	if r.item(id).Stage == registry.Download {
@@ -209,7 +213,8 @@ func (r *rig) ends(id string) registry.WorkItem {
 	return registry.WorkItem{}
 }
 
-// Whatever becomes of an item's notes while no worker has it, what is preserved is what was handed in.
+// Whatever becomes of an item's notes while no worker has it, what is preserved is what was handed
+// in.
 func TestR26_NotesAreNotTrusted(t *testing.T) {
 	t.Parallel()
 	for kind, deposit := range deposits() {
@@ -223,7 +228,8 @@ func TestR26_NotesAreNotTrusted(t *testing.T) {
 				forgeries, forged := forgeries(), 0
 				other, _ := deposit(r, "other")
 				r.advance(other, stage)
-				// Some forgeries at each of the first points, other ones each time; in a whole run all of them, at each point that there is.
+				// Some forgeries at each of the first points, other ones each time; in a whole run
+				// all of them, at each point that there is.
 				points, each, begin, step := 9, 3, 0, 1
 				first := looptest.Number(t, len(forgeries))
 				switch {
@@ -277,7 +283,8 @@ func TestR26_NotesAreNotTrusted(t *testing.T) {
 	}
 }
 
-// Whatever becomes of a file in staging, what is preserved is what was handed in: it is fetched, unpacked or planned again.
+// Whatever becomes of a file in staging, what is preserved is what was handed in: it is fetched,
+// unpacked or planned again.
 func TestR06_StagingIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	for kind, deposit := range deposits() {
@@ -299,7 +306,8 @@ func TestR06_StagingIsNotTrusted(t *testing.T) {
 					if n >= len(mine) {
 						break
 					}
-					// The other item's file of this place, of the same size as a rule; or a byte less than there was.
+					// The other item's file of this place, of the same size as a rule; or a byte
+					// less than there was.
 					key := mine[n]
 					bytes := r.stagedBytes(strings.Replace(key, id, other, 1))
 					if bytes == nil || n%2 == 1 {

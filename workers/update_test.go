@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// An update adds, replaces and deletes; what it does not name stays, and bytes that are there are not stored again.
+// An update adds, replaces and deletes; what it does not name stays, and bytes that are there are
+// not stored again.
 func TestUpdate(t *testing.T) {
 	r := newRig(t, nil)
 	spec := registry.Spec{

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// What is odd about a manifest that was taken stands in the history once, whichever stage was the first to read it and
-// however often one was repeated.
+// What is odd about a manifest that was taken stands in the history once, whichever stage was the
+// first to read it and however often one was repeated.
 func TestWarnings_ToldOnce(t *testing.T) {
 	odd := func(r *rig, kind checkm.Kind, n int) string {
 		r.site.manifest("m", kind, checkm.Row{URL: r.site.put("f", "f"), Name: "f"})
@@ -66,7 +66,8 @@ func TestWarnings_ToldOnce(t *testing.T) {
 	})
 }
 
-// wantWarnings checks that an item's history tells of so many warnings once, with the first of them in full.
+// wantWarnings checks that an item's history tells of so many warnings once, with the first of them
+// in full.
 func wantWarnings(t *testing.T, r *rig, id string, count, first int) {
 	t.Helper()
 	events, err := r.registry.Events(t.Context(), id, 0, 500)

@@ -1,5 +1,5 @@
-// Package workers holds the worker of each stage, one file each. What several stages do, and what is
-// long, stands in the packages below it; a worker says in which order.
+// Package workers holds the worker of each stage, one file each. What several stages do, and what
+// is long, stands in the packages below it; a worker says in which order.
 //
 // Each worker does one step of one item and may be killed at any instant. It writes only names of
 // its own attempt (R0), keeps in the Registry what must not be made twice (R8), and tells content
@@ -50,11 +50,12 @@ type Deps struct {
 	Random   io.Reader    // for minting
 	Version  string       // of the program, for provenance
 
-	// StagingFull and StagingFullUnestimated are the shares of the staging volume, 0 to 1, that may be used and
-	// promised when a job of known, or unknown, size is to start.
+	// StagingFull and StagingFullUnestimated are the shares of the staging volume, 0 to 1, that may
+	// be used and promised when a job of known, or unknown, size is to start.
 	StagingFull, StagingFullUnestimated float64
 
-	// UnknownSize is how many bytes a file may have whose size neither its source nor the depositor tells; 0: any number.
+	// UnknownSize is how many bytes a file may have whose size neither its source nor the depositor
+	// tells; 0: any number.
 	UnknownSize int64
 
 	// Clamd looks for viruses; nil: items that are to be scanned fail.
@@ -69,13 +70,15 @@ type Deps struct {
 	// TempDir is the folder of temporary files, which large bags need; "": that of os.TempDir.
 	TempDir string
 
-	// Gate bounds the memory that containers are decompressed in, for all of this process; nil: nothing does.
+	// Gate bounds the memory that containers are decompressed in, for all of this process; nil:
+	// nothing does.
 	Gate *gate.Gate
 
 	// Sweep bounds the search for files that belong to no object. The zero value has defaults.
 	Sweep tidy.SweepBounds
 
-	// FixityBytes is how many bytes a second the checks of stored files read in this process; 0: as many as they can.
+	// FixityBytes is how many bytes a second the checks of stored files read in this process; 0: as
+	// many as they can.
 	FixityBytes int64
 
 	// Callbacks tells receivers how jobs ended.
@@ -93,8 +96,9 @@ type Deps struct {
 
 const defaultRestoreKeep = 7 * 24 * time.Hour
 
-// Spare is how many slots a worker of a stage has beside slots others, where it has to wait for sources: for every four one more
-// that serves other collections, and where uploads wait for no source one more that serves these.
+// Spare is how many slots a worker of a stage has beside slots others, where it has to wait for
+// sources: for every four one more that serves other collections, and where uploads wait for no
+// source one more that serves these.
 func Spare(s registry.Stage, slots int) int {
 	step, _ := registry.StepOf(s)
 	more := max(1, slots/4)

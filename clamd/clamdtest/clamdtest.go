@@ -1,5 +1,6 @@
-// Package clamdtest runs Debian's clamd for tests: as a child process on a unix socket and a free port of 127.0.0.1, with a
-// configuration and one signature of its own, since the real database is not to be had.
+// Package clamdtest runs Debian's clamd for tests: as a child process on a unix socket and a free
+// port of 127.0.0.1, with a configuration and one signature of its own, since the real database is
+// not to be had.
 package clamdtest
 
 import (
@@ -37,8 +38,9 @@ type Server struct {
 	proc   *proctest.Server
 }
 
-// Start starts a clamd, which ends with the test; more are further lines of its configuration, before its own. Where there is none on
-// the machine the test is skipped, or fails when REQUIRE_SERVICES is 1, as in CI.
+// Start starts a clamd, which ends with the test; more are further lines of its configuration,
+// before its own. Where there is none on the machine the test is skipped, or fails when
+// REQUIRE_SERVICES is 1, as in CI.
 func Start(t testing.TB, more ...string) *Server {
 	t.Helper()
 	binary, err := exec.LookPath("clamd")

@@ -1,9 +1,10 @@
-// Package config reads Holdfast's configuration from the environment, and is the only place that does. The tags of
-// [Config] are also the text of docs/configuration.md.
+// Package config reads Holdfast's configuration from the environment, and is the only place that
+// does. The tags of [Config] are also the text of docs/configuration.md.
 //
-// It keeps true that a configuration is either wholly understood or refused: a name that begins with HOLDFAST_ and is not
-// known is an error, so that a misspelt limit is never silently a default, and everything that is wrong is said at once.
-// An empty value counts as not set, because that is what compose files and task definitions make of an absent one.
+// It keeps true that a configuration is either wholly understood or refused: a name that begins
+// with HOLDFAST_ and is not known is an error, so that a misspelt limit is never silently a
+// default, and everything that is wrong is said at once. An empty value counts as not set, because
+// that is what compose files and task definitions make of an absent one.
 package config
 
 import (
@@ -179,7 +180,8 @@ func Default() Config {
 	}
 }
 
-// Worker returns the policy of a stage's worker: the stage's own value, else that of all stages, else none.
+// Worker returns the policy of a stage's worker: the stage's own value, else that of all stages,
+// else none.
 func (c Config) Worker(s registry.Stage) base.Worker {
 	own := c.Stages[s]
 	return base.Worker{
@@ -195,7 +197,8 @@ func (c Config) Unpack() unpack.Limits {
 	return unpack.Limits{Entries: int64(c.UnpackEntries), Bytes: int64(c.UnpackBytes), Ratio: int64(c.UnpackRatio), Window: int64(c.UnpackWindow)}
 }
 
-// Receipts returns the key that signs receipts; nil when there is none. The error names the variable; Load has checked it.
+// Receipts returns the key that signs receipts; nil when there is none. The error names the
+// variable; Load has checked it.
 func (c Config) Receipts() (*receipt.Key, error) {
 	if c.ReceiptKey == "" {
 		return nil, nil //nolint:nilnil // nil is no key
@@ -207,8 +210,8 @@ func (c Config) Receipts() (*receipt.Key, error) {
 	return key, nil
 }
 
-// Template returns the template that identifiers are minted from. The error names the variable at fault; Load has
-// checked it.
+// Template returns the template that identifiers are minted from. The error names the variable at
+// fault; Load has checked it.
 func (c Config) Template() (mint.Template, error) {
 	t, err := mint.ParseTemplate(c.NOIDTemplate)
 	if err != nil {
@@ -234,7 +237,8 @@ func first[T Count | LeaseTime](values ...T) T {
 	return 0
 }
 
-// Networks are networks of addresses: what the guard against requests to inner networks lets pass, or where proxies are.
+// Networks are networks of addresses: what the guard against requests to inner networks lets pass,
+// or where proxies are.
 type Networks []netip.Prefix
 
 // Decode implements envconfig.Decoder.

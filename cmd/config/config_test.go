@@ -229,7 +229,8 @@ func TestRhythm(t *testing.T) {
 	}
 }
 
-// TestLoad_Mail: what is wrong with mail is said at once, at the start, and no password is repeated.
+// TestLoad_Mail: what is wrong with mail is said at once, at the start, and no password is
+// repeated.
 func TestLoad_Mail(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "report.txt"), []byte("{{.Nothing"), 0o600); err != nil {
@@ -270,7 +271,8 @@ func TestLoad_Mail(t *testing.T) {
 	}
 }
 
-// A layout stands in an address as it is documented, with its own commas, alone and among several storages.
+// A layout stands in an address as it is documented, with its own commas, alone and among several
+// storages.
 func TestStorages_Layout(t *testing.T) {
 	for text, want := range map[string][]config.Storage{
 		"file:///a?layout=0006,delimiter=/": {{Name: "storage", Address: "file:///a?layout=0006,delimiter=/"}},

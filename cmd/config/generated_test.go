@@ -131,7 +131,8 @@ func configurationDoc(t *testing.T) string {
 	return b.String()
 }
 
-// TestGeneratedConfiguration: docs/configuration.md is what the tags say, and each setting says what it is for.
+// TestGeneratedConfiguration: docs/configuration.md is what the tags say, and each setting says
+// what it is for.
 func TestGeneratedConfiguration(t *testing.T) {
 	generatedtest.File(t, "docs/configuration.md", configurationDoc(t))
 }

@@ -52,8 +52,9 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("%s: unknown; did you mean %s?", e.Name, e.Close)
 }
 
-// Load reads the process's environment over the defaults. The error joins a *Fault or *UnknownError for everything that
-// is wrong; what could be read is returned beside it, so that more can be looked for.
+// Load reads the process's environment over the defaults. The error joins a *Fault or *UnknownError
+// for everything that is wrong; what could be read is returned beside it, so that more can be
+// looked for.
 func Load(defaults Config) (Config, error) {
 	c := defaults
 	fields := fieldsOf(&c, Prefix)
@@ -105,8 +106,9 @@ func fieldsOf(v any, prefix string) []field {
 	return fields
 }
 
-// read sets the field from its variable. envconfig stops at its first error and takes an empty value for a value, so it
-// is given a struct of this one field, and only when there is something in the variable.
+// read sets the field from its variable. envconfig stops at its first error and takes an empty
+// value for a value, so it is given a struct of this one field, and only when there is something in
+// the variable.
 func (f field) read() error {
 	text := os.Getenv(f.name)
 	if text == "" {

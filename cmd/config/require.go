@@ -25,8 +25,9 @@ func (e *MissingError) Error() string {
 	return strings.Join(e.Names, " or ") + ": not set, and holdfast " + e.Role + " needs it; expected " + e.Want
 }
 
-// Require checks that a role's settings are there. Each need is the name of one, without its prefix, or several with spaces
-// between them, of which any will do. The error joins a *MissingError for each that is not met.
+// Require checks that a role's settings are there. Each need is the name of one, without its
+// prefix, or several with spaces between them, of which any will do. The error joins a
+// *MissingError for each that is not met.
 func (c Config) Require(role string, needs ...string) error {
 	fields := fieldsOf(&c, Prefix)
 	var missing []error

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Secrets returns the names of the secret variables that a role uses, sorted: role is registry, worker or migrate, and
-// stages are a worker's. Whatever another secret gives access to is lost too when such a process is taken over, so no
-// process should be given one that is not listed here.
+// Secrets returns the names of the secret variables that a role uses, sorted: role is registry,
+// worker or migrate, and stages are a worker's. Whatever another secret gives access to is lost too
+// when such a process is taken over, so no process should be given one that is not listed here.
 func Secrets(role string, stages ...registry.Stage) []string {
 	return secrets(func(_ string, users []string) bool { return uses(users, role, stages) })
 }
@@ -24,7 +24,8 @@ func Unneeded(role string, stages ...registry.Stage) []string {
 	return secrets(func(name string, users []string) bool { return os.Getenv(name) != "" && !uses(users, role, stages) })
 }
 
-// StageSettings returns the names of the variables that this stage uses and other stages do not, sorted.
+// StageSettings returns the names of the variables that this stage uses and other stages do not,
+// sorted.
 func StageSettings(s registry.Stage) []string {
 	return named(func(_ reflect.StructTag, users []string) bool {
 		return !slices.Contains(users, "worker") && uses(users, "", []registry.Stage{s})
@@ -39,14 +40,16 @@ func uses(users []string, role string, stages []registry.Stage) bool {
 	})
 }
 
-// secrets returns the names of the secret variables that take says yes to, by name and by who uses it, sorted.
+// secrets returns the names of the secret variables that take says yes to, by name and by who uses
+// it, sorted.
 func secrets(take func(name string, users []string) bool) []string {
 	return named(func(tag reflect.StructTag, users []string) bool {
 		return tag.Get("secret") == "true" && take(Prefix+"_"+tag.Get("envconfig"), users)
 	})
 }
 
-// named returns the names of the variables that take says yes to, by tag and by who uses it, sorted.
+// named returns the names of the variables that take says yes to, by tag and by who uses it,
+// sorted.
 func named(take func(tag reflect.StructTag, users []string) bool) (names []string) {
 	for _, f := range fieldsOf(&Config{}, Prefix) {
 		if take(f.typ.Tag, strings.Fields(f.typ.Tag.Get("for"))) {

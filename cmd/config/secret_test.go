@@ -37,7 +37,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestStageSettings: a stage is given what names it, or its kind, and nothing that all workers have.
+// TestStageSettings: a stage is given what names it, or its kind, and nothing that all workers
+// have.
 func TestStageSettings(t *testing.T) {
 	for stage, want := range map[registry.Stage][]string{
 		registry.Apply:     nil,
@@ -52,7 +53,8 @@ func TestStageSettings(t *testing.T) {
 			t.Errorf("%s is given %v, want %v", stage, got, want)
 		}
 	}
-	// Each word of a tag is a role, a kind of stages or a stage: a misspelt one would give a setting to nobody.
+	// Each word of a tag is a role, a kind of stages or a stage: a misspelt one would give a
+	// setting to nobody.
 	words := []string{"registry", "up", "migrate", "broker", "commands", "worker", "fetching"}
 	for _, stage := range registry.Stages() {
 		words = append(words, string(stage))

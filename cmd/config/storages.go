@@ -15,8 +15,8 @@ type Storage struct {
 	Address string // as open.URL takes it
 }
 
-// Storages returns the preservation storages, the one called [registry.DefaultStorage] first; none when the variable is not
-// set. The error names the variable at fault; Load has checked it.
+// Storages returns the preservation storages, the one called [registry.DefaultStorage] first; none
+// when the variable is not set. The error names the variable at fault; Load has checked it.
 func (c Config) Storages() ([]Storage, error) {
 	all, err := parseStorages(c.StorageURL)
 	if err == nil {
@@ -29,8 +29,8 @@ func (c Config) Storages() ([]Storage, error) {
 	return all, f
 }
 
-// parseStorages reads addresses, each with NAME= before it or without, between spaces or commas. Its errors tell names that a
-// storage can have and nothing else, which may be secret.
+// parseStorages reads addresses, each with NAME= before it or without, between spaces or commas.
+// Its errors tell names that a storage can have and nothing else, which may be secret.
 func parseStorages(text string) (all []Storage, err error) {
 	var errs []error
 	for _, word := range splitStorages(text) {
@@ -60,8 +60,8 @@ func parseStorages(text string) (all []Storage, err error) {
 	return all, errors.Join(errs...)
 }
 
-// splitStorages cuts the setting at spaces and commas, but for the commas of a layout, before each of its parameters:
-// file:///objects?layout=0006,delimiter=/ is one address.
+// splitStorages cuts the setting at spaces and commas, but for the commas of a layout, before each
+// of its parameters: file:///objects?layout=0006,delimiter=/ is one address.
 func splitStorages(text string) (words []string) {
 	for field := range strings.FieldsSeq(text) {
 		begun := false
@@ -77,7 +77,8 @@ func splitStorages(text string) (words []string) {
 	return words
 }
 
-// ofLayout says whether a word after a comma is a parameter of the layout that an address ends with: NAME=VALUE, and no storage.
+// ofLayout says whether a word after a comma is a parameter of the layout that an address ends
+// with: NAME=VALUE, and no storage.
 func ofLayout(address, word string) bool {
 	_, query, _ := strings.Cut(address, "?")
 	parameters := strings.Split(query, "&")

@@ -13,7 +13,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// errForm says no more than that a value does not have the form that its variable's description asks for.
+// errForm says no more than that a value does not have the form that its variable's description
+// asks for.
 var errForm = errors.New("not of that form")
 
 // Count is a number of things, 1 to 1000; 0 when it is not set.
@@ -155,7 +156,8 @@ func (l *Lasting) Decode(text string) error {
 // Duration is the same.
 func (l Lasting) Duration() time.Duration { return Days(l).Duration() }
 
-// Bytes is a number of bytes, from 64 KiB on; 0 when it is not set. KiB, MiB, GiB or TiB may follow.
+// Bytes is a number of bytes, from 64 KiB on; 0 when it is not set. KiB, MiB, GiB or TiB may
+// follow.
 type Bytes int64
 
 // Decode implements envconfig.Decoder.

@@ -146,8 +146,8 @@ func (d *demo) up(ctx context.Context) (stop func() error, err error) {
 	cmd := exec.CommandContext(ctx, d.holdfast, "up", "--dir", data, "--listen", "127.0.0.1:0") //nolint:gosec // the program under demonstration
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 30 * time.Second
-	// The sample's server is on loopback, which sources may not name otherwise; and a demo should not wait because
-	// the machine's disk happens to be full.
+	// The sample's server is on loopback, which sources may not name otherwise; and a demo should
+	// not wait because the machine's disk happens to be full.
 	cmd.Env = append(os.Environ(), "HOLDFAST_NET_ALLOW=127.0.0.1", "HOLDFAST_STAGING_FULL=100", "HOLDFAST_STAGING_RESERVE=0",
 		"HOLDFAST_STAGING_FULL_UNESTIMATED=100", "HOLDFAST_LOG_LEVEL=warn")
 	var log bytes.Buffer

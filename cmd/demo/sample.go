@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// sample is what the demo's depositor has: two objects of several files with manifests, a zip and a picture.
+// sample is what the demo's depositor has: two objects of several files with manifests, a zip and a
+// picture.
 type sample struct {
 	address string            // where it is served
 	files   map[string][]byte // by name, served as they are
@@ -129,7 +130,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// compare holds an exported object against the one that it must be, and returns how many files it has.
+// compare holds an exported object against the one that it must be, and returns how many files it
+// has.
 func (s *sample) compare(folder string) (int, error) {
 	got := map[string][]byte{}
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {

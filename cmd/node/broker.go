@@ -27,8 +27,8 @@ type Broker struct {
 	tcp string
 }
 
-// NewBroker runs the in-memory broker as a process of its own, with its HTTP side: /ping, /stats, the lookup of itself, and
-// health.
+// NewBroker runs the in-memory broker as a process of its own, with its HTTP side: /ping, /stats,
+// the lookup of itself, and health.
 func NewBroker(ctx context.Context, o BrokerOptions) (*Broker, error) {
 	out := &Broker{}
 	n, err := start(ctx, o.Common, func(n *Node) error {

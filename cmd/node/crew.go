@@ -89,8 +89,8 @@ func (c *crew) mails() (*delivery.Mails, error) {
 // Sources says how what depositors name is fetched.
 type Sources struct {
 	Allow []netip.Prefix // addresses that sources may have although the guard refuses them
-	// PerHost, RequestsPerSecond and BytesPerSecond limit what this process asks of one server; 0 is the default of
-	// source.HTTPOptions.
+	// PerHost, RequestsPerSecond and BytesPerSecond limit what this process asks of one server; 0
+	// is the default of source.HTTPOptions.
 	PerHost           int
 	RequestsPerSecond float64
 	BytesPerSecond    int
@@ -251,7 +251,8 @@ func (e *ears) check(context.Context) error {
 	return nil
 }
 
-// workerID is unique for each start of a process (R9), and tells people where to look. Forwarders have one, too.
+// workerID is unique for each start of a process (R9), and tells people where to look. Forwarders
+// have one, too.
 func workerID() string {
 	host, err := os.Hostname()
 	if err != nil {

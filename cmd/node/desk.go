@@ -34,7 +34,8 @@ import (
 	"github.com/holdfast/holdfast/web/ui"
 )
 
-// desk is the Registry's part of a process: API and pages, relay, forwarder and sweep, over the database.
+// desk is the Registry's part of a process: API and pages, relay, forwarder and sweep, over the
+// database.
 type desk struct {
 	registry *sqlstore.Store
 	staging  storage.Store
@@ -59,8 +60,8 @@ type desk struct {
 // DefaultCollection is the collection of submissions that name none.
 const DefaultCollection = "default"
 
-// prepare takes back what an earlier process had in hand, and sees to it that there is a collection. alone says that no
-// worker of an earlier process can be left.
+// prepare takes back what an earlier process had in hand, and sees to it that there is a
+// collection. alone says that no worker of an earlier process can be left.
 func (d *desk) prepare(ctx context.Context, log *slog.Logger, alone bool) error {
 	if alone {
 		lost, err := d.registry.Reclaim(ctx)
@@ -71,7 +72,8 @@ func (d *desk) prepare(ctx context.Context, log *slog.Logger, alone bool) error 
 			log.InfoContext(ctx, "goes on with an item of an earlier process", "item", l.ItemID, "attempt", l.N)
 		}
 	}
-	// Messages may be gone: a new broker has none, and a process that was killed may not have sent its last.
+	// Messages may be gone: a new broker has none, and a process that was killed may not have sent
+	// its last.
 	if err := d.registry.Reoffer(ctx); err != nil {
 		return err
 	}
@@ -164,8 +166,8 @@ func (d *desk) purgeExpired(ctx context.Context, log *slog.Logger) error {
 	return err
 }
 
-// reoffer rings again for what waits whenever an nsqd went away or came back: the messages that it held may be gone, and
-// without this they would be missed until each is repeated by itself (R19).
+// reoffer rings again for what waits whenever an nsqd went away or came back: the messages that it
+// held may be gone, and without this they would be missed until each is repeated by itself (R19).
 func (d *desk) reoffer(ctx context.Context, log *slog.Logger, changed <-chan struct{}) {
 	for {
 		select {

@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-// The faults of a chaos build (go build -tags chaos), which no release is. The environment says what is wrong:
+// The faults of a chaos build (go build -tags chaos), which no release is. The environment says
+// what is wrong:
 //
 //	CHAOS_STAGING_FULL  a path: while there is a file, the staging volume takes no more bytes
 //	CHAOS_CLOCK_OFFSET  a duration: how far the Registry's clock is ahead of the workers' own

@@ -25,7 +25,8 @@ var (
 	ErrFolder = errors.New("data folder cannot be used")
 )
 
-// ClientFile is the name, in the folder, of the file by which client commands find the running process.
+// ClientFile is the name, in the folder, of the file by which client commands find the running
+// process.
 const ClientFile = "client.json"
 
 // Client is what a client command needs to know.
@@ -41,7 +42,8 @@ type folder struct {
 	lock *os.File
 }
 
-// openFolder makes the folder when it is missing and takes its lock, which the kernel gives back however we end.
+// openFolder makes the folder when it is missing and takes its lock, which the kernel gives back
+// however we end.
 func openFolder(path string) (*folder, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
@@ -58,7 +60,8 @@ func openFolder(path string) (*folder, error) {
 // tempFolder is the name, in the folder, of that of temporary files.
 const tempFolder = "temp"
 
-// temporary makes the folder of temporary files. It lies where staging does, so that what is in it counts as used there.
+// temporary makes the folder of temporary files. It lies where staging does, so that what is in it
+// counts as used there.
 func (f *folder) temporary() (string, error) {
 	path := filepath.Join(f.path, tempFolder)
 	if err := os.MkdirAll(path, privateFolder); err != nil {
@@ -67,7 +70,8 @@ func (f *folder) temporary() (string, error) {
 	return filepath.Abs(path)
 }
 
-// takeLock takes a lock that the kernel gives back however we end. It returns ErrInUse when another process has it.
+// takeLock takes a lock that the kernel gives back however we end. It returns ErrInUse when another
+// process has it.
 func takeLock(name string) (*os.File, error) {
 	lock, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -82,8 +86,9 @@ func takeLock(name string) (*os.File, error) {
 	return lock, nil
 }
 
-// tighten takes from others what they may do with the folder and the secrets in it. What is preserved is
-// not tightened by itself: whoever keeps it elsewhere, by a link, may let others read it.
+// tighten takes from others what they may do with the folder and the secrets in it. What is
+// preserved is not tightened by itself: whoever keeps it elsewhere, by a link, may let others read
+// it.
 func (f *folder) tighten(ctx context.Context, log *slog.Logger) {
 	tighten(ctx, log, f.path, privateFolder)
 	tighten(ctx, log, filepath.Join(f.path, tempFolder), privateFolder)
@@ -98,8 +103,9 @@ func (f *folder) Close() error { return f.lock.Close() }
 // KeyFile is the name, in the folder, of the file with the key that seals credentials.
 const KeyFile = "secret.key"
 
-// keys returns the keys of these texts, and after them the folder's own, which what it has sealed still needs. The folder gets
-// one when there would be none. A kill leaves it with a whole key or without one.
+// keys returns the keys of these texts, and after them the folder's own, which what it has sealed
+// still needs. The folder gets one when there would be none. A kill leaves it with a whole key or
+// without one.
 func (f *folder) keys(texts string) (*seal.Keys, error) {
 	name := filepath.Join(f.path, KeyFile)
 	own, err := os.ReadFile(name)
@@ -125,8 +131,8 @@ func (f *folder) keys(texts string) (*seal.Keys, error) {
 // ReceiptKeyFile is the name, in the folder, of the file with the key that signs receipts.
 const ReceiptKeyFile = "receipt.key"
 
-// receiptKey returns the folder's key for receipts, and makes one where there is none. A kill leaves it with a whole key or
-// without one.
+// receiptKey returns the folder's key for receipts, and makes one where there is none. A kill
+// leaves it with a whole key or without one.
 func (f *folder) receiptKey() (*receipt.Key, error) {
 	name := filepath.Join(f.path, ReceiptKeyFile)
 	text, err := os.ReadFile(name)
@@ -146,8 +152,8 @@ func (f *folder) receiptKey() (*receipt.Key, error) {
 	return key, nil
 }
 
-// client writes the client file for this run and returns its admin token: the one of the last run while the Registry
-// still knows it, so that tokens do not pile up.
+// client writes the client file for this run and returns its admin token: the one of the last run
+// while the Registry still knows it, so that tokens do not pile up.
 func (f *folder) client(ctx context.Context, r registry.TokenKeeper, c Client) (string, error) {
 	name := filepath.Join(f.path, ClientFile)
 	var last Client
@@ -168,7 +174,8 @@ func (f *folder) client(ctx context.Context, r registry.TokenKeeper, c Client) (
 	return c.Token, write(name, c)
 }
 
-// addToken makes an admin token. When one was made before whose client file is lost, its name is not free any more.
+// addToken makes an admin token. When one was made before whose client file is lost, its name is
+// not free any more.
 func addToken(ctx context.Context, r registry.TokenKeeper, secret string) error {
 	const name = "holdfast up"
 	tok := registry.Token{ID: rand.Text(), Hash: signin.Hash(secret), Name: name, Role: registry.RoleAdmin, CreatedBy: "holdfast"}

@@ -38,8 +38,9 @@ func readyz(t *testing.T, n *node.Node) (int, wire.Health) {
 	return answer.StatusCode, h
 }
 
-// With the disk filled by uploads the reserve stays: uploads and downloads are refused or wait, people can act and objects be deleted, and
-// /readyz says what is wrong. When there is room again, all goes on.
+// With the disk filled by uploads the reserve stays: uploads and downloads are refused or wait,
+// people can act and objects be deleted, and /readyz says what is wrong. When there is room again,
+// all goes on.
 func TestFullDiskKeepsItsReserve(t *testing.T) {
 	const total, reserved = 1 << 40, 1 << 30
 	var used atomic.Int64
@@ -87,7 +88,8 @@ func TestFullDiskKeepsItsReserve(t *testing.T) {
 	if err := errors.Join(c.AddHold(t.Context(), hold), c.RemoveHold(t.Context(), hold.Scope, hold.Key, "")); err != nil {
 		t.Errorf("holds on a full disk: %v", err)
 	}
-	// Who deletes an object is asked for by one admin and approved by another one, whose token the first has not made.
+	// Who deletes an object is asked for by one admin and approved by another one, whose token the
+	// first has not made.
 	tokens := []*client.Client{c}
 	var made []registry.Token
 	for _, name := range []string{"second", "third"} {

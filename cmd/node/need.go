@@ -27,7 +27,8 @@ const (
 	needPause   = 500 * time.Millisecond
 )
 
-// need is something that a role cannot start without: a service that must answer, or a place that must be there.
+// need is something that a role cannot start without: a service that must answer, or a place that
+// must be there.
 type need struct {
 	setting string                      // the variable that says where it is
 	address string                      // its value; "" when it is not set, which is a fault of its own
@@ -36,7 +37,8 @@ type need struct {
 	open    func(context.Context) error // may be called again after an error
 }
 
-// NeedError says that something which a role cannot start without is wrong or does not answer, and what to do.
+// NeedError says that something which a role cannot start without is wrong or does not answer, and
+// what to do.
 type NeedError struct {
 	Setting string // the variable that says where it is
 	What    string // it is
@@ -53,9 +55,9 @@ func (e *NeedError) Error() string {
 // Unwrap returns what is wrong.
 func (e *NeedError) Unwrap() error { return e.Err }
 
-// meet opens all that a role needs, all at once. What does not answer is asked again until Wait is over, since in a fleet
-// processes start in any order; what is wrong would be wrong then, too. The error joins a *NeedError for each that is not
-// met, beside Faults, or is the cause of ctx.
+// meet opens all that a role needs, all at once. What does not answer is asked again until Wait is
+// over, since in a fleet processes start in any order; what is wrong would be wrong then, too. The
+// error joins a *NeedError for each that is not met, beside Faults, or is the cause of ctx.
 func (n *Node) meet(ctx context.Context, needs []need) error {
 	needs = slices.DeleteFunc(needs, func(nd need) bool { return nd.address == "" })
 	if n.Faults != nil {
@@ -89,8 +91,8 @@ func (n *Node) meet(ctx context.Context, needs []need) error {
 	}
 }
 
-// tryAll opens needs side by side and returns those that are not met, each with its error; final says that waiting is of no
-// use.
+// tryAll opens needs side by side and returns those that are not met, each with its error; final
+// says that waiting is of no use.
 func tryAll(ctx context.Context, needs []need) (unmet []need, errs []error, final bool) {
 	ctx, cancel := context.WithTimeout(ctx, needTimeout)
 	defer cancel()

@@ -27,8 +27,8 @@ func nsqd(t *testing.T, o broker.Options) string {
 	return b.Addr()
 }
 
-// A worker's start tells of an nsqd that allows too little, which waiting does not cure, beside all else; one good nsqd of
-// several is enough.
+// A worker's start tells of an nsqd that allows too little, which waiting does not cure, beside all
+// else; one good nsqd of several is enough.
 func TestWorker_NSQ(t *testing.T) {
 	good := nsqd(t, broker.Options{})
 	for _, tt := range []struct {

@@ -29,8 +29,8 @@ type Common struct {
 	Version string        // of the program
 	Grace   time.Duration // the time that stopping may take; 0: 25 s
 	Wait    time.Duration // how long a role waits at its start for services that do not answer; 0: not at all
-	// Faults are what is known to be wrong already. With them a role does not start: it looks at the rest, as far as it is
-	// told of it, and returns everything together.
+	// Faults are what is known to be wrong already. With them a role does not start: it looks at
+	// the rest, as far as it is told of it, and returns everything together.
 	Faults error
 }
 
@@ -70,7 +70,8 @@ func start(ctx context.Context, c Common, assemble func(*Node) error) (*Node, er
 	return n, nil
 }
 
-// listen binds the address, so that a taken one is told before anything has started. Who connects waits until serve.
+// listen binds the address, so that a taken one is told before anything has started. Who connects
+// waits until serve.
 func (n *Node) listen(ctx context.Context) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", n.Listen)
@@ -128,11 +129,13 @@ func (n *Node) Token() string { return n.token }
 // Failed delivers an error when a part ended by itself; the node should then be closed.
 func (n *Node) Failed() <-chan error { return n.failed }
 
-// Leaving is closed when the machine is about to be taken; the node should then be closed, which is no fault.
+// Leaving is closed when the machine is about to be taken; the node should then be closed, which is
+// no fault.
 func (n *Node) Leaving() <-chan struct{} { return n.leaving }
 
-// Close drains and stops everything: no new work is begun, steps checkpoint and give their items back, uncounted. It
-// returns within the grace period and a little. It may be called again, and answers alike.
+// Close drains and stops everything: no new work is begun, steps checkpoint and give their items
+// back, uncounted. It returns within the grace period and a little. It may be called again, and
+// answers alike.
 func (n *Node) Close() error {
 	n.closing.Do(func() { n.closed = n.release() })
 	return n.closed
@@ -142,7 +145,8 @@ func (n *Node) release() error {
 	n.stop() // first of all, so that nothing more is claimed while the last requests are answered
 	var errs []error
 	if n.server != nil {
-		// Requests under way may end; uploads that would take longer are broken off and leave nothing.
+		// Requests under way may end; uploads that would take longer are broken off and leave
+		// nothing.
 		ctx, cancel := context.WithTimeout(context.Background(), n.Grace/5)
 		if n.server.Shutdown(ctx) != nil {
 			errs = append(errs, n.server.Close())

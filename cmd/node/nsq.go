@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast/holdfast/queue"
 )
 
-// NSQ says where the nsqds are: Addrs directly, LookupAddrs the nsqlookupds that know them. One must be set.
+// NSQ says where the nsqds are: Addrs directly, LookupAddrs the nsqlookupds that know them. One
+// must be set.
 type NSQ struct {
 	Addrs, LookupAddrs []string
 	AuthSecret         string // what is said to nsqds that ask for a secret; "": they cannot be used
@@ -47,7 +48,8 @@ func (q NSQ) needs(n *Node, l limits) []need {
 	}}
 }
 
-// check asks every nsqlookupd and every nsqd. That some do not answer is logged, that none does is an error.
+// check asks every nsqlookupd and every nsqd. That some do not answer is logged, that none does is
+// an error.
 func (q NSQ) check(ctx context.Context, n *Node, l limits) error {
 	addrs := slices.Clone(q.Addrs)
 	var down, wrong []error

@@ -20,9 +20,9 @@ const (
 	sharedFolder fs.FileMode = 0o770
 )
 
-// tighten takes permissions beyond most away from a file or folder that is ours, whoever gave them and
-// whenever it was made. It warns about one that is another user's, and where the file system keeps the
-// permissions. What is not there is left out. It follows links. A repeat changes nothing.
+// tighten takes permissions beyond most away from a file or folder that is ours, whoever gave them
+// and whenever it was made. It warns about one that is another user's, and where the file system
+// keeps the permissions. What is not there is left out. It follows links. A repeat changes nothing.
 func tighten(ctx context.Context, log *slog.Logger, path string, most fs.FileMode) {
 	loose := func() (info fs.FileInfo, yes bool, err error) {
 		info, err = os.Stat(path)
@@ -52,9 +52,10 @@ func tighten(ctx context.Context, log *slog.Logger, path string, most fs.FileMod
 		"path", path, "permissions", mode, "most", most.String(), "err", err)
 }
 
-// TightenDatabase takes from others of this machine what they may do with the SQLite file at an address, and
-// with what SQLite keeps beside it, which gets the file's own permissions when SQLite makes it. A file that is
-// missing is made, empty, so that others never see what comes into it. It does nothing for other databases.
+// TightenDatabase takes from others of this machine what they may do with the SQLite file at an
+// address, and with what SQLite keeps beside it, which gets the file's own permissions when SQLite
+// makes it. A file that is missing is made, empty, so that others never see what comes into it. It
+// does nothing for other databases.
 func TightenDatabase(ctx context.Context, log *slog.Logger, address string) {
 	path, ok := strings.CutPrefix(address, "sqlite:")
 	if !ok {

@@ -32,8 +32,9 @@ func (l *lines) String() string {
 	return l.buf.String()
 }
 
-// TestUp_Private: no other user of the machine reads the database, its logs, interim data, keys or staging, whoever made them and
-// whatever others could do before. What is preserved is left as it is.
+// TestUp_Private: no other user of the machine reads the database, its logs, interim data, keys or
+// staging, whoever made them and whatever others could do before. What is preserved is left as it
+// is.
 func TestUp_Private(t *testing.T) {
 	dir := t.TempDir()
 	chmod := func(name string, mode fs.FileMode) {

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
-// RegistryOptions says what a Registry's process works on. All must be set, but ReceiptKey, and that one of the fields
-// of NSQ is enough.
+// RegistryOptions says what a Registry's process works on. All must be set, but ReceiptKey, and
+// that one of the fields of NSQ is enough.
 type RegistryOptions struct {
 	Common
 	Work // which workers are to be expected: their leases and topics
@@ -20,8 +20,9 @@ type RegistryOptions struct {
 	ReceiptKey *receipt.Key // signs receipts; nil: none are signed
 }
 
-// Registry runs API, pages, relay and sweep over a database. On PostgreSQL there may be many such processes; a SQLite file
-// is one process's. The error joins a *[NeedError] for everything that is wrong or does not answer.
+// Registry runs API, pages, relay and sweep over a database. On PostgreSQL there may be many such
+// processes; a SQLite file is one process's. The error joins a *[NeedError] for everything that is
+// wrong or does not answer.
 func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 	return start(ctx, o.Common, func(n *Node) error {
 		var listener net.Listener

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// layoutParameter is what an address of preservation storage may have beside what open.URL takes: how its storage root lays
-// out objects, as ocfl.ParseLayout reads it.
+// layoutParameter is what an address of preservation storage may have beside what open.URL takes:
+// how its storage root lays out objects, as ocfl.ParseLayout reads it.
 const layoutParameter = "layout"
 
 // splitLayout takes the layout out of an address; it is nil where the address names none.
@@ -32,7 +32,8 @@ func splitLayout(address string) (rest string, layout ocfl.Layout, err error) {
 	return u.String(), layout, nil
 }
 
-// newRoot is a place that has no storage root yet, in the layout that it is to get (nil: the default).
+// newRoot is a place that has no storage root yet, in the layout that it is to get (nil: the
+// default).
 type newRoot struct {
 	store  storage.Store
 	layout ocfl.Layout
@@ -47,8 +48,8 @@ func (r newRoot) make(ctx context.Context) (*ocfl.Root, error) {
 	return root, err
 }
 
-// findRoot opens the storage root at an address. One that exists keeps its layout: an address that names another is
-// refused. Where there is none, root is nil and fresh is where one can be made.
+// findRoot opens the storage root at an address. One that exists keeps its layout: an address that
+// names another is refused. Where there is none, root is nil and fresh is where one can be made.
 func (n *Node) findRoot(ctx context.Context, address string) (root *ocfl.Root, fresh newRoot, err error) {
 	address, fresh.layout, err = splitLayout(address)
 	if err != nil {
@@ -64,7 +65,8 @@ func (n *Node) findRoot(ctx context.Context, address string) (root *ocfl.Root, f
 	return root, fresh, err
 }
 
-// foundRoots are the storage roots that a process works on, some of which may have to be made first.
+// foundRoots are the storage roots that a process works on, some of which may have to be made
+// first.
 type foundRoots struct {
 	storages []Storage
 	roots    ocfl.Roots
@@ -89,8 +91,9 @@ var errEmptyStorage = errors.New("there is no storage root, and the Registry kno
 
 const fixEmptyStorage = "mount its volume, or correct the address; if its bytes are lost, begin it anew by: holdfast storage init ADDRESS"
 
-// complete makes the roots that are not there yet, and returns all. It refuses to where the Registry knows replicas: such a
-// place is a folder on which no volume is mounted, or another bucket, and what is written there is lost from sight.
+// complete makes the roots that are not there yet, and returns all. It refuses to where the
+// Registry knows replicas: such a place is a folder on which no volume is mounted, or another
+// bucket, and what is written there is lost from sight.
 func (f *foundRoots) complete(ctx context.Context, n *Node, known func(ctx context.Context, storage string) (bool, error)) (ocfl.Roots, error) {
 	var needs []need
 	for i, s := range f.storages {
@@ -131,11 +134,13 @@ const (
 		"have two admins accept what is lost (docs/receipt.md, \"After a backup was restored\"): "
 )
 
-// judge refuses storages that hold objects of which this Registry, which never recorded anything there, knows nothing: its
-// database is new, or another's, and what is preserved there would be unknown to it for ever.
+// judge refuses storages that hold objects of which this Registry, which never recorded anything
+// there, knows nothing: its database is new, or another's, and what is preserved there would be
+// unknown to it for ever.
 //
-// An object is announced in the database before its first byte is written. So the storage is looked at first and the database
-// second, and the first object found decides: what another process is just storing is known by then, although it is not recorded.
+// An object is announced in the database before its first byte is written. So the storage is looked
+// at first and the database second, and the first object found decides: what another process is
+// just storing is known by then, although it is not recorded.
 func (f *foundRoots) judge(ctx context.Context, n *Node, known records) error {
 	source, err := known.Source(ctx)
 	if err != nil {
@@ -195,8 +200,8 @@ func stranger(ctx context.Context, root *ocfl.Root, known records) (string, erro
 	return "", nil
 }
 
-// AcceptStorage notes in the storage root at an address that the Registry of that name may work there, although it does not
-// know the objects that are there.
+// AcceptStorage notes in the storage root at an address that the Registry of that name may work
+// there, although it does not know the objects that are there.
 func AcceptStorage(ctx context.Context, c Common, address, registry string) error {
 	n, err := start(ctx, c, func(n *Node) error {
 		root, _, err := n.findRoot(ctx, address)
@@ -216,8 +221,8 @@ func AcceptStorage(ctx context.Context, c Common, address, registry string) erro
 
 var errNoRoot = errors.New("there is no storage root; an empty storage needs no consent")
 
-// InitStorage makes a storage root at an address, in a folder or bucket that is there and empty, and says in which layout. A
-// root that is there already stays as it is: made is false.
+// InitStorage makes a storage root at an address, in a folder or bucket that is there and empty,
+// and says in which layout. A root that is there already stays as it is: made is false.
 func InitStorage(ctx context.Context, c Common, address string) (layout string, made bool, err error) {
 	var root *ocfl.Root
 	n, err := start(ctx, c, func(n *Node) (err error) {

@@ -73,7 +73,8 @@ type deposits struct {
 	*client.Client
 }
 
-// newDeposits starts a service that fetches from this machine; change, if any, sets its options. It ends with the test.
+// newDeposits starts a service that fetches from this machine; change, if any, sets its options. It
+// ends with the test.
 func newDeposits(t *testing.T, change func(*node.UpOptions)) (*node.Node, deposits) {
 	t.Helper()
 	o := options(t, t.TempDir())
@@ -125,9 +126,10 @@ func (d deposits) completes(id string, most time.Duration) time.Duration {
 	return most
 }
 
-// A collection whose sources hang, drip or never end, eight of them at once, keeps nobody waiting: another collection's job, and its own upload,
-// take no more than ten seconds longer than they do while nothing else is going on. Each kind is measured for itself, since whichever is
-// submitted first has all slots that one collection may have.
+// A collection whose sources hang, drip or never end, eight of them at once, keeps nobody waiting:
+// another collection's job, and its own upload, take no more than ten seconds longer than they do
+// while nothing else is going on. Each kind is measured for itself, since whichever is submitted
+// first has all slots that one collection may have.
 func TestSlowSourcesKeepNobodyWaiting(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for slow sources")

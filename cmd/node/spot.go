@@ -16,17 +16,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 )
 
-// How often EC2 is asked whether it takes the machine. It tells two minutes ahead. Where nothing answers, as on a laptop and on
-// Fargate, it is asked less and less.
+// How often EC2 is asked whether it takes the machine. It tells two minutes ahead. Where nothing
+// answers, as on a laptop and on Fargate, it is asked less and less.
 const (
 	spotEvery   = 5 * time.Second
 	spotSeldom  = 5 * time.Minute
 	spotTimeout = 2 * time.Second
 )
 
-// watchSpot asks the instance's metadata, by IMDSv2, for a spot notice until there is one or ctx ends, and says whether there
-// is. It says nothing of a machine without such metadata. AWS's own settings hold: AWS_EC2_METADATA_DISABLED and
-// AWS_EC2_METADATA_SERVICE_ENDPOINT.
+// watchSpot asks the instance's metadata, by IMDSv2, for a spot notice until there is one or ctx
+// ends, and says whether there is. It says nothing of a machine without such metadata. AWS's own
+// settings hold: AWS_EC2_METADATA_DISABLED and AWS_EC2_METADATA_SERVICE_ENDPOINT.
 func watchSpot(ctx context.Context, log *slog.Logger) bool {
 	if strings.EqualFold(os.Getenv("AWS_EC2_METADATA_DISABLED"), "true") {
 		return false

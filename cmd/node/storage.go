@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast/holdfast/storage/open"
 )
 
-// openStorage opens the store that an address names, until the node is closed, and asks whether it can be worked with.
+// openStorage opens the store that an address names, until the node is closed, and asks whether it
+// can be worked with.
 func (n *Node) openStorage(ctx context.Context, address string) (storage.Store, error) {
 	s, err := open.URL(ctx, address)
 	if err != nil {
@@ -31,8 +32,9 @@ func (n *Node) openStorage(ctx context.Context, address string) (storage.Store, 
 	return s, nil
 }
 
-// reserve has staging leave some of its volume to others: to the database and logs, which mostly share it. What is below 0 stands
-// for a fiftieth of the volume: 1 GiB at least, but no more than a tenth. Buckets have no volume.
+// reserve has staging leave some of its volume to others: to the database and logs, which mostly
+// share it. What is below 0 stands for a fiftieth of the volume: 1 GiB at least, but no more than a
+// tenth. Buckets have no volume.
 func reserve(staging storage.Store, bytes int64) {
 	s, ok := staging.(*dir.Store)
 	if !ok {
@@ -47,10 +49,12 @@ func reserve(staging storage.Store, bytes int64) {
 	}})
 }
 
-// measured changes what staging's volume tells of its room; tests set it before they start a process.
+// measured changes what staging's volume tells of its room; tests set it before they start a
+// process.
 var measured func(storage.Space) storage.Space
 
-// storageName is how inventories name the storage at an address: without its options and credentials.
+// storageName is how inventories name the storage at an address: without its options and
+// credentials.
 func storageName(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -98,7 +102,8 @@ const settingStorage = "HOLDFAST_STORAGE_URL"
 
 const fixStore = "it must be a folder, or a bucket, that is there and that this process may write to"
 
-// needs are the stores; they are put where they are wanted once they are open. The roots are to be completed then.
+// needs are the stores; they are put where they are wanted once they are open. The roots are to be
+// completed then.
 func (p Places) needs(n *Node, staging *storage.Store, reserved int64, objects *foundRoots) []need {
 	needs := append(objects.find(n, p.Storages), need{
 		"HOLDFAST_STAGING_URL", p.Staging, "staging at " + storageName(p.Staging), fixStore, func(ctx context.Context) (err error) {

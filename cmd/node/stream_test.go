@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast/holdfast/cmd/node"
 )
 
-// A node that is closed ends its event streams properly: they are not broken off when patience runs out.
+// A node that is closed ends its event streams properly: they are not broken off when patience runs
+// out.
 func TestClose_EndsStreams(t *testing.T) {
 	n, err := node.Up(t.Context(), options(t, t.TempDir()))
 	if err != nil {
@@ -45,7 +46,8 @@ func TestClose_EndsStreams(t *testing.T) {
 	}
 }
 
-// When the client file is lost, the next start makes another token although the name of the last is not free any more.
+// When the client file is lost, the next start makes another token although the name of the last is
+// not free any more.
 func TestUp_LostClientFile(t *testing.T) {
 	dir := t.TempDir()
 	for range 3 {

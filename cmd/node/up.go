@@ -28,24 +28,26 @@ type UpOptions struct {
 	Dir string // made when it is missing; everything of this Holdfast lies in it, but what goes to Storages
 	// Paused, unless it is "", pauses everything for this reason before any step begins.
 	Paused string
-	// Storages are preservation storages beside the folder's own, which is called registry.DefaultStorage: none here may be
-	// called so.
+	// Storages are preservation storages beside the folder's own, which is called
+	// registry.DefaultStorage: none here may be called so.
 	Storages []Storage
-	// NSQ is where events go that are for topics. Wake-ups never do. Without it there are none: nobody else would find the
-	// broker in this process, which keeps what nobody reads in memory.
+	// NSQ is where events go that are for topics. Wake-ups never do. Without it there are none:
+	// nobody else would find the broker in this process, which keeps what nobody reads in memory.
 	NSQ NSQ
 	// Database is the Registry's address; "" is a SQLite file in Dir, which is nobody else's.
 	Database string
-	// SecretKey are the texts of keys that seal credentials, as seal.Parse takes them. They go before the folder's own key,
-	// which is made only when there are none; the keys in Work are not looked at.
+	// SecretKey are the texts of keys that seal credentials, as seal.Parse takes them. They go
+	// before the folder's own key, which is made only when there are none; the keys in Work are not
+	// looked at.
 	SecretKey string
 	// ReceiptKey signs receipts; nil: the folder's own key, which is made at the first start.
 	ReceiptKey *receipt.Key
 }
 
-// Up opens or makes the folder and runs everything in it: Registry, broker, workers, API and pages. What an earlier process
-// left under way goes on. The errors say what is wrong with which setting: [ErrInUse] when another process has the folder,
-// syscall.EADDRINUSE for the address. When it fails, nothing is left running.
+// Up opens or makes the folder and runs everything in it: Registry, broker, workers, API and pages.
+// What an earlier process left under way goes on. The errors say what is wrong with which setting:
+// [ErrInUse] when another process has the folder, syscall.EADDRINUSE for the address. When it
+// fails, nothing is left running.
 func Up(ctx context.Context, o UpOptions) (*Node, error) {
 	return start(ctx, o.Common, func(n *Node) error { return n.up(ctx, o) })
 }
@@ -99,7 +101,8 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 	if n.token, err = folder.client(ctx, desk.registry, Client{URL: n.url, CA: absolute(o.TLSCert)}); err != nil {
 		return err
 	}
-	// Other users of this machine reach it, too; the secret is told to this process's own clients alone.
+	// Other users of this machine reach it, too; the secret is told to this process's own clients
+	// alone.
 	own := NSQ{AuthSecret: rand.Text()}
 	b, err := broker.New(broker.Options{Log: n.Log, AuthSecret: own.AuthSecret})
 	if err != nil {

@@ -11,22 +11,26 @@ import (
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
-// Web is how a process that serves the API and the pages meets browsers. The zero value has defaults.
+// Web is how a process that serves the API and the pages meets browsers. The zero value has
+// defaults.
 type Web struct {
 	Lifetime registry.Lifetime       // of sessions
 	Proxies  webserver.Proxies       // whose word about clients is believed
 	Provider *signin.ProviderOptions // where people sign in, too; nil: nowhere
-	// TLSCert and TLSKey are PEM files of a certificate chain and its key, read again when they change; "": plain HTTP is served.
+	// TLSCert and TLSKey are PEM files of a certificate chain and its key, read again when they
+	// change; "": plain HTTP is served.
 	TLSCert, TLSKey string
 	// ACME gets certificates by itself, where there is no TLSCert; without hosts: it does not.
 	ACME webserver.ACMEOptions
-	// Plain says that plain HTTP is meant for all, although others can reach the address. Without it, [Proxies] alone are served by it there.
+	// Plain says that plain HTTP is meant for all, although others can reach the address. Without
+	// it, [Proxies] alone are served by it there.
 	Plain bool
 	HSTS  time.Duration // how long browsers are kept on HTTPS; 0: they are not
 }
 
-// listenWeb binds the address of API and pages. Requests are served by TLS when there is a certificate; it is an error when they would
-// not be although others can reach the address and nobody has said that this is meant. With proxies alone it is meant for them.
+// listenWeb binds the address of API and pages. Requests are served by TLS when there is a
+// certificate; it is an error when they would not be although others can reach the address and
+// nobody has said that this is meant. With proxies alone it is meant for them.
 func (n *Node) listenWeb(ctx context.Context, w Web) (net.Listener, error) {
 	if w.ACME.Cache != "" {
 		tighten(ctx, n.Log, w.ACME.Cache, privateFolder)
@@ -69,7 +73,8 @@ func (n *Node) listenWeb(ctx context.Context, w Web) (net.Listener, error) {
 	return l, nil
 }
 
-// SignInLink makes a link by which a browser signs in as the admin whose token [Up] has made, once, within signin.LinkGood.
+// SignInLink makes a link by which a browser signs in as the admin whose token [Up] has made, once,
+// within signin.LinkGood.
 func (n *Node) SignInLink(ctx context.Context) (string, error) {
 	token, err := n.store.TokenByHash(ctx, signin.Hash(n.token))
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// WorkerOptions says which stages a process serves, and with what. All must be set, but that one of the fields of NSQ is
-// enough.
+// WorkerOptions says which stages a process serves, and with what. All must be set, but that one of
+// the fields of NSQ is enough.
 type WorkerOptions struct {
 	Common
 	Work
@@ -37,7 +37,8 @@ type WorkerOptions struct {
 	RedisRoots *x509.CertPool
 }
 
-// Worker serves stages, until it is closed or EC2 announces that it takes the machine ([Node.Leaving]). The error joins a *[NeedError] for everything that is wrong or does not answer.
+// Worker serves stages, until it is closed or EC2 announces that it takes the machine
+// ([Node.Leaving]). The error joins a *[NeedError] for everything that is wrong or does not answer.
 func Worker(ctx context.Context, o WorkerOptions) (*Node, error) {
 	return start(ctx, o.Common, func(n *Node) error { return n.work(ctx, o) })
 }
@@ -96,7 +97,8 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 	return nil
 }
 
-// checkRegistry asks the Registry who it is, and whether it takes this process for a worker of these stages.
+// checkRegistry asks the Registry who it is, and whether it takes this process for a worker of
+// these stages.
 func (n *Node) checkRegistry(ctx context.Context, o WorkerOptions, s *protocol.Client) error {
 	health, err := AskHealth(ctx, o.Registry, &tls.Config{RootCAs: o.Roots})
 	if err != nil {

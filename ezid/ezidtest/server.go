@@ -1,5 +1,5 @@
-// Package ezidtest is an EZID for tests: it does what the documentation of EZID's API says of names that are created, read
-// and modified, on 127.0.0.1, and fails on demand.
+// Package ezidtest is an EZID for tests: it does what the documentation of EZID's API says of names
+// that are created, read and modified, on 127.0.0.1, and fails on demand.
 package ezidtest
 
 import (
@@ -32,8 +32,8 @@ type Server struct {
 	fault Fault
 }
 
-// Fault may answer a request in the server's stead, or after it: then what the server says is lost. It returns whether it
-// has answered.
+// Fault may answer a request in the server's stead, or after it: then what the server says is lost.
+// It returns whether it has answered.
 type Fault func(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter)) bool
 
 // New starts a server, which is stopped with the test.

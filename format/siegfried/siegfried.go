@@ -28,8 +28,8 @@ import (
 // Options says where the server is, and how much is asked of it. URL must be set.
 type Options struct {
 	URL string
-	// Largest is the size in bytes of the largest file that is sent: the server keeps what comes in on its own disk until it
-	// has looked at it. 0: DefaultLargest.
+	// Largest is the size in bytes of the largest file that is sent: the server keeps what comes in
+	// on its own disk until it has looked at it. 0: DefaultLargest.
 	Largest int64
 	// Slots is how many files are sent at a time; 0: DefaultSlots.
 	Slots int
@@ -42,7 +42,8 @@ const (
 )
 
 const (
-	// patience is the time for one file, and slowest how many bytes a second are expected of the way there.
+	// patience is the time for one file, and slowest how many bytes a second are expected of the
+	// way there.
 	patience = time.Minute
 	slowest  = 4 << 20
 	// most is how much of an answer is read.
@@ -57,7 +58,8 @@ type Client struct {
 	http    *http.Client
 }
 
-// New returns a Client, to be closed. It asks the server nothing. The error says what is wrong with the address.
+// New returns a Client, to be closed. It asks the server nothing. The error says what is wrong with
+// the address.
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" {
@@ -85,7 +87,8 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Error says that the server could not be asked, or did not answer as siegfried does. It is the system's fault.
+// Error says that the server could not be asked, or did not answer as siegfried does. It is the
+// system's fault.
 type Error struct {
 	URL string
 	Err error
@@ -99,7 +102,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Identify implements format.Identifier. An error of the server is an *Error, one of reading the file is as it came.
+// Identify implements format.Identifier. An error of the server is an *Error, one of reading the
+// file is as it came.
 func (c *Client) Identify(ctx context.Context, f format.File) (format.Answer, error) {
 	if f.Size > c.largest {
 		return format.Answer{}, fmt.Errorf("%s has %d bytes, at most %d are sent to siegfried: %w", f.Name, f.Size, c.largest, format.ErrTooLarge)
@@ -121,8 +125,8 @@ func (c *Client) Identify(ctx context.Context, f format.File) (format.Answer, er
 	return answer, err
 }
 
-// ask sends content and returns the answer. It returns the content's own error, the cause of ctx, or
-// an *Error.
+// ask sends content and returns the answer. It returns the content's own error, the cause of ctx,
+// or an *Error.
 func (c *Client) ask(ctx context.Context, f format.File, content io.Reader) (format.Answer, error) {
 	body := &reading{r: content}
 	raw, err := c.post(ctx, f, body)
@@ -204,7 +208,8 @@ type match struct {
 // unknown is the id of a match with nothing.
 const unknown = "UNKNOWN"
 
-// parse makes a report about one file an answer. Of several formats that fit the first holds, and a warning names the others.
+// parse makes a report about one file an answer. Of several formats that fit the first holds, and a
+// warning names the others.
 func parse(raw []byte) (format.Answer, error) {
 	var r report
 	if err := json.Unmarshal(raw, &r); err != nil || r.Version == "" || len(r.Files) != 1 {
@@ -247,8 +252,8 @@ func parse(raw []byte) (format.Answer, error) {
 	return a, nil
 }
 
-// reading keeps the error of a reader, to tell it from that of where the bytes go. A request that was answered early may go
-// on reading for a moment.
+// reading keeps the error of a reader, to tell it from that of where the bytes go. A request that
+// was answered early may go on reading for a moment.
 type reading struct {
 	mu    sync.Mutex
 	r     io.Reader

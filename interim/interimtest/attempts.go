@@ -63,7 +63,8 @@ func testAdoptPrunes(t *testing.T, s interim.Store) {
 	adopts(t, s, attempt(5), 4)
 }
 
-// testAdoptAtomic: the two entries of every put are equal, so they are in every copy, whenever it was taken.
+// testAdoptAtomic: the two entries of every put are equal, so they are in every copy, whenever it
+// was taken.
 func testAdoptAtomic(t *testing.T, s interim.Store) {
 	put(t, s, attempt(1), map[string]string{"a": "0", "z": "0"})
 	var writer sync.WaitGroup
@@ -134,8 +135,9 @@ func testDrop(t *testing.T, s interim.Store) {
 	holds(t, s, attempt(1), map[string]string{"file/000001": "again"})
 }
 
-// Superseded is the interleaving of safety rule R26 for a driver's TestR26: a worker whose lease was taken away goes on
-// writing, while its successor takes over and after the item is settled. s is closed by the caller.
+// Superseded is the interleaving of safety rule R26 for a driver's TestR26: a worker whose lease
+// was taken away goes on writing, while its successor takes over and after the item is settled. s
+// is closed by the caller.
 func Superseded(t *testing.T, s interim.Store) {
 	t.Helper()
 	put(t, s, attempt(1), map[string]string{"file/a": "offset 10"})
@@ -151,7 +153,8 @@ func Superseded(t *testing.T, s interim.Store) {
 	adopts(t, s, attempt(3), 2)
 	holds(t, s, attempt(3), map[string]string{"file/a": "offset 20"})
 
-	// The zombie writes once more after the item is settled: the orphan is named, and a second Drop takes it.
+	// The zombie writes once more after the item is settled: the orphan is named, and a second Drop
+	// takes it.
 	if err := s.Drop(t.Context(), "item"); err != nil {
 		t.Fatalf("drop: %v", err)
 	}

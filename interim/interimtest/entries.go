@@ -14,7 +14,8 @@ import (
 
 func testPutGet(t *testing.T, s interim.Store) {
 	a := attempt(1)
-	// File names may hold anything: NUL, bytes that are no UTF-8, what patterns and SQL give a meaning.
+	// File names may hold anything: NUL, bytes that are no UTF-8, what patterns and SQL give a
+	// meaning.
 	first := map[string]string{
 		"file/a": "1", "file/\x00": "\x00\xff", "\xff\xfe": "no utf-8", "file/*?[a]\\%_'": "signs",
 		"empty": "", "ünï 字": strings.Repeat("x", 100_000),

@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast/holdfast/interim"
 )
 
-// Run tests a driver. open returns an empty store, which the suite closes; it is called once for each subtest.
+// Run tests a driver. open returns an empty store, which the suite closes; it is called once for
+// each subtest.
 func Run(t *testing.T, open func(t *testing.T) interim.Store) {
 	t.Helper()
 	for _, test := range []struct {

@@ -8,8 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Warning says that Redis works but is set up so that interim data is lost more often than need be. It is an error
-// value for a log line or a health page, never a reason to stop: the price is rework.
+// Warning says that Redis works but is set up so that interim data is lost more often than need be.
+// It is an error value for a log line or a health page, never a reason to stop: the price is
+// rework.
 type Warning struct {
 	Setting     string // as in redis.conf
 	Value       string // as Redis reports it, or "unknown" when it does not tell
@@ -21,9 +22,9 @@ func (w *Warning) Error() string {
 	return fmt.Sprintf("redis has %s %s: %s", w.Setting, w.Value, w.Consequence)
 }
 
-// Check asks the server whether it keeps interim data over a restart and under memory pressure. It returns nil, one
-// or more joined [*Warning], or the error that kept it from asking. A server that hides its configuration, as hosted
-// ones do, gets a warning with the value "unknown".
+// Check asks the server whether it keeps interim data over a restart and under memory pressure. It
+// returns nil, one or more joined [*Warning], or the error that kept it from asking. A server that
+// hides its configuration, as hosted ones do, gets a warning with the value "unknown".
 func (s *Store) Check(ctx context.Context) error {
 	var warnings []error
 	for _, want := range []struct{ setting, value, consequence string }{
@@ -41,7 +42,8 @@ func (s *Store) Check(ctx context.Context) error {
 	return errors.Join(warnings...)
 }
 
-// setting returns a value of the server's configuration, or "unknown" when the server refuses to tell.
+// setting returns a value of the server's configuration, or "unknown" when the server refuses to
+// tell.
 func (s *Store) setting(ctx context.Context, name string) (value string, err error) {
 	value = "unknown"
 	err = s.call(ctx, func(ctx context.Context) error {

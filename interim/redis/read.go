@@ -9,14 +9,15 @@ import (
 	"github.com/holdfast/holdfast/interim"
 )
 
-// countLua counts one round of a scan where the data lies, so that no value travels. The server is never held for
-// longer than one round.
+// countLua counts one round of a scan where the data lies, so that no value travels. The server is
+// never held for longer than one round.
 const countLua = `
 local page = redis.call('HSCAN', KEYS[1], ARGV[1], 'MATCH', ARGV[2], 'COUNT', 5000)
 return {page[1], tostring(#page[2] / 2)}`
 
 const (
-	// A page of Each starts small and doubles while it stays light, since only its number of entries can be asked for.
+	// A page of Each starts small and doubles while it stays light, since only its number of
+	// entries can be asked for.
 	firstPage  = 16
 	largePage  = 1024
 	lightBytes = 256 << 10
@@ -40,9 +41,11 @@ func (s *Store) Get(ctx context.Context, a interim.Attempt, key string) (value [
 	return value, nil
 }
 
-// Each implements interim.Store, in no order. Redis has no index by prefix: the whole attempt is looked through.
+// Each implements interim.Store, in no order. Redis has no index by prefix: the whole attempt is
+// looked through.
 //
-// A scan of a hash names an entry twice only if the hash shrinks meanwhile, and no method takes single entries away.
+// A scan of a hash names an entry twice only if the hash shrinks meanwhile, and no method takes
+// single entries away.
 func (s *Store) Each(ctx context.Context, a interim.Attempt, prefix string, fn func(key string, value []byte) error) error {
 	if err := a.Validate(); err != nil {
 		return fmt.Errorf("walk interim data: %w", err)
@@ -87,7 +90,8 @@ func nextPage(count int64, size int) int64 {
 	}
 }
 
-// Count implements interim.Store. With a prefix it looks through the whole attempt, on the server's side.
+// Count implements interim.Store. With a prefix it looks through the whole attempt, on the server's
+// side.
 func (s *Store) Count(ctx context.Context, a interim.Attempt, prefix string) (n int64, err error) {
 	if err := a.Validate(); err != nil {
 		return 0, fmt.Errorf("count interim data: %w", err)
@@ -123,8 +127,8 @@ func (s *Store) countMatching(ctx context.Context, key, pattern string) (n int64
 	}
 }
 
-// Items implements interim.Store. It looks through all keys of the database, and remembers the ids it has yielded,
-// since Redis may name a key twice.
+// Items implements interim.Store. It looks through all keys of the database, and remembers the ids
+// it has yielded, since Redis may name a key twice.
 func (s *Store) Items(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		seen := map[string]struct{}{}

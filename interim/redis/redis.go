@@ -53,9 +53,10 @@ type Store struct {
 	closed atomic.Bool
 }
 
-// Open returns a store in the Redis server at rawURL (redis://[user:password@]host:port/db, rediss:// for TLS,
-// unix:///socket). Over TLS the server must have a certificate of one of the roots; nil: of the machine's. It does not
-// connect, so that a worker starts while Redis is away; [Store.Check] does.
+// Open returns a store in the Redis server at rawURL (redis://[user:password@]host:port/db,
+// rediss:// for TLS, unix:///socket). Over TLS the server must have a certificate of one of the
+// roots; nil: of the machine's. It does not connect, so that a worker starts while Redis is away;
+// [Store.Check] does.
 func Open(rawURL string, roots *x509.CertPool) (*Store, error) {
 	options, err := redis.ParseURL(rawURL)
 	if err != nil {
@@ -80,7 +81,8 @@ func Open(rawURL string, roots *x509.CertPool) (*Store, error) {
 	}, nil
 }
 
-// quiet keeps go-redis from writing lines of its own to standard error, which is ours; what it says there, its errors say, too.
+// quiet keeps go-redis from writing lines of its own to standard error, which is ours; what it says
+// there, its errors say, too.
 var quiet = sync.OnceFunc(logging.Disable)
 
 // Close implements interim.Store. Calls under way fail with interim.ErrClosed.
@@ -113,7 +115,8 @@ func (s *Store) call(ctx context.Context, f func(ctx context.Context) error) err
 	case errors.Is(err, redis.Nil):
 		return interim.ErrNotFound
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
-		// Not the caller's deadline: the text says what happened, the chain must not say context.DeadlineExceeded.
+		// Not the caller's deadline: the text says what happened, the chain must not say
+		// context.DeadlineExceeded.
 		return fmt.Errorf("%w: %v", ErrTimeout, err) //nolint:errorlint // see above
 	default:
 		return err
@@ -123,7 +126,8 @@ func (s *Store) call(ctx context.Context, f func(ctx context.Context) error) err
 // indexKey is the key of an item's index.
 func indexKey(itemID string) string { return keyPrefix + itemID + "}" }
 
-// entriesKey is the key of an attempt's entries. The scripts build the same from the index key and the number.
+// entriesKey is the key of an attempt's entries. The scripts build the same from the index key and
+// the number.
 func entriesKey(a interim.Attempt) string {
 	return indexKey(a.ItemID) + ":" + strconv.FormatInt(a.N, 10)
 }

@@ -183,7 +183,8 @@ func open(t *testing.T, rawURL string) *redis.Store {
 	return s
 }
 
-// Over TLS the server is known by the authorities that are given, and by no others; then it works as without.
+// Over TLS the server is known by the authorities that are given, and by no others; then it works
+// as without.
 func TestOpen_TLS(t *testing.T) {
 	plain, err := url.Parse(redistest.Start(t).URL())
 	if err != nil {

@@ -14,8 +14,9 @@ import (
 // fieldsACommand keeps one HSET far below what Redis and the client take as arguments.
 const fieldsACommand = 500
 
-// Both scripts make the keys of the attempts from the item's index key, which the hash tag keeps in one slot. Numbers
-// are compared as decimal text, first by length, since Lua's are exact only up to 2^53.
+// Both scripts make the keys of the attempts from the item's index key, which the hash tag keeps in
+// one slot. Numbers are compared as decimal text, first by length, since Lua's are exact only up to
+// 2^53.
 const (
 	adoptLua = `
 local index, n = KEYS[1], ARGV[1]

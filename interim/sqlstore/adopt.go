@@ -16,9 +16,9 @@ const (
 	dropOlderSQL   = `UPDATE attempt SET item = NULL WHERE item = $1 AND n < $2`
 )
 
-// Adopt implements interim.Store. The copy is one INSERT ... SELECT, so that no half copied attempt is ever seen. It
-// is the one write here that may be long (R25): other checkpoints wait meanwhile, lease renewals do not, since they go to
-// the Registry's file.
+// Adopt implements interim.Store. The copy is one INSERT ... SELECT, so that no half copied attempt
+// is ever seen. It is the one write here that may be long (R25): other checkpoints wait meanwhile,
+// lease renewals do not, since they go to the Registry's file.
 func (s *Store) Adopt(ctx context.Context, a interim.Attempt) (from int64, err error) {
 	if err := a.Validate(); err != nil {
 		return 0, fmt.Errorf("adopt interim data: %w", err)

@@ -19,9 +19,10 @@ const (
 	sweepRows = 500
 )
 
-// Drop implements interim.Store. The attempts are out of sight at once and together; their entries are then deleted
-// some hundred at a time, so that other writers get in between. What an interrupted call leaves of them is deleted by
-// the next Drop or Adopt of any item. The file keeps its size and uses the room again.
+// Drop implements interim.Store. The attempts are out of sight at once and together; their entries
+// are then deleted some hundred at a time, so that other writers get in between. What an
+// interrupted call leaves of them is deleted by the next Drop or Adopt of any item. The file keeps
+// its size and uses the room again.
 func (s *Store) Drop(ctx context.Context, itemID string) error {
 	if itemID == "" {
 		return fmt.Errorf("drop interim data without an item: %w", interim.ErrInvalid)
@@ -39,7 +40,8 @@ func (s *Store) Drop(ctx context.Context, itemID string) error {
 	return nil
 }
 
-// sweep deletes the entries of every dropped attempt, and then the attempt. Concurrent sweeps share the work.
+// sweep deletes the entries of every dropped attempt, and then the attempt. Concurrent sweeps share
+// the work.
 func (s *Store) sweep(ctx context.Context) error {
 	for more := true; more; {
 		err := s.writing(ctx, func(tx *sql.Tx) (err error) {

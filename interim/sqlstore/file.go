@@ -17,18 +17,20 @@ import (
 )
 
 const (
-	// applicationID marks the file as interim data of Holdfast ("HFin" in SQLite's header), so that a path that was
-	// set to another database by mistake is never renamed or written.
+	// applicationID marks the file as interim data of Holdfast ("HFin" in SQLite's header), so that
+	// a path that was set to another database by mistake is never renamed or written.
 	applicationID = 0x4846696e
-	// formatVersion grows when a table changes; another version's file is begun anew, never migrated.
+	// formatVersion grows when a table changes; another version's file is begun anew, never
+	// migrated.
 	formatVersion = 1
 
 	asideSuffix = ".damaged"
 )
 
-// AUTOINCREMENT keeps an attempt's id from being given again, so that entries left behind by an interrupted drop can
-// never appear under another attempt. An attempt with item NULL is dropped and waits for its entries to be swept.
-// Keys are BLOBs, so that they compare byte by byte and may hold any name a file can have.
+// AUTOINCREMENT keeps an attempt's id from being given again, so that entries left behind by an
+// interrupted drop can never appear under another attempt. An attempt with item NULL is dropped and
+// waits for its entries to be swept. Keys are BLOBs, so that they compare byte by byte and may hold
+// any name a file can have.
 const schema = `
 CREATE TABLE attempt (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -56,9 +58,10 @@ func (e *ForeignError) Error() string {
 // errOtherFormat: the file was written by a version of Holdfast with other tables.
 var errOtherFormat = errors.New("interim file has another format")
 
-// writeDSN opens the file for the one writer. synchronous=NORMAL under WAL syncs at checkpoints only: a power cut
-// may undo the last commits but cannot damage the file, and undone interim data is rework, no loss. The application
-// id is set before WAL is, so that it stands in the file itself from its first write on.
+// writeDSN opens the file for the one writer. synchronous=NORMAL under WAL syncs at checkpoints
+// only: a power cut may undo the last commits but cannot damage the file, and undone interim data
+// is rework, no loss. The application id is set before WAL is, so that it stands in the file itself
+// from its first write on.
 func writeDSN(path string) string {
 	return dsn(path, "busy_timeout(10000)", "application_id("+strconv.Itoa(applicationID)+")", "journal_mode(WAL)",
 		"synchronous(NORMAL)", "journal_size_limit(67108864)") + "&_txlock=immediate"
@@ -86,7 +89,8 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	}
 	switch version {
 	case formatVersion:
-		// A look at each table finds the coarse kinds of damage here, where they can still be healed.
+		// A look at each table finds the coarse kinds of damage here, where they can still be
+		// healed.
 		var n int
 		if err := tx.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM attempt LIMIT 1))
 			+ (SELECT count(*) FROM (SELECT 1 FROM entry LIMIT 1))`).Scan(&n); err != nil {
@@ -108,7 +112,8 @@ func replaceable(err error) bool {
 	return errors.Is(err, errOtherFormat) || hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 }
 
-// checkOurs returns a ForeignError unless the file is absent, empty, zeros (a torn first write) or marked as ours.
+// checkOurs returns a ForeignError unless the file is absent, empty, zeros (a torn first write) or
+// marked as ours.
 func checkOurs(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// The DO UPDATE changes nothing; it makes RETURNING answer for an attempt that is there already.
+	// The DO UPDATE changes nothing; it makes RETURNING answer for an attempt that is there
+	// already.
 	attemptSQL = `INSERT INTO attempt (item, n, adopted_from) VALUES ($1, $2, $3)
 		ON CONFLICT (item, n) DO UPDATE SET n = excluded.n RETURNING id`
 	putSQL = `INSERT INTO entry (attempt_id, key, value) VALUES ($1, $2, $3)

@@ -41,8 +41,8 @@ func (s *Store) Get(ctx context.Context, a interim.Attempt, key string) ([]byte,
 	return value, nil
 }
 
-// Each implements interim.Store. It goes in byte order of the keys, a page at a time, so that no reader holds an old
-// state of the file for as long as fn takes (R25).
+// Each implements interim.Store. It goes in byte order of the keys, a page at a time, so that no
+// reader holds an old state of the file for as long as fn takes (R25).
 func (s *Store) Each(ctx context.Context, a interim.Attempt, prefix string, fn func(key string, value []byte) error) error {
 	if err := a.Validate(); err != nil {
 		return fmt.Errorf("walk interim data: %w", err)
@@ -110,7 +110,8 @@ func (s *Store) find(ctx context.Context, a interim.Attempt) (id int64, err erro
 
 type entry struct{ key, value []byte }
 
-// page returns the next entries of an attempt with the prefix, from the key from on; none means the end.
+// page returns the next entries of an attempt with the prefix, from the key from on; none means the
+// end.
 func (s *Store) page(ctx context.Context, id int64, prefix string, from []byte) (page []entry, err error) {
 	err = s.reading(ctx, func(db *sql.DB) error {
 		query, args := within(pageSQL, id, from, prefix)

@@ -22,26 +22,28 @@ import (
 
 var _ interim.Store = (*Store)(nil)
 
-// Store is an interim.Store in an SQLite file. It has one connection that writes, so that writers queue here and not
-// at SQLite's file lock, and a pool of read-only ones that never wait for it.
+// Store is an interim.Store in an SQLite file. It has one connection that writes, so that writers
+// queue here and not at SQLite's file lock, and a pool of read-only ones that never wait for it.
 type Store struct {
 	path  string
 	log   *slog.Logger
 	write *sql.DB
 	read  *sql.DB
 
-	// mu is held for reading around every statement and for writing by Close, so that Close waits for calls under
-	// way and later ones fail with interim.ErrClosed. It is never held while a caller's code runs.
+	// mu is held for reading around every statement and for writing by Close, so that Close waits
+	// for calls under way and later ones fail with interim.ErrClosed. It is never held while a
+	// caller's code runs.
 	mu     sync.RWMutex
 	closed bool
 }
 
-// Open opens the interim file at path, creating it if it is absent; its folder must exist. Exactly one process may
-// have it open.
+// Open opens the interim file at path, creating it if it is absent; its folder must exist. Exactly
+// one process may have it open.
 //
-// A file of ours that SQLite finds damaged, or that another version of Holdfast wrote in another format, is renamed to
-// PATH.damaged and a new one is begun, which is logged as a warning: all it costs is rework (R27). A file that is not
-// ours is left as it is and answered with a [ForeignError].
+// A file of ours that SQLite finds damaged, or that another version of Holdfast wrote in another
+// format, is renamed to PATH.damaged and a new one is begun, which is logged as a warning: all it
+// costs is rework (R27). A file that is not ours is left as it is and answered with a
+// [ForeignError].
 func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
 	if err := checkOurs(path); err != nil {
 		return nil, err
@@ -113,7 +115,8 @@ func (s *Store) reading(ctx context.Context, f func(db *sql.DB) error) error {
 	return s.explain(ctx, f(s.read))
 }
 
-// writing runs f in a write transaction, unless the store is closed, and commits it when f returns nil.
+// writing runs f in a write transaction, unless the store is closed, and commits it when f returns
+// nil.
 func (s *Store) writing(ctx context.Context, f func(tx *sql.Tx) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -132,8 +135,8 @@ func (s *Store) writing(ctx context.Context, f func(tx *sql.Tx) error) error {
 	return s.explain(ctx, tx.Commit())
 }
 
-// explain puts the context's error in place of SQLite's word that it was interrupted, and adds to its word that the
-// file is damaged what a person can do about it.
+// explain puts the context's error in place of SQLite's word that it was interrupted, and adds to
+// its word that the file is damaged what a person can do about it.
 func (s *Store) explain(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()

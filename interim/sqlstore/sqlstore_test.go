@@ -45,7 +45,8 @@ func TestReopenedFileKeepsEntries(t *testing.T) {
 	}
 }
 
-// TestKilledProcessLeavesAUsableFile: what a killed process leaves is the file with its log, not folded back.
+// TestKilledProcessLeavesAUsableFile: what a killed process leaves is the file with its log, not
+// folded back.
 func TestKilledProcessLeavesAUsableFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "interim.db")
@@ -71,7 +72,8 @@ func TestR25_WritersAreNotHeldUpByReaders(t *testing.T) {
 	for i := range 20 {
 		put(t, s, 1, fmt.Sprint("k", i), "v")
 	}
-	// The walk is in the middle when its attempt is written to, adopted and dropped; none of it waits for the walk.
+	// The walk is in the middle when its attempt is written to, adopted and dropped; none of it
+	// waits for the walk.
 	seen := 0
 	err := s.Each(t.Context(), attempt(1), "", func(string, []byte) error {
 		if seen++; seen != 5 {
@@ -164,8 +166,8 @@ func TestOpenWithoutFolder(t *testing.T) {
 	}
 }
 
-// TestInterruptedDropIsFinishedByTheNext: the entries of a drop that was cut off are out of sight at once, and gone
-// after the next drop of any item.
+// TestInterruptedDropIsFinishedByTheNext: the entries of a drop that was cut off are out of sight
+// at once, and gone after the next drop of any item.
 func TestInterruptedDropIsFinishedByTheNext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "interim.db")
 	s := open(t, path)

@@ -1,4 +1,5 @@
-// Package cputest measures benchmarks by the processor's time, which other work on the machine changes less than the clock's.
+// Package cputest measures benchmarks by the processor's time, which other work on the machine
+// changes less than the clock's.
 package cputest
 
 import (

@@ -1,11 +1,12 @@
 // Package generatedtest keeps checked-in files equal to what the code makes of them.
 //
-// A package that owns a fact has a test that makes text of it and hands it to [File] or [Part], and a line that runs this test
-// with -update:
+// A package that owns a fact has a test that makes text of it and hands it to [File] or [Part], and
+// a line that runs this test with -update:
 //
 //	//go:generate go test . -run ^TestGenerated -update
 //
-// So `go generate ./...` writes all such files, and the tests themselves fail while one of them is out of date.
+// So `go generate ./...` writes all such files, and the tests themselves fail while one of them is
+// out of date.
 package generatedtest
 
 import (
@@ -25,15 +26,16 @@ import (
 
 var update = flag.Bool("update", false, "write generated files instead of checking them")
 
-// File checks that a file is what the code makes of it, and with -update writes it. The path begins at the top of the repository.
+// File checks that a file is what the code makes of it, and with -update writes it. The path begins
+// at the top of the repository.
 func File(t testing.TB, path, want string) {
 	t.Helper()
 	keep(t, filepath.Join(top(t), filepath.FromSlash(path)), want)
 }
 
-// Part is [File] for a part of a file: the lines between one that holds "generated: NAME" and the next that holds "end of NAME". The
-// pattern is one of [filepath.Glob], from the top of the repository: a part may move to another file that matches. It fails when no
-// file has such a part.
+// Part is [File] for a part of a file: the lines between one that holds "generated: NAME" and the
+// next that holds "end of NAME". The pattern is one of [filepath.Glob], from the top of the
+// repository: a part may move to another file that matches. It fails when no file has such a part.
 func Part(t testing.TB, pattern, name, want string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(top(t), filepath.FromSlash(pattern)))

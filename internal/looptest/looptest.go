@@ -1,7 +1,9 @@
-// Package looptest is for tests that let a fault befall each call of something in turn: the first, the second, and so on. A whole run
-// visits them all; a usual one visits some, other ones each time, so that many short runs come to what one long run does.
+// Package looptest is for tests that let a fault befall each call of something in turn: the first,
+// the second, and so on. A whole run visits them all; a usual one visits some, other ones each
+// time, so that many short runs come to what one long run does.
 //
-// TEST_ALL=1 asks for all (make test-all does). TEST_SEED=N repeats a run: a test that fails says which it was.
+// TEST_ALL=1 asks for all (make test-all does). TEST_SEED=N repeats a run: a test that fails says
+// which it was.
 package looptest
 
 import (
@@ -15,8 +17,9 @@ import (
 	"time"
 )
 
-// Steps yields the numbers of the calls to visit, from 1, until the loop ends. It grows by about half of what it has come to, so that
-// a hundred calls are visited in about a dozen steps; the first four always are.
+// Steps yields the numbers of the calls to visit, from 1, until the loop ends. It grows by about
+// half of what it has come to, so that a hundred calls are visited in about a dozen steps; the
+// first four always are.
 func Steps(t testing.TB) iter.Seq[int] {
 	t.Helper()
 	all, random := choice(t)
@@ -49,8 +52,8 @@ func Number(t testing.TB, n int) int {
 	return random.IntN(n)
 }
 
-// choice says whether to visit all, and otherwise by what to choose: by the run's seed and the test's name, so that it does not matter
-// which tests ran before.
+// choice says whether to visit all, and otherwise by what to choose: by the run's seed and the
+// test's name, so that it does not matter which tests ran before.
 func choice(t testing.TB) (all bool, random *rand.Rand) {
 	t.Helper()
 	if All() {

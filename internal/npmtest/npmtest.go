@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast/holdfast/internal/proctest"
 )
 
-// Node returns a command that runs script with args, in a folder of its own, where it finds the npm package name at exactly
-// that version. The package is installed once per machine. Where node or npm is missing the test is skipped, and fails
-// when REQUIRE_SERVICES is 1.
+// Node returns a command that runs script with args, in a folder of its own, where it finds the npm
+// package name at exactly that version. The package is installed once per machine. Where node or
+// npm is missing the test is skipped, and fails when REQUIRE_SERVICES is 1.
 func Node(ctx context.Context, t testing.TB, name, version, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	for _, tool := range []string{"node", "npm"} {
@@ -31,8 +31,8 @@ func Node(ctx context.Context, t testing.TB, name, version, script string, args 
 	return node
 }
 
-// install returns a folder whose node_modules has the package. It appears whole or not at all, so that several test runs may
-// install it at a time.
+// install returns a folder whose node_modules has the package. It appears whole or not at all, so
+// that several test runs may install it at a time.
 func install(ctx context.Context, t testing.TB, name, version string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()

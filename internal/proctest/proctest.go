@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// patience is how long a server may take until it answers; the slowest, clamd, needs a few seconds on a busy machine.
+// patience is how long a server may take until it answers; the slowest, clamd, needs a few seconds
+// on a busy machine.
 const patience = 60 * time.Second
 
 // Server is a running child process.
@@ -24,8 +25,9 @@ type Server struct {
 	exited chan struct{} // closed when cmd has been waited for
 }
 
-// Start starts cmd and returns when answers, which is asked again and again, says that it is there. The error of a server that ends
-// before, or stays silent for a minute, leaves no process; why, its own log has to tell.
+// Start starts cmd and returns when answers, which is asked again and again, says that it is there.
+// The error of a server that ends before, or stays silent for a minute, leaves no process; why, its
+// own log has to tell.
 func Start(cmd *exec.Cmd, answers func(ctx context.Context) bool) (*Server, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -64,14 +66,15 @@ func (s *Server) await(answers func(ctx context.Context) bool) error {
 // Process is the process, for signals.
 func (s *Server) Process() *os.Process { return s.cmd.Process }
 
-// End ends the server by a signal and waits for its end; of one that has ended already nothing comes.
+// End ends the server by a signal and waits for its end; of one that has ended already nothing
+// comes.
 func (s *Server) End(signal os.Signal) {
 	_ = s.cmd.Process.Signal(signal) // it may have ended by itself
 	<-s.exited
 }
 
-// OnFreePort calls start with an address of 127.0.0.1 that is free, and again with another one, up to five times, when it fails: another
-// process may have taken it first. It returns the last error.
+// OnFreePort calls start with an address of 127.0.0.1 that is free, and again with another one, up
+// to five times, when it fails: another process may have taken it first. It returns the last error.
 func OnFreePort(t testing.TB, start func(address string) error) error {
 	t.Helper()
 	var err error
@@ -94,7 +97,8 @@ func freeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// Absent skips the test, which cannot do without what is missing, or fails it where REQUIRE_SERVICES is 1, as in CI.
+// Absent skips the test, which cannot do without what is missing, or fails it where
+// REQUIRE_SERVICES is 1, as in CI.
 func Absent(t testing.TB, what string, err error) {
 	t.Helper()
 	if os.Getenv("REQUIRE_SERVICES") == "1" {
@@ -103,8 +107,8 @@ func Absent(t testing.TB, what string, err error) {
 	t.Skipf("%s is absent: %v", what, err)
 }
 
-// Built returns the binary of a server that is a module below tools; the first use on a machine builds it. Where that cannot be done it
-// is Absent.
+// Built returns the binary of a server that is a module below tools; the first use on a machine
+// builds it. Where that cannot be done it is Absent.
 func Built(t testing.TB, name string) string {
 	t.Helper()
 	mod, err := exec.Command("go", "env", "GOMOD").Output()

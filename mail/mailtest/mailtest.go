@@ -156,8 +156,8 @@ func (s *Server) Refuse(address string, code int) {
 // ErrDrop has the connection broken off in place of an answer.
 var ErrDrop = errors.New("drop the connection")
 
-// OnData is asked of every message that was sent whole; its error is the answer, [ErrDrop] none. nil: all are taken. What is
-// answered with an error, or not, is not kept.
+// OnData is asked of every message that was sent whole; its error is the answer, [ErrDrop] none.
+// nil: all are taken. What is answered with an error, or not, is not kept.
 func (s *Server) OnData(judge func(from, to string, raw []byte) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,8 @@ type Chore struct {
 	Do    func(ctx context.Context) error
 	Every time.Duration // between two times; one that takes longer is followed by the next at once
 	Log   *slog.Logger
-	// Fails and Works say in the log that it has begun to fail, and that it works again. Trouble is told once until it is over.
+	// Fails and Works say in the log that it has begun to fail, and that it works again. Trouble is
+	// told once until it is over.
 	Fails, Works string
 }
 

@@ -11,8 +11,9 @@ import (
 // typePrefix is what the types of events begin with.
 const typePrefix = "org.holdfast."
 
-// mostEvent is how many bytes an event may have. From a larger one its own data are left out, so that no event is too large for
-// an nsqd with the usual limits, and would stop all that come after it.
+// mostEvent is how many bytes an event may have. From a larger one its own data are left out, so
+// that no event is too large for an nsqd with the usual limits, and would stop all that come after
+// it.
 const mostEvent = 256 << 10
 
 // cloudEvent is an event as it is told (CloudEvents 1.0, JSON format).

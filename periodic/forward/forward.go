@@ -70,7 +70,8 @@ func New(o Options) *Forwarder {
 	}
 }
 
-// Run forwards until ctx ends, and then lets other processes take what it has. Several Forwarders may run at once.
+// Run forwards until ctx ends, and then lets other processes take what it has. Several Forwarders
+// may run at once.
 func (f *Forwarder) Run(ctx context.Context) {
 	var watching sync.WaitGroup
 	watching.Go(func() { f.watch(ctx) })
@@ -114,8 +115,8 @@ func (f *Forwarder) Run(ctx context.Context) {
 	}
 }
 
-// have makes the lines those of these turns. A line whose turn is over has ended before the next one of its subscription
-// begins.
+// have makes the lines those of these turns. A line whose turn is over has ended before the next
+// one of its subscription begins.
 func (f *Forwarder) have(ctx context.Context, turns []registry.SubscriptionTurn) {
 	want := map[string]registry.SubscriptionTurn{}
 	for _, t := range turns {
@@ -152,8 +153,8 @@ func (f *Forwarder) cut() {
 	}
 }
 
-// release waits for all lines to end and lets others take them at once. When the Registry does not answer they wait for the
-// lease.
+// release waits for all lines to end and lets others take them at once. When the Registry does not
+// answer they wait for the lease.
 func (f *Forwarder) release(ctx context.Context) {
 	f.have(ctx, nil)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
@@ -170,8 +171,8 @@ var changes = []string{
 	registry.EventCredentialSet, registry.EventCredentialRemoved, // those of a failing one have it tried at once
 }
 
-// watch rings for all lines when there are events, and has subscriptions looked at when they were changed. However many there
-// are, the feed's end is waited for once.
+// watch rings for all lines when there are events, and has subscriptions looked at when they were
+// changed. However many there are, the feed's end is waited for once.
 func (f *Forwarder) watch(ctx context.Context) {
 	const patience = time.Second // with a Registry that does not answer
 	after, err := f.Registry.FeedEnd(ctx)

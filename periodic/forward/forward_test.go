@@ -25,8 +25,8 @@ import (
 
 const signingKey = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
-// TestWebhook: a receiver gets every event of many writers, those of before and those of meanwhile, once and in order, in the
-// form of the documentation, signed, and without secrets.
+// TestWebhook: a receiver gets every event of many writers, those of before and those of meanwhile,
+// once and in order, in the form of the documentation, signed, and without secrets.
 func TestWebhook(t *testing.T) {
 	t.Parallel()
 	s, _ := openStore(t)
@@ -143,8 +143,8 @@ func TestNSQ(t *testing.T) {
 	}
 }
 
-// TestOutage: a receiver that is down for many tries gets everything in order when it is back. Meanwhile the subscription says
-// what is wrong, another one is told everything, and items come in.
+// TestOutage: a receiver that is down for many tries gets everything in order when it is back.
+// Meanwhile the subscription says what is wrong, another one is told everything, and items come in.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	s, _ := openStore(t)
@@ -246,8 +246,8 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestR17_RewindDuringDelivery: what is under way when a subscription is rewound cannot undo that; all is told again, under other
-// message ids.
+// TestR17_RewindDuringDelivery: what is under way when a subscription is rewound cannot undo that;
+// all is told again, under other message ids.
 func TestR17_RewindDuringDelivery(t *testing.T) {
 	t.Parallel()
 	s, _ := openStore(t)
@@ -343,8 +343,8 @@ func TestPaused(t *testing.T) {
 	}
 }
 
-// TestTooLarge: a receiver that takes small bodies only is told in small ones, all of it; an event too large for anybody comes
-// without its own data.
+// TestTooLarge: a receiver that takes small bodies only is told in small ones, all of it; an event
+// too large for anybody comes without its own data.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	s, _ := openStore(t)
@@ -391,7 +391,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestCredentialMended: a receiver that wants signatures is told at once when the key is set, however long the next try was to wait.
+// TestCredentialMended: a receiver that wants signatures is told at once when the key is set,
+// however long the next try was to wait.
 func TestCredentialMended(t *testing.T) {
 	t.Parallel()
 	s, _ := openStore(t)

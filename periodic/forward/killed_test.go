@@ -20,7 +20,8 @@ import (
 
 var errDead = errors.New("the process is dead")
 
-// mortal is a Registry for a process that is killed at one of its calls: before it is carried out, or after it.
+// mortal is a Registry for a process that is killed at one of its calls: before it is carried out,
+// or after it.
 type mortal struct {
 	*sqlstore.Store
 
@@ -102,9 +103,10 @@ func (q *mortalQueue) Send(_ context.Context, _ string, bodies ...[]byte) error 
 	return err
 }
 
-// TestR17_KilledAtEveryCall kills a process before and after each of its calls, and between what the receiver acknowledged and
-// the note of it. Another process takes over when the lease is over: nothing is lost, what is told first comes in order, and at
-// most the one batch that was in hand is repeated.
+// TestR17_KilledAtEveryCall kills a process before and after each of its calls, and between what
+// the receiver acknowledged and the note of it. Another process takes over when the lease is over:
+// nothing is lost, what is told first comes in order, and at most the one batch that was in hand is
+// repeated.
 func TestR17_KilledAtEveryCall(t *testing.T) {
 	t.Parallel()
 	deaths := 0
@@ -156,7 +158,8 @@ func TestR17_KilledAtEveryCall(t *testing.T) {
 	t.Logf("%d deaths", deaths)
 }
 
-// TestR17_KilledAroundSends is the same for NSQ, with the deaths before and after nsqd has the messages.
+// TestR17_KilledAroundSends is the same for NSQ, with the deaths before and after nsqd has the
+// messages.
 func TestR17_KilledAroundSends(t *testing.T) {
 	t.Parallel()
 	for n := 1; n <= 24; n++ {
@@ -191,8 +194,8 @@ func TestR17_KilledAroundSends(t *testing.T) {
 	}
 }
 
-// TestR16_SupersededIsFenced: a process that stands still in the middle of a request is superseded; what it learns afterwards
-// moves nothing, and it sends nothing more.
+// TestR16_SupersededIsFenced: a process that stands still in the middle of a request is superseded;
+// what it learns afterwards moves nothing, and it sends nothing more.
 func TestR16_SupersededIsFenced(t *testing.T) {
 	t.Parallel()
 	s, clock := openStore(t)

@@ -71,7 +71,8 @@ func (l *line) run(ctx context.Context) (lost bool) {
 	return false
 }
 
-// step does the next thing: it notes what was acknowledged, sends a batch, passes what is not taken, or waits for news.
+// step does the next thing: it notes what was acknowledged, sends a batch, passes what is not
+// taken, or waits for news.
 func (l *line) step(ctx context.Context) error {
 	if l.told > 0 {
 		return l.note(ctx) // before anything more is sent: a kill repeats one batch at most
@@ -179,7 +180,8 @@ func (l *line) rest(ctx context.Context) error {
 	return nil
 }
 
-// note tells the Registry how far the line is. Told again after a lost answer it changes nothing but a count.
+// note tells the Registry how far the line is. Told again after a lost answer it changes nothing
+// but a count.
 func (l *line) note(ctx context.Context) error {
 	err := l.Registry.NoteForwarded(ctx, registry.SubscriptionProgress{ID: l.turn.ID, Turn: l.turn.Turn, Cursor: l.at, Told: l.told})
 	if err == nil {
@@ -188,7 +190,8 @@ func (l *line) note(ctx context.Context) error {
 	return err
 }
 
-// leave notes what was acknowledged before the line was stopped, so that whoever goes on need not repeat it.
+// leave notes what was acknowledged before the line was stopped, so that whoever goes on need not
+// repeat it.
 func (l *line) leave(ctx context.Context) {
 	if l.at == l.noted {
 		return

@@ -16,7 +16,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
 
-// careful is a receiver that drops repeats, of requests and of events, as the documentation says that it may.
+// careful is a receiver that drops repeats, of requests and of events, as the documentation says
+// that it may.
 type careful struct {
 	*receiver
 
@@ -50,8 +51,8 @@ func receiveCarefully(t testing.TB) *careful {
 	return c
 }
 
-// TestRestored: a Registry that was brought back from a backup gives the numbers of events that it has lost to new ones. A receiver
-// that drops repeats takes the new ones, each once.
+// TestRestored: a Registry that was brought back from a backup gives the numbers of events that it
+// has lost to new ones. A receiver that drops repeats takes the new ones, each once.
 func TestRestored(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "registry.db")

@@ -21,8 +21,8 @@ const mostBody = 1 << 20
 // batchType is the media type of several events in one body (CloudEvents 1.0, JSON batch format).
 const batchType = "application/cloudevents-batch+json"
 
-// send makes one try to tell events, or as many of the first of them as one request may carry, and returns how many were
-// acknowledged.
+// send makes one try to tell events, or as many of the first of them as one request may carry, and
+// returns how many were acknowledged.
 func (l *line) send(ctx context.Context, events []registry.Event) (int, error) {
 	var bodies [][]byte
 	size := 0
@@ -77,9 +77,10 @@ func (l *line) post(ctx context.Context, events []registry.Event, bodies [][]byt
 	}
 }
 
-// messageID names a request by what it carries, so that a receiver can tell a repeat from what is sent again because somebody
-// asked for that. It has no dots, which separate it from other things when it is signed. Numbers of events would not do: after
-// the Registry was brought back from a backup others have them.
+// messageID names a request by what it carries, so that a receiver can tell a repeat from what is
+// sent again because somebody asked for that. It has no dots, which separate it from other things
+// when it is signed. Numbers of events would not do: after the Registry was brought back from a
+// backup others have them.
 func (l *line) messageID(events []registry.Event) string {
 	return fmt.Sprintf("%s_%d_%s_%s", l.turn.ID, l.turn.Rewinds, events[0].ID, events[len(events)-1].ID)
 }

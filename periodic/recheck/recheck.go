@@ -33,8 +33,8 @@ func New(r registry.Rechecking, every time.Duration, log *slog.Logger) *Rechecke
 	}}
 }
 
-// Run looks for files that are due until ctx ends. Trouble is logged once until it is over, damage whenever there is more
-// or less of it than before.
+// Run looks for files that are due until ctx ends. Trouble is logged once until it is over, damage
+// whenever there is more or less of it than before.
 func (c *Rechecker) Run(ctx context.Context) {
 	damaged := int64(0)
 	look := func(ctx context.Context) error {

@@ -36,7 +36,8 @@ func (d *due) Recheck(_ context.Context, r registry.RecheckRequest) (registry.Re
 	return answer.(registry.Rechecked), nil
 }
 
-// It looks at once and then again and again, whatever comes of it, and says what people must know once.
+// It looks at once and then again and again, whatever comes of it, and says what people must know
+// once.
 func TestRechecker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

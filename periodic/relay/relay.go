@@ -36,7 +36,8 @@ func New(r registry.Dispatching, q queue.Publisher, log *slog.Logger) *Relay {
 	}
 }
 
-// Run rings until ctx ends. Several relays may run at once: an item is offered by whichever commits first.
+// Run rings until ctx ends. Several relays may run at once: an item is offered by whichever commits
+// first.
 func (r *Relay) Run(ctx context.Context) {
 	poll := time.NewTicker(r.Poll)
 	defer poll.Stop()
@@ -109,7 +110,8 @@ func (r *Relay) publish(ctx context.Context, topic string, wakes []registry.Wake
 	return errors.Join(err, r.takeBack(ctx, wakes))
 }
 
-// takeBack makes wake-ups due again. Even when this process is stopping, another one should ring at once.
+// takeBack makes wake-ups due again. Even when this process is stopping, another one should ring at
+// once.
 func (r *Relay) takeBack(ctx context.Context, wakes []registry.Wake) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()

@@ -22,7 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// publisher records what is published. Each publish calls on, which may look around and may fail it.
+// publisher records what is published. Each publish calls on, which may look around and may fail
+// it.
 type publisher struct {
 	on func(ctx context.Context, topic string, ids []string) error
 
@@ -90,8 +91,8 @@ func waitFor(t *testing.T, what string, c <-chan struct{}) {
 	}
 }
 
-// TestR19_PublishesAfterCommit looks at the store from inside the publish: what is offered is noted already, so that
-// another relay would not offer it again, and it can be claimed.
+// TestR19_PublishesAfterCommit looks at the store from inside the publish: what is offered is noted
+// already, so that another relay would not offer it again, and it can be claimed.
 func TestR19_PublishesAfterCommit(t *testing.T) {
 	s := openStore(t)
 	id := submit(t, s)
@@ -169,7 +170,8 @@ func TestR19_FailedPublishIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestR19_StopWhilePublishingTakesBack: when the relay is stopped in a publish that fails, the next one rings at once.
+// TestR19_StopWhilePublishingTakesBack: when the relay is stopped in a publish that fails, the next
+// one rings at once.
 func TestR19_StopWhilePublishingTakesBack(t *testing.T) {
 	s := openStore(t)
 	id := submit(t, s)

@@ -10,12 +10,14 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// unknownFor is how long what no restore is known of is left alone, in case that it is the Registry which is behind.
+// unknownFor is how long what no restore is known of is left alone, in case that it is the Registry
+// which is behind.
 const unknownFor = 24 * time.Hour
 
-// sweepRestored removes what was restored and can be fetched no more: its time is over, its object was deleted, it was given up, or another
-// attempt has brought it. Keys are an attempt's own and are listed before it is asked whose they are, so that nothing is removed which came
-// to be needed meanwhile. Whoever is reading one goes on, where the store can keep a file for its readers.
+// sweepRestored removes what was restored and can be fetched no more: its time is over, its object
+// was deleted, it was given up, or another attempt has brought it. Keys are an attempt's own and
+// are listed before it is asked whose they are, so that nothing is removed which came to be needed
+// meanwhile. Whoever is reading one goes on, where the store can keep a file for its readers.
 func (s *Sweeper) sweepRestored(ctx context.Context) error {
 	var found []storage.Info
 	for info, err := range s.Staging.List(ctx, registry.RestoredPrefix) {

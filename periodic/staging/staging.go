@@ -1,9 +1,9 @@
-// Package staging removes from the staging volume what nobody asks the Registry for any more: uploads
-// that were begun and never ended, those that have expired, what a kill left of those that were given
-// up, and what was restored, when its time is over.
+// Package staging removes from the staging volume what nobody asks the Registry for any more:
+// uploads that were begun and never ended, those that have expired, what a kill left of those that
+// were given up, and what was restored, when its time is over.
 //
-// Bytes go before their record, so that a kill leaves nothing that nobody knows of. What belongs to an
-// item under way is not for this package: the item's own steps remove it.
+// Bytes go before their record, so that a kill leaves nothing that nobody knows of. What belongs to
+// an item under way is not for this package: the item's own steps remove it.
 package staging
 
 import (
@@ -53,8 +53,8 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	return errors.Join(s.sweepUploads(ctx), s.sweepRestored(ctx))
 }
 
-// sweepUploads removes bytes before their record; they go again, and the record with them, when no request can be left that still
-// writes some.
+// sweepUploads removes bytes before their record; they go again, and the record with them, when no
+// request can be left that still writes some.
 func (s *Sweeper) sweepUploads(ctx context.Context) error {
 	dropped, err := s.Registry.DroppedUploads(ctx)
 	if err != nil {

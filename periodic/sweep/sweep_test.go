@@ -89,7 +89,8 @@ func (f *fake) set(err error) {
 	f.err = err
 }
 
-// TestTroubleIsLoggedOnce: once when it begins and once when it is over, and a line for each item taken back.
+// TestTroubleIsLoggedOnce: once when it begins and once when it is over, and a line for each item
+// taken back.
 func TestTroubleIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -1,5 +1,5 @@
-// Package premistest judges PREMIS documents by the rules of the PREMIS 3.0 schema, which are written out in it: tests can do
-// without the schema and a validator.
+// Package premistest judges PREMIS documents by the rules of the PREMIS 3.0 schema, which are
+// written out in it: tests can do without the schema and a validator.
 package premistest
 
 import (
@@ -20,8 +20,9 @@ type rule struct {
 	min, max int
 }
 
-// schema holds the sequences of PREMIS 3.0 (premis-v3-0.xsd) for every element that Holdfast may write, and, so that
-// order is judged against the whole schema, those that it does not. Elements that are not listed hold text.
+// schema holds the sequences of PREMIS 3.0 (premis-v3-0.xsd) for every element that Holdfast may
+// write, and, so that order is judged against the whole schema, those that it does not. Elements
+// that are not listed hold text.
 func schema() map[string][]rule {
 	typeValue := func(prefix string, more ...rule) []rule {
 		return append([]rule{{prefix + "Type", 1, 1}, {prefix + "Value", 1, 1}}, more...)

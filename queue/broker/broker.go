@@ -1,16 +1,19 @@
-// Package broker is an NSQ V2 protocol server that lives in one process and keeps everything in memory.
+// Package broker is an NSQ V2 protocol server that lives in one process and keeps everything in
+// memory.
 //
-// It keeps true what a consumer of nsqd relies on: a message stays in its channel until the client that holds it
-// finishes it; whatever is not finished within its timeout, or is held by a client that goes away, is delivered
-// again; every channel of a topic gets every message; a client never holds more messages than its RDY count.
-// It does not keep messages over a Close: in Holdfast they are hints, and the Registry rings again (I1).
-// The embedded default and the tests run it; production runs nsqd.
+// It keeps true what a consumer of nsqd relies on: a message stays in its channel until the client
+// that holds it finishes it; whatever is not finished within its timeout, or is held by a client
+// that goes away, is delivered again; every channel of a topic gets every message; a client never
+// holds more messages than its RDY count. It does not keep messages over a Close: in Holdfast they
+// are hints, and the Registry rings again (I1). The embedded default and the tests run it;
+// production runs nsqd.
 //
-// Memory is bounded. What would take topics, channels and messages beyond Options.MaxMemory is refused, and the
-// publisher keeps it: of what the Registry's relay rings for nothing is lost, since it rings again. Each of at most
-// Options.MaxClients connections has some buffers besides: 256 KiB and one message. A client that does not read is given
-// nothing more, and is disconnected when a write to it times out. With Options.AuthSecret one that does not say it is
-// disconnected after Options.AuthTime, and before that where another one needs its place.
+// Memory is bounded. What would take topics, channels and messages beyond Options.MaxMemory is
+// refused, and the publisher keeps it: of what the Registry's relay rings for nothing is lost,
+// since it rings again. Each of at most Options.MaxClients connections has some buffers besides:
+// 256 KiB and one message. A client that does not read is given nothing more, and is disconnected
+// when a write to it times out. With Options.AuthSecret one that does not say it is disconnected
+// after Options.AuthTime, and before that where another one needs its place.
 package broker
 
 import (
@@ -26,7 +29,8 @@ import (
 // ErrClosed is returned by Listen after Close.
 var ErrClosed = errors.New("broker is closed")
 
-// ErrRemote is returned by Listen for an address that is not loopback, unless Options.Remote allows it.
+// ErrRemote is returned by Listen for an address that is not loopback, unless Options.Remote allows
+// it.
 var ErrRemote = errors.New("others than this machine can reach the address")
 
 // Broker is the server. Make one with New. All its methods may be called concurrently.
@@ -46,8 +50,8 @@ type Broker struct {
 	wg   sync.WaitGroup // accept loops, connections and the clock
 }
 
-// New returns a broker with opts that serves nobody until Listen is called. It returns an error that names every
-// option out of range.
+// New returns a broker with opts that serves nobody until Listen is called. It returns an error
+// that names every option out of range.
 func New(opts Options) (*Broker, error) {
 	opts = opts.withDefaults()
 	if err := opts.check(); err != nil {
@@ -63,10 +67,11 @@ func New(opts Options) (*Broker, error) {
 	}, nil
 }
 
-// Listen starts serving the V2 protocol on the TCP address addr ("127.0.0.1:0" takes a free port) and returns once
-// connections are accepted; serving goes on until Close. It may be called several times for several addresses.
-// It returns ErrClosed after Close, ErrRemote when others can reach addr and Options.Remote does not say that they may, and
-// the system's error when addr cannot be bound.
+// Listen starts serving the V2 protocol on the TCP address addr ("127.0.0.1:0" takes a free port)
+// and returns once connections are accepted; serving goes on until Close. It may be called several
+// times for several addresses. It returns ErrClosed after Close, ErrRemote when others can reach
+// addr and Options.Remote does not say that they may, and the system's error when addr cannot be
+// bound.
 func (b *Broker) Listen(addr string) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -98,8 +103,9 @@ func (b *Broker) Addr() string {
 	return b.listeners[0].Addr().String()
 }
 
-// Close stops listening, closes every connection, forgets every message and returns when the last goroutine of the
-// broker has ended. It may be called several times and before Listen; every call waits.
+// Close stops listening, closes every connection, forgets every message and returns when the last
+// goroutine of the broker has ended. It may be called several times and before Listen; every call
+// waits.
 func (b *Broker) Close() error {
 	b.mu.Lock()
 	first := !b.closed
@@ -140,8 +146,9 @@ func (b *Broker) accept(l net.Listener) {
 	}
 }
 
-// serve starts the goroutines of a connection, unless the broker is closing. Where all places are taken, the client that has been
-// here for longest without saying the secret gives way: who does not know it keeps nobody out who does.
+// serve starts the goroutines of a connection, unless the broker is closing. Where all places are
+// taken, the client that has been here for longest without saying the secret gives way: who does
+// not know it keeps nobody out who does.
 func (b *Broker) serve(nc net.Conn) {
 	c := newConn(b, nc)
 	b.mu.Lock()
@@ -167,7 +174,8 @@ func (b *Broker) serve(nc net.Conn) {
 	})
 }
 
-// oldestStranger is the connection that has been here for longest without saying the secret; nil: there is none.
+// oldestStranger is the connection that has been here for longest without saying the secret; nil:
+// there is none.
 func (b *Broker) oldestStranger() (oldest *conn) {
 	for c := range b.conns {
 		if c.stranger() && (oldest == nil || c.turn < oldest.turn) {

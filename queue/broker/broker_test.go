@@ -222,7 +222,8 @@ func TestNew_RefusesBadOptions(t *testing.T) {
 	}
 }
 
-// Whatever clients do, every message is in exactly one place until it is finished, and nothing is delivered after.
+// Whatever clients do, every message is in exactly one place until it is finished, and nothing is
+// delivered after.
 func TestRandomWalk_LosesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {

@@ -16,8 +16,8 @@ type topic struct {
 	messages uint64     // published since it was made
 }
 
-// channel is one independent stream of a topic's messages, shared by the clients that subscribe to it. Its fields
-// are guarded by the hub's mutex.
+// channel is one independent stream of a topic's messages, shared by the clients that subscribe to
+// it. Its fields are guarded by the hub's mutex.
 type channel struct {
 	name    string
 	topic   *topic
@@ -33,7 +33,8 @@ type channel struct {
 	timeouts uint64
 }
 
-// client is what the hub knows of a subscriber. All fields but out and msgTimeout are guarded by the hub's mutex.
+// client is what the hub knows of a subscriber. All fields but out and msgTimeout are guarded by
+// the hub's mutex.
 type client struct {
 	out        *outbox
 	msgTimeout time.Duration
@@ -52,7 +53,8 @@ func (cl *client) wantsMore() bool {
 	return !cl.closing && cl.inFlight < cl.ready && !cl.out.full()
 }
 
-// turn is the next client in order that wants a message, or nil. Going round gives every ready client its share.
+// turn is the next client in order that wants a message, or nil. Going round gives every ready
+// client its share.
 func (ch *channel) turn() *client {
 	for i := range ch.clients {
 		at := (ch.next + i) % len(ch.clients)
@@ -73,8 +75,8 @@ func (ch *channel) remove(cl *client) {
 	}
 }
 
-// validName reports whether name may be a topic's or a channel's: 1 to 64 of [.a-zA-Z0-9_-], the ephemeral suffix
-// included in the length.
+// validName reports whether name may be a topic's or a channel's: 1 to 64 of [.a-zA-Z0-9_-], the
+// ephemeral suffix included in the length.
 func validName(name string) bool {
 	if len(name) < 1 || len(name) > 64 {
 		return false

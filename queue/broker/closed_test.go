@@ -106,8 +106,8 @@ func TestAuth(t *testing.T) {
 	}
 }
 
-// Who does not know the secret keeps nobody out who does: its connections end soon, and before that when their places are needed.
-// Who has said it stays.
+// Who does not know the secret keeps nobody out who does: its connections end soon, and before that
+// when their places are needed. Who has said it stays.
 func TestAuth_Strangers(t *testing.T) {
 	b := open(t, broker.Options{AuthSecret: secret, AuthTime: time.Minute, MaxClients: 3})
 	known := func() *queuetest.Client {
@@ -143,8 +143,9 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// However much is published, to however many topics and channels, the broker's memory stays within its bound. What there is no room
-// for is refused, the connection goes on, and what was taken is delivered.
+// However much is published, to however many topics and channels, the broker's memory stays within
+// its bound. What there is no room for is refused, the connection goes on, and what was taken is
+// delivered.
 func TestMemory(t *testing.T) {
 	const bound = 8 << 20
 	large := bytes.Repeat([]byte("x"), 100_000)

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// execute carries out one command line. It returns the data of the response frame, "" for none; a *commandError for
-// what the client is told; any other error when the connection broke.
+// execute carries out one command line. It returns the data of the response frame, "" for none; a
+// *commandError for what the client is told; any other error when the connection broke.
 func (c *conn) execute(line []byte) (string, error) {
 	name, rest, more := bytes.Cut(line, []byte(" "))
 	var args []string
@@ -47,7 +47,8 @@ func (c *conn) execute(line []byte) (string, error) {
 	}
 }
 
-// authenticate reads the body of an AUTH, and lets the client publish and subscribe when it is the secret.
+// authenticate reads the body of an AUTH, and lets the client publish and subscribe when it is the
+// secret.
 func (c *conn) authenticate() (string, error) {
 	secret := c.broker.opts.AuthSecret
 	if secret == "" {

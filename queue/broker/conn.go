@@ -25,8 +25,8 @@ var (
 	errNotReading = errors.New("client does not read what it is sent")
 )
 
-// conn is one client's connection: one goroutine reads commands and executes them, another writes the outbox and
-// the heartbeats.
+// conn is one client's connection: one goroutine reads commands and executes them, another writes
+// the outbox and the heartbeats.
 type conn struct {
 	broker *Broker
 	net    net.Conn
@@ -38,7 +38,8 @@ type conn struct {
 	gone      chan struct{} // closed when the socket is
 	room      chan struct{} // has a token when a full outbox was written
 
-	// heartbeat is the interval in nanoseconds, 0 for none; IDENTIFY changes it while the writer runs.
+	// heartbeat is the interval in nanoseconds, 0 for none; IDENTIFY changes it while the writer
+	// runs.
 	heartbeat   atomic.Int64
 	rescheduled chan struct{} // has a token when heartbeat changed
 
@@ -75,8 +76,8 @@ func (c *conn) close() {
 	})
 }
 
-// run serves the connection until either side closes it, and returns when both goroutines have ended and what the
-// client held is back in its channel.
+// run serves the connection until either side closes it, and returns when both goroutines have
+// ended and what the client held is back in its channel.
 func (c *conn) run() {
 	defer c.close()
 	if c.stranger() {
@@ -101,8 +102,8 @@ func (c *conn) run() {
 	}
 }
 
-// linger lets the client read why it was refused: a socket that is closed with bytes unread (the body of the refused
-// command) is reset, and the answer is lost with it.
+// linger lets the client read why it was refused: a socket that is closed with bytes unread (the
+// body of the refused command) is reset, and the answer is lost with it.
 func (c *conn) linger() {
 	if tcp, ok := c.net.(*net.TCPConn); ok && tcp.CloseWrite() == nil {
 		_ = c.net.SetReadDeadline(time.Now().Add(lingerTime))
@@ -189,7 +190,8 @@ func (c *conn) setReadDeadline() {
 	_ = c.net.SetReadDeadline(deadline) // fails only on a closed socket, which the read then reports
 }
 
-// write sends the outbox and the heartbeats until the outbox is closed and empty, or the connection breaks.
+// write sends the outbox and the heartbeats until the outbox is closed and empty, or the connection
+// breaks.
 func (c *conn) write() {
 	beat := time.NewTicker(c.beatInterval())
 	defer beat.Stop()

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The types of a frame from server to client. A frame is: size (4 bytes, of what follows), type (4 bytes), data; all
-// numbers are big-endian.
+// The types of a frame from server to client. A frame is: size (4 bytes, of what follows), type (4
+// bytes), data; all numbers are big-endian.
 const (
 	frameResponse uint32 = 0
 	frameError    uint32 = 1
@@ -49,13 +49,14 @@ type commandError struct {
 // Error is the text of the error frame.
 func (e *commandError) Error() string { return e.code + " " + e.reason }
 
-// refuse is an error after which the connection is closed: what follows on it cannot be trusted to be a command.
+// refuse is an error after which the connection is closed: what follows on it cannot be trusted to
+// be a command.
 func refuse(code, format string, args ...any) *commandError {
 	return &commandError{code: code, reason: fmt.Sprintf(format, args...), fatal: true}
 }
 
-// refuseFull is the answer to what there is no memory for. The connection stays: what was refused was read whole, and a
-// client that connects anew would only send it again sooner.
+// refuseFull is the answer to what there is no memory for. The connection stays: what was refused
+// was read whole, and a client that connects anew would only send it again sooner.
 func refuseFull(code, command string) *commandError {
 	return &commandError{code: code, reason: command + " the broker holds as much as it may; send it again later"}
 }
@@ -67,7 +68,8 @@ func appendFrame(buf []byte, kind uint32, data string) []byte {
 	return append(buf, data...)
 }
 
-// appendMessage adds a message frame to buf: timestamp (8 bytes), attempts (2 bytes), id (16 bytes), body.
+// appendMessage adds a message frame to buf: timestamp (8 bytes), attempts (2 bytes), id (16
+// bytes), body.
 func appendMessage(buf []byte, m *message) []byte {
 	buf = binary.BigEndian.AppendUint32(buf, uint32(4+8+2+messageIDLength+len(m.body)))
 	buf = binary.BigEndian.AppendUint32(buf, frameMessage)

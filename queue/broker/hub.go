@@ -10,8 +10,9 @@ import (
 
 var errNotInFlight = errors.New("message is not in flight for this client")
 
-// hub holds the topics, channels and messages, and decides who gets what. It does no I/O: a delivery is appended to
-// the client's outbox. One mutex guards it all, since every step under it is short.
+// hub holds the topics, channels and messages, and decides who gets what. It does no I/O: a
+// delivery is appended to the client's outbox. One mutex guards it all, since every step under it
+// is short.
 type hub struct {
 	maxMsgTimeout time.Duration
 	earlier       chan struct{} // has a token when the clock must look before its alarm
@@ -31,13 +32,15 @@ func newHub(opts Options) *hub {
 		most:          opts.MaxMemory,
 		earlier:       make(chan struct{}, 1),
 		topics:        make(map[string]*topic),
-		// Ids of one run differ from those of the run before, so that a late FIN cannot hit a new message.
+		// Ids of one run differ from those of the run before, so that a late FIN cannot hit a new
+		// message.
 		lastID: uint64(time.Now().UnixNano()),
 	}
 }
 
-// cost is the memory that one channel's copy of a message takes, or the one that waits for a channel. Copies share
-// their body, so this is rather too much. Go allots an eighth more than is asked for at most.
+// cost is the memory that one channel's copy of a message takes, or the one that waits for a
+// channel. Copies share their body, so this is rather too much. Go allots an eighth more than is
+// asked for at most.
 func cost(body []byte) int64 { return messageCost + int64(len(body)) + int64(len(body))/8 }
 
 // take counts bytes in; false says that there is no room for them, and then nothing is counted.
@@ -47,7 +50,8 @@ func (h *hub) take(n int64) bool {
 	return h.fit(n, h.mostPublished())
 }
 
-// mostPublished is how much publishers may fill. The rest is for who subscribes: else nobody could empty a full broker.
+// mostPublished is how much publishers may fill. The rest is for who subscribes: else nobody could
+// empty a full broker.
 func (h *hub) mostPublished() int64 { return h.most - h.most/8 }
 
 // give counts bytes out that take has counted in.
@@ -66,8 +70,8 @@ func (h *hub) fit(n, most int64) bool {
 	return true
 }
 
-// publish adds the bodies to the topic as messages, all or none, to be delivered after delay; none, and false, when there
-// is no memory for all of them.
+// publish adds the bodies to the topic as messages, all or none, to be delivered after delay; none,
+// and false, when there is no memory for all of them.
 func (h *hub) publish(name string, bodies [][]byte, delay time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,8 +125,8 @@ func (h *hub) admit(ch *channel, m *message, now time.Time, delay time.Duration)
 	h.enqueue(&message{id: m.id, timestamp: m.timestamp, body: m.body, channel: ch, dueIndex: -1}, now, delay)
 }
 
-// subscribe joins the client to the channel. A topic's first channel takes over what was published before it. It returns
-// false when there is no memory for a new topic or channel.
+// subscribe joins the client to the channel. A topic's first channel takes over what was published
+// before it. It returns false when there is no memory for a new topic or channel.
 func (h *hub) subscribe(cl *client, topicName, channelName string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -186,7 +190,8 @@ func (h *hub) leave(cl *client) {
 	h.dispatch(ch, now)
 }
 
-// forget drops an ephemeral channel with its messages, and its topic when that is ephemeral and now has no channel.
+// forget drops an ephemeral channel with its messages, and its topic when that is ephemeral and now
+// has no channel.
 func (h *hub) forget(ch *channel) {
 	for _, m := range h.agenda { // what is deferred; nobody holds any
 		if m.channel == ch {
@@ -263,7 +268,8 @@ func (h *hub) requeue(cl *client, id messageID, delay time.Duration) error {
 	return nil
 }
 
-// touch starts the timeout of a message that the client holds anew, within the limit on the whole time it is held.
+// touch starts the timeout of a message that the client holds anew, within the limit on the whole
+// time it is held.
 func (h *hub) touch(cl *client, id messageID) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -17,8 +17,8 @@ type identity struct {
 	MsgTimeout         int64  `json:"msg_timeout"`        // milliseconds; 0 the default
 }
 
-// features is the answer to a client that negotiates. What this server does not have is answered with false
-// whatever was asked for: TLS, compression and sampling.
+// features is the answer to a client that negotiates. What this server does not have is answered
+// with false whatever was asked for: TLS, compression and sampling.
 type features struct {
 	MaxRdyCount         int64  `json:"max_rdy_count"`
 	Version             string `json:"version"`

@@ -10,7 +10,8 @@ const messageIDLength = 16
 // messageID is 16 hexadecimal digits. The copies of a message in several channels share it.
 type messageID [messageIDLength]byte
 
-// message is one channel's copy of what was published. All fields but the first three change under the hub's mutex.
+// message is one channel's copy of what was published. All fields but the first three change under
+// the hub's mutex.
 type message struct {
 	id        messageID
 	timestamp int64 // when it was published, in nanoseconds since 1970

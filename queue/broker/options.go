@@ -11,8 +11,8 @@ const (
 	// version is what IDENTIFY answers: clients choose what to speak by it, so it is nsqd's.
 	version = "1.3.0"
 
-	// minClientTime is the shortest heartbeat or message timeout that a client may ask for, as with nsqd. Shorter
-	// ones can only be set as the broker's defaults, in Options.
+	// minClientTime is the shortest heartbeat or message timeout that a client may ask for, as with
+	// nsqd. Shorter ones can only be set as the broker's defaults, in Options.
 	minClientTime = time.Second
 
 	// maxOutbox is how many bytes wait for one client before it is given no more messages.
@@ -31,7 +31,8 @@ const (
 	lingerTime  = time.Second
 )
 
-// Options are the limits of a broker. The zero value of each field means nsqd's default, named with the field.
+// Options are the limits of a broker. The zero value of each field means nsqd's default, named with
+// the field.
 type Options struct {
 	MsgTimeout           time.Duration // how long a client may hold a message untouched; 60 s
 	MaxMsgTimeout        time.Duration // how long a client may hold a message in all, touched or not; 15 min

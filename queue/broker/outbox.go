@@ -5,7 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// outbox holds the bytes on their way to one client. Adding to it never blocks; conn.write empties it.
+// outbox holds the bytes on their way to one client. Adding to it never blocks; conn.write empties
+// it.
 type outbox struct {
 	wake chan struct{} // has a token when there is something to write
 	size atomic.Int64  // bytes waiting or being written

@@ -56,7 +56,8 @@ func (c *conn) publishMany(args []string) (string, error) {
 // one is a body that is one message.
 func one(body []byte) ([][]byte, error) { return [][]byte{body}, nil }
 
-// publishBody reads a body, for which there has to be memory first, and publishes the messages in it.
+// publishBody reads a body, for which there has to be memory first, and publishes the messages in
+// it.
 func (c *conn) publishBody(command, topic string, size int64, delay time.Duration, split func([]byte) ([][]byte, error)) (string, error) {
 	h := c.broker.hub
 	full := refuseFull(codePubFailed, command)
@@ -84,7 +85,8 @@ func (c *conn) publishBody(command, topic string, size int64, delay time.Duratio
 	return responseOK, nil
 }
 
-// splitMessages takes the body of an MPUB apart: count (4 bytes), then size (4 bytes) and bytes of each message.
+// splitMessages takes the body of an MPUB apart: count (4 bytes), then size (4 bytes) and bytes of
+// each message.
 func splitMessages(body []byte, maxSize int64) ([][]byte, error) {
 	if len(body) < 4 {
 		return nil, refuse(codeBadBody, "MPUB body is too short for a count")

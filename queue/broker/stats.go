@@ -22,8 +22,8 @@ type TopicStats struct {
 	Paused       bool           `json:"paused"` // always false: pausing is the Registry's
 }
 
-// ChannelStats is what one channel holds. A message not yet finished is counted in exactly one of Depth, InFlight
-// and Deferred; the other counts only grow.
+// ChannelStats is what one channel holds. A message not yet finished is counted in exactly one of
+// Depth, InFlight and Deferred; the other counts only grow.
 type ChannelStats struct {
 	Name         string        `json:"channel_name"`
 	Depth        int           `json:"depth"`
@@ -49,7 +49,8 @@ type ClientStats struct {
 	RequeueCount  uint64 `json:"requeue_count"`
 }
 
-// Stats returns what the broker holds at this moment. It may be called at any time, and after Close.
+// Stats returns what the broker holds at this moment. It may be called at any time, and after
+// Close.
 func (b *Broker) Stats() Stats {
 	return Stats{Version: version, Health: "OK", StartTime: b.started.Unix(), Topics: b.hub.stats()}
 }

@@ -23,15 +23,15 @@ type Frame struct {
 	Data []byte
 }
 
-// Client is a bare connection to an NSQ server, for the tests of what a client library hides. It is not safe for
-// concurrent use. Its methods fail the test when the connection does not behave.
+// Client is a bare connection to an NSQ server, for the tests of what a client library hides. It is
+// not safe for concurrent use. Its methods fail the test when the connection does not behave.
 type Client struct {
 	t    testing.TB
 	conn net.Conn
 }
 
-// Dial connects and identifies with the given fields, nil for an IDENTIFY without any; it returns the answer, too.
-// The connection is closed when the test ends.
+// Dial connects and identifies with the given fields, nil for an IDENTIFY without any; it returns
+// the answer, too. The connection is closed when the test ends.
 func Dial(t testing.TB, addr string, identify map[string]any) (*Client, []byte) {
 	t.Helper()
 	c := DialBare(t, addr)
@@ -174,8 +174,8 @@ func (c *Client) ExpectClosed() {
 	}
 }
 
-// Sync waits until the server has carried out everything sent before. It must be subscribed. Messages that came
-// before are returned.
+// Sync waits until the server has carried out everything sent before. It must be subscribed.
+// Messages that came before are returned.
 func (c *Client) Sync() []*nsq.Message {
 	c.t.Helper()
 	var id nsq.MessageID

@@ -1,7 +1,7 @@
-// Package queuetest holds what an NSQ server must do for Holdfast: one suite, passed by the broker of this project in
-// its tests, and by an nsqd wherever HOLDFAST_TEST_NSQD_ADDR names one. What the suite asks of a server it asks
-// through package queue where that is how the product asks, and through a bare connection (Client) where a client
-// library would be in the way.
+// Package queuetest holds what an NSQ server must do for Holdfast: one suite, passed by the broker
+// of this project in its tests, and by an nsqd wherever HOLDFAST_TEST_NSQD_ADDR names one. What the
+// suite asks of a server it asks through package queue where that is how the product asks, and
+// through a bare connection (Client) where a client library would be in the way.
 package queuetest
 
 import (
@@ -13,8 +13,9 @@ import (
 	"github.com/holdfast/holdfast/queue"
 )
 
-// Run runs the suite against the server whose TCP address addr returns; it is called once per test. The server must
-// have nsqd's default limits. Topics are named at random, so a server may be used again and by several at a time.
+// Run runs the suite against the server whose TCP address addr returns; it is called once per test.
+// The server must have nsqd's default limits. Topics are named at random, so a server may be used
+// again and by several at a time.
 func Run(t *testing.T, addr func(t *testing.T) string) {
 	tests := []struct {
 		name string
@@ -78,7 +79,8 @@ type Inbox struct {
 	deliveries chan *queue.Delivery
 }
 
-// OpenInbox starts a consumer; it is stopped when the test ends, and what was not answered is given back.
+// OpenInbox starts a consumer; it is stopped when the test ends, and what was not answered is given
+// back.
 func OpenInbox(t testing.TB, cfg queue.ConsumerConfig) *Inbox {
 	t.Helper()
 	in := &Inbox{t: t, deliveries: make(chan *queue.Delivery)}

@@ -1,5 +1,6 @@
-// Package account keeps who may ask for what: tokens, and the sessions and one-time links that stand for them. It keeps hashes, never
-// secrets, and knows nothing of what is asked for; of the engine it takes away the attempts of a token that is revoked.
+// Package account keeps who may ask for what: tokens, and the sessions and one-time links that
+// stand for them. It keeps hashes, never secrets, and knows nothing of what is asked for; of the
+// engine it takes away the attempts of a token that is revoked.
 package account
 
 import (

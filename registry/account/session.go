@@ -14,7 +14,8 @@ import (
 
 var _ registry.Signing = (*Accounts)(nil)
 
-// seenEvery is how often at most a session's use is written, so that reading pages does not become writing.
+// seenEvery is how often at most a session's use is written, so that reading pages does not become
+// writing.
 const seenEvery = time.Minute
 
 const selectSession = `SELECT s.id, s.hash, s.token_id, s.subject, s.name, s.role, s.collections, s.method, s.agent, s.address,

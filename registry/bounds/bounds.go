@@ -1,9 +1,11 @@
-// Package bounds has the bounds of everything that workers ask the Registry for: each number, text and list in the arguments of
-// registry.ForWorkers. [Check] is what the methods that write, and those that search, begin with. So one leaked secret takes
-// neither room nor turns from others, and no sum of what workers say overflows.
+// Package bounds has the bounds of everything that workers ask the Registry for: each number, text
+// and list in the arguments of registry.ForWorkers. [Check] is what the methods that write, and
+// those that search, begin with. So one leaked secret takes neither room nor turns from others, and
+// no sum of what workers say overflows.
 //
-// The bounds are far above what workers send: they refuse no deposit. What an attempt may name is another matter, which needs its
-// item; the subjects judge that in their transactions. The package knows the Registry's words and no database.
+// The bounds are far above what workers send: they refuse no deposit. What an attempt may name is
+// another matter, which needs its item; the subjects judge that in their transactions. The package
+// knows the Registry's words and no database.
 package bounds
 
 import (
@@ -68,8 +70,8 @@ var (
 	replaced = bound{}
 )
 
-// bounds are those of the fields of all that workers ask for, by the field's type and name. A field that has none is a fault, which
-// TestEveryField finds.
+// bounds are those of the fields of all that workers ask for, by the field's type and name. A field
+// that has none is a fault, which TestEveryField finds.
 var bounds = map[string]bound{
 	"Lease.ItemID": name, "Lease.N": any64,
 
@@ -141,8 +143,9 @@ var (
 	}
 )
 
-// Check returns ErrInvalid when something in the arguments of a method of registry.ForWorkers is out of bounds. The methods that write call
-// it first, whoever asks: a worker in the same process is bound as one over the API is. It does not look at the database.
+// Check returns ErrInvalid when something in the arguments of a method of registry.ForWorkers is
+// out of bounds. The methods that write call it first, whoever asks: a worker in the same process
+// is bound as one over the API is. It does not look at the database.
 func Check(arguments ...any) error {
 	for _, a := range arguments {
 		v := reflect.ValueOf(a)

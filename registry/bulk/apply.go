@@ -15,7 +15,8 @@ import (
 
 const refusalsShown = 20
 
-// applied is how far a bulk act is, as its durable result has it: what came before the cursor is done with.
+// applied is how far a bulk act is, as its durable result has it: what came before the cursor is
+// done with.
 type applied struct {
 	registry.BulkProgress
 	Cursor int64 `json:"cursor"` // the seq of the last item that was looked at
@@ -30,8 +31,8 @@ type found struct {
 // errMoved says that another call has carried on meanwhile.
 var errMoved = errors.New("the bulk act was carried on by another call")
 
-// ApplyNext implements registry.Working. The next items are looked for outside the transaction, since a search may take
-// long; in it each is looked at again.
+// ApplyNext implements registry.Working. The next items are looked for outside the transaction,
+// since a search may take long; in it each is looked at again.
 func (s *Acts) ApplyNext(ctx context.Context, l registry.Lease) (registry.BulkProgress, error) {
 	for {
 		p, err := s.applyNext(ctx, l)
@@ -118,7 +119,8 @@ func (s *Acts) nextOf(ctx context.Context, bulkID string, spec registry.BulkSpec
 	})
 }
 
-// applyTo carries the act out on each item that still matches, and notes how far it is in the same transaction.
+// applyTo carries the act out on each item that still matches, and notes how far it is in the same
+// transaction.
 func (t *tx) applyTo(bulk registry.WorkItem, spec registry.BulkSpec, p applied, next []found) (applied, error) {
 	for _, f := range next {
 		p.Cursor = f.seq

@@ -1,5 +1,5 @@
-// Package bulk carries an act out on every item that a query finds: some at a time, each time in one transaction with a cursor, so that a
-// kill neither skips nor repeats one.
+// Package bulk carries an act out on every item that a query finds: some at a time, each time in
+// one transaction with a cursor, so that a kill neither skips nor repeats one.
 package bulk
 
 import (
@@ -39,8 +39,8 @@ func (s *Acts) write(ctx context.Context, fn func(*tx) error) error {
 	return s.work.Write(ctx, func(t *work.Tx) error { return fn(s.in(t)) })
 }
 
-// Bulk implements registry.Commanding. What matches is counted before the transaction: it may take long, and nobody
-// may write meanwhile.
+// Bulk implements registry.Commanding. What matches is counted before the transaction: it may take
+// long, and nobody may write meanwhile.
 func (s *Acts) Bulk(ctx context.Context, b registry.BulkRequest) (registry.WorkItem, error) {
 	it, err := s.bulk(ctx, b)
 	if err != nil {
@@ -105,7 +105,8 @@ func bulkSpec(b registry.BulkRequest) (registry.BulkSpec, error) {
 	}, nil
 }
 
-// bulkWhere is what a bulk act is about. What the query says of ages is meant as of the moment it was asked.
+// bulkWhere is what a bulk act is about. What the query says of ages is meant as of the moment it
+// was asked.
 func (s *Acts) bulkWhere(b registry.BulkSpec) (*sqldb.Where, error) {
 	w, err := search.ItemWhere(registry.ItemQuery{Match: b.Match, Within: b.Within, ParentID: b.Parent}, s.db.Dialect.Name(), sqldb.Micros(b.AskedAt))
 	if err != nil {
@@ -124,7 +125,8 @@ func (s *Acts) bulkWhere(b registry.BulkSpec) (*sqldb.Where, error) {
 	return w, nil
 }
 
-// addBulk makes the item that carries a bulk act out. Its first event is the one audit entry of all that it does.
+// addBulk makes the item that carries a bulk act out. Its first event is the one audit entry of all
+// that it does.
 func (t *tx) addBulk(spec registry.BulkSpec, actor string) (id string, err error) {
 	id, spec.AskedAt = sqldb.NewID(), sqldb.FromMicros(t.Now)
 	route, _ := registry.RouteOf(registry.Bulk)
@@ -134,8 +136,8 @@ func (t *tx) addBulk(spec registry.BulkSpec, actor string) (id string, err error
 	})
 }
 
-// family lets a batch's jobs share its fate: those that are open when it is stopped, all that have not completed when it
-// is deleted.
+// family lets a batch's jobs share its fate: those that are open when it is stopped, all that have
+// not completed when it is deleted.
 func (t *tx) family(batch registry.WorkItem, c registry.Command) error {
 	if batch.Action != registry.Batch {
 		return nil

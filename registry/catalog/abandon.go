@@ -18,8 +18,9 @@ const (
 	eventAbandoned        = "abandoned"
 )
 
-// abandon notes that somebody wants an announced version to be abandoned. When another person asked before, this is the consent, if it
-// names that asking: the item goes to the worker that removes what it has written.
+// abandon notes that somebody wants an announced version to be abandoned. When another person asked
+// before, this is the consent, if it names that asking: the item goes to the worker that removes
+// what it has written.
 func (t *tx) abandon(it registry.WorkItem, c registry.Command) error {
 	a, asked := it.Abandonment()
 	consent := asked && a.Waits(sqldb.FromMicros(t.Now))
@@ -41,7 +42,8 @@ func (t *tx) abandon(it registry.WorkItem, c registry.Command) error {
 	if consent {
 		request = a.Request()
 	}
-	// Two who ask at once must not agree by it, and nobody agrees to another asking than the one that was shown.
+	// Two who ask at once must not agree by it, and nobody agrees to another asking than the one
+	// that was shown.
 	if !c.Confirmed || c.AgreesTo != request {
 		needed, err := t.abandons(it, a, consent)
 		if err != nil {
@@ -114,8 +116,8 @@ func (t *tx) withdrawAbandonment(it registry.WorkItem, actor string) error {
 	return t.SetResult(it, registry.ResultAbandon, nil)
 }
 
-// abandonVersion forgets a version that the item has announced, and everything by which the item would go on with it, in one
-// transaction: see registry.Intent.
+// abandonVersion forgets a version that the item has announced, and everything by which the item
+// would go on with it, in one transaction: see registry.Intent.
 func (s *Catalog) abandonVersion(ctx context.Context, l registry.Lease, in registry.Intent) error {
 	// Rows of an announced version are seen by nobody. They may be many (R25).
 	for _, rows := range []string{"file", "stored_file"} {
@@ -165,7 +167,8 @@ func (s *Catalog) abandonVersion(ctx context.Context, l registry.Lease, in regis
 	})
 }
 
-// abandoning returns the decision by which an attempt abandons the version that its item has announced. DoneAt says that an earlier call did.
+// abandoning returns the decision by which an attempt abandons the version that its item has
+// announced. DoneAt says that an earlier call did.
 func (t *tx) abandoning(l registry.Lease, in registry.Intent) (registry.Abandonment, error) {
 	it, err := t.Live(l)
 	if err != nil {

@@ -1,6 +1,7 @@
-// Package catalog keeps what is preserved: objects and their identifiers, versions announced and recorded, their files and where each
-// copy lies, PREMIS events in their chains, receipts, checks, restores, deletions. A worker writes of its own item only. It knows
-// nothing of how payloads come in.
+// Package catalog keeps what is preserved: objects and their identifiers, versions announced and
+// recorded, their files and where each copy lies, PREMIS events in their chains, receipts, checks,
+// restores, deletions. A worker writes of its own item only. It knows nothing of how payloads come
+// in.
 package catalog
 
 import (
@@ -48,7 +49,8 @@ func (s *Catalog) Join(h *work.Hooks) {
 	h.Act(registry.ActAbandon, func(t *work.Tx, it registry.WorkItem, c registry.Command) error { return s.in(t).abandon(it, c) })
 }
 
-// committed is the object that an item has announced a version of, has stored one of or deletes, with the version; 0 for a deletion.
+// committed is the object that an item has announced a version of, has stored one of or deletes,
+// with the version; 0 for a deletion.
 func (t *tx) committed(itemID string) (object string, version int, known bool, err error) {
 	err = t.Get(`SELECT object_id, version FROM object_version WHERE item_id = $1
 		UNION ALL SELECT object_id, 0 FROM deletion WHERE item_id = $1 AND status <> 'approved' ORDER BY 2 LIMIT 1`, []any{itemID}, &object, &version)

@@ -14,8 +14,9 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// ChainEnds lists where the chains of events end, by object, after one. Objects without a chain are left out. Each is what it was when its
-// row was read: chains that grow meanwhile are found shorter or longer, never otherwise.
+// ChainEnds lists where the chains of events end, by object, after one. Objects without a chain are
+// left out. Each is what it was when its row was read: chains that grow meanwhile are found shorter
+// or longer, never otherwise.
 func (s *Catalog) ChainEnds(ctx context.Context, after string, limit int) (ends []receipt.ChainEnd, err error) {
 	return sqldb.Collect(s.db.Read.Ask(ctx, `SELECT o.id, e.seq, e.hash FROM object o
 		JOIN premis_event e ON e.object_id = o.id AND e.seq = (SELECT MAX(l.seq) FROM premis_event l WHERE l.object_id = o.id)
@@ -26,7 +27,8 @@ func (s *Catalog) ChainEnds(ctx context.Context, after string, limit int) (ends 
 	})
 }
 
-// SignCheckpoint signs a checkpoint with the key of receipts, and notes that key as used. It returns nil when this Registry has none.
+// SignCheckpoint signs a checkpoint with the key of receipts, and notes that key as used. It
+// returns nil when this Registry has none.
 func (s *Catalog) SignCheckpoint(ctx context.Context, c receipt.Checkpoint) ([]byte, error) {
 	if s.receiptKey == nil {
 		return nil, nil
@@ -44,11 +46,14 @@ const (
 	eventAcceptanceApproved = "acceptance-approved"
 )
 
-// AcceptOlder notes that somebody asks to take the record for right although it is older than the checkpoints a.Of, with a.Reason, or with approve that
-// another person agrees to what is named by agreesTo, its [registry.Acceptance.Request]: registry.ErrNoAcceptance when nobody asks about these,
-// registry.ErrSamePerson. When agreesTo names something else, nothing is noted, and what is asked for comes back without a consent, to be shown. A repeat
-// returns what is noted, and so does everything that is asked of the same after two people have agreed: whoever goes on after a kill finds that they did. Another
-// reason, person or gap is another asking, which takes the place of the one before and says so.
+// AcceptOlder notes that somebody asks to take the record for right although it is older than the
+// checkpoints a.Of, with a.Reason, or with approve that another person agrees to what is named by
+// agreesTo, its [registry.Acceptance.Request]: registry.ErrNoAcceptance when nobody asks about
+// these, registry.ErrSamePerson. When agreesTo names something else, nothing is noted, and what is
+// asked for comes back without a consent, to be shown. A repeat returns what is noted, and so does
+// everything that is asked of the same after two people have agreed: whoever goes on after a kill
+// finds that they did. Another reason, person or gap is another asking, which takes the place of
+// the one before and says so.
 func (s *Catalog) AcceptOlder(ctx context.Context, a registry.Acceptance, approve bool, agreesTo, actor string) (out registry.Acceptance, err error) {
 	const name = "acceptance"
 	actor = sqldb.Clean(actor)

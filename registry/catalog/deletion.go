@@ -59,7 +59,8 @@ func scanDeletion(row sqldb.Scanner, now int64) (deletionRow, error) {
 	return d, nil
 }
 
-// deletion returns the last deletion that was asked for of an object; ok is false when there was none.
+// deletion returns the last deletion that was asked for of an object; ok is false when there was
+// none.
 func (t *tx) deletion(objectID string) (d deletionRow, ok bool, err error) {
 	d, err = scanDeletion(t.Row(selectDeletion+`WHERE object_id = $1 ORDER BY asked_at DESC, id DESC LIMIT 1`, objectID), t.Now)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -158,7 +159,8 @@ func (s *Catalog) AskDeletion(ctx context.Context, objectID, reason, actor strin
 	return out, nil
 }
 
-// present returns ErrNotFound for an object that is not recorded, and a *registry.GoneError for one that is deleted.
+// present returns ErrNotFound for an object that is not recorded, and a *registry.GoneError for one
+// that is deleted.
 func (t *tx) present(objectID string) error {
 	if sqldb.Clean(objectID) != objectID {
 		return registry.ErrNotFound // there can be none
@@ -173,7 +175,8 @@ func (t *tx) present(objectID string) error {
 	return err
 }
 
-// openDeletion says whether a deletion can still happen as it was asked for. One whose item was given up before it began cannot.
+// openDeletion says whether a deletion can still happen as it was asked for. One whose item was
+// given up before it began cannot.
 func (t *tx) openDeletion(d deletionRow) (bool, error) {
 	switch d.Status {
 	case registry.DeletionAsked, registry.DeletionDeleting:
@@ -233,7 +236,8 @@ func (s *Catalog) ApproveDeletion(ctx context.Context, objectID, actor string) (
 	return out, nil
 }
 
-// twoPeople returns ErrSamePerson when two actors are one, or one of them holds a token that the other has made.
+// twoPeople returns ErrSamePerson when two actors are one, or one of them holds a token that the
+// other has made.
 func (t *tx) twoPeople(a, b string) error {
 	var made int
 	err := t.Get(`SELECT COUNT(*) FROM token WHERE (name = $1 AND created_by = $2) OR (name = $2 AND created_by = $1)`, []any{a, b}, &made)
@@ -391,7 +395,8 @@ func (t *tx) deleting(l registry.Lease, objectID string) (deletionRow, error) {
 	return d, err
 }
 
-// forgetStored removes what is known of an object's stored files, a few at a time (R25): none of them is checked any more.
+// forgetStored removes what is known of an object's stored files, a few at a time (R25): none of
+// them is checked any more.
 func (s *Catalog) forgetStored(ctx context.Context, l registry.Lease, objectID string) error {
 	for left := int64(1); left > 0; {
 		err := s.write(ctx, func(t *tx) error {

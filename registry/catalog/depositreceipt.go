@@ -12,8 +12,9 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// manifest adds up the files of a version that is about to be recorded; nil when no receipt is to be signed. All its rows are in
-// by then, and nobody but the live attempt can add any. It reads them in portions: no snapshot stays open for long (R25).
+// manifest adds up the files of a version that is about to be recorded; nil when no receipt is to
+// be signed. All its rows are in by then, and nobody but the live attempt can add any. It reads
+// them in portions: no snapshot stays open for long (R25).
 func (s *Catalog) manifest(ctx context.Context, l registry.Lease, v registry.VersionRecord) (*receipt.Manifest, error) {
 	if s.receiptKey == nil {
 		return nil, nil //nolint:nilnil // nil is no manifest
@@ -38,8 +39,9 @@ func (s *Catalog) manifest(ctx context.Context, l registry.Lease, v registry.Ver
 // rowsAtOnce is how many rows of the inventory a receipt is added up from with one statement (R25).
 const rowsAtOnce = 1000
 
-// sumFiles adds up the files of a version, be it recorded or not, in the order of their paths, which is that of the rows: each is read
-// once, and none is sorted. A path's last row that is not after the version is the one that counts.
+// sumFiles adds up the files of a version, be it recorded or not, in the order of their paths,
+// which is that of the rows: each is read once, and none is sorted. A path's last row that is not
+// after the version is the one that counts.
 func (s *Catalog) sumFiles(ctx context.Context, objectID string, version int) (*receipt.Manifest, error) {
 	m := &receipt.Manifest{}
 	var last fileRow
@@ -69,7 +71,8 @@ func (r *fileRow) addTo(m *receipt.Manifest) {
 	}
 }
 
-// addPortion reads the rows that come after last, the newest of which is left there, and adds the others.
+// addPortion reads the rows that come after last, the newest of which is left there, and adds the
+// others.
 func (s *Catalog) addPortion(ctx context.Context, m *receipt.Manifest, objectID string, version int, last *fileRow) (n int, err error) {
 	rows, err := s.db.Read.QueryContext(ctx, `SELECT path, version, content_path, size_bytes, digests, deleted, modified_at FROM file
 		WHERE object_id = $1 AND (path, version) > ($2, $3) AND version <= $4 ORDER BY path, version`+sqldb.Limit(rowsAtOnce),
@@ -100,7 +103,8 @@ func (s *Catalog) addPortion(ctx context.Context, m *receipt.Manifest, objectID 
 	return n, rows.Err()
 }
 
-// sign makes the version's receipt. It holds all events of the object's chain since the receipt before.
+// sign makes the version's receipt. It holds all events of the object's chain since the receipt
+// before.
 func (t *tx) sign(v registry.VersionRecord, m *receipt.Manifest) error {
 	before := chainEnd{hash: receipt.Zero}
 	err := t.Get(`SELECT last_event, last_hash FROM receipt WHERE object_id = $1 ORDER BY version DESC LIMIT 1`,

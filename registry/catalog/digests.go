@@ -18,7 +18,8 @@ func decodeDigests(text string) (map[string]string, error) {
 	return digests, nil
 }
 
-// plainDigests recognises what nearly all columns hold, an object without spaces and escapes, in a fourth of the time.
+// plainDigests recognises what nearly all columns hold, an object without spaces and escapes, in a
+// fourth of the time.
 func plainDigests(text string) (map[string]string, bool) {
 	rest, ok := strings.CutPrefix(text, `{"`)
 	if !ok {

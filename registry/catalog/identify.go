@@ -47,7 +47,8 @@ func (s *Catalog) Identify(ctx context.Context, l registry.Lease, r registry.Ide
 	return id, nil
 }
 
-// identify returns a lock's holder apart from an error, so that the item's place in the lock's queue is kept.
+// identify returns a lock's holder apart from an error, so that the item's place in the lock's
+// queue is kept.
 func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registry.Identity, *registry.LockedError, error) {
 	if err := ownRequest(it, r); err != nil {
 		return registry.Identity{}, nil, err
@@ -61,8 +62,8 @@ func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registr
 	if err != nil {
 		return id, nil, err
 	} else if ok {
-		// An item that failed gave its locks back, and the object may have a newer head by now. Its name may have been given up
-		// meanwhile, and be another owner's.
+		// An item that failed gave its locks back, and the object may have a newer head by now. Its
+		// name may have been given up meanwhile, and be another owner's.
 		spec, err := work.SpecOf(it)
 		if err == nil {
 			err = t.owned(it, spec.Profile.Owner, id.ARK)
@@ -96,8 +97,8 @@ func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registr
 	return id, nil, t.bind(it, r, id)
 }
 
-// named returns what an earlier attempt settled, while the name stands: not when it is the refused one, nor when another
-// item, which had the same local id and the same name, was refused it.
+// named returns what an earlier attempt settled, while the name stands: not when it is the refused
+// one, nor when another item, which had the same local id and the same name, was refused it.
 func (t *tx) named(it registry.WorkItem, refused string) (id registry.Identity, ok bool, err error) {
 	raw, ok := it.Results[registry.ResultARK]
 	if !ok {
@@ -181,7 +182,8 @@ func (t *tx) known(id *registry.Identity) error {
 	return nil
 }
 
-// exists refuses a submission for an object that has no version, before anything is bound to its name.
+// exists refuses a submission for an object that has no version, before anything is bound to its
+// name.
 func (t *tx) exists(r registry.IdentifyRequest, ark string) error {
 	head, err := t.head(ark)
 	if err != nil || head > 0 {
@@ -194,7 +196,8 @@ func (t *tx) exists(r registry.IdentifyRequest, ark string) error {
 	return none
 }
 
-// owned refuses to let an item of an owner take over an object of another owner or tenant by naming it.
+// owned refuses to let an item of an owner take over an object of another owner or tenant by naming
+// it.
 func (t *tx) owned(it registry.WorkItem, owner, ark string) error {
 	var tenant, whose string
 	err := t.Get(`SELECT tenant, owner FROM object WHERE id = $1`, []any{ark}, &tenant, &whose)

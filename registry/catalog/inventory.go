@@ -72,7 +72,8 @@ func (s *Catalog) Intend(ctx context.Context, l registry.Lease, in registry.Inte
 	return out, nil
 }
 
-// owns returns ErrNotFound unless the item holds the object's lock. That the object is its own is for ownObject to say.
+// owns returns ErrNotFound unless the item holds the object's lock. That the object is its own is
+// for ownObject to say.
 func (t *tx) owns(itemID, objectID string) error {
 	var held bool
 	err := t.Get(`SELECT EXISTS (SELECT 1 FROM lock WHERE key = $1 AND item_id = $2)`, []any{arkKey(objectID), itemID}, &held)
@@ -225,8 +226,8 @@ func (s *Catalog) RecordVersion(ctx context.Context, l registry.Lease, v registr
 	return nil
 }
 
-// replicas notes where the version is, which must be wherever it is to be. A storage that has it has all the versions before it,
-// too: those that it lacked came with this one.
+// replicas notes where the version is, which must be wherever it is to be. A storage that has it
+// has all the versions before it, too: those that it lacked came with this one.
 func (t *tx) replicas(it registry.WorkItem, v registry.VersionRecord) error {
 	for _, name := range it.Storages {
 		if !slices.ContainsFunc(v.Replicas, func(r registry.Replica) bool { return r.Storage == name && !r.VerifiedAt.IsZero() }) {

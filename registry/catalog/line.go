@@ -10,9 +10,11 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// This file is about one rule: only who may have a lock waits for it. Payloads stand in line for what they name from their submission on (R1),
-// so without it whoever names another owner's object keeps that owner waiting, for as long as its own source takes. Nobody owns an object
-// that does not exist yet: then all may wait, and when one of them gets it, those of other owners leave the line.
+// This file is about one rule: only who may have a lock waits for it. Payloads stand in line for
+// what they name from their submission on (R1), so without it whoever names another owner's object
+// keeps that owner waiting, for as long as its own source takes. Nobody owns an object that does
+// not exist yet: then all may wait, and when one of them gets it, those of other owners leave the
+// line.
 
 // The keys of locks. An owner's length goes first, so that no two pairs share a key.
 func arkKey(ark string) string { return "ark:" + ark }
@@ -21,8 +23,9 @@ func localKey(owner, local string) string {
 	return fmt.Sprintf("localid:%d:%s:%s", len(owner), owner, local)
 }
 
-// LinesOf returns for each of some payloads of a tenant the locks that it is known to need before anybody has looked into it, each once, and
-// that it may have. It is refused another owner's object when it asks for it, by the owner of that time.
+// LinesOf returns for each of some payloads of a tenant the locks that it is known to need before
+// anybody has looked into it, each once, and that it may have. It is refused another owner's object
+// when it asks for it, by the owner of that time.
 func LinesOf(t *work.Tx, tenant string, specs ...registry.Spec) ([][]string, error) {
 	var named []string
 	for _, spec := range specs {
@@ -64,8 +67,9 @@ type inLine struct {
 	barred bool // of another owner than the object, which will be refused it
 }
 
-// clearLine takes payloads of other owners out of a part of the line for an object that belongs to somebody by now (R25). They go on at
-// once, and are refused the object. It returns where it has come to; more says that the line goes on.
+// clearLine takes payloads of other owners out of a part of the line for an object that belongs to
+// somebody by now (R25). They go on at once, and are refused the object. It returns where it has
+// come to; more says that the line goes on.
 func (t *tx) clearLine(ark string, from inLine) (to inLine, more bool, err error) {
 	line, err := sqldb.Collect(t.Ask(`SELECT q.submitted_at, q.item_id, CASE WHEN i.action IN ('batch', 'ingest')
 			AND (i.tenant <> o.tenant OR COALESCE(`+t.store.db.Dialect.PayloadOwner()+`, '') <> o.owner) THEN 1 ELSE 0 END

@@ -57,8 +57,8 @@ func (t *tx) requestObject(r registry.ObjectRequest) (it registry.WorkItem, err 
 	return t.Item(id)
 }
 
-// objectItemOf makes the item that was asked for. A file that is about to be checked, or whose check failed, has its item
-// already.
+// objectItemOf makes the item that was asked for. A file that is about to be checked, or whose
+// check failed, has its item already.
 func (t *tx) objectItemOf(r registry.ObjectRequest) (id string, err error) {
 	if r.Action == registry.RestoreObject {
 		return t.addRestoration(r)
@@ -121,7 +121,8 @@ func (s *Catalog) LockObject(ctx context.Context, l registry.Lease, objectID str
 		if locked, err = t.Lock(it, []string{arkKey(objectID)}); err != nil || locked != nil {
 			return err
 		}
-		// Asked with the lock in hand: whoever had it before may have taken the object away. Only that item goes on.
+		// Asked with the lock in hand: whoever had it before may have taken the object away. Only
+		// that item goes on.
 		if it.Action != registry.DeleteObject {
 			if err := t.notGone(objectID); err != nil {
 				return err

@@ -51,7 +51,8 @@ func (s *Catalog) Object(ctx context.Context, id string) (registry.Object, error
 	return all[0], s.addChecks(ctx, &all[0])
 }
 
-// addInventories fills in the recorded digests of the versions' inventories, and which version is being written.
+// addInventories fills in the recorded digests of the versions' inventories, and which version is
+// being written.
 func (s *Catalog) addInventories(ctx context.Context, o *registry.Object) (err error) {
 	err = s.db.Read.QueryRowContext(ctx, `SELECT COALESCE(MAX(version), 0) FROM object_version
 		WHERE object_id = $1 AND status = 'intended'`, o.ID).Scan(&o.Announced)
@@ -173,7 +174,8 @@ func (s *Catalog) objectPage(ctx context.Context, w sqldb.Where, limit int) (reg
 	return sqldb.PageOf(rows, limit, func(last registry.Object) string { return sqldb.Cursor(sqldb.Micros(last.CreatedAt), last.ID) }), err
 }
 
-// Files implements registry.Inventory. A path's row is the newest one that is not after the version asked for.
+// Files implements registry.Inventory. A path's row is the newest one that is not after the version
+// asked for.
 func (s *Catalog) Files(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
 	var head int
 	err := s.db.Read.QueryRowContext(ctx, `SELECT head FROM object WHERE id = $1 AND head > 0`, objectID).Scan(&head)

@@ -10,13 +10,15 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// This file is this subject's part of one rule: what an attempt writes may name only what its own item is about. Whoever has the secret of
-// one worker can so spoil the items that it is given, and nobody else's. It is judged in the transaction that writes, so that it holds for
-// workers in the same process, too.
+// This file is this subject's part of one rule: what an attempt writes may name only what its own
+// item is about. Whoever has the secret of one worker can so spoil the items that it is given, and
+// nobody else's. It is judged in the transaction that writes, so that it holds for workers in the
+// same process, too.
 
-// ownRequest returns ErrInvalid unless what an item asks of its name is its own to ask: under the owner that it was submitted under, and the
-// folders in its storages, one in each. The key of a folder's lock must be none of an object's or a local id's. Without an owner only an
-// item asks whose name is settled.
+// ownRequest returns ErrInvalid unless what an item asks of its name is its own to ask: under the
+// owner that it was submitted under, and the folders in its storages, one in each. The key of a
+// folder's lock must be none of an object's or a local id's. Without an owner only an item asks
+// whose name is settled.
 func ownRequest(it registry.WorkItem, r registry.IdentifyRequest) error {
 	if len(r.Folders) > len(it.Storages) {
 		return fmt.Errorf("%w: item %s has %d folders, not %d", registry.ErrInvalid, it.ID, len(it.Storages), len(r.Folders))
@@ -48,8 +50,8 @@ func ownObject(it registry.WorkItem, objectID string) error {
 	return nil
 }
 
-// ownVersion returns ErrInvalid unless a version is recorded as one of the item's collection and of the owner that it was submitted under,
-// in the item's storages.
+// ownVersion returns ErrInvalid unless a version is recorded as one of the item's collection and of
+// the owner that it was submitted under, in the item's storages.
 func ownVersion(it registry.WorkItem, v registry.VersionRecord) error {
 	if v.Collection != it.Collection {
 		return fmt.Errorf("%w: item %s is of collection %q, not %q", registry.ErrInvalid, it.ID, it.Collection, v.Collection)
@@ -68,7 +70,8 @@ func ownVersion(it registry.WorkItem, v registry.VersionRecord) error {
 	return nil
 }
 
-// ownOwner returns ErrInvalid unless objects of an owner are the item's to name: its collection's, when it was submitted.
+// ownOwner returns ErrInvalid unless objects of an owner are the item's to name: its collection's,
+// when it was submitted.
 func ownOwner(it registry.WorkItem, owner string) error {
 	spec, err := work.SpecOf(it)
 	if err == nil && owner != spec.Profile.Owner {
@@ -77,7 +80,8 @@ func ownOwner(it registry.WorkItem, owner string) error {
 	return err
 }
 
-// subject is what the preservation events of an attempt are about: a version of an object, 0 for all of it, and of which kinds they may be.
+// subject is what the preservation events of an attempt are about: a version of an object, 0 for
+// all of it, and of which kinds they may be.
 type subject struct {
 	it      registry.WorkItem
 	object  string
@@ -94,7 +98,8 @@ const (
 	formatIdentification = "format identification"
 )
 
-// The kinds of events that each step makes, by the labels of id.loc.gov, as package premis has them.
+// The kinds of events that each step makes, by the labels of id.loc.gov, as package premis has
+// them.
 var (
 	recordEvents = []string{
 		"identifier assignment", "message digest calculation", "fixity check", "validation", "metadata extraction", virusCheck,
@@ -105,7 +110,8 @@ var (
 	deleteEvents  = []string{"deletion"}
 )
 
-// tells returns ErrInvalid unless events are of the item, its object and version, of a kind that its step makes, and by this software.
+// tells returns ErrInvalid unless events are of the item, its object and version, of a kind that
+// its step makes, and by this software.
 func (s subject) tells(events []registry.Premis) error {
 	for _, e := range events {
 		switch {

@@ -23,8 +23,9 @@ type chainEnd struct {
 	hash string
 }
 
-// premis writes preservation events of an item's object, each chained to the one before it. Those that are there are left. The worker
-// chooses their ids: one whose id another event has, of whichever object, gets an id of its content, so that nobody keeps it out.
+// premis writes preservation events of an item's object, each chained to the one before it. Those
+// that are there are left. The worker chooses their ids: one whose id another event has, of
+// whichever object, gets an id of its content, so that nobody keeps it out.
 func (t *tx) premis(of subject, events ...registry.Premis) error {
 	if len(events) == 0 {
 		return nil
@@ -85,10 +86,12 @@ func (t *tx) premisByID(ids []string) (map[string]registry.Premis, error) {
 	return there, err
 }
 
-// sameEvent says that two events with one id are one: a repeat tells the same of the same, if at another time.
+// sameEvent says that two events with one id are one: a repeat tells the same of the same, if at
+// another time.
 func sameEvent(a, b registry.Premis) bool { return idOfContent(a) == idOfContent(b) }
 
-// idOfContent is the id of an event whose own one is another's: a digest of what makes it this event.
+// idOfContent is the id of an event whose own one is another's: a digest of what makes it this
+// event.
 func idOfContent(e registry.Premis) string {
 	e.At, e.Seq, e.Hash = time.Time{}, 0, ""
 	text, _ := json.Marshal(e) // of texts and numbers, which cannot fail

@@ -12,10 +12,12 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// mostRechecks bounds what one call queues, and what it purges, so that no transaction gets long (R25).
+// mostRechecks bounds what one call queues, and what it purges, so that no transaction gets long
+// (R25).
 const mostRechecks = 200
 
-// Recheck implements registry.Rechecking. What is to be purged is looked for outside the transaction.
+// Recheck implements registry.Rechecking. What is to be purged is looked for outside the
+// transaction.
 func (s *Catalog) Recheck(ctx context.Context, r registry.RecheckRequest) (done registry.Rechecked, err error) {
 	old, err := s.oldChecks(ctx, r.Keep.Microseconds())
 	if err != nil {
@@ -46,13 +48,13 @@ func (s *Catalog) Recheck(ctx context.Context, r registry.RecheckRequest) (done 
 	return done, nil
 }
 
-// recorded is true for the stored files s of versions that are recorded: the others are still being written, or are on
-// their way out.
+// recorded is true for the stored files s of versions that are recorded: the others are still being
+// written, or are on their way out.
 const recorded = `EXISTS (SELECT 1 FROM object_version v JOIN object g ON g.id = v.object_id
 	WHERE v.object_id = s.object_id AND v.version = s.version AND v.status = 'recorded' AND g.gone = '')`
 
-// queueChecks makes the items of at most this many files that are due: first what was asked for, then what was not looked
-// at for longest.
+// queueChecks makes the items of at most this many files that are due: first what was asked for,
+// then what was not looked at for longest.
 func (t *tx) queueChecks(r registry.RecheckRequest, most int) (queued int, err error) {
 	for queued < most {
 		n, more, err := t.queueAsked(most - queued)
@@ -75,8 +77,8 @@ func (t *tx) queueChecks(r registry.RecheckRequest, most int) (queued int, err e
 	return queued + len(due), t.addChecks(due)
 }
 
-// queueAsked does the same for the object that was asked for first. more says that all its files are under way, or were
-// looked at since, so that it is the next one's turn.
+// queueAsked does the same for the object that was asked for first. more says that all its files
+// are under way, or were looked at since, so that it is the next one's turn.
 func (t *tx) queueAsked(most int) (queued int, more bool, err error) {
 	var id string
 	var asked int64
@@ -131,8 +133,9 @@ func (t *tx) addCheck(spec registry.ObjectSpec, actor string) (id string, err er
 	return id, err
 }
 
-// queueSweep makes the item that looks for files in storages which belong to no object, as often as stored files are read again: the first time that long
-// after this Registry began, and none while one waits, runs or has failed, which somebody has to look at.
+// queueSweep makes the item that looks for files in storages which belong to no object, as often as
+// stored files are read again: the first time that long after this Registry began, and none while
+// one waits, runs or has failed, which somebody has to look at.
 func (t *tx) queueSweep(every time.Duration) error {
 	if every <= 0 {
 		return nil
@@ -176,7 +179,8 @@ func (s *Catalog) oldChecks(ctx context.Context, keep int64) ([]string, error) {
 		AND created_at < $3 AND finished_at <= $3 ORDER BY created_at`+sqldb.Limit(mostRechecks), registry.Fixity, sqldb.Tenant, sqldb.Micros(s.db.Now())-keep)
 }
 
-// purgeChecks removes completed checks. What they found stands with the files and in the objects' histories.
+// purgeChecks removes completed checks. What they found stands with the files and in the objects'
+// histories.
 func (t *tx) purgeChecks(ids []string) (purged int, err error) {
 	for _, id := range ids {
 		it, err := t.Item(id)

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// HasReplicas implements registry.Preserving. It reads all replicas when there are none in the storage, which is asked only
-// of one that is new.
+// HasReplicas implements registry.Preserving. It reads all replicas when there are none in the
+// storage, which is asked only of one that is new.
 func (s *Catalog) HasReplicas(ctx context.Context, storage string) (has bool, err error) {
 	err = s.db.Read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM replica r JOIN object o ON o.id = r.object_id
 		WHERE r.storage = $1 AND o.gone = '')`, sqldb.Clean(storage)).Scan(&has)
@@ -18,8 +18,8 @@ func (s *Catalog) HasReplicas(ctx context.Context, storage string) (has bool, er
 	return has, nil
 }
 
-// HadReplicas says whether anything was ever recorded in a storage, whether it was deleted since or not. It reads all replicas
-// when nothing was, which is asked only at a process's start.
+// HadReplicas says whether anything was ever recorded in a storage, whether it was deleted since or
+// not. It reads all replicas when nothing was, which is asked only at a process's start.
 func (s *Catalog) HadReplicas(ctx context.Context, storage string) (had bool, err error) {
 	err = s.db.Read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM replica WHERE storage = $1)`, sqldb.Clean(storage)).Scan(&had)
 	if err != nil {

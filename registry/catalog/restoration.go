@@ -58,7 +58,8 @@ func (t *tx) restoration(itemID string) (registry.Restoration, error) {
 	return r, err
 }
 
-// addRestoration makes the item that restores a version, unless one is at it, or has brought it already.
+// addRestoration makes the item that restores a version, unless one is at it, or has brought it
+// already.
 func (t *tx) addRestoration(r registry.ObjectRequest) (id string, err error) {
 	if r.Spec.Version == 0 {
 		if r.Spec.Version, err = t.head(r.Spec.ObjectID); err != nil {

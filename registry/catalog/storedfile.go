@@ -19,8 +19,8 @@ import (
 var insertStored = sqldb.InsertNew(
 	`INSERT INTO stored_file (object_id, content_path, version, size_bytes, digests, checked_at)`, `($1, $2, $3, $4, $5, $6)`)
 
-// noteStored notes files that a version brings, as read back just now. One that the object has already, under whatever names,
-// is left as it is.
+// noteStored notes files that a version brings, as read back just now. One that the object has
+// already, under whatever names, is left as it is.
 func (t *tx) noteStored(objectID string, version int, files ...registry.File) error {
 	var rows [][]any
 	for _, f := range files {
@@ -142,8 +142,8 @@ func (t *tx) damaged(it registry.WorkItem, f registry.StoredFile, r registry.Che
 	return t.Event(it.ID, it.Attempt, registry.EventFileDamaged, work.ActorWorker, checkedEvent{f.ObjectID, sqldb.Clean(string(f.File)), r.Replicas})
 }
 
-// right notes that a file is as it was stored. When no other file of the object was last read longer ago, all of them
-// were read since then, and so were all versions in these storages.
+// right notes that a file is as it was stored. When no other file of the object was last read
+// longer ago, all of them were read since then, and so were all versions in these storages.
 func (t *tx) right(it registry.WorkItem, f registry.StoredFile, r registry.CheckRecord) error {
 	err := t.Do(`UPDATE stored_file SET checked_at = $3, damaged_at = NULL WHERE object_id = $1 AND content_path = $2`,
 		f.ObjectID, f.File, t.Now)
@@ -164,8 +164,8 @@ func (t *tx) right(it registry.WorkItem, f registry.StoredFile, r registry.Check
 	return t.Event(it.ID, it.Attempt, registry.EventFileRight, work.ActorWorker, checkedEvent{f.ObjectID, sqldb.Clean(string(f.File)), r.Replicas})
 }
 
-// endCheck lets the file of a check that was settled be checked again. A failed check keeps it: whoever looks at it sends
-// it back or gives it up.
+// endCheck lets the file of a check that was settled be checked again. A failed check keeps it:
+// whoever looks at it sends it back or gives it up.
 func (t *tx) endCheck(s work.Shift) error {
 	if s.Item.Action != registry.FixityCheck || s.Status == registry.Failed {
 		return nil

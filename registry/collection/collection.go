@@ -1,5 +1,6 @@
-// Package collection keeps collections: what deposits go to, each with the versions of its profile. It knows nothing of what is
-// deposited: others read the profile that a collection has now, or the one that was frozen into a deposit.
+// Package collection keeps collections: what deposits go to, each with the versions of its profile.
+// It knows nothing of what is deposited: others read the profile that a collection has now, or the
+// one that was frozen into a deposit.
 package collection
 
 import (
@@ -92,8 +93,8 @@ func (s *Profiles) PutCollection(ctx context.Context, c registry.Collection, act
 	return nil
 }
 
-// putProfile makes a version of a profile the collection's. Creating a collection has made its first version already, by a
-// trigger, for programs that know of none.
+// putProfile makes a version of a profile the collection's. Creating a collection has made its
+// first version already, by a trigger, for programs that know of none.
 func putProfile(t *work.Tx, v registry.ProfileVersion, profile string) error {
 	err := t.Do(`INSERT INTO collection (mnemonic, tenant, profile, version, created_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (mnemonic) DO UPDATE SET profile = $3, version = $4`, v.Collection, sqldb.Tenant, profile, v.Version, t.Now)

@@ -16,10 +16,11 @@ const (
 	reportEvents = 1000
 )
 
-// CloseReport implements registry.Batching. The jobs are copied some hundred at a time, so that nobody waits long behind a
-// report, and the report is one snapshot all the same (R22): that of its last transaction. There it looks at the events since
-// the copying began, and what they tell of is copied again. Until that transaction nobody sees any of it; whoever takes over
-// after a kill goes on with the copy.
+// CloseReport implements registry.Batching. The jobs are copied some hundred at a time, so that
+// nobody waits long behind a report, and the report is one snapshot all the same (R22): that of its
+// last transaction. There it looks at the events since the copying began, and what they tell of is
+// copied again. Until that transaction nobody sees any of it; whoever takes over after a kill goes
+// on with the copy.
 func (s *Deposits) CloseReport(ctx context.Context, l registry.Lease) (registry.BatchReport, error) {
 	c := closeReport{store: s, lease: l}
 	for _, step := range []func(*tx) (more bool, err error){c.copy, c.end} {
@@ -102,7 +103,8 @@ func (c *closeReport) copy(t *tx) (more bool, err error) {
 	return true, t.Do(`UPDATE report_draft SET copied = $3 WHERE batch_id = $1 AND closing = $2`, c.batch.ID, c.batch.Closing, next.Int64)
 }
 
-// forget removes a draft of an earlier closing, which a job that was sent back has kept from becoming a report.
+// forget removes a draft of an earlier closing, which a job that was sent back has kept from
+// becoming a report.
 func (c *closeReport) forget(t *tx) error {
 	n, err := t.Exec(`DELETE FROM report_draft WHERE batch_id = $1 AND closing < $2`, c.batch.ID, c.batch.Closing)
 	if err == nil && n > 0 {
@@ -127,7 +129,8 @@ func (c *closeReport) copyRows(t *tx, after, upTo int64) error {
 	return nil
 }
 
-// end makes the copy the report if it is what the jobs are at this moment, and otherwise brings it nearer to that.
+// end makes the copy the report if it is what the jobs are at this moment, and otherwise brings it
+// nearer to that.
 func (c *closeReport) end(t *tx) (more bool, err error) {
 	changed, all, err := c.changed(t)
 	if err != nil {
@@ -157,8 +160,8 @@ func (c *closeReport) end(t *tx) (more bool, err error) {
 	return false, t.out.MailReport(c.batch)
 }
 
-// changed returns the rows of jobs that some of the next events tell of, and whether those are all events that there are. What
-// other writes of this transaction did has no number yet.
+// changed returns the rows of jobs that some of the next events tell of, and whether those are all
+// events that there are. What other writes of this transaction did has no number yet.
 func (c *closeReport) changed(t *tx) (rows []int64, all bool, err error) {
 	err = t.Get(`SELECT seen FROM report_draft WHERE batch_id = $1 AND closing = $2`, []any{c.batch.ID, c.batch.Closing}, &c.seen)
 	if err != nil {

@@ -19,7 +19,8 @@ func (t *tx) consequences(it registry.WorkItem, act registry.Act) ([]string, err
 	return t.consequencesOfDelete(it)
 }
 
-// consequencesOfAbort are what an abort cannot take back, a sentence each. That it is for good is one for every item.
+// consequencesOfAbort are what an abort cannot take back, a sentence each. That it is for good is
+// one for every item.
 func (t *tx) consequencesOfAbort(it registry.WorkItem) (out []string, err error) {
 	switch it.Action {
 	case registry.Batch:
@@ -100,7 +101,8 @@ func (t *tx) consequencesOfDelete(it registry.WorkItem) ([]string, error) {
 	return out, nil
 }
 
-// keptOf says what stays of a job whose object is preserved, and what of it nobody is told or does any more.
+// keptOf says what stays of a job whose object is preserved, and what of it nobody is told or does
+// any more.
 func (t *tx) keptOf(it registry.WorkItem) (out []string, err error) {
 	if it.Commitment != registry.Preserved {
 		return nil, nil
@@ -143,11 +145,12 @@ func (t *tx) endToldTo(batch registry.WorkItem, status registry.Status) (string,
 	return "the depositor is not notified of this", nil
 }
 
-// consequencesForJobs are what becomes of a batch's jobs when it is aborted or deleted, a sentence each.
+// consequencesForJobs are what becomes of a batch's jobs when it is aborted or deleted, a sentence
+// each.
 func (t *tx) consequencesForJobs(batch registry.WorkItem, act registry.Act) (out []string, err error) {
 	const open = `j.status IN ('prepare', 'pending', 'running')`
-	// reach is what the act is asked of, besides what it leaves alone: what has begun to store its object is only carried on, and what
-	// is preserved completes when it is still at work.
+	// reach is what the act is asked of, besides what it leaves alone: what has begun to store its
+	// object is only carried on, and what is preserved completes when it is still at work.
 	reach, ended := open, "aborted"
 	if act == registry.ActDelete {
 		reach, ended = `j.status NOT IN ('completed', 'deleted')`, "deleted"

@@ -1,5 +1,6 @@
-// Package deposit keeps what depositors hand in: uploads and their quotas, submissions alone and in graphs, the jobs of a batch, how far
-// they have come, and the reports of what became of them. It makes the items that the engine carries through the pipeline.
+// Package deposit keeps what depositors hand in: uploads and their quotas, submissions alone and in
+// graphs, the jobs of a batch, how far they have come, and the reports of what became of them. It
+// makes the items that the engine carries through the pipeline.
 package deposit
 
 import (

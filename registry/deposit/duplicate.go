@@ -16,11 +16,12 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// addressMark begins the fingerprint of a batch whose content is at an address and was not looked at yet: it equals none.
+// addressMark begins the fingerprint of a batch whose content is at an address and was not looked
+// at yet: it equals none.
 const addressMark = "address:"
 
-// identityOf is the fingerprint of a batch: an upload's content is known, that of an address is known by its validator, once
-// somebody has asked for it.
+// identityOf is the fingerprint of a batch: an upload's content is known, that of an address is
+// known by its validator, once somebody has asked for it.
 func identityOf(spec registry.Spec, description string) string {
 	if _, upload := registry.UploadID(spec.URL); upload {
 		return description
@@ -37,9 +38,9 @@ func (t *tx) sameUpload(sub registry.Submission, c registry.Collection, content 
 	return id, id != "", err
 }
 
-// firstWith finds the oldest batch with a fingerprint that was submitted within a window before a moment, other than one
-// itself, and that completed or is under way. What failed in whole or in part, or was given up, is not here, nor is one with a job that
-// was deleted.
+// firstWith finds the oldest batch with a fingerprint that was submitted within a window before a
+// moment, other than one itself, and that completed or is under way. What failed in whole or in
+// part, or was given up, is not here, nor is one with a job that was deleted.
 func (t *tx) firstWith(fingerprint string, at int64, window time.Duration, itself string) (id string, err error) {
 	if window <= 0 {
 		return "", nil

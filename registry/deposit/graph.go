@@ -221,7 +221,8 @@ func (b *builder) needs(n registry.Node) ([]work.Need, error) {
 	return all, nil
 }
 
-// need looks at what is there already. What is born in this call is in prepare, whether or not its row is written yet.
+// need looks at what is there already. What is born in this call is in prepare, whether or not its
+// row is written yet.
 func (b *builder) need(r, wanted registry.Requirement) (work.Need, error) {
 	if _, ours := b.born[r.Key]; !ours {
 		return b.NeedOf(wanted)

@@ -15,8 +15,8 @@ import (
 const (
 	// mostIncoming is how many uploads on their way, or given up, are told at once.
 	mostIncoming = 500
-	// droppedFor is how long the record of an upload stays that was given up: longer than a request that still writes bytes
-	// of it goes on without saving.
+	// droppedFor is how long the record of an upload stays that was given up: longer than a request
+	// that still writes bytes of it goes on without saving.
 	droppedFor = time.Hour
 )
 

@@ -151,8 +151,9 @@ var (
 	insertEdge    = sqldb.InsertInto(`INSERT INTO work_dep (item_id, requires_id, wait_for, satisfied_at)`, `($1, $2, 'settled', $3)`)
 )
 
-// rowsCounted says whether a batch's rows have their ordinals so far. While a fleet is replaced, a program that does not count
-// rows may make some jobs of a batch; the later ones go without ordinals then, so that those that are shown keep their order.
+// rowsCounted says whether a batch's rows have their ordinals so far. While a fleet is replaced, a
+// program that does not count rows may make some jobs of a batch; the later ones go without
+// ordinals then, so that those that are shown keep their order.
 func (t *tx) rowsCounted(batch string) (counted bool, err error) {
 	var last int64
 	err = t.Get(`SELECT ordinal FROM work_item WHERE parent_id = $1 ORDER BY row_no DESC LIMIT 1`, []any{batch}, &last)

@@ -10,19 +10,21 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// This file is this subject's part of one rule: what an attempt writes may name only what its own item is about. Whoever has the secret of
-// one worker can so spoil the items that it is given, and nobody else's. It is judged in the transaction that writes, so that it holds for
-// workers in the same process, too.
+// This file is this subject's part of one rule: what an attempt writes may name only what its own
+// item is about. Whoever has the secret of one worker can so spoil the items that it is given, and
+// nobody else's. It is judged in the transaction that writes, so that it holds for workers in the
+// same process, too.
 
-// uploadNamed says that an address is of an upload. Sources take the scheme in any case (RFC 3986, 3.1).
+// uploadNamed says that an address is of an upload. Sources take the scheme in any case (RFC 3986,
+// 3.1).
 func uploadNamed(address string) bool {
 	scheme, _, ok := strings.Cut(address, ":")
 	own, _, _ := strings.Cut(registry.UploadURL(""), ":")
 	return ok && strings.EqualFold(scheme, own)
 }
 
-// ownUpload returns ErrInvalid unless an upload is an item's to release. itself is the batch whose own need of it ends with this very step,
-// "" where there is none.
+// ownUpload returns ErrInvalid unless an upload is an item's to release. itself is the batch whose
+// own need of it ends with this very step, "" where there is none.
 func (t *tx) ownUpload(it registry.WorkItem, uploadID string) (itself string, err error) {
 	foreign := fmt.Errorf("%w: upload %s is not item %s's to release", registry.ErrInvalid, uploadID, it.ID)
 	switch {
@@ -54,8 +56,9 @@ func (t *tx) ownUpload(it registry.WorkItem, uploadID string) (itself string, er
 	return itself, nil
 }
 
-// orphanUpload returns foreign unless a search for orphans may remove an upload: one that nobody asked it to remove, or which somebody may
-// be about to submit, is none of its business. It may be unknown.
+// orphanUpload returns foreign unless a search for orphans may remove an upload: one that nobody
+// asked it to remove, or which somebody may be about to submit, is none of its business. It may be
+// unknown.
 func (t *tx) orphanUpload(search registry.OrphanSearch, uploadID string, foreign error) error {
 	var young bool
 	err := t.Get(`SELECT EXISTS (SELECT 1 FROM upload WHERE id = $1 AND created_at > $2) OR EXISTS (SELECT 1 FROM incoming WHERE id = $1)`,
@@ -66,8 +69,9 @@ func (t *tx) orphanUpload(search registry.OrphanSearch, uploadID string, foreign
 	return err
 }
 
-// ownJob is a row as a job of its batch: whatever the worker says, what was settled when the batch was submitted is the batch's. The only
-// upload that it can name is the one that the batch was submitted from. A bad row, which only quotes its manifest, loses another one's id.
+// ownJob is a row as a job of its batch: whatever the worker says, what was settled when the batch
+// was submitted is the batch's. The only upload that it can name is the one that the batch was
+// submitted from. A bad row, which only quotes its manifest, loses another one's id.
 func ownJob(batch registry.WorkItem, submitted registry.Spec, j registry.NewJob) (registry.NewJob, error) {
 	if uploadNamed(j.Spec.URL) && j.Spec.URL != submitted.URL {
 		if j.Fault == "" {

@@ -36,8 +36,9 @@ func (s *Deposits) BatchProgress(ctx context.Context, id string) (registry.Batch
 	return p, nil
 }
 
-// atATime is how many rows of a manifest are added up by one statement. SQLite sorts what it groups in memory, and a reader
-// that takes long keeps the log from being taken back (R25). Each job has one row and is counted once, whatever happens meanwhile.
+// atATime is how many rows of a manifest are added up by one statement. SQLite sorts what it groups
+// in memory, and a reader that takes long keeps the log from being taken back (R25). Each job has
+// one row and is counted once, whatever happens meanwhile.
 const atATime = 20_000
 
 func (s *Deposits) addJobs(ctx context.Context, p *registry.BatchProgress) error {

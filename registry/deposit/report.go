@@ -112,8 +112,8 @@ func scanReportJob(row sqldb.Scanner) (registry.JobResult, error) {
 	return j, err
 }
 
-// refusedRow says of a job of a report whether it is a row that was refused. No worker settles the first stage of a job on its
-// content, so what failed there on content is a row that never ran.
+// refusedRow says of a job of a report whether it is a row that was refused. No worker settles the
+// first stage of a job on its content, so what failed there on content is a row that never ran.
 func refusedRow(it registry.WorkItem) bool {
 	route, _ := registry.RouteOf(it.Action)
 	return it.Status == registry.Failed && it.ErrorClass == registry.ContentFault && it.Stage == route.First()

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// count adds up a copy that is whole and was not added up since it changed, outside a transaction: it takes a while, and
-// nobody else writes it.
+// count adds up a copy that is whole and was not added up since it changed, outside a transaction:
+// it takes a while, and nobody else writes it.
 func (c *closeReport) count(ctx context.Context) error {
 	if !c.copied || c.counts != nil {
 		return nil
@@ -45,13 +45,15 @@ const insertReport = `INSERT INTO report (batch_id, closing, created_at, since, 
 	now_completed, still_failed, newly_failed, now_stopped, new_jobs, repeats)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 
-// copyJobs is the statement that makes a batch's jobs ($1) after a row ($3) up to another ($4) the rows of a report ($2), compared
-// with those of the report before ($5), if there is one. A job that was deleted is in no report from then on, unless its object is
-// preserved. Of what a job was given and of what came of it, only what a report tells is kept: with the profile in it, each row
-// would be some kilobytes.
+// copyJobs is the statement that makes a batch's jobs ($1) after a row ($3) up to another ($4) the
+// rows of a report ($2), compared with those of the report before ($5), if there is one. A job that
+// was deleted is in no report from then on, unless its object is preserved. Of what a job was given
+// and of what came of it, only what a report tells is kept: with the profile in it, each row would
+// be some kilobytes.
 //
-// The text depends on how large the batch is, in powers of two: PostgreSQL plans a statement when a connection first has it, and
-// what was planned for the tables of a new Registry would read them from end to end for every row of a large batch.
+// The text depends on how large the batch is, in powers of two: PostgreSQL plans a statement when a
+// connection first has it, and what was planned for the tables of a new Registry would read them
+// from end to end for every row of a large batch.
 func copyJobs(d sqldb.Dialect, rows int64, compared bool) string {
 	const stored = `(SELECT COUNT(*) FROM object_version v WHERE v.item_id = i.id AND v.status = 'recorded') > 0`
 	change, before := `''`, ``

@@ -74,8 +74,8 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 	if err := t.Require(it.ID, needs); err != nil {
 		return registry.Receipt{}, err
 	}
-	// Who comes later must not overtake it because it is expanded late. One that waits for others has no place yet: they may
-	// need the same object.
+	// Who comes later must not overtake it because it is expanded late. One that waits for others
+	// has no place yet: they may need the same object.
 	if it.Blockers == 0 {
 		lines, err := catalog.LinesOf(t.Tx, it.Tenant, it.Spec)
 		if err != nil {
@@ -110,7 +110,8 @@ func named(sub registry.Submission) registry.Submission {
 	return sub
 }
 
-// batch is the item that a submission to a collection becomes. description is what [tx.description] says of it.
+// batch is the item that a submission to a collection becomes. description is what [tx.description]
+// says of it.
 func (t *tx) batch(sub registry.Submission, c registry.Collection, description string) work.NewItem {
 	route, _ := registry.RouteOf(registry.Batch)
 	sub.Spec.Profile, sub.Spec.ProfileVersion, sub.Spec.RouteVersion, sub.Spec.SubmittedAt = c.Profile, c.Version, route.Version, sqldb.FromMicros(t.Now)
@@ -136,8 +137,9 @@ func (t *tx) take(batch work.NewItem, limits []registry.UploadLimit) error {
 	return t.Insert(batch)
 }
 
-// withRequirements is a digest of a submission and what it requires: when it may start says nothing of its content, but
-// an idempotency key that comes with other requirements comes with other arguments.
+// withRequirements is a digest of a submission and what it requires: when it may start says nothing
+// of its content, but an idempotency key that comes with other requirements comes with other
+// arguments.
 func withRequirements(content string, requires []registry.Requirement) (string, error) {
 	if len(requires) == 0 {
 		return content, nil
@@ -148,8 +150,8 @@ func withRequirements(content string, requires []registry.Requirement) (string, 
 	}{content, requires})
 }
 
-// description is a digest of all that a submission says. An upload stands for its bytes, not for its id; what Submit
-// fills in and what says nothing of the content is left out.
+// description is a digest of all that a submission says. An upload stands for its bytes, not for
+// its id; what Submit fills in and what says nothing of the content is left out.
 func (t *tx) description(sub registry.Submission) (string, error) {
 	spec := sub.Spec
 	spec.Profile, spec.Priority, spec.RouteVersion, spec.SubmittedAt, spec.UserAgent = registry.Profile{}, nil, 0, time.Time{}, ""

@@ -78,8 +78,8 @@ func (s *Deposits) ReleaseUpload(ctx context.Context, l registry.Lease, uploadID
 	return released, nil
 }
 
-// retire decides that an upload goes, unless a batch, itself apart, or a job of any may need it: what failed or was cancelled can be sent
-// back.
+// retire decides that an upload goes, unless a batch, itself apart, or a job of any may need it:
+// what failed or was cancelled can be sent back.
 func (t *tx) retire(uploadID, itself string) (retired bool, err error) {
 	const open = `IN ('prepare', 'pending', 'running', 'failed', 'cancelled')`
 	var needed bool

@@ -12,10 +12,11 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// Uploads count from the transaction on that begins them, until the one that decides that their bytes go. So what is counted is right however
-// many begin at once and whatever is killed.
+// Uploads count from the transaction on that begins them, until the one that decides that their
+// bytes go. So what is counted is right however many begin at once and whatever is killed.
 
-// admit refuses an upload that is about to need more bytes. begins says that it is a new one. Nothing is refused to what needs none.
+// admit refuses an upload that is about to need more bytes. begins says that it is a new one.
+// Nothing is refused to what needs none.
 func (t *tx) admit(limits []registry.UploadLimit, room registry.UploadRoom, need int64, begins bool) error {
 	for _, l := range limits {
 		used, err := t.uploadsOf(l)

@@ -51,7 +51,8 @@ func (t *Tx) hasOwner(owner string) (err error) {
 	return err
 }
 
-// noteCredential writes an event that is in no collection: what opens a collection's sources is not its depositors' to know.
+// noteCredential writes an event that is in no collection: what opens a collection's sources is not
+// its depositors' to know.
 func (t *Tx) noteCredential(c registry.Credential, kind, actor string) error {
 	return t.Event(c.Collection, 0, kind, actor, struct {
 		Collection string                  `json:"collection"`

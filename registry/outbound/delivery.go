@@ -42,8 +42,8 @@ func (s *Outbound) NoteDelivery(ctx context.Context, l registry.Lease, try regis
 	return d, nil
 }
 
-// noteTry notes a try in the message's row. Of an item that was purged meanwhile there is none, and none is made: nobody would remove
-// it again, and it has an address.
+// noteTry notes a try in the message's row. Of an item that was purged meanwhile there is none, and
+// none is made: nobody would remove it again, and it has an address.
 func (t *Tx) noteTry(try registry.DeliveryTry) (d registry.Delivery, err error) {
 	m, at := try.Message, sqldb.FromMicros(t.Now)
 	subject, err := t.Item(m.Subject)
@@ -78,7 +78,8 @@ func (t *Tx) noteTry(try registry.DeliveryTry) (d registry.Delivery, err error) 
 	return scanDelivery(t.Row(selectDelivery+`WHERE d.id = $1`, m.ID()))
 }
 
-// announce makes the row of a message, which is left as it is when it is there; carrier is the item that goes on with it.
+// announce makes the row of a message, which is left as it is when it is there; carrier is the item
+// that goes on with it.
 func (t *Tx) announce(m registry.DeliverySpec, carrier string) error {
 	err := t.InsertRows(insertDelivery, [][]any{t.deliveryOf(m, carrier)})
 	if err != nil || carrier == "" {
@@ -114,7 +115,8 @@ func (t *Tx) carry(it registry.WorkItem, m registry.DeliverySpec, actor string) 
 	return n.ID, t.announce(m, n.ID)
 }
 
-// carryDigest makes the item that tells operators something, and is its own subject. It is in no collection.
+// carryDigest makes the item that tells operators something, and is its own subject. It is in no
+// collection.
 func (t *Tx) carryDigest(m registry.DeliverySpec) error {
 	n := carrierOf(sqldb.Tenant, "", m, work.ActorRegistry)
 	n.ID = m.Subject
@@ -154,8 +156,8 @@ func (s *Outbound) PassOn(ctx context.Context, l registry.Lease, m registry.Deli
 	return nil
 }
 
-// tellFailed has it told, in the transaction in which a job fails, that it did. A job that fails at notify is preserved, and
-// its receiver does not answer: there is nothing to tell.
+// tellFailed has it told, in the transaction in which a job fails, that it did. A job that fails at
+// notify is preserved, and its receiver does not answer: there is nothing to tell.
 func (t *Tx) tellFailed(s work.Shift) error {
 	if s.Status != registry.Failed || s.Item.Action != registry.Ingest || s.Item.Stage == registry.Notify {
 		return nil
@@ -174,7 +176,8 @@ func (t *Tx) tellFailed(s work.Shift) error {
 	return err
 }
 
-// failure is the message that a job failed after it was sent back some times; told is false when nobody is to be told.
+// failure is the message that a job failed after it was sent back some times; told is false when
+// nobody is to be told.
 func failure(jobID string, times int, to *registry.Callback) (m registry.DeliverySpec, told bool) {
 	if to == nil || to.CompletedOnly {
 		return m, false
@@ -182,7 +185,8 @@ func failure(jobID string, times int, to *registry.Callback) (m registry.Deliver
 	return registry.DeliverySpec{Subject: jobID, State: registry.StateFailed, Times: times, Callback: *to}, true
 }
 
-// TellBorn has it told of jobs that were born failed that they were: as tellFailed does, for all of them with a few statements.
+// TellBorn has it told of jobs that were born failed that they were: as tellFailed does, for all of
+// them with a few statements.
 func (t *Tx) TellBorn(jobs []work.NewItem) error {
 	var carriers []work.NewItem
 	var rows [][]any
@@ -271,10 +275,12 @@ const fromDelivery = ` FROM delivery d LEFT JOIN work_item c ON c.id = d.item_id
 
 const selectDelivery = `SELECT d.id, d.subject, d.kind, d.state, d.target, d.tries, d.tried_at, d.sent_at, d.http_status, d.error, COALESCE(c.id, '')` + fromDelivery
 
-// itemGoesOn is true of a message whose item c still goes on with it, or failed and waits for an admin.
+// itemGoesOn is true of a message whose item c still goes on with it, or failed and waits for an
+// admin.
 const itemGoesOn = `c.status NOT IN ('completed', 'aborted', 'deleted')`
 
-// jobGoesOn is true of a message that its job tells by itself, and still does, or did when it failed: nobody gave that up.
+// jobGoesOn is true of a message that its job tells by itself, and still does, or did when it
+// failed: nobody gave that up.
 const jobGoesOn = `d.kind = 'callback' AND d.state = '` + string(registry.StateCompleted) + `' AND EXISTS (SELECT 1 FROM work_item j JOIN work_detail w ON w.item_id = j.id
 	WHERE j.id = d.subject AND j.stage = '` + string(registry.Notify) + `' AND j.status NOT IN ('completed', 'aborted', 'deleted')
 	AND w.results NOT LIKE '%"` + registry.ResultUntold + `":%')`

@@ -11,8 +11,9 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// endTelling ends the tries to tell a job's receiver: the next attempt at its step tells nobody, gives staging back and completes the job.
-// A try that is under way may still succeed; then the job was told, and nothing was given up (see tx.toldAfterAll).
+// endTelling ends the tries to tell a job's receiver: the next attempt at its step tells nobody,
+// gives staging back and completes the job. A try that is under way may still succeed; then the job
+// was told, and nothing was given up (see tx.toldAfterAll).
 func (t *Tx) endTelling(it registry.WorkItem, c registry.Command) error {
 	to := registry.Pending
 	if it.Status == registry.Running {
@@ -41,8 +42,8 @@ func (t *Tx) endTelling(it registry.WorkItem, c registry.Command) error {
 	return t.SetResult(it, registry.ResultUntold, raw)
 }
 
-// toldAfterAll forgets that a delivery was given up when the receiver was told all the same: by a try that was under way, or because
-// somebody asked for it later.
+// toldAfterAll forgets that a delivery was given up when the receiver was told all the same: by a
+// try that was under way, or because somebody asked for it later.
 func (t *Tx) toldAfterAll(subject registry.WorkItem) error {
 	if _, given := subject.Results[registry.ResultUntold]; !given {
 		return nil
@@ -53,8 +54,9 @@ func (t *Tx) toldAfterAll(subject registry.WorkItem) error {
 // eventAimed is the type of the event that says that a job tells another receiver than before.
 const eventAimed = "callback-changed"
 
-// aim lets a job that is sent back to tell its receiver tell the one that its collection has now: a person asks for it now, and the
-// old one may be gone. A collection that has none any more leaves the job's as it is.
+// aim lets a job that is sent back to tell its receiver tell the one that its collection has now: a
+// person asks for it now, and the old one may be gone. A collection that has none any more leaves
+// the job's as it is.
 func (t *Tx) aim(it registry.WorkItem, actor string) error {
 	old, err := it.Receiver()
 	if err != nil || old == nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// TakeSubscriptions implements registry.Forwarding. While there are no subscriptions it writes nothing.
+// TakeSubscriptions implements registry.Forwarding. While there are no subscriptions it writes
+// nothing.
 func (s *Outbound) TakeSubscriptions(ctx context.Context, owner string, lease time.Duration) (out []registry.SubscriptionTurn, err error) {
 	if owner == "" || sqldb.Clean(owner) != owner || lease <= 0 {
 		return nil, fmt.Errorf("take subscriptions: %w: it takes an owner and a lease", registry.ErrInvalid)
@@ -29,7 +30,8 @@ func (s *Outbound) TakeSubscriptions(ctx context.Context, owner string, lease ti
 }
 
 func (t *Tx) takeSubscriptions(owner string, lease time.Duration) (out []registry.SubscriptionTurn, err error) {
-	// Writing transactions take turns, so that what is tested here stays true until it is written (R16).
+	// Writing transactions take turns, so that what is tested here stays true until it is written
+	// (R16).
 	err = t.Do(`UPDATE subscription SET turn = CASE WHEN owner = $1 THEN turn ELSE turn + 1 END, owner = $1, lease_until = $3
 		WHERE paused_at IS NULL AND (owner = $1 OR owner = '' OR lease_until < $2)`, owner, t.Now, t.Now+lease.Microseconds())
 	if err != nil {

@@ -21,8 +21,8 @@ type mailing struct {
 	to []string
 }
 
-// mail makes an item for each address that a batch is told of by mail, in the transaction that makes true what they tell. It
-// returns the ids; none when nobody is to be told or nobody can be.
+// mail makes an item for each address that a batch is told of by mail, in the transaction that
+// makes true what they tell. It returns the ids; none when nobody is to be told or nobody can be.
 func (t *Tx) mail(batch registry.WorkItem, m mailing, actor string) (ids []string, err error) {
 	if !t.store.mails {
 		return nil, nil
@@ -39,8 +39,9 @@ func (t *Tx) mail(batch registry.WorkItem, m mailing, actor string) (ids []strin
 	return ids, nil
 }
 
-// MayMail refuses a submission that names addresses to which mails may not go, and counts those of others: in a row of its token's day, so that
-// neither other processes nor a restart nor a purge begin anew.
+// MayMail refuses a submission that names addresses to which mails may not go, and counts those of
+// others: in a row of its token's day, so that neither other processes nor a restart nor a purge
+// begin anew.
 func (t *Tx) MayMail(sub registry.Submission, c registry.Collection) error {
 	terms := sub.Mails
 	if terms == nil {
@@ -75,8 +76,9 @@ func (t *Tx) MailQueued(batch registry.WorkItem, spec registry.Spec) error {
 	return err
 }
 
-// MailReport has a report told, in the transaction that stores it: from then on it is what is to be told, whatever becomes of
-// the worker that made it, and a repeat finds it there. What failed is told in any case, and so is what came of that later.
+// MailReport has a report told, in the transaction that stores it: from then on it is what is to be
+// told, whatever becomes of the worker that made it, and a repeat finds it there. What failed is
+// told in any case, and so is what came of that later.
 func (t *Tx) MailReport(batch registry.WorkItem) error {
 	spec, err := work.SpecOf(batch)
 	if err != nil {
@@ -114,7 +116,8 @@ func (t *Tx) MailReport(batch registry.WorkItem) error {
 	return err
 }
 
-// mailFailed has it told, in the transaction in which a batch fails while it is expanded, that it did: it will not report.
+// mailFailed has it told, in the transaction in which a batch fails while it is expanded, that it
+// did: it will not report.
 func (t *Tx) mailFailed(s work.Shift) error {
 	if s.Status != registry.Failed || s.Item.Action != registry.Batch || s.Stage != registry.Expand || !t.store.mails {
 		return nil
@@ -131,7 +134,8 @@ func (t *Tx) mailFailed(s work.Shift) error {
 	return err
 }
 
-// mailStopped has it told, in the transaction in which a batch is ended for good, that it was: see tellsEnd.
+// mailStopped has it told, in the transaction in which a batch is ended for good, that it was: see
+// tellsEnd.
 func (t *Tx) mailStopped(s work.Shift) error {
 	to, err := t.TellsEnd(s.Item, s.Status)
 	if err != nil || len(to) == 0 {
@@ -141,8 +145,9 @@ func (t *Tx) mailStopped(s work.Shift) error {
 	return err
 }
 
-// TellsEnd are the addresses that are told that a batch, which is as it was before, ends in a status; none when nobody is, or its people
-// know already that nothing more comes: it was aborted before it was deleted, could not be expanded, or has reported.
+// TellsEnd are the addresses that are told that a batch, which is as it was before, ends in a
+// status; none when nobody is, or its people know already that nothing more comes: it was aborted
+// before it was deleted, could not be expanded, or has reported.
 func (t *Tx) TellsEnd(batch registry.WorkItem, status registry.Status) ([]string, error) {
 	ended := status == registry.Aborted || status == registry.Deleted
 	told := batch.Status == registry.Aborted || batch.Status == registry.Failed && batch.Stage == registry.Expand
@@ -162,8 +167,8 @@ func (t *Tx) HasReport(batchID string) (yes bool, err error) {
 	return yes, err
 }
 
-// stoppedMail tells that a batch was ended, and the reason that was given. The note tells operators more: who did it, and what of which other
-// collection it had waited for.
+// stoppedMail tells that a batch was ended, and the reason that was given. The note tells operators
+// more: who did it, and what of which other collection it had waited for.
 func stoppedMail(status registry.Status, note, reason string) registry.DeliverySpec {
 	m := registry.DeliverySpec{Mail: registry.MailStopped, State: registry.StateAborted, Why: reason}
 	if strings.HasPrefix(note, work.WaitedNote) {
@@ -196,8 +201,8 @@ func failedMail(batch registry.WorkItem) registry.DeliverySpec {
 	return registry.DeliverySpec{Mail: registry.MailFailed, State: registry.StateFailed, Times: batch.RetryCount}
 }
 
-// mailAgain has a batch's last report, or why it failed or was ended, told once more, to whom it would be told now. It returns the id of the
-// first of the items.
+// mailAgain has a batch's last report, or why it failed or was ended, told once more, to whom it
+// would be told now. It returns the id of the first of the items.
 func (t *Tx) mailAgain(batch registry.WorkItem, profile registry.Profile, r registry.RedeliverRequest) (string, error) {
 	spec, err := work.SpecOf(batch)
 	if err != nil {
@@ -298,6 +303,6 @@ func (s *Outbound) Attention(ctx context.Context) (a registry.Attention, err err
 	return a, nil
 }
 
-// JobDeleted is true for the batches i of whose jobs one was deleted: whatever is reported of the others, they do not have all that was
-// submitted.
+// JobDeleted is true for the batches i of whose jobs one was deleted: whatever is reported of the
+// others, they do not have all that was submitted.
 const JobDeleted = `EXISTS (SELECT 1 FROM work_item d WHERE d.parent_id = i.id AND d.status = 'deleted')`

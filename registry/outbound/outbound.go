@@ -1,7 +1,8 @@
-// Package outbound keeps what the Registry tells others: callbacks and mails about items, the subscriptions that the feed is forwarded
-// to, and the credentials that such requests carry. It decides who is told of what, in the transaction that makes it true, and sends
-// nothing itself. A message is carried by an item of its own, or by the job that it tells of, whose status is the delivery's; its row
-// says what the tries came to.
+// Package outbound keeps what the Registry tells others: callbacks and mails about items, the
+// subscriptions that the feed is forwarded to, and the credentials that such requests carry. It
+// decides who is told of what, in the transaction that makes it true, and sends nothing itself. A
+// message is carried by an item of its own, or by the job that it tells of, whose status is the
+// delivery's; its row says what the tries came to.
 package outbound
 
 import (
@@ -63,7 +64,8 @@ func (s *Outbound) Join(h *work.Hooks) {
 	h.Purged = append(h.Purged, func(t *work.Tx, it registry.WorkItem) error { return s.In(t).purged(it) })
 }
 
-// carries says that an item goes on with what is to be told of a batch or one of its jobs, or waits for an admin.
+// carries says that an item goes on with what is to be told of a batch or one of its jobs, or waits
+// for an admin.
 func (t *Tx) carries(batch registry.WorkItem) (yes bool, err error) {
 	err = t.Get(`SELECT EXISTS (SELECT 1 FROM work_item i JOIN delivery d ON d.subject = i.id JOIN work_item c ON c.id = d.item_id
 		WHERE (i.id = $1 OR i.parent_id = $1) AND `+itemGoesOn+`)`, []any{batch.ID}, &yes)

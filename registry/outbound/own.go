@@ -8,12 +8,14 @@ import (
 	"github.com/holdfast/holdfast/registry/collection"
 )
 
-// This file is this subject's part of one rule: what an attempt writes may name only what its own item is about. Whoever has the secret of
-// one worker can so spoil the items that it is given, and nobody else's. It is judged in the transaction that writes, so that it holds for
-// workers in the same process, too.
+// This file is this subject's part of one rule: what an attempt writes may name only what its own
+// item is about. Whoever has the secret of one worker can so spoil the items that it is given, and
+// nobody else's. It is judged in the transaction that writes, so that it holds for workers in the
+// same process, too.
 
-// ownMessage is a message as an item may tell it: an item of action deliver the one that it was made for, a job that it completed, to the
-// callback that it was submitted under or that its collection has now. The Registry alone makes mails.
+// ownMessage is a message as an item may tell it: an item of action deliver the one that it was
+// made for, a job that it completed, to the callback that it was submitted under or that its
+// collection has now. The Registry alone makes mails.
 func (t *Tx) ownMessage(it registry.WorkItem, m registry.DeliverySpec) (registry.DeliverySpec, error) {
 	if it.Action == registry.DeliverMessage {
 		if own, ok := registry.DeliverySpecIn(it.Spec); ok && own.ID() == m.ID() {

@@ -80,7 +80,8 @@ func (s *Outbound) AllSubscriptions(ctx context.Context, which string) ([]regist
 	return all, nil
 }
 
-// changeSubscription carries out what a person asks of a subscription, and returns it as it is then.
+// changeSubscription carries out what a person asks of a subscription, and returns it as it is
+// then.
 func (s *Outbound) changeSubscription(ctx context.Context, what, name string, change func(*Tx) error) (out registry.Subscription, err error) {
 	err = s.write(ctx, func(t *Tx) (err error) {
 		if sqldb.Clean(name) != name {
@@ -98,7 +99,8 @@ func (s *Outbound) changeSubscription(ctx context.Context, what, name string, ch
 	return out, nil
 }
 
-// anew is what every change by a person does: it fences whoever forwards, and forgets what the subscription is failing with.
+// anew is what every change by a person does: it fences whoever forwards, and forgets what the
+// subscription is failing with.
 const anew = `turn = turn + 1, failing_since = NULL, tries = 0, error = '', next_try = NULL`
 
 // PutSubscription implements registry.Subscribing.
@@ -168,7 +170,8 @@ func some[T any](list []T) []T {
 	return list
 }
 
-// cursorAt is a cursor that a person has given: FeedNow is the feed's end, and beyond that there is none.
+// cursorAt is a cursor that a person has given: FeedNow is the feed's end, and beyond that there is
+// none.
 func (t *Tx) cursorAt(cursor int64) (int64, error) {
 	var end int64
 	if err := t.Get(`SELECT COALESCE(MAX(feed_seq), 0) FROM event`, nil, &end); err != nil {
@@ -185,8 +188,8 @@ func (t *Tx) cursorAt(cursor int64) (int64, error) {
 	return cursor, nil
 }
 
-// subscriptionEvent is the data of events about subscriptions. The whole address of a webhook is not among it: its path may be a
-// secret, and more people see events.
+// subscriptionEvent is the data of events about subscriptions. The whole address of a webhook is
+// not among it: its path may be a secret, and more people see events.
 type subscriptionEvent struct {
 	Receiver string               `json:"receiver,omitempty"`
 	Filter   *registry.FeedFilter `json:"filter,omitempty"`
@@ -198,8 +201,8 @@ func (t *Tx) noteSubscription(name, kind, actor string, data subscriptionEvent) 
 	return t.Event(registry.SubscriptionOwner(name), 0, kind, actor, data)
 }
 
-// tryAnew has a failing subscription tried at once whose credentials were changed, which may be what its receiver missed. One that is
-// not failing goes on undisturbed, and so does a collection.
+// tryAnew has a failing subscription tried at once whose credentials were changed, which may be
+// what its receiver missed. One that is not failing goes on undisturbed, and so does a collection.
 func (t *Tx) tryAnew(owner string) error {
 	name, ok := registry.OwningSubscription(owner)
 	if !ok {

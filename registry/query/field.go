@@ -18,7 +18,8 @@ type Field struct {
 	Means   string
 }
 
-// Fields returns every field of the query language, in the order in which people want to read of them.
+// Fields returns every field of the query language, in the order in which people want to read of
+// them.
 func Fields() []Field {
 	fields := allFields()
 	out := make([]Field, len(fields))
@@ -142,7 +143,8 @@ func idStart(value string) (string, *valueError) {
 	return strings.ToLower(value), nil
 }
 
-// CompareNumber splits the value of a field that is compared, such as <10, into operator and number.
+// CompareNumber splits the value of a field that is compared, such as <10, into operator and
+// number.
 func CompareNumber(value string) (op string, n int64, err error) {
 	op = "="
 	for _, known := range []string{"<=", ">=", "<", ">", "="} {

@@ -1,5 +1,6 @@
-// Package query reads the query language of lists (docs/query.md) into registry.Query: words, and fields with their values. It
-// says what is wrong with a text, and where; what a query matches is the business of who looks it up (registry/search).
+// Package query reads the query language of lists (docs/query.md) into registry.Query: words, and
+// fields with their values. It says what is wrong with a text, and where; what a query matches is
+// the business of who looks it up (registry/search).
 package query
 
 import (
@@ -12,7 +13,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Values returns the values of a term, any of which matches: several for a field that takes a list, otherwise one.
+// Values returns the values of a term, any of which matches: several for a field that takes a list,
+// otherwise one.
 func Values(t registry.Term) []string {
 	if f, ok := fieldNamed(t.Field); ok && f.list {
 		return strings.Split(t.Value, ",")
@@ -20,10 +22,11 @@ func Values(t registry.Term) []string {
 	return []string{t.Value}
 }
 
-// Parse reads a query: words that are separated by spaces, each a piece of text to be found or field:value. A value,
-// or a text, with spaces stands in quotes, in which a backslash makes a quote or a backslash literal; a minus sign in front
-// of a word turns it round. What stands for a field or a state is read without regard to case. [Fields] lists the
-// fields. An empty text is the query that matches everything. The error is a *registry.QueryError.
+// Parse reads a query: words that are separated by spaces, each a piece of text to be found or
+// field:value. A value, or a text, with spaces stands in quotes, in which a backslash makes a quote
+// or a backslash literal; a minus sign in front of a word turns it round. What stands for a field
+// or a state is read without regard to case. [Fields] lists the fields. An empty text is the query
+// that matches everything. The error is a *registry.QueryError.
 func Parse(text string) (registry.Query, error) {
 	if len(text) > registry.MaxQueryBytes {
 		return registry.Query{}, &registry.QueryError{Position: 1, Problem: fmt.Sprintf("it is %d bytes long; at most %d are taken", len(text), registry.MaxQueryBytes)}
@@ -67,7 +70,8 @@ func (p *parser) skipSpace() {
 	}
 }
 
-// fault is an error about the word that begins at a byte and ends where the parser stands, or with the word.
+// fault is an error about the word that begins at a byte and ends where the parser stands, or with
+// the word.
 func (p *parser) fault(start int, problem string, known ...string) error {
 	end := max(p.at, start)
 	for end < len(p.text) && p.text[end] != ' ' {

@@ -15,24 +15,27 @@ import (
 	"time"
 )
 
-// The first line of a checkpoint. One that tells of accepted gaps is of the second format, and every other one of the first.
+// The first line of a checkpoint. One that tells of accepted gaps is of the second format, and
+// every other one of the first.
 const (
 	CheckpointMagic = `{"holdfast_checkpoint":1}` + "\n"
 	checkpointGaps  = `{"holdfast_checkpoint":2}` + "\n"
 )
 
-// ErrCheckpoint says that a text is no checkpoint, or was changed, or is not signed by a key that is known.
+// ErrCheckpoint says that a text is no checkpoint, or was changed, or is not signed by a key that
+// is known.
 var ErrCheckpoint = errors.New("the checkpoint does not hold")
 
-// ChainEnd is where the chain of an object's events ended when it was looked at. Chains only grow: the event of this number has this
-// hash for ever.
+// ChainEnd is where the chain of an object's events ended when it was looked at. Chains only grow:
+// the event of this number has this hash for ever.
 type ChainEnd struct {
 	Object string `json:"object"`
 	Seq    int64  `json:"seq"`  // number of its last event
 	Hash   string `json:"hash"` // of that event
 }
 
-// Accepted says that people took a record for right that was older than a checkpoint, as after a backup was restored. The gaps follow it.
+// Accepted says that people took a record for right that was older than a checkpoint, as after a
+// backup was restored. The gaps follow it.
 type Accepted struct {
 	At         time.Time `json:"at"`
 	Checkpoint string    `json:"checkpoint"` // name of the one that the record was older than
@@ -42,7 +45,8 @@ type Accepted struct {
 	Reason     string    `json:"reason"`
 }
 
-// Gap is a part of an object's chain that is lost, as was accepted: the events after one, to the one that a checkpoint had signed.
+// Gap is a part of an object's chain that is lost, as was accepted: the events after one, to the
+// one that a checkpoint had signed.
 type Gap struct {
 	Object string `json:"object"`
 	After  int64  `json:"after"` // number of the last event that was left; 0: none was
@@ -82,7 +86,8 @@ func (c Checkpoint) line() []byte {
 	return w.b
 }
 
-// CheckpointWriter writes the lines of a checkpoint, one at a time: first what was accepted, then the ends of the chains.
+// CheckpointWriter writes the lines of a checkpoint, one at a time: first what was accepted, then
+// the ends of the chains.
 type CheckpointWriter struct {
 	out     io.Writer
 	sum     hash.Hash
@@ -159,17 +164,18 @@ func (w *CheckpointWriter) End(at time.Time, storage string) Checkpoint {
 	return Checkpoint{At: at, Storage: storage, Objects: w.objects, Heads: "sha256:" + hex.EncodeToString(w.sum.Sum(nil))}
 }
 
-// CheckpointLines is who is handed the lines of a checkpoint as they are read, in the order in which they stand there: acceptances with
-// their gaps, then the ends of the chains. What is nil is passed over. An error ends the reading.
+// CheckpointLines is who is handed the lines of a checkpoint as they are read, in the order in
+// which they stand there: acceptances with their gaps, then the ends of the chains. What is nil is
+// passed over. An error ends the reading.
 type CheckpointLines struct {
 	Accepted func(Accepted) error
 	Gap      func(Gap) error
 	End      func(ChainEnd) error
 }
 
-// ReadCheckpoint reads a checkpoint, a line at a time, and hands them on: nothing of them holds before it has returned
-// without an error. ErrCheckpoint says that it does not hold; another error is that of the reader or of lines. Keys are those
-// that are trusted.
+// ReadCheckpoint reads a checkpoint, a line at a time, and hands them on: nothing of them holds
+// before it has returned without an error. ErrCheckpoint says that it does not hold; another error
+// is that of the reader or of lines. Keys are those that are trusted.
 func ReadCheckpoint(r io.Reader, keys []PublicKey, lines CheckpointLines) (c Checkpoint, err error) {
 	in, sum, before := bufio.NewReaderSize(r, 64<<10), sha256.New(), int64(0)
 	gaps := false // may come yet
@@ -266,7 +272,8 @@ func signedBy(keys []PublicKey, id string, text, signature []byte) bool {
 	return false
 }
 
-// VerifyHead verifies the signature of a receipt's signed line by the keys that are trusted, and returns what it says.
+// VerifyHead verifies the signature of a receipt's signed line by the keys that are trusted, and
+// returns what it says.
 func VerifyHead(head string, signature []byte, keys []PublicKey) (Header, error) {
 	h, err := ParseHeader(head)
 	if err == nil && !signedBy(keys, h.Key, []byte(head), signature) {

@@ -118,8 +118,8 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// A checkpoint that tells of accepted gaps hands them on as they were written, none of its bytes can be another one, and it is verified by the steps
-// of every checkpoint.
+// A checkpoint that tells of accepted gaps hands them on as they were written, none of its bytes
+// can be another one, and it is verified by the steps of every checkpoint.
 func TestCheckpoint_Accepted(t *testing.T) {
 	t.Parallel()
 	k := key(t, keyText)

@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast/holdfast/registry/receipt"
 )
 
-// Only the first line of a receipt is signed. It has the digest of the lines below it, so that changing one of them shows.
+// Only the first line of a receipt is signed. It has the digest of the lines below it, so that
+// changing one of them shows.
 func Example() {
 	key, err := receipt.ParseKey(receipt.NewKey())
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 // Key signs receipts. It may be used concurrently.
 type Key struct{ private ed25519.PrivateKey }
 
-// ParseKey reads a key: the base64 of its 32 random bytes, as `openssl rand -base64 32` prints it. The error repeats nothing of
-// the text.
+// ParseKey reads a key: the base64 of its 32 random bytes, as `openssl rand -base64 32` prints it.
+// The error repeats nothing of the text.
 func ParseKey(text string) (*Key, error) {
 	seed, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSpace(text))
 	if err != nil || len(seed) != ed25519.SeedSize {
@@ -38,8 +38,8 @@ func (k *Key) Public() PublicKey {
 	return PublicKey(k.private.Public().(ed25519.PublicKey)) // crypto/ed25519 says that it is one
 }
 
-// Sign completes a header with the key's names, and returns its line and the signature of that. The same header and key give
-// the same bytes.
+// Sign completes a header with the key's names, and returns its line and the signature of that. The
+// same header and key give the same bytes.
 func (k *Key) Sign(h Header) (head string, signature []byte) {
 	public := k.Public()
 	h.Key, h.PublicKey = public.ID(), public.String()

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// line writes JSON in the one form that receipts have. It is our own, since hashes are taken over it: what encoding/json
-// writes has changed with releases of Go, and may again.
+// line writes JSON in the one form that receipts have. It is our own, since hashes are taken over
+// it: what encoding/json writes has changed with releases of Go, and may again.
 type line struct{ b []byte }
 
 func (w *line) text(s string) { w.b = append(w.b, s...) }
@@ -23,8 +23,8 @@ const timeForm = "2006-01-02T15:04:05.000000Z"
 
 func (w *line) time(t time.Time) { w.string(t.UTC().Format(timeForm)) }
 
-// string writes a string: quote, backslash and control characters escaped, all others as they are in UTF-8. What is no UTF-8
-// becomes U+FFFD.
+// string writes a string: quote, backslash and control characters escaped, all others as they are
+// in UTF-8. What is no UTF-8 becomes U+FFFD.
 func (w *line) string(s string) {
 	const digits = "0123456789abcdef"
 	w.b = append(w.b, '"')
@@ -146,8 +146,9 @@ func (w *line) named(name, value string) {
 	w.string(value)
 }
 
-// EscapePath writes a path, whatever its bytes, as text that JSON and XML can carry: "%", control characters, bytes that are no
-// UTF-8, and U+FFFE and U+FFFF are written as %XX for each byte. No two paths come to the same.
+// EscapePath writes a path, whatever its bytes, as text that JSON and XML can carry: "%", control
+// characters, bytes that are no UTF-8, and U+FFFE and U+FFFF are written as %XX for each byte. No
+// two paths come to the same.
 func EscapePath(path string) string {
 	if plain(path) {
 		return path

@@ -13,11 +13,12 @@ import (
 	"time"
 )
 
-// errForm is what is wrong with a line that says something, but not in the one form that it must have.
+// errForm is what is wrong with a line that says something, but not in the one form that it must
+// have.
 var errForm = errors.New("it is not written in the form of a receipt's lines")
 
-// decode reads a line's JSON. That the line has the one form is for the caller to see, by writing what was read once more:
-// so no name stands twice and nothing is hidden between the values.
+// decode reads a line's JSON. That the line has the one form is for the caller to see, by writing
+// what was read once more: so no name stands twice and nothing is hidden between the values.
 func decode(text []byte, out any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

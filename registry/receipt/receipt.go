@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// Format is the version of the format that is written here. Those before are understood for ever: in format 1 no file has a time.
+// Format is the version of the format that is written here. Those before are understood for ever:
+// in format 1 no file has a time.
 const Format = 2
 
 // Magic begins every receipt of whatever format.
@@ -48,7 +49,8 @@ type Header struct {
 	PublicKey string    `json:"public_key"` // that key, in hex
 }
 
-// Span is the part of an object's chain of events that a receipt holds: all since the receipt of the version before.
+// Span is the part of an object's chain of events that a receipt holds: all since the receipt of
+// the version before.
 type Span struct {
 	First  int64  `json:"first"` // number of its first event in the chain, from 1
 	Count  int64  `json:"count"`
@@ -68,7 +70,8 @@ type File struct {
 	Path    string // logical path, as bytes: producer/NAME or system/NAME
 	Size    int64
 	Digests map[string]string // hex by algorithm
-	// Modified is when the producer last changed it, as its source told, to the microsecond; zero when nobody knows.
+	// Modified is when the producer last changed it, as its source told, to the microsecond; zero
+	// when nobody knows.
 	Modified time.Time
 	Content  string // its place in the OCFL object
 }
@@ -86,8 +89,8 @@ type Event struct {
 	Detail  string    `json:"detail"`
 }
 
-// Hash chains an event to the one before: the SHA-256 of that one's hash in hex, a line feed, the event as it stands in its
-// line, and a line feed.
+// Hash chains an event to the one before: the SHA-256 of that one's hash in hex, a line feed, the
+// event as it stands in its line, and a line feed.
 func (e Event) Hash(before string) string {
 	var w line
 	w.text(before)

@@ -86,7 +86,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A receipt of format 1, made by a program of that time, is verified for ever, and the program still writes its lines as they were signed.
+// A receipt of format 1, made by a program of that time, is verified for ever, and the program
+// still writes its lines as they were signed.
 func TestFormat1(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("testdata", "receipt-format-1.jsonl"))
@@ -112,7 +113,8 @@ func TestFormat1(t *testing.T) {
 	}
 }
 
-// A file of which nobody knows the time, or whose time no line can hold, has none, and never one of 1970.
+// A file of which nobody knows the time, or whose time no line can hold, has none, and never one
+// of 1970.
 func TestFile_NoTime(t *testing.T) {
 	t.Parallel()
 	for _, at := range []time.Time{{}, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)} {
@@ -273,7 +275,8 @@ func TestEscapePath(t *testing.T) {
 	})
 }
 
-// TestLine_Strings: every character of ASCII stands in a line in its one form, alone among letters and among what is escaped.
+// TestLine_Strings: every character of ASCII stands in a line in its one form, alone among letters
+// and among what is escaped.
 func TestLine_Strings(t *testing.T) {
 	t.Parallel()
 	for c := range 0x80 {
@@ -409,7 +412,8 @@ func exported(t testing.TB, algorithm string) []byte {
 	return append(receipt.Head(head, signature), body.Bytes()...)
 }
 
-// FuzzVerify: whatever comes in, Verify ends, and what it calls valid is a receipt of exactly these bytes.
+// FuzzVerify: whatever comes in, Verify ends, and what it calls valid is a receipt of exactly these
+// bytes.
 func FuzzVerify(f *testing.F) {
 	f.Add(sample(f))
 	f.Add(exported(f, "sha512"))

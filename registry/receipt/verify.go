@@ -17,11 +17,11 @@ const maxFaults = 100
 
 // Options say what to verify a receipt with.
 type Options struct {
-	// Keys are those that are trusted. Without any it is only verified that the receipt is whole and unchanged since
-	// whoever has its key signed it.
+	// Keys are those that are trusted. Without any it is only verified that the receipt is whole
+	// and unchanged since whoever has its key signed it.
 	Keys []PublicKey
-	// File, when it is set, is called for every file, in the receipt's order. What it returns is a fault of that file; ErrStop
-	// ends the reading, with the error that it is joined with.
+	// File, when it is set, is called for every file, in the receipt's order. What it returns is a
+	// fault of that file; ErrStop ends the reading, with the error that it is joined with.
 	File func(File) error
 }
 
@@ -64,9 +64,9 @@ func (f Fault) Error() string {
 	return fmt.Sprintf("line %d: %s: %s", f.Line, f.Where, f.Message)
 }
 
-// Verify reads a receipt and says everything that is wrong with it. It holds a line at a time, never more than MaxLine bytes, and
-// reads no further than the header says that the receipt goes. The error is the reader's, or Options.File's; what was found
-// until then is in the result.
+// Verify reads a receipt and says everything that is wrong with it. It holds a line at a time,
+// never more than MaxLine bytes, and reads no further than the header says that the receipt goes.
+// The error is the reader's, or Options.File's; what was found until then is in the result.
 func Verify(r io.Reader, o Options) (*Result, error) {
 	v := &verifier{Result: &Result{}, Options: o, in: bufio.NewReaderSize(r, 64<<10)}
 	return v.Result, v.all()
@@ -247,7 +247,8 @@ func (v *verifier) file(text []byte) error {
 	return nil
 }
 
-// event goes on with the hash that stands there, so that of changed events each is named and none after it.
+// event goes on with the hash that stands there, so that of changed events each is named and none
+// after it.
 func (v *verifier) event(text []byte) {
 	v.Events++
 	seq := v.Header.Events.First + v.Events - 1

@@ -1,5 +1,5 @@
-// Package registrybench measures a Registry: how long lists, filters, searches and counts take on what is in it, and
-// how long claims and settles do.
+// Package registrybench measures a Registry: how long lists, filters, searches and counts take on
+// what is in it, and how long claims and settles do.
 package registrybench
 
 import (
@@ -30,12 +30,13 @@ type Figure struct {
 	P50   time.Duration `json:"p50_ns"`
 	P95   time.Duration `json:"p95_ns"`
 	Max   time.Duration `json:"max_ns"`
-	// CPU is what this process used for a call on average: on a busy machine it says more than the time that passed.
+	// CPU is what this process used for a call on average: on a busy machine it says more than the
+	// time that passed.
 	CPU time.Duration `json:"cpu_ns"`
 }
 
-// listed are the queries that are measured: each field, what operators ask for, words that are common, rare and nowhere,
-// and combinations whose parts are common and which together are rare.
+// listed are the queries that are measured: each field, what operators ask for, words that are
+// common, rare and nowhere, and combinations whose parts are common and which together are rare.
 func listed() []string {
 	return []string{
 		"", "action:batch", "action:batch state:failed", "state:failed", "state:completed", "state:pending", "state:processing", "state:downloading", "state:held", "-state:completed",
@@ -47,8 +48,8 @@ func listed() []string {
 	}
 }
 
-// Queries measures the first pages of lists, each asked for runs times, and a second page of each that has one. Runs of
-// one query are apart from each other, so that each comes after all others.
+// Queries measures the first pages of lists, each asked for runs times, and a second page of each
+// that has one. Runs of one query are apart from each other, so that each comes after all others.
 func Queries(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	return measureAll(ctx, listed(), runs, func(ctx context.Context, text string) (int, error) {
 		q, err := query.Parse(text)
@@ -128,7 +129,8 @@ func Failures(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	})
 }
 
-// Glances measures what pages ask beside lists: the whole queue, and why items wait that are ready, not due and blocked.
+// Glances measures what pages ask beside lists: the whole queue, and why items wait that are ready,
+// not due and blocked.
 func Glances(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	ids := map[string]string{}
 	for _, text := range []string{"state:pending stage:estimate", "stage:download status:pending"} {

@@ -18,7 +18,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// Seeding says how many items a database is to be filled with, for measuring. The same seed makes the same items.
+// Seeding says how many items a database is to be filled with, for measuring. The same seed makes
+// the same items.
 type Seeding struct {
 	Items       int
 	Collections int
@@ -29,11 +30,13 @@ type Seeding struct {
 	Told func(items int)
 }
 
-// Seed fills a database with items as years of work leave them: 85 in 100 are completed, 8 failed with notes of many
-// kinds, the others cancelled, waiting for their turn, for a time or for other items. What is kept beside the facts for
-// claims is true of them. It writes into the tables, past the Registry, its state machine and its feed, and is for databases
-// that are measured and thrown away; nothing else may write meanwhile. A PostgreSQL database has its schema already, and has
-// been looked through when Seed returns, as its housekeeping would have done by and by; SQLite works without statistics.
+// Seed fills a database with items as years of work leave them: 85 in 100 are completed, 8 failed
+// with notes of many kinds, the others cancelled, waiting for their turn, for a time or for other
+// items. What is kept beside the facts for claims is true of them. It writes into the tables, past
+// the Registry, its state machine and its feed, and is for databases that are measured and thrown
+// away; nothing else may write meanwhile. A PostgreSQL database has its schema already, and has
+// been looked through when Seed returns, as its housekeeping would have done by and by; SQLite
+// works without statistics.
 func Seed(ctx context.Context, address string, o Seeding) (err error) {
 	o.Collections, o.Jobs = max(o.Collections, 1), max(o.Jobs, 1)
 	if err := seedCollections(ctx, address, o.Collections); err != nil {
@@ -101,8 +104,9 @@ func (g *seeder) fill(ctx context.Context) error {
 	return nil
 }
 
-// withoutIndexes fills an SQLite database while its items have neither indexes nor triggers: it is several times as fast to
-// make those afterwards. A database in which that was cut short is of no use.
+// withoutIndexes fills an SQLite database while its items have neither indexes nor triggers: it is
+// several times as fast to make those afterwards. A database in which that was cut short is of no
+// use.
 func (g *seeder) withoutIndexes(ctx context.Context) error {
 	const those = ` FROM sqlite_master WHERE tbl_name = 'work_item' AND type IN ('index', 'trigger') AND sql IS NOT NULL ORDER BY type, name`
 	drops, err := g.column(ctx, `SELECT 'DROP ' || type || ' ' || name`+those)

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// sheet is rows of a table that are written together: for each of a million rows, a statement would take an hour.
+// sheet is rows of a table that are written together: for each of a million rows, a statement would
+// take an hour.
 type sheet struct {
 	table   string
 	columns []string
@@ -43,7 +44,8 @@ func sheetOfDeps() sheet {
 // add puts a row on the sheet.
 func (s *sheet) add(values ...any) { s.rows = append(s.rows, values) }
 
-// write writes all rows, some in one statement. SQLite takes time by the square of how many values one has.
+// write writes all rows, some in one statement. SQLite takes time by the square of how many values
+// one has.
 func (s *sheet) write(ctx context.Context, tx *sql.Tx) error {
 	most := 1000 / len(s.columns)
 	for begin := 0; begin < len(s.rows); begin += most {

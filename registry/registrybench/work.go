@@ -15,9 +15,9 @@ type Works interface {
 	registry.Working
 }
 
-// Work brings jobs through all their stages, one call after another, and returns how long claims and settles took. It
-// makes a batch in the collection, which must be there, and takes what the store gives it: other items, too, when they
-// come first.
+// Work brings jobs through all their stages, one call after another, and returns how long claims
+// and settles took. It makes a batch in the collection, which must be there, and takes what the
+// store gives it: other items, too, when they come first.
 func Work(ctx context.Context, s Works, collection string, jobs int) (claims, settles Figure, err error) {
 	w := worker{Works: s}
 	r, err := s.Submit(ctx, registry.Submission{Collection: collection, Actor: "bench", Spec: registry.Spec{

@@ -17,7 +17,8 @@ func (f *Fixture) Abandon(person, id string) (registry.WorkItem, error) {
 	return f.ConfirmAbandon(person, id, f.AbandonmentAsked(id))
 }
 
-// ConfirmAbandon has a person confirm that a version is abandoned, who agrees to a request, or asks for it.
+// ConfirmAbandon has a person confirm that a version is abandoned, who agrees to a request, or asks
+// for it.
 func (f *Fixture) ConfirmAbandon(person, id, agreesTo string) (registry.WorkItem, error) {
 	f.Helper()
 	return f.By(person).Command(f.Context(), registry.Command{
@@ -42,7 +43,8 @@ const (
 	Maker    = "second token" // of the asker's making
 )
 
-// Acting is what a store has whose actor is the token that it is asked with: a store for somebody else's.
+// Acting is what a store has whose actor is the token that it is asked with: a store for somebody
+// else's.
 type Acting interface {
 	Acting(actor string) Person
 }

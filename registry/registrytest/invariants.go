@@ -21,9 +21,10 @@ type Readable interface {
 	registry.Graphs
 }
 
-// CheckInvariants checks what holds at all times of every item of a store, however it came to its state: blocker_count
-// equals a recount (I9), a running item has one live attempt and no other item has any (I3), attempt only grows and
-// tries are bounded (I11, for workers with at most 5 attempts).
+// CheckInvariants checks what holds at all times of every item of a store, however it came to its
+// state: blocker_count equals a recount (I9), a running item has one live attempt and no other item
+// has any (I3), attempt only grows and tries are bounded (I11, for workers with at most 5
+// attempts).
 func CheckInvariants(t T, s Readable) {
 	t.Helper()
 	open := map[string]int64{}
@@ -50,7 +51,8 @@ func CheckInvariants(t T, s Readable) {
 	checkFailures(t, s, items)
 }
 
-// checkFailures checks that each failed item is in one group, whose fingerprint is that of its cause.
+// checkFailures checks that each failed item is in one group, whose fingerprint is that of its
+// cause.
 func checkFailures(t T, s Readable, items []registry.WorkItem) {
 	t.Helper()
 	failed, grouped := int64(0), int64(0)
@@ -79,7 +81,8 @@ func checkFailures(t T, s Readable, items []registry.WorkItem) {
 	}
 }
 
-// openEdges checks the edges of an item against the items that it requires, and counts those that are open.
+// openEdges checks the edges of an item against the items that it requires, and counts those that
+// are open.
 func openEdges(t T, s Readable, id string, statuses map[string]registry.Status) (open int64) {
 	t.Helper()
 	requires, _, err := s.Edges(t.Context(), id)

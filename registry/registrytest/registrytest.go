@@ -1,9 +1,10 @@
-// Package registrytest is what the conformance kits of the Registry share: the store under test, a clock, and the words that
-// scenarios are told in. A kit below it holds the tests of one subject (worktest, deposittest, catalogtest, outboundtest,
-// accounttest, searchtest); package suite runs them all.
+// Package registrytest is what the conformance kits of the Registry share: the store under test, a
+// clock, and the words that scenarios are told in. A kit below it holds the tests of one subject
+// (worktest, deposittest, catalogtest, outboundtest, accounttest, searchtest); package suite runs
+// them all.
 //
-// The kits are a black box: they use only the contract, look at what became of the data, and after every
-// test check the invariants that always hold (I3, I9, I11 of docs/invariants.md). A test of a
+// The kits are a black box: they use only the contract, look at what became of the data, and after
+// every test check the invariants that always hold (I3, I9, I11 of docs/invariants.md). A test of a
 // safety rule bears its number. A scenario that mrt-zk tests, too, bears its name there.
 package registrytest
 
@@ -47,7 +48,8 @@ type Store interface {
 	Close() error
 }
 
-// Open opens an empty store whose clock is now, and which makes mails. It registers what closes the store with t.Cleanup.
+// Open opens an empty store whose clock is now, and which makes mails. It registers what closes the
+// store with t.Cleanup.
 type Open func(t *testing.T, now func() time.Time) Store
 
 // Test is one test of the contract, with a store of its own.
@@ -62,7 +64,8 @@ type Topic struct {
 	Tests []Test
 }
 
-// Run runs the topic's tests at the same time. Afterwards each checks the invariants, unless it has closed its store.
+// Run runs the topic's tests at the same time. Afterwards each checks the invariants, unless it has
+// closed its store.
 func (topic Topic) Run(t *testing.T, open Open) {
 	t.Helper()
 	t.Run(topic.Name, func(t *testing.T) {

@@ -303,7 +303,8 @@ func (f *Fixture) applyAll() {
 	}
 }
 
-// ConfirmAndApply asks for an act, knowing its consequences, and carries out what it brings with it.
+// ConfirmAndApply asks for an act, knowing its consequences, and carries out what it brings with
+// it.
 func (f *Fixture) ConfirmAndApply(id string, act registry.Act) {
 	f.Helper()
 	_, err := f.Store.Command(f.Context(), registry.Command{ItemID: id, Act: act, Reason: "because", Actor: "admin", Confirmed: true})
@@ -339,7 +340,8 @@ func (f *Fixture) LoseOnce(id string, meanwhile ...registry.Beat) {
 	}
 }
 
-// Committed makes a job that has announced or recorded a version, has a receiver to tell, and is pending at a stage.
+// Committed makes a job that has announced or recorded a version, has a receiver to tell, and is
+// pending at a stage.
 func (f *Fixture) Committed(at registry.Stage, how registry.Commitment) string {
 	f.Helper()
 	id := f.ToldJob(Receiver(), registry.Process)
@@ -622,7 +624,8 @@ func (f *Fixture) Events(id string) []string {
 	return types
 }
 
-// Sweep beats the sweep's own heart for d, so that no gap keeps it quiet, and returns what was lost.
+// Sweep beats the sweep's own heart for d, so that no gap keeps it quiet, and returns what was
+// lost.
 func (f *Fixture) Sweep(d time.Duration) []registry.Lease {
 	f.Helper()
 	var all []registry.Lease

@@ -1,5 +1,6 @@
-// Package remedy tells people what puts an item right that did not complete, and how much of its work a restart keeps. It
-// knows items and what failed with them; what waits, and for what, is package why's.
+// Package remedy tells people what puts an item right that did not complete, and how much of its
+// work a restart keeps. It knows items and what failed with them; what waits, and for what, is
+// package why's.
 package remedy
 
 import (
@@ -10,17 +11,20 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Fix is what puts right that an item did not complete: what the producer corrects, or what an admin does.
+// Fix is what puts right that an item did not complete: what the producer corrects, or what an
+// admin does.
 type Fix struct {
 	Text string // "" for what needs nothing
-	// Requeue says that an admin's requeue is a part of it. Where it is not, a requeue would fail again, or be refused.
+	// Requeue says that an admin's requeue is a part of it. Where it is not, a requeue would fail
+	// again, or be refused.
 	Requeue bool
 	From    registry.Stage // where that begins; "": where the item failed
 }
 
-// Of says what puts an item right. It is the one place where that is said, for reports, mails, lists of failures, what they
-// offer, and the answer to why. code is what happened in one word and remedy what the worker knew; either may be "". Of the
-// item it needs action, stage, status, attempt, commitment, error class and spec.
+// Of says what puts an item right. It is the one place where that is said, for reports, mails,
+// lists of failures, what they offer, and the answer to why. code is what happened in one word and
+// remedy what the worker knew; either may be "". Of the item it needs action, stage, status,
+// attempt, commitment, error class and spec.
 func Of(it registry.WorkItem, code, remedy string) Fix {
 	f := fixOf(it, code, remedy)
 	if f.Requeue && slices.Contains(registry.AllowedActs(it.Position()), registry.ActAbandon) {
@@ -63,9 +67,10 @@ func fixOf(it registry.WorkItem, code, remedy string) Fix {
 	return Fix{Text: "an admin looks at the cause and requeues the item", Requeue: true}
 }
 
-// contentFix says what the producer corrects. What exactly is wrong, and where, is in the item's note. What is fetched from an
-// address needs no submission of its own when it has been mended there: that would make a second object of it, and all jobs of a
-// batch that did complete would be made once more, too. What was uploaded never changes, and can only be submitted anew.
+// contentFix says what the producer corrects. What exactly is wrong, and where, is in the item's
+// note. What is fetched from an address needs no submission of its own when it has been mended
+// there: that would make a second object of it, and all jobs of a batch that did complete would be
+// made once more, too. What was uploaded never changes, and can only be submitted anew.
 func contentFix(it registry.WorkItem, code string) Fix {
 	anew := "submits this deposit alone"
 	if it.Action == registry.Batch {
@@ -110,7 +115,8 @@ func fetched(it registry.WorkItem) bool {
 	return !spec.Own(it.Action)
 }
 
-// fetchedAgain is the stage from which a requeued item fetches its files once more, "" when that is where it failed, or before.
+// fetchedAgain is the stage from which a requeued item fetches its files once more, "" when that is
+// where it failed, or before.
 func fetchedAgain(it registry.WorkItem) registry.Stage {
 	if r, ok := registry.RouteOf(it.Action); ok && it.Stage != registry.Download && slices.Contains(r.UpTo(it.Stage), registry.Download) {
 		return registry.Download
@@ -118,9 +124,9 @@ func fetchedAgain(it registry.WorkItem) registry.Stage {
 	return ""
 }
 
-// ResumePoint tells people how much of an item's present step is done and kept, so that a restart continues there; "" where
-// nothing is. attempts are all of the item's, oldest first. What a restart finds may be a little less: a kill costs what
-// came after the last checkpoint.
+// ResumePoint tells people how much of an item's present step is done and kept, so that a restart
+// continues there; "" where nothing is. attempts are all of the item's, oldest first. What a
+// restart finds may be a little less: a kill costs what came after the last checkpoint.
 func ResumePoint(it registry.WorkItem, attempts []registry.Attempt) string {
 	if it.Status.Settled() && it.Status != registry.Failed && it.Status != registry.Cancelled {
 		return ""
@@ -145,7 +151,8 @@ func ResumePoint(it registry.WorkItem, attempts []registry.Attempt) string {
 	return strings.Join(parts, ", ") + "; a restart continues here"
 }
 
-// keep adds a measure whose work is kept, unless an attempt came further: a worker that takes over counts up from nothing.
+// keep adds a measure whose work is kept, unless an attempt came further: a worker that takes over
+// counts up from nothing.
 func keep(furthest []registry.Progress, p registry.Progress) []registry.Progress {
 	if !p.Kept || p.Position <= 0 {
 		return furthest
@@ -161,8 +168,8 @@ func keep(furthest []registry.Progress, p registry.Progress) []registry.Progress
 	return append(furthest, p)
 }
 
-// far says how far a measure is: 48,211 of 70,002 files transferred; 1.2 of 1.9 TiB transferred. Where the measure does
-// not know how far it will go, the item may.
+// far says how far a measure is: 48,211 of 70,002 files transferred; 1.2 of 1.9 TiB transferred.
+// Where the measure does not know how far it will go, the item may.
 func far(p registry.Progress, it registry.WorkItem) string {
 	text, what, end := registry.CountText, p.Title, p.End
 	if p.Unit == "bytes" {

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry/remedy"
 )
 
-// What puts a job right is the producer's to do exactly where the deposit is at fault, and is said whenever there is something
-// to be done.
+// What puts a job right is the producer's to do exactly where the deposit is at fault, and is said
+// whenever there is something to be done.
 func TestFix(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -54,15 +54,16 @@ func TestFix(t *testing.T) {
 	}
 }
 
-// The specs of a container at an address, of one that was uploaded, and of an uploaded manifest of files at addresses.
+// The specs of a container at an address, of one that was uploaded, and of an uploaded manifest of
+// files at addresses.
 var (
 	fetchedSpec  = json.RawMessage(`{"type":"container","url":"https://h.test/a.zip"}`)
 	uploadedSpec = json.RawMessage(`{"type":"container","url":"upload:u1"}`)
 	listSpec     = json.RawMessage(`{"type":"object-manifest","url":"upload:u1"}`)
 )
 
-// A requeue is advised exactly where the item then takes in something that can have changed: what was uploaded never does, and what
-// is staged already has to be fetched again.
+// A requeue is advised exactly where the item then takes in something that can have changed: what
+// was uploaded never does, and what is staged already has to be fetched again.
 func TestFix_Requeue(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

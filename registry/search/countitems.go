@@ -61,8 +61,8 @@ func countFound(w *sqldb.Where, words search, held bool) string {
 	return `SELECT i.stage, i.status, ` + work.BitsSum(bits) + `, COUNT(*) FROM ` + from + w.String() + ` GROUP BY 1, 2, 3`
 }
 
-// countPlaces counts place by place, and reads a row only where its state does not follow from its place, which the
-// indexes have: nearly all items are settled.
+// countPlaces counts place by place, and reads a row only where its state does not follow from its
+// place, which the indexes have: nearly all items are settled.
 func countPlaces(w *sqldb.Where, r *reach, held bool) string {
 	counts := make([]string, len(r.places))
 	for i, p := range r.places {

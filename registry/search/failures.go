@@ -13,8 +13,9 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// Failures implements registry.ItemReader. The groups are added up from an index of the failed items, by the database, so that it
-// takes no memory however many there are; one row of each group is read, in the same snapshot.
+// Failures implements registry.ItemReader. The groups are added up from an index of the failed
+// items, by the database, so that it takes no memory however many there are; one row of each group
+// is read, in the same snapshot.
 func (s *Search) Failures(ctx context.Context, q registry.ItemQuery) (page registry.Page[registry.FailureGroup], err error) {
 	if err := bounds.Check(q); err != nil {
 		return page, err
@@ -79,8 +80,8 @@ func (s *Search) planFailures(ctx context.Context, q registry.ItemQuery, r reach
 	return b.String(), w, nil
 }
 
-// amongFailed names the index by which SQLite, which has no statistics, reads failed items: nothing else is as small. What
-// else is asked is compared on the way.
+// amongFailed names the index by which SQLite, which has no statistics, reads failed items: nothing
+// else is as small. What else is asked is compared on the way.
 func (s *Search) amongFailed(r reach) string {
 	switch {
 	case s.db.Dialect.Name() != sqldb.SQLite || r.ids != nil:

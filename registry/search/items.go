@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// order is how the rows of a list follow each other. seq grows from item to item as created_at does, unless a clock was set
-// back.
+// order is how the rows of a list follow each other. seq grows from item to item as created_at
+// does, unless a clock was set back.
 type order struct {
 	name string // in the cursor: a page goes on in the order in which the first one began
 	by   string
@@ -151,8 +151,9 @@ func (l *itemList) look(conds []string) {
 	}
 }
 
-// first reads all rows at some places, which are few, before their text is looked at. The planner takes words to be spread
-// evenly and would rather look for one where it is said to be common, which may be where it does not occur at all.
+// first reads all rows at some places, which are few, before their text is looked at. The planner
+// takes words to be spread evenly and would rather look for one where it is said to be common,
+// which may be where it does not occur at all.
 func (l *itemList) first(conds []string) {
 	at := make([]string, len(conds))
 	for i, c := range conds {

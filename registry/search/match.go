@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// ItemWhere is the whole condition that the rows i of work_item which a query selects fulfil, at the moment now. What
-// makes it fast is no part of it, so that lists, counts and bulk acts all mean the same. The error is a
-// *registry.QueryError, for a query that ParseQuery did not make.
+// ItemWhere is the whole condition that the rows i of work_item which a query selects fulfil, at
+// the moment now. What makes it fast is no part of it, so that lists, counts and bulk acts all mean
+// the same. The error is a *registry.QueryError, for a query that ParseQuery did not make.
 func ItemWhere(q registry.ItemQuery, dialect string, now int64) (*sqldb.Where, error) {
 	w := &sqldb.Where{}
 	w.Add("i.tenant = ?", sqldb.Tenant)
@@ -120,7 +120,8 @@ func termCond(w *sqldb.Where, t registry.Term, dialect string, now int64) (strin
 	return "", fmt.Errorf("%q is no field", t.Field)
 }
 
-// actionCond tells an action by its stages, which are on no other route: the indexes have the stage.
+// actionCond tells an action by its stages, which are on no other route: the indexes have the
+// stage.
 func actionCond(a registry.Action) string {
 	route, ok := registry.RouteOf(a)
 	if !ok {
@@ -133,8 +134,8 @@ func actionCond(a registry.Action) string {
 	return "(i.stage IN " + sqldb.Names(stages) + ")"
 }
 
-// idCond finds an id, or those that begin with a part of one. The range is for the index; where the database's order of
-// text is another than that of bytes, LIKE has the last word.
+// idCond finds an id, or those that begin with a part of one. The range is for the index; where the
+// database's order of text is another than that of bytes, LIKE has the last word.
 func idCond(w *sqldb.Where, id string) string { return startCond(w, "i.id", id) }
 
 // startCond is idCond for the ids in a column.
@@ -168,7 +169,8 @@ func textCond(w *sqldb.Where, dialect, text string) string {
 	return cond + ")"
 }
 
-// likeCond finds text as it is in a column, without regard to the case of letters (SQLite: of ASCII's).
+// likeCond finds text as it is in a column, without regard to the case of letters (SQLite: of
+// ASCII's).
 func likeCond(w *sqldb.Where, dialect, column, text string) string {
 	op := "LIKE"
 	if dialect == sqldb.PostgreSQL {

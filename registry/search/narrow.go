@@ -10,9 +10,10 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// What a list costs is how many rows are looked at before its page is full. narrow finds places in the indexes that
-// together have every row that a query selects, and as few others as can be; each is read newest first up to a page, and the
-// pages are merged. It decides how fast an answer comes and never what it is: the whole condition is applied in each place.
+// What a list costs is how many rows are looked at before its page is full. narrow finds places in
+// the indexes that together have every row that a query selects, and as few others as can be; each
+// is read newest first up to a page, and the pages are merged. It decides how fast an answer comes
+// and never what it is: the whole condition is applied in each place.
 
 // mostPlaces bounds how many places one statement looks at.
 const mostPlaces = 120
@@ -148,7 +149,8 @@ func (r *reach) apart() bool {
 	return r.actions != nil && !slices.Contains(r.actions, string(registry.Ingest))
 }
 
-// narrow returns the conditions of the places to look at, none for everything in order. empty says that nothing can match.
+// narrow returns the conditions of the places to look at, none for everything in order. empty says
+// that nothing can match.
 func (s *Search) narrow(ctx context.Context, r *reach, w *sqldb.Where) (conds []string, empty bool, err error) {
 	if len(r.places) == 0 {
 		return nil, true, nil
@@ -206,7 +208,8 @@ func (r *reach) conds(w *sqldb.Where) (conds []string, known bool) {
 		}
 	case r.noted && r.narrowed:
 		for _, p := range r.places {
-			// The action follows from the stage; SQLite counts the columns by which it may choose an index.
+			// The action follows from the stage; SQLite counts the columns by which it may choose
+			// an index.
 			a, _ := registry.ActionOf(p.Stage)
 			conds = append(conds, "i.tenant = '"+sqldb.Tenant+"' AND i.action = '"+string(a)+"' AND "+atPlace(p)+" AND i.note <> ''")
 		}
@@ -224,7 +227,8 @@ func (r *reach) conds(w *sqldb.Where) (conds []string, known bool) {
 	return conds, true
 }
 
-// sorted is the order in which the indexes have the places of conds; "" where they have none that all places share.
+// sorted is the order in which the indexes have the places of conds; "" where they have none that
+// all places share.
 func (r *reach) sorted() string {
 	if r.ids != nil || r.batches != nil || r.graphs != nil {
 		return ""
@@ -236,7 +240,8 @@ func atPlace(p work.Place) string {
 	return "i.stage = '" + string(p.Stage) + "' AND i.status = '" + string(p.Status) + "'"
 }
 
-// heldAt returns where held items are, by the holds that there are; known is false when that does not narrow it.
+// heldAt returns where held items are, by the holds that there are; known is false when that does
+// not narrow it.
 func (s *Search) heldAt(ctx context.Context, w *sqldb.Where) (conds []string, known bool, err error) {
 	holds, err := s.work.Holds(ctx)
 	if err != nil {

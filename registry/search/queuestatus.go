@@ -14,8 +14,9 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// QueueStatus implements registry.Queue. It reads an index entry for each item that waits or runs, however many are
-// settled; while single items or batches are held, it reads the rows of those that wait.
+// QueueStatus implements registry.Queue. It reads an index entry for each item that waits or runs,
+// however many are settled; while single items or batches are held, it reads the rows of those that
+// wait.
 func (s *Search) QueueStatus(ctx context.Context) (registry.QueueStatus, error) {
 	q, err := s.queueStatus(ctx)
 	if err != nil {
@@ -70,7 +71,8 @@ func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err e
 	return q, nil
 }
 
-// paused returns the hold on everything, else that on all deposits, nil when there is neither, and the number of holds of any scope.
+// paused returns the hold on everything, else that on all deposits, nil when there is neither, and
+// the number of holds of any scope.
 func (s *Search) paused(ctx context.Context) (*registry.Hold, int, error) {
 	var n int
 	if err := s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*) FROM hold`).Scan(&n); err != nil {
@@ -92,8 +94,9 @@ func stageOf(q *registry.QueueStatus, stage registry.Stage) *registry.StageQueue
 	return &q.Stages[i]
 }
 
-// heldApart is 1 for the rows i that a hold on a batch or a single item covers. The other scopes cover groups of rows
-// alike, so that the aggregates ask registry.Hold.Covers once for each group instead of SQL for each row.
+// heldApart is 1 for the rows i that a hold on a batch or a single item covers. The other scopes
+// cover groups of rows alike, so that the aggregates ask registry.Hold.Covers once for each group
+// instead of SQL for each row.
 const heldApart = `CASE WHEN i.id IN (SELECT key FROM hold WHERE scope IN ('item', 'batch'))
 	OR i.parent_id IN (SELECT key FROM hold WHERE scope = 'batch') THEN 1 ELSE 0 END`
 
@@ -116,17 +119,18 @@ func (s *Search) HoldScopes(ctx context.Context) (scopes map[registry.HoldScope]
 	return scopes, err
 }
 
-// What keeps the pending rows i from starting beside holds, by their readiness: each has an index that the count can be
-// read from. An item that became due is ready although no claim has looked at it yet. Where the index is in another order
-// than the groups, an expression for the stage keeps SQLite from preferring another one, of all items, for its order.
+// What keeps the pending rows i from starting beside holds, by their readiness: each has an index
+// that the count can be read from. An item that became due is ready although no claim has looked at
+// it yet. Where the index is in another order than the groups, an expression for the stage keeps
+// SQLite from preferring another one, of all items, for its order.
 var waitingByReadiness = []struct{ readiness, waits, stage string }{
 	{"i.ready = 1", work.LockedOut, "i.stage"},
 	{"i.status = 'pending' AND i.ready = 0 AND i.run_at >= 0", "i.run_at > $1", "i.stage || ''"},
 	{"i.ready IN (2, 3)", "1 = 1", "i.stage"},
 }
 
-// waitingQuery counts the pending rows of a readiness by what shared holds look at, and by whether they are held apart;
-// columns that no hold makes a difference for are not read.
+// waitingQuery counts the pending rows of a readiness by what shared holds look at, and by whether
+// they are held apart; columns that no hold makes a difference for are not read.
 func waitingQuery(readiness, waits, stage string, scopes map[registry.HoldScope]bool) string {
 	volume, others, apart, group := `''`, `''`, `0`, stage+`, i.collection`
 	if scopes[registry.HoldVolume] {
@@ -217,7 +221,8 @@ func (s *Search) addByStage(ctx context.Context, q *registry.QueueStatus, query 
 	})
 }
 
-// oneCopy counts the collections whose objects are kept in one storage only. Of a profile, which may be long, no more is read than that.
+// oneCopy counts the collections whose objects are kept in one storage only. Of a profile, which
+// may be long, no more is read than that.
 func (s *Search) oneCopy(ctx context.Context) (n int64, err error) {
 	texts, err := s.db.Column(ctx, `SELECT `+s.db.Dialect.Members("profile", "storages")+` FROM collection`)
 	if err != nil {

@@ -10,15 +10,18 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// How PostgreSQL looks for text where there are many rows. Its planner takes words to be spread evenly, and would read a
-// million rows for a word that is common, but not where it is looked for; and its text index finds all or nothing. So some of
-// the newest rows are looked at first, which is enough for a page of what is common there. When it is not, the text is rare
-// there, and all that has it is read.
+// How PostgreSQL looks for text where there are many rows. Its planner takes words to be spread
+// evenly, and would read a million rows for a word that is common, but not where it is looked for;
+// and its text index finds all or nothing. So some of the newest rows are looked at first, which is
+// enough for a page of what is common there. When it is not, the text is rare there, and all that
+// has it is read.
 
-// looked is how many of the newest rows are looked at for a page. Tests, whose databases are small, make it less.
+// looked is how many of the newest rows are looked at for a page. Tests, whose databases are small,
+// make it less.
 var looked = 3000
 
-// lookedFurther is how many times as many are looked at when the first are likely to lead to a full page.
+// lookedFurther is how many times as many are looked at when the first are likely to lead to a full
+// page.
 const lookedFurther = 7
 
 // sample is a list of the newest rows.
@@ -55,8 +58,8 @@ func (s *Search) planText(ctx context.Context, q registry.ItemQuery, l itemList,
 	if err := l.goOn(at); err != nil {
 		return l, err
 	}
-	// What the index found is looked up row by row: what it is thought to find may be so much that the planner would read
-	// the whole table for it.
+	// What the index found is looked up row by row: what it is thought to find may be so much that
+	// the planner would read the whole table for it.
 	l.with = `WITH found AS MATERIALIZED (SELECT x.seq FROM item_text x WHERE ` + words.cond(l.w) + `), few AS MATERIALIZED (SELECT i.* FROM found,
 		LATERAL (SELECT i.* FROM work_item i WHERE i.seq = found.seq OFFSET 0) i` + l.w.String()
 	for _, id := range words.ids {
@@ -67,8 +70,8 @@ func (s *Search) planText(ctx context.Context, q registry.ItemQuery, l itemList,
 	return l, nil
 }
 
-// trySample reads a page of the newest rows: of more of them when those that were looked at first promise it. The page has no
-// next one when it is not full, which says nothing of older rows.
+// trySample reads a page of the newest rows: of more of them when those that were looked at first
+// promise it. The page has no next one when it is not full, which says nothing of older rows.
 func (s *Search) trySample(ctx context.Context, l *sample) (page registry.Page[registry.WorkItem], err error) {
 	for _, rows := range []int{max(looked, 6*l.limit), max(lookedFurther*looked, 6*l.limit)} {
 		page, err = s.page(ctx, l.itemList, l.statement(rows))
@@ -79,8 +82,8 @@ func (s *Search) trySample(ctx context.Context, l *sample) (page registry.Page[r
 	return page, err
 }
 
-// statement reads so many of the newest rows, of each place as many, and of these only what is younger than the oldest that
-// was looked at in every place: a full page of it is the page.
+// statement reads so many of the newest rows, of each place as many, and of these only what is
+// younger than the oldest that was looked at in every place: a full page of it is the page.
 func (l *sample) statement(newest int) string {
 	each := newest / len(l.conds)
 	if len(l.conds) == 1 {
@@ -103,8 +106,8 @@ func (l *sample) window(columns, cond string, most int) string {
 		columns, sqldb.Tenant, cond, l.behind, l.order.by, most)
 }
 
-// LookAt makes lists take fewer rows for many than they do, as in a database that is as many times larger: for tests. It returns what
-// undoes that.
+// LookAt makes lists take fewer rows for many than they do, as in a database that is as many times
+// larger: for tests. It returns what undoes that.
 func LookAt(some, newest int) (undo func()) {
 	beforeSome, beforeLooked := someRows, looked
 	someRows, looked = some, newest

@@ -1,5 +1,5 @@
-// Package search finds items: lists by page, counts, groups of failures, the state of the queue. It reads what all subjects write and
-// writes nothing.
+// Package search finds items: lists by page, counts, groups of failures, the state of the queue. It
+// reads what all subjects write and writes nothing.
 package search
 
 import (
@@ -25,19 +25,21 @@ func New(db *sqldb.DB, engine *work.Engine, out *outbound.Outbound) *Search {
 	return &Search{db: db, work: engine, out: out}
 }
 
-// How a query's text is looked for. Both databases have an index of trigrams, which also knows of what collection an item
-// is and, of settled items with a note, their status: a word may be common in the Registry and absent where it is looked for.
-// Begun with the text index, a list reads all that has the text; otherwise it reads rows at places until its page is full.
-// Which of the two is better is counted, up to what it costs to look at (search, on SQLite), or tried (sample, on PostgreSQL,
-// whose index cannot stop early).
+// How a query's text is looked for. Both databases have an index of trigrams, which also knows of
+// what collection an item is and, of settled items with a note, their status: a word may be common
+// in the Registry and absent where it is looked for. Begun with the text index, a list reads all
+// that has the text; otherwise it reads rows at places until its page is full. Which of the two is
+// better is counted, up to what it costs to look at (search, on SQLite), or tried (sample, on
+// PostgreSQL, whose index cannot stop early).
 
 const fewMatches = 500 // are all read and sorted
 
-// someRows are read one by one, rather than more of them by way of the text. Tests, whose databases are small, make it less.
+// someRows are read one by one, rather than more of them by way of the text. Tests, whose databases
+// are small, make it less.
 var someRows = 5000
 
-// search is what the text index is asked for a query: every row that the query selects answers to it, but for those that
-// match by their ids, and a few others may.
+// search is what the text index is asked for a query: every row that the query selects answers to
+// it, but for those that match by their ids, and a few others may.
 type search struct {
 	dialect     string
 	terms       []textTerm // none: the index cannot help
@@ -217,9 +219,10 @@ func (s *Search) crowded(ctx context.Context, r *reach) (many, empty bool, err e
 	return many, false, err
 }
 
-// asMany says whether there are as many items as a bound at some places; where there are none, everywhere, there are. On
-// PostgreSQL the first of them in the order of their index are counted: in no order, it would begin at the table's start and
-// read until it has found enough, which may be at its end.
+// asMany says whether there are as many items as a bound at some places; where there are none,
+// everywhere, there are. On PostgreSQL the first of them in the order of their index are counted:
+// in no order, it would begin at the table's start and read until it has found enough, which may be
+// at its end.
 func (s *Search) asMany(ctx context.Context, r *reach, args []any, conds []string, bound int) (bool, error) {
 	if len(conds) == 0 {
 		return true, nil

@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// mostLookedThrough bounds among how many items text is looked for that the text indexes do not know.
+// mostLookedThrough bounds among how many items text is looked for that the text indexes do not
+// know.
 const mostLookedThrough = 10_000
 
 // indexed says that the text index helps to find text: it has pieces of three letters or digits.
@@ -28,8 +29,9 @@ func indexed(text string) bool {
 	return false
 }
 
-// shortTerm is the first term of a query that asks for text which the text index does not know; ok is false when there is
-// none, and when the index, or a name, leaves few items to look for it among.
+// shortTerm is the first term of a query that asks for text which the text index does not know; ok
+// is false when there is none, and when the index, or a name, leaves few items to look for it
+// among.
 func shortTerm(q registry.ItemQuery, r reach) (short registry.Term, ok bool) {
 	if r.ids != nil || r.batches != nil || r.graphs != nil {
 		return short, false
@@ -54,8 +56,8 @@ func shortTerm(q registry.ItemQuery, r reach) (short registry.Term, ok bool) {
 	return short, ok
 }
 
-// checkShort refuses a query for text that the text index does not know, with a *registry.QueryError, when its other words
-// leave too many items to look for it among.
+// checkShort refuses a query for text that the text index does not know, with a
+// *registry.QueryError, when its other words leave too many items to look for it among.
 func (s *Search) checkShort(ctx context.Context, q registry.ItemQuery, r reach) error {
 	short, ok := shortTerm(q, r)
 	if !ok || len(r.places) == 0 { // its words contradict each other: nothing can match

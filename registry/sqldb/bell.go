@@ -10,7 +10,8 @@ type Bell struct {
 	ch chan struct{} // of those who wait now; nil: nobody
 }
 
-// Wait returns a channel that is closed at the next ring. Ask for it first, then look, then wait: nothing is missed.
+// Wait returns a channel that is closed at the next ring. Ask for it first, then look, then wait:
+// nothing is missed.
 func (b *Bell) Wait() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()

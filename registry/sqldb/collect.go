@@ -22,8 +22,9 @@ func (r Reader) Ask(ctx context.Context, query string, args ...any) Asking {
 	return func() (*sql.Rows, error) { return r.QueryContext(ctx, query, args...) }
 }
 
-// Each runs a query and gives its rows to scan, one after the other, until one of them is an error. When it returns, the rows
-// are closed and the next statement may come. The error says what it was about; "" is for callers that say so themselves.
+// Each runs a query and gives its rows to scan, one after the other, until one of them is an error.
+// When it returns, the rows are closed and the next statement may come. The error says what it was
+// about; "" is for callers that say so themselves.
 func Each(ask Asking, about string, scan func(Scanner) error) error {
 	err := eachRow(ask, scan)
 	if err != nil && about != "" {
@@ -67,8 +68,8 @@ func value[T any](row Scanner) (v T, err error) {
 	return v, err
 }
 
-// PageOf makes a page of at most limit rows of what a query for one more has found. next is where the page after the last row
-// of a full one begins.
+// PageOf makes a page of at most limit rows of what a query for one more has found. next is where
+// the page after the last row of a full one begins.
 func PageOf[T any](rows []T, limit int, next func(last T) string) (page registry.Page[T]) {
 	if len(rows) > limit {
 		rows = rows[:limit]
@@ -81,7 +82,8 @@ func PageOf[T any](rows []T, limit int, next func(last T) string) (page registry
 // Scanner is a row that is read.
 type Scanner interface{ Scan(dest ...any) error }
 
-// WithMore is a row of which the last columns are scanned into more, behind what whoever scans it knows of.
+// WithMore is a row of which the last columns are scanned into more, behind what whoever scans it
+// knows of.
 func WithMore(row Scanner, more ...any) Scanner { return withMore{row, more} }
 
 type withMore struct {

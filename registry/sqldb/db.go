@@ -1,10 +1,12 @@
-// Package sqldb is the SQL kernel of the Registry: transactions in groups, the two dialects, migrations, and what every subject
-// needs to write statements and to read rows. It knows nothing of what the tables mean.
+// Package sqldb is the SQL kernel of the Registry: transactions in groups, the two dialects,
+// migrations, and what every subject needs to write statements and to read rows. It knows nothing
+// of what the tables mean.
 //
-// Writing transactions take turns, on SQLite because there is one writer, on PostgreSQL by an advisory lock. So what a
-// transaction reads stays true until it commits. Writes that arrive during a commit join the next transaction and share its
-// fsync. If one of them fails, all run again with a savepoint each, so that a fault never touches its neighbours (R10). Reads
-// use a pool of their own and never block writers (R25). docs/design.md, "The two databases", says why.
+// Writing transactions take turns, on SQLite because there is one writer, on PostgreSQL by an
+// advisory lock. So what a transaction reads stays true until it commits. Writes that arrive during
+// a commit join the next transaction and share its fsync. If one of them fails, all run again with
+// a savepoint each, so that a fault never touches its neighbours (R10). Reads use a pool of their
+// own and never block writers (R25). docs/design.md, "The two databases", says why.
 package sqldb
 
 import (
@@ -43,11 +45,13 @@ type DB struct {
 	closeOnce sync.Once
 	closeErr  error // of the first Close
 
-	// fault, when a test sets it, is asked before every statement of the writer; its error is the statement's.
+	// fault, when a test sets it, is asked before every statement of the writer; its error is the
+	// statement's.
 	fault func(query string) error
 }
 
-// Above is what keeps facts of its own beside the transaction that is open. The writer calls it, one call at a time.
+// Above is what keeps facts of its own beside the transaction that is open. The writer calls it,
+// one call at a time.
 type Above interface {
 	// Begin begins a transaction.
 	Begin(t *Tx)
@@ -61,9 +65,10 @@ type Above interface {
 	Committed()
 }
 
-// Open opens a database, and brings the schema of a SQLite file up to date: this process is the only one that uses it, which is
-// cmd's care. A PostgreSQL database is used as it is: *[SchemaError] says that [Migrate] has to be run, or that this program is
-// too old (R27). Nothing is written before Start.
+// Open opens a database, and brings the schema of a SQLite file up to date: this process is the
+// only one that uses it, which is cmd's care. A PostgreSQL database is used as it is:
+// *[SchemaError] says that [Migrate] has to be run, or that this program is too old (R27). Nothing
+// is written before Start.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	dialect, err := dialectOf(o.URL)
 	if err != nil {
@@ -100,8 +105,8 @@ func (d *DB) Start(ctx context.Context, above Above) {
 // Now is the present moment, as far as this process knows it; a transaction has its own.
 func (d *DB) Now() time.Time { return d.clock.now() }
 
-// Close ends the writer after the transaction under way and closes the database. It may be called again, also
-// concurrently: every call returns when the database is closed, with the same error.
+// Close ends the writer after the transaction under way and closes the database. It may be called
+// again, also concurrently: every call returns when the database is closed, with the same error.
 func (d *DB) Close() error {
 	d.closeOnce.Do(func() {
 		close(d.closed)
@@ -125,7 +130,8 @@ func (d *DB) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Setting returns a value that is drawn once for a database, by fresh, and is the same for all processes from then on.
+// Setting returns a value that is drawn once for a database, by fresh, and is the same for all
+// processes from then on.
 func (d *DB) Setting(ctx context.Context, name, actor, fresh string) (value string, err error) {
 	const find = `SELECT value FROM setting WHERE name = $1`
 	err = d.db.QueryRowContext(ctx, find, name).Scan(&value)

@@ -16,18 +16,21 @@ const (
 	PostgreSQL = "postgres"
 )
 
-// Dialect is all that differs between the databases beside their text indexes: every statement is the same text.
+// Dialect is all that differs between the databases beside their text indexes: every statement is
+// the same text.
 type Dialect interface {
 	wording
 	diagnosis
 	// open returns the writer's pool and the readers'.
 	open() (write, read *sql.DB, err error)
-	// begin starts a transaction that no other writer, of whatever process, runs beside, and returns the database's
-	// time in microseconds, 0 when this process's clock is the one that counts, with what committed needs.
+	// begin starts a transaction that no other writer, of whatever process, runs beside, and
+	// returns the database's time in microseconds, 0 when this process's clock is the one that
+	// counts, with what committed needs.
 	begin(t *Tx) (now int64, mark string, err error)
 	// committed tells what became of a transaction whose commit got no answer.
 	committed(ctx context.Context, db *sql.DB, mark string) (bool, error)
-	// pipelines says that statements whose results nobody waits for are better sent together, by run.
+	// pipelines says that statements whose results nobody waits for are better sent together, by
+	// run.
 	pipelines() bool
 	// run runs statements in their order on a connection of the driver's own kind.
 	run(ctx context.Context, conn any, statements []statement) error
@@ -48,7 +51,8 @@ type wording interface {
 	// Members is some members of the JSON object in a column, as an object of their own.
 	Members(column string, names ...string) string
 	list(texts []string) any
-	// PayloadOwner is the owner in the profile in the spec of a row w of work_detail; NULL of items that are about no payload.
+	// PayloadOwner is the owner in the profile in the spec of a row w of work_detail; NULL of items
+	// that are about no payload.
 	PayloadOwner() string
 }
 
@@ -58,8 +62,8 @@ type diagnosis interface {
 	gone(err error) bool
 	// full says that an error means that the disk is full, and the connection is as good as before.
 	full(err error) bool
-	// unfit says that an error means that an argument is nothing that the database could hold: no text, too long a key, too
-	// large a number.
+	// unfit says that an error means that an argument is nothing that the database could hold: no
+	// text, too long a key, too large a number.
 	unfit(err error) bool
 }
 

@@ -8,8 +8,8 @@ import (
 
 // What tests need of a database: faults, and the schema of another day.
 
-// SetFault makes the writer ask f before each of its statements; its error is the statement's. It must be called while no write is
-// under way.
+// SetFault makes the writer ask f before each of its statements; its error is the statement's. It
+// must be called while no write is under way.
 func (d *DB) SetFault(f func(query string) error) { d.fault = f }
 
 // SetReader replaces the pool that reads go through. It must be called before the first read.

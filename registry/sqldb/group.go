@@ -27,8 +27,9 @@ const atOnce = 128
 type Kind struct {
 	// Order is the place of the kind in a group: what others wait for goes first.
 	Order int
-	// Together runs writes of the kind with statements for all of them. Its error is one that nobody knows whose it is, and
-	// undoes them; what it notes in a write is that write's own, which has changed nothing. nil: each is run by itself.
+	// Together runs writes of the kind with statements for all of them. Its error is one that
+	// nobody knows whose it is, and undoes them; what it notes in a write is that write's own,
+	// which has changed nothing. nil: each is run by itself.
 	Together func(t *Tx, ws []*Write) error
 }
 
@@ -45,7 +46,8 @@ type Write struct {
 // givenUp is why its caller does not want it any more, nil while they do.
 func (w *Write) givenUp() error { return context.Cause(w.Ctx) }
 
-// Queue hands a write to the writer and returns its outcome, once it is committed or was rolled back.
+// Queue hands a write to the writer and returns its outcome, once it is committed or was rolled
+// back.
 func (d *DB) Queue(w *Write) error {
 	w.done = make(chan struct{})
 	select {
@@ -55,7 +57,8 @@ func (d *DB) Queue(w *Write) error {
 	case <-d.closed:
 		return ErrClosed
 	}
-	// Once the writer has it, its outcome is waited for: giving up here would leave the caller not knowing.
+	// Once the writer has it, its outcome is waited for: giving up here would leave the caller not
+	// knowing.
 	<-w.done
 	if w.Err != nil && d.Dialect.unfit(w.Err) {
 		return unfit(w.Err)
@@ -85,9 +88,10 @@ func (d *DB) writer(ctx context.Context) {
 	}
 }
 
-// group commits first and whatever else has arrived in one transaction. When one of several fails, none was committed, and
-// they run again with a savepoint each, which undoes the culprit alone; when the transaction fails as a whole, each
-// gets one of its own (R10). A database that does not answer is no write's fault, and all of them are told.
+// group commits first and whatever else has arrived in one transaction. When one of several fails,
+// none was committed, and they run again with a savepoint each, which undoes the culprit alone;
+// when the transaction fails as a whole, each gets one of its own (R10). A database that does not
+// answer is no write's fault, and all of them are told.
 func (d *DB) group(ctx context.Context, t *Tx, first *Write) {
 	ws, err := d.transact(ctx, t, []*Write{first}, d.writes, (*Tx).bare)
 	if errors.Is(err, errOneFailed) {
@@ -114,8 +118,9 @@ func (d *DB) group(ctx context.Context, t *Tx, first *Write) {
 // errOneFailed says that a write failed, which says why itself, and that nothing was committed.
 var errOneFailed = errors.New("a write of the group failed")
 
-// transact runs ws, and what more arrives meanwhile, in one transaction, and returns them all. An error means that
-// nothing was committed, or that nobody knows; a write's own error is in the write.
+// transact runs ws, and what more arrives meanwhile, in one transaction, and returns them all. An
+// error means that nothing was committed, or that nobody knows; a write's own error is in the
+// write.
 func (d *DB) transact(ctx context.Context, t *Tx, ws []*Write, more <-chan *Write, run func(*Tx, []*Write) error) ([]*Write, error) {
 	begun := time.Now()
 	if err := t.begin(ctx); err != nil {
@@ -164,7 +169,8 @@ func wanted(ws []*Write) []*Write {
 	return out
 }
 
-// finished is nil for a single write that failed by itself: it was undone, and there is nobody to run again.
+// finished is nil for a single write that failed by itself: it was undone, and there is nobody to
+// run again.
 func finished(ws []*Write, err error) error {
 	if len(ws) == 1 && errors.Is(err, errOneFailed) {
 		return nil

@@ -37,8 +37,8 @@ func (e *SchemaError) Error() string {
 		e.Have, e.Oldest, e.Newest)
 }
 
-// Migrate brings a database's schema up to the newest version and returns the versions before and after. Several
-// processes may call it at once: one does the work and the others wait for it.
+// Migrate brings a database's schema up to the newest version and returns the versions before and
+// after. Several processes may call it at once: one does the work and the others wait for it.
 func Migrate(ctx context.Context, address string) (from, to int64, err error) {
 	d, err := dialectOf(address)
 	if err != nil {
@@ -91,8 +91,8 @@ func checkSchema(ctx context.Context, d Dialect, db *sql.DB) error {
 	return nil
 }
 
-// serves asks a schema that is newer than this program whether it serves it still: a migration that only adds leaves
-// the setting as it is, one that takes away raises it.
+// serves asks a schema that is newer than this program whether it serves it still: a migration that
+// only adds leaves the setting as it is, one that takes away raises it.
 func serves(ctx context.Context, db *sql.DB, have, known int64) error {
 	var oldest int64
 	err := db.QueryRowContext(ctx, `SELECT CAST(value AS INTEGER) FROM setting WHERE name = 'schema-serves'`).Scan(&oldest)
@@ -143,7 +143,8 @@ func migrationsFor(dialect string) (fs.FS, error) {
 	return files, nil
 }
 
-// inDialect leaves out what stands between marker lines of other dialects, and uses the dialect's word for bytes.
+// inDialect leaves out what stands between marker lines of other dialects, and uses the dialect's
+// word for bytes.
 func inDialect(text, dialect string) string {
 	const marker = "-- +dialect "
 	var out []string

@@ -19,14 +19,15 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// postgres is a database that several processes write to. They take turns: a transaction begins by taking an advisory
-// lock, which makes what holds for SQLite's one writer hold for all of them. A group of writes shares one turn, so that
-// turns are few. Rows are so locked before they are tested (R16), the feed's cursor is given in the order of commits
-// (R17), and no two transactions can deadlock (R11).
+// postgres is a database that several processes write to. They take turns: a transaction begins by
+// taking an advisory lock, which makes what holds for SQLite's one writer hold for all of them. A
+// group of writes shares one turn, so that turns are few. Rows are so locked before they are tested
+// (R16), the feed's cursor is given in the order of commits (R17), and no two transactions can
+// deadlock (R11).
 type postgres struct{ config *pgx.ConnConfig }
 
-// Bounds of a turn. A process that stops in the middle of one must not keep the others from theirs: the server ends
-// its transaction.
+// Bounds of a turn. A process that stops in the middle of one must not keep the others from theirs:
+// the server ends its transaction.
 const (
 	turnIdle      = 10 * time.Second // between two statements
 	turnWait      = 20 * time.Second // for the turn
@@ -53,7 +54,8 @@ func (d postgres) open() (write, read *sql.DB, err error) {
 		"idle_in_transaction_session_timeout": millis(turnIdle),
 		"lock_timeout":                        millis(turnWait),
 		"statement_timeout":                   millis(turnStatement),
-		// To plan a write for its very arguments takes longer than to run it, the more so the larger the tables are.
+		// To plan a write for its very arguments takes longer than to run it, the more so the
+		// larger the tables are.
 		"plan_cache_mode": "force_generic_plan",
 	}))
 	write.SetMaxOpenConns(2)
@@ -80,8 +82,8 @@ func (d postgres) with(settings map[string]string) *pgx.ConnConfig {
 
 func millis(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
 
-// begin waits for the writer's turn. The time is asked for after it has come, or a later transaction could carry an
-// earlier time.
+// begin waits for the writer's turn. The time is asked for after it has come, or a later
+// transaction could carry an earlier time.
 func (d postgres) begin(t *Tx) (now int64, mark string, err error) {
 	if _, err := t.Exec("BEGIN"); err != nil {
 		return 0, "", err
@@ -152,7 +154,8 @@ func (d postgres) among(column, parameter string) string {
 	return column + " = ANY(CAST(" + parameter + " AS TEXT[]))"
 }
 
-// Members leaves an object as it is that has a NUL somewhere, which PostgreSQL refuses to look into.
+// Members leaves an object as it is that has a NUL somewhere, which PostgreSQL refuses to look
+// into.
 func (d postgres) Members(column string, names ...string) string {
 	parts := make([]string, len(names))
 	for i, name := range names {
@@ -179,7 +182,8 @@ func (d postgres) unfit(err error) bool {
 func (d postgres) patience() time.Duration { return turnWhole }
 
 func (d postgres) goose() (goose.Dialect, []goose.ProviderOption, error) {
-	// One lock for each schema, asked for every second for ten minutes: a migration of a large table takes its time.
+	// One lock for each schema, asked for every second for ten minutes: a migration of a large
+	// table takes its time.
 	place := crc32.ChecksumIEEE([]byte("holdfast " + d.config.Database + " " + d.config.RuntimeParams["search_path"]))
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(int64(place)), lock.WithLockTimeout(1, 600))
 	if err != nil {

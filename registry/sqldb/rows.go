@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// rowsInto is a statement that writes rows, for 1, 2, 4 and so on up to 32 of them: few statements are prepared, however many
-// rows there are.
+// rowsInto is a statement that writes rows, for 1, 2, 4 and so on up to 32 of them: few statements
+// are prepared, however many rows there are.
 type rowsInto struct {
 	texts []string
 	order []int // which value of a row each parameter has: one may stand in several places
@@ -15,8 +15,8 @@ type rowsInto struct {
 
 var parameter = regexp.MustCompile(`\$\d+`)
 
-// InsertInto makes the statements from what stands before VALUES and the values of a row, whose parameters are numbered
-// from 1. In the statements they are numbered by their places, each once.
+// InsertInto makes the statements from what stands before VALUES and the values of a row, whose
+// parameters are numbered from 1. In the statements they are numbered by their places, each once.
 func InsertInto(head, row string) rowsInto { return rowsStatements(head, row, "") }
 
 // InsertNew is as insertInto; rows that are there already stay as they are.
@@ -68,9 +68,10 @@ func (t *Tx) InsertRows(into rowsInto, rows [][]any) error {
 	return nil
 }
 
-// bareParameters writes the parameters of a statement as question marks where each stands once, and in order. The driver of
-// SQLite asks for the name of every parameter that it binds, and SQLite goes through all names before it: with the 800 of a
-// large insert that took more time than anything else.
+// bareParameters writes the parameters of a statement as question marks where each stands once, and
+// in order. The driver of SQLite asks for the name of every parameter that it binds, and SQLite
+// goes through all names before it: with the 800 of a large insert that took more time than
+// anything else.
 func bareParameters(query string) string {
 	for i, p := range parameter.FindAllString(query, -1) {
 		if p != "$"+strconv.Itoa(i+1) {
@@ -80,10 +81,12 @@ func bareParameters(query string) string {
 	return parameter.ReplaceAllString(query, "?")
 }
 
-// Limit ends a query after n rows. It is a part of the text: SQLite would plan the query anew for each value of a parameter.
+// Limit ends a query after n rows. It is a part of the text: SQLite would plan the query anew for
+// each value of a parameter.
 func Limit(n int) string { return " LIMIT " + strconv.Itoa(n) }
 
-// Doubled is the least power of two that is not below n, for limits of which there shall not be too many.
+// Doubled is the least power of two that is not below n, for limits of which there shall not be too
+// many.
 func Doubled(n int) int {
 	most := 1
 	for most < n {

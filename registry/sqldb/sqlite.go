@@ -23,8 +23,9 @@ func (d sqlite) Name() string { return SQLite }
 func (d sqlite) PayloadOwner() string { return `json_extract(w.spec, '$.profile.owner')` }
 
 func (d sqlite) open() (write, read *sql.DB, err error) {
-	// In a large database the pages of a claim lie far apart: there has to be room for those of some dozen collections, and a
-	// checkpoint writes each once, however often it has changed since the last one.
+	// In a large database the pages of a claim lie far apart: there has to be room for those of
+	// some dozen collections, and a checkpoint writes each once, however often it has changed since
+	// the last one.
 	if write, err = sql.Open("sqlite", d.dsn("_txlock=immediate&_pragma=cache_size(-16384)&_pragma=wal_autocheckpoint(4000)")); err != nil {
 		return nil, nil, err
 	}
@@ -37,8 +38,8 @@ func (d sqlite) open() (write, read *sql.DB, err error) {
 	return write, read, nil
 }
 
-// dsn makes the driver's address. synchronous=FULL: a commit survives power loss, which I2 needs. The journal of
-// savepoints is of no use after a crash and stays in memory.
+// dsn makes the driver's address. synchronous=FULL: a commit survives power loss, which I2 needs.
+// The journal of savepoints is of no use after a crash and stays in memory.
 func (d sqlite) dsn(extra string) string {
 	return "file:" + (&url.URL{Path: d.path}).EscapedPath() +
 		"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=busy_timeout(10000)" +

@@ -1,7 +1,8 @@
 package sqldb
 
-// Sum is a sum of whole numbers, as SQL, that does not overflow whatever the numbers are: sources and workers say them. It is a
-// floating-point number, exact up to 2^53; NULL of nothing. [Whole] reads it.
+// Sum is a sum of whole numbers, as SQL, that does not overflow whatever the numbers are: sources
+// and workers say them. It is a floating-point number, exact up to 2^53; NULL of nothing. [Whole]
+// reads it.
 func Sum(expression string) string { return `SUM(CAST(` + expression + ` AS DOUBLE PRECISION))` }
 
 // Whole is a sum as a whole number, 2^62 at most.

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Tx is the open transaction of the writing connection. Statements are prepared once for each connection and kept.
+// Tx is the open transaction of the writing connection. Statements are prepared once for each
+// connection and kept.
 type Tx struct {
 	Now int64 // microseconds; one moment for the whole group
 
@@ -56,7 +57,8 @@ func (t *Tx) begin(ctx context.Context) error {
 	return nil
 }
 
-// commit makes the transaction durable. When the answer is lost, the database is asked what became of it (R10).
+// commit makes the transaction durable. When the answer is lost, the database is asked what became
+// of it (R10).
 func (t *Tx) commit(ctx context.Context) error {
 	err := t.db.above.Flush()
 	if err == nil {
@@ -130,13 +132,15 @@ func (t *Tx) disconnect() {
 	_ = t.close() // nothing of it is left to save
 }
 
-// Among is the condition that a column is one of the texts of the first parameter, which list makes.
+// Among is the condition that a column is one of the texts of the first parameter, which list
+// makes.
 func (t *Tx) Among(column string) string { return t.db.Dialect.among(column, "$1") }
 
 // List is a parameter for Among.
 func (t *Tx) List(texts []string) any { return t.db.Dialect.list(texts) }
 
-// bare runs writes as they are. The error of one, which it notes in it, means that the transaction has to be undone.
+// bare runs writes as they are. The error of one, which it notes in it, means that the transaction
+// has to be undone.
 func (t *Tx) bare(ws []*Write) error {
 	for first := 0; first < len(ws); {
 		last := first + 1
@@ -188,8 +192,9 @@ func (t *Tx) savepoints(ws []*Write) error {
 	return nil
 }
 
-// savepoint runs one write so that its error, which it notes in w, undoes it alone. An error it returns means that the
-// transaction cannot be trusted any more: SQLite ends it by itself on some errors, a full disk among them.
+// savepoint runs one write so that its error, which it notes in w, undoes it alone. An error it
+// returns means that the transaction cannot be trusted any more: SQLite ends it by itself on some
+// errors, a full disk among them.
 func (t *Tx) savepoint(w *Write) error {
 	if _, err := t.Exec("SAVEPOINT w"); err != nil {
 		return err
@@ -223,9 +228,9 @@ type statement struct {
 // mostLater is how many statements are kept back.
 const mostLater = 64
 
-// Do runs a statement of which nothing but its success is of interest. Where a statement costs a trip over a network it is
-// kept back and travels with the next one that is waited for, so that an error may come from there: it ends the write, or
-// the transaction, all the same.
+// Do runs a statement of which nothing but its success is of interest. Where a statement costs a
+// trip over a network it is kept back and travels with the next one that is waited for, so that an
+// error may come from there: it ends the write, or the transaction, all the same.
 func (t *Tx) Do(query string, args ...any) error {
 	if !t.db.Dialect.pipelines() {
 		_, err := t.Exec(query, args...)

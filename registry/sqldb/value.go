@@ -19,7 +19,8 @@ func Micros(t time.Time) int64 { return t.UnixMicro() }
 // FromMicros is the inverse of Micros, in UTC.
 func FromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
-// Clean makes text fit for every database and every reader: valid UTF-8, no NUL, at most 2,000 bytes (R10).
+// Clean makes text fit for every database and every reader: valid UTF-8, no NUL, at most 2,000
+// bytes (R10).
 func Clean(s string) string {
 	const limit = 2000
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")

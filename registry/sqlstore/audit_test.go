@@ -21,7 +21,8 @@ func TestBulk_IsOneAuditEntry(t *testing.T) {
 		t.Fatalf("%d bulk acts", len(bulks))
 	}
 	for _, id := range bulks {
-		// Of what it did to others: requeues of two jobs; cancels of two; a delete of two, of which one ran before.
+		// Of what it did to others: requeues of two jobs; cancels of two; a delete of two, of which
+		// one ran before.
 		if got := column(t, look, `SELECT COUNT(*) FROM event WHERE audit_id = '`+id+`' AND item_id <> '`+id+`'`); got[0] == "0" {
 			t.Errorf("no event names bulk act %s", id)
 		}

@@ -15,7 +15,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
 
-// The ends of chains are listed a page at a time, each once, and what is signed names a key that is listed for ever.
+// The ends of chains are listed a page at a time, each once, and what is signed names a key that is
+// listed for ever.
 func TestChainEnds(t *testing.T) {
 	t.Parallel()
 	for name, address := range map[string]func(testing.TB) string{"SQLite": sqlstoretest.SQLite, "PostgreSQL": sqlstoretest.Postgres} {
@@ -67,7 +68,8 @@ func TestChainEnds(t *testing.T) {
 	}
 }
 
-// acceptOlder sees that two people have to agree about the same checkpoints, and that what they agreed to stands.
+// acceptOlder sees that two people have to agree about the same checkpoints, and that what they
+// agreed to stands.
 func acceptOlder(t *testing.T, s *sqlstore.Store) {
 	t.Helper()
 	ctx := t.Context()

@@ -15,8 +15,9 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// prefill is a registry that has been in use: most items are settled; of a tenth that is pending, in 20 collections, two
-// collections are held, and of every ten items one is in a held batch, two are not due and one is blocked.
+// prefill is a registry that has been in use: most items are settled; of a tenth that is pending,
+// in 20 collections, two collections are held, and of every ten items one is in a held batch, two
+// are not due and one is blocked.
 const prefill = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d),
 	f AS (SELECT i, 'c' || ((i / 10) %% 20) AS collection, i %% 10 = 0 AS pending, (i / 200) %% 10 AS kind FROM n)
 INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, action, stage, status, priority, rank, name, blocker_count,
@@ -42,8 +43,9 @@ SELECT 'prefill-' || id, 1000 + ROW_NUMBER() OVER (), id, 1, 'complete', 'worker
 INSERT INTO hold (scope, key, reason, actor, created_at) VALUES ('batch', 'held', 'look', 'admin', 0), ('collection', 'c5', 'look', 'admin', 0),
 	('collection', 'c15', 'look', 'admin', 0);`
 
-// BenchmarkClaimSettle claims an item and settles it, by one caller (two transactions, each with its fsync) and by 64 at
-// once, whose transactions are coalesced so that the work on the rows shows.
+// BenchmarkClaimSettle claims an item and settles it, by one caller (two transactions, each with
+// its fsync) and by 64 at once, whose transactions are coalesced so that the work on the rows
+// shows.
 func BenchmarkClaimSettle(b *testing.B) {
 	for _, items := range []int{0, 100_000, 1_000_000} {
 		for _, callers := range []int{1, 64} {

@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
 
-// TestR22_ReportInPortions: a report that is copied in several transactions is what the jobs are in the last one, whatever was
-// done to them between two of them, by whatever attempt they were copied; until then there is none. Jobs that were copied are
-// not copied again for a kill.
+// TestR22_ReportInPortions: a report that is copied in several transactions is what the jobs are in
+// the last one, whatever was done to them between two of them, by whatever attempt they were
+// copied; until then there is none. Jobs that were copied are not copied again for a kill.
 func TestR22_ReportInPortions(t *testing.T) {
 	for name, database := range map[string]func(testing.TB) string{"sqlite": sqlstoretest.SQLite, "postgres": sqlstoretest.Postgres} {
 		t.Run(name, func(t *testing.T) { reportInPortions(t, database(t)) })

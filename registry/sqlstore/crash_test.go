@@ -21,8 +21,8 @@ import (
 
 var errFault = errors.New("the disk said no")
 
-// TestFaultAtEachStatement makes each statement of each write fail once. The call must fail and change nothing at all;
-// then it is made again and must succeed.
+// TestFaultAtEachStatement makes each statement of each write fail once. The call must fail and
+// change nothing at all; then it is made again and must succeed.
 func TestFaultAtEachStatement(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	l := &life{clock: newClock()}
@@ -158,8 +158,9 @@ func column(t *testing.T, db *sql.DB, query string) (out []string) {
 	return out
 }
 
-// TestKillAtEachStatement copies the database's files whenever they have changed before a statement, as they would be
-// found after a SIGKILL at that moment, and opens each copy: what was answered is there, and all of it goes on to its end.
+// TestKillAtEachStatement copies the database's files whenever they have changed before a
+// statement, as they would be found after a SIGKILL at that moment, and opens each copy: what was
+// answered is there, and all of it goes on to its end.
 func TestKillAtEachStatement(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "registry.db")
@@ -202,7 +203,8 @@ func TestKillAtEachStatement(t *testing.T) {
 	t.Logf("%d states", len(states))
 }
 
-// stamp tells whether the files are as they were. The index beside the log is rebuilt by whoever opens it.
+// stamp tells whether the files are as they were. The index beside the log is rebuilt by whoever
+// opens it.
 func stamp(t *testing.T, path string) string {
 	t.Helper()
 	var b strings.Builder
@@ -230,7 +232,8 @@ func copyFiles(t *testing.T, from, to string) string {
 	return to
 }
 
-// finishAll does what a fresh process does after the kill: take back the leases and let every item do its steps.
+// finishAll does what a fresh process does after the kill: take back the leases and let every item
+// do its steps.
 func finishAll(t *testing.T, s *sqlstore.Store, c *clock) {
 	t.Helper()
 	if _, err := s.Reclaim(t.Context()); err != nil {

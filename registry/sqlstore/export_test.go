@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// SetFault makes the writer ask f before each of its statements. It must be called while no write is under way.
+// SetFault makes the writer ask f before each of its statements. It must be called while no write
+// is under way.
 func (s *Store) SetFault(f func(query string) error) { s.db.SetFault(f) }
 
 // SetReader replaces the pool that reads go through. It must be called before the first read.
@@ -24,8 +25,8 @@ func (s *Store) Exec(ctx context.Context, query string, args ...any) error {
 	})
 }
 
-// Unready recounts from the facts what is kept beside them, and returns what is wrong: whether items are ready, whether
-// they are rung for, which lanes are open and how much room is promised.
+// Unready recounts from the facts what is kept beside them, and returns what is wrong: whether
+// items are ready, whether they are rung for, which lanes are open and how much room is promised.
 func (s *Store) Unready(ctx context.Context) (wrong []string, err error) {
 	now := strconv.FormatInt(sqldb.Micros(s.db.Now()), 10)
 	checks := []struct{ what, query string }{

@@ -13,7 +13,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 )
 
-// failedJobs makes a batch of n jobs that failed at their download, as a worker says that tells nothing but a text.
+// failedJobs makes a batch of n jobs that failed at their download, as a worker says that tells
+// nothing but a text.
 func failedJobs(t *testing.T, s *sqlstore.Store, n int) {
 	t.Helper()
 	must := func(err error) {
@@ -40,8 +41,9 @@ func failedJobs(t *testing.T, s *sqlstore.Store, n int) {
 	}
 }
 
-// TestCauses: what failed and has no cause is one group without a name until sweeps have looked at it, and so is what a program
-// fails that knows nothing of causes, whatever the item had failed for earlier.
+// TestCauses: what failed and has no cause is one group without a name until sweeps have looked at
+// it, and so is what a program fails that knows nothing of causes, whatever the item had failed for
+// earlier.
 func TestCauses(t *testing.T) {
 	t.Parallel()
 	const jobs = 12_500

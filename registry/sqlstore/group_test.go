@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// gather makes n calls at once, so that they come in one group, and returns each one's error. The writer stands still
-// until all callers are there; fault is asked before each statement.
+// gather makes n calls at once, so that they come in one group, and returns each one's error. The
+// writer stands still until all callers are there; fault is asked before each statement.
 func gather(s *sqlstore.Store, n int, fault func(query string) error, call func(i int) error) []error {
 	var ready atomic.Int64
 	var once sync.Once
@@ -62,7 +62,8 @@ func hasToken(t *testing.T, s *sqlstore.Store, i int) bool {
 	return err == nil
 }
 
-// checkCrowd checks that each caller's answer is the truth, and that all of want failed and no other.
+// checkCrowd checks that each caller's answer is the truth, and that all of want failed and no
+// other.
 func checkCrowd(t *testing.T, s *sqlstore.Store, errs []error, failed func(i int) bool) {
 	t.Helper()
 	for i, err := range errs {
@@ -150,7 +151,8 @@ func TestGroup(t *testing.T) {
 			}
 			return nil
 		})
-		// Alone in the first group, its only write fails; in company each gets a transaction of its own.
+		// Alone in the first group, its only write fails; in company each gets a transaction of its
+		// own.
 		bad := 0
 		for _, err := range errs {
 			if err != nil {
@@ -196,7 +198,8 @@ func TestGroup(t *testing.T) {
 	})
 }
 
-// TestCloseWhileWritesWait checks that each write's answer is the truth when the store closes under it.
+// TestCloseWhileWritesWait checks that each write's answer is the truth when the store closes under
+// it.
 func TestCloseWhileWritesWait(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	s := open(t, path, nil)

@@ -13,8 +13,9 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
 
-// BenchmarkAddJobs makes jobs of the rows of one batch manifest, as expand does: `-benchtime 50x` is 20,000 of them. By the
-// processor's time only this process counts, not PostgreSQL's. Bad rows are told of, if the collection has a callback.
+// BenchmarkAddJobs makes jobs of the rows of one batch manifest, as expand does: `-benchtime 50x`
+// is 20,000 of them. By the processor's time only this process counts, not PostgreSQL's. Bad rows
+// are told of, if the collection has a callback.
 func BenchmarkAddJobs(b *testing.B) {
 	const portion = 400
 	for _, database := range []struct {

@@ -204,7 +204,8 @@ func TestJoint(t *testing.T) {
 		}
 	})
 	t.Run("R11 settles come before claims", func(t *testing.T) {
-		// A claim that is looked at before the settlement is refused, and tells nothing: until one is not, in the settlement's group.
+		// A claim that is looked at before the settlement is refused, and tells nothing: until one
+		// is not, in the settlement's group.
 		for tries := 1; ; tries++ {
 			c := newCrew(t, 1)
 			lease := c.begun(registry.Estimate, 1)[0]

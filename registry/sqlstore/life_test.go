@@ -14,8 +14,9 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// life is everything that a store is asked to write from a batch's submission to its updated report, call by call.
-// Each call may be made again after an error; what it needs to know of the calls before it stands in the struct.
+// life is everything that a store is asked to write from a batch's submission to its updated
+// report, call by call. Each call may be made again after an error; what it needs to know of the
+// calls before it stands in the struct.
 type life struct {
 	s        *sqlstore.Store
 	clock    *clock
@@ -190,7 +191,8 @@ func (l *life) subscriptions() []call {
 	}
 }
 
-// deletion is the end of the object: asked for and withdrawn, asked for again, approved by somebody else and carried out.
+// deletion is the end of the object: asked for and withdrawn, asked for again, approved by somebody
+// else and carried out.
 func (l *life) deletion() []call {
 	ask := l.call("ask for the deletion", func(ctx context.Context) error {
 		_, err := l.s.AskDeletion(ctx, l.ark, "because", "asker")
@@ -259,7 +261,8 @@ func told(p registry.Profile) registry.Profile {
 	return p
 }
 
-// deliveries are of the job that failed, by its own item, and of the one that completes, which passes its message on.
+// deliveries are of the job that failed, by its own item, and of the one that completes, which
+// passes its message on.
 func (l *life) deliveries() []call {
 	var m registry.DeliverySpec
 	note := func(status int, text string) call {
@@ -284,7 +287,8 @@ func (l *life) deliveries() []call {
 	}
 }
 
-// checks are of what the batch stored: of one file by schedule, and of all that are left when somebody asks.
+// checks are of what the batch stored: of one file by schedule, and of all that are left when
+// somebody asks.
 func (l *life) checks() []call {
 	recheck := func(most int) call {
 		return l.call("recheck", func(ctx context.Context) error {
@@ -334,8 +338,8 @@ func (l *life) restores() []call {
 	})}
 }
 
-// graphs lists what is asked of graphs: b and e wait for the success of a, c for that of b, d until a has settled. a fails first
-// and is sent back; b is given up, and c with it.
+// graphs lists what is asked of graphs: b and e wait for the success of a, c for that of b, d until
+// a has settled. a fails first and is sent back; b is given up, and c with it.
 func (l *life) graphs() []call {
 	requires := func(key string, wait registry.WaitFor) registry.Submission {
 		return registry.Submission{Collection: "c", Name: key, Requires: []registry.Requirement{{Key: key, WaitFor: wait}}}
@@ -382,8 +386,8 @@ func (l *life) graphs() []call {
 	}
 }
 
-// acts are what admins do to other batches: what runs is cancelled, aborted and told of, a batch is deleted with its jobs by a
-// bulk act, what it left is tidied up, and it is purged.
+// acts are what admins do to other batches: what runs is cancelled, aborted and told of, a batch is
+// deleted with its jobs by a bulk act, what it left is tidied up, and it is purged.
 func (l *life) acts() []call {
 	var batch string
 	var jobs []string
@@ -541,7 +545,8 @@ func (l *life) beat() call {
 	})
 }
 
-// lose lets a lease run out and the sweep take the item away. The sweep's first look after the gap is a quiet one.
+// lose lets a lease run out and the sweep take the item away. The sweep's first look after the gap
+// is a quiet one.
 func (l *life) lose() []call {
 	look := func(ctx context.Context) error {
 		_, err := l.s.Sweep(ctx, 30*time.Second)

@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// everywhere is a store with items in every position that registry.StateOf tells apart, and enough more for each way in
-// which a list can be read.
+// everywhere is a store with items in every position that registry.StateOf tells apart, and enough
+// more for each way in which a list can be read.
 type everywhere struct {
 	s      *sqlstore.Store
 	clock  *clock
@@ -123,8 +123,8 @@ func (e *everywhere) states(t *testing.T) {
 	}
 }
 
-// queries asks whatever can be asked and compares with a reading of the query in Go, page by page, in order, and with the
-// counts.
+// queries asks whatever can be asked and compares with a reading of the query in Go, page by page,
+// in order, and with the counts.
 func (e *everywhere) queries(t *testing.T) {
 	e.check(t, `status:pending,running error:"\"h\"" status:completed`) // words that contradict each other
 	rapid.Check(t, func(rt *rapid.T) {

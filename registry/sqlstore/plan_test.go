@@ -58,7 +58,8 @@ func (c recordingConn) QueryContext(ctx context.Context, query string, args []dr
 	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 }
 
-// Tables that grow without bound, with the aliases they have in queries. hold, lock_wait, worker and the like stay small.
+// Tables that grow without bound, with the aliases they have in queries. hold, lock_wait, worker
+// and the like stay small.
 var scanned = regexp.MustCompile(`SCAN (work_item|attempt|event|object|object_version|stored_file|file|identifier|lock|work_dep|reservation|i|a|o|v|f|m|r|l|s)\b`)
 
 // Indexes that lists are read by.
@@ -67,15 +68,16 @@ var listed = regexp.MustCompile(`INDEX work_item_(new|list|collection|place|coll
 // What waits, which is counted.
 var waiting = regexp.MustCompile(`SCAN i USING (COVERING )?INDEX work_item_(ready|kept|later)$`)
 
-// Indexes that hold few rows: attempts that live, files whose check waits, runs or failed, or that are damaged.
+// Indexes that hold few rows: attempts that live, files whose check waits, runs or failed, or that
+// are damaged.
 var few = regexp.MustCompile(`USING (COVERING )?INDEX (attempt_live|stored_file_item|stored_file_damaged)`)
 
 // A search for no more than the tenant finds everything.
 var everything = regexp.MustCompile(`INDEX work_item_new \(tenant=\?\)`)
 
-// TestQueryPlans looks at how SQLite would run every statement of a batch's life and every list: each must find its rows
-// through an index, however large the table is. No statistics are kept, so the plans of an empty database are those of a
-// full one.
+// TestQueryPlans looks at how SQLite would run every statement of a batch's life and every list:
+// each must find its rows through an index, however large the table is. No statistics are kept, so
+// the plans of an empty database are those of a full one.
 func TestQueryPlans(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	l := &life{clock: newClock()}

@@ -24,8 +24,9 @@ var (
 	wholeTable = regexp.MustCompile(`Seq Scan on (work_item|event|attempt)\b`)
 )
 
-// TestQueryPlans_PostgreSQL looks at how PostgreSQL, which has looked through a database of thousands of items, runs what
-// comes for each of them, and every list of a single field: none may read a table from end to end.
+// TestQueryPlans_PostgreSQL looks at how PostgreSQL, which has looked through a database of
+// thousands of items, runs what comes for each of them, and every list of a single field: none may
+// read a table from end to end.
 func TestQueryPlans_PostgreSQL(t *testing.T) {
 	address := migrated(t)
 	l := &life{clock: &clock{at: time.Now().UTC().Truncate(time.Microsecond)}}
@@ -35,8 +36,9 @@ func TestQueryPlans_PostgreSQL(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	// While somebody looks at the database as it was, VACUUM cannot mark pages as seen by all, and no index is read alone:
-	// plans must do without, since in a busy cluster there is always somebody.
+	// While somebody looks at the database as it was, VACUUM cannot mark pages as seen by all, and
+	// no index is read alone: plans must do without, since in a busy cluster there is always
+	// somebody.
 	onlooker, err := db.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +128,8 @@ func (l *life) housekeeping(t *testing.T) {
 	must(l.s.Due(ctx, registry.DueRequest{Window: 2, Renudge: time.Minute, RenudgeMax: time.Hour}))
 }
 
-// readLists asks for lists by each field, for a later page of some, and for what pages show beside them.
+// readLists asks for lists by each field, for a later page of some, and for what pages show beside
+// them.
 func (l *life) readLists(t *testing.T) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -181,8 +184,8 @@ func (l *life) readLists(t *testing.T) {
 	}
 }
 
-// explainPostgres returns the steps of a query's plan: of a read with the arguments that it had, of a statement of a write
-// for whatever arguments.
+// explainPostgres returns the steps of a query's plan: of a read with the arguments that it had, of
+// a statement of a write for whatever arguments.
 func explainPostgres(t *testing.T, conn *sql.Conn, nth int, query string, args []any) (steps []string) {
 	t.Helper()
 	explain := "EXPLAIN " + query

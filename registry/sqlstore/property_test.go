@@ -44,7 +44,8 @@ type model struct {
 	calls int
 }
 
-// TestProperties does random things to a store and compares every item with the model after each of them.
+// TestProperties does random things to a store and compares every item with the model after each of
+// them.
 func TestProperties(t *testing.T) {
 	dir, n := t.TempDir(), 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -349,7 +350,8 @@ func (m *model) command(t *rapid.T, id string, act registry.Act, from registry.S
 }
 
 func (m *model) requeue(t *rapid.T) {
-	// What failed before a worker had it is a row that was refused, which never runs. Of a batch whose jobs failed, these are requeued.
+	// What failed before a worker had it is a row that was refused, which never runs. Of a batch
+	// whose jobs failed, these are requeued.
 	id := m.some(t, func(it *modelled) bool {
 		return it.Status == registry.Failed && it.Attempt > 0 && !it.jobs || it.Status == registry.Cancelled
 	})

@@ -17,10 +17,11 @@ import (
 	"github.com/holdfast/holdfast/reportfile"
 )
 
-// BenchmarkReport reports a batch whose jobs ended in every way there is: closes the report, writes all of it as JSON and as
-// CSV, and closes another one after a tenth of the jobs that failed were run again, whose difference is written, too. Beside
-// it another item renews its lease: the longest that it waits is the longest that a transaction lasts (R25). By how much all
-// of it made this process grow does not depend on the number of jobs; it needs Linux.
+// BenchmarkReport reports a batch whose jobs ended in every way there is: closes the report, writes
+// all of it as JSON and as CSV, and closes another one after a tenth of the jobs that failed were
+// run again, whose difference is written, too. Beside it another item renews its lease: the longest
+// that it waits is the longest that a transaction lasts (R25). By how much all of it made this
+// process grow does not depend on the number of jobs; it needs Linux.
 func BenchmarkReport(b *testing.B) {
 	for _, database := range []struct {
 		name string
@@ -131,8 +132,9 @@ func benchReport(b *testing.B, url string, jobs int64) {
 	b.StartTimer()
 }
 
-// endings are how the jobs of a batch ended, as if they had been worked at. Of ten seven completed and one failed, every other
-// one of these because of the deposit; two were stopped. The first job is left, so that the store sees the last one end.
+// endings are how the jobs of a batch ended, as if they had been worked at. Of ten seven completed
+// and one failed, every other one of these because of the deposit; two were stopped. The first job
+// is left, so that the store sees the last one end.
 var endings = []string{
 	`INSERT INTO attempt (item_id, n, request_id, stage, worker, version, started_at, lease_until, stuck_after, progress_at, max_attempts, finished_at, outcome, error, remedy)
 	SELECT id, 1, id, 'process', 'w', '1', 1, 1, 1, 1, 5, 2, 'failed', 'it could not be stored', 'free some room' FROM work_item WHERE parent_id = $1 AND row_no > 1`,

@@ -13,7 +13,8 @@ import (
 
 var errRowsClose = errors.New("the connection broke while the rows were closed")
 
-// brokenRows is a database whose every answer is one row that nothing can be read from, and that cannot be closed.
+// brokenRows is a database whose every answer is one row that nothing can be read from, and that
+// cannot be closed.
 type brokenRows struct{ driver.Conn }
 
 func (b brokenRows) Connect(context.Context) (driver.Conn, error) { return b, nil }

@@ -1,5 +1,6 @@
-// Package sqlstore puts the Registry together: its subjects, each in a package of its own, over one SQL database, SQLite,
-// embedded, or PostgreSQL, which several processes may share. It is the one place that knows all of them.
+// Package sqlstore puts the Registry together: its subjects, each in a package of its own, over one
+// SQL database, SQLite, embedded, or PostgreSQL, which several processes may share. It is the one
+// place that knows all of them.
 package sqlstore
 
 import (
@@ -33,7 +34,8 @@ type Options struct {
 	Mail bool
 }
 
-// Store is the whole Registry. Every method is one transaction; docs/design.md says how they take turns.
+// Store is the whole Registry. Every method is one transaction; docs/design.md says how they take
+// turns.
 type Store struct {
 	*work.Engine
 	*collection.Profiles
@@ -48,9 +50,10 @@ type Store struct {
 	db *sqldb.DB
 }
 
-// Open opens the database and starts the writer; Close ends it. A SQLite file is made when it is missing, and its schema is
-// brought up to date: this process is the only one that uses it, which is cmd's care. A PostgreSQL database is
-// used as it is: *[sqldb.SchemaError] says that [sqldb.Migrate] has to be run, or that this program is too old (R27).
+// Open opens the database and starts the writer; Close ends it. A SQLite file is made when it is
+// missing, and its schema is brought up to date: this process is the only one that uses it, which
+// is cmd's care. A PostgreSQL database is used as it is: *[sqldb.SchemaError] says that
+// [sqldb.Migrate] has to be run, or that this program is too old (R27).
 func Open(ctx context.Context, o Options) (*Store, error) {
 	db, err := sqldb.Open(ctx, sqldb.Options{URL: o.URL, Now: o.Now, Log: o.Log})
 	if err != nil {
@@ -78,8 +81,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close ends the writer after the transaction under way and closes the database. It may be called again, also
-// concurrently: every call returns when the store is closed, with the same error.
+// Close ends the writer after the transaction under way and closes the database. It may be called
+// again, also concurrently: every call returns when the store is closed, with the same error.
 func (s *Store) Close() error { return s.db.Close() }
 
 // Ping implements registry.ForWorkers.

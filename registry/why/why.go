@@ -1,5 +1,5 @@
-// Package why answers one question: why does this item wait, and what would let it go? It reads what the engine decides by, and writes
-// nothing.
+// Package why answers one question: why does this item wait, and what would let it go? It reads
+// what the engine decides by, and writes nothing.
 package why
 
 import (
@@ -79,7 +79,8 @@ func (s *Reasons) whySettled(ctx context.Context, it registry.WorkItem, w *regis
 	return err
 }
 
-// remedy is what the last attempt's worker knew to let the item go on, "" when nothing; and how many attempts it has.
+// remedy is what the last attempt's worker knew to let the item go on, "" when nothing; and how
+// many attempts it has.
 func (s *Reasons) remedy(ctx context.Context, it registry.WorkItem) (remedy string, most int, err error) {
 	err = s.db.Read.QueryRowContext(ctx, `SELECT remedy, max_attempts FROM attempt WHERE item_id = $1 AND n = $2`, it.ID, it.Attempt).
 		Scan(&remedy, &most)

@@ -54,7 +54,8 @@ func lets(it registry.WorkItem) string {
 	return ""
 }
 
-// whyLocked names who has a lock that the item needs, or stands in line for it in front of the item.
+// whyLocked names who has a lock that the item needs, or stands in line for it in front of the
+// item.
 func (s *Reasons) whyLocked(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
 	var key, holder string
 	err := s.db.Read.QueryRowContext(ctx, `SELECT key, holder FROM (SELECT w.key AS key,

@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// WaitsFor selects the ids of what waits, directly or through others, for the success of the item $1 and has not been satisfied.
+// WaitsFor selects the ids of what waits, directly or through others, for the success of the item
+// $1 and has not been satisfied.
 const WaitsFor = `WITH RECURSIVE gone (id) AS (
 			SELECT d.item_id FROM work_dep d WHERE d.requires_id = $1 AND d.wait_for = 'success' AND d.satisfied_at IS NULL
 			UNION
@@ -15,15 +16,17 @@ const WaitsFor = `WITH RECURSIVE gone (id) AS (
 			WHERE d.wait_for = 'success' AND d.satisfied_at IS NULL)
 		`
 
-// WaitedNote begins the note of what was aborted because of what it waited for, which may be of another collection.
+// WaitedNote begins the note of what was aborted because of what it waited for, which may be of
+// another collection.
 const WaitedNote = "it waited for the success of item "
 
 // Abortable limits items i to those that an abort reaches.
 const Abortable = `i.status IN ('prepare', 'pending', 'failed', 'cancelled')`
 
-// abortDependents aborts, in the transaction that ended it, everything that waits directly or through others for the
-// success of an item which will never complete. What was satisfied before stays as it is, and so do siblings. None of
-// these items can be running: an open requirement of success keeps an item from starting, and is never opened again.
+// abortDependents aborts, in the transaction that ended it, everything that waits directly or
+// through others for the success of an item which will never complete. What was satisfied before
+// stays as it is, and so do siblings. None of these items can be running: an open requirement of
+// success keeps an item from starting, and is never opened again.
 func (t *Tx) abortDependents(it registry.WorkItem, reason, actor string) error {
 	dependents, err := t.items(WaitsFor+`SELECT `+ItemColumns+` FROM gone g JOIN work_item i ON i.id = g.id WHERE `+Abortable+` ORDER BY i.id`, it.ID)
 	if err != nil {

@@ -15,7 +15,8 @@ const (
 	eventAccepting  = "accepting"
 )
 
-// scanAccepting reads the row of selectAccepting. Where nobody said anything, submissions are taken.
+// scanAccepting reads the row of selectAccepting. Where nobody said anything, submissions are
+// taken.
 func scanAccepting(row sqldb.Scanner) (registry.Accepting, error) {
 	var a registry.Accepting
 	var at int64
@@ -34,7 +35,8 @@ func (e *Engine) Accepting(ctx context.Context) (registry.Accepting, error) {
 	return scanAccepting(e.db.Read.QueryRowContext(ctx, selectAccepting))
 }
 
-// Accepting returns *registry.NotAccepting while no submissions are taken: what everything asks that lets one in.
+// Accepting returns *registry.NotAccepting while no submissions are taken: what everything asks
+// that lets one in.
 func (t *Tx) Accepting() error {
 	a, err := scanAccepting(t.Row(selectAccepting))
 	if err != nil {

@@ -10,15 +10,16 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// An item whose attempts are lost again and again may be what takes its workers down, or always have been in the company of
-// what does. It is told by running alone (R13): a worker is kept free for it, comes to rest, runs it, and is given nothing
-// else meanwhile. What is lost then is charged.
+// An item whose attempts are lost again and again may be what takes its workers down, or always
+// have been in the company of what does. It is told by running alone (R13): a worker is kept free
+// for it, comes to rest, runs it, and is given nothing else meanwhile. What is lost then is
+// charged.
 
 // suspect says that an item is to run alone.
 func (n turn) suspect() bool { return n.losses >= lossesFree }
 
-// claimAlone answers a claim of a worker that is kept free for an item, "" for none. done is false when it is not, or not
-// any more.
+// claimAlone answers a claim of a worker that is kept free for an item, "" for none. done is false
+// when it is not, or not any more.
 func (t *Tx) claimAlone(c *claiming, itemID string) (done bool, err error) {
 	if itemID == "" {
 		return false, nil
@@ -43,7 +44,8 @@ func (t *Tx) claimAlone(c *claiming, itemID string) (done bool, err error) {
 		if err := t.start([]starting{{c, found[0]}}); err != nil || c.Hint == itemID {
 			return true, err
 		}
-		// The message was another item's, which this worker is not given now, and whose place the message of this one will not take.
+		// The message was another item's, which this worker is not given now, and whose place the
+		// message of this one will not take.
 		_, err := t.turnAway(c.ClaimRequest, registry.ReasonQueued)
 		return true, err
 	}
@@ -58,8 +60,8 @@ func (t *Tx) keepNoLonger(itemID string) error {
 	return nil
 }
 
-// apart sees to the items of a stage that are to run alone, among those whose turn it is. It returns the others, and the
-// claims that are not answered yet.
+// apart sees to the items of a stage that are to run alone, among those whose turn it is. It
+// returns the others, and the claims that are not answered yet.
 func (t *Tx) apart(stage registry.Stage, cs []*claiming) ([]turn, []*claiming, error) {
 	// More are looked at, so that nobody goes without because of them.
 	items, _, err := t.next(stage, 2*len(cs)+lossesFree)
@@ -82,8 +84,9 @@ func (t *Tx) apart(stage registry.Stage, cs []*claiming) ([]turn, []*claiming, e
 	return items[:min(len(items), len(cs))], cs, nil
 }
 
-// workerFor chooses the worker that a suspect item runs on: one that asks and runs nothing; else the one that is kept free for
-// it already, if it lives; else the one that runs least. "" when no worker is known.
+// workerFor chooses the worker that a suspect item runs on: one that asks and runs nothing; else
+// the one that is kept free for it already, if it lives; else the one that runs least. "" when no
+// worker is known.
 func (t *Tx) workerFor(s turn, cs []*claiming) (worker string, err error) {
 	for _, c := range cs {
 		var busy bool
@@ -105,8 +108,8 @@ func (t *Tx) workerFor(s turn, cs []*claiming) (worker string, err error) {
 	return worker, nil
 }
 
-// keepFree keeps a worker free for a suspect item. If it is among those that ask, it gets the item when it runs nothing, and
-// nothing in any case. It returns the other claims.
+// keepFree keeps a worker free for a suspect item. If it is among those that ask, it gets the item
+// when it runs nothing, and nothing in any case. It returns the other claims.
 func (t *Tx) keepFree(worker string, s turn, cs []*claiming) (others []*claiming, err error) {
 	if worker == "" {
 		return cs, nil

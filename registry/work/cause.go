@@ -23,8 +23,9 @@ const (
 	causesTimes  = 10
 )
 
-// nameCauses finds the causes of failed items that have none: that failed before there were causes, or with a program that knows
-// of none. It does a bounded amount at a time, and nothing but look at an index where there is nothing to do.
+// nameCauses finds the causes of failed items that have none: that failed before there were causes,
+// or with a program that knows of none. It does a bounded amount at a time, and nothing but look at
+// an index where there is nothing to do.
 func (e *Engine) nameCauses(ctx context.Context) error {
 	for range causesTimes {
 		var some bool

@@ -43,7 +43,8 @@ func (e *Engine) Claim(ctx context.Context, r registry.ClaimRequest) (registry.C
 	return c, nil
 }
 
-// claimAll answers several claims. A refusal is no error: what it writes (the freed place in the window) must stay.
+// claimAll answers several claims. A refusal is no error: what it writes (the freed place in the
+// window) must stay.
 func (t *Tx) claimAll(ws []*sqldb.Write) error {
 	known, kept, err := t.claimed(ws)
 	if err != nil {
@@ -97,8 +98,8 @@ func (t *Tx) claimAll(ws []*sqldb.Write) error {
 	return nil
 }
 
-// claimTurns gives the items whose turn it is in a stage to those who ask there, each the one it has a hint of where that
-// is among them.
+// claimTurns gives the items whose turn it is in a stage to those who ask there, each the one it
+// has a hint of where that is among them.
 func (t *Tx) claimTurns(stage registry.Stage, cs []*claiming) error {
 	if err := t.promote(); err != nil {
 		return err
@@ -137,9 +138,10 @@ func (t *Tx) claimTurns(stage registry.Stage, cs []*claiming) error {
 	return nil
 }
 
-// ringAgain keeps at least as many messages on their way as there are offered items: when a message fetches an item that
-// is not offered, as taken was not, one that is has lost its message, the hinted one if it still waits, and is due again.
-// That holds for a message of the item's own, too: it was sent before the item came back, or rang for another already.
+// ringAgain keeps at least as many messages on their way as there are offered items: when a message
+// fetches an item that is not offered, as taken was not, one that is has lost its message, the
+// hinted one if it still waits, and is due again. That holds for a message of the item's own, too:
+// it was sent before the item came back, or rang for another already.
 func (t *Tx) ringAgain(taken registry.WorkItem, hint string) error {
 	n, err := t.Exec(`UPDATE work_item SET nudge_at = $2, nudges = 0 WHERE id = (
 		SELECT o.id FROM work_item o WHERE o.stage = $3 AND o.status = 'pending' AND o.nudges > 0
@@ -158,12 +160,14 @@ type former struct {
 	over  bool
 }
 
-// of says whether a request may be the one that got the attempt: for the same stage, and with the same token, as in tx.live.
+// of says whether a request may be the one that got the attempt: for the same stage, and with the
+// same token, as in tx.live.
 func (f former) of(r registry.ClaimRequest) bool {
 	return f.stage == r.Stage && (r.Token == "" || f.Token == "" || r.Token == f.Token)
 }
 
-// claimed returns what requests got that were made before; and by worker the items that workers are kept free for.
+// claimed returns what requests got that were made before; and by worker the items that workers are
+// kept free for.
 func (t *Tx) claimed(ws []*sqldb.Write) (known map[string]*former, kept map[string]string, err error) {
 	ids := make([]string, len(ws))
 	for i, w := range ws {
@@ -187,8 +191,8 @@ func (t *Tx) claimed(ws []*sqldb.Write) (known map[string]*former, kept map[stri
 	return known, kept, err
 }
 
-// repeat answers a repeated request with the attempt it got the first time, while that lives (R9). A late repeat must not
-// start an attempt that nobody would run.
+// repeat answers a repeated request with the attempt it got the first time, while that lives (R9).
+// A late repeat must not start an attempt that nobody would run.
 func (t *Tx) repeat(c *claiming, f former) (err error) {
 	if f.over {
 		c.refused, err = t.refuse(c.ClaimRequest, nil)
@@ -266,8 +270,8 @@ var insertAttempt = sqldb.InsertInto(
 	`INSERT INTO attempt (item_id, n, request_id, stage, worker, version, started_at, lease_until, stuck_after, progress_at, max_attempts, token)`,
 	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`)
 
-// startAgain begins the next attempt of an item that snoozes again and again in the row of its last one, whose number grows
-// (R24). It is not news.
+// startAgain begins the next attempt of an item that snoozes again and again in the row of its last
+// one, whose number grows (R24). It is not news.
 func (t *Tx) startAgain(row []any) error {
 	err := t.Do(`UPDATE attempt SET n = $2, request_id = $3, worker = $5, version = $6, started_at = $7,
 		lease_until = $8, stuck_after = $9, progress_at = $10, max_attempts = $11, token = $12, advanced = 0, snoozes = snoozes + 1,
@@ -279,9 +283,10 @@ func (t *Tx) startAgain(row []any) error {
 	return nil
 }
 
-// refuse says why the hinted item cannot be had, and frees its place in the relay's window (R20): the message that
-// brought the hint is used up. Where the crowd keeps any item from starting, the message stays, and whoever has it asks again: the
-// hinted item may have been given to the message of another one, which has no other message now.
+// refuse says why the hinted item cannot be had, and frees its place in the relay's window (R20):
+// the message that brought the hint is used up. Where the crowd keeps any item from starting, the
+// message stays, and whoever has it asks again: the hinted item may have been given to the message
+// of another one, which has no other message now.
 func (t *Tx) refuse(r registry.ClaimRequest, crowd *crowd) (*registry.NotClaimable, error) {
 	refused := &registry.NotClaimable{ItemID: r.Hint, Reason: registry.ReasonSettled}
 	turned := crowd != nil && crowd.turned
@@ -352,8 +357,8 @@ func (e *Engine) Claimed(ctx context.Context, q registry.ClaimedQuery) ([]regist
 		sqldb.Clean(q.Token), sqldb.Clean(q.Collection), q.After), "list what token "+q.Token+" claimed", ScanItem)
 }
 
-// strangers are the claims that get nothing whatever there is: in the name of a worker that another token has announced, or by a token
-// that was revoked since it was looked at.
+// strangers are the claims that get nothing whatever there is: in the name of a worker that another
+// token has announced, or by a token that was revoked since it was looked at.
 func (t *Tx) strangers(ws []*sqldb.Write) (map[*sqldb.Write]error, error) {
 	var workers, tokens []string
 	for _, w := range ws {

@@ -28,8 +28,8 @@ func (e *Engine) Command(ctx context.Context, c registry.Command) (registry.Work
 	return it, nil
 }
 
-// command carries an act out, once for each idempotency key: a repeat changes nothing. It returns the item as it is then,
-// or as it was when its rows are gone.
+// command carries an act out, once for each idempotency key: a repeat changes nothing. It returns
+// the item as it is then, or as it was when its rows are gone.
 func (t *Tx) command(c registry.Command) (registry.WorkItem, error) {
 	was, err := t.asked(c)
 	if err != nil {
@@ -128,8 +128,8 @@ func (t *Tx) requeue(it registry.WorkItem, c registry.Command) error {
 			return err
 		}
 	}
-	// An item that is sent further back is to be looked at anew. Where it failed it goes on from the last checkpoint: what was
-	// wrong was never noted as done.
+	// An item that is sent further back is to be looked at anew. Where it failed it goes on from
+	// the last checkpoint: what was wrong was never noted as done.
 	if it.Attempt > 0 && ch.Stage != it.Stage {
 		if err := t.SetResult(it, registry.ResultRecheck, json.RawMessage(strconv.FormatInt(it.Attempt, 10))); err != nil {
 			return err
@@ -191,7 +191,8 @@ func done(c registry.Command) string {
 	return sqldb.Clean(by)
 }
 
-// retryNow lets an item have its next try at once. The tries that were counted stay counted, and so does what it waited for.
+// retryNow lets an item have its next try at once. The tries that were counted stay counted, and so
+// does what it waited for.
 func (t *Tx) retryNow(it registry.WorkItem, c registry.Command) error {
 	if err := Check(it, c.Act, registry.Pending); err != nil {
 		return err

@@ -8,10 +8,11 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Who fetches from slow sources holds slots for long. So where workers fetch, a collection takes no more slots than the workers
-// have without their spare ones, whoever waits; and where uploads can be told from what lies outside, half of the spare slots is
-// left to uploads, so that these wait for no source at all. What runs is never stopped: a slot that is kept free is what lets
-// the next one in.
+// Who fetches from slow sources holds slots for long. So where workers fetch, a collection takes no
+// more slots than the workers have without their spare ones, whoever waits; and where uploads can
+// be told from what lies outside, half of the spare slots is left to uploads, so that these wait
+// for no source at all. What runs is never stopped: a slot that is kept free is what lets the next
+// one in.
 
 // crowd is how many more items from outside may run in a stage at this moment.
 type crowd struct {
@@ -24,9 +25,10 @@ type crowd struct {
 	turned bool           // somebody was kept from a slot
 }
 
-// CrowdAt counts what runs in a stage at a moment, in microseconds. Stages that fetch nothing, and workers without spare slots, have no
-// rule. A worker that was killed counts as long as its leases do, with its slots and with what it ran: a process that starts in its place
-// has a name of its own, and nothing tells that it replaces it rather than joins it.
+// CrowdAt counts what runs in a stage at a moment, in microseconds. Stages that fetch nothing, and
+// workers without spare slots, have no rule. A worker that was killed counts as long as its leases
+// do, with its slots and with what it ran: a process that starts in its place has a name of its
+// own, and nothing tells that it replaces it rather than joins it.
 func CrowdAt(stage registry.Stage, now int64, numbers func(query string, args ...any) (map[string]int64, error)) (c crowd, err error) {
 	step, ok := stepOf(stage)
 	if !ok || step.Fetches == registry.NoSource {
@@ -81,7 +83,8 @@ func (c *crowd) room(collection string) int {
 	return max(0, min(c.free, c.most-c.runs[collection]))
 }
 
-// KeepsBack says whether an item of a collection, which could start otherwise, is kept from a slot; own says that it lies in our staging.
+// KeepsBack says whether an item of a collection, which could start otherwise, is kept from a slot;
+// own says that it lies in our staging.
 func (c *crowd) KeepsBack(it registry.WorkItem, own bool) bool {
 	return it.Priority >= 0 && (!own || !c.apart) && c.room(it.Collection) == 0
 }
@@ -108,8 +111,9 @@ func (c *crowd) take(n turn) {
 	}
 }
 
-// again is when a worker that was kept from an item asks again, unless one of its slots becomes free before. With up to ten spare
-// slots of a stage all its workers together ask about twice a second; with more, each asks every five seconds.
+// again is when a worker that was kept from an item asks again, unless one of its slots becomes
+// free before. With up to ten spare slots of a stage all its workers together ask about twice a
+// second; with more, each asks every five seconds.
 func (c *crowd) again() time.Duration {
 	const each, most = 500 * time.Millisecond, 5 * time.Second
 	return min(time.Duration(max(1, c.spare))*each, most)

@@ -37,7 +37,8 @@ func (t *Tx) decide(it registry.WorkItem, se registry.Settlement) (Change, error
 	case registry.OutcomeSentBack:
 		return t.sendBack(it, route, se, c)
 	case registry.OutcomeReleased:
-		// That a worker stopped is no news of the item: a failure that still counts stays noted, and nothing else.
+		// That a worker stopped is no news of the item: a failure that still counts stays noted,
+		// and nothing else.
 		c.act, c.Reason, c.Note = registry.ActRelease, se.Error, ""
 		if it.Tries > 0 {
 			c.Note, c.class = it.Note, it.ErrorClass
@@ -117,8 +118,8 @@ func (t *Tx) advance(it registry.WorkItem, route registry.Route, c Change) (Chan
 	return c, nil
 }
 
-// reported counts a batch's jobs as its report did, so that batch and report never contradict each other, whatever
-// became of the jobs since; where no report was stored, as they are now.
+// reported counts a batch's jobs as its report did, so that batch and report never contradict each
+// other, whatever became of the jobs since; where no report was stored, as they are now.
 func (t *Tx) reported(batch registry.WorkItem) (bad, safe, all int64, err error) {
 	bad, safe, all, stored, err := t.store.hooks.Reported(t, batch)
 	if err == nil && !stored {
@@ -128,8 +129,9 @@ func (t *Tx) reported(batch registry.WorkItem) (bad, safe, all int64, err error)
 	return bad, safe, all, err
 }
 
-// unlockedMeanwhile lets an item that waits for a lock go at once when the lock came free while it was settling. An
-// item that stands in no lock's queue waits for something else on the object, and keeps its delay.
+// unlockedMeanwhile lets an item that waits for a lock go at once when the lock came free while it
+// was settling. An item that stands in no lock's queue waits for something else on the object, and
+// keeps its delay.
 func (t *Tx) unlockedMeanwhile(it registry.WorkItem, c *Change) error {
 	if c.wait != registry.ReasonLocked {
 		return nil
@@ -146,7 +148,8 @@ func (t *Tx) unlockedMeanwhile(it registry.WorkItem, c *Change) error {
 	return nil
 }
 
-// bound is how many counted failures an item may have in a stage when its worker's answer is n (I11).
+// bound is how many counted failures an item may have in a stage when its worker's answer is n
+// (I11).
 func bound(n int) int {
 	const unset = 5
 	if n <= 0 {

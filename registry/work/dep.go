@@ -18,8 +18,9 @@ type Need struct {
 	satisfied bool
 }
 
-// NeedOf looks at the item that is required by its id. Writers are one after the other, so it cannot settle between this
-// look and the edge's birth: either it has settled, and the edge is born satisfied, or its settlement finds the edge (R12).
+// NeedOf looks at the item that is required by its id. Writers are one after the other, so it
+// cannot settle between this look and the edge's birth: either it has settled, and the edge is born
+// satisfied, or its settlement finds the edge (R12).
 func (t *Tx) NeedOf(r registry.Requirement) (Need, error) {
 	n := Need{ID: r.ItemID, WaitFor: r.WaitFor}
 	if n.WaitFor == "" {
@@ -62,9 +63,10 @@ func (t *Tx) Require(itemID string, needs []Need) error {
 	return nil
 }
 
-// satisfy closes the edges that settled items satisfy, and lets dependents go whose last one it was. The count taken
-// off is that of the edges these very statements closed, so that blocker_count always equals a recount (I9, R12). A batch
-// is written once, however many of its jobs settled together (R23).
+// satisfy closes the edges that settled items satisfy, and lets dependents go whose last one it
+// was. The count taken off is that of the edges these very statements closed, so that blocker_count
+// always equals a recount (I9, R12). A batch is written once, however many of its jobs settled
+// together (R23).
 func (t *Tx) satisfy(settled []Shift) error {
 	by := sqldb.Groups[bool]{} // whether they completed
 	for _, s := range settled {
@@ -92,9 +94,10 @@ func (t *Tx) satisfy(settled []Shift) error {
 	return nil
 }
 
-// unblocked rings for a pending item that nothing blocks any more. A batch that stands at its report begins its next
-// closing in the same transaction, so that there is exactly one report for each (R22). One that is to be expanded does
-// not wait for its jobs: they settle without a ring, unless there was none yet.
+// unblocked rings for a pending item that nothing blocks any more. A batch that stands at its
+// report begins its next closing in the same transaction, so that there is exactly one report for
+// each (R22). One that is to be expanded does not wait for its jobs: they settle without a ring,
+// unless there was none yet.
 func (t *Tx) unblocked(id string) error {
 	n, err := t.Exec(`UPDATE work_item AS i SET closing = CASE WHEN i.stage = 'report' THEN i.closing + 1 ELSE i.closing END
 		WHERE i.id = $1 AND i.status = 'pending' AND (i.blocker_count = 0 OR i.ready = 2) AND NOT `+Blocked, id)
@@ -107,7 +110,8 @@ func (t *Tx) unblocked(id string) error {
 	return t.place(id)
 }
 
-// reopen is the mirror image of satisfy, for an item that runs again. A running dependent finishes its step.
+// reopen is the mirror image of satisfy, for an item that runs again. A running dependent finishes
+// its step.
 func (t *Tx) reopen(itemID string) error {
 	dependents, err := t.Strings(`UPDATE work_dep SET satisfied_at = NULL WHERE requires_id = $1 AND satisfied_at IS NOT NULL
 		RETURNING item_id`, itemID)

@@ -11,11 +11,13 @@ import (
 // disownedAtOnce is how many attempts one transaction takes from revoked tokens (R25).
 const disownedAtOnce = 100
 
-// ofRevoked is true for the attempts a whose token was revoked. They live until they are taken away, and write nothing any more.
+// ofRevoked is true for the attempts a whose token was revoked. They live until they are taken
+// away, and write nothing any more.
 const ofRevoked = `EXISTS (SELECT 1 FROM token k WHERE k.id = a.token AND k.revoked_at IS NOT NULL)`
 
-// Disown takes from revoked tokens what they have claimed, uncounted, so that other workers have it at once. It takes some at a time, so that
-// others write meanwhile. What it leaves when it is stopped, the next call takes; the sweep makes one.
+// Disown takes from revoked tokens what they have claimed, uncounted, so that other workers have it
+// at once. It takes some at a time, so that others write meanwhile. What it leaves when it is
+// stopped, the next call takes; the sweep makes one.
 func (e *Engine) Disown(ctx context.Context, actor string) error {
 	for {
 		var taken int

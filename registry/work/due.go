@@ -50,8 +50,9 @@ func (e *Engine) anyDue(ctx context.Context) (found bool, err error) {
 	return found, nil
 }
 
-// allDue offers items of every stage that has any, while its window has room. Outstanding is counted from rows (R19): items
-// that were offered and not yet claimed or refused. Held and locked rows are skipped (R20); unhold and unlock ring again.
+// allDue offers items of every stage that has any, while its window has room. Outstanding is
+// counted from rows (R19): items that were offered and not yet claimed or refused. Held and locked
+// rows are skipped (R20); unhold and unlock ring again.
 func (t *Tx) allDue(d registry.DueRequest) (wakes []registry.Wake, err error) {
 	open, err := t.Numbers(`SELECT stage, COUNT(*) FROM lane WHERE active = 1 GROUP BY stage`)
 	if err != nil || len(open) == 0 {
@@ -71,7 +72,8 @@ func (t *Tx) allDue(d registry.DueRequest) (wakes []registry.Wake, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("stage %s: %w", stage, err)
 		}
-		// A stage without workers gets messages too: what waits there is what such a fleet is started for.
+		// A stage without workers gets messages too: what waits there is what such a fleet is
+		// started for.
 		room := d.Window*max(int(capacity[string(stage)]), 1) - outstanding
 		if room <= 0 {
 			continue
@@ -85,9 +87,9 @@ func (t *Tx) allDue(d registry.DueRequest) (wakes []registry.Wake, err error) {
 	return wakes, nil
 }
 
-// offer shares the window's room out among the lanes, those whose turn is next first. Which items bear the messages decides
-// nothing: every claim takes the item whose turn it is. So a collection whose ten thousand items fill the window keeps
-// nobody waiting.
+// offer shares the window's room out among the lanes, those whose turn is next first. Which items
+// bear the messages decides nothing: every claim takes the item whose turn it is. So a collection
+// whose ten thousand items fill the window keeps nobody waiting.
 func (t *Tx) offer(stage registry.Stage, d registry.DueRequest, room int) ([]registry.Wake, error) {
 	lanes, err := t.lanes(stage, mostLooked)
 	if err != nil {

@@ -1,9 +1,11 @@
-// Package work is the Registry's engine: items that go from stage to stage, each step under an attempt with a lease. It keeps
-// routes, attempts, leases, lanes, holds, locks, requirements, room on volumes, and the feed of events, and it decides what
-// becomes of an item. What items are about (deposits, objects, messages) is for the subjects above it: they make items,
-// write in its transactions, and are asked at a few [Hooks].
+// Package work is the Registry's engine: items that go from stage to stage, each step under an
+// attempt with a lease. It keeps routes, attempts, leases, lanes, holds, locks, requirements, room
+// on volumes, and the feed of events, and it decides what becomes of an item. What items are about
+// (deposits, objects, messages) is for the subjects above it: they make items, write in its
+// transactions, and are asked at a few [Hooks].
 //
-// Every method is one transaction. Methods that take a lease are fenced by it. The conformance suite is registry/registrytest.
+// Every method is one transaction. Methods that take a lease are fenced by it. The conformance
+// suite is registry/registrytest.
 package work
 
 import (
@@ -27,30 +29,34 @@ type Engine struct {
 	taken sqldb.Bell // an admin took attempts away
 }
 
-// Hooks are where subjects join the engine's transactions. Each is called in the transaction that makes true what it is told;
-// its error undoes that. Several of a kind are called in their order.
+// Hooks are where subjects join the engine's transactions. Each is called in the transaction that
+// makes true what it is told; its error undoes that. Several of a kind are called in their order.
 type Hooks struct {
 	// Settled sees to what a subject has to do with an item that settled.
 	Settled []func(*Tx, Shift) error
 	// Stopped sees to what an item that was given up left behind.
 	Stopped func(t *Tx, it registry.WorkItem, actor string) error
-	// Requeued is told of an item that somebody has sent back, as it was before, and of where it goes.
+	// Requeued is told of an item that somebody has sent back, as it was before, and of where it
+	// goes.
 	Requeued []func(t *Tx, it registry.WorkItem, to Change) error
 	// Started is told of an item of a graph that was sealed: it may run from now on.
 	Started func(t *Tx, it registry.WorkItem) error
 	// Family carries an act on a batch out on its jobs.
 	Family func(t *Tx, batch registry.WorkItem, c registry.Command) error
-	// Consequences are what an act cannot take back, a sentence each: nothing is done before somebody confirms them.
+	// Consequences are what an act cannot take back, a sentence each: nothing is done before
+	// somebody confirms them.
 	Consequences func(t *Tx, it registry.WorkItem, act registry.Act) ([]string, error)
-	// Wanted says that a subject still needs a batch, or a job of it, although it was kept for its time.
+	// Wanted says that a subject still needs a batch, or a job of it, although it was kept for its
+	// time.
 	Wanted func(t *Tx, batch registry.WorkItem) (bool, error)
 	// Purged takes away what a subject keeps of an item whose rows go for good.
 	Purged []func(t *Tx, it registry.WorkItem) error
-	// Reported counts a batch's jobs as its report of the present closing did: those that did not complete, those of them whose
-	// objects are preserved, and all; stored is false when there is no such report.
+	// Reported counts a batch's jobs as its report of the present closing did: those that did not
+	// complete, those of them whose objects are preserved, and all; stored is false when there is
+	// no such report.
 	Reported func(t *Tx, batch registry.WorkItem) (bad, safe, all int64, stored bool, err error)
-	// Committed is the object that an item has announced or stored something of, with the version, 0 when all of the object is
-	// meant; known is false when there is none.
+	// Committed is the object that an item has announced or stored something of, with the version,
+	// 0 when all of the object is meant; known is false when there is none.
 	Committed func(t *Tx, itemID string) (object string, version int, known bool, err error)
 	// OneByOne says that a hold on a collection is released item by item.
 	OneByOne func(t *Tx, collection string) (bool, error)
@@ -66,12 +72,13 @@ func (h *Hooks) Act(act registry.Act, do func(t *Tx, it registry.WorkItem, c reg
 	h.acts[act] = do
 }
 
-// New makes the engine of a database and draws what its databases have drawn once. [Engine.Start] starts it.
+// New makes the engine of a database and draws what its databases have drawn once. [Engine.Start]
+// starts it.
 func New(ctx context.Context, db *sqldb.DB) (*Engine, error) {
 	e := &Engine{db: db, woken: make(chan struct{}, 1)}
 	e.tx.store = e
-	// No lease shall run out behind other work (R25), and settles come before claims, whose items and locks they may be about
-	// to free (R11).
+	// No lease shall run out behind other work (R25), and settles come before claims, whose items
+	// and locks they may be about to free (R11).
 	e.renews = &sqldb.Kind{Order: 0}
 	e.settles = &sqldb.Kind{Order: 1, Together: func(_ *sqldb.Tx, ws []*sqldb.Write) error { return e.tx.settleAll(ws) }}
 	e.claims = &sqldb.Kind{Order: 2, Together: func(_ *sqldb.Tx, ws []*sqldb.Write) error { return e.tx.claimAll(ws) }}
@@ -88,7 +95,8 @@ func (e *Engine) Start(ctx context.Context, hooks Hooks) {
 	e.db.Start(ctx, &e.tx)
 }
 
-// Write runs fn in a transaction and returns when it is committed, or fn's error when it was rolled back. fn may run twice.
+// Write runs fn in a transaction and returns when it is committed, or fn's error when it was rolled
+// back. fn may run twice.
 func (e *Engine) Write(ctx context.Context, fn func(*Tx) error) error {
 	return e.queue(ctx, e.others, fn)
 }
@@ -159,8 +167,8 @@ func (t *Tx) Committed() {
 // forget makes the transaction look anew at what it keeps of answers.
 func (t *Tx) forget() { t.promoted, t.open, t.onWorkers = false, nil, nil }
 
-// Try runs one of several parts of a transaction. What the part was refused is returned first, with nothing left of its
-// writes, and the others go on; the second error ends the whole transaction.
+// Try runs one of several parts of a transaction. What the part was refused is returned first, with
+// nothing left of its writes, and the others go on; the second error ends the whole transaction.
 func (t *Tx) Try(part func() error) (refused, err error) {
 	refused, err = t.Tx.Part(part)
 	if err == nil && refused != nil && !isRefusal(refused) {

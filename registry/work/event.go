@@ -30,8 +30,9 @@ func (t *Tx) Event(itemID string, attempt int64, kind, actor string, data any) e
 	return t.Note(Entry{ItemID: itemID, attempt: attempt, Kind: kind, Actor: actor, Data: data})
 }
 
-// Note appends one event. Writing transactions are serialised until their commit can be seen, so the feed's cursor can be
-// given inside them: nobody who has read up to a number finds a smaller one later (R17).
+// Note appends one event. Writing transactions are serialised until their commit can be seen, so
+// the feed's cursor can be given inside them: nobody who has read up to a number finds a smaller
+// one later (R17).
 func (t *Tx) Note(e Entry) error {
 	text, err := json.Marshal(e.Data)
 	if err != nil {
@@ -51,8 +52,9 @@ func (t *Tx) Note(e Entry) error {
 	return nil
 }
 
-// writeEvents writes what was noted, many events a statement. They get their numbers here, in the order in which they were
-// noted. Only the end of the transaction calls it: written inside a savepoint, they could be undone with another write.
+// writeEvents writes what was noted, many events a statement. They get their numbers here, in the
+// order in which they were noted. Only the end of the transaction calls it: written inside a
+// savepoint, they could be undone with another write.
 func (t *Tx) writeEvents() error {
 	if len(t.events) == 0 {
 		return nil
@@ -99,7 +101,8 @@ func isAct(kind, actor string) bool {
 	return !slices.Contains(systemActs, kind)
 }
 
-// systemActs are the types of events that workers and the Registry bring about, whoever their actor is.
+// systemActs are the types of events that workers and the Registry bring about, whoever their actor
+// is.
 var systemActs = func() (kinds []string) {
 	for _, t := range registry.Transitions() {
 		if t.By == "worker" || t.By == "registry" {

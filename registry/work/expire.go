@@ -14,9 +14,11 @@ import (
 const (
 	// mostExpired bounds how many items one call looks at, each in a transaction of its own (R25).
 	mostExpired = 500
-	// carriedFor is how long items are kept that carried out something for others: their subjects tell what came of it.
+	// carriedFor is how long items are kept that carried out something for others: their subjects
+	// tell what came of it.
 	carriedFor = 30 * 24 * time.Hour
-	// tryAgain is when a batch is looked at again that could not be purged, or was not purged whole.
+	// tryAgain is when a batch is looked at again that could not be purged, or was not purged
+	// whole.
 	tryAgain = 24 * time.Hour
 )
 
@@ -69,7 +71,8 @@ func (e *Engine) PurgeExpired(ctx context.Context) (batches int, err error) {
 	return batches, errors.Join(errs...)
 }
 
-// expire purges an item whose time is over, unless somebody was faster. batch says that it is a batch, and goes.
+// expire purges an item whose time is over, unless somebody was faster. batch says that it is a
+// batch, and goes.
 func (t *Tx) expire(id string) (batch bool, err error) {
 	var due int
 	err = t.Get(`SELECT COUNT(*) FROM work_item WHERE id = $1 AND status = 'completed' AND purge_at <= $2`, []any{id, t.Now}, &due)

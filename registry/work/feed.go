@@ -12,12 +12,12 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// feedWindow is how many events one statement looks through: a reader who wants few of many must not read for long at a
-// time (R25).
+// feedWindow is how many events one statement looks through: a reader who wants few of many must
+// not read for long at a time (R25).
 const feedWindow = 10_000
 
-// feedPoll is how often the feed's end is looked for although the bell did not ring: on PostgreSQL another process may
-// have written.
+// feedPoll is how often the feed's end is looked for although the bell did not ring: on PostgreSQL
+// another process may have written.
 const feedPoll = 500 * time.Millisecond
 
 const selectEvent = `SELECT id, feed_seq, item_id, collection, attempt, type, actor, audit_id, at, data FROM event`
@@ -149,7 +149,8 @@ func (e *Engine) Refused(ctx context.Context, r registry.Refusal) error {
 	return nil
 }
 
-// Source is what this Registry is called, for ever: urn:uuid: and a UUID, which its database was given when it was made.
+// Source is what this Registry is called, for ever: urn:uuid: and a UUID, which its database was
+// given when it was made.
 func (e *Engine) Source(ctx context.Context) (source string, err error) {
 	if err = e.db.Read.QueryRowContext(ctx, selectSource).Scan(&source); err != nil {
 		return "", fmt.Errorf("read what this Registry is called: %w", err)

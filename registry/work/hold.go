@@ -69,8 +69,8 @@ func (t *Tx) addHold(h registry.Hold) error {
 	return t.Event(h.Key, 0, string(registry.ActHold), h.Actor, heldEvent{Scope: h.Scope, Key: h.Key, Reason: sqldb.Clean(h.Reason)})
 }
 
-// holdable refuses a hold on an item, or on a batch, that the state machine has none for: nothing of it would start
-// anyway. What retention would purge may be held, since that keeps it.
+// holdable refuses a hold on an item, or on a batch, that the state machine has none for: nothing
+// of it would start anyway. What retention would purge may be held, since that keeps it.
 func (t *Tx) holdable(h registry.Hold) error {
 	if h.Scope != registry.HoldItem && h.Scope != registry.HoldBatch {
 		return nil
@@ -127,8 +127,8 @@ func (t *Tx) removeHold(scope registry.HoldScope, key, actor string) error {
 		return err
 	}
 	if scope != registry.HoldWorker {
-		// Ring for what waited; what another hold covers is skipped when it is offered. Only what was offered before the
-		// hold has its next message in the future, so these are few.
+		// Ring for what waited; what another hold covers is skipped when it is offered. Only what
+		// was offered before the hold has its next message in the future, so these are few.
 		err = t.Do(`UPDATE work_item SET nudge_at = $1, nudges = 0 WHERE status = 'pending' AND nudge_at > $1 AND run_at <= $1`, t.Now)
 		if err != nil {
 			return err
@@ -141,8 +141,9 @@ func (t *Tx) removeHold(scope registry.HoldScope, key, actor string) error {
 	return t.Event(key, 0, string(registry.ActUnhold), actor, heldEvent{Scope: scope, Key: key, Apart: apart})
 }
 
-// holdApart gives every item that waits and that the hold, which is gone by now, covered alone a hold of its own, when it
-// was that of a collection that releases one by one. It returns how many these are.
+// holdApart gives every item that waits and that the hold, which is gone by now, covered alone a
+// hold of its own, when it was that of a collection that releases one by one. It returns how many
+// these are.
 func (t *Tx) holdApart(h registry.Hold) (int64, error) {
 	if h.Scope != registry.HoldCollection {
 		return 0, nil
@@ -183,8 +184,8 @@ func (e *Engine) NameHolds(ctx context.Context, items ...*registry.WorkItem) err
 	return nameHolds(func(query string, args ...any) sqldb.Asking { return e.db.Read.Ask(ctx, query, args...) }, items...)
 }
 
-// nameHolds says of each item that is held by which hold: the oldest that covers it. A hold that was released since the
-// item was read holds it no more. Items that are not held cost nothing.
+// nameHolds says of each item that is held by which hold: the oldest that covers it. A hold that
+// was released since the item was read holds it no more. Items that are not held cost nothing.
 func nameHolds(ask func(string, ...any) sqldb.Asking, items ...*registry.WorkItem) error {
 	var held []*registry.WorkItem
 	var keys []any
@@ -231,8 +232,8 @@ func Pointers[T any](rows []T) []*T {
 	return out
 }
 
-// turnedAway is when an item is rung for again that a worker asked for which is to have nothing: soon, since another worker
-// may have it, and not at once, since this one may be asked again.
+// turnedAway is when an item is rung for again that a worker asked for which is to have nothing:
+// soon, since another worker may have it, and not at once, since this one may be asked again.
 const turnedAway = time.Second
 
 // heldWorker says whether a hold keeps a worker from being given anything.
@@ -253,8 +254,8 @@ func (t *Tx) workerHolds() ([]registry.Hold, error) {
 	return t.onWorkers, nil
 }
 
-// turnAway refuses a worker that is to have nothing. The message that brought the hint is used up, so the item is due again
-// soon (R20).
+// turnAway refuses a worker that is to have nothing. The message that brought the hint is used up,
+// so the item is due again soon (R20).
 func (t *Tx) turnAway(r registry.ClaimRequest, why registry.Reason) (*registry.NotClaimable, error) {
 	err := t.Do(`UPDATE work_item SET nudge_at = $3, nudges = 0
 		WHERE id = $1 AND stage = $2 AND status = 'pending' AND nudges > 0 AND nudge_at > $3`,
@@ -265,8 +266,8 @@ func (t *Tx) turnAway(r registry.ClaimRequest, why registry.Reason) (*registry.N
 	return &registry.NotClaimable{ItemID: r.Hint, Reason: why}, nil
 }
 
-// closeWindow takes the slots of the workers that a new hold covers out of the relay's window. Their next renewals keep
-// them out.
+// closeWindow takes the slots of the workers that a new hold covers out of the relay's window.
+// Their next renewals keep them out.
 func (t *Tx) closeWindow(h registry.Hold) error {
 	ids, err := t.Strings(`SELECT id FROM worker WHERE seen_at > $1`, t.Now-workerAlive.Microseconds())
 	if err != nil {

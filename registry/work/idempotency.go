@@ -22,8 +22,8 @@ func Fingerprint(args any) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Keyed finds the item of an earlier request with the same idempotency key; ErrIdempotencyConflict when that had other
-// arguments.
+// Keyed finds the item of an earlier request with the same idempotency key; ErrIdempotencyConflict
+// when that had other arguments.
 func (t *Tx) Keyed(key, args string) (itemID string, ok bool, err error) {
 	if key == "" {
 		return "", false, nil
@@ -41,7 +41,8 @@ func (t *Tx) Keyed(key, args string) (itemID string, ok bool, err error) {
 	return itemID, true, nil
 }
 
-// Answer records what a request with an idempotency key was about, in the transaction that carried it out.
+// Answer records what a request with an idempotency key was about, in the transaction that carried
+// it out.
 func (t *Tx) Answer(key, args, itemID string, act registry.Act, actor string) error {
 	if key == "" {
 		return nil

@@ -23,16 +23,16 @@ var ItemColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.ro
 	(i.action = 'batch' AND i.status = 'deleted' AND (SELECT COUNT(*) FROM work_item j WHERE j.parent_id = i.id
 		AND j.status IN ('prepare', 'pending', 'running', 'failed', 'cancelled', 'aborted')) > 0), ` + mostTries
 
-// mostTries is how many tries the step of a row i has that waits for its next one, 0 when that is not known, and -1 when the
-// row waits for nothing, or for something else.
+// mostTries is how many tries the step of a row i has that waits for its next one, 0 when that is
+// not known, and -1 when the row waits for nothing, or for something else.
 const mostTries = `CASE WHEN i.status = 'pending' AND i.tries > 0 AND i.wait_reason = '' AND i.blocker_count = 0
 	THEN COALESCE((SELECT t.max_attempts FROM attempt t WHERE t.item_id = i.id AND t.n = i.attempt), 0) ELSE -1 END`
 
 // SelectItem selects what ScanItem reads, of rows i.
 var SelectItem = `SELECT ` + ItemColumns + ` FROM work_item i `
 
-// ScanItem reads a row of itemColumns. HeldBy of an item that is held is not nil, and says which hold it is only after
-// nameHolds.
+// ScanItem reads a row of itemColumns. HeldBy of an item that is held is not nil, and says which
+// hold it is only after nameHolds.
 func ScanItem(row sqldb.Scanner) (registry.WorkItem, error) {
 	var (
 		it                      registry.WorkItem
@@ -118,7 +118,8 @@ func (e *Engine) ReadItems(ctx context.Context, query string, args ...any) ([]re
 	return out, e.NameHolds(ctx, Pointers(out)...)
 }
 
-// Live returns the item of a lease, or ErrClaimLost when its attempt is not the live one: the fence of every write.
+// Live returns the item of a lease, or ErrClaimLost when its attempt is not the live one: the fence
+// of every write.
 func (t *Tx) Live(l registry.Lease) (registry.WorkItem, error) {
 	it, err := ScanItem(t.Row(SelectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
 		WHERE i.id = $1 AND i.attempt = $2 AND i.status = 'running' AND a.finished_at IS NULL AND ($3 = '' OR a.token IS NULL OR a.token = $3)
@@ -150,7 +151,8 @@ func SpecOf(it registry.WorkItem) (spec registry.Spec, err error) {
 	return spec, nil
 }
 
-// Commit notes how far an item is with what it changes in storage, in the transaction that makes it true.
+// Commit notes how far an item is with what it changes in storage, in the transaction that makes it
+// true.
 func (t *Tx) Commit(itemID string, c registry.Commitment) error {
 	if err := t.Do(`UPDATE work_item SET commitment = $2 WHERE id = $1`, itemID, c); err != nil {
 		return fmt.Errorf("note that item %s has %s something: %w", itemID, c, err)

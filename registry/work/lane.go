@@ -9,11 +9,12 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// A lane is the ready items of one collection in one stage. The lanes of a stage take turns: the one that was served
-// longest ago comes next, so that ten jobs never wait for the ten thousand of another depositor. Items without a
-// collection share a lane.
+// A lane is the ready items of one collection in one stage. The lanes of a stage take turns: the
+// one that was served longest ago comes next, so that ten jobs never wait for the ten thousand of
+// another depositor. Items without a collection share a lane.
 
-// mostLooked bounds how many lanes and items one call steps over, so that no transaction gets long (R25).
+// mostLooked bounds how many lanes and items one call steps over, so that no transaction gets long
+// (R25).
 const mostLooked = 2 * sqldb.GroupWrites
 
 // stagingStages write to the staging volume.
@@ -58,7 +59,8 @@ func (t *Tx) readTurns(n int, query string, args ...any) (out []turn, err error)
 	return out, rows.Err()
 }
 
-// lineup is the items whose turn it is, as one call finds them. They stay ready until they are started.
+// lineup is the items whose turn it is, as one call finds them. They stay ready until they are
+// started.
 type lineup struct {
 	*Tx
 	stage  registry.Stage
@@ -71,9 +73,9 @@ type lineup struct {
 	crowd  crowd
 }
 
-// next returns the items whose turn it is in a stage, at most n. It may also miss some when very many items had to be set
-// aside to get at them; the call after this goes on there.
-// crowded says that some are kept from starting although there may be a slot.
+// next returns the items whose turn it is in a stage, at most n. It may also miss some when very
+// many items had to be set aside to get at them; the call after this goes on there. crowded says
+// that some are kept from starting although there may be a slot.
 func (t *Tx) next(stage registry.Stage, n int) (turns []turn, crowded *crowd, err error) {
 	l := &lineup{Tx: t, stage: stage, want: n, taken: map[string]bool{}, of: map[string]int{}, spent: map[string]bool{}}
 	if l.crowd, err = CrowdAt(stage, t.Now, t.Numbers); err == nil {
@@ -134,8 +136,8 @@ func (l *lineup) round() (more bool, err error) {
 	return len(lanes) > 0, nil
 }
 
-// turnOf takes a lane's first items, so many at most. Where its collection has all the slots that it may have, these are of its
-// uploads alone, which wait for nobody's server.
+// turnOf takes a lane's first items, so many at most. Where its collection has all the slots that
+// it may have, these are of its uploads alone, which wait for nobody's server.
 func (l *lineup) turnOf(collection string, share int) error {
 	room, query := l.crowd.room(collection), heads
 	crowded := room == 0
@@ -200,8 +202,8 @@ type Lane struct {
 	collection string
 }
 
-// openLane gives a collection its turns in a stage, where it has a ready item now. One that is new comes next; one that
-// was there before keeps its place, so that nobody gains by coming and going.
+// openLane gives a collection its turns in a stage, where it has a ready item now. One that is new
+// comes next; one that was there before keeps its place, so that nobody gains by coming and going.
 func (t *Tx) openLane(stage registry.Stage, collection string) error {
 	l := Lane{stage, collection}
 	if t.open[l] {

@@ -11,12 +11,13 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// Lock takes all keys for the item or none. On a refusal the item stands in every key's queue by its time of
-// submission, and is woken when a holder settles.
+// Lock takes all keys for the item or none. On a refusal the item stands in every key's queue by
+// its time of submission, and is woken when a holder settles.
 func (t *Tx) Lock(it registry.WorkItem, keys []string) (*registry.LockedError, error) {
 	for _, key := range keys {
 		var holder string
-		// Whoever has the lock keeps it, also over a lost attempt: those who wait are looked at only for a free one.
+		// Whoever has the lock keeps it, also over a lost attempt: those who wait are looked at
+		// only for a free one.
 		err := t.Get(`SELECT COALESCE((SELECT item_id FROM lock WHERE key = $1), (SELECT item_id FROM lock_wait
 			WHERE key = $1 AND (submitted_at, item_id) < ($3, $2) ORDER BY submitted_at, item_id LIMIT 1), '')`,
 			[]any{key, it.ID, sqldb.Micros(it.CreatedAt)}, &holder)
@@ -51,7 +52,8 @@ func (t *Tx) queueForLocks(it registry.WorkItem, keys []string) error {
 	return t.nextInLine(had)
 }
 
-// Submitted is when an item was submitted, which decides on its turn: a job's is its batch's, however late that was expanded.
+// Submitted is when an item was submitted, which decides on its turn: a job's is its batch's,
+// however late that was expanded.
 func (t *Tx) Submitted(it registry.WorkItem) (time.Time, error) {
 	if it.ParentID == "" {
 		return it.CreatedAt, nil
@@ -78,7 +80,8 @@ func (t *Tx) StandInLine(itemID string, submitted int64, keys []string) error {
 	return nil
 }
 
-// LeaveLine takes items out of the queue for one lock, and lets them and whoever is first there go on.
+// LeaveLine takes items out of the queue for one lock, and lets them and whoever is first there go
+// on.
 func (t *Tx) LeaveLine(key string, ids []string) error {
 	if err := t.Do(`DELETE FROM lock_wait WHERE key = $2 AND `+t.Among("item_id"), t.List(ids), key); err != nil {
 		return fmt.Errorf("leave the queue for lock %s: %w", key, err)
@@ -91,7 +94,8 @@ func (t *Tx) LeaveLine(key string, ids []string) error {
 	return t.nextInLine([]string{key})
 }
 
-// leaveLine takes a batch out of the queues for locks, where its jobs have its place by now, and wakes those who are first.
+// leaveLine takes a batch out of the queues for locks, where its jobs have its place by now, and
+// wakes those who are first.
 func (t *Tx) leaveLine(batch string) error {
 	keys, err := t.Strings(`DELETE FROM lock_wait WHERE item_id = $1 RETURNING key`, batch)
 	if err != nil {
@@ -100,9 +104,9 @@ func (t *Tx) leaveLine(batch string) error {
 	return t.nextInLine(keys)
 }
 
-// unlock frees what a settled item held or waited for and wakes those who wait for it. An item that failed with a
-// version announced and not recorded keeps its locks: nobody else can go on with the object before it was requeued
-// and its version rolled forward (R1).
+// unlock frees what a settled item held or waited for and wakes those who wait for it. An item that
+// failed with a version announced and not recorded keeps its locks: nobody else can go on with the
+// object before it was requeued and its version rolled forward (R1).
 func (t *Tx) unlock(itemID string) error {
 	var open bool
 	err := t.Get(`SELECT EXISTS (SELECT 1 FROM work_item WHERE id = $1 AND action = 'ingest' AND commitment = 'announced')`, []any{itemID}, &open)
@@ -120,8 +124,8 @@ func (t *Tx) unlock(itemID string) error {
 	return t.nextInLine(append(keys, waitedFor...))
 }
 
-// nextInLine wakes those who are first in the queues for locks which somebody left, or who were set aside for waiting in
-// them. The others have somebody in front of them still, and are woken by him.
+// nextInLine wakes those who are first in the queues for locks which somebody left, or who were set
+// aside for waiting in them. The others have somebody in front of them still, and are woken by him.
 func (t *Tx) nextInLine(keys []string) error {
 	for _, key := range keys {
 		var first string

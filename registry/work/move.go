@@ -52,9 +52,9 @@ type position struct {
 // Move carries out a change.
 func (t *Tx) Move(it registry.WorkItem, c Change) error { return t.moveAll([]Shift{{it, c}}) }
 
-// moveAll carries out changes of different items: the one place where (stage, status) of known items is written. Items
-// that come to the same position share a statement, and what settled items leave behind is seen to for all of them, their
-// dependents last (R23).
+// moveAll carries out changes of different items: the one place where (stage, status) of known
+// items is written. Items that come to the same position share a statement, and what settled items
+// leave behind is seen to for all of them, their dependents last (R23).
 func (t *Tx) moveAll(all []Shift) error {
 	at := sqldb.Groups[position]{}
 	for i, s := range all {
@@ -150,9 +150,9 @@ func Check(it registry.WorkItem, act registry.Act, to registry.Status) error {
 	return err
 }
 
-// letGo releases what settled items had: their locks, their edges to dependents, and, when they completed, their room.
-// A failed or cancelled item keeps its staging for a requeue, and so its reservation; that of an aborted or deleted one
-// goes when its staging is gone (R24).
+// letGo releases what settled items had: their locks, their edges to dependents, and, when they
+// completed, their room. A failed or cancelled item keeps its staging for a requeue, and so its
+// reservation; that of an aborted or deleted one goes when its staging is gone (R24).
 func (t *Tx) letGo(gone []Shift) error {
 	if len(gone) == 0 {
 		return nil

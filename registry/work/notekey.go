@@ -9,8 +9,9 @@ import (
 	"fmt"
 )
 
-// loadNoteKey reads the secret that items' note keys are made of, which is drawn when there is none yet. It is a part of the record: it goes into
-// backups with it, and comes back with them. Of several processes at once one draws it.
+// loadNoteKey reads the secret that items' note keys are made of, which is drawn when there is none
+// yet. It is a part of the record: it goes into backups with it, and comes back with them. Of
+// several processes at once one draws it.
 func (e *Engine) loadNoteKey(ctx context.Context) error {
 	drawn := make([]byte, sha256.Size)
 	_, _ = rand.Read(drawn) // which never fails

@@ -11,8 +11,9 @@ import (
 // AtOnce is how many items one transaction acts on: more are acted on by a bulk act.
 const AtOnce = 100
 
-// Purge removes an item's rows for good. A batch goes with its jobs, which must all be completed or deleted: at once when
-// they are few, otherwise by a bulk act. Events, attempts, commands and the inventory stay (R28).
+// Purge removes an item's rows for good. A batch goes with its jobs, which must all be completed or
+// deleted: at once when they are few, otherwise by a bulk act. Events, attempts, commands and the
+// inventory stay (R28).
 func (t *Tx) Purge(it registry.WorkItem, c registry.Command) error {
 	if err := t.jobsDone(it, c); err != nil {
 		return err
@@ -42,7 +43,8 @@ func (t *Tx) Purge(it registry.WorkItem, c registry.Command) error {
 	return t.PurgeRows(it, c)
 }
 
-// jobsDone refuses the purge of a deleted batch whose jobs were not all deleted with it, and names some of them.
+// jobsDone refuses the purge of a deleted batch whose jobs were not all deleted with it, and names
+// some of them.
 func (t *Tx) jobsDone(it registry.WorkItem, c registry.Command) error {
 	if !it.JobsLeft {
 		return nil

@@ -10,9 +10,10 @@ import (
 // errNoPriority refuses a change of priority that names none.
 var errNoPriority = fmt.Errorf("%w: no priority was given", registry.ErrInvalid)
 
-// Rank orders a lane's ready items: age, with every point of priority worth a minute of it. It never changes while
-// an item waits, so that nothing starves and nothing has to be updated (R20). Below 0 a priority is express: its rank is
-// below any time, so that the item goes before all that have one, whenever they were made.
+// Rank orders a lane's ready items: age, with every point of priority worth a minute of it. It
+// never changes while an item waits, so that nothing starves and nothing has to be updated (R20).
+// Below 0 a priority is express: its rank is below any time, so that the item goes before all that
+// have one, whenever they were made.
 func Rank(createdAt int64, priority int) int64 {
 	const minute = 60_000_000
 	if priority < 0 {
@@ -21,7 +22,8 @@ func Rank(createdAt int64, priority int) int64 {
 	return createdAt + int64(priority)*minute
 }
 
-// setPriority gives an item another turn, from the very next claim on. A pending one is rung for at once.
+// setPriority gives an item another turn, from the very next claim on. A pending one is rung for at
+// once.
 func (t *Tx) setPriority(it registry.WorkItem, p int) error {
 	if err := registry.CheckExpress(&p); err != nil {
 		return err

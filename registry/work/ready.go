@@ -12,8 +12,8 @@ import (
 // waits is true for the rows i with ready = 1 that cannot be claimed all the same.
 var waits = `(` + Blocked + ` OR ` + HeldBy + ` OR ` + LockedOut + `)`
 
-// place makes an item's readiness and its message what the facts say: it is due again at once, or when its time comes.
-// It is to be called after a change of what an item waits for.
+// place makes an item's readiness and its message what the facts say: it is due again at once, or
+// when its time comes. It is to be called after a change of what an item waits for.
 func (t *Tx) place(id string) error {
 	var stage registry.Stage
 	var collection string
@@ -36,8 +36,8 @@ func (t *Tx) place(id string) error {
 	return t.openLane(stage, collection)
 }
 
-// promote makes ready what has become due by time, and goes on with putting back what released holds had set aside. It
-// takes a bounded number of items; what is left follows with the next call.
+// promote makes ready what has become due by time, and goes on with putting back what released
+// holds had set aside. It takes a bounded number of items; what is left follows with the next call.
 func (t *Tx) promote() error {
 	if t.promoted {
 		return nil
@@ -66,8 +66,8 @@ func (t *Tx) promote() error {
 	return nil
 }
 
-// enter runs an update that makes items ready, opens their lanes, and returns their ids. The update returns id, stage
-// and collection.
+// enter runs an update that makes items ready, opens their lanes, and returns their ids. The update
+// returns id, stage and collection.
 func (t *Tx) enter(query string, args ...any) (ids []string, err error) {
 	lanes := map[Lane]bool{}
 	err = sqldb.Each(t.Ask(query, args...), "", func(row sqldb.Scanner) error {
@@ -89,8 +89,8 @@ func (t *Tx) enter(query string, args ...any) (ids []string, err error) {
 	return ids, nil
 }
 
-// setAside takes those of a lane's first items that wait out of the way of claims, and returns how many they were. own: of its
-// uploads alone.
+// setAside takes those of a lane's first items that wait out of the way of claims, and returns how
+// many they were. own: of its uploads alone.
 func (t *Tx) setAside(stage registry.Stage, collection string, own bool) (int64, error) {
 	among := ``
 	if own {
@@ -105,8 +105,9 @@ func (t *Tx) setAside(stage registry.Stage, collection string, own bool) (int64,
 	return n, nil
 }
 
-// putBack lets what a hold had set aside be looked at again, now that the hold is gone. The jobs of a batch and the items of a
-// volume may be very many: they follow with the next claims and looks for what is due, however often the process dies.
+// putBack lets what a hold had set aside be looked at again, now that the hold is gone. The jobs of
+// a batch and the items of a volume may be very many: they follow with the next claims and looks
+// for what is due, however often the process dies.
 func (t *Tx) putBack(scope registry.HoldScope, key string) error {
 	switch scope {
 	case registry.HoldItem:
@@ -136,8 +137,8 @@ func (t *Tx) placeAside(id string) error {
 	return t.place(id)
 }
 
-// putBackMore goes on with one released hold, in the order of ids, so that what another hold sets aside again meanwhile
-// does not keep it from coming to its end.
+// putBackMore goes on with one released hold, in the order of ids, so that what another hold sets
+// aside again meanwhile does not keep it from coming to its end.
 func (t *Tx) putBackMore() error {
 	var scope registry.HoldScope
 	var key, after string

@@ -20,7 +20,8 @@ func (t *Tx) remove(it registry.WorkItem, c registry.Command) error {
 	if err := t.Move(it, ch); err != nil {
 		return err
 	}
-	// The staging of what was aborted has been seen to, but not the upload of a batch whose jobs go only now.
+	// The staging of what was aborted has been seen to, but not the upload of a batch whose jobs go
+	// only now.
 	if it.Status != registry.Aborted || it.Action == registry.Batch {
 		if err := t.store.hooks.Stopped(t, it, c.Actor); err != nil {
 			return err
@@ -32,7 +33,8 @@ func (t *Tx) remove(it registry.WorkItem, c registry.Command) error {
 	return t.family(it, c)
 }
 
-// endHold takes away the hold on an item that is given up for good: what of its jobs is only carried on would be held by it for ever.
+// endHold takes away the hold on an item that is given up for good: what of its jobs is only
+// carried on would be held by it for ever.
 func (t *Tx) endHold(it registry.WorkItem, actor string) error {
 	if !it.OwnHold {
 		return nil
@@ -45,7 +47,8 @@ func (t *Tx) endHold(it registry.WorkItem, actor string) error {
 	return nil
 }
 
-// confirmed returns a *registry.ConfirmationNeeded when an act has consequences that nobody confirmed.
+// confirmed returns a *registry.ConfirmationNeeded when an act has consequences that nobody
+// confirmed.
 func (t *Tx) confirmed(it registry.WorkItem, c registry.Command) error {
 	if c.Confirmed {
 		return nil

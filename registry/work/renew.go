@@ -93,7 +93,8 @@ func (t *Tx) progress(l registry.Lease, p []registry.Progress) error {
 	return err
 }
 
-// seen notes a living worker and what it can take, which is the relay's window, and for how long its leases are.
+// seen notes a living worker and what it can take, which is the relay's window, and for how long
+// its leases are.
 func (t *Tx) seen(r registry.RenewRequest, held bool) error {
 	w, lease := r.Worker, r.Lease
 	if w.ID == "" {
@@ -133,7 +134,8 @@ func (t *Tx) seen(r registry.RenewRequest, held bool) error {
 		if known {
 			continue
 		}
-		// What was offered before there was this worker may be lost, or not be looked at for a while.
+		// What was offered before there was this worker may be lost, or not be looked at for a
+		// while.
 		err = t.Do(`UPDATE work_item SET nudge_at = $2, nudges = 0
 			WHERE stage = $1 AND status = 'pending' AND nudges > 0 AND nudge_at > $2`, stage, t.Now)
 		if err != nil {
@@ -144,8 +146,8 @@ func (t *Tx) seen(r registry.RenewRequest, held bool) error {
 	return nil
 }
 
-// owners are the tokens by which those of some workers that live were announced: "" for a process that has the Registry in itself, NULL
-// for one that a program of the version before has noted.
+// owners are the tokens by which those of some workers that live were announced: "" for a process
+// that has the Registry in itself, NULL for one that a program of the version before has noted.
 func (t *Tx) owners(workers []string) (owners map[string]sql.NullString, err error) {
 	rows, err := t.Query(`SELECT id, token FROM worker WHERE `+t.Among("id")+` AND seen_at > $2`, t.List(workers), t.Now-workerAlive.Microseconds())
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // roomWoken is how many of those who wait for room are woken when some comes free.
 const roomWoken = 8
 
-// Reserve implements registry.Working. What is staged already is counted by the volume itself, so a reservation counts
-// for what is still to come: max(0, reserved - staged) (R24).
+// Reserve implements registry.Working. What is staged already is counted by the volume itself, so a
+// reservation counts for what is still to come: max(0, reserved - staged) (R24).
 func (e *Engine) Reserve(ctx context.Context, l registry.Lease, r registry.Reservation) error {
 	if err := bounds.Check(l, r); err != nil {
 		return err
@@ -39,7 +39,8 @@ func (e *Engine) Reserve(ctx context.Context, l registry.Lease, r registry.Reser
 	return nil
 }
 
-// mostPromised bounds the sum of what is promised of a volume, so that no number of reservations overflows it.
+// mostPromised bounds the sum of what is promised of a volume, so that no number of reservations
+// overflows it.
 const mostPromised = 1 << 62
 
 func (t *Tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.NoSpaceError, error) {
@@ -65,7 +66,8 @@ func (t *Tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.No
 	}
 	reserved -= own
 	need := max(0, r.Bytes-it.DoneBytes)
-	// What gives room back is never refused, however full the volume is. What lies there already need not stay so: all of it must fit, too.
+	// What gives room back is never refused, however full the volume is. What lies there already
+	// need not stay so: all of it must fit, too.
 	limit := r.Threshold * float64(r.Total)
 	gives := need < own && float64(r.Bytes) <= max(float64(had), limit)
 	full := !gives && r.Total > 0 && (float64(r.Used)+float64(reserved)+float64(need) > limit || float64(r.Bytes) > limit || reserved+need > mostPromised)
@@ -112,11 +114,13 @@ func (t *Tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.No
 	return nil, err
 }
 
-// mostKept is the share of what may be filled of a volume that failed items of one collection may keep before its others wait.
+// mostKept is the share of what may be filled of a volume that failed items of one collection may
+// keep before its others wait.
 const mostKept = 0.5
 
-// keptBy is what failed and cancelled items of a collection keep on a volume, so that a requeue need not begin anew. Nobody frees it but people:
-// without a bound one collection's failures would take the room of all.
+// keptBy is what failed and cancelled items of a collection keep on a volume, so that a requeue
+// need not begin anew. Nobody frees it but people: without a bound one collection's failures would
+// take the room of all.
 func (t *Tx) keptBy(collection, volume string) (bytes int64, err error) {
 	var sum float64
 	err = t.Get(`SELECT COALESCE(`+sqldb.Sum("r.bytes")+`, 0) FROM reservation r WHERE r.volume = $1
@@ -127,11 +131,12 @@ func (t *Tx) keptBy(collection, volume string) (bytes int64, err error) {
 	return sqldb.Whole(sum), nil
 }
 
-// roomSoon is how soon an item that waits for room looks again, at the latest: what waits for longer keeps nobody from growing.
+// roomSoon is how soon an item that waits for room looks again, at the latest: what waits for
+// longer keeps nobody from growing.
 const roomSoon = 10 * time.Minute
 
-// holders looks at the other items that hold room on a volume and go on: first says that none of those before this one waits for more, alone
-// that there are none.
+// holders looks at the other items that hold room on a volume and go on: first says that none of
+// those before this one waits for more, alone that there are none.
 func (t *Tx) holders(itemID, volume string) (first, alone bool, err error) {
 	const others = `EXISTS (SELECT 1 FROM reservation r JOIN work_item i ON i.id = r.item_id
 		WHERE r.volume = $1 AND r.bytes > 0 AND i.id <> $2 AND i.status IN ('running', 'pending')`
@@ -143,8 +148,9 @@ func (t *Tx) holders(itemID, volume string) (first, alone bool, err error) {
 	return first, alone, nil
 }
 
-// roomWait adds the wait that is over to those before it in this stage, when an item that found no room is claimed again, and returns how long
-// they are together, in microseconds. For an item that holds no room yet they begin anew whenever another gets some: a long queue that moves is no
+// roomWait adds the wait that is over to those before it in this stage, when an item that found no
+// room is claimed again, and returns how long they are together, in microseconds. For an item that
+// holds no room yet they begin anew whenever another gets some: a long queue that moves is no
 // reason to fail.
 func (t *Tx) roomWait(it registry.WorkItem) (waited int64, err error) {
 	err = t.Get(`SELECT CASE WHEN i.wait_reason = 'no-space' THEN i.room_waited + $2 - COALESCE(a.finished_at, $2) ELSE 0 END
@@ -164,7 +170,8 @@ func (t *Tx) roomWait(it registry.WorkItem) (waited int64, err error) {
 	return max(waited, 0), nil
 }
 
-// promise keeps the sum of what is still to come to a volume, so that nobody has to add up thousands of reservations.
+// promise keeps the sum of what is still to come to a volume, so that nobody has to add up
+// thousands of reservations.
 func (t *Tx) promise(volume string, more int64) error {
 	err := t.Do(`INSERT INTO promised (volume, bytes) VALUES ($1, $2)
 		ON CONFLICT (volume) DO UPDATE SET bytes = promised.bytes + $2`, volume, more)
@@ -174,8 +181,8 @@ func (t *Tx) promise(volume string, more int64) error {
 	return nil
 }
 
-// staged brings an item's reservation up to date with what is staged of it. It is to be called after each change of
-// done_bytes.
+// staged brings an item's reservation up to date with what is staged of it. It is to be called
+// after each change of done_bytes.
 func (t *Tx) staged(itemID string) error {
 	var volume string
 	var was, is int64
@@ -211,7 +218,8 @@ func (t *Tx) dropReservation(itemID string) (had bool, err error) {
 	return true, t.promise(volume, -remaining)
 }
 
-// Unreserve gives a completed item's room back and rings for those that wait for some. Its staging is gone by now.
+// Unreserve gives a completed item's room back and rings for those that wait for some. Its staging
+// is gone by now.
 func (t *Tx) Unreserve(itemID string) error {
 	freed, err := t.dropReservation(itemID)
 	if err != nil || !freed {
@@ -220,8 +228,8 @@ func (t *Tx) Unreserve(itemID string) error {
 	return t.wakeForRoom()
 }
 
-// wakeForRoom rings for those that wait for room, best first. They are few at a time, so that a long queue costs little; the rest look
-// again when their snooze ends.
+// wakeForRoom rings for those that wait for room, best first. They are few at a time, so that a
+// long queue costs little; the rest look again when their snooze ends.
 func (t *Tx) wakeForRoom() error {
 	woken, err := t.Strings(`UPDATE work_item SET run_at = $1 WHERE id IN (
 		SELECT id FROM work_item WHERE stage IN ('provision', 'download', 'process', 'restore') AND status = 'pending' AND wait_reason = 'no-space' ORDER BY rank, id`+sqldb.Limit(roomWoken)+`)

@@ -76,7 +76,8 @@ func ownResults(results map[string]json.RawMessage) error {
 	return nil
 }
 
-// ownResult returns ErrInvalid for a result that the Registry itself sets, and acts on: the name that was settled, what two people decided.
+// ownResult returns ErrInvalid for a result that the Registry itself sets, and acts on: the name
+// that was settled, what two people decided.
 func ownResult(name string) error {
 	switch name {
 	case registry.ResultAbandon, registry.ResultARK, registry.ResultBulk, registry.ResultCallback, registry.ResultDuplicateOf, registry.ResultExpanded,
@@ -86,8 +87,9 @@ func ownResult(name string) error {
 	return nil
 }
 
-// told are the events that steps bring with their settlements, beside those of the engine. An event of another kind would have a worker write
-// the audit log, or tell those who read the feed what happened to what is others'.
+// told are the events that steps bring with their settlements, beside those of the engine. An event
+// of another kind would have a worker write the audit log, or tell those who read the feed what
+// happened to what is others'.
 var told = map[registry.Stage][]string{
 	registry.Expand:   {"manifest-refused", "manifest-warnings", "rows-repeated"},
 	registry.Estimate: {"manifest-warnings"},

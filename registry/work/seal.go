@@ -42,9 +42,10 @@ func (t *Tx) seal(graphID, actor string) error {
 	return err
 }
 
-// acyclic returns a *CycleError when items of the graph wait for each other, be it through items of other graphs. Every
-// edge counts that is open or can be opened again: only what is completed, aborted or deleted never runs again. A
-// batch's edges to its own jobs lead nowhere back, since jobs require nothing.
+// acyclic returns a *CycleError when items of the graph wait for each other, be it through items of
+// other graphs. Every edge counts that is open or can be opened again: only what is completed,
+// aborted or deleted never runs again. A batch's edges to its own jobs lead nowhere back, since
+// jobs require nothing.
 func (t *Tx) acyclic(graphID string) error {
 	const mayRun = `NOT IN ('completed', 'aborted', 'deleted')`
 	edges, err := t.edgePairs(`WITH RECURSIVE reach (id) AS (

@@ -33,7 +33,8 @@ func (e *Engine) Settle(ctx context.Context, se registry.Settlement) (registry.V
 	return settlingOf(w).verdict, nil
 }
 
-// settleAll settles several attempts. One that does not live is told so, or answered as the first time.
+// settleAll settles several attempts. One that does not live is told so, or answered as the first
+// time.
 func (t *Tx) settleAll(ws []*sqldb.Write) error {
 	items, err := t.liveAll(ws)
 	if err != nil {
@@ -84,7 +85,8 @@ func (t *Tx) settleAll(ws []*sqldb.Write) error {
 	return nil
 }
 
-// liveAll returns the items whose attempts live, by their leases: what the fence of each write asks, asked for many.
+// liveAll returns the items whose attempts live, by their leases: what the fence of each write
+// asks, asked for many.
 func (t *Tx) liveAll(ws []*sqldb.Write) (map[registry.Lease]registry.WorkItem, error) {
 	ids := make([]string, len(ws))
 	for i, w := range ws {
@@ -122,7 +124,8 @@ func (t *Tx) othersAttempts(ws []*sqldb.Write) (map[*sqldb.Write]bool, error) {
 	return others, nil
 }
 
-// settled answers a repeated settlement with the recorded verdict (R9); any other one has lost its claim.
+// settled answers a repeated settlement with the recorded verdict (R9); any other one has lost its
+// claim.
 func (t *Tx) settled(se registry.Settlement) (v registry.Verdict, err error) {
 	var outcome registry.Outcome
 	var response string
@@ -212,8 +215,8 @@ type closing struct {
 	verdict registry.Verdict
 }
 
-// closeAttempts records outcomes and verdicts, so that a repeat is answered alike. Attempts that end alike share a
-// statement; an item has one that is open.
+// closeAttempts records outcomes and verdicts, so that a repeat is answered alike. Attempts that
+// end alike share a statement; an item has one that is open.
 func (t *Tx) closeAttempts(all []closing) error {
 	type ending struct {
 		outcome                 registry.Outcome

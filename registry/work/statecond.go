@@ -10,8 +10,9 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// PositionBits are what registry.StateOf looks at beside action, stage and status, as bits with their conditions. Every state's condition is
-// made by asking StateOf about all combinations, so that it cannot say anything else than what items show.
+// PositionBits are what registry.StateOf looks at beside action, stage and status, as bits with
+// their conditions. Every state's condition is made by asking StateOf about all combinations, so
+// that it cannot say anything else than what items show.
 var PositionBits = []string{
 	"i.attempt > 0",
 	"i.blocker_count > 0",
@@ -57,8 +58,8 @@ func Places() []Place {
 	return out
 }
 
-// BitsOf returns with which bits an item at a place is in one of the states, whose names are compared without regard to
-// case.
+// BitsOf returns with which bits an item at a place is in one of the states, whose names are
+// compared without regard to case.
 func BitsOf(at Place, states []string) (bits []int) {
 	action, _ := registry.ActionOf(at.Stage)
 	for b := 0; b <= AllBits; b++ {
@@ -105,7 +106,8 @@ func StateCond(states []string) string {
 
 const always = "always"
 
-// bitsCond is true for rows with one of some combinations of bits; "" for none, always for all of them.
+// bitsCond is true for rows with one of some combinations of bits; "" for none, always for all of
+// them.
 func bitsCond(bits []int) string {
 	if len(bits) == 0 {
 		return ""

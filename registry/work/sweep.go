@@ -14,9 +14,10 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// Backoff of an item whose attempts are lost again and again (I11), and how many losses in a row are not charged
-// because the attempt had got on or was not alone. After these the item runs alone, and every loss is its own: otherwise a step
-// that always kills its worker half-way would run for ever.
+// Backoff of an item whose attempts are lost again and again (I11), and how many losses in a row
+// are not charged because the attempt had got on or was not alone. After these the item runs alone,
+// and every loss is its own: otherwise a step that always kills its worker half-way would run for
+// ever.
 const (
 	lostBackoff    = time.Minute
 	lostBackoffCap = time.Hour
@@ -47,8 +48,9 @@ func (e *Engine) Sweep(ctx context.Context, lease time.Duration) ([]registry.Lea
 	return lost, nil
 }
 
-// Reclaim forgets all workers and takes away every live attempt at once. Only a process that knows that no worker is left may call it: the
-// embedded default at start, when it has just taken the lock on its folder.
+// Reclaim forgets all workers and takes away every live attempt at once. Only a process that knows
+// that no worker is left may call it: the embedded default at start, when it has just taken the
+// lock on its folder.
 func (e *Engine) Reclaim(ctx context.Context) ([]registry.Lease, error) {
 	var all []registry.Lease
 	for {
@@ -76,8 +78,8 @@ func (e *Engine) Reclaim(ctx context.Context) ([]registry.Lease, error) {
 	}
 }
 
-// pulse notes that the sweep ran, and tells whether it must be quiet: after a gap of over half a lease workers could
-// not renew either, so they get one lease first (R14).
+// pulse notes that the sweep ran, and tells whether it must be quiet: after a gap of over half a
+// lease workers could not renew either, so they get one lease first (R14).
 func (t *Tx) pulse(name string, lease int64) (quiet bool, err error) {
 	var at, quietUntil int64
 	err = t.Get(`SELECT at, quiet_until FROM pulse WHERE name = $1`, []any{name}, &at, &quietUntil)
@@ -110,8 +112,8 @@ type lapsed struct {
 // stuck is true for the attempts a whose worker lives at $1 and which do not get on (R29).
 const stuck = `(a.lease_until >= $1 AND a.stuck_after > 0 AND a.progress_at + a.stuck_after < $1)`
 
-// takeAway closes live attempts a that match a condition as lost, at most 500 of them. each, unless it is nil, is called
-// for their items.
+// takeAway closes live attempts a that match a condition as lost, at most 500 of them. each, unless
+// it is nil, is called for their items.
 func (t *Tx) takeAway(condition string, each func(*Tx, registry.WorkItem) error) ([]registry.Lease, error) {
 	found, err := t.lapsed(`SELECT a.item_id, a.n, a.worker, a.max_attempts, a.advanced = 1, `+stuck+`,
 			NOT EXISTS (SELECT 1 FROM attempt o WHERE o.worker = a.worker AND o.finished_at IS NULL AND o.item_id <> a.item_id),
@@ -145,9 +147,9 @@ func (t *Tx) lapsed(query string, args ...any) (out []lapsed, err error) {
 	})
 }
 
-// lose ends one attempt without its worker. A loss after progress, or in the company of other items, is not charged
-// (R13): it is the machine's, or a neighbour's. One that stood still while its worker lived is, and so are losses without end.
-// It returns the item as it was.
+// lose ends one attempt without its worker. A loss after progress, or in the company of other
+// items, is not charged (R13): it is the machine's, or a neighbour's. One that stood still while
+// its worker lived is, and so are losses without end. It returns the item as it was.
 func (t *Tx) lose(l lapsed) (registry.WorkItem, error) {
 	it, err := t.Item(l.lease.ItemID)
 	if err != nil {
@@ -174,7 +176,8 @@ func (t *Tx) lose(l lapsed) (registry.WorkItem, error) {
 	return it, err
 }
 
-// charge counts a loss. With its tries used up the item fails, or goes on where the route says that it never fails.
+// charge counts a loss. With its tries used up the item fails, or goes on where the route says that
+// it never fails.
 func (t *Tx) charge(it registry.WorkItem, c Change, most int) (Change, error) {
 	c.tries++
 	c.class = registry.SystemFault
@@ -208,8 +211,8 @@ func (l lapsed) code() string {
 	return "worker-lost"
 }
 
-// lostDelay lets an item go on at once (I4), until it has been charged so often that it must be suspected of taking its
-// workers down (R13).
+// lostDelay lets an item go on at once (I4), until it has been charged so often that it must be
+// suspected of taking its workers down (R13).
 func lostDelay(tries int) time.Duration {
 	const atOnce = 3
 	if tries <= atOnce {

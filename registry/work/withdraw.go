@@ -12,11 +12,13 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// lookAgain is how often those who wait for news look by themselves: another process may have committed them.
+// lookAgain is how often those who wait for news look by themselves: another process may have
+// committed them.
 const lookAgain = 500 * time.Millisecond
 
-// withdraw closes the live attempt of an item that an admin takes away. Its end is later than that of any other that was
-// taken from the same worker, so that it can serve as the cursor of [Store.Withdrawn].
+// withdraw closes the live attempt of an item that an admin takes away. Its end is later than that
+// of any other that was taken from the same worker, so that it can serve as the cursor of
+// [Store.Withdrawn].
 func (t *Tx) withdraw(it registry.WorkItem, why string, to registry.Status) error {
 	response, err := json.Marshal(registry.Verdict{Stage: it.Stage, Status: to})
 	if err != nil {
@@ -84,8 +86,8 @@ func (e *Engine) withdrawn(ctx context.Context, q registry.WithdrawnQuery) (out 
 	return out, next, err
 }
 
-// may returns nil when an act may be asked of an item. Of one that could be asked if it had not announced a version, or begun to delete an
-// object, it says so (R7).
+// may returns nil when an act may be asked of an item. Of one that could be asked if it had not
+// announced a version, or begun to delete an object, it says so (R7).
 func (t *Tx) may(it registry.WorkItem, act registry.Act, to registry.Status) error {
 	err := Check(it, act, to)
 	uncommitted := it

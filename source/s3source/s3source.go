@@ -1,9 +1,11 @@
-// Package s3source fetches s3://BUCKET/KEY. It keeps true that a deposit reads only the buckets that its collection was given a
-// credential for, at the place that the credential says, and as nobody else: a depositor chooses neither endpoint nor
-// identity, and what the service itself may read counts only where an admin said so, never for its own buckets.
+// Package s3source fetches s3://BUCKET/KEY. It keeps true that a deposit reads only the buckets
+// that its collection was given a credential for, at the place that the credential says, and as
+// nobody else: a depositor chooses neither endpoint nor identity, and what the service itself may
+// read counts only where an admin said so, never for its own buckets.
 //
-// A fetch is a signed HTTP request (AWS Signature Version 4) that goes the way of all others, through the guard, the limits by
-// host, the rules of resuming and the classification of faults of package source.
+// A fetch is a signed HTTP request (AWS Signature Version 4) that goes the way of all others,
+// through the guard, the limits by host, the rules of resuming and the classification of faults of
+// package source.
 package s3source
 
 import (
@@ -30,7 +32,8 @@ type Bucket struct {
 	Endpoint  string // "" for AWS's own in Region
 	Region    string
 	PathStyle bool
-	// KeyID and Secret sign requests, unless DefaultChain says that what AWS's default chain finds does.
+	// KeyID and Secret sign requests, unless DefaultChain says that what AWS's default chain finds
+	// does.
 	KeyID, Secret string
 	DefaultChain  bool
 }
@@ -51,13 +54,14 @@ type Source struct {
 	chain *aws.Config // nil: not loaded yet
 }
 
-// New returns a Source whose requests go through h. own are the buckets of this service, which no deposit reads by the
-// service's own right, wherever they are.
+// New returns a Source whose requests go through h. own are the buckets of this service, which no
+// deposit reads by the service's own right, wherever they are.
 func New(h *source.HTTP, own ...string) *Source {
 	return &Source{http: h, own: own, resolver: s3.NewDefaultEndpointResolverV2()}
 }
 
-// Authorized returns a Fetcher for the buckets that a BucketFunc knows. A bucket without a credential is a FaultDenied.
+// Authorized returns a Fetcher for the buckets that a BucketFunc knows. A bucket without a
+// credential is a FaultDenied.
 func (s *Source) Authorized(buckets BucketFunc) source.Fetcher {
 	return s.http.Located(func(ctx context.Context, rawURL string) (source.Location, error) {
 		address, err := source.ParseS3(rawURL)
@@ -123,8 +127,8 @@ func (s *Source) identity(ctx context.Context, a source.S3Address, b Bucket) (id
 	return who, nil
 }
 
-// defaultChain loads AWS's default chain once it can be. What it asks, such as the instance's metadata, is not the deposit's to
-// name, so it does not go through the guard.
+// defaultChain loads AWS's default chain once it can be. What it asks, such as the instance's
+// metadata, is not the deposit's to name, so it does not go through the guard.
 func (s *Source) defaultChain(ctx context.Context) (*aws.Config, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +162,8 @@ func (s *Source) target(ctx context.Context, a source.S3Address, b Bucket, regio
 	return &u, nil
 }
 
-// escaped is a key as signatures have it: all but RFC 3986's unreserved characters and the slash are escaped.
+// escaped is a key as signatures have it: all but RFC 3986's unreserved characters and the slash
+// are escaped.
 func escaped(key string) string {
 	const unreserved = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/"
 	var b strings.Builder
@@ -175,8 +180,8 @@ func escaped(key string) string {
 // emptyHash is the SHA-256 of the body that these requests have: none.
 const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// sign uses a signer of its own: one that is shared keeps what it derived from a secret by the id of the key, and so would go on
-// with a secret that was corrected since.
+// sign uses a signer of its own: one that is shared keeps what it derived from a secret by the id
+// of the key, and so would go on with a secret that was corrected since.
 func (who identity) sign(r *http.Request) error {
 	ctx := r.Context()
 	credentials, err := who.credentials.Retrieve(ctx)

@@ -168,7 +168,8 @@ func TestSource_Faults(t *testing.T) {
 		wantFault(t, err, source.FaultMissing, true)
 	}
 
-	// A bucket that the collection was given nothing for is not asked at all; nor is one elsewhere in the network.
+	// A bucket that the collection was given nothing for is not asked at all; nor is one elsewhere
+	// in the network.
 	_, err := src.Authorized(only(s3test.Bucket, good)).Head(t.Context(), "s3://another-bucket/file")
 	wantFault(t, err, source.FaultDenied, false, "no credential", "collection credential set")
 	inside := good
@@ -184,8 +185,8 @@ func TestSource_Faults(t *testing.T) {
 	wantFault(t, open(s3source.Bucket{KeyID: "a", Secret: "test-secret"}, "s3://bucket/a"), source.FaultCredential, false, "region")
 }
 
-// TestSource_Answers: 503 SlowDown asks to be left alone, 403 is the system's, and a redirect is followed nowhere, so that no
-// signature leaves for another server.
+// TestSource_Answers: 503 SlowDown asks to be left alone, 403 is the system's, and a redirect is
+// followed nowhere, so that no signature leaves for another server.
 func TestSource_Answers(t *testing.T) {
 	t.Parallel()
 	var foreign atomic.Int32
@@ -256,7 +257,8 @@ func TestSource_Address(t *testing.T) {
 	}
 }
 
-// TestSource_DefaultChain: the service's own right counts where it was given, and never for the service's own buckets.
+// TestSource_DefaultChain: the service's own right counts where it was given, and never for the
+// service's own buckets.
 func TestSource_DefaultChain(t *testing.T) {
 	s3test.Setenv(t)
 	server := s3test.Start(t)

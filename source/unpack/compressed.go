@@ -19,8 +19,9 @@ type compression struct {
 	name   string // as people call it
 	format Format // of a tar that is packed in it
 	is     func(head []byte) bool
-	// open undoes it. The reader goes on over streams that follow one another, as the tools do, and ends without an error
-	// only at the end of r. It keeps at most window bytes of what it has undone in memory.
+	// open undoes it. The reader goes on over streams that follow one another, as the tools do, and
+	// ends without an error only at the end of r. It keeps at most window bytes of what it has
+	// undone in memory.
 	open     func(r io.Reader, window int64) (io.ReadCloser, error)
 	windowed bool // the compressor says how large the window is
 }
@@ -37,7 +38,8 @@ func hasPrefix(magic string) func(head []byte) bool {
 	return func(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
 }
 
-// isZstd takes a frame that is to be skipped for a beginning, too (RFC 8878, 3.1.2): pzstd writes one first.
+// isZstd takes a frame that is to be skipped for a beginning, too (RFC 8878, 3.1.2): pzstd writes
+// one first.
 func isZstd(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")) ||
 		len(head) >= 4 && head[0]&0xf0 == 0x50 && string(head[1:4]) == "\x2a\x4d\x18"
@@ -48,7 +50,8 @@ func openXz(r io.Reader, window int64) (io.ReadCloser, error) {
 	return io.NopCloser(d), err
 }
 
-// openZstd decodes in the caller's goroutine, and takes a frame that is one segment for its own window.
+// openZstd decodes in the caller's goroutine, and takes a frame that is one segment for its own
+// window.
 func openZstd(r io.Reader, window int64) (io.ReadCloser, error) {
 	size := uint64(max(window, zstd.MinWindowSize))
 	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(size), zstd.WithDecoderMaxMemory(size))

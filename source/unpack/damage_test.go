@@ -159,7 +159,8 @@ func TestWalk_ErrorOfReaderOutranks(t *testing.T) {
 	}
 }
 
-// TestR06_InputFault: a container that cannot be read, or that is shorter here than it should be, is never blamed on its depositor.
+// TestR06_InputFault: a container that cannot be read, or that is shorter here than it should be,
+// is never blamed on its depositor.
 func TestR06_InputFault(t *testing.T) {
 	t.Parallel()
 	files := []file{{"first", strings.Repeat("x", 3000)}, {"second", "y"}}
@@ -187,7 +188,8 @@ func TestR06_InputFault(t *testing.T) {
 	}
 }
 
-// TestWalk_EndWithTheLastBytes: a source may tell of its end together with its last bytes, as a connection does.
+// TestWalk_EndWithTheLastBytes: a source may tell of its end together with its last bytes, as a
+// connection does.
 func TestWalk_EndWithTheLastBytes(t *testing.T) {
 	t.Parallel()
 	files := []file{{"first", strings.Repeat("x", 3000)}, {"second", "y"}}

@@ -48,10 +48,12 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ContentFault reports whether the container itself is at fault, so that only its producer can help.
+// ContentFault reports whether the container itself is at fault, so that only its producer can
+// help.
 func (e *Error) ContentFault() bool { return e.Fault != FaultInput }
 
-// ErrorCode is what is wrong with the container in one word, which failures are grouped by; "" where its cause tells more.
+// ErrorCode is what is wrong with the container in one word, which failures are grouped by; ""
+// where its cause tells more.
 func (e *Error) ErrorCode() string {
 	if e.Fault == FaultInput {
 		return ""
@@ -63,8 +65,8 @@ func formatFault(detail string) error {
 	return &Error{Fault: FaultFormat, Detail: detail}
 }
 
-// readFault gives an error met while reading its meaning. The input's own trouble comes first: a decoder that was cut
-// off by it reports damage where there is none.
+// readFault gives an error met while reading its meaning. The input's own trouble comes first: a
+// decoder that was cut off by it reports damage where there is none.
 func (w *walker) readFault(entry string, err error) error {
 	if ended := w.cursor.ended(); ended != nil {
 		return fmt.Errorf("unpack %q: %w", entry, ended)

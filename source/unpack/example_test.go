@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// Only regular files with safe names come out of a container; everything that cannot be taken is told at once.
+// Only regular files with safe names come out of a container; everything that cannot be taken is
+// told at once.
 func ExampleWalk() {
 	var container bytes.Buffer
 	z := zip.NewWriter(&container)

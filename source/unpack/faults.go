@@ -64,8 +64,8 @@ func (f *Faults) add(e *Error) {
 
 func (f *Faults) any() bool { return len(f.List) > 0 }
 
-// with is what a walk that ended with err has found in all. An error that is not the container's outranks what was found:
-// bytes that could not be read may not be those that were deposited.
+// with is what a walk that ended with err has found in all. An error that is not the container's
+// outranks what was found: bytes that could not be read may not be those that were deposited.
 func (f *Faults) with(err error) error {
 	var last *Error
 	switch {
@@ -84,11 +84,12 @@ func (f *Faults) with(err error) error {
 	return f
 }
 
-// errSearchedEnough ends a walk that goes on only to find further faults. It never leaves this package.
+// errSearchedEnough ends a walk that goes on only to find further faults. It never leaves this
+// package.
 var errSearchedEnough = errors.New("searched enough")
 
-// note keeps what is wrong with one entry, so that the walk can go on to find more; nothing more is handed out then. What
-// makes it end at once is returned.
+// note keeps what is wrong with one entry, so that the walk can go on to find more; nothing more is
+// handed out then. What makes it end at once is returned.
 func (w *walker) note(err error) error {
 	var e *Error
 	if !errors.As(err, &e) || e.Fault == FaultLimit || e.Fault == FaultInput {

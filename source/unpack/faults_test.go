@@ -29,7 +29,8 @@ func told(t *testing.T, err error) []string {
 	return out
 }
 
-// All entries that cannot be taken are told at once, and behind the first of them nothing comes out: of a zip, nothing at all.
+// All entries that cannot be taken are told at once, and behind the first of them nothing comes
+// out: of a zip, nothing at all.
 func TestWalk_AllFaults(t *testing.T) {
 	t.Parallel()
 	files := []file{{"good", "1"}, {"../out", "2"}, {"link", ""}, {"good", "3"}, {"/abs", "4"}, {"good/x", "5"}, {"fine", "6"}, {"a/../b", "7"}}

@@ -29,11 +29,13 @@ func isZip(head []byte) bool {
 	return bytes.HasPrefix(head, zipMagic) || bytes.HasPrefix(head, emptyZipMagic)
 }
 
-// detecting keeps it at one decoder's memory however many payloads are looked at in the same moment.
+// detecting keeps it at one decoder's memory however many payloads are looked at in the same
+// moment.
 var detecting sync.Mutex
 
-// Detect tells a container's format by its first bytes, as many as there are; "" when it is none, or is cut too short to
-// tell. Of what is compressed only a tar is a container. It never fails: what is wrong with a container, Walk says.
+// Detect tells a container's format by its first bytes, as many as there are; "" when it is none,
+// or is cut too short to tell. Of what is compressed only a tar is a container. It never fails:
+// what is wrong with a container, Walk says.
 func Detect(head []byte) Format {
 	if isZip(head) {
 		return Zip

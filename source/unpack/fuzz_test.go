@@ -15,8 +15,8 @@ import (
 // fuzzLimits bound what comes out of fuzzed containers.
 var fuzzLimits = unpack.Limits{Entries: 100, Bytes: 1 << 20, NameLength: 100, Window: 1 << 20}
 
-// walkFuzzed walks whatever the bytes are: what comes out has safe names and stays within the limits, a walk without an error
-// has kept its promises, and an error has its class.
+// walkFuzzed walks whatever the bytes are: what comes out has safe names and stays within the
+// limits, a walk without an error has kept its promises, and an error has its class.
 func walkFuzzed(t *testing.T, data []byte) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -71,7 +71,8 @@ func FuzzZip(f *testing.F) {
 	})
 }
 
-// FuzzTar takes bytes in which the checksums of headers are made right, as those of a hostile tar would be.
+// FuzzTar takes bytes in which the checksums of headers are made right, as those of a hostile tar
+// would be.
 func FuzzTar(f *testing.F) {
 	f.Add(tarOf(f, fuzzFiles, nil))
 	for _, packed := range sparseTars {

@@ -12,7 +12,8 @@ import (
 
 // Input is a container's bytes.
 type Input struct {
-	// Open reads length bytes from offset on. It is called a few times; of a tar that is from 0 only.
+	// Open reads length bytes from offset on. It is called a few times; of a tar that is from 0
+	// only.
 	Open func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
 	// Size is the number of bytes. Fewer than that is the system's fault, not the container's.
 	Size int64
@@ -43,8 +44,8 @@ const (
 	maxSkip   = 1 << 20   // a gap that is read over rather than jumped, since jumping may cost a request
 )
 
-// cursor is an io.ReaderAt over an Input that keeps one stream open and goes on with it as long as reads follow one
-// another. It serves one goroutine.
+// cursor is an io.ReaderAt over an Input that keeps one stream open and goes on with it as long as
+// reads follow one another. It serves one goroutine.
 type cursor struct {
 	size   int64
 	open   func(offset int64) (io.ReadCloser, error)
@@ -156,8 +157,9 @@ func (c *cursor) stream() io.Reader {
 	return io.NewSectionReader(c, 0, c.size)
 }
 
-// isEnd reports whether a reader has come to its end. Only the bare value says so: an error that wraps it is one of the
-// input (a connection that was closed), and taken for the end it would make half a container pass for a whole one.
+// isEnd reports whether a reader has come to its end. Only the bare value says so: an error that
+// wraps it is one of the input (a connection that was closed), and taken for the end it would make
+// half a container pass for a whole one.
 func isEnd(err error) bool {
 	return err == io.EOF //nolint:errorlint // see above
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast/holdfast/names"
 )
 
-// cleanName returns name as a clean relative path, "" for the container's root folder. It refuses whatever could leave
-// the folder that it is unpacked to, on any operating system: a backslash is an ordinary byte here, but where it would
-// lead out as a separator the name is refused as well.
+// cleanName returns name as a clean relative path, "" for the container's root folder. It refuses
+// whatever could leave the folder that it is unpacked to, on any operating system: a backslash is
+// an ordinary byte here, but where it would lead out as a separator the name is refused as well.
 func cleanName(raw, name string, maxLength int) (string, error) {
 	refuse := func(detail string) (string, error) {
 		return "", &Error{Entry: raw, Fault: FaultName, Detail: detail}
@@ -37,7 +37,8 @@ func cleanName(raw, name string, maxLength int) (string, error) {
 	return dropEmptySegments(name), nil
 }
 
-// hasDrive reports whether name begins like C:\ or C:/, or is C: alone. "C: notes.txt" is a name like any other.
+// hasDrive reports whether name begins like C:\ or C:/, or is C: alone. "C: notes.txt" is a name
+// like any other.
 func hasDrive(name string) bool {
 	if len(name) < 2 || name[1] != ':' {
 		return false
@@ -64,8 +65,8 @@ func dropEmptySegments(name string) string {
 	return strings.Join(kept, "/")
 }
 
-// decode reads a name that is not UTF-8 by the rule that was given for it. guesses are encodings that it may be in, for the
-// message.
+// decode reads a name that is not UTF-8 by the rule that was given for it. guesses are encodings
+// that it may be in, for the message.
 func (w *walker) decode(raw string, guesses ...string) (name, encoding string, err error) {
 	if utf8.ValidString(raw) {
 		return raw, UTF8, nil

@@ -16,8 +16,8 @@ const (
 	checksumEnd   = 156
 )
 
-// isTar reports whether block, the first 512 bytes of something, is the header of a tar: its checksum is right. All
-// kinds of tar have it, the oldest too, which have no magic number.
+// isTar reports whether block, the first 512 bytes of something, is the header of a tar: its
+// checksum is right. All kinds of tar have it, the oldest too, which have no magic number.
 func isTar(block []byte) bool {
 	if len(block) < tarBlock {
 		return false
@@ -108,8 +108,9 @@ func (w *walker) judgeTarEntry(header *tar.Header) (entry Entry, folder bool, er
 	return entry, false, w.addFile(header.Name, name)
 }
 
-// judgeGlobal refuses settings for all files that follow (POSIX pax, "global extended header") when they say what a file is
-// called or where it ends, since archive/tar leaves them to us and other programs obey them.
+// judgeGlobal refuses settings for all files that follow (POSIX pax, "global extended header") when
+// they say what a file is called or where it ends, since archive/tar leaves them to us and other
+// programs obey them.
 func judgeGlobal(header *tar.Header) error {
 	for key := range header.PAXRecords {
 		if key == "path" || key == "linkpath" || key == "size" || strings.HasPrefix(key, "GNU.sparse.") {
@@ -147,8 +148,9 @@ func tarTypeOf(flag byte) tarType {
 	}
 }
 
-// endTar judges the end of a tar. Its reader takes the end of the stream for the end of the tar, so a tar cut off
-// between two files would pass for a whole one, and one tar after another would lose the second.
+// endTar judges the end of a tar. Its reader takes the end of the stream for the end of the tar, so
+// a tar cut off between two files would pass for a whole one, and one tar after another would lose
+// the second.
 func (w *walker) endTar(raw *tarStream, before int64, last, format string) error {
 	padding := (tarBlock - before%tarBlock) % tarBlock
 	if raw.n-before-padding < tarBlock {
@@ -173,8 +175,8 @@ func (w *walker) endTar(raw *tarStream, before int64, last, format string) error
 	}
 }
 
-// tarStream counts the bytes of a tar, headers included, and ends a stream of nothing but headers or padding. It hides
-// that the input can seek, so that every byte passes the decoder's checksum.
+// tarStream counts the bytes of a tar, headers included, and ends a stream of nothing but headers
+// or padding. It hides that the input can seek, so that every byte passes the decoder's checksum.
 type tarStream struct {
 	walker *walker
 	r      io.Reader

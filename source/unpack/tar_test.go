@@ -33,7 +33,8 @@ func TestWalk_TarLongNames(t *testing.T) {
 	}
 }
 
-// A file with holes, as GNU tar's -S packs it in its three ways: "begin", a hole up to 1 MiB, "end".
+// A file with holes, as GNU tar's -S packs it in its three ways: "begin", a hole up to 1 MiB,
+// "end".
 var sparseTars = map[string]string{
 	"gnu":      "H4sIAAAAAAACA+3QTQqDMBCG4TlKjpA4ox7EE7RUihsVf+5vsJRiBV2ILuR9YJiQZBj4+lZO56PMbO7RXw+xVEKq3puZWiI+5JqpuEIuMPbDo3NOuqYZtv7tvR9KZ53I52zLxOakfve6mN1c8B1YeZbvqhYAAAAAAHBnZf0iBAAAAAAAAAC4oQm8Tww7ACgAAA==",
 	"pax, 1.0": "H4sIAAAAAAACA+3UzUrEMBAH8JzzFH2CdpJMP3LoVT2JID5AdINUth8kFRaf3uyKIAHXg7rg+v9dAjNTaDP8W1Y3bnfl3caHWMVF/AZKGubDmeQn6dYIVRsiZjasBak0bkSxEyfwHFcX0quI/0nr4vL6royLC9GXo3uaQ69kVh2mVKWsOrnR93GRRn2sBu+2cXjxvSLu6tZKQ8W4DmlUtbY2SnWsy86mrVvV6H3X5V2rdadMx7zvPnz+rIDvK6u0vNvD7i6GrS81d8b+8I/geP6VIsrzzw23oqBT5j/M83ps7qt+/nF/hJEkmWwj3/LaSCPfk0tI2Pm794/DhGsAAAAAAAAAOGt+2uASAAAAAAAAAM7cK4uclekAKAAA",

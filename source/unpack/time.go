@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Ids of a zip's extra fields with times (APPNOTE 4.5 and 4.6, and Info-ZIP's proginfo/extrafld.txt).
+// Ids of a zip's extra fields with times (APPNOTE 4.5 and 4.6, and Info-ZIP's
+// proginfo/extrafld.txt).
 const (
 	ntfsExtra     = 0x000a
 	unixExtra     = 0x000d // PKWARE's
@@ -19,7 +20,8 @@ const (
 	signed32Years = 2038     // from then on a time of 32 bits is no signed number
 )
 
-// tarTime is the time in a tar's header; the zero time when it is 0, which is how programs write that they know none.
+// tarTime is the time in a tar's header; the zero time when it is 0, which is how programs write
+// that they know none.
 func tarTime(t time.Time) time.Time {
 	if t.Unix() == 0 && t.Nanosecond() == 0 {
 		return time.Time{}
@@ -27,7 +29,8 @@ func tarTime(t time.Time) time.Time {
 	return calendar(t)
 }
 
-// calendar is a time in UTC to the microsecond; the zero time when it lies outside of the years that dates are written with.
+// calendar is a time in UTC to the microsecond; the zero time when it lies outside of the years
+// that dates are written with.
 func calendar(t time.Time) time.Time {
 	t = t.UTC().Truncate(time.Microsecond)
 	if y := t.Year(); y < 1 || y > 9999 {
@@ -36,8 +39,8 @@ func calendar(t time.Time) time.Time {
 	return t
 }
 
-// zipTime is the time of a zip's entry: the most exact one of its extra fields, which are in UTC, or else the one in MS-DOS's
-// form, whose zone nobody knows.
+// zipTime is the time of a zip's entry: the most exact one of its extra fields, which are in UTC,
+// or else the one in MS-DOS's form, whose zone nobody knows.
 func zipTime(f *zip.File) (t time.Time, noZone bool) {
 	found := map[uint16]time.Time{}
 	for id, field := range extraFields(f.Extra) {
@@ -54,7 +57,8 @@ func zipTime(f *zip.File) (t time.Time, noZone bool) {
 	return t, !t.IsZero()
 }
 
-// extraTime reads the time of modification in an extra field; the zero time when there is none, or it is 0.
+// extraTime reads the time of modification in an extra field; the zero time when there is none, or
+// it is 0.
 func extraTime(id uint16, field []byte, f *zip.File) time.Time {
 	switch {
 	case id == timeExtra && len(field) >= 5 && field[0]&timeModified != 0:
@@ -71,8 +75,8 @@ func extraTime(id uint16, field []byte, f *zip.File) time.Time {
 	return time.Time{}
 }
 
-// unixTime reads a time of 32 bits. It is a signed number, but programs go on counting beyond 2038; what MS-DOS's form
-// says tells which.
+// unixTime reads a time of 32 bits. It is a signed number, but programs go on counting beyond 2038;
+// what MS-DOS's form says tells which.
 func unixTime(field []byte, f *zip.File) time.Time {
 	seconds := int64(int32(binary.LittleEndian.Uint32(field))) //nolint:gosec // it is signed
 	if dos := dosTime(f); seconds < 0 && dos.Year() >= signed32Years-1 {
@@ -93,7 +97,8 @@ func ntfsTime(ticks uint64) time.Time {
 	return time.Unix(int64(ticks/second)-from1601, int64(ticks%second)*100) //nolint:gosec // a 64th of what an int64 holds
 }
 
-// dosTime reads MS-DOS's form as if it were UTC; the zero time when it is no date, or the first moment that it can tell.
+// dosTime reads MS-DOS's form as if it were UTC; the zero time when it is no date, or the first
+// moment that it can tell.
 func dosTime(f *zip.File) time.Time {
 	date, clock := f.ModifiedDate, f.ModifiedTime // what there is, and not what is made of it
 	if date == dosFirstDate && clock == 0 {

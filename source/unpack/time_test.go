@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// TestModified: a file's time comes out as its container has it, to the microsecond; what a container does not know is no time, and
-// a time without a zone says so.
+// TestModified: a file's time comes out as its container has it, to the microsecond; what a
+// container does not know is no time, and a time without a zone says so.
 func TestModified(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)

@@ -28,30 +28,37 @@ const UTF8 = "utf-8"
 
 // Entry is one regular file in a container.
 type Entry struct {
-	// Name is a clean relative path with slashes, valid UTF-8, unique in its container, and never a folder of another.
+	// Name is a clean relative path with slashes, valid UTF-8, unique in its container, and never a
+	// folder of another.
 	Name string
 	// Raw holds the bytes of the name as the container has them.
 	Raw string
-	// Encoding says how Raw was read: UTF8, or the encoding that Limits.NameEncoding names, by which Raw can be had back.
+	// Encoding says how Raw was read: UTF8, or the encoding that Limits.NameEncoding names, by
+	// which Raw can be had back.
 	Encoding string
-	// Size is the number of bytes that the container promises. The reader yields exactly as many, or an error.
+	// Size is the number of bytes that the container promises. The reader yields exactly as many,
+	// or an error.
 	Size int64
-	// Modified is the file's time in UTC, or the zero time when the container does not tell it: 0 in a tar, 0 or the first
-	// moment of 1980 in a zip, or what no calendar has.
+	// Modified is the file's time in UTC, or the zero time when the container does not tell it: 0
+	// in a tar, 0 or the first moment of 1980 in a zip, or what no calendar has.
 	Modified time.Time
-	// NoZone says that Modified is what the clock of the packer showed, in a zone that the zip does not tell, taken for UTC.
+	// NoZone says that Modified is what the clock of the packer showed, in a zone that the zip does
+	// not tell, taken for UTC.
 	NoZone bool
 }
 
-// Walk calls fn for each regular file in the container in, in the container's order. The reader is good until fn
-// returns; what fn leaves unread is read, and checked, after it. Folders are skipped.
+// Walk calls fn for each regular file in the container in, in the container's order. The reader is
+// good until fn returns; what fn leaves unread is read, and checked, after it. Folders are skipped.
 //
-// It returns nil only when the whole container was sound. Otherwise it returns the error of fn as it is; or the error
-// and cause of ctx, wrapped, once ctx has ended; or an *Error, which tells a container at fault (ContentFault) from one
-// that could not be read; or, for a container with several faults, *Faults. An error met by the reader outranks whatever fn made of it. The caller must know that the
-// container's bytes are those that were deposited before it blames the depositor (safety rule R6).
+// It returns nil only when the whole container was sound. Otherwise it returns the error of fn as
+// it is; or the error and cause of ctx, wrapped, once ctx has ended; or an *Error, which tells a
+// container at fault (ContentFault) from one that could not be read; or, for a container with
+// several faults, *Faults. An error met by the reader outranks whatever fn made of it. The caller
+// must know that the container's bytes are those that were deposited before it blames the depositor
+// (safety rule R6).
 //
-// Walk uses in, limits and fn from the calling goroutine only; concurrent walks do not touch each other.
+// Walk uses in, limits and fn from the calling goroutine only; concurrent walks do not touch each
+// other.
 func Walk(ctx context.Context, in Input, limits Limits, fn func(Entry, io.Reader) error) error {
 	c := newCursor(ctx, in)
 	defer c.close()

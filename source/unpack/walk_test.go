@@ -186,7 +186,8 @@ func unbase64(t testing.TB, text string) []byte {
 	return data
 }
 
-// hostile names are those of real input 41 of Merritt and some more: legal, and to be kept byte for byte.
+// hostile names are those of real input 41 of Merritt and some more: legal, and to be kept byte for
+// byte.
 var hostile = []file{
 	{"README 1.md", "1"},
 	{"README+2.md", ""},

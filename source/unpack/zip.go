@@ -100,7 +100,8 @@ func (w *walker) handZipped(f zipFile, local *localTap) error {
 	return w.hand(f.entry, r)
 }
 
-// zeroSum checks content whose checksum is said to be 0, which archive/zip takes for one that was left out.
+// zeroSum checks content whose checksum is said to be 0, which archive/zip takes for one that was
+// left out.
 type zeroSum struct {
 	r   io.Reader
 	sum uint32
@@ -148,7 +149,8 @@ func (w *walker) openZip(local *localTap) (*directory, error) {
 	return dir, nil
 }
 
-// judgeZip judges the whole directory. It returns what ends the walk; what is wrong with single entries it notes.
+// judgeZip judges the whole directory. It returns what ends the walk; what is wrong with single
+// entries it notes.
 func (w *walker) judgeZip(dir *directory) error {
 	var packed, unpacked uint64
 	err := dir.portions(func(files []*zip.File) error {

@@ -17,7 +17,8 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// rawZip makes a zip of stored files whose headers say what change makes them say, and no data descriptors.
+// rawZip makes a zip of stored files whose headers say what change makes them say, and no data
+// descriptors.
 func rawZip(t testing.TB, files []file, change func(*zip.FileHeader)) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -39,8 +40,8 @@ func rawZip(t testing.TB, files []file, change func(*zip.FileHeader)) []byte {
 	return b.Bytes()
 }
 
-// TestNamesNotUTF8: names that are not UTF-8 are refused with what puts it right, unless a rule says how to read them. Nothing is
-// guessed, whichever system made the zip.
+// TestNamesNotUTF8: names that are not UTF-8 are refused with what puts it right, unless a rule
+// says how to read them. Nothing is guessed, whichever system made the zip.
 func TestNamesNotUTF8(t *testing.T) {
 	t.Parallel()
 	const dos, unix, darwin = 0, 3 << 8, 19 << 8
@@ -108,7 +109,8 @@ func TestNamesNotUTF8_ManyBytes(t *testing.T) {
 	}
 }
 
-// zip64Zip is a zip of a.txt, which holds "hello", with all sizes and places as zip64 has them, made by `zip -fz -X`.
+// zip64Zip is a zip of a.txt, which holds "hello", with all sizes and places as zip64 has them,
+// made by `zip -fz -X`.
 const zip64Zip = "UEsDBC0AAAAAAIENdl2GphA2//////////8FABQAYS50eHQBABAABQAAAAAAAAAFAAAAAAAAAGhlbGxvUEsBAh4DLQAAAAAAgQ12XYamEDYFAAAA/////wUADAAAAAAAAQAAAKSBAAAAAGEudHh0AQAIAAUAAAAAAAAAUEsGBiwAAAAAAAAAHgMtAAAAAAAAAAAAAQAAAAAAAAABAAAAAAAAAD8AAAAAAAAAPAAAAAAAAABQSwYHAAAAAHsAAAAAAAAAAQAAAFBLBQYAAAAAAQABAD8AAAD/////AAA="
 
 func TestWalk_Zip64Sizes(t *testing.T) {
@@ -130,8 +132,8 @@ func TestWalk_Zip64Sizes(t *testing.T) {
 	wantFault(t, err, unpack.FaultLimit, "a.txt")
 }
 
-// What a zip says twice it must say alike, and all that is in it must be in its directory: other programs would see other
-// files in the same bytes.
+// What a zip says twice it must say alike, and all that is in it must be in its directory: other
+// programs would see other files in the same bytes.
 func TestWalk_ZipOfTwoMinds(t *testing.T) {
 	t.Parallel()
 	one, two := rawZip(t, []file{{"first", "1"}}, nil), rawZip(t, []file{{"other", "2"}}, nil)

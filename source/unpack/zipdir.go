@@ -34,7 +34,8 @@ type zipEnd struct {
 	at          uint64 // where the directory should end, since the records of the end begin there
 }
 
-// readZipEnd reads the end of a zip. Where there is none, it says so by the zero value: archive/zip will say what is wrong.
+// readZipEnd reads the end of a zip. Where there is none, it says so by the zero value: archive/zip
+// will say what is wrong.
 func readZipEnd(r io.ReaderAt, size int64) (zipEnd, error) {
 	tail := make([]byte, min(size, endSearch))
 	start := size - int64(len(tail))
@@ -84,8 +85,8 @@ func (e *zipEnd) readZip64(r io.ReaderAt, size int64, offset uint64) error {
 	return nil
 }
 
-// judge refuses a directory that is not where it should be: archive/zip looks for it in two places, and would read the first
-// of two zips that follow one another, as other programs read the second.
+// judge refuses a directory that is not where it should be: archive/zip looks for it in two places,
+// and would read the first of two zips that follow one another, as other programs read the second.
 func (e zipEnd) judge() error {
 	if addSaturating(e.start, e.size) == e.at {
 		return nil
@@ -93,8 +94,8 @@ func (e zipEnd) judge() error {
 	return &Error{Fault: FaultDamaged, Detail: "its directory is not where it should be; were two of them joined? Pack everything into one"}
 }
 
-// tapSlack allows for signatures that are seen twice, since the end of the directory is read more than once, or that are
-// part of a name. The exact count follows.
+// tapSlack allows for signatures that are seen twice, since the end of the directory is read more
+// than once, or that are part of a name. The exact count follows.
 const tapSlack = 4096
 
 // directoryTap ends the reading of a directory that has many more entries than it declares.

@@ -16,8 +16,9 @@ const (
 	localExtraLengthAt = 28
 )
 
-// localTap looks at the headers as archive/zip reads them, since it takes no more of them than their length: another reader
-// goes by them and not by the directory, and would see other files in the same zip.
+// localTap looks at the headers as archive/zip reads them, since it takes no more of them than
+// their length: another reader goes by them and not by the directory, and would see other files in
+// the same zip.
 type localTap struct {
 	r    io.ReaderAt
 	at   int64 // where the last header begins
@@ -44,8 +45,8 @@ type span struct{ from, to int64 }
 // spans are where all entries of a zip lie.
 type spans []span
 
-// add takes the entry whose header was read last. Entries that follow one another, as nearly all do, are one span, unless
-// there is room for another between them.
+// add takes the entry whose header was read last. Entries that follow one another, as nearly all
+// do, are one span, unless there is room for another between them.
 func (s *spans) add(t *localTap, packed uint64) {
 	next := span{t.at, t.body + int64(packed)}
 	if n := len(*s); n > 0 {
@@ -57,7 +58,8 @@ func (s *spans) add(t *localTap, packed uint64) {
 	*s = append(*s, next)
 }
 
-// judge says whether each byte belongs to one entry at most, and whether the zip begins with one of them.
+// judge says whether each byte belongs to one entry at most, and whether the zip begins with one of
+// them.
 func (s spans) judge() error {
 	slices.SortFunc(s, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	end := int64(0)

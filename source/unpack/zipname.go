@@ -11,9 +11,10 @@ import (
 // unicodePathExtra is the id of Info-ZIP's extra field with the name in UTF-8 (APPNOTE 4.6.9).
 const unicodePathExtra = 0x7075
 
-// decodeZipName reads a name as UTF-8 where it is, flagged or not, and else by the rule that was given. Zips have CP437
-// (APPNOTE D.1), but programs wrote what their system had, so that nobody can tell by the zip. An extra field with the name in
-// UTF-8 wins where the checksum in it shows that it belongs to this very name.
+// decodeZipName reads a name as UTF-8 where it is, flagged or not, and else by the rule that was
+// given. Zips have CP437 (APPNOTE D.1), but programs wrote what their system had, so that nobody
+// can tell by the zip. An extra field with the name in UTF-8 wins where the checksum in it shows
+// that it belongs to this very name.
 func (w *walker) decodeZipName(f *zip.File) (name, encoding string, err error) {
 	if name, ok := unicodePath(f.Extra, f.Name); ok {
 		return name, UTF8, nil

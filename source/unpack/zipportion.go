@@ -10,8 +10,9 @@ import (
 	"math"
 )
 
-// A directory of more bytes than portionSize is read in portions of about that many, since archive/zip keeps some 400 bytes
-// of each entry: a million of them would not fit into what a judgement may take.
+// A directory of more bytes than portionSize is read in portions of about that many, since
+// archive/zip keeps some 400 bytes of each entry: a million of them would not fit into what a
+// judgement may take.
 const portionSize = 256 << 10
 
 // Lengths in a line of the directory (APPNOTE 4.3.12).

@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// CopyFrom implements storage.Copier. From another directory of the same file system the object is linked, which is safe
-// because committed objects never change; from anywhere else it is not supported. It is linked once only: what has a second
-// name already is copied, so that no two objects of a store are one file, which one bad sector would take (and which OCFL
-// forbids, E090).
+// CopyFrom implements storage.Copier. From another directory of the same file system the object is
+// linked, which is safe because committed objects never change; from anywhere else it is not
+// supported. It is linked once only: what has a second name already is copied, so that no two
+// objects of a store are one file, which one bad sector would take (and which OCFL forbids, E090).
 func (s *Store) CopyFrom(ctx context.Context, dstKey string, src storage.Store, srcKey string) (storage.Info, error) {
 	from, ok := src.(*Store)
 	if !ok || !s.unnamed {
@@ -38,7 +38,8 @@ func (s *Store) CopyFrom(ctx context.Context, dstKey string, src storage.Store, 
 			return storage.Info{}, fmt.Errorf("link %q: it has another name: %w", srcKey, errors.ErrUnsupported)
 		}
 	}
-	// Costs nothing for a committed object, and makes a read-only file of any other origin as durable as one.
+	// Costs nothing for a committed object, and makes a read-only file of any other origin as
+	// durable as one.
 	if err := f.Sync(); err != nil {
 		return storage.Info{}, wrap("copy", srcKey, err)
 	}

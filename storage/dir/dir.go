@@ -22,8 +22,9 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// defaultScratch lies under "extensions" because that is the one folder of an OCFL storage root which may hold
-// something other than objects (OCFL 1.1, 4.1): a root that was killed at any moment stays a valid one.
+// defaultScratch lies under "extensions" because that is the one folder of an OCFL storage root
+// which may hold something other than objects (OCFL 1.1, 4.1): a root that was killed at any moment
+// stays a valid one.
 const defaultScratch = "extensions/holdfast-scratch"
 
 // objectMode lets nobody write to a committed object, not even its owner by accident.
@@ -32,7 +33,8 @@ const objectMode fs.FileMode = 0o444
 // folderMode is what folders are made with, less the umask.
 const folderMode fs.FileMode = 0o755
 
-// Store is a storage.Store in a directory. Several of them, in one process or many, may serve the same directory.
+// Store is a storage.Store in a directory. Several of them, in one process or many, may serve the
+// same directory.
 type Store struct {
 	root    *os.Root
 	top     *os.File // the directory itself, for statfs
@@ -49,14 +51,14 @@ type Store struct {
 // Option changes how Open works.
 type Option func(*Store)
 
-// WithScratch keeps checkpointed and half-replaced files in the folder name (slash-separated, below DIR) instead of
-// extensions/holdfast-scratch. Processes that share DIR must agree on it.
+// WithScratch keeps checkpointed and half-replaced files in the folder name (slash-separated, below
+// DIR) instead of extensions/holdfast-scratch. Processes that share DIR must agree on it.
 func WithScratch(name string) Option {
 	return func(s *Store) { s.scratch = name }
 }
 
-// WithNamedFiles has the store give every uncommitted file a name in the scratch folder at once, as it must where the
-// file system has no unnamed files.
+// WithNamedFiles has the store give every uncommitted file a name in the scratch folder at once, as
+// it must where the file system has no unnamed files.
 func WithNamedFiles() Option {
 	return func(s *Store) { s.unnamed = false }
 }
@@ -69,8 +71,9 @@ func Create(path string, opts ...Option) (*Store, error) {
 	return Open(path, opts...)
 }
 
-// Open returns the store in the directory path. The directory must exist (an unmounted volume must not be mistaken for an
-// empty one) and be writable; both are tried here, so that a wrong setting shows at the start. The store must be closed.
+// Open returns the store in the directory path. The directory must exist (an unmounted volume must
+// not be mistaken for an empty one) and be writable; both are tried here, so that a wrong setting
+// shows at the start. The store must be closed.
 func Open(path string, opts ...Option) (*Store, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -117,8 +120,8 @@ func (s *Store) prepare() error {
 
 // Room says how much of its volume a store may take.
 type Room struct {
-	// Reserve returns how many bytes of a volume of this size writers leave to others; nil: none. Replace, which is for small
-	// objects that keep a store right, and removals, go on.
+	// Reserve returns how many bytes of a volume of this size writers leave to others; nil: none.
+	// Replace, which is for small objects that keep a store right, and removals, go on.
 	Reserve func(total int64) int64
 	// Measured changes what the file system tells, for tests; nil: it is believed.
 	Measured func(storage.Space) storage.Space
@@ -141,7 +144,8 @@ func (s *Store) measure() (space storage.Space, reserve int64, err error) {
 	return space, reserve, nil
 }
 
-// Close gives back the directory. Writers and readers that are still open stay usable, the store does not.
+// Close gives back the directory. Writers and readers that are still open stay usable, the store
+// does not.
 func (s *Store) Close() error {
 	var top error
 	if s.top != nil {
@@ -169,7 +173,8 @@ func within(name, folder string) bool {
 	return name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// Space implements storage.Store with the figures of the file system, as df counts them, less what is reserved for others.
+// Space implements storage.Store with the figures of the file system, as df counts them, less what
+// is reserved for others.
 func (s *Store) Space(context.Context) (storage.Space, error) {
 	space, reserve, err := s.measure()
 	space.Total = max(0, space.Total-reserve)

@@ -117,8 +117,9 @@ func TestCreateMakesTheDirectory(t *testing.T) {
 	}
 }
 
-// TestR03_SuccessorInAnotherProcess: the predecessor is killed after a checkpoint, or only stopped; the successor
-// has nothing but the checkpoint, and what the predecessor writes later changes nothing.
+// TestR03_SuccessorInAnotherProcess: the predecessor is killed after a checkpoint, or only stopped;
+// the successor has nothing but the checkpoint, and what the predecessor writes later changes
+// nothing.
 func TestR03_SuccessorInAnotherProcess(t *testing.T) {
 	path := t.TempDir()
 	old := open(t, path)
@@ -231,7 +232,8 @@ func TestCopyLinksOnOneFileSystem(t *testing.T) {
 	}
 }
 
-// TestCopyLinksOnce: of two objects made from one, each has bytes of its own, so that what befalls one leaves the other.
+// TestCopyLinksOnce: of two objects made from one, each has bytes of its own, so that what befalls
+// one leaves the other.
 func TestCopyLinksOnce(t *testing.T) {
 	path := t.TempDir()
 	from, to := open(t, t.TempDir()), open(t, path)
@@ -261,7 +263,8 @@ func TestCopyLinksOnce(t *testing.T) {
 	}
 }
 
-// TestMergedNames: a file system that takes two names for one is refused; this one does not. What was tried leaves nothing.
+// TestMergedNames: a file system that takes two names for one is refused; this one does not. What
+// was tried leaves nothing.
 func TestMergedNames(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path)

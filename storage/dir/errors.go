@@ -30,12 +30,14 @@ func wrap(op, key string, err error) error {
 	return fmt.Errorf("%s %q: %w", op, key, err)
 }
 
-// absent says that err means "no such object" to a reader: nothing there, or an object where a folder would have to be.
+// absent says that err means "no such object" to a reader: nothing there, or an object where a
+// folder would have to be.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
-// cannotLink says that a hard link is impossible here (another file system, not our file, too many links) where a copy is not.
+// cannotLink says that a hard link is impossible here (another file system, not our file, too many
+// links) where a copy is not.
 func cannotLink(err error) bool {
 	return errors.Is(err, syscall.EXDEV) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EMLINK) ||
 		errors.Is(err, syscall.ENOTSUP)

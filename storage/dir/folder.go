@@ -30,8 +30,8 @@ func names(info fs.FileInfo) uint64 {
 	return 1
 }
 
-// identity tells a file from every other of its file system, past ones too: inode numbers are soon used again, so the
-// time of birth belongs to it.
+// identity tells a file from every other of its file system, past ones too: inode numbers are soon
+// used again, so the time of birth belongs to it.
 type identity struct {
 	ino  uint64
 	born int64 // nanoseconds since 1970; 0 where the file system does not tell
@@ -43,8 +43,9 @@ func (a identity) same(b identity) bool { return a == b && a.born != 0 }
 // maxDurable bounds the memory of known folders; forgetting one costs a needless fsync.
 const maxDurable = 4096
 
-// folder opens the folder name, makes it where it is missing, and sees to it that its name and those of its parents are
-// on disk. A folder that another process removed and made anew meanwhile has another inode and is synced again.
+// folder opens the folder name, makes it where it is missing, and sees to it that its name and
+// those of its parents are on disk. A folder that another process removed and made anew meanwhile
+// has another inode and is synced again.
 func (s *Store) folder(name string) (*os.File, error) {
 	for {
 		f, err := s.openFolder(name)
@@ -127,8 +128,8 @@ func (s *Store) setDurable(name string, id identity) {
 	s.durable[name] = id
 }
 
-// syncer lets concurrent commits into one folder share its fsync: whoever comes while one runs waits for the next one,
-// which covers all that came meanwhile. The zero value is ready.
+// syncer lets concurrent commits into one folder share its fsync: whoever comes while one runs
+// waits for the next one, which covers all that came meanwhile. The zero value is ready.
 type syncer struct {
 	mu      sync.Mutex
 	folders map[inode]*syncRounds

@@ -16,12 +16,14 @@ import (
 
 var _ storage.AfterLister = (*Store)(nil)
 
-// List implements storage.Store. It reads one folder at a time and holds the names of the folders on the way.
+// List implements storage.Store. It reads one folder at a time and holds the names of the folders
+// on the way.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
 	return s.ListAfter(ctx, prefix, "")
 }
 
-// ListAfter implements storage.AfterLister: it does not read the folders whose keys all come before.
+// ListAfter implements storage.AfterLister: it does not read the folders whose keys all come
+// before.
 func (s *Store) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		folder := "."
@@ -73,8 +75,8 @@ func (l *lister) fail(err error) bool {
 	return false
 }
 
-// walk yields the objects in root, whose keys begin with base ("" or ending in a slash). It returns false when the
-// listing is over.
+// walk yields the objects in root, whose keys begin with base ("" or ending in a slash). It returns
+// false when the listing is over.
 func (l *lister) walk(ctx context.Context, root *os.Root, base string) bool {
 	entries, err := readFolder(root)
 	if err != nil {
@@ -137,7 +139,8 @@ type entry struct {
 	folder bool
 }
 
-// readFolder returns what is in root in the order of the keys, in which a folder counts with the slash that follows its name.
+// readFolder returns what is in root in the order of the keys, in which a folder counts with the
+// slash that follows its name.
 func readFolder(root *os.Root) ([]entry, error) {
 	f, err := root.Open(".")
 	if err != nil {

@@ -8,11 +8,12 @@ import (
 	"path"
 )
 
-// probes are pairs of names that some file systems take for one: by case, and by the form of Unicode (NFC and NFD).
+// probes are pairs of names that some file systems take for one: by case, and by the form of
+// Unicode (NFC and NFD).
 var probes = [][2]string{{"name", "NAME"}, {"caf\u00e9", "cafe\u0301"}}
 
-// checkNames refuses a directory whose file system would merge objects with different keys. It tries that in the scratch
-// folder, and leaves nothing there.
+// checkNames refuses a directory whose file system would merge objects with different keys. It
+// tries that in the scratch folder, and leaves nothing there.
 func (s *Store) checkNames() error {
 	name := s.scratch + "/probe-" + rand.Text()
 	folder, err := s.folder(name)

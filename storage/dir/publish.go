@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// publish calls link with the folder of key until it is not removed in between, and makes the new name durable.
+// publish calls link with the folder of key until it is not removed in between, and makes the new
+// name durable.
 func (s *Store) publish(key string, link func(folder *os.File, base string) error) error {
 	for {
 		folder, err := s.folder(path.Dir(key))

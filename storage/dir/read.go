@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// openRegular opens the regular file name for reading; anything else is treated as absent. O_NONBLOCK keeps a pipe that
-// somebody put there from blocking the call.
+// openRegular opens the regular file name for reading; anything else is treated as absent.
+// O_NONBLOCK keeps a pipe that somebody put there from blocking the call.
 func (s *Store) openRegular(name string) (*os.File, fs.FileInfo, error) {
 	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -92,7 +92,8 @@ func (s *Store) Stat(ctx context.Context, key string) (storage.Info, error) {
 	return newInfo(key, info), nil
 }
 
-// newInfo describes the object key. An object is made once, so its inode and time tell it from any other.
+// newInfo describes the object key. An object is made once, so its inode and time tell it from any
+// other.
 func newInfo(key string, info fs.FileInfo) storage.Info {
 	etag := strconv.FormatUint(inodeOf(info).ino, 36) + "-" + strconv.FormatInt(info.ModTime().UnixNano(), 36) + "-" +
 		strconv.FormatInt(info.Size(), 36)

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Ready asks whether the directory still stands where it was opened: a volume may have been unmounted, or mounted over it. It
-// has no remarks.
+// Ready asks whether the directory still stands where it was opened: a volume may have been
+// unmounted, or mounted over it. It has no remarks.
 func (s *Store) Ready(ctx context.Context) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

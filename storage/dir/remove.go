@@ -36,7 +36,8 @@ func (s *Store) DeletePrefix(ctx context.Context, prefix string) error {
 	if err := s.check(prefix); err != nil {
 		return fmt.Errorf("delete folder: %w", err)
 	}
-	// Leftovers first: nothing in the scratch folder must outlive the objects it might be resumed into.
+	// Leftovers first: nothing in the scratch folder must outlive the objects it might be resumed
+	// into.
 	for _, name := range []string{s.pendingPath(prefix), prefix} {
 		if err := s.removeTree(name); err != nil {
 			return wrap("delete folder", prefix, err)

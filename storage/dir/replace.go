@@ -15,8 +15,8 @@ func (s *Store) Replace(ctx context.Context, key string, data []byte) error {
 	return s.replace(ctx, key, bytes.NewReader(data))
 }
 
-// ReplaceFrom implements storage.Replacer. The bytes are copied, inside the kernel, and not linked: OCFL forbids links
-// between files of one storage root.
+// ReplaceFrom implements storage.Replacer. The bytes are copied, inside the kernel, and not linked:
+// OCFL forbids links between files of one storage root.
 func (s *Store) ReplaceFrom(ctx context.Context, key, srcKey string) error {
 	from, _, err := s.open("replace", srcKey)
 	if err != nil {

@@ -9,15 +9,16 @@ import (
 	"time"
 )
 
-// Below the scratch folder, pending/KEY/ holds what writers of KEY checkpointed, and other folders hold files that
-// exist for the length of one call.
+// Below the scratch folder, pending/KEY/ holds what writers of KEY checkpointed, and other folders
+// hold files that exist for the length of one call.
 const (
 	pendingFolder = "pending"
 	replaceFolder = "replace"
 	staleAfter    = 24 * time.Hour // no call takes so long
 )
 
-// scratchNote is what the scratch folder says of itself, in the form that OCFL asks of an extension.
+// scratchNote is what the scratch folder says of itself, in the form that OCFL asks of an
+// extension.
 const scratchNote = `{
   "extensionName": "holdfast-scratch",
   "description": "Uncommitted files of Holdfast's directory storage. Not part of any object."
@@ -29,8 +30,8 @@ func (s *Store) pendingPath(key string) string {
 	return path.Join(s.scratch, pendingFolder) + "/" + key
 }
 
-// createScratch makes a new, empty file in the folder kind ("pending/KEY", "replace") of the scratch folder and returns
-// its path below the root.
+// createScratch makes a new, empty file in the folder kind ("pending/KEY", "replace") of the
+// scratch folder and returns its path below the root.
 func (s *Store) createScratch(kind string) (*os.File, string, error) {
 	for {
 		folder, err := s.folder(s.scratch + "/" + kind)
@@ -51,8 +52,8 @@ func (s *Store) createScratch(kind string) (*os.File, string, error) {
 	}
 }
 
-// describeScratch leaves the note in the scratch folder. It helps a human reader and a strict validator, and is worth no
-// failure.
+// describeScratch leaves the note in the scratch folder. It helps a human reader and a strict
+// validator, and is worth no failure.
 func (s *Store) describeScratch() {
 	f, err := s.root.OpenFile(s.scratch+"/config.json", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -62,7 +63,8 @@ func (s *Store) describeScratch() {
 	_ = f.Close()
 }
 
-// linkScratch gives the unnamed file f a name in pending/key, durably, and returns its path below the root.
+// linkScratch gives the unnamed file f a name in pending/key, durably, and returns its path below
+// the root.
 func (s *Store) linkScratch(f *os.File, key string) (string, error) {
 	for {
 		folder, err := s.folder(s.pendingPath(key))
@@ -84,7 +86,8 @@ func (s *Store) linkScratch(f *os.File, key string) (string, error) {
 	}
 }
 
-// prune removes the folder name and its parents as far as they are empty, and never the scratch folder.
+// prune removes the folder name and its parents as far as they are empty, and never the scratch
+// folder.
 func (s *Store) prune(name string) {
 	for name != "." && !within(s.scratch, name) {
 		parent, err := s.openFolder(path.Dir(name))

@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// removeFolder removes the empty folder base in parent. Unlike os.Remove it never removes a file that took the name.
+// removeFolder removes the empty folder base in parent. Unlike os.Remove it never removes a file
+// that took the name.
 func removeFolder(parent *os.File, base string) error {
 	if err := unix.Unlinkat(int(parent.Fd()), base, unix.AT_REMOVEDIR); err != nil {
 		return &os.PathError{Op: "rmdir", Path: parent.Name() + "/" + base, Err: err}
@@ -19,8 +20,8 @@ func removeFolder(parent *os.File, base string) error {
 	return nil
 }
 
-// fileSystemSpace returns the size of f's file system and what is used of it. Blocks kept for the superuser count as
-// neither, as in df.
+// fileSystemSpace returns the size of f's file system and what is used of it. Blocks kept for the
+// superuser count as neither, as in df.
 func fileSystemSpace(f *os.File) (storage.Space, error) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {

@@ -14,15 +14,15 @@ import (
 // tokenVersion begins every token, so that a later form can be told from this one.
 const tokenVersion = "dir1"
 
-// token says where the bytes of a checkpoint are: in pending/KEY/BASE, or at KEY itself once that was committed,
-// which the identity proves.
+// token says where the bytes of a checkpoint are: in pending/KEY/BASE, or at KEY itself once that
+// was committed, which the identity proves.
 type token struct {
 	key, base string
 	id        identity
 }
 
-// String is the form that a Checkpoint carries. The key is encoded because it need not be valid UTF-8, and JSON would
-// change it.
+// String is the form that a Checkpoint carries. The key is encoded because it need not be valid
+// UTF-8, and JSON would change it.
 func (t token) String() string {
 	return strings.Join([]string{
 		tokenVersion, base64.RawURLEncoding.EncodeToString([]byte(t.key)), t.base,
@@ -56,7 +56,8 @@ func parseToken(text string) (token, error) {
 	return t, nil
 }
 
-// openCheckpoint opens the file whose first cp.Size bytes cp names. It returns storage.ErrNotFound when it is gone.
+// openCheckpoint opens the file whose first cp.Size bytes cp names. It returns storage.ErrNotFound
+// when it is gone.
 func (s *Store) openCheckpoint(cp storage.Checkpoint) (*os.File, error) {
 	t, err := parseToken(cp.Token)
 	if err != nil {
@@ -74,7 +75,8 @@ func (s *Store) openCheckpoint(cp storage.Checkpoint) (*os.File, error) {
 			return nil, wrap("open checkpoint", t.key, err)
 		}
 		id, err := identify(f)
-		// The name in the scratch folder was never given to another file, an object's key may have been.
+		// The name in the scratch folder was never given to another file, an object's key may have
+		// been.
 		if err == nil && (name != t.key || id.same(t.id)) && cp.Size >= 0 && info.Size() >= cp.Size {
 			return f, nil
 		}

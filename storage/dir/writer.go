@@ -116,8 +116,8 @@ func (w *writer) usable(op string) error {
 	return nil
 }
 
-// sync puts what was written on disk. An fsync that failed is never tried again: the kernel may have dropped the pages
-// and would report success.
+// sync puts what was written on disk. An fsync that failed is never tried again: the kernel may
+// have dropped the pages and would report success.
 func (w *writer) sync(op string) error {
 	if err := w.f.Sync(); err != nil {
 		w.broken = wrap(op, w.key, err)
@@ -208,7 +208,8 @@ func (w *writer) link(folder *os.File, base string) error {
 		err = w.store.root.Link(w.name, w.key)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		// An earlier Commit of this writer may have got as far as here and then failed to sync the folder.
+		// An earlier Commit of this writer may have got as far as here and then failed to sync the
+		// folder.
 		there, statErr := w.store.root.Lstat(w.key)
 		mine, ownErr := w.f.Stat()
 		if statErr == nil && ownErr == nil && os.SameFile(there, mine) {
@@ -218,8 +219,8 @@ func (w *writer) link(folder *os.File, base string) error {
 	return err
 }
 
-// discard closes the file and removes its name in the scratch folder. The object, if there is one, has a name of its own, so
-// a failure here leaves at most something for DeletePrefix.
+// discard closes the file and removes its name in the scratch folder. The object, if there is one,
+// has a name of its own, so a failure here leaves at most something for DeletePrefix.
 func (w *writer) discard() {
 	w.done = true
 	_ = w.f.Close()

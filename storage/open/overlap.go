@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Overlap says whether what two addresses name, as [URL] takes them, is the same place or lies one in the other. Symbolic
-// links and other names of a host are not looked through.
+// Overlap says whether what two addresses name, as [URL] takes them, is the same place or lies one
+// in the other. Symbolic links and other names of a host are not looked through.
 func Overlap(a, b string) bool {
 	one, other := placeOf(a), placeOf(b)
 	return one != "" && other != "" && (strings.HasPrefix(one, other) || strings.HasPrefix(other, one))

@@ -23,8 +23,9 @@ type location struct {
 	class     types.StorageClass // of committed objects; "" for the bucket's own
 }
 
-// classes are the storage classes whose objects can be read at any time, as they must be: what was stored is read back
-// before it counts. Into the archives behind them (GLACIER, DEEP_ARCHIVE) only a rule of the bucket moves objects.
+// classes are the storage classes whose objects can be read at any time, as they must be: what was
+// stored is read back before it counts. Into the archives behind them (GLACIER, DEEP_ARCHIVE) only
+// a rule of the bucket moves objects.
 var classes = []types.StorageClass{
 	types.StorageClassStandard, types.StorageClassStandardIa, types.StorageClassOnezoneIa, types.StorageClassIntelligentTiering,
 	types.StorageClassGlacierIr, types.StorageClassReducedRedundancy,
@@ -33,7 +34,8 @@ var classes = []types.StorageClass{
 // maxPrefix leaves keys the better part of the 1,024 bytes that S3 allows.
 const maxPrefix = 256
 
-// errAddress begins what is said of an address, which is never quoted: somebody may have put a password into it.
+// errAddress begins what is said of an address, which is never quoted: somebody may have put a
+// password into it.
 var errAddress = errors.New("storage address: want s3://BUCKET/PREFIX?endpoint=URL&region=NAME&path_style=BOOL&class=NAME")
 
 func parseAddress(address string) (location, error) {

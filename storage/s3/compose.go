@@ -22,7 +22,8 @@ import (
 const (
 	// copiesAtOnce is how many parts of an object are copied inside the service at a time.
 	copiesAtOnce = 16
-	// writes is how often a conditional write is begun again when the service says that it met another one (R30).
+	// writes is how often a conditional write is begun again when the service says that it met
+	// another one (R30).
 	writes = 4
 	// conflictWait is the pause before it, growing.
 	conflictWait = 100 * time.Millisecond
@@ -75,8 +76,8 @@ func answer(etag *string, meta middleware.Metadata) written {
 	return written{etag: aws.ToString(etag), at: at.Truncate(time.Second)}
 }
 
-// createFrom makes c, whose SHA-256 is sum, the object name of the writer mark: storage.ErrExists when there is one by
-// anybody else.
+// createFrom makes c, whose SHA-256 is sum, the object name of the writer mark: storage.ErrExists
+// when there is one by anybody else.
 func (s *Store) createFrom(ctx context.Context, name, mark string, c *content, sum []byte) (written, error) {
 	return s.conditionally(ctx, name, mark, func() (written, error) {
 		out, err := s.put(ctx, name, mark, c, sum, true)
@@ -87,8 +88,8 @@ func (s *Store) createFrom(ctx context.Context, name, mark string, c *content, s
 	})
 }
 
-// compose makes the object name of the writer mark out of sources, inside the service: storage.ErrExists when there is one by
-// anybody else.
+// compose makes the object name of the writer mark out of sources, inside the service:
+// storage.ErrExists when there is one by anybody else.
 func (s *Store) compose(ctx context.Context, name, mark string, sources []source) (written, error) {
 	return s.conditionally(ctx, name, mark, func() (written, error) { return s.composeOnce(ctx, name, mark, sources) })
 }
@@ -120,7 +121,8 @@ func (s *Store) conditionally(ctx context.Context, name, mark string, write func
 	}
 }
 
-// errTookEffect says that an object is there, by the writer that asks, whatever the answer to its request was.
+// errTookEffect says that an object is there, by the writer that asks, whatever the answer to its
+// request was.
 var errTookEffect = errors.New("the write took effect")
 
 // settled describes the object that errTookEffect tells of.
@@ -138,11 +140,11 @@ func (s *Store) settled(ctx context.Context, name, mark string, err error) (writ
 	return written{etag: aws.ToString(have.ETag), at: aws.ToTime(have.LastModified)}, nil
 }
 
-// outcome finds out what became of a conditional write to name, by the writer mark, that ended with err: errTookEffect,
-// errAgain, storage.ErrExists, or err itself when it was something else.
+// outcome finds out what became of a conditional write to name, by the writer mark, that ended with
+// err: errTookEffect, errAgain, storage.ErrExists, or err itself when it was something else.
 //
-// What a lost answer did is told by the mark of the object that is there. It says more than equal checksums would: two
-// writers of the same bytes do not take each other's commit for their own.
+// What a lost answer did is told by the mark of the object that is there. It says more than equal
+// checksums would: two writers of the same bytes do not take each other's commit for their own.
 func (s *Store) outcome(ctx context.Context, name, mark string, err error) error {
 	have, headErr := s.head(ctx, name)
 	switch {
@@ -158,8 +160,9 @@ func (s *Store) outcome(ctx context.Context, name, mark string, err error) error
 
 // composeOnce is compose with one upload.
 func (s *Store) composeOnce(ctx context.Context, name, mark string, sources []source) (written, error) {
-	// The service keeps the SHA-256 of each part where we know them to compare. What is copied of an object that has sums of
-	// parts itself is left to the service's own checksum: not all of them take a sum of their own over it.
+	// The service keeps the SHA-256 of each part where we know them to compare. What is copied of
+	// an object that has sums of parts itself is left to the service's own checksum: not all of
+	// them take a sum of their own over it.
 	summed := !slices.ContainsFunc(sources, func(from source) bool { return from.bytes == nil && from.sum == nil })
 	upload, err := s.beginUpload(ctx, name, mark, summed)
 	if err != nil {
@@ -177,7 +180,8 @@ func (s *Store) composeOnce(ctx context.Context, name, mark string, sources []so
 	return written{}, err
 }
 
-// beginUpload begins an upload that will become the object name of the writer mark; summed says that its parts have SHA-256.
+// beginUpload begins an upload that will become the object name of the writer mark; summed says
+// that its parts have SHA-256.
 func (s *Store) beginUpload(ctx context.Context, name, mark string, summed bool) (*string, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -195,8 +199,8 @@ func (s *Store) beginUpload(ctx context.Context, name, mark string, summed bool)
 // parts fills an upload.
 func (s *Store) parts(ctx context.Context, name string, upload *string, sources []source, summed bool) ([]types.CompletedPart, error) {
 	parts := make([]types.CompletedPart, len(sources))
-	// When one fails no other is begun, and those under way come to their end: a part that the service still makes when its upload is
-	// aborted would stay behind.
+	// When one fails no other is begun, and those under way come to their end: a part that the
+	// service still makes when its upload is aborted would stay behind.
 	group, failed := errgroup.WithContext(ctx)
 	group.SetLimit(copiesAtOnce)
 	for i, from := range sources {

@@ -10,7 +10,8 @@ import (
 const (
 	// blockSize is by how much the memory of a piece grows.
 	blockSize = 512 << 10
-	// smallContent lies in memory of its own size, so that many small objects do not each take a block.
+	// smallContent lies in memory of its own size, so that many small objects do not each take a
+	// block.
 	smallContent = 32 << 10
 )
 

@@ -12,12 +12,13 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// smallCopy is up to what size an object is copied through this process: it takes two requests, where three are needed inside
-// the service, since only what is put together of parts is create-only everywhere.
+// smallCopy is up to what size an object is copied through this process: it takes two requests,
+// where three are needed inside the service, since only what is put together of parts is
+// create-only everywhere.
 const smallCopy = 1 << 20
 
-// CopyFrom implements storage.Copier between buckets of one endpoint and region, which the credentials of this store must be
-// allowed to read.
+// CopyFrom implements storage.Copier between buckets of one endpoint and region, which the
+// credentials of this store must be allowed to read.
 func (s *Store) CopyFrom(ctx context.Context, dstKey string, src storage.Store, srcKey string) (storage.Info, error) {
 	from, ok := src.(*Store)
 	if !ok || from.at.endpoint != s.at.endpoint || from.region() != s.region() {

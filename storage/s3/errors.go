@@ -29,7 +29,8 @@ func code(err error) string {
 	return ""
 }
 
-// missing says that there is no such object; a missing bucket is another matter. HEAD is answered without a code.
+// missing says that there is no such object; a missing bucket is another matter. HEAD is answered
+// without a code.
 func missing(err error) bool {
 	switch code(err) {
 	case "NoSuchKey", "NotFound":
@@ -40,14 +41,16 @@ func missing(err error) bool {
 	return status(err) == http.StatusNotFound
 }
 
-// taken says that the condition of a conditional write does not hold: there is an object at the key.
+// taken says that the condition of a conditional write does not hold: there is an object at the
+// key.
 func taken(err error) bool { return status(err) == http.StatusPreconditionFailed }
 
-// conflict says that another write to the key was under way: the service wants the whole upload once more (R30).
+// conflict says that another write to the key was under way: the service wants the whole upload
+// once more (R30).
 func conflict(err error) bool { return status(err) == http.StatusConflict && !inTheWay(err) }
 
-// inTheWay says that a service which keeps objects as files has an object where a folder would have to be, or the other way
-// round.
+// inTheWay says that a service which keeps objects as files has an object where a folder would have
+// to be, or the other way round.
 func inTheWay(err error) bool {
 	return code(err) == "ObjectParentIsFile" || code(err) == "ExistingObjectIsDirectory"
 }

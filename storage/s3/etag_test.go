@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// wrongTag has answers name an ETag that the service did not give, in the header or in the document.
+// wrongTag has answers name an ETag that the service did not give, in the header or in the
+// document.
 func (p *proxy) wrongTag(op string, times int) {
 	const wrong = `"00000000000000000000000000000000"`
 	inside := regexp.MustCompile(`<ETag>[^<]*</ETag>`)
@@ -31,8 +32,9 @@ func (p *proxy) wrongTag(op string, times int) {
 	})
 }
 
-// TestWrongETag: an answer with an ETag that is not the object's or the part's ends in an error or changes nothing. Whatever
-// Commit says, the object is there whole or not at all, and a second try succeeds.
+// TestWrongETag: an answer with an ETag that is not the object's or the part's ends in an error or
+// changes nothing. Whatever Commit says, the object is there whole or not at all, and a second try
+// succeeds.
 func TestWrongETag(t *testing.T) {
 	p := newProxy(t, start(t).Endpoint)
 	s := behind(t, p, "tags")

@@ -13,7 +13,8 @@ func OpenImpatient(ctx context.Context, address string) (*Store, error) {
 // CutSmall has s make small pieces, and merge them when there are mergeAt.
 func (s *Store) CutSmall(mergeAt int) { s.piece, s.mergeAt = minPart, mergeAt }
 
-// CopySmall has s copy inside the service in parts of about size bytes, as it does with large objects.
+// CopySmall has s copy inside the service in parts of about size bytes, as it does with large
+// objects.
 func (s *Store) CopySmall(size int64) { s.leastRange = size }
 
 // AbortStale has s abort uploads that were begun before a time.

@@ -9,11 +9,12 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Below the prefix, everything but these two folders is objects under their own keys. They lie under "extensions" because
-// that is the one folder of an OCFL storage root which may hold something other than objects (OCFL 1.1, 4.1).
+// Below the prefix, everything but these two folders is objects under their own keys. They lie
+// under "extensions" because that is the one folder of an OCFL storage root which may hold
+// something other than objects (OCFL 1.1, 4.1).
 const (
-	// oddFolder has the objects whose keys S3 or its XML cannot carry, under the keys' bytes in hexadecimal. That keeps
-	// their order and their prefixes, so a listing is a merge of two.
+	// oddFolder has the objects whose keys S3 or its XML cannot carry, under the keys' bytes in
+	// hexadecimal. That keeps their order and their prefixes, so a listing is a merge of two.
 	oddFolder = "extensions/holdfast-names/"
 	// scratchFolder has what uncommitted writers keep: KEY/WRITER/PIECE.
 	scratchFolder = "extensions/holdfast-scratch/"
@@ -22,8 +23,8 @@ const (
 // maxName is how many bytes S3 allows a key to have.
 const maxName = 1024
 
-// odd says that S3 does not take key as it is: it is not valid UTF-8, or has characters that XML 1.0, and so a listing,
-// cannot express.
+// odd says that S3 does not take key as it is: it is not valid UTF-8, or has characters that XML
+// 1.0, and so a listing, cannot express.
 func odd(key string) bool {
 	if !utf8.ValidString(key) {
 		return true
@@ -39,8 +40,8 @@ func odd(key string) bool {
 // hexLine is after how many digits a slash comes, for services that keep keys as file names.
 const hexLine = 240
 
-// hexName is key in hexadecimal, cut into lines of equal length. A name is a prefix of another, or before it, exactly when
-// that is so of the keys.
+// hexName is key in hexadecimal, cut into lines of equal length. A name is a prefix of another, or
+// before it, exactly when that is so of the keys.
 func hexName(key string) string {
 	digits := hex.EncodeToString([]byte(key))
 	var b strings.Builder
@@ -70,8 +71,8 @@ func (s *Store) name(key string) string {
 	return s.at.prefix + key
 }
 
-// scratch is the folder of the pieces of all writers of key, with the slash at its end. Keys keep their parts there, so that
-// the scratch of a folder's objects is a folder.
+// scratch is the folder of the pieces of all writers of key, with the slash at its end. Keys keep
+// their parts there, so that the scratch of a folder's objects is a folder.
 func (s *Store) scratch(key string) string {
 	parts := strings.Split(key, "/")
 	for i, part := range parts {
@@ -85,7 +86,8 @@ func (s *Store) scratch(key string) string {
 // hexMark begins a part of a scratch name that stands in hexadecimal.
 const hexMark = "hex="
 
-// check refuses keys that are malformed, that lie in, or around, the store's own folders, or that S3 finds too long.
+// check refuses keys that are malformed, that lie in, or around, the store's own folders, or that
+// S3 finds too long.
 func (s *Store) check(key string) error {
 	if err := storage.CheckKey(key); err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 
 var _ storage.AfterLister = (*Store)(nil)
 
-// List implements storage.Store. It is the merge of two listings, each of which the service gives in order: of the objects
-// under their own keys and of those that S3 cannot name so.
+// List implements storage.Store. It is the merge of two listings, each of which the service gives
+// in order: of the objects under their own keys and of those that S3 cannot name so.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
 	return s.ListAfter(ctx, prefix, "")
 }
@@ -113,7 +113,8 @@ func infoOf(key string, object types.Object) storage.Info {
 	}
 }
 
-// objects lists what the bucket has under names that begin with prefix, behind one of them unless that is "".
+// objects lists what the bucket has under names that begin with prefix, behind one of them unless
+// that is "".
 func (s *Store) objects(ctx context.Context, prefix, after string) iter.Seq2[types.Object, error] {
 	return func(yield func(types.Object, error) bool) {
 		in := &s3.ListObjectsV2Input{Bucket: &s.at.bucket, Prefix: &prefix}

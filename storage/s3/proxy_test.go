@@ -164,8 +164,8 @@ func (p *proxy) cut(op string, times, n int) {
 	})
 }
 
-// ignoreConditions has the server honour no If-None-Match of an operation. The header is signed, so the request is
-// signed anew without it.
+// ignoreConditions has the server honour no If-None-Match of an operation. The header is signed, so
+// the request is signed anew without it.
 func (p *proxy) ignoreConditions(op string) {
 	keys := aws.Credentials{AccessKeyID: os.Getenv("AWS_ACCESS_KEY_ID"), SecretAccessKey: os.Getenv("AWS_SECRET_ACCESS_KEY")}
 	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })

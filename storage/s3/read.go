@@ -28,8 +28,8 @@ func (s *Store) Stat(ctx context.Context, key string) (storage.Info, error) {
 	}, nil
 }
 
-// Open implements storage.Store. ctx bounds the reading, too. A connection that breaks is made again where it broke, and
-// only to the same object.
+// Open implements storage.Store. ctx bounds the reading, too. A connection that breaks is made
+// again where it broke, and only to the same object.
 func (s *Store) Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	if err := s.check(key); err != nil {
 		return nil, fmt.Errorf("open: %w", err)
@@ -67,7 +67,8 @@ func (s *Store) Open(ctx context.Context, key string, offset, length int64) (io.
 	return r, nil
 }
 
-// byteRange is the header for the bytes from at up to, and without, end; to the last one when end is negative.
+// byteRange is the header for the bytes from at up to, and without, end; to the last one when end
+// is negative.
 func byteRange(at, end int64) *string {
 	if end < 0 {
 		return aws.String(fmt.Sprintf("bytes=%d-", at))

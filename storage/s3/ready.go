@@ -15,10 +15,11 @@ type conditions struct {
 	complete bool // If-None-Match on CompleteMultipartUpload
 }
 
-// Ready asks for the bucket and, once in the life of the store, tries whether the service honours the conditions that
-// make a key be taken only once (R30). Where it does not, two commits of one key in the same moment may both succeed, the
-// later one over the earlier, and what is left is that repeats write the same bytes (R2); the remarks say so. With this it
-// aborts, once, uploads that were begun a week ago and never ended.
+// Ready asks for the bucket and, once in the life of the store, tries whether the service honours
+// the conditions that make a key be taken only once (R30). Where it does not, two commits of one
+// key in the same moment may both succeed, the later one over the earlier, and what is left is that
+// repeats write the same bytes (R2); the remarks say so. With this it aborts, once, uploads that
+// were begun a week ago and never ended.
 func (s *Store) Ready(ctx context.Context) (remarks []string, err error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()

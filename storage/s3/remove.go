@@ -32,7 +32,8 @@ func (s *Store) DeletePrefix(ctx context.Context, prefix string) error {
 	if err := s.check(prefix); err != nil {
 		return fmt.Errorf("delete folder: %w", err)
 	}
-	// Leftovers first: nothing in the scratch folder must outlive the objects it might be resumed into.
+	// Leftovers first: nothing in the scratch folder must outlive the objects it might be resumed
+	// into.
 	if err := s.DeleteUnfinished(ctx, prefix); err != nil {
 		return err
 	}
@@ -78,11 +79,13 @@ func (s *Store) abort(ctx context.Context, upload types.MultipartUpload) error {
 	return err
 }
 
-// staleAfter is when an upload is nobody's any more: it exists for the length of one commit or copy, which takes hours at most.
+// staleAfter is when an upload is nobody's any more: it exists for the length of one commit or
+// copy, which takes hours at most.
 const staleAfter = 7 * 24 * time.Hour
 
-// abortStale aborts uploads that were begun before a time, of whatever object below the prefix: those of processes that were
-// killed in the midst of a commit. Nothing can go on after them, and the service charges for their parts.
+// abortStale aborts uploads that were begun before a time, of whatever object below the prefix:
+// those of processes that were killed in the midst of a commit. Nothing can go on after them, and
+// the service charges for their parts.
 func (s *Store) abortStale(ctx context.Context, before time.Time) error {
 	for upload, err := range s.uploads(ctx, "") {
 		if err != nil {
@@ -98,7 +101,8 @@ func (s *Store) abortStale(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// uploads lists the uploads in progress to the object prefix, to those below it, and to pieces of either. All of them for "".
+// uploads lists the uploads in progress to the object prefix, to those below it, and to pieces of
+// either. All of them for "".
 func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[types.MultipartUpload, error] {
 	var exact, below []string
 	if prefix == "" {
@@ -183,8 +187,8 @@ func (s *Store) removeSome(ctx context.Context, ids []types.ObjectIdentifier) er
 	return nil
 }
 
-// Leftover is something that an uncommitted writer keeps, or left behind: bytes of a checkpoint that may still be
-// resumed, or of a process that died.
+// Leftover is something that an uncommitted writer keeps, or left behind: bytes of a checkpoint
+// that may still be resumed, or of a process that died.
 type Leftover struct {
 	Name   string // in the bucket
 	Since  time.Time
@@ -192,8 +196,8 @@ type Leftover struct {
 	Upload bool  // an upload in progress
 }
 
-// Leftovers yields what uncommitted writers of the object prefix, and of those below it, have in the bucket; of all for "".
-// DeletePrefix removes the same. After an error it yields nothing more.
+// Leftovers yields what uncommitted writers of the object prefix, and of those below it, have in
+// the bucket; of all for "". DeletePrefix removes the same. After an error it yields nothing more.
 func (s *Store) Leftovers(ctx context.Context, prefix string) iter.Seq2[Leftover, error] {
 	scratch := s.at.prefix + scratchFolder
 	if prefix != "" {

@@ -24,7 +24,8 @@ func marked(mark string) map[string]string { return map[string]string{markName: 
 // base64Of is a checksum as S3 writes it.
 func base64Of(sum []byte) *string { return aws.String(base64.StdEncoding.EncodeToString(sum)) }
 
-// signedWith has a request's signature cover the body by the SHA-256 that is known already, instead of taking it again.
+// signedWith has a request's signature cover the body by the SHA-256 that is known already, instead
+// of taking it again.
 func signedWith(sum []byte) func(*s3.Options) {
 	return func(o *s3.Options) {
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
@@ -69,7 +70,8 @@ func (s *Store) put(ctx context.Context, name, mark string, c *content, sum []by
 		if !inTheWay(err) || n == writes {
 			return out, err
 		}
-		// versitygw says so, too, when another request removes the folder, empty as it was, under this one.
+		// versitygw says so, too, when another request removes the folder, empty as it was, under
+		// this one.
 		select {
 		case <-ctx.Done():
 			return nil, err
@@ -82,8 +84,9 @@ func (s *Store) put(ctx context.Context, name, mark string, c *content, sum []by
 // folderWait is the pause, growing, before an object that is in the way is looked for again.
 const folderWait = 10 * time.Millisecond
 
-// classOf is the storage class of a new object: the one that the address names, but not for what is only kept until a commit,
-// and not for what is replaced again and again, since the cheap classes charge for a month at least.
+// classOf is the storage class of a new object: the one that the address names, but not for what is
+// only kept until a commit, and not for what is replaced again and again, since the cheap classes
+// charge for a month at least.
 func (s *Store) classOf(name string) types.StorageClass {
 	if strings.HasPrefix(name, s.at.prefix+scratchFolder) {
 		return ""

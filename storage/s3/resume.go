@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Resume implements storage.Store. The predecessor's pieces, or the object that it made of them, are copied inside the
-// service; what is too little for that, less than 5 MiB, is read.
+// Resume implements storage.Store. The predecessor's pieces, or the object that it made of them,
+// are copied inside the service; what is too little for that, less than 5 MiB, is read.
 func (s *Store) Resume(ctx context.Context, key string, cp storage.Checkpoint) (storage.Writer, error) {
 	from, err := parseToken(cp.Token)
 	if err != nil {
@@ -156,8 +156,8 @@ func (s *Store) piecesOf(ctx context.Context, from token) ([]piece, error) {
 	return pieces, nil
 }
 
-// copyWhole makes a copy of an object of at most 5 GiB and returns its SHA-256 when the service tells it. It
-// replaces what is there.
+// copyWhole makes a copy of an object of at most 5 GiB and returns its SHA-256 when the service
+// tells it. It replaces what is there.
 func (s *Store) copyWhole(ctx context.Context, src source, to, mark string) ([]byte, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()

@@ -30,8 +30,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Limits on what one request may cost. The service is asked again a few times, since it asks for that itself (503 SlowDown);
-// what fails then is the worker's to try later.
+// Limits on what one request may cost. The service is asked again a few times, since it asks for
+// that itself (503 SlowDown); what fails then is the worker's to try later.
 const (
 	attempts       = 5
 	maxBackoff     = 5 * time.Second
@@ -41,7 +41,8 @@ const (
 	maxIdle        = 64               // connections kept
 )
 
-// Store is a storage.Store in a bucket. Several of them, in one process or many, may serve the same prefix of it.
+// Store is a storage.Store in a bucket. Several of them, in one process or many, may serve the same
+// prefix of it.
 type Store struct {
 	at     location
 	client *s3.Client
@@ -58,15 +59,18 @@ type Store struct {
 	probed atomic.Pointer[conditions] // what Ready found out
 }
 
-// Open returns the store at address, `s3://BUCKET/PREFIX?endpoint=URL&region=NAME&path_style=BOOL&class=NAME`, of which only the
-// bucket must be given; class is the storage class of the objects that are committed. Credentials are those of AWS's default chain: environment, shared files, task or instance role. Nothing
-// is asked of the service yet; Ready does that. The store must be closed.
+// Open returns the store at address,
+// `s3://BUCKET/PREFIX?endpoint=URL&region=NAME&path_style=BOOL&class=NAME`, of which only the
+// bucket must be given; class is the storage class of the objects that are committed. Credentials
+// are those of AWS's default chain: environment, shared files, task or instance role. Nothing is
+// asked of the service yet; Ready does that. The store must be closed.
 func Open(ctx context.Context, address string) (*Store, error) {
 	return open(ctx, address, maxBackoff)
 }
 
-// OpenAsFound is Open for whoever judges what lies in a bucket, as every other program finds it: keys are the names in the bucket, and
-// nothing is read from, or kept out of sight in, the folders that this package has for itself. It is for reading only.
+// OpenAsFound is Open for whoever judges what lies in a bucket, as every other program finds it:
+// keys are the names in the bucket, and nothing is read from, or kept out of sight in, the folders
+// that this package has for itself. It is for reading only.
 func OpenAsFound(ctx context.Context, address string) (*Store, error) {
 	s, err := Open(ctx, address)
 	if err == nil {
@@ -96,7 +100,8 @@ func open(ctx context.Context, address string, backoff time.Duration) (*Store, e
 		config.WithRetryer(func() aws.Retryer {
 			return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = attempts, backoff })
 		}),
-		// Whoever needs a checksum here takes it over the bytes as they are written, not over what is being sent.
+		// Whoever needs a checksum here takes it over the bytes as they are written, not over what
+		// is being sent.
 		config.WithRequestChecksumCalculation(aws.RequestChecksumCalculationWhenRequired),
 		config.WithResponseChecksumValidation(aws.ResponseChecksumValidationWhenRequired),
 	}

@@ -15,8 +15,8 @@ import (
 // archives are the storage classes whose objects have to be restored before they can be read.
 var archives = []types.StorageClass{types.StorageClassGlacier, types.StorageClassDeepArchive}
 
-// Thaw implements storage.Store by RestoreObject, in the standard tier. HEAD tells how things stand, so that a repeat asks for nothing
-// and costs nothing.
+// Thaw implements storage.Store by RestoreObject, in the standard tier. HEAD tells how things
+// stand, so that a repeat asks for nothing and costs nothing.
 func (s *Store) Thaw(ctx context.Context, key string, keep time.Duration) (readable bool, err error) {
 	if err := s.check(key); err != nil {
 		return false, fmt.Errorf("thaw: %w", err)

@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// archive stands for S3's archives, which no service that runs here has: it answers what S3 documents for an object of such a class.
+// archive stands for S3's archives, which no service that runs here has: it answers what S3
+// documents for an object of such a class.
 type archive struct {
 	class, tier string
 	restore     string   // x-amz-restore, as it is told now
@@ -43,7 +44,8 @@ func (a *archive) serve(p *proxy) {
 	p.refuse("GET", 1<<30, http.StatusForbidden, "InvalidObjectState")
 }
 
-// A thaw is asked for once, is under way until S3 says that it is over, and is asked for again when the copy is gone.
+// A thaw is asked for once, is under way until S3 says that it is over, and is asked for again when
+// the copy is gone.
 func TestThaw(t *testing.T) {
 	server := start(t)
 	for _, tc := range []struct{ name, class, tier, days string }{

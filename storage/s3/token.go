@@ -12,12 +12,12 @@ import (
 // tokenVersion begins every token, so that a later form can be told from this one.
 const tokenVersion = "s3v1"
 
-// token says whose pieces hold the bytes of a checkpoint: those of the writer id of key, or the object key itself when that
-// has the writer's mark.
+// token says whose pieces hold the bytes of a checkpoint: those of the writer id of key, or the
+// object key itself when that has the writer's mark.
 type token struct{ key, id string }
 
-// String is the form that a Checkpoint carries. The key is encoded because it need not be valid UTF-8, and JSON would
-// change it.
+// String is the form that a Checkpoint carries. The key is encoded because it need not be valid
+// UTF-8, and JSON would change it.
 func (t token) String() string {
 	return tokenVersion + "." + base64.RawURLEncoding.EncodeToString([]byte(t.key)) + "." + t.id
 }

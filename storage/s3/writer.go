@@ -10,8 +10,9 @@ import (
 const (
 	// piecesAhead is how many pieces of one writer are on their way while it gathers the next.
 	piecesAhead = 2
-	// maxInFlight is how many pieces of all writers of a store are on their way at once. With what each writer gathers this
-	// bounds the memory: a piece for every large object that is being written, and these.
+	// maxInFlight is how many pieces of all writers of a store are on their way at once. With what
+	// each writer gathers this bounds the memory: a piece for every large object that is being
+	// written, and these.
 	maxInFlight = 4
 )
 
@@ -139,7 +140,8 @@ func (w *writer) Write(p []byte) (int, error) {
 	}
 	n := 0
 	for len(p) > 0 {
-		// A piece goes when it is full and more comes, so that what fits one piece is stored by one request.
+		// A piece goes when it is full and more comes, so that what fits one piece is stored by one
+		// request.
 		if w.gathered.size == w.store.piece {
 			if err := w.flush(); err != nil {
 				return n, err
@@ -201,8 +203,8 @@ func (w *writer) landAll(ctx context.Context) error {
 	return nil
 }
 
-// Checkpoint implements storage.Writer. What is too little for a part of an upload is stored as a piece, too, but stays
-// in memory and will be part of a larger one.
+// Checkpoint implements storage.Writer. What is too little for a part of an upload is stored as a
+// piece, too, but stays in memory and will be part of a larger one.
 func (w *writer) Checkpoint(ctx context.Context) (storage.Checkpoint, error) {
 	if err := w.usable("checkpoint"); err != nil {
 		return storage.Checkpoint{}, err
@@ -258,8 +260,9 @@ func (w *writer) sources(pieces []*piece) []source {
 	return all
 }
 
-// Commit implements storage.Writer. What fits one piece is one request; anything else is put together of its pieces inside
-// the service, which can be begun again at will, since they stay until it is done.
+// Commit implements storage.Writer. What fits one piece is one request; anything else is put
+// together of its pieces inside the service, which can be begun again at will, since they stay
+// until it is done.
 func (w *writer) Commit(ctx context.Context) (storage.Info, error) {
 	if w.success {
 		return w.info, nil

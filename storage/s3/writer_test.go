@@ -55,8 +55,9 @@ func victim(address string) error {
 	}
 }
 
-// TestR03_SuccessorOfAKilledProcess: a process is killed after a checkpoint inside a file, with pieces on their way. The
-// successor has the bytes without fetching them, writes under names of its own only, and the predecessor's key never appears.
+// TestR03_SuccessorOfAKilledProcess: a process is killed after a checkpoint inside a file, with
+// pieces on their way. The successor has the bytes without fetching them, writes under names of its
+// own only, and the predecessor's key never appears.
 func TestR03_SuccessorOfAKilledProcess(t *testing.T) {
 	server := start(t)
 	data := random(27*mib + 5)
@@ -108,8 +109,8 @@ func TestR03_SuccessorOfAKilledProcess(t *testing.T) {
 	wantLeftovers(t, successor, "", 0, 0)
 }
 
-// TestR03_PredecessorCommitsMeanwhile: the predecessor is alive, and commits, which removes its pieces, while the successor
-// copies them.
+// TestR03_PredecessorCommitsMeanwhile: the predecessor is alive, and commits, which removes its
+// pieces, while the successor copies them.
 func TestR03_PredecessorCommitsMeanwhile(t *testing.T) {
 	p := newProxy(t, start(t).Endpoint)
 	s := behind(t, p, "p")
@@ -137,7 +138,8 @@ func TestR03_PredecessorCommitsMeanwhile(t *testing.T) {
 	wantLeftovers(t, s, "", 0, 0)
 }
 
-// TestDeletePrefixLeavesNothing: pieces, uploads of commits that were cut off, and objects go; another item's stay.
+// TestDeletePrefixLeavesNothing: pieces, uploads of commits that were cut off, and objects go;
+// another item's stay.
 func TestDeletePrefixLeavesNothing(t *testing.T) {
 	p := newProxy(t, start(t).Endpoint)
 	s := behind(t, p, "p")
@@ -187,7 +189,8 @@ func TestDeletePrefixLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestAbortStale: the upload of a process that was killed in the midst of a commit goes when it is old, a young one stays.
+// TestAbortStale: the upload of a process that was killed in the midst of a commit goes when it is
+// old, a young one stays.
 func TestAbortStale(t *testing.T) {
 	p := newProxy(t, start(t).Endpoint)
 	s := behind(t, p, "p")
@@ -269,7 +272,8 @@ func TestObjectsOfAnySize(t *testing.T) {
 	}
 }
 
-// TestCloseWithoutCheckpointLeavesNothing: only a checkpoint makes a reason to keep what was not committed.
+// TestCloseWithoutCheckpointLeavesNothing: only a checkpoint makes a reason to keep what was not
+// committed.
 func TestCloseWithoutCheckpointLeavesNothing(t *testing.T) {
 	s := open(t, start(t).Address("p"))
 	w := begun(t, s, "k", random(18*mib))
@@ -310,8 +314,9 @@ func TestCopyBetweenBuckets(t *testing.T) {
 	wantLeftovers(t, to, "", 0, 0)
 }
 
-// TestCopyInParts: an object that is too large for one copy is copied inside the service part by part, in a bucket and between
-// two, and as what a writer goes on with. The threshold is lowered: what S3 wants it for has more than 5 GiB.
+// TestCopyInParts: an object that is too large for one copy is copied inside the service part by
+// part, in a bucket and between two, and as what a writer goes on with. The threshold is lowered:
+// what S3 wants it for has more than 5 GiB.
 func TestCopyInParts(t *testing.T) {
 	p := newProxy(t, start(t).Endpoint)
 	s := behind(t, p, "p")
@@ -364,8 +369,9 @@ func TestCopyInParts(t *testing.T) {
 	wantLeftovers(t, s, "", 0, 0)
 }
 
-// TestStorageClass: what is committed is of the class that the address names, by whichever way it came; what is only kept until
-// then, and what is replaced again and again, is not. versitygw keeps no class, so the requests are looked at.
+// TestStorageClass: what is committed is of the class that the address names, by whichever way it
+// came; what is only kept until then, and what is replaced again and again, is not. versitygw keeps
+// no class, so the requests are looked at.
 func TestStorageClass(t *testing.T) {
 	p := newProxy(t, start(t).Endpoint)
 	s, err := s3.OpenImpatient(t.Context(), s3test.Address(p.URL, "p")+"&class=GLACIER_IR")
@@ -411,7 +417,8 @@ func TestStorageClass(t *testing.T) {
 	}
 }
 
-// TestNamesInTheBucket: an object has its key for a name wherever S3 can express it; the others are kept apart, in order.
+// TestNamesInTheBucket: an object has its key for a name wherever S3 can express it; the others are
+// kept apart, in order.
 func TestNamesInTheBucket(t *testing.T) {
 	keys := []string{"a", "a\x01", "a\xff", "a/b", "é", "\xc3", "\xc3\xa9/x", "%ff", string(bytes.Repeat([]byte{0xfe}, 200)), "\ufffe"}
 	for _, a := range keys {

@@ -45,8 +45,8 @@ var (
 	ErrDead = errors.New("storagetest: process is dead")
 )
 
-// Faulty is a Store that works like the one inside until it is told to fail. It may be used concurrently; operations are
-// then counted in the order in which they happen to begin.
+// Faulty is a Store that works like the one inside until it is told to fail. It may be used
+// concurrently; operations are then counted in the order in which they happen to begin.
 type Faulty struct {
 	inner storage.Store
 
@@ -81,22 +81,25 @@ func NewFaulty(inner storage.Store) *Faulty {
 	}
 }
 
-// Fail makes the nth operation op from now on (1 is the next one) do nothing and return err, or ErrInjected for nil.
+// Fail makes the nth operation op from now on (1 is the next one) do nothing and return err, or
+// ErrInjected for nil.
 func (f *Faulty) Fail(op Op, n int, err error) { f.add(&rule{op: op, left: n, err: err}) }
 
-// FailAfter makes the nth operation op from now on take effect and still return err, as when the answer of a server is lost.
+// FailAfter makes the nth operation op from now on take effect and still return err, as when the
+// answer of a server is lost.
 func (f *Faulty) FailAfter(op Op, n int, err error) {
 	f.add(&rule{op: op, left: n, err: err, after: true})
 }
 
-// DieAt makes the nth operation of any kind, and all that follow, do nothing and return ErrDead: the process was killed
-// before it.
+// DieAt makes the nth operation of any kind, and all that follow, do nothing and return ErrDead:
+// the process was killed before it.
 func (f *Faulty) DieAt(n int) { f.add(&rule{left: n, err: ErrDead, die: true}) }
 
 // DieAfter lets the nth operation of any kind take effect; it and all that follow return ErrDead.
 func (f *Faulty) DieAfter(n int) { f.add(&rule{left: n, err: ErrDead, die: true, after: true}) }
 
-// Quota lets n more bytes be written; what would go beyond fails with storage.ErrNoSpace. A negative n lifts the limit.
+// Quota lets n more bytes be written; what would go beyond fails with storage.ErrNoSpace. A
+// negative n lifts the limit.
 func (f *Faulty) Quota(n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,7 +127,8 @@ func (f *Faulty) Archive(key string) {
 	f.frozen[key] = false
 }
 
-// Thawed ends the thaws that were asked for, and returns how many these were, and how many objects are still archived.
+// Thawed ends the thaws that were asked for, and returns how many these were, and how many objects
+// are still archived.
 func (f *Faulty) Thawed() (thawed, left int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,7 +141,8 @@ func (f *Faulty) Thawed() (thawed, left int) {
 	return thawed, len(f.frozen)
 }
 
-// CutAt ends the nth reading from now on, of whatever object, without an error in the middle of what was asked for.
+// CutAt ends the nth reading from now on, of whatever object, without an error in the middle of
+// what was asked for.
 func (f *Faulty) CutAt(n int) { f.spoil(n, false) }
 
 // FlipAt changes one bit of the first byte of the nth reading from now on, of whatever object.
@@ -383,8 +388,9 @@ func (f *Faulty) Space(ctx context.Context) (space storage.Space, err error) {
 	return space, err
 }
 
-// CopyFrom implements storage.Copier as one operation. A Faulty source is taken for the store in it, unless it was told to
-// spoil what is read of srcKey: then this is not supported, and the bytes are read and written.
+// CopyFrom implements storage.Copier as one operation. A Faulty source is taken for the store in
+// it, unless it was told to spoil what is read of srcKey: then this is not supported, and the bytes
+// are read and written.
 func (f *Faulty) CopyFrom(ctx context.Context, dstKey string, src storage.Store, srcKey string) (info storage.Info, err error) {
 	if from, ok := src.(*Faulty); ok {
 		if from.spoils(srcKey) {

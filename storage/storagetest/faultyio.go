@@ -40,7 +40,8 @@ func (w *faultyWriter) Commit(ctx context.Context) (info storage.Info, err error
 	return info, err
 }
 
-// Abort implements storage.Writer. A dead store only lets go: what was checkpointed stays, as it would after a kill.
+// Abort implements storage.Writer. A dead store only lets go: what was checkpointed stays, as it
+// would after a kill.
 func (w *faultyWriter) Abort() error {
 	w.store.mu.Lock()
 	dead := w.store.dead

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Memory is a Store in memory, for tests that are about something else and want to be fast. It keeps all that the contract
-// promises, except that nothing outlives the process.
+// Memory is a Store in memory, for tests that are about something else and want to be fast. It
+// keeps all that the contract promises, except that nothing outlives the process.
 type Memory struct {
 	mu      sync.Mutex
 	objects map[string]object

@@ -192,7 +192,8 @@ func testMalformedKeys(t *testing.T, s storage.Store) {
 	wantContent(t, s, longest, "x")
 }
 
-// OddNames are names as depositors give them: each is an object of its own, and comes back byte for byte.
+// OddNames are names as depositors give them: each is an object of its own, and comes back byte for
+// byte.
 func OddNames() []string {
 	return []string{
 		"README|pipe.md", "こんにちは.md", "caf\u00e9", "cafe\u0301", "%00", "%2F", "a%2fb", " lead", "trail ", "trail.", "...", ".hidden",
@@ -281,8 +282,9 @@ func testLarge(t *testing.T, s storage.Store) {
 	}
 }
 
-// testLargeZombie is R3 with more bytes than a driver keeps in memory: a writer is thought dead and is not, a successor of it
-// dies, and the next ones go on from the same checkpoint, before and after the first one commits after all.
+// testLargeZombie is R3 with more bytes than a driver keeps in memory: a writer is thought dead and
+// is not, a successor of it dies, and the next ones go on from the same checkpoint, before and
+// after the first one commits after all.
 func testLargeZombie(t *testing.T, s storage.Store) {
 	content := pattern(9<<20 + 321)
 	const first, second = 6<<20 + 5, 8 << 20

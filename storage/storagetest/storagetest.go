@@ -13,7 +13,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Run tests the stores that open returns, each a new and empty one. open registers its own clean-up with t.
+// Run tests the stores that open returns, each a new and empty one. open registers its own clean-up
+// with t.
 func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 	t.Helper()
 	for _, test := range []struct {

@@ -1,5 +1,6 @@
-// Command openapi lists a Holdfast's newest batches with the client that oapi-codegen makes of docs/openapi.json. A test of web/api makes
-// the client, in client.go beside this file, and runs this: that it compiles and gets answers is what is tested.
+// Command openapi lists a Holdfast's newest batches with the client that oapi-codegen makes of
+// docs/openapi.json. A test of web/api makes the client, in client.go beside this file, and runs
+// this: that it compiles and gets answers is what is tested.
 //
 //	openapi http://127.0.0.1:8470/api/v1 TOKEN
 package main

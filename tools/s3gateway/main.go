@@ -1,5 +1,6 @@
 // Command s3gateway serves S3 from a folder, for tests: `s3gateway DIR`. Every folder in DIR is a
-// bucket. It prints its address once it answers, and ends when its standard input does, so that it outlives no test.
+// bucket. It prints its address once it answers, and ends when its standard input does, so that it
+// outlives no test.
 package main
 
 import (
@@ -39,8 +40,9 @@ func run(ctx context.Context, args []string) error {
 	if len(args) != 1 {
 		return errors.New("usage: s3gateway DIR")
 	}
-	// In files of their own, which the gateway offers too, attributes outlive objects that are deleted and made again at
-	// the same time, and conditional writes are then refused for no reason.
+	// In files of their own, which the gateway offers too, attributes outlive objects that are
+	// deleted and made again at the same time, and conditional writes are then refused for no
+	// reason.
 	if err := (meta.XattrMeta{}).Test(args[0]); err != nil {
 		return fmt.Errorf("%s: %w (set TMPDIR to a folder that has them)", args[0], err)
 	}
@@ -66,7 +68,8 @@ func run(ctx context.Context, args []string) error {
 	return <-failed
 }
 
-// freeAddress is one that nobody listened on a moment ago: the gateway does not tell which one it got.
+// freeAddress is one that nobody listened on a moment ago: the gateway does not tell which one it
+// got.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -24,7 +24,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// restored is a server with two storages, each with checkpoints of two days, whose database can be made to be older than they are.
+// restored is a server with two storages, each with checkpoints of two days, whose database can be
+// made to be older than they are.
 type restored struct {
 	*bench
 	r          *rewritten
@@ -95,13 +96,15 @@ func approve(t *testing.T, c *client.Client) (wire.Acceptance, []string, error) 
 	return done, p.Consequences, err
 }
 
-// older makes the database one that has lost all of one object's events, or with from those from this number on.
+// older makes the database one that has lost all of one object's events, or with from those from
+// this number on.
 func older(from int64) func(*registry.Premis) bool {
 	return func(e *registry.Premis) bool { return e.ObjectID != otherARK || e.Seq < from }
 }
 
-// TestAcceptOlder: two people accept a database that is older than what was signed. Wherever the process dies while the checkpoints are written, the record is
-// as before or accepted, and the repeat goes on with what is left. Every later checkpoint tells of it, to its seventh successor.
+// TestAcceptOlder: two people accept a database that is older than what was signed. Wherever the
+// process dies while the checkpoints are written, the record is as before or accepted, and the
+// repeat goes on with what is left. Every later checkpoint tells of it, to its seventh successor.
 func TestAcceptOlder(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) storage.Store{
 		"folder": func(t *testing.T) storage.Store {
@@ -149,7 +152,8 @@ func TestAcceptOlder(t *testing.T) {
 				t.Errorf("before it is approved: %+v, %v", report, err)
 			}
 
-			// The first storage has its checkpoint when the process dies, the second has a part of one.
+			// The first storage has its checkpoint when the process dies, the second has a part of
+			// one.
 			for i, after := range []int{0, 1, 200} {
 				x.second.after = after
 				_, shown, err := approve(t, ben)
@@ -174,7 +178,8 @@ func TestAcceptOlder(t *testing.T) {
 			_, err = ben.AcceptOlder(ctx, wire.AcceptanceRequest{Approve: true})
 			problemOf(t, err, http.StatusConflict, wire.CodeConflict)
 
-			// What comes afterwards is another chain than the one that was lost, and every audit tells of the gap.
+			// What comes afterwards is another chain than the one that was lost, and every audit
+			// tells of the gap.
 			for day := 5; day < 14; day++ {
 				must(t, x.checkpoint(day))
 				x.r.event = func(e *registry.Premis) bool {
@@ -206,8 +211,9 @@ func TestAcceptOlder(t *testing.T) {
 	}
 }
 
-// TestAcceptOlder_Rewritten: what is not only cut off is never accepted: another event at a place that was signed, be it by an earlier checkpoint, a chain
-// that does not hold by itself, or a checkpoint that does not.
+// TestAcceptOlder_Rewritten: what is not only cut off is never accepted: another event at a place
+// that was signed, be it by an earlier checkpoint, a chain that does not hold by itself, or a
+// checkpoint that does not.
 func TestAcceptOlder_Rewritten(t *testing.T) {
 	t.Parallel()
 	receipts := map[string]bool{"cut off before its receipt": true}
@@ -266,8 +272,9 @@ func TestAcceptOlder_Rewritten(t *testing.T) {
 	}
 }
 
-// TestAcceptOlder_MoreIsLost: what two people agreed to is what was lost then. When more is missing, after a kill and after the asking alike, it is asked
-// for anew, and who approves agrees to what they were shown, not to what took its place.
+// TestAcceptOlder_MoreIsLost: what two people agreed to is what was lost then. When more is
+// missing, after a kill and after the asking alike, it is asked for anew, and who approves agrees
+// to what they were shown, not to what took its place.
 func TestAcceptOlder_MoreIsLost(t *testing.T) {
 	t.Parallel()
 	store, err := dir.Create(t.TempDir())

@@ -1,11 +1,11 @@
-// Package api puts the Registry's HTTP server together: the API under /api/v1, the workers' protocol,
-// health, sign-in and the pages.
+// Package api puts the Registry's HTTP server together: the API under /api/v1, the workers'
+// protocol, health, sign-in and the pages.
 //
-// The operations are in the packages below it, one a subject: upload, submission, item, queue, object,
-// checkpoint, collection, outbound, event, account. What they share is in endpoint, access, scope,
-// shortid, valid, lookup and redact. A subject knows those and no other subject, but submission, which
-// submits what upload has received. The tests of operations are here: they ask the whole server over
-// HTTP.
+// The operations are in the packages below it, one a subject: upload, submission, item, queue,
+// object, checkpoint, collection, outbound, event, account. What they share is in endpoint, access,
+// scope, shortid, valid, lookup and redact. A subject knows those and no other subject, but
+// submission, which submits what upload has received. The tests of operations are here: they ask
+// the whole server over HTTP.
 //
 // Nothing is acknowledged before it is durable: an upload when its bytes and its record are stored,
 // a submission when its batch is committed. Every request belongs to a token whose role allows it.
@@ -61,26 +61,30 @@ type Options struct {
 	Gate     *gate.Gate       // that judgements go through; nil: one with the defaults
 	SignIn   *signin.Service  // signs browsers in; nil: cookies count for nothing
 	Now      func() time.Time // nil: time.Now
-	// UI makes the pages, for whoever has signed in, of what they may read and do; nil: there are none.
+	// UI makes the pages, for whoever has signed in, of what they may read and do; nil: there are
+	// none.
 	UI func(ForPages) (http.Handler, error)
 
-	// Done is closed when the server is about to stop: streams end then, which would last for ever otherwise. nil: they end
-	// with their connections.
+	// Done is closed when the server is about to stop: streams end then, which would last for ever
+	// otherwise. nil: they end with their connections.
 	Done <-chan struct{}
-	// KeepAlive is the time between two signs of life of a stream, in which a token that has ended is noticed; 0: 15 s.
+	// KeepAlive is the time between two signs of life of a stream, in which a token that has ended
+	// is noticed; 0: 15 s.
 	KeepAlive time.Duration
 
-	// UploadIdle is how long an upload may bring nothing before it counts as broken off; 0: 2 minutes.
+	// UploadIdle is how long an upload may bring nothing before it counts as broken off; 0: 2
+	// minutes.
 	UploadIdle time.Duration
-	// UploadKeep is how long an upload that has not ended is kept when nothing more comes of it; 0: 7 days.
+	// UploadKeep is how long an upload that has not ended is kept when nothing more comes of it; 0:
+	// 7 days.
 	UploadKeep time.Duration
 	// Uploads bound them; the zero value sets no limit but the volume's size.
 	Uploads upload.Limits
 	Mails   submission.MailLimits
 }
 
-// ForPages is what pages read and do on behalf of whoever has signed in. The contexts must be those of the requests that
-// the handler of [New] hands to the pages.
+// ForPages is what pages read and do on behalf of whoever has signed in. The contexts must be those
+// of the requests that the handler of [New] hands to the pages.
 type ForPages struct {
 	Registry scope.Registry // limited to what the caller may see
 	Forms    *Forms
@@ -101,9 +105,10 @@ type server struct {
 	waiting  shares // requests of tokens that stay open
 }
 
-// New returns the handler for a whole server: API, health, sign-in and pages. It has no goroutines but those that judge
-// uploads, which end with Options.Done, and need not be closed. Bodies are bounded here; the http.Server bounds headers and
-// idle connections. The errors are a programmer's: an option is missing, or the pages cannot be made.
+// New returns the handler for a whole server: API, health, sign-in and pages. It has no goroutines
+// but those that judge uploads, which end with Options.Done, and need not be closed. Bodies are
+// bounded here; the http.Server bounds headers and idle connections. The errors are a programmer's:
+// an option is missing, or the pages cannot be made.
 func New(o Options) (http.Handler, error) {
 	if o.Registry == nil || o.Staging == nil || len(o.Objects) == 0 || o.Log == nil {
 		return nil, errors.New("api: Registry, Staging, Objects and Log must be set")
@@ -183,7 +188,8 @@ func (s *server) handler() http.Handler {
 	return s.guarded(csrf.Handler(s.explained(top)))
 }
 
-// Specification returns the OpenAPI 3.1 document of the API, indented. It does not depend on the program's version.
+// Specification returns the OpenAPI 3.1 document of the API, indented. It does not depend on the
+// program's version.
 func Specification() ([]byte, error) {
 	s := endpoint.New(endpoint.Options{Access: access.NewTable()})
 	addOperations(s, nil, Options{})

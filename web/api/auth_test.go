@@ -20,7 +20,8 @@ type specified struct {
 	} `json:"paths"`
 }
 
-// Every operation of the specification refuses every role that its description does not name, and takes the others.
+// Every operation of the specification refuses every role that its description does not name, and
+// takes the others.
 func TestAccess_ByRole(t *testing.T) {
 	text, err := api.Specification()
 	must(t, err)

@@ -20,7 +20,8 @@ func asCaller(ctx context.Context, token registry.Token, session registry.Sessio
 	return access.With(ctx, c)
 }
 
-// authenticated lets only requests with a known token through, before anything of their body is read.
+// authenticated lets only requests with a known token through, before anything of their body is
+// read.
 func (s *server) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, session, err := s.authenticate(r)
@@ -32,7 +33,8 @@ func (s *server) authenticated(next http.Handler) http.Handler {
 	})
 }
 
-// authenticate finds whose request it is. Browsers' cookies count where nothing is changed, and for the pages' own forms.
+// authenticate finds whose request it is. Browsers' cookies count where nothing is changed, and for
+// the pages' own forms.
 func (s *server) authenticate(r *http.Request) (registry.Token, registry.Session, error) {
 	header := r.Header.Get("Authorization")
 	read := r.Method == http.MethodGet || r.Method == http.MethodHead || isForm(r)
@@ -57,13 +59,15 @@ func (s *server) authenticate(r *http.Request) (registry.Token, registry.Session
 	return token, registry.Session{}, err
 }
 
-// reload is in the query of a page that loads itself again. A session is not used by that: it would never end.
+// reload is in the query of a page that loads itself again. A session is not used by that: it would
+// never end.
 const reload = "reload"
 
 func isReload(r *http.Request) bool { return r.URL.Query().Has(reload) }
 
-// isUse says whether somebody has asked for a page. Browsers say so over HTTPS and on localhost; what belongs to a page they load by themselves,
-// again and again under an open page that loads itself again.
+// isUse says whether somebody has asked for a page. Browsers say so over HTTPS and on localhost;
+// what belongs to a page they load by themselves, again and again under an open page that loads
+// itself again.
 func isUse(r *http.Request) bool {
 	asked := r.Header.Get("Sec-Fetch-Dest")
 	return !isReload(r) && (asked == "" || asked == "document") && !strings.HasPrefix(r.URL.Path, "/static/") && r.URL.Path != "/favicon.ico"

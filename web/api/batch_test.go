@@ -207,7 +207,8 @@ func TestCollections(t *testing.T) {
 	}
 }
 
-// A report is downloaded whole, in both forms, and what is asked of it that cannot be is refused before anything is sent.
+// A report is downloaded whole, in both forms, and what is asked of it that cannot be is refused
+// before anything is sent.
 func TestReport_Download(t *testing.T) {
 	b := newBench(t)
 	batchID, jobID := b.preserve(t, "ark:/99999/fk4one", map[string]string{"producer/a": "a"})

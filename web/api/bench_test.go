@@ -154,7 +154,8 @@ func read(t testing.TB, answer *http.Response) (reply, string) {
 	return reply{StatusCode: answer.StatusCode, Header: answer.Header, ContentLength: answer.ContentLength}, string(text)
 }
 
-// send makes a raw request, as admin unless header says otherwise, and returns the answer and its body.
+// send makes a raw request, as admin unless header says otherwise, and returns the answer and its
+// body.
 func (b *bench) send(t testing.TB, method, path, body string, header ...string) (reply, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, b.server.URL+path, strings.NewReader(body))

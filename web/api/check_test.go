@@ -77,7 +77,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A bag that is not valid is refused when it is submitted, with all that is wrong with it, and removed.
+// A bag that is not valid is refused when it is submitted, with all that is wrong with it, and
+// removed.
 func TestSubmit_RefusesABadBag(t *testing.T) {
 	b := newBench(t)
 	c := b.as(t, registry.RoleDepositor)
@@ -124,9 +125,9 @@ func (s *stuck) Open(ctx context.Context, key string, offset, length int64) (io.
 	return s.Store.Open(ctx, key, offset, length)
 }
 
-// However much one token has judged, and however long that takes, the small file and the bag of another are judged, on both ways
-// to a judgement. docs/security.md promises 2 s; this machine may be busy, so the test allows more, and less than the 20 s for
-// which a request waits.
+// However much one token has judged, and however long that takes, the small file and the bag of
+// another are judged, on both ways to a judgement. docs/security.md promises 2 s; this machine may
+// be busy, so the test allows more, and less than the 20 s for which a request waits.
 func TestCheck_NeverWaitsForOthers(t *testing.T) {
 	const small, patience = 1000, 15 * time.Second
 	store := &stuck{release: make(chan struct{}), reached: make(chan string, 100), passes: map[string]int{}}
@@ -173,7 +174,8 @@ func TestCheck_NeverWaitsForOthers(t *testing.T) {
 		}
 	}
 
-	// What is promised is 2 s. A busy machine may take longer for one of three, and a body that waits for the others takes longer for each.
+	// What is promised is 2 s. A busy machine may take longer for one of three, and a body that
+	// waits for the others takes longer for each.
 	fastest := patience
 	for range 3 {
 		begun := time.Now()

@@ -18,7 +18,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// rewritten is a Registry whose events were changed behind its back: event says which are still there.
+// rewritten is a Registry whose events were changed behind its back: event says which are still
+// there.
 type rewritten struct {
 	scope.Registry
 	checkpoint.Chains
@@ -71,7 +72,8 @@ func (r *rewritten) ReceiptKeys(ctx context.Context) ([]registry.ReceiptKey, err
 
 const otherARK = "ark:/99999/other"
 
-// audited is a server on such a Registry with two objects, and what makes the checkpoint of a day of August.
+// audited is a server on such a Registry with two objects, and what makes the checkpoint of a day
+// of August.
 func audited(t *testing.T) (b *bench, r *rewritten, write func(day int) error) {
 	t.Helper()
 	r = &rewritten{}
@@ -130,7 +132,8 @@ func TestCheckpointer_OneADay(t *testing.T) {
 	}
 }
 
-// Whatever is done to the end of a chain is found, by the receipt and by the checkpoint, and no newer checkpoint covers it.
+// Whatever is done to the end of a chain is found, by the receipt and by the checkpoint, and no
+// newer checkpoint covers it.
 func TestAudit_FindsWhatWasDone(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

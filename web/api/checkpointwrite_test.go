@@ -15,7 +15,8 @@ import (
 	"github.com/holdfast/holdfast/web/api/checkpoint"
 )
 
-// dying is a store whose writers write up to a number of bytes, and then as after a kill: nothing more is written, committed or thrown away.
+// dying is a store whose writers write up to a number of bytes, and then as after a kill: nothing
+// more is written, committed or thrown away.
 type dying struct {
 	storage.Store
 	after int
@@ -57,8 +58,9 @@ func (w *dyingWriter) Commit(ctx context.Context) (storage.Info, error) {
 
 func (w *dyingWriter) Abort() error { return w.Close() }
 
-// TestCheckpointer_Kills: wherever a process dies while it writes a checkpoint, in a folder or in a bucket, there is no half one: the storage has the one
-// before or none, which holds, and the next process writes it.
+// TestCheckpointer_Kills: wherever a process dies while it writes a checkpoint, in a folder or in a
+// bucket, there is no half one: the storage has the one before or none, which holds, and the next
+// process writes it.
 func TestCheckpointer_Kills(t *testing.T) {
 	for name, open := range map[string]func(*testing.T, *bench) storage.Store{
 		"folder": nil,

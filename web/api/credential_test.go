@@ -25,8 +25,8 @@ func sealing(t testing.TB) func(*bench, *api.Options) {
 	return func(_ *bench, o *api.Options) { o.Keys = keys }
 }
 
-// TestCredentials: what is set is listed without its secret, sealed where it is kept, given to workers sealed, and told nowhere
-// else.
+// TestCredentials: what is set is listed without its secret, sealed where it is kept, given to
+// workers sealed, and told nowhere else.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, sealing(t))
@@ -56,7 +56,8 @@ func TestCredentials(t *testing.T) {
 		t.Errorf("listed (-want +got):\n%s", diff)
 	}
 
-	// A worker that has an item of the collection has them sealed, and its key opens them; of what they are about nothing can be changed.
+	// A worker that has an item of the collection has them sealed, and its key opens them; of what
+	// they are about nothing can be changed.
 	worker := b.worker(t, "expand", registry.Expand)
 	_, err = b.store.Submit(t.Context(), registry.Submission{
 		Collection: "default", Spec: registry.Spec{Type: registry.FileType, URL: "https://h.test/a", Filename: "a"}, Actor: "ann",

@@ -104,8 +104,8 @@ func TestEvents_Stream(t *testing.T) {
 	_ = first
 }
 
-// A stream ends when the server is about to stop, so that it does not keep it from stopping, and when its token ends it
-// is not served again.
+// A stream ends when the server is about to stop, so that it does not keep it from stopping, and
+// when its token ends it is not served again.
 func TestEvents_EndsWithTheServer(t *testing.T) {
 	done := make(chan struct{})
 	b := newBench(t, func(_ *bench, o *api.Options) { o.Done = done })
@@ -124,7 +124,8 @@ func TestEvents_EndsWithTheServer(t *testing.T) {
 	}
 }
 
-// A stream gives signs of life, which move the reader past what it did not ask for, until its token ends.
+// A stream gives signs of life, which move the reader past what it did not ask for, until its token
+// ends.
 func TestEvents_UntilTheTokenEnds(t *testing.T) {
 	b := newBench(t, func(_ *bench, o *api.Options) { o.KeepAlive = 10 * time.Millisecond })
 	lines, _ := b.opened(t, "?types=none")
@@ -214,7 +215,8 @@ func (r *restarting) kill() {
 	must(r.t, r.store.Load().Close())
 }
 
-// Readers who come again after the server was killed in the middle of what it sent miss nothing and see nothing twice (R17).
+// Readers who come again after the server was killed in the middle of what it sent miss nothing and
+// see nothing twice (R17).
 func TestEvents_AcrossRestarts(t *testing.T) {
 	r := &restarting{t: t, url: sqlstoretest.SQLite(t), address: "127.0.0.1:0", base: newBench(t)}
 	r.start()

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast/holdfast/web/api/access"
 )
 
-// Forms carries out what the pages ask on behalf of whoever has logged in: by their role, within what they may see, and in
-// their name.
+// Forms carries out what the pages ask on behalf of whoever has logged in: by their role, within
+// what they may see, and in their name.
 type Forms struct {
 	registry formsRegistry // limited to what the caller may see
 	access   *access.Table
@@ -65,7 +65,8 @@ func (f *Forms) RemoveHold(ctx context.Context, scope registry.HoldScope, key st
 	return f.registry.RemoveHold(ctx, scope, key, access.Actor(ctx))
 }
 
-// Decisions are those that who asks may make after the last deletion of an object that was asked for.
+// Decisions are those that who asks may make after the last deletion of an object that was asked
+// for.
 func (f *Forms) Decisions(ctx context.Context, last *registry.Deletion) []registry.Decision {
 	if f.access.Permit(ctx, "approve-deletion") != nil {
 		return nil

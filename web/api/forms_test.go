@@ -70,8 +70,8 @@ func withPages(_ *bench, o *api.Options) {
 	}
 }
 
-// A form of our own page acts in the name of whoever has logged in; one from elsewhere, of somebody without the right or
-// of nobody changes nothing, and is an event.
+// A form of our own page acts in the name of whoever has logged in; one from elsewhere, of somebody
+// without the right or of nobody changes nothing, and is an event.
 func TestForms_WhoMayAct(t *testing.T) {
 	b := newBench(t, withPages)
 	_, job := b.batchOf(t, "x")

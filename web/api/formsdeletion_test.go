@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// A deletion is asked for, found, agreed to and declined on the pages, by two people; whoever may not decide sees what was asked and has no buttons.
+// A deletion is asked for, found, agreed to and declined on the pages, by two people; whoever may
+// not decide sees what was asked and has no buttons.
 func TestForms_Deletion(t *testing.T) {
 	b := newBench(t, withPages)
 	const ark, other = "ark:/99999/fk4one", "ark:/99999/fk4two"
@@ -88,7 +89,8 @@ func TestForms_Deletion(t *testing.T) {
 	if text := send(registry.RoleOperator, ark, agree, http.StatusConflict, same...); !strings.Contains(text, "two people") {
 		t.Errorf("whoever asked is told: %s", text)
 	}
-	// Withdrawn and asked for anew while the form was open: what was agreed to is not what is asked now.
+	// Withdrawn and asked for anew while the form was open: what was agreed to is not what is asked
+	// now.
 	send(registry.RoleOperator, ark, form(registry.RoleOperator, ark, "withdraw"), http.StatusSeeOther, same...)
 	if d := last(ark); d.Status != registry.DeletionWithdrawn || d.WithdrawnBy != "the operator" {
 		t.Errorf("withdrawn: %+v", d)

@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Whatever is sent as a submission is taken or refused by a problem, and never by a status of the 500s.
+// Whatever is sent as a submission is taken or refused by a problem, and never by a status of the
+// 500s.
 func FuzzSubmit(f *testing.F) {
 	for _, seed := range []string{
 		`{"url":"http://h.test/a"}`, `{"upload_id":"x","type":"auto"}`, `{}`, `[]`, `null`, `{"url":`, `{"url":null,"force":"x"}`,

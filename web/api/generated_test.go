@@ -31,7 +31,8 @@ func specificationAt(t *testing.T) string {
 	return path
 }
 
-// TestSpecification_GoClient makes a Go client of the specification by oapi-codegen, and asks a server with it.
+// TestSpecification_GoClient makes a Go client of the specification by oapi-codegen, and asks a
+// server with it.
 func TestSpecification_GoClient(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -69,7 +70,8 @@ func TestSpecification_GoClient(t *testing.T) {
 //go:embed testdata/openapi_typescript.js
 var openapiTypeScript string
 
-// TestSpecification_TypeScript makes types of the specification by openapi-typescript, and compiles what uses them.
+// TestSpecification_TypeScript makes types of the specification by openapi-typescript, and compiles
+// what uses them.
 func TestSpecification_TypeScript(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -105,7 +107,8 @@ var declared = sync.OnceValues(func() (*http.ServeMux, map[string][]string) {
 	return mux, statuses
 })
 
-// declaredOnly fails a test in which an operation refuses something by a status that the specification does not declare for it.
+// declaredOnly fails a test in which an operation refuses something by a status that the
+// specification does not declare for it.
 func declaredOnly(t testing.TB, next http.Handler) http.Handler {
 	mux, statuses := declared()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -23,7 +23,8 @@ import (
 // bodyTime bounds how long such a body may take.
 const bodyTime = 30 * time.Second
 
-// guarded names every request, sets what every answer carries, and turns a panic into a problem of this request alone.
+// guarded names every request, sets what every answer carries, and turns a panic into a problem of
+// this request alone.
 func (s *server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.Note(r.Context(), nil)
@@ -53,8 +54,8 @@ func (s *server) panicked(w *watchedWriter, r *http.Request, cause any) {
 		s.Fail(w, r, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 		return
 	}
-	// The status is out already: breaking the connection is the only way left to say that this is not all. A reader who
-	// has gone is no fault of ours.
+	// The status is out already: breaking the connection is the only way left to say that this is
+	// not all. A reader who has gone is no fault of ours.
 	if !aborted && r.Context().Err() == nil {
 		s.Log.ErrorContext(r.Context(), "request panicked in its answer", "request", access.Of(r.Context()).RequestID, "path", webserver.Path(r),
 			"err", fmt.Sprint(cause), "stack", string(debug.Stack()))
@@ -83,7 +84,8 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 // Unwrap serves http.ResponseController.
 func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// bounded reads the body of everything but files, so that one that is too large or broken off is refused as such.
+// bounded reads the body of everything but files, so that one that is too large or broken off is
+// refused as such.
 func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if bringsFile(r) {
@@ -111,7 +113,8 @@ func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http
 	})
 }
 
-// bringsFile says whether the body of a request is a file, or a part of one, which is never read whole.
+// bringsFile says whether the body of a request is a file, or a part of one, which is never read
+// whole.
 func bringsFile(r *http.Request) bool {
 	return r.URL.Path == upload.Path || r.URL.Path == submission.CheckPath || (r.Method == http.MethodPatch || r.Method == http.MethodPost) && strings.HasPrefix(r.URL.Path, upload.Path+"/")
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// isForm says whether a request is one of the pages' own forms, which browsers send with their cookie. Nothing else that
-// changes something takes one.
+// isForm says whether a request is one of the pages' own forms, which browsers send with their
+// cookie. Nothing else that changes something takes one.
 func isForm(r *http.Request) bool {
 	if r.Method != http.MethodPost {
 		return false
@@ -19,8 +19,9 @@ func isForm(r *http.Request) bool {
 	return r.URL.Path == endSessionPath || r.URL.Path == "/holds/release" || r.URL.Path == "/failures/requeue" || strings.HasPrefix(r.URL.Path, "/deletions/") || strings.HasPrefix(r.URL.Path, uploadPages) || len(parts) == 4 && parts[0] == "" && parts[1] == "items" && parts[3] == "acts"
 }
 
-// sameOrigin refuses a form that does not say that it was sent from our own page: browsers do, and what they sent from
-// another site's page was refused before. Whoever sends a token in a header is no browser.
+// sameOrigin refuses a form that does not say that it was sent from our own page: browsers do, and
+// what they sent from another site's page was refused before. Whoever sends a token in a header is
+// no browser.
 func sameOrigin(r *http.Request) error {
 	if r.Header.Get("Authorization") != "" || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
 		return nil
@@ -31,13 +32,15 @@ func sameOrigin(r *http.Request) error {
 // endSessionPath takes the form that ends a session.
 const endSessionPath = "/sessions/end"
 
-// uploadPages is where the pages of single uploads begin. Their forms remove them, which depositors may do, too.
+// uploadPages is where the pages of single uploads begin. Their forms remove them, which depositors
+// may do, too.
 const uploadPages = "/uploads/"
 
 // signedIn serves pages to whoever has signed in.
 func (s *server) signedIn(pages http.Handler) http.Handler {
 	pages = s.ids.Address("", s.Fail, pages)
-	// In front of all, so that nobody keeps a connection by a body that never ends, whether anybody reads it or not.
+	// In front of all, so that nobody keeps a connection by a body that never ends, whether anybody
+	// reads it or not.
 	return s.bounded(mostForm, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, session, err := s.authenticate(r)
 		if err != nil && r.Header.Get("Authorization") == "" && s.signIn != nil && !s.signIn.Has(r) {
@@ -65,7 +68,8 @@ func (s *server) signedIn(pages http.Handler) http.Handler {
 	}))
 }
 
-// withoutReload takes from the address what only says that the page has loaded itself again: no link of it shall say so.
+// withoutReload takes from the address what only says that the page has loaded itself again: no
+// link of it shall say so.
 func withoutReload(r *http.Request) *http.Request {
 	if !isReload(r) {
 		return r

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// An admin sees everybody's uploads with their quotas, and removes what no batch was submitted from; a depositor sees and
-// removes its own. Nobody else does.
+// An admin sees everybody's uploads with their quotas, and removes what no batch was submitted
+// from; a depositor sees and removes its own. Nobody else does.
 func TestUploadPages(t *testing.T) {
 	b := newBench(t, within(upload.Limits{TokenBytes: 4096, CollectionBytes: 8192, TenantOpen: 7}), withPages)
 	send := func(role registry.Role, name string, size int) string {

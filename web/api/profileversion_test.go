@@ -17,7 +17,8 @@ const mapsProfile = `{"name":"Maps","owner":"ark:/99999/o","collections":["ark:/
 
 func TestProfileVersions_Preconditions(t *testing.T) {
 	b := newBench(t)
-	// put saves the profile of maps under a name, and returns the status and the version it answers in both places.
+	// put saves the profile of maps under a name, and returns the status and the version it answers
+	// in both places.
 	put := func(name, query string, header ...string) (int, int, wire.Problem) {
 		t.Helper()
 		answer, text := b.send(t, http.MethodPut, "/api/v1/collections/maps"+query, strings.Replace(mapsProfile, "Maps", name, 1), header...)

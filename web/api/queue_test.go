@@ -37,7 +37,8 @@ func TestQueueStatus(t *testing.T) {
 	}
 }
 
-// While submissions are refused, an upload is refused before its bytes are taken, and nothing new comes in.
+// While submissions are refused, an upload is refused before its bytes are taken, and nothing new
+// comes in.
 func TestNotAccepting(t *testing.T) {
 	b := newBench(t)
 	ctx := t.Context()

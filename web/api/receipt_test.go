@@ -65,7 +65,8 @@ func TestReceipt(t *testing.T) {
 	}
 }
 
-// An inventory that was changed after it was signed is not passed off as what was signed, and what was changed can be told.
+// An inventory that was changed after it was signed is not passed off as what was signed, and what
+// was changed can be told.
 func TestReceipt_InventoryChanged(t *testing.T) {
 	t.Parallel()
 	for where, change := range map[string]func(*altered){
@@ -189,7 +190,8 @@ func TestPREMIS(t *testing.T) {
 	problemOf(t, err, http.StatusNotFound, wire.CodeNotFound)
 }
 
-// Events of every type, of any agent and with any text, and files that were changed and deleted, are all in the document.
+// Events of every type, of any agent and with any text, and files that were changed and deleted,
+// are all in the document.
 func TestPREMIS_AnyHistory(t *testing.T) {
 	t.Parallel()
 	at := time.Now()
@@ -260,7 +262,8 @@ func TestPREMIS_AnyHistory(t *testing.T) {
 	}
 }
 
-// A deletion takes all versions, and leaves no place where anything would be; who asked for it and who allowed it are people.
+// A deletion takes all versions, and leaves no place where anything would be; who asked for it and
+// who allowed it are people.
 func TestPREMIS_Deleted(t *testing.T) {
 	t.Parallel()
 	document := func(gone registry.DeletionStatus) *premistest.Node {

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/web/api"
 )
 
-// Content comes from the first storage of the collection that has it; one storage alone can be asked for. Every replica is
-// verified, and a storage that nobody knows any more is a finding.
+// Content comes from the first storage of the collection that has it; one storage alone can be
+// asked for. Every replica is verified, and a storage that nobody knows any more is a finding.
 func TestReplicas(t *testing.T) {
 	var second *ocfl.Root
 	b := newBench(t, func(b *bench, o *api.Options) {

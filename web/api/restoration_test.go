@@ -165,7 +165,8 @@ func sweep(t *testing.T, b *bench) {
 	must(t, (&staging.Sweeper{Registry: b.store, Staging: b.staging, Log: slog.New(slog.DiscardHandler)}).Sweep(t.Context()))
 }
 
-// What can be fetched, or is on its way, is left alone; the rest is removed, whoever has left it. Who reads goes on.
+// What can be fetched, or is on its way, is left alone; the rest is removed, whoever has left it.
+// Who reads goes on.
 func TestRestore_Swept(t *testing.T) {
 	b := newBench(t)
 	for _, name := range []string{"ready", "running", "given-up"} {

@@ -18,7 +18,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// cutting breaks the first requests that bring bytes off, each after a while, and counts what comes.
+// cutting breaks the first requests that bring bytes off, each after a while, and counts what
+// comes.
 type cutting struct {
 	next http.Handler
 

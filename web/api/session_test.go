@@ -46,7 +46,8 @@ func (b *bench) entries(t *testing.T) (types []string) {
 	return types
 }
 
-// A token that is pasted into the form makes a session whose cookie has nothing of the token, and leads to the page that was asked for.
+// A token that is pasted into the form makes a session whose cookie has nothing of the token, and
+// leads to the page that was asked for.
 func TestSignIn_Form(t *testing.T) {
 	b := newBench(t, withPages)
 	v := visitor(b)
@@ -103,7 +104,8 @@ func TestSignIn_Form(t *testing.T) {
 	}
 }
 
-// A token in the place of the cookie opens nothing, and neither does the address that once took one.
+// A token in the place of the cookie opens nothing, and neither does the address that once took
+// one.
 func TestSignIn_TokenIsNoCookie(t *testing.T) {
 	b := newBench(t, withPages)
 	v := newBrowser(t, b, registry.RoleAdmin)
@@ -238,7 +240,8 @@ func TestSignOut(t *testing.T) {
 	}
 }
 
-// A session ends when it goes unused, which a page that loads itself again does not prevent, at its end, and with its token.
+// A session ends when it goes unused, which a page that loads itself again does not prevent, at its
+// end, and with its token.
 func TestSession_Ends(t *testing.T) {
 	b := newBench(t, func(b *bench, o *api.Options) {
 		o.SignIn = signin.New(signin.Options{Store: b.store, Log: o.Log, Now: b.now, Lifetime: registry.Lifetime{Idle: time.Hour, Most: 3 * time.Hour}})
@@ -341,8 +344,8 @@ func TestSessions_ListAndEnd(t *testing.T) {
 	}
 }
 
-// Attempts are bounded: for one address, and for one beginning of a token from any number of addresses. What is refused is audited, and
-// somebody else signs in all the same.
+// Attempts are bounded: for one address, and for one beginning of a token from any number of
+// addresses. What is refused is audited, and somebody else signs in all the same.
 func TestSignIn_Limits(t *testing.T) {
 	b := newBench(t, withPages)
 	v := visitor(b)
@@ -368,7 +371,8 @@ func TestSignIn_Limits(t *testing.T) {
 	}
 }
 
-// A link that is good signs in whatever else was tried from the same address; one that is not is counted.
+// A link that is good signs in whatever else was tried from the same address; one that is not is
+// counted.
 func TestSignIn_LinkAtTheLimit(t *testing.T) {
 	b := newBench(t, withPages)
 	link := url.Values{"link": {strings.TrimPrefix(b.link(t, registry.RoleViewer), "/login?link=")}}
@@ -383,7 +387,8 @@ func TestSignIn_LinkAtTheLimit(t *testing.T) {
 	}
 }
 
-// A browser forgets the token that the cookie of before held, where it is refused and where it signs in; it keeps that of another port.
+// A browser forgets the token that the cookie of before held, where it is refused and where it
+// signs in; it keeps that of another port.
 func TestSignIn_DropsOldToken(t *testing.T) {
 	b := newBench(t, withPages)
 	_, port, _ := strings.Cut(b.server.Listener.Addr().String(), ":")
@@ -427,7 +432,8 @@ func TestSession_StreamEnds(t *testing.T) {
 	}
 }
 
-// Whoever has not signed in can send a page or the form no files, and no body that is larger than a form.
+// Whoever has not signed in can send a page or the form no files, and no body that is larger than a
+// form.
 func TestSignIn_Multipart(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)

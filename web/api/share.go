@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// What the requests of one token hold at most at once in this process. A worker sends some KiB in most requests, and waits for news with one
-// for each of its processes.
+// What the requests of one token hold at most at once in this process. A worker sends some KiB in
+// most requests, and waits for news with one for each of its processes.
 const (
 	mostBodies   = 4 * protocol.MaxBody // bytes of bodies
 	leastBody    = 4 << 10              // what each of them counts at least
@@ -28,8 +28,8 @@ type shares struct {
 	freed chan struct{} // closed when something was given back
 }
 
-// take takes n of a holder's share of most, or waits until it has that many left. Without patience it does not wait. giveBack is nil when
-// it took nothing.
+// take takes n of a holder's share of most, or waits until it has that many left. Without patience
+// it does not wait. giveBack is nil when it took nothing.
 func (s *shares) take(ctx context.Context, holder string, n, most int64, patience bool) (giveBack func()) {
 	for {
 		s.mu.Lock()
@@ -69,8 +69,9 @@ func (s *shares) giveBack(holder string, n int64) {
 	}
 }
 
-// shared keeps the requests of one token from taking the memory and the connections of all: their bodies take turns for a share, and of those
-// that wait for events or news there is a number at most. What is beyond is answered with 503.
+// shared keeps the requests of one token from taking the memory and the connections of all: their
+// bodies take turns for a share, and of those that wait for events or news there is a number at
+// most. What is beyond is answered with 503.
 func (s *server) shared(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token := access.Of(r.Context()).Token.ID
@@ -104,7 +105,8 @@ func (s *server) shared(next http.Handler) http.Handler {
 	})
 }
 
-// waitsFor says whether a request stays open until something happens, and how many such a token may have.
+// waitsFor says whether a request stays open until something happens, and how many such a token may
+// have.
 func waitsFor(r *http.Request) (most int64, waits bool) {
 	switch {
 	case r.Method == http.MethodGet && r.URL.Path == wire.Base+"/events":

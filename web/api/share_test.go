@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast/holdfast/web/protocol"
 )
 
-// request begins a request with a token, and returns its status when it is answered before ctx ends.
+// request begins a request with a token, and returns its status when it is answered before ctx
+// ends.
 func (b *bench) request(ctx context.Context, secret, method, path string, body io.Reader, size int64) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, method, b.server.URL+"/api/v1"+path, body)
 	if err != nil {
@@ -29,7 +30,8 @@ func (b *bench) request(ctx context.Context, secret, method, path string, body i
 	return answer.StatusCode, answer.Body.Close()
 }
 
-// TestShare_Bodies: bodies that one token holds back, of 64 MiB at most, keep that token's other requests waiting, and nobody else's.
+// TestShare_Bodies: bodies that one token holds back, of 64 MiB at most, keep that token's other
+// requests waiting, and nobody else's.
 func TestShare_Bodies(t *testing.T) {
 	b := newBench(t)
 	leaked, other := b.serving(t, "leaked", registry.Expand), b.serving(t, "other", registry.Expand)

@@ -34,8 +34,8 @@ func (b *bench) worker(t *testing.T, name string, stages ...registry.Stage) *pro
 	return s
 }
 
-// TestAccess_ByStage asks every operation there is, of the API and of the workers' protocol, with a worker's token of every stage: what the stage
-// does not need is refused.
+// TestAccess_ByStage asks every operation there is, of the API and of the workers' protocol, with a
+// worker's token of every stage: what the stage does not need is refused.
 func TestAccess_ByStage(t *testing.T) {
 	text, err := api.Specification()
 	must(t, err)
@@ -51,7 +51,8 @@ func TestAccess_ByStage(t *testing.T) {
 			may := workers && (stages == nil || slices.Contains(stages, stage)) || operation == "own-token"
 			answer, text := b.send(t, strings.ToUpper(method), "/api/v1"+path, body, "Authorization", "Bearer "+secret)
 			asked++
-			// What it may ask about some items only is refused for another reason: it has claimed nothing.
+			// What it may ask about some items only is refused for another reason: it has claimed
+			// nothing.
 			forbidden := answer.StatusCode == http.StatusForbidden && !strings.Contains(text, "only while it works at an item")
 			if forbidden == may {
 				t.Errorf("%s may %s: %v, answered %d %s", stage, operation, may, answer.StatusCode, text)
@@ -78,8 +79,8 @@ func TestAccess_ByStage(t *testing.T) {
 	}
 }
 
-// TestAccess_StagesPrinciples: whatever the table says, no worker acts in another's name, and what changes a thing for good is done by the one
-// stage that it is the duty of.
+// TestAccess_StagesPrinciples: whatever the table says, no worker acts in another's name, and what
+// changes a thing for good is done by the one stage that it is the duty of.
 func TestAccess_StagesPrinciples(t *testing.T) {
 	table := access.Stages()
 	for id, stages := range table {
@@ -102,8 +103,8 @@ func TestAccess_StagesPrinciples(t *testing.T) {
 	}
 }
 
-// TestWorkers_OnlyTheirOwn: a worker's token claims for its own stages, and what another token has claimed it neither settles nor renews nor
-// writes to, although it knows the attempt's name.
+// TestWorkers_OnlyTheirOwn: a worker's token claims for its own stages, and what another token has
+// claimed it neither settles nor renews nor writes to, although it knows the attempt's name.
 func TestWorkers_OnlyTheirOwn(t *testing.T) {
 	b := newBench(t)
 	batch, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/a"}, "")
@@ -157,8 +158,8 @@ func TestWorkers_OnlyTheirOwn(t *testing.T) {
 	lost("learn how it was settled", err)
 }
 
-// TestWorkers_Ids: the id of a worker belongs to the token that announced it, while that worker lives; one of a process that has the Registry in
-// itself to that.
+// TestWorkers_Ids: the id of a worker belongs to the token that announced it, while that worker
+// lives; one of a process that has the Registry in itself to that.
 func TestWorkers_Ids(t *testing.T) {
 	b := newBench(t)
 	batch, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/a"}, "")
@@ -192,7 +193,8 @@ func TestWorkers_Ids(t *testing.T) {
 	must(t, beat(other, "w", 1))
 }
 
-// TestWorkers_Revoked: what a token has claimed is another one's to do as soon as it is revoked, whatever it asked for, and uncounted.
+// TestWorkers_Revoked: what a token has claimed is another one's to do as soon as it is revoked,
+// whatever it asked for, and uncounted.
 func TestWorkers_Revoked(t *testing.T) {
 	b := newBench(t)
 	batch, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/a"}, "")
@@ -238,8 +240,8 @@ func TestWorkers_Revoked(t *testing.T) {
 	}
 }
 
-// TestWorkers_ReadWhatTheyClaimed: a worker asks about uploads, and for the secrets of collections, while it works at an item that concerns
-// them and no longer.
+// TestWorkers_ReadWhatTheyClaimed: a worker asks about uploads, and for the secrets of collections,
+// while it works at an item that concerns them and no longer.
 func TestWorkers_ReadWhatTheyClaimed(t *testing.T) {
 	b := newBench(t)
 	must(t, b.store.PutCollection(t.Context(), registry.Collection{Mnemonic: "other", Profile: registry.Profile{Owner: "ark:/99999/o"}}, "test"))
@@ -287,7 +289,8 @@ func TestWorkers_ReadWhatTheyClaimed(t *testing.T) {
 	problemOf(t, secrets("other"), http.StatusForbidden, wire.CodeForbidden)
 }
 
-// A worker's token of before tokens had stages is good for every stage, and for no more than a worker may.
+// A worker's token of before tokens had stages is good for every stage, and for no more than a
+// worker may.
 func TestWorkers_OldTokens(t *testing.T) {
 	b := newBench(t)
 	old := client.New(b.server.URL, secret(registry.RoleWorker), client.Options{})
@@ -308,7 +311,8 @@ func TestWorkers_OldTokens(t *testing.T) {
 	}
 }
 
-// TestReserve_StagingIsMeasured has the secret of one worker say that staging is larger than it is, or that there is no end of it.
+// TestReserve_StagingIsMeasured has the secret of one worker say that staging is larger than it is,
+// or that there is no end of it.
 func TestReserve_StagingIsMeasured(t *testing.T) {
 	b := newBench(t)
 	batch, err := b.store.Submit(t.Context(), registry.Submission{Collection: "default", Spec: registry.Spec{Type: registry.FileType, URL: "https://example.org/f"}})

@@ -66,7 +66,8 @@ func mailing(domain string) func(*bench, *api.Options) {
 	}
 }
 
-// Whoever has a depositor's token can have mails sent where somebody allowed it, and to a few addresses a day.
+// Whoever has a depositor's token can have mails sent where somebody allowed it, and to a few
+// addresses a day.
 func TestSubmit_MailsOfOthers(t *testing.T) {
 	b := newBench(t, mailing("b.test"))
 	b.pass(25*time.Hour - b.now().Sub(b.now().UTC().Truncate(24*time.Hour))) // so that no midnight is near
@@ -247,7 +248,8 @@ func TestSubmit_UploadIsRecognisedByContent(t *testing.T) {
 	}
 }
 
-// A bad manifest is refused with all its faults, and its bytes go; the batch that never was leaves no trace.
+// A bad manifest is refused with all its faults, and its bytes go; the batch that never was leaves
+// no trace.
 func TestSubmit_BadManifestIsRefusedWithAllFaults(t *testing.T) {
 	b := newBench(t)
 	bad := strings.Replace(goodManifest, "http://h.test/a.txt | md5 | 5d41402abc4b2a76b9719d911017c592 | 5 ",
@@ -273,7 +275,8 @@ func TestSubmit_BadManifestIsRefusedWithAllFaults(t *testing.T) {
 	}
 }
 
-// A collection that stops on a bad row refuses the whole upload at once, with all bad rows; another one takes it.
+// A collection that stops on a bad row refuses the whole upload at once, with all bad rows; another
+// one takes it.
 func TestSubmit_StopsOnBadRow(t *testing.T) {
 	b := newBench(t)
 	c := b.as(t, registry.RoleAdmin)
@@ -419,8 +422,9 @@ func sharedCases(t *testing.T) string {
 	return ""
 }
 
-// A collection that takes a manifest whole or not at all refuses the upload when an ARK of it is mistyped; so does a judgement that
-// nobody submits. Another institution's ARK, one letter away from our NAAN, is refused only if its object is known under ours.
+// A collection that takes a manifest whole or not at all refuses the upload when an ARK of it is
+// mistyped; so does a judgement that nobody submits. Another institution's ARK, one letter away
+// from our NAAN, is refused only if its object is known under ours.
 func TestSubmit_MistypedARKOfARow(t *testing.T) {
 	template, err := mint.ParseTemplate("99999/fk4{.reeeeeeeek}")
 	must(t, err)
@@ -458,8 +462,8 @@ func TestSubmit_MistypedARKOfARow(t *testing.T) {
 	}
 }
 
-// A supplied ARK of the form of ours with a wrong check character is refused with the one that was probably meant; an object that has such
-// a name all the same can still be named.
+// A supplied ARK of the form of ours with a wrong check character is refused with the one that was
+// probably meant; an object that has such a name all the same can still be named.
 func TestSubmit_MistypedARK(t *testing.T) {
 	template, err := mint.ParseTemplate("99999/fk4{.reeeeeeeek}")
 	must(t, err)

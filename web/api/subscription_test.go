@@ -14,8 +14,8 @@ import (
 
 const signingKey = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
-// TestSubscriptions: an admin makes, changes, rewinds, pauses and ends subscriptions; others see them without what may be a secret, or not
-// at all.
+// TestSubscriptions: an admin makes, changes, rewinds, pauses and ends subscriptions; others see
+// them without what may be a secret, or not at all.
 func TestSubscriptions(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, sealing(t))

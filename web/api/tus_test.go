@@ -294,7 +294,8 @@ func TestTus_DeadConnection(t *testing.T) {
 	must(t, err)
 	_, err = io.WriteString(conn, "hello")
 	must(t, err)
-	// What came of the first may be counted before the second is looked at, which then is told where to go on.
+	// What came of the first may be counted before the second is looked at, which then is told
+	// where to go on.
 	got, text := b.bring(t, at, 0, "helloworld")
 	if got.StatusCode != http.StatusNoContent {
 		wantOffset(t, got, text, http.StatusConflict, 5)
@@ -304,8 +305,8 @@ func TestTus_DeadConnection(t *testing.T) {
 	b.wantStored(t, at, "helloworld")
 }
 
-// Of two who send the same upload at once, through two processes, one wins and the other is told where it stands; the bytes
-// are one's.
+// Of two who send the same upload at once, through two processes, one wins and the other is told
+// where it stands; the bytes are one's.
 func TestTus_TwoAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, processes := range []int{1, 2} {
@@ -351,7 +352,8 @@ func (b *bench) beside(t testing.TB, staging storage.Store) *bench {
 	return &other
 }
 
-// An upload goes from process to process, on either kind of staging, and nothing is left of those that had it before.
+// An upload goes from process to process, on either kind of staging, and nothing is left of those
+// that had it before.
 func TestTus_FromProcessToProcess(t *testing.T) {
 	stores := map[string]func(t *testing.T, b *bench) storage.Store{
 		"directory": func(_ *testing.T, b *bench) storage.Store { return b.staging },
@@ -414,7 +416,8 @@ func (u *unfinishing) FinishUpload(ctx context.Context, up registry.Upload) erro
 	return u.Registry.FinishUpload(ctx, up)
 }
 
-// That all bytes are here is not said before they are stored and recorded; whoever asks next finishes it.
+// That all bytes are here is not said before they are stored and recorded; whoever asks next
+// finishes it.
 func TestTus_FinishedByWhoAsks(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(_ *bench, o *api.Options) { o.Registry = &unfinishing{Registry: o.Registry, left: 2} })
@@ -539,7 +542,8 @@ func TestTus_List(t *testing.T) {
 	}
 }
 
-// Room and acceptance are looked at before the first byte; what is on its way goes on while nothing new is accepted.
+// Room and acceptance are looked at before the first byte; what is on its way goes on while nothing
+// new is accepted.
 func TestTus_NoRoomAndNotAccepting(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

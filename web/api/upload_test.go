@@ -83,7 +83,8 @@ func TestUpload_DigestMatches(t *testing.T) {
 	}
 }
 
-// An upload that breaks off, with or without a length, leaves nothing: no bytes, no record, no scratch file.
+// An upload that breaks off, with or without a length, leaves nothing: no bytes, no record, no
+// scratch file.
 func TestUpload_BrokenOff(t *testing.T) {
 	for name, head := range map[string]string{
 		"announced": "Content-Length: 1000000\r\n\r\n" + strings.Repeat("x", 1000),

@@ -29,7 +29,8 @@ func within(l upload.Limits) func(*bench, *api.Options) {
 	return func(_ *bench, o *api.Options) { o.Uploads = l }
 }
 
-// wantRefusal checks what an upload was refused with, and that it tells what is used and what to do.
+// wantRefusal checks what an upload was refused with, and that it tells what is used and what to
+// do.
 func wantRefusal(t *testing.T, err error, status int, code wire.Code, words ...string) {
 	t.Helper()
 	var p *wire.Problem
@@ -110,7 +111,8 @@ func TestUploadQuota_OfACollection(t *testing.T) {
 	}
 }
 
-// An upload that was begun for no collection is refused when it is submitted to one whose quota is used up.
+// An upload that was begun for no collection is refused when it is submitted to one whose quota is
+// used up.
 func TestUploadQuota_OfTheCollectionSubmittedTo(t *testing.T) {
 	b := newBench(t, within(upload.Limits{CollectionBytes: 50}))
 	admin := b.as(t, registry.RoleAdmin) // whose uploads are for no collection

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// An object that agrees with itself and not with what was recorded is not sound: its files, their versions and what its
-// inventory says beside them are compared with the record.
+// An object that agrees with itself and not with what was recorded is not sound: its files, their
+// versions and what its inventory says beside them are compared with the record.
 func TestVerify_ComparesWithTheRecord(t *testing.T) {
 	was := map[string]string{"producer/a": "alpha", "producer/b": "beta", "producer/b c": "gamma"}
 	for name, forged := range map[string]struct {
@@ -70,7 +70,8 @@ func forge(t *testing.T, b *bench, files map[string]string, message string) {
 	b.write(t, objectARK, files, message, was.Versions[0].Created)
 }
 
-// A version that nobody recorded or announced is a finding; one that is announced, or recorded meanwhile, is on its way.
+// A version that nobody recorded or announced is a finding; one that is announced, or recorded
+// meanwhile, is on its way.
 func TestVerify_VersionNobodyRecorded(t *testing.T) {
 	b := newBench(t)
 	ctx := t.Context()

@@ -16,7 +16,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// workSeeds are requests of workers that get far: JOB and BATCH stand for items that run in their first attempt.
+// workSeeds are requests of workers that get far: JOB and BATCH stand for items that run in their
+// first attempt.
 func workSeeds() [][2]string {
 	lease := `"lease":{"item_id":"JOB","n":1}`
 	return [][2]string{

@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast/holdfast/web/protocol"
 )
 
-// workerRoute serves the workers' protocol, which is no part of the specification. Admins may ask it, too.
+// workerRoute serves the workers' protocol, which is no part of the specification. Admins may ask
+// it, too.
 func (s *server) workerRoute(staging storage.Store) {
 	server := &protocol.Server{
 		Registry: s.registry, Fail: s.Fail, Problem: s.Problem, Until: s.Until,

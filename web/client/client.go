@@ -61,8 +61,8 @@ var _ interface {
 	registry.DeliveryReader
 } = (*Client)(nil)
 
-// New returns a Client of the Holdfast at baseURL, such as http://127.0.0.1:8470. It connects to nothing yet; a wrong
-// address shows with the first request.
+// New returns a Client of the Holdfast at baseURL, such as http://127.0.0.1:8470. It connects to
+// nothing yet; a wrong address shows with the first request.
 func New(baseURL, token string, o Options) *Client {
 	c := &Client{
 		base: strings.TrimSuffix(baseURL, "/"), token: token, http: o.HTTP, agent: o.UserAgent, timeout: o.Timeout,
@@ -151,7 +151,8 @@ func (c *Client) do(ctx context.Context, q request) (*http.Response, error) {
 	return nil, problemIn(answer)
 }
 
-// unreached explains why there is no answer. The address in net/http's own error is left out: it may carry secrets.
+// unreached explains why there is no answer. The address in net/http's own error is left out: it
+// may carry secrets.
 func (c *Client) unreached(ctx context.Context, err error) error {
 	var inner *url.Error
 	if errors.As(err, &inner) {
@@ -166,7 +167,8 @@ func (c *Client) unreached(ctx context.Context, err error) error {
 	return fmt.Errorf("ask %s: %w", c.base, err)
 }
 
-// problemIn reads the refusal in an answer. What does not come from Holdfast is described by its status.
+// problemIn reads the refusal in an answer. What does not come from Holdfast is described by its
+// status.
 func problemIn(answer *http.Response) error {
 	const most = 8 << 20
 	if kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type")); err == nil && kind == "application/problem+json" {
@@ -218,8 +220,8 @@ func get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 	return out, err
 }
 
-// Post sends in as JSON to a path below the API, and decodes the answer into out. It takes at most so long; 0: Timeout. It is for web/protocol:
-// what people ask has methods of its own.
+// Post sends in as JSON to a path below the API, and decodes the answer into out. It takes at most
+// so long; 0: Timeout. It is for web/protocol: what people ask has methods of its own.
 func (c *Client) Post(ctx context.Context, path string, most time.Duration, in, out any) error {
 	if most > 0 {
 		var cancel context.CancelFunc

@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// PutCredential sets the credential of a collection for an origin, in place of the one there was. The actor is the token's.
+// PutCredential sets the credential of a collection for an origin, in place of the one there was.
+// The actor is the token's.
 func (c *Client) PutCredential(ctx context.Context, collection string, r wire.CredentialRequest) (wire.Credential, error) {
 	var out wire.Credential
 	err := c.ask(ctx, request{method: http.MethodPut, path: in("collections", collection, "credentials")}, r, &out)
@@ -21,7 +22,8 @@ func (c *Client) Credentials(ctx context.Context, collection string) ([]wire.Cre
 	return p.Rows, err
 }
 
-// RemoveCredential forgets a credential; registry.ErrNotFound when there is none. The actor is the token's.
+// RemoveCredential forgets a credential; registry.ErrNotFound when there is none. The actor is the
+// token's.
 func (c *Client) RemoveCredential(ctx context.Context, collection, origin string) error {
 	return c.ask(ctx, request{
 		method: http.MethodDelete, path: in("collections", collection, "credentials"), query: values("origin", origin),

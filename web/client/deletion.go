@@ -23,7 +23,8 @@ func (c *Client) WithdrawDeletion(ctx context.Context, objectID, _ string) (regi
 	return c.decide(ctx, http.MethodDelete, in("objects", objectID, "deletion"), nil)
 }
 
-// Deletions lists the deletions that wait for another person, those that were asked for first come first.
+// Deletions lists the deletions that wait for another person, those that were asked for first come
+// first.
 func (c *Client) Deletions(ctx context.Context, q registry.DeletionQuery) (registry.Page[registry.Deletion], error) {
 	return get[registry.Page[registry.Deletion]](ctx, c, "/deletions", values("after", q.After, "limit", number(q.Limit)))
 }

@@ -43,7 +43,8 @@ func (c *Client) FeedEnd(ctx context.Context) (int64, error) {
 	return f.End, err
 }
 
-// AwaitFeed returns nil soon after there is an event beyond a cursor; ctx's error when that ends first.
+// AwaitFeed returns nil soon after there is an event beyond a cursor; ctx's error when that ends
+// first.
 func (c *Client) AwaitFeed(ctx context.Context, after int64) error {
 	query := url.Values{"after": {strconv.FormatInt(after, 10)}, "limit": {"1"}, "wait": {strconv.Itoa(int(feedWait / time.Second))}}
 	for {

@@ -25,9 +25,10 @@ const (
 // FromNow as FeedQuery.After follows what happens from now on.
 const FromNow int64 = -1
 
-// FollowEvents calls fn with every event after q.After (FromNow: those to come) that q selects, each once, in order, until
-// ctx ends or fn returns an error, which it returns. When the connection or the server goes it comes again where it was,
-// for as long as it takes; a refusal ends it. q.Within and q.Limit are not used: the token decides what is seen.
+// FollowEvents calls fn with every event after q.After (FromNow: those to come) that q selects,
+// each once, in order, until ctx ends or fn returns an error, which it returns. When the connection
+// or the server goes it comes again where it was, for as long as it takes; a refusal ends it.
+// q.Within and q.Limit are not used: the token decides what is seen.
 func (c *Client) FollowEvents(ctx context.Context, q registry.FeedQuery, fn func(registry.Event) error) error {
 	f := &follower{client: c, query: q, fn: fn, retry: followRetry}
 	wait := time.Duration(0)

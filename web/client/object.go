@@ -39,13 +39,15 @@ func (c *Client) PremisEvents(ctx context.Context, objectID, after string, limit
 	return get[registry.Page[registry.Premis]](ctx, c, in("objects", objectID, "events"), values("after", after, "limit", number(limit)))
 }
 
-// PREMIS opens an object's PREMIS 3 document for reading; it must be closed. There is no deadline but ctx's.
+// PREMIS opens an object's PREMIS 3 document for reading; it must be closed. There is no deadline
+// but ctx's.
 func (c *Client) PREMIS(ctx context.Context, objectID string) (io.ReadCloser, error) {
 	return c.stream(ctx, in("objects", objectID, "premis"))
 }
 
-// DepositReceipt opens the signed receipt of an object's version for reading; it must be closed. registry.ErrNotFound: there
-// is no such version, or it has no receipt. There is no deadline but ctx's.
+// DepositReceipt opens the signed receipt of an object's version for reading; it must be closed.
+// registry.ErrNotFound: there is no such version, or it has no receipt. There is no deadline but
+// ctx's.
 func (c *Client) DepositReceipt(ctx context.Context, objectID string, version int) (io.ReadCloser, error) {
 	return c.stream(ctx, in("objects", objectID, "versions", strconv.Itoa(version), "receipt"))
 }
@@ -78,23 +80,24 @@ func (c *Client) AuditObject(ctx context.Context, objectID string) (wire.AuditRe
 	return out, err
 }
 
-// AuditCheckpoints has the server compare its record, of one object alone unless that is "", with the checkpoints in its storages.
-// There is no deadline but ctx's.
+// AuditCheckpoints has the server compare its record, of one object alone unless that is "", with
+// the checkpoints in its storages. There is no deadline but ctx's.
 func (c *Client) AuditCheckpoints(ctx context.Context, objectID string) (wire.CheckpointReport, error) {
 	var out wire.CheckpointReport
 	err := c.ask(ctx, request{method: http.MethodPost, path: in("checkpoints", "audit"), query: values("object", objectID), unbounded: true}, nil, &out)
 	return out, err
 }
 
-// AcceptOlder asks that the record be accepted although it is older than its checkpoints, or agrees. There is no deadline but ctx's.
+// AcceptOlder asks that the record be accepted although it is older than its checkpoints, or
+// agrees. There is no deadline but ctx's.
 func (c *Client) AcceptOlder(ctx context.Context, r wire.AcceptanceRequest) (wire.Acceptance, error) {
 	var out wire.Acceptance
 	err := c.ask(ctx, request{method: http.MethodPost, path: in("checkpoints", "acceptance"), unbounded: true}, r, &out)
 	return out, err
 }
 
-// Content is a file on its way. Its last Read checks the digest: a *DigestError in place of io.EOF says that the bytes are not
-// the preserved ones. It must be closed.
+// Content is a file on its way. Its last Read checks the digest: a *DigestError in place of io.EOF
+// says that the bytes are not the preserved ones. It must be closed.
 type Content struct {
 	Size    int64             // of what is to come, in bytes; -1 when the server did not say
 	Digests map[string]string // hex by algorithm, as recorded
@@ -114,9 +117,10 @@ func (c *Client) CheckObject(ctx context.Context, id, reason string) (registry.O
 	return out, err
 }
 
-// Content opens a file of an object's version (0: the newest) for reading from an offset on, which must lie within it; from is the
-// storage, "" for the first that has the file in its whole length. The digest is compared only when the offset is 0. There is no
-// deadline but ctx's, which bounds the reading, too.
+// Content opens a file of an object's version (0: the newest) for reading from an offset on, which
+// must lie within it; from is the storage, "" for the first that has the file in its whole length.
+// The digest is compared only when the offset is 0. There is no deadline but ctx's, which bounds
+// the reading, too.
 func (c *Client) Content(ctx context.Context, objectID string, version int, path, from string, offset int64) (*Content, error) {
 	return c.content(ctx, request{path: in("objects", objectID, "content"), query: values("path", path, "version", number(version), "storage", from)}, path, offset)
 }

@@ -28,7 +28,8 @@ func (c *Client) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Item returns one item; a *Problem that is registry.ErrNotFound when there is none. Secrets in its address are left out.
+// Item returns one item; a *Problem that is registry.ErrNotFound when there is none. Secrets in its
+// address are left out.
 func (c *Client) Item(ctx context.Context, id string) (registry.WorkItem, error) {
 	it, err := c.WholeItem(ctx, id)
 	return it.WorkItem, err
@@ -46,15 +47,16 @@ func (c *Client) Items(ctx context.Context, q registry.ItemQuery) (registry.Page
 		"stage", string(q.Stage), "text", q.Text, "q", q.Match.String(), "after", q.After, "limit", number(q.Limit)))
 }
 
-// CountItems counts the items that a query selects by the state that people see. The fields beside q.Match become terms of
-// it; Within and paging are not sent: what a token's holder sees is the server's care.
+// CountItems counts the items that a query selects by the state that people see. The fields beside
+// q.Match become terms of it; Within and paging are not sent: what a token's holder sees is the
+// server's care.
 func (c *Client) CountItems(ctx context.Context, q registry.ItemQuery) (map[registry.State]int64, error) {
 	counts, err := get[wire.ItemCounts](ctx, c, "/items/count", values("q", inTerms(q).String()))
 	return counts.States, err
 }
 
-// Failures groups the failed items that a query selects by their cause, the largest group first. The fields of q travel as
-// those of CountItems; After is Next of the page before.
+// Failures groups the failed items that a query selects by their cause, the largest group first.
+// The fields of q travel as those of CountItems; After is Next of the page before.
 func (c *Client) Failures(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.FailureGroup], error) {
 	return get[registry.Page[registry.FailureGroup]](ctx, c, "/failures", values(
 		"q", inTerms(q).String(), "after", q.After, "limit", number(q.Limit)))
@@ -78,7 +80,8 @@ func inTerms(q registry.ItemQuery) registry.Query {
 	return match
 }
 
-// Batches lists batches, newest first. Of q it uses Collection, Status, Text, Match, After and Limit.
+// Batches lists batches, newest first. Of q it uses Collection, Status, Text, Match, After and
+// Limit.
 func (c *Client) Batches(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
 	return get[registry.Page[registry.WorkItem]](ctx, c, "/batches", values(
 		"collection", q.Collection, "status", string(q.Status), "text", q.Text, "q", q.Match.String(),
@@ -95,12 +98,14 @@ func (c *Client) BatchProgress(ctx context.Context, id string) (registry.BatchPr
 	return get[registry.BatchProgress](ctx, c, in("batches", id, "progress"), nil)
 }
 
-// BatchJobs lists the jobs of a batch as they are now, in row order. After is Next of the page before; limit 0 stands for 50.
+// BatchJobs lists the jobs of a batch as they are now, in row order. After is Next of the page
+// before; limit 0 stands for 50.
 func (c *Client) BatchJobs(ctx context.Context, id, after string, limit int) (registry.Page[registry.JobResult], error) {
 	return get[registry.Page[registry.JobResult]](ctx, c, in("batches", id, "jobs"), values("after", after, "limit", number(limit)))
 }
 
-// ReportOf returns a batch's stored report, the last one for closing 0; registry.ErrNotFound before the first.
+// ReportOf returns a batch's stored report, the last one for closing 0; registry.ErrNotFound before
+// the first.
 func (c *Client) ReportOf(ctx context.Context, batchID string, closing int64) (registry.BatchReport, error) {
 	return get[registry.BatchReport](ctx, c, in("batches", batchID, "report"), values("closing", number(closing)))
 }
@@ -130,7 +135,8 @@ func (c *Client) Why(ctx context.Context, id string) (registry.Why, error) {
 	return get[registry.Why](ctx, c, in("items", id, "why"), nil)
 }
 
-// Events lists an item's events, or all items' when itemID is "", oldest first, after a feed cursor.
+// Events lists an item's events, or all items' when itemID is "", oldest first, after a feed
+// cursor.
 func (c *Client) Events(ctx context.Context, itemID string, after int64, limit int) ([]registry.Event, error) {
 	if itemID == "" {
 		return c.Feed(ctx, registry.FeedQuery{After: after, Limit: limit})
@@ -150,7 +156,8 @@ func (c *Client) Collection(ctx context.Context, mnemonic string) (registry.Coll
 	return get[registry.Collection](ctx, c, in("collections", mnemonic), nil)
 }
 
-// ProfileVersions lists the versions of a collection's profile, the newest first, those with a number below before; 0: all.
+// ProfileVersions lists the versions of a collection's profile, the newest first, those with a
+// number below before; 0: all.
 func (c *Client) ProfileVersions(ctx context.Context, mnemonic string, before, limit int) ([]registry.ProfileVersion, error) {
 	p, err := get[registry.Page[registry.ProfileVersion]](ctx, c, in("collections", mnemonic, "versions"), values("after", number(before), "limit", number(limit)))
 	return p.Rows, err

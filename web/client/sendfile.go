@@ -26,10 +26,12 @@ type File struct {
 	Name   string
 	Size   int64            // bytes
 	Digest *registry.Digest // when it is known before; the server refuses other bytes
-	// Collection is the one that the file is meant for, whose upload quota it counts for; "": the token's only one.
+	// Collection is the one that the file is meant for, whose upload quota it counts for; "": the
+	// token's only one.
 	Collection string
-	// Fingerprint tells this file from others of its name and size, as well as can be told without reading it. With it, an
-	// upload of the same file that was left unfinished is gone on with; "" begins anew.
+	// Fingerprint tells this file from others of its name and size, as well as can be told without
+	// reading it. With it, an upload of the same file that was left unfinished is gone on with; ""
+	// begins anew.
 	Fingerprint string
 	// Open reads the file from an offset on. It is called again after every interruption.
 	Open func(ctx context.Context, offset int64) (io.ReadCloser, error)
@@ -38,7 +40,8 @@ type File struct {
 	Resumed func(offset int64)
 	// Moved, if it is not nil, is told how much has been sent.
 	Moved func(position int64)
-	// Waiting, if it is not nil, is told what keeps the file from being sent, and after how long it is tried again.
+	// Waiting, if it is not nil, is told what keeps the file from being sent, and after how long it
+	// is tried again.
 	Waiting func(err error, after time.Duration)
 	// Patience is how long it is tried again without getting any further; 0: 2 minutes.
 	Patience time.Duration
@@ -48,19 +51,21 @@ type File struct {
 const fingerprintKey = "fingerprint"
 
 const (
-	// firstPart is how much is sent by one request at first. What was sent so far is sent once more in size by the next, so
-	// that what several processes of a Registry take over from each other by copying stays in proportion.
+	// firstPart is how much is sent by one request at first. What was sent so far is sent once more
+	// in size by the next, so that what several processes of a Registry take over from each other
+	// by copying stays in proportion.
 	firstPart = 64 << 20
 
 	sendRetry = 250 * time.Millisecond
 	sendMost  = 10 * time.Second // between tries
 )
 
-// SendFile sends a file and returns when the server has it durably, read back and recorded. A connection that breaks and a
-// server that is started again are waited for, and cost what was not acknowledged. The digest that the server took of what
-// it stored is compared with the one taken here: *DigestError when they differ. After that, and after an error of reading
-// the file, which is returned as it is, nothing is left on the server; after any other error, and when ctx ends, what was
-// acknowledged stays for the next SendFile of the same file.
+// SendFile sends a file and returns when the server has it durably, read back and recorded. A
+// connection that breaks and a server that is started again are waited for, and cost what was not
+// acknowledged. The digest that the server took of what it stored is compared with the one taken
+// here: *DigestError when they differ. After that, and after an error of reading the file, which is
+// returned as it is, nothing is left on the server; after any other error, and when ctx ends, what
+// was acknowledged stays for the next SendFile of the same file.
 func (c *Client) SendFile(ctx context.Context, f File) (registry.Upload, error) {
 	s := &fileSender{client: c, file: f, sum: sha256.New()}
 	if err := s.begin(ctx); err != nil {
@@ -224,8 +229,8 @@ func (s *fileSender) sendAll(ctx context.Context) error {
 	return nil
 }
 
-// ask finds out where the upload stands after a request that failed. It returns the error to act on: nil when the upload
-// has got on, or stands elsewhere than was believed.
+// ask finds out where the upload stands after a request that failed. It returns the error to act
+// on: nil when the upload has got on, or stands elsewhere than was believed.
 func (s *fileSender) ask(ctx context.Context, failed error) error {
 	if ctx.Err() != nil || !passing(failed) {
 		return failed
@@ -310,7 +315,8 @@ func (s *fileSender) sendPart(ctx context.Context) error {
 	return s.stands(answer)
 }
 
-// open reads the file from where the upload stands, and takes the digest of what lies before, unless that was done.
+// open reads the file from where the upload stands, and takes the digest of what lies before,
+// unless that was done.
 func (s *fileSender) open(ctx context.Context) (io.ReadCloser, error) {
 	if err := s.readTo(ctx, s.offset); err != nil {
 		return nil, err

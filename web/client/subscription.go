@@ -55,7 +55,8 @@ func (c *Client) subscription(ctx context.Context, method, name, what string, bo
 	return out, err
 }
 
-// PutSubscriptionCredential sets what a subscription shows its receiver, or a key that it signs with. The actor is the token's.
+// PutSubscriptionCredential sets what a subscription shows its receiver, or a key that it signs
+// with. The actor is the token's.
 func (c *Client) PutSubscriptionCredential(ctx context.Context, name string, r wire.CredentialRequest) (wire.Credential, error) {
 	var out wire.Credential
 	err := c.ask(ctx, request{method: http.MethodPut, path: in("subscriptions", name, "credentials")}, r, &out)

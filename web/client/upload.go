@@ -36,10 +36,11 @@ func (e *DigestError) Error() string {
 	return fmt.Sprintf("%s changed on the way: its %s is %s and should be %s; try again", e.What, e.Algorithm, e.Got, e.Want)
 }
 
-// SendUpload sends what can be read only once, and returns when the server has it durably. The digest that the server took of what it stored is
-// compared with the one taken here: *DigestError when they differ. An error of reading Body is returned as it is, and a Body
-// that ends before Size is io.ErrUnexpectedEOF; the server keeps nothing of a file that breaks off. There is no deadline but
-// ctx's.
+// SendUpload sends what can be read only once, and returns when the server has it durably. The
+// digest that the server took of what it stored is compared with the one taken here: *DigestError
+// when they differ. An error of reading Body is returned as it is, and a Body that ends before Size
+// is io.ErrUnexpectedEOF; the server keeps nothing of a file that breaks off. There is no deadline
+// but ctx's.
 func (c *Client) SendUpload(ctx context.Context, u Upload) (registry.Upload, error) {
 	if u.Size == 0 {
 		// Of unknown length, so that net/http does not ask the body whether it is really empty.
@@ -73,14 +74,14 @@ func (c *Client) SendUpload(ctx context.Context, u Upload) (registry.Upload, err
 	return stored, nil
 }
 
-// RemoveUpload removes an upload that was never submitted. registry.ErrNotFound when there is none, a *Problem of status 409
-// when it is a batch's. A repeat changes nothing.
+// RemoveUpload removes an upload that was never submitted. registry.ErrNotFound when there is none,
+// a *Problem of status 409 when it is a batch's. A repeat changes nothing.
 func (c *Client) RemoveUpload(ctx context.Context, id string) error {
 	return c.ask(ctx, request{method: http.MethodDelete, path: in("uploads", id)}, nil, nil)
 }
 
-// sentBody takes the digest of what is sent, and remembers why it could not be read. net/http may go on reading for a
-// moment after it has returned an answer.
+// sentBody takes the digest of what is sent, and remembers why it could not be read. net/http may
+// go on reading for a moment after it has returned an answer.
 type sentBody struct {
 	mu     sync.Mutex
 	r      io.Reader

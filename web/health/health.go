@@ -1,5 +1,5 @@
-// Package health serves /healthz and /readyz of a process of any role: whether it answers, and whether
-// what it needs can be worked with.
+// Package health serves /healthz and /readyz of a process of any role: whether it answers, and
+// whether what it needs can be worked with.
 //
 // Who asks is not known, so an answer names parts and no reasons; the log has those.
 package health
@@ -21,8 +21,8 @@ import (
 // readyTimeout bounds all checks of one /readyz.
 const readyTimeout = 5 * time.Second
 
-// Check asks whether a part of what a process needs can be worked with. Remarks are what an operator should know of one
-// that can; there are none otherwise.
+// Check asks whether a part of what a process needs can be worked with. Remarks are what an
+// operator should know of one that can; there are none otherwise.
 type Check func(ctx context.Context) (remarks []string, err error)
 
 // Answers is the Check of what either answers or does not.
@@ -30,7 +30,8 @@ func Answers(ask func(context.Context) error) Check {
 	return func(ctx context.Context) ([]string, error) { return nil, ask(ctx) }
 }
 
-// RootChecks are the checks of storages: "storage" of the default one, and "storage NAME" of each other.
+// RootChecks are the checks of storages: "storage" of the default one, and "storage NAME" of each
+// other.
 func RootChecks(roots ocfl.Roots) map[string]Check {
 	checks := map[string]Check{}
 	for _, r := range roots {
@@ -58,14 +59,15 @@ func StoreCheck(s storage.Store) Check {
 	})
 }
 
-// limited says what is wrong with a part that can be worked with in part, in words for whoever asks.
+// limited says what is wrong with a part that can be worked with in part, in words for whoever
+// asks.
 type limited string
 
 // Error implements error.
 func (e limited) Error() string { return string(e) }
 
-// StagingCheck asks the staging volume, as StoreCheck does, and whether it has room: full is the share that uploads and downloads fill it to
-// at most. A full one keeps nothing else from going on.
+// StagingCheck asks the staging volume, as StoreCheck does, and whether it has room: full is the
+// share that uploads and downloads fill it to at most. A full one keeps nothing else from going on.
 func StagingCheck(s storage.Store, full float64) Check {
 	ask := StoreCheck(s)
 	return func(ctx context.Context) ([]string, error) {
@@ -99,12 +101,14 @@ func (s Server) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /readyz", s.ready)
 }
 
-// alive says that the process answers. It asks nobody else, so that a slow disk does not get it killed.
+// alive says that the process answers. It asks nobody else, so that a slow disk does not get it
+// killed.
 func (s Server) alive(w http.ResponseWriter, _ *http.Request) {
 	writeHealth(w, http.StatusOK, wire.Health{Status: "ok", Version: s.Version})
 }
 
-// ready says whether what the process needs can be worked with. Who asks is not known, so the reasons go to the log alone.
+// ready says whether what the process needs can be worked with. Who asks is not known, so the
+// reasons go to the log alone.
 func (s Server) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()

@@ -19,8 +19,8 @@ var ErrClosed = errors.New("the Registry's client is closed")
 
 // Caller sends requests to the API of a Registry; a *client.Client is one.
 type Caller interface {
-	// Post sends in as JSON to a path below the API and decodes the answer into out. It takes at most so long; 0: Timeout. A refusal
-	// is a *wire.Problem.
+	// Post sends in as JSON to a path below the API and decodes the answer into out. It takes at
+	// most so long; 0: Timeout. A refusal is a *wire.Problem.
 	Post(ctx context.Context, path string, most time.Duration, in, out any) error
 	// Timeout is how long a request may usually take.
 	Timeout() time.Duration
@@ -28,13 +28,16 @@ type Caller interface {
 	Close()
 }
 
-// Client is the Registry as a worker in another process has it, with a worker's token. Its methods may be called concurrently.
+// Client is the Registry as a worker in another process has it, with a worker's token. Its methods
+// may be called concurrently.
 //
-// Claims travel together with claims, and settlements with settlements, when they are asked for while an earlier request is
-// under way; each caller gets its own answer. What a caller waits for does not depend on the others' contexts.
+// Claims travel together with claims, and settlements with settlements, when they are asked for
+// while an earlier request is under way; each caller gets its own answer. What a caller waits for
+// does not depend on the others' contexts.
 //
-// Errors of the contract are found by errors.Is and errors.As with all their fields. No answer, for whatever reason, is
-// registry.ErrUnavailable: the caller cannot know whether the call was carried out, and repeats it.
+// Errors of the contract are found by errors.Is and errors.As with all their fields. No answer, for
+// whatever reason, is registry.ErrUnavailable: the caller cannot know whether the call was carried
+// out, and repeats it.
 type Client struct {
 	c       Caller
 	claims  *gathering[registry.ClaimRequest, registry.Claim]
@@ -73,8 +76,8 @@ func (c *Client) start(do func()) error {
 	return nil
 }
 
-// Close ends what is under way in the background, and lets go of idle connections. Calls after it fail with ErrClosed. It may
-// be called again.
+// Close ends what is under way in the background, and lets go of idle connections. Calls after it
+// fail with ErrClosed. It may be called again.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -114,14 +117,16 @@ func send[O any](ctx context.Context, c *Client, name string, most time.Duration
 	return zero, &unansweredError{err}
 }
 
-// answered says whether an error is the server's, not that of somebody in between or of the network.
+// answered says whether an error is the server's, not that of somebody in between or of the
+// network.
 func answered(err error) bool {
 	var p *wire.Problem
 	return errors.As(err, &p) && p.Status != http.StatusBadGateway && p.Status != http.StatusServiceUnavailable && p.Status != http.StatusGatewayTimeout
 }
 
-// unansweredError is a call to which there was no answer: nobody knows whether it was carried out, as when the Registry's
-// database does not answer the Registry. What a step could not be told for this is nobody's fault.
+// unansweredError is a call to which there was no answer: nobody knows whether it was carried out,
+// as when the Registry's database does not answer the Registry. What a step could not be told for
+// this is nobody's fault.
 type unansweredError struct{ err error }
 
 // Error says what kept the answer away.
@@ -133,8 +138,8 @@ func (e *unansweredError) Unwrap() error { return e.err }
 // Is says that the Registry was not available.
 func (e *unansweredError) Is(target error) bool { return target == registry.ErrUnavailable }
 
-// checkKeys refuses names that are no UTF-8. On their way they would become other names, and what they stand for another
-// thing; a note or a title only looks different.
+// checkKeys refuses names that are no UTF-8. On their way they would become other names, and what
+// they stand for another thing; a note or a title only looks different.
 func checkKeys(what string, keys ...string) error {
 	for _, key := range keys {
 		if !utf8.ValidString(key) {
@@ -230,8 +235,8 @@ func (c *Client) RecordFiles(ctx context.Context, l registry.Lease, objectID str
 	return done(recordFiles.ask(ctx, c, versionFiles{attempt{l}, objectID, version, filesOf(files)}))
 }
 
-// RecordVersion implements registry.Preserving. The Registry reads all rows of the version for its receipt: of 360,000 files that takes longer
-// than other requests may.
+// RecordVersion implements registry.Preserving. The Registry reads all rows of the version for its
+// receipt: of 360,000 files that takes longer than other requests may.
 func (c *Client) RecordVersion(ctx context.Context, l registry.Lease, v registry.VersionRecord) error {
 	return done(recordVersion.within(ctx, c, 5*time.Minute, with[registry.VersionRecord]{attempt{l}, v}))
 }

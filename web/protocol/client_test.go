@@ -202,7 +202,8 @@ func (g *gate) store(t *testing.T) *protocol.Client {
 	return s
 }
 
-// Claims that come while one is under way go together, each gets its own answer, and one request brings at most 100.
+// Claims that come while one is under way go together, each gets its own answer, and one request
+// brings at most 100.
 func TestStore_ClaimsTravelTogether(t *testing.T) {
 	g := newGate()
 	s := g.store(t)
@@ -377,7 +378,8 @@ func TestStore_PanicIsAnError(t *testing.T) {
 	}
 }
 
-// The largest calls that the contract allows get through, those beyond are refused, and only who may send them may.
+// The largest calls that the contract allows get through, those beyond are refused, and only who
+// may send them may.
 func TestStore_LargeCalls(t *testing.T) {
 	local := sqlite(t, time.Now)
 	must(t, local.PutCollection(t.Context(), registry.Collection{Mnemonic: "c"}, "admin"))

@@ -28,8 +28,9 @@ import (
 
 const adminToken = "hf_secret_of_admin"
 
-// TestStore runs the conformance suite with the methods of workers asked over HTTP, and all others of the store itself: those topics that
-// are about what workers do. Every method of the protocol is asked in them.
+// TestStore runs the conformance suite with the methods of workers asked over HTTP, and all others
+// of the store itself: those topics that are about what workers do. Every method of the protocol is
+// asked in them.
 func TestStore(t *testing.T) {
 	var asked sync.Map
 	suite.Run(t, func(t *testing.T, now func() time.Time) registrytest.Store {
@@ -63,7 +64,8 @@ type apart struct {
 	url string
 }
 
-// beside has what is no worker's: its methods lie deeper than those of the client, which come first.
+// beside has what is no worker's: its methods lie deeper than those of the client, which come
+// first.
 type beside struct{ *sqlstore.Store }
 
 // Close closes the client; the store is its opener's.
@@ -103,7 +105,8 @@ func serveBy(t testing.TB, store scope.Registry, now func() time.Time, around fu
 	return remote
 }
 
-// knowing is a store that knows the tests' admin without keeping a token: what it keeps is what is tested.
+// knowing is a store that knows the tests' admin without keeping a token: what it keeps is what is
+// tested.
 type knowing struct{ scope.Registry }
 
 func (k knowing) TokenByHash(ctx context.Context, hash string) (registry.Token, error) {

@@ -10,11 +10,12 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// mostGathered bounds the body of a request that brings several calls, in bytes; the server takes twice that.
+// mostGathered bounds the body of a request that brings several calls, in bytes; the server takes
+// twice that.
 const mostGathered = 8 << 20
 
-// gathering sends calls together that come while an earlier request is under way. There is no timer: a
-// call that finds none under way goes at once. Calls keep their order.
+// gathering sends calls together that come while an earlier request is under way. There is no
+// timer: a call that finds none under way goes at once. Calls keep their order.
 type gathering[I, O any] struct {
 	send  func(context.Context, []json.RawMessage) ([]answer[O], error)
 	start func(func(context.Context)) error // in the background, until the context ends
@@ -44,8 +45,8 @@ type flight struct {
 	cancel  context.CancelFunc
 }
 
-// do sends in, with others or alone, and returns its own answer. When ctx ends first it returns ctx's cause: then it is
-// not known whether the call was carried out.
+// do sends in, with others or alone, and returns its own answer. When ctx ends first it returns
+// ctx's cause: then it is not known whether the call was carried out.
 func (g *gathering[I, O]) do(ctx context.Context, in I) (O, error) {
 	var zero O
 	if ctx.Err() != nil {

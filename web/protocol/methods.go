@@ -45,7 +45,8 @@ var (
 	})
 )
 
-// What becomes of objects (registry.Preserving, registry.Deleting, registry.Checking, registry.Restoring).
+// What becomes of objects (registry.Preserving, registry.Deleting, registry.Checking,
+// registry.Restoring).
 var (
 	identify = declare("identify", of(registry.Process), func(s *Server, ctx context.Context, in with[registry.IdentifyRequest]) (registry.Identity, error) {
 		return s.Registry.Identify(ctx, in.Lease, in.Value)
@@ -86,7 +87,8 @@ var (
 		})
 )
 
-// What receivers are told (registry.Delivering), and the secrets for it and for sources (registry.Unlocking).
+// What receivers are told (registry.Delivering), and the secrets for it and for sources
+// (registry.Unlocking).
 var (
 	noteDelivery = declare("note-delivery", of(registry.Notify, registry.Deliver),
 		func(s *Server, ctx context.Context, in with[registry.DeliveryTry]) (registry.Delivery, error) {
@@ -131,7 +133,8 @@ var (
 	ping          = tell("ping", everyStage, func(s *Server, ctx context.Context, _ nothing) error { return s.Registry.Ping(ctx) })
 )
 
-// What messages are made of (registry.ReportReader, registry.Queue, registry.DeliveryReader, registry.Mailing).
+// What messages are made of (registry.ReportReader, registry.Queue, registry.DeliveryReader,
+// registry.Mailing).
 var (
 	items = declare("items", of(registry.Deliver), func(s *Server, ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
 		return s.Registry.Items(ctx, q)
@@ -255,7 +258,8 @@ type credential struct {
 	Sealed     string              `json:"sealed"`
 }
 
-// fileRow is a registry.File whose paths travel as bytes: a file name need not be UTF-8, and must come through unchanged.
+// fileRow is a registry.File whose paths travel as bytes: a file name need not be UTF-8, and must
+// come through unchanged.
 type fileRow struct {
 	registry.File
 

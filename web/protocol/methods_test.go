@@ -15,7 +15,8 @@ import (
 
 //go:generate go test . -run ^TestGenerated -update
 
-// TestGeneratedOperations: docs/security.md lists what the token of each stage may ask beyond what every one may.
+// TestGeneratedOperations: docs/security.md lists what the token of each stage may ask beyond what
+// every one may.
 func TestGeneratedOperations(t *testing.T) {
 	table := protocol.Stages()
 	var every []string

@@ -24,7 +24,8 @@ func forbidden(format string, args ...any) *wire.Problem {
 	return wire.NewProblem(http.StatusForbidden, wire.CodeForbidden, fmt.Sprintf(format, args...))
 }
 
-// mayAsk refuses a worker what none of the items that it has claimed at this moment concerns; of a collection, unless that is "".
+// mayAsk refuses a worker what none of the items that it has claimed at this moment concerns; of a
+// collection, unless that is "".
 func (s *Server) mayAsk(ctx context.Context, what, collection string, concerns func(registry.WorkItem) (bool, error)) error {
 	id := s.worker(ctx)
 	if id == "" {
@@ -48,8 +49,8 @@ func (s *Server) mayAsk(ctx context.Context, what, collection string, concerns f
 	}
 }
 
-// mayAskOfUpload is mayAsk about an upload: a batch that was submitted as it, whatever tidies up after that, and a search for orphans
-// concern it.
+// mayAskOfUpload is mayAsk about an upload: a batch that was submitted as it, whatever tidies up
+// after that, and a search for orphans concern it.
 func (s *Server) mayAskOfUpload(ctx context.Context, id string) error {
 	return s.mayAsk(ctx, "upload "+id, "", func(it registry.WorkItem) (bool, error) {
 		if it.Action == registry.Tidy {

@@ -21,7 +21,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Path is where the methods lie below the API. Each is a POST to Path and its name, with its arguments in JSON.
+// Path is where the methods lie below the API. Each is a POST to Path and its name, with its
+// arguments in JSON.
 const Path = "/work/"
 
 // method is a call that both ends know.
@@ -36,7 +37,8 @@ type served struct {
 // table has all methods by their names.
 var table = map[string]served{}
 
-// declare puts a method into the table. Where its arguments are those of an attempt, they get the token that asks.
+// declare puts a method into the table. Where its arguments are those of an attempt, they get the
+// token that asks.
 func declare[I, O any](name string, stages []registry.Stage, do func(*Server, context.Context, I) (O, error)) method[I, O] {
 	table[name] = served{stages, func(ctx context.Context, s *Server, body []byte) (any, error) {
 		var in I

@@ -29,10 +29,12 @@ const mostTogether = 100
 // mostWait bounds a long poll. Proxies tend to give up after a minute.
 const mostWait = 30 * time.Second
 
-// Server answers workers. All fields must be set. Whoever routes requests here has proven the token and permitted the method.
+// Server answers workers. All fields must be set. Whoever routes requests here has proven the token
+// and permitted the method.
 type Server struct {
 	Registry Registry
-	// Token is the token that a request came with. Who is no worker, an admin, is not limited to what a token has claimed.
+	// Token is the token that a request came with. Who is no worker, an admin, is not limited to
+	// what a token has claimed.
 	Token func(context.Context) registry.Token
 	// Staging measures how many bytes the staging volume holds; 0: there is no end of it.
 	Staging func(context.Context) (total int64, err error)
@@ -84,7 +86,8 @@ type answer[T any] struct {
 	Problem *wire.Problem `json:"problem,omitempty"`
 }
 
-// together asks the Registry all at once, so that it commits them in one group, and answers each by itself, in their order.
+// together asks the Registry all at once, so that it commits them in one group, and answers each by
+// itself, in their order.
 func together[I, O any](ctx context.Context, s *Server, all []I, do func(context.Context, I) (O, error)) ([]answer[O], error) {
 	if len(all) > mostTogether {
 		return nil, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid,
@@ -107,7 +110,8 @@ func together[I, O any](ctx context.Context, s *Server, all []I, do func(context
 	return out, nil
 }
 
-// guarded turns a panic into the error of this call alone: outside the request's own goroutine it would end the process.
+// guarded turns a panic into the error of this call alone: outside the request's own goroutine it
+// would end the process.
 func guarded[I, O any](ctx context.Context, in I, do func(context.Context, I) (O, error)) (out O, err error) {
 	err = panics.Guard(func() (err error) {
 		out, err = do(ctx, in)
@@ -124,7 +128,8 @@ func (s *Server) claim(ctx context.Context, c registry.ClaimRequest) (registry.C
 	return s.Registry.Claim(ctx, c)
 }
 
-// renewAttempts serves registry.Working's Renew. A worker says which stages it serves, for which the relay then rings: no other than its token's.
+// renewAttempts serves registry.Working's Renew. A worker says which stages it serves, for which
+// the relay then rings: no other than its token's.
 func (s *Server) renewAttempts(ctx context.Context, in registry.RenewRequest) (registry.Renewal, error) {
 	for stage := range in.Worker.Capacity {
 		if err := s.mayServe(ctx, stage); err != nil {
@@ -138,8 +143,9 @@ func (s *Server) renewAttempts(ctx context.Context, in registry.RenewRequest) (r
 	return s.Registry.Renew(ctx, in)
 }
 
-// reserveRoom serves registry.Working's Reserve. A worker measures what the staging volume has, and the Registry does, too: whoever says that
-// there is more, or no end of it, could promise itself what others need.
+// reserveRoom serves registry.Working's Reserve. A worker measures what the staging volume has, and
+// the Registry does, too: whoever says that there is more, or no end of it, could promise itself
+// what others need.
 func (s *Server) reserveRoom(ctx context.Context, in with[registry.Reservation]) error {
 	r := in.Value
 	if r.Volume == registry.DefaultStaging {

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Bounds on attempts to sign in, each within a minute. Secrets have 130 bits and are not guessed; the bounds keep a flood from
-// the database, the log and the audit log. They hold for one process.
+// Bounds on attempts to sign in, each within a minute. Secrets have 130 bits and are not guessed;
+// the bounds keep a flood from the database, the log and the audit log. They hold for one process.
 const (
 	attemptsFor     = time.Minute
 	failuresEach    = 10     // from one address, or with one beginning of a token
@@ -59,7 +59,8 @@ type taken struct {
 	counted map[string]string // by the key that was asked for
 }
 
-// take counts one attempt under each key, unless one of them has had as many as it may: then it counts none and refuses.
+// take counts one attempt under each key, unless one of them has had as many as it may: then it
+// counts none and refuses.
 func (l *limiter) take(now time.Time, bounds ...map[string]int) (taken, error) {
 	most := map[string]int{}
 	for _, some := range bounds {
@@ -92,7 +93,8 @@ func (l *limiter) counter(key string, most int) (counted string, n int) {
 	return others, attemptsOthers
 }
 
-// giveBack undoes take for an attempt that succeeded, of which only failures are counted. What was counted in an earlier minute is gone by itself.
+// giveBack undoes take for an attempt that succeeded, of which only failures are counted. What was
+// counted in an earlier minute is gone by itself.
 func (l *limiter) giveBack(t taken, most map[string]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +108,8 @@ func (l *limiter) giveBack(t taken, most map[string]int) {
 	}
 }
 
-// bounds are the keys that an attempt from an address is counted under, and how far: as an attempt, and unless it succeeds as a failure.
+// bounds are the keys that an attempt from an address is counted under, and how far: as an attempt,
+// and unless it succeeds as a failure.
 func bounds(remote string) (attempts, failures map[string]int) {
 	from, site := sender(remote)
 	attempts, failures = map[string]int{"attempts from " + from: attemptsEach}, map[string]int{"failures from " + from: failuresEach}
@@ -116,7 +119,8 @@ func bounds(remote string) (attempts, failures map[string]int) {
 	return attempts, failures
 }
 
-// sender is whom an attempt comes from: the address without its port, and of IPv6 the network, and the site that it is in.
+// sender is whom an attempt comes from: the address without its port, and of IPv6 the network, and
+// the site that it is in.
 func sender(remote string) (from, site string) {
 	name, _, err := net.SplitHostPort(remote)
 	if err != nil {

@@ -57,7 +57,8 @@ func TestLimiter_AllOrNone(t *testing.T) {
 	}
 }
 
-// What succeeds is given back where it was counted, and in the minute in which it was, or not at all.
+// What succeeds is given back where it was counted, and in the minute in which it was, or not at
+// all.
 func TestLimiter_GiveBack(t *testing.T) {
 	var l limiter
 	now := time.Unix(1000, 0)

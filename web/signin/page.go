@@ -46,9 +46,10 @@ type view struct {
 	Style template.CSS
 }
 
-// Ask shows the form, or the button of a one-time link, with the name of whom it signs in: others may have sent it, so that
-// somebody works in their name. A link is not used by being looked at: mail scanners and browsers fetch links before anybody
-// clicks on them. An error means that nothing was answered: the link is good no more.
+// Ask shows the form, or the button of a one-time link, with the name of whom it signs in: others
+// may have sent it, so that somebody works in their name. A link is not used by being looked at:
+// mail scanners and browsers fetch links before anybody clicks on them. An error means that nothing
+// was answered: the link is good no more.
 func (s *Service) Ask(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	v := view{Link: query.Get("link"), Next: local(query.Get("next"))}
@@ -65,8 +66,8 @@ func (s *Service) Ask(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// Refuse shows the form with the reason why a page is not shown, or why somebody was not signed in. It reads nothing of the request's body:
-// who is refused may send anything there.
+// Refuse shows the form with the reason why a page is not shown, or why somebody was not signed in.
+// It reads nothing of the request's body: who is refused may send anything there.
 func (s *Service) Refuse(w http.ResponseWriter, r *http.Request, err error, p *wire.Problem) {
 	if many := new(TooManyError); errors.As(err, &many) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(many.After.Seconds())))

@@ -26,15 +26,15 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// ProviderOptions says at which OpenID provider people sign in, and who they are here by what it says of them. Issuer, ClientID and
-// Roles must be set.
+// ProviderOptions says at which OpenID provider people sign in, and who they are here by what it
+// says of them. Issuer, ClientID and Roles must be set.
 type ProviderOptions struct {
 	Issuer       string
 	ClientID     string
 	ClientSecret string   // "": a public client, by PKCE alone
 	Scopes       []string // beside openid; nil: email and profile
-	// NameClaim is the claim that acts are recorded under; "": email. An e-mail address that the provider has not verified, or a claim
-	// that is missing, gives way to the subject.
+	// NameClaim is the claim that acts are recorded under; "": email. An e-mail address that the
+	// provider has not verified, or a claim that is missing, gives way to the subject.
 	NameClaim        string
 	RolesClaim       string // whose values Roles are about; "": groups
 	CollectionsClaim string // whose values are collections of depositors, beside those of Roles; "": none
@@ -45,7 +45,8 @@ type ProviderOptions struct {
 // providerTime bounds one request to a provider.
 const providerTime = 10 * time.Second
 
-// provider is an OpenID provider that is asked what it is when somebody first signs in there, and again until it has answered.
+// provider is an OpenID provider that is asked what it is when somebody first signs in there, and
+// again until it has answered.
 type provider struct {
 	ProviderOptions
 	http *http.Client
@@ -122,7 +123,8 @@ func (p *provider) endAt(r *http.Request) string {
 	return u.String()
 }
 
-// way is what a browser brings back from the provider, beside what the provider sends along: nobody else's answer is taken.
+// way is what a browser brings back from the provider, beside what the provider sends along: nobody
+// else's answer is taken.
 type way struct {
 	State    string `json:"state"`
 	Nonce    string `json:"nonce"`
@@ -164,7 +166,8 @@ func (s *Service) ToProvider(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// FromProvider signs in the browser that comes back from the OpenID provider. An error means that nobody was.
+// FromProvider signs in the browser that comes back from the OpenID provider. An error means that
+// nobody was.
 func (s *Service) FromProvider(w http.ResponseWriter, r *http.Request) error {
 	if s.provider == nil {
 		return errNoProvider()

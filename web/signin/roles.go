@@ -18,7 +18,8 @@ type RoleRule struct {
 // rank orders roles by what they may; of several that somebody has the highest counts.
 var rank = []registry.Role{registry.RoleDepositor, registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin}
 
-// ParseRoles reads rules such as "staff=operator; curators=depositor:maps,letters". Values may hold anything but a semicolon.
+// ParseRoles reads rules such as "staff=operator; curators=depositor:maps,letters". Values may hold
+// anything but a semicolon.
 func ParseRoles(text string) (rules []RoleRule, err error) {
 	for rule := range strings.SplitSeq(text, ";") {
 		if rule = strings.TrimSpace(rule); rule == "" {
@@ -46,7 +47,8 @@ func ParseRoles(text string) (rules []RoleRule, err error) {
 	return rules, nil
 }
 
-// role is the role of somebody of whom the provider claims this, and a depositor's collections; "" is none.
+// role is the role of somebody of whom the provider claims this, and a depositor's collections; ""
+// is none.
 func (p *provider) role(claims map[string]any) (role registry.Role, collections []string) {
 	values := texts(claims[p.RolesClaim])
 	for _, rule := range p.Roles {

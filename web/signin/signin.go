@@ -87,8 +87,8 @@ func Hash(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// cookieName is the name of the cookie of a session. Over HTTPS the prefix makes browsers refuse one that another host of the domain,
-// or plain HTTP, has set.
+// cookieName is the name of the cookie of a session. Over HTTPS the prefix makes browsers refuse
+// one that another host of the domain, or plain HTTP, has set.
 func cookieName(r *http.Request) string {
 	name := ofPort("holdfast_session", r)
 	if webserver.Secure(r) {
@@ -97,8 +97,8 @@ func cookieName(r *http.Request) string {
 	return name
 }
 
-// ofPort is the name of a cookie of this server. Browsers share cookies between the ports of a host: to sign in to one Holdfast must
-// not sign out of another beside it.
+// ofPort is the name of a cookie of this server. Browsers share cookies between the ports of a
+// host: to sign in to one Holdfast must not sign out of another beside it.
 func ofPort(name string, r *http.Request) string {
 	if _, port, err := net.SplitHostPort(r.Host); err == nil && port != "" {
 		name += "_" + port
@@ -131,8 +131,8 @@ func (s *Service) Has(r *http.Request) bool {
 	return err == nil && c.Value != ""
 }
 
-// Session returns the session of a request's cookie. active says that a person, not a page that loads itself again, has
-// asked. The error is a problem for people when there is no such session.
+// Session returns the session of a request's cookie. active says that a person, not a page that
+// loads itself again, has asked. The error is a problem for people when there is no such session.
 func (s *Service) Session(r *http.Request, active bool) (registry.Session, error) {
 	c, err := r.Cookie(cookieName(r))
 	if err != nil || c.Value == "" {
@@ -151,7 +151,8 @@ func (s *Service) Good(ctx context.Context, session registry.Session) error {
 	return err
 }
 
-// Sessions lists the sessions that a token, or a session, may see: all for an admin, otherwise one's own.
+// Sessions lists the sessions that a token, or a session, may see: all for an admin, otherwise
+// one's own.
 func (s *Service) Sessions(ctx context.Context, who registry.Session) ([]registry.Session, error) {
 	all, err := s.store.Sessions(ctx)
 	if err != nil || who.Role == registry.RoleAdmin {
@@ -180,11 +181,13 @@ func (s *Service) End(ctx context.Context, who registry.Session, id string) erro
 	return fmt.Errorf("session %s: %w", id, registry.ErrNotFound)
 }
 
-// formType is what browsers send the form as. Its other type could bring files, which are read to the disk.
+// formType is what browsers send the form as. Its other type could bring files, which are read to
+// the disk.
 const formType = "application/x-www-form-urlencoded"
 
-// SignIn answers the form of the sign-in page: it begins a session with the token or the link in it, sets the cookie and goes to
-// the page that was asked for first. An error means that nothing was answered.
+// SignIn answers the form of the sign-in page: it begins a session with the token or the link in
+// it, sets the cookie and goes to the page that was asked for first. An error means that nothing
+// was answered.
 func (s *Service) SignIn(w http.ResponseWriter, r *http.Request) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != formType {
 		return wire.NewProblem(http.StatusUnsupportedMediaType, wire.CodeUnsupportedMedia, "the form must come as "+formType+"; load the page again")
@@ -193,7 +196,8 @@ func (s *Service) SignIn(w http.ResponseWriter, r *http.Request) error {
 		return wire.NewProblem(http.StatusBadRequest, wire.CodeBadRequest, "the form cannot be read; load the page again")
 	}
 	link, token := r.PostForm.Get("link"), strings.TrimSpace(r.PostForm.Get("token"))
-	// A link that is good is let through whatever others have tried: it cannot be guessed, and works once.
+	// A link that is good is let through whatever others have tried: it cannot be guessed, and
+	// works once.
 	if link != "" {
 		if _, err := s.store.LinkToken(r.Context(), Hash(link)); err == nil {
 			return s.goOn(w, r, link, token)
@@ -285,7 +289,8 @@ func (s *Service) enter(w http.ResponseWriter, r *http.Request, begun registry.S
 	http.Redirect(w, r, local(next), http.StatusSeeOther)
 }
 
-// dropToken makes a browser forget the cookie of before there were sessions, which holds a token itself.
+// dropToken makes a browser forget the cookie of before there were sessions, which holds a token
+// itself.
 func dropToken(w http.ResponseWriter, r *http.Request) {
 	name := ofPort("holdfast_token", r)
 	if _, err := r.Cookie(name); err == nil {

@@ -49,7 +49,8 @@ type decisionPage struct {
 	Object   registry.Object
 	Decision registry.Decision
 	Reason   string
-	// Asked is which asking the form is about: the time of it, in microseconds; "" when there was none.
+	// Asked is which asking the form is about: the time of it, in microseconds; "" when there was
+	// none.
 	Asked   string
 	Refused string
 }
@@ -105,7 +106,8 @@ func (p *pages) canDecide(r *http.Request, o registry.Object, d registry.Decisio
 	return fmt.Errorf("%w: the deletion of %s is not one to be decided so: %s", errRefused, o.ID, o.Deletion.Text())
 }
 
-// decide carries a decision out and goes back to the object's page, which shows what became of it. What is refused is shown in the form.
+// decide carries a decision out and goes back to the object's page, which shows what became of it.
+// What is refused is shown in the form.
 func (p *pages) decide(w http.ResponseWriter, r *http.Request) {
 	const mostReason = 2000
 	ctx := r.Context()

@@ -54,7 +54,8 @@ type requeuePage struct {
 	Key    string
 }
 
-// askRequeue shows how many items a query means and what they failed for, and asks whether to requeue them.
+// askRequeue shows how many items a query means and what they failed for, and asks whether to
+// requeue them.
 func (p *pages) askRequeue(r *http.Request) (page, error) {
 	ctx := r.Context()
 	if p.forms == nil || !p.forms.MayAct(ctx) {
@@ -129,8 +130,8 @@ func tooMuch(err error) error {
 	return err
 }
 
-// requeueQuery reads the query of the form: that of a group of failures, so that nothing else is requeued by an address that
-// somebody was sent.
+// requeueQuery reads the query of the form: that of a group of failures, so that nothing else is
+// requeued by an address that somebody was sent.
 func requeueQuery(text string) (registry.Query, error) {
 	q, err := query.Parse(text)
 	if err != nil {

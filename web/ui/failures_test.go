@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// The pages show failed items by their causes, and a group is requeued by a form that says what it will do; sent twice it does
-// it once.
+// The pages show failed items by their causes, and a group is requeued by a form that says what it
+// will do; sent twice it does it once.
 func TestFailures_Requeue(t *testing.T) {
 	s, _ := withClerk(t)
 	batch, jobs := s.fill(t)

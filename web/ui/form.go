@@ -15,7 +15,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Forms carries out what the pages ask for whoever has logged in. Every method judges by the request's context who that is.
+// Forms carries out what the pages ask for whoever has logged in. Every method judges by the
+// request's context who that is.
 type Forms interface {
 	// MayAct says whether who asks may ask acts at all: who may not sees no buttons.
 	MayAct(ctx context.Context) bool
@@ -27,9 +28,11 @@ type Forms interface {
 	Bulk(ctx context.Context, b registry.BulkRequest) (registry.WorkItem, error)
 	// RemoveHold is that of registry.Holding, in the name of who asks.
 	RemoveHold(ctx context.Context, scope registry.HoldScope, key string) error
-	// Decisions are those that who asks may make after the last deletion of an object that was asked for; nil: none was.
+	// Decisions are those that who asks may make after the last deletion of an object that was
+	// asked for; nil: none was.
 	Decisions(ctx context.Context, last *registry.Deletion) []registry.Decision
-	// Decide makes one of them, in the name of who asks, as registry.Deciding does; the reason is that of asking.
+	// Decide makes one of them, in the name of who asks, as registry.Deciding does; the reason is
+	// that of asking.
 	Decide(ctx context.Context, objectID string, d registry.Decision, reason string) (registry.Deletion, error)
 }
 
@@ -76,7 +79,8 @@ type actPage struct {
 	Refused      string   // why it was not done
 }
 
-// askAct shows the form of an act. It is a page of its own, which does not load itself again under whoever types.
+// askAct shows the form of an act. It is a page of its own, which does not load itself again under
+// whoever types.
 func (p *pages) askAct(r *http.Request) (page, error) {
 	it, err := p.actedOn(r)
 	if err != nil {
@@ -124,8 +128,8 @@ func (p *pages) actedOn(r *http.Request) (registry.WorkItem, error) {
 	return p.registry.Item(r.Context(), r.PathValue("id"))
 }
 
-// act carries an act out and goes back to the item's page, which shows what happened. What needs a confirmation, or was
-// refused, is shown in the form.
+// act carries an act out and goes back to the item's page, which shows what happened. What needs a
+// confirmation, or was refused, is shown in the form.
 func (p *pages) act(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	it, err := p.actedOn(r)
@@ -210,8 +214,8 @@ func isActOfPeople(a registry.Act) bool {
 	return slices.ContainsFunc(registry.Transitions(), func(t registry.Transition) bool { return t.Act == a && t.By == "admin" })
 }
 
-// happened is the address of an item's page that shows the event of an act; that of the page alone when there is none,
-// since the form had been sent before.
+// happened is the address of an item's page that shows the event of an act; that of the page alone
+// when there is none, since the form had been sent before.
 func (p *pages) happened(ctx context.Context, it registry.WorkItem, act registry.Act, before int64) string {
 	home := url.URL{Path: "/items/" + it.ID}
 	if it.Action == registry.Batch {
@@ -224,8 +228,8 @@ func (p *pages) happened(ctx context.Context, it registry.WorkItem, act registry
 	return home.String()
 }
 
-// did is the event that a page was opened to show, nil for none. It is read from the item's history, so that no address
-// makes a page say what did not happen.
+// did is the event that a page was opened to show, nil for none. It is read from the item's
+// history, so that no address makes a page say what did not happen.
 func (p *pages) did(r *http.Request, itemID string) (*registry.Event, error) {
 	seq, err := queryNumber(r, "did")
 	if err != nil || seq == 0 {

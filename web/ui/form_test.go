@@ -98,7 +98,8 @@ func fields(text string) url.Values {
 	return form
 }
 
-// An act with consequences is asked again with a list of them, and only then done; the form sent twice acts once.
+// An act with consequences is asked again with a list of them, and only then done; the form sent
+// twice acts once.
 func TestForms_Confirmation(t *testing.T) {
 	s, c := withClerk(t)
 	receipt, err := s.store.Submit(t.Context(), registry.Submission{Collection: "default", Name: hostile, Spec: registry.Spec{URL: "http://h.test/"}})
@@ -237,7 +238,8 @@ func TestPages_Holds(t *testing.T) {
 	}
 }
 
-// The page of an act on many items says what was asked, how far it is and what was refused, in words.
+// The page of an act on many items says what was asked, how far it is and what was refused, in
+// words.
 func TestPages_Bulk(t *testing.T) {
 	s, _ := withClerk(t)
 	s.fill(t)
@@ -267,7 +269,8 @@ func TestPages_Bulk(t *testing.T) {
 	}
 }
 
-// A release of an item that another hold covers is refused in the form, not by a page that is not there.
+// A release of an item that another hold covers is refused in the form, not by a page that is not
+// there.
 func TestForms_ReleaseOfAnother(t *testing.T) {
 	s, _ := withClerk(t)
 	receipt, err := s.store.Submit(t.Context(), registry.Submission{Collection: "default", Name: "a", Spec: registry.Spec{URL: "http://h.test/"}})

@@ -22,7 +22,8 @@ func (p *pages) holds(r *http.Request) (page, error) {
 	return page{Name: "holds", Title: "Holds", Section: "holds", Content: content}, nil
 }
 
-// release releases a hold and goes back to the list. One that is released already is not there, as wanted.
+// release releases a hold and goes back to the list. One that is released already is not there, as
+// wanted.
 func (p *pages) release(w http.ResponseWriter, r *http.Request) {
 	if p.forms == nil || !p.forms.MayAct(r.Context()) {
 		p.fail(w, r, errForbidden)

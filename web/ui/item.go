@@ -158,8 +158,8 @@ func (p *pages) item(r *http.Request) (page, error) {
 	return page{Name: "item", Title: "Item " + nameOf(it), Section: "status", Live: !it.Status.Settled(), Content: i}, nil
 }
 
-// objectOf is the object that an item made and its version there, "" before it has one. What cannot be read is not shown:
-// the page of an odd item is the last that should fail.
+// objectOf is the object that an item made and its version there, "" before it has one. What cannot
+// be read is not shown: the page of an odd item is the last that should fail.
 func objectOf(it registry.WorkItem) (ark string, version int) {
 	var named registry.Identity
 	if json.Unmarshal(it.Results["ark"], &named) != nil || json.Unmarshal(it.Results["version"], &version) != nil {

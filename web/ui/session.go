@@ -36,7 +36,8 @@ func (p *pages) sessions(r *http.Request) (page, error) {
 	return page{Name: "sessions", Title: "Sessions", Section: "sessions", Content: content}, nil
 }
 
-// endSession ends a session and goes back to the list. One that has ended already is not there, as wanted.
+// endSession ends a session and goes back to the list. One that has ended already is not there, as
+// wanted.
 func (p *pages) endSession(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		p.fail(w, r, fmt.Errorf("%w: the form cannot be read", errBadQuery))

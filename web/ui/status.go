@@ -122,8 +122,8 @@ func (p *pages) jobs(ctx context.Context, status registry.Status) (registry.Page
 	return p.registry.Items(ctx, registry.ItemQuery{Action: registry.Ingest, Status: status, Limit: countLimit})
 }
 
-// tally counts jobs by state, in the order of first sight. A state may be in several lists: a job between two attempts
-// at a stage is pending.
+// tally counts jobs by state, in the order of first sight. A state may be in several lists: a job
+// between two attempts at a stage is pending.
 func tally(lists ...registry.Page[registry.WorkItem]) (counts []stateCount) {
 	at := map[registry.State]int{}
 	for _, list := range lists {

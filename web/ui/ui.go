@@ -65,7 +65,8 @@ type pages struct {
 	templates map[string]*template.Template
 }
 
-// New returns the handler of all pages. Who may see them is decided in front of it. The errors are a programmer's.
+// New returns the handler of all pages. Who may see them is decided in front of it. The errors are
+// a programmer's.
 func New(o Options) (http.Handler, error) {
 	if o.Registry == nil || o.Log == nil {
 		return nil, errors.New("ui: Registry and Log must be set")

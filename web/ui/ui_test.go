@@ -104,7 +104,8 @@ func (s *site) claim(t testing.TB, stage registry.Stage) registry.Lease {
 	return c.Lease
 }
 
-// fill makes a batch of two jobs: one preserved, one failed on a hostile error; and another batch that waits.
+// fill makes a batch of two jobs: one preserved, one failed on a hostile error; and another batch
+// that waits.
 func (s *site) fill(t testing.TB) (batchID string, jobs []registry.WorkItem) {
 	t.Helper()
 	ctx := t.Context()
@@ -253,7 +254,8 @@ func (g givenUp) Item(ctx context.Context, id string) (registry.WorkItem, error)
 
 const hostileReason = "<script>gone</script>"
 
-// TestPages_GivenUp: the page of a job that completed without telling its receiver says so, by whom and why.
+// TestPages_GivenUp: the page of a job that completed without telling its receiver says so, by whom
+// and why.
 func TestPages_GivenUp(t *testing.T) {
 	s := newSite(t)
 	_, jobs := s.fill(t)

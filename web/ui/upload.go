@@ -70,7 +70,8 @@ func removalForm(u uploadPage) page {
 	return page{Name: "upload", Title: "Upload " + u.Upload.Filename, Section: "uploads", Content: u}
 }
 
-// removeUpload removes an upload and goes back to the list. One that is removed already is not there, as wanted.
+// removeUpload removes an upload and goes back to the list. One that is removed already is not
+// there, as wanted.
 func (p *pages) removeUpload(w http.ResponseWriter, r *http.Request) {
 	ctx, id := r.Context(), r.PathValue("id")
 	u, err := p.uploads.Upload(ctx, id)

@@ -19,9 +19,9 @@ type ACMEOptions struct {
 	Roots     *x509.CertPool // by which the authority itself is known; nil: the machine's
 }
 
-// ACME serves certificates that are got when a browser first asks for one of the hosts, and renewed a month before they end. The authority
-// proves the name by a TLS connection to port 443 of it (RFC 8737), which must lead here. To use it is to accept the
-// authority's terms.
+// ACME serves certificates that are got when a browser first asks for one of the hosts, and renewed
+// a month before they end. The authority proves the name by a TLS connection to port 443 of it (RFC
+// 8737), which must lead here. To use it is to accept the authority's terms.
 func ACME(o ACMEOptions) *tls.Config {
 	manager := &autocert.Manager{
 		Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(o.Hosts...), Cache: autocert.DirCache(o.Cache), Email: o.Email,

@@ -22,7 +22,8 @@ import (
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
-// names answers DNS over TCP: every name is on 127.0.0.1, and has nothing but that address. It returns where it is.
+// names answers DNS over TCP: every name is on 127.0.0.1, and has nothing but that address. It
+// returns where it is.
 func names(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -71,8 +72,9 @@ func answerNames(conn net.Conn) {
 	}
 }
 
-// pebble starts an ACME server that looks at a port of 127.0.0.1 whether a name is whose who asks for it (TLS-ALPN-01), and returns its directory, the
-// pool that it is known by and the address of its own root certificate.
+// pebble starts an ACME server that looks at a port of 127.0.0.1 whether a name is whose who asks
+// for it (TLS-ALPN-01), and returns its directory, the pool that it is known by and the address of
+// its own root certificate.
 func pebble(t *testing.T, tlsPort int) (directory string, roots *x509.CertPool, rootAt string) {
 	t.Helper()
 	program := proctest.Built(t, "pebble")
@@ -136,7 +138,8 @@ func get(ctx context.Context, roots *x509.CertPool, address string) []byte {
 	return text
 }
 
-// A certificate is got from a real ACME server for the names that are ours, kept for the next start, and got for no other name.
+// A certificate is got from a real ACME server for the names that are ours, kept for the next
+// start, and got for no other name.
 func TestACME(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 // lookEvery is how often at most the files of a certificate are looked at.
 const lookEvery = time.Second
 
-// Certificate is a certificate chain and its key, in PEM files that are read again when they change.
+// Certificate is a certificate chain and its key, in PEM files that are read again when they
+// change.
 type Certificate struct {
 	cert, key string
 	log       *slog.Logger
@@ -72,8 +73,8 @@ func (c *Certificate) Config() *tls.Config {
 	}
 }
 
-// current is the certificate of the files as they are. While they cannot be read, or one of them was replaced and the other not yet,
-// it is the one from before, and each look tries again.
+// current is the certificate of the files as they are. While they cannot be read, or one of them
+// was replaced and the other not yet, it is the one from before, and each look tries again.
 func (c *Certificate) current(ctx context.Context) *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,8 +107,9 @@ func same(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// Name is the host of an address as clients must call it for the certificate to hold: the host itself, or a name or address that the
-// certificate is for. It is the host itself, too, when the certificate is for wildcards only: which of their names leads here is not known.
+// Name is the host of an address as clients must call it for the certificate to hold: the host
+// itself, or a name or address that the certificate is for. It is the host itself, too, when the
+// certificate is for wildcards only: which of their names leads here is not known.
 func (c *Certificate) Name(host string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +134,8 @@ func names(leaf *x509.Certificate) []string {
 	return all
 }
 
-// Trust returns the machine's certificate authorities and those of a PEM file; nil, the machine's, when the file is "".
+// Trust returns the machine's certificate authorities and those of a PEM file; nil, the machine's,
+// when the file is "".
 func Trust(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil //nolint:nilnil // as x509 takes it
@@ -151,7 +154,8 @@ func Trust(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// Own is how a process on the same machine knows a server by the file of its certificate, whatever address it asks.
+// Own is how a process on the same machine knows a server by the file of its certificate, whatever
+// address it asks.
 func Own(certFile string) (*tls.Config, error) {
 	pool, err := Trust(certFile)
 	if err != nil {

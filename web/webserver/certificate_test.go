@@ -56,7 +56,8 @@ func issueFor(t *testing.T, certFile, keyFile string, serial int64, names ...str
 	}
 }
 
-// The certificate that is served is that of the files as they are; while only one of them is new, the one from before.
+// The certificate that is served is that of the files as they are; while only one of them is new,
+// the one from before.
 func TestCertificate_Reloaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -100,7 +101,8 @@ func TestCertificate_Reloaded(t *testing.T) {
 	})
 }
 
-// What could not be read is tried again although no file has changed since, and the same fault is logged once.
+// What could not be read is tried again although no file has changed since, and the same fault is
+// logged once.
 func TestCertificate_TriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -132,7 +134,8 @@ func TestCertificate_TriedAgain(t *testing.T) {
 		if got := strings.Count(log.String(), "cannot be read"); got != 1 {
 			t.Errorf("logged %d times, want once:\n%s", got, &log)
 		}
-		// The right key, in a file that looks as it did: it was being written when it was looked at, within one tick of the file system's clock.
+		// The right key, in a file that looks as it did: it was being written when it was looked
+		// at, within one tick of the file system's clock.
 		before, err := os.Stat(key)
 		if err != nil {
 			t.Fatal(err)
@@ -153,7 +156,8 @@ func TestCertificate_TriedAgain(t *testing.T) {
 	})
 }
 
-// A process on the same machine knows a server by its certificate's file, whatever else stands in it and whatever the certificate is for.
+// A process on the same machine knows a server by its certificate's file, whatever else stands in
+// it and whatever the certificate is for.
 func TestOwn(t *testing.T) {
 	for name, names := range map[string][]string{"a name": {"holdfast.test"}, "a wildcard": {"*.holdfast.test"}, "an address only": nil} {
 		t.Run(name, func(t *testing.T) {

@@ -41,8 +41,8 @@ func Secure(r *http.Request) bool {
 // HSTS is how long browsers are kept on HTTPS when nothing else is asked for (RFC 6797).
 const HSTS = 365 * 24 * time.Hour
 
-// keepsHTTPS says whether browsers should keep to HTTPS at a host. They would at all ports of localhost, for whatever runs there, and take no
-// such word of addresses.
+// keepsHTTPS says whether browsers should keep to HTTPS at a host. They would at all ports of
+// localhost, for whatever runs there, and take no such word of addresses.
 func keepsHTTPS(host string) bool {
 	name := host
 	if split, _, err := net.SplitHostPort(host); err == nil {
@@ -53,9 +53,10 @@ func keepsHTTPS(host string) bool {
 	return err != nil && name != "localhost" && !strings.HasSuffix(name, ".localhost")
 }
 
-// Handler makes next see requests as the client sent them: RemoteAddr is the client's address, Host the host that it asked, and
-// [Secure] says whether it asked by HTTPS. Next sees these headers of nobody, since all
-// is said by then. Answers over HTTPS carry Strict-Transport-Security for hsts; 0: they do not.
+// Handler makes next see requests as the client sent them: RemoteAddr is the client's address, Host
+// the host that it asked, and [Secure] says whether it asked by HTTPS. Next sees these headers of
+// nobody, since all is said by then. Answers over HTTPS carry Strict-Transport-Security for hsts;
+// 0: they do not.
 func (p Proxies) Handler(next http.Handler, hsts time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		remote, host, secure := r.RemoteAddr, r.Host, r.TLS != nil
@@ -78,8 +79,8 @@ func (p Proxies) Handler(next http.Handler, hsts time.Duration) http.Handler {
 	})
 }
 
-// client is the last address of X-Forwarded-For that is no trusted proxy's: whatever stands before it was said by somebody who
-// is not trusted. It is the proxy itself when there is none.
+// client is the last address of X-Forwarded-For that is no trusted proxy's: whatever stands before
+// it was said by somebody who is not trusted. It is the proxy itself when there is none.
 func (p Proxies) client(proxy netip.Addr, forwarded []string) netip.Addr {
 	client := proxy.Unmap()
 	for _, text := range slices.Backward(split(forwarded)) {
@@ -102,7 +103,8 @@ func address(text string) (netip.Addr, error) {
 	return netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
 }
 
-// split parts the values of a header: each proxy appends its own, behind a comma or as a further line.
+// split parts the values of a header: each proxy appends its own, behind a comma or as a further
+// line.
 func split(lines []string) []string {
 	parts := strings.Split(strings.Join(lines, ","), ",")
 	for i := range parts {
@@ -117,8 +119,8 @@ func last(lines []string) string {
 	return parts[len(parts)-1]
 }
 
-// Only refuses whoever connects from elsewhere than this machine and the proxies: for plain HTTP that is there for the proxies. It stands
-// in front of [Proxies.Handler].
+// Only refuses whoever connects from elsewhere than this machine and the proxies: for plain HTTP
+// that is there for the proxies. It stands in front of [Proxies.Handler].
 func (p Proxies) Only(next http.Handler, log *slog.Logger) http.Handler {
 	var said atomic.Bool
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

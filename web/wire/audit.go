@@ -73,7 +73,8 @@ func (l Lost) Text() []string {
 	return lines
 }
 
-// AcceptanceRequest asks that the record be accepted although it is older than its checkpoints, or agrees.
+// AcceptanceRequest asks that the record be accepted although it is older than its checkpoints, or
+// agrees.
 type AcceptanceRequest struct {
 	Reason  string `json:"reason,omitempty" maxLength:"2000" doc:"Asks, and says why; it is kept for ever"`
 	Approve bool   `json:"approve,omitempty" doc:"Agrees to what another person has asked for"`

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Cause is the error of the registry's contract that a problem stands for, with all its fields, so that errors.Is and
-// errors.As say the same of a remote store as of one in this process.
+// Cause is the error of the registry's contract that a problem stands for, with all its fields, so
+// that errors.Is and errors.As say the same of a remote store as of one in this process.
 type Cause struct {
 	Kind   string          `json:"kind" doc:"Which error of the contract"`
 	Fields json.RawMessage `json:"fields,omitempty" doc:"Its fields"`
@@ -114,7 +114,8 @@ func CauseOf(err error) *Cause {
 	return nil
 }
 
-// Err returns the error of the contract; nil when c is nil or of a kind that this version does not know.
+// Err returns the error of the contract; nil when c is nil or of a kind that this version does not
+// know.
 func (c *Cause) Err() error {
 	if c == nil {
 		return nil

@@ -21,9 +21,11 @@ type VerifiedAgainst string
 
 // What bytes are compared with.
 const (
-	// AgainstRecord is the digests and versions that the Registry has recorded, which nobody changes who can only write to storage.
+	// AgainstRecord is the digests and versions that the Registry has recorded, which nobody
+	// changes who can only write to storage.
 	AgainstRecord VerifiedAgainst = "record"
-	// AgainstInventory is the inventory that lies beside the files, alone: whoever can write the files can write it, too.
+	// AgainstInventory is the inventory that lies beside the files, alone: whoever can write the
+	// files can write it, too.
 	AgainstInventory VerifiedAgainst = "inventory"
 )
 

@@ -62,8 +62,9 @@ const problemType = "urn:holdfast:problem:"
 // Type is the URI of the problem type (RFC 9457, 3.1.1).
 func (c Code) Type() string { return problemType + string(c) }
 
-// Problem is an answer that says no (RFC 9457). Detail says what happened, to what, and what to do about it. It is also
-// the error that the client returns: errors.Is finds the registry's sentinel that it stands for.
+// Problem is an answer that says no (RFC 9457). Detail says what happened, to what, and what to do
+// about it. It is also the error that the client returns: errors.Is finds the registry's sentinel
+// that it stands for.
 type Problem struct {
 	Type   string `json:"type" doc:"urn:holdfast:problem: and the code" example:"urn:holdfast:problem:not-found"`
 	Title  string `json:"title" doc:"The status in words" example:"Not Found"`
@@ -72,15 +73,18 @@ type Problem struct {
 	Detail string `json:"detail" doc:"What happened, to what, and what to do" example:"item 01a20657 was not found; check the id"`
 	// Instance names the request in the server's log.
 	Instance string `json:"instance,omitempty" doc:"Names the request in the server's log"`
-	// Faults are the single things that are wrong, all of them unless Total says that there are more.
+	// Faults are the single things that are wrong, all of them unless Total says that there are
+	// more.
 	Faults []Fault `json:"errors,omitempty" doc:"Every single thing that is wrong"`
 	// Total counts the faults; it is above len(Faults) when there are too many to list.
 	Total int64 `json:"errors_total,omitempty" doc:"How many errors there are, when not all are listed"`
-	// AllowedActs are what may be asked of the item instead, with CodeTransition and CodePastNoReturn.
+	// AllowedActs are what may be asked of the item instead, with CodeTransition and
+	// CodePastNoReturn.
 	AllowedActs []registry.Act `json:"allowed_acts,omitempty" doc:"What may be asked of the item instead"`
 	// Consequences are what an act would take along, a sentence each, with CodeConfirm.
 	Consequences []string `json:"consequences,omitempty" doc:"What the act would take along; confirm it to go on"`
-	// AgreesTo is whose asking the confirmation agrees to, with CodeConfirm of act abandon and of an older record.
+	// AgreesTo is whose asking the confirmation agrees to, with CodeConfirm of act abandon and of
+	// an older record.
 	AgreesTo string `json:"agrees_to,omitempty" doc:"abandon, and the acceptance of an older record: the other admin's request that would be agreed to; send it back with the confirmation"`
 	// Cycle are items that wait for each other, with CodeCycle.
 	Cycle []string `json:"cycle,omitempty" doc:"Ids of items, each waiting for the next, the last for the first"`
@@ -92,7 +96,8 @@ type Problem struct {
 
 // Fault is one thing that is wrong with a request or with a manifest.
 type Fault struct {
-	// Location is the field (body.ark, query.limit) or the place in the manifest (line 7, column 3).
+	// Location is the field (body.ark, query.limit) or the place in the manifest (line 7, column
+	// 3).
 	Location string `json:"location,omitempty" doc:"The field (body.ark) or the place in the manifest (line 7, column 3)"`
 	Message  string `json:"message" doc:"The fault in one sentence"`
 	Line     int    `json:"line,omitempty" doc:"Of a manifest, from 1"`
@@ -152,6 +157,7 @@ func (p *Problem) Is(target error) bool {
 	}
 }
 
-// Unwrap returns the error of the registry's contract that the problem stands for, with all its fields, so that callers of
-// a store need not know whether it is a remote one; nil when there is none.
+// Unwrap returns the error of the registry's contract that the problem stands for, with all its
+// fields, so that callers of a store need not know whether it is a remote one; nil when there is
+// none.
 func (p *Problem) Unwrap() error { return p.Cause.Err() }

@@ -35,7 +35,8 @@ type SubmitRequest struct {
 	Requires []registry.Requirement `json:"requires,omitempty" doc:"Items that must have completed (or settled) before this one starts; in a graph also its nodes, by key"`
 }
 
-// SubmitResponse answers a submission. The work goes on after it; /batches/{id}/progress tells how far it is.
+// SubmitResponse answers a submission. The work goes on after it; /batches/{id}/progress tells how
+// far it is.
 type SubmitResponse struct {
 	BatchID   string               `json:"batch_id" example:"01a20657-1c6a-76ac-9dea-0158e8b9162f"`
 	Duplicate bool                 `json:"duplicate" doc:"batch_id is an earlier submission of the same content or the same key"`

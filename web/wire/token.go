@@ -31,8 +31,10 @@ type SignInLink struct {
 // Feed is a page of the feed.
 type Feed struct {
 	Rows []registry.Event `json:"rows"`
-	// End is the cursor of the newest event when the page was made, whether it was asked for or not.
+	// End is the cursor of the newest event when the page was made, whether it was asked for or
+	// not.
 	End int64 `json:"end" doc:"The cursor of the newest event of all, whether it is listed here or not"`
-	// Next is the cursor to go on with: nothing that was asked for lies between the last row and it.
+	// Next is the cursor to go on with: nothing that was asked for lies between the last row and
+	// it.
 	Next int64 `json:"next" doc:"The cursor to go on with"`
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// What uploads in parts are spoken in: tus 1.0.0 (https://tus.io/protocols/resumable-upload), its core and the extensions
-// that TusExtensions names.
+// What uploads in parts are spoken in: tus 1.0.0 (https://tus.io/protocols/resumable-upload), its
+// core and the extensions that TusExtensions names.
 const (
 	TusVersion    = "1.0.0"
 	TusExtensions = "creation,creation-with-upload,creation-defer-length,checksum,expiration,termination"
@@ -29,7 +29,8 @@ const (
 	UploadChecksumHeader = "Upload-Checksum"
 	UploadExpiresHeader  = "Upload-Expires"
 
-	// MethodOverrideHeader is the method that a POST stands for, from where there is no PATCH or DELETE.
+	// MethodOverrideHeader is the method that a POST stands for, from where there is no PATCH or
+	// DELETE.
 	MethodOverrideHeader = "X-HTTP-Method-Override"
 
 	// StatusChecksum says that the bytes of a request are not those that its checksum was taken of.

@@ -10,8 +10,8 @@ const Base = "/api/v1"
 
 // Names of headers that are ours or that both sides must spell alike.
 const (
-	// DigestHeader carries a digest as ALGORITHM:HEX: of an upload's bytes, as the sender knows it, and of content that
-	// is downloaded.
+	// DigestHeader carries a digest as ALGORITHM:HEX: of an upload's bytes, as the sender knows it,
+	// and of content that is downloaded.
 	DigestHeader = "X-Holdfast-Digest"
 	// StorageHeader names the storage that content was read from.
 	StorageHeader = "X-Holdfast-Storage"

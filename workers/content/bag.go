@@ -24,8 +24,8 @@ import (
 // bagFilesAtOnce is how many files of a bag are digested at a time.
 const bagFilesAtOnce = 4
 
-// bag judges unpacked files as a bag, after fetching what its fetch.txt names and it does not have. The files that
-// describe the object lie with its payload.
+// bag judges unpacked files as a bag, after fetching what its fetch.txt names and it does not have.
+// The files that describe the object lie with its payload.
 func (w *Opener) bag(ctx context.Context, item *base.Item, room *staging.Room, container staging.File, c result.Contents) (result.Contents, error) {
 	o, err := w.bagOptions(ctx, item, container)
 	if err != nil {
@@ -69,8 +69,8 @@ func inBag(report *bagit.Report, path string) string {
 	return report.Base + "/" + path
 }
 
-// judgeBag looks at every file of a bag: first at those that are read, by which the digests that the others need are
-// known. Of those that have them from being unpacked not a byte is read again.
+// judgeBag looks at every file of a bag: first at those that are read, by which the digests that
+// the others need are known. Of those that have them from being unpacked not a byte is read again.
 func (w *Opener) judgeBag(ctx context.Context, item *base.Item, c result.Contents, o bagit.Options) (*bagit.Report, error) {
 	v := bagit.NewValidator(o)
 	defer v.Close()       //nolint:errcheck // only after a failure it does anything
@@ -117,7 +117,8 @@ func (w *Opener) judgeFile(ctx context.Context, item *base.Item, v *bagit.Valida
 	})
 }
 
-// refused is the event that has the faults of a bag, errors first; of very many as many as an event can hold.
+// refused is the event that has the faults of a bag, errors first; of very many as many as an event
+// can hold.
 func refused(report *bagit.Report) map[string]any {
 	const room = 256 << 10
 	used, faults := 0, []bagit.Fault{}
@@ -132,7 +133,8 @@ func refused(report *bagit.Report) map[string]any {
 	}
 }
 
-// NoteRefusal writes all that is wrong with a bag that err refuses to the item's history. It returns err, joined with its own error.
+// NoteRefusal writes all that is wrong with a bag that err refuses to the item's history. It
+// returns err, joined with its own error.
 func NoteRefusal(item *base.Item, err error) error {
 	var refusal *bagRefusal
 	if !errors.As(err, &refusal) {

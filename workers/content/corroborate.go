@@ -15,11 +15,12 @@ import (
 	"github.com/holdfast/holdfast/workers/result"
 )
 
-// readAtOnce is how many files are read again at a time for a digest that was not taken as they came out.
+// readAtOnce is how many files are read again at a time for a digest that was not taken as they
+// came out.
 const readAtOnce = 4
 
-// corroborate holds what came out of a container against the container's own mrt-manifest.txt. All that is wrong is one
-// content fault. A container without that file promises nothing.
+// corroborate holds what came out of a container against the container's own mrt-manifest.txt. All
+// that is wrong is one content fault. A container without that file promises nothing.
 func (w *Opener) corroborate(ctx context.Context, item *base.Item, c result.Contents) error {
 	listing, err := w.listing(ctx, item, c)
 	if err != nil || listing == nil {

@@ -19,8 +19,9 @@ import (
 // fetchedFolder is the set of files that a bag's fetch.txt names.
 const fetchedFolder = "fetched"
 
-// fillHoles fetches what a bag left out and names in fetch.txt (RFC 8493, 2.2.3), and returns the contents with it. A
-// bag that lacks anything else stays as it is, to be refused with all that is wrong with it.
+// fillHoles fetches what a bag left out and names in fetch.txt (RFC 8493, 2.2.3), and returns the
+// contents with it. A bag that lacks anything else stays as it is, to be refused with all that is
+// wrong with it.
 func (w *Opener) fillHoles(ctx context.Context, item *base.Item, room *staging.Room, c result.Contents, o bagit.Options) (result.Contents, error) {
 	has := false
 	for f, err := range c.All(ctx, w.Payloads.Staging) {

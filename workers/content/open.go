@@ -1,10 +1,10 @@
 // Package content opens what was downloaded: it unpacks containers and judges what came out.
 //
-// A file or a manifest's files are taken as they are. A container is unpacked into staging, and goes
-// on after the file at which an earlier attempt stopped. What came out is judged as a BagIt bag, or
-// against the container's own mrt-manifest.txt. Everything that came out of a container came out of
-// the very bytes that were downloaded: otherwise what was damaged here is had anew (R6), and only
-// what two readings show is called the deposit's fault.
+// A file or a manifest's files are taken as they are. A container is unpacked into staging, and
+// goes on after the file at which an earlier attempt stopped. What came out is judged as a BagIt
+// bag, or against the container's own mrt-manifest.txt. Everything that came out of a container
+// came out of the very bytes that were downloaded: otherwise what was damaged here is had anew
+// (R6), and only what two readings show is called the deposit's fault.
 //
 // It does not know what object the files become: that is package version's.
 package content
@@ -26,8 +26,8 @@ import (
 	"github.com/holdfast/holdfast/workers/room"
 )
 
-// noteContents is the name under which an attempt notes what it unpacked and judged, so that a job that has to wait
-// afterwards does not do so again.
+// noteContents is the name under which an attempt notes what it unpacked and judged, so that a job
+// that has to wait afterwards does not do so again.
 const noteContents = "contents"
 
 // Opener opens payloads. Its methods may be called concurrently, for different items.
@@ -39,8 +39,9 @@ type Opener struct {
 	TempDir  string     // of temporary files, which large bags need
 }
 
-// Open lists the producer's files: as downloaded, or as they came out of the container, which is unpacked and judged unless an earlier
-// attempt did. A payload that breaks its rules is a content fault.
+// Open lists the producer's files: as downloaded, or as they came out of the container, which is
+// unpacked and judged unless an earlier attempt did. A payload that breaks its rules is a content
+// fault.
 func (w *Opener) Open(ctx context.Context, item *base.Item) (result.Contents, error) {
 	got, err := result.DownloadOf(item)
 	if err != nil {
@@ -103,8 +104,8 @@ func (w *Opener) unpacked(ctx context.Context, item *base.Item, got result.Downl
 	return c, base.Put(ctx, item, noteContents, c)
 }
 
-// noteFaults tells in the item's history all that is wrong with a container that is refused: the item's note has room for a
-// few.
+// noteFaults tells in the item's history all that is wrong with a container that is refused: the
+// item's note has room for a few.
 func noteFaults(item *base.Item, err error) error {
 	refusal := intake.ContainerRefusal(err)
 	if refusal == nil || !base.ContentFault(err) {
@@ -113,9 +114,10 @@ func noteFaults(item *base.Item, err error) error {
 	return errors.Join(err, item.Event("container-refused", refusal.Report))
 }
 
-// GiveUp removes what was unpacked when no attempt can use it: by err the deposit is at fault, part of it is gone, or others
-// wait for the room that it takes. In all other cases the next attempt goes on after it. Nothing refers to what was unpacked
-// before a version is announced. It returns err, joined with its own error.
+// GiveUp removes what was unpacked when no attempt can use it: by err the deposit is at fault, part
+// of it is gone, or others wait for the room that it takes. In all other cases the next attempt
+// goes on after it. Nothing refers to what was unpacked before a version is announced. It returns
+// err, joined with its own error.
 func (w *Opener) GiveUp(ctx context.Context, item *base.Item, err error) error {
 	var full *registry.NoSpaceError
 	useless := base.ContentFault(err) || errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrNoSpace) || errors.As(err, &full)
@@ -153,8 +155,8 @@ func (w *Opener) blame(ctx context.Context, item *base.Item, got result.Download
 	return err
 }
 
-// Mend has what err found damaged in staging made anew (R6): what was downloaded by Download, what was made of it by the next attempt.
-// It returns other errors as they are.
+// Mend has what err found damaged in staging made anew (R6): what was downloaded by Download, what
+// was made of it by the next attempt. It returns other errors as they are.
 func (w *Opener) Mend(ctx context.Context, item *base.Item, err error) error {
 	if !errors.Is(err, staging.ErrDamaged) || ctx.Err() != nil {
 		return err

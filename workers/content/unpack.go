@@ -17,8 +17,8 @@ import (
 // unpackedFolder is where an attempt stages what comes out of a container.
 const unpackedFolder = "unpacked"
 
-// unpack takes a container apart into staged files, each digested as it comes out, and judges it as a bag when it is
-// one. It goes on after the file at which an earlier attempt stopped.
+// unpack takes a container apart into staged files, each digested as it comes out, and judges it as
+// a bag when it is one. It goes on after the file at which an earlier attempt stopped.
 func (w *Opener) unpack(ctx context.Context, item *base.Item, container staging.File, c result.Contents) (result.Contents, error) {
 	c.List = staging.Key(item.Lease(), unpackedFolder+"/list.jsonl")
 	u, err := w.unpacking(ctx, item, container, c)
@@ -51,17 +51,17 @@ func (w *Opener) unpack(ctx context.Context, item *base.Item, container staging.
 }
 
 const (
-	// unpackPatience is how long a job keeps its slot while it waits for memory, and unpackWait how long it
-	// waits without one.
+	// unpackPatience is how long a job keeps its slot while it waits for memory, and unpackWait how
+	// long it waits without one.
 	unpackPatience = 3 * time.Second
 	unpackWait     = time.Minute
 )
 
 var errNoMemory = errors.New("other containers are being decompressed and take it all")
 
-// admitted waits until the process has the memory to decompress the container. A job for which that takes
-// long waits without its slot. A job that has the memory never waits for another one's: for room in
-// staging it waits without slot and memory.
+// admitted waits until the process has the memory to decompress the container. A job for which that
+// takes long waits without its slot. A job that has the memory never waits for another one's: for
+// room in staging it waits without slot and memory.
 func (w *Opener) admitted(ctx context.Context, item *base.Item, u *unpacking) (leave func(), err error) {
 	head, err := u.head(ctx)
 	if err != nil {
@@ -80,8 +80,8 @@ func (w *Opener) admitted(ctx context.Context, item *base.Item, u *unpacking) (l
 	return leave, err
 }
 
-// unpackRoom begins with what Download left reserved, of which the container, and what came out of it before, have taken
-// their part.
+// unpackRoom begins with what Download left reserved, of which the container, and what came out of
+// it before, have taken their part.
 func (w *Opener) unpackRoom(item *base.Item, container staging.File, unpacked int64) (*staging.Room, error) {
 	given, err := room.Granted(item)
 	if err != nil {

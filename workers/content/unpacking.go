@@ -21,19 +21,22 @@ import (
 // noteUnpacking is the name under which an attempt notes how far it has unpacked a container.
 const noteUnpacking = "unpacking"
 
-// unpacked is how far a container has been taken apart: the first files of it are staged, and listed.
+// unpacked is how far a container has been taken apart: the first files of it are staged, and
+// listed.
 type unpacked struct {
 	From  string           `json:"from"`      // key of the list of what was downloaded
 	List  staging.ListMark `json:"list_mark"` // of these files
 	Files int64            `json:"files"`
 	Bytes int64            `json:"bytes"`
 	Names string           `json:"names"` // what their names and sizes come to: another walk may come by in another order
-	// Read and Sum are how many blocks of the container were read, and what they come to: what is staged came out of these bytes.
+	// Read and Sum are how many blocks of the container were read, and what they come to: what is
+	// staged came out of these bytes.
 	Read int    `json:"read"`
 	Sum  string `json:"sum"`
 }
 
-// errOtherOrder says that a container was walked in another order than by the program that began with it, or that other bytes were read then.
+// errOtherOrder says that a container was walked in another order than by the program that began
+// with it, or that other bytes were read then.
 var errOtherOrder = errors.New("what was unpacked before does not fit")
 
 // unpacking stages the entries of one container.
@@ -106,8 +109,9 @@ func (u *unpacking) head(ctx context.Context) ([]byte, error) {
 	return head, nil
 }
 
-// walk stages the entries. When it is interrupted, it notes how far it came. What came out counts when it returns nil: then all that was
-// read, by earlier attempts too, are the bytes of the container that was staged.
+// walk stages the entries. When it is interrupted, it notes how far it came. What came out counts
+// when it returns nil: then all that was read, by earlier attempts too, are the bytes of the
+// container that was staged.
 func (u *unpacking) walk(ctx context.Context) error {
 	in := unpack.Input{Size: u.container.SizeBytes, Open: u.in.Open}
 	err := unpack.Walk(ctx, in, u.limits, func(e unpack.Entry, r io.Reader) error { return u.take(ctx, e, r) })
@@ -173,8 +177,9 @@ func (u *unpacking) staged(e unpack.Entry) {
 
 func (u *unpacking) sum() string { return hex.EncodeToString(u.names.Sum(nil)) }
 
-// note keeps how far it has come: the files are durable, so is then their list, and at last what names it (R4). As long as it is not
-// beyond what an earlier attempt did, and has not read what that one did, the earlier note stays.
+// note keeps how far it has come: the files are durable, so is then their list, and at last what
+// names it (R4). As long as it is not beyond what an earlier attempt did, and has not read what
+// that one did, the earlier note stays.
 func (u *unpacking) note(ctx context.Context) (err error) {
 	if u.before.Files > 0 {
 		if u.seq <= u.before.Files || u.in.Count() < u.before.Read {

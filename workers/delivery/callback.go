@@ -17,7 +17,8 @@ import (
 	"github.com/holdfast/holdfast/workers/result"
 )
 
-// Callbacks tells receivers how jobs ended, with the credentials and signing keys of the job's collection.
+// Callbacks tells receivers how jobs ended, with the credentials and signing keys of the job's
+// collection.
 type Callbacks struct {
 	Registry deliveries
 	HTTP     *callback.Client
@@ -25,8 +26,9 @@ type Callbacks struct {
 	Now      func() time.Time
 }
 
-// Tell makes one try to deliver a message about a job, and notes what it came to. It does not send again what an earlier attempt
-// delivered, unless a person asked for that. An error says that the message was not delivered.
+// Tell makes one try to deliver a message about a job, and notes what it came to. It does not send
+// again what an earlier attempt delivered, unless a person asked for that. An error says that the
+// message was not delivered.
 func (c *Callbacks) Tell(ctx context.Context, item *base.Item, job registry.WorkItem, m registry.DeliverySpec) error {
 	return tellOnce(ctx, c.Registry, item, m, func() (int, error) { return c.send(ctx, job, m) })
 }
@@ -53,8 +55,8 @@ func (c *Callbacks) send(ctx context.Context, job registry.WorkItem, m registry.
 	return c.HTTP.Send(ctx, address, callback.Message{ID: m.ID(), At: c.Now(), Body: body}, authorization, keys...)
 }
 
-// message is the body of a callback: Merritt's fields under Merritt's names (its handler HandlerCallback), and ours. What is not
-// known is left out.
+// message is the body of a callback: Merritt's fields under Merritt's names (its handler
+// HandlerCallback), and ours. What is not known is left out.
 type message struct {
 	JobID            string     `json:"jobID"`
 	PackageName      string     `json:"packageName,omitempty"`

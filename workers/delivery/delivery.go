@@ -21,8 +21,9 @@ type deliveries interface {
 	Item(ctx context.Context, id string) (registry.WorkItem, error)
 }
 
-// tellOnce makes one try to deliver a message, and notes what it came to. It does not send again what an earlier attempt
-// delivered, unless a person asked for that. An error says that the message was not delivered.
+// tellOnce makes one try to deliver a message, and notes what it came to. It does not send again
+// what an earlier attempt delivered, unless a person asked for that. An error says that the message
+// was not delivered.
 func tellOnce(ctx context.Context, r deliveries, item *base.Item, m registry.DeliverySpec, send func() (status int, err error)) error {
 	if done, err := delivered(ctx, r, m); done || err != nil {
 		return err

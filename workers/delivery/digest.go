@@ -13,7 +13,8 @@ import (
 // mostListed is how many causes, holds and deletions a digest lists.
 const mostListed = 10
 
-// TellOperators sends the operators' digest of what is so at this moment. It does not send one that is late: the next tells more.
+// TellOperators sends the operators' digest of what is so at this moment. It does not send one that
+// is late: the next tells more.
 func (w *Mails) TellOperators(ctx context.Context, item *base.Item, m registry.DeliverySpec) error {
 	return w.send(ctx, item, m, func() (mail.Kind, any, []mail.Attachment, error) {
 		if !m.Again && item.Now().After(time.Unix(m.Until, 0)) {

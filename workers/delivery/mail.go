@@ -55,8 +55,8 @@ type unsent string
 
 func (u unsent) Error() string { return "not sent: " + string(u) }
 
-// Tell makes one try to send a mail about a batch, and notes what it came to. A mail that is not true any more it notes as not sent. An
-// error says that the mail was not sent yet.
+// Tell makes one try to send a mail about a batch, and notes what it came to. A mail that is not
+// true any more it notes as not sent. An error says that the mail was not sent yet.
 func (w *Mails) Tell(ctx context.Context, item *base.Item, batch registry.WorkItem, m registry.DeliverySpec) error {
 	return w.send(ctx, item, m, func() (mail.Kind, any, []mail.Attachment, error) {
 		about, spec, err := w.about(batch)
@@ -102,7 +102,8 @@ func givenUp(batch registry.WorkItem) bool {
 	return batch.Status == registry.Cancelled || batch.Status == registry.Aborted || batch.Status == registry.Deleted
 }
 
-// stopped says what became of the jobs of a batch that was ended for good. It waits until all are stopped that will be.
+// stopped says what became of the jobs of a batch that was ended for good. It waits until all are
+// stopped that will be.
 func (w *Mails) stopped(ctx context.Context, batch registry.WorkItem, about mail.Batch, why string) (data mail.Stopped, err error) {
 	open, err := w.stopping(ctx, batch.ID)
 	if err != nil {
@@ -123,7 +124,8 @@ func (w *Mails) stopped(ctx context.Context, batch registry.WorkItem, about mail
 	return data, nil
 }
 
-// stopping says whether a batch that was ended has jobs that are yet to be stopped: what is open and has announced no version.
+// stopping says whether a batch that was ended has jobs that are yet to be stopped: what is open
+// and has announced no version.
 func (w *Mails) stopping(ctx context.Context, batchID string) (bool, error) {
 	for _, status := range []registry.Status{registry.Prepare, registry.Pending, registry.Running} {
 		q := registry.ItemQuery{ParentID: batchID, Status: status, Limit: 500}
@@ -144,7 +146,8 @@ func (w *Mails) stopping(ctx context.Context, batchID string) (bool, error) {
 	return false, nil
 }
 
-// send makes one try to send a mail that compose makes. An unsent ends the matter: it is noted, and the item is done.
+// send makes one try to send a mail that compose makes. An unsent ends the matter: it is noted, and
+// the item is done.
 func (w *Mails) send(ctx context.Context, item *base.Item, m registry.DeliverySpec, compose func() (mail.Kind, any, []mail.Attachment, error)) error {
 	if done, err := delivered(ctx, w.Registry, m); done || err != nil {
 		return err
@@ -210,8 +213,8 @@ func faultOf(c registry.ErrorClass) string {
 	return ""
 }
 
-// safe says that all that a report of a batch calls completed is safe, when it is: it asks anew each time, since what was right
-// may have been damaged since.
+// safe says that all that a report of a batch calls completed is safe, when it is: it asks anew
+// each time, since what was right may have been damaged since.
 func (w *Mails) safe(ctx context.Context, about mail.Batch, closing int64) (data mail.Safe, err error) {
 	s, err := w.Registry.BatchSafety(ctx, about.ID)
 	if err != nil {
@@ -291,8 +294,8 @@ func (w *Mails) jobs(ctx context.Context, q registry.ReportQuery) (out []mail.Jo
 	return out, err
 }
 
-// lists are a report's lists, those that are not empty, each as JSON and as CSV, as far as they can be attached; what failed
-// comes first. A list is read page by page and packed on the way.
+// lists are a report's lists, those that are not empty, each as JSON and as CSV, as far as they can
+// be attached; what failed comes first. A list is read page by page and packed on the way.
 func (w *Mails) lists(ctx context.Context, r registry.BatchReport) (files []mail.Attachment, leftOut []string, err error) {
 	left := mail.MostAttached
 	for _, list := range registry.ReportLists() {

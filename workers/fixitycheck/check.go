@@ -5,8 +5,8 @@
 // before it is mended. What cannot be read is the system's fault and tried again. What is right
 // nowhere, and files that belong to no version, need a person.
 //
-// Content never changes, so it is read without the object's lock. Mending takes the lock, so that an
-// object that is being deleted does not come back. With an inventory goes what is made from it
+// Content never changes, so it is read without the object's lock. Mending takes the lock, so that
+// an object that is being deleted does not come back. With an inventory goes what is made from it
 // (sidecar, the object's root), which changes with every version: it is read under the lock.
 package fixitycheck
 
@@ -38,7 +38,8 @@ type Checker struct {
 	Pace    *rate.Limiter // of all checks of the process, in bytes: see [NewPace]
 }
 
-// Check checks the file that the item names, and mends it where that is possible. It may be repeated at any point.
+// Check checks the file that the item names, and mends it where that is possible. It may be
+// repeated at any point.
 func (w *Checker) Check(ctx context.Context, item *base.Item) error {
 	file, err := w.Registry.StoredFile(ctx, item.Lease())
 	if errors.Is(err, registry.ErrNotFound) {
@@ -67,7 +68,8 @@ func (w *Checker) Check(ctx context.Context, item *base.Item) error {
 		if gone, err := c.lock(ctx); gone || err != nil {
 			return err
 		}
-		// Noted before anything is mended: after a kill the next attempt finds nothing to mend any more.
+		// Noted before anything is mended: after a kill the next attempt finds nothing to mend any
+		// more.
 		if err := w.Registry.RecordCheck(ctx, item.Lease(), c.record("found", premis.FixityCheck)); err != nil {
 			return err
 		}
@@ -117,7 +119,8 @@ func (c *check) lock(ctx context.Context) (gone bool, err error) {
 	return false, err
 }
 
-// expect says which bytes the file must have. Of an inventory that was recorded before its digest was, the sidecar tells.
+// expect says which bytes the file must have. Of an inventory that was recorded before its digest
+// was, the sidecar tells.
 func (c *check) expect(ctx context.Context) (err error) {
 	c.want = ocfl.Stored{ID: c.file.ObjectID, Path: string(c.file.File)}
 	for _, algorithm := range []string{ocfl.SHA512, ocfl.SHA256} {
@@ -177,7 +180,8 @@ func (c *check) look(ctx context.Context) error {
 	return nil
 }
 
-// lookAround looks at what is made from an inventory: its sidecar, the object's root and declaration.
+// lookAround looks at what is made from an inventory: its sidecar, the object's root and
+// declaration.
 func (c *check) lookAround(ctx context.Context) error {
 	for _, f := range c.found {
 		if !f.Outcome.Right() {
@@ -198,7 +202,9 @@ func (c *check) lookAround(ctx context.Context) error {
 	return nil
 }
 
-// lookBeside looks for files that belong to no version of the object, which is right otherwise. A person has to say what they are. What lies where the specification lets others write says nothing about the object's content: the check fails, and the storage is not damaged.
+// lookBeside looks for files that belong to no version of the object, which is right otherwise. A
+// person has to say what they are. What lies where the specification lets others write says nothing
+// about the object's content: the check fails, and the storage is not damaged.
 func (c *check) lookBeside(ctx context.Context) error {
 	var files []string
 	for _, f := range c.found {
@@ -231,7 +237,8 @@ func (c *check) lookBeside(ctx context.Context) error {
 		c.want.ID, strings.Join(files, ", ")))
 }
 
-// outcomes are what was found, with what belongs to the file: where that is not right, the storage is damaged.
+// outcomes are what was found, with what belongs to the file: where that is not right, the storage
+// is damaged.
 func (c *check) outcomes() []registry.ReplicaCheck {
 	out := slices.Clone(c.found)
 	for i, f := range out {
@@ -293,8 +300,8 @@ func (c *check) mend(ctx context.Context) error {
 	return nil
 }
 
-// rootCopy is a storage in which the object's root has the bytes of the version's inventory, as it does where the version is the newest; "" when
-// there is none.
+// rootCopy is a storage in which the object's root has the bytes of the version's inventory, as it
+// does where the version is the newest; "" when there is none.
 func (c *check) rootCopy(ctx context.Context) (storage string, err error) {
 	if !ocfl.IsInventory(c.want.Path) {
 		return "", nil

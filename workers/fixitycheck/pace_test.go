@@ -13,7 +13,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// TestPace: all checks of a process together read no faster than they may, and what is read is what is there.
+// TestPace: all checks of a process together read no faster than they may, and what is read is what
+// is there.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

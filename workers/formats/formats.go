@@ -47,7 +47,8 @@ type Finder struct {
 	Staging    storage.Store
 }
 
-// Found is what the identifier said of a version's files, by their content. Its methods may be called concurrently.
+// Found is what the identifier said of a version's files, by their content. Its methods may be
+// called concurrently.
 type Found struct {
 	item      *base.Item
 	algorithm string // of the digests that tell contents apart
@@ -68,8 +69,8 @@ type formatsNote struct {
 	Found map[string]finding `json:"found"`
 }
 
-// Find has files identified, each content once: what an earlier version (its files are before) or an earlier attempt was told holds.
-// Digests by the algorithm tell contents apart.
+// Find has files identified, each content once: what an earlier version (its files are before) or
+// an earlier attempt was told holds. Digests by the algorithm tell contents apart.
 func (w Finder) Find(ctx context.Context, item *base.Item, algorithm string, before iter.Seq2[registry.File, error],
 	files func(context.Context) iter.Seq2[staging.File, error],
 ) (*Found, error) {
@@ -122,8 +123,8 @@ func (w Finder) Find(ctx context.Context, item *base.Item, algorithm string, bef
 	return fs, err
 }
 
-// ask has one file identified. The bytes that it is identified by are those that were staged: otherwise
-// the error wraps staging.ErrDamaged.
+// ask has one file identified. The bytes that it is identified by are those that were staged:
+// otherwise the error wraps staging.ErrDamaged.
 func (w Finder) ask(ctx context.Context, fs *Found, key string, f staging.File) error {
 	sent := fs.item.Progress("bytes sent to be identified", "bytes")
 	algorithm := fs.item.Spec().Profile.Digests()
@@ -151,8 +152,8 @@ func (w Finder) ask(ctx context.Context, fs *Found, key string, f staging.File) 
 	return fs.add(ctx, key, t, answer.Agent, f.SizeBytes)
 }
 
-// Count counts a file of a name in the summary, and returns its format. Without an identifier its media type is what is
-// known of the file.
+// Count counts a file of a name in the summary, and returns its format. Without an identifier its
+// media type is what is known of the file.
 func (fs *Found) Count(to *result.Identified, name string, f staging.File) *registry.Format {
 	t, _ := fs.of(contentKey(f.Digests[fs.algorithm]))
 	known := t.Format != nil
@@ -180,7 +181,8 @@ func one(is bool) int64 {
 	return 0
 }
 
-// contentKey is as much of a digest as tells contents apart; all of very many files' would take much memory.
+// contentKey is as much of a digest as tells contents apart; all of very many files' would take
+// much memory.
 func contentKey(digest string) string { return strings.Clone(digest[:min(len(digest), 32)]) }
 
 // of is what was said of a content.

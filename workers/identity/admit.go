@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// unstorable says that a storage cannot keep an object under its identifier. It is a content fault where the deposit gave that.
+// unstorable says that a storage cannot keep an object under its identifier. It is a content fault
+// where the deposit gave that.
 type unstorable struct {
 	ark, storage string
 	supplied     bool
@@ -54,8 +55,9 @@ func (e *ahead) Remedy() string {
 	return "find out what wrote that version: a Registry of which this one is an older copy, or another program; bring the Registry up to it, or take the version out of the storage"
 }
 
-// admit refuses an object that a storage of the item's could not be given, before anything is announced: what was announced could not be
-// carried out, and would keep the object from all others. head is the object's recorded version, below 0 before that is known.
+// admit refuses an object that a storage of the item's could not be given, before anything is
+// announced: what was announced could not be carried out, and would keep the object from all
+// others. head is the object's recorded version, below 0 before that is known.
 func (w *Namer) admit(ctx context.Context, item *base.Item, ark string, head int, supplied bool) error {
 	for i, name := range item.Storages {
 		root, err := w.Objects.Of(name)
@@ -73,14 +75,16 @@ func (w *Namer) admit(ctx context.Context, item *base.Item, ark string, head int
 		case i == 0 || ctx.Err() != nil:
 			return fmt.Errorf("look at %s in storage %q: %w", ark, name, err)
 		default:
-			// A storage for copies is away: the object gets its first copy now, and the others when their storages are back.
+			// A storage for copies is away: the object gets its first copy now, and the others when
+			// their storages are back.
 		}
 	}
 	return nil
 }
 
-// Folders returns the locks of the folders that an object has in the item's storages, where other objects could have the same. Without
-// them two objects could be announced for one folder, and only one of them be stored.
+// Folders returns the locks of the folders that an object has in the item's storages, where other
+// objects could have the same. Without them two objects could be announced for one folder, and only
+// one of them be stored.
 func Folders(objects ocfl.Roots, item *base.Item, ark string) (keys []string) {
 	for _, name := range item.Storages {
 		root, err := objects.Of(name)

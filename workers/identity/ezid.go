@@ -10,10 +10,12 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// ezidWait is how long a job waits while EZID does not answer. That is no fault of the job's, and costs it no try.
+// ezidWait is how long a job waits while EZID does not answer. That is no fault of the job's, and
+// costs it no try.
 const ezidWait = 2 * time.Minute
 
-// Names keeps objects' names at EZID (R8). While EZID does not answer, its errors let the item wait uncounted.
+// Names keeps objects' names at EZID (R8). While EZID does not answer, its errors let the item wait
+// uncounted.
 type Names struct {
 	EZID *ezid.Client // nil: this worker knows none
 }
@@ -43,7 +45,8 @@ func (n Names) Publish(ctx context.Context, item *base.Item, name ezid.Name) err
 	return item.Event("identifier-published", map[string]any{"ark": name.ARK, "at": n.EZID.Host()})
 }
 
-// Withdraw makes the name of an object that is deleted unavailable; known is the item that EZID knows it by.
+// Withdraw makes the name of an object that is deleted unavailable; known is the item that EZID
+// knows it by.
 func (n Names) Withdraw(ctx context.Context, item *base.Item, ark, known string) error {
 	if n.EZID == nil {
 		return errNoEZID

@@ -3,8 +3,8 @@
 // A deposit supplies an ARK, or local identifiers that lead to one, or gets one minted. A name
 // belongs to an object from the moment the Registry has it, so that no kill mints twice (R8).
 // Namer.Identify refuses a name under which a storage could not keep the object, before anything is
-// announced. Names reserves, publishes and withdraws names at EZID, for collections that keep theirs
-// there; while EZID does not answer, items wait uncounted.
+// announced. Names reserves, publishes and withdraws names at EZID, for collections that keep
+// theirs there; while EZID does not answer, items wait uncounted.
 package identity
 
 import (
@@ -32,9 +32,9 @@ type Namer struct {
 	minting sync.Mutex // guards Random
 }
 
-// Identify settles the object's name: the one that the deposit supplied, or that its local identifiers lead to, or a minted one. A
-// minted name belongs to the item from the moment the Registry has it, so that no kill can mint twice (R8). Where EZID keeps it, it is
-// reserved there.
+// Identify settles the object's name: the one that the deposit supplied, or that its local
+// identifiers lead to, or a minted one. A minted name belongs to the item from the moment the
+// Registry has it, so that no kill can mint twice (R8). Where EZID keeps it, it is reserved there.
 func (w *Namer) Identify(ctx context.Context, item *base.Item, supplied string, localIDs []string) (registry.Identity, error) {
 	spec := item.Spec()
 	if spec.Mode == registry.Update && supplied == "" && len(localIDs) == 0 {
@@ -65,7 +65,8 @@ func (w *Namer) Identify(ctx context.Context, item *base.Item, supplied string, 
 		if id, err = w.settled(ctx, item, ask, id); err != nil || id.EZIDItem == "" || id.Head > 0 {
 			return id, err
 		}
-		// EZID has it before the version is planned, so that nothing is written under a name that it refuses.
+		// EZID has it before the version is planned, so that nothing is written under a name that
+		// it refuses.
 		err = w.Names.reserve(ctx, item, id)
 		if !ezid.Taken.Is(err) {
 			return id, err

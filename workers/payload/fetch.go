@@ -21,8 +21,8 @@ import (
 // filesAtOnce is how many files of a job are fetched at a time.
 const filesAtOnce = 8
 
-// Fetcher brings numbered files of one item into staging, and goes on where an earlier attempt stopped: after a file, or
-// inside of it.
+// Fetcher brings numbered files of one item into staging, and goes on where an earlier attempt
+// stopped: after a file, or inside of it.
 type Fetcher struct {
 	Files
 	source               source.Fetcher // the item's
@@ -36,7 +36,8 @@ type Fetcher struct {
 	anew                 bool // no earlier attempt left anything
 }
 
-// Fetcher returns a Fetcher of a folder of the item's in staging, whose numbers are of one set of files. What it writes takes from room.
+// Fetcher returns a Fetcher of a folder of the item's in staging, whose numbers are of one set of
+// files. What it writes takes from room.
 func (p Files) Fetcher(ctx context.Context, item *base.Item, folder string, room *staging.Room) (*Fetcher, error) {
 	f := &Fetcher{
 		Files: p, source: p.Sources(item.Collection), item: item, folder: folder, room: room, store: room.Within(p.Staging),
@@ -54,7 +55,8 @@ func (p Files) Fetcher(ctx context.Context, item *base.Item, folder string, room
 	return f, nil
 }
 
-// All fetches what each names, several files at a time. Its error tells of all files that cannot be had.
+// All fetches what each names, several files at a time. Its error tells of all files that cannot be
+// had.
 func (f *Fetcher) All(ctx context.Context, each func(fn func(Member) error) error) error {
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(filesAtOnce)
@@ -107,8 +109,8 @@ func (f *Fetcher) fetch(ctx context.Context, m Member) error {
 	return base.Put(ctx, f.item, f.fileNote(m.Seq), fetched{file, m.asked()})
 }
 
-// fetched and partly are what is noted of a file that was staged, and of one that is on its way, with what was asked for: a note of the same
-// number that answers another question is none.
+// fetched and partly are what is noted of a file that was staged, and of one that is on its way,
+// with what was asked for: a note of the same number that answers another question is none.
 type fetched struct {
 	staging.File
 	Asked string `json:"asked"`
@@ -164,8 +166,8 @@ func (f *Fetcher) fileNote(seq int64) string { return f.folder + "/file/" + strc
 
 func (f *Fetcher) partNote(seq int64) string { return f.folder + "/part/" + strconv.FormatInt(seq, 10) }
 
-// NoteLost returns the verdict on a step whose interim data went while it ran: what they told of is fetched again, which costs
-// time and no try (I1).
+// NoteLost returns the verdict on a step whose interim data went while it ran: what they told of is
+// fetched again, which costs time and no try (I1).
 func NoteLost(what string) error {
 	return base.Snooze(time.Second, registry.ReasonNotDue, "the note of "+what+" was lost; it is fetched again")
 }

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// eventWarnings is the event that tells of a manifest that was taken, but is likely not what was meant.
+	// eventWarnings is the event that tells of a manifest that was taken, but is likely not what
+	// was meant.
 	eventWarnings = "manifest-warnings"
 	// resultWarned says that it was told of, so that no later stage does so again.
 	resultWarned = "warned"
@@ -26,8 +27,9 @@ func warningsOf(report intake.Report) []string {
 	return texts
 }
 
-// Warn writes what is odd about the item's manifest to its history, once. Call it at the very end of a step: events are written
-// whatever becomes of the step, and a repeated one would write them again.
+// Warn writes what is odd about the item's manifest to its history, once. Call it at the very end
+// of a step: events are written whatever becomes of the step, and a repeated one would write them
+// again.
 func Warn(item *base.Item) error {
 	var m Manifest
 	if ok, err := item.Result(resultManifest, &m); !ok || err != nil || m.Warnings == 0 {
@@ -42,8 +44,8 @@ func Warn(item *base.Item) error {
 	return item.SetResult(resultWarned, true)
 }
 
-// NoteRefusal writes the first hundred errors of what err refuses to the item's history, as an event of a kind: the item's note has
-// room for a few. It does nothing when err refuses nothing.
+// NoteRefusal writes the first hundred errors of what err refuses to the item's history, as an
+// event of a kind: the item's note has room for a few. It does nothing when err refuses nothing.
 func NoteRefusal(item *base.Item, kind string, err error) error {
 	const told = 100
 	var refused *intake.Refusal

@@ -14,8 +14,9 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// resultManifest is the name of the durable result that says where an item's manifest lies as it was first fetched and
-// found sound: one that changes at its source while the item runs must not change the item.
+// resultManifest is the name of the durable result that says where an item's manifest lies as it
+// was first fetched and found sound: one that changes at its source while the item runs must not
+// change the item.
 const resultManifest = "manifest"
 
 // Manifest is a staged manifest that was found sound.
@@ -29,8 +30,8 @@ type Manifest struct {
 	bytes *staging.Blocks // what rows reads; set when they were found to be what was judged
 }
 
-// Manifest returns the item's manifest, which is fetched and judged as a whole once, and from then on is what the item
-// goes by.
+// Manifest returns the item's manifest, which is fetched and judged as a whole once, and from then
+// on is what the item goes by.
 func (p Files) Manifest(ctx context.Context, item *base.Item, t registry.PayloadType) (Manifest, error) {
 	var m Manifest
 	err := item.Once(ctx, resultManifest, &m, func(ctx context.Context) (any, error) {
@@ -50,7 +51,8 @@ func (p Files) Manifest(ctx context.Context, item *base.Item, t registry.Payload
 	return p.manifestAgain(ctx, item, m)
 }
 
-// same says whether the staged copy of a manifest is what was found sound. What is then read of it is that copy.
+// same says whether the staged copy of a manifest is what was found sound. What is then read of it
+// is that copy.
 func (p Files) same(ctx context.Context, m *Manifest) (err error) {
 	algorithm := strongest(m.Digests)
 	m.bytes, err = staging.Proven(ctx, p.Staging, m.Key, algorithm, m.Digests[algorithm])
@@ -122,7 +124,8 @@ func (p Files) judge(ctx context.Context, file staging.File, t registry.PayloadT
 	return report, report.RefusalFor(profile)
 }
 
-// Rows calls fn for each row of a sound manifest, with what is wrong with it. Each is a row of what was judged.
+// Rows calls fn for each row of a sound manifest, with what is wrong with it. Each is a row of what
+// was judged.
 func (p Files) Rows(ctx context.Context, m Manifest, t registry.PayloadType, fn func(checkm.Row, []checkm.Fault) error) error {
 	r, err := m.bytes.Open(ctx, 0, -1)
 	if err != nil {
@@ -143,7 +146,8 @@ func (p Files) Rows(ctx context.Context, m Manifest, t registry.PayloadType, fn 
 	}
 }
 
-// changedManifest says that a manifest whose staged copy is gone is another one at its address by now.
+// changedManifest says that a manifest whose staged copy is gone is another one at its address by
+// now.
 type changedManifest struct{ error }
 
 // Remedy says how the item can go on as it began.

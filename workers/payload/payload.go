@@ -42,8 +42,8 @@ type Member struct {
 	Wanted staging.Wanted
 }
 
-// Each calls fn for every file of the job in the order of the submission: the payload itself, or the rows of an object
-// manifest. Memory does not grow with the number of rows.
+// Each calls fn for every file of the job in the order of the submission: the payload itself, or
+// the rows of an object manifest. Memory does not grow with the number of rows.
 func (p Files) Each(ctx context.Context, item *base.Item, fn func(Member) error) error {
 	spec := item.Spec()
 	if spec.Type != registry.ObjectManifest {

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast/holdfast/workers/result"
 )
 
-// Examine reads back what was downloaded. It returns nil when all is as it came. What is damaged it removes; the error then sends the
-// item back to Download, which fetches just that again.
+// Examine reads back what was downloaded. It returns nil when all is as it came. What is damaged it
+// removes; the error then sends the item back to Download, which fetches just that again.
 func (p Files) Examine(ctx context.Context, item *base.Item, got result.Downloaded) error {
 	var bad troubles
 	for f, err := range got.Contents("").All(ctx, p.Staging) {
@@ -37,7 +37,8 @@ func (p Files) Examine(ctx context.Context, item *base.Item, got result.Download
 	return base.Back(registry.Download, bad.err(nil))
 }
 
-// Verified has fn read a staged file, whose bytes must be those that it was noted with: see [staging.Verified].
+// Verified has fn read a staged file, whose bytes must be those that it was noted with: see
+// [staging.Verified].
 func (p Files) Verified(ctx context.Context, item *base.Item, f staging.File, fn func(io.Reader) error) error {
 	algorithm := item.Spec().Profile.Digests()
 	read := item.Progress("bytes read back", "bytes")
@@ -51,8 +52,8 @@ func (p Files) Verified(ctx context.Context, item *base.Item, f staging.File, fn
 	})
 }
 
-// Gone makes of an error that the list of what was downloaded is missing or damaged one that sends the item back to Download. It returns
-// any other error as it is.
+// Gone makes of an error that the list of what was downloaded is missing or damaged one that sends
+// the item back to Download. It returns any other error as it is.
 func Gone(err error) error {
 	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, staging.ErrDamaged) {
 		return base.Back(registry.Download, fmt.Errorf("what was downloaded is gone from staging, or damaged there, and is fetched again: %w", err))
@@ -60,7 +61,8 @@ func Gone(err error) error {
 	return err
 }
 
-// WithDigest returns a staged file with its digest by one more algorithm, for which it is read back when it has none.
+// WithDigest returns a staged file with its digest by one more algorithm, for which it is read back
+// when it has none.
 func (p Files) WithDigest(ctx context.Context, item *base.Item, f staging.File, algorithm string) (staging.File, error) {
 	if f.Digests[algorithm] != "" {
 		return f, nil

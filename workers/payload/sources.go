@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast/holdfast/wallet"
 )
 
-// Sources makes the Fetcher of each collection: one that shows sources the collection's credentials, and no other's.
+// Sources makes the Fetcher of each collection: one that shows sources the collection's
+// credentials, and no other's.
 type Sources struct {
 	Registry wallet.Registry
 	Keys     *seal.Keys // open the credentials; nil: what needs one fails
@@ -20,8 +21,9 @@ type Sources struct {
 	Uploads  source.Fetcher
 }
 
-// Of returns the Fetcher of a collection, for one step: the Registry is asked for the credentials when the first request to a
-// web server or bucket is made, and what it answers holds for that step.
+// Of returns the Fetcher of a collection, for one step: the Registry is asked for the credentials
+// when the first request to a web server or bucket is made, and what it answers holds for that
+// step.
 func (s *Sources) Of(collection string) source.Fetcher {
 	w := s.Wallet(collection)
 	web := s.HTTP.Authorized(w.Header)

@@ -11,14 +11,16 @@ import (
 	"github.com/holdfast/holdfast/staging"
 )
 
-// patience is how many files of a job may fail on their sources before the others are left for later.
+// patience is how many files of a job may fail on their sources before the others are left for
+// later.
 const patience = 16
 
 // errImpatient says that so many files could not be had that the rest was not tried.
 var errImpatient = errors.New("too many files could not be fetched for now")
 
-// troubles gathers what is wrong with a job's files: so that a producer hears of everything at once, and so that one
-// server that is down for a while does not keep the others' files from coming.
+// troubles gathers what is wrong with a job's files: so that a producer hears of everything at
+// once, and so that one server that is down for a while does not keep the others' files from
+// coming.
 type troubles struct {
 	mu      sync.Mutex
 	content []error
@@ -26,7 +28,8 @@ type troubles struct {
 	trouble []error
 }
 
-// keep takes the fault of one file and returns nil; or the error, when it is not the file's own or patience has ended.
+// keep takes the fault of one file and returns nil; or the error, when it is not the file's own or
+// patience has ended.
 func (f *troubles) keep(err error) error {
 	if err == nil {
 		return nil
@@ -60,7 +63,8 @@ func (f *troubles) damaged(file staging.File) {
 	f.trouble = append(f.trouble, fmt.Errorf("%s was damaged in staging and is fetched again", file.Name))
 }
 
-// err is what the files' faults come to. stop is why not all of them were looked at; nil when they were.
+// err is what the files' faults come to. stop is why not all of them were looked at; nil when they
+// were.
 func (f *troubles) err(stop error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

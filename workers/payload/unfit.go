@@ -4,8 +4,9 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Unfit returns an error that blames the profile of an item's collection, as it was when the item was submitted. The item keeps that
-// profile, so a requeue does not help when the collection's is mended.
+// Unfit returns an error that blames the profile of an item's collection, as it was when the item
+// was submitted. The item keeps that profile, so a requeue does not help when the collection's is
+// mended.
 func Unfit(err error) error { return unfit{err} }
 
 type unfit struct{ error }

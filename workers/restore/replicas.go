@@ -93,7 +93,8 @@ func (s *replicas) key(root int, f registry.File) string {
 	return s.folders[root] + "/" + f.ContentPath
 }
 
-// unreadable is what a restore comes to that cannot read a file: for good when the bytes are right nowhere, or the object was deleted.
+// unreadable is what a restore comes to that cannot read a file: for good when the bytes are right
+// nowhere, or the object was deleted.
 func (s *replicas) unreadable(ctx context.Context, err error) error {
 	nowhere := new(replica.NowhereError)
 	if !errors.As(err, &nowhere) || !errors.Is(nowhere, replica.ErrDamaged) {

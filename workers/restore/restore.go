@@ -1,9 +1,10 @@
 // Package restore writes a version of an object as one tar, a bag, onto the staging volume.
 //
 // The tar is written under a name of the attempt's own, from whatever storage has the bytes right
-// (package replica), read back and judged there, and only then given its final name, in one step. So
-// nobody ever finds half of it, or a wrong byte in it. A successor goes on at the last mark, inside a
-// file. Archived files are thawed all at once, and the item waits without a worker or room.
+// (package replica), read back and judged there, and only then given its final name, in one step.
+// So nobody ever finds half of it, or a wrong byte in it. A successor goes on at the last mark,
+// inside a file. Archived files are thawed all at once, and the item waits without a worker or
+// room.
 package restore
 
 import (
@@ -41,8 +42,9 @@ type Restored struct {
 	Findings string // what was wrong in which storage, for people; "" when nothing was
 }
 
-// Restore brings what was asked for to its final name, from where an earlier attempt stood. It does not tell the Registry. A file that is
-// right in no storage needs a person; archived files are waited for.
+// Restore brings what was asked for to its final name, from where an earlier attempt stood. It does
+// not tell the Registry. A file that is right in no storage needs a person; archived files are
+// waited for.
 func (w *Restorer) Restore(ctx context.Context, item *base.Item, known registry.Restoration) (made Restored, err error) {
 	o, err := w.Registry.Object(ctx, known.ObjectID)
 	if err != nil {
@@ -87,8 +89,8 @@ type restoring struct {
 	bytes  *base.Progress
 }
 
-// begin lays the parcel out, as an earlier attempt did: the same bytes, since nothing of it depends on the attempt but the agent, which
-// is noted.
+// begin lays the parcel out, as an earlier attempt did: the same bytes, since nothing of it depends
+// on the attempt but the agent, which is noted.
 func (r *restoring) begin(ctx context.Context, o registry.Object, version int) (err error) {
 	if r.done, _, err = base.Get[restoreNote](ctx, r.item, noteRestore); err != nil {
 		return err
@@ -124,8 +126,8 @@ func (r *restoring) name() string {
 	return name[:min(len(name), most)] + end
 }
 
-// validate reads the file back, judges it as depositors will, and returns its SHA-256. A file that is not a valid bag of the right size is
-// written anew by the next attempt.
+// validate reads the file back, judges it as depositors will, and returns its SHA-256. A file that
+// is not a valid bag of the right size is written anew by the next attempt.
 func (r *restoring) validate(ctx context.Context) (sum string, err error) {
 	in, err := r.Staging.Open(ctx, r.done.Key, 0, -1)
 	if err != nil {
@@ -162,7 +164,8 @@ func (r *restoring) validate(ctx context.Context) (sum string, err error) {
 	return "", fmt.Errorf("what was written on the staging volume does not read as it was written: %s; it is written anew", strings.Join(faults, "; "))
 }
 
-// publish gives the file, which was judged, its final name. The name is this attempt's alone, so a superseded attempt cannot write it.
+// publish gives the file, which was judged, its final name. The name is this attempt's alone, so a
+// superseded attempt cannot write it.
 func (r *restoring) publish(ctx context.Context) (place string, err error) {
 	place = registry.RestoredKey(r.item.Lease(), r.name())
 	if err := r.item.Writable(ctx); err != nil {

@@ -15,9 +15,11 @@ import (
 const noteThawing = "thawing"
 
 const (
-	// thawedFor is how long what was thawed can be read: long enough to be read in whatever queue there is.
+	// thawedFor is how long what was thawed can be read: long enough to be read in whatever queue
+	// there is.
 	thawedFor = 7 * 24 * time.Hour
-	// A thaw takes hours: it is looked at again after an eighth of the time that it has taken, within these bounds.
+	// A thaw takes hours: it is looked at again after an eighth of the time that it has taken,
+	// within these bounds.
 	thawWaitLeast = time.Minute
 	thawWaitMost  = 30 * time.Minute
 )
@@ -31,8 +33,9 @@ type thawing struct {
 	After []byte    `json:"after"`          // up to here all were asked for; or, once Asked, can be read
 }
 
-// askThaw has everything thawed that is still to be written, from the file of a path on, which is archived, and lets the item wait. The room for what
-// was not written is given back, since others can use it in the meantime.
+// askThaw has everything thawed that is still to be written, from the file of a path on, which is
+// archived, and lets the item wait. The room for what was not written is given back, since others
+// can use it in the meantime.
 func (r *restoring) askThaw(ctx context.Context, path string) error {
 	if err := r.shrink(ctx, r.done.Last.offset()); err != nil {
 		return err
@@ -49,7 +52,8 @@ func (r *restoring) thaw(ctx context.Context) error {
 	return r.awaitThaw(ctx, t)
 }
 
-// awaitThaw asks for what was not asked for yet, and looks whether all that was asked for is there. A repeat goes on where it was.
+// awaitThaw asks for what was not asked for yet, and looks whether all that was asked for is there.
+// A repeat goes on where it was.
 func (r *restoring) awaitThaw(ctx context.Context, t thawing) error {
 	keep := func() error { return base.Put(ctx, r.item, noteThawing, t) }
 	looked := r.item.Progress("files looked at in the archive", "files")
@@ -99,7 +103,8 @@ func (r *restoring) waitThaw(t thawing) error {
 		t.Files, r.source.object.ID, r.source.version, t.Since.UTC().Format(time.DateTime)))
 }
 
-// thaw says whether a file can be read in some storage, and has it thawed in the nearest one where it is archived, if not.
+// thaw says whether a file can be read in some storage, and has it thawed in the nearest one where
+// it is archived, if not.
 func (s *replicas) thaw(ctx context.Context, f registry.File) (readable bool, err error) {
 	frozen := -1
 	var errs []error

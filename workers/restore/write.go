@@ -29,8 +29,8 @@ type restoreNote struct {
 	Whole bool   `json:"whole,omitempty"` // it is committed, and was not judged yet
 	// SHA256 is that of what was written, once Whole: what is read back has to come to the same.
 	SHA256 string `json:"sha256,omitempty"`
-	// Last is how far it came, and Sound the last place up to which all files were compared with their digests: what is found wrong
-	// behind it is written anew from there.
+	// Last is how far it came, and Sound the last place up to which all files were compared with
+	// their digests: what is found wrong behind it is written anew from there.
 	Last  *mark `json:"last,omitempty"`
 	Sound *mark `json:"sound,omitempty"`
 }
@@ -83,8 +83,8 @@ func (r *restoring) write(ctx context.Context) error {
 	}
 }
 
-// writeOn writes from the last mark to the end. Room is reserved before the first byte: for the whole file, and while what an earlier
-// writer has left is still needed, for that, too (R24).
+// writeOn writes from the last mark to the end. Room is reserved before the first byte: for the
+// whole file, and while what an earlier writer has left is still needed, for that, too (R24).
 func (r *restoring) writeOn(ctx context.Context, key string) error {
 	if err := r.reserve(ctx, r.size+r.done.Last.offset()); err != nil {
 		return err
@@ -121,7 +121,8 @@ func (r *restoring) reserve(ctx context.Context, bytes int64) error {
 	return r.Volume.Reserve(ctx, r.item, bytes, 0, r.Volume.Full)
 }
 
-// shrink gives room back, as far as the volume's state lets the Registry write it down: what was promised holds in any case.
+// shrink gives room back, as far as the volume's state lets the Registry write it down: what was
+// promised holds in any case.
 func (r *restoring) shrink(ctx context.Context, bytes int64) error {
 	err := r.reserve(ctx, bytes)
 	if full := new(registry.NoSpaceError); errors.As(err, &full) {

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// NameDownload is the name of the durable result that says what was downloaded: the only names that Process opens
-// (R3).
+// NameDownload is the name of the durable result that says what was downloaded: the only names that
+// Process opens (R3).
 const NameDownload = "download"
 
 // Downloaded is what a job's files came to.
@@ -44,7 +44,8 @@ type Contents struct {
 	Folder string               `json:"folder,omitempty"` // where the files lie that describe it; "" for the top
 }
 
-// All yields the files of the list that was written. One of a program of before, which noted no digest of it, is as one that is damaged.
+// All yields the files of the list that was written. One of a program of before, which noted no
+// digest of it, is as one that is damaged.
 func (c Contents) All(ctx context.Context, s storage.Store) iter.Seq2[staging.File, error] {
 	return func(yield func(staging.File, error) bool) {
 		if c.Digest == "" {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Identified is what identifying the formats of a version's files came to: one event over all of them.
+// Identified is what identifying the formats of a version's files came to: one event over all of
+// them.
 type Identified struct {
 	Agent   string    `json:"agent"` // that found them, with its version
 	At      time.Time `json:"at"`

@@ -17,8 +17,8 @@ const (
 	NameChangesDigest = "changes-digest"
 )
 
-// Plan is a version as it was announced: with the staged files that it names it is everything that a repeat needs to
-// write the same bytes, times included (R2).
+// Plan is a version as it was announced: with the staged files that it names it is everything that
+// a repeat needs to write the same bytes, times included (R2).
 type Plan struct {
 	ObjectID  string `json:"object_id"`
 	Version   int    `json:"version"`
@@ -40,7 +40,8 @@ type Plan struct {
 	Software string   `json:"software"`          // that made the plan
 	NoZone   int64    `json:"no_zone,omitempty"` // files whose time is of an unknown zone, taken for UTC
 
-	// EZID is what EZID is to know of the object when the version is recorded; nil when it does not have the name from us.
+	// EZID is what EZID is to know of the object when the version is recorded; nil when it does not
+	// have the name from us.
 	EZID    *ezid.Name  `json:"ezid,omitempty"`
 	Scan    *Scanned    `json:"scan,omitempty"`    // nil: the item takes none
 	Formats *Identified `json:"formats,omitempty"` // nil: planned before formats were

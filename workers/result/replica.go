@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// NameReplica names the durable result that a storage has the item's version, every byte of it read back.
+// NameReplica names the durable result that a storage has the item's version, every byte of it read
+// back.
 func NameReplica(storage string) string { return "replica " + storage }
 
 // Replica is that result.
@@ -15,7 +16,8 @@ type Replica struct {
 	VerifiedAt time.Time `json:"verified_at"`
 }
 
-// ReplicasOf returns the replicas of an item's version. missing are the storages that do not have it yet.
+// ReplicasOf returns the replicas of an item's version. missing are the storages that do not have
+// it yet.
 func ReplicasOf(item *base.Item) (all []registry.Replica, missing []string, err error) {
 	for _, name := range item.Storages {
 		var r Replica

@@ -4,9 +4,9 @@ import (
 	"slices"
 )
 
-// Places is a set of numbers that mostly follow each other, as spans: each from its first number to the one after its last,
-// ascending and apart. Files that several workers finish side by side leave but a few gaps, so that it stays small however
-// many files there are.
+// Places is a set of numbers that mostly follow each other, as spans: each from its first number to
+// the one after its last, ascending and apart. Files that several workers finish side by side leave
+// but a few gaps, so that it stays small however many files there are.
 type Places [][2]int
 
 // Has reports whether n is in the set.

@@ -1,8 +1,8 @@
 // Package resume keeps account of how far a step is, so that the next attempt goes on there.
 //
-// Due says when a note is worth its cost. Places is a set of numbers, mostly of files that are done,
-// which stays small however many there are. Stored notes which files of a version are stored and
-// verified in one storage.
+// Due says when a note is worth its cost. Places is a set of numbers, mostly of files that are
+// done, which stays small however many there are. Stored notes which files of a version are stored
+// and verified in one storage.
 //
 // It does not know what the files are. Notes are interim data of package base: they may be lost,
 // which costs time only.
@@ -10,8 +10,8 @@ package resume
 
 import "github.com/holdfast/holdfast/staging"
 
-// What a kill may cost, beside the files in hand, where a step notes how far it is: a note after each of very many small
-// files would take longer than the files do.
+// What a kill may cost, beside the files in hand, where a step notes how far it is: a note after
+// each of very many small files would take longer than the files do.
 const (
 	unnotedFiles = 100
 	unnotedBytes = staging.MinPart

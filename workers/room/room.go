@@ -30,8 +30,8 @@ type Volume struct {
 	Full     float64 // share that may be used and promised
 }
 
-// Reserve promises the item bytes in all, or returns a *registry.NoSpaceError. staged is what it has written of them
-// that the Registry does not know of: the volume counts it as used already.
+// Reserve promises the item bytes in all, or returns a *registry.NoSpaceError. staged is what it
+// has written of them that the Registry does not know of: the volume counts it as used already.
 func (v Volume) Reserve(ctx context.Context, item *base.Item, bytes, staged int64, full float64) error {
 	return v.Ask(ctx, item, registry.Reservation{Bytes: bytes, Threshold: full}, staged)
 }
@@ -52,8 +52,8 @@ func Granted(item *base.Item) (bytes int64, err error) {
 	return bytes, err
 }
 
-// Wait makes of an error that the staging volume, or that of temporary files, is full one that has the item wait, uncounted. It
-// returns any other error as it is.
+// Wait makes of an error that the staging volume, or that of temporary files, is full one that has
+// the item wait, uncounted. It returns any other error as it is.
 func Wait(err error) error {
 	if errors.Is(err, storage.ErrNoSpace) || errors.Is(err, syscall.ENOSPC) {
 		return base.Snooze(wait, registry.ReasonNoSpace, err.Error())

@@ -45,9 +45,10 @@ type scannedFiles struct {
 	Places resume.Places `json:"places"`
 }
 
-// Scan looks at every file of a list, after those that an earlier attempt found clean. A virus is a content fault that
-// names file and signature. What the engine cannot see all of fails the item, too, as the system's fault: unless parts says
-// that its parts are looked at later, or the collection takes it unseen, which is then counted.
+// Scan looks at every file of a list, after those that an earlier attempt found clean. A virus is a
+// content fault that names file and signature. What the engine cannot see all of fails the item,
+// too, as the system's fault: unless parts says that its parts are looked at later, or the
+// collection takes it unseen, which is then counted.
 func (w *Scanner) Scan(ctx context.Context, item *base.Item, c result.Contents, parts bool) (result.Scanned, error) {
 	out := result.Scanned{At: item.Now().UTC().Truncate(time.Second)}
 	if w.Clamd == nil {

@@ -20,8 +20,9 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Orphans looks for orphaned data. It lists volumes and interim data, and asks the Registry about the owner that a name tells of
-// afterwards, so that nothing is taken for an orphan whose owner came meanwhile.
+// Orphans looks for orphaned data. It lists volumes and interim data, and asks the Registry about
+// the owner that a name tells of afterwards, so that nothing is taken for an orphan whose owner
+// came meanwhile.
 type Orphans struct {
 	Registry registry.ForWorkers
 	Staging  storage.Store
@@ -30,8 +31,8 @@ type Orphans struct {
 	Bounds   SweepBounds
 }
 
-// SweepBounds are how many files of a preservation storage a search for strays looks at before it notes how far it is, and before it takes a
-// rest. The zero value has defaults.
+// SweepBounds are how many files of a preservation storage a search for strays looks at before it
+// notes how far it is, and before it takes a rest. The zero value has defaults.
 type SweepBounds struct{ Note, Rest int }
 
 // The defaults of [SweepBounds].
@@ -66,8 +67,9 @@ type search struct {
 // removedNote begins the keys of interim data that tell what was removed.
 const removedNote = "removed "
 
-// Run looks for orphans as what says, and notes with the item what it found. What cannot be removed it reports, and goes on. After a
-// search for strays that found some, the error leaves the item for a person.
+// Run looks for orphans as what says, and notes with the item what it found. What cannot be removed
+// it reports, and goes on. After a search for strays that found some, the error leaves the item for
+// a person.
 func (o *Orphans) Run(ctx context.Context, item *base.Item, what registry.OrphanSearch) error {
 	s := &search{
 		Orphans: o, OrphanSearch: what, item: item, looked: item.Progress("looked at", "names"),
@@ -145,7 +147,8 @@ func (s *search) sweep(ctx context.Context) error {
 	return nil
 }
 
-// strays looks for files of a storage behind a key that belong to no object, and tells each, of whatever kind, after it was looked at.
+// strays looks for files of a storage behind a key that belong to no object, and tells each, of
+// whatever kind, after it was looked at.
 func (s *search) strays(ctx context.Context, root ocfl.Named, after string, each func(key string) error) error {
 	for f, err := range root.Walk(ctx, after) {
 		if err != nil {
@@ -236,11 +239,12 @@ func (s *search) judge(ctx context.Context, o registry.Orphan) (err error) {
 	return s.found(ctx, o, remove)
 }
 
-// unheard says of what the Registry never heard: another one may use this volume, or this one came back from a backup that is older.
+// unheard says of what the Registry never heard: another one may use this volume, or this one came
+// back from a backup that is older.
 const unheard = "the Registry has never heard of its owner; another Registry may have, or this one before it was brought back from a backup"
 
-// whyNotItems says why an item has no right to something of a kind any more; "" when it has. What is of an item without any
-// event, which outlive items, is not ours to judge.
+// whyNotItems says why an item has no right to something of a kind any more; "" when it has. What
+// is of an item without any event, which outlive items, is not ours to judge.
 func (s *search) whyNotItems(ctx context.Context, kind registry.OrphanKind, id string) (registry.OrphanKind, string, error) {
 	it, err := s.Registry.Item(ctx, id)
 	if err == nil {
@@ -255,8 +259,8 @@ func (s *search) whyNotItems(ctx context.Context, kind registry.OrphanKind, id s
 	return kind, "its item was purged", err
 }
 
-// whyOver says that an item is over and since when; "" when it is not, or not for long enough. What failed or was cancelled may be
-// sent back, and then needs what it has.
+// whyOver says that an item is over and since when; "" when it is not, or not for long enough. What
+// failed or was cancelled may be sent back, and then needs what it has.
 func whyOver(it registry.WorkItem, youngest time.Time) string {
 	if !slices.Contains(over, it.State) || it.FinishedAt == nil || it.FinishedAt.After(youngest) {
 		return ""
@@ -264,7 +268,8 @@ func whyOver(it registry.WorkItem, youngest time.Time) string {
 	return fmt.Sprintf("item %s is %s since %s", it.ID, it.State, it.FinishedAt.UTC().Format(time.DateTime))
 }
 
-// whyNotUploads returns why an upload is not needed any more; "" when it is needed, or may still be submitted.
+// whyNotUploads returns why an upload is not needed any more; "" when it is needed, or may still be
+// submitted.
 func (s *search) whyNotUploads(ctx context.Context, id string) (registry.OrphanKind, string, error) {
 	const kind = registry.OrphanUpload
 	if _, err := s.Registry.IncomingByID(ctx, id); err == nil || !errors.Is(err, registry.ErrNotFound) {

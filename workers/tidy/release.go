@@ -1,9 +1,10 @@
 // Package tidy gives back what items have in staging, and finds orphaned data.
 //
 // Release removes what one item staged and noted, by its prefix and never by what interim data say
-// (R26). ReleaseUpload removes an upload that no batch can need any more. Orphans searches volumes and
-// interim data for data without an owner. It lists them first and asks the Registry afterwards, so that
-// nothing counts as orphaned whose owner came meanwhile. It removes only what is ours beyond doubt.
+// (R26). ReleaseUpload removes an upload that no batch can need any more. Orphans searches volumes
+// and interim data for data without an owner. It lists them first and asks the Registry afterwards,
+// so that nothing counts as orphaned whose owner came meanwhile. It removes only what is ours
+// beyond doubt.
 package tidy
 
 import (
@@ -20,8 +21,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Release removes everything that the attempts of an item, named by id, have staged and noted. It cleans storage by prefix, never
-// by what interim data say (R26). A repeat removes what is left.
+// Release removes everything that the attempts of an item, named by id, have staged and noted. It
+// cleans storage by prefix, never by what interim data say (R26). A repeat removes what is left.
 func Release(ctx context.Context, item *base.Item, id string, s storage.Store, i interim.Store) error {
 	if err := item.Writable(ctx); err != nil {
 		return err
@@ -35,11 +36,13 @@ func Release(ctx context.Context, item *base.Item, id string, s storage.Store, i
 	return nil
 }
 
-// over are the states of items that can never be at work again: what failed or was cancelled may be sent back.
+// over are the states of items that can never be at work again: what failed or was cancelled may be
+// sent back.
 var over = []registry.State{registry.StateCompleted, registry.StateAborted, registry.StateDeleted}
 
-// ReleaseUpload removes the upload that a batch was submitted as, unless a job of it or another batch may need it again: then needed
-// is true. The item is the batch at its report, or the one that tidies up after it. It does nothing for a batch of another source.
+// ReleaseUpload removes the upload that a batch was submitted as, unless a job of it or another
+// batch may need it again: then needed is true. The item is the batch at its report, or the one
+// that tidies up after it. It does nothing for a batch of another source.
 func ReleaseUpload(ctx context.Context, r registry.ForWorkers, staging storage.Store, item *base.Item, batch registry.WorkItem) (needed bool, err error) {
 	var spec registry.Spec
 	if err := json.Unmarshal(batch.Spec, &spec); err != nil {

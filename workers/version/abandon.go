@@ -15,7 +15,8 @@ import (
 	"github.com/holdfast/holdfast/workers/result"
 )
 
-// abandonedError is what a step comes to that gave an announced version up: the job waits for what people make of it.
+// abandonedError is what a step comes to that gave an announced version up: the job waits for what
+// people make of it.
 type abandonedError struct {
 	what string // version N of ID
 	who  registry.Abandonment
@@ -29,9 +30,10 @@ func (e *abandonedError) Error() string {
 	return fmt.Sprintf("%s was abandoned (%s): nothing of it is stored", e.what, e.who.Text())
 }
 
-// Abandon gives the announced version up, as two people have decided, unless a storage shows it: then it exists, and can only be rolled
-// forward. The item holds the locks of the object and of its folders since it announced the version. It ends with an error in any
-// case: the job has not done what it was for.
+// Abandon gives the announced version up, as two people have decided, unless a storage shows it:
+// then it exists, and can only be rolled forward. The item holds the locks of the object and of its
+// folders since it announced the version. It ends with an error in any case: the job has not done
+// what it was for.
 func (w *Maker) Abandon(ctx context.Context, item *base.Item, who registry.Abandonment) error {
 	if who.DoneAt != nil { // before the attempt that did it could settle
 		return base.Fatal(&abandonedError{"its version", who})
@@ -113,7 +115,8 @@ func forgotten(item *base.Item) []string {
 	return names
 }
 
-// announced reads the inventory of the announced version, which was staged with its plan, and is what was announced.
+// announced reads the inventory of the announced version, which was staged with its plan, and is
+// what was announced.
 func (w *Maker) announced(ctx context.Context, p result.Plan) (inv *ocfl.Inventory, err error) {
 	err = staging.Verified(ctx, w.Payloads.Staging, p.Inventory, p.Algorithm, p.Digest, func(in io.Reader) error {
 		inv, err = ocfl.ReadInventory(in, p.Inventory)

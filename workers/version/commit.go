@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast/holdfast/workers/resume"
 )
 
-// Store writes the announced version, and makes it anew from what was downloaded when what was staged for it cannot be used. It may
-// be repeated at any point.
+// Store writes the announced version, and makes it anew from what was downloaded when what was
+// staged for it cannot be used. It may be repeated at any point.
 func (w *Maker) Store(ctx context.Context, item *base.Item, p result.Plan) error {
 	err := w.commit(ctx, item, p)
 	if unusable(p, err) {
@@ -85,8 +85,9 @@ func unusable(p result.Plan, err error) bool {
 		errors.As(err, &inventory) && inventory.Key == p.Inventory
 }
 
-// commitAgain makes the announced version anew from what was downloaded, when what was staged for it cannot be used (R6):
-// an announced version can only be rolled forward, with the very bytes that were announced. cause is why.
+// commitAgain makes the announced version anew from what was downloaded, when what was staged for
+// it cannot be used (R6): an announced version can only be rolled forward, with the very bytes that
+// were announced. cause is why.
 func (w *Maker) commitAgain(ctx context.Context, item *base.Item, p result.Plan, cause error) error {
 	got, err := result.DownloadOf(item)
 	if err != nil {

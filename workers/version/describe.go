@@ -93,8 +93,8 @@ func (w *Maker) readMetadata(ctx context.Context, item *base.Item, f staging.Fil
 	return err
 }
 
-// inherit completes an update's description by what the object has: its other names, and who, what and when where the
-// update says nothing of them.
+// inherit completes an update's description by what the object has: its other names, and who, what
+// and when where the update says nothing of them.
 func (w *Maker) inherit(ctx context.Context, home ocfl.Named, d *Description, id registry.Identity) error {
 	object, err := w.Registry.Object(ctx, id.ARK)
 	if err != nil {

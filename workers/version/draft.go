@@ -1,9 +1,9 @@
 // Package version makes a version of an object: it describes, plans, announces and writes it.
 //
-// A plan names every file of the version, its bytes in staging and its time, so that a repeat writes
-// the same bytes (R2). It is announced in the Registry before the first byte is written where others
-// read. From then on the version can only be rolled forward, or abandoned by two people as long as no
-// storage shows it. What is written is read back at its destination.
+// A plan names every file of the version, its bytes in staging and its time, so that a repeat
+// writes the same bytes (R2). It is announced in the Registry before the first byte is written
+// where others read. From then on the version can only be rolled forward, or abandoned by two
+// people as long as no storage shows it. What is written is read back at its destination.
 //
 // It takes files as package content lists them and a name that package identity settled, and writes
 // to the first storage of the item only.
@@ -48,13 +48,14 @@ type draft struct {
 	id     registry.Identity
 	prev   *ocfl.Inventory
 	system []staging.File
-	// named are the logical paths that the submission names, to tell them from what the version before has; nil for
-	// a first version.
+	// named are the logical paths that the submission names, to tell them from what the version
+	// before has; nil for a first version.
 	named map[string]bool
 }
 
-// Draft plans the version and stages everything of it that is ours. frozen has its time, its scan and the software that makes it:
-// the same submission gives the same bytes whenever these are the same.
+// Draft plans the version and stages everything of it that is ours. frozen has its time, its scan
+// and the software that makes it: the same submission gives the same bytes whenever these are the
+// same.
 func (w *Maker) Draft(ctx context.Context, item *base.Item, d Description, id registry.Identity, frozen result.Plan) (result.Plan, error) {
 	dr := &draft{Plan: frozen, Description: d, id: id}
 	dr.ObjectID, dr.Version, dr.Minted = id.ARK, id.Head+1, id.Minted
@@ -98,8 +99,9 @@ func (w *Maker) Draft(ctx context.Context, item *base.Item, d Description, id re
 	return dr.Plan, w.stageInventory(ctx, dr, inv)
 }
 
-// Announce makes a plan known in the Registry, before its first byte is written anywhere that others read. It returns the plan
-// that holds: the first one that was announced, be it an earlier attempt's.
+// Announce makes a plan known in the Registry, before its first byte is written anywhere that
+// others read. It returns the plan that holds: the first one that was announced, be it an earlier
+// attempt's.
 func (w *Maker) Announce(ctx context.Context, item *base.Item, p result.Plan) (holds result.Plan, err error) {
 	raw, err := json.Marshal(p)
 	if err != nil {
@@ -131,7 +133,8 @@ func (w *Maker) previous(ctx context.Context, item *base.Item, home ocfl.Named, 
 	return inv, nil
 }
 
-// digested returns the contents with digests of the object's own algorithm, which need not be the collection's of today.
+// digested returns the contents with digests of the object's own algorithm, which need not be the
+// collection's of today.
 func (w *Maker) digested(ctx context.Context, item *base.Item, c result.Contents, algorithm string) (result.Contents, error) {
 	if algorithm == item.Spec().Profile.Digests() {
 		return c, nil
@@ -204,7 +207,8 @@ func (w *Maker) files(ctx context.Context, dr *draft) iter.Seq2[staging.File, er
 	}
 }
 
-// inventory plans the OCFL version. An update keeps what it does not name, but none of our files: they tell of one version.
+// inventory plans the OCFL version. An update keeps what it does not name, but none of our files:
+// they tell of one version.
 func (w *Maker) inventory(ctx context.Context, item *base.Item, dr *draft) (*ocfl.Inventory, []ocfl.ContentFile, error) {
 	spec := item.Spec()
 	gone := dr.deleted
@@ -253,8 +257,8 @@ func firstOf(values []string) string {
 	return values[0]
 }
 
-// user names who asked for the version. OCFL wants an address with the name (W007, W008): a mail address where the
-// submitter is one, else the ARK of the owner on whose behalf the submitter acts.
+// user names who asked for the version. OCFL wants an address with the name (W007, W008): a mail
+// address where the submitter is one, else the ARK of the owner on whose behalf the submitter acts.
 func user(spec registry.Spec) *ocfl.User {
 	u := &ocfl.User{Name: cmp.Or(spec.Submitter, spec.Profile.Name, spec.Profile.Owner), Address: spec.Profile.Owner}
 	if strings.Contains(spec.Submitter, "@") {

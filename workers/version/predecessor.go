@@ -14,9 +14,9 @@ import (
 // home is the storage that an item's version is written to first.
 func (w *Maker) home(item *base.Item) (ocfl.Named, error) { return w.Objects.Of(item.Storages[0]) }
 
-// settle sees to it that a version has its predecessors where it is to be written: the collection may have been given
-// another first storage since. What is missing is copied from a storage that has it, the bytes that were recorded and no
-// others, so that this needs no announcement.
+// settle sees to it that a version has its predecessors where it is to be written: the collection
+// may have been given another first storage since. What is missing is copied from a storage that
+// has it, the bytes that were recorded and no others, so that this needs no announcement.
 func (w *Maker) settle(ctx context.Context, home ocfl.Named, id registry.Identity) error {
 	here, err := home.Head(ctx, id.ARK)
 	if err == nil && here.Head >= id.Head {

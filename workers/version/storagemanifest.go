@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast/holdfast/staging"
 )
 
-// storageManifest lists every other file of the version in Merritt's form. A name that this form cannot express stands
-// in the OCFL inventory only.
+// storageManifest lists every other file of the version in Merritt's form. A name that this form
+// cannot express stands in the OCFL inventory only.
 func (w *Maker) storageManifest(ctx context.Context, item *base.Item, dr *draft) (staging.File, error) {
 	const name = "mrt-manifest.txt"
 	out, err := staging.Create(ctx, w.Payloads.Staging, staging.Key(item.Lease(), systemPath(name)), dr.Algorithm)
@@ -52,7 +52,8 @@ func (w *Maker) storageManifest(ctx context.Context, item *base.Item, dr *draft)
 	return out.Commit(ctx, systemPath(name))
 }
 
-// state yields the files that the version will have: its own, and what it keeps of the version before.
+// state yields the files that the version will have: its own, and what it keeps of the version
+// before.
 func (w *Maker) state(ctx context.Context, item *base.Item, dr *draft) iter.Seq2[staging.File, error] {
 	return func(yield func(staging.File, error) bool) {
 		for f, err := range w.files(ctx, dr) {

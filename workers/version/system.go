@@ -21,8 +21,8 @@ const (
 	momRole = "MRT-content"
 )
 
-// systemFiles writes and stages Merritt's system files, in the order of its documentation. The storage manifest comes
-// last and lists all others.
+// systemFiles writes and stages Merritt's system files, in the order of its documentation. The
+// storage manifest comes last and lists all others.
 func (w *Maker) systemFiles(ctx context.Context, item *base.Item, home ocfl.Named, dr *draft) ([]staging.File, error) {
 	spec := item.Spec()
 	if spec.Profile.Owner == "" || len(spec.Profile.Collections) == 0 {
@@ -85,7 +85,8 @@ func (w *Maker) stageSystem(ctx context.Context, item *base.Item, name string, d
 	return out.Commit(ctx, systemPath(name))
 }
 
-// kept are files of the submission that are kept beside ours: the object manifest as given, and the delete list.
+// kept are files of the submission that are kept beside ours: the object manifest as given, and the
+// delete list.
 func (w *Maker) kept(ctx context.Context, item *base.Item, dr *draft) ([]staging.File, error) {
 	var files []staging.File
 	if item.Spec().Type == registry.ObjectManifest {

@@ -155,7 +155,8 @@ func (a *App) runnable(text string) string {
 	})
 }
 
-// Complain says on standard error what went wrong: one line an error, and one below it for each single fault.
+// Complain says on standard error what went wrong: one line an error, and one below it for each
+// single fault.
 func (a *App) Complain(err error) {
 	if err == nil {
 		return

@@ -1,5 +1,5 @@
-// Package siegfriedtest runs a real siegfried server, with PRONOM's signatures of 2025, for tests: as a child process on a
-// free port of 127.0.0.1, which ends with the test.
+// Package siegfriedtest runs a real siegfried server, with PRONOM's signatures of 2025, for tests:
+// as a child process on a free port of 127.0.0.1, which ends with the test.
 package siegfriedtest
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast/holdfast/internal/proctest"
 )
 
-// Start starts a server and returns its address. Where it cannot be built the test is skipped, or fails when
-// REQUIRE_SERVICES is 1, as in CI.
+// Start starts a server and returns its address. Where it cannot be built the test is skipped, or
+// fails when REQUIRE_SERVICES is 1, as in CI.
 func Start(t testing.TB) (url string) {
 	t.Helper()
 	binary := proctest.Built(t, "siegfried")

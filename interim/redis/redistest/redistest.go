@@ -1,5 +1,5 @@
-// Package redistest starts a real redis-server for tests, as a child process on a free port of 127.0.0.1 with a
-// folder of its own, and stops it when the test ends.
+// Package redistest starts a real redis-server for tests, as a child process on a free port of
+// 127.0.0.1 with a folder of its own, and stops it when the test ends.
 package redistest
 
 import (
@@ -26,8 +26,9 @@ type Server struct {
 	proc   *proctest.Server // nil when none runs
 }
 
-// Start starts a server with nothing in it and no persistence, unless further arguments (`--appendonly yes`) say
-// otherwise. Without redis-server on the machine the test is skipped, or fails when REQUIRE_SERVICES is 1, as in CI.
+// Start starts a server with nothing in it and no persistence, unless further arguments
+// (`--appendonly yes`) say otherwise. Without redis-server on the machine the test is skipped, or
+// fails when REQUIRE_SERVICES is 1, as in CI.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	binary, err := exec.LookPath("redis-server")
@@ -52,8 +53,8 @@ func (s *Server) URL() string { return "redis://" + s.addr + "/0" }
 // Process is the running server's process, for signals.
 func (s *Server) Process() *os.Process { return s.proc.Process() }
 
-// Kill ends the server with SIGKILL, as a power cut would, and waits for its end. Without a running server it does
-// nothing.
+// Kill ends the server with SIGKILL, as a power cut would, and waits for its end. Without a running
+// server it does nothing.
 func (s *Server) Kill() {
 	if s.proc == nil {
 		return

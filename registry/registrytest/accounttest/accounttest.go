@@ -1,4 +1,5 @@
-// Package accounttest is the conformance kit of who may ask: tokens, sessions of browsers, credentials.
+// Package accounttest is the conformance kit of who may ask: tokens, sessions of browsers,
+// credentials.
 package accounttest
 
 import "github.com/holdfast/holdfast/registry/registrytest"

@@ -172,7 +172,8 @@ func (f *fixture) claimedBy(token string, n int) (claims []registry.Claim) {
 	return claims
 }
 
-// revokedInPortions revokes a token that has claimed much: no transaction takes all of it away, so others write in between.
+// revokedInPortions revokes a token that has claimed much: no transaction takes all of it away, so
+// others write in between.
 func revokedInPortions(f *fixture) {
 	f.Token("root", registry.RoleAdmin)
 	f.Token("leaked", registry.RoleWorker)
@@ -222,7 +223,8 @@ func (c untilRevoked) Done() <-chan struct{} {
 	return done
 }
 
-// revokedHalfway has whoever revokes a token give up, or die, when it is useless and has its items still.
+// revokedHalfway has whoever revokes a token give up, or die, when it is useless and has its items
+// still.
 func revokedHalfway(f *fixture) {
 	f.Token("root", registry.RoleAdmin)
 	f.Token("leaked", registry.RoleWorker)

@@ -48,7 +48,8 @@ func (f *fixture) abandonIntent(l registry.Lease, ark string) error {
 	return err
 }
 
-// abandoned: what was announced is forgotten whole, and the job and its object are as if it never had been.
+// abandoned: what was announced is forgotten whole, and the job and its object are as if it never
+// had been.
 func abandoned(f *fixture) {
 	id, ark := f.stuck()
 	l := f.agreed(id)
@@ -89,7 +90,8 @@ func abandoned(f *fixture) {
 	}
 }
 
-// abandonTwoPeople: neither the one who asked agrees, nor somebody whose token that one has made; asking needs a reason, and expires.
+// abandonTwoPeople: neither the one who asked agrees, nor somebody whose token that one has made;
+// asking needs a reason, and expires.
 func abandonTwoPeople(f *fixture) {
 	id, _ := f.stuck()
 	_, err := f.By(registrytest.Asker).Command(f.Context(), registry.Command{ItemID: id, Act: registry.ActAbandon, Actor: registrytest.Asker, Confirmed: true})
@@ -114,7 +116,8 @@ func abandonTwoPeople(f *fixture) {
 	}
 }
 
-// abandonShown: two who ask at once have not agreed, and a consent is to one asking: that of before is none to the next.
+// abandonShown: two who ask at once have not agreed, and a consent is to one asking: that of before
+// is none to the next.
 func abandonShown(f *fixture) {
 	id, _ := f.stuck()
 	unsure := func(_ registry.WorkItem, err error) {
@@ -154,7 +157,8 @@ func abandonBulk(f *fixture) {
 	f.Says(fmt.Sprint(err), "by itself")
 }
 
-// abandonWithdrawn: who has the version rolled forward takes back what was asked, or agreed and not done.
+// abandonWithdrawn: who has the version rolled forward takes back what was asked, or agreed and not
+// done.
 func abandonWithdrawn(f *fixture) {
 	id, ark := f.stuck()
 	_, err := f.Abandon(registrytest.Asker, id)
@@ -176,7 +180,8 @@ func abandonWithdrawn(f *fixture) {
 	}
 }
 
-// abandonUndecided: no worker takes an announcement back by itself, nor that of a recorded version, nor after its claim was lost.
+// abandonUndecided: no worker takes an announcement back by itself, nor that of a recorded version,
+// nor after its claim was lost.
 func abandonUndecided(f *fixture) {
 	c := f.Processing(1)[0]
 	ark := f.Named(c.Lease, "x").ARK

@@ -1,5 +1,5 @@
-// Package catalogtest is the conformance kit of what is preserved: identifiers and their locks, announced and
-// recorded versions, receipts, deletions, fixity checks, restores, orphaned data.
+// Package catalogtest is the conformance kit of what is preserved: identifiers and their locks,
+// announced and recorded versions, receipts, deletions, fixity checks, restores, orphaned data.
 package catalogtest
 
 import "github.com/holdfast/holdfast/registry/registrytest"

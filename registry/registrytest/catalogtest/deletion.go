@@ -24,7 +24,8 @@ func deletionTests() []test {
 	}
 }
 
-// deletionsListed: those are listed that somebody can still decide on, in the order of asking, a page at a time, where they are looked for.
+// deletionsListed: those are listed that somebody can still decide on, in the order of asking, a
+// page at a time, where they are looked for.
 func deletionsListed(f *fixture) {
 	var asked []string
 	listed := func(q registry.DeletionQuery) (ids []string) {

@@ -41,8 +41,8 @@ func (f *fixture) objectOf(files ...registry.File) string {
 	return ark
 }
 
-// storagesSearched: the Registry makes a search through the storages as often as stored files are read again, the first one that long after it began, and none
-// while one is open or has failed.
+// storagesSearched: the Registry makes a search through the storages as often as stored files are
+// read again, the first one that long after it began, and none while one is open or has failed.
 func storagesSearched(f *fixture) {
 	searches := func(want int) []registry.WorkItem {
 		f.Helper()

@@ -226,7 +226,8 @@ func refusedName(f *fixture) {
 	}
 }
 
-// refusedAdopted: two items had one name, since their local id led to it; the one that was refused it takes the other along.
+// refusedAdopted: two items had one name, since their local id led to it; the one that was refused
+// it takes the other along.
 func refusedAdopted(f *fixture) {
 	c := f.Processing(2)
 	r := registry.IdentifyRequest{Owner: registrytest.Owner, LocalIDs: []string{"x"}, Proposed: "ark:/99999/p1", EZID: true}

@@ -122,7 +122,8 @@ func (f *fixture) expandRows(c registry.Claim, n int) (jobs []string) {
 	return f.Children(c.Item.ID)
 }
 
-// inTurn brings jobs to process, the last one first, and checks that each goes only when those before it have ended.
+// inTurn brings jobs to process, the last one first, and checks that each goes only when those
+// before it have ended.
 func (f *fixture) inTurn(jobs ...string) {
 	f.Helper()
 	for i := len(jobs) - 1; i >= 0; i-- {

@@ -148,7 +148,8 @@ func (f *fixture) objectKept(l registry.Lease, ark, holder string) {
 	}
 }
 
-// checksOf claims a check of each of n files of an object, in the order in which they were asked for.
+// checksOf claims a check of each of n files of an object, in the order in which they were asked
+// for.
 func (f *fixture) checksOf(n int) (ark string, checks []registry.Claim) {
 	f.Helper()
 	c := f.Processing(1)[0]

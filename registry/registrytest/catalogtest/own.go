@@ -11,7 +11,8 @@ import (
 // thief is an owner who has none of the objects that tests make.
 const thief = "ark:/99999/thief"
 
-// What is another owner's, or another item's, is closed to an item: in the hands of a depositor as in those of a worker whose secret leaked.
+// What is another owner's, or another item's, is closed to an item: in the hands of a depositor as
+// in those of a worker whose secret leaked.
 func ownTests() []test {
 	return []test{
 		{"a_folder_is_no_key_of_another_object", folderIsNoKey},
@@ -82,7 +83,8 @@ func folderIsNoKey(f *fixture) {
 	f.free("after it was asked for as a folder", victim)
 }
 
-// settledName: once its name is settled, an item is told it whatever it asks with. It takes no lock by that.
+// settledName: once its name is settled, an item is told it whatever it asks with. It takes no lock
+// by that.
 func settledName(f *fixture) {
 	c := f.thiefs()
 	f.Identify(c.Lease, registry.IdentifyRequest{Owner: thief, Proposed: "ark:/99999/mine"})
@@ -135,7 +137,8 @@ func depositLocks(f *fixture) {
 	f.free("after a job asked for its lock", theirs)
 }
 
-// eventIDs: an event is known by an id that its worker chose. Whoever says the id of another's event first does not keep that out.
+// eventIDs: an event is known by an id that its worker chose. Whoever says the id of another's
+// event first does not keep that out.
 func eventIDs(f *fixture) {
 	mine, theirs := f.Object(), f.Object()
 	check := func(ark, outcome string) {
@@ -189,8 +192,8 @@ func (f *fixture) mismatched(job, ark string) {
 	}
 }
 
-// lineOfAnother: whoever names another owner's object keeps neither that owner's deposits waiting nor the object's deletion, be the batch
-// not expanded yet, or its job still downloading.
+// lineOfAnother: whoever names another owner's object keeps neither that owner's deposits waiting
+// nor the object's deletion, be the batch not expanded yet, or its job still downloading.
 func lineOfAnother(f *fixture) {
 	victim := f.Object()
 	f.Collection("thiefs", registry.Profile{Owner: thief})
@@ -204,7 +207,8 @@ func lineOfAnother(f *fixture) {
 	f.mismatched(job, victim)
 }
 
-// lineOfNobody: an object that is not there yet is whose deposit comes first. From then on nobody else waits for it.
+// lineOfNobody: an object that is not there yet is whose deposit comes first. From then on nobody
+// else waits for it.
 func lineOfNobody(f *fixture) {
 	const ark = "ark:/99999/fresh"
 	f.Collection("thiefs", registry.Profile{Owner: thief})
@@ -231,7 +235,8 @@ func lineOfNobody(f *fixture) {
 	}
 }
 
-// lineKeepsOrder: what is taken out of the line between them changes nothing about who of the owner's deposits comes first.
+// lineKeepsOrder: what is taken out of the line between them changes nothing about who of the
+// owner's deposits comes first.
 func lineKeepsOrder(f *fixture) {
 	victim := f.Object()
 	f.Collection("thiefs", registry.Profile{Owner: thief})

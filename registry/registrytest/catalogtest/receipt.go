@@ -94,7 +94,8 @@ func (f *fixture) receipt(object string, version int) (registry.DepositReceipt, 
 	return kept, r
 }
 
-// eventsChained also shows that what cannot stand in a table, or is too long for it, is hashed as it is kept.
+// eventsChained also shows that what cannot stand in a table, or is too long for it, is hashed as
+// it is kept.
 func eventsChained(f *fixture) {
 	c := f.Processing(2)
 	ark := f.Named(c[0].Lease, "x").ARK
@@ -173,8 +174,9 @@ func oneReceipt(f *fixture) {
 	}
 }
 
-// manyReceipted shows that a receipt adds up each path's last row, wherever the portions end in which rows are sent and read:
-// the names of the second version's rows come after the thousandth between those of one path.
+// manyReceipted shows that a receipt adds up each path's last row, wherever the portions end in
+// which rows are sent and read: the names of the second version's rows come after the thousandth
+// between those of one path.
 func manyReceipted(f *fixture) {
 	const many, portion = 2500, 500
 	c := f.Processing(2)

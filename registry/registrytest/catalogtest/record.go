@@ -331,7 +331,8 @@ func storageKnown(f *fixture) {
 	knows(ark, true)
 }
 
-// An object tells the recorded digests of its versions' inventories, and which version is being written.
+// An object tells the recorded digests of its versions' inventories, and which version is being
+// written.
 func inventoriesTold(f *fixture) {
 	c := f.Processing(2)
 	var ark string

@@ -1,5 +1,5 @@
-// Package deposittest is the conformance kit of deposits: uploads and their quotas, submissions, batches,
-// their reports, profiles of collections.
+// Package deposittest is the conformance kit of deposits: uploads and their quotas, submissions,
+// batches, their reports, profiles of collections.
 package deposittest
 
 import "github.com/holdfast/holdfast/registry/registrytest"

@@ -184,7 +184,8 @@ func sameValidator(f *fixture) {
 	}
 }
 
-// A batch of whose jobs one was deleted is not all that was submitted: the same again is no duplicate of it, whatever is reported of the others.
+// A batch of whose jobs one was deleted is not all that was submitted: the same again is no
+// duplicate of it, whatever is reported of the others.
 func deletedNoDuplicate(f *fixture) {
 	first := f.expanding()
 	f.firstOf(first, `"v"`)

@@ -184,7 +184,8 @@ func uploadBegunAgain(f *fixture) {
 	f.Is(err, registry.ErrTaken)
 }
 
-// A takes the upload and is stopped; B takes it, and saves; A wakes up and saves, with bytes of its own.
+// A takes the upload and is stopped; B takes it, and saves; A wakes up and saves, with bytes of its
+// own.
 func uploadFenced(f *fixture) {
 	f.Begin("u", 9)
 	a := f.takeUpload("u", 0)

@@ -28,8 +28,8 @@ func profileTests() []test {
 	}
 }
 
-// profileMasked: everybody is told of a profile's change, for ever, but not whose mail addresses it has, nor where in a host its
-// callback is; the version has them.
+// profileMasked: everybody is told of a profile's change, for ever, but not whose mail addresses it
+// has, nor where in a host its callback is; the version has them.
 func profileMasked(f *fixture) {
 	p := demoAs("Demo")
 	p.Mail = &registry.MailRules{To: []string{"Ann Smith <ann.smith@example.org>"}, Safe: true}

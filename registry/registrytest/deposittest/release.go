@@ -71,7 +71,8 @@ func releaseWaits(f *fixture) {
 	}
 }
 
-// releaseFailed: a batch at its report needs its upload no more itself, but for those of its jobs that can be sent back.
+// releaseFailed: a batch at its report needs its upload no more itself, but for those of its jobs
+// that can be sent back.
 func releaseFailed(f *fixture) {
 	f.Upload("u", "u")
 	batch := f.fromUpload("u")

@@ -111,8 +111,9 @@ func reopenedBeforeReport(f *fixture) {
 	f.State(id, registry.StateCompleted)
 }
 
-// requeueOfJobsFailed: whichever way a batch is requeued that failed because of its jobs, the refusal names the acts that help, and no
-// other report is made. A batch that failed itself is requeued.
+// requeueOfJobsFailed: whichever way a batch is requeued that failed because of its jobs, the
+// refusal names the acts that help, and no other report is made. A batch that failed itself is
+// requeued.
 func requeueOfJobsFailed(f *fixture) {
 	id, _ := f.Reportable()
 	f.Closing(id)
@@ -231,8 +232,9 @@ func reportJobs(f *fixture) {
 	}
 }
 
-// rowsNotCounted: while a fleet is replaced, some jobs of a batch come from a worker that counts no rows. Every job is listed once
-// however the report is paged, and in the order of the manifest; from there on the line stands for the row.
+// rowsNotCounted: while a fleet is replaced, some jobs of a batch come from a worker that counts no
+// rows. Every job is listed once however the report is paged, and in the order of the manifest;
+// from there on the line stands for the row.
 func rowsNotCounted(f *fixture) {
 	id := f.Submit()
 	c := f.Take(registry.Expand, id)

@@ -30,8 +30,8 @@ func changes(rows []registry.JobResult) map[int64]registry.JobChange {
 	return out
 }
 
-// TestR22: an update tells of each job what changed since the report before, whatever became of it, and the first report that
-// nothing did.
+// TestR22: an update tells of each job what changed since the report before, whatever became of it,
+// and the first report that nothing did.
 func reportDifference(f *fixture) {
 	batch, jobs := f.Batch(9)
 	f.Finish(jobs[0])
@@ -140,7 +140,8 @@ func (f *fixture) selections(batch string, all []registry.JobResult) {
 	}
 }
 
-// A batch goes to Completed by an update when all its jobs have completed since, and the update waits for those that run.
+// A batch goes to Completed by an update when all its jobs have completed since, and the update
+// waits for those that run.
 func updateCompletes(f *fixture) {
 	batch, jobs := f.Batch(2)
 	for _, id := range jobs {
@@ -163,7 +164,8 @@ func updateCompletes(f *fixture) {
 	f.State(batch, registry.StateCompleted)
 }
 
-// What was not in the report before is new: rows of a manifest that became jobs when the batch was expanded once more.
+// What was not in the report before is new: rows of a manifest that became jobs when the batch was
+// expanded once more.
 func newInReport(f *fixture) {
 	batch, jobs := f.Batch(1)
 	f.FailItem(jobs[0], registry.ContentFault)
@@ -186,8 +188,9 @@ func newInReport(f *fixture) {
 	}
 }
 
-// TestR22: a job that is sent back between the claim of the batch and its report keeps the report from being made: there is
-// none of this moment, and one when it has settled, be that before or after its worker let the batch go.
+// TestR22: a job that is sent back between the claim of the batch and its report keeps the report
+// from being made: there is none of this moment, and one when it has settled, be that before or
+// after its worker let the batch go.
 func reportWaits(f *fixture) {
 	for _, released := range []bool{true, false} {
 		batch, jobs := f.Reportable()

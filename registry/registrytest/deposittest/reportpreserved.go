@@ -7,7 +7,8 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-// reportPreserved: a job whose object is preserved is no failed preservation, in progress, report and lists; its batch says so.
+// reportPreserved: a job whose object is preserved is no failed preservation, in progress, report
+// and lists; its batch says so.
 func reportPreserved(f *fixture) {
 	batch := f.SubmitTold(registrytest.Receiver())
 	c := f.TakeItem(batch)

@@ -79,7 +79,8 @@ func quotaBytes(f *fixture) {
 	f.overQuota(err, 100, 1, 1)
 }
 
-// An upload that was meant for no collection, or for another one, obeys the quota of the one that it is submitted to.
+// An upload that was meant for no collection, or for another one, obeys the quota of the one that
+// it is submitted to.
 func quotaSubmitted(f *fixture) {
 	limits := []registry.UploadLimit{{Scope: registry.UploadsOfCollection, Key: registrytest.Mnemonic, Bytes: 100}}
 	held := func(id string, bytes int64, change ...func(*registry.NewUpload)) {

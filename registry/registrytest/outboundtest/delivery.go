@@ -114,7 +114,8 @@ func passedOn(f *fixture) {
 	f.State(carrier.Item.ID, registry.StateCompleted)
 }
 
-// passedOnAnew: an item that was to tell the same and was given up keeps no job from passing its message on.
+// passedOnAnew: an item that was to tell the same and was given up keeps no job from passing its
+// message on.
 func passedOnAnew(f *fixture) {
 	id := f.untold()
 	f.Collection(registrytest.Mnemonic, registry.Profile{Owner: registrytest.Owner, Callback: registrytest.Receiver()})
@@ -168,7 +169,8 @@ func failureTold(f *fixture) {
 	}
 }
 
-// Bad rows are jobs that failed: their receiver is told of each, in the transaction that makes them, and of a repeat not again.
+// Bad rows are jobs that failed: their receiver is told of each, in the transaction that makes
+// them, and of a repeat not again.
 func bornFailedTold(f *fixture) {
 	completedOnly := *registrytest.Receiver()
 	completedOnly.CompletedOnly = true

@@ -258,7 +258,8 @@ func updateMailed(f *fixture) {
 	f.Finish(jobs[1])
 	f.Command(id, registry.ActUpdateReport, "")
 	f.report(id)
-	// Those who were told of the failure are told that it is over, although a batch that went well is not told of.
+	// Those who were told of the failure are told that it is over, although a batch that went well
+	// is not told of.
 	f.mailed(id, "report ann@example.org 1 Failed", "report ann@example.org 2 Completed", "safe ann@example.org 2 Completed")
 	ids := map[string]bool{}
 	for _, d := range f.Deliveries(id) {
@@ -345,8 +346,8 @@ func mailedAgain(f *fixture) {
 	f.Is(err, registry.ErrNoMail)
 }
 
-// safety: a version that is not in a storage, a file that is known to be damaged, an object that is gone, and one that may go each
-// keep a batch from being safe.
+// safety: a version that is not in a storage, a file that is known to be damaged, an object that is
+// gone, and one that may go each keep a batch from being safe.
 func safety(f *fixture) {
 	id, jobs := f.Batch(2)
 	look := func() registry.Safety {
@@ -599,7 +600,8 @@ func attention(f *fixture) {
 	}
 	f.Done(c.Lease)
 
-	// What is not to be sent any more counts until its item is done, and never again, even when that is purged.
+	// What is not to be sent any more counts until its item is done, and never again, even when
+	// that is purged.
 	second := f.Take(registry.Deliver, "")
 	m, _ = registry.DeliverySpecIn(second.Item.Spec)
 	f.NoteDelivery(second.Lease, m, 0, "not sent: it is too late")
@@ -638,8 +640,8 @@ func attention(f *fixture) {
 	}
 }
 
-// Who has a batch ended for good by an admin hears of it, once, in whatever way it was ended, unless they know already that nothing
-// more comes.
+// Who has a batch ended for good by an admin hears of it, once, in whatever way it was ended,
+// unless they know already that nothing more comes.
 func stoppedMailed(f *fixture) {
 	ann := func(s *registry.Submission) { s.Force, s.Spec.Notify = true, []string{"ann@example.org"} }
 	const told = "stopped ann@example.org"
@@ -655,7 +657,8 @@ func stoppedMailed(f *fixture) {
 	f.mailed(id, told, told) // that it was deleted is news
 	f.mailsSay(id, "because")
 
-	// Who was told of a failure, or got a report, is told nothing more when it is aborted, as when it is deleted.
+	// Who was told of a failure, or got a report, is told nothing more when it is aborted, as when
+	// it is deleted.
 	id = f.Submit(ann)
 	f.FailItem(id, registry.ContentFault)
 	f.Confirm(id, registry.ActAbort)
@@ -697,7 +700,8 @@ func stoppedMailed(f *fixture) {
 	f.mailsSay(items["b"], "what it waited for was given up")
 }
 
-// mailsSay looks at the reason that the mails about an ended batch tell: nothing of who ended it, or of what else.
+// mailsSay looks at the reason that the mails about an ended batch tell: nothing of who ended it,
+// or of what else.
 func (f *fixture) mailsSay(id, why string) {
 	f.Helper()
 	for _, d := range f.Deliveries(id) {

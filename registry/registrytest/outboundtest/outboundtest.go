@@ -1,4 +1,5 @@
-// Package outboundtest is the conformance kit of what is told to others: callbacks, mails, subscriptions.
+// Package outboundtest is the conformance kit of what is told to others: callbacks, mails,
+// subscriptions.
 package outboundtest
 
 import "github.com/holdfast/holdfast/registry/registrytest"

@@ -224,7 +224,8 @@ func subscriptionTaken(f *fixture) {
 	f.forwardsOne(forwarder)
 }
 
-// subscriptionRetried changes credentials, which may be what a receiver missed; and those of others.
+// subscriptionRetried changes credentials, which may be what a receiver missed; and those of
+// others.
 func subscriptionRetried(f *fixture) {
 	f.subscribe("s")
 	f.subscribe("other")
@@ -491,7 +492,8 @@ func subscriptionBehind(f *fixture) {
 	}
 }
 
-// eventStates follows a batch and its job through their lives: the state that each event alone tells is the item's.
+// eventStates follows a batch and its job through their lives: the state that each event alone
+// tells is the item's.
 func eventStates(f *fixture) {
 	compared := 0
 	same := func(id string) {

@@ -20,7 +20,8 @@ func (f *fixture) outcome(id, want string) registry.WorkItem {
 	return it
 }
 
-// untold is a job whose object is preserved and whose receiver does not answer: it failed at its last step.
+// untold is a job whose object is preserved and whose receiver does not answer: it failed at its
+// last step.
 func (f *fixture) untold() (id string) {
 	f.Helper()
 	id = f.Committed(registry.Notify, registry.Preserved)
@@ -38,7 +39,8 @@ func (f *fixture) objectOfJob(id string) string {
 	return identity.ARK
 }
 
-// givenUp: an admin ends the tries; the job completes with that recorded, and nothing of it waits for the receiver any more.
+// givenUp: an admin ends the tries; the job completes with that recorded, and nothing of it waits
+// for the receiver any more.
 func givenUp(f *fixture) {
 	id := f.untold()
 	it := f.outcome(id, "preserved; callback not delivered")
@@ -65,7 +67,8 @@ func givenUp(f *fixture) {
 	f.State(it.ParentID, registry.StateCompleted)
 }
 
-// untoldCounted: what a job tells itself counts as undelivered until somebody gives that up, even when a try fails after it.
+// untoldCounted: what a job tells itself counts as undelivered until somebody gives that up, even
+// when a try fails after it.
 func untoldCounted(f *fixture) {
 	counts := func(want int64) {
 		f.Helper()
@@ -92,7 +95,8 @@ func untoldCounted(f *fixture) {
 	counts(0)
 }
 
-// toldAfterAll: a try that was under way may succeed, and then nothing was given up; nor when somebody has it told later.
+// toldAfterAll: a try that was under way may succeed, and then nothing was given up; nor when
+// somebody has it told later.
 func toldAfterAll(f *fixture) {
 	id := f.Committed(registry.Notify, registry.Preserved)
 	c := f.TakeItem(id)
@@ -120,7 +124,8 @@ func toldAfterAll(f *fixture) {
 	f.outcome(late, "")
 }
 
-// aimedAnew: whoever sends a job back to tell its receiver means the one that the collection has now.
+// aimedAnew: whoever sends a job back to tell its receiver means the one that the collection has
+// now.
 func aimedAnew(f *fixture) {
 	id := f.untold()
 	aim := func(profile registry.Profile, want string) {
@@ -150,7 +155,8 @@ func aimedAnew(f *fixture) {
 	}
 }
 
-// remainsDeleted: what is left of a job whose object is preserved can be deleted; the object stays, and the batch can be cleaned up.
+// remainsDeleted: what is left of a job whose object is preserved can be deleted; the object stays,
+// and the batch can be cleaned up.
 func remainsDeleted(f *fixture) {
 	id := f.untold()
 	ark := f.objectOfJob(id)
@@ -176,8 +182,8 @@ func remainsDeleted(f *fixture) {
 	}
 }
 
-// untoldBatchDeleted: a delete of a batch says what becomes of jobs whose objects are preserved or announced, and does that; a purge names
-// the jobs that it waits for.
+// untoldBatchDeleted: a delete of a batch says what becomes of jobs whose objects are preserved or
+// announced, and does that; a purge names the jobs that it waits for.
 func untoldBatchDeleted(f *fixture) {
 	batch := f.SubmitTold(registrytest.Receiver())
 	c := f.TakeItem(batch)

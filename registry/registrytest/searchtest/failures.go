@@ -40,7 +40,8 @@ func (f *fixture) answered(job string, status int, more string) {
 	})
 }
 
-// mixed makes a batch of five jobs: three that a busy server failed, one minute apart, one whose file is missing, one that waits.
+// mixed makes a batch of five jobs: three that a busy server failed, one minute apart, one whose
+// file is missing, one that waits.
 func (f *fixture) mixed() (batch string, jobs []string) {
 	f.Helper()
 	batch, jobs = f.Batch(5)
@@ -184,8 +185,9 @@ func failuresOfRegistry(f *fixture) {
 	}
 }
 
-// What was uploaded cannot come out otherwise, and no requeue of it is offered; what is mended at its address has to be fetched
-// again first. What the item itself is told, and what the group says, is one.
+// What was uploaded cannot come out otherwise, and no requeue of it is offered; what is mended at
+// its address has to be fetched again first. What the item itself is told, and what the group says,
+// is one.
 func failuresOffered(f *fixture) {
 	f.Upload("u1", "aa")
 	id := f.Submit(func(s *registry.Submission) { s.Spec.URL = registry.UploadURL("u1") })

@@ -1,5 +1,5 @@
-// Package searchtest is the conformance kit of what people look up: lists, queries, failures by their cause, and
-// why an item waits.
+// Package searchtest is the conformance kit of what people look up: lists, queries, failures by
+// their cause, and why an item waits.
 package searchtest
 
 import "github.com/holdfast/holdfast/registry/registrytest"

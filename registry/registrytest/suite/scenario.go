@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-// scenarios are mrt-zk's own tests (../shared/reference/merritt.md, section 2), each with the test of this suite that
-// stands for it, as TOPIC/NAME, or with the reason why there is none.
+// scenarios are mrt-zk's own tests (../shared/reference/merritt.md, section 2), each with the test
+// of this suite that stands for it, as TOPIC/NAME, or with the reason why there is none.
 var scenarios = map[string]string{
 	"create_batch":                           "submit/create_batch",
 	"create_and_load_batch":                  "scenario/create_and_load_batch",
@@ -414,7 +414,8 @@ func failedJobUnlocks(f *fixture) {
 	f.Must(err)
 }
 
-// In mrt-zk a deleted batch passes the filter of the report's scan, and throws while it is locked, for ever.
+// In mrt-zk a deleted batch passes the filter of the report's scan, and throws while it is locked,
+// for ever.
 func deletedBatchIsNotReported(f *fixture) {
 	batch, jobs := f.Batch(1)
 	f.FailItem(jobs[0], registry.SystemFault)
@@ -432,7 +433,8 @@ func deletedBatchIsNotReported(f *fixture) {
 	f.notAllowed(batch, registry.ActUpdateReport)
 }
 
-// The lease is over and the worker does not know: what it does after somebody else has the item changes nothing.
+// The lease is over and the worker does not know: what it does after somebody else has the item
+// changes nothing.
 func expiredButLiving(f *fixture) {
 	id := f.Job(registry.Process)
 	old := f.TakeItem(id).Lease

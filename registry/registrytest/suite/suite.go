@@ -1,5 +1,6 @@
-// Package suite runs all kits below registrytest as one suite, which every driver of the Registry passes. Its own tests go
-// across the subjects: scenarios that mrt-zk tests, too, and what a Registry begins and ends with.
+// Package suite runs all kits below registrytest as one suite, which every driver of the Registry
+// passes. Its own tests go across the subjects: scenarios that mrt-zk tests, too, and what a
+// Registry begins and ends with.
 package suite
 
 import (

@@ -64,7 +64,8 @@ func (f *fixture) delay(id string) {
 	})
 }
 
-// retryNow: what waits for its time is claimed at once, with the tries it had; one that is due, runs or failed waits for no time.
+// retryNow: what waits for its time is claimed at once, with the tries it had; one that is due,
+// runs or failed waits for no time.
 func retryNow(f *fixture) {
 	batch := f.Submit()
 	f.delay(batch)

@@ -22,7 +22,8 @@ func crowdTests() []test {
 	}
 }
 
-// crowded checks that a claim is refused because of what its collection has, and when it is to be repeated.
+// crowded checks that a claim is refused because of what its collection has, and when it is to be
+// repeated.
 func (f *fixture) crowded(stage registry.Stage, hint string) {
 	f.Helper()
 	refused := f.Refused(stage, hint)
@@ -87,8 +88,8 @@ func crowdPassedByUploads(f *fixture) {
 	}
 }
 
-// crowdOfObjectManifests: the files that an uploaded object manifest lists are fetched from wherever it says. To read the manifest of
-// a batch is to read the upload.
+// crowdOfObjectManifests: the files that an uploaded object manifest lists are fetched from
+// wherever it says. To read the manifest of a batch is to read the upload.
 func crowdOfObjectManifests(f *fixture) {
 	for _, stage := range []registry.Stage{registry.Estimate, registry.Download} {
 		collection := f.Unique("a")
@@ -156,8 +157,8 @@ func crowdWithoutHeldWorker(f *fixture) {
 	}
 }
 
-// crowdWithoutKilledWorker: a process that starts in the place of one that was killed gets no more than its own share to a collection as soon
-// as the other's leases are over.
+// crowdWithoutKilledWorker: a process that starts in the place of one that was killed gets no more
+// than its own share to a collection as soon as the other's leases are over.
 func crowdWithoutKilledWorker(f *fixture) {
 	jobs := f.WaitingAt(registry.Download, registrytest.Mnemonic, 4, false)
 	f.Announce(registry.Download, 4, 2)
@@ -190,7 +191,8 @@ func crowdFreed(f *fixture) {
 	f.Take(registry.Download, jobs[2])
 }
 
-// crowdKeepsMessages: a message may be given an item whose own message waits for a slot. Then that one is the other's.
+// crowdKeepsMessages: a message may be given an item whose own message waits for a slot. Then that
+// one is the other's.
 func crowdKeepsMessages(f *fixture) {
 	jobs := f.WaitingAt(registry.Download, registrytest.Mnemonic, 4, false)
 	f.Announce(registry.Download, 3, 2)

@@ -103,7 +103,8 @@ func fencedWrites() map[string]func(f *fixture, l registry.Lease) error {
 	}
 }
 
-// leased are the methods of a worker that name its attempt, Renew apart, which tells of each attempt whether it is lost.
+// leased are the methods of a worker that name its attempt, Renew apart, which tells of each
+// attempt whether it is lost.
 func leased() (names []string) {
 	asked, lease := reflect.TypeFor[registry.ForWorkers](), reflect.TypeFor[registry.Lease]()
 	for i := range asked.NumMethod() {
@@ -130,8 +131,8 @@ func fenceAll(f *fixture) {
 	}
 }
 
-// fenceToken: whoever knows the number of another token's attempt can do nothing with it. Over HTTP the Registry knows the token, and the
-// API's own tests have it.
+// fenceToken: whoever knows the number of another token's attempt can do nothing with it. Over HTTP
+// the Registry knows the token, and the API's own tests have it.
 func fenceToken(f *fixture) {
 	if _, remote := f.Store.(registrytest.Acting); remote {
 		f.Skip("a lease's token does not travel")

@@ -16,12 +16,13 @@ func foreignTests() []test {
 	return []test{{"no_write_of_a_worker_reaches_what_is_anothers", foreignWrites}}
 }
 
-// victim is what attempts are made on: an object, its files, a job that is about to tell its receiver, an upload that a cancelled batch may
-// need again.
+// victim is what attempts are made on: an object, its files, a job that is about to tell its
+// receiver, an upload that a cancelled batch may need again.
 type victim struct{ ark, job, batch, upload string }
 
-// foreignWrites is the judgement of every write of a worker: what an attempt says in it that names another item's object, key or number. A
-// new method fails here until somebody has judged it. Each of these is asked by an attempt that could make the write for its own item.
+// foreignWrites is the judgement of every write of a worker: what an attempt says in it that names
+// another item's object, key or number. A new method fails here until somebody has judged it. Each
+// of these is asked by an attempt that could make the write for its own item.
 func foreignWrites(f *fixture) {
 	attempts := map[string]func(v victim) error{
 		"AddJobs": func(v victim) error {

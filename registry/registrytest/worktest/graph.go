@@ -14,10 +14,11 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-// graphTests are the requirements on the Console's task queue that concern dependencies, by their numbers in its proposal.
-// The others stand elsewhere: C1, C7, C17, C18, C21 and C26's attempts in settle, sweep and fence; C5, C6 in wake and hold; C16,
-// C19 in command; C22 in renew; C25 in the pages. Of the task package are C20 (a step's code), C23 (arguments), C28
-// (schedules), C29 and C30 (calling a task function), and C31's second half, a task without a queue; its first half is what
+// graphTests are the requirements on the Console's task queue that concern dependencies, by their
+// numbers in its proposal. The others stand elsewhere: C1, C7, C17, C18, C21 and C26's attempts in
+// settle, sweep and fence; C5, C6 in wake and hold; C16, C19 in command; C22 in renew; C25 in the
+// pages. Of the task package are C20 (a step's code), C23 (arguments), C28 (schedules), C29 and C30
+// (calling a task function), and C31's second half, a task without a queue; its first half is what
 // every test here does: no worker runs.
 func graphTests() []test {
 	return []test{
@@ -86,7 +87,8 @@ func (f *fixture) statuses(items map[string]string, want string) {
 	}
 }
 
-// claimable claims all that can be claimed of the stage expand, puts it back, and returns the names.
+// claimable claims all that can be claimed of the stage expand, puts it back, and returns the
+// names.
 func (f *fixture) claimable() string {
 	f.Helper()
 	var names []string

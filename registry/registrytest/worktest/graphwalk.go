@@ -40,7 +40,8 @@ func c09Recount(f *fixture) {
 	}
 }
 
-// build makes two graphs in two calls each, whose nodes require earlier ones of either, and seals the first.
+// build makes two graphs in two calls each, whose nodes require earlier ones of either, and seals
+// the first.
 func (w *walk) build() {
 	w.Helper()
 	var graphs [2]string
@@ -204,7 +205,8 @@ func (w *walk) gone(id string) {
 	}
 }
 
-// check compares every item with the picture. That blocker_count is a recount, CheckInvariants says.
+// check compares every item with the picture. That blocker_count is a recount, CheckInvariants
+// says.
 func (w *walk) check(when string) {
 	w.Helper()
 	for _, id := range w.ids {

@@ -149,8 +149,8 @@ func volumeHeld(f *fixture) {
 	}
 }
 
-// otherStorageHeld: the first storage is held where the version is written, the others where it is copied; what waits goes on
-// when the hold is gone.
+// otherStorageHeld: the first storage is held where the version is written, the others where it is
+// copied; what waits goes on when the hold is gone.
 func otherStorageHeld(f *fixture) {
 	name := f.EveryStep()
 	_, jobs := f.Batch(1, func(s *registry.Submission) { s.Collection = name })
@@ -220,8 +220,8 @@ func heldDuringBatch(f *fixture) {
 	f.State(batch, registry.StateCompleted)
 }
 
-// sameRule: whatever is held, what a list shows, what the queue counts and what a claim is refused for is what
-// registry.Hold.Covers says.
+// sameRule: whatever is held, what a list shows, what the queue counts and what a claim is refused
+// for is what registry.Hold.Covers says.
 func sameRule(f *fixture) {
 	random := rand.New(rand.NewPCG(3, 1)) //nolint:gosec // a test that can be repeated
 	f.Collection("tapes", registry.Profile{Storages: []string{"tape", "cold"}})

@@ -70,8 +70,8 @@ func holdEachScope(f *fixture) {
 	}
 }
 
-// refusedOrOther is the reason of a refusal; when the claim gives another item, that is put back and the hinted one
-// counts as held.
+// refusedOrOther is the reason of a refusal; when the claim gives another item, that is put back
+// and the hinted one counts as held.
 func (f *fixture) refusedOrOther(stage registry.Stage, id string) registry.Reason {
 	f.Helper()
 	c, err := f.Store.Claim(f.Context(), f.Request(stage, id))
@@ -113,7 +113,8 @@ func (f *fixture) duties() (ids []string) {
 	return append(ids, f.Carriers()[0].ID)
 }
 
-// holdDeposits: what is no deposit starts under the holds of deposits, and is kept by those of its own.
+// holdDeposits: what is no deposit starts under the holds of deposits, and is kept by those of its
+// own.
 func holdDeposits(f *fixture) {
 	ids := f.duties()
 	batch := f.Submit()
@@ -146,7 +147,8 @@ func holdDeposits(f *fixture) {
 	}
 }
 
-// actWhilePaused: what an admin asks of many items, or of a batch with its jobs, comes true although nothing is taken in.
+// actWhilePaused: what an admin asks of many items, or of a batch with its jobs, comes true
+// although nothing is taken in.
 func actWhilePaused(f *fixture) {
 	_, jobs := f.Batch(2)
 	gone, its := f.Batch(2)

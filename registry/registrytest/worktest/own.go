@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-// What an attempt writes may name only what its own item is about: the secret of one worker is no way to what is others'.
+// What an attempt writes may name only what its own item is about: the secret of one worker is no
+// way to what is others'.
 func ownTests() []test {
 	return []test{
 		{"a_job_names_no_other_upload", ownUpload},
@@ -284,8 +285,8 @@ func ownResult(f *fixture) {
 	}
 }
 
-// ownPriority has a worker change its item's turn. Below 0 a priority goes before everything, and past the rule that shares slots among
-// collections.
+// ownPriority has a worker change its item's turn. Below 0 a priority goes before everything, and
+// past the rule that shares slots among collections.
 func ownPriority(f *fixture) {
 	c := f.TakeItem(f.Submit())
 	for _, n := range []int{-1, 101, math.MinInt64, math.MaxInt64} {
@@ -299,7 +300,8 @@ func ownPriority(f *fixture) {
 	}
 }
 
-// ownTold has an attempt tell what is others' to tell: to the audit log, and to those who read the feed.
+// ownTold has an attempt tell what is others' to tell: to the audit log, and to those who read the
+// feed.
 func ownTold(f *fixture) {
 	c := f.TakeItem(f.Submit())
 	many := make([]registry.NewEvent, 101)

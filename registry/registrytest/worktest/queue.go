@@ -216,7 +216,8 @@ func acceptingTold(f *fixture) {
 	}
 }
 
-// A collection whose objects have one storage only is counted, since there is no second copy of them.
+// A collection whose objects have one storage only is counted, since there is no second copy of
+// them.
 func oneCopyCounted(f *fixture) {
 	before := f.Queue().OneCopy
 	for name, storages := range map[string][]string{"none-named": nil, "one": {"second"}, "two": {registry.DefaultStorage, "second"}} {

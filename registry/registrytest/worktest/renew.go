@@ -131,7 +131,8 @@ func leaseBounds(f *fixture) {
 	f.Must(err)
 }
 
-// slotBounds has workers of one stage announce more slots than a sum has room for: the other stages are rung for all the same.
+// slotBounds has workers of one stage announce more slots than a sum has room for: the other stages
+// are rung for all the same.
 func slotBounds(f *fixture) {
 	id := f.Submit()
 	for _, worker := range []string{"a", "b"} {

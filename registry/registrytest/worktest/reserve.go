@@ -148,7 +148,8 @@ func (f *fixture) waitsForRoom(c registry.Claim, d time.Duration) registry.Claim
 	return f.TakeItem(c.Item.ID)
 }
 
-// growersInOrder: of jobs that grow at once the first keeps what it has, and gets the room that the others must give back.
+// growersInOrder: of jobs that grow at once the first keeps what it has, and gets the room that the
+// others must give back.
 func growersInOrder(f *fixture) {
 	c := f.growing(3)
 	f.Must(f.Store.Reserve(f.Context(), c[0].Lease, registrytest.Room(300, 0)))
@@ -174,7 +175,8 @@ func growersInOrder(f *fixture) {
 	}
 }
 
-// roomWait: a claim says how long its item has waited for room; for an item that has none yet only since another one got some.
+// roomWait: a claim says how long its item has waited for room; for an item that has none yet only
+// since another one got some.
 func roomWait(f *fixture) {
 	p := f.Provisioning(2)
 	f.Must(f.Store.Reserve(f.Context(), p[0].Lease, registrytest.Room(800, 0)))
@@ -200,7 +202,8 @@ func roomWait(f *fixture) {
 	}
 }
 
-// roomWithoutSize reserves on a volume whose size the worker does not tell, and takes no room from those who do.
+// roomWithoutSize reserves on a volume whose size the worker does not tell, and takes no room from
+// those who do.
 func roomWithoutSize(f *fixture) {
 	c := f.Provisioning(2)
 	r := registrytest.Room(1<<40, 0)
@@ -238,7 +241,8 @@ func roomBounds(f *fixture) {
 		change(&r)
 		f.invalid(f.Store.Reserve(f.Context(), c[0].Lease, r), names)
 	}
-	// What is said to be staged already needs no room, and counts no more than all that the volume may hold.
+	// What is said to be staged already needs no room, and counts no more than all that the volume
+	// may hold.
 	r := registrytest.Room(1<<50, 0)
 	r.Staged = 1 << 50
 	f.NoRoom(c[0].Lease, r)
@@ -246,7 +250,8 @@ func roomBounds(f *fixture) {
 	f.roomFor(c[1].Lease, 1)
 }
 
-// roomOverflow has the claims of one token promise themselves more than a sum has room for, on a volume that they say is endless.
+// roomOverflow has the claims of one token promise themselves more than a sum has room for, on a
+// volume that they say is endless.
 func roomOverflow(f *fixture) {
 	f.Token("root", registry.RoleAdmin)
 	f.Token("leaked", registry.RoleWorker)
@@ -283,8 +288,8 @@ func longWait(f *fixture) {
 	}
 }
 
-// What failed keeps its staging for a requeue. Of one collection that is half of what may be filled at most: then its own later jobs wait, and
-// nobody else's.
+// What failed keeps its staging for a requeue. Of one collection that is half of what may be filled
+// at most: then its own later jobs wait, and nobody else's.
 func failedKeepsItsOwn(f *fixture) {
 	c := f.Provisioning(3)
 	for _, failing := range c[:2] {

@@ -8,8 +8,9 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-// The five locks of Merritt (mrt-zk's lock_ingest, lock_collection, lock_store, lock_inventory, and the lock of a local id
-// with its owner in the ingest service), each as what it is here: a hold, or a row of table lock.
+// The five locks of Merritt (mrt-zk's lock_ingest, lock_collection, lock_store, lock_inventory, and
+// the lock of a local id with its owner in the ingest service), each as what it is here: a hold, or
+// a row of table lock.
 func seedLockTests() []test {
 	return []test{
 		// /locks/queue/ingest: a hold on all deposits.
@@ -19,7 +20,8 @@ func seedLockTests() []test {
 		{"lock_collection_is_a_hold_on_the_collection", seedHold(registry.HoldCollection, registrytest.Mnemonic)},
 		// The storage node: a hold on the volume.
 		{"lock_storage_node_is_a_hold_on_the_volume", seedHold(registry.HoldVolume, registry.DefaultStorage)},
-		// /locks/storage/ARK and /locks/inventory/ARK: one lock of the ARK, from process to the end of the item.
+		// /locks/storage/ARK and /locks/inventory/ARK: one lock of the ARK, from process to the end
+		// of the item.
 		{"lock_store_and_lock_inventory_are_the_lock_of_the_ark", seedLock(registry.IdentifyRequest{Owner: registrytest.Owner, Supplied: "ark:/99999/x"})},
 		// /locks/local_id/OWNER_LOCAL: the lock of owner and local id.
 		{"lock_localid_is_the_lock_of_owner_and_local_id", seedLock(registry.IdentifyRequest{Owner: registrytest.Owner, LocalIDs: []string{"x"}})},
@@ -27,8 +29,8 @@ func seedLockTests() []test {
 	}
 }
 
-// seedHold: whoever has it keeps everybody else out; the second time is no second hold; a worker that dies under it loses
-// nothing; to release what is not held is told.
+// seedHold: whoever has it keeps everybody else out; the second time is no second hold; a worker
+// that dies under it loses nothing; to release what is not held is told.
 func seedHold(scope registry.HoldScope, key string) func(*fixture) {
 	return func(f *fixture) {
 		var waits []string
@@ -61,8 +63,8 @@ func seedHold(scope registry.HoldScope, key string) func(*fixture) {
 	}
 }
 
-// seedLock: the second holder waits in submit order, a dead worker's item keeps the lock and goes on, and the lock goes
-// when the item settles.
+// seedLock: the second holder waits in submit order, a dead worker's item keeps the lock and goes
+// on, and the lock goes when the item settles.
 func seedLock(r registry.IdentifyRequest) func(*fixture) {
 	return func(f *fixture) {
 		c := f.Processing(3)

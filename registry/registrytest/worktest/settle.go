@@ -278,7 +278,8 @@ func snoozesShareRow(f *fixture) {
 	}
 }
 
-// That a worker stopped is told by its attempt, not by the item, which another worker may have by then. A failure that counts stays told.
+// That a worker stopped is told by its attempt, not by the item, which another worker may have by
+// then. A failure that counts stays told.
 func releaseLeavesNoNote(f *fixture) {
 	id := f.Job(registry.Download)
 	const stopping = "worker is stopping"
@@ -310,7 +311,8 @@ func releaseIsNotCounted(f *fixture) {
 	}
 }
 
-// sentBack: an item whose download was spoilt goes back to it, three times at most; an admin's requeue begins anew.
+// sentBack: an item whose download was spoilt goes back to it, three times at most; an admin's
+// requeue begins anew.
 func sentBack(f *fixture) {
 	const most = 3
 	id := f.Job(registry.Download)
@@ -386,7 +388,8 @@ func saveResultOnce(f *fixture) {
 	}
 }
 
-// resultBounds: neither one result nor all of an item grow beyond what the Registry reads with each look at it.
+// resultBounds: neither one result nor all of an item grow beyond what the Registry reads with each
+// look at it.
 func resultBounds(f *fixture) {
 	id := f.Submit()
 	l := f.Take(registry.Expand, id).Lease

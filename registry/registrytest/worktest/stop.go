@@ -285,7 +285,8 @@ func abortBatch(f *fixture) {
 	}
 }
 
-// An abort says what it cannot take back before anything is done, also that it is for good and who is told.
+// An abort says what it cannot take back before anything is done, also that it is for good and who
+// is told.
 func abortConfirmation(f *fixture) {
 	id, jobs := f.Batch(5, registrytest.Notifying("ann@example.org"))
 	f.Finish(jobs[0])

@@ -125,8 +125,8 @@ func lossInCompany(f *fixture) {
 	}
 }
 
-// aloneRingsAgain: a message that fetched an item which runs alone was another item's, and that one is rung for again at once, and not
-// only when its message is repeated.
+// aloneRingsAgain: a message that fetched an item which runs alone was another item's, and that one
+// is rung for again at once, and not only when its message is repeated.
 func aloneRingsAgain(f *fixture) {
 	_, jobs := f.Batch(3)
 	for _, job := range jobs {
@@ -151,8 +151,9 @@ func aloneRingsAgain(f *fixture) {
 	}
 }
 
-// runsAlone: items that were lost together five times run alone, one at a time, on a worker that comes to rest for them, while
-// the others go on elsewhere; what is lost then is charged, and the innocent one gets through.
+// runsAlone: items that were lost together five times run alone, one at a time, on a worker that
+// comes to rest for them, while the others go on elsewhere; what is lost then is charged, and the
+// innocent one gets through.
 func runsAlone(f *fixture) {
 	_, jobs := f.Batch(8)
 	for _, job := range jobs {
@@ -223,8 +224,9 @@ func runsAlone(f *fixture) {
 	}
 }
 
-// comesToRest: while every worker is at work, the one that runs least is given nothing more until it can run the suspect
-// item alone, and nothing beside it; nobody is kept free for an item that was stopped.
+// comesToRest: while every worker is at work, the one that runs least is given nothing more until
+// it can run the suspect item alone, and nothing beside it; nobody is kept free for an item that
+// was stopped.
 func comesToRest(f *fixture) {
 	_, jobs := f.Batch(9)
 	for _, job := range jobs {

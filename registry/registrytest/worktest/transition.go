@@ -34,8 +34,9 @@ type place struct {
 	put     func(f *fixture) (id string)
 }
 
-// places lists every (action, stage, status) that an item can get to, and in each the facts beside these that acts depend on: what
-// holds it, what it has announced or recorded, whom it tells, whether its graph is whole, and what is left of its jobs.
+// places lists every (action, stage, status) that an item can get to, and in each the facts beside
+// these that acts depend on: what holds it, what it has announced or recorded, whom it tells,
+// whether its graph is whole, and what is left of its jobs.
 func places() (all []place) {
 	all = append(committedPlaces(), otherPlaces()...)
 	for _, r := range registry.Routes() {
@@ -115,7 +116,8 @@ func (f *fixture) refusedRow() string {
 	return f.Children(id)[0]
 }
 
-// committedPlaces are where jobs and deletions stand that have announced or recorded what they change in storage.
+// committedPlaces are where jobs and deletions stand that have announced or recorded what they
+// change in storage.
 func committedPlaces() (all []place) {
 	route, _ := registry.RouteOf(registry.Ingest)
 	route = route.With(nil) // its optional steps are as the others
@@ -267,8 +269,8 @@ func (f *fixture) standing(a registry.Action, at registry.Stage) string {
 	return f.Job(at)
 }
 
-// everyAct asks all acts of items that stand at a place, for real, and compares what becomes of them with the acts that the item says it
-// allows, and these with the state machine.
+// everyAct asks all acts of items that stand at a place, for real, and compares what becomes of
+// them with the acts that the item says it allows, and these with the state machine.
 func (f *fixture) everyAct(p place) {
 	id := p.put(f)
 	it := f.Item(id)
@@ -286,7 +288,8 @@ func (f *fixture) everyAct(p place) {
 	f.workersActs(p)
 }
 
-// refusedAct asks for an act that an item does not allow: it is refused, says which are, and changes nothing.
+// refusedAct asks for an act that an item does not allow: it is refused, says which are, and
+// changes nothing.
 func (f *fixture) refusedAct(it registry.WorkItem, act registry.Act) {
 	f.Helper()
 	_, err := f.Store.Command(f.Context(), registry.Command{
@@ -311,7 +314,8 @@ func (f *fixture) refusedAct(it registry.WorkItem, act registry.Act) {
 	}
 }
 
-// allowedAct asks for an act that an item allows, and looks whether it led where the state machine says.
+// allowedAct asks for an act that an item allows, and looks whether it led where the state machine
+// says.
 func (f *fixture) allowedAct(id string, act registry.Act) {
 	f.Helper()
 	was, before := f.Item(id), len(f.Events(id))

@@ -27,7 +27,8 @@ func turnTests() []test {
 	}
 }
 
-// batchIn submits a batch to a collection, expands it into n jobs of a priority and returns them in row order.
+// batchIn submits a batch to a collection, expands it into n jobs of a priority and returns them in
+// row order.
 func (f *fixture) batchIn(collection string, n, priority int) []string {
 	f.Helper()
 	id := f.Submit(func(s *registry.Submission) { s.Collection = collection })
@@ -327,7 +328,8 @@ func largePriorities(f *fixture) {
 	}
 }
 
-// nothingStarves lets new items that go before an old one come all the time, in its collection and in others.
+// nothingStarves lets new items that go before an old one come all the time, in its collection and
+// in others.
 func nothingStarves(f *fixture) {
 	f.Collections("b", "c")
 	old := map[string]bool{}

@@ -72,8 +72,9 @@ func wakeClaimFrees(f *fixture) {
 	}
 }
 
-// wakeBefore: the second item's message fetches the first, which comes back before its own message, the last one, fetches
-// it again. The second item has no message on its way then, and must be rung for at once.
+// wakeBefore: the second item's message fetches the first, which comes back before its own message,
+// the last one, fetches it again. The second item has no message on its way then, and must be rung
+// for at once.
 func wakeBefore(f *fixture) {
 	_, jobs := f.Batch(2)
 	if got := f.Offered(2); !slices.Equal(got, jobs) {

@@ -1,5 +1,6 @@
-// Package worktest is the conformance kit of the work engine: attempts and leases, holds, lanes, graphs,
-// acts of people on items, events. It knows of deposits and objects only what makes an item wait or go on.
+// Package worktest is the conformance kit of the work engine: attempts and leases, holds, lanes,
+// graphs, acts of people on items, events. It knows of deposits and objects only what makes an item
+// wait or go on.
 package worktest
 
 import "github.com/holdfast/holdfast/registry/registrytest"

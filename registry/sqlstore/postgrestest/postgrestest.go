@@ -1,5 +1,6 @@
-// Package postgrestest starts a real PostgreSQL for tests: one server for a test binary, as a child process of another
-// user than root, on a socket in a folder of its own, and gives each test a schema or a database of its own.
+// Package postgrestest starts a real PostgreSQL for tests: one server for a test binary, as a child
+// process of another user than root, on a socket in a folder of its own, and gives each test a
+// schema or a database of its own.
 package postgrestest
 
 import (
@@ -44,8 +45,8 @@ var shared struct {
 	err    error
 }
 
-// Main runs a package's tests and then stops the shared server, if one was started. To be called by TestMain with what
-// it exits with.
+// Main runs a package's tests and then stops the shared server, if one was started. To be called by
+// TestMain with what it exits with.
 func Main(m *testing.M) int {
 	defer Stop()
 	return m.Run()
@@ -59,8 +60,9 @@ func Stop() {
 	}
 }
 
-// Shared returns this test binary's server, started on first use. Without PostgreSQL on the machine the test is skipped,
-// or fails when REQUIRE_SERVICES is 1, as in CI. Its durability is off: what a test kills must have a server of its own.
+// Shared returns this test binary's server, started on first use. Without PostgreSQL on the machine
+// the test is skipped, or fails when REQUIRE_SERVICES is 1, as in CI. Its durability is off: what a
+// test kills must have a server of its own.
 func Shared(t testing.TB) *Server {
 	t.Helper()
 	shared.once.Do(func() { shared.server, shared.err = start(inMemory(), "off") })
@@ -68,7 +70,8 @@ func Shared(t testing.TB) *Server {
 	return shared.server
 }
 
-// Start starts a server of the test's own that survives being killed, and stops it when the test ends.
+// Start starts a server of the test's own that survives being killed, and stops it when the test
+// ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	s, err := start("", "on")
@@ -91,7 +94,8 @@ func require(t testing.TB, err error) {
 	}
 }
 
-// Schema makes an empty schema, which goes when the test ends, and returns the address of the database in it.
+// Schema makes an empty schema, which goes when the test ends, and returns the address of the
+// database in it.
 func (s *Server) Schema(t testing.TB) string {
 	t.Helper()
 	name := s.name()
@@ -100,8 +104,8 @@ func (s *Server) Schema(t testing.TB) string {
 	return s.address("postgres", name+",public")
 }
 
-// Copy makes a database that goes when the test ends, and returns its address. It is a copy of one that fill was called
-// with the address of: once, by the first call, for all calls on this server.
+// Copy makes a database that goes when the test ends, and returns its address. It is a copy of one
+// that fill was called with the address of: once, by the first call, for all calls on this server.
 func (s *Server) Copy(t testing.TB, fill func(address string) error) string {
 	t.Helper()
 	const template = "filled"
@@ -202,8 +206,8 @@ func owner() (*syscall.SysProcAttr, int, error) {
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, uid, nil
 }
 
-// inMemory is a folder in memory for a server without durability, "" when there is none or little room in it. Copying a
-// database is mostly work of the file system, which is a third of it there.
+// inMemory is a folder in memory for a server without durability, "" when there is none or little
+// room in it. Copying a database is mostly work of the file system, which is a third of it there.
 func inMemory() string {
 	const folder, room = "/dev/shm", 2 << 30
 	var fs syscall.Statfs_t

@@ -1,5 +1,6 @@
-// Package sqlstoretest gives tests databases of their own with the Registry's schema in them. The schema is made once for
-// a test binary and copied: under the race detector to read the migrations costs more than most tests do.
+// Package sqlstoretest gives tests databases of their own with the Registry's schema in them. The
+// schema is made once for a test binary and copied: under the race detector to read the migrations
+// costs more than most tests do.
 package sqlstoretest
 
 import (

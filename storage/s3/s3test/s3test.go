@@ -1,5 +1,5 @@
-// Package s3test starts a real S3 server for tests, versitygw, as a child process on a free port of 127.0.0.1 with a folder
-// of its own, and stops it when the test ends.
+// Package s3test starts a real S3 server for tests, versitygw, as a child process on a free port of
+// 127.0.0.1 with a folder of its own, and stops it when the test ends.
 package s3test
 
 import (
@@ -36,7 +36,8 @@ func Env() []string {
 	}
 }
 
-// Setenv gives the test's own process the environment to use a server. The test cannot be a parallel one then.
+// Setenv gives the test's own process the environment to use a server. The test cannot be a
+// parallel one then.
 func Setenv(t testing.TB) {
 	t.Helper()
 	for _, entry := range Env() {
@@ -45,8 +46,8 @@ func Setenv(t testing.TB) {
 	}
 }
 
-// Start starts a server with an empty bucket. The first use on a machine builds the server. Where that cannot be done the
-// test is skipped, or fails when REQUIRE_SERVICES is 1, as in CI.
+// Start starts a server with an empty bucket. The first use on a machine builds the server. Where
+// that cannot be done the test is skipped, or fails when REQUIRE_SERVICES is 1, as in CI.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{Folder: filepath.Join(t.TempDir(), Bucket)}
@@ -85,13 +86,14 @@ func Start(t testing.TB) *Server {
 // Address is that of a store below prefix, for s3.Open and HOLDFAST_STORAGE_URL.
 func (s *Server) Address(prefix string) string { return Address(s.Endpoint, prefix) }
 
-// Address is that of a store below prefix of the bucket, at an endpoint that stands in front of a server.
+// Address is that of a store below prefix of the bucket, at an endpoint that stands in front of a
+// server.
 func Address(endpoint, prefix string) string {
 	return "s3://" + Bucket + "/" + prefix + "?path_style=true&endpoint=" + endpoint
 }
 
-// Uploads are the keys of the uploads in parts that the server knows and nobody has ended. What is left of a part that was on
-// its way when its upload was aborted is the server's own affair.
+// Uploads are the keys of the uploads in parts that the server knows and nobody has ended. What is
+// left of a part that was on its way when its upload was aborted is the server's own affair.
 func (s *Server) Uploads(t testing.TB) (keys []string) {
 	t.Helper()
 	client := s3.New(s3.Options{

@@ -21,8 +21,8 @@ const Forms = "forms"
 // Abandon stands for the act abandon, which command-item alone does not allow.
 const Abandon = "abandon"
 
-// Roles is who may do what: the roles of each operation, by its id. An operation that is missing here is nobody's, and
-// a test fails.
+// Roles is who may do what: the roles of each operation, by its id. An operation that is missing
+// here is nobody's, and a test fails.
 func Roles() map[string][]registry.Role {
 	admin := []registry.Role{registry.RoleAdmin}
 	operator := []registry.Role{registry.RoleOperator, registry.RoleAdmin}
@@ -149,9 +149,9 @@ func Roles() map[string][]registry.Role {
 	return roles
 }
 
-// Stages are the operations that workers may ask, with the stages whose workers may; nil is every stage. What stands in no line is no
-// worker's. A worker's token may ask what the stages that it is good for need, and writes about an item only while it is the one that has
-// claimed it.
+// Stages are the operations that workers may ask, with the stages whose workers may; nil is every
+// stage. What stands in no line is no worker's. A worker's token may ask what the stages that it is
+// good for need, and writes about an item only while it is the one that has claimed it.
 func Stages() map[string][]registry.Stage {
 	out := map[string][]registry.Stage{}
 	for name, stages := range protocol.Stages() {
@@ -172,7 +172,8 @@ type Table struct {
 // NewTable returns the table of all operations.
 func NewTable() *Table { return &Table{Roles: Roles(), Stages: Stages()} }
 
-// May says whether a token may do an operation, by its role and, if it is a worker's, by its stages.
+// May says whether a token may do an operation, by its role and, if it is a worker's, by its
+// stages.
 func (a *Table) May(t registry.Token, operation string) bool {
 	return slices.Contains(a.Roles[operation], t.Role) && (t.Role != registry.RoleWorker || t.Serves(a.Stages[operation]))
 }

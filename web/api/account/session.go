@@ -78,7 +78,8 @@ type Account struct{ signIn *signin.Service }
 // New returns the Account of the caller in each call's context (web/api/access).
 func New(s *signin.Service) *Account { return &Account{s} }
 
-// Current is the session of the page that is asked for; without an ID when it was asked for with a token.
+// Current is the session of the page that is asked for; without an ID when it was asked for with a
+// token.
 func (*Account) Current(ctx context.Context) registry.Session { return access.Of(ctx).Session }
 
 // Sessions lists the sessions that who asks may see and end, the last used first.

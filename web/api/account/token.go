@@ -42,8 +42,8 @@ type createTokenInput struct {
 	Body wire.TokenRequest
 }
 
-// createToken makes a token. There is no idempotency key, since a secret cannot be told twice: a repeat is refused by its
-// name, and whoever lost the answer revokes that token and makes another.
+// createToken makes a token. There is no idempotency key, since a secret cannot be told twice: a
+// repeat is refused by its name, and whoever lost the answer revokes that token and makes another.
 func (s *Service) createToken(ctx context.Context, in *createTokenInput) (*endpoint.Output[wire.TokenResponse], error) {
 	made, err := makeToken(ctx, s.Registry, s.Now(), in.Body, access.Actor(ctx))
 	if err != nil {
@@ -53,8 +53,8 @@ func (s *Service) createToken(ctx context.Context, in *createTokenInput) (*endpo
 	return &endpoint.Output[wire.TokenResponse]{Body: made}, nil
 }
 
-// MakeToken makes a token as the API does, in the name of actor, for whoever holds the database: the first token can be made
-// in no other way. The secret is in the answer and nowhere else.
+// MakeToken makes a token as the API does, in the name of actor, for whoever holds the database:
+// the first token can be made in no other way. The secret is in the answer and nowhere else.
 func MakeToken(ctx context.Context, r Registry, in wire.TokenRequest, actor string) (wire.TokenResponse, error) {
 	return makeToken(ctx, r, time.Now(), in, actor)
 }

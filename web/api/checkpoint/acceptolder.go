@@ -19,7 +19,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// errRewritten says that a record is not only older than what was signed, and can never be accepted.
+// errRewritten says that a record is not only older than what was signed, and can never be
+// accepted.
 func errRewritten(object, what string) error {
 	return wire.NewProblem(http.StatusConflict, wire.CodeConflict, fmt.Sprintf(
 		"the record of %s was rewritten or cut off in the database, which no restored backup explains: %s; this is never accepted: restore a backup that holds, and accept that one before anything is written to it",
@@ -35,8 +36,9 @@ type acceptInput struct {
 	Body wire.AcceptanceRequest
 }
 
-// acceptOlder asks, or agrees, that the record is taken for right although it is older than the newest checkpoints, as after a backup was
-// restored. Once two people have agreed, each storage gets a signed checkpoint that names the gaps, who accepted them and why. A repeat after a kill
+// acceptOlder asks, or agrees, that the record is taken for right although it is older than the
+// newest checkpoints, as after a backup was restored. Once two people have agreed, each storage
+// gets a signed checkpoint that names the gaps, who accepted them and why. A repeat after a kill
 // goes on with the storages that have none yet.
 func (s *Service) acceptOlder(ctx context.Context, in *acceptInput) (*endpoint.Output[wire.Acceptance], error) {
 	if s.Chains == nil {
@@ -84,11 +86,13 @@ func (s *Service) acceptOlder(ctx context.Context, in *acceptInput) (*endpoint.O
 	return &endpoint.Output[wire.Acceptance]{Body: out}, nil
 }
 
-// acceptedName is the name, without its ending, of a checkpoint that accepts a gap: it comes after the one of its day, and before the next day's.
+// acceptedName is the name, without its ending, of a checkpoint that accepts a gap: it comes after
+// the one of its day, and before the next day's.
 func acceptedName(at time.Time) string { return at.UTC().Format("2006-01-02T150405Z") }
 
-// olderThan returns what is to be written into the storages whose newest checkpoint the record is older than, and the names of these checkpoints.
-// It is an error when there is none, and when the record is anything else than older.
+// olderThan returns what is to be written into the storages whose newest checkpoint the record is
+// older than, and the names of these checkpoints. It is an error when there is none, and when the
+// record is anything else than older.
 func (s *Service) olderThan(ctx context.Context) (older []*checkpointing, of []string, err error) {
 	for _, root := range s.Objects {
 		a, err := Audit(ctx, s.Chains, root, "")
@@ -137,8 +141,9 @@ func showLost(asked registry.Acceptance, lost []wire.Lost) error {
 	return p
 }
 
-// allWhole looks at every chain, also at those that end as the newest checkpoint says. One that does not hold by itself, or does not reach what a receipt in
-// the same database says, was changed in that database: a backup has whole chains, with their receipts.
+// allWhole looks at every chain, also at those that end as the newest checkpoint says. One that
+// does not hold by itself, or does not reach what a receipt in the same database says, was changed
+// in that database: a backup has whole chains, with their receipts.
 func (s *Service) allWhole(ctx context.Context) error {
 	for after := ""; ; {
 		page, err := s.All.Objects(ctx, registry.ObjectQuery{After: after, Limit: endpoint.StreamRows})
@@ -163,8 +168,9 @@ func (s *Service) allWhole(ctx context.Context) error {
 	}
 }
 
-// lostSince goes through what a record lacks of what the checkpoint of a name has, and hands each gap to one. The record is an error when it has another event
-// than was signed, or a chain that does not hold by itself.
+// lostSince goes through what a record lacks of what the checkpoint of a name has, and hands each
+// gap to one. The record is an error when it has another event than was signed, or a chain that
+// does not hold by itself.
 func lostSince(ctx context.Context, r Record, root ocfl.Named, name string, one func(receipt.Gap) error) (wire.Lost, error) {
 	lost, sum := wire.Lost{Storage: root.Name, Checkpoint: name, Gaps: []wire.Gap{}}, sha256.New()
 	_, err := readCheckpoint(ctx, r, root, name, receipt.CheckpointLines{End: func(e receipt.ChainEnd) error {
@@ -190,8 +196,8 @@ func lostSince(ctx context.Context, r Record, root ocfl.Named, name string, one 
 	return lost, err
 }
 
-// prefixOfEarlier compares the record with the checkpoints before the newest one, back to the last one at which a gap was accepted: an event that
-// it has must be the one that was signed.
+// prefixOfEarlier compares the record with the checkpoints before the newest one, back to the last
+// one at which a gap was accepted: an event that it has must be the one that was signed.
 func (s *Service) prefixOfEarlier(ctx context.Context, root ocfl.Named) error {
 	there, err := checkpointsIn(ctx, root)
 	if err != nil {
@@ -221,7 +227,8 @@ func (s *Service) prefixOfEarlier(ctx context.Context, root ocfl.Named) error {
 	return nil
 }
 
-// wholeChain returns the number of the last event of an object's chain, 0 when there is none. A chain that does not hold by itself was not only cut off.
+// wholeChain returns the number of the last event of an object's chain, 0 when there is none. A
+// chain that does not hold by itself was not only cut off.
 func wholeChain(ctx context.Context, r Record, object string) (last int64, err error) {
 	var wrong error
 	fault := func(event int64, format string, args ...any) {

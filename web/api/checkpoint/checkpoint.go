@@ -27,8 +27,8 @@ type Chains interface {
 	ChainEnds(ctx context.Context, after string, limit int) ([]receipt.ChainEnd, error)
 	// SignCheckpoint signs; nil: nothing can be signed here.
 	SignCheckpoint(ctx context.Context, c receipt.Checkpoint) ([]byte, error)
-	// AcceptOlder notes who asks, or with approve who agrees to what, that the record is right although it is older than checkpoints; see
-	// sqlstore.Store.
+	// AcceptOlder notes who asks, or with approve who agrees to what, that the record is right
+	// although it is older than checkpoints; see sqlstore.Store.
 	AcceptOlder(ctx context.Context, a registry.Acceptance, approve bool, agreesTo, actor string) (registry.Acceptance, error)
 }
 
@@ -38,16 +38,18 @@ type Record interface {
 	ReceiptKeys(ctx context.Context) ([]registry.ReceiptKey, error)
 }
 
-// Checkpointer writes a signed checkpoint of all chains of events into each storage, once a day (UTC). It first compares the record with the
-// newest checkpoint that lies there: one that does not hold is told, and never covered by a newer one, which would make what was
-// rewritten look right. It may run in several processes at once.
+// Checkpointer writes a signed checkpoint of all chains of events into each storage, once a day
+// (UTC). It first compares the record with the newest checkpoint that lies there: one that does not
+// hold is told, and never covered by a newer one, which would make what was rewritten look right.
+// It may run in several processes at once.
 type Checkpointer struct {
 	Registry Chains
 	Objects  ocfl.Roots
 	Now      func() time.Time // nil: time.Now
 }
 
-// Make writes the checkpoints that are due. A storage that fails does not keep another one's from being made.
+// Make writes the checkpoints that are due. A storage that fails does not keep another one's from
+// being made.
 func (c *Checkpointer) Make(ctx context.Context) error {
 	var errs []error
 	for _, root := range c.Objects {
@@ -96,7 +98,8 @@ type checkpointing struct {
 	lost   wire.Lost         // with accept: what is accepted as lost
 }
 
-// write writes a checkpoint, which is there whole or not at all. Without chains there is nothing to write.
+// write writes a checkpoint, which is there whole or not at all. Without chains there is nothing to
+// write.
 func (c *checkpointing) write(ctx context.Context, name string, at time.Time) (made bool, err error) {
 	out, err := c.root.Store().Create(ctx, c.root.CheckpointKey(name))
 	if err != nil {
@@ -140,7 +143,8 @@ func (c *checkpointing) write(ctx context.Context, name string, at time.Time) (m
 	return err == nil, err
 }
 
-// carry writes what was accepted before, which is told for ever, and then what is accepted now, with its gaps.
+// carry writes what was accepted before, which is told for ever, and then what is accepted now,
+// with its gaps.
 func (c *checkpointing) carry(ctx context.Context, w *receipt.CheckpointWriter) error {
 	if c.from == "" {
 		return nil
@@ -159,7 +163,8 @@ func (c *checkpointing) carry(ctx context.Context, w *receipt.CheckpointWriter) 
 	return err
 }
 
-// readCheckpoint reads a checkpoint in a storage and verifies it by the keys that this service ever signed with.
+// readCheckpoint reads a checkpoint in a storage and verifies it by the keys that this service ever
+// signed with.
 func readCheckpoint(ctx context.Context, r Record, root ocfl.Named, name string, lines receipt.CheckpointLines) (receipt.Checkpoint, error) {
 	keys, err := trustedKeys(ctx, r)
 	if err != nil {
@@ -190,8 +195,9 @@ func checkpointsIn(ctx context.Context, root ocfl.Named) (names []string, err er
 // mostCheckpointFaults is how many objects are named.
 const mostCheckpointFaults = 100
 
-// Audit compares the record with the newest checkpoint in a storage, of one object alone unless that is "". It holds a line of it at a
-// time. The error says that something could not be read, which is no verdict.
+// Audit compares the record with the newest checkpoint in a storage, of one object alone unless
+// that is "". It holds a line of it at a time. The error says that something could not be read,
+// which is no verdict.
 func Audit(ctx context.Context, r Record, root ocfl.Named, only string) (wire.CheckpointAudit, error) {
 	a := wire.CheckpointAudit{Storage: root.Name, Valid: true, Faults: []wire.CheckpointFault{}}
 	there, err := checkpointsIn(ctx, root)
@@ -342,7 +348,8 @@ func (s *Service) auditCheckpoints(ctx context.Context, in *checkpointInput) (*e
 	return &endpoint.Output[wire.CheckpointReport]{Body: out}, nil
 }
 
-// auditObject follows an object's chain of events from its beginning, and compares it with the signed receipts of all versions.
+// auditObject follows an object's chain of events from its beginning, and compares it with the
+// signed receipts of all versions.
 func (s *Service) auditObject(ctx context.Context, in *lookup.ObjectID) (*endpoint.Output[wire.AuditReport], error) {
 	o, err := lookup.Object(ctx, s.Registry, in.ID)
 	if err != nil {
@@ -371,7 +378,8 @@ func (s *Service) auditChain(ctx context.Context, o registry.Object) (wire.Audit
 type chainAudit struct {
 	service *Service
 	wire.AuditReport
-	// ends is which version's receipt has which hash of an event, by the event's number; 0 is before the first.
+	// ends is which version's receipt has which hash of an event, by the event's number; 0 is
+	// before the first.
 	ends map[int64]map[string]int
 }
 
@@ -434,8 +442,8 @@ func (a *chainAudit) follow(ctx context.Context) error {
 	return nil
 }
 
-// eachEvent goes along an object's chain and tells what is wrong with it. After a hash that is wrong it goes on with the one that stands there, so that
-// each change is told once.
+// eachEvent goes along an object's chain and tells what is wrong with it. After a hash that is
+// wrong it goes on with the one that stands there, so that each change is told once.
 func eachEvent(ctx context.Context, r Record, object string, fault func(event int64, format string, args ...any), each func(seq int64, hash string)) error {
 	seq, hash := int64(0), receipt.Zero
 	for {

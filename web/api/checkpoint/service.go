@@ -1,9 +1,9 @@
-// Package checkpoint compares the record of preservation events with what was signed of it: an object's
-// chain with its receipts, all chains with the checkpoints that lie in the storages.
+// Package checkpoint compares the record of preservation events with what was signed of it: an
+// object's chain with its receipts, all chains with the checkpoints that lie in the storages.
 //
 // A [Checkpointer] writes a signed checkpoint into each storage once a day. A record that does not
-// match is reported and never covered by a newer checkpoint, until two people accept that it is older,
-// as after a backup was restored. One that was rewritten is never accepted.
+// match is reported and never covered by a newer checkpoint, until two people accept that it is
+// older, as after a backup was restored. One that was rewritten is never accepted.
 package checkpoint
 
 import (

@@ -11,10 +11,12 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// maxBagProfile bounds a collection's BagIt profile: every submission carries a copy, as it was at that moment.
+// maxBagProfile bounds a collection's BagIt profile: every submission carries a copy, as it was at
+// that moment.
 const maxBagProfile = 64 << 10
 
-// bagProfileFaults says all that is wrong with a BagIt profile. An empty one, or null, asks for nothing.
+// bagProfileFaults says all that is wrong with a BagIt profile. An empty one, or null, asks for
+// nothing.
 func bagProfileFaults(location string, doc json.RawMessage) []wire.Fault {
 	doc = compacted(doc)
 	if len(doc) == 0 {
@@ -51,7 +53,8 @@ func bagProfileFaults(location string, doc json.RawMessage) []wire.Fault {
 	return faults
 }
 
-// compacted takes the white space out of a document, and takes null for none. What is not JSON stays as it is.
+// compacted takes the white space out of a document, and takes null for none. What is not JSON
+// stays as it is.
 func compacted(doc json.RawMessage) json.RawMessage {
 	var out bytes.Buffer
 	if json.Compact(&out, doc) != nil {

@@ -173,7 +173,8 @@ func arkFault(location, ark string) []wire.Fault {
 	return nil
 }
 
-// templateFault says why objects cannot be named by this template; an empty one stands for the service's.
+// templateFault says why objects cannot be named by this template; an empty one stands for the
+// service's.
 func templateFault(location, template string) []wire.Fault {
 	if template == "" {
 		return nil

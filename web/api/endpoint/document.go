@@ -13,7 +13,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Document puts an operation that huma does not serve into the specification, with an answer of type O.
+// Document puts an operation that huma does not serve into the specification, with an answer of
+// type O.
 func Document[O any](s *Server, op *huma.Operation) {
 	s.DocumentAs(op, "application/json", s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[O](), true, ""))
 }
@@ -47,7 +48,8 @@ func (s *Server) DocumentAs(op *huma.Operation, contentType string, schema *huma
 	s.api.OpenAPI().AddOperation(op)
 }
 
-// tags group the operations by what they are about. The first part of an operation's path says which group it is in.
+// tags group the operations by what they are about. The first part of an operation's path says
+// which group it is in.
 var tags = []struct {
 	tag   *huma.Tag
 	paths []string

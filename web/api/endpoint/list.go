@@ -36,7 +36,8 @@ func (p Paging) Size() int {
 	return p.Limit
 }
 
-// Before is the number that a list of numbered things, the newest first, goes on below; 0: it begins.
+// Before is the number that a list of numbered things, the newest first, goes on below; 0: it
+// begins.
 func (p Paging) Before() (int, error) {
 	if p.After == "" {
 		return 0, nil

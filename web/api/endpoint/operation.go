@@ -1,10 +1,10 @@
-// Package endpoint is what the operations of the API share: how one is registered and described, how
-// lists are paged, how answers of any length are sent, and how every error becomes a problem document
-// (RFC 9457).
+// Package endpoint is what the operations of the API share: how one is registered and described,
+// how lists are paged, how answers of any length are sent, and how every error becomes a problem
+// document (RFC 9457).
 //
-// A package of operations embeds a [Server] in its Service, and adds its operations by [Register], or
-// by [Server.HandleFunc] where a body or an answer is of any length: huma holds those in memory. The
-// package knows the errors of the Registry's contract, but no operation.
+// A package of operations embeds a [Server] in its Service, and adds its operations by [Register],
+// or by [Server.HandleFunc] where a body or an answer is of any length: huma holds those in memory.
+// The package knows the errors of the Registry's contract, but no operation.
 package endpoint
 
 import (
@@ -33,7 +33,8 @@ type Operation struct {
 	Path    string // below wire.Base
 	Summary string
 	Status  int // of success; 0: 200, or 204 without a body
-	// Refuses are the statuses of refusals that this operation has beside those that all like it have.
+	// Refuses are the statuses of refusals that this operation has beside those that all like it
+	// have.
 	Refuses []int
 }
 
@@ -42,8 +43,8 @@ type Output[T any] struct {
 	Body T
 }
 
-// newAPI returns huma's API on mux, with nothing of huma's that we do not want: no pages that load from elsewhere, no
-// schema links in answers.
+// newAPI returns huma's API on mux, with nothing of huma's that we do not want: no pages that load
+// from elsewhere, no schema links in answers.
 func (s *Server) newAPI(mux *http.ServeMux) huma.API {
 	format := huma.Format{Marshal: marshal, Unmarshal: json.Unmarshal}
 	schemas := huma.NewMapRegistry("#/components/schemas/", schemaNamer())
@@ -70,8 +71,9 @@ func (s *Server) newAPI(mux *http.ServeMux) huma.API {
 	return humago.NewWithPrefix(mux, wire.Base, config)
 }
 
-// schemaNamer gives each type a name of its own. What a person may say of a thing and what the contract says of it may have
-// one name in their packages; the second that comes is named with its package.
+// schemaNamer gives each type a name of its own. What a person may say of a thing and what the
+// contract says of it may have one name in their packages; the second that comes is named with its
+// package.
 func schemaNamer() func(reflect.Type, string) string {
 	taken := map[string]reflect.Type{}
 	return func(t reflect.Type, hint string) string {
@@ -93,8 +95,8 @@ func marshal(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// Register adds an operation. The handler's errors become problems by the one table, and only the roles of the access table
-// get to it.
+// Register adds an operation. The handler's errors become problems by the one table, and only the
+// roles of the access table get to it.
 func Register[I, O any](s *Server, o Operation, handle func(context.Context, *I) (*O, error)) {
 	op := s.Describe(o)
 	op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
@@ -106,7 +108,8 @@ func Register[I, O any](s *Server, o Operation, handle func(context.Context, *I)
 		next(huma.WithValue(ctx, requestKey{}, r))
 	}}
 	op.MaxBodyBytes = MaxBody + 1 // whoever routes requests here has bounded it before
-	// And it has read the body. A deadline that stands after that would cut off an answer that takes longer, after 5 s.
+	// And it has read the body. A deadline that stands after that would cut off an answer that
+	// takes longer, after 5 s.
 	op.BodyReadTimeout = -1
 	ids := shortid.Has(reflect.TypeFor[I]())
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (out *O, err error) {
@@ -148,7 +151,8 @@ func (s *Server) Describe(o Operation) huma.Operation {
 	}
 }
 
-// statuses are those of the refusals that an operation may answer with. The tests fail where one answers with another.
+// statuses are those of the refusals that an operation may answer with. The tests fail where one
+// answers with another.
 func (o Operation) statuses() []int {
 	out := []int{
 		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusInternalServerError,

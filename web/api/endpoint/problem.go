@@ -28,8 +28,8 @@ type sentinel struct {
 	advice string // what to do; it follows the error's own words
 }
 
-// sentinels is the one table from the contract's errors to statuses. What is not in it and is no type that answerTo
-// knows is our own fault.
+// sentinels is the one table from the contract's errors to statuses. What is not in it and is no
+// type that answerTo knows is our own fault.
 func sentinels() []sentinel {
 	return []sentinel{
 		{registry.ErrNotFound, http.StatusNotFound, wire.CodeNotFound, "check the id, or list what there is"},
@@ -129,7 +129,8 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		"something went wrong on our side; send it again, and if it stays show an operator the instance, which is in the log"), false
 }
 
-// contractRefusal is the problem of an error of the Registry's contract that has no other place in answerTo, or nil.
+// contractRefusal is the problem of an error of the Registry's contract that has no other place in
+// answerTo, or nil.
 func contractRefusal(err error) *wire.Problem {
 	var (
 		claim *registry.NotClaimable
@@ -160,7 +161,8 @@ func contractRefusal(err error) *wire.Problem {
 	return nil
 }
 
-// ordinary tells a refusal that is nothing to write home about: a worker asks for an item again and again.
+// ordinary tells a refusal that is nothing to write home about: a worker asks for an item again and
+// again.
 func ordinary(err error) bool {
 	var claim *registry.NotClaimable
 	return errors.As(err, &claim)
@@ -240,7 +242,8 @@ func mailRefused(err error, e *registry.MailRefusedError) *wire.Problem {
 	return p
 }
 
-// retryAfter is when what was refused for the time being may be tried again, in seconds; "" when nothing says that it may.
+// retryAfter is when what was refused for the time being may be tried again, in seconds; "" when
+// nothing says that it may.
 func retryAfter(p *wire.Problem) string {
 	switch p.Code {
 	case wire.CodeNotAccepting:

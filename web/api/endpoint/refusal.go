@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Bounds on the refusals that become events of their own. A flood of bad tokens must not fill the disk: beyond them,
-// refusals are counted, and the count is written once a minute.
+// Bounds on the refusals that become events of their own. A flood of bad tokens must not fill the
+// disk: beyond them, refusals are counted, and the count is written once a minute.
 const (
 	refusedEach = 20  // a minute from one address
 	refusedAll  = 100 // a minute from all
@@ -22,8 +22,8 @@ const (
 	refusedTime = 2 * time.Second // to write one
 )
 
-// refusals decides which refusals are written one by one. It has no goroutine: a refusal is written by the request that was
-// refused, and a count by whichever request comes first after its minute.
+// refusals decides which refusals are written one by one. It has no goroutine: a refusal is written
+// by the request that was refused, and a count by whichever request comes first after its minute.
 type refusals struct {
 	mu      sync.Mutex
 	since   time.Time
@@ -78,15 +78,16 @@ func (n *refusals) turn(now time.Time) (counted []registry.Refusal) {
 	return counted
 }
 
-// isRefusal says whether an answer refuses somebody something, rather than tell of a mistake: who they are, what they may,
-// or what may be done to an item as it is.
+// isRefusal says whether an answer refuses somebody something, rather than tell of a mistake: who
+// they are, what they may, or what may be done to an item as it is.
 func isRefusal(p *wire.Problem) bool {
 	return p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden ||
 		p.Code == wire.CodeTransition || p.Code == wire.CodeLastAdmin || p.Code == wire.CodeTooManyAttempts || p.Code == wire.CodeMailLimit
 }
 
-// notable says whether an answer is to become an event. What a process of ours is refused as an act of somebody is that
-// process's to note, which answers him: by way of the contract, too. That the process itself may not ask is not.
+// notable says whether an answer is to become an event. What a process of ours is refused as an act
+// of somebody is that process's to note, which answers him: by way of the contract, too. That the
+// process itself may not ask is not.
 func (s *Server) notable(r *http.Request, p *wire.Problem) bool {
 	return isRefusal(p) && (WorkerMethod(r) == "" || p.Status != http.StatusConflict)
 }

@@ -94,7 +94,8 @@ func (s *Server) Stopping() bool {
 	}
 }
 
-// WorkerMethod is the method of the workers' protocol that a request asks; "" for every other request.
+// WorkerMethod is the method of the workers' protocol that a request asks; "" for every other
+// request.
 func WorkerMethod(r *http.Request) string {
 	path, ok := strings.CutPrefix(r.URL.Path, wire.Base)
 	if !ok || r.Method != http.MethodPost {

@@ -25,8 +25,8 @@ type Streamed struct {
 // StreamRows is how many rows are read at a time for an answer that is a stream.
 const StreamRows = 500
 
-// Stream adds an operation whose answer is made while it is sent. open refuses, before anything is sent; what fails after
-// that breaks the connection off, so that nobody takes a part for the whole.
+// Stream adds an operation whose answer is made while it is sent. open refuses, before anything is
+// sent; what fails after that breaks the connection off, so that nobody takes a part for the whole.
 func (s *Server) Stream(o Operation, params []*huma.Param, contentType string, open func(*http.Request) (*Streamed, error)) {
 	op := s.Describe(o)
 	op.Parameters = params

@@ -49,8 +49,8 @@ func (s *Service) eventsRoute() {
 	})
 }
 
-// stream follows the feed until the reader goes, stops reading, has no right any more, or the server is about to stop. An
-// error means that nothing was sent yet.
+// stream follows the feed until the reader goes, stops reading, has no right any more, or the
+// server is about to stop. An error means that nothing was sent yet.
 func (s *Service) stream(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	if err := s.Permit(ctx, "events"); err != nil {
@@ -97,7 +97,8 @@ func (s *Service) stream(w http.ResponseWriter, r *http.Request) error {
 // errStreamOver ends a stream that has nothing wrong with it.
 var errStreamOver = errors.New("the stream is over")
 
-// rest waits for an event beyond a cursor, or for the time of the next sign of life, which it gives.
+// rest waits for an event beyond a cursor, or for the time of the next sign of life, which it
+// gives.
 func (s *Service) rest(ctx context.Context, out *eventWriter, after int64) error {
 	if s.Stopping() {
 		return errStreamOver
@@ -167,7 +168,8 @@ func (s *Service) streamQuery(r *http.Request) (registry.FeedQuery, error) {
 	}
 	switch {
 	case q.After > end:
-		// As after the database was restored from a copy: to wait here for numbers to be given again would lose events.
+		// As after the database was restored from a copy: to wait here for numbers to be given
+		// again would lose events.
 		faults = append(faults, wire.Fault{Location: location, Message: fmt.Sprintf("the newest event is %d; begin there, or without it", end)})
 	case text == "":
 		q.After = end

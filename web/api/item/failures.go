@@ -12,8 +12,8 @@ type failuresInput struct {
 	endpoint.Matching
 }
 
-// failures groups failed items by what made them fail. The query cause:FINGERPRINT selects a group's items in every other
-// operation.
+// failures groups failed items by what made them fail. The query cause:FINGERPRINT selects a
+// group's items in every other operation.
 func (s *Service) failures(ctx context.Context, in *failuresInput) (*endpoint.Output[registry.Page[registry.FailureGroup]], error) {
 	match, wrong := in.Query()
 	if err := endpoint.Invalid("the failures cannot be grouped", wrong...); err != nil {

@@ -137,8 +137,8 @@ type ReportSelection struct {
 	Change []string            `query:"change" maxItems:"10" doc:"What changed since the report before; any of several, with commas between them"`
 }
 
-// reportQuery finds the report that is asked for. The query names its closing, so that every page is of the same one, whatever
-// is closed meanwhile.
+// reportQuery finds the report that is asked for. The query names its closing, so that every page
+// is of the same one, whatever is closed meanwhile.
 func (s *Service) reportQuery(ctx context.Context, in ReportSelection) (registry.BatchReport, registry.ReportQuery, error) {
 	q := registry.ReportQuery{List: in.List}
 	faults := valid.OneOf("query.list", in.List, registry.ReportLists())

@@ -1,5 +1,5 @@
-// Package item serves batches, jobs and the items of acts: lists and counts, how far they are and why
-// they wait, what failed, what was reported, and the acts that are asked of them.
+// Package item serves batches, jobs and the items of acts: lists and counts, how far they are and
+// why they wait, what failed, what was reported, and the acts that are asked of them.
 package item
 
 import (

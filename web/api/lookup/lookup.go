@@ -1,6 +1,6 @@
-// Package lookup finds the things that a request names, and answers for those that are not there with
-// a problem that says what to do. It reads through a Registry that is limited to what the caller may
-// see.
+// Package lookup finds the things that a request names, and answers for those that are not there
+// with a problem that says what to do. It reads through a Registry that is limited to what the
+// caller may see.
 package lookup
 
 import (
@@ -59,7 +59,8 @@ func Object(ctx context.Context, r registry.Inventory, id string) (registry.Obje
 	return o, err
 }
 
-// Readable is [Object] for an object whose content is asked for: one that was deleted is answered with 410, and by whom and why.
+// Readable is [Object] for an object whose content is asked for: one that was deleted is answered
+// with 410, and by whom and why.
 func Readable(ctx context.Context, r registry.Inventory, id string) (registry.Object, error) {
 	o, err := Object(ctx, r, id)
 	if err == nil && o.Gone != "" {

@@ -47,8 +47,8 @@ func (s *Service) contentRoute() {
 	})
 }
 
-// content sends a file. An error means that nothing was sent yet; what fails later breaks the connection off, since the
-// length was announced.
+// content sends a file. An error means that nothing was sent yet; what fails later breaks the
+// connection off, since the length was announced.
 func (s *Service) content(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	if err := s.Permit(ctx, "object-content"); err != nil {
@@ -79,7 +79,8 @@ func (s *Service) content(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// send streams a file of an object, or what was made of one, whole or by Range. What fails breaks the connection off.
+// send streams a file of an object, or what was made of one, whole or by Range. What fails breaks
+// the connection off.
 func (s *Service) send(w http.ResponseWriter, r *http.Request, in *storedFile, objectID string, f registry.File) {
 	defer in.Close() //nolint:errcheck // read only
 	contentHeaders(w.Header(), f)
@@ -96,7 +97,8 @@ type storedAt struct {
 	key string
 }
 
-// stored finds a file in the first storage that has it with its recorded size, or in the one that is asked for.
+// stored finds a file in the first storage that has it with its recorded size, or in the one that
+// is asked for.
 func (s *Service) stored(ctx context.Context, o registry.Object, f registry.File, from string) (at storedAt, err error) {
 	heads, err := s.replicasOf(ctx, o)
 	if err != nil {

@@ -89,9 +89,10 @@ func (s *Service) premis(ctx context.Context, in *premisInput) (*endpoint.Output
 	return endpoint.Page(events), nil
 }
 
-// verify reads every byte of every replica of an object, one after the other, and compares what is in storage with the digests and
-// versions that the Registry recorded. Where these cannot be read any more, what the bytes come to by their own inventory is
-// told, and that it is no more than that.
+// verify reads every byte of every replica of an object, one after the other, and compares what is
+// in storage with the digests and versions that the Registry recorded. Where these cannot be read
+// any more, what the bytes come to by their own inventory is told, and that it is no more than
+// that.
 func (s *Service) verify(ctx context.Context, in *lookup.ObjectID) (*endpoint.Output[wire.VerifyReport], error) {
 	o, err := lookup.Readable(ctx, s.Registry, in.ID)
 	if err != nil {

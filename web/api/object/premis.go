@@ -37,8 +37,9 @@ func (s *Service) premisRoute() {
 	})
 }
 
-// writePREMIS writes the document: the object as an intellectual entity, each version as a representation of it, each file once,
-// included in the versions that have it, then the events and who did them. It holds a page of rows at a time.
+// writePREMIS writes the document: the object as an intellectual entity, each version as a
+// representation of it, each file once, included in the versions that have it, then the events and
+// who did them. It holds a page of rows at a time.
 func (s *Service) writePREMIS(ctx context.Context, w io.Writer, o registry.Object) error {
 	out := premis.NewWriter(w)
 	d := &premisDocument{service: s, object: o, out: out, agents: map[premis.Identifier]*premis.Agent{}}
@@ -69,7 +70,8 @@ type premisDocument struct {
 	object  registry.Object
 	out     *premis.Writer
 	agents  map[premis.Identifier]*premis.Agent
-	// deleted is the event that took the object from every storage, as links have it; none of one that is there.
+	// deleted is the event that took the object from every storage, as links have it; none of one
+	// that is there.
 	deleted []premis.Identifier
 }
 
@@ -88,7 +90,8 @@ func (d *premisDocument) version(n int) premis.Identifier {
 	return premis.Identifier{Type: localID, Value: fmt.Sprintf("%s/v%d", d.object.ARK, n)}
 }
 
-// file names a file: the version since which it is so, and its path in the form of receipt.EscapePath.
+// file names a file: the version since which it is so, and its path in the form of
+// receipt.EscapePath.
 func (d *premisDocument) file(f registry.File) premis.Identifier {
 	return premis.Identifier{Type: localID, Value: d.version(f.Version).Value + "/" + receipt.EscapePath(f.Path)}
 }
@@ -184,7 +187,8 @@ func (d *premisDocument) writeFile(f registry.File, until int) error {
 	return d.out.WriteObject(o)
 }
 
-// pronom is a format as PRONOM knows it. What is empty is left out: an element without a value would end the document.
+// pronom is a format as PRONOM knows it. What is empty is left out: an element without a value
+// would end the document.
 func pronom(f registry.Format) premis.Format {
 	out := premis.Format{Registry: "PRONOM", Key: premis.Text(f.PUID)}
 	if out.Name = premis.Text(f.Name); out.Name != "" {
@@ -238,7 +242,8 @@ func (d *premisDocument) event(e registry.Premis) error {
 	return d.out.WriteEvent(v)
 }
 
-// about links what an event was done to: a version, or the object; of a deletion, the object and all its versions.
+// about links what an event was done to: a version, or the object; of a deletion, the object and
+// all its versions.
 func (d *premisDocument) about(e registry.Premis) []premis.Link {
 	if premis.EventType(e.Type) == premis.Deletion {
 		links := []premis.Link{{ID: d.ark()}}
@@ -259,8 +264,8 @@ func (d *premisDocument) link(a *premis.Agent, role string) premis.Link {
 	return premis.Link{ID: a.IDs[0], Roles: []string{role}}
 }
 
-// softwareOf describes the agent of an event, which a program recorded that calls itself by its name and version. People are in
-// no event's agent.
+// softwareOf describes the agent of an event, which a program recorded that calls itself by its
+// name and version. People are in no event's agent.
 func softwareOf(name string) *premis.Agent {
 	a := &premis.Agent{IDs: []premis.Identifier{{Type: localID, Value: name}}, Names: []string{name}, Type: premis.Software}
 	if program, version, ok := strings.Cut(name, " "); ok && program != "" && strings.ContainsAny(version, "0123456789") {

@@ -52,8 +52,8 @@ func (s *Service) receiptRoute() {
 	})
 }
 
-// chainReaches refuses a receipt whose last event is gone. What was sent of it could not be told from a connection that broke off, after
-// which to try again is right.
+// chainReaches refuses a receipt whose last event is gone. What was sent of it could not be told
+// from a connection that broke off, after which to try again is right.
 func (s *Service) chainReaches(ctx context.Context, kept registry.DepositReceipt) error {
 	if kept.LastEvent < kept.FirstEvent {
 		return nil // it holds none
@@ -68,8 +68,9 @@ func (s *Service) chainReaches(ctx context.Context, kept registry.DepositReceipt
 		kept.LastEvent, kept.ObjectID, kept.Version, kept.ObjectID))
 }
 
-// writeReceipt sends what is signed, and the lines that it was signed over. When they are not what they were then, all are sent,
-// so that whoever verifies them learns what was changed, and the connection breaks off.
+// writeReceipt sends what is signed, and the lines that it was signed over. When they are not what
+// they were then, all are sent, so that whoever verifies them learns what was changed, and the
+// connection breaks off.
 func (s *Service) writeReceipt(ctx context.Context, w io.Writer, kept registry.DepositReceipt) error {
 	head, err := receipt.ParseHeader(kept.Head)
 	if err != nil {
@@ -117,7 +118,8 @@ func (s *Service) writeFiles(ctx context.Context, w io.Writer, kept registry.Dep
 // writeEvents returns the hash that the chain comes to.
 func (s *Service) writeEvents(ctx context.Context, w io.Writer, kept registry.DepositReceipt, hash string) (string, error) {
 	for after := kept.FirstEvent - 1; after < kept.LastEvent; {
-		// Nothing may be left out of what is hashed: whoever may see the object may see its receipt, which names no item.
+		// Nothing may be left out of what is hashed: whoever may see the object may see its
+		// receipt, which names no item.
 		page, err := s.All.PremisEvents(ctx, kept.ObjectID, registry.AfterSeq(after), endpoint.StreamRows)
 		if err != nil || len(page.Rows) == 0 {
 			return hash, err

@@ -14,7 +14,8 @@ type replicaHead struct {
 	version int // the newest that is recorded there
 }
 
-// replicasOf are the storages that an object is recorded in, those of its collection first, in the collection's order.
+// replicasOf are the storages that an object is recorded in, those of its collection first, in the
+// collection's order.
 func (s *Service) replicasOf(ctx context.Context, o registry.Object) ([]replicaHead, error) {
 	c, err := s.All.Collection(ctx, o.Collection)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {

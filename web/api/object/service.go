@@ -1,5 +1,5 @@
-// Package object serves preserved objects: lists, files and their bytes, verification, receipts, PREMIS
-// documents, restores and deletions.
+// Package object serves preserved objects: lists, files and their bytes, verification, receipts,
+// PREMIS documents, restores and deletions.
 package object
 
 import (

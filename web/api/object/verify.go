@@ -34,9 +34,9 @@ type replicaVerification struct {
 	faults  []wire.VerifyFault
 }
 
-// verifyReplica reads every byte of an object in one storage, and compares what is there with itself, by OCFL, and with what was
-// recorded. The first says that files and inventory agree, which whoever can write there can see to; the second that they are those that were
-// preserved.
+// verifyReplica reads every byte of an object in one storage, and compares what is there with
+// itself, by OCFL, and with what was recorded. The first says that files and inventory agree, which
+// whoever can write there can see to; the second that they are those that were preserved.
 func (s *Service) verifyReplica(ctx context.Context, o registry.Object, h replicaHead) (wire.VerifyReplica, []wire.VerifyFault, error) {
 	v := &replicaVerification{
 		service: s, object: o, storage: h.storage,
@@ -99,7 +99,8 @@ func (e *recordError) Error() string { return "read what was recorded: " + e.err
 // Unwrap returns what kept it from being read.
 func (e *recordError) Unwrap() error { return e.err }
 
-// compare compares storage with the record. An error says that either could not be read, a *recordError that it was the record.
+// compare compares storage with the record. An error says that either could not be read, a
+// *recordError that it was the record.
 func (v *replicaVerification) compare(ctx context.Context) error {
 	if err := v.compareHead(ctx); err != nil {
 		return err
@@ -114,8 +115,8 @@ func (v *replicaVerification) compare(ctx context.Context) error {
 	return v.compareFiles(ctx)
 }
 
-// compareHead compares the newest version in storage with the recorded one. One below it means that a version is gone; one above
-// it must have been announced, or be recorded by now.
+// compareHead compares the newest version in storage with the recorded one. One below it means that
+// a version is gone; one above it must have been announced, or be recorded by now.
 func (v *replicaVerification) compareHead(ctx context.Context) error {
 	n := v.out.Version
 	if n == 0 {
@@ -158,8 +159,9 @@ func (v *replicaVerification) compareInventory(ctx context.Context, version regi
 	return nil
 }
 
-// compareFiles compares the files of all versions, as the newest recorded version's inventory in storage has them, with
-// the recorded ones, version by version. An inventory that is damaged has been found so by then.
+// compareFiles compares the files of all versions, as the newest recorded version's inventory in
+// storage has them, with the recorded ones, version by version. An inventory that is damaged has
+// been found so by then.
 func (v *replicaVerification) compareFiles(ctx context.Context) error {
 	inv, err := v.root.Inventory(ctx, v.object.ID, min(v.out.Recorded, v.out.Version))
 	if err != nil {
@@ -185,8 +187,8 @@ func (v *replicaVerification) compareFiles(ctx context.Context) error {
 	}
 }
 
-// comparison compares the states in an inventory with the recorded rows of an object's files, which come by path and version, as
-// the states are sorted: both are gone through once, side by side.
+// comparison compares the states in an inventory with the recorded rows of an object's files, which
+// come by path and version, as the states are sorted: both are gone through once, side by side.
 type comparison struct {
 	inv    *ocfl.Inventory
 	states [][]ocfl.StateFile // by version; what no row has been compared with yet
@@ -247,7 +249,8 @@ func (c *comparison) path() {
 	c.rows = c.rows[:0]
 }
 
-// differs says how a path's digest in a version ("": it is not there) differs from the row that holds then, or "".
+// differs says how a path's digest in a version ("": it is not there) differs from the row that
+// holds then, or "".
 func (c *comparison) differs(at int, digest string) string {
 	if at < 0 || c.rows[at].Deleted {
 		if digest != "" {
@@ -269,7 +272,8 @@ func (c *comparison) differs(at int, digest string) string {
 	}
 }
 
-// before tells of the files of a version that come before a path, "" being the end: no row has led to them.
+// before tells of the files of a version that come before a path, "" being the end: no row has led
+// to them.
 func (c *comparison) before(n int, path string) {
 	rest := c.states[n]
 	for len(rest) > 0 && (path == "" || rest[0].Path < path) {

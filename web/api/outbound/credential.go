@@ -100,8 +100,8 @@ func (s *Service) seal(c *registry.Credential, secret string) (err error) {
 	return err
 }
 
-// credentialFaults says all that is wrong with a request. Nothing of the secret is repeated, and of the origin only once it is
-// known to hold none.
+// credentialFaults says all that is wrong with a request. Nothing of the secret is repeated, and of
+// the origin only once it is known to hold none.
 func credentialFaults(r wire.CredentialRequest, origin string, originErr error) (faults []wire.Fault) {
 	fault := func(field, format string, args ...any) {
 		faults = append(faults, wire.Fault{Location: "body." + field, Message: fmt.Sprintf(format, args...)})

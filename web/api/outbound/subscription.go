@@ -102,8 +102,8 @@ func (s *Service) signingKey(ctx context.Context, name string, r wire.Subscripti
 	return c, err
 }
 
-// changed carries out an act on a subscription and shows it as it is then. A webhook's address is not logged: it may hold a
-// secret.
+// changed carries out an act on a subscription and shows it as it is then. A webhook's address is
+// not logged: it may hold a secret.
 func (s *Service) changed(ctx context.Context, act, name string, change func() (registry.Subscription, error)) (*endpoint.Output[registry.Subscription], error) {
 	b, err := change()
 	if errors.Is(err, registry.ErrNotFound) {

@@ -31,7 +31,8 @@ func (s *Service) holds(ctx context.Context, _ *struct{}) (*endpoint.Output[regi
 	return endpoint.Listed(holds), nil
 }
 
-// checkScope says whether a hold can have this scope and key. That the thing exists is another question.
+// checkScope says whether a hold can have this scope and key. That the thing exists is another
+// question.
 func checkScope(in string, scope registry.HoldScope, key string) []wire.Fault {
 	switch {
 	case !slices.Contains(registry.HoldScopes(), scope):

@@ -1,5 +1,5 @@
-// Package queue serves what stands before all items: how much waits and runs, whether submissions are
-// taken, holds, the workers that are alive, and the search for orphaned data.
+// Package queue serves what stands before all items: how much waits and runs, whether submissions
+// are taken, holds, the workers that are alive, and the search for orphaned data.
 package queue
 
 import (

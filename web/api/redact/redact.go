@@ -1,5 +1,5 @@
-// Package redact takes the secrets out of the addresses in what is shown: a page or a feed is seen by
-// more people than may fetch from there.
+// Package redact takes the secrets out of the addresses in what is shown: a page or a feed is seen
+// by more people than may fetch from there.
 package redact
 
 import (

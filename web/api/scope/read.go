@@ -122,8 +122,8 @@ func (s scoped) Edges(ctx context.Context, itemID string) (requires, required []
 	return requires, required, err
 }
 
-// QueueStatus implements registry.Queue. Whoever does not see everything is told what may keep their own from starting,
-// and nothing of how much others have in the queue.
+// QueueStatus implements registry.Queue. Whoever does not see everything is told what may keep
+// their own from starting, and nothing of how much others have in the queue.
 func (s scoped) QueueStatus(ctx context.Context) (registry.QueueStatus, error) {
 	q, err := s.all.QueueStatus(ctx)
 	if v := s.sight(ctx); err != nil || !v.limited() {
@@ -139,8 +139,9 @@ func (s scoped) Subscriptions(ctx context.Context) ([]registry.Subscription, err
 	return s.sight(ctx).subscriptions(all), err
 }
 
-// subscriptions is what is told of subscriptions: to whoever does not see everything nothing, and to whoever cannot change them
-// only whose the addresses are, since the path of one may be a secret.
+// subscriptions is what is told of subscriptions: to whoever does not see everything nothing, and
+// to whoever cannot change them only whose the addresses are, since the path of one may be a
+// secret.
 func (v sight) subscriptions(all []registry.Subscription) []registry.Subscription {
 	if v.limited() {
 		return nil
@@ -153,8 +154,8 @@ func (v sight) subscriptions(all []registry.Subscription) []registry.Subscriptio
 	return all
 }
 
-// Holds implements registry.Queue. Whoever does not see everything is told of the holds that may cover their own; those
-// on volumes and workers are no business of theirs.
+// Holds implements registry.Queue. Whoever does not see everything is told of the holds that may
+// cover their own; those on volumes and workers are no business of theirs.
 func (s scoped) Holds(ctx context.Context) ([]registry.Hold, error) {
 	v := s.sight(ctx)
 	holds, err := s.all.Holds(ctx)
@@ -240,7 +241,8 @@ func (s scoped) Audit(ctx context.Context, q registry.AuditQuery) (registry.Page
 	return s.all.Audit(ctx, q)
 }
 
-// Attempts implements registry.AttemptReader. Those of an item that was purged are there, as its events are.
+// Attempts implements registry.AttemptReader. Those of an item that was purged are there, as its
+// events are.
 func (s scoped) Attempts(ctx context.Context, itemID string) ([]registry.Attempt, error) {
 	v := s.sight(ctx)
 	if v.limited() {
@@ -429,7 +431,8 @@ func (s scoped) Collections(ctx context.Context) ([]registry.Collection, error) 
 	return kept(all, func(c registry.Collection) (bool, error) { return v.sees(c.Mnemonic), nil })
 }
 
-// Workers implements registry.AttemptReader. Whoever does not see everything is told how many there are and what they serve.
+// Workers implements registry.AttemptReader. Whoever does not see everything is told how many there
+// are and what they serve.
 func (s scoped) Workers(ctx context.Context) ([]registry.WorkerInfo, error) {
 	workers, err := s.all.Workers(ctx)
 	if err != nil || !s.sight(ctx).limited() {

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// brought says whether what somebody sends is the asker's own. An upload on its way is nobody's but its sender's, by the
-// token's name, which no other token ever has; admins see all.
+// brought says whether what somebody sends is the asker's own. An upload on its way is nobody's but
+// its sender's, by the token's name, which no other token ever has; admins see all.
 func (v sight) brought(createdBy string) bool {
 	return v.everybodys() || v.token.Name != "" && v.token.Name == createdBy
 }
@@ -72,7 +72,8 @@ func (s scoped) FinishUpload(ctx context.Context, u registry.Upload) error {
 	return s.all.FinishUpload(ctx, u)
 }
 
-// DropUpload implements registry.Receiving. Once given up an upload is not there for whoever sent it.
+// DropUpload implements registry.Receiving. Once given up an upload is not there for whoever sent
+// it.
 func (s scoped) DropUpload(ctx context.Context, id string) error {
 	if !s.sight(ctx).everybodys() {
 		if _, err := s.IncomingByID(ctx, id); err != nil {
@@ -106,7 +107,8 @@ func (s scoped) UploadUse(ctx context.Context, createdBy string) ([]registry.Upl
 	return s.all.UploadUse(ctx, v.token.Name)
 }
 
-// DroppedUploads implements registry.Receiving. They are for who removes their bytes, and nobody else's.
+// DroppedUploads implements registry.Receiving. They are for who removes their bytes, and nobody
+// else's.
 func (s scoped) DroppedUploads(ctx context.Context) ([]registry.DroppedUpload, error) {
 	if !s.sight(ctx).everybodys() {
 		return nil, nil

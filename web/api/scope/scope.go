@@ -1,8 +1,8 @@
 // Package scope limits a Registry to what the caller may see.
 //
 // The API and the pages read through [New], so that no operation can forget whose request it
-// answers. For a depositor, what is in another collection is not there: every answer is the one that
-// an unknown id gets. Acts of admins and of workers are bound by role (web/api/access), not by
+// answers. For a depositor, what is in another collection is not there: every answer is the one
+// that an unknown id gets. Acts of admins and of workers are bound by role (web/api/access), not by
 // collection, and pass through.
 package scope
 
@@ -40,11 +40,11 @@ type Registry interface {
 	registry.Secrets
 }
 
-// New returns r limited to what the caller in each call's context (web/api/access) may see; without a caller, nothing is
-// seen.
+// New returns r limited to what the caller in each call's context (web/api/access) may see; without
+// a caller, nothing is seen.
 //
-// It has each method itself that shows something of a collection. One that is added to a role which is not embedded does
-// not compile before somebody has thought about it here.
+// It has each method itself that shows something of a collection. One that is added to a role which
+// is not embedded does not compile before somebody has thought about it here.
 func New(r Registry) Registry {
 	return scoped{
 		Working: r, Batching: r, Preserving: r, Locking: r, Deleting: r, Checking: r, Restoring: r, Delivering: r, Mailing: r, Unlocking: r,
@@ -115,7 +115,8 @@ func (v sight) narrow(asked []string) []string {
 	return slices.DeleteFunc(slices.Clone(within), func(c string) bool { return !slices.Contains(asked, c) })
 }
 
-// absent is the error for what is not there, and for what is not there for this request: nobody can tell the two apart.
+// absent is the error for what is not there, and for what is not there for this request: nobody can
+// tell the two apart.
 func absent(what, id string) error { return fmt.Errorf("%s %s: %w", what, id, registry.ErrNotFound) }
 
 // item returns an item that may be seen.
@@ -127,8 +128,8 @@ func (v sight) item(ctx context.Context, id string) (registry.WorkItem, error) {
 	return it, err
 }
 
-// Past returns an error unless there is, or was before it was purged, such an item in r, a Registry of [New]: its events
-// and attempts outlive it, and the events say which collection it was in.
+// Past returns an error unless there is, or was before it was purged, such an item in r, a Registry
+// of [New]: its events and attempts outlive it, and the events say which collection it was in.
 func Past(ctx context.Context, r interface {
 	Item(ctx context.Context, id string) (registry.WorkItem, error)
 	Feed(ctx context.Context, q registry.FeedQuery) ([]registry.Event, error)
@@ -190,8 +191,8 @@ func (v sight) seenID(ctx context.Context, id string) (string, error) {
 // anID is what an item's id looks like in a text.
 var anID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// masked is a text in which the ids of items that may not be seen are left out: what an item waits for may be another
-// collection's.
+// masked is a text in which the ids of items that may not be seen are left out: what an item waits
+// for may be another collection's.
 func (v sight) masked(ctx context.Context, text string) (string, error) {
 	if !v.limited() {
 		return text, nil

@@ -20,7 +20,8 @@ const (
 	b1 = "0b000000-0000-7000-8000-000000000001"
 )
 
-// whole is a Registry with things of two collections. What it does not have itself must not be asked.
+// whole is a Registry with things of two collections. What it does not have itself must not be
+// asked.
 type whole struct {
 	scope.Registry
 	prepared []registry.Graph

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// UploadByID implements registry.Uploads. An upload is in no collection yet: a depositor has those that its own token
-// brought, by the token's name, which no other token ever has.
+// UploadByID implements registry.Uploads. An upload is in no collection yet: a depositor has those
+// that its own token brought, by the token's name, which no other token ever has.
 func (s scoped) UploadByID(ctx context.Context, id string) (registry.Upload, error) {
 	v := s.sight(ctx)
 	u, err := s.all.UploadByID(ctx, id)
@@ -124,8 +124,8 @@ func (v sight) graph(ctx context.Context, id string) error {
 	return nil
 }
 
-// key makes an idempotency key a token's own, so that nobody learns of another depositor's or spoils it. Those who see
-// everything share theirs.
+// key makes an idempotency key a token's own, so that nobody learns of another depositor's or
+// spoils it. Those who see everything share theirs.
 func (v sight) key(key string) string {
 	if key == "" || !v.limited() {
 		return key

@@ -1,8 +1,8 @@
-// Package shortid completes ids that people give in short: the beginning of an id, of 8 characters or
-// more, that begins only one among those that the caller may see.
+// Package shortid completes ids that people give in short: the beginning of an id, of 8 characters
+// or more, that begins only one among those that the caller may see.
 //
-// It knows of what kind an id is by its place: a part of an address, a field of an input with the tag
-// `id`, a term of a query. Workers send whole ids only.
+// It knows of what kind an id is by its place: a part of an address, a field of an input with the
+// tag `id`, a term of a query. Workers send whole ids only.
 package shortid
 
 import (
@@ -21,7 +21,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// The least length of the beginning of an id that stands for the whole, the length of a whole one, and how many are named that it could mean.
+// The least length of the beginning of an id that stands for the whole, the length of a whole one,
+// and how many are named that it could mean.
 const (
 	leastID         = 8
 	wholeID         = 36 // of items, graphs and uploads; those of tokens and sessions are shorter
@@ -70,10 +71,12 @@ func ambiguous(location, text string, meant []candidate) error {
 		"; correct what the errors name", wire.Fault{Location: location, Message: "give more of the id that you mean"})}
 }
 
-// Whole completes the beginning of an id, of 8 characters or more, of a kind of thing: a batch, item, graph, upload, token or session.
-// All ids of requests in short go through here, those of addresses, parameters, queries and bodies alike; workers send whole ids only. It
-// looks only at what the request's token may see, so that nobody learns of others' ids, and leaves what begins none of them as it
-// is: the operation says that there is no such thing. The error is an *ambiguity for what could be several.
+// Whole completes the beginning of an id, of 8 characters or more, of a kind of thing: a batch,
+// item, graph, upload, token or session. All ids of requests in short go through here, those of
+// addresses, parameters, queries and bodies alike; workers send whole ids only. It looks only at
+// what the request's token may see, so that nobody learns of others' ids, and leaves what begins
+// none of them as it is: the operation says that there is no such thing. The error is an *ambiguity
+// for what could be several.
 func (c *Completer) Whole(ctx context.Context, kind, location, text string) (string, error) {
 	if len(text) == wholeID && reads[kind] != "" {
 		return strings.ToLower(text), nil // as those in short are: all ids are in small letters
@@ -93,7 +96,8 @@ func (c *Completer) Whole(ctx context.Context, kind, location, text string) (str
 	return text, nil
 }
 
-// query completes the ids of batches in a query. One that cannot be read is left to whoever reads it.
+// query completes the ids of batches in a query. One that cannot be read is left to whoever reads
+// it.
 func (c *Completer) query(ctx context.Context, location, text string) (string, error) {
 	q, err := query.Parse(text)
 	if err != nil {
@@ -124,8 +128,8 @@ func (c *Completer) query(ctx context.Context, location, text string) (string, e
 	return q.String(), nil
 }
 
-// tagID marks a field of an operation's input that is an id, by the kind of thing that it is of, or a query; the key of a hold is an id
-// where its field Scope says so.
+// tagID marks a field of an operation's input that is an id, by the kind of thing that it is of, or
+// a query; the key of a hold is an id where its field Scope says so.
 const (
 	tagID       = "id"
 	taggedQuery = "query"
@@ -151,7 +155,8 @@ func Has(t reflect.Type) bool {
 // Input completes the ids in an operation's input.
 func (c *Completer) Input(ctx context.Context, in reflect.Value) error { return c.input(ctx, "", in) }
 
-// input completes the ids in an operation's input, or in a part of it, which is at a location of the request.
+// input completes the ids in an operation's input, or in a part of it, which is at a location of
+// the request.
 func (c *Completer) input(ctx context.Context, location string, v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -213,8 +218,9 @@ func locationOf(within string, f reflect.StructField) string {
 	return within + "." + name
 }
 
-// Address completes the ids that a request's address has in its path, and on the pages also those of its query. base is what stands before
-// the address: "" for the pages, where what could be several is shown by a search. fail answers what cannot be completed.
+// Address completes the ids that a request's address has in its path, and on the pages also those
+// of its query. base is what stands before the address: "" for the pages, where what could be
+// several is shown by a search. fail answers what cannot be completed.
 func (c *Completer) Address(base string, fail func(http.ResponseWriter, *http.Request, error), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		address := *r.URL
@@ -263,8 +269,9 @@ var reads = map[string]string{
 	"sessions": "list-sessions",
 }
 
-// meant returns what the beginning of an id could mean, of a kind of thing that has a part of the address for itself; nothing
-// where the id is whole or no part of one, or for whoever may not be shown such a thing: the operation answers them.
+// meant returns what the beginning of an id could mean, of a kind of thing that has a part of the
+// address for itself; nothing where the id is whole or no part of one, or for whoever may not be
+// shown such a thing: the operation answers them.
 func (c *Completer) meant(ctx context.Context, kind, start string) ([]candidate, error) {
 	if shown, known := reads[kind]; !known || !c.Access.May(access.Of(ctx).Token, shown) {
 		return nil, nil

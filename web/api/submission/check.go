@@ -87,8 +87,9 @@ func (s *Service) check(w http.ResponseWriter, r *http.Request) (intake.Report, 
 	return v.For(c.Profile), err
 }
 
-// checkBody stores a body as an upload, since a container cannot be judged from a stream that cannot be read twice, and
-// removes it when it is judged. After a kill it is an upload that nobody submits.
+// checkBody stores a body as an upload, since a container cannot be judged from a stream that
+// cannot be read twice, and removes it when it is judged. After a kill it is an upload that nobody
+// submits.
 func (s *Service) checkBody(w http.ResponseWriter, r *http.Request, t registry.PayloadType, c registry.Collection) (intake.Report, error) {
 	ctx := r.Context()
 	u, err := s.Uploads.Store(w, r, registry.NewUpload{Filename: "to-be-judged"})

@@ -82,8 +82,8 @@ func (s *Service) nodeSubmission(ctx context.Context, in *prepareInput, n wire.N
 	return sub
 }
 
-// acceptUploads judges the uploads of a graph's nodes and notes in them what is known of their payloads. Until done is called
-// nobody else decides about these uploads.
+// acceptUploads judges the uploads of a graph's nodes and notes in them what is known of their
+// payloads. Until done is called nobody else decides about these uploads.
 func (s *Service) acceptUploads(ctx context.Context, nodes []wire.NodeRequest, g registry.Graph) (done func(), err error) {
 	var taken []func()
 	release := func() {
@@ -135,7 +135,8 @@ func (s *Service) acceptNode(ctx context.Context, id string, sub *registry.Submi
 	return s.accept(ctx, u, sub)
 }
 
-// uploadsTwice finds uploads that two nodes name: an upload is one batch's own, and is removed with it.
+// uploadsTwice finds uploads that two nodes name: an upload is one batch's own, and is removed with
+// it.
 func uploadsTwice(nodes []wire.NodeRequest) (faults []wire.Fault) {
 	first := map[string]string{}
 	for i, n := range nodes {
@@ -161,7 +162,8 @@ func (s *Service) sealGraph(ctx context.Context, in *lookup.ItemID) (*struct{}, 
 	return nil, nil //nolint:nilnil // huma answers 204
 }
 
-// nodeLocation is where in a request a node stands; the last of those with its key, which is the one too many.
+// nodeLocation is where in a request a node stands; the last of those with its key, which is the
+// one too many.
 func nodeLocation(g registry.Graph, key string) string {
 	for i, n := range slices.Backward(g.Nodes) {
 		if key != "" && n.Key == key {
@@ -171,8 +173,9 @@ func nodeLocation(g registry.Graph, key string) string {
 	return "body.nodes"
 }
 
-// invalidGraph is the problem of a graph, or of a submission's requirements, in which this is wrong, and of what else is wrong
-// with the request; nil when nothing is. at is where in the request a node stands.
+// invalidGraph is the problem of a graph, or of a submission's requirements, in which this is
+// wrong, and of what else is wrong with the request; nil when nothing is. at is where in the
+// request a node stands.
 func invalidGraph(what string, wrong []*registry.GraphError, at func(key string) string, others []wire.Fault) error {
 	if len(wrong) == 0 {
 		return endpoint.Invalid(what, others...)

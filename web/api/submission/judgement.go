@@ -21,8 +21,9 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// judgements are verdicts on uploads, found or in the making. A large bag takes longer to judge than a request may last
-// on its way through proxies, so a judgement goes on when whoever asked for it has gone, and is there when he asks again.
+// judgements are verdicts on uploads, found or in the making. A large bag takes longer to judge
+// than a request may last on its way through proxies, so a judgement goes on when whoever asked for
+// it has gone, and is there when he asks again.
 type judgements struct {
 	stop <-chan struct{} // the server is about to stop
 	log  *slog.Logger
@@ -58,11 +59,13 @@ const (
 	judgeWait = 20 * time.Second
 	// judgeKeep is how long a verdict waits for somebody to ask again.
 	judgeKeep = 10 * time.Minute
-	// judgeKeepError is how long an error does: long enough for who polls, and what caused it may pass.
+	// judgeKeepError is how long an error does: long enough for who polls, and what caused it may
+	// pass.
 	judgeKeepError = time.Minute
 )
 
-// What is kept of verdicts, of one token and in all. The oldest go first; who asks for one of them has it found again.
+// What is kept of verdicts, of one token and in all. The oldest go first; who asks for one of them
+// has it found again.
 const (
 	judgeKeepOfToken, judgeBytesOfToken = 1_000, 8 << 20
 	judgeKeepOfAll, judgeBytesOfAll     = 5_000, 32 << 20
@@ -75,9 +78,10 @@ func newJudgements(stop <-chan struct{}, log *slog.Logger) *judgements {
 // finding finds a verdict. It ends when its context does.
 type finding func(context.Context) (intake.Report, error)
 
-// ask returns the verdict on j, which the first who asks has found. It returns a problem with CodeJudging when that takes
-// longer than wait; the verdict is still in the making then. One that accepts is kept for a while, since who submits several
-// uploads at once has to ask for all of them again when one takes longer; all others, and errors, are forgotten when they were told.
+// ask returns the verdict on j, which the first who asks has found. It returns a problem with
+// CodeJudging when that takes longer than wait; the verdict is still in the making then. One that
+// accepts is kept for a while, since who submits several uploads at once has to ask for all of them
+// again when one takes longer; all others, and errors, are forgotten when they were told.
 func (all *judgements) ask(ctx context.Context, token string, j judged, wait time.Duration, find finding) (intake.Report, error) {
 	found := all.begin(context.WithoutCancel(ctx), token, j, find)
 	timer := time.NewTimer(wait)
@@ -169,8 +173,8 @@ func (all *judgements) drop(found *judgement) {
 	}
 }
 
-// find finds the verdict, unless the server stops before. A panic is the error of this judgement alone: in a goroutine of its own
-// it would end the process.
+// find finds the verdict, unless the server stops before. A panic is the error of this judgement
+// alone: in a goroutine of its own it would end the process.
 func (all *judgements) find(ctx context.Context, j judged, find finding) (verdict intake.Report, err error) {
 	err = panics.Guard(func() (err error) {
 		verdict, err = find(ctx)
@@ -189,7 +193,8 @@ func (all *judgements) find(ctx context.Context, j judged, find finding) (verdic
 // errStopping says that a verdict was not found because the server stops.
 var errStopping = fmt.Errorf("the service is stopping: %w", registry.ErrUnavailable)
 
-// verdict judges an upload's bytes as what a type says, and by what a collection's profile asks for.
+// verdict judges an upload's bytes as what a type says, and by what a collection's profile asks
+// for.
 func (s *Service) verdict(ctx context.Context, u registry.Upload, t registry.PayloadType, c registry.Collection) (intake.Report, error) {
 	key := judged{u.ID, t, string(c.Profile.BagProfile), c.Profile.NameEncoding, c.Profile.NOIDTemplate, c.Profile.Owner, c.Profile.SuppressDCLocalIDs}
 	v, err := s.judgements.ask(ctx, tokenOf(ctx), key, judgeWait, func(ctx context.Context) (intake.Report, error) {
@@ -202,8 +207,9 @@ func (s *Service) verdict(ctx context.Context, u registry.Upload, t registry.Pay
 	return v, err
 }
 
-// judgeNow judges an upload for as long as its context lasts, in the slots of the gate: a short while in one for small
-// work, and as long as it takes in one for large work when that did not do. c is the zero value for no collection.
+// judgeNow judges an upload for as long as its context lasts, in the slots of the gate: a short
+// while in one for small work, and as long as it takes in one for large work when that did not do.
+// c is the zero value for no collection.
 func (s *Service) judgeNow(ctx context.Context, u registry.Upload, t registry.PayloadType, c registry.Collection) (intake.Report, error) {
 	bagProfile, err := intake.BagProfile(c.Profile)
 	if err != nil {

@@ -45,7 +45,8 @@ func TestJudgements_OutliveWhoAsks(t *testing.T) {
 		if v, err := all.ask(t.Context(), "me", j, 20*time.Second, find); err != nil || v.Type != "bag" || found != 1 {
 			t.Fatalf("%+v, %v after %d findings, want the verdict of one", v, err, found)
 		}
-		// Who refuses is told once and forgotten; of another type it is another verdict, and what nobody fetches is forgotten, too.
+		// Who refuses is told once and forgotten; of another type it is another verdict, and what
+		// nobody fetches is forgotten, too.
 		if len(all.of) != 0 {
 			t.Error("a refusal that was told is kept")
 		}
@@ -61,7 +62,8 @@ func TestJudgements_OutliveWhoAsks(t *testing.T) {
 	})
 }
 
-// An error that nobody waited for is told to who asks soon again, and to nobody later: what caused it may have passed.
+// An error that nobody waited for is told to who asks soon again, and to nobody later: what caused
+// it may have passed.
 func TestJudgements_ErrorsPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newJudgements(nil, slog.New(slog.DiscardHandler))
@@ -139,8 +141,8 @@ func TestJudgements_Panic(t *testing.T) {
 	})
 }
 
-// What is kept for who asks again is bounded in number and bytes, of each token and in all, and goes when its time is over though
-// nobody asks for anything.
+// What is kept for who asks again is bounded in number and bytes, of each token and in all, and
+// goes when its time is over though nobody asks for anything.
 func TestJudgements_KeepFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newJudgements(nil, slog.New(slog.DiscardHandler))

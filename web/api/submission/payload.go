@@ -27,8 +27,8 @@ func payloadType(location, name string) (registry.PayloadType, []wire.Fault) {
 	return t, nil
 }
 
-// urlFault says why a payload cannot be fetched from an address, and else the name that the address gives it. What is at
-// the address, and whether it may be asked, is for the workers to find out.
+// urlFault says why a payload cannot be fetched from an address, and else the name that the address
+// gives it. What is at the address, and whether it may be asked, is for the workers to find out.
 func urlFault(location, raw string) (faults []wire.Fault, name string) {
 	const most = 8192
 	fault := func(format string, args ...any) ([]wire.Fault, string) {
@@ -94,7 +94,8 @@ func objectARK(location, text string) (string, []wire.Fault) {
 	return ark.String(), nil
 }
 
-// MailLimits bound what depositors and operators can have mailed to others than themselves and the collection's own people.
+// MailLimits bound what depositors and operators can have mailed to others than themselves and the
+// collection's own people.
 type MailLimits struct {
 	Domains    []string // whose addresses every submission may name, beside those that the collection's profile allows
 	TokenDaily int64    // how many such addresses the submissions of a token may name in a day; 0: any number

@@ -1,9 +1,9 @@
-// Package submission takes payloads in: it judges them, submits them, prepares graphs of submissions that
-// depend on each other, and judges beforehand what is not to be submitted.
+// Package submission takes payloads in: it judges them, submits them, prepares graphs of
+// submissions that depend on each other, and judges beforehand what is not to be submitted.
 //
-// What is answered is committed: the batch is there, whatever happens next. An upload is judged whole
-// before it is submitted; a judgement goes on when whoever asked for it has gone. How uploads come in is
-// for web/api/upload.
+// What is answered is committed: the batch is there, whatever happens next. An upload is judged
+// whole before it is submitted; a judgement goes on when whoever asked for it has gone. How uploads
+// come in is for web/api/upload.
 package submission
 
 import (
@@ -19,7 +19,8 @@ import (
 	"github.com/holdfast/holdfast/web/api/upload"
 )
 
-// Options say how payloads are judged and where they go. Server, Registry, Uploads, Staging and Gate must be set.
+// Options say how payloads are judged and where they go. Server, Registry, Uploads, Staging and
+// Gate must be set.
 type Options struct {
 	Server   *endpoint.Server
 	Registry Registry // limited to what the caller may see
@@ -49,7 +50,8 @@ type Service struct {
 	judgements *judgements
 }
 
-// New returns a Service. It has no goroutines but those that judge uploads, which end with the Server's Done.
+// New returns a Service. It has no goroutines but those that judge uploads, which end with the
+// Server's Done.
 func New(o Options) *Service {
 	return &Service{Server: o.Server, Options: o, judgements: newJudgements(o.Server.Done, o.Server.Log)}
 }

@@ -25,7 +25,8 @@ type submitInput struct {
 	Body      wire.SubmitRequest
 }
 
-// submit takes a payload in. What it answers is committed: the batch is there, whatever happens next.
+// submit takes a payload in. What it answers is committed: the batch is there, whatever happens
+// next.
 func (s *Service) submit(ctx context.Context, in *submitInput) (*endpoint.Output[wire.SubmitResponse], error) {
 	spec, faults := specOf(in.Body)
 	faults = append(faults, valid.Text("header.Idempotency-Key", in.Key, valid.MaxText)...)

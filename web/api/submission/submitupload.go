@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// submitUpload judges an upload and submits it. An upload is one batch's own, and is removed with it; one that was
-// refused, or that brought what is here already, is removed at once.
+// submitUpload judges an upload and submits it. An upload is one batch's own, and is removed with
+// it; one that was refused, or that brought what is here already, is removed at once.
 func (s *Service) submitUpload(ctx context.Context, id string, sub *registry.Submission) (registry.Receipt, error) {
 	// Who removes an upload must know that nobody submits it at the same time.
 	done, err := s.Uploads.Take(ctx, id)
@@ -79,7 +79,8 @@ func (s *Service) accept(ctx context.Context, u registry.Upload, sub *registry.S
 	return err
 }
 
-// judge settles what an upload is, and returns the verdict on whether it can be taken: an *intake.Refusal or a problem says that it cannot.
+// judge settles what an upload is, and returns the verdict on whether it can be taken: an
+// *intake.Refusal or a problem says that it cannot.
 func (s *Service) judge(ctx context.Context, u registry.Upload, sub *registry.Submission) (v intake.Report, err error) {
 	spec := &sub.Spec
 	if d := spec.Digest; d != nil && d.Algorithm == u.Digest.Algorithm && d.Value != u.Digest.Value {
@@ -103,8 +104,8 @@ func (s *Service) judge(ctx context.Context, u registry.Upload, sub *registry.Su
 	return v, nil
 }
 
-// repeated answers for an upload whose bytes are gone: with its batch when this is what was submitted as that batch, so
-// that a depositor whose first answer was lost gets it now.
+// repeated answers for an upload whose bytes are gone: with its batch when this is what was
+// submitted as that batch, so that a depositor whose first answer was lost gets it now.
 func (s *Service) repeated(ctx context.Context, u registry.Upload, sub *registry.Submission) (registry.Receipt, error) {
 	batch, found, err := s.Uploads.BatchOf(ctx, u)
 	if err != nil {

@@ -15,10 +15,11 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// finish makes an upload of which all bytes are saved one that can be submitted: its bytes become visible under its key,
-// are read back, and are recorded with the digest of what was read. Saved to the last byte nobody can change them any more,
-// so that whoever finishes, however often, commits the same (R0). rc, which may be nil, is at its end; it is used up. It goes
-// on when the sender has gone. With a *wire.Problem or errDamagedUpload the upload was given up. The caller has its turn.
+// finish makes an upload of which all bytes are saved one that can be submitted: its bytes become
+// visible under its key, are read back, and are recorded with the digest of what was read. Saved to
+// the last byte nobody can change them any more, so that whoever finishes, however often, commits
+// the same (R0). rc, which may be nil, is at its end; it is used up. It goes on when the sender has
+// gone. With a *wire.Problem or errDamagedUpload the upload was given up. The caller has its turn.
 func (s *Service) finish(ctx context.Context, in registry.Incoming, rc *receiver) (registry.Upload, error) {
 	ctx = context.WithoutCancel(ctx)
 	u, err := s.finished(ctx, in, rc)
@@ -66,8 +67,8 @@ func (s *Service) finished(ctx context.Context, in registry.Incoming, rc *receiv
 	return u, nil
 }
 
-// commit makes the bytes visible, unless they are, and returns the digests that were taken as they came, as far as they
-// are known.
+// commit makes the bytes visible, unless they are, and returns the digests that were taken as they
+// came, as far as they are known.
 func (s *Service) commit(ctx context.Context, in registry.Incoming, rc *receiver) (map[string]string, error) {
 	if rc == nil {
 		_, err := s.Staging.Stat(ctx, source.UploadKey(in.ID))
@@ -111,8 +112,8 @@ func (s *Service) readBack(ctx context.Context, in registry.Incoming) (map[strin
 	return digests.Sums(), nil
 }
 
-// complete finishes an upload of which all bytes have come, when whoever was about to finish it could not. It waits for who
-// is at it.
+// complete finishes an upload of which all bytes have come, when whoever was about to finish it
+// could not. It waits for who is at it.
 func (s *Service) complete(ctx context.Context, id string) (registry.Upload, error) {
 	done, err := s.turn(ctx, id, nil)
 	if err != nil {

@@ -30,8 +30,8 @@ func (e *cutError) Error() string { return e.err.Error() }
 // Unwrap returns why.
 func (e *cutError) Unwrap() error { return e.err }
 
-// run moves the body to its end. A *cutError is the sender's, and leaves the receiver usable; after any other error it is
-// not. Afterwards the sender has all the time there is.
+// run moves the body to its end. A *cutError is the sender's, and leaves the receiver usable; after
+// any other error it is not. Afterwards the sender has all the time there is.
 func (f *inflow) run() error {
 	defer f.from.rest()
 	buf := make([]byte, copyBuffer)

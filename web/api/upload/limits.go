@@ -17,7 +17,8 @@ import (
 type Limits struct {
 	// Full is the share of staging, 0 to 1, up to which uploads fill it; 0: all of it.
 	Full float64
-	// Token is what the uploads of a depositor's token come to. TokenBytes below 0 is half of what uploads may fill.
+	// Token is what the uploads of a depositor's token come to. TokenBytes below 0 is half of what
+	// uploads may fill.
 	TokenBytes, TokenOpen int64
 	// Collection is what those for one collection come to, unless its profile says something else.
 	CollectionBytes, CollectionOpen int64
@@ -71,7 +72,8 @@ func (s *Service) limited(ctx context.Context, in registry.Incoming) (limits []r
 	return limits, room, nil
 }
 
-// token is what the uploads of a depositor's token come to, with staging on a volume of total bytes.
+// token is what the uploads of a depositor's token come to, with staging on a volume of total
+// bytes.
 func (l Limits) token(name string, total int64) registry.UploadLimit {
 	limit := registry.UploadLimit{Scope: registry.UploadsOfToken, Key: name, Bytes: l.TokenBytes, Open: l.TokenOpen}
 	if limit.Bytes < 0 {
@@ -97,8 +99,8 @@ func (l Limits) Collection(c registry.Collection) registry.UploadLimit {
 	return limit
 }
 
-// uploadCollection is the collection that an upload is meant for: the one that it names, which the asker must see, else the only
-// one that the asker's token is good for.
+// uploadCollection is the collection that an upload is meant for: the one that it names, which the
+// asker must see, else the only one that the asker's token is good for.
 func (s *Service) uploadCollection(ctx context.Context, named string) (string, error) {
 	if named == "" {
 		if of := access.Of(ctx).Token.Within(); len(of) == 1 {

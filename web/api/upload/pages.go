@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Pages are what the pages show of uploads, and how they remove one, on behalf of the caller in each
-// call's context (web/api/access).
+// Pages are what the pages show of uploads, and how they remove one, on behalf of the caller in
+// each call's context (web/api/access).
 type Pages struct{ uploads *Service }
 
 // Pages returns what the pages show of the uploads here.
@@ -21,7 +21,8 @@ func (p Pages) MaySee(ctx context.Context) bool {
 	return p.uploads.Permit(ctx, "list-uploads") == nil
 }
 
-// List returns a page of the asker's own uploads, everybody's for an admin: those on their way first.
+// List returns a page of the asker's own uploads, everybody's for an admin: those on their way
+// first.
 func (p Pages) List(ctx context.Context, after string) (registry.Page[wire.UploadStatus], error) {
 	s := p.uploads
 	if err := s.Permit(ctx, "list-uploads"); err != nil {
@@ -79,8 +80,8 @@ func (p Pages) Use(ctx context.Context) ([]registry.UploadUse, error) {
 	return used, nil
 }
 
-// uploadLimits are the limits of the tenant, and of the tokens and collections that the asker sees, by
-// their scopes.
+// uploadLimits are the limits of the tenant, and of the tokens and collections that the asker sees,
+// by their scopes.
 func (s *Service) uploadLimits(ctx context.Context) (map[registry.UploadLimit]registry.UploadLimit, error) {
 	space, _, err := s.measured(ctx)
 	if err != nil {

@@ -37,7 +37,8 @@ type List struct {
 	After string `query:"after" maxLength:"200" doc:"The last page's next"`
 }
 
-// listUploads lists the asker's own uploads, everybody's for an admin: those on their way, on the first page, and then those that have ended.
+// listUploads lists the asker's own uploads, everybody's for an admin: those on their way, on the
+// first page, and then those that have ended.
 func (s *Service) listUploads(ctx context.Context, in *List) (*endpoint.Output[registry.Page[wire.UploadStatus]], error) {
 	page := registry.Page[wire.UploadStatus]{Rows: []wire.UploadStatus{}}
 	if in.After == "" {

@@ -22,8 +22,9 @@ type received struct {
 	Digests fixity.State       `json:"digests"`
 }
 
-// receiver writes the bytes of one upload. It stays open between the requests of a sender, so that going on costs nothing;
-// what another one wrote is taken over by a copy inside the store (R3). It belongs to whoever has the upload's turn.
+// receiver writes the bytes of one upload. It stays open between the requests of a sender, so that
+// going on costs nothing; what another one wrote is taken over by a copy inside the store (R3). It
+// belongs to whoever has the upload's turn.
 type receiver struct {
 	in      registry.Incoming // as it was saved last
 	out     storage.Writer
@@ -97,8 +98,9 @@ func (rc *receiver) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// save makes what was written durable and then acknowledged, in this order (R4). size is that of the whole, -1 when it is
-// not known. registry.ErrClaimLost says that the upload is not ours any more.
+// save makes what was written durable and then acknowledged, in this order (R4). size is that of
+// the whole, -1 when it is not known. registry.ErrClaimLost says that the upload is not ours any
+// more.
 func (s *Service) save(ctx context.Context, rc *receiver, size int64) error {
 	// A sender who has gone has brought these bytes all the same.
 	ctx = context.WithoutCancel(ctx)
@@ -155,7 +157,8 @@ func (rc *receiver) part() int64 {
 	return max(leastPart, rc.in.SizeBytes/parts)
 }
 
-// How long receivers are kept open between requests, and how many: each holds a file, or up to 5 MiB of memory.
+// How long receivers are kept open between requests, and how many: each holds a file, or up to 5
+// MiB of memory.
 const (
 	parkedFor  = 10 * time.Minute
 	mostParked = 16

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// receivers are the uploads on their way through this process: who sends at this moment, and which receivers stay open
-// between requests.
+// receivers are the uploads on their way through this process: who sends at this moment, and which
+// receivers stay open between requests.
 type receivers struct {
 	mu      sync.Mutex
 	parked  map[string]*parkedReceiver
@@ -68,8 +68,8 @@ func (r *receivers) remove(p *parkedReceiver) bool {
 	return true
 }
 
-// unpark returns the receiver of an upload as it was just taken, or nil: there is none, or others have been at the upload
-// since.
+// unpark returns the receiver of an upload as it was just taken, or nil: there is none, or others
+// have been at the upload since.
 func (r *receivers) unpark(in registry.Incoming) *receiver {
 	r.mu.Lock()
 	p := r.parked[in.ID]
@@ -119,7 +119,8 @@ type sender struct {
 	resting bool          // all of its body is here
 }
 
-// await gives the sender time for its next bytes. A deadline that cannot be set is the server's own choice.
+// await gives the sender time for its next bytes. A deadline that cannot be set is the server's own
+// choice.
 func (f *sender) await() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -150,8 +151,9 @@ func (s *Service) newSender(w http.ResponseWriter) *sender {
 	return &sender{control: http.NewResponseController(w), idle: s.Idle}
 }
 
-// turn waits until nobody else in this process is at an upload, and makes f, when it is not nil, the one who sends. A sender
-// whose connection is dead is not waited for; while one goes on sending, the answer is a problem of status 423.
+// turn waits until nobody else in this process is at an upload, and makes f, when it is not nil,
+// the one who sends. A sender whose connection is dead is not waited for; while one goes on
+// sending, the answer is a problem of status 423.
 func (s *Service) turn(ctx context.Context, id string, f *sender) (done func(), err error) {
 	r := s.receivers
 	r.mu.Lock()

@@ -29,15 +29,16 @@ type uploadRemoved struct {
 	Version string `header:"Tus-Resumable"`
 }
 
-// dropUpload removes an upload that was never submitted: whoever sends or sent it has thought better of it, or was refused.
-// One that is a batch's is that batch's. A repeat changes nothing.
+// dropUpload removes an upload that was never submitted: whoever sends or sent it has thought
+// better of it, or was refused. One that is a batch's is that batch's. A repeat changes nothing.
 func (s *Service) dropUpload(ctx context.Context, in *Removal) (*uploadRemoved, error) {
 	if in.Version != "" && in.Version != wire.TusVersion {
 		return nil, otherVersion(in.Version)
 	}
 	answer := &uploadRemoved{Version: wire.TusVersion}
 	if err := s.Registry.DropUpload(ctx, in.ID); err == nil {
-		// Nothing can be saved any more. Whoever sends is cut off, so that nobody writes what is removed.
+		// Nothing can be saved any more. Whoever sends is cut off, so that nobody writes what is
+		// removed.
 		s.receivers.cut(in.ID)
 		done, err := s.Take(ctx, in.ID)
 		if err != nil {
@@ -81,8 +82,8 @@ func (s *Service) dropUpload(ctx context.Context, in *Removal) (*uploadRemoved, 
 	return answer, nil
 }
 
-// BatchOf looks for the newest batch that an upload was submitted as, also one that the asker may not see: an upload
-// that is in use must stay.
+// BatchOf looks for the newest batch that an upload was submitted as, also one that the asker may
+// not see: an upload that is in use must stay.
 func (s *Service) BatchOf(ctx context.Context, u registry.Upload) (registry.WorkItem, bool, error) {
 	all, err := s.All.BatchesOf(ctx, u.ID)
 	if err != nil || len(all) == 0 {
@@ -91,7 +92,8 @@ func (s *Service) BatchOf(ctx context.Context, u registry.Upload) (registry.Work
 	return all[0], true, nil
 }
 
-// Remove removes an upload unless it is, or may be, a batch's: bytes too many are a nuisance, bytes too few a loss.
+// Remove removes an upload unless it is, or may be, a batch's: bytes too many are a nuisance, bytes
+// too few a loss.
 func (s *Service) Remove(ctx context.Context, u registry.Upload) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer cancel()

@@ -1,10 +1,10 @@
-// Package upload takes files in before they are submitted: in one request, or in parts by tus 1.0.0,
-// which survive a broken line.
+// Package upload takes files in before they are submitted: in one request, or in parts by tus
+// 1.0.0, which survive a broken line.
 //
 // What an answer counts is durable. The bytes of one upload are written by one request at a time
-// ([Service.Take]); a successor goes on where they were saved. When the last byte is saved the upload
-// is read back, and recorded with the digest of what was read. Limits bound what uploads fill. What
-// becomes of an upload afterwards is for web/api/submission.
+// ([Service.Take]); a successor goes on where they were saved. When the last byte is saved the
+// upload is read back, and recorded with the digest of what was read. Limits bound what uploads
+// fill. What becomes of an upload afterwards is for web/api/submission.
 package upload
 
 import (
@@ -84,7 +84,8 @@ func (s *Service) Routes() {
 	s.tusRoutes()
 }
 
-// Take waits until nobody else in this process decides about an upload; done gives it back. It ends with ctx.
+// Take waits until nobody else in this process decides about an upload; done gives it back. It ends
+// with ctx.
 func (s *Service) Take(ctx context.Context, id string) (done func(), err error) {
 	return s.inUse.take(ctx, id)
 }

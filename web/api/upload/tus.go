@@ -121,7 +121,8 @@ func (s *Service) uploadProtocol(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// beginUpload begins an upload in parts (creation), with its first bytes if they come along (creation-with-upload).
+// beginUpload begins an upload in parts (creation), with its first bytes if they come along
+// (creation-with-upload).
 func (s *Service) beginUpload(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	u, err := creation(r)
@@ -223,7 +224,8 @@ func stands(h http.Header, in registry.Incoming) {
 	}
 }
 
-// uploadOffset tells where an upload stands. That all of it is here is never said before it is finished.
+// uploadOffset tells where an upload stands. That all of it is here is never said before it is
+// finished.
 func (s *Service) uploadOffset(w http.ResponseWriter, r *http.Request) error {
 	ctx, id := r.Context(), r.PathValue("id")
 	in, ended, err := s.uploadAt(ctx, id)
@@ -343,8 +345,8 @@ func checksumOf(r *http.Request) (hash.Hash, []byte, error) {
 	return nil, nil, badRequest("the header %s must be an algorithm (%s) and its base64, not %q", wire.UploadChecksumHeader, checksums(), header)
 }
 
-// bring takes the body of a request into an upload that stands where in says, and finishes it when that was all. in.SizeBytes
-// may have become known with this request.
+// bring takes the body of a request into an upload that stands where in says, and finishes it when
+// that was all. in.SizeBytes may have become known with this request.
 func (s *Service) bring(w http.ResponseWriter, r *http.Request, in registry.Incoming) (registry.Incoming, error) {
 	ctx, id, size := r.Context(), in.ID, in.SizeBytes
 	sum, want, err := checksumOf(r)
@@ -398,8 +400,8 @@ func (s *Service) bring(w http.ResponseWriter, r *http.Request, in registry.Inco
 	return s.brought(ctx, w, rc, size, sum != nil, err)
 }
 
-// brought acknowledges what a request has brought, unless err says that it does not count. A sender that breaks off has
-// brought what came, but for what only a checksum could vouch for.
+// brought acknowledges what a request has brought, unless err says that it does not count. A sender
+// that breaks off has brought what came, but for what only a checksum could vouch for.
 func (s *Service) brought(ctx context.Context, w http.ResponseWriter, rc *receiver, size int64, checked bool, err error) (registry.Incoming, error) {
 	var cut *cutError
 	broken := errors.As(err, &cut)
@@ -426,7 +428,8 @@ func (s *Service) brought(ctx context.Context, w http.ResponseWriter, rc *receiv
 	return rc.in, nil
 }
 
-// brokenOff is what a sender that broke off is told, if it can still hear it; another error is returned as it is.
+// brokenOff is what a sender that broke off is told, if it can still hear it; another error is
+// returned as it is.
 func brokenOff(rc *receiver, cut *cutError, err error) error {
 	if cut == nil {
 		return err

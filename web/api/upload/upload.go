@@ -27,8 +27,8 @@ const (
 	copyBuffer      = 1 << 20
 )
 
-// uploadRoute adds POST /uploads: the body is the file, streamed; or, for who speaks tus, the beginning of an upload in
-// parts.
+// uploadRoute adds POST /uploads: the body is the file, streamed; or, for who speaks tus, the
+// beginning of an upload in parts.
 func (s *Service) uploadRoute() {
 	op := s.Describe(endpoint.Operation{
 		ID: "upload", Method: http.MethodPost, Path: "/uploads", Status: http.StatusCreated,
@@ -69,8 +69,8 @@ func headerParam(name, description string) *huma.Param {
 	return &huma.Param{Name: name, In: "header", Description: description, Schema: &huma.Schema{Type: "string"}}
 }
 
-// receive takes an upload that comes as one body. It is an upload in parts of which the sender does not know: what fails is
-// given up.
+// receive takes an upload that comes as one body. It is an upload in parts of which the sender does
+// not know: what fails is given up.
 func (s *Service) receive(w http.ResponseWriter, r *http.Request) (registry.Upload, error) {
 	ctx := r.Context()
 	none := registry.Upload{}
@@ -87,7 +87,8 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (registry.Uplo
 	return s.Store(w, r, as)
 }
 
-// Store stores the body as an upload and records it. When it returns an error nothing of it is left.
+// Store stores the body as an upload and records it. When it returns an error nothing of it is
+// left.
 func (s *Service) Store(w http.ResponseWriter, r *http.Request, as registry.NewUpload) (registry.Upload, error) {
 	ctx := r.Context()
 	none := registry.Upload{}
@@ -201,8 +202,9 @@ func announcedDigest(location, text string) (*registry.Digest, []wire.Fault) {
 	return valid.Digest(location, &registry.Digest{Algorithm: algorithm, Value: value})
 }
 
-// giveUp ends an upload on its way: from now on nothing of it can be saved, and its bytes go. The caller has its turn. One
-// that has ended after all stays. What cannot be removed now is removed by the sweep.
+// giveUp ends an upload on its way: from now on nothing of it can be saved, and its bytes go. The
+// caller has its turn. One that has ended after all stays. What cannot be removed now is removed by
+// the sweep.
 func (s *Service) giveUp(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTime)
 	defer cancel()
@@ -215,8 +217,8 @@ func (s *Service) giveUp(ctx context.Context, id string) error {
 	return s.removeBytes(ctx, id)
 }
 
-// removeRetired removes an upload that has ended, unless a batch needs it after all. That it goes is decided first, so that nobody submits it
-// any more and a kill leaves the rest to the sweep.
+// removeRetired removes an upload that has ended, unless a batch needs it after all. That it goes
+// is decided first, so that nobody submits it any more and a kill leaves the rest to the sweep.
 func (s *Service) removeRetired(ctx context.Context, id string) error {
 	if retired, err := s.All.RetireUpload(ctx, id); err != nil || !retired {
 		return err
@@ -235,7 +237,8 @@ func (s *Service) removeBytes(ctx context.Context, id string) error {
 	return nil
 }
 
-// takesSubmissions refuses what would let a submission in while none are taken, before its bytes are read.
+// takesSubmissions refuses what would let a submission in while none are taken, before its bytes
+// are read.
 func (s *Service) takesSubmissions(ctx context.Context) error {
 	a, err := s.Registry.Accepting(ctx)
 	if err == nil && !a.On {

@@ -1,6 +1,6 @@
-// Package valid judges the values in requests. Each function returns what is wrong with a value at a
-// location of the request, in words for people; nothing when it is good. It asks nobody: whether a
-// thing that is named exists is another question.
+// Package valid judges the values in requests. Each function returns what is wrong with a value at
+// a location of the request, in words for people; nothing when it is good. It asks nobody: whether
+// a thing that is named exists is another question.
 package valid
 
 import (
@@ -25,8 +25,8 @@ const (
 	MaxName = 255  // of a file's name: what file systems take
 )
 
-// Text returns a fault unless text is at most limit bytes of UTF-8 without control characters, which no title has and
-// every terminal obeys.
+// Text returns a fault unless text is at most limit bytes of UTF-8 without control characters,
+// which no title has and every terminal obeys.
 func Text(location, text string, limit int) []wire.Fault {
 	switch bad := strings.IndexFunc(text, unicode.IsControl); {
 	case len(text) > limit:
