@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast/holdfast/bagit"
-	"github.com/holdfast/holdfast/rootfs"
+	"github.com/holdfast/holdfast/safefs"
 )
 
 // BenchmarkSmallFiles validates a bag of many small files that lie in the cache, beside SHA-256 of
@@ -47,7 +47,7 @@ func BenchmarkSmallFiles(b *testing.B) {
 	}
 	for name, run := range map[string]func() error{
 		"ValidateFS": func() error {
-			root, err := rootfs.Open(folder)
+			root, err := safefs.Open(folder)
 			if err != nil {
 				return err
 			}

@@ -11,7 +11,7 @@ import (
 )
 
 // ValidateFS judges the bag whose base directory is the root of fsys: of a folder, take
-// rootfs.Open's, which cannot be led out of it. Files are hashed on all cores, those of many
+// safefs.Open's, which cannot be led out of it. Files are hashed on all cores, those of many
 // algorithms or of some size with the algorithms side by side. Symbolic links and special files are
 // refused, never followed. Options.FindBase is ignored.
 //

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/holdfast/holdfast/names"
+	"github.com/holdfast/holdfast/pathset"
 	"github.com/holdfast/holdfast/spill"
 )
 
@@ -33,11 +33,11 @@ type judge struct {
 	*share // the one under judgement
 
 	// What the shares so far come to.
-	toFetch    bool       // a listed file is absent, and in fetch.txt
-	standIns   Oxum       // names that a file of another name stands for
-	unclaimed  Oxum       // payload files of the operating system that no manifest lists
-	tolerated  int64      // system files that are listed and absent
-	parents    *names.Set // of a bag of several shares
+	toFetch    bool         // a listed file is absent, and in fetch.txt
+	standIns   Oxum         // names that a file of another name stands for
+	unclaimed  Oxum         // payload files of the operating system that no manifest lists
+	tolerated  int64        // system files that are listed and absent
+	parents    *pathset.Set // of a bag of several shares
 	parentsMet int
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/holdfast/holdfast/names"
+	"github.com/holdfast/holdfast/pathset"
 )
 
 // nameIndex finds files by what their names have in common apart from case and normal form.
@@ -20,7 +20,7 @@ type nameIndex struct {
 const mostLike = 1000
 
 func (x *nameIndex) add(name string, file int32) (other int32, clash bool) {
-	key := names.Fold(name)
+	key := pathset.Fold(name)
 	other, clash = x.first[key]
 	if clash {
 		x.more[key] = append(x.more[key], file)
@@ -32,7 +32,7 @@ func (x *nameIndex) add(name string, file int32) (other int32, clash bool) {
 
 func (x *nameIndex) like(name string) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
-		key := names.Fold(name)
+		key := pathset.Fold(name)
 		file, ok := x.first[key]
 		if !ok || !yield(file) {
 			return
@@ -111,16 +111,16 @@ func (j *judge) checkParents(name string) {
 func (j *judge) checkAllParents(name string) {
 	j.parentsMet++
 	switch clash := j.parents.Add(name, j.parentsMet); clash.Kind {
-	case names.FileFolder:
+	case pathset.FileFolder:
 		if clash.Folder == "" {
 			j.bothKinds(name, "a file below it")
 		} else {
 			j.bothKinds(clash.Folder, name)
 		}
-	case names.TooMany:
+	case pathset.TooMany:
 		if !j.v.limited["folders"] {
 			j.v.limited["folders"] = true
-			j.fail(RuleLimit, "", fmt.Sprintf("at most %d files and %d folders", names.MaxFiles, names.MaxFolders), "more", "")
+			j.fail(RuleLimit, "", fmt.Sprintf("at most %d files and %d folders", pathset.MaxFiles, pathset.MaxFolders), "more", "")
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/holdfast/holdfast/names"
+	"github.com/holdfast/holdfast/pathset"
 )
 
 // maxName is the longest name that is taken. No file system has longer ones.
@@ -91,8 +91,8 @@ func unportable(name string) string {
 	if strings.ContainsAny(name, `\<>:"|?*`) {
 		return "character that Windows reserves"
 	}
-	if names.LongPart(name) != "" {
-		return fmt.Sprintf("longer than %d octets", names.MaxPart)
+	if pathset.LongPart(name) != "" {
+		return fmt.Sprintf("longer than %d octets", pathset.MaxPart)
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		stem, _, _ := strings.Cut(part, ".")

@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/holdfast/holdfast/names"
+	"github.com/holdfast/holdfast/pathset"
 	"github.com/holdfast/holdfast/spill"
 )
 
@@ -63,7 +63,7 @@ func (j *judge) shares() iter.Seq[*share] {
 			yield(s)
 			return
 		}
-		j.parents = names.NewSet()
+		j.parents = pathset.NewSet()
 		for _, s := range j.deal(int(n)) {
 			if !yield(s) {
 				return
@@ -126,7 +126,7 @@ func (j *judge) decoded(tag *tagFile, name string) string {
 // kin is equal for all names that may be taken for one another: which differ in case, in normal
 // form, in "./", in marks of md5sum, or in how they are escaped.
 func (j *judge) kin(name string) string {
-	name = names.Fold(strings.TrimLeft(path.Clean(name), "*"))
+	name = pathset.Fold(strings.TrimLeft(path.Clean(name), "*"))
 	escaped := strings.ContainsAny(name, "%\n\r")
 	if !escaped && j.enc.enc == nil {
 		return name

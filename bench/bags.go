@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast/holdfast/bagit"
-	"github.com/holdfast/holdfast/rootfs"
+	"github.com/holdfast/holdfast/safefs"
 )
 
 // bags compares the validation of bags that lie in the cache with taking the same digests on all
@@ -102,7 +102,7 @@ func (b *bench) plain(ctx context.Context, name string, size, seed int64) (err e
 
 func validate(ctx context.Context, folder string) (_ time.Duration, err error) {
 	begun := time.Now()
-	root, err := rootfs.Open(folder)
+	root, err := safefs.Open(folder)
 	if err != nil {
 		return 0, err
 	}

@@ -7,7 +7,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/holdfast/holdfast/names"
+	"github.com/holdfast/holdfast/pathset"
 )
 
 // Report is what [Check] found in a whole manifest.
@@ -73,8 +73,8 @@ func Check(r io.Reader, opts Options) (Report, error) {
 type checker struct {
 	reader *Reader
 	rep    Report
-	index  *names.Set // nil where rows may have the same name
-	files  []names.File
+	index  *pathset.Set // nil where rows may have the same name
+	files  []pathset.File
 	faults [][]Fault // of the row of each file
 	sizes  []int64
 }
@@ -90,9 +90,9 @@ func (c *checker) take(row *Row, faults []Fault) {
 		return
 	}
 	if c.index == nil {
-		c.index = names.NewSet()
+		c.index = pathset.NewSet()
 	}
-	c.files = append(c.files, names.File{Name: row.Name, At: row.Line})
+	c.files = append(c.files, pathset.File{Name: row.Name, At: row.Line})
 	c.faults = append(c.faults, faults)
 	c.sizes = append(c.sizes, row.Size)
 	if len(c.files) == portion {
@@ -158,9 +158,9 @@ func named(row *Row, faults []Fault) bool {
 }
 
 // beside says what is wrong with a row whose name cannot lie beside an earlier one.
-func beside(file names.File, r *Reader) (Fault, bool) {
+func beside(file pathset.File, r *Reader) (Fault, bool) {
 	c := file.Clash
-	if c.Kind == names.Fine {
+	if c.Kind == pathset.Fine {
 		return Fault{}, false
 	}
 	f := Fault{
@@ -168,10 +168,10 @@ func beside(file names.File, r *Reader) (Fault, bool) {
 		Severity: Error,
 	}
 	switch c.Kind {
-	case names.Same:
+	case pathset.Same:
 		f.Rule, f.Expected = RuleNameDuplicate, "each name once"
 		f.Fix = "rename one of the two files, or put them into folders"
-	case names.FileFolder:
+	case pathset.FileFolder:
 		f.Rule, f.Expected = RuleFileAndFolder, "a file or a folder of this name, not both"
 		f.Fix = "rename the file or the folder"
 		if c.Folder != "" {
@@ -179,11 +179,11 @@ func beside(file names.File, r *Reader) (Fault, bool) {
 		} else {
 			f.Found += ", which is a folder, too"
 		}
-	case names.Variant:
+	case pathset.Variant:
 		f.Rule, f.Severity, f.Expected = RuleNameCase, Warning, "names that differ in more than case or the form of their letters"
 		f.Fix = "both are kept; on systems that ignore case one would replace the other"
-	case names.TooMany:
-		f.Rule, f.Expected = RuleFolders, fmt.Sprintf("at most %d files, %d folders and 1,000 names that differ by case only in one object", names.MaxFiles, names.MaxFolders)
+	case pathset.TooMany:
+		f.Rule, f.Expected = RuleFolders, fmt.Sprintf("at most %d files, %d folders and 1,000 names that differ by case only in one object", pathset.MaxFiles, pathset.MaxFolders)
 		f.Fix = "make several objects of it, or pack it into a container"
 		return f, true
 	}

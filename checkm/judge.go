@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdfast/holdfast/names"
+	"github.com/holdfast/holdfast/pathset"
 )
 
 // maxCells is the number of cells of a row that are told apart; more are one fault.
@@ -180,8 +180,8 @@ func (j *judge) name(at location, located bool) string {
 	} else if j.kind.Batch() && strings.IndexByte(name, '/') >= 0 {
 		j.warn(colName, RuleName, "a file name without folders", name, "Merritt refuses folders in the names of a batch")
 	}
-	if long := names.LongPart(name); long != "" {
-		j.warn(colName, RuleNameLong, fmt.Sprintf("parts of at most %d bytes between slashes", names.MaxPart), fmt.Sprintf("%d bytes: %s", len(long), long),
+	if long := pathset.LongPart(name); long != "" {
+		j.warn(colName, RuleNameLong, fmt.Sprintf("parts of at most %d bytes between slashes", pathset.MaxPart), fmt.Sprintf("%d bytes: %s", len(long), long),
 			"it is kept, but cannot be exported to most disks: shorten it")
 	}
 	if j.kind == ContainerBatch && !containerName(name) {

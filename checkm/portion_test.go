@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast/holdfast/names"
+	"github.com/holdfast/holdfast/pathset"
 )
 
 // plainCheck is Check by its definition: each row is judged when it is read, against all names
@@ -17,7 +17,7 @@ import (
 func plainCheck(r io.Reader, opts Options) Report {
 	reader := NewReader(r, opts)
 	reader.list = newFaultList(opts.MaxFaults)
-	index := names.NewSet()
+	index := pathset.NewSet()
 	var rep Report
 	for {
 		row, faults, err := reader.Next()
@@ -27,7 +27,7 @@ func plainCheck(r io.Reader, opts Options) Report {
 			return rep
 		}
 		if reader.Kind().Listing() && named(&row, faults) {
-			if f, ok := beside(names.File{Name: row.Name, At: row.Line, Clash: index.Add(row.Name, row.Line)}, reader); ok {
+			if f, ok := beside(pathset.File{Name: row.Name, At: row.Line, Clash: index.Add(row.Name, row.Line)}, reader); ok {
 				faults = append(faults, f)
 			}
 		}

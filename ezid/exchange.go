@@ -15,8 +15,8 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"github.com/holdfast/holdfast/erc"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/metadata"
+	"github.com/holdfast/holdfast/noid"
 )
 
 const (
@@ -50,20 +50,20 @@ type operation struct {
 	op     string // for people
 	method string
 	ark    string
-	body   erc.Record
+	body   metadata.Record
 }
 
 // do carries an operation out, several times when EZID is away or fails, and returns the elements
 // of the answer.
-func (c *Client) do(ctx context.Context, o operation) (erc.Record, error) {
+func (c *Client) do(ctx context.Context, o operation) (metadata.Record, error) {
 	var body bytes.Buffer
 	if len(o.body) > 0 {
-		if err := erc.WriteANVL(&body, erc.Space, o.body); err != nil {
+		if err := metadata.WriteANVL(&body, metadata.Space, o.body); err != nil {
 			return nil, c.fault(o, Refused, 0, err)
 		}
 	}
 	wait := &backoff.ExponentialBackOff{InitialInterval: c.wait, RandomizationFactor: 0.2, Multiplier: 2, MaxInterval: longestWait}
-	return backoff.Retry(ctx, func() (erc.Record, error) {
+	return backoff.Retry(ctx, func() (metadata.Record, error) {
 		answer, err := c.try(ctx, o, body.Bytes())
 		var e *Error
 		switch {
@@ -79,7 +79,7 @@ func (c *Client) do(ctx context.Context, o operation) (erc.Record, error) {
 }
 
 // try asks once.
-func (c *Client) try(ctx context.Context, o operation, body []byte) (erc.Record, error) {
+func (c *Client) try(ctx context.Context, o operation, body []byte) (metadata.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	where := *c.base
@@ -123,7 +123,7 @@ func (c *Client) fault(o operation, k Kind, status int, err error) *Error {
 }
 
 // judge reads an answer: a status line, "success: ARK" or "error: reason", then elements.
-func (c *Client) judge(o operation, resp *http.Response, text []byte) (erc.Record, error) {
+func (c *Client) judge(o operation, resp *http.Response, text []byte) (metadata.Record, error) {
 	if len(text) > mostAnswer {
 		return nil, c.fault(o, Foreign, resp.StatusCode, fmt.Errorf("it is longer than %d bytes", mostAnswer))
 	}
@@ -132,7 +132,7 @@ func (c *Client) judge(o operation, resp *http.Response, text []byte) (erc.Recor
 		e.Reason, e.RetryAfter = reasonIn(text), retryAfter(resp)
 		return nil, e
 	}
-	records, err := erc.ReadANVL(bytes.NewReader(text))
+	records, err := metadata.ReadANVL(bytes.NewReader(text))
 	if err != nil || len(records) != 1 || len(records[0]) == 0 {
 		return nil, c.fault(o, foreign(resp.StatusCode), resp.StatusCode, errors.Join(errors.New("it is not in EZID's form"), err))
 	}
@@ -153,8 +153,8 @@ func (c *Client) judge(o operation, resp *http.Response, text []byte) (erc.Recor
 
 // same says whether a status line names the ARK that was asked for, in whatever of its forms.
 func same(value, ark string) bool {
-	got, err := mint.ParseARK(value)
-	want, err2 := mint.ParseARK(ark)
+	got, err := noid.ParseARK(value)
+	want, err2 := noid.ParseARK(ark)
 	return err == nil && err2 == nil && got.Equal(want)
 }
 

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast/holdfast/erc"
+	"github.com/holdfast/holdfast/metadata"
 )
 
 // ARKField is what stands for the ARK, percent-encoded, in [Options.Target].
@@ -126,8 +126,8 @@ const (
 )
 
 // identity is what a name has from the beginning: whose it is, and where it will lead.
-func (c *Client) identity(n Name, status string) erc.Record {
-	r := erc.Record{}.Add(itemElement, n.Item).Add("_profile", "erc")
+func (c *Client) identity(n Name, status string) metadata.Record {
+	r := metadata.Record{}.Add(itemElement, n.Item).Add("_profile", "erc")
 	if status != "" {
 		r = r.Add(statusElement, status)
 	}
@@ -139,7 +139,7 @@ func (c *Client) identity(n Name, status string) erc.Record {
 
 // whole adds the metadata, in ERC's profile. EZID takes one value an element, so several are joined
 // as it advises, and an element that nobody has given says so by ERC's code.
-func (c *Client) whole(n Name, status string) erc.Record {
+func (c *Client) whole(n Name, status string) metadata.Record {
 	r := c.identity(n, status)
 	for _, e := range []struct {
 		label  string
@@ -147,7 +147,7 @@ func (c *Client) whole(n Name, status string) erc.Record {
 	}{{"erc.who", n.Who}, {"erc.what", n.What}, {"erc.when", n.When}} {
 		value := strings.TrimSpace(strings.Join(e.values, "; "))
 		if value == "" {
-			value = string(erc.Unassigned)
+			value = string(metadata.Unassigned)
 		}
 		r = r.Add(e.label, value)
 	}

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/holdfast/holdfast/erc"
+	"github.com/holdfast/holdfast/metadata"
 )
 
 // Whatever answers in EZID's stead: it is told to be somebody else's, or it speaks of the ARK that
@@ -32,7 +32,7 @@ func FuzzAnswer(f *testing.F) {
 		resp := &http.Response{StatusCode: status, Header: http.Header{"Retry-After": {wait}}}
 		record, err := c.judge(o, resp, text)
 		if err == nil {
-			records, wrong := erc.ReadANVL(bytes.NewReader(text))
+			records, wrong := metadata.ReadANVL(bytes.NewReader(text))
 			if status/100 != 2 || wrong != nil || len(records) != 1 || !same(records[0][0].Value, o.ark) || len(record) != len(records[0])-1 {
 				t.Errorf("%d %q is taken for %v", status, text, record)
 			}

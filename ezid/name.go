@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/holdfast/holdfast/erc"
+	"github.com/holdfast/holdfast/metadata"
 )
 
 // Reserve makes a name ours: EZID knows it from now on, and tells nobody. A name that is there
@@ -40,7 +40,7 @@ func (c *Client) own(ctx context.Context, n Name) error {
 }
 
 // compare returns an error of kind [Taken] unless the elements of a name say that it is ours.
-func (c *Client) compare(o operation, has erc.Record, n Name) error {
+func (c *Client) compare(o operation, has metadata.Record, n Name) error {
 	if item, _ := has.First(itemElement); item != n.Item {
 		by, _ := has.First("_owner")
 		e := c.fault(o, Taken, 0, nil)
@@ -94,11 +94,11 @@ func (c *Client) Withdraw(ctx context.Context, n Name) error {
 	if now, _ := has.First(statusElement); !strings.HasPrefix(now, public) {
 		return nil
 	}
-	withdrawn := erc.Record{}.Add(statusElement, unavailable+" | withdrawn")
+	withdrawn := metadata.Record{}.Add(statusElement, unavailable+" | withdrawn")
 	_, err = c.do(ctx, operation{op: "modify", method: http.MethodPost, ark: n.ARK, body: withdrawn})
 	return err
 }
 
-func create(n Name, elements erc.Record) operation {
+func create(n Name, elements metadata.Record) operation {
 	return operation{op: "create", method: http.MethodPut, ark: n.ARK, body: elements}
 }

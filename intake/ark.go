@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/checkm"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -22,14 +22,14 @@ type Objects interface {
 // under a name that nobody looks for. What stands under another NAAN may be another institution's,
 // and is mistyped only if its object is known under ours.
 type ARKs struct {
-	Template mint.Template // that names are drawn from where a profile has none; without a NAAN nothing is judged
+	Template noid.Template // that names are drawn from where a profile has none; without a NAAN nothing is judged
 	Objects  Objects       // nil: none are known
 }
 
 // MistypedError says that an ARK has the form of a name that is drawn here and is none.
 type MistypedError struct {
-	ARK    mint.ARK
-	Likely []mint.ARK // what was probably meant, the most likely first
+	ARK    noid.ARK
+	Likely []noid.ARK // what was probably meant, the most likely first
 	Known  bool       // the first of them names an object of the same owner
 }
 
@@ -72,7 +72,7 @@ func (e *MistypedError) ContentFault() bool { return true }
 
 // Judge returns a *MistypedError for an ARK that is mistyped, unless there is an object of that
 // name all the same. Any other error says that it could not be looked up.
-func (j ARKs) Judge(ctx context.Context, ark mint.ARK, p registry.Profile) error {
+func (j ARKs) Judge(ctx context.Context, ark noid.ARK, p registry.Profile) error {
 	var wrong *MistypedError
 	foreign := false
 	for _, t := range j.templates(p) {
@@ -103,7 +103,7 @@ func (j ARKs) Judge(ctx context.Context, ark mint.ARK, p registry.Profile) error
 		o, err := j.Objects.Object(ctx, likely.ObjectID())
 		switch {
 		case err == nil && o.Owner == p.Owner:
-			wrong.Likely, wrong.Known = []mint.ARK{likely}, true
+			wrong.Likely, wrong.Known = []noid.ARK{likely}, true
 			return wrong
 		case err != nil && !errors.Is(err, registry.ErrNotFound):
 			return fmt.Errorf("look up %s: %w", likely, err)
@@ -124,7 +124,7 @@ const mostLookedUp = 100
 func (j ARKs) Row(ctx context.Context, p registry.Profile) func(*checkm.Row) ([]checkm.Fault, error) {
 	found := 0
 	return func(row *checkm.Row) ([]checkm.Fault, error) {
-		ark, err := mint.ParseARK(row.PrimaryID)
+		ark, err := noid.ParseARK(row.PrimaryID)
 		if err != nil {
 			return nil, nil //nolint:nilerr // it has none, or a wrong one, which is a fault of the row already
 		}
@@ -154,8 +154,8 @@ func (named) Object(context.Context, string) (registry.Object, error) {
 }
 
 // templates are those that names are drawn from for a profile, the profile's own first.
-func (j ARKs) templates(p registry.Profile) (out []mint.Template) {
-	if t, err := mint.ParseTemplate(p.NOIDTemplate); err == nil {
+func (j ARKs) templates(p registry.Profile) (out []noid.Template) {
+	if t, err := noid.ParseTemplate(p.NOIDTemplate); err == nil {
 		if t.NAAN == "" {
 			t.NAAN = j.Template.NAAN
 		}

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast/holdfast/checkm"
-	"github.com/holdfast/holdfast/names"
+	"github.com/holdfast/holdfast/pathset"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source/unpack"
 )
@@ -27,7 +27,7 @@ func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType
 	err := unpack.Walk(ctx, in, o.Limits, func(e unpack.Entry, r io.Reader) error {
 		v.Files, v.Bytes = v.Files+1, v.Bytes+e.Size
 		top.Meet(e.Name)
-		if part := names.LongPart(e.Name); part != "" && len(long) < v.most {
+		if part := pathset.LongPart(e.Name); part != "" && len(long) < v.most {
 			long = append(long, longName(e.Name, part))
 		}
 		if strings.Count(e.Name, "/") <= 1 && len(tops) < mostTops {
@@ -74,7 +74,7 @@ func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType
 func longName(name, part string) Fault {
 	return Fault{
 		Severity: Warning, Rule: string(checkm.RuleNameLong), File: name, Found: fmt.Sprintf("a part of %d bytes", len(part)),
-		Expected: fmt.Sprintf("parts of at most %d bytes between slashes", names.MaxPart),
+		Expected: fmt.Sprintf("parts of at most %d bytes between slashes", pathset.MaxPart),
 		Fix:      "it is kept, but cannot be exported to most disks: shorten it",
 	}
 }
@@ -119,7 +119,7 @@ func ContainerRefusal(err error) *Refusal {
 func containerFault(e *unpack.Error) Fault {
 	f := Fault{Severity: Error, Rule: fmt.Sprintf("container-%s", e.Fault), File: e.Entry, Message: e.Detail}
 	if !utf8.ValidString(e.Entry) {
-		f.File = names.Escape(e.Entry)
+		f.File = pathset.Escape(e.Entry)
 	}
 	if e.Err != nil {
 		f.Message += ": " + e.Err.Error()

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/bagit"
-	"github.com/holdfast/holdfast/erc"
+	"github.com/holdfast/holdfast/metadata"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -93,7 +93,7 @@ func Files(fsys fs.FS, files, bytes int64, o Options) (Report, error) {
 func (v *Report) describedIn(fsys fs.FS, folders ...string) error {
 	var d descriptions
 	for _, folder := range folders {
-		for _, name := range []string{erc.ERCFile, erc.DataCiteFile, erc.DublinCoreFile} {
+		for _, name := range []string{metadata.ERCFile, metadata.DataCiteFile, metadata.DublinCoreFile} {
 			name = path.Join(folder, name)
 			err := readFile(fsys, name, func(_ int64, r io.Reader) error { return d.meet(name, r) })
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {

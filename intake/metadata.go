@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/bagit"
-	"github.com/holdfast/holdfast/erc"
 	"github.com/holdfast/holdfast/faults"
+	"github.com/holdfast/holdfast/metadata"
 )
 
 // descriptions judges the files by which a container describes its object, where they count: at its
@@ -24,7 +24,7 @@ type descriptions struct {
 
 // names says whether a file of this name may give its object an ARK or a local id.
 func (o Options) names(file string) bool {
-	return file == erc.ERCFile || file == erc.DublinCoreFile && !o.WithoutDC
+	return file == metadata.ERCFile || file == metadata.DublinCoreFile && !o.WithoutDC
 }
 
 // mostDescribed bounds what is kept of faulty descriptions in folders that may be a bag's payload.
@@ -39,23 +39,23 @@ func (d *descriptions) meet(name string, r io.Reader) error {
 	if !first && (last != bagit.PayloadDir || strings.Count(above, "/") > 1) { // a bag's base lies one folder deep at most
 		return nil
 	}
-	s := erc.Sources{SuppressDublinCoreLocalID: d.withoutDC}
+	s := metadata.Sources{SuppressDublinCoreLocalID: d.withoutDC}
 	var err error
 	switch path.Base(name) {
-	case erc.ERCFile:
-		s.ERC = new(erc.ERC)
-		*s.ERC, err = erc.ReadERC(r)
-	case erc.DataCiteFile:
-		_, err = erc.ReadDataCite(r) // whose identifiers are no names of the object
-	case erc.DublinCoreFile:
-		s.DublinCore = new(erc.DublinCore)
-		*s.DublinCore, err = erc.ReadDublinCore(r)
+	case metadata.ERCFile:
+		s.ERC = new(metadata.ERC)
+		*s.ERC, err = metadata.ReadERC(r)
+	case metadata.DataCiteFile:
+		_, err = metadata.ReadDataCite(r) // whose identifiers are no names of the object
+	case metadata.DublinCoreFile:
+		s.DublinCore = new(metadata.DublinCore)
+		*s.DublinCore, err = metadata.ReadDublinCore(r)
 	}
 	if err == nil {
-		m, conflict := erc.Merge(s) // which is told when the object gets its name
+		m, conflict := metadata.Merge(s) // which is told when the object gets its name
 		d.named = d.named || conflict != nil || m.PrimaryID != "" || len(m.LocalIDs) > 0
 	}
-	if !erc.Malformed(err) {
+	if !metadata.Malformed(err) {
 		return err
 	}
 	f := descriptionFault(name, faults.Cut(err.Error()), fmt.Sprintf("correct it, or leave %s out", path.Base(name)))

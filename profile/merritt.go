@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -311,7 +311,7 @@ const mask = "{.reeeeeeeek}"
 func (r *merrittReader) names() {
 	shoulder := func(text string) (string, bool) {
 		text = strings.TrimPrefix(strings.TrimPrefix(text, "ark:"), "/")
-		_, err := mint.ParseTemplate(text + mask)
+		_, err := noid.ParseTemplate(text + mask)
 		naan, after, ok := strings.Cut(text, "/")
 		return text + mask, ok && naan != "" && after != "" && err == nil
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast/holdfast/checkm"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -20,7 +20,7 @@ func slip(ark string) string {
 			return string(b)
 		}
 	}
-	b[len(b)-1] = mint.Alphabet[(strings.IndexByte(mint.Alphabet, b[len(b)-1])+1)%len(mint.Alphabet)]
+	b[len(b)-1] = noid.Alphabet[(strings.IndexByte(noid.Alphabet, b[len(b)-1])+1)%len(noid.Alphabet)]
 	return string(b)
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/callback"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/workers/delivery"
 	"github.com/holdfast/holdfast/workers/payload"
@@ -34,7 +34,7 @@ type post struct {
 type receiver struct {
 	*rig
 	url  string
-	keys *seal.Keys
+	keys *secret.Keys
 
 	mu     sync.Mutex
 	posts  []post
@@ -43,7 +43,7 @@ type receiver struct {
 
 func newReceiver(t *testing.T, change func(*registry.Callback)) *receiver {
 	t.Helper()
-	keys, err := seal.Parse(sealText)
+	keys, err := secret.Parse(sealText)
 	must(t, err)
 	r := &receiver{rig: newRig(t, nil), keys: keys, answer: func(http.ResponseWriter) {}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {

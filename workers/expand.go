@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/intake"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/workers/payload"
@@ -201,7 +201,7 @@ const ruleMistyped = "primary-identifier"
 
 // judgeARK makes a job whose row has a mistyped ARK one that failed.
 func (w *Expand) judgeARK(ctx context.Context, row checkm.Row, j *registry.NewJob) error {
-	ark, err := mint.ParseARK(j.Spec.PrimaryID)
+	ark, err := noid.ParseARK(j.Spec.PrimaryID)
 	if err != nil || j.Fault != "" {
 		return nil //nolint:nilerr // it has none, or a wrong one, which is a fault of its row already
 	}
@@ -226,7 +226,7 @@ func (e expansion) priority(item *base.Item) int {
 // normalARK is an ARK in the form in which it is compared and locked; what is none stays for
 // Process to refuse.
 func normalARK(id string) string {
-	ark, err := mint.ParseARK(id)
+	ark, err := noid.ParseARK(id)
 	if err != nil {
 		return id
 	}

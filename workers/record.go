@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/base"
-	filenames "github.com/holdfast/holdfast/names"
 	"github.com/holdfast/holdfast/ocfl"
+	filenames "github.com/holdfast/holdfast/pathset"
 	"github.com/holdfast/holdfast/premis"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/interim"
 	interimsql "github.com/holdfast/holdfast/interim/sqlstore"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
@@ -97,7 +97,7 @@ func newRig(t testing.TB, change func(d *workers.Deps)) *rig {
 	r.staging, r.storage = openDir(t, filepath.Join(folder, "staging")), openDir(t, filepath.Join(folder, "storage"))
 	http := source.NewHTTP(source.HTTPOptions{Guard: source.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}})
 	t.Cleanup(http.Close)
-	template, err := mint.ParseTemplate("99999/fk4{.reeeeeeeek}")
+	template, err := noid.ParseTemplate("99999/fk4{.reeeeeeeek}")
 	must(t, err)
 	r.sources = payload.Sources{Registry: r.registry, HTTP: http, S3: s3source.New(http), Uploads: source.NewUploads(r.staging)}
 	r.deps = workers.Deps{

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/s3source"
 	"github.com/holdfast/holdfast/storage/s3/s3test"
@@ -34,15 +34,15 @@ const (
 // guarded is a rig whose site is on TLS and gives nothing without a password.
 type guarded struct {
 	*rig
-	keys    *seal.Keys
-	setKeys func(*seal.Keys) // of the workers
+	keys    *secret.Keys
+	setKeys func(*secret.Keys) // of the workers
 	origin  string
 	denied  atomic.Int32
 }
 
 func newGuarded(t *testing.T) *guarded {
 	t.Helper()
-	keys, err := seal.Parse(sealText)
+	keys, err := secret.Parse(sealText)
 	must(t, err)
 	g := &guarded{rig: newRig(t, nil), keys: keys}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -69,10 +69,10 @@ func newGuarded(t *testing.T) *guarded {
 }
 
 // work gives the workers these keys.
-func (g *guarded) work(h *source.HTTP, keys *seal.Keys) {
+func (g *guarded) work(h *source.HTTP, keys *secret.Keys) {
 	s := &payload.Sources{Registry: g.registry, Keys: keys, HTTP: h, S3: s3source.New(h), Uploads: source.NewUploads(g.staging)}
 	g.deps.Source = func(collection string) source.Fetcher { return s.Of(collection) }
-	g.setKeys = func(keys *seal.Keys) { s.Keys = keys }
+	g.setKeys = func(keys *secret.Keys) { s.Keys = keys }
 }
 
 // set keeps a credential, as the API does.
@@ -178,7 +178,7 @@ func TestCredentials_Unusable(t *testing.T) {
 	fails("changed, or belongs elsewhere", "set the credential again")
 
 	g.setBasic(collection)
-	other, err := seal.Parse("another key that has 32 characters or more")
+	other, err := secret.Parse("another key that has 32 characters or more")
 	must(t, err)
 	g.setKeys(other)
 	fails("not among those given", "HOLDFAST_SECRET_KEY")

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/interim"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
@@ -45,7 +45,7 @@ type Deps struct {
 	Staging  storage.Store
 	Volume   string     // the staging volume's name, for reservations
 	Objects  ocfl.Roots // under the names of the storages
-	Template mint.Template
+	Template noid.Template
 	EZID     *ezid.Client // of collections that keep their names there; nil: what needs it fails
 	Random   io.Reader    // for minting
 	Version  string       // of the program, for provenance

@@ -14,7 +14,7 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/gate"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/source"
@@ -212,17 +212,17 @@ func (c Config) Receipts() (*receipt.Key, error) {
 
 // Template returns the template that identifiers are minted from. The error names the variable at
 // fault; Load has checked it.
-func (c Config) Template() (mint.Template, error) {
-	t, err := mint.ParseTemplate(c.NOIDTemplate)
+func (c Config) Template() (noid.Template, error) {
+	t, err := noid.ParseTemplate(c.NOIDTemplate)
 	if err != nil {
-		return mint.Template{}, fault("NOID_TEMPLATE", c.NOIDTemplate, err)
+		return noid.Template{}, fault("NOID_TEMPLATE", c.NOIDTemplate, err)
 	}
-	if t.Generator != mint.Random {
+	if t.Generator != noid.Random {
 		// Two processes that count would both begin at the first name.
-		return mint.Template{}, fault("NOID_TEMPLATE", c.NOIDTemplate, nil)
+		return noid.Template{}, fault("NOID_TEMPLATE", c.NOIDTemplate, nil)
 	}
 	if t, err = t.WithNAAN(c.NAAN); err != nil {
-		return mint.Template{}, fault("NAAN", c.NAAN, err)
+		return noid.Template{}, fault("NAAN", c.NAAN, err)
 	}
 	return t, nil
 }

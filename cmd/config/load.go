@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/mail"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/webserver"
 )
@@ -196,7 +196,7 @@ func (c Config) check() []error {
 	faults = append(faults, c.checkOIDC()...)
 	judge("CLAMD_ADDR", c.ClamdAddr, isAddr(c.ClamdAddr) || strings.HasPrefix(c.ClamdAddr, "/"))
 	judge("SIEGFRIED_URL", c.SiegfriedURL, isWeb(c.SiegfriedURL))
-	if _, err := seal.Parse(c.SecretKey); err != nil {
+	if _, err := secret.Parse(c.SecretKey); err != nil {
 		faults = append(faults, fault("SECRET_KEY", c.SecretKey, err))
 	}
 	if _, err := c.Receipts(); err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/cmd/node"
-	"github.com/holdfast/holdfast/parcel"
+	"github.com/holdfast/holdfast/export"
 )
 
 // buffer is written by the program while the test reads it.
@@ -375,7 +375,7 @@ func damaged(t *testing.T, in func(...string) clitest.Result, dir, ark string) {
 	in("object", "export", ark, "--out", bag, "--bag").Wants(t, exit.Failed).Says(t, "sub/c", "not those that were recorded", "object verify")
 	tarred := filepath.Join(t.TempDir(), "out.tar")
 	in("object", "export", ark, "--out", tarred, "--tar").Wants(t, exit.Failed).Says(t, "sub/c", "not those that were recorded", "object verify")
-	if r := in("object", "export", ark, "--out", "-", "--tar").Wants(t, exit.Failed).Says(t, "sub/c"); strings.HasSuffix(r.Out, strings.Repeat("\x00", parcel.TarEnd)) {
+	if r := in("object", "export", ark, "--out", "-", "--tar").Wants(t, exit.Failed).Says(t, "sub/c"); strings.HasSuffix(r.Out, strings.Repeat("\x00", export.TarEnd)) {
 		t.Error("a damaged object comes out as a whole tar")
 	}
 	for _, dir := range []string{out, bag, filepath.Dir(tarred)} {

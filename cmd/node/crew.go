@@ -22,11 +22,11 @@ import (
 	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/mail"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/s3source"
 	"github.com/holdfast/holdfast/source/unpack"
@@ -41,7 +41,7 @@ import (
 // Work says how workers work. Template must be set.
 type Work struct {
 	Sources  Sources
-	Template mint.Template // with its NAAN
+	Template noid.Template // with its NAAN
 	EZID     *ezid.Client  // of collections that keep their names there; nil: none do
 
 	StagingFull, StagingFullUnestimated float64 // shares, 0 to 1
@@ -94,8 +94,8 @@ type Sources struct {
 	PerHost           int
 	RequestsPerSecond float64
 	BytesPerSecond    int
-	LeastRate         int        // bytes a second below which a source counts as stalled; 0: it never does
-	Keys              *seal.Keys // open the credentials of collections; nil: what needs one fails
+	LeastRate         int          // bytes a second below which a source counts as stalled; 0: it never does
+	Keys              *secret.Keys // open the credentials of collections; nil: what needs one fails
 }
 
 func (w Work) policy(s registry.Stage) base.Worker {

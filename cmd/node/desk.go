@@ -10,18 +10,18 @@ import (
 
 	"github.com/holdfast/holdfast/callback"
 	"github.com/holdfast/holdfast/gate"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/ocfl"
-	"github.com/holdfast/holdfast/periodic/chore"
+	"github.com/holdfast/holdfast/periodic"
+	"github.com/holdfast/holdfast/periodic/fixityschedule"
 	"github.com/holdfast/holdfast/periodic/forward"
-	"github.com/holdfast/holdfast/periodic/recheck"
 	"github.com/holdfast/holdfast/periodic/relay"
 	"github.com/holdfast/holdfast/periodic/staging"
 	"github.com/holdfast/holdfast/periodic/sweep"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
-	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/storage"
@@ -40,11 +40,11 @@ type desk struct {
 	registry *sqlstore.Store
 	staging  storage.Store
 	objects  ocfl.Roots
-	keys     *seal.Keys    // seal credentials; nil: none can be set
+	keys     *secret.Keys  // seal credentials; nil: none can be set
 	unpack   unpack.Limits // on what an upload may unpack to
 	tempDir  string
 	gate     *gate.Gate             // that judgements of uploads go through
-	template mint.Template          // that names are drawn from
+	template noid.Template          // that names are drawn from
 	prefix   string                 // of topics
 	lease    time.Duration          // the longest that workers are given
 	recheck  time.Duration          // how old the check of a stored file may get; 0: no schedule
@@ -121,18 +121,18 @@ func (n *Node) runDesk(ctx context.Context, d *desk, l net.Listener, q queue.Pro
 		Owner: workerID(), Log: n.Log,
 	}).Run)
 	n.run(sweep.New(d.registry, d.lease, n.Log).Run)
-	n.run(recheck.New(d.registry, d.recheck, n.Log).Run)
-	n.run(chore.Chore{
+	n.run(fixityschedule.New(d.registry, d.recheck, n.Log).Run)
+	n.run(periodic.Job{
 		Do: func(ctx context.Context) error { return d.purgeExpired(ctx, n.Log) }, Every: purgeEvery, Log: n.Log,
 		Fails: "batches cannot be purged whose retention is over", Works: "batches are purged again whose retention is over",
 	}.Run)
 	if len(d.digest.To) > 0 {
-		n.run(chore.Chore{
+		n.run(periodic.Job{
 			Do: func(ctx context.Context) error { return d.makeDigest(ctx, n.Log) }, Every: digestEvery, Log: n.Log,
 			Fails: "the operators' digest cannot be made", Works: "the operators' digest can be made again",
 		}.Run)
 	}
-	n.run(chore.Chore{
+	n.run(periodic.Job{
 		Do: (&checkpoint.Checkpointer{Registry: d.registry, Objects: d.objects}).Make, Every: checkpointEvery, Log: n.Log,
 		Fails: "no checkpoint of the events can be made; holdfast object audit --all says more", Works: "checkpoints of the events are made again",
 	}.Run)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
-	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/web/signin"
 )
 
@@ -106,7 +106,7 @@ const KeyFile = "secret.key"
 // keys returns the keys of these texts, and after them the folder's own, which what it has sealed
 // still needs. The folder gets one when there would be none. A kill leaves it with a whole key or
 // without one.
-func (f *folder) keys(texts string) (*seal.Keys, error) {
+func (f *folder) keys(texts string) (*secret.Keys, error) {
 	name := filepath.Join(f.path, KeyFile)
 	own, err := os.ReadFile(name)
 	switch {
@@ -118,7 +118,7 @@ func (f *folder) keys(texts string) (*seal.Keys, error) {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
 	}
-	keys, err := seal.Parse(texts + "," + string(own))
+	keys, err := secret.Parse(texts + "," + string(own))
 	if err == nil && keys == nil {
 		err = errors.New("the file is empty; put the key back, or remove it and set the credentials again")
 	}

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast/holdfast/cmd/node"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func options(t *testing.T, dir string) node.UpOptions {
 	t.Helper()
-	template, err := mint.ParseTemplate("99999/fk4{.reeeeeeeek}")
+	template, err := noid.ParseTemplate("99999/fk4{.reeeeeeeek}")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ type UpOptions struct {
 	NSQ NSQ
 	// Database is the Registry's address; "" is a SQLite file in Dir, which is nobody else's.
 	Database string
-	// SecretKey are the texts of keys that seal credentials, as seal.Parse takes them. They go
+	// SecretKey are the texts of keys that seal credentials, as secret.Parse takes them. They go
 	// before the folder's own key, which is made only when there are none; the keys in Work are not
 	// looked at.
 	SecretKey string

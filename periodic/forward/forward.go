@@ -15,15 +15,15 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/callback"
+	"github.com/holdfast/holdfast/credential"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/seal"
-	"github.com/holdfast/holdfast/wallet"
+	"github.com/holdfast/holdfast/secret"
 )
 
 // Registry is what a Forwarder asks.
 type Registry interface {
 	registry.Forwarding
-	wallet.Registry
+	credential.Registry
 	Feed(ctx context.Context, q registry.FeedQuery) ([]registry.Event, error)
 	FeedEnd(ctx context.Context) (int64, error)
 	AwaitFeed(ctx context.Context, after int64) error
@@ -39,7 +39,7 @@ type Options struct {
 	Registry Registry
 	Queue    Queue
 	Webhooks *callback.Client
-	Keys     *seal.Keys             // open credentials; nil: subscriptions that have some fail
+	Keys     *secret.Keys           // open credentials; nil: subscriptions that have some fail
 	Redact   func([]registry.Event) // takes secrets out of events
 	Prefix   string                 // of topics, for clusters that share an nsqd
 	Owner    string                 // names this process, and no other, not even its successor

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/callback"
+	"github.com/holdfast/holdfast/credential"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/wallet"
 )
 
 // mostBody is how many bytes of events are sent at a time, when they are more than one.
@@ -51,7 +51,7 @@ func (l *line) post(ctx context.Context, events []registry.Event, bodies [][]byt
 	if err != nil {
 		return 0, errors.New("its address cannot be read; correct it")
 	}
-	w := wallet.New(l.Registry, l.Keys, registry.SubscriptionOwner(l.turn.Name))
+	w := credential.New(l.Registry, l.Keys, registry.SubscriptionOwner(l.turn.Name))
 	authorization, err := w.Header(ctx, u.Scheme+"://"+u.Host)
 	if err != nil {
 		return 0, err

@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
-	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/web/api/redact"
 )
@@ -252,9 +252,9 @@ func options(t testing.TB, r forward.Registry, owner string) forward.Options {
 	}
 }
 
-func sealKeys(t testing.TB) *seal.Keys {
+func sealKeys(t testing.TB) *secret.Keys {
 	t.Helper()
-	keys, err := seal.Parse("0123456789012345678901234567890123456789")
+	keys, err := secret.Parse("0123456789012345678901234567890123456789")
 	must(t, err)
 	return keys
 }

@@ -13,7 +13,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/holdfast/holdfast/periodic/chore"
+	"github.com/holdfast/holdfast/periodic"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage"
@@ -42,7 +42,7 @@ func (s *Sweeper) Run(ctx context.Context) {
 	if every <= 0 {
 		every = 10 * time.Minute
 	}
-	chore.Chore{
+	periodic.Job{
 		Do: s.Sweep, Every: every, Log: s.Log,
 		Fails: "what is not needed in staging any more cannot be removed", Works: "what is not needed in staging any more is removed again",
 	}.Run(ctx)

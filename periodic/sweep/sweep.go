@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/holdfast/holdfast/periodic/chore"
+	"github.com/holdfast/holdfast/periodic"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -26,7 +26,7 @@ func New(r registry.Sweeping, lease time.Duration, log *slog.Logger) *Sweeper {
 
 // Run sweeps until ctx ends. Trouble is logged once until it is over.
 func (s *Sweeper) Run(ctx context.Context) {
-	chore.Chore{Do: s.sweep, Every: s.Every, Log: s.Log, Fails: "leases cannot be swept", Works: "leases are swept again"}.Run(ctx)
+	periodic.Job{Do: s.sweep, Every: s.Every, Log: s.Log, Fails: "leases cannot be swept", Works: "leases are swept again"}.Run(ctx)
 }
 
 func (s *Sweeper) sweep(ctx context.Context) error {

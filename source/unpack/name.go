@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/holdfast/holdfast/names"
+	"github.com/holdfast/holdfast/pathset"
 )
 
 // cleanName returns name as a clean relative path, "" for the container's root folder. It refuses
@@ -92,7 +92,7 @@ func (w *walker) decode(raw string, guesses ...string) (name, encoding string, e
 func readings(raw string, encodings []string) string {
 	var list []string
 	for _, e := range encodings {
-		if enc, err := names.ParseEncoding(e); err == nil {
+		if enc, err := pathset.ParseEncoding(e); err == nil {
 			if name, ok := enc.Decode(raw); ok && !hasControls(name) {
 				list = append(list, fmt.Sprintf("%q in %s", name, e))
 			}
@@ -120,18 +120,18 @@ func (w *walker) addFolder(raw, name string) error {
 }
 
 // nameFault is what a clash of names comes to. Names that differ by case only are two names.
-func nameFault(raw string, c names.Clash) error {
+func nameFault(raw string, c pathset.Clash) error {
 	fault := &Error{Entry: raw, Fault: FaultDuplicate}
 	switch {
-	case c.Kind == names.Same:
+	case c.Kind == pathset.Same:
 		fault.Detail = "two entries have this name; pack each file once"
-	case c.Kind == names.FileFolder && c.Folder != "":
+	case c.Kind == pathset.FileFolder && c.Folder != "":
 		fault.Detail = fmt.Sprintf("its folder %q is a file, too; rename one of them", c.Folder)
-	case c.Kind == names.FileFolder:
+	case c.Kind == pathset.FileFolder:
 		fault.Detail = "this name is a file and a folder, too; rename one of them"
-	case c.Kind == names.TooMany:
+	case c.Kind == pathset.TooMany:
 		fault.Fault, fault.Detail = FaultLimit, fmt.Sprintf(
-			"it has more than %d files, %d folders, or 1,000 names that differ by case only; split it", names.MaxFiles, names.MaxFolders)
+			"it has more than %d files, %d folders, or 1,000 names that differ by case only; split it", pathset.MaxFiles, pathset.MaxFolders)
 	default:
 		return nil
 	}

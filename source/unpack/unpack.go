@@ -20,7 +20,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/holdfast/holdfast/names"
+	"github.com/holdfast/holdfast/pathset"
 )
 
 // UTF8 is the Entry.Encoding of nearly all names.
@@ -65,11 +65,11 @@ func Walk(ctx context.Context, in Input, limits Limits, fn func(Entry, io.Reader
 	w := &walker{
 		cursor: c,
 		limits: limits.withDefaults(),
-		names:  names.NewSet(),
+		names:  pathset.NewSet(),
 		fn:     fn,
 	}
 	var err error
-	if w.decoder, err = names.ParseEncoding(limits.NameEncoding); err != nil {
+	if w.decoder, err = pathset.ParseEncoding(limits.NameEncoding); err != nil {
 		return fmt.Errorf("unpack: %w", err)
 	}
 	w.ceiling = w.limits.ceiling(in.Size)
@@ -83,8 +83,8 @@ type walker struct {
 	ceiling int64 // bytes that may come out in all
 	out     int64 // bytes that came out
 	entries int64 // entries met, folders and skipped ones included
-	names   *names.Set
-	decoder names.Encoding
+	names   *pathset.Set
+	decoder pathset.Encoding
 	decoded int // bytes of names that were not UTF-8
 	fn      func(Entry, io.Reader) error
 

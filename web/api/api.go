@@ -22,9 +22,9 @@ import (
 
 	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/intake"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/ocfl"
-	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/web/api/access"
@@ -53,9 +53,9 @@ type Options struct {
 	Objects  ocfl.Roots        // the preserved objects, by storage
 	Chains   checkpoint.Chains // sign checkpoints; nil: an older record cannot be accepted here
 	Log      *slog.Logger
-	Template mint.Template    // that names are drawn from; without a NAAN the check characters of supplied ARKs are not judged
+	Template noid.Template    // that names are drawn from; without a NAAN the check characters of supplied ARKs are not judged
 	Version  string           // of the program
-	Keys     *seal.Keys       // seal credentials; nil: none can be set
+	Keys     *secret.Keys     // seal credentials; nil: none can be set
 	Unpack   unpack.Limits    // on what an upload may unpack to when it is judged; the zero value has defaults
 	TempDir  string           // of temporary files, which judging large bags needs; "": that of os.TempDir
 	Gate     *gate.Gate       // that judgements go through; nil: one with the defaults

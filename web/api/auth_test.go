@@ -44,7 +44,7 @@ func TestAccess_ByRole(t *testing.T) {
 				if op.OperationID == "events" {
 					address += "?item=none" // a stream would not end
 				}
-				answer, text := b.send(t, strings.ToUpper(method), address, "", "Authorization", "Bearer "+secret(role))
+				answer, text := b.send(t, strings.ToUpper(method), address, "", "Authorization", "Bearer "+tokenText(role))
 				if refused := answer.StatusCode == http.StatusForbidden; refused == slices.Contains(allowed, string(role)) {
 					t.Errorf("%s %s as %s: status %d, allowed are %v: %s", method, address, role, answer.StatusCode, allowed, text)
 				} else if refused && method != "head" {

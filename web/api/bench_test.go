@@ -91,7 +91,7 @@ func newBench(t testing.TB, change ...func(*bench, *api.Options)) *bench {
 	for _, role := range []registry.Role{
 		registry.RoleAdmin, registry.RoleDepositor, registry.RoleOperator, registry.RoleViewer, registry.RoleWorker,
 	} {
-		must(t, b.store.AddToken(ctx, registry.Token{ID: string(role), Hash: signin.Hash(secret(role)), Name: "the " + string(role), Role: role, Collections: []string{"default"}}))
+		must(t, b.store.AddToken(ctx, registry.Token{ID: string(role), Hash: signin.Hash(tokenText(role)), Name: "the " + string(role), Role: role, Collections: []string{"default"}}))
 	}
 	o := api.Options{
 		Registry: b.store, Staging: b.staging, Objects: roots(b.objects), Version: "test",
@@ -121,7 +121,7 @@ func (b *bench) now() time.Time { return time.Now().Add(time.Duration(b.later.Lo
 // pass lets the Registry's clock run on.
 func (b *bench) pass(d time.Duration) { b.later.Add(int64(d)) }
 
-func secret(role registry.Role) string { return "hf_secret_of_" + string(role) }
+func tokenText(role registry.Role) string { return "hf_secret_of_" + string(role) }
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -133,7 +133,7 @@ func must(t testing.TB, err error) {
 // as returns a client with a role's token.
 func (b *bench) as(t testing.TB, role registry.Role) *client.Client {
 	t.Helper()
-	c := client.New(b.server.URL, secret(role), client.Options{})
+	c := client.New(b.server.URL, tokenText(role), client.Options{})
 	t.Cleanup(c.Close)
 	return c
 }
@@ -160,7 +160,7 @@ func (b *bench) send(t testing.TB, method, path, body string, header ...string) 
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, b.server.URL+path, strings.NewReader(body))
 	must(t, err)
-	r.Header.Set("Authorization", "Bearer "+secret(registry.RoleAdmin))
+	r.Header.Set("Authorization", "Bearer "+tokenText(registry.RoleAdmin))
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}

@@ -179,7 +179,7 @@ func TestCheck_NeverWaitsForOthers(t *testing.T) {
 	fastest := patience
 	for range 3 {
 		begun := time.Now()
-		answer, text := b.send(t, http.MethodPost, "/api/v1/check", "eleven byte", "Authorization", "Bearer "+secret(registry.RoleDepositor))
+		answer, text := b.send(t, http.MethodPost, "/api/v1/check", "eleven byte", "Authorization", "Bearer "+tokenText(registry.RoleDepositor))
 		if answer.StatusCode != http.StatusOK {
 			t.Errorf("an 11-byte body: %d %s after %s", answer.StatusCode, text, time.Since(begun))
 		}
@@ -196,7 +196,7 @@ func TestCheck_NeverWaitsForOthers(t *testing.T) {
 	}
 	u, err = mine.SendUpload(t.Context(), client.Upload{Filename: "x", Body: strings.NewReader(large), Size: int64(len(large))})
 	must(t, err)
-	answer, text := b.send(t, http.MethodPost, "/api/v1/check?upload_id="+u.ID, "", "Authorization", "Bearer "+secret(registry.RoleDepositor))
+	answer, text := b.send(t, http.MethodPost, "/api/v1/check?upload_id="+u.ID, "", "Authorization", "Bearer "+tokenText(registry.RoleDepositor))
 	if answer.StatusCode != http.StatusOK {
 		t.Errorf("a large upload: %d %s", answer.StatusCode, text)
 	}

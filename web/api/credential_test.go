@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/web/api"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -20,7 +20,7 @@ const keyText = "a key of the tests with no less than 32 characters"
 // sealing gives a server a key.
 func sealing(t testing.TB) func(*bench, *api.Options) {
 	t.Helper()
-	keys, err := seal.Parse(keyText)
+	keys, err := secret.Parse(keyText)
 	must(t, err)
 	return func(_ *bench, o *api.Options) { o.Keys = keys }
 }
@@ -67,7 +67,7 @@ func TestCredentials(t *testing.T) {
 	must(t, err)
 	all, err := worker.Credentials(t.Context(), "default")
 	must(t, err)
-	keys, err := seal.Parse(keyText)
+	keys, err := secret.Parse(keyText)
 	must(t, err)
 	for _, c := range all {
 		want := password

@@ -30,7 +30,7 @@ func (b *bench) opened(t *testing.T, query string, header ...string) (lines *buf
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.server.URL+"/api/v1/events"+query, http.NoBody)
 	must(t, err)
-	r.Header.Set("Authorization", "Bearer "+secret(registry.RoleViewer))
+	r.Header.Set("Authorization", "Bearer "+tokenText(registry.RoleViewer))
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}

@@ -23,7 +23,7 @@ type browser struct {
 func newBrowser(t *testing.T, b *bench, role registry.Role) *browser {
 	t.Helper()
 	v := visitor(b)
-	answer, text := v.send(t, http.MethodPost, "/login", url.Values{"token": {secret(role)}}, "Sec-Fetch-Site", "same-origin")
+	answer, text := v.send(t, http.MethodPost, "/login", url.Values{"token": {tokenText(role)}}, "Sec-Fetch-Site", "same-origin")
 	if v.cookie == nil {
 		t.Fatalf("sign in as %s: %d, no cookie: %s", role, answer.StatusCode, text)
 	}

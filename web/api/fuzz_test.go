@@ -27,7 +27,7 @@ func FuzzSubmit(f *testing.F) {
 	handler := b.server.Config.Handler
 	f.Fuzz(func(t *testing.T, body, key, kind string) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.Base+"/batches", strings.NewReader(body))
-		r.Header.Set("Authorization", "Bearer "+secret(registry.RoleDepositor))
+		r.Header.Set("Authorization", "Bearer "+tokenText(registry.RoleDepositor))
 		r.Header[wire.IdempotencyHeader] = []string{key}
 		r.Header["Content-Type"] = []string{kind}
 		w := httptest.NewRecorder()
@@ -64,7 +64,7 @@ func FuzzQuery(f *testing.F) {
 		if err != nil {
 			t.Skip("no address")
 		}
-		r.Header.Set("Authorization", "Bearer "+secret(registry.RoleViewer))
+		r.Header.Set("Authorization", "Bearer "+tokenText(registry.RoleViewer))
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		if w.Code >= 500 {

@@ -59,7 +59,7 @@ func TestSpecification_GoClient(t *testing.T) {
 	b := newBench(t)
 	s, err := b.as(t, registry.RoleDepositor).Submit(ctx, wire.SubmitRequest{URL: "http://h.test/a"}, "")
 	must(t, err)
-	if out, err := run("./openapi", b.server.URL+wire.Base, secret(registry.RoleDepositor)); err != nil || strings.TrimSpace(out) != s.BatchID+" Pending" {
+	if out, err := run("./openapi", b.server.URL+wire.Base, tokenText(registry.RoleDepositor)); err != nil || strings.TrimSpace(out) != s.BatchID+" Pending" {
 		t.Errorf("the generated client says %q, %v; want batch %s, which is Pending", out, err, s.BatchID)
 	}
 	if out, err := run("./openapi", b.server.URL+wire.Base, "wrong"); err == nil || !strings.Contains(out, string(wire.CodeUnauthenticated)) {

@@ -211,7 +211,7 @@ func FuzzGraph(f *testing.F) {
 	handler := b.server.Config.Handler
 	f.Fuzz(func(t *testing.T, body string) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.Base+"/graphs", strings.NewReader(body))
-		r.Header.Set("Authorization", "Bearer "+secret(registry.RoleDepositor))
+		r.Header.Set("Authorization", "Bearer "+tokenText(registry.RoleDepositor))
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)

@@ -252,7 +252,7 @@ func TestIsolation_EveryOperation(t *testing.T) {
 
 func (b *bench) ask(t *testing.T, p probe, f foreign, role registry.Role) (reply, string) {
 	t.Helper()
-	header := []string{"Authorization", "Bearer " + secret(role)}
+	header := []string{"Authorization", "Bearer " + tokenText(role)}
 	if p.method == http.MethodHead || p.method == http.MethodPatch {
 		header = append(header, "Tus-Resumable", "1.0.0", "Upload-Offset", "0", "Content-Type", "application/offset+octet-stream")
 	}

@@ -82,7 +82,7 @@ func TestRestore(t *testing.T) {
 	if _, err := c.Restored(t.Context(), first, 0); err == nil || !strings.Contains(err.Error(), "not ready yet") {
 		t.Errorf("fetched before it is there: %v", err)
 	}
-	if answer, text := b.send(t, http.MethodGet, "/api/v1/objects/ark:%2F99999%2Fmine/restores/7", "", "Authorization", "Bearer "+secret(registry.RoleViewer)); answer.StatusCode != http.StatusNotFound {
+	if answer, text := b.send(t, http.MethodGet, "/api/v1/objects/ark:%2F99999%2Fmine/restores/7", "", "Authorization", "Bearer "+tokenText(registry.RoleViewer)); answer.StatusCode != http.StatusNotFound {
 		t.Errorf("one that is not there: %d %s", answer.StatusCode, text)
 	}
 }
@@ -103,7 +103,7 @@ func TestRestore_Content(t *testing.T) {
 		must(t, in.Close())
 	}
 	path := "/api/v1/objects/ark:%2F99999%2Fmine/restores/1/content"
-	who := []string{"Authorization", "Bearer " + secret(registry.RoleViewer)}
+	who := []string{"Authorization", "Bearer " + tokenText(registry.RoleViewer)}
 	whole, _ := b.send(t, http.MethodGet, path, "", who...)
 	for name, want := range map[string]string{
 		"Content-Type": "application/x-tar", "ETag": `"sha256:` + r.SHA256 + `"`, "Content-Length": "14", "Content-Disposition": "attachment; filename=bag.tar",

@@ -88,7 +88,7 @@ func TestSendFile_OverABadLine(t *testing.T) {
 	t.Cleanup(line.Close)
 	data := make([]byte, 70<<20)
 	_, _ = rand.NewChaCha8([32]byte{2}).Read(data)
-	sender := client.New(line.URL, secret(registry.RoleDepositor), client.Options{})
+	sender := client.New(line.URL, tokenText(registry.RoleDepositor), client.Options{})
 	t.Cleanup(sender.Close)
 	var told int
 	f := fileOf(data)

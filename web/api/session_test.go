@@ -58,22 +58,22 @@ func TestSignIn_Form(t *testing.T) {
 	if policy := answer.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(policy, "unsafe") {
 		t.Errorf("policy %q", policy)
 	}
-	for _, wrong := range []string{"", "hf_wrong", secret(registry.RoleViewer) + "x"} {
+	for _, wrong := range []string{"", "hf_wrong", tokenText(registry.RoleViewer) + "x"} {
 		answer, text := v.post(t, "/login", url.Values{"token": {wrong}, "next": {"/objects?text=x"}})
 		if answer.StatusCode != http.StatusUnauthorized || v.cookie != nil || !strings.Contains(text, `role="alert"`) || !strings.Contains(text, `value="/objects?text=x"`) {
 			t.Errorf("with %q: %d, cookie %v:\n%s", wrong, answer.StatusCode, v.cookie, text)
 		}
 	}
-	if answer, _ := v.post(t, "/login", url.Values{"token": {secret(registry.RoleWorker)}}); answer.StatusCode != http.StatusForbidden || v.cookie != nil {
+	if answer, _ := v.post(t, "/login", url.Values{"token": {tokenText(registry.RoleWorker)}}); answer.StatusCode != http.StatusForbidden || v.cookie != nil {
 		t.Errorf("with a worker's token: %d", answer.StatusCode)
 	}
-	if answer, _ := v.send(t, http.MethodPost, "/login", url.Values{"token": {secret(registry.RoleViewer)}}); answer.StatusCode != http.StatusForbidden || v.cookie != nil {
+	if answer, _ := v.send(t, http.MethodPost, "/login", url.Values{"token": {tokenText(registry.RoleViewer)}}); answer.StatusCode != http.StatusForbidden || v.cookie != nil {
 		t.Errorf("from no page: %d", answer.StatusCode)
 	}
 	if got := strings.Count(strings.Join(b.entries(t), " "), registry.EventRefused); got != 6 {
 		t.Errorf("%d refusals are audited, want 6", got)
 	}
-	answer, _ = v.post(t, "/login", url.Values{"token": {" " + secret(registry.RoleViewer) + "\n"}, "next": {"/objects?text=x"}})
+	answer, _ = v.post(t, "/login", url.Values{"token": {" " + tokenText(registry.RoleViewer) + "\n"}, "next": {"/objects?text=x"}})
 	if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != "/objects?text=x" || v.cookie == nil {
 		t.Fatalf("signed in: %d to %q", answer.StatusCode, answer.Header.Get("Location"))
 	}
@@ -82,7 +82,7 @@ func TestSignIn_Form(t *testing.T) {
 	if !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" || c.Secure || c.Name != "holdfast_session_"+port {
 		t.Errorf("cookie %v, want HttpOnly, SameSite=Lax, and the port in its name: another server on this host has its own", c)
 	}
-	if strings.Contains(c.Value, "hf_") || strings.Contains(c.Value, secret(registry.RoleViewer)) {
+	if strings.Contains(c.Value, "hf_") || strings.Contains(c.Value, tokenText(registry.RoleViewer)) {
 		t.Errorf("the cookie holds the token: %s", c.Value)
 	}
 	if _, text := v.get(t, "/"); !strings.Contains(text, "the viewer") || !strings.Contains(text, signOut) {
@@ -97,7 +97,7 @@ func TestSignIn_Form(t *testing.T) {
 	if types := b.entries(t); !slices.Contains(types, registry.EventSignedIn) {
 		t.Errorf("audit log %v", types)
 	}
-	for _, hidden := range []string{secret(registry.RoleViewer), c.Value} {
+	for _, hidden := range []string{tokenText(registry.RoleViewer), c.Value} {
 		if strings.Contains(b.log.String(), hidden) {
 			t.Errorf("%q is in the log", hidden)
 		}
@@ -109,12 +109,12 @@ func TestSignIn_Form(t *testing.T) {
 func TestSignIn_TokenIsNoCookie(t *testing.T) {
 	b := newBench(t, withPages)
 	v := newBrowser(t, b, registry.RoleAdmin)
-	v.cookie.Value = secret(registry.RoleAdmin)
+	v.cookie.Value = tokenText(registry.RoleAdmin)
 	if answer, _ := v.get(t, "/"); answer.StatusCode != http.StatusUnauthorized {
 		t.Errorf("with the token as cookie: %d", answer.StatusCode)
 	}
 	v = visitor(b)
-	if _, _ = v.get(t, "/login?token="+secret(registry.RoleAdmin)); v.cookie != nil {
+	if _, _ = v.get(t, "/login?token="+tokenText(registry.RoleAdmin)); v.cookie != nil {
 		t.Errorf("a token in the address makes the cookie %v", v.cookie)
 	}
 }
@@ -127,7 +127,7 @@ func TestSignIn_Next(t *testing.T) {
 		"/login?link=x": "/", "/\tevil": "/", "javascript:alert(1)": "/",
 	} {
 		v := visitor(b)
-		answer, _ := v.post(t, "/login", url.Values{"token": {secret(registry.RoleViewer)}, "next": {next}})
+		answer, _ := v.post(t, "/login", url.Values{"token": {tokenText(registry.RoleViewer)}, "next": {next}})
 		if got := answer.Header.Get("Location"); got != want {
 			t.Errorf("next %q leads to %q, want %q", next, got, want)
 		}
@@ -147,7 +147,7 @@ func TestSignIn_Link(t *testing.T) {
 	b := newBench(t, withPages)
 	path := b.link(t, registry.RoleOperator)
 	one := url.Values{"link": {strings.TrimPrefix(path, "/login?link=")}}
-	if strings.Contains(path, secret(registry.RoleOperator)) {
+	if strings.Contains(path, tokenText(registry.RoleOperator)) {
 		t.Fatal("the link holds the token")
 	}
 	for range 3 { // a mail scanner, a preview, a person
@@ -201,7 +201,7 @@ func TestSignIn_Anew(t *testing.T) {
 	b := newBench(t, withPages)
 	v := newBrowser(t, b, registry.RoleViewer)
 	before := v.cookie
-	v.post(t, "/login", url.Values{"token": {secret(registry.RoleViewer)}})
+	v.post(t, "/login", url.Values{"token": {tokenText(registry.RoleViewer)}})
 	if v.cookie.Value == before.Value {
 		t.Fatal("the same secret again")
 	}
@@ -214,7 +214,7 @@ func TestSignIn_Anew(t *testing.T) {
 	}
 	planted := visitor(b) // by somebody who hopes that it becomes the session's
 	planted.cookie = &http.Cookie{Name: before.Name, Value: "planted"}
-	planted.post(t, "/login", url.Values{"token": {secret(registry.RoleViewer)}})
+	planted.post(t, "/login", url.Values{"token": {tokenText(registry.RoleViewer)}})
 	if planted.cookie.Value == "planted" {
 		t.Error("a session has the secret that the browser came with")
 	}
@@ -290,7 +290,7 @@ func TestSessions_ListAndEnd(t *testing.T) {
 	b := newBench(t, withPages)
 	viewer, elsewhere, admin := newBrowser(t, b, registry.RoleViewer), newBrowser(t, b, registry.RoleViewer), newBrowser(t, b, registry.RoleAdmin)
 	list := func(role registry.Role) (ids []string) {
-		_, text := b.send(t, http.MethodGet, "/api/v1/sessions", "", "Authorization", "Bearer "+secret(role))
+		_, text := b.send(t, http.MethodGet, "/api/v1/sessions", "", "Authorization", "Bearer "+tokenText(role))
 		var page registry.Page[registry.Session]
 		must(t, json.Unmarshal([]byte(text), &page))
 		for _, s := range page.Rows {
@@ -332,9 +332,9 @@ func TestSessions_ListAndEnd(t *testing.T) {
 	answer, text := b.send(t, http.MethodDelete, "/api/v1/sessions/"+mine[0][1], "")
 	wantProblem(t, answer, text, http.StatusNotFound, wire.CodeNotFound)
 	own := list(registry.RoleViewer)
-	answer, text = b.send(t, http.MethodDelete, "/api/v1/sessions/"+own[0][:8], "", "Authorization", "Bearer "+secret(registry.RoleOperator))
+	answer, text = b.send(t, http.MethodDelete, "/api/v1/sessions/"+own[0][:8], "", "Authorization", "Bearer "+tokenText(registry.RoleOperator))
 	wantProblem(t, answer, text, http.StatusNotFound, wire.CodeNotFound)
-	answer, text = b.send(t, http.MethodDelete, "/api/v1/sessions/"+own[0], "", "Authorization", "Bearer "+secret(registry.RoleOperator))
+	answer, text = b.send(t, http.MethodDelete, "/api/v1/sessions/"+own[0], "", "Authorization", "Bearer "+tokenText(registry.RoleOperator))
 	wantProblem(t, answer, text, http.StatusNotFound, wire.CodeNotFound)
 	if answer, text := b.send(t, http.MethodDelete, "/api/v1/sessions/"+own[0][:8], ""); answer.StatusCode != http.StatusNoContent {
 		t.Errorf("ended by an admin: %d %s", answer.StatusCode, text)
@@ -359,14 +359,14 @@ func TestSignIn_Limits(t *testing.T) {
 	if after := answer.Header.Get("Retry-After"); answer.StatusCode != http.StatusTooManyRequests || after == "" || !strings.Contains(text, "wait") {
 		t.Errorf("the eleventh: %d, Retry-After %q\n%s", answer.StatusCode, after, text)
 	}
-	if answer, _ := v.post(t, "/login", url.Values{"token": {secret(registry.RoleViewer)}}); answer.StatusCode != http.StatusTooManyRequests {
+	if answer, _ := v.post(t, "/login", url.Values{"token": {tokenText(registry.RoleViewer)}}); answer.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("the right one after ten wrong ones: %d", answer.StatusCode)
 	}
 	if got := strings.Count(strings.Join(b.entries(t), " "), registry.EventRefused); got != 12 {
 		t.Errorf("%d refusals are audited, want 12", got)
 	}
 	b.pass(time.Minute)
-	if answer, _ := v.post(t, "/login", url.Values{"token": {secret(registry.RoleViewer)}}); answer.StatusCode != http.StatusSeeOther {
+	if answer, _ := v.post(t, "/login", url.Values{"token": {tokenText(registry.RoleViewer)}}); answer.StatusCode != http.StatusSeeOther {
 		t.Errorf("a minute later: %d", answer.StatusCode)
 	}
 }
@@ -401,13 +401,13 @@ func TestSignIn_DropsOldToken(t *testing.T) {
 		return names
 	}
 	old := "holdfast_token_" + port
-	cookies := []string{"Cookie", old + "=" + secret(registry.RoleAdmin) + "; holdfast_token_1=x; holdfast_token=y"}
+	cookies := []string{"Cookie", old + "=" + tokenText(registry.RoleAdmin) + "; holdfast_token_1=x; holdfast_token=y"}
 	v := visitor(b)
 	answer, _ := v.send(t, http.MethodGet, "/", nil, cookies...)
 	if got := dropped(answer); answer.StatusCode != http.StatusUnauthorized || !slices.Equal(got, []string{old}) {
 		t.Errorf("refused: %d, drops %q", answer.StatusCode, got)
 	}
-	answer, _ = v.send(t, http.MethodPost, "/login", url.Values{"token": {secret(registry.RoleViewer)}}, append(cookies, fromHere...)...)
+	answer, _ = v.send(t, http.MethodPost, "/login", url.Values{"token": {tokenText(registry.RoleViewer)}}, append(cookies, fromHere...)...)
 	if got := dropped(answer); answer.StatusCode != http.StatusSeeOther || !slices.Equal(got, []string{old}) {
 		t.Errorf("signed in: %d, drops %q", answer.StatusCode, got)
 	}

@@ -73,7 +73,7 @@ func TestShare_Bodies(t *testing.T) {
 // TestShare_Streams: one token follows the events with 100 requests at most.
 func TestShare_Streams(t *testing.T) {
 	b := newBench(t)
-	admin := secret(registry.RoleAdmin)
+	admin := tokenText(registry.RoleAdmin)
 	const most = 100
 	for range most {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.server.URL+"/api/v1/events", nil)
@@ -90,7 +90,7 @@ func TestShare_Streams(t *testing.T) {
 	if answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(text, fmt.Sprint(most)) {
 		t.Errorf("one more: %d %s", answer.StatusCode, text)
 	}
-	if answer, text := b.send(t, http.MethodGet, "/api/v1/events?after=x", "", "Authorization", "Bearer "+secret(registry.RoleOperator)); answer.StatusCode == http.StatusServiceUnavailable {
+	if answer, text := b.send(t, http.MethodGet, "/api/v1/events?after=x", "", "Authorization", "Bearer "+tokenText(registry.RoleOperator)); answer.StatusCode == http.StatusServiceUnavailable {
 		t.Errorf("another token: %d %s", answer.StatusCode, text)
 	}
 }

@@ -30,8 +30,8 @@ func TestShortID(t *testing.T) {
 		ID: "01999999-aaaa-7999-8999-999999999999", Filename: "f", SizeBytes: 9, CreatedBy: "the depositor", Keep: time.Hour,
 	})
 	must(t, err)
-	own := []string{"Authorization", "Bearer " + secret(registry.RoleDepositor)}
-	admin := []string{"Authorization", "Bearer " + secret(registry.RoleAdmin)}
+	own := []string{"Authorization", "Bearer " + tokenText(registry.RoleDepositor)}
+	admin := []string{"Authorization", "Bearer " + tokenText(registry.RoleAdmin)}
 	for _, c := range []struct {
 		method, path, body string
 		as                 []string
@@ -74,7 +74,7 @@ func TestShortID(t *testing.T) {
 	if g, err := b.store.Graph(t.Context(), graph.GraphID); err != nil || !g.Sealed {
 		t.Errorf("the graph was not sealed: %v", err)
 	}
-	worker := []string{"Authorization", "Bearer " + secret(registry.RoleWorker)}
+	worker := []string{"Authorization", "Bearer " + tokenText(registry.RoleWorker)}
 	path := fmt.Sprintf("%s/items/%s/attempts/1/results", before, mine[:18])
 	if answer, text := b.send(t, http.MethodPost, path, `{"name":"x","value":1}`, worker...); answer.StatusCode/100 == 2 || strings.Contains(text, mine) {
 		t.Errorf("a worker's operation took an id in short: %d %s", answer.StatusCode, text)
@@ -104,7 +104,7 @@ func TestShortID_Inputs(t *testing.T) {
 	b.pass(time.Hour)
 	stored := b.upload(t, "f.txt", "text")
 	short, twice := func(id string) string { return id[:18] }, pair.Items["a"][:8]
-	own, all := []string{"Authorization", "Bearer " + secret(registry.RoleDepositor)}, []string{"Authorization", "Bearer " + secret(registry.RoleAdmin)}
+	own, all := []string{"Authorization", "Bearer " + tokenText(registry.RoleDepositor)}, []string{"Authorization", "Bearer " + tokenText(registry.RoleAdmin)}
 	for _, tt := range []struct {
 		method, path, body string
 		as                 []string
@@ -185,7 +185,7 @@ func TestShortID_Worker(t *testing.T) {
 		uploads = append(uploads, on.ID)
 	}
 	ids := append(uploads, sent.BatchID, graph.GraphID, graph.Items["a"], graph.Items["b"])
-	worker := []string{"Authorization", "Bearer " + secret(registry.RoleWorker)}
+	worker := []string{"Authorization", "Bearer " + tokenText(registry.RoleWorker)}
 	for _, tt := range []struct{ method, kind, id, rest, body string }{
 		{"GET", "items", sent.BatchID[:18], "", ""},
 		{"GET", "items", graph.Items["a"][:8], "", ""}, // which begins both

@@ -71,7 +71,7 @@ func TestSlowWorkIsNotGivenUp(t *testing.T) {
 	server.Start()
 	t.Cleanup(server.Close)
 	_, job := b.batchOf(t, "x")
-	c := client.New(server.URL, secret(registry.RoleAdmin), client.Options{HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+	c := client.New(server.URL, tokenText(registry.RoleAdmin), client.Options{HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
 	t.Cleanup(c.Close)
 	_, err := c.Command(t.Context(), registry.Command{ItemID: job, Act: registry.ActCancel})
 	must(t, err)

@@ -293,7 +293,7 @@ func TestWorkers_ReadWhatTheyClaimed(t *testing.T) {
 // worker may.
 func TestWorkers_OldTokens(t *testing.T) {
 	b := newBench(t)
-	old := client.New(b.server.URL, secret(registry.RoleWorker), client.Options{})
+	old := client.New(b.server.URL, tokenText(registry.RoleWorker), client.Options{})
 	t.Cleanup(old.Close)
 	s := protocol.NewClient(old)
 	for _, stage := range registry.Stages() {

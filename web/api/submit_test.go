@@ -15,7 +15,7 @@ import (
 
 	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/intake"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/web/api"
@@ -426,16 +426,16 @@ func sharedCases(t *testing.T) string {
 // mistyped; so does a judgement that nobody submits. Another institution's ARK, one letter away
 // from our NAAN, is refused only if its object is known under ours.
 func TestSubmit_MistypedARKOfARow(t *testing.T) {
-	template, err := mint.ParseTemplate("99999/fk4{.reeeeeeeek}")
+	template, err := noid.ParseTemplate("99999/fk4{.reeeeeeeek}")
 	must(t, err)
 	b := newBench(t, func(_ *bench, o *api.Options) { o.Template = template })
 	c := b.as(t, registry.RoleAdmin)
 	must(t, c.PutCollection(t.Context(), registry.Collection{Mnemonic: "whole", Profile: registry.Profile{
 		Owner: "ark:/99999/o", Collections: []string{"ark:/99999/c"}, StopOnBadRow: true,
 	}}, ""))
-	known := "99999/fk4bcdfghjk" + string(mint.CheckChar("99999/fk4bcdfghjk"))
+	known := "99999/fk4bcdfghjk" + string(noid.CheckChar("99999/fk4bcdfghjk"))
 	b.preserve(t, "ark:/"+known, map[string]string{"producer/a": "alpha"})
-	unknown := "99999/fk4bcdfghjm" + string(mint.CheckChar("99999/fk4bcdfghjm"))
+	unknown := "99999/fk4bcdfghjm" + string(noid.CheckChar("99999/fk4bcdfghjm"))
 	slips := []string{"ark:/" + known[:10] + known[11:], "ark:/" + known[:10] + "0" + known[10:], "ark:/99999/fk5" + known[9:], "ark:/99990/" + known[6:]}
 	text := "#%checkm_0.7\n#%profile | " + checkm.FileBatch.ProfileURI() + "\n"
 	for i, ark := range slices.Concat(slips, []string{"ark:/" + known, "ark:/99990/" + unknown[6:], "ark:/99999/fk4one"}) {
@@ -465,11 +465,11 @@ func TestSubmit_MistypedARKOfARow(t *testing.T) {
 // A supplied ARK of the form of ours with a wrong check character is refused with the one that was
 // probably meant; an object that has such a name all the same can still be named.
 func TestSubmit_MistypedARK(t *testing.T) {
-	template, err := mint.ParseTemplate("99999/fk4{.reeeeeeeek}")
+	template, err := noid.ParseTemplate("99999/fk4{.reeeeeeeek}")
 	must(t, err)
 	b := newBench(t, func(_ *bench, o *api.Options) { o.Template = template })
 	meant, wrong, old := "ark:/99999/fk4bcdfghjk", "ark:/99999/fk4bcdfghkj", "ark:/99999/fk4bcdfghjzz"
-	meant += string(mint.CheckChar("99999/fk4bcdfghjk"))
+	meant += string(noid.CheckChar("99999/fk4bcdfghjk"))
 	wrong += meant[len(meant)-1:]
 	b.preserve(t, old, map[string]string{"producer/a": "alpha"})
 	c := b.as(t, registry.RoleDepositor)

@@ -167,8 +167,8 @@ func TestRefusals_AreEvents(t *testing.T) {
 		want                     registry.Refusal
 	}{
 		{"GET", "/api/v1/items", "", "Bearer hf_wrong", registry.Refusal{Operation: "GET /api/v1/items", Code: "unauthenticated", Status: 401}},
-		{"GET", "/api/v1/tokens", "", "Bearer " + secret(registry.RoleViewer), registry.Refusal{Actor: "the viewer", Operation: "GET /api/v1/tokens", Code: "forbidden", Status: 403}},
-		{"POST", "/api/v1/items/" + job + "/commands", `{"act":"requeue"}`, "Bearer " + secret(registry.RoleOperator), registry.Refusal{
+		{"GET", "/api/v1/tokens", "", "Bearer " + tokenText(registry.RoleViewer), registry.Refusal{Actor: "the viewer", Operation: "GET /api/v1/tokens", Code: "forbidden", Status: 403}},
+		{"POST", "/api/v1/items/" + job + "/commands", `{"act":"requeue"}`, "Bearer " + tokenText(registry.RoleOperator), registry.Refusal{
 			Actor: "the operator", Operation: "POST /api/v1/items/" + job + "/commands", Code: "transition-not-allowed", Status: 409,
 		}},
 	} {

@@ -35,7 +35,7 @@ import (
 
 // tusHeader is what a request of a depositor has, and more.
 func tusHeader(more ...string) []string {
-	return append([]string{"Authorization", "Bearer " + secret(registry.RoleDepositor), "Tus-Resumable", "1.0.0"}, more...)
+	return append([]string{"Authorization", "Bearer " + tokenText(registry.RoleDepositor), "Tus-Resumable", "1.0.0"}, more...)
 }
 
 func named(name string, more ...string) string {
@@ -180,7 +180,7 @@ func TestTus_Refused(t *testing.T) {
 	if left := b.staged(t); len(left) > 0 {
 		t.Errorf("left in staging: %v", left)
 	}
-	answer, _ = b.send(t, http.MethodOptions, "/api/v1/uploads", "", "Authorization", "Bearer "+secret(registry.RoleDepositor))
+	answer, _ = b.send(t, http.MethodOptions, "/api/v1/uploads", "", "Authorization", "Bearer "+tokenText(registry.RoleDepositor))
 	if answer.StatusCode != http.StatusNoContent || answer.Header.Get("Tus-Version") != "1.0.0" || !strings.Contains(answer.Header.Get("Tus-Extension"), "checksum") ||
 		!strings.Contains(answer.Header.Get("Tus-Checksum-Algorithm"), "sha1") {
 		t.Errorf("options: %d %v", answer.StatusCode, answer.Header)
@@ -265,7 +265,7 @@ func TestTus_BrokenOff(t *testing.T) {
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.server.URL, "http://"))
 	must(t, err)
 	_, err = fmt.Fprintf(conn, "PATCH %s HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\nTus-Resumable: 1.0.0\r\nUpload-Offset: 0\r\nContent-Type: %s\r\nContent-Length: 10\r\n\r\nhello",
-		at, secret(registry.RoleDepositor), wire.TusMediaType)
+		at, tokenText(registry.RoleDepositor), wire.TusMediaType)
 	must(t, err)
 	must(t, conn.(*net.TCPConn).CloseWrite())
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -288,7 +288,7 @@ func TestTus_DeadConnection(t *testing.T) {
 	must(t, err)
 	defer conn.Close()
 	_, err = fmt.Fprintf(conn, "PATCH %s HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\nTus-Resumable: 1.0.0\r\nUpload-Offset: 0\r\nContent-Type: %s\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n",
-		at, secret(registry.RoleDepositor), wire.TusMediaType)
+		at, tokenText(registry.RoleDepositor), wire.TusMediaType)
 	must(t, err)
 	_, err = bufio.NewReader(conn).ReadString('\n') // 100: it has its turn
 	must(t, err)
@@ -465,7 +465,7 @@ func TestTus_GivenUp(t *testing.T) {
 	got, text := b.bring(t, at, 0, "hello")
 	wantOffset(t, got, text, http.StatusNoContent, 5)
 	for _, role := range []registry.Role{registry.RoleOperator, registry.RoleViewer} { // not theirs
-		if answer, _ := b.send(t, http.MethodDelete, at, "", "Authorization", "Bearer "+secret(role)); answer.StatusCode/100 != 4 {
+		if answer, _ := b.send(t, http.MethodDelete, at, "", "Authorization", "Bearer "+tokenText(role)); answer.StatusCode/100 != 4 {
 			t.Errorf("removed by the %s: %d", role, answer.StatusCode)
 		}
 	}
@@ -525,7 +525,7 @@ func TestTus_List(t *testing.T) {
 	got, text := b.bring(t, at, 0, "hello")
 	wantOffset(t, got, text, http.StatusNoContent, 5)
 	for role, want := range map[registry.Role]int{registry.RoleDepositor: 1, registry.RoleOperator: 0, registry.RoleAdmin: 1} {
-		_, text := b.send(t, http.MethodGet, "/api/v1/uploads", "", "Authorization", "Bearer "+secret(role))
+		_, text := b.send(t, http.MethodGet, "/api/v1/uploads", "", "Authorization", "Bearer "+tokenText(role))
 		var page registry.Page[wire.UploadStatus]
 		must(t, json.Unmarshal([]byte(text), &page))
 		if len(page.Rows) != want || want > 0 && (page.Rows[0].Offset != 5 || page.Rows[0].Metadata["fingerprint"] != "f" || page.Rows[0].Complete) {

@@ -28,7 +28,7 @@ func TestTus_JS(t *testing.T) {
 	defer cancel()
 	b := newBench(t)
 	const size = 5<<20 + 77
-	node := npmtest.Node(ctx, t, "tus-js-client", tusjsVersion, tusjsClient, b.server.URL+"/api/v1/uploads", secret(registry.RoleDepositor), "5242957")
+	node := npmtest.Node(ctx, t, "tus-js-client", tusjsVersion, tusjsClient, b.server.URL+"/api/v1/uploads", tokenText(registry.RoleDepositor), "5242957")
 	var stderr strings.Builder
 	node.Stderr = &stderr
 	stdout, err := node.Output()

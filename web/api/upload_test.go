@@ -94,7 +94,7 @@ func TestUpload_BrokenOff(t *testing.T) {
 			b := newBench(t)
 			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.server.URL, "http://"))
 			must(t, err)
-			_, err = fmt.Fprintf(conn, "POST /api/v1/uploads?filename=a HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\n%s", secret(registry.RoleDepositor), head)
+			_, err = fmt.Fprintf(conn, "POST /api/v1/uploads?filename=a HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\n%s", tokenText(registry.RoleDepositor), head)
 			must(t, err)
 			must(t, conn.(*net.TCPConn).CloseWrite())
 			response, err := http.ReadResponse(bufio.NewReader(conn), nil)

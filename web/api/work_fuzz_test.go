@@ -82,7 +82,7 @@ func FuzzWork(f *testing.F) {
 		if err != nil {
 			t.Skip("no request")
 		}
-		r.Header.Set("Authorization", "Bearer "+secret(registry.RoleAdmin))
+		r.Header.Set("Authorization", "Bearer "+tokenText(registry.RoleAdmin))
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)

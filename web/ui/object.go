@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -40,7 +40,7 @@ type objectPage struct {
 
 // objectOf is the object that an address names.
 func (p *pages) objectOf(r *http.Request) (registry.Object, error) {
-	ark, err := mint.ParseARK(r.PathValue("id"))
+	ark, err := noid.ParseARK(r.PathValue("id"))
 	if err != nil {
 		return registry.Object{}, errors.Join(err, registry.ErrNotFound)
 	}

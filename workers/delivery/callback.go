@@ -11,9 +11,9 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/callback"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/credential"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/wallet"
 	"github.com/holdfast/holdfast/workers/result"
 )
 
@@ -22,7 +22,7 @@ import (
 type Callbacks struct {
 	Registry deliveries
 	HTTP     *callback.Client
-	Wallet   func(collection string) *wallet.Wallet // a collection's credentials
+	Wallet   func(collection string) *credential.Wallet // a collection's credentials
 	Now      func() time.Time
 }
 
@@ -119,7 +119,7 @@ func callbackBody(job registry.WorkItem, m registry.DeliverySpec) ([]byte, error
 	b.ObjectCreator, b.ObjectTitle, b.ObjectDate = p.Creator, p.Title, p.Date
 	b.ObjectID, b.Version, b.Files, b.SizeBytes, b.Inventory = p.ObjectID, p.Version, p.Files, p.Bytes, p.Algorithm+":"+p.Digest
 	if strings.HasPrefix(p.ObjectID, "ark:") {
-		b.PersistentURL = mint.Resolver + p.ObjectID
+		b.PersistentURL = noid.Resolver + p.ObjectID
 	}
 	return json.Marshal(b)
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/ezid"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 )
@@ -25,7 +25,7 @@ import (
 type Namer struct {
 	Registry registry.Preserving
 	Objects  ocfl.Roots
-	Template mint.Template // of collections that have none of their own
+	Template noid.Template // of collections that have none of their own
 	Names    Names
 	Random   io.Reader // for minting
 
@@ -80,7 +80,7 @@ func (w *Namer) mint(item *base.Item) (string, error) {
 	t := w.Template
 	if own := item.Spec().Profile.NOIDTemplate; own != "" {
 		var err error
-		if t, err = mint.ParseTemplate(own); err != nil {
+		if t, err = noid.ParseTemplate(own); err != nil {
 			return "", base.Fatal(fmt.Errorf("collection's NOID template: %w", err))
 		}
 		if t.NAAN == "" {

@@ -4,18 +4,18 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/holdfast/holdfast/credential"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/s3source"
-	"github.com/holdfast/holdfast/wallet"
 )
 
 // Sources makes the Fetcher of each collection: one that shows sources the collection's
 // credentials, and no other's.
 type Sources struct {
-	Registry wallet.Registry
-	Keys     *seal.Keys // open the credentials; nil: what needs one fails
+	Registry credential.Registry
+	Keys     *secret.Keys // open the credentials; nil: what needs one fails
 	HTTP     *source.HTTP
 	S3       *s3source.Source
 	Uploads  source.Fetcher
@@ -33,12 +33,12 @@ func (s *Sources) Of(collection string) source.Fetcher {
 }
 
 // Wallet returns a collection's credentials.
-func (s *Sources) Wallet(collection string) *wallet.Wallet {
-	return wallet.New(s.Registry, s.Keys, collection)
+func (s *Sources) Wallet(collection string) *credential.Wallet {
+	return credential.New(s.Registry, s.Keys, collection)
 }
 
 // bucketIn finds what buckets ask for in a collection's wallet.
-func bucketIn(w *wallet.Wallet, collection string) s3source.BucketFunc {
+func bucketIn(w *credential.Wallet, collection string) s3source.BucketFunc {
 	return func(ctx context.Context, bucket string) (s3source.Bucket, error) {
 		c, secret, ok, err := w.Find(ctx, registry.BucketOrigin(bucket))
 		switch {
@@ -54,7 +54,7 @@ func bucketIn(w *wallet.Wallet, collection string) s3source.BucketFunc {
 		case registry.CredentialDefaultChain:
 			b.DefaultChain = true
 		case registry.CredentialBasic, registry.CredentialBearer, registry.CredentialSigning:
-			return b, fmt.Errorf("%s: it is none for a bucket", wallet.Of(c))
+			return b, fmt.Errorf("%s: it is none for a bucket", credential.Of(c))
 		}
 		return b, nil
 	}

@@ -18,8 +18,8 @@ import (
 
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/export"
 	"github.com/holdfast/holdfast/ocfl"
-	"github.com/holdfast/holdfast/parcel"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/workers/room"
@@ -82,7 +82,7 @@ type restoring struct {
 	*Restorer
 	item   *base.Item
 	source *replicas
-	parcel *parcel.Parcel
+	parcel *export.Parcel
 	size   int64 // of the tar
 	files  int64 // of the object that are in it
 	done   restoreNote
@@ -98,8 +98,8 @@ func (r *restoring) begin(ctx context.Context, o registry.Object, version int) (
 	if r.done.Agent == "" {
 		r.done.Agent = "Holdfast " + r.Version
 	}
-	r.parcel, err = parcel.New(ctx, o, version, r.source.files, r.source.reader, parcel.Options{Bag: true, System: true, At: r.item.CreatedAt, Agent: r.done.Agent})
-	if errors.Is(err, parcel.ErrName) {
+	r.parcel, err = export.New(ctx, o, version, r.source.files, r.source.reader, export.Options{Bag: true, System: true, At: r.item.CreatedAt, Agent: r.done.Agent})
+	if errors.Is(err, export.ErrName) {
 		return base.Content(fmt.Errorf("%w; no bag can hold it: fetch the files by `holdfast object export`", err))
 	} else if err != nil {
 		return err

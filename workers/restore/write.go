@@ -8,8 +8,8 @@ import (
 	"io"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/export"
 	"github.com/holdfast/holdfast/fixity"
-	"github.com/holdfast/holdfast/parcel"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/replica"
 	"github.com/holdfast/holdfast/staging"
@@ -39,7 +39,7 @@ type restoreNote struct {
 type mark struct {
 	Key    string             `json:"key"` // of its writer
 	Stored storage.Checkpoint `json:"stored"`
-	Point  parcel.Point       `json:"point"`
+	Point  export.Point       `json:"point"`
 	Sum    fixity.State       `json:"sum"` // of all bytes before it
 }
 
@@ -71,8 +71,8 @@ func (r *restoring) write(ctx context.Context) error {
 			return nil
 		case errors.As(err, &nowhere) && errors.Is(err, storage.ErrArchived):
 			return r.askThaw(ctx, nowhere.Path)
-		case errors.Is(err, parcel.ErrPoint) && r.done.Last.offset() > r.done.Sound.offset():
-		case errors.As(err, new(*parcel.RewriteError)):
+		case errors.Is(err, export.ErrPoint) && r.done.Last.offset() > r.done.Sound.offset():
+		case errors.As(err, new(*export.RewriteError)):
 		default:
 			return r.source.unreadable(ctx, err)
 		}
@@ -105,7 +105,7 @@ func (r *restoring) writeOn(ctx context.Context, key string) error {
 			return err
 		}
 	}
-	err = r.parcel.ContinueTar(ctx, io.MultiWriter(d.to, d.sum), at, func(size int64, between bool, point func() (parcel.Point, error)) error {
+	err = r.parcel.ContinueTar(ctx, io.MultiWriter(d.to, d.sum), at, func(size int64, between bool, point func() (export.Point, error)) error {
 		return d.reached(ctx, size, between, point)
 	})
 	if err != nil {
@@ -156,7 +156,7 @@ type parcelWriter struct {
 }
 
 // reached makes a mark when it is time for one.
-func (d *parcelWriter) reached(ctx context.Context, size int64, between bool, point func() (parcel.Point, error)) error {
+func (d *parcelWriter) reached(ctx context.Context, size int64, between bool, point func() (export.Point, error)) error {
 	d.bytes.Set(size)
 	since := d.done.Last.offset()
 	if between {
@@ -173,7 +173,7 @@ func (d *parcelWriter) reached(ctx context.Context, size int64, between bool, po
 }
 
 // mark makes what was written durable and then notes it, in this order (R4).
-func (d *parcelWriter) mark(ctx context.Context, at parcel.Point) error {
+func (d *parcelWriter) mark(ctx context.Context, at export.Point) error {
 	stored, err := d.to.Checkpoint(ctx)
 	if err != nil {
 		return fmt.Errorf("checkpoint restored parcel: %w", err)
@@ -214,7 +214,7 @@ func (d *parcelWriter) note(ctx context.Context, next restoreNote) error {
 }
 
 // open begins the writer, where the last mark is, if what it names is still there.
-func (d *parcelWriter) open(ctx context.Context) (at parcel.Point, err error) {
+func (d *parcelWriter) open(ctx context.Context) (at export.Point, err error) {
 	if last := d.done.Last; last != nil && last.Sum.Size == last.Stored.Size && d.sum.Restore(last.Sum) {
 		d.to, err = d.Staging.Resume(ctx, d.key, last.Stored)
 		if err == nil {

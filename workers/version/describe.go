@@ -7,8 +7,8 @@ import (
 	"path"
 
 	"github.com/holdfast/holdfast/base"
-	"github.com/holdfast/holdfast/erc"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/metadata"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
@@ -18,9 +18,9 @@ import (
 // Description is what is known of an object before it has a name.
 type Description struct {
 	Contents result.Contents
-	Metadata erc.Metadata
+	Metadata metadata.Metadata
 	supplied string // the ARK as the deposit gives it, wherever; "" when it gives none
-	dc       erc.DublinCore
+	dc       metadata.DublinCore
 	deleted  []string      // logical paths, update only
 	deletes  *staging.File // the file that names them
 }
@@ -29,9 +29,9 @@ type Description struct {
 func (w *Maker) Describe(ctx context.Context, item *base.Item, c result.Contents) (Description, error) {
 	spec := item.Spec()
 	d := Description{Contents: c}
-	s := erc.Sources{Form: erc.Metadata{
+	s := metadata.Sources{Form: metadata.Metadata{
 		Who: given(spec.Creator), What: given(spec.Title), When: given(spec.Date),
-		PrimaryID: spec.PrimaryID, LocalIDs: erc.MergeLocalIDs(spec.LocalIDs),
+		PrimaryID: spec.PrimaryID, LocalIDs: metadata.MergeLocalIDs(spec.LocalIDs),
 	}, SuppressDublinCoreLocalID: spec.Profile.SuppressDCLocalIDs}
 	for f, err := range c.All(ctx, w.Payloads.Staging) {
 		if err != nil {
@@ -45,11 +45,11 @@ func (w *Maker) Describe(ctx context.Context, item *base.Item, c result.Contents
 		}
 	}
 	var err error
-	if d.Metadata, err = erc.Merge(s); err != nil {
+	if d.Metadata, err = metadata.Merge(s); err != nil {
 		return d, base.Content(err)
 	}
 	if d.supplied = d.Metadata.PrimaryID; d.supplied != "" {
-		ark, err := mint.ParseARK(d.supplied)
+		ark, err := noid.ParseARK(d.supplied)
 		if err != nil {
 			return d, base.Content(err)
 		}
@@ -65,18 +65,18 @@ func (w *Maker) Describe(ctx context.Context, item *base.Item, c result.Contents
 }
 
 // readMetadata reads f when it is one of the files that describe an object.
-func (w *Maker) readMetadata(ctx context.Context, item *base.Item, f staging.File, s *erc.Sources, d *Description) error {
+func (w *Maker) readMetadata(ctx context.Context, item *base.Item, f staging.File, s *metadata.Sources, d *Description) error {
 	var parse func(io.Reader) error
 	switch name := path.Base(f.Name); {
-	case name == erc.ERCFile:
-		parse = func(r io.Reader) error { v, err := erc.ReadERC(r); s.ERC = &v; return err }
-	case name == erc.DataCiteFile:
-		parse = func(r io.Reader) error { v, err := erc.ReadDataCite(r); s.DataCite = &v; return err }
-	case name == erc.DublinCoreFile:
-		parse = func(r io.Reader) error { v, err := erc.ReadDublinCore(r); s.DublinCore = &v; return err }
-	case name == erc.DeleteFile && item.Spec().Mode == registry.Update:
+	case name == metadata.ERCFile:
+		parse = func(r io.Reader) error { v, err := metadata.ReadERC(r); s.ERC = &v; return err }
+	case name == metadata.DataCiteFile:
+		parse = func(r io.Reader) error { v, err := metadata.ReadDataCite(r); s.DataCite = &v; return err }
+	case name == metadata.DublinCoreFile:
+		parse = func(r io.Reader) error { v, err := metadata.ReadDublinCore(r); s.DublinCore = &v; return err }
+	case name == metadata.DeleteFile && item.Spec().Mode == registry.Update:
 		parse = func(r io.Reader) error {
-			list, err := erc.ReadDelete(r)
+			list, err := metadata.ReadDelete(r)
 			for _, del := range list {
 				d.deleted = append(d.deleted, producerPath(del.Name))
 			}
@@ -87,7 +87,7 @@ func (w *Maker) readMetadata(ctx context.Context, item *base.Item, f staging.Fil
 		return nil
 	}
 	err := w.Payloads.Verified(ctx, item, f, parse)
-	if erc.Malformed(err) {
+	if metadata.Malformed(err) {
 		return base.Content(err)
 	}
 	return err
@@ -100,17 +100,17 @@ func (w *Maker) inherit(ctx context.Context, home ocfl.Named, d *Description, id
 	if err != nil {
 		return fmt.Errorf("look up %s: %w", id.ARK, err)
 	}
-	d.Metadata.LocalIDs = erc.MergeLocalIDs(object.LocalIDs, d.Metadata.LocalIDs)
-	r, err := home.OpenFile(ctx, id.ARK, id.Head, systemPath(erc.ERCFile))
+	d.Metadata.LocalIDs = metadata.MergeLocalIDs(object.LocalIDs, d.Metadata.LocalIDs)
+	r, err := home.OpenFile(ctx, id.ARK, id.Head, systemPath(metadata.ERCFile))
 	if err != nil {
 		return fmt.Errorf("read the description of %s: %w", id.ARK, err)
 	}
 	defer r.Close()
-	old, err := erc.ReadERC(r)
+	old, err := metadata.ReadERC(r)
 	if err != nil {
 		return fmt.Errorf("read the description of %s: %w", id.ARK, err)
 	}
-	before, err := erc.Merge(erc.Sources{ERC: &old}) // which leaves out what is not assigned
+	before, err := metadata.Merge(metadata.Sources{ERC: &old}) // which leaves out what is not assigned
 	if err != nil {
 		return fmt.Errorf("read the description of %s: %w", id.ARK, err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/checkm"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
 )
@@ -34,7 +34,7 @@ func (w *Maker) storageManifest(ctx context.Context, item *base.Item, dr *draft)
 		}
 		progress.Add(1)
 		row := checkm.Row{
-			URL:       mint.Resolver + dr.ObjectID + "/" + strings.ReplaceAll(url.PathEscape(f.Name), "%2F", "/"),
+			URL:       noid.Resolver + dr.ObjectID + "/" + strings.ReplaceAll(url.PathEscape(f.Name), "%2F", "/"),
 			Algorithm: dr.Algorithm, Digest: f.Digests[dr.Algorithm], Size: f.SizeBytes, Modified: f.Modified,
 			Name: f.Name, MIMEType: f.MIMEType,
 		}

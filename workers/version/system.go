@@ -8,7 +8,7 @@ import (
 	"io"
 
 	"github.com/holdfast/holdfast/base"
-	"github.com/holdfast/holdfast/erc"
+	"github.com/holdfast/holdfast/metadata"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
@@ -33,20 +33,20 @@ func (w *Maker) systemFiles(ctx context.Context, item *base.Item, home ocfl.Name
 		name  string
 		write func(io.Writer) error
 	}{
-		{"mrt-ingest.txt", func(out io.Writer) error { return erc.WriteIngest(out, ingest(item, dr, home.Address)) }},
+		{"mrt-ingest.txt", func(out io.Writer) error { return metadata.WriteIngest(out, ingest(item, dr, home.Address)) }},
 		{"mrt-mom.txt", func(out io.Writer) error {
-			return erc.WriteMOM(out, erc.MOM{PrimaryID: dr.ObjectID, Type: momType, Role: momRole, LocalIDs: dr.LocalIDs})
+			return metadata.WriteMOM(out, metadata.MOM{PrimaryID: dr.ObjectID, Type: momType, Role: momRole, LocalIDs: dr.LocalIDs})
 		}},
-		{"mrt-owner.txt", func(out io.Writer) error { return erc.WriteOwner(out, erc.Owner{ARK: spec.Profile.Owner}) }},
+		{"mrt-owner.txt", func(out io.Writer) error { return metadata.WriteOwner(out, metadata.Owner{ARK: spec.Profile.Owner}) }},
 		{"mrt-membership.txt", func(out io.Writer) error {
-			return erc.WriteMembership(out, erc.Membership{Collections: spec.Profile.Collections})
+			return metadata.WriteMembership(out, metadata.Membership{Collections: spec.Profile.Collections})
 		}},
-		{erc.ERCFile, func(out io.Writer) error { return erc.WriteERC(out, dr.Metadata.ERC()) }},
-		{erc.DublinCoreFile, func(out io.Writer) error { return erc.WriteDublinCore(out, dublinCore(dr)) }},
+		{metadata.ERCFile, func(out io.Writer) error { return metadata.WriteERC(out, dr.Metadata.ERC()) }},
+		{metadata.DublinCoreFile, func(out io.Writer) error { return metadata.WriteDublinCore(out, dublinCore(dr)) }},
 	} {
 		var text bytes.Buffer
 		err := s.write(&text)
-		var field *erc.FieldError
+		var field *metadata.FieldError
 		if errors.As(err, &field) {
 			return nil, base.Content(err) // a value that no file can carry came with the deposit
 		} else if err != nil {
@@ -99,7 +99,7 @@ func (w *Maker) kept(ctx context.Context, item *base.Item, dr *draft) ([]staging
 	}
 	if dr.deletes != nil {
 		deletes := *dr.deletes
-		deletes.Name = systemPath(erc.DeleteFile)
+		deletes.Name = systemPath(metadata.DeleteFile)
 		files = append(files, deletes)
 	}
 	for i := range files {
@@ -112,9 +112,9 @@ func (w *Maker) kept(ctx context.Context, item *base.Item, dr *draft) ([]staging
 }
 
 // ingest is what was submitted and what became of it.
-func ingest(item *base.Item, dr *draft, node string) erc.Ingest {
+func ingest(item *base.Item, dr *draft, node string) metadata.Ingest {
 	spec := item.Spec()
-	in := erc.Ingest{
+	in := metadata.Ingest{
 		Service: dr.Software, SubmissionDate: spec.SubmittedAt, Batch: item.ParentID, Job: item.ID,
 		UserAgent: spec.Submitter, File: spec.Filename, Type: string(dr.Contents.Kind), Profile: item.Collection,
 		Collections: spec.Profile.Collections, StorageService: "Holdfast", StorageNode: node, Notification: spec.Notify,
@@ -144,12 +144,12 @@ func ingest(item *base.Item, dr *draft, node string) erc.Ingest {
 }
 
 // dublinCore is the producer's own, completed by what else is known.
-func dublinCore(dr *draft) erc.DublinCore {
+func dublinCore(dr *draft) metadata.DublinCore {
 	dc := dr.dc
 	dc.Title, dc.Creator, dc.Date = or(dc.Title, dr.Metadata.What), or(dc.Creator, dr.Metadata.Who), or(dc.Date, dr.Metadata.When)
 	dc.Identifier = nil
 	for _, id := range append([]string{dr.ObjectID}, dr.LocalIDs...) {
-		dc.Identifier = append(dc.Identifier, erc.JoinLocalIDs([]string{id})) // one each, also when it has a ";" in it
+		dc.Identifier = append(dc.Identifier, metadata.JoinLocalIDs([]string{id})) // one each, also when it has a ";" in it
 	}
 	return dc
 }

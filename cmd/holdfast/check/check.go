@@ -23,10 +23,10 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/payload"
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/intake"
-	"github.com/holdfast/holdfast/mint"
-	filenames "github.com/holdfast/holdfast/names"
+	"github.com/holdfast/holdfast/noid"
+	filenames "github.com/holdfast/holdfast/pathset"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/rootfs"
+	"github.com/holdfast/holdfast/safefs"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/storage/open"
@@ -89,7 +89,7 @@ func checkPaths(ctx context.Context, a *cli.App, paths []string, c check) error 
 	}
 	o.Limits.NameEncoding, o.Large = c.names, c.large
 	if c.noid != "" {
-		template, err := mint.ParseTemplate(c.noid)
+		template, err := noid.ParseTemplate(c.noid)
 		if err == nil && template.NAAN == "" {
 			err = errors.New("it has no NAAN, as in 99999/fk4{.reeeeeeeek}")
 		}
@@ -220,7 +220,7 @@ func judgeFile(ctx context.Context, path string, size int64, t registry.PayloadT
 // judgeFolder judges a folder as an OCFL object or a bag, else as the container that it would be
 // sent as.
 func judgeFolder(ctx context.Context, path string, t registry.PayloadType, o intake.Options) (v intake.Report, err error) {
-	root, err := rootfs.Open(path)
+	root, err := safefs.Open(path)
 	if err != nil {
 		return v, exit.Cause(err)
 	}

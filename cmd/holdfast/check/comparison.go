@@ -13,9 +13,9 @@ import (
 
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/export"
 	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/ocfl"
-	"github.com/holdfast/holdfast/parcel"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
 )
@@ -63,7 +63,7 @@ func (c *comparison) file(f receipt.File) error {
 		}
 	}
 	if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {
-		return parcel.ErrName
+		return export.ErrName
 	}
 	info, err := c.root.Lstat(name)
 	switch {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/holdfast/cli/clitest"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 )
 
 // TestCheck_NOID: with the template that names are drawn from, `check` refuses the rows whose ARK
@@ -15,7 +15,7 @@ import (
 func TestCheck_NOID(t *testing.T) {
 	clitest.NoEnvironment(t)
 	const head = "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-batch-manifest\n"
-	good := "99123/fk4bcdfghjk" + string(mint.CheckChar("99123/fk4bcdfghjk"))
+	good := "99123/fk4bcdfghjk" + string(noid.CheckChar("99123/fk4bcdfghjk"))
 	wrong := strings.Replace(good, "bcd", "bdc", 1)
 	path := clitest.WriteFile(t, filepath.Join(t.TempDir(), "b.checkm"),
 		head+"http://h.test/a | | | | | a | ark:/"+good+"\nhttp://h.test/b | | | | | b | ark:/"+wrong+"\n#%eof\n")

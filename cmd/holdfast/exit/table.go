@@ -12,7 +12,7 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/node"
-	"github.com/holdfast/holdfast/parcel"
+	"github.com/holdfast/holdfast/export"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/replica"
 	"github.com/holdfast/holdfast/web/client"
@@ -60,8 +60,8 @@ func table() []row {
 		{need(true), Temporary, ""},
 
 		{is(replica.ErrDamaged), Failed, ""},
-		{is(parcel.ErrTwice), Failed, "export without --system, or with --bag"},
-		{is(parcel.ErrName), Failed, "a bag cannot hold every name: export without --bag"},
+		{is(export.ErrTwice), Failed, "export without --system, or with --bag"},
+		{is(export.ErrName), Failed, "a bag cannot hold every name: export without --bag"},
 		{is(registry.ErrNotFound), NotFound, ""},
 		{is(registry.ErrNameTaken), Refused, ""},
 		{As[*registry.VersionError], Refused, ""},

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/cli"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
-	"github.com/holdfast/holdfast/parcel"
+	"github.com/holdfast/holdfast/export"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/replica"
 	"github.com/holdfast/holdfast/web/client"
@@ -23,7 +23,7 @@ import (
 )
 
 func exportCommand(a *cli.App) *cobra.Command {
-	var x export
+	var x exporter
 	cmd := &cobra.Command{
 		Use: "export ID --out PATH", Short: "Write an object's files into a folder, a bag or a tar",
 		Args: cli.Needs("ID"),
@@ -40,8 +40,8 @@ func exportCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// export is one export: what to write and where, and how much of it is there.
-type export struct {
+// exporter is one export: what to write and where, and how much of it is there.
+type exporter struct {
 	id      string
 	version int
 	out     string
@@ -74,7 +74,7 @@ var (
 	errExporting = exit.Coded(exit.Temporary, "another export writes there now", "wait until it has ended, or give another place by --out")
 )
 
-func exportObject(ctx context.Context, a *cli.App, x export) error {
+func exportObject(ctx context.Context, a *cli.App, x exporter) error {
 	switch {
 	case x.out == "":
 		return exit.Usagef("--out PATH is missing")
@@ -137,13 +137,13 @@ func explained(err error, id string) error {
 }
 
 // parcel lays out what the note says.
-func (x *export) parcel(ctx context.Context, c *client.Client, o registry.Object, n exportNote) (*parcel.Parcel, error) {
+func (x *exporter) parcel(ctx context.Context, c *client.Client, o registry.Object, n exportNote) (*export.Parcel, error) {
 	from := &remote{c: c, object: o, version: n.Version}
 	reader := &replica.Reader{Source: from, Elsewhere: x.elsewhere}
 	if x.out == "-" {
 		reader.Ahead = ahead
 	}
-	return parcel.New(ctx, o, n.Version, from.files, reader, parcel.Options{Bag: n.Bag, System: n.System, At: n.At, Agent: n.Agent})
+	return export.New(ctx, o, n.Version, from.files, reader, export.Options{Bag: n.Bag, System: n.System, At: n.At, Agent: n.Agent})
 }
 
 // ahead is up to what size a file is compared before its first byte goes to a stream, which takes
@@ -152,7 +152,7 @@ const ahead = 32 << 20
 
 // toStream writes the tar to w. A tar that breaks off has no end, so that nobody takes it for
 // whole.
-func (x *export) toStream(ctx context.Context, c *client.Client, o registry.Object, w io.Writer) error {
+func (x *exporter) toStream(ctx context.Context, c *client.Client, o registry.Object, w io.Writer) error {
 	n := x.note(o)
 	p, err := x.parcel(ctx, c, o, n)
 	if err != nil {
@@ -163,14 +163,14 @@ func (x *export) toStream(ctx context.Context, c *client.Client, o registry.Obje
 		return err
 	}
 	err = p.WriteTar(ctx, w, 0, nil)
-	if from := (&remote{object: o, version: n.Version}); exit.As[*parcel.RewriteError](err) && len(from.storages()) > 1 {
+	if from := (&remote{object: o, version: n.Version}); exit.As[*export.RewriteError](err) && len(from.storages()) > 1 {
 		return exit.Fix(err, "give --out a file: what is damaged in one storage is then written again from another, as it cannot be on standard output")
 	}
 	return err
 }
 
 // count notes how much it is.
-func (x *export) count(ctx context.Context, p *parcel.Parcel) error {
+func (x *exporter) count(ctx context.Context, p *export.Parcel) error {
 	x.files, x.bytes = 0, 0
 	for e, err := range p.Entries(ctx) {
 		if err != nil {
@@ -182,7 +182,7 @@ func (x *export) count(ctx context.Context, p *parcel.Parcel) error {
 }
 
 // counted adds a file of the object to what is there.
-func (x *export) counted(e parcel.Entry) {
+func (x *exporter) counted(e export.Entry) {
 	if e.Path != "" {
 		x.files++
 		x.bytes += e.Size
@@ -191,7 +191,7 @@ func (x *export) counted(e parcel.Entry) {
 
 // note is what a new export is. The version is named, so that one that is recorded meanwhile does
 // not mix in.
-func (x *export) note(o registry.Object) exportNote {
+func (x *exporter) note(o registry.Object) exportNote {
 	n := exportNote{ObjectID: o.ID, Version: x.version, Bag: x.bag, Tar: x.tar, System: x.system, At: time.Now().UTC().Truncate(time.Second), Agent: x.agent}
 	if n.Version == 0 {
 		n.Version = o.Head
@@ -206,7 +206,7 @@ type remote struct {
 	version int
 }
 
-// files is the version's parcel.List.
+// files is the version's export.List.
 func (r *remote) files(ctx context.Context, after string) ([]registry.File, error) {
 	return r.c.Files(ctx, r.object.ID, r.version, after, cli.MostRows)
 }
@@ -244,7 +244,7 @@ func (r *remote) storages() (names []string) {
 	return names
 }
 
-// judgedLater hides the client's digest errors: package parcel compares digests itself, and says
+// judgedLater hides the client's digest errors: package export compares digests itself, and says
 // which stored file is wrong.
 type judgedLater struct{ *client.Content }
 

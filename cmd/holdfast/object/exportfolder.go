@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast/holdfast/bagit"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
-	"github.com/holdfast/holdfast/parcel"
+	"github.com/holdfast/holdfast/export"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/replica"
 	"github.com/holdfast/holdfast/web/client"
@@ -31,7 +31,7 @@ const (
 
 // toFolder writes the files into the folder. A file gets its name when it is complete, right and on
 // the disk. The bagit.txt of a bag comes last, since a folder without it is no bag.
-func (x *export) toFolder(ctx context.Context, c *client.Client, o registry.Object) (err error) {
+func (x *exporter) toFolder(ctx context.Context, c *client.Client, o registry.Object) (err error) {
 	if err := os.MkdirAll(x.out, 0o755); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (x *export) toFolder(ctx context.Context, c *client.Client, o registry.Obje
 	if err != nil {
 		return err
 	}
-	var last *parcel.Entry
+	var last *export.Entry
 	total := int64(0)
 	for e, err := range p.Entries(ctx) {
 		if err != nil {
@@ -76,7 +76,7 @@ func (x *export) toFolder(ctx context.Context, c *client.Client, o registry.Obje
 }
 
 // isEmpty refuses a folder in which anything is but an empty note.
-func (x *export) isEmpty(root *os.Root) error {
+func (x *exporter) isEmpty(root *os.Root) error {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (x *export) isEmpty(root *os.Root) error {
 }
 
 // put writes one file, or looks whether the one that an earlier run has written is still right.
-func (x *export) put(ctx context.Context, root *os.Root, begun bool, e parcel.Entry) error {
+func (x *exporter) put(ctx context.Context, root *os.Root, begun bool, e export.Entry) error {
 	if e.Folder() {
 		return root.MkdirAll(path.Clean(e.Name), 0o755)
 	}
@@ -138,7 +138,7 @@ func unnameable(name string, err error) error {
 }
 
 // stillRight reads a file that is there.
-func stillRight(ctx context.Context, root *os.Root, e parcel.Entry) (err error) {
+func stillRight(ctx context.Context, root *os.Root, e export.Entry) (err error) {
 	file, err := root.Open(e.Name)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func stillRight(ctx context.Context, root *os.Root, e parcel.Entry) (err error) 
 
 // bring fetches the bytes of a part that are not there yet. What is there of it is read again: a
 // power cut may have spoilt it.
-func bring(ctx context.Context, root *os.Root, part string, e parcel.Entry) (err error) {
+func bring(ctx context.Context, root *os.Root, part string, e export.Entry) (err error) {
 	file, err := root.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func bring(ctx context.Context, root *os.Root, part string, e parcel.Entry) (err
 		offset = 0
 	}
 	err = resumeAt(ctx, file, e, offset)
-	for exit.As[*parcel.RewriteError](err) {
+	for exit.As[*export.RewriteError](err) {
 		err = resumeAt(ctx, file, e, 0)
 	}
 	if errors.Is(err, replica.ErrDamaged) {
@@ -190,7 +190,7 @@ func bring(ctx context.Context, root *os.Root, part string, e parcel.Entry) (err
 	return file.Sync() // its name must not come to stand for anything else, not even after a power cut
 }
 
-func resumeAt(ctx context.Context, file *os.File, e parcel.Entry, offset int64) error {
+func resumeAt(ctx context.Context, file *os.File, e export.Entry, offset int64) error {
 	if err := file.Truncate(offset); err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func resumeAt(ctx context.Context, file *os.File, e parcel.Entry, offset int64) 
 
 // settle syncs all folders, removes leftover parts and counts the files. A file system that takes
 // two names for one would otherwise be believed to have both.
-func (x *export) settle(root *os.Root, want int64) error {
+func (x *exporter) settle(root *os.Root, want int64) error {
 	got := int64(0)
 	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {

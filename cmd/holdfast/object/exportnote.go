@@ -41,7 +41,7 @@ type claim struct {
 // claim locks the place of an export by its note, and writes the note if there is none. Before
 // that, empty must agree that nothing is there. A kill in the very beginning leaves an empty note,
 // which counts as none.
-func (x *export) claim(o registry.Object, root *os.Root, name string, empty func() error) (_ *claim, err error) {
+func (x *exporter) claim(o registry.Object, root *os.Root, name string, empty func() error) (_ *claim, err error) {
 	_, err = root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = empty()
@@ -94,7 +94,7 @@ func (x *export) claim(o registry.Object, root *os.Root, name string, empty func
 }
 
 // agrees says whether a note is of what is asked for.
-func (x *export) agrees(n exportNote) error {
+func (x *exporter) agrees(n exportNote) error {
 	if n.ObjectID == x.id && (x.version == 0 || x.version == n.Version) && n.Bag == x.bag && n.Tar == x.tar && n.System == x.system {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
-	"github.com/holdfast/holdfast/parcel"
+	"github.com/holdfast/holdfast/export"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/client"
 )
@@ -18,7 +18,7 @@ import (
 // toTar writes the files as one tar. The tar gets its name when it is complete, right and on the
 // disk. Until then it lies beside that name as .NAME.holdfast-part; a later run keeps what is right
 // of it, to the byte, and continues there.
-func (x *export) toTar(ctx context.Context, c *client.Client, o registry.Object) (err error) {
+func (x *exporter) toTar(ctx context.Context, c *client.Client, o registry.Object) (err error) {
 	name := filepath.Base(filepath.Clean(x.out))
 	root, err := os.OpenRoot(filepath.Dir(filepath.Clean(x.out)))
 	if err != nil {
@@ -76,7 +76,7 @@ func (x *export) toTar(ctx context.Context, c *client.Client, o registry.Object)
 }
 
 // published sees that a tar that has its name already is whole and right.
-func (x *export) published(ctx context.Context, root *os.Root, p *parcel.Parcel, name string) error {
+func (x *exporter) published(ctx context.Context, root *os.Root, p *export.Parcel, name string) error {
 	file, err := root.Open(name)
 	if err != nil {
 		return err
@@ -96,14 +96,14 @@ func (x *export) published(ctx context.Context, root *os.Root, p *parcel.Parcel,
 			return err
 		}
 	}
-	if good < size-parcel.TarEnd {
+	if good < size-export.TarEnd {
 		return exit.Fix(fmt.Errorf("%s: %w", x.out, errChangedIt), "move it away and run the export again, or give another place by --out")
 	}
 	return nil
 }
 
 // writeTar brings what is not there yet of the tar in the part.
-func writeTar(ctx context.Context, root *os.Root, p *parcel.Parcel, part string) (err error) {
+func writeTar(ctx context.Context, root *os.Root, p *export.Parcel, part string) (err error) {
 	file, err := root.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func writeTar(ctx context.Context, root *os.Root, p *parcel.Parcel, part string)
 		return err
 	}
 	err = tarFrom(ctx, file, p, good)
-	for again := new(parcel.RewriteError); errors.As(err, &again); {
+	for again := new(export.RewriteError); errors.As(err, &again); {
 		err = tarFrom(ctx, file, p, again.Start)
 	}
 	if err != nil {
@@ -127,7 +127,7 @@ func writeTar(ctx context.Context, root *os.Root, p *parcel.Parcel, part string)
 	return file.Sync()
 }
 
-func tarFrom(ctx context.Context, file *os.File, p *parcel.Parcel, from int64) error {
+func tarFrom(ctx context.Context, file *os.File, p *export.Parcel, from int64) error {
 	if err := file.Truncate(from); err != nil {
 		return err
 	}

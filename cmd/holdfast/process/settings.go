@@ -9,16 +9,16 @@ import (
 	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/format/siegfried"
 	"github.com/holdfast/holdfast/mail"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/web/api/upload"
 	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
 // work makes the options of processes with workers.
-func work(a *cli.App, c config.Config, template mint.Template) node.Work {
+func work(a *cli.App, c config.Config, template noid.Template) node.Work {
 	return node.Work{
 		Sources: sources(c), Template: template, EZID: ezidClient(a, c), TopicPrefix: c.TopicPrefix, Policy: c.Worker,
 		ClamdAddr: c.ClamdAddr, Siegfried: siegfried.Options{URL: c.SiegfriedURL},
@@ -82,7 +82,7 @@ func ezidClient(a *cli.App, c config.Config) *ezid.Client {
 
 // sources makes the options for fetching what depositors name.
 func sources(c config.Config) node.Sources {
-	keys, _ := seal.Parse(c.SecretKey) // Load has checked it
+	keys, _ := secret.Parse(c.SecretKey) // Load has checked it
 	return node.Sources{
 		Allow: c.NetAllow, PerHost: int(c.PerHost), RequestsPerSecond: float64(c.HostRequests), BytesPerSecond: int(c.HostBytes), LeastRate: int(c.LeastRate), Keys: keys,
 	}

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdfast/holdfast/mint"
-	"github.com/holdfast/holdfast/names"
+	"github.com/holdfast/holdfast/noid"
+	"github.com/holdfast/holdfast/pathset"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
@@ -112,7 +112,7 @@ func checkCollection(name string, c registry.Profile, storages []string) []wire.
 	faults = append(faults, valid.OneOf("body.minting", c.Minting, []string{registry.MintLocally, registry.MintEZID})...)
 	faults = append(faults, storagesFaults("body.storages", c.Storages, storages)...)
 	faults = append(faults, valid.OneOf("body.digest_algorithm", c.DigestAlgorithm, []string{"sha512", "sha256"})...)
-	if _, err := names.ParseEncoding(c.NameEncoding); err != nil {
+	if _, err := pathset.ParseEncoding(c.NameEncoding); err != nil {
 		faults = append(faults, wire.Fault{Location: "body.name_encoding", Message: err.Error(), Found: c.NameEncoding})
 	}
 	faults = append(faults, bagProfileFaults("body.bag_profile", c.BagProfile)...)
@@ -167,7 +167,7 @@ func mnemonicRune(r rune) bool {
 }
 
 func arkFault(location, ark string) []wire.Fault {
-	if _, err := mint.ParseARK(ark); err != nil {
+	if _, err := noid.ParseARK(ark); err != nil {
 		return []wire.Fault{{Location: location, Message: err.Error()}}
 	}
 	return nil
@@ -179,11 +179,11 @@ func templateFault(location, template string) []wire.Fault {
 	if template == "" {
 		return nil
 	}
-	t, err := mint.ParseTemplate(template)
+	t, err := noid.ParseTemplate(template)
 	switch {
 	case err != nil:
 		return []wire.Fault{{Location: location, Message: err.Error()}}
-	case t.Generator != mint.Random:
+	case t.Generator != noid.Random:
 		return []wire.Fault{{
 			Location: location, Message: "names are drawn at random here, since nobody counts them; write r in front of the mask", Found: template,
 		}}

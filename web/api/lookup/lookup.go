@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/api/endpoint"
 	"github.com/holdfast/holdfast/web/wire"
@@ -45,7 +45,7 @@ func Batch(ctx context.Context, r registry.ItemReader, id string) (registry.Work
 
 // Object returns the object that an ARK, in whatever spelling, names.
 func Object(ctx context.Context, r registry.Inventory, id string) (registry.Object, error) {
-	ark, err := mint.ParseARK(id)
+	ark, err := noid.ParseARK(id)
 	if err != nil {
 		return registry.Object{}, endpoint.Invalid("no object can have this id", wire.Fault{
 			Location: "path.id", Message: err.Error() + "; give the object's ARK, such as ark:/99999/fk4m90r79g (percent-encoded in an address)", Found: id,

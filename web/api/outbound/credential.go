@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdfast/holdfast/callback"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
@@ -33,7 +33,7 @@ func (s *Service) credentialRoutes() {
 
 // shownCredential is what is told of a credential.
 func shownCredential(c registry.Credential) wire.Credential {
-	return wire.Credential{Credential: c, KeyID: seal.KeyID(c.Sealed)}
+	return wire.Credential{Credential: c, KeyID: secret.KeyID(c.Sealed)}
 }
 
 func (s *Service) credentials(ctx context.Context, in *lookup.CollectionName) (*endpoint.Output[registry.Page[wire.Credential]], error) {
@@ -90,9 +90,9 @@ func (s *Service) setCredential(ctx context.Context, owner, origin string, r wir
 }
 
 // seal puts a secret into a credential that is otherwise complete.
-func (s *Service) seal(c *registry.Credential, secret string) (err error) {
-	c.Sealed, err = s.Keys.Seal(secret, c.About()...)
-	if errors.Is(err, seal.ErrNoKey) {
+func (s *Service) seal(c *registry.Credential, text string) (err error) {
+	c.Sealed, err = s.Keys.Seal(text, c.About()...)
+	if errors.Is(err, secret.ErrNoKey) {
 		return wire.NewProblem(http.StatusConflict, wire.CodeNoKey,
 			"no credential was set: this Registry has no key to seal it with; set HOLDFAST_SECRET_KEY for it and for the workers "+
 				"that fetch (openssl rand -base64 32), start them again, and set the credential then")

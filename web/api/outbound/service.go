@@ -6,7 +6,7 @@ package outbound
 
 import (
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/seal"
+	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/web/api/endpoint"
 )
 
@@ -14,7 +14,7 @@ import (
 type Service struct {
 	*endpoint.Server
 	Registry Registry
-	Keys     *seal.Keys // nil: no credential can be set
+	Keys     *secret.Keys // nil: no credential can be set
 }
 
 // Registry is what a Service asks, limited to what the caller may see.

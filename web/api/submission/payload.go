@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/intake"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/web/api/access"
@@ -81,7 +81,7 @@ func objectARK(location, text string) (string, []wire.Fault) {
 	if text == "" {
 		return "", nil
 	}
-	ark, err := mint.ParseARK(text)
+	ark, err := noid.ParseARK(text)
 	if err != nil {
 		return "", []wire.Fault{{Location: location, Message: err.Error(), Found: text}}
 	}

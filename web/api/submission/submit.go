@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/intake"
-	"github.com/holdfast/holdfast/mint"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
@@ -183,7 +183,7 @@ func localIDFaults(ids []string) (faults []wire.Fault) {
 
 // judgeARK refuses a supplied ARK, which is one, when it is mistyped.
 func (s *Service) judgeARK(ctx context.Context, text string, p registry.Profile) error {
-	ark, err := mint.ParseARK(text)
+	ark, err := noid.ParseARK(text)
 	if err != nil {
 		return nil //nolint:nilerr // none is given: a wrong one was refused before
 	}

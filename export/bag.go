@@ -1,0 +1,240 @@
+package export
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/bagit"
+	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// bag is what has to be known of all files before the first byte of a bag can be written.
+type bag struct {
+	payload   bagit.Oxum
+	manifests []manifest
+	tags      []registry.File // Holdfast's own files
+}
+
+// manifest is the payload's manifest of one algorithm. Its text is made again each time it is
+// written.
+type manifest struct {
+	algorithm string
+	size      int64
+	digests   map[string]string // of the manifest itself
+}
+
+var errNoDigest = errors.New("neither sha256 nor sha512 is recorded of every file")
+
+// survey looks at every file once.
+func (p *Parcel) survey(ctx context.Context) error {
+	algorithms := p.opts.Algorithms
+	if len(algorithms) == 0 {
+		algorithms = []string{"sha256", "sha512"}
+	}
+	digesters := map[string]*fixity.Digester{}
+	for _, algorithm := range algorithms {
+		d, err := fixity.NewDigester(algorithms...)
+		if err != nil {
+			return err
+		}
+		digesters[algorithm] = d
+	}
+	p.bag = &bag{}
+	for f, err := range p.files(ctx) {
+		if err != nil {
+			return err
+		}
+		name, payload := strings.CutPrefix(f.Path, registry.ProducerFolder)
+		if payload {
+			name = bagit.PayloadDir + "/" + name
+		}
+		if err := bagit.CheckName(name); err != nil {
+			return fmt.Errorf("%s: %w: %w", f.Path, ErrName, err)
+		}
+		algorithms = slices.DeleteFunc(slices.Clone(algorithms), func(a string) bool { return f.Digests[a] == "" })
+		if !payload {
+			p.bag.tags = append(p.bag.tags, f)
+			continue
+		}
+		p.bag.payload.Files++
+		p.bag.payload.Bytes += f.SizeBytes
+		for _, algorithm := range algorithms {
+			if _, err := digesters[algorithm].Write(bagit.ManifestLine(f.Digests[algorithm], name)); err != nil {
+				return err
+			}
+		}
+	}
+	if len(algorithms) == 0 {
+		return errNoDigest
+	}
+	for _, algorithm := range algorithms {
+		d := digesters[algorithm]
+		sums := d.Sums()
+		for other := range sums {
+			if !slices.Contains(algorithms, other) {
+				delete(sums, other)
+			}
+		}
+		p.bag.manifests = append(p.bag.manifests, manifest{algorithm: algorithm, size: d.Size(), digests: sums})
+	}
+	return nil
+}
+
+// bagEntries yields bagit.txt, the payload, Holdfast's own files, bag-info.txt, the manifests and
+// those of the tag files.
+func (p *Parcel) bagEntries(ctx context.Context) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		var tags []Entry // what the tag manifests list
+		tag := func(e Entry, err error) bool {
+			tags = append(tags, e)
+			return yield(e, err)
+		}
+		if !tag(p.text(bagit.DeclarationFile, bagit.DeclarationText())) {
+			return
+		}
+		if p.bag.payload.Files == 0 && !yield(Entry{Name: bagit.PayloadDir + "/"}, nil) { // which every bag has
+			return
+		}
+		for f, err := range p.files(ctx) {
+			name, payload := strings.CutPrefix(f.Path, registry.ProducerFolder)
+			if err == nil && !payload {
+				break // they sort behind, and were kept
+			}
+			if !yield(p.stored(bagit.PayloadDir+"/"+name, f), err) {
+				return
+			}
+		}
+		for _, f := range p.bag.tags {
+			if !tag(p.stored(f.Path, f), nil) {
+				return
+			}
+		}
+		info, err := bagit.FormatInfo(p.info())
+		if err == nil {
+			var e Entry
+			if e, err = p.text(bagit.InfoFile, info); err == nil && !tag(e, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		for _, m := range p.bag.manifests {
+			if !tag(p.manifest(m), nil) {
+				return
+			}
+		}
+		slices.SortFunc(tags, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+		for _, m := range p.bag.manifests {
+			var text []byte
+			for _, e := range tags {
+				text = append(text, bagit.ManifestLine(e.Digests[m.algorithm], e.Name)...)
+			}
+			if !yield(p.text("tagmanifest-"+m.algorithm+".txt", text)) {
+				return
+			}
+		}
+	}
+}
+
+// text is a small file of the bag's own.
+func (p *Parcel) text(name string, content []byte) (Entry, error) {
+	var algorithms []string
+	for _, m := range p.bag.manifests {
+		algorithms = append(algorithms, m.algorithm)
+	}
+	digester, err := fixity.NewDigester(algorithms...)
+	if err != nil {
+		return Entry{}, err
+	}
+	if _, err := digester.Write(content); err != nil {
+		return Entry{}, err
+	}
+	return Entry{
+		Name: name, Size: int64(len(content)), Digests: digester.Sums(),
+		write: func(_ context.Context, w io.Writer, offset int64) error {
+			_, err := io.Copy(w, bytes.NewReader(content[offset:]))
+			return err
+		},
+	}, nil
+}
+
+// manifest is the manifest of the payload, which is made while it is written: the inventory is read
+// for it once more.
+func (p *Parcel) manifest(m manifest) Entry {
+	write := func(ctx context.Context, w io.Writer, offset int64) error {
+		out := &behind{w: w, skip: offset}
+		for f, err := range p.files(ctx) {
+			if err != nil {
+				return err
+			}
+			name, payload := strings.CutPrefix(f.Path, registry.ProducerFolder)
+			if !payload {
+				break
+			}
+			if _, err := out.Write(bagit.ManifestLine(f.Digests[m.algorithm], bagit.PayloadDir+"/"+name)); err != nil {
+				return err
+			}
+		}
+		return out.flush()
+	}
+	return Entry{Name: "manifest-" + m.algorithm + ".txt", Size: m.size, Digests: m.digests, write: write}
+}
+
+// info says what the bag holds.
+func (p *Parcel) info() []bagit.Tag {
+	o := p.object
+	info := []bagit.Tag{
+		{Label: "Bag-Software-Agent", Value: p.opts.Agent},
+		{Label: bagit.BaggingDateLabel, Value: p.opts.At.UTC().Format(time.DateOnly)},
+		{Label: "External-Identifier", Value: o.ARK},
+	}
+	for _, id := range o.LocalIDs {
+		info = append(info, bagit.Tag{Label: "Internal-Sender-Identifier", Value: oneLine(id)})
+	}
+	if o.Title != "" {
+		info = append(info, bagit.Tag{Label: "External-Description", Value: oneLine(o.Title)})
+	}
+	return append(info, bagit.Tag{Label: "Object-Version", Value: strconv.Itoa(p.version)},
+		bagit.Tag{Label: bagit.PayloadOxumLabel, Value: p.bag.payload.String()})
+}
+
+// oneLine makes a text a value that a tag can have.
+func oneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "�"), func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
+}
+
+// behind leaves out the first bytes that are written to it, and gathers small writes.
+type behind struct {
+	w    io.Writer
+	skip int64
+	buf  []byte
+}
+
+// Write implements io.Writer. What it says to have taken may still have to be flushed.
+func (b *behind) Write(p []byte) (int, error) {
+	n := len(p)
+	left := min(b.skip, int64(n))
+	b.skip -= left
+	b.buf = append(b.buf, p[left:]...)
+	if len(b.buf) >= 64<<10 {
+		return n, b.flush()
+	}
+	return n, nil
+}
+
+func (b *behind) flush() error {
+	_, err := b.w.Write(b.buf)
+	b.buf = b.buf[:0]
+	return err
+}

@@ -1,7 +1,0 @@
-package names
-
-// LimitFolders makes n the most folders that are kept.
-func (s *Set) LimitFolders(n int) { s.mostFolders = n }
-
-// LimitFiles makes n the most files that are kept.
-func (s *Set) LimitFiles(n int) { s.mostFiles = n }
