@@ -19,6 +19,12 @@ type Accounts struct {
 // New returns the accounts of a Registry.
 func New(db *sqldb.DB, engine *work.Engine) *Accounts { return &Accounts{db: db, work: engine} }
 
+// Join tells the engine which tokens were revoked.
+func (s *Accounts) Join(h *work.Hooks) {
+	h.RevokedToken = `EXISTS (SELECT 1 FROM token k WHERE k.id = a.token AND k.revoked_at IS NOT NULL)`
+	h.RevokedTokens = revokedNames
+}
+
 // tx is the open transaction.
 type tx struct {
 	*work.Tx

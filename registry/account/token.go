@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
 )
 
 const selectToken = `SELECT id, hash, name, role, collections, stages, created_by, created_at, expires_at, revoked_at FROM token `
@@ -125,7 +126,7 @@ func (s *Accounts) Tokens(ctx context.Context) (out []registry.Token, err error)
 func (s *Accounts) RevokeToken(ctx context.Context, id, actor string) error {
 	err := s.write(ctx, func(t *tx) error { return t.revoke(id, actor) })
 	if err == nil {
-		err = s.work.Disown(ctx, actor)
+		err = s.work.WithdrawRevoked(ctx, actor)
 	}
 	if err != nil {
 		return fmt.Errorf("revoke token %s: %w", id, err)
@@ -157,19 +158,21 @@ func (t *tx) revoke(id, actor string) error {
 	if err := t.Do(`UPDATE token SET revoked_at = $2 WHERE id = $1`, id, t.Now); err != nil {
 		return err
 	}
-	if err := t.forgetWorkers(tok); err != nil {
+	if err := t.ForgetWorkers(tok.ID); err != nil {
 		return err
 	}
 	return t.Event(id, 0, registry.EventTokenRevoked, actor, tokenNote{tok.Name, tok.Role, tok.Collections, tok.Stages, tok.ExpiresAt})
 }
 
-// forgetWorkers forgets the workers that a token has announced.
-func (t *tx) forgetWorkers(tok registry.Token) error {
-	if err := t.Do(`DELETE FROM worker_stage WHERE worker_id IN (SELECT id FROM worker WHERE token = $1)`, tok.ID); err != nil {
-		return fmt.Errorf("forget the workers of token %s: %w", tok.Name, err)
-	}
-	if err := t.Do(`DELETE FROM worker WHERE token = $1`, tok.ID); err != nil {
-		return fmt.Errorf("forget the workers of token %s: %w", tok.Name, err)
-	}
-	return nil
+// revokedNames returns the names of those tokens that were revoked, by their ids.
+func revokedNames(t *work.Tx, ids []string) (map[string]string, error) {
+	names := map[string]string{}
+	err := sqldb.Each(t.Ask(`SELECT id, name FROM token WHERE `+t.Among("id")+` AND revoked_at IS NOT NULL`, t.List(ids)),
+		"look for revoked tokens", func(row sqldb.Scanner) error {
+			var id, name string
+			err := row.Scan(&id, &name)
+			names[id] = name
+			return err
+		})
+	return names, err
 }

@@ -52,6 +52,11 @@ func (t *Tx) takeSubscriptions(owner string, lease time.Duration) (out []registr
 	return out, err
 }
 
+// endLeases ends the leases of all processes that forward events.
+func (t *Tx) endLeases() error {
+	return t.Do(`UPDATE subscription SET owner = '', lease_until = 0 WHERE owner <> ''`)
+}
+
 // NoteForwarded implements registry.Forwarding.
 func (s *Outbound) NoteForwarded(ctx context.Context, p registry.SubscriptionProgress) error {
 	return s.noteTurn(ctx, p.ID, func(t *Tx) (int64, error) {

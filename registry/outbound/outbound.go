@@ -62,6 +62,7 @@ func (s *Outbound) Join(h *work.Hooks) {
 	h.Act(registry.ActGiveUp, func(t *work.Tx, it registry.WorkItem, c registry.Command) error { return s.In(t).endTelling(it, c) })
 	h.Wanted = func(t *work.Tx, batch registry.WorkItem) (bool, error) { return s.In(t).carries(batch) }
 	h.Purged = append(h.Purged, func(t *work.Tx, it registry.WorkItem) error { return s.In(t).purged(it) })
+	h.Reclaimed = func(t *work.Tx) error { return s.In(t).endLeases() }
 }
 
 // carries says that an item goes on with what is to be told of a batch or one of its jobs, or waits

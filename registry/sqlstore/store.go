@@ -73,6 +73,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.Acts = bulk.New(db, engine, s.Search)
 	s.Reasons = why.New(db, engine, s.Search)
 	hooks := work.Hooks{OneByOne: collection.OneByOne}
+	s.Accounts.Join(&hooks)
 	s.Catalog.Join(&hooks)
 	s.Outbound.Join(&hooks)
 	s.Deposits.Join(&hooks)

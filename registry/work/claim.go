@@ -371,15 +371,16 @@ func (t *Tx) strangers(ws []*sqldb.Write) (map[*sqldb.Write]error, error) {
 	if err != nil {
 		return nil, err
 	}
-	revoked, err := t.revoked(tokens...)
+	revoked, err := t.revokedTokens(tokens...)
 	if err != nil {
 		return nil, err
 	}
 	out := map[*sqldb.Write]error{}
 	for _, w := range ws {
 		owner := owners[claimingOf(w).Worker]
+		_, isRevoked := revoked[claimingOf(w).Token]
 		switch {
-		case revoked[claimingOf(w).Token]:
+		case isRevoked:
 			out[w] = errRevoked
 		case owner.Valid && owner.String != claimingOf(w).Token:
 			out[w] = registry.ErrWorkerTaken

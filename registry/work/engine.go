@@ -60,6 +60,13 @@ type Hooks struct {
 	Committed func(t *Tx, itemID string) (object string, version int, known bool, err error)
 	// OneByOne says that a hold on a collection is released item by item.
 	OneByOne func(t *Tx, collection string) (bool, error)
+	// RevokedToken is an SQL condition: the token of attempt a was revoked. Statements contain it,
+	// so that the fence costs no statement of its own.
+	RevokedToken string
+	// RevokedTokens returns the names of those tokens that were revoked, by their ids.
+	RevokedTokens func(t *Tx, ids []string) (names map[string]string, err error)
+	// Reclaimed ends the leases that a subject gave to other processes: none of them lives.
+	Reclaimed func(t *Tx) error
 
 	acts map[registry.Act]func(t *Tx, it registry.WorkItem, c registry.Command) error
 }

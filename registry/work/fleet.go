@@ -51,6 +51,20 @@ func (f fleet) Of(stage registry.Stage) (c crew) {
 	return c
 }
 
+// ForgetWorkers forgets the workers that a token announced.
+func (t *Tx) ForgetWorkers(token string) error { return t.forgetWorkers(`token = $1`, token) }
+
+func (t *Tx) forgetWorkers(condition string, args ...any) error {
+	err := t.Do(`DELETE FROM worker_stage WHERE worker_id IN (SELECT id FROM worker WHERE `+condition+`)`, args...)
+	if err == nil {
+		err = t.Do(`DELETE FROM worker WHERE `+condition, args...)
+	}
+	if err != nil {
+		return fmt.Errorf("forget workers: %w", err)
+	}
+	return nil
+}
+
 // Workers implements registry.AttemptReader.
 func (e *Engine) Workers(ctx context.Context) (out []registry.WorkerInfo, err error) {
 	return sqldb.Collect(e.db.Read.Ask(ctx, `SELECT id, version, slots, draining, seen_at FROM worker WHERE seen_at > $1

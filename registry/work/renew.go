@@ -21,7 +21,7 @@ func (e *Engine) Renew(ctx context.Context, r registry.RenewRequest) (registry.R
 	}
 	err := e.queue(ctx, e.renews, func(t *Tx) error {
 		out = registry.Renewal{}
-		if revoked, err := t.revoked(r.Token); err != nil || revoked[r.Token] {
+		if revoked, err := t.revokedTokens(r.Token); err != nil || len(revoked) > 0 {
 			return cmp.Or(err, errRevoked)
 		}
 		held, err := t.heldWorker(r.Worker.ID)
@@ -52,7 +52,7 @@ func (e *Engine) Renew(ctx context.Context, r registry.RenewRequest) (registry.R
 // beat extends one attempt. An expired attempt that nobody has taken away yet still lives (R15).
 func (t *Tx) beat(b registry.Beat, lease int64) (bool, error) {
 	n, err := t.Exec(`UPDATE attempt AS a SET lease_until = $3 WHERE item_id = $1 AND n = $2 AND finished_at IS NULL AND ($4 = '' OR token IS NULL OR token = $4)
-		AND NOT `+ofRevoked,
+		AND NOT `+t.store.hooks.RevokedToken,
 		b.Lease.ItemID, b.Lease.N, t.Now+lease, b.Lease.Token)
 	if err != nil || n == 0 {
 		return false, err

@@ -93,7 +93,7 @@ func (t *Tx) liveAll(ws []*sqldb.Write) (map[registry.Lease]registry.WorkItem, e
 		ids[i] = settlingOf(w).Lease.ItemID
 	}
 	found, err := sqldb.Collect(t.Ask(SelectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
-		WHERE `+t.Among("i.id")+` AND i.status = 'running' AND a.finished_at IS NULL AND NOT `+ofRevoked, t.List(ids)), "check leases", ScanItem)
+		WHERE `+t.Among("i.id")+` AND i.status = 'running' AND a.finished_at IS NULL AND NOT `+t.store.hooks.RevokedToken, t.List(ids)), "check leases", ScanItem)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (e *Engine) Sweep(ctx context.Context, lease time.Duration) ([]registry.Lea
 		return err
 	})
 	if err == nil {
-		err = e.disownLeft(ctx)
+		err = e.withdrawLeft(ctx)
 	}
 	if err == nil {
 		err = e.nameCauses(ctx)
@@ -56,13 +56,10 @@ func (e *Engine) Reclaim(ctx context.Context) ([]registry.Lease, error) {
 	for {
 		var lost []registry.Lease
 		err := e.Write(ctx, func(t *Tx) (err error) {
-			if err := t.Do(`DELETE FROM worker_stage`); err != nil {
+			if err := t.forgetWorkers(`TRUE`); err != nil {
 				return err
 			}
-			if err := t.Do(`DELETE FROM worker`); err != nil {
-				return err
-			}
-			if err := t.Do(`UPDATE subscription SET owner = '', lease_until = 0 WHERE owner <> ''`); err != nil {
+			if err := t.store.hooks.Reclaimed(t); err != nil {
 				return err
 			}
 			lost, err = t.takeAway(`TRUE`, nil)
