@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// algorithm is an index into the list of known checksum algorithms; its order is the order of
-// digests kept per file.
+// algorithm is an index into the supported checksum algorithms. Its order is that of the digests in
+// a fileRecord.
 type algorithm uint8
 
 const (
@@ -29,7 +29,7 @@ const (
 	algCount
 )
 
-// String is the normalized name of RFC 8493 section 2.4.
+// String returns the normalized name (RFC 8493 section 2.4).
 func (a algorithm) String() string {
 	return [algCount]string{
 		"md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha512256",
@@ -37,7 +37,7 @@ func (a algorithm) String() string {
 	}[a]
 }
 
-// size is the length of a digest in octets.
+// size returns the length of a digest in octets.
 func (a algorithm) size() int {
 	return [algCount]int{16, 20, 28, 32, 48, 64, 32, 28, 32, 48, 64}[a]
 }
@@ -69,7 +69,7 @@ func (a algorithm) new() hash.Hash {
 	}
 }
 
-// normalizeAlgorithm lowers the name and drops all that is not a letter or a digit (section 2.4).
+// normalizeAlgorithm lowers the name and drops all but letters and digits (section 2.4).
 func normalizeAlgorithm(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -92,15 +92,15 @@ func lookupAlgorithm(name string) (algorithm, bool) {
 	return 0, false
 }
 
-// Algorithms lists the names of all checksum algorithms that can be verified and written,
-// normalized as in section 2.4 (sha512, not SHA-512).
+// Algorithms returns the names of all supported checksum algorithms, normalized as in section 2.4
+// (sha512, not SHA-512).
 func Algorithms() []string { return (algSet(1)<<algCount - 1).names() }
 
-// algSet is a set of algorithms, a bit each.
+// algSet is a set of algorithms, one bit each.
 type algSet uint16
 
-// usualAlgorithms are those that bags are made with. They are taken of a file whose manifests are
-// not known yet.
+// usualAlgorithms are those that bags commonly use. A Validator takes them of files whose manifests
+// it does not know yet.
 const usualAlgorithms = algSet(1<<algMD5 | 1<<algSHA1 | 1<<algSHA224 | 1<<algSHA256 | 1<<algSHA384 | 1<<algSHA512)
 
 func (s algSet) has(a algorithm) bool { return s&(1<<a) != 0 }
@@ -123,7 +123,7 @@ func (s algSet) names() []string {
 	return out
 }
 
-// offset is where the digest of a begins when the digests of the set stand one after the other.
+// offset returns where the digest of a begins in the concatenated digests of the set.
 func (s algSet) offset(a algorithm) int {
 	n := 0
 	for b := range a {

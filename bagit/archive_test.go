@@ -2,7 +2,6 @@ package bagit_test
 
 import (
 	"archive/tar"
-	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -58,7 +57,6 @@ func TestValidate_SameVerdict(t *testing.T) {
 		order := rapid.Permutation(b.names()).Draw(rt, "order")
 		sameFaults(rt, "tar", validateTar(t, b, "top", order), want)
 		sameFaults(rt, "tar without a folder", validateTar(t, b, "", order), want)
-		sameFaults(rt, "zip", validateZip(t, b, "top"), want)
 		v := bagit.NewValidator(bagit.Options{})
 		for _, name := range order {
 			if v.NeedsContent(name) {
@@ -144,18 +142,11 @@ func TestValidate_SystemErrors(t *testing.T) {
 	if _, err := bagit.ValidateFS(ctx, newBag("1.0", "a", "A").fs(), bagit.Options{}); !errors.Is(err, broken) {
 		t.Errorf("folder stopped: %v", err)
 	}
-	if _, err := bagit.ValidateZip(t.Context(), failing{broken}, 1000, bagit.Options{}); !errors.Is(err, broken) {
-		t.Errorf("zip broken: %v", err)
-	}
-	if r, err := bagit.ValidateZip(t.Context(), strings.NewReader("no zip"), 6, bagit.Options{}); err != nil || r.Valid {
-		t.Errorf("no zip: %v", err)
-	}
 }
 
 type failing struct{ err error }
 
-func (f failing) Read([]byte) (int, error)          { return 0, f.err }
-func (f failing) ReadAt([]byte, int64) (int, error) { return 0, f.err }
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func TestValidate_Links(t *testing.T) {
 	dir := t.TempDir()
@@ -208,31 +199,6 @@ func TestValidate_Links(t *testing.T) {
 		"error file-and-folder twice",
 	}
 	if diff := cmp.Diff(want, rules(validateTarBytes(t, buf.Bytes()).Errors())); diff != "" {
-		t.Errorf("faults (-want +got):\n%s", diff)
-	}
-}
-
-func TestValidateZip_DamagedFile(t *testing.T) {
-	var buf bytes.Buffer
-	zw := zip.NewWriter(&buf)
-	for name, content := range newBag("1.0", "a", "marker of the content", "b", "B") {
-		w, err := zw.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(w, content); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := zw.Close(); err != nil {
-		t.Fatal(err)
-	}
-	raw := bytes.Replace(buf.Bytes(), []byte("marker of"), []byte("Marker of"), 1)
-	r, err := bagit.ValidateZip(t.Context(), bytes.NewReader(raw), int64(len(raw)), bagit.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"error archive data/a", "error missing data/a"}, rules(r.Faults)); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
 }
@@ -358,9 +324,8 @@ func TestValidate_Limits(t *testing.T) {
 	}
 }
 
-// TestValidateTar_ManifestLast: what the archive tells later counts for no file before it, however
-// fast the cores are: the verdict on an algorithm that is seldom used is the same every time, and
-// it is verified by whoever asks for it.
+// TestValidateTar_ManifestLast: a manifest counts only for the files after it in the archive, however
+// fast the cores are. So the verdict on a rarely used algorithm is the same every time.
 func TestValidateTar_ManifestLast(t *testing.T) {
 	t.Parallel()
 	b := bag{"bagit.txt": "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"}
@@ -384,9 +349,6 @@ func TestValidateTar_ManifestLast(t *testing.T) {
 		}
 		if n != 50 {
 			t.Fatalf("%d of 50 files are not verified: %v", n, r.Faults)
-		}
-		if r := validateTarOf(t, raw, "sha3-256"); !r.Valid {
-			t.Fatalf("with the algorithm asked for: %v", r.Faults)
 		}
 	}
 }

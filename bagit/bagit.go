@@ -1,23 +1,24 @@
-// Package bagit judges and writes bags (RFC 8493, BagIt 1.0, and the drafts 0.93 to 0.97).
+// Package bagit validates bags and writes their tag files (RFC 8493, BagIt 1.0, and the drafts 0.93
+// to 0.97).
 //
-// A bag is called valid only when every file that a manifest lists was seen and its digest
-// compared. A verdict carries every fault, each with its file. It does not depend on where the
-// bytes come from or on their order: one [Validator] judges a folder, a tar (also compressed), a
-// zip and a stream of single entries, in one pass and without unpacking.
+// A bag is valid only if every file that a manifest lists was found and its digest compared. A
+// [Report] lists all faults, each with its file. The same bag gets the same Report as a folder, as
+// a tar (also gzipped) and as a stream of single files for a [Validator]. Each form is read in one
+// pass, without unpacking.
 //
-// Faults of the bag are content faults and stand in the [Report]. Errors of the functions are
-// system faults (reading failed, the context ended) and say nothing about the bag.
+// Faults of the bag are content faults and stand in the Report. Errors that functions return are
+// system faults: reading failed, or the context ended. They say nothing about the bag.
 //
-// Where the drafts before 1.0 were silent, and bags of that age are known to differ, a Report has a
-// warning where 1.0 has an error; each [Rule] says so. Two of these touch completeness, before 1.0
-// only: a file that the operating system makes (.DS_Store, Thumbs.db) may have come or gone, and a
-// listed name may differ in case from its file if the content matches.
+// Some rules are errors in 1.0 and warnings before, because the drafts were silent and older bags
+// are known to differ. Each [Rule] says so. Before 1.0 the package tolerates two differences in the
+// list of files: system files (.DS_Store, Thumbs.db) may be added or missing, and a listed name may
+// differ in case from its file if the content matches.
 //
-// A [Profile] is what a community asks for beyond that. It is judged in the same pass and the same
-// Report.
+// A [Profile] holds the further requirements of a community. It is checked in the same pass, and
+// its faults stand in the same Report.
 //
-// Memory grows with the number of entries, never with their size. The package opens no file by a
-// name that a bag gives; names are only compared.
+// Memory grows with the number of entries, never with their size. The package compares the names in
+// a bag and never opens a file by them.
 package bagit
 
 import (
@@ -26,24 +27,24 @@ import (
 	"strings"
 )
 
-// Names that RFC 8493 section 2 reserves in the base directory of a bag.
+// The names that RFC 8493 section 2 reserves in the base directory of a bag.
 const (
 	DeclarationFile = "bagit.txt"
 	InfoFile        = "bag-info.txt"
 	FetchFile       = "fetch.txt"
 	PayloadDir      = "data"
 
-	// packageInfoFile is what bag-info.txt was called in 0.93 and 0.94.
+	// packageInfoFile is the name of bag-info.txt in 0.93 and 0.94.
 	packageInfoFile = "package-info.txt"
 )
 
 const payloadPrefix = PayloadDir + "/"
 
-// Version is a version of BagIt as one number that can be compared: 1000 times the major plus the
-// minor. The zero Version is an unknown one.
+// Version is a version of BagIt as one comparable number: 1000 times the major plus the minor
+// number. The zero Version is unknown.
 type Version int
 
-// The versions whose rules this package knows.
+// The versions that this package supports.
 const (
 	Version093 Version = 93
 	Version094 Version = 94
@@ -53,7 +54,7 @@ const (
 	Version10  Version = 1000
 )
 
-// String gives the version as bagit.txt spells it, or "" for an unknown one.
+// String returns the version as bagit.txt spells it, or "" for an unknown one.
 func (v Version) String() string {
 	if v <= 0 {
 		return ""
@@ -61,10 +62,10 @@ func (v Version) String() string {
 	return fmt.Sprintf("%d.%d", v/1000, v%1000)
 }
 
-// MarshalText makes a Version a string in JSON.
+// MarshalText returns the version as text, so that it is a string in JSON.
 func (v Version) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText reads what MarshalText wrote. Anything but M.N is an error.
+// UnmarshalText reads the text of MarshalText. Any other form than M.N is an error.
 func (v *Version) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*v = 0
@@ -78,7 +79,7 @@ func (v *Version) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Supported says whether the rules of the version are known: 0.93 to 0.97, and 1.0.
+// Supported reports whether the package knows the rules of the version: 0.93 to 0.97, and 1.0.
 func (v Version) Supported() bool { return v == Version10 || (v >= Version093 && v <= Version097) }
 
 func parseVersion(s string) (Version, bool) {

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxDeclaration bounds bagit.txt, which has two lines.
+// maxDeclaration bounds bagit.txt in octets.
 const maxDeclaration = 1 << 16
 
-// Declaration is what bagit.txt says (section 2.1.1).
+// Declaration is the content of bagit.txt (section 2.1.1).
 type Declaration struct {
-	Version  Version // 0 when it could not be read
-	Encoding string  // of the other tag files, as spelled; "" when it could not be read
+	Version  Version // 0 if it could not be read
+	Encoding string  // of the other tag files, as spelled; "" if it could not be read
 }
 
 const (
@@ -22,9 +22,8 @@ const (
 	encodingLabel = "Tag-File-Character-Encoding"
 )
 
-// ParseDeclaration reads bagit.txt. What does not conform comes back as faults, all of them; the
-// error is of reading only. A version or an encoding that is not supported is a fault of severity
-// error.
+// ParseDeclaration reads bagit.txt and returns all its faults. An unsupported version or encoding
+// is a fault of severity error. The error comes from reading only.
 func ParseDeclaration(r io.Reader) (Declaration, []Fault, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, maxDeclaration+1))
 	if err != nil {
@@ -97,7 +96,7 @@ func (p *declarationParser) has(r Rule) bool {
 	return false
 }
 
-// line takes one line and returns which of the two it is, "" for neither.
+// line parses one line and returns its label, or "" for any other line.
 func (p *declarationParser) line(line string) string {
 	before, value, ok := strings.Cut(line, ":")
 	name := strings.Trim(before, " \t")

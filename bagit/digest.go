@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// chunkSize is how much of a file is read at a time; files of one chunk are hashed without
+// chunkSize is how many octets of a file are read at a time. A file of one chunk is hashed without
 // goroutines.
 const chunkSize = 1 << 20
 
-// takeDigests reads r to its end and returns the digests of the set one after the other, and the
-// count of octets. Each algorithm runs on a core of its own while the next chunk is read. bufs
-// lends the chunks.
+// takeDigests reads r to its end. It returns the digests of the set, concatenated, and the number
+// of octets. Each algorithm runs in a goroutine while the next chunk is read. bufs lends the
+// chunks.
 func takeDigests(ctx context.Context, r io.Reader, set algSet, bufs *sync.Pool) (digests []byte, size int64, err error) {
 	hashes := newHashes(set)
 	var wave sync.WaitGroup
@@ -52,8 +52,8 @@ func takeDigests(ctx context.Context, r io.Reader, set algSet, bufs *sync.Pool) 
 	}
 }
 
-// fill reads until buf is full or the reader ends. Unlike io.ReadFull it tells a clean end (io.EOF)
-// from a source that itself says io.ErrUnexpectedEOF because it was cut off.
+// fill reads until buf is full or the reader ends. Unlike io.ReadFull it distinguishes a clean end
+// (io.EOF) from a source that itself returns io.ErrUnexpectedEOF because it was cut off.
 func fill(r io.Reader, buf []byte) (n int, err error) {
 	for idle := 0; n < len(buf) && err == nil; {
 		var m int
@@ -74,7 +74,7 @@ func fill(r io.Reader, buf []byte) (n int, err error) {
 	return n, nil
 }
 
-// hideEOF keeps a wrapped io.EOF from being taken for a clean end further up.
+// hideEOF wraps an error so that callers do not take a wrapped io.EOF for a clean end.
 func hideEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: %v", io.ErrUnexpectedEOF, err) //nolint:errorlint // the cause is hidden on purpose
@@ -106,8 +106,7 @@ func sumAll(hashes []hash.Hash) []byte {
 	return out
 }
 
-// hashingReader takes the digests of what is read through it, counts it, and ends when stopped says
-// so.
+// hashingReader hashes and counts what is read through it. It fails once stopped returns an error.
 type hashingReader struct {
 	r       io.Reader
 	hashes  []hash.Hash
@@ -128,7 +127,7 @@ func (h *hashingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// drain reads the rest, so that digests and size are of the whole file.
+// drain reads the rest, so that digests and size cover the whole file.
 func (h *hashingReader) drain() error {
 	_, err := io.Copy(io.Discard, h)
 	return err

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/encoding/ianaindex"
 )
 
-// textEncoding is what Tag-File-Character-Encoding names (section 2.1.1).
+// textEncoding is the encoding that Tag-File-Character-Encoding names (section 2.1.1).
 type textEncoding struct {
 	name  string
 	utf8  bool
@@ -17,8 +17,8 @@ type textEncoding struct {
 	enc   encoding.Encoding // nil for UTF-8 and UTF-16
 }
 
-// lookupEncoding finds an encoding of the IANA registry. Besides UTF-16 only those can be used in
-// which ASCII stands for itself; the others (UTF-32, EBCDIC) are not known to be used in bags.
+// lookupEncoding finds an encoding of the IANA registry. It supports UTF-16, and encodings that
+// contain ASCII unchanged. Others (UTF-32, EBCDIC) are not known to be used in bags.
 func lookupEncoding(name string) (textEncoding, bool) {
 	e := textEncoding{name: name}
 	switch upper := strings.ToUpper(name); upper {
@@ -43,7 +43,8 @@ func lookupEncoding(name string) (textEncoding, bool) {
 	return e, true
 }
 
-// decode turns octets of a tag file into UTF-8. It is false when they are not of the encoding.
+// decode converts octets of a tag file to UTF-8. It returns false if they are invalid in this
+// encoding.
 func (e textEncoding) decode(raw string) (string, bool) {
 	if e.enc == nil {
 		return raw, utf8.ValidString(raw)
@@ -55,7 +56,7 @@ func (e textEncoding) decode(raw string) (string, bool) {
 	return s, true
 }
 
-// checkForm compares the declared encoding with how a tag file looks.
+// checkForm compares the declared encoding with the form of a tag file.
 func (e textEncoding) checkForm(file string, form textForm, v Version) []Fault {
 	switch {
 	case form == formEmpty:
@@ -72,7 +73,7 @@ func (e textEncoding) checkForm(file string, form textForm, v Version) []Fault {
 	return nil
 }
 
-// printable makes a name fit for a report: octets that are not UTF-8 become %XX.
+// printable returns a name for a report: octets that are not UTF-8 become %XX.
 func printable(name string) string {
 	if utf8.ValidString(name) {
 		return name

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast/holdfast/bagit"
 )
 
-// A verdict carries every fault of a bag, each with its file.
+// A Report lists every fault of a bag, each with its file.
 func ExampleValidateFS() {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	bag := fstest.MapFS{

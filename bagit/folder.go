@@ -8,20 +8,21 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"runtime"
 )
 
-// ValidateFS judges the bag whose base directory is the root of fsys: of a folder, take
-// safefs.Open's, which cannot be led out of it. Files are hashed on all cores, those of many
-// algorithms or of some size with the algorithms side by side. Symbolic links and special files are
-// refused, never followed. Options.FindBase is ignored.
+// ValidateFS checks the bag whose base directory is the root of fsys. For a folder on disk, pass
+// safefs.Open's file system, which does not follow links out of the folder. Several files are
+// hashed at the same time, and the algorithms of a large file too. Symbolic links and special files
+// are refused, never followed. Options.FindBase is ignored.
 //
-// The error is of reading, or the cause of ctx; then there is no Report. A file that changes while
-// it is read is ErrSize.
+// The error comes from reading or is the cause of ctx; there is no Report then. A file whose size
+// changes while it is read is ErrSize.
 func ValidateFS(ctx context.Context, fsys fs.FS, opts Options) (*Report, error) {
 	opts.FindBase = false
 	opts.Form = cmp.Or(opts.Form, FormFolder)
 	v := NewValidator(opts)
-	defer v.Close() //nolint:errcheck // only after a failure it does anything
+	defer v.Close() //nolint:errcheck // does something only after a failure
 	top, err := fs.ReadDir(fsys, ".")
 	if err != nil {
 		return nil, fmt.Errorf("validate folder: %w", err)
@@ -32,15 +33,15 @@ func ValidateFS(ctx context.Context, fsys fs.FS, opts Options) (*Report, error) 
 	}
 	v.ExpectManifests(names...)
 
-	g, gctx := newGroup(ctx, opts)
+	g, gctx := newGroup(ctx)
 	files := make(chan folderFile, 64)
-	for range workers(opts) {
+	for range runtime.GOMAXPROCS(0) {
 		g.Go(func() error { return v.addFiles(gctx, fsys, files) })
 	}
 	err = v.walk(gctx, fsys, files)
 	close(files)
 	if werr := g.Wait(); werr != nil {
-		err = werr // the walk only tells that it was stopped
+		err = werr // the walk only reports that it was stopped
 	}
 	if err != nil {
 		return nil, fmt.Errorf("validate folder: %w", err)
@@ -48,14 +49,14 @@ func ValidateFS(ctx context.Context, fsys fs.FS, opts Options) (*Report, error) 
 	return v.Finish()
 }
 
-// folderFile is a file to be taken in.
+// folderFile is a file to be added.
 type folderFile struct {
 	name  string
 	entry fs.DirEntry
 }
 
-// walk sends all files of the folder. It lists a folder in portions, so that files are hashed
-// before a long list is read.
+// walk sends all files below the root. It lists a folder in portions, so that hashing starts before
+// a long list is read.
 func (v *Validator) walk(ctx context.Context, fsys fs.FS, files chan<- folderFile) error {
 	for folders := []string{"."}; len(folders) > 0; {
 		last := len(folders) - 1
@@ -109,7 +110,7 @@ func (v *Validator) list(ctx context.Context, fsys fs.FS, folder string, files c
 	}
 }
 
-// addFiles takes files in until there are no more.
+// addFiles adds files until the channel is closed.
 func (v *Validator) addFiles(ctx context.Context, fsys fs.FS, files <-chan folderFile) error {
 	for f := range files {
 		if err := v.addFile(ctx, fsys, f.name, f.entry); err != nil {
@@ -119,9 +120,9 @@ func (v *Validator) addFiles(ctx context.Context, fsys fs.FS, files <-chan folde
 	return nil
 }
 
-// addFile takes a file in. Its size is asked of the open file, since to look it up by its path
-// below an os.Root would open all folders on the way once more; of a file that is not to be read,
-// of its folder's entry.
+// addFile adds a file. It takes the size from the open file, because a lookup by path below an
+// os.Root opens all folders on the way again. If the file need not be read, it takes the size from
+// the folder's entry.
 func (v *Validator) addFile(ctx context.Context, fsys fs.FS, name string, d fs.DirEntry) (err error) {
 	if !v.reads(name) {
 		info, err := d.Info()
@@ -140,15 +141,15 @@ func (v *Validator) addFile(ctx context.Context, fsys fs.FS, name string, d fs.D
 	if err != nil {
 		return fmt.Errorf("add %q: %w", name, err)
 	}
-	if !info.Mode().IsRegular() { // it was, when its folder was read
+	if !info.Mode().IsRegular() { // the file was replaced after its folder was listed
 		v.Refuse(name, fileKind(info.Mode()))
 		return nil
 	}
 	return v.Add(ctx, name, info.Size(), f)
 }
 
-// lazyFile opens a file when it is read after all, because a tag manifest told of one more manifest
-// meanwhile.
+// lazyFile opens a file on the first read. A tag manifest that was added meanwhile can make that
+// read necessary.
 type lazyFile struct {
 	fsys fs.FS
 	name string

@@ -2,11 +2,11 @@ package bagit
 
 import "slices"
 
-// Form is how a bag came: as a folder, or packed (serialized, in the words of the specification).
+// Form is the form of a bag: a folder, or packed ("serialized" in the specification) into one file.
 type Form string
 
-// The forms. With FormUnknown, and any that is none of these, a profile's Serialization and
-// Accept-Serialization are not judged.
+// The forms. For FormUnknown and any other value, the Serialization and Accept-Serialization of a
+// profile are not checked.
 const (
 	FormUnknown  Form = ""
 	FormFolder   Form = "folder"
@@ -18,13 +18,13 @@ const (
 	FormZip      Form = "zip"
 )
 
-// PackedForms lists the forms in which a bag comes as one file.
+// PackedForms returns the forms in which a bag is one file.
 func PackedForms() []Form {
 	return []Form{FormZip, FormTar, FormTarGzip, FormTarBzip2, FormTarXZ, FormTarZstd}
 }
 
-// mediaTypes are the names that profiles use for the form, the usual one first. Of tar and gzip no
-// type is registered for the two together.
+// mediaTypes returns the media types that profiles use for the form, the usual one first. No type
+// is registered for tar and gzip together.
 func (f Form) mediaTypes() []string {
 	switch f {
 	case FormTar:

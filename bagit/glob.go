@@ -5,10 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// matches says that a path is the pattern, or fits it: * is any run of characters, / among them, so
-// that "*" is every path and "dir/*" all that is below dir; ? is one character; [a-z] and [!a-z]
-// are one of a set, or not (glob(7)). A bracket without its end stands for itself. The time is at
-// worst the product of both lengths.
+// matches reports whether a path equals the pattern or matches it as in glob(7). Unlike there, *
+// also matches slashes: "*" is every path, "dir/*" everything below dir. A bracket that is not
+// closed stands for itself. The time is at worst the product of both lengths.
 func matches(pattern, name string) bool {
 	return pattern == name || glob(pattern, name)
 }
@@ -18,7 +17,7 @@ func matchesAny(patterns []string, name string) bool {
 }
 
 func glob(pattern, name string) bool {
-	star, retry := -1, 0 // where the last * was, and what it has taken so far
+	star, retry := -1, 0 // the position of the last *, and the end of what it matched so far
 	p, n := 0, 0
 	for n < len(name) {
 		if p < len(pattern) && pattern[p] == '*' {
@@ -44,7 +43,7 @@ func glob(pattern, name string) bool {
 	return p == len(pattern)
 }
 
-// globOne matches what stands for one character, and says how much of both that took.
+// globOne matches one character, and returns the lengths of pattern and name that it consumed.
 func globOne(pattern, name string) (dp, dn int, ok bool) {
 	c, size := utf8.DecodeRuneInString(name)
 	switch pattern[0] {
@@ -58,8 +57,8 @@ func globOne(pattern, name string) (dp, dn int, ok bool) {
 	return 1, 1, pattern[0] == name[0]
 }
 
-// setEnd is where the set that a pattern begins with ends, or -1. A ] that comes first is one of
-// the set.
+// setEnd returns where the set at the start of the pattern ends, or -1. A ] that comes first
+// belongs to the set.
 func setEnd(pattern string) int {
 	i := 1
 	if i < len(pattern) && pattern[i] == '!' {

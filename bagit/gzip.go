@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// gunzip reads the members of a gzip file one after the other. Unlike gzip.Reader it takes what
-// follows the last one for padding, as the tools do, and tells it.
+// gunzip reads the members of a gzip file one after the other. Unlike gzip.Reader it takes anything
+// after the last member for padding, as gzip(1) does, and sets padded.
 type gunzip struct {
 	src    *bufio.Reader
 	member *gzip.Reader

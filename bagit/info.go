@@ -9,56 +9,29 @@ import (
 	"strings"
 )
 
-// Tag is one metadata element of bag-info.txt (section 2.2.2). Order and repetition are kept.
+// Tag is one metadata element of bag-info.txt (section 2.2.2).
 type Tag struct {
 	Label string `json:"label"`
-	// Value has a line feed where the value was continued on a new line; the indent is not part of
-	// it.
+	// Value has a line feed where the value continues on a new line, without the indent.
 	Value string `json:"value"`
 
 	line        int
 	labelSpaced bool // whitespace around the label, allowed before 1.0
-	spaces      int  // after the colon; one is asked for
+	spaces      int  // after the colon; 1.0 requires one
 }
 
-// Labels of reserved elements that are looked at here. They are compared without regard to case.
+// Labels of reserved elements that this package checks. They are compared without regard to case.
 const (
 	PayloadOxumLabel = "Payload-Oxum"
 	BaggingDateLabel = "Bagging-Date"
 	bagCountLabel    = "Bag-Count"
 )
 
-// ParseBagInfo reads bag-info.txt. encoding and the errors are as with ParseManifest: a *LineError
-// is yielded for each line that is neither an element nor the continuation of one, and reading goes
-// on.
-func ParseBagInfo(r io.Reader, encoding string) iter.Seq2[Tag, error] {
-	return func(yield func(Tag, error) bool) {
-		enc, err := encodingArgument(encoding)
-		if err != nil {
-			yield(Tag{}, fmt.Errorf("read bag info: %w", err))
-			return
-		}
-		text, form, err := openText(r)
-		if err != nil {
-			yield(Tag{}, fmt.Errorf("read bag info: %w", err))
-			return
-		}
-		for tag, err := range scanBagInfo(text) {
-			if err == nil && form == formPlain && encoding != "" {
-				tag, err = tag.decode(enc)
-			}
-			if !yield(tag, err) {
-				return
-			}
-		}
-	}
-}
-
 func (t Tag) decode(enc textEncoding) (Tag, error) {
 	label, ok1 := enc.decode(t.Label)
 	value, ok2 := enc.decode(t.Value)
 	if !ok1 || !ok2 {
-		return t, lineError(t.line, "not "+enc.name, []byte(printable(t.Label+": "+t.Value)))
+		return t, newLineError(t.line, "not "+enc.name, []byte(printable(t.Label+": "+t.Value)))
 	}
 	t.Label, t.Value = label, value
 	return t, nil
@@ -82,7 +55,7 @@ func scanBagInfo(text io.Reader) iter.Seq2[Tag, error] {
 			if len(line) > 0 && (line[0] == ' ' || line[0] == '\t') && open != nil {
 				value = append(append(value, '\n'), bytes.Trim(line, " \t")...)
 				if len(value) > maxLine {
-					yield(Tag{}, lineError(lines.n, errLineTooLong.Error(), nil))
+					yield(Tag{}, newLineError(lines.n, errLineTooLong.Error(), nil))
 					return
 				}
 				continue
@@ -115,7 +88,7 @@ func parseTagLine(line []byte, n int) (Tag, error) {
 	before, after, ok := bytes.Cut(line, []byte(":"))
 	label := bytes.Trim(before, " \t")
 	if !ok || len(label) == 0 {
-		return Tag{}, lineError(n, "not of the form label: value", line)
+		return Tag{}, newLineError(n, "not of the form label: value", line)
 	}
 	value := bytes.TrimLeft(after, " \t")
 	return Tag{
@@ -127,16 +100,16 @@ func parseTagLine(line []byte, n int) (Tag, error) {
 	}, nil
 }
 
-// Oxum is the value of Payload-Oxum: the octets and the files of the payload (section 2.2.2).
+// Oxum is the value of Payload-Oxum: the number of octets and files of the payload (section 2.2.2).
 type Oxum struct {
 	Bytes int64 `json:"bytes"`
 	Files int64 `json:"files"`
 }
 
-// String gives the value as bag-info.txt spells it.
+// String returns the value as bag-info.txt spells it.
 func (o Oxum) String() string { return fmt.Sprintf("%d.%d", o.Bytes, o.Files) }
 
-// ParseOxum reads the value of Payload-Oxum. It is false for anything but two decimal numbers
+// ParseOxum reads the value of Payload-Oxum. It returns false for anything but two decimal numbers
 // around a dot.
 func ParseOxum(s string) (Oxum, bool) {
 	octets, files, ok := strings.Cut(s, ".")

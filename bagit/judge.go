@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast/holdfast/spill"
 )
 
-// judge draws the Report from all that a Validator was given. It runs once, alone. It judges the
-// bag in shares: names that can have to do with one another are in one share, of which alone the
-// records are held in memory at a time.
+// judge makes the Report from what a Validator was given. It runs once and without concurrency. It
+// works on one share at a time: names that may be confused are in the same share, and only the
+// records of one share are in memory.
 type judge struct {
 	v       *Validator
 	r       *Report
@@ -26,42 +26,42 @@ type judge struct {
 
 	payload  []*manifest
 	tags     []*manifest
-	infoFile string   // bag-info.txt or what it was called, "" for none
-	required required // files that Options.Profile asks for, and that were not met so far
-	sent     Oxum     // payload that fetch.txt does not name
+	infoFile string   // bag-info.txt or its older name, "" for none
+	required required // files that Options.Profile requires and that were not found yet
+	sent     Oxum     // payload that fetch.txt does not list
 
-	*share // the one under judgement
+	*share // the current one
 
-	// What the shares so far come to.
+	// Totals of the shares so far.
 	toFetch    bool         // a listed file is absent, and in fetch.txt
 	standIns   Oxum         // names that a file of another name stands for
-	unclaimed  Oxum         // payload files of the operating system that no manifest lists
+	unclaimed  Oxum         // system files in the payload that no manifest lists
 	tolerated  int64        // system files that are listed and absent
-	parents    *pathset.Set // of a bag of several shares
+	parents    *pathset.Set // nil for a bag of one share
 	parentsMet int
 }
 
-// manifest is a manifest of the bag under judgement.
+// manifest is a manifest of the bag.
 type manifest struct {
 	*tagFile
 	file     string // its name
-	bit      uint64
-	marks    bool   // of md5sum
-	dots     string // the first path with "./" in it, and its line
+	bit      uint64 // in shareFile.claims
+	marks    bool   // lines have the marks of md5sum
+	dots     string // the first path that contains "./", and its line
 	dotsLine int
 }
 
 func (m *manifest) line(e entryRecord) string { return fmt.Sprintf("%s:%d", m.file, e.line) }
 
-// absence is a name that manifests list and that has no file.
+// absence is a name that manifests list and that no file has.
 type absence struct {
 	source  string // the first line that lists it
-	claims  uint64 // the manifests that do
+	claims  uint64 // the manifests that list it
 	payload bool
 }
 
-// Finish gives the verdict on all that was added. A second call gives the same. The error is of the
-// system: what was put aside in a temporary file could not be read again.
+// Finish returns the verdict on the files that were added. A second call returns the same. The
+// error is one of the system: a temporary file could not be read.
 func (v *Validator) Finish() (*Report, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -86,20 +86,19 @@ func (v *Validator) Finish() (*Report, error) {
 	return v.report, nil
 }
 
-// Close gives up what the Validator holds: memory and temporary files. It must be called unless
-// Finish was; after Finish, and a second time, it does nothing. Before Finish it ends the
-// Validator: what comes later returns ErrFinished.
+// Close releases memory and temporary files. It must be called unless Finish was. It does nothing
+// after Finish or a second time. Later calls of other methods return ErrFinished.
 func (v *Validator) Close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.report != nil || v.err != nil {
 		return nil
 	}
-	v.err = fmt.Errorf("given up: %w", ErrFinished)
+	v.err = fmt.Errorf("closed: %w", ErrFinished)
 	return v.release()
 }
 
-// release gives back what the records take.
+// release frees the records and their temporary files.
 func (v *Validator) release() error {
 	err := v.records.Close()
 	if v.dealt != nil {
@@ -136,7 +135,7 @@ func (j *judge) run() {
 
 func (j *judge) manifests() []*manifest { return slices.Concat(j.payload, j.tags) }
 
-// form reports what is wrong with a tag file as a text, and its lines that are not of their form.
+// form reports faults in the encoding of a tag file, and its malformed lines.
 func (j *judge) form(file string, tag *tagFile, rule Rule, expected string) {
 	for _, f := range j.enc.checkForm(file, tag.form, j.version) {
 		j.add(f)
@@ -152,7 +151,7 @@ func (j *judge) form(file string, tag *tagFile, rule Rule, expected string) {
 	}
 }
 
-// marks reports what manifests have in many of their lines.
+// marks reports faults that manifests have in many lines, once for each manifest.
 func (j *judge) marks() {
 	for _, m := range j.manifests() {
 		if m.marks || m.md5sum {
@@ -178,7 +177,7 @@ func (j *judge) sinceV1(rule Rule, file, expected, found, source string) {
 	j.add(newFault(sinceV1(j.version), rule, file, expected, found).at(source))
 }
 
-// beforeV1 says that a rule of 1.0 is only a recommendation for this bag.
+// beforeV1 reports whether the rules of 1.0 are only recommendations for this bag.
 func (j *judge) beforeV1() bool { return sinceV1(j.version) == SeverityWarning }
 
 func (j *judge) findBase() {
@@ -198,9 +197,9 @@ func (j *judge) findBase() {
 	j.r.Base = strings.TrimSuffix(j.base, "/")
 }
 
-// chooseBase finds the folder that the bag of an archive lies in: the archive itself or one of its
-// top folders. A bag may hold another one as payload, so the outermost wins, and a folder named
-// data comes last.
+// chooseBase returns the base directory of the bag in an archive: the archive itself or one of its
+// top folders. A bag may hold another one as payload, so the outermost wins. A folder named data
+// ranks last.
 func chooseBase(names iter.Seq[string]) string {
 	best, bestRank := "", 8
 	for name := range names {
@@ -212,8 +211,8 @@ func chooseBase(names iter.Seq[string]) string {
 	return best
 }
 
-// baseOf says which folder would be the base if the file were a part of a bag, and how little that
-// is to be believed.
+// baseOf returns the folder that is the base if the file belongs to a bag. A low rank is strong
+// evidence.
 func baseOf(name string) (dir string, rank int) {
 	dir, file := path.Split(name)
 	kind, _ := manifestName(file)
@@ -260,7 +259,7 @@ func (j *judge) declaration() {
 	j.r.Version, j.r.Encoding = j.version, decl.decl.Encoding
 	enc, ok := lookupEncoding(decl.decl.Encoding)
 	switch {
-	case !ok: // reported by the declaration; UTF-8 is the best guess for the rest
+	case !ok: // the declaration's faults say so; UTF-8 is the best guess for the rest
 		enc, _ = lookupEncoding("UTF-8")
 	case !enc.utf8 && !j.beforeV1():
 		j.warn(RuleEncoding, DeclarationFile, "UTF-8", enc.name, "")
@@ -268,7 +267,7 @@ func (j *judge) declaration() {
 	j.enc = enc
 }
 
-// findManifests sorts the manifests of the bag by kind and name.
+// findManifests lists the manifests of the bag by kind and name.
 func (j *judge) findManifests() {
 	for _, name := range slices.Sorted(maps.Keys(j.v.tags)) {
 		tag := j.v.tags[name]

@@ -10,13 +10,13 @@ import (
 	"github.com/holdfast/holdfast/pathset"
 )
 
-// nameIndex finds files by what their names have in common apart from case and normal form.
+// nameIndex finds files by their names, ignoring case and normal form.
 type nameIndex struct {
 	first map[string]int32
 	more  map[string][]int32
 }
 
-// mostLike bounds the files that are tried in the stead of one that is not there.
+// mostLike bounds how many files are tried in place of an absent one.
 const mostLike = 1000
 
 func (x *nameIndex) add(name string, file int32) (other int32, clash bool) {
@@ -46,8 +46,8 @@ func (x *nameIndex) like(name string) iter.Seq[int32] {
 	}
 }
 
-// inOrder gives the files in the order of their names, so that the verdict does not depend on that
-// of the archive.
+// inOrder returns the files sorted by name, so that the verdict does not depend on their order in
+// the archive.
 func (j *judge) inOrder() []int32 {
 	order := make([]int32, len(j.files))
 	for i := range order {
@@ -57,7 +57,7 @@ func (j *judge) inOrder() []int32 {
 	return order
 }
 
-// indexFiles counts the files of the share, and reports what their names show.
+// indexFiles counts the files of the share, and reports faults of their names.
 func (j *judge) indexFiles() {
 	for _, file := range j.inOrder() {
 		name, size := j.rel(file), j.files[file].size
@@ -81,18 +81,18 @@ func (j *judge) indexFiles() {
 	}
 }
 
-// payloadFolder reports a bag without one.
+// payloadFolder reports a bag without a payload folder.
 func (j *judge) payloadFolder() {
 	if j.r.PayloadFiles > 0 || j.v.dataDirs[j.base+PayloadDir] {
 		return
 	}
-	if fetch := j.tagFile(FetchFile); fetch == nil || fetch.fetch.Len() == 0 { // with one, all of the payload may be still to come
+	if fetch := j.tagFile(FetchFile); fetch == nil || fetch.fetch.Len() == 0 { // otherwise all payload may still have to be fetched
 		j.fail(RulePayloadDir, PayloadDir, "a folder", "none", "")
 	}
 }
 
-// checkParents reports a file that is also the folder of this one: only one of the two could be
-// unpacked.
+// checkParents reports a name that is both a file and the folder of this file. Only one of the two
+// could be unpacked.
 func (j *judge) checkParents(name string) {
 	if j.parents != nil {
 		j.checkAllParents(name)
@@ -106,8 +106,8 @@ func (j *judge) checkParents(name string) {
 	}
 }
 
-// checkAllParents is checkParents for a bag of several shares, the folders of a file not being in
-// its share.
+// checkAllParents does the work of checkParents for a bag of several shares, where the folders of a
+// file may be in another share.
 func (j *judge) checkAllParents(name string) {
 	j.parentsMet++
 	switch clash := j.parents.Add(name, j.parentsMet); clash.Kind {
@@ -129,7 +129,7 @@ func (j *judge) bothKinds(dir, name string) {
 	j.fail(RuleFileAndFolder, dir, "a file or a folder", "both, as in "+name, "")
 }
 
-// listing reports files that the manifests do not have.
+// listing reports files that the manifests do not list.
 func (j *judge) listing() {
 	for _, f := range j.files {
 		if !strings.HasPrefix(f.name, payloadPrefix) {

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// info judges bag-info.txt, which was package-info.txt in 0.93 and 0.94.
+// info checks bag-info.txt, which was called package-info.txt in 0.93 and 0.94.
 func (j *judge) info() {
 	file, tag := InfoFile, j.tagFile(InfoFile)
 	if old := j.tagFile(packageInfoFile); old != nil && j.version > 0 && (tag == nil && j.beforeV1() || j.version <= Version094) {
@@ -19,15 +19,15 @@ func (j *judge) info() {
 	}
 	j.infoFile = file
 	j.r.Info = append(j.r.Info, j.tagsOf(file)...)
-	if !j.beforeV1() { // the drafts did not say so
+	if !j.beforeV1() { // the drafts had no such rules
 		j.repeatedTags(file)
 		j.tagForms(file)
 	}
 	j.oxum(file)
 }
 
-// tagsOf judges the lines of a file of tags, and gives these in UTF-8. None for a file that is not
-// there.
+// tagsOf checks the lines of a tag file and returns its tags in UTF-8. It returns nil if there is
+// no such file.
 func (j *judge) tagsOf(file string) []Tag {
 	tag := j.tagFile(file)
 	if tag == nil {
@@ -60,8 +60,7 @@ func (j *judge) tagsOf(file string) []Tag {
 	return tags
 }
 
-// tagForms warns of the reserved elements whose values machines cannot read. Payload-Oxum is judged
-// by itself.
+// tagForms warns of values of reserved tags that machines cannot read. oxum checks Payload-Oxum.
 func (j *judge) tagForms(file string) {
 	for _, t := range j.r.Info {
 		source := fmt.Sprintf("%s:%d", file, t.line)
@@ -80,7 +79,7 @@ func (j *judge) tagForms(file string) {
 	}
 }
 
-// repeatedTags warns of the reserved elements that should stand once.
+// repeatedTags warns of reserved tags that should occur once.
 func (j *judge) repeatedTags(file string) {
 	count := map[string]int{}
 	for _, t := range j.r.Info {
@@ -96,8 +95,7 @@ func (j *judge) repeatedTags(file string) {
 	}
 }
 
-// oxum compares Payload-Oxum with the payload. With files still to be fetched there is nothing to
-// compare.
+// oxum compares Payload-Oxum with the payload, unless files are still to be fetched.
 func (j *judge) oxum(file string) {
 	seen := false
 	for _, t := range j.r.Info {
@@ -126,8 +124,8 @@ func (j *judge) oxum(file string) {
 	}
 }
 
-// excused says that the counts differ by no more than what was found to be harmless: files that
-// stand for two names, and files of the operating system that came or went.
+// excused reports whether harmless differences explain the counts: files that stand for two names,
+// and system files that were added or are missing.
 func (j *judge) excused(said, have Oxum) bool {
 	have.Files += j.standIns.Files
 	have.Bytes += j.standIns.Bytes
@@ -143,8 +141,8 @@ func (j *judge) excused(said, have Oxum) bool {
 	return said == have || j.tolerated > 0 && said.Files == have.Files && said.Bytes >= have.Bytes
 }
 
-// fetch judges the share's entries of fetch.txt themselves; whether each is in the manifests shows
-// later.
+// fetch checks the share's entries of fetch.txt. unlistedFetch later compares them with the
+// manifests.
 func (j *judge) fetch() {
 	if j.toGet == nil {
 		return
@@ -176,7 +174,7 @@ func (j *judge) fetch() {
 	j.r.Fetch = append(j.r.Fetch, j.entries...)
 }
 
-// spelled finds a file by any of the names, in whatever normal form.
+// spelled returns the file that has one of the names in any normal form, or -1.
 func (j *judge) spelled(names ...string) int32 {
 	for _, name := range names {
 		if file := j.lookup(name); file >= 0 {
@@ -193,7 +191,7 @@ func (j *judge) spelled(names ...string) int32 {
 	return -1
 }
 
-// unlistedFetch reports entries of fetch.txt that the payload manifests do not have.
+// unlistedFetch reports entries of fetch.txt that the payload manifests do not list.
 func (j *judge) unlistedFetch() {
 	if len(j.entries) == 0 {
 		return
@@ -208,7 +206,7 @@ func (j *judge) unlistedFetch() {
 		listed[normalized(unescape(name))] |= a.claims
 	}
 	for _, e := range j.entries {
-		if e.Present { // then it is judged as any other file
+		if e.Present { // checked like any other file
 			continue
 		}
 		claims := listed[normalized(e.File)] & all
@@ -218,13 +216,13 @@ func (j *judge) unlistedFetch() {
 	}
 }
 
-// fetchName checks and reads the path of an entry; key is the path as manifests of the version have
-// it. False when the entry must not be filled.
+// fetchName checks and unescapes the path of an entry. key is the path as the bag's manifests spell
+// it. It returns false if the file must not be fetched.
 func (j *judge) fetchName(e *FetchEntry, source string) (key string, ok bool) {
 	name := e.File
 	why := unsafeReference(name)
 	if why == "" && strings.ContainsFunc(strings.NewReplacer("\t", "", "\r", "", "\n", "").Replace(name), unicode.IsControl) {
-		why = "control character" // in a name that a file is to be made by; one that is there is only not portable
+		why = "control character" // for a file to be created; an existing one is only not portable
 	}
 	if why != "" {
 		j.fail(RuleUnsafeName, name, "a relative path inside the bag", why, source)
@@ -246,7 +244,7 @@ func (j *judge) fetchName(e *FetchEntry, source string) (key string, ok bool) {
 	if !j.beforeV1() {
 		return e.File, true
 	}
-	if strings.Contains(name, "%25") { // before 1.0 the percent sign was not escaped
+	if strings.Contains(name, "%25") { // the percent sign was not escaped before 1.0
 		e.File = name
 	}
 	return name, true

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// resolved is an entry of a manifest whose name has been read.
+// resolved is a manifest entry whose name was decoded and looked up.
 type resolved struct {
 	entryRecord
-	raw    string // as in the manifest, in UTF-8
-	name   string // the name that is meant
-	second string // what it may mean otherwise, "" for nothing
-	file   int32  // -1 for none of that name
+	raw    string // the name as in the manifest, in UTF-8
+	name   string // the name of the file that is meant
+	second string // another reading of the name, "" for none
+	file   int32  // -1 for no such file
 }
 
-// manifest judges the share's lines of one manifest: first those that have a file of exactly their
-// name.
+// manifest checks the share's lines of one manifest. Entries that have a file of exactly their name
+// come first.
 func (j *judge) manifest(m *manifest) {
 	seen := &seenIn{byFile: map[int32]first{}, byName: map[string]first{}}
 	strays := false
@@ -41,17 +41,17 @@ func (j *judge) manifest(m *manifest) {
 			j.stray(m, seen, entry)
 		}
 	}
-	j.held -= seen.held // which ends here
+	j.held -= seen.held // seen is dropped here
 }
 
-// seenIn knows the entries of one manifest that have been judged.
+// seenIn holds the entries of one manifest that were checked.
 type seenIn struct {
 	byFile map[int32]first
 	byName map[string]first
-	held   int // octets of byName, roughly
+	held   int // octets of byName, estimated
 }
 
-// first is the first entry of a name.
+// first is the first entry for a name or file.
 type first struct {
 	line   int
 	digest []byte
@@ -59,12 +59,12 @@ type first struct {
 
 func firstOf(e resolved) first { return first{line: e.line, digest: bytes.Clone(e.digest)} }
 
-// resolve reads the name of an entry and finds its file. False when the entry is refused; that is
-// reported when tell is set.
-func (j *judge) resolve(m *manifest, e entryRecord, tell bool) (resolved, bool) {
+// resolve decodes the name of an entry and finds its file. It returns false for an entry that is
+// refused, and reports that if report is set.
+func (j *judge) resolve(m *manifest, e entryRecord, report bool) (resolved, bool) {
 	out := resolved{entryRecord: e, raw: e.name, file: -1}
 	fail := func(rule Rule, file, expected, found string) (resolved, bool) {
-		if tell {
+		if report {
 			j.fail(rule, file, expected, found, m.line(e))
 		}
 		return out, false
@@ -93,7 +93,7 @@ func (j *judge) resolve(m *manifest, e entryRecord, tell bool) (resolved, bool) 
 		}
 		name = clean
 	}
-	if !j.scope(m, e, name, tell) {
+	if !j.scope(m, e, name, report) {
 		return out, false
 	}
 	out.name = name
@@ -110,23 +110,23 @@ func (j *judge) resolve(m *manifest, e entryRecord, tell bool) (resolved, bool) 
 	if out.file < 0 && out.second != "" {
 		out.file = j.lookup(out.second)
 	}
-	if tell {
+	if report {
 		j.checkEscapes(m, name, out)
 	}
 	return out, true
 }
 
-// scope checks that a manifest lists files of its kind. False when the entry is not to be looked at
-// further.
-func (j *judge) scope(m *manifest, e entryRecord, name string, tell bool) bool {
+// scope checks that a manifest lists files of its kind. It returns false if the entry is to be
+// skipped.
+func (j *judge) scope(m *manifest, e entryRecord, name string, report bool) bool {
 	inPayload := strings.HasPrefix(name, payloadPrefix)
 	if m.kind == kindPayloadManifest {
-		if !inPayload && tell {
+		if !inPayload && report {
 			j.fail(RuleOutsidePayload, name, "a path below "+payloadPrefix, name, m.line(e))
 		}
 		return inPayload
 	}
-	if !tell {
+	if !report {
 		return true
 	}
 	if kind, _ := manifestName(name); kind == tagManifest {
@@ -138,7 +138,7 @@ func (j *judge) scope(m *manifest, e entryRecord, name string, tell bool) bool {
 	return true
 }
 
-// checkEscapes warns of percent signs that are not used as the version asks.
+// checkEscapes warns of percent signs that are not escaped as the version requires.
 func (j *judge) checkEscapes(m *manifest, name string, e resolved) {
 	if !strings.Contains(name, "%") {
 		return
@@ -151,7 +151,7 @@ func (j *judge) checkEscapes(m *manifest, name string, e resolved) {
 	}
 }
 
-// repeated reports an entry for a file that the manifest has listed before.
+// repeated reports an entry for a file that the manifest has already listed.
 func (j *judge) repeated(m *manifest, seen *seenIn, e resolved) bool {
 	before, again := seen.byFile[e.file]
 	if e.file < 0 {
@@ -176,10 +176,10 @@ func (j *judge) claim(m *manifest, seen *seenIn, e resolved) {
 	seen.byFile[e.file] = firstOf(e)
 }
 
-// verify compares the digest of an entry with the one taken of the file.
+// verify compares the digest of an entry with that of the file.
 func (j *judge) verify(m *manifest, e entryRecord, file int32) {
 	if len(e.digest) == 0 {
-		return // its line or its algorithm has been reported
+		return // the malformed line or unknown algorithm has been reported
 	}
 	found, ok := j.digestOf(file, m.which)
 	switch {
@@ -199,14 +199,15 @@ func (j *judge) digestOf(file int32, a algorithm) ([]byte, bool) {
 	return f.digests[at : at+a.size()], true
 }
 
-// same says that the file has the digest of the entry, as far as that can be told.
+// same reports whether the file has the digest of the entry. With CompletenessOnly an unknown
+// digest counts as equal.
 func (j *judge) same(m *manifest, e entryRecord, file int32) bool {
 	found, ok := j.digestOf(file, m.which)
 	return len(e.digest) > 0 && (ok && bytes.Equal(found, e.digest) || !ok && j.v.opts.CompletenessOnly)
 }
 
-// stray judges an entry that has no file of exactly its name: another spelling of the name may have
-// one (section 6.1.1.3).
+// stray checks an entry without a file of exactly its name. A file whose name is spelled
+// differently may be meant (section 6.1.1.3).
 func (j *judge) stray(m *manifest, seen *seenIn, e resolved) {
 	if e.file = j.equivalent(m, e); e.file < 0 {
 		if weight := len(e.name) + nameWeight; !j.repeated(m, seen, e) && j.hold(weight) {
@@ -221,8 +222,7 @@ func (j *judge) stray(m *manifest, seen *seenIn, e resolved) {
 		rule = RuleCase
 	}
 	if j.files[e.file].claims&m.bit != 0 {
-		// The file is listed by its own name, too. Both can only be meant if the content is that of
-		// both.
+		// The file is also listed by its own name. It can stand for both only if its content matches both.
 		if !j.same(m, e.entryRecord, e.file) {
 			j.miss(m, e)
 			return
@@ -243,9 +243,9 @@ func (j *judge) stray(m *manifest, seen *seenIn, e resolved) {
 	j.warn(rule, j.rel(e.file), e.name, j.rel(e.file), m.line(e.entryRecord))
 }
 
-// equivalent finds a file whose name differs from that of the entry in normal form only, or is the
-// octets of the manifest not decoded, or before 1.0 differs in case; one that the manifest does not
-// list otherwise is taken first.
+// equivalent returns the file that an entry may mean, or -1. The name of the file differs from that
+// of the entry in normal form only, or equals its undecoded octets, or before 1.0 differs in case.
+// Files that the manifest does not list otherwise are preferred.
 func (j *judge) equivalent(m *manifest, e resolved) int32 {
 	best, bestRank := int32(-1), 4
 	consider := func(file int32, rank int) {
@@ -274,7 +274,7 @@ func (j *judge) equivalent(m *manifest, e resolved) int32 {
 	return best
 }
 
-// miss notes a listed file that is not there; reported once, whatever number of manifests list it.
+// miss notes a listed file that is absent. It is reported once, however many manifests list it.
 func (j *judge) miss(m *manifest, e resolved) {
 	a := j.absent[e.name]
 	if a == nil {

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// profile judges the bag against Options.Profile. The manifests, the tags and the files have been
-// judged by then. What fetch.txt names counts as sent by those who will fetch it: the verdict is
-// the same before and after.
+// profile checks the bag against Options.Profile, after manifests, tags and files. Files in
+// fetch.txt count as present, so that the verdict is the same before and after they are fetched.
 func (j *judge) profile() {
 	p := j.v.opts.Profile
 	if p == nil {
@@ -30,7 +29,7 @@ func (j *judge) profile() {
 	j.profileFiles(p)
 }
 
-// against reports what a field of the profile has against the bag.
+// against reports a fault against a field of the profile.
 func (j *judge) against(sev Severity, field string, rule Rule, file, expected, found, source string) {
 	f := newFault(sev, rule, file, expected, found).at(source)
 	f.Clause = profileClause + ", " + field
@@ -65,8 +64,7 @@ func (j *judge) profileForm(p *Profile) {
 	j.against(SeverityError, field, RuleProfileForm, "", expected, string(form), "")
 }
 
-// profileIdentifier looks for the profile's address, which a bag names beside those of others that
-// it follows.
+// profileIdentifier checks that the bag names this profile. A bag may name several.
 func (j *judge) profileIdentifier(p *Profile) {
 	file := cmp.Or(j.infoFile, InfoFile)
 	found, source := "no such tag", ""
@@ -85,7 +83,7 @@ func (j *judge) profileIdentifier(p *Profile) {
 	j.against(SeverityError, profileIdentifierLabel, RuleProfileTag, file, profileIdentifierLabel+": "+p.identifier, found, source)
 }
 
-// profileTags judges the tags of one file.
+// profileTags checks the tags of one file.
 func (j *judge) profileTags(rules []tagRule, tags []Tag, file, field string) {
 	for _, rule := range rules {
 		field := field + "." + rule.label
@@ -140,8 +138,7 @@ func (j *judge) profileFetch(p *Profile) {
 	}
 }
 
-// profileShare judges which files of the share there are, those that are still to be fetched among
-// them.
+// profileShare checks which files the share has. Files still to be fetched count.
 func (j *judge) profileShare() {
 	p := j.v.opts.Profile
 	if p == nil {
@@ -163,7 +160,7 @@ func (j *judge) profileShare() {
 	}
 }
 
-// profileFiles reports what the files of all shares come to.
+// profileFiles reports the profile's requirements on the files of all shares together.
 func (j *judge) profileFiles(p *Profile) {
 	if p.dataEmpty && (j.sent.Files > 1 || j.sent.Bytes > 0) {
 		found := fmt.Sprintf("%d files of %d octets", j.sent.Files, j.sent.Bytes)
@@ -173,7 +170,7 @@ func (j *judge) profileFiles(p *Profile) {
 	j.required.report(j, p.payloadFiles.required, fieldPayloadRequired)
 }
 
-// profileFile judges the name of one file.
+// profileFile checks the name of one file.
 func (j *judge) profileFile(p *Profile, name string) {
 	j.required.see(name)
 	field, c := fieldPayloadAllowed, p.payloadFiles
@@ -188,15 +185,14 @@ func (j *judge) profileFile(p *Profile, name string) {
 	}
 }
 
-// reserved says that a tag file is one of those that RFC 8493 has: other fields of a profile speak
-// of them.
+// reserved reports whether RFC 8493 defines the tag file. Other fields of a profile deal with
+// these.
 func reserved(name string) bool {
 	kind, _ := manifestName(name)
 	return kind != 0 || name == DeclarationFile || name == InfoFile || name == FetchFile || name == packageInfoFile
 }
 
-// required is the files and, with a slash at their end, the folders that must be there and were not
-// met so far.
+// required holds the files that must exist and were not found yet. A folder ends in a slash.
 type required map[string]bool
 
 func lookFor(lists ...[]string) required {
@@ -207,7 +203,7 @@ func lookFor(lists ...[]string) required {
 	return out
 }
 
-// see takes a file off, and the folders that it lies in.
+// see removes a file and the folders that it lies in.
 func (r required) see(name string) {
 	if len(r) == 0 {
 		return

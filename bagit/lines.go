@@ -6,29 +6,29 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"golang.org/x/text/encoding/unicode"
 )
 
-// maxLine bounds one line of a tag file. RFC 8493 sets no limit on names; no file system has longer
-// ones.
+// maxLine bounds one line of a tag file in octets. RFC 8493 sets no limit on names, but file
+// systems do.
 const maxLine = 1 << 20
 
-// textForm is how the octets of a tag file look, told from its first ones. All encodings that bags
-// use are either ASCII-compatible, and their lines can be cut without knowing them, or UTF-16,
-// which can be recognized. So a manifest can be read as a stream before bagit.txt has said what
-// encoding it is in.
+// textForm is the form of a tag file's octets, recognized from the first ones. All encodings in use
+// are either UTF-16 or compatible with ASCII, whose lines can be split before decoding. So a
+// manifest can be read as a stream before bagit.txt declares its encoding.
 type textForm uint8
 
 const (
 	formEmpty textForm = iota
-	formPlain          // ASCII-compatible, names still as they stand in the file
+	formPlain          // compatible with ASCII; not decoded yet
 	formUTF8BOM
-	formUTF16 // with or without mark; already decoded
+	formUTF16 // with or without byte-order mark; already decoded
 )
 
-// openText tells the form and returns a reader of the text: without its mark, and in UTF-8 where it
-// was UTF-16.
+// openText recognizes the form and returns a reader of the text: without byte-order mark, and in
+// UTF-8 if it was UTF-16.
 func openText(r io.Reader) (io.Reader, textForm, error) {
 	br := bufio.NewReaderSize(r, 1<<16)
 	head, err := br.Peek(3)
@@ -42,7 +42,7 @@ func openText(r io.Reader) (io.Reader, textForm, error) {
 	case len(head) == 0:
 		return br, formEmpty, nil
 	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
-		_, _ = br.Discard(3) // cannot fail, they were peeked
+		_, _ = br.Discard(3) // cannot fail: the octets were peeked
 		return br, formUTF8BOM, nil
 	case bytes.HasPrefix(head, []byte("\xfe\xff")), bytes.HasPrefix(head, []byte("\xff\xfe")):
 		return utf16(unicode.BigEndian, unicode.ExpectBOM)
@@ -55,28 +55,27 @@ func openText(r io.Reader) (io.Reader, textForm, error) {
 	}
 }
 
-// LineError is a line of a tag file that is not of the form its section asks for. Reading goes on
-// after it.
-type LineError struct {
-	Line   int    // from 1
-	Reason string // what is wrong with it
+// lineError is a malformed line of a tag file. Reading continues after it.
+type lineError struct {
+	Line   int // from 1
+	Reason string
 	Text   string // the line, cut to 200 octets
 }
 
 // Error implements error.
-func (e *LineError) Error() string { return fmt.Sprintf("line %d: %s: %q", e.Line, e.Reason, e.Text) }
+func (e *lineError) Error() string { return fmt.Sprintf("line %d: %s: %q", e.Line, e.Reason, e.Text) }
 
-func lineError(n int, reason string, text []byte) *LineError {
+func newLineError(n int, reason string, text []byte) *lineError {
 	if len(text) > 200 {
 		text = text[:200]
 	}
-	return &LineError{Line: n, Reason: reason, Text: string(text)}
+	return &lineError{Line: n, Reason: reason, Text: string(text)}
 }
 
-// errLineTooLong ends the reading of a tag file: what follows cannot be told apart any more.
+// errLineTooLong ends the reading of a tag file, because the next line cannot be found.
 var errLineTooLong = errors.New("line longer than 1 MiB")
 
-// lineScanner cuts text at LF, CR or CRLF (section 2.3).
+// lineScanner splits text at LF, CR or CRLF (section 2.3).
 type lineScanner struct {
 	s *bufio.Scanner
 	n int
@@ -89,7 +88,7 @@ func newLineScanner(r io.Reader) *lineScanner {
 	return &lineScanner{s: s}
 }
 
-// next says whether there is another line; it is valid until the following call.
+// next returns the next line, which is valid until the following call.
 func (l *lineScanner) next() ([]byte, bool) {
 	if !l.s.Scan() {
 		return nil, false
@@ -101,9 +100,33 @@ func (l *lineScanner) next() ([]byte, bool) {
 func (l *lineScanner) err() error {
 	err := l.s.Err()
 	if errors.Is(err, bufio.ErrTooLong) {
-		return lineError(l.n+1, errLineTooLong.Error(), nil)
+		return newLineError(l.n+1, errLineTooLong.Error(), nil)
 	}
 	return err
+}
+
+// scanLines parses the lines of a text that are not blank. It yields the error of a malformed line and
+// continues; an error of reading ends it.
+func scanLines[T any](text io.Reader, parse func(line []byte, n int) (T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		lines := newLineScanner(text)
+		for line, ok := lines.next(); ok; line, ok = lines.next() {
+			if isBlank(line) {
+				continue
+			}
+			entry, err := parse(line, lines.n)
+			if err != nil {
+				entry = none
+			}
+			if !yield(entry, err) {
+				return
+			}
+		}
+		if err := lines.err(); err != nil {
+			yield(none, err)
+		}
+	}
 }
 
 func splitLine(data []byte, atEOF bool) (advance int, token []byte, err error) {
@@ -123,7 +146,7 @@ func splitLine(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	case atEOF:
 		return i + 1, data[:i], nil
 	default:
-		return 0, nil, nil // a CR at the end of what was read: the LF may follow
+		return 0, nil, nil // a CR at the end of the buffer: an LF may follow
 	}
 }
 

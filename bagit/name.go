@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast/holdfast/pathset"
 )
 
-// maxName is the longest name that is taken. No file system has longer ones.
+// maxName is the longest accepted name in octets. No file system has longer ones.
 const maxName = 4096
 
 var tooLongName = fmt.Sprintf("path longer than %d octets", maxName)
 
-// unsafeEntry says why a file of this name cannot be taken in, or "". It is for names of files that
-// exist; path is relative. Section 5.1.
+// unsafeEntry returns why the name of an existing file is refused, or "" (section 5.1). path is
+// relative.
 func unsafeEntry(name string) string {
 	switch {
 	case name == "":
@@ -38,9 +38,8 @@ func unsafeEntry(name string) string {
 	return ""
 }
 
-// unsafeReference says why a name that a tag file or an archive gives must not be followed, or "".
-// Besides what unsafeEntry refuses these are the ways into other folders that shells and Windows
-// know.
+// unsafeReference returns why a name in a tag file or an archive is refused, or "". Beyond
+// unsafeEntry it refuses the ways of shells and of Windows into other folders.
 func unsafeReference(name string) string {
 	if why := unsafeEntry(name); why != "" {
 		return why
@@ -58,7 +57,7 @@ func unsafeReference(name string) string {
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// isVariable sees %HomeDrive%\ and the like.
+// isVariable reports whether the name starts with a variable of Windows, such as %HomeDrive%\.
 func isVariable(name string) bool {
 	rest, ok := strings.CutPrefix(name, "%")
 	if !ok {
@@ -80,7 +79,7 @@ func hasDotDot(name string) bool {
 	return false
 }
 
-// unportable says why not every file system can hold the name, or "". Section 6.1.2.
+// unportable returns why some file systems cannot hold the name, or "" (section 6.1.2).
 func unportable(name string) string {
 	if !utf8.ValidString(name) {
 		return "name is not UTF-8"
@@ -119,7 +118,7 @@ func isDeviceName(stem string) bool {
 	return false
 }
 
-// isSystemFile sees what operating systems leave in folders by themselves.
+// isSystemFile reports whether operating systems create files of this name by themselves.
 func isSystemFile(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		switch part {
@@ -131,7 +130,7 @@ func isSystemFile(name string) bool {
 	return strings.HasPrefix(path.Base(name), "._")
 }
 
-// unescape decodes %0A, %0D and %25, and nothing else (section 2.1.3).
+// unescape decodes %0A, %0D and %25 and nothing else (section 2.1.3).
 func unescape(name string) string {
 	if !strings.Contains(name, "%") {
 		return name
@@ -159,12 +158,12 @@ func unescape(name string) string {
 	return b.String()
 }
 
-// escape is the reverse of unescape, for writing 1.0.
+// escape escapes a name as 1.0 requires.
 func escape(name string) string {
 	return strings.NewReplacer("%", "%25", "\n", "%0A", "\r", "%0D").Replace(name)
 }
 
-// wellEscaped says that every percent sign belongs to an escape that 1.0 knows.
+// wellEscaped reports whether every percent sign starts an escape of 1.0.
 func wellEscaped(name string) bool {
 	for i := 0; i < len(name); i++ {
 		if name[i] != '%' {
@@ -192,7 +191,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// normalized is the key under which names that differ in Unicode normal form only are the same.
+// normalized returns a key that is the same for names that differ only in Unicode normal form.
 func normalized(name string) string {
 	if isASCII(name) {
 		return name

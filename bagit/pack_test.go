@@ -2,8 +2,8 @@ package bagit_test
 
 import (
 	"archive/tar"
-	"archive/zip"
 	"bytes"
+	stdcmp "cmp"
 	"compress/gzip"
 	"crypto/md5"
 	"crypto/sha256"
@@ -172,13 +172,7 @@ func validateTar(t *testing.T, b bag, top string, order []string) *bagit.Report 
 
 func validateTarBytes(t *testing.T, raw []byte) *bagit.Report {
 	t.Helper()
-	return validateTarOf(t, raw)
-}
-
-// validateTarOf takes these digests, too, of files whose manifests come later.
-func validateTarOf(t *testing.T, raw []byte, algorithms ...string) *bagit.Report {
-	t.Helper()
-	r, err := bagit.ValidateTar(t.Context(), bytes.NewReader(raw), bagit.Options{Algorithms: algorithms})
+	r, err := bagit.ValidateTar(t.Context(), bytes.NewReader(raw), bagit.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,21 +190,21 @@ func validateZip(t *testing.T, b bag, top string) *bagit.Report {
 
 func validateZipWith(t *testing.T, b bag, top string, opts bagit.Options) (*bagit.Report, error) {
 	t.Helper()
-	var buf bytes.Buffer
-	zw := zip.NewWriter(&buf)
+	opts.FindBase = true
+	opts.Form = stdcmp.Or(opts.Form, bagit.FormZip)
+	v := bagit.NewValidator(opts)
+	defer v.Close()
+	names := b.names()
+	for i, name := range names {
+		names[i] = path.Join(top, name)
+	}
+	v.ExpectManifests(names...)
 	for _, name := range b.names() {
-		w, err := zw.Create(path.Join(top, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(b[name])); err != nil {
-			t.Fatal(err)
+		if err := v.Add(t.Context(), path.Join(top, name), int64(len(b[name])), strings.NewReader(b[name])); err != nil {
+			return nil, err
 		}
 	}
-	if err := zw.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return bagit.ValidateZip(t.Context(), bytes.NewReader(buf.Bytes()), int64(buf.Len()), opts)
+	return v.Finish()
 }
 
 // sameFaults compares reports but for what differs between a folder and an archive.

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Profile is what a community asks of its bags beyond RFC 8493, after the BagIt Profiles
-// Specification 1.4.0 (https://bagit-profiles.github.io/bagit-profiles-specification). It is made
-// by ParseProfile, never changes, and can judge any number of bags at once: see Options.Profile.
+// Profile holds what a community requires of its bags beyond RFC 8493 (BagIt Profiles Specification
+// 1.4.0, https://bagit-profiles.github.io/bagit-profiles-specification). ParseProfile makes it. It
+// is immutable and may be used by several goroutines; see Options.Profile.
 type Profile struct {
 	identifier string
 
 	tags  []tagRule            // of bag-info.txt
-	other map[string][]tagRule // of further tag files, by name
+	other map[string][]tagRule // of other tag files, by file name
 
 	manifests, tagManifests choice
 	tagFiles, payloadFiles  choice
@@ -23,15 +23,15 @@ type Profile struct {
 	forbidFetch, requireFetch, dataEmpty bool
 
 	serialization string   // forbidden, required or optional
-	formats       []string // media types; none says that any will do
+	formats       []string // media types; empty allows all
 	versions      []string
 }
 
-// Identifier is the profile's own address, which bags that follow it name in bag-info.txt.
+// Identifier returns the profile's address, which bags that follow it name in bag-info.txt.
 func (p *Profile) Identifier() string { return p.identifier }
 
-// Accepts says whether bags may come in the form, by Serialization and Accept-Serialization.
-// FormUnknown is accepted.
+// Accepts reports whether Serialization and Accept-Serialization allow bags of this form. It
+// accepts FormUnknown.
 func (p *Profile) Accepts(f Form) bool {
 	switch {
 	case f == FormFolder:
@@ -42,20 +42,20 @@ func (p *Profile) Accepts(f Form) bool {
 	return p.serialization != serializationForbidden && (len(p.formats) == 0 || f.isOneOf(p.formats))
 }
 
-// tagRule is what a profile asks of one element of bag-info.txt.
+// tagRule is what a profile requires of one tag.
 type tagRule struct {
 	label       string
 	required    bool
 	recommended bool
 	once        bool
-	values      []string // none says that any will do
+	values      []string // empty allows all
 }
 
-// choice is what must be there and what may be there.
+// choice says what must and what may be in a bag.
 type choice struct {
 	required []string
 	allowed  []string
-	limited  bool // allowed was given; otherwise everything is
+	limited  bool // only what allowed lists; otherwise everything is allowed
 }
 
 // The fields of a profile.
@@ -85,13 +85,13 @@ const (
 	serializationOptional  = "optional"
 )
 
-// maxProfile bounds a profile; the published ones have a few KiB.
+// maxProfile bounds a profile in octets. Published profiles have a few KiB.
 const maxProfile = 1 << 20
 
-// ErrProfile is what all errors of ParseProfile but those of reading are.
+// ErrProfile is wrapped by all errors of ParseProfile but those of reading.
 var ErrProfile = errors.New("not a BagIt profile")
 
-// ProfileError is one thing that is wrong with a profile.
+// ProfileError is one fault of a profile.
 type ProfileError struct {
 	Field  string // as a path, such as "Bag-Info.Contact-Email.required"; "" for the document
 	Reason string
@@ -105,18 +105,16 @@ func (e *ProfileError) Error() string {
 	return e.Field + ": " + e.Reason
 }
 
-// Unwrap says that it is an ErrProfile.
+// Unwrap returns ErrProfile.
 func (e *ProfileError) Unwrap() error { return ErrProfile }
 
-// ParseProfile reads a profile of the versions 1.1 to 1.4, a JSON document of at most 1 MiB. It is
-// strict, for a field that is misspelled would ask for nothing: unknown, repeated and contradicting
-// fields are errors. The error joins a *ProfileError for each thing that is wrong, all of which are
-// ErrProfile; any other is of reading.
+// ParseProfile reads a profile of version 1.1 to 1.4: a JSON document of at most 1 MiB. It refuses
+// unknown, repeated and contradicting fields, because a misspelled field would require nothing. The
+// error joins one *ProfileError for each fault, or comes from reading.
 //
-// Beyond the specification two things are read that published profiles use: "recommended" of a tag,
-// which is a warning where the tag is absent (Beyond the Repository), and Other-Info, an object (or
-// a list of such) of further tag files by their names with their tags, as Bag-Info has them:
-// "APTrust-Info" and "aptrust-info.txt" both are that file.
+// ParseProfile also reads two extensions that published profiles use:
+//   - "recommended" of a tag: a warning if the tag is absent (Beyond the Repository).
+//   - Other-Info: rules for further tag files, by file name. It is an object like Bag-Info for each file, or a list of such objects. The keys "APTrust-Info" and "aptrust-info.txt" mean the same file.
 func ParseProfile(r io.Reader) (*Profile, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, maxProfile+1))
 	if err != nil {
@@ -134,7 +132,7 @@ func ParseProfile(r io.Reader) (*Profile, error) {
 	return p.profile, nil
 }
 
-// otherTagFile is the name of the tag file that a key of Other-Info stands for.
+// otherTagFile returns the name of the tag file that a key of Other-Info means.
 func otherTagFile(key string) string {
 	if strings.HasSuffix(key, ".txt") {
 		return key
@@ -142,7 +140,7 @@ func otherTagFile(key string) string {
 	return strings.ToLower(key) + ".txt"
 }
 
-// fields reads the document's fields.
+// fields reads the fields of the document.
 func (p *profileParser) fields(doc []jsonField) {
 	allowFetch := true
 	seen := map[string]bool{}
@@ -191,14 +189,14 @@ func (p *profileParser) fields(doc []jsonField) {
 	p.contradictions(seen)
 }
 
-// topFields are all that a document may have.
+// topFields are the fields that a document may have.
 var topFields = []string{
 	fieldInfo, fieldTags, fieldOther, fieldManifestsRequired, fieldManifestsAllowed, fieldTagManifestsRequired,
 	fieldTagManifestsAllowed, fieldTagFilesRequired, fieldTagFilesAllowed, fieldPayloadRequired, fieldPayloadAllowed,
 	fieldAllowFetch, fieldFetchRequired, fieldDataEmpty, fieldSerialization, fieldFormats, fieldVersions,
 }
 
-// contradictions reports fields that are lacking, and those that no bag could meet together.
+// contradictions reports missing fields, and fields that no bag can satisfy together.
 func (p *profileParser) contradictions(seen map[string]bool) {
 	for _, name := range []string{fieldInfo, fieldVersions} {
 		if !seen[name] {
@@ -226,8 +224,8 @@ func (p *profileParser) covered(required, allowed string, c choice, has func([]s
 	}
 }
 
-// coversPath says that a path, or a folder with the slash at its end, is among the patterns. Some
-// file in the folder must be.
+// coversPath reports whether the patterns match a path. For a folder, which ends in a slash, they
+// must match some file in it.
 func coversPath(patterns []string, name string) bool {
 	if !strings.HasSuffix(name, "/") {
 		return matchesAny(patterns, name)

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// profileParser reads the document of a profile and keeps everything that is wrong with it.
+// profileParser reads the document of a profile and collects its faults.
 type profileParser struct {
 	profile *Profile
 	faults  []error
@@ -29,7 +29,7 @@ func (p *profileParser) fail(field, reason string) {
 	p.faults = append(p.faults, &ProfileError{Field: field, Reason: reason})
 }
 
-// document checks that all of it is JSON and gives the members of its object.
+// document checks that raw is JSON and returns the members of its object.
 func (p *profileParser) document(raw []byte) ([]jsonField, bool) {
 	if !utf8.Valid(raw) {
 		p.fail("", "not UTF-8")
@@ -47,7 +47,7 @@ func (p *profileParser) document(raw []byte) ([]jsonField, bool) {
 	return p.object(jsonField{raw: all})
 }
 
-// object gives the members of an object in their order. A repeated one is reported and left out.
+// object returns the members of an object in their order. A repeated one is reported and left out.
 func (p *profileParser) object(f jsonField) ([]jsonField, bool) {
 	dec := json.NewDecoder(bytes.NewReader(f.raw))
 	if first, err := dec.Token(); err != nil || first != json.Delim('{') {
@@ -85,12 +85,11 @@ func (p *profileParser) wrongType(f jsonField, want string) {
 	p.fail(f.path, fmt.Sprintf("must be %s, not %s", want, found))
 }
 
-// unknown reports a field that is none of those known, and which may be meant.
+// unknown reports an unknown field, and the known one that may be meant.
 func (p *profileParser) unknown(f jsonField, known []string) {
 	reason := "no such field; known are " + strings.Join(known, ", ")
-	same := func(s string) string { return normalizeAlgorithm(s) }
 	for _, name := range known {
-		if same(name) == same(f.key) {
+		if normalizeAlgorithm(name) == normalizeAlgorithm(f.key) {
 			reason = "no such field; " + name + " is"
 		}
 	}
@@ -106,7 +105,7 @@ func (p *profileParser) text(f jsonField) string {
 	return *s
 }
 
-// filled is a text that must not be empty.
+// filled reads a text that must not be empty.
 func (p *profileParser) filled(f jsonField) string {
 	s := p.text(f)
 	if strings.TrimSpace(s) == "" && string(f.raw) != "null" && f.raw[0] == '"' {
@@ -124,7 +123,7 @@ func (p *profileParser) boolean(f jsonField) bool {
 	return *b
 }
 
-// list reads texts, none of them empty or repeated.
+// list reads texts. None may be empty or repeated.
 func (p *profileParser) list(f jsonField) []string {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(f.raw, &raw); err != nil || raw == nil {
@@ -142,7 +141,7 @@ func (p *profileParser) list(f jsonField) []string {
 	return out
 }
 
-// algorithms reads the kinds of manifests, and normalizes their names (RFC 8493, section 2.4).
+// algorithms reads checksum algorithms and normalizes their names (RFC 8493 section 2.4).
 func (p *profileParser) algorithms(f jsonField) []string {
 	var out []string
 	for _, name := range p.list(f) {
@@ -155,7 +154,7 @@ func (p *profileParser) algorithms(f jsonField) []string {
 	return out
 }
 
-// paths reads paths and patterns of paths, relative to the base directory of the bag.
+// paths reads paths or path patterns, relative to the base directory of the bag.
 func (p *profileParser) paths(f jsonField) []string {
 	names := p.list(f)
 	payload := f.key == fieldPayloadRequired || f.key == fieldPayloadAllowed
@@ -221,7 +220,7 @@ func (p *profileParser) serialization(f jsonField) {
 	p.profile.serialization = s
 }
 
-// info reads what the profile says of itself.
+// info reads the profile's description of itself.
 func (p *profileParser) info(f jsonField) {
 	members, ok := p.object(f)
 	if !ok {
@@ -238,7 +237,7 @@ func (p *profileParser) info(f jsonField) {
 		case "Source-Organization", "External-Description", "Version":
 			p.filled(m)
 		default:
-			p.text(m) // tags may be added, as to any bag-info.txt
+			p.text(m) // further tags are allowed, as in bag-info.txt
 		}
 	}
 	for _, name := range []string{"Source-Organization", "External-Description", "Version", profileIdentifierLabel} {
@@ -248,8 +247,8 @@ func (p *profileParser) info(f jsonField) {
 	}
 }
 
-// specVersion checks that the profile is for a version of the specification that is known: 1.x of
-// any x up to 4. The field came with 1.2; without it a profile is of 1.1.
+// specVersion checks the version of the specification: 1.0 to 1.4. The field came with 1.2; a
+// profile without it is of 1.1.
 func (p *profileParser) specVersion(f jsonField) {
 	s := p.text(f)
 	if f.raw[0] != '"' {
@@ -273,7 +272,7 @@ func (p *profileParser) tags(f jsonField) []tagRule {
 			p.fail(m.path, "cannot be the label of a tag")
 			continue
 		case slices.ContainsFunc(out, func(r tagRule) bool { return strings.EqualFold(r.label, label) }):
-			p.fail(m.path, "given more than once; labels differ in more than case")
+			p.fail(m.path, "given more than once; labels that differ only in case are the same")
 			continue
 		}
 		out = append(out, p.tag(m))
@@ -303,7 +302,7 @@ func (p *profileParser) tag(f jsonField) tagRule {
 	return rule
 }
 
-// other reads Other-Info: an object of tag files, or a list of such.
+// other reads Other-Info: an object of tag files, or a list of such objects.
 func (p *profileParser) other(f jsonField) {
 	var objects []json.RawMessage
 	if json.Unmarshal(f.raw, &objects) != nil || objects == nil {
@@ -313,11 +312,10 @@ func (p *profileParser) other(f jsonField) {
 		members, _ := p.object(jsonField{path: f.path, raw: raw})
 		for _, m := range members {
 			name := otherTagFile(m.key)
-			kind, _ := manifestName(name)
 			switch {
 			case unsafeReference(name) != "" || strings.Contains(name, "/"):
 				p.fail(m.path, "cannot be a tag file beside bag-info.txt")
-			case kind != 0 || name == DeclarationFile || name == InfoFile || name == FetchFile || name == packageInfoFile:
+			case reserved(name):
 				p.fail(m.path, "has a form of its own; tags of "+InfoFile+" belong into "+fieldTags)
 			case p.profile.other[name] != nil:
 				p.fail(m.path, "given more than once")

@@ -2,15 +2,16 @@ package bagit
 
 import "encoding/binary"
 
-// recordWeight is what a record counts beside its own octets: about what a judgement holds of it.
+// recordWeight is an estimate of the memory that the judgement needs for a record beside its
+// octets.
 const recordWeight = 200
 
-// fileRecord is what is kept of a file.
+// fileRecord is the stored record of a file.
 type fileRecord struct {
 	size    int64
 	name    string
-	algs    algSet // whose digests were taken
-	digests []byte // one after the other, in the order of algs
+	algs    algSet // the digests that were taken
+	digests []byte // concatenated in the order of algs
 }
 
 func (f fileRecord) append(b []byte) []byte {
@@ -20,7 +21,7 @@ func (f fileRecord) append(b []byte) []byte {
 	return append(b, f.digests...)
 }
 
-// readFile reads a record. digests is valid as long as the record is.
+// readFile decodes a record. digests is valid as long as b is.
 func readFile(b []byte) (f fileRecord) {
 	f.size, b = takeVarint(b)
 	algs, b := takeUvarint(b)
@@ -29,10 +30,10 @@ func readFile(b []byte) (f fileRecord) {
 	return f
 }
 
-// entryRecord is what is kept of a line of a manifest.
+// entryRecord is the stored record of a manifest line.
 type entryRecord struct {
 	line   int
-	digest []byte // empty for none that can be compared
+	digest []byte // empty if it cannot be compared
 	name   string // as in the manifest
 }
 
@@ -43,7 +44,7 @@ func (e entryRecord) append(b []byte) []byte {
 	return append(b, e.name...)
 }
 
-// readEntry reads a record. digest is valid as long as the record is.
+// readEntry decodes a record. digest is valid as long as b is.
 func readEntry(b []byte) (e entryRecord) {
 	line, b := takeUvarint(b)
 	n := int(b[0])

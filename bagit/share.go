@@ -12,42 +12,39 @@ import (
 )
 
 const (
-	// shareWeight is what the records of a share should weigh.
+	// shareWeight is the target weight of a share's records.
 	shareWeight = 8 << 20
-	// maxShares bounds the shares of a bag, since each gathers some records in memory while the bag
-	// is dealt out.
+	// maxShares bounds the number of shares. Each buffers some records in memory while the bag is dealt out.
 	maxShares = 512
-	// maxHeld bounds the octets that are held of a share. Names that may be taken for one another
-	// are never dealt to different shares, so a share has so many only if most of them are such
-	// variants, or if the bag has far more than can be meant.
+	// maxHeld bounds the octets held of one share. Names that may be confused always go into one share, so only a bag made of such variants, or one of absurd size, exceeds it.
 	maxHeld = 32 << 20
-	// nameWeight is about what a name takes in the tables of a share beside its octets.
+	// nameWeight is about what the tables of a share need for a name beside its octets.
 	nameWeight = 200
 )
 
-// share is the part of a bag that is held in memory at a time.
+// share is the part of a bag that is in memory at a time.
 type share struct {
 	records *spill.Log              // of fileRecord
 	listed  map[*tagFile]*spill.Log // of entryRecord, by manifest
-	toGet   *spill.Log              // of FetchEntry; nil for none
+	toGet   *spill.Log              // of FetchEntry; nil if there is no fetch.txt
 
 	files    []shareFile
 	byName   map[string]int32
 	known    nameIndex
-	fetched  map[string]bool     // normalized names in fetch.txt, escaped as in manifests of the version
+	fetched  map[string]bool     // normalized names in fetch.txt, escaped as in the bag's manifests
 	absent   map[string]*absence // by name, listed but not there
 	stoodFor map[string]bool     // names that a file of another name stands for
 	entries  []FetchEntry
-	held     int // octets of all of these, roughly
+	held     int // octets of all of these, estimated
 }
 
 // shareFile is a file of a share.
 type shareFile struct {
-	fileRecord        // its name is that in the bag
+	fileRecord        // with its name in the bag
 	claims     uint64 // a bit for each manifest that lists it
 }
 
-// shares yields the shares of the bag. Nearly all bags are one.
+// shares yields the shares of the bag. Nearly all bags have one.
 func (j *judge) shares() iter.Seq[*share] {
 	weight := j.v.weight
 	return func(yield func(*share) bool) {
@@ -68,14 +65,14 @@ func (j *judge) shares() iter.Seq[*share] {
 			if !yield(s) {
 				return
 			}
-			*s = share{} // what it held goes before the next is loaded
+			*s = share{} // frees its memory before the next is loaded
 		}
 	}
 }
 
-// deal deals all records out to n shares, each in the order in which they came.
+// deal distributes all records over n shares and keeps their order.
 func (j *judge) deal(n int) []*share {
-	// What is dealt was counted when it came, and is not more than that.
+	// The records were within the limit when they were added, so they are now.
 	j.v.dealt = spill.NewSpace(j.v.opts.TempDir, j.v.opts.MaxRecords)
 	seed := maphash.MakeSeed()
 	shares := make([]*share, n)
@@ -95,9 +92,9 @@ func (j *judge) deal(n int) []*share {
 	return shares
 }
 
-// dealLog deals the records of one log out to n, by their names. Each of these gathers records in
-// memory only until all are dealt. When one cannot be put aside it ends early, and Err of the Space
-// says why.
+// dealLog distributes the records of one log over n logs, by their names. The new logs buffer
+// records in memory only during the call. If a record cannot be stored it stops early, and Err of
+// the Space returns the error.
 func (j *judge) dealLog(n int, seed maphash.Seed, from *spill.Log, name func(record []byte) string) []*spill.Log {
 	logs := make([]*spill.Log, n)
 	for i := range logs {
@@ -114,7 +111,7 @@ func (j *judge) dealLog(n int, seed maphash.Seed, from *spill.Log, name func(rec
 	return logs
 }
 
-// decoded is a name in a tag file as UTF-8, or as it is when it cannot be read.
+// decoded returns a name of a tag file in UTF-8, or unchanged if it cannot be decoded.
 func (j *judge) decoded(tag *tagFile, name string) string {
 	if tag.form == formUTF16 {
 		return name
@@ -123,8 +120,8 @@ func (j *judge) decoded(tag *tagFile, name string) string {
 	return text
 }
 
-// kin is equal for all names that may be taken for one another: which differ in case, in normal
-// form, in "./", in marks of md5sum, or in how they are escaped.
+// kin returns the same key for all names that may be confused: names that differ in case, normal
+// form, "./", marks of md5sum, or escapes.
 func (j *judge) kin(name string) string {
 	name = pathset.Fold(strings.TrimLeft(path.Clean(name), "*"))
 	escaped := strings.ContainsAny(name, "%\n\r")
@@ -133,16 +130,16 @@ func (j *judge) kin(name string) string {
 	}
 	return strings.Map(func(r rune) rune {
 		switch {
-		case escaped && strings.ContainsRune("%025ad\n\r", r): // what escapes, and what they stand for, are made of
+		case escaped && strings.ContainsRune("%025ad\n\r", r): // the characters of escapes and what they stand for
 			return -1
-		case j.enc.enc != nil && r > 0x7f: // a name may be meant as the octets that it is in
+		case j.enc.enc != nil && r > 0x7f: // a name may also be meant as its undecoded octets
 			return -1
 		}
 		return r
 	}, name)
 }
 
-// load reads the files of the share, and reports what their names alone show.
+// load reads the files of the share, and reports duplicates and files outside the bag.
 func (j *judge) load() {
 	s := j.share
 	s.byName = map[string]int32{}
@@ -168,8 +165,7 @@ func (j *judge) load() {
 	}
 }
 
-// hold says whether there is room in the share for so many octets more, and counts them; when there
-// is not, it reports that.
+// hold reserves memory of the share. It reports a fault and returns false if there is no room.
 func (j *judge) hold(octets int) bool {
 	if j.held+octets <= maxHeld {
 		j.held += octets
@@ -190,7 +186,7 @@ func (j *judge) outside(name string) {
 	}
 }
 
-// judgeShare judges one share.
+// judgeShare checks one share.
 func (j *judge) judgeShare() {
 	j.load()
 	j.indexFiles()
@@ -204,7 +200,7 @@ func (j *judge) judgeShare() {
 	j.profileShare()
 }
 
-// lookup finds the file of exactly that name in the bag, or -1.
+// lookup returns the file of exactly this name in the bag, or -1.
 func (j *judge) lookup(name string) int32 {
 	if file, ok := j.byName[name]; ok {
 		return file
@@ -212,5 +208,5 @@ func (j *judge) lookup(name string) int32 {
 	return -1
 }
 
-// rel is the name of a file in the bag.
+// rel returns the name of a file in the bag.
 func (j *judge) rel(file int32) string { return j.files[file].name }

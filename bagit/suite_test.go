@@ -1,7 +1,6 @@
 package bagit_test
 
 import (
-	"maps"
 	"strings"
 	"testing"
 
@@ -214,10 +213,23 @@ func TestValidate_SuiteByName(t *testing.T) {
 			if _, ok := tc.bag["bagit.txt"]; !ok {
 				return // where the bag begins is then a guess in an archive
 			}
-			raw := packTar(t, maps.Clone(tc.bag), "top", nil)
-			sameFaults(t, "tar", validateTarOf(t, raw, bagit.Algorithms()...), r)
-			sameFaults(t, "tar.gz", validateTarOf(t, zipped(t, raw), bagit.Algorithms()...), r)
+			raw := packTar(t, tc.bag, "top", payloadLast(tc.bag))
+			sameFaults(t, "tar", validateTarBytes(t, raw), r)
+			sameFaults(t, "tar.gz", validateTarBytes(t, zipped(t, raw)), r)
 			sameFaults(t, "zip", validateZip(t, tc.bag, "top"), r)
 		})
 	}
+}
+
+// payloadLast orders the files so that rare algorithms are known before the payload comes.
+func payloadLast(b bag) []string {
+	tags, payload := []string{}, []string{}
+	for _, name := range b.names() {
+		if strings.HasPrefix(name, "data/") {
+			payload = append(payload, name)
+		} else {
+			tags = append(tags, name)
+		}
+	}
+	return append(tags, payload...)
 }

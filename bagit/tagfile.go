@@ -22,27 +22,27 @@ const (
 	kindFetch
 )
 
-// tagFile is what was read of a tag file, with its names and texts still in the encoding of the
-// file: that is known for sure only at the end.
+// tagFile is the parsed content of a tag file. Its names and texts are not decoded yet, because the
+// encoding is known only at the end.
 type tagFile struct {
 	kind    tagKind
 	form    textForm
 	decl    Declaration
 	faults  []Fault // of the declaration
 	alg     string  // of a manifest, as its name spells it
-	known   bool    // alg is one that can be verified
+	known   bool    // alg is supported
 	which   algorithm
 	entries *spill.Log // of entryRecord, of a manifest
-	md5sum  bool       // lines are escaped as by md5sum
+	md5sum  bool       // lines are escaped like those of md5sum
 	info    []Tag
 	fetch   *spill.Log // of FetchEntry
-	lines   []*LineError
-	bad     int64 // lines that are not of their form, kept in lines or not
+	lines   []*lineError
+	bad     int64 // all malformed lines, kept in lines or not
 	weight  int64 // of all records
 }
 
-// kindOf says which tag file a name is, as far as the name can tell: in an archive the bag may
-// begin one folder deep.
+// kindOf returns the kind of tag file that the name may belong to, 0 for none. In an archive the
+// bag may begin one folder deep.
 func (v *Validator) kindOf(name string) tagKind {
 	dir, file := path.Split(name)
 	if dir != "" && (!v.opts.FindBase || strings.Count(dir, "/") > 1) {
@@ -68,7 +68,7 @@ func (v *Validator) kindOf(name string) tagKind {
 	return 0
 }
 
-// addTag reads a tag file and takes its digests, in one pass.
+// addTag parses a tag file and takes its digests in one pass.
 func (v *Validator) addTag(ctx context.Context, name string, kind tagKind, size int64, r io.Reader) error {
 	v.mu.Lock()
 	set := v.wanted(name)
@@ -88,7 +88,7 @@ func (v *Validator) addTag(ctx context.Context, name string, kind tagKind, size 
 	return v.commit(name, h.size, set, sumAll(h.hashes), tag)
 }
 
-// readTag returns errors of the system only; it stops early when there is no room for more.
+// readTag returns only errors of the system. It stops early when a limit is reached.
 func (v *Validator) readTag(r io.Reader, name string, tag *tagFile) error {
 	if tag.kind == kindDeclaration {
 		var err error
@@ -122,7 +122,7 @@ func (v *Validator) readManifest(text io.Reader, name string, tag *tagFile) erro
 			continue
 		}
 		if len(entry.Name) > maxName {
-			if err := v.lineFault(tag, lineError(entry.Line, tooLongName, []byte(entry.Name))); err != nil {
+			if err := v.lineFault(tag, newLineError(entry.Line, tooLongName, []byte(entry.Name))); err != nil {
 				return err
 			}
 			continue
@@ -130,7 +130,7 @@ func (v *Validator) readManifest(text io.Reader, name string, tag *tagFile) erro
 		tag.md5sum = tag.md5sum || entry.MD5Sum
 		if tag.known && len(entry.Digest) != tag.which.size() {
 			reason := fmt.Sprintf("checksum has %d octets, %s has %d", len(entry.Digest), tag.which, tag.which.size())
-			if err := v.lineFault(tag, lineError(entry.Line, reason, []byte(entry.Name))); err != nil {
+			if err := v.lineFault(tag, newLineError(entry.Line, reason, []byte(entry.Name))); err != nil {
 				return err
 			}
 			entry.Digest = nil
@@ -185,9 +185,10 @@ func (v *Validator) readFetch(text io.Reader, tag *tagFile) error {
 	return nil
 }
 
-// lineFault counts a *LineError, keeps it among the first, and passes any other error on.
+// lineFault counts a malformed line and keeps it if it is among the first. It returns any other
+// error.
 func (v *Validator) lineFault(tag *tagFile, err error) error {
-	var le *LineError
+	var le *lineError
 	if !errors.As(err, &le) {
 		return err
 	}

@@ -13,23 +13,23 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ValidateTar judges the bag in a tar, which may be gzipped, in one pass and without unpacking. The
-// bag lies in the archive itself or in one top folder. Small files are hashed on all cores, large
-// ones with the algorithms side by side. Links and special files are refused.
+// ValidateTar checks the bag in a tar, which may be gzipped, in one pass and without unpacking. The
+// bag lies in the archive itself or in one top folder. Several small files are hashed at the same
+// time, and the algorithms of a large file too. Links and special files are refused.
 //
-// An archive that is damaged or ends early is a fault of RuleArchive; the Report has what could be
-// read. The error is of reading r, or the cause of ctx; then there is no Report. The size of what
-// gzip unfolds to is not limited: give ctx a deadline.
+// A damaged or truncated archive is a fault of RuleArchive; the Report covers what could be read.
+// The error comes from reading r or is the cause of ctx; there is no Report then. The decompressed
+// size is not limited: give ctx a deadline.
 func ValidateTar(ctx context.Context, r io.Reader, opts Options) (*Report, error) {
 	opts.FindBase = true
 	v := NewValidator(opts)
-	defer v.Close() //nolint:errcheck // only after a failure it does anything
-	g, gctx := newGroup(ctx, opts)
+	defer v.Close() //nolint:errcheck // does something only after a failure
+	g, gctx := newGroup(ctx)
 	src := &sourceReader{r: r, stopped: func() error { return context.Cause(gctx) }}
 	t := &tarPass{v: v, g: g, src: src}
 	err := t.run(gctx)
 	if werr := g.Wait(); werr != nil {
-		err = werr // what was read of the archive is then only a consequence
+		err = werr // the error of reading is only a consequence
 	}
 	if err == nil {
 		err = src.failed.err()
@@ -47,8 +47,7 @@ type tarPass struct {
 	src *sourceReader
 }
 
-// run reads the archive to its end. Damage of the archive becomes a fault and ends it without an
-// error.
+// run reads the archive to its end. If the archive is damaged it reports a fault and returns nil.
 func (t *tarPass) run(ctx context.Context) error {
 	br := bufio.NewReaderSize(t.src, 1<<18)
 	if !isGzip(br) {
@@ -74,7 +73,7 @@ func (t *tarPass) run(ctx context.Context) error {
 	return nil
 }
 
-// entries takes all entries in; whole says that the end of the tar was reached.
+// entries adds all entries. whole says that the end of the tar was reached.
 func (t *tarPass) entries(ctx context.Context, text io.Reader) (whole bool, err error) {
 	tr := tar.NewReader(text)
 	for {
@@ -95,7 +94,7 @@ func (t *tarPass) entries(ctx context.Context, text io.Reader) (whole bool, err 
 	}
 }
 
-// entry takes one entry in. damage is of the archive, err of the system.
+// entry adds one entry. damage is a fault of the archive, err one of the system.
 func (t *tarPass) entry(ctx context.Context, tr *tar.Reader, hdr *tar.Header) (damage, err error) {
 	switch hdr.Typeflag {
 	case tar.TypeReg, tar.TypeGNUSparse:
@@ -122,8 +121,7 @@ func (t *tarPass) entry(ctx context.Context, tr *tar.Reader, hdr *tar.Header) (d
 		t.v.bufs.Put(buf)
 		return nil, nil
 	}
-	// Decided here, by what the archive has told so far: a manifest that comes later must not count
-	// only now and then.
+	// Decide here which digests to take: in the goroutine, manifests that come later would count by chance.
 	set := t.v.wantedNow(clean)
 	t.g.Go(func() error {
 		defer t.v.bufs.Put(buf)
@@ -132,7 +130,7 @@ func (t *tarPass) entry(ctx context.Context, tr *tar.Reader, hdr *tar.Header) (d
 	return nil, nil
 }
 
-// blame tells an error of the source from damage of the archive.
+// blame separates errors of the source from damage of the archive.
 func (t *tarPass) blame(ctx context.Context, err error) (damage, system error) {
 	if err == nil {
 		return nil, nil

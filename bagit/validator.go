@@ -15,71 +15,56 @@ import (
 	"github.com/holdfast/holdfast/spill"
 )
 
-// Errors of a Validator. Any other error of Add is one of reading.
+// Errors of a Validator. Any other error of Add comes from reading.
 var (
-	// ErrNeedsContent is returned by AddDigested for a file whose content the verdict depends on:
-	// use Add.
+	// ErrNeedsContent is returned by AddDigested for a file that must be read: use Add.
 	ErrNeedsContent = errors.New("content of the file is needed")
-	// ErrSize is returned by Add when the reader did not have as many octets as was said.
-	ErrSize = errors.New("size differs from what was said")
-	// ErrDigest is returned for a digest that is not one of its algorithm.
+	// ErrSize is returned by Add when the reader did not deliver the announced number of octets.
+	ErrSize = errors.New("size differs from the announced size")
+	// ErrDigest is returned for a digest that is not hexadecimal or has the wrong length.
 	ErrDigest = errors.New("digest is wrong")
-	// ErrFinished is returned by all that adds to a Validator after Finish.
+	// ErrFinished is returned by Add and AddDigested after Finish or Close.
 	ErrFinished = errors.New("already finished")
 )
 
-// Options of a Validator. The zero value judges completely.
+// Options configure a Validator. The zero value checks everything.
 type Options struct {
-	// FindBase says that names are of an archive: the bag may lie in one top folder, which is where
-	// bagit.txt lies, and names are checked as strictly as those in manifests.
+	// FindBase says that the names are those of an archive. The bag may lie in one top folder, the one that holds bagit.txt. Names are checked as strictly as those in manifests.
 	FindBase bool
-	// Profile is what the bag must meet beside RFC 8493; nil for nothing. Its faults stand in the
-	// same Report.
+	// Profile holds requirements beyond RFC 8493; nil for none. Its faults stand in the same Report.
 	Profile *Profile
-	// Form is how the bag came, which a Profile may have a say in. ValidateFS, ValidateTar and
-	// ValidateZip know it, and look here only for what the caller has unwrapped before them; a
-	// Validator of single files must be told.
+	// Form is the form of the bag, which a Profile may restrict. ValidateFS and ValidateTar set it if it is empty. A caller that decompressed the bag, or that uses a Validator, must set it.
 	Form Form
-	// CompletenessOnly leaves payload unread and its digests unverified; the Report then never says
-	// Valid.
+	// CompletenessOnly leaves payload unread and its digests unverified. The Report is then never Valid.
 	CompletenessOnly bool
-	// Algorithms are taken of files whose manifests are not known yet, beside md5 and the SHA-1 and
-	// SHA-2 ones. Names that are not known are ignored.
-	Algorithms []string
-	// Workers is how many files ValidateFS, ValidateTar and ValidateZip hash at a time; 0 is one
-	// per core.
-	Workers int
-	// MaxRecords bounds what is kept of names, digests and addresses, in octets: 4 MiB of them in
-	// memory, the others in a temporary file, and of a large bag in a second one while it is
-	// judged. 0 is 4 GiB, which is enough for some ten million files. Beyond it a fault of
-	// RuleLimit is reported.
+	// MaxRecords bounds the octets of names, digests and addresses that are kept; 0 is 4 GiB, enough for some ten million files. The first 4 MiB stay in memory, the rest in a temporary file; a large bag needs a second one at the end. A bag with more has a fault of RuleLimit.
 	MaxRecords int64
 	// TempDir is the folder of the temporary files; "" is the one that os.TempDir names.
+	// TempDir is the folder for temporary files; "" is os.TempDir.
 	TempDir string
-	// MaxFaults is how many faults a Report lists; 0 is 1,000. All are counted.
-	MaxFaults int
 }
 
-// Bounds on what is kept in memory of one bag, in all. Beyond them a fault of RuleLimit is
-// reported.
+// maxRecords is the default of Options.MaxRecords.
+const maxRecords = 4 << 30
+
+// Bounds on what one bag keeps in memory in total. Beyond them a fault of RuleLimit is reported.
 const (
 	maxTagFiles = 256       // manifests and other tag files
 	maxTags     = 4 << 20   // octets of tags
 	maxFetch    = 16 << 20  // octets of entries of fetch.txt
-	maxLines    = 10 * 1000 // lines that are kept because they are not of their form; all are counted
+	maxLines    = 10 * 1000 // malformed lines that are kept; all are counted
 )
 
-// Validator judges one bag from its files, given one by one, in any order, each once. All methods
-// may be called concurrently, but Finish only after the others have returned.
+// Validator checks one bag. Its files are added one by one, in any order, each once. Methods may be
+// called concurrently; call Finish after all others have returned.
 //
-// It holds a bounded part of the bag in memory, whatever the number of its files and the lines of
-// its tag files. Whoever does not call Finish must call Close.
+// It holds a bounded part of the bag in memory, however many files it has. Call Finish or Close, or
+// temporary files remain.
 type Validator struct {
 	opts    Options
-	extra   algSet // taken while it is not known what is needed
 	bufs    sync.Pool
 	records *spill.Space
-	files   *spill.Log   // of fileRecord; v.mu is held
+	files   *spill.Log   // of fileRecord; guarded by mu
 	dealt   *spill.Space // the same records, by shares; nil for a bag of one share
 
 	tagBytes, fetchBytes, lines atomic.Int64 // of all tag files
@@ -88,9 +73,9 @@ type Validator struct {
 	tags     map[string]*tagFile
 	dataDirs map[string]bool
 	faults   *faultList
-	limited  map[string]bool // what RuleLimit was reported for
+	limited  map[string]bool // the limits that RuleLimit was reported for
 	weight   int64           // of all records
-	share    int64           // the weight that a share should have
+	share    int64           // the target weight of a share
 	report   *Report
 	err      error // of Finish
 
@@ -98,33 +83,27 @@ type Validator struct {
 	baseKnown    bool
 	payloadAlgs  algSet // known to be needed so far
 	tagAlgs      algSet
-	payloadExact bool // and no others will be
+	payloadExact bool // payloadAlgs is final
 	tagExact     bool
 }
 
-// NewValidator gives a Validator of a bag that has no files yet.
+// NewValidator returns a Validator without files.
 func NewValidator(opts Options) *Validator {
 	if opts.MaxRecords <= 0 {
-		opts.MaxRecords = 4 << 30
+		opts.MaxRecords = maxRecords
 	}
 	v := &Validator{
-		opts: opts, extra: usualAlgorithms, records: spill.NewSpace(opts.TempDir, opts.MaxRecords), tags: map[string]*tagFile{},
-		dataDirs: map[string]bool{}, faults: newFaultList(opts.MaxFaults), limited: map[string]bool{}, share: shareWeight,
+		opts: opts, records: spill.NewSpace(opts.TempDir, opts.MaxRecords), tags: map[string]*tagFile{},
+		dataDirs: map[string]bool{}, faults: newFaultList(), limited: map[string]bool{}, share: shareWeight,
 	}
 	v.files = v.records.NewLog()
-	for _, name := range opts.Algorithms {
-		if a, ok := lookupAlgorithm(name); ok {
-			v.extra |= 1 << a
-		}
-	}
 	v.baseKnown = !opts.FindBase
 	return v
 }
 
-// ExpectManifests tells the names of all manifests and tag manifests of the bag, as they will be
-// added. From then on only the digests that these need are taken. Names of other files are ignored,
-// so all names can be given. If a manifest turns up that was not told, files may come out as
-// RuleNotVerified.
+// ExpectManifests announces all manifests and tag manifests of the bag. From then on only the
+// digests that these need are taken. Names of other files are ignored, so the caller may pass all
+// names. If another manifest is added later, its files may get faults of RuleNotVerified.
 func (v *Validator) ExpectManifests(names ...string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -139,7 +118,7 @@ func (v *Validator) ExpectManifests(names ...string) {
 	}
 }
 
-// need notes the algorithm of a manifest.
+// need notes the algorithm that a manifest needs.
 func (v *Validator) need(name string) {
 	kind, alg := manifestName(name)
 	if a, ok := lookupAlgorithm(alg); ok && kind == payloadManifest {
@@ -149,9 +128,9 @@ func (v *Validator) need(name string) {
 	}
 }
 
-// Wanted gives the algorithms whose digests are needed of the file, as far as is known now;
-// AddDigested must have at least those. Fewer are wanted after ExpectManifests. It is empty for a
-// file of which only the size is needed.
+// Wanted returns the algorithms whose digests AddDigested needs for the file. Call it after
+// ExpectManifests: before, it returns all usual algorithms. It is empty if only the size of the
+// file matters.
 func (v *Validator) Wanted(name string) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -161,10 +140,10 @@ func (v *Validator) Wanted(name string) []string {
 func (v *Validator) wanted(name string) algSet {
 	payload, tag := v.payloadAlgs, v.tagAlgs
 	if !v.payloadExact {
-		payload |= v.extra
+		payload |= usualAlgorithms
 	}
 	if !v.tagExact {
-		tag |= v.extra
+		tag |= usualAlgorithms
 	}
 	if v.opts.CompletenessOnly {
 		payload = 0
@@ -182,12 +161,12 @@ func (v *Validator) wanted(name string) algSet {
 	return payload | tag
 }
 
-// NeedsContent says whether the file must be given to Add, because it is read and not only hashed:
-// bagit.txt, bag-info.txt, fetch.txt and the manifests.
+// NeedsContent reports whether the file must be given to Add, because its text is read: bagit.txt,
+// bag-info.txt, fetch.txt, the manifests and the tag files of the profile.
 func (v *Validator) NeedsContent(name string) bool { return v.kindOf(path.Clean(name)) != 0 }
 
-// reads says whether Add would read the file; more may be known by then, and it is not read after
-// all.
+// reads reports whether Add would read the file. A manifest that is added in between can change the
+// answer.
 func (v *Validator) reads(name string) bool {
 	if v.kindOf(name) != 0 {
 		return true
@@ -197,10 +176,11 @@ func (v *Validator) reads(name string) bool {
 	return v.wanted(name) != 0
 }
 
-// Add takes a file in: reads r to its end, with the digests that are wanted taken in the same pass.
-// size is -1 if not known. What is wrong with the file becomes a fault of the Report; the error is
-// of reading r, ErrSize, ErrFinished or the cause of ctx, and then the file was not taken in and
-// may be added again. The reader is left unread when only the size matters or the name is refused.
+// Add reads r to its end and adds the file with the digests that are wanted. size is -1 if unknown.
+// Add does not read r if only the size matters, or if the name is refused.
+//
+// Faults of the file go into the Report. The error comes from reading r, or is ErrSize, ErrFinished
+// or the cause of ctx. The file was then not added and may be added again.
 func (v *Validator) Add(ctx context.Context, name string, size int64, r io.Reader) error {
 	clean, ok := v.accept(name)
 	if !ok {
@@ -212,14 +192,14 @@ func (v *Validator) Add(ctx context.Context, name string, size int64, r io.Reade
 	return v.addDigesting(ctx, name, size, r, v.wantedNow(clean))
 }
 
-// wantedNow is what is wanted of a file by what is known at this moment.
+// wantedNow returns the algorithms that are wanted of a file, by the manifests known so far.
 func (v *Validator) wantedNow(clean string) algSet {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.wanted(clean)
 }
 
-// addDigesting is Add for a file that is only hashed, with the digests of set.
+// addDigesting adds a file whose text is not needed. It takes the digests of set.
 func (v *Validator) addDigesting(ctx context.Context, name string, size int64, r io.Reader, set algSet) error {
 	clean := path.Clean(name)
 	if set == 0 && size >= 0 {
@@ -235,10 +215,11 @@ func (v *Validator) addDigesting(ctx context.Context, name string, size int64, r
 	return v.commit(clean, n, set, digests, nil)
 }
 
-// AddDigested takes a file in whose digests are known already, in hexadecimal, by the names of
-// their algorithms. Algorithms that are not known are ignored. It returns ErrNeedsContent for a
-// file that NeedsContent, ErrDigest for a digest of the wrong length or not hexadecimal, and
-// ErrFinished; the file was not taken in then.
+// AddDigested adds a file whose digests are known, in hexadecimal by name of their algorithm.
+// Unknown algorithms are ignored.
+//
+// It returns ErrNeedsContent for a file that NeedsContent, ErrDigest for a malformed digest, and
+// ErrFinished. The file was then not added.
 func (v *Validator) AddDigested(name string, size int64, digests map[string]string) error {
 	clean, ok := v.accept(name)
 	if !ok {
@@ -258,7 +239,7 @@ func (v *Validator) AddDigested(name string, size int64, digests map[string]stri
 	return v.commit(clean, size, set, blob, nil)
 }
 
-// decodeDigests reads digests in hexadecimal by the names of their algorithms.
+// decodeDigests decodes hexadecimal digests by name of their algorithm.
 func decodeDigests(digests map[string]string) (sums [algCount][]byte, set algSet, err error) {
 	for name, text := range digests {
 		a, ok := lookupAlgorithm(name)
@@ -275,8 +256,8 @@ func decodeDigests(digests map[string]string) (sums [algCount][]byte, set algSet
 	return sums, set, nil
 }
 
-// AddDir takes note of a folder. Only a bag without payload needs it: its data folder can be known
-// in no other way.
+// AddDir adds a folder. Only a bag without payload needs this: nothing else shows that it has a
+// data folder.
 func (v *Validator) AddDir(name string) {
 	clean := path.Clean(name)
 	if path.Base(clean) != PayloadDir || strings.Count(clean, "/") > 1 {
@@ -289,8 +270,8 @@ func (v *Validator) AddDir(name string) {
 	}
 }
 
-// Refuse reports a name that is neither a file nor a folder: a symbolic link, a device. kind says
-// what it is.
+// Refuse reports an entry that is neither a file nor a folder. kind describes it, such as "a
+// symbolic link".
 func (v *Validator) Refuse(name, kind string) {
 	v.addFault(newFault(SeverityError, RuleFileType, name, "a file", kind))
 }
@@ -301,7 +282,7 @@ func (v *Validator) addFault(f Fault) {
 	v.faults.add(f)
 }
 
-// limit reports once that the bag has more of something than is kept.
+// limit reports, once for each kind of record, that the bag has too many.
 func (v *Validator) limit(what string, most int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -311,8 +292,8 @@ func (v *Validator) limit(what string, most int64) {
 	}
 }
 
-// kept says whether a record was put aside. full is reported as a fault of the bag; the error is of
-// the system.
+// kept handles the result of storing a record. It reports a full store as a fault of the bag; full
+// then is true. The error is one of the system.
 func (v *Validator) kept(ok bool) (full bool, err error) {
 	if ok {
 		return false, nil
@@ -324,7 +305,7 @@ func (v *Validator) kept(ok bool) (full bool, err error) {
 	return true, nil
 }
 
-// accept checks the name of a file and cleans it.
+// accept checks the name of a file and returns it cleaned.
 func (v *Validator) accept(name string) (string, bool) {
 	check := unsafeEntry
 	if v.opts.FindBase {
@@ -337,7 +318,7 @@ func (v *Validator) accept(name string) (string, bool) {
 	return path.Clean(name), true
 }
 
-// commit enters a file, with what was read of it if it is a tag file.
+// commit stores the record of a file, and its content if it is a tag file.
 func (v *Validator) commit(name string, size int64, set algSet, digests []byte, tag *tagFile) error {
 	known, ok, err := v.enterFile(name, size, set, digests, tag)
 	switch {
@@ -352,8 +333,8 @@ func (v *Validator) commit(name string, size int64, set algSet, digests []byte, 
 	return nil
 }
 
-// enterFile keeps the record of a file. known is false for a tag file that there is no room for, ok
-// is false when no record is kept.
+// enterFile stores the record of a file. known is false for a tag file beyond maxTagFiles. ok is
+// false if the record could not be stored.
 func (v *Validator) enterFile(name string, size int64, set algSet, digests []byte, tag *tagFile) (known, ok bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -365,7 +346,7 @@ func (v *Validator) enterFile(name string, size int64, set algSet, digests []byt
 		return false, false, nil
 	}
 	v.weight += int64(len(record)) + recordWeight
-	if tag == nil || v.tags[name] != nil { // a second one of the name is reported in the end
+	if tag == nil || v.tags[name] != nil { // Finish reports a second file of the same name
 		return true, true, nil
 	}
 	if len(v.tags) == maxTagFiles {
@@ -377,7 +358,7 @@ func (v *Validator) enterFile(name string, size int64, set algSet, digests []byt
 	return true, true, nil
 }
 
-// learn narrows what is needed down to what the tag files that have come say; v.mu is held.
+// learn updates which digests are needed from a tag file that was added; v.mu is held.
 func (v *Validator) learn(name string, tag *tagFile) {
 	dir, file := path.Split(name)
 	if !v.baseKnown && dir != payloadPrefix && (tag.kind == kindDeclaration || tag.kind == kindTagManifest) {
@@ -391,8 +372,7 @@ func (v *Validator) learn(name string, tag *tagFile) {
 	if tag.kind != kindTagManifest || decl == nil || decl.decl.Version != Version10 {
 		return
 	}
-	// Since 1.0 a tag manifest must list every payload manifest, so those that may still come are
-	// known.
+	// Since 1.0 a tag manifest must list every payload manifest, so it names those still to come.
 	for record := range tag.entries.Records() {
 		v.need(strings.TrimLeft(readEntry(record).name, "*./"))
 	}

@@ -7,28 +7,28 @@ import (
 	"strings"
 )
 
-// Errors of those who write a bag.
+// Errors of the functions that write a bag.
 var (
 	// ErrName is returned for a name that a bag cannot have.
 	ErrName = errors.New("name cannot be used")
-	// ErrTag is returned for a label or value that bag-info.txt cannot hold.
+	// ErrTag is returned for a tag that bag-info.txt cannot hold.
 	ErrTag = errors.New("tag cannot be written")
 )
 
-// DeclarationText is the bagit.txt of a bag of BagIt 1.0 (section 2.1.1).
+// DeclarationText returns bagit.txt for BagIt 1.0 (section 2.1.1).
 func DeclarationText() []byte {
 	return []byte(versionLabel + ": " + Version10.String() + "\n" + encodingLabel + ": UTF-8\n")
 }
 
-// ManifestLine is a line of a manifest or tag manifest (section 2.1.3): the digest in hexadecimal,
-// and the name of a file in the bag. Manifests that hold the lines of names in byte order are the
-// same for the same files.
+// ManifestLine returns a line of a manifest or tag manifest (section 2.1.3). digest is hexadecimal,
+// name is the path in the bag. Write the lines in byte order of the names, so that equal files give
+// equal manifests.
 func ManifestLine(digest, name string) []byte {
 	return []byte(strings.ToLower(digest) + "  " + escape(name) + "\n")
 }
 
-// CheckName returns ErrName for the name of a file, relative to the bag, that a reader of the bag
-// would have to refuse, or could not tell from another one.
+// CheckName returns ErrName if readers of the bag would refuse the name or confuse it with another.
+// name is relative to the bag.
 func CheckName(name string) error {
 	why := unsafeReference(name)
 	if path.Clean(name) != name {
@@ -43,8 +43,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// FormatInfo writes tags as bag-info.txt, so that ParseBagInfo gives them back: lines of a value go
-// on indented. It returns ErrTag for what cannot be written so.
+// FormatInfo writes tags as bag-info.txt. Further lines of a value are indented. It returns ErrTag
+// for a tag that cannot be written.
 func FormatInfo(tags []Tag) ([]byte, error) {
 	var out []byte
 	for _, t := range tags {

@@ -3,6 +3,7 @@ package bagit_test
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,13 +18,7 @@ func TestFormatInfo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []bagit.Tag
-	for tag, err := range bagit.ParseBagInfo(bytes.NewReader(text), "UTF-8") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, tag)
-	}
+	got := slices.Collect(bagit.ScanBagInfo(bytes.NewReader(text)))
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(bagit.Tag{})); diff != "" {
 		t.Errorf("read back (-want +got):\n%s", diff)
 	}

@@ -38,7 +38,7 @@ func Folder(ctx context.Context, fsys fs.FS, t registry.PayloadType, o Options) 
 	default:
 		return Report{}, ErrNoJudge
 	}
-	report, err := bagit.ValidateFS(ctx, fsys, bagit.Options{Workers: o.Workers, Profile: o.BagProfile, Form: folderForm(o.BagProfile)})
+	report, err := bagit.ValidateFS(ctx, fsys, bagit.Options{Profile: o.BagProfile, Form: folderForm(o.BagProfile)})
 	if err != nil {
 		return Report{}, err
 	}
