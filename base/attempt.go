@@ -18,13 +18,13 @@ type attempt struct {
 
 	mu         sync.Mutex
 	renewed    time.Time // when the last answered claim or renewal was sent
-	sentMoves  int64     // the progress that the Registry has been told
+	sentMoves  int64     // the progress that the Registry knows
 	touched    time.Time // the message
 	isSettling bool
 }
 
-// settling begins the settlement: from now on only the Registry's answer to that decides. false
-// when the claim is gone already.
+// settling marks the attempt as being settled: from now on only the Registry's answer decides
+// whether the claim holds. It returns false if the claim is already gone.
 func (a *attempt) settling() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -35,8 +35,8 @@ func (a *attempt) settling() bool {
 	return true
 }
 
-// lost notes the Registry's word that the claim is gone. While it is being settled, that may be our
-// own doing.
+// lost records that the Registry reports the claim as gone. During the settlement it changes
+// nothing: the settlement itself may have ended the claim.
 func (a *attempt) lost() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -45,17 +45,17 @@ func (a *attempt) lost() {
 	}
 }
 
-// due tells whether the Registry should hear of the attempt: because a third of its lease is gone,
-// or because it has progress to show.
-func (a *attempt) due(now time.Time, every time.Duration) bool {
+// renewalDue reports whether a renewal is needed: a third of the lease has passed, or there is new
+// progress.
+func (a *attempt) renewalDue(now time.Time, every time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return now.Sub(a.renewed) >= every || a.item.track.moves.Load() != a.sentMoves
 }
 
-// told notes a renewal that was sent at sent and answered. The message is kept from its time-out
-// while there is progress.
-func (a *attempt) told(sent time.Time, moves int64, s *session) {
+// noteRenewal records a renewal that was sent at sent and answered. While there is progress, it
+// also touches the message, so that the queue does not time it out.
+func (a *attempt) noteRenewal(sent time.Time, moves int64, s *session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	advanced := moves != a.sentMoves
@@ -67,8 +67,8 @@ func (a *attempt) told(sent time.Time, moves int64, s *session) {
 	}
 }
 
-// news is what a renewal tells of the attempt, with the progress that it stands for.
-func (a *attempt) news() (registry.Beat, int64) {
+// beat returns the attempt's part of a renewal, and the number of moves that it covers.
+func (a *attempt) beat() (registry.Beat, int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.item.beat(a.sentMoves)

@@ -10,11 +10,10 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// causeOf returns what an error comes to in one word, and the host that it happened with, for the
-// Registry to group failures by. Errors tell them by methods ErrorCode and ErrorHost, the first on
-// each way down the tree counts, and S3's own tell their code. Several errors that were joined come
-// in whatever order files were met in: of several codes the first by the alphabet counts, and of
-// several hosts none.
+// causeOf returns an error's code and the host that it happened with, by which the Registry groups
+// failures. Errors provide them by methods ErrorCode and ErrorHost; the first on each path down the
+// tree counts. The order of joined errors is arbitrary: of several codes causeOf returns the first
+// in alphabetical order, and of several hosts none.
 func causeOf(err error) (code, host string) {
 	var codes, hosts []string
 	walkCauses(err, "", &codes, &hosts)
@@ -29,8 +28,8 @@ func causeOf(err error) (code, host string) {
 	return code, host
 }
 
-// walkCauses gathers the codes and hosts of the tree of err. known is the code that an error above
-// has told.
+// walkCauses collects the codes and hosts of the tree of err. known is the code of an error above,
+// or "".
 func walkCauses(err error, known string, codes, hosts *[]string) {
 	if err == nil {
 		return
@@ -53,7 +52,8 @@ func walkCauses(err error, known string, codes, hosts *[]string) {
 	}
 }
 
-// codeOf is what one error of a tree says of itself, or what is known of it where it has no method.
+// codeOf returns the code of one error of a tree: by its method, or for well-known errors of other
+// packages.
 func codeOf(err error) string {
 	if c, ok := err.(interface{ ErrorCode() string }); ok {
 		return c.ErrorCode()
@@ -75,7 +75,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// errnoCode is the code of an error of the operating system, "" of one that needs its text.
+// errnoCode returns the code of an operating system error, or "" if it has none.
 func errnoCode(e syscall.Errno) string {
 	for code, errnos := range map[string][]syscall.Errno{
 		"connection-refused": {syscall.ECONNREFUSED},

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// wrapped returns the errors that err wraps, in their order: one, several that were joined, or
-// none. Whatever is asked of an error's whole tree goes down it by this. errors.As stops at the
-// first error that has an opinion, and of several that were joined the others may say more.
+// wrapped returns the errors that err wraps, in their order: one, several joined ones, or none.
+// Every search of an error's whole tree uses it. errors.As stops at the first match, but another
+// joined error may say more.
 func wrapped(err error) []error {
 	switch u := err.(type) { //nolint:errorlint // one error of the tree
 	case interface{ Unwrap() error }:
@@ -22,8 +22,8 @@ func wrapped(err error) []error {
 	return nil
 }
 
-// ContentFault tells whether any error in the tree of err says that the deposit is at fault. An
-// error that says so because its reading was cancelled is not believed.
+// ContentFault reports whether any error in the tree of err blames the deposit. It ignores a blame
+// that also wraps a context error: reading was cut short, so the blame proves nothing.
 func ContentFault(err error) bool {
 	if f, ok := err.(interface{ ContentFault() bool }); ok && f.ContentFault() {
 		return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
@@ -31,8 +31,8 @@ func ContentFault(err error) bool {
 	return slices.ContainsFunc(wrapped(err), ContentFault)
 }
 
-// remedy returns what whoever failed us knows to put it right: the first that the tree of err has
-// to say, "" when it is nothing.
+// remedy returns the first non-empty Remedy in the tree of err: what the failed service suggests to
+// do. It returns "" if there is none.
 func remedy(err error) string {
 	if r, ok := err.(interface{ Remedy() string }); ok {
 		if say := r.Remedy(); say != "" {
@@ -47,8 +47,8 @@ func remedy(err error) string {
 	return ""
 }
 
-// asksToWait returns how long whoever failed us wants to be left alone (Retry-After): the longest
-// wish in the tree of err.
+// asksToWait returns the longest wait (Retry-After) that an error in the tree of err asks for; 0 if
+// none does.
 func asksToWait(err error) (wait time.Duration) {
 	if w, ok := err.(interface{ AsksToWait() time.Duration }); ok {
 		wait = w.AsksToWait()

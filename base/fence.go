@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// fence is a worker's own view of its claim (R15): held until a moment of the monotonic clock that
-// each answered renewal moves on, and gone for good when that passes or when the Registry says so.
-// It needs no answer from anybody, so that a worker that is cut off stops before its successor
-// starts.
+// fence is a worker's own view of its claim (R15). The claim is held until a moment of the
+// monotonic clock. Each answered renewal moves that moment on. When it passes, or when the Registry
+// reports the claim as lost, the claim is gone for good. No answer is needed for that: a worker
+// that is cut off stops before its successor starts.
 type fence struct {
 	cancel context.CancelCauseFunc // ends the step
 
@@ -19,7 +19,7 @@ type fence struct {
 	timer *time.Timer
 }
 
-// newFence returns a fence that is held until the given moment. Its owner calls close when the
+// newFence returns a fence that holds until the given moment. The owner calls close when the
 // attempt is over.
 func newFence(until time.Time, cancel context.CancelCauseFunc) *fence {
 	f := &fence{cancel: cancel, until: until}
@@ -29,7 +29,7 @@ func newFence(until time.Time, cancel context.CancelCauseFunc) *fence {
 	return f
 }
 
-// extend moves the end of the claim on; a claim that is gone stays gone.
+// extend moves the end of the claim to until, if that is later. A claim that is gone stays gone.
 func (f *fence) extend(until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,13 +52,13 @@ func (f *fence) expire() {
 	f.lose()
 }
 
-// lose gives the claim up and ends the step. It may be called at any time and again.
+// lose gives up the claim and ends the step. Repeated and concurrent calls are safe.
 func (f *fence) lose() {
 	f.close()
 	f.cancel(errLost)
 }
 
-// close ends the watch without a word to the step, which has returned already. From now on the
+// close stops the timer without cancelling the step, which has already returned. From now on the
 // claim counts as gone.
 func (f *fence) close() {
 	f.mu.Lock()
@@ -67,8 +67,8 @@ func (f *fence) close() {
 	f.timer.Stop()
 }
 
-// held tells whether the claim is held at this moment. It looks at the clock itself: a process that
-// was stopped for a while may ask before its timer has fired.
+// held reports whether the claim is held now. It compares the clock itself: after a process was
+// suspended, the timer may fire late.
 func (f *fence) held() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,22 +10,22 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// adoption makes the earlier attempt's interim data this one's own, once, when it is first asked
-// for.
+// adoption makes the interim data of the earlier attempt available to this one, once, at the first
+// access.
 type adoption struct {
-	turn turn
-	done bool // guarded by turn
+	mu   ctxMutex
+	done bool // guarded by mu
 }
 
-// Put keeps what the step has done so far under a key of this attempt, in place of what was there.
-// It is a checkpoint: what it describes must be on disk already (R4). It waits out an outage of the
-// store, is still written while the worker is stopping, and returns ErrClaimLost once the claim is
-// gone. Interim data may be lost at any time; what must not be redone goes through [Item.Once].
+// Put stores v under a key of this attempt, replacing an earlier value. It is a checkpoint: what it
+// describes must already be durable (R4). Put waits out an outage of the store and still works
+// while the worker is stopping. It returns ErrClaimLost once the claim is gone. Interim data may be
+// lost at any time; use [Item.Once] for what must not be repeated.
 func Put[T any](ctx context.Context, item *Item, key string, v T) error {
 	return PutAll(ctx, item, map[string]T{key: v})
 }
 
-// PutAll keeps several entries in one atomic step; see [Put].
+// PutAll stores several entries atomically; see [Put].
 func PutAll[T any](ctx context.Context, item *Item, entries map[string]T) error {
 	values := make(map[string][]byte, len(entries))
 	for key, v := range entries {
@@ -44,9 +44,9 @@ func PutAll[T any](ctx context.Context, item *Item, entries map[string]T) error 
 	return nil
 }
 
-// Get returns what this attempt, or the one before it, kept under a key. ok is false when there is
-// nothing, when what is there was not kept there by an attempt of the item, and when it cannot be
-// read as a T: the work is done again (R27).
+// Get returns the value that this attempt, or the one before it, stored under a key. ok is false if
+// there is no value, if no attempt of the item wrote it, or if it does not decode as a T: the step
+// then repeats the work (R27).
 func Get[T any](ctx context.Context, item *Item, key string) (v T, ok bool, err error) {
 	var value []byte
 	err = item.withInterim(ctx, func(ctx context.Context, s interim.Store, a interim.Attempt) (err error) {
@@ -62,18 +62,18 @@ func Get[T any](ctx context.Context, item *Item, key string) (v T, ok bool, err 
 	return v, ok, nil
 }
 
-// Each calls fn for every entry whose key begins with prefix, each once, in no particular order;
-// entries that cannot be read as a T are left out. An error of fn ends it and is returned as it is.
-// An outage of the store is waited out before the first entry; later it is an error, since fn has
-// counted what it saw.
+// Each calls fn once for every entry whose key begins with prefix, in no particular order. It skips
+// entries that do not decode as a T. An error of fn ends Each and is returned unchanged. Each waits
+// out an outage of the store before the first entry. A later outage is an error, since fn has
+// already seen entries.
 func Each[T any](ctx context.Context, item *Item, prefix string, fn func(key string, v T) error) error {
 	if err := item.adopt(ctx); err != nil {
 		return fmt.Errorf("read interim entries %s: %w", prefix, err)
 	}
 	var stop, broken error
 	begun := false
-	err := item.persist(ctx, item.stores.interimTrouble, func(context.Context) error {
-		// ctx itself, for a walk takes as long as it takes.
+	err := item.callUntilAnswered(ctx, item.stores.interimTrouble, func(context.Context) error {
+		// ctx itself, without the timeout of a call: a walk may take longer.
 		err := item.stores.interim.Each(ctx, item.attempt(), prefix, func(key string, value []byte) error {
 			begun = true
 			if stop = item.writable(); stop != nil {
@@ -111,34 +111,34 @@ func decodeEntry[T any](item *Item, key string, kept []byte) (v T, ok bool) {
 	return v, true
 }
 
-// attempt is the key of all the item's interim data (R26).
+// attempt returns the key of the item's interim data (R26).
 func (it *Item) attempt() interim.Attempt {
 	return interim.Attempt{ItemID: it.lease.ItemID, N: it.lease.N}
 }
 
-// withInterim makes a call to the interim store for this attempt, after adopting what the one
-// before it left.
+// withInterim calls the interim store for this attempt, after adopting the data of the one before
+// it.
 func (it *Item) withInterim(ctx context.Context, fn func(context.Context, interim.Store, interim.Attempt) error) error {
 	if err := it.adopt(ctx); err != nil {
 		return err
 	}
-	return it.persist(ctx, it.stores.interimTrouble, func(ctx context.Context) error {
+	return it.callUntilAnswered(ctx, it.stores.interimTrouble, func(ctx context.Context) error {
 		return fn(ctx, it.stores.interim, it.attempt())
 	})
 }
 
 func (it *Item) adopt(ctx context.Context) error {
-	if err := it.adopted.turn.take(ctx); err != nil {
+	if err := it.adopted.mu.lock(ctx); err != nil {
 		return err
 	}
-	defer it.adopted.turn.give()
+	defer it.adopted.mu.unlock()
 	if it.adopted.done {
 		return nil
 	}
-	if err := it.recheck(ctx); err != nil {
+	if err := it.dropBeforeRecheck(ctx); err != nil {
 		return err
 	}
-	err := it.persist(ctx, it.stores.interimTrouble, func(ctx context.Context) error {
+	err := it.callUntilAnswered(ctx, it.stores.interimTrouble, func(ctx context.Context) error {
 		_, err := it.stores.interim.Adopt(ctx, it.attempt())
 		return err
 	})
@@ -146,10 +146,11 @@ func (it *Item) adopt(ctx context.Context) error {
 	return err
 }
 
-// recheck forgets what earlier attempts noted, once for each time that an admin sends the item back
-// to be checked again. That it was done is a durable result: whoever is killed in between costs
-// another attempt the work, never the check.
-func (it *Item) recheck(ctx context.Context) error {
+// dropBeforeRecheck drops the interim data of earlier attempts, once for each time that an admin
+// requeues the item to be checked again. A durable result records that it was done. A process
+// killed between the two drops the data again: that costs an attempt its work, but never skips the
+// check.
+func (it *Item) dropBeforeRecheck(ctx context.Context) error {
 	upTo, ok := it.result(registry.ResultRecheck)
 	if !ok {
 		return nil
@@ -158,13 +159,13 @@ func (it *Item) recheck(ctx context.Context) error {
 	if _, ok := it.result(forgotten); ok {
 		return nil
 	}
-	err := it.persist(ctx, it.stores.interimTrouble, func(ctx context.Context) error {
+	err := it.callUntilAnswered(ctx, it.stores.interimTrouble, func(ctx context.Context) error {
 		return it.stores.interim.Drop(ctx, it.ID)
 	})
 	if err != nil {
 		return fmt.Errorf("forget earlier interim data: %w", err)
 	}
-	return it.persist(ctx, it.stores.registryTrouble, func(ctx context.Context) error {
+	return it.callUntilAnswered(ctx, it.stores.registryTrouble, func(ctx context.Context) error {
 		_, err := it.stores.registry.SaveResult(ctx, it.lease, forgotten, json.RawMessage(`true`))
 		return err
 	})

@@ -12,15 +12,14 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// When a message that could not be dealt with comes back.
+// Delays of messages that could not be processed.
 const (
 	outageRequeue = 5 * time.Second // the Registry did not answer
 	noSlotRequeue = time.Second     // every slot is taken
-	formatWait    = time.Minute     // the item is of a newer format than this worker: another one may take it (R27)
+	formatWait    = time.Minute     // the item has a newer format than this worker knows; another worker may take it (R27)
 )
 
-// serve is the life of one message: the ten steps that every Preserv worker goes through, in their
-// order.
+// serve processes one message: the ten steps of every Preserv worker, in their order.
 func (s *session) serve(ctx context.Context, st *station, hint string, m Message) {
 	// Step 1: get a message from NSQ. It is a hint that an item is ready.
 	if !s.enter(st) {
@@ -30,54 +29,52 @@ func (s *session) serve(ctx context.Context, st *station, hint string, m Message
 	defer s.serving.Done()
 	free := sync.OnceFunc(func() { s.leave(st) })
 	defer free()
-	_, _ = s.live(ctx, st, hint, freeing{m, free}) // its error has been judged, settled and logged
+	_, _ = s.process(ctx, st, hint, freeing{m, free}) // its error was already judged, settled and logged
 }
 
-// live takes steps 2 to 10. It returns what became of the item, with the step's own error; or why
-// there was no item to work on, or no verdict.
-func (s *session) live(ctx context.Context, st *station, hint string, m Message) (registry.Verdict, error) {
-	// Step 2: get the WorkItem from the Registry, and determine whether to work on it or skip it.
-	// Step 3: update it to say that it is being worked on. They are one transaction, so that no two
-	// workers can come to the same answer. The Registry may know a better item than the hinted one
-	// (R20).
-	claim, sent, err := s.claimInTurn(ctx, st, hint, m)
+// process does steps 2 to 10. It returns the item's verdict with the step's own error. If there was
+// no item to work on, or no verdict, the error says why.
+func (s *session) process(ctx context.Context, st *station, hint string, m Message) (registry.Verdict, error) {
+	// Step 2: get the WorkItem from the Registry, and decide whether to work on it. Step 3: record
+	// that it is being worked on. Both are one transaction, so that two workers never claim the
+	// same item. The Registry may return a better item than the hinted one (R20).
+	claim, sent, err := s.claimWhenFree(ctx, st, hint, m)
 	if err != nil {
 		return registry.Verdict{}, s.skip(ctx, st, hint, m, err)
 	}
 
-	// Step 4: tell NSQ that it is being worked on.
+	// Step 4: tell NSQ that the message is being worked on.
 	m.Touch()
 
-	// Step 5: get the interim data of earlier attempts. The item adopts them, all at once, when the
-	// step first asks for them; from here on the claim is renewed.
+	// Step 5: get the interim data of earlier attempts. The item adopts them when the step first
+	// asks for them. From here on the claim is renewed.
 	step, a, err := s.begin(ctx, st, claim, sent, m)
 	defer s.finish(a)
 	if err == nil && s.exact && claim.Item.ID != hint {
 		err = s.giveBack(a, hint)
 	}
 
-	// Step 6: do the task, updating interim data on the way.
+	// Step 6: do the task, and update interim data on the way.
 	if err == nil {
 		err = s.work(step, a)
 	}
 	cause := context.Cause(step)
 	a.item.end()
 
-	// Step 7: if it failed, find out what that means and log it; otherwise go on.
+	// Step 7: if it failed, decide what that means and log it; otherwise continue.
 	settlement, ok := s.judge(ctx, a, err, cause)
 	if !ok {
-		m.Finish() // whoever took the item away rings for it
+		m.Finish() // the Registry publishes a new message for the item
 		return registry.Verdict{}, lostWith(err)
 	}
 
-	// Step 8: update the WorkItem to say that it is ready for the next step.
-	// Step 10: push it into the next topic.
-	// They are one transaction, too: the Registry's relay publishes what it committed (I2).
+	// Step 8: update the WorkItem: it is ready for the next step. Step 10: publish it to the next
+	// topic. Both are one transaction: the Registry's relay publishes what it committed (I2).
 	verdict, settleErr := s.settle(ctx, a, settlement)
 	s.report(ctx, a, settlement, verdict, err, settleErr)
 
-	// Step 9: mark the message as complete. Either the outcome stands in the Registry, or the
-	// attempt's lease runs out there and the Registry rings again (I7).
+	// Step 9: mark the message as complete. If the outcome was not recorded, the attempt's lease
+	// expires and the Registry publishes the item again (I7).
 	m.Finish()
 	if settleErr != nil {
 		return registry.Verdict{}, settleErr
@@ -85,7 +82,7 @@ func (s *session) live(ctx context.Context, st *station, hint string, m Message)
 	return verdict, err
 }
 
-// lostWith is the error of an attempt whose claim is gone, with what its step said.
+// lostWith returns the error of an attempt whose claim is gone, with its step's own error.
 func lostWith(err error) error {
 	if err == nil || errors.Is(err, errLost) {
 		return errLost
@@ -93,21 +90,21 @@ func lostWith(err error) error {
 	return fmt.Errorf("%w: %w", errLost, err)
 }
 
-// giveBack releases an item that was not asked for.
+// giveBack releases an item that was claimed instead of the requested one.
 func (s *session) giveBack(a *attempt, hint string) error {
 	a.cancel(ErrStopping)
 	return &registry.NotClaimable{ItemID: hint, Reason: registry.ReasonQueued}
 }
 
-// claimInTurn claims, and asks again as long as the Registry says that items wait for a slot of
-// their collection: the message is kept, so that the next slot that becomes free here, and an item
-// of any other collection, are had at once.
-func (s *session) claimInTurn(ctx context.Context, st *station, hint string, m Message) (c registry.Claim, sent time.Time, err error) {
+// claimWhenFree claims, and asks again as long as items wait for a slot of their collection.
+// Meanwhile it keeps the message. It asks as soon as a slot becomes free here, or when the wait is
+// over that the Registry named.
+func (s *session) claimWhenFree(ctx context.Context, st *station, hint string, m Message) (c registry.Claim, sent time.Time, err error) {
 	touched := time.Now()
 	for {
-		freed := st.next()
+		freed := st.slotFreed()
 		c, sent, err = s.claim(ctx, st, hint)
-		after := crowded(err)
+		after := slotWait(err)
 		if after <= 0 || s.exact {
 			return c, sent, err
 		}
@@ -130,9 +127,9 @@ func (s *session) claimInTurn(ctx context.Context, st *station, hint string, m M
 	}
 }
 
-// crowded is when to ask again since items wait for a slot of their collection; 0 for any other
-// answer.
-func crowded(err error) time.Duration {
+// slotWait returns how long to wait before the next claim if items wait for a slot of their
+// collection; 0 for any other answer.
+func slotWait(err error) time.Duration {
 	refused, ok := errors.AsType[*registry.NotClaimable](err)
 	if !ok {
 		return 0
@@ -140,22 +137,23 @@ func crowded(err error) time.Duration {
 	return refused.Again
 }
 
-// claim asks for an item until it is answered or it is time to let the queue wait instead. A repeat
-// names the same request, so that a claim whose answer was lost is not left without a worker (R9).
-// sent is when the first request was sent: the lease cannot have begun earlier.
+// claim requests an item until the Registry answers. After a third of the lease it gives up, and
+// the message goes back to the queue. A repeat has the same request id, so that a claim whose
+// answer was lost still gets its worker (R9). sent is the time of the first request: the lease
+// cannot have begun earlier.
 func (s *session) claim(ctx context.Context, st *station, hint string) (c registry.Claim, sent time.Time, err error) {
 	h := st.handler
 	request := registry.ClaimRequest{
 		RequestID: uuid.NewString(), Stage: st.stage, Hint: hint, Worker: s.worker, Version: s.version,
 		Lease: s.lease, MaxAttempts: h.MaxAttempts(),
-		// This process sees a stuck step first, and gives it time to end. The Registry's watch is
-		// for the case that it does not.
+		// This process notices a stuck step first, and gives it time to end. The Registry's watch
+		// covers the case that it does not.
 		StuckAfter: h.StuckAfter() + s.abandonAfter + s.lease,
 	}
 	sent = time.Now()
-	for wait := againFirst; ; wait *= 2 {
+	for wait := retryFirst; ; wait *= 2 {
 		c, err = s.claimOnce(ctx, request)
-		if final(err) {
+		if isFinal(err) {
 			s.stores.registryTrouble.answered(ctx)
 			return c, sent, err
 		}
@@ -179,14 +177,15 @@ func (s *session) claimOnce(ctx context.Context, r registry.ClaimRequest) (regis
 	return s.stores.registry.Claim(ctx, r)
 }
 
-// skip answers a message for which there is no item. A Registry that says no rings again when the
-// item can be had, whatever the reason; one that says nothing is asked again later.
+// skip answers a message for which there is no item. If the Registry refused, the message is
+// finished: the Registry publishes again when the item can be claimed. If it did not answer, the
+// message comes back later.
 func (s *session) skip(ctx context.Context, st *station, hint string, m Message, err error) error {
-	if crowded(err) > 0 { // this worker stops; another one may have a slot
+	if slotWait(err) > 0 { // this worker is stopping; another one may have a slot
 		m.Requeue(0)
 		return err
 	}
-	if final(err) {
+	if isFinal(err) {
 		m.Finish()
 		s.log.DebugContext(ctx, "item skipped", "item", hint, "stage", st.stage, "err", err)
 		return err
@@ -195,17 +194,17 @@ func (s *session) skip(ctx context.Context, st *station, hint string, m Message,
 	return err
 }
 
-// settle records the verdict, asking again as long as the claim is held: a repeat is answered as
-// the first time (R9). It gives up after a lease's time even then, so that an attempt whose verdict
-// the Registry cannot digest comes to an end.
+// settle records the verdict. It repeats the call while the claim is held: a repeat gets the first
+// call's answer (R9). After a lease's time it gives up even then, so that an attempt ends whose
+// verdict the Registry cannot process.
 func (s *session) settle(ctx context.Context, a *attempt, settlement registry.Settlement) (registry.Verdict, error) {
 	begun := time.Now()
-	for wait := againFirst; ; wait = min(2*wait, againCap) {
+	for wait := retryFirst; ; wait = min(2*wait, retryCap) {
 		if !a.fence.held() {
 			return registry.Verdict{}, fmt.Errorf("settle attempt %d of item %s: %w", a.item.lease.N, a.item.lease.ItemID, errLost)
 		}
 		v, err := s.settleOnce(ctx, settlement)
-		if final(err) {
+		if isFinal(err) {
 			s.stores.registryTrouble.answered(ctx)
 			return v, err
 		}

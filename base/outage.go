@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// outageInterval is how often a service that does not answer is spoken of.
+// outageInterval is the least time between two log lines about a service that does not answer.
 const outageInterval = 30 * time.Second
 
-// outage keeps the log readable while a service does not answer: one line at once, then one each
-// interval with a count, and one when it answers again. A service that answers every other call is
-// spoken of no more often. The methods may be called concurrently.
+// outage limits what is logged while a service does not answer: one line at once, then one per
+// interval with a count, and one when the service answers again. A service that answers every other
+// call is logged no more often. The methods may be called concurrently.
 type outage struct {
 	log     *slog.Logger
 	service string
 
-	mu     sync.Mutex
-	since  time.Time // of the first call in this outage; zero: all is well
-	failed int
-	told   time.Time // when a failure was logged last
-	spoken bool      // this outage was logged, so its end is worth a line, too
+	mu         sync.Mutex
+	since      time.Time // of the first failed call of this outage; zero: no outage
+	failed     int
+	lastLogged time.Time // when a failure was last logged
+	logged     bool      // this outage was logged, so log its end too
 }
 
-// fail notes a call that was not answered.
+// fail counts a call that was not answered, and logs it if the last line is old enough.
 func (o *outage) fail(ctx context.Context, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -33,20 +33,20 @@ func (o *outage) fail(ctx context.Context, err error) {
 	if o.since.IsZero() {
 		o.since = now
 	}
-	if !o.told.IsZero() && now.Sub(o.told) < outageInterval {
+	if !o.lastLogged.IsZero() && now.Sub(o.lastLogged) < outageInterval {
 		return
 	}
-	o.told, o.spoken = now, true
+	o.lastLogged, o.logged = now, true
 	o.log.WarnContext(ctx, "service does not answer; waiting", "service", o.service, "failed_calls", o.failed,
 		"for", now.Sub(o.since), "err", err)
 }
 
-// answered notes a call that was answered.
+// answered ends the outage, and logs that if the outage was logged.
 func (o *outage) answered(ctx context.Context) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.spoken {
-		o.log.InfoContext(ctx, "recovered", "service", o.service, "failed_calls", o.failed, "for", time.Since(o.since))
+	if o.logged {
+		o.log.InfoContext(ctx, "service answers again", "service", o.service, "failed_calls", o.failed, "for", time.Since(o.since))
 	}
-	o.since, o.failed, o.spoken = time.Time{}, 0, false
+	o.since, o.failed, o.logged = time.Time{}, 0, false
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Titles of the two measures that stand for an item's transfer as a whole: an item's done_bytes and
-// done_files are taken from them.
+// Titles of the two measures of an item's whole transfer, from which its done_bytes and done_files
+// are taken.
 const (
 	TransferredBytes = "bytes transferred"
 	TransferredFiles = "files transferred"
 )
 
-// Progress is one measure of a running step. Its methods are cheap enough for every buffer that is
-// copied, may be called concurrently, and do nothing after the step is over. News travels with the
-// next renewal of the claim. A step is stuck when none of its measures moves for its StuckAfter.
+// Progress is one measure of a running step. Its methods may be called concurrently, are cheap
+// enough for every buffer that is copied, and do nothing after the step is over. The next renewal
+// of the claim reports it. A step is stuck if none of its measures moves for its StuckAfter.
 type Progress struct {
 	title, unit string
 	track       *track
@@ -26,8 +26,8 @@ type Progress struct {
 	kept        atomic.Bool
 }
 
-// Kept says that what is counted is not done again: the next attempt goes on where this one stands.
-// People are told so. It returns the measure itself.
+// Kept marks what is counted as kept: the next attempt continues where this one stops, and people
+// see that. It returns the measure itself.
 func (p *Progress) Kept() *Progress {
 	p.kept.Store(true)
 	return p
@@ -41,26 +41,25 @@ func (p *Progress) Add(n int64) {
 	}
 }
 
-// Set moves the position to pos: where a resumed step goes on, for instance. Setting it to where it
-// is is no progress.
+// Set moves the position to pos, for instance to where a resumed step continues. Setting the same
+// position again is no progress.
 func (p *Progress) Set(pos int64) {
 	if p.pos.Swap(pos) != pos {
 		p.track.moved()
 	}
 }
 
-// SetEnd tells how far the position will go; -1, which is also the value before the first call,
-// means unknown.
+// SetEnd sets the position at which the measure is complete. -1, the initial value, means unknown.
 func (p *Progress) SetEnd(end int64) {
 	if p.end.Swap(end) != end {
 		p.track.moved()
 	}
 }
 
-// Position is where the measure stands.
+// Position returns the current position.
 func (p *Progress) Position() int64 { return p.pos.Load() }
 
-// Reader returns a reader of r that moves the position by what it reads.
+// Reader returns a reader of r that adds the bytes read to the position.
 func (p *Progress) Reader(r io.Reader) io.Reader { return &counted{r, p} }
 
 type counted struct {
@@ -78,11 +77,11 @@ func (c *counted) Read(p []byte) (int, error) {
 // track is all the progress of one attempt.
 type track struct {
 	started time.Time
-	last    atomic.Int64 // when something moved last: nanoseconds since started
-	moves   atomic.Int64 // how often something moved
+	last    atomic.Int64 // when a measure last moved: nanoseconds since started
+	moves   atomic.Int64 // how often a measure moved
 
 	mu       sync.Mutex
-	measures []*Progress // in the order they were asked for
+	measures []*Progress // in the order of their first use
 }
 
 func newTrack() *track { return &track{started: time.Now()} }
@@ -92,10 +91,10 @@ func (t *track) moved() {
 	t.moves.Add(1)
 }
 
-// idle is how long nothing has moved.
+// idle returns how long no measure has moved.
 func (t *track) idle() time.Duration { return time.Since(t.started) - time.Duration(t.last.Load()) }
 
-// measure returns the measure of a title, the same one for the same title.
+// measure returns the measure of a title, and makes it at the first call.
 func (t *track) measure(title, unit string) *Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,7 +109,7 @@ func (t *track) measure(title, unit string) *Progress {
 	return p
 }
 
-// snapshot returns every measure as it stands; nil when there is none.
+// snapshot returns all measures as they are now; nil if there are none.
 func (t *track) snapshot() []registry.Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,7 +120,7 @@ func (t *track) snapshot() []registry.Progress {
 	return out
 }
 
-// position is where the measure of a title stands; -1 when there is none.
+// position returns the position of the measure with a title; -1 if there is none.
 func position(measures []registry.Progress, title string) int64 {
 	for _, p := range measures {
 		if p.Title == title {

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Message is one wake-up from the queue while it is in a worker's hands. Its methods return at once
-// and never fail: a message is a hint, and a lost answer only makes the queue deliver it again.
+// Message is one wake-up from the queue that a worker has received. Its methods return at once and
+// never fail: a message is a hint, and after a lost answer the queue delivers it again.
 type Message interface {
 	// Touch tells the queue that the message is still being worked on.
 	Touch()
@@ -21,22 +21,23 @@ type Message interface {
 
 // Consumer is a subscription to one topic.
 type Consumer interface {
-	// SetFree says how many messages may be in hand at once; 0 ends deliveries for the time being.
+	// SetFree sets how many messages may be in flight at once; 0 pauses deliveries.
 	SetFree(n int)
-	// Stop ends deliveries and waits until every message in hand is answered, or ctx ends.
+	// Stop ends deliveries and waits until every message in flight is answered, or ctx ends.
 	Stop(ctx context.Context) error
 }
 
-// ConnectFunc subscribes to the wake-ups of a stage. It calls handle for each message on a
-// goroutine of its own, with the id of the item that is said to be ready and at most free of them
-// at once; handle has answered the message when it returns. When ctx ends, no more messages come.
+// ConnectFunc subscribes to the messages of a stage. It calls handle for each message on a
+// goroutine of its own, at most free at once. hint is the id of the item that is said to be ready.
+// handle has answered the message when it returns. When ctx ends, no more messages come.
 type ConnectFunc func(ctx context.Context, action registry.Action, stage registry.Stage, free int, handle HandleFunc) (Consumer, error)
 
-// HandleFunc takes one message. It may be called concurrently.
+// HandleFunc processes one message. It may be called concurrently.
 type HandleFunc func(ctx context.Context, hint string, m Message)
 
-// Queue connects workers to NSQ. cfg says where; its Topic and Free are filled in for each stage.
-// prefix stands before each topic's name and keeps clusters apart that share an nsqd; "" for none.
+// Queue returns a ConnectFunc for NSQ. cfg has the addresses; Topic and Free are set for each
+// stage. prefix is put before each topic's name, to separate clusters that share an nsqd; it may be
+// empty.
 func Queue(cfg queue.ConsumerConfig, prefix string) ConnectFunc {
 	return func(ctx context.Context, action registry.Action, stage registry.Stage, free int, handle HandleFunc) (Consumer, error) {
 		topic, err := queue.Topic(prefix, string(action), string(stage))
@@ -49,7 +50,7 @@ func Queue(cfg queue.ConsumerConfig, prefix string) ConnectFunc {
 	}
 }
 
-// noMessage stands in for a message where nobody waits for an answer.
+// noMessage is the Message of an item that is run without the queue.
 type noMessage struct{}
 
 func (noMessage) Touch()                {}

@@ -8,18 +8,18 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// How often the Registry hears of a worker.
+// Intervals of renewals and touches.
 const (
-	newsEvery = 500 * time.Millisecond // at most: progress that people watch
-	idleEvery = 5 * time.Second        // at least: its capacity is what the relay goes by
+	progressEvery = 500 * time.Millisecond // at most: people watch progress
+	idleEvery     = 5 * time.Second        // at least: the relay needs the worker's capacity
 
-	touchEvery = 15 * time.Second // a message, well within its time-out of a minute
+	touchEvery = 15 * time.Second // well within a message's timeout of a minute
 )
 
-// announce tells the Registry of the worker's capacity before the first message, so that the relay
-// has something to go by. It waits until the Registry answers; false when ctx ended first.
+// announce sends the Registry the worker's capacity before the first message: the relay needs it.
+// It waits until the Registry answers, and returns false if ctx ends first.
 func (s *session) announce(ctx context.Context) bool {
-	for wait := againFirst; ; wait = min(2*wait, againCap) {
+	for wait := retryFirst; ; wait = min(2*wait, retryCap) {
 		if err := s.renew(ctx); err == nil {
 			return true
 		}
@@ -31,15 +31,15 @@ func (s *session) announce(ctx context.Context) bool {
 	}
 }
 
-// keepRenewing is the process's one renewal loop (R9, R15). It ends with ctx.
+// keepRenewing is the process's only renewal loop (R9, R15). It ends with ctx.
 func (s *session) keepRenewing(ctx context.Context) {
-	ticker := time.NewTicker(min(newsEvery, s.lease/6))
+	ticker := time.NewTicker(min(progressEvery, s.lease/6))
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.news:
+		case <-s.renewNow:
 			_ = s.renew(ctx) // logged as an outage; the next tick tries again
 		case now := <-ticker.C:
 			if s.renewalDue(now) {
@@ -56,21 +56,21 @@ func (s *session) renewalDue(now time.Time) bool {
 		return true
 	}
 	for _, a := range s.attempts {
-		if a.due(now, s.lease/3) {
+		if a.renewalDue(now, s.lease/3) {
 			return true
 		}
 	}
 	return false
 }
 
-// renew extends exactly the claims that this process runs, tells their progress, and ends the steps
-// whose claim is gone.
+// renew extends the claims that this process runs, reports their progress, and ends the steps whose
+// claims are gone.
 func (s *session) renew(ctx context.Context) error {
 	request := registry.RenewRequest{Worker: s.info(), Lease: s.lease}
 	moves := map[registry.Lease]int64{}
 	running := s.running()
 	for _, a := range running {
-		b, m := a.news()
+		b, m := a.beat()
 		request.Beats = append(request.Beats, b)
 		moves[b.Lease] = m
 	}
@@ -97,20 +97,20 @@ func (s *session) renew(ctx context.Context) error {
 		if gone[a.item.lease] {
 			a.lost()
 		} else {
-			a.told(sent, moves[a.item.lease], s)
+			a.noteRenewal(sent, moves[a.item.lease], s)
 		}
 	}
 	return nil
 }
 
-// info is what the Registry and the relay are told of this process.
+// info returns what the Registry and the relay need to know about this process.
 func (s *session) info() registry.WorkerInfo {
 	info := registry.WorkerInfo{
 		ID: s.worker, Version: s.version, Draining: s.isStopping(),
 		Capacity: map[registry.Stage]int{}, Free: map[registry.Stage]int{}, Spare: map[registry.Stage]int{},
 	}
 	for _, st := range s.stations {
-		if s.exact { // it takes one item and no messages
+		if s.exact { // it takes one item, and no messages
 			info.Capacity[st.stage], info.Free[st.stage] = 0, 0
 			continue
 		}
@@ -122,10 +122,10 @@ func (s *session) info() registry.WorkerInfo {
 	return info
 }
 
-// tell makes the next renewal go out at once.
-func (s *session) tell() {
+// requestRenewal makes the next renewal go out now.
+func (s *session) requestRenewal() {
 	select {
-	case s.news <- struct{}{}:
+	case s.renewNow <- struct{}{}:
 	default:
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Result reads a durable result of the item into out, which may be nil: one of an earlier stage or
-// attempt, or one set since. ok is false when there is none. An error means that out does not fit
-// what is there.
+// Result decodes a durable result of the item into out, which may be nil. The result may be of an
+// earlier stage or attempt, or set since. ok is false if there is none. An error means that the
+// value does not fit out.
 func (it *Item) Result(name string, out any) (ok bool, err error) {
 	it.mu.Lock()
 	value, ok := it.results[name]
@@ -22,10 +22,10 @@ func (it *Item) Result(name string, out any) (ok bool, err error) {
 	return true, decodeResult(name, value, out)
 }
 
-// SetResult sets a durable result, in place of one of an earlier attempt or stage. It is seen by
-// Result at once, and written with the settlement when the step is done or failed: otherwise the
-// step runs again and sets it again. What must not be redone goes through [Item.Once], and a name
-// used there is refused here.
+// SetResult sets a durable result, replacing that of an earlier attempt or stage. Result returns it
+// at once. The settlement of a completed or failed step writes it; in all other cases the step runs
+// again and sets it again. Use [Item.Once] for what must not be repeated. SetResult refuses a name
+// that Once was called with.
 func (it *Item) SetResult(name string, v any) error {
 	value, err := json.Marshal(v)
 	if err != nil {
@@ -46,17 +46,17 @@ func (it *Item) SetResult(name string, v any) error {
 	return nil
 }
 
-// Once makes a durable result that must not be made twice: fn runs only when the item has no result
-// of that name, and what it returns stands in the Registry before Once returns. When another
-// attempt was faster, its value holds. out, which may be nil, gets the value that holds. Concurrent
-// calls for one name run fn one after the other, and only until one succeeds. An error of fn is
-// returned as it is, and nothing is kept (I10, R8).
+// Once makes a durable result that must not be made twice. It calls fn only if the item has no
+// result of that name, and writes the value to the Registry before it returns. If another attempt
+// was faster, that attempt's value holds. out, which may be nil, receives the value that holds.
+// Concurrent calls for one name run fn one after the other, until one succeeds. An error of fn is
+// returned unchanged, and nothing is written (I10, R8).
 func (it *Item) Once(ctx context.Context, name string, out any, fn func(context.Context) (any, error)) error {
-	mine := it.turnOf(name)
-	if err := mine.take(ctx); err != nil {
+	mine := it.onceLock(name)
+	if err := mine.lock(ctx); err != nil {
 		return fmt.Errorf("wait for result %s: %w", name, err)
 	}
-	defer mine.give()
+	defer mine.unlock()
 	if err := it.writable(); err != nil {
 		return fmt.Errorf("make result %s: %w", name, err)
 	}
@@ -81,10 +81,10 @@ func (it *Item) Once(ctx context.Context, name string, out any, fn func(context.
 	return decodeResult(name, holds, out)
 }
 
-// saveResult asks until there is an answer: the value may be there although the first answer was
-// lost, and asking again is safe since the first writer wins.
+// saveResult repeats the call until it is answered. The first call may have written the value and
+// lost its answer; a repeat is safe, since the first writer wins.
 func (it *Item) saveResult(ctx context.Context, name string, value json.RawMessage) (holds json.RawMessage, err error) {
-	err = it.persist(ctx, it.stores.registryTrouble, func(ctx context.Context) (err error) {
+	err = it.callUntilAnswered(ctx, it.stores.registryTrouble, func(ctx context.Context) (err error) {
 		holds, err = it.stores.registry.SaveResult(ctx, it.lease, name, value)
 		if errors.Is(err, errLost) {
 			it.fence.lose()
@@ -94,13 +94,13 @@ func (it *Item) saveResult(ctx context.Context, name string, value json.RawMessa
 	return holds, err
 }
 
-// turnOf returns the turn of a name: one caller a name at a time.
-func (it *Item) turnOf(name string) turn {
+// onceLock returns the lock of a name, which admits one caller at a time.
+func (it *Item) onceLock(name string) ctxMutex {
 	it.mu.Lock()
 	defer it.mu.Unlock()
 	t, ok := it.once[name]
 	if !ok {
-		t = newTurn()
+		t = newCtxMutex()
 		it.once[name] = t
 	}
 	return t
@@ -116,9 +116,9 @@ func decodeResult(name string, value json.RawMessage, out any) error {
 	return nil
 }
 
-// final tells that the Registry has answered, and would answer the same again. Any other error may
-// be a lost connection.
-func final(err error) bool {
+// isFinal reports whether the Registry has answered, and would give the same answer again. Any
+// other error may be a lost connection.
+func isFinal(err error) bool {
 	var refused *registry.NotClaimable
 	var transition *registry.TransitionError
 	return err == nil || errors.Is(err, errLost) || errors.Is(err, registry.ErrInvalid) || errors.Is(err, registry.ErrNotFound) ||

@@ -27,26 +27,26 @@ const (
 type Runner struct {
 	Registry registry.Working
 	Interim  interim.Store
-	Connect  ConnectFunc // not needed for RunOne
-	WorkerID string      // unique per process start (R9), for people to recognise; a random one when empty
+	Connect  ConnectFunc // not used by RunOne
+	WorkerID string      // unique per process start (R9) and readable for people; random if empty
 	Version  string      // of the program
 	Log      *slog.Logger
 	// Grace is the time from the end of Run's context to its return; default 25 s.
 	Grace time.Duration
 	// AbandonAfter is how long a stuck step, or one that lost its claim, may take to return before
-	// it is left behind; default 30 s.
+	// it is abandoned; default 30 s.
 	AbandonAfter time.Duration
 
 	started atomic.Bool
 }
 
-// Run serves all handlers until ctx ends, then drains and returns nil within Grace: it claims
+// Run serves all handlers until ctx ends. Then it drains and returns nil within Grace: it claims
 // nothing more, cancels the steps with ErrStopping, releases their claims uncounted, and answers
-// every message (I5). Before it takes the first message it waits for the Registry, however long.
+// every message (I5). Before the first message it waits for the Registry, without a limit.
 //
-// It returns an error at once when a field or handler is wrong, when two handlers have one stage,
-// or when a topic cannot be subscribed to; ErrStarted when it was called before; and, after
-// draining, ErrAbandoned when hanging steps had to be left behind (R29).
+// It returns an error at once if a field or handler is invalid, if two handlers have the same
+// stage, or if it cannot subscribe to a topic. A second call returns ErrStarted. After draining,
+// Run returns ErrAbandoned if steps hung and were abandoned (R29).
 func (r *Runner) Run(ctx context.Context, handlers ...Handler) error {
 	if r.Connect == nil {
 		return errors.New("run workers: no queue")
@@ -58,7 +58,8 @@ func (r *Runner) Run(ctx context.Context, handlers ...Handler) error {
 	if r.started.Swap(true) {
 		return fmt.Errorf("run workers: %w", ErrStarted)
 	}
-	// Signals end ctx; what is under way ends by its own rules, in a context that outlives it.
+	// Signals end ctx. Running steps and calls use a context that outlives it and end by their own
+	// rules.
 	ctx, s.quit = context.WithCancelCause(ctx)
 	defer s.quit(nil)
 	work, abort := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -69,12 +70,12 @@ func (r *Runner) Run(ctx context.Context, handlers ...Handler) error {
 	}
 	var renewing sync.WaitGroup
 	renewing.Go(func() { s.keepRenewing(work) })
-	renewing.Go(func() { s.keepHearing(work) })
+	renewing.Go(func() { s.watchWithdrawals(work) })
 	err = s.connect(ctx, work, r.Connect)
 	if err == nil {
-		s.log.InfoContext(ctx, "worker serves", "worker", s.worker, "stages", s.stages())
+		s.log.InfoContext(ctx, "worker started", "worker", s.worker, "stages", s.stages())
 		<-ctx.Done()
-		err = abandonment(context.Cause(ctx))
+		err = abandonedOnly(context.Cause(ctx))
 	}
 	s.drain(work, orElse(r.Grace, defaultGrace), abort)
 	renewing.Wait()
@@ -85,14 +86,15 @@ func (r *Runner) Run(ctx context.Context, handlers ...Handler) error {
 	return nil
 }
 
-func abandonment(cause error) error {
+func abandonedOnly(cause error) error {
 	if errors.Is(cause, ErrAbandoned) {
 		return ErrAbandoned
 	}
 	return nil
 }
 
-// session checks the configuration, everything at once, and makes it ready to work.
+// session validates the configuration and returns a session that is ready to work. Its error names
+// all faults.
 func (r *Runner) session(handlers []Handler) (*session, error) {
 	var errs []error
 	if r.Registry == nil || r.Interim == nil {
@@ -107,7 +109,7 @@ func (r *Runner) session(handlers []Handler) (*session, error) {
 	}
 	s := &session{
 		worker: r.WorkerID, version: r.Version, log: log, abandonAfter: orElse(r.AbandonAfter, defaultAbandon),
-		news: make(chan struct{}, 1), stopping: make(chan struct{}), hurry: make(chan struct{}), aborted: make(chan struct{}),
+		renewNow: make(chan struct{}, 1), stopping: make(chan struct{}), abandonNow: make(chan struct{}), aborted: make(chan struct{}),
 		attempts: map[registry.Lease]*attempt{}, withdrawn: map[registry.Lease]bool{},
 	}
 	if s.worker == "" {
@@ -143,7 +145,7 @@ func (s *session) stages() []registry.Stage {
 	return stages
 }
 
-// connect subscribes to every stage's topic. Messages come until ctx ends, and are served in the
+// connect subscribes to every stage's topic. Messages come until ctx ends, and are processed in the
 // context work.
 func (s *session) connect(ctx, work context.Context, subscribe ConnectFunc) error {
 	for _, st := range s.stations {
@@ -158,12 +160,12 @@ func (s *session) connect(ctx, work context.Context, subscribe ConnectFunc) erro
 	return nil
 }
 
-// drain ends the session: steps are told to stop at once, left behind after four fifths of the
-// grace, and calls that are still under way near its end are aborted.
+// drain ends the session. It tells steps to stop at once, abandons them after four fifths of the
+// grace period, and cancels the calls that still run near its end.
 func (s *session) drain(ctx context.Context, grace time.Duration, abort context.CancelCauseFunc) {
 	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	hurry := time.AfterFunc(grace*16/20, func() { close(s.hurry) })
+	hurry := time.AfterFunc(grace*16/20, func() { close(s.abandonNow) })
 	defer hurry.Stop()
 	end := time.AfterFunc(grace*19/20, func() {
 		close(s.aborted)
@@ -189,7 +191,7 @@ func (s *session) drain(ctx context.Context, grace time.Duration, abort context.
 	select {
 	case <-idle:
 	case <-whole.Done():
-		s.log.ErrorContext(ctx, "grace is over; claims that are left expire by themselves", "claims", len(s.running()))
+		s.log.ErrorContext(ctx, "grace period is over; the remaining claims will expire", "claims", len(s.running()))
 	}
 	abort(nil) // ends the renewals
 }

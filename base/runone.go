@@ -13,25 +13,25 @@ import (
 )
 
 // RunOne works on one item at its present stage, which must be h's, without the queue: for tests,
-// and for `holdfast worker STAGE --item ID`. It may be called any number of times, concurrently and
-// beside Run.
+// and for `holdfast worker STAGE --item ID`. It may be called repeatedly, concurrently, and beside
+// Run.
 //
-// It returns the verdict, with the step's own error when that failed. *registry.NotClaimable tells
-// why the item cannot be had now; its reason is queued when the Registry would give a better item
-// first. ErrClaimLost: it was taken away. When ctx ends, the item is released, uncounted, and
-// ErrStopping returned.
+// It returns the verdict, with the step's own error if that failed. *registry.NotClaimable says why
+// the item cannot be claimed now; reason queued means that the Registry would give another item
+// first. ErrClaimLost means that the item was taken away. When ctx ends, RunOne releases the item,
+// uncounted, and returns ErrStopping.
 func (r *Runner) RunOne(ctx context.Context, h Handler, itemID string) (registry.Verdict, error) {
 	s, err := r.session([]Handler{h})
 	if err != nil {
 		return registry.Verdict{}, fmt.Errorf("run one item: %w", err)
 	}
 	s.exact = true
-	s.worker += "/" + uuid.NewString() // this Run's news must not be taken for that of another
+	s.worker += "/" + uuid.NewString() // the renewals of this call must not replace those of another
 	s.quit = func(error) {}
 	work, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	var renewing sync.WaitGroup
 	renewing.Go(func() { s.keepRenewing(work) })
-	renewing.Go(func() { s.keepHearing(work) })
+	renewing.Go(func() { s.watchWithdrawals(work) })
 	defer func() {
 		abort(nil)
 		renewing.Wait()
@@ -41,7 +41,7 @@ func (r *Runner) RunOne(ctx context.Context, h Handler, itemID string) (registry
 		s.stop()
 		select {
 		case <-time.After(grace * 16 / 20):
-			close(s.hurry)
+			close(s.abandonNow)
 		case <-work.Done():
 		}
 	})()
@@ -49,7 +49,7 @@ func (r *Runner) RunOne(ctx context.Context, h Handler, itemID string) (registry
 	if err := ctx.Err(); err != nil {
 		return registry.Verdict{}, fmt.Errorf("run item %s: %w", itemID, context.Cause(ctx))
 	}
-	verdict, err := s.live(work, st, itemID, noMessage{})
+	verdict, err := s.process(work, st, itemID, noMessage{})
 	var refused *registry.NotClaimable
 	if errors.As(err, &refused) {
 		verdict = registry.Verdict{}

@@ -12,59 +12,60 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// maxAbandoned is how many steps a process may leave behind before it must be replaced (R29).
+// maxAbandoned is how many abandoned steps a process may have before it must be restarted (R29).
 const maxAbandoned = 2
 
-// session is a Runner at work: one Run or RunOne.
+// session is one call of Run or RunOne.
 type session struct {
 	worker, version string
-	lease           time.Duration // the shortest of the handlers': it is a property of the process
-	margin          time.Duration // by which this process gives a claim up before the Registry does
+	lease           time.Duration // the shortest of the handlers': one lease for the process
+	margin          time.Duration // how much earlier than the Registry this process gives up a claim
 	abandonAfter    time.Duration
 	stations        []*station
 	stores          stores
 	log             *slog.Logger
-	exact           bool                    // only the hinted item will do
+	exact           bool                    // accept only the hinted item
 	quit            context.CancelCauseFunc // makes Run drain and return the cause
 
-	abandoned atomic.Int64
-	freed     atomic.Bool   // a full station has a free slot again
-	news      chan struct{} // a renewal is wanted at once
-	stopping  chan struct{} // closed: claim nothing more
-	hurry     chan struct{} // closed: leave behind what has not ended yet
-	aborted   chan struct{} // closed: the grace is over
-	serving   sync.WaitGroup
+	abandoned  atomic.Int64
+	freed      atomic.Bool   // a full station has a free slot again
+	renewNow   chan struct{} // requests a renewal now
+	stopping   chan struct{} // closed: claim nothing more
+	abandonNow chan struct{} // closed: abandon the steps that have not ended
+	aborted    chan struct{} // closed: the grace period is over
+	serving    sync.WaitGroup
 
 	mu       sync.Mutex
 	stopped  bool
-	held     bool      // by an admin, as the last answered renewal said
+	held     bool      // an admin holds this worker, by the last answered renewal
 	renewed  time.Time // when the last answered renewal was sent
 	attempts map[registry.Lease]*attempt
-	// withdrawn are attempts that were taken away before this process had the answer to their
-	// claim, or after it had settled them.
+	// withdrawn has the attempts that were taken away before the answer to their claim arrived, or
+	// after they were settled.
 	withdrawn map[registry.Lease]bool
 }
 
-// enter takes a slot and a place among what a stop waits for.
+// enter occupies a slot and adds the message to those that a stop waits for. It returns false if
+// there is no slot, or the session is stopped.
 func (s *session) enter(st *station) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopped || !st.take() {
+	if s.stopped || !st.occupy() {
 		return false
 	}
 	s.serving.Add(1)
 	return true
 }
 
-// leave gives the slot back.
+// leave releases the slot.
 func (s *session) leave(st *station) {
 	if st.release() {
-		s.freed.Store(true) // the relay may offer again; the next tick says so
+		s.freed.Store(true) // the relay may publish again; the next tick reports it
 	}
 }
 
-// freeing is a message whose answer gives the slot back first: the queue sends the next message as
-// soon as it has the answer, and that one must not be turned away.
+// freeing is a message that releases its slot before it is answered. The queue sends the next
+// message as soon as it has the answer, and that message must find the slot free.
 type freeing struct {
 	Message
 	free func()
@@ -82,8 +83,8 @@ func (m freeing) Requeue(delay time.Duration) {
 	m.Message.Requeue(delay)
 }
 
-// refusal is when a message that was not let in may come again: at once, to somebody else, when
-// this worker stops or is held.
+// refusal returns the delay of a message that was refused: none if this worker is stopping or held,
+// so that another worker gets it at once.
 func (s *session) refusal() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,9 +100,8 @@ func (s *session) isStopping() bool {
 	return s.stopped
 }
 
-// hold does what the Registry says of a hold on this worker: while there is one it takes no
-// messages and tells that it has no free slots. Steps under way go on. Only the renewal loop calls
-// it.
+// hold applies a hold on this worker, as the Registry reports it. A held worker takes no messages
+// and reports no free slots. A running step finishes. Only the renewal loop calls hold.
 func (s *session) hold(ctx context.Context, held bool) {
 	s.mu.Lock()
 	changed := s.held != held
@@ -114,11 +114,11 @@ func (s *session) hold(ctx context.Context, held bool) {
 		st.hold(held)
 	}
 	if held {
-		s.log.WarnContext(ctx, "worker is held and takes nothing more", "worker", s.worker)
+		s.log.WarnContext(ctx, "worker is on hold and takes no new items", "worker", s.worker)
 	} else {
-		s.log.InfoContext(ctx, "worker is released", "worker", s.worker)
+		s.log.InfoContext(ctx, "hold on the worker was removed", "worker", s.worker)
 	}
-	s.tell()
+	s.requestRenewal()
 }
 
 func (s *session) running() []*attempt {
@@ -127,8 +127,8 @@ func (s *session) running() []*attempt {
 	return slices.Collect(maps.Values(s.attempts))
 }
 
-// begin turns a claim into an attempt that is renewed from now on, with the context of its step.
-// With an error the step is not to be begun, and the error is its result.
+// begin makes an attempt of a claim, renewed from now on, and the context of its step. With an
+// error the step must not start; the error is its result.
 func (s *session) begin(ctx context.Context, st *station, c registry.Claim, sent time.Time, m Message) (context.Context, *attempt, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &attempt{
@@ -138,7 +138,7 @@ func (s *session) begin(ctx context.Context, st *station, c registry.Claim, sent
 	item, err := newItem(c, a.fence, s.stores)
 	a.item = item
 	if err != nil {
-		s.log.WarnContext(ctx, "item is of a format that this worker does not know", "item", c.Item.ID, "stage", st.stage, "err", err)
+		s.log.WarnContext(ctx, "item has a newer format than this worker knows", "item", c.Item.ID, "stage", st.stage, "err", err)
 		err = Snooze(formatWait, registry.ReasonNotDue, err.Error())
 	}
 	s.mu.Lock()
@@ -156,7 +156,7 @@ func (s *session) begin(ctx context.Context, st *station, c registry.Claim, sent
 	return ctx, a, err
 }
 
-// finish lets go of an attempt: it is renewed no more.
+// finish removes an attempt: it is renewed no more.
 func (s *session) finish(a *attempt) {
 	s.mu.Lock()
 	delete(s.attempts, a.item.lease)
@@ -165,7 +165,7 @@ func (s *session) finish(a *attempt) {
 	a.cancel(nil)
 }
 
-// stop claims nothing more and ends all steps; what they hold is released. It may be called again.
+// stop ends claiming and all steps; their items are released. Repeated calls do nothing.
 func (s *session) stop() {
 	s.mu.Lock()
 	if s.stopped {
@@ -181,5 +181,5 @@ func (s *session) stop() {
 	for _, st := range s.stations {
 		st.drain()
 	}
-	s.tell()
+	s.requestRenewal()
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// station is one handler at work: its slots and its subscription.
+// station is a running handler: its slots and its subscription.
 type station struct {
 	handler Handler
 	action  registry.Action
@@ -16,13 +16,13 @@ type station struct {
 	slots   int // the spare ones included
 	spare   int
 
-	mu       sync.Mutex
-	freed    chan struct{} // closed when a slot becomes free
-	busy     int           // slots in which a message is served
-	left     int           // slots held by steps that were abandoned and have not ended yet
-	draining bool
-	held     bool     // an admin keeps this worker from being given anything
-	consumer Consumer // nil before connect
+	mu        sync.Mutex
+	freed     chan struct{} // closed when a slot becomes free
+	busy      int           // slots of messages that are being processed
+	abandoned int           // slots of abandoned steps that have not ended
+	draining  bool
+	held      bool     // an admin holds this worker
+	consumer  Consumer // nil before connect
 }
 
 func newStation(h Handler) (*station, error) {
@@ -40,97 +40,97 @@ func newStation(h Handler) (*station, error) {
 	}, nil
 }
 
-// take occupies a slot; false when there is none, or the station is draining or held.
-func (st *station) take() bool {
+// occupy takes a slot. It returns false if none is free, or if the station is draining or held.
+func (st *station) occupy() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.draining || st.held || st.busy+st.left >= st.slots {
+	if st.draining || st.held || st.busy+st.abandoned >= st.slots {
 		return false
 	}
 	st.busy++
 	return true
 }
 
-// release frees the slot of a message that was served. It tells whether that was the first one
-// free.
+// release frees the slot of a processed message. It reports whether all slots were occupied before.
 func (st *station) release() (wasFull bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.busy--
 	close(st.freed)
 	st.freed = make(chan struct{})
-	return st.busy+st.left == st.slots-1
+	return st.busy+st.abandoned == st.slots-1
 }
 
-// next is closed when a slot becomes free.
-func (st *station) next() <-chan struct{} {
+// slotFreed returns a channel that is closed when a slot becomes free.
+func (st *station) slotFreed() <-chan struct{} {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.freed
 }
 
-// room is how many items the station can work on at once, and how many more it could take now.
+// room returns how many items the station can work on at once, and how many more it could take now.
 func (st *station) room() (capacity, free int) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	capacity = max(st.slots-st.left, 0)
+	capacity = max(st.slots-st.abandoned, 0)
 	if st.draining || st.held {
 		return capacity, 0
 	}
 	return capacity, max(capacity-st.busy, 0)
 }
 
-// abandon notes that a step was left behind: until it ends it occupies its slot beyond its message.
-// It returns how many slots of the station are still of use.
+// abandon keeps a slot occupied for an abandoned step, beyond its message, until the step ends. It
+// returns how many slots remain usable.
 func (st *station) abandon() (usable int) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.left++
-	st.allow()
-	return st.slots - st.left
+	st.abandoned++
+	st.updateConsumer()
+	return st.slots - st.abandoned
 }
 
-// returned notes that a step that was left behind has ended after all.
-func (st *station) returned() {
+// abandonedEnded frees the slot of an abandoned step that has ended.
+func (st *station) abandonedEnded() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.left--
-	st.allow()
+	st.abandoned--
+	st.updateConsumer()
 }
 
-// drain takes no more messages, for good.
+// drain ends deliveries for good.
 func (st *station) drain() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.draining = true
-	st.allow()
+	st.updateConsumer()
 }
 
-// hold takes no more messages until it is called with false. What is being served goes on.
+// hold pauses deliveries, or resumes them if held is false. Messages in flight are processed to
+// their end.
 func (st *station) hold(held bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.held = held
-	st.allow()
+	st.updateConsumer()
 }
 
-// connected gives the station its subscription.
+// connected sets the station's subscription.
 func (st *station) connected(c Consumer) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.consumer = c
-	st.allow()
+	st.updateConsumer()
 }
 
-// allow tells the queue how many messages may be in hand (R21). st.mu is held, so that the last
-// word is the latest.
-func (st *station) allow() {
+// updateConsumer sets how many messages may be in flight (R21). The caller holds st.mu, so that the
+// last call carries the latest number.
+func (st *station) updateConsumer() {
 	switch {
 	case st.consumer == nil:
 	case st.draining || st.held:
 		st.consumer.SetFree(0)
 	default:
-		st.consumer.SetFree(max(st.slots-st.left, 0))
+		st.consumer.SetFree(max(st.slots-st.abandoned, 0))
 	}
 }
 

@@ -10,11 +10,10 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// errExited is what a step comes to that ended its goroutine instead of returning.
-var errExited = errors.New("step ended its goroutine without a result")
+// errExited: the step called runtime.Goexit.
+var errExited = errors.New("step called runtime.Goexit instead of returning")
 
-// panicError is what a step comes to that panicked. It does not unwrap: a value that was thrown is
-// no verdict.
+// panicError: the step panicked. It has no Unwrap: a value passed to panic is not a verdict.
 type panicError struct {
 	value any
 	stack []byte
@@ -22,8 +21,8 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("step panicked: %v", e.value) }
 
-// work runs the step on a goroutine of its own, watches its progress, and leaves it behind when it
-// does not end.
+// work runs the step on its own goroutine and watches its progress. It abandons a step that does
+// not end.
 func (s *session) work(ctx context.Context, a *attempt) error {
 	done := make(chan error, 1)
 	go isolated(ctx, a, done)
@@ -47,7 +46,7 @@ func (s *session) work(ctx context.Context, a *attempt) error {
 	}
 }
 
-// isolated does the step, and turns whatever else it does than return into an error.
+// isolated runs the step, and turns a panic or runtime.Goexit into an error.
 func isolated(ctx context.Context, a *attempt, done chan<- error) {
 	err := errExited
 	returned := false
@@ -63,8 +62,8 @@ func isolated(ctx context.Context, a *attempt, done chan<- error) {
 	returned = true
 }
 
-// await gives a step whose context has ended its time to return: a stopping one as long as the
-// grace allows.
+// await waits for a step whose context has ended, and abandons it if it takes too long. A stopping
+// step may use the grace period.
 func (s *session) await(ctx context.Context, a *attempt, done <-chan error) error {
 	var late <-chan time.Time
 	if !errors.Is(context.Cause(ctx), ErrStopping) {
@@ -76,23 +75,23 @@ func (s *session) await(ctx context.Context, a *attempt, done <-chan error) erro
 	case err := <-done:
 		return err
 	case <-late:
-	case <-s.hurry:
+	case <-s.abandonNow:
 	}
 	s.abandon(ctx, a, done)
-	return fmt.Errorf("step did not end when told to: %w", context.Cause(ctx))
+	return fmt.Errorf("step ignored its cancellation: %w", context.Cause(ctx))
 }
 
-// abandon leaves a step behind: from now on its item refuses everything, and its slot is taken
-// until it ends. A process that collects such steps, or has no room left beside them, is to be
-// replaced by a fresh one (R29).
+// abandon gives up on a step: from now on its item refuses all writes, and its slot stays occupied
+// until it ends. A process with several such steps, or with no usable slot left in a stage, must be
+// restarted (R29).
 func (s *session) abandon(ctx context.Context, a *attempt, done <-chan error) {
 	a.item.end()
 	usable := a.station.abandon()
 	log := s.log.With("item", a.item.ID, "stage", a.station.stage, "attempt", a.item.lease.N)
 	log.ErrorContext(ctx, "step hangs and was abandoned", "err", context.Cause(ctx))
-	go func() { // nobody can wait for it: it lives as long as what it waits for
+	go func() { // nothing can bound this wait: the goroutine ends with the step
 		err := <-done
-		a.station.returned()
+		a.station.abandonedEnded()
 		log.WarnContext(ctx, "abandoned step ended after all", "err", err)
 	}()
 	if n := s.abandoned.Add(1); n >= maxAbandoned || usable == 0 {
@@ -100,7 +99,7 @@ func (s *session) abandon(ctx context.Context, a *attempt, done <-chan error) {
 	}
 }
 
-// judge turns what the step came to into its settlement. ok is false when the claim is gone.
+// judge returns the settlement of a step's result. ok is false if the claim is gone.
 func (s *session) judge(ctx context.Context, a *attempt, err, cause error) (registry.Settlement, bool) {
 	var p *panicError
 	if errors.As(err, &p) {
@@ -115,7 +114,7 @@ func (s *session) judge(ctx context.Context, a *attempt, err, cause error) (regi
 	return a.item.settlement(settlement), true
 }
 
-// report logs what became of an attempt.
+// report logs the outcome of an attempt.
 func (s *session) report(ctx context.Context, a *attempt, settlement registry.Settlement, v registry.Verdict, err, settleErr error) {
 	log := s.log.With("item", a.item.ID, "stage", a.station.stage, "attempt", a.item.lease.N, "outcome", settlement.Outcome)
 	switch {
@@ -124,7 +123,7 @@ func (s *session) report(ctx context.Context, a *attempt, settlement registry.Se
 	case v.Status == registry.Failed:
 		log.ErrorContext(ctx, "item needs admin review", "class", settlement.Class, "tries", v.Tries, "err", err)
 	case settlement.Outcome == registry.OutcomeSentBack:
-		log.WarnContext(ctx, "item goes back", "to", v.Stage, "err", err)
+		log.WarnContext(ctx, "item sent back to an earlier stage", "to", v.Stage, "err", err)
 	case settlement.Outcome == registry.OutcomeRetry:
 		log.WarnContext(ctx, "item will be tried again", "tries", v.Tries, "after", settlement.Delay, "err", err)
 	case settlement.Outcome == registry.OutcomeSnooze:

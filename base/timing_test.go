@@ -310,7 +310,7 @@ func TestOutage_ClaimIsRepeatedThenTheMessageWaits(t *testing.T) {
 		if got := <-f.deliver("b").answered; got != "finish" {
 			t.Errorf("message was answered with %s after the outage, want finish", got)
 		}
-		if a, b := book.count(slog.LevelWarn, "service does not answer; waiting"), book.count(slog.LevelInfo, "recovered"); a != 1 || b != 1 {
+		if a, b := book.count(slog.LevelWarn, "service does not answer; waiting"), book.count(slog.LevelInfo, "service answers again"); a != 1 || b != 1 {
 			t.Errorf("%d outages and %d recoveries logged within half a minute, want 1 and 1", a, b)
 		}
 		if len(fake.settled()) != 2 {
@@ -391,7 +391,7 @@ func TestOutage_InterimIsWaitedFor(t *testing.T) {
 		if n := book.count(slog.LevelWarn, "service does not answer; waiting"); n < 7 || n > 9 {
 			t.Errorf("logged %d times in 4 minutes, want once each 30 s", n)
 		}
-		if book.count(slog.LevelInfo, "recovered") != 1 {
+		if book.count(slog.LevelInfo, "service answers again") != 1 {
 			t.Error("the recovery was not logged once")
 		}
 	})

@@ -12,20 +12,19 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// How long an item waits that the Registry wakes itself when its turn comes: this is only the
-// fallback.
+// How long an item waits if the Registry does not wake it earlier, which it normally does.
 const (
 	lockedWait  = time.Minute
 	noSpaceWait = time.Minute
 )
 
-// outageWait is how long an item waits whose step the Registry did not answer.
+// outageWait is how long an item waits after the Registry did not answer its step.
 const outageWait = 5 * time.Second
 
-// errorLimit is how many bytes of an error's text are kept for people (R10).
+// errorLimit is how many bytes of an error's text are recorded (R10).
 const errorLimit = 2000
 
-// Content says that the deposit is at fault: the item fails, and the producer must correct it.
+// Content blames the deposit for err: the item fails, and the producer must correct it.
 // Content(nil) is nil.
 func Content(err error) error {
 	if err == nil {
@@ -34,8 +33,8 @@ func Content(err error) error {
 	return &contentError{err}
 }
 
-// Fatal says that no retry helps although the deposit is not at fault: the item fails and needs
-// admin review. Fatal(nil) is nil.
+// Fatal says that no retry can help although the deposit is not at fault: the item fails and needs
+// an admin's review. Fatal(nil) is nil.
 func Fatal(err error) error {
 	if err == nil {
 		return nil
@@ -43,15 +42,14 @@ func Fatal(err error) error {
 	return &fatalError{err}
 }
 
-// Snooze says that the item has to wait, for d at least: it goes back to pending, and nothing is
-// counted. The reason is shown to people as a code, why as a sentence.
+// Snooze makes the item wait for at least d: it becomes pending again, uncounted. People see the
+// reason as a code, and why as a sentence.
 func Snooze(d time.Duration, reason registry.Reason, why string) error {
 	return &snoozeError{delay: max(d, 0), reason: reason, why: why}
 }
 
-// Await is Snooze because of an error that passes by itself, or by what its Remedy says. It waits
-// for as long as the error asks to be left alone, if that is longer than d. Await(d, reason, nil)
-// is nil.
+// Await is Snooze for an error that passes by itself, or by following its Remedy. It waits longer
+// than d if the error asks for that. Await(d, reason, nil) is nil.
 func Await(d time.Duration, reason registry.Reason, err error) error {
 	if err == nil {
 		return nil
@@ -59,9 +57,9 @@ func Await(d time.Duration, reason registry.Reason, err error) error {
 	return &snoozeError{delay: max(d, asksToWait(err)), reason: reason, why: err.Error(), err: err}
 }
 
-// Back says that the step cannot be done because of what an earlier stage left, which the system
-// has spoilt since: the item goes back to that stage, counted, and fails when that was tried
-// MAX_ATTEMPTS times. Back(stage, nil) is nil.
+// Back sends the item back to an earlier stage, because the system has since spoilt what that stage
+// left. It is counted: the item fails when that was tried MAX_ATTEMPTS times. Back(stage, nil) is
+// nil.
 func Back(stage registry.Stage, err error) error {
 	if err == nil {
 		return nil
@@ -98,8 +96,8 @@ type snoozeError struct {
 func (e *snoozeError) Error() string { return e.why }
 func (e *snoozeError) Unwrap() error { return e.err }
 
-// judge turns a step's error, and the cause its context ended with (nil while it lives), into the
-// settlement. ok is false when the claim is lost and nothing may be written.
+// judge returns the settlement for a step's error and the cause of its context (nil while that
+// lives). ok is false if the claim is lost and nothing may be written.
 func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok bool) {
 	s = registry.Settlement{Lease: item.lease, MaxAttempts: h.MaxAttempts(), Error: cleanText(err)}
 	if errors.Is(err, errLost) || errors.Is(cause, errLost) {
@@ -108,11 +106,11 @@ func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok b
 	s.Remedy = clean(remedy(err))
 	s.Code, s.Host = causeOf(err)
 	if err == nil {
-		s.Outcome = registry.OutcomeDone // also when the end of its context came too late to matter
+		s.Outcome = registry.OutcomeDone // also if its context ended too late to matter
 		return s, true
 	}
-	// A step whose context ended tells how it was interrupted, and may mistake that for a fault of
-	// what it was reading. A real fault shows itself again (I8).
+	// A step whose context ended may mistake its interruption for a fault of what it was reading. A
+	// real fault shows again at the next attempt (I8).
 	switch {
 	case errors.Is(cause, ErrStuck):
 		retry(&s, h, item, nil)
@@ -148,12 +146,12 @@ func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok b
 	case errors.As(err, &locked):
 		s.Outcome, s.Delay, s.Reason = registry.OutcomeSnooze, lockedWait, registry.ReasonLocked
 	case errors.As(err, &noSpace), errors.Is(err, storage.ErrNoSpace):
-		// Also of a volume that somebody else has filled: room comes back, and no deposit is to
+		// Also of a volume that another program has filled: room comes back, and no deposit may
 		// fail for want of it (I8).
 		s.Outcome, s.Delay, s.Reason = registry.OutcomeSnooze, noSpaceWait, registry.ReasonNoSpace
 	case errors.Is(err, registry.ErrUnavailable):
-		// The step could not tell the Registry what it did: nobody's fault, and over when the
-		// Registry is back.
+		// The step could not reach the Registry: no fault of the item, and over when the Registry
+		// is back.
 		s.Outcome, s.Delay, s.Reason = registry.OutcomeSnooze, outageWait, registry.ReasonNotDue
 	default:
 		retry(&s, h, item, err)
@@ -161,41 +159,40 @@ func judge(h Handler, item *Item, err, cause error) (s registry.Settlement, ok b
 	return s, true
 }
 
-// roomRemedy is what helps an item that has waited for room for too long.
+// roomRemedy says how to help an item that has waited too long for room.
 const roomRemedy = "free room on the staging volume (`holdfast upload list --all`, aborting what failed and is not needed), enlarge it, or set HOLDFAST_ROOM_WAIT higher"
 
-// waitsForRoom says whether a step's error is that a volume has no room for it.
+// waitsForRoom reports whether a step failed because a volume has no room for it.
 func waitsForRoom(err error) bool {
 	snooze, ok := errors.AsType[*snoozeError](err)
 	return ok && snooze.reason == registry.ReasonNoSpace || errors.As(err, new(*registry.NoSpaceError)) || errors.Is(err, storage.ErrNoSpace)
 }
 
-// OutOfRoom says whether an item whose step ends with this error, since there is no room, fails
-// instead of waiting on: it has waited as long as it may, or never fits. That is the system's
-// fault: nothing is wrong with the deposit.
+// OutOfRoom reports whether an item without room fails instead of waiting longer: it has waited as
+// long as it may, or can never fit. That is a system fault: nothing is wrong with the deposit.
 func (w *Worker) OutOfRoom(item *Item, err error) bool {
 	return neverFits(err) || w.RoomFor > 0 && item.RoomWait >= w.RoomFor
 }
 
-// neverFits says whether the volume could not hold the item even if there were nothing else on it.
+// neverFits reports whether the item is too large even for an empty volume.
 func neverFits(err error) bool {
 	full, ok := errors.AsType[*registry.NoSpaceError](err)
 	return ok && full.Never
 }
 
-// retry makes s a counted failure. A try that failed because a call was cancelled from elsewhere is
-// one, too. Whoever asks to be left alone is left alone for as long as that: asked earlier it would
-// only say so again, until the tries are used up.
+// retry makes s a counted failure, also for a call that was cancelled elsewhere. If a service asks
+// for a wait (Retry-After), the delay is at least that: an earlier retry would only use up the
+// tries.
 func retry(s *registry.Settlement, h Handler, item *Item, err error) {
 	s.Outcome, s.Class, s.Delay = registry.OutcomeRetry, registry.SystemFault, h.Backoff(item.Tries+1)
 	if wait := asksToWait(err); wait > 0 {
-		// Varied upwards, so that items that were sent away together do not come back together.
+		// Only longer, never shorter, and varied: items that failed together must not return
+		// together.
 		s.Delay = max(s.Delay, wait+rand.N(max(wait/10, time.Second)))
 	}
 }
 
-// cleanText returns an error's text fit for every database and every reader: valid UTF-8 without
-// NUL, of at most errorLimit bytes; "" for nil.
+// cleanText returns an error's text as clean makes it; "" for nil.
 func cleanText(err error) string {
 	if err == nil {
 		return ""
@@ -203,7 +200,8 @@ func cleanText(err error) string {
 	return clean(err.Error())
 }
 
-// clean makes a text one that every database takes.
+// clean makes a text fit for every database and reader: valid UTF-8 without NUL, of at most
+// errorLimit bytes.
 func clean(text string) string {
 	const more = "…"
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
