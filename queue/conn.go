@@ -9,10 +9,10 @@ import (
 	"github.com/nsqio/go-nsq"
 )
 
-// errGone is the cause when a connection was closed without an error.
+// errGone is the cause if a connection was closed without an error.
 var errGone = errors.New("connection closed")
 
-// newConn makes a connection of go-nsq, not yet connected, that logs to log.
+// newConn returns a go-nsq connection, not yet connected, that logs to log.
 func newConn(
 	ctx context.Context, addr string, config *nsq.Config, delegate nsq.ConnDelegate, log *slog.Logger,
 ) *nsq.Conn {
@@ -25,22 +25,22 @@ func newConn(
 	return conn
 }
 
-// signal is an event that happens once.
+// signal is an event that happens once. Further calls of fire do nothing.
 type signal struct {
 	done chan struct{}
-	give func()
+	fire func()
 }
 
 func newSignal() signal {
 	done := make(chan struct{})
-	return signal{done: done, give: sync.OnceFunc(func() { close(done) })}
+	return signal{done: done, fire: sync.OnceFunc(func() { close(done) })}
 }
 
-// ending is what both kinds of connection need to know of their end, and go-nsq's callbacks that
-// mean nothing here.
+// ending records why and when a connection ended, and implements the go-nsq callbacks that both
+// kinds of connection ignore.
 type ending struct {
-	lost   signal // the connection broke; messages in hand may still keep it from being closed
-	closed signal // go-nsq has let go of it
+	lost   signal // the connection broke; unanswered messages may still keep go-nsq from closing it
+	closed signal // go-nsq has closed it
 
 	errMu sync.Mutex
 	err   error // the first error
@@ -56,7 +56,7 @@ func (e *ending) fail(err error) {
 	}
 }
 
-// cause is why the connection ended.
+// cause returns why the connection ended.
 func (e *ending) cause() error {
 	e.errMu.Lock()
 	defer e.errMu.Unlock()
@@ -69,8 +69,8 @@ func (e *ending) cause() error {
 // OnIOError implements nsq.ConnDelegate.
 func (e *ending) OnIOError(c *nsq.Conn, err error) {
 	e.fail(err)
-	_ = c.Close() // its error says only that it was closed before
-	e.lost.give()
+	_ = c.Close() // fails only if it was already closed
+	e.lost.fire()
 }
 
 // OnMessageFinished implements nsq.ConnDelegate.
@@ -79,7 +79,7 @@ func (e *ending) OnMessageFinished(*nsq.Conn, *nsq.Message) {}
 // OnMessageRequeued implements nsq.ConnDelegate.
 func (e *ending) OnMessageRequeued(*nsq.Conn, *nsq.Message) {}
 
-// OnBackoff implements nsq.ConnDelegate. There is none (R21).
+// OnBackoff implements nsq.ConnDelegate. Backoff is disabled (R21).
 func (e *ending) OnBackoff(*nsq.Conn) {}
 
 // OnContinue implements nsq.ConnDelegate.
@@ -88,5 +88,5 @@ func (e *ending) OnContinue(*nsq.Conn) {}
 // OnResume implements nsq.ConnDelegate.
 func (e *ending) OnResume(*nsq.Conn) {}
 
-// OnHeartbeat implements nsq.ConnDelegate. go-nsq answers it.
+// OnHeartbeat implements nsq.ConnDelegate. go-nsq answers heartbeats itself.
 func (e *ending) OnHeartbeat(*nsq.Conn) {}

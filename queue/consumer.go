@@ -11,60 +11,57 @@ import (
 )
 
 const (
-	// DefaultMsgTimeout is how long a message may stay untouched unless ConsumerConfig says
-	// otherwise.
+	// DefaultMsgTimeout is the default of ConsumerConfig.MsgTimeout.
 	DefaultMsgTimeout = time.Minute
 
 	userAgent = "holdfast"
 
-	// surplusDelay is for messages that come while all slots are taken: the server believes that
-	// there is room because an earlier message timed out there while its handler still runs.
-	// Without a delay it would send the message again at once, and again.
+	// surplusDelay delays messages that arrive while all slots are taken. That happens when a
+	// message timed out at the server while its handler still runs. Without a delay the server
+	// would send such a message again and again.
 	surplusDelay = time.Second
 
-	// rotation is how often the slots change over between servers when there are fewer slots than
+	// rotation is the interval at which slots move between servers if there are fewer slots than
 	// servers.
 	rotation = time.Second
 )
 
-// errStopped is the cause with which a Consumer's work ends.
+// errStopped is the cause with which a stopped Consumer's context ends.
 var errStopped = errors.New("consumer is stopped")
 
-// Handler works on one wake-up. It is called on a goroutine of its own. The delivery that it has
-// neither finished nor requeued when it returns is given back with a short delay.
+// Handler processes one wake-up, on a goroutine of its own. A delivery that it has neither finished
+// nor requeued when it returns is requeued with a short delay.
 type Handler func(ctx context.Context, d *Delivery)
 
-// Consumer listens to one topic on every nsqd that it is told of or finds. All its methods may be
-// called concurrently.
+// Consumer subscribes to one topic at every nsqd that is configured or discovered. All its methods
+// may be called concurrently.
 type Consumer struct {
 	cfg    ConsumerConfig
 	config *nsq.Config
 	report *errorLog
 	stop   context.CancelCauseFunc
-	force  func()        // gives back what is unanswered and lets the connections go; once
+	force  func()        // requeues all unanswered messages and closes the connections; once
 	forced chan struct{} // closed by force
 	done   chan struct{} // closed when the last goroutine has ended
 
 	loops    sync.WaitGroup // links, lookups and rotation
 	handlers sync.WaitGroup
 
-	mu       sync.Mutex
-	free     int
-	held     map[*Delivery]struct{} // not answered; each takes a slot
-	sessions map[*session]struct{}  // subscribed and not lost
-	joined   int                    // sessions so far
-	links    map[string]*link       // by address
-	turn     int
+	mu          sync.Mutex
+	free        int
+	held        map[*Delivery]struct{} // unanswered deliveries; each occupies a slot
+	sessions    map[*session]struct{}  // subscribed and not lost
+	joined      int                    // sessions so far
+	links       map[string]*link       // by address
+	firstServer int
 
-	// rdyMu keeps the writing of RDY counts in the order in which they were computed; taken before
-	// mu.
+	// rdyMu keeps RDY counts in the order in which they were computed. Lock it before mu.
 	rdyMu sync.Mutex
 }
 
-// Consume starts listening and returns at once; servers that are not there yet are no error. It
-// returns an error when cfg is not complete or not valid (ErrBadTopic for the topic). ctx is what
-// handlers get; when it ends, the Consumer stops receiving as if Stop were called. The caller must
-// call Stop.
+// Consume starts a Consumer and returns at once; unreachable servers are no error. It returns an
+// error if cfg is incomplete or invalid (ErrBadTopic for the topic). Handlers receive ctx. When ctx
+// ends, the Consumer stops receiving as if Stop were called. The caller must call Stop.
 func Consume(ctx context.Context, cfg ConsumerConfig, handle Handler) (*Consumer, error) {
 	config, err := cfg.complete()
 	if err != nil {
@@ -100,9 +97,9 @@ func Consume(ctx context.Context, cfg ConsumerConfig, handle Handler) (*Consumer
 	return c, nil
 }
 
-// SetFree sets how many wake-ups may be in hand at once: the worker's slots less those taken by
-// work for which no wake-up is in hand. Unanswered deliveries count. 0 pauses, what is in hand
-// stays; a negative n counts as 0. The servers' RDY counts follow at once.
+// SetFree sets how many deliveries may be unanswered at once: the worker's slots, less those
+// occupied without a delivery. 0 pauses receiving and keeps the deliveries in hand; a negative n
+// counts as 0. The servers' RDY counts follow at once.
 func (c *Consumer) SetFree(n int) {
 	c.mu.Lock()
 	c.free = max(n, 0)
@@ -110,19 +107,18 @@ func (c *Consumer) SetFree(n int) {
 	c.balance()
 }
 
-// Connections is how many servers the Consumer is subscribed to at this moment.
+// Connections returns how many servers the Consumer is subscribed to.
 func (c *Consumer) Connections() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.sessions)
 }
 
-// Stop receives nothing more from this moment on, gives back what was received and not handed to a
-// handler, and waits until every delivery is answered, every handler has returned and the
-// connections are closed: then it returns nil. Deliveries in hand may be touched, finished and
-// requeued meanwhile. When ctx ends first, what is still unanswered is given back to the servers at
-// once, the handlers are left to themselves, and Stop returns an error that wraps the context's
-// cause. It may be called several times; each call waits anew.
+// Stop ends receiving, requeues messages that no handler has, and waits until every delivery is
+// answered, every handler has returned and the connections are closed. Then it returns nil.
+// Meanwhile deliveries can be touched, finished and requeued. If ctx ends first, Stop requeues all
+// unanswered deliveries without waiting for their handlers, and returns an error that wraps the
+// context's cause. It may be called several times; each call waits anew.
 func (c *Consumer) Stop(ctx context.Context) error {
 	c.stop(errStopped)
 	select {
@@ -134,13 +130,13 @@ func (c *Consumer) Stop(ctx context.Context) error {
 	}
 }
 
-// receive starts a handler for a message, if there is a slot for it. It runs on the connection's
-// reading goroutine, so it must not wait for anything.
+// receive starts a handler for a message, if a slot is free. It runs on the connection's reading
+// goroutine, so it must not block.
 func (c *Consumer) receive(ctx, receiving context.Context, s *session, m *nsq.Message, handle Handler) {
 	m.DisableAutoResponse()
 	if err := checkItemID(string(m.Body)); err != nil {
-		// No item has such an id; delivering it again would not make it one.
-		c.report.noted(ctx, err)
+		// No item has such an id, so another delivery could not help.
+		c.report.warn(ctx, err)
 		m.Finish()
 		return
 	}
@@ -169,8 +165,8 @@ func (c *Consumer) receive(ctx, receiving context.Context, s *session, m *nsq.Me
 	}
 }
 
-// release frees the slot of a delivery that is being answered. The RDY counts are adjusted before
-// the answer is sent, so that a server never sees room that there is not.
+// release frees the slot of a delivery before its answer is sent. It adjusts the RDY counts first,
+// so that a server never sees more room than there is.
 func (c *Consumer) release(d *Delivery) {
 	c.mu.Lock()
 	delete(c.held, d)
@@ -181,10 +177,10 @@ func (c *Consumer) release(d *Delivery) {
 	c.balance()
 }
 
-// void gives up what came over a connection that is lost. The server delivers it again anyway; and
-// go-nsq does not let go of a connection, so that a new one could be made, before each of its
-// messages is answered. The handlers work on and keep their slots.
-func (c *Consumer) void(s *session) {
+// dropSession gives up the deliveries of a lost connection. The server delivers them again anyway,
+// and go-nsq closes a connection only after each of its messages is answered. The handlers continue
+// and keep their slots.
+func (c *Consumer) dropSession(s *session) {
 	c.mu.Lock()
 	delete(c.sessions, s)
 	var lost []*nsq.Message
@@ -202,11 +198,11 @@ func (c *Consumer) void(s *session) {
 	c.balance()
 }
 
-// rotate lets the servers take turns when there are fewer slots than servers.
+// rotate moves slots between servers if there are fewer slots than servers.
 func (c *Consumer) rotate(ctx context.Context) {
 	for wait(ctx, rotation) == nil {
 		c.mu.Lock()
-		c.turn++
+		c.firstServer++
 		several := len(c.sessions) > 1
 		c.mu.Unlock()
 		if several {

@@ -9,28 +9,28 @@ import (
 	"github.com/nsqio/go-nsq"
 )
 
-// ConsumerConfig says what a Consumer listens to, and where.
+// ConsumerConfig configures a Consumer.
 type ConsumerConfig struct {
 	Topic   string
-	Channel string // "": Channel, the one of all workers
-	// Addrs are nsqds, each host:port, to be listened to directly. LookupAddrs are nsqlookupds,
-	// each host:port or http URL, that know the nsqds. One of the two must be given; both may be.
+	Channel string // "": Channel, shared by all workers
+	// Addrs are nsqds, each host:port, to connect to directly. LookupAddrs are nsqlookupds, each
+	// host:port or an http URL, that find the nsqds. At least one of the two is required.
 	Addrs       []string
 	LookupAddrs []string
 	// AuthSecret is as in ProducerConfig.
 	AuthSecret string
-	// Free is the first value of SetFree.
+	// Free is the initial value of SetFree.
 	Free int
-	// MsgTimeout is how long the server waits before it takes an untouched message for lost; at
+	// MsgTimeout is how long the server waits before it delivers an untouched message again: at
 	// least a second; 0 means DefaultMsgTimeout.
 	MsgTimeout time.Duration
-	// Name is what the servers' statistics show; "" means the host's name.
+	// Name appears in the servers' statistics; "" means the host's name.
 	Name   string
 	Timing Timing
-	Log    *slog.Logger // nil: nothing is logged
+	Log    *slog.Logger // nil: no log
 }
 
-// complete fills in the defaults, checks the whole, and makes go-nsq's form of it.
+// complete sets the defaults, validates the fields, and returns go-nsq's configuration.
 func (cfg *ConsumerConfig) complete() (*nsq.Config, error) {
 	cfg.Timing = cfg.Timing.withDefaults()
 	cfg.Log = orDiscard(cfg.Log)
@@ -54,12 +54,12 @@ func (cfg *ConsumerConfig) complete() (*nsq.Config, error) {
 		errs = append(errs, fmt.Errorf("message timeout %s is under a second", cfg.MsgTimeout))
 	}
 	config := nsq.NewConfig()
-	config.MaxAttempts = 0 // go-nsq would drop a message after its fifth delivery
+	config.MaxAttempts = 0 // by default go-nsq drops a message after its fifth delivery
 	config.MsgTimeout = cfg.MsgTimeout
 	config.DialTimeout = 2 * time.Second
 	config.WriteTimeout = 2 * time.Second
 	config.HeartbeatInterval = 15 * time.Second
-	config.ReadTimeout = 35 * time.Second // two heartbeats and some: a server that hangs is given up
+	config.ReadTimeout = 35 * time.Second // two heartbeats and some: a hanging server is given up
 	config.UserAgent = userAgent
 	config.AuthSecret = cfg.AuthSecret
 	if cfg.Name != "" {

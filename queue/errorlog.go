@@ -9,8 +9,8 @@ import (
 	"github.com/nsqio/go-nsq"
 )
 
-// errorLog reports errors that repeat: the first at once, then one line an interval with the count
-// of those between, and one line when the connection is back.
+// errorLog limits the log lines of repeated errors: the first at once, then one line per interval
+// with a count, and one line when the connection is back.
 type errorLog struct {
 	log   *slog.Logger
 	every time.Duration
@@ -18,7 +18,7 @@ type errorLog struct {
 	mu       sync.Mutex
 	reported time.Time // when the last line was written
 	count    int       // errors since then
-	down     time.Time // since when there is no connection; zero when there is one
+	down     time.Time // start of the outage; zero while connected
 	total    int       // errors since then
 }
 
@@ -26,7 +26,7 @@ func newErrorLog(log *slog.Logger, every time.Duration) *errorLog {
 	return &errorLog{log: log, every: every}
 }
 
-// lost reports that there is no connection, or still none.
+// lost records that there is no connection.
 func (l *errorLog) lost(ctx context.Context, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -34,16 +34,16 @@ func (l *errorLog) lost(ctx context.Context, err error) {
 		l.down, l.total = time.Now(), 0
 	}
 	if l.due() {
-		l.log.LogAttrs(ctx, slog.LevelWarn, "nsqd connection lost", slog.Any("err", err), slog.Int("count", l.taken()))
+		l.log.LogAttrs(ctx, slog.LevelWarn, "nsqd connection lost", slog.Any("err", err), slog.Int("count", l.takeCount()))
 	}
 }
 
-// noted reports an error that says nothing about the connection.
-func (l *errorLog) noted(ctx context.Context, err error) {
+// warn records an error that does not mean that the connection is lost.
+func (l *errorLog) warn(ctx context.Context, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.due() {
-		l.log.LogAttrs(ctx, slog.LevelWarn, "nsqd client error", slog.Any("err", err), slog.Int("count", l.taken()))
+		l.log.LogAttrs(ctx, slog.LevelWarn, "nsqd client error", slog.Any("err", err), slog.Int("count", l.takeCount()))
 	}
 }
 
@@ -54,14 +54,14 @@ func (l *errorLog) due() bool {
 	return l.reported.IsZero() || time.Since(l.reported) >= l.every
 }
 
-// taken is how many errors the line that is being written stands for.
-func (l *errorLog) taken() int {
+// takeCount returns how many errors the present line stands for, and resets the count.
+func (l *errorLog) takeCount() int {
 	n := l.count
 	l.reported, l.count = time.Now(), 0
 	return n
 }
 
-// recovered reports that the connection is there. Only the first call after lost writes a line.
+// recovered records that the connection is back. Only the first call after lost writes a line.
 func (l *errorLog) recovered(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +73,7 @@ func (l *errorLog) recovered(ctx context.Context) {
 	l.down, l.reported, l.count = time.Time{}, time.Time{}, 0
 }
 
-// clientLog takes one level of go-nsq's own log.
+// clientLog receives one level of go-nsq's log.
 type clientLog func(line string)
 
 // Output implements go-nsq's logger interface.
@@ -82,8 +82,8 @@ func (l clientLog) Output(_ int, line string) error {
 	return nil
 }
 
-// clientLogs are the loggers for go-nsq's levels. All it says is for debugging: its errors repeat
-// what its callbacks say, and those are reported by an errorLog.
+// clientLogs returns the loggers for go-nsq's levels. They all log at debug level: go-nsq reports
+// its errors also by callbacks, and an errorLog records those.
 func clientLogs(ctx context.Context, log *slog.Logger) (lowest nsq.LogLevel, byLevel map[nsq.LogLevel]clientLog) {
 	lowest = nsq.LogLevelMax + 1
 	if log.Enabled(ctx, slog.LevelDebug) {

@@ -16,19 +16,18 @@ import (
 // maxFrame bounds the answer to an IDENTIFY.
 const maxFrame = 1 << 20
 
-// Server is what an nsqd says of itself. Its other limits (max-msg-size, mem-queue-size) it tells
-// nobody.
+// Server describes an nsqd. NSQ does not report its other limits (max-msg-size, mem-queue-size).
 type Server struct {
 	Version       string
-	MaxMsgTimeout time.Duration // how long a message may be in hand in all, touched or not
-	MaxReady      int           // how many messages one connection may have in hand
-	AuthRequired  bool          // it serves those only that say a secret
+	MaxMsgTimeout time.Duration // how long a message may be in flight in total, touched or not
+	MaxReady      int           // how many messages one connection may have in flight
+	AuthRequired  bool          // it requires AUTH
 }
 
-// Inspect connects to the nsqd at addr, host:port, and asks what it is. go-nsq asks the same and
-// keeps most of the answer to itself. secret is said when the nsqd asks for one. It returns
-// ErrRefused when something else than an nsqd answers or the secret is not the one, and the
-// network's error when nothing does.
+// Inspect asks the nsqd at addr (host:port) for its version and limits. It authenticates with
+// secret if nsqd requires that. It returns ErrRefused if the server is not an nsqd or does not
+// accept the secret, and the network's error if it cannot be reached. (go-nsq does not pass on most
+// of this answer.)
 func Inspect(ctx context.Context, addr, secret string) (_ Server, err error) {
 	dialer := net.Dialer{Timeout: lookupTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", addr)
@@ -79,10 +78,10 @@ func Inspect(ctx context.Context, addr, secret string) (_ Server, err error) {
 	}, nil
 }
 
-// authenticate says a secret to an nsqd that asks for one.
+// authenticate sends the secret to an nsqd that requires one.
 func authenticate(conn net.Conn, secret string) error {
 	if secret == "" {
-		return fmt.Errorf("%w: it asks for a secret, and none is set", ErrRefused)
+		return fmt.Errorf("%w: nsqd requires a secret, and none is set", ErrRefused)
 	}
 	command, err := nsq.Auth(secret)
 	if err == nil {
@@ -101,15 +100,15 @@ func authenticate(conn net.Conn, secret string) error {
 	return nil
 }
 
-// readFrame reads one frame. go-nsq's own reader believes whatever length it is told, a web
-// server's "HTTP" too.
+// readFrame reads one frame. Unlike go-nsq's reader it limits the length: a web server's "HTTP"
+// would be a huge one.
 func readFrame(r io.Reader) (kind int32, data []byte, err error) {
 	var size uint32
 	if err := binary.Read(r, binary.BigEndian, &size); err != nil {
 		return 0, nil, err
 	}
 	if size > maxFrame {
-		return 0, nil, fmt.Errorf("%w: it does not speak NSQ", ErrRefused)
+		return 0, nil, fmt.Errorf("%w: the server does not speak NSQ", ErrRefused)
 	}
 	data = make([]byte, size)
 	if _, err := io.ReadFull(r, data); err != nil {

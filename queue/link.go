@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// link keeps one nsqd connected for as long as it is wanted.
+// link keeps the connection to one nsqd until it is cancelled.
 type link struct {
 	addr     string
 	consumer *Consumer
 	receive  receiveFunc
 	report   *errorLog
-	unwanted context.CancelCauseFunc // ends this link alone
+	cancel   context.CancelCauseFunc // ends only this link
 }
 
-// addLink starts listening to an nsqd, unless that is being done already.
+// addLink subscribes to an nsqd, unless there is a link to it already.
 func (c *Consumer) addLink(ctx context.Context, addr string, receive receiveFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -24,7 +24,7 @@ func (c *Consumer) addLink(ctx context.Context, addr string, receive receiveFunc
 	ctx, unwanted := context.WithCancelCause(ctx)
 	log := c.cfg.Log.With("topic", c.cfg.Topic, "nsqd", addr)
 	l := &link{
-		addr: addr, consumer: c, receive: receive, unwanted: unwanted,
+		addr: addr, consumer: c, receive: receive, cancel: unwanted,
 		report: newErrorLog(log, c.cfg.Timing.LogEvery),
 	}
 	c.links[addr] = l
@@ -34,8 +34,8 @@ func (c *Consumer) addLink(ctx context.Context, addr string, receive receiveFunc
 	})
 }
 
-// run connects, attends to the connection until it is closed, and begins again, until ctx ends and
-// what was received is answered.
+// run connects, and reconnects whenever the connection is closed, until ctx ends and all deliveries
+// are answered.
 func (l *link) run(ctx context.Context) {
 	pause := l.consumer.cfg.Timing.newBackOff()
 	for ctx.Err() == nil {
@@ -43,9 +43,9 @@ func (l *link) run(ctx context.Context) {
 		if err == nil {
 			l.report.recovered(ctx)
 			since := time.Now()
-			err = l.attend(ctx, s)
+			err = l.supervise(ctx, s)
 			if time.Since(since) > l.consumer.cfg.Timing.MaxRetry {
-				pause.Reset() // it was a good connection
+				pause.Reset() // the connection was stable
 			}
 		}
 		if ctx.Err() != nil {
@@ -58,26 +58,26 @@ func (l *link) run(ctx context.Context) {
 	}
 }
 
-// attend looks after a connection until it is closed, and returns why it is.
-func (l *link) attend(ctx context.Context, s *session) error {
+// supervise handles a connection until it is closed, and returns why it was.
+func (l *link) supervise(ctx context.Context, s *session) error {
 	c := l.consumer
 	stopped, forced, lost := ctx.Done(), c.forced, s.lost.done
 	for {
 		select {
 		case <-s.closed.done:
-			c.void(s) // nothing is left in it; the session is forgotten
+			c.dropSession(s) // no message is left; the session is removed
 			return s.cause()
 		case <-lost:
 			lost = nil
-			c.void(s)
+			c.dropSession(s)
 		case <-stopped:
 			stopped = nil
 			s.startClose()
 		case <-forced:
 			forced = nil
 			s.close()
-			c.void(s)
-			s.close() // now that nothing is in flight it takes effect
+			c.dropSession(s)
+			s.close() // takes effect now that nothing is in flight
 		}
 	}
 }

@@ -19,7 +19,7 @@ const (
 	maxLookupBody = 4 << 20
 )
 
-// lookups are the nsqlookupds that know the nsqds.
+// lookups asks nsqlookupds for nsqds.
 type lookups struct {
 	addrs  []string // each host:port or http URL
 	timing Timing
@@ -31,21 +31,21 @@ func newLookups(addrs []string, timing Timing, report *errorLog) *lookups {
 	return &lookups{addrs: addrs, timing: timing, report: report, web: &http.Client{Timeout: lookupTimeout, Transport: &http.Transport{}}}
 }
 
-// watch asks, again and again until ctx ends, which nsqds have the topic, or which there are at all
-// when topic is "". found is told the addresses, and whether every nsqlookupd has answered, so that
-// what is not among them is known by none.
-func (l *lookups) watch(ctx context.Context, topic string, found func(addrs map[string]bool, all bool)) {
+// poll asks repeatedly until ctx ends which nsqds have the topic, or for all nsqds if topic is "".
+// It calls found with the addresses; all reports whether every nsqlookupd has answered, so that no
+// other nsqd is known.
+func (l *lookups) poll(ctx context.Context, topic string, found func(addrs map[string]bool, all bool)) {
 	defer l.web.CloseIdleConnections()
 	for {
 		known, all := make(map[string]bool), true
 		for _, lookup := range l.addrs {
-			addrs, err := ask(ctx, l.web, lookup, topic)
+			addrs, err := askLookup(ctx, l.web, lookup, topic)
 			if ctx.Err() != nil {
 				return
 			}
 			if err != nil {
 				all = false
-				l.report.noted(ctx, fmt.Errorf("ask nsqlookupd %s: %w", lookup, err))
+				l.report.warn(ctx, fmt.Errorf("ask nsqlookupd %s: %w", lookup, err))
 			}
 			for _, addr := range addrs {
 				known[addr] = true
@@ -58,9 +58,9 @@ func (l *lookups) watch(ctx context.Context, topic string, found func(addrs map[
 	}
 }
 
-// discover listens to the nsqds that have the topic, until ctx ends.
+// discover subscribes to the nsqds that have the topic, until ctx ends.
 func (c *Consumer) discover(ctx context.Context, receive receiveFunc) {
-	newLookups(c.cfg.LookupAddrs, c.cfg.Timing, c.report).watch(ctx, c.cfg.Topic, func(addrs map[string]bool, all bool) {
+	newLookups(c.cfg.LookupAddrs, c.cfg.Timing, c.report).poll(ctx, c.cfg.Topic, func(addrs map[string]bool, all bool) {
 		for addr := range addrs {
 			c.addLink(ctx, addr, receive)
 		}
@@ -70,7 +70,7 @@ func (c *Consumer) discover(ctx context.Context, receive receiveFunc) {
 	})
 }
 
-// dropLinks ends the links to nsqds that no lookup knows any more and that are not connected.
+// dropLinks ends the links to nsqds that are not connected and that no lookup knows any more.
 func (c *Consumer) dropLinks(known map[string]bool) {
 	for _, addr := range c.cfg.Addrs {
 		known[addr] = true
@@ -83,23 +83,23 @@ func (c *Consumer) dropLinks(known map[string]bool) {
 	}
 	for addr, l := range c.links {
 		if !known[addr] && !connected[addr] {
-			l.unwanted(errStopped)
+			l.cancel(errStopped)
 			delete(c.links, addr)
 		}
 	}
 }
 
-// Nodes asks one nsqlookupd, host:port or an http URL, for the addresses of all nsqds that it
+// Nodes asks one nsqlookupd (host:port or an http URL) for the addresses of all nsqds that it
 // knows.
 func Nodes(ctx context.Context, lookup string) ([]string, error) {
 	web := &http.Client{Timeout: lookupTimeout, Transport: &http.Transport{}}
 	defer web.CloseIdleConnections()
-	return ask(ctx, web, lookup, "")
+	return askLookup(ctx, web, lookup, "")
 }
 
-// ask asks one nsqlookupd for the nsqds that have the topic, or for all when topic is "". A topic
-// that it does not know is served by nobody yet, which is no error.
-func ask(ctx context.Context, web *http.Client, addr, topic string) ([]string, error) {
+// askLookup asks one nsqlookupd for the nsqds that have the topic, or for all if topic is "". An
+// unknown topic is no error: it has no nsqd yet.
+func askLookup(ctx context.Context, web *http.Client, addr, topic string) ([]string, error) {
 	target, err := lookupURL(addr, topic)
 	if err != nil {
 		return nil, err
@@ -136,8 +136,8 @@ func ask(ctx context.Context, web *http.Client, addr, topic string) ([]string, e
 	return addrs, nil
 }
 
-// lookupURL is where to ask for the topic, or for all nsqds when topic is ""; addr is host:port or
-// an http URL.
+// lookupURL returns the URL that answers for the topic, or for all nsqds if topic is "". addr is
+// host:port or an http URL.
 func lookupURL(addr, topic string) (string, error) {
 	if !strings.Contains(addr, "://") {
 		addr = "http://" + addr

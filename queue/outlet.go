@@ -11,26 +11,26 @@ import (
 	"github.com/nsqio/go-nsq"
 )
 
-// outlet is a Producer's way to one nsqd: one connection, made again whenever it breaks.
+// outlet is a Producer's connection to one nsqd, made again whenever it breaks.
 type outlet struct {
 	addr       string
 	timing     Timing
 	connecting func(context.Context, *pipe) *nsq.Conn
 	report     *errorLog
 	onChange   func(addr string)
-	unwanted   context.CancelFunc // ends keepUp
+	cancel     context.CancelFunc // ends keepConnected
 
 	mu      sync.Mutex
-	pipe    *pipe         // nil while there is none
-	err     error         // why there is none; nil while the first try since there was one is under way
-	changed chan struct{} // closed, and replaced, when pipe or err change
+	pipe    *pipe         // nil while disconnected
+	err     error         // why it is disconnected; nil during the first attempt to connect or reconnect
+	changed chan struct{} // closed and replaced whenever pipe or err changes
 }
 
 func newOutlet(addr string, cfg ProducerConfig) *outlet {
 	config := nsq.NewConfig()
 	config.DialTimeout = 2 * time.Second
 	config.WriteTimeout = 2 * time.Second
-	// A server that hangs is given up when neither an answer nor a heartbeat comes for this long.
+	// A hanging server is given up if neither an answer nor a heartbeat comes for this long.
 	config.HeartbeatInterval = 5 * time.Second
 	config.ReadTimeout = 12 * time.Second
 	config.UserAgent = userAgent
@@ -45,8 +45,8 @@ func newOutlet(addr string, cfg ProducerConfig) *outlet {
 	}
 }
 
-// publish sends the bodies as one MPUB and waits for the answer, or for ctx. When a connection is
-// just being made it waits for that; when none can be made it fails at once.
+// publish sends the bodies as one MPUB and waits for the answer or ctx. It waits for a connection
+// that is being made, and fails at once if none can be made.
 func (o *outlet) publish(ctx context.Context, topic string, bodies [][]byte) error {
 	command, err := nsq.MultiPublish(topic, bodies)
 	if err != nil {
@@ -66,8 +66,8 @@ func (o *outlet) publish(ctx context.Context, topic string, bodies [][]byte) err
 	return nil
 }
 
-// isRefusal reports whether nsqd's error is about what was sent rather than about its own trouble.
-// The code is the first word of an error frame.
+// isRefusal reports whether nsqd's error is about the message, not about the server. The code is
+// the first word of an error frame.
 func isRefusal(err nsq.ErrProtocol) bool {
 	code, _, _ := strings.Cut(err.Reason, " ")
 	switch code {
@@ -77,7 +77,7 @@ func isRefusal(err nsq.ErrProtocol) bool {
 	return false
 }
 
-// connected is the connection, or why there is none.
+// connected returns the connection, or why there is none.
 func (o *outlet) connected(ctx context.Context) (*pipe, error) {
 	for {
 		o.mu.Lock()
@@ -94,7 +94,7 @@ func (o *outlet) connected(ctx context.Context) (*pipe, error) {
 	}
 }
 
-// health is nil when there is a connection.
+// health returns nil while connected.
 func (o *outlet) health() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -116,9 +116,9 @@ func (o *outlet) set(p *pipe, err error) {
 	o.changed = make(chan struct{})
 }
 
-// keepUp connects, and connects again whenever the connection is lost, until ctx ends; then it
-// closes it.
-func (o *outlet) keepUp(ctx context.Context) {
+// keepConnected connects, and reconnects whenever the connection is lost. When ctx ends, it closes
+// the connection.
+func (o *outlet) keepConnected(ctx context.Context) {
 	defer o.set(nil, ErrClosed)
 	pause := o.timing.newBackOff()
 	for again := false; ; again = true {
@@ -128,7 +128,7 @@ func (o *outlet) keepUp(ctx context.Context) {
 			o.report.recovered(ctx)
 			o.set(p, nil)
 			if again {
-				o.tell()
+				o.notifyChange()
 			}
 			since := time.Now()
 			if err = p.wait(ctx); ctx.Err() != nil {
@@ -136,7 +136,7 @@ func (o *outlet) keepUp(ctx context.Context) {
 			}
 			good = time.Since(since) > o.timing.MaxRetry
 		}
-		if good { // the next try is made without a wait, and who publishes waits for it
+		if good { // retry without a wait; publishers wait for the result
 			pause.Reset()
 			o.set(nil, nil)
 		} else {
@@ -144,7 +144,7 @@ func (o *outlet) keepUp(ctx context.Context) {
 		}
 		o.report.lost(ctx, err)
 		if had {
-			o.tell()
+			o.notifyChange()
 		}
 		if !good && wait(ctx, pause.NextBackOff()) != nil {
 			return
@@ -152,7 +152,7 @@ func (o *outlet) keepUp(ctx context.Context) {
 	}
 }
 
-func (o *outlet) tell() {
+func (o *outlet) notifyChange() {
 	if o.onChange != nil {
 		o.onChange(o.addr)
 	}

@@ -8,22 +8,22 @@ import (
 	"github.com/nsqio/go-nsq"
 )
 
-// pipe is one connection over which is published. It stands on go-nsq's Conn and not on its
-// Producer, which has a data race in reconnecting and does not say when it does so.
+// pipe is one connection for publishing. It uses go-nsq's Conn, not its Producer: that has a data
+// race when reconnecting and does not report reconnections.
 type pipe struct {
 	ending
 	conn *nsq.Conn
 
-	turn chan struct{} // holds a token while somebody writes: answers come in the order of the commands
+	writing chan struct{} // has a token while a command is written: answers come in the order of the commands
 
 	mu      sync.Mutex
-	waiting []chan error // for whom the next answers are, the first first
-	over    bool         // no more answers come
+	waiting []chan error // receivers of the next answers, in order
+	over    bool         // no more answers will come
 }
 
 // openPipe connects.
 func openPipe(ctx context.Context, connecting func(context.Context, *pipe) *nsq.Conn) (*pipe, error) {
-	p := &pipe{ending: newEnding(), turn: make(chan struct{}, 1)}
+	p := &pipe{ending: newEnding(), writing: make(chan struct{}, 1)}
 	p.conn = connecting(ctx, p)
 	if _, err := p.conn.Connect(); err != nil {
 		_ = p.conn.Close() // the error is that of Connect
@@ -36,19 +36,19 @@ func openPipe(ctx context.Context, connecting func(context.Context, *pipe) *nsq.
 // connection broke, or the cause of ctx.
 func (p *pipe) request(ctx context.Context, command *nsq.Command) error {
 	select {
-	case p.turn <- struct{}{}:
+	case p.writing <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	answer := make(chan error, 1)
 	if !p.expect(answer) {
-		<-p.turn
+		<-p.writing
 		return p.cause()
 	}
 	err := p.conn.WriteCommand(command) // bounded by go-nsq's WriteTimeout
-	<-p.turn
+	<-p.writing
 	if err != nil {
-		return err // the connection is lost, and with it the place in the queue
+		return err // the connection is lost, and every waiting request fails with it
 	}
 	select {
 	case err := <-answer:
@@ -68,8 +68,7 @@ func (p *pipe) expect(answer chan error) bool {
 	return true
 }
 
-// answer is for the one who has waited longest. An answer that nobody waits for has no meaning
-// here.
+// answer passes an answer to the request that has waited longest. Other answers are dropped.
 func (p *pipe) answer(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,13 +78,13 @@ func (p *pipe) answer(err error) {
 	}
 }
 
-// wait returns why the connection was closed, and closes it when ctx ends.
+// wait returns why the connection was closed. It closes the connection when ctx ends.
 func (p *pipe) wait(ctx context.Context) error {
 	select {
 	case <-p.closed.done:
 	case <-ctx.Done():
 		p.fail(ErrClosed)
-		_ = p.conn.Close() // go-nsq's error says only that it was closed before
+		_ = p.conn.Close() // fails only if it was already closed
 		<-p.closed.done
 	}
 	return p.cause()
@@ -108,7 +107,7 @@ func (p *pipe) OnClose(*nsq.Conn) {
 	}
 	p.waiting, p.over = nil, true
 	p.mu.Unlock()
-	p.closed.give()
+	p.closed.fire()
 }
 
 var _ nsq.ConnDelegate = (*pipe)(nil)

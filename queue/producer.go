@@ -11,47 +11,47 @@ import (
 	"sync/atomic"
 )
 
-// maxPublish bounds the bytes of one MPUB; nsqd's default limit is 5 MiB.
+// maxPublish limits the bytes of one MPUB; nsqd's default limit is 5 MiB.
 const maxPublish = 1 << 20
 
-// ProducerConfig says where a Producer sends to.
+// ProducerConfig configures a Producer.
 type ProducerConfig struct {
-	// Addrs are the TCP addresses of nsqds, each host:port. LookupAddrs are nsqlookupds, each
-	// host:port or http URL, that know the nsqds. One of the two must be given; both may be. A
-	// message goes to one nsqd.
+	// Addrs are nsqds, each host:port. LookupAddrs are nsqlookupds, each host:port or an http URL,
+	// that find the nsqds. At least one of the two is required. Each message goes to one nsqd.
 	Addrs       []string
 	LookupAddrs []string
-	// AuthSecret is said by AUTH to every nsqd that asks for it; "": one that asks cannot be used.
+	// AuthSecret is sent by AUTH to every nsqd that requires it. Without it, such an nsqd cannot be
+	// used.
 	AuthSecret string
-	// OnChange, if set, is called with the address when a connection is lost, and when it is there
-	// again: the moments to ring again for what waits, since what that nsqd held may be gone (R19).
-	// It must return soon.
+	// OnChange, if set, is called with the address when a connection is lost and when it is back.
+	// The caller should then publish again for everything that waits: that nsqd's messages may be
+	// gone (R19). OnChange must return soon.
 	OnChange func(addr string)
 	Timing   Timing
-	Log      *slog.Logger // nil: nothing is logged
+	Log      *slog.Logger // nil: no log
 }
 
-// Producer publishes to several nsqds, one connection to each, and takes another one when one
-// fails. It keeps the connections up by itself. All its methods may be called concurrently.
+// Producer publishes to several nsqds over one connection each, and uses another one if one fails.
+// It reconnects by itself. All its methods may be called concurrently.
 type Producer struct {
-	cfg     ProducerConfig
-	turn    atomic.Uint64
-	stop    context.CancelFunc
-	loops   sync.WaitGroup // that keep the outlets up, and the lookup
-	looked  signal         // the nsqlookupds were asked once, or need not be
-	mu      sync.Mutex
-	outlets []*outlet // replaced, never written to
-	closed  bool
-	calls   sync.WaitGroup
+	cfg       ProducerConfig
+	published atomic.Uint64
+	stop      context.CancelFunc
+	loops     sync.WaitGroup // of the outlets, and the lookup
+	looked    signal         // the nsqlookupds were asked once, or there are none
+	mu        sync.Mutex
+	outlets   []*outlet // replaced as a whole, never modified
+	closed    bool
+	calls     sync.WaitGroup
 }
 
 var _ Publisher = (*Producer)(nil)
 
 var errNoneKnown = fmt.Errorf("%w: no nsqlookupd knows one", ErrUnavailable)
 
-// OpenProducer starts connecting to the nsqds and returns at once; one that is not there yet is no
-// error. It returns an error when there is no address, or one that cannot be read. The caller must
-// Close it; when ctx ends the connections are closed.
+// OpenProducer starts connecting to the nsqds and returns at once; unreachable ones are no error.
+// It returns an error if there is no address, or an invalid one. The caller must call Close. When
+// ctx ends, the connections are closed.
 func OpenProducer(ctx context.Context, cfg ProducerConfig) (*Producer, error) {
 	errs := []error{checkAddrs(cfg.Addrs)}
 	if len(cfg.Addrs)+len(cfg.LookupAddrs) == 0 {
@@ -68,25 +68,25 @@ func OpenProducer(ctx context.Context, cfg ProducerConfig) (*Producer, error) {
 	cfg.Log = orDiscard(cfg.Log)
 	p := &Producer{cfg: cfg, looked: newSignal()}
 	ctx, p.stop = context.WithCancel(ctx)
-	p.set(ctx, cfg.Addrs)
+	p.setOutlets(ctx, cfg.Addrs)
 	if len(cfg.LookupAddrs) == 0 {
-		p.looked.give()
+		p.looked.fire()
 		return p, nil
 	}
 	p.loops.Go(func() {
-		defer p.looked.give()
+		defer p.looked.fire()
 		report := newErrorLog(cfg.Log, cfg.Timing.LogEvery)
-		newLookups(cfg.LookupAddrs, cfg.Timing, report).watch(ctx, "", func(addrs map[string]bool, all bool) {
-			p.found(ctx, addrs, all)
-			p.looked.give()
+		newLookups(cfg.LookupAddrs, cfg.Timing, report).poll(ctx, "", func(addrs map[string]bool, all bool) {
+			p.applyLookup(ctx, addrs, all)
+			p.looked.fire()
 		})
 	})
 	return p, nil
 }
 
-// found keeps outlets to the nsqds that the lookups know. One that none of them knows any more is
-// let go of, unless it is connected.
-func (p *Producer) found(ctx context.Context, known map[string]bool, all bool) {
+// applyLookup keeps outlets to the configured nsqds and to those that the lookups know. It drops
+// one that no lookup knows any more, unless it is connected.
+func (p *Producer) applyLookup(ctx context.Context, known map[string]bool, all bool) {
 	want := slices.Clone(p.cfg.Addrs)
 	for _, o := range p.current() {
 		if !slices.Contains(want, o.addr) && (known[o.addr] || !all || o.health() == nil) {
@@ -98,11 +98,11 @@ func (p *Producer) found(ctx context.Context, known map[string]bool, all bool) {
 			want = append(want, addr)
 		}
 	}
-	p.set(ctx, want)
+	p.setOutlets(ctx, want)
 }
 
-// set makes the outlets those of these addresses. Only one goroutine at a time calls it.
-func (p *Producer) set(ctx context.Context, addrs []string) {
+// setOutlets makes one outlet per address. Only one goroutine at a time may call it.
+func (p *Producer) setOutlets(ctx context.Context, addrs []string) {
 	before := p.current()
 	after := make([]*outlet, 0, len(addrs))
 	for _, addr := range addrs {
@@ -111,15 +111,15 @@ func (p *Producer) set(ctx context.Context, addrs []string) {
 			continue
 		}
 		if slices.ContainsFunc(after, func(o *outlet) bool { return o.addr == addr }) {
-			continue // named twice
+			continue // listed twice
 		}
 		o := newOutlet(addr, p.cfg)
 		after = append(after, o)
 		ctx, unwanted := context.WithCancel(ctx)
-		o.unwanted = unwanted
+		o.cancel = unwanted
 		p.loops.Go(func() {
 			defer unwanted()
-			o.keepUp(ctx)
+			o.keepConnected(ctx)
 		})
 	}
 	p.mu.Lock()
@@ -127,23 +127,23 @@ func (p *Producer) set(ctx context.Context, addrs []string) {
 	p.mu.Unlock()
 	for _, o := range before {
 		if !slices.Contains(after, o) {
-			o.unwanted()
+			o.cancel()
 		}
 	}
 }
 
-// current is the outlets at this moment.
+// current returns the present outlets.
 func (p *Producer) current() []*outlet {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.outlets
 }
 
-// Publish implements Publisher. The nsqds take turns; one that fails is passed over for the next,
-// and one known to be down is not asked. It returns ErrBadTopic or ErrBadItemID before anything is
-// sent, ErrRefused when an nsqd says no, ErrUnavailable (with each address and its error) when none
-// could be reached, ErrClosed after Close, and the context's cause when that ends first; what was
-// then on its way may still arrive.
+// Publish implements Publisher. It rotates over the nsqds, tries the next one if one fails, and
+// skips those known to be down. It returns ErrBadTopic or ErrBadItemID before it sends anything,
+// ErrRefused if an nsqd refuses, ErrUnavailable (with each address and its error) if none could be
+// reached, and ErrClosed after Close. If ctx ends first, it returns the context's cause, and
+// messages already sent may still arrive.
 func (p *Producer) Publish(ctx context.Context, topic string, ids ...string) error {
 	if err := checkTopic(topic); err != nil {
 		return err
@@ -155,25 +155,25 @@ func (p *Producer) Publish(ctx context.Context, topic string, ids ...string) err
 		}
 		bodies[i] = []byte(id)
 	}
-	return p.publishAll(ctx, topic, func() uint64 { return p.turn.Add(1) }, bodies)
+	return p.publishAll(ctx, topic, func() uint64 { return p.published.Add(1) }, bodies)
 }
 
-// Send sends one message for each body to the topic, in their order, and returns nil when an nsqd
-// has them all. Unlike those of Publish they are no hints: what nsqd does not have is the caller's
-// to send again, and after an error it may have any part of them. All of a topic goes to the same
-// nsqd as long as that can be reached, so that their order is kept where one is. Its errors are
-// those of Publish. It may be called concurrently; then nobody knows the order.
+// Send sends one message for each body to the topic, in order, and returns nil when an nsqd has
+// them all. These messages are no hints: the caller must send again what nsqd does not have, and
+// after an error nsqd may have any part of them. All messages of a topic go to the same nsqd while
+// that can be reached, which keeps their order. Concurrent calls have no defined order. The errors
+// are those of Publish.
 func (p *Producer) Send(ctx context.Context, topic string, bodies ...[]byte) error {
 	if err := checkTopic(topic); err != nil {
 		return err
 	}
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(topic)) // no hash fails to write
+	_, _ = h.Write([]byte(topic)) // a hash never fails to write
 	return p.publishAll(ctx, topic, h.Sum64, bodies)
 }
 
-// publishAll publishes by portions, each to the first nsqd that takes it, beginning with the one
-// that first names.
+// publishAll publishes in portions, each to the first nsqd that accepts it, beginning at the index
+// that first returns.
 func (p *Producer) publishAll(ctx context.Context, topic string, first func() uint64, bodies [][]byte) error {
 	if err := p.enter(); err != nil {
 		return err
@@ -189,7 +189,7 @@ func (p *Producer) publishAll(ctx context.Context, topic string, first func() ui
 	return nil
 }
 
-// portion is how many of the bodies go into one command: one at least, which nsqd may refuse.
+// portion returns how many of the bodies fit into one command: at least one, which nsqd may refuse.
 func portion(bodies [][]byte) int {
 	size := 4
 	for i, body := range bodies {
@@ -217,7 +217,7 @@ func (p *Producer) publish(ctx context.Context, topic string, first uint64, bodi
 		switch {
 		case err == nil || errors.Is(err, ErrRefused):
 			return err
-		case ctx.Err() != nil: // whatever the server said meanwhile
+		case ctx.Err() != nil: // whatever the server answered
 			return errors.Join(context.Cause(ctx), err)
 		}
 		errs = append(errs, err)
@@ -225,9 +225,8 @@ func (p *Producer) publish(ctx context.Context, topic string, first uint64, bodi
 	return fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(errs...))
 }
 
-// Ping returns nil when at least one nsqd can be published to at this moment as far as is known,
-// else ErrUnavailable with the reason of each address, or ErrClosed. It does not wait for the
-// network.
+// Ping returns nil if at least one nsqd is connected, ErrUnavailable with the reason of each
+// address if none is, and ErrClosed after Close. It does not wait for the network.
 func (p *Producer) Ping() error {
 	if err := p.enter(); err != nil {
 		return err
@@ -248,7 +247,7 @@ func (p *Producer) Ping() error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(errs...))
 }
 
-// enter counts a call in, so that Close can wait for it.
+// enter registers a call, so that Close waits for it.
 func (p *Producer) enter() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -259,8 +258,8 @@ func (p *Producer) enter() error {
 	return nil
 }
 
-// Close waits for the calls under way, which a server that does not answer may hold up for some
-// seconds, then closes the connections. It may be called several times; every call waits.
+// Close waits for running calls, which an unresponsive server may delay by some seconds, and closes
+// the connections. It may be called several times; every call waits.
 func (p *Producer) Close() {
 	p.mu.Lock()
 	p.closed = true

@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// balance tells every server how many messages it may have in our hands: RDY follows the free slots
-// (R21). The sum of what they may send never exceeds the slots, however many servers there are.
+// balance sends every server its RDY count, which follows the free slots (R21). The counts never
+// add up to more than the slots, however many servers there are.
 func (c *Consumer) balance() {
 	c.rdyMu.Lock()
 	defer c.rdyMu.Unlock()
 	changes := c.allot()
-	// Lower first: between two servers a slot must not be promised twice.
+	// Lower counts first, so that a slot is never promised to two servers.
 	slices.SortFunc(changes, func(a, b rdyChange) int { return cmp.Compare(a.to-a.from, b.to-b.from) })
 	for _, change := range changes {
 		change.session.setReady(change.to)
 	}
 }
 
-// rdyChange is a RDY count that is to be sent.
+// rdyChange is a RDY count to send.
 type rdyChange struct {
 	session  *session
 	from, to int
 }
 
-// allot computes the counts: what is in hand from a server stays, and the free slots are dealt out
-// one by one to the server with the least, beginning with the one whose turn it is.
+// allot computes the counts: each server keeps its unanswered deliveries. The free slots go one by
+// one to the server with the lowest count, beginning at firstServer.
 func (c *Consumer) allot() []rdyChange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,9 +42,9 @@ func (c *Consumer) allot() []rdyChange {
 		counts[i] = s.inHand
 	}
 	for range c.free - len(c.held) {
-		least := c.turn % len(counts)
+		least := c.firstServer % len(counts)
 		for i := range counts {
-			if at := (c.turn + i) % len(counts); counts[at] < counts[least] {
+			if at := (c.firstServer + i) % len(counts); counts[at] < counts[least] {
 				least = at
 			}
 		}

@@ -8,12 +8,13 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Timing is how connections are kept. The zero value of each field means the default named with it.
+// Timing has the intervals of connections. The zero value of each field means the default that its
+// comment names.
 type Timing struct {
-	Retry    time.Duration // the first wait before a broken connection is made again; it doubles, with jitter; 100 ms
-	MaxRetry time.Duration // the longest such wait; 5 s
-	Poll     time.Duration // between two questions to nsqlookupd; 5 s
-	LogEvery time.Duration // the least time between two lines about the same trouble; 30 s
+	Retry    time.Duration // first wait before reconnecting; it doubles, with jitter; 100 ms
+	MaxRetry time.Duration // longest wait before reconnecting; 5 s
+	Poll     time.Duration // interval of asking nsqlookupd; 5 s
+	LogEvery time.Duration // least time between two log lines about the same error; 30 s
 }
 
 func (t Timing) withDefaults() Timing {
@@ -38,7 +39,7 @@ func (t Timing) newBackOff() *backoff.ExponentialBackOff {
 	return b
 }
 
-// wait returns after d, or with the cause when ctx ends first.
+// wait returns nil after d, or the cause if ctx ends first.
 func wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

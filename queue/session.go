@@ -8,14 +8,14 @@ import (
 	"github.com/nsqio/go-nsq"
 )
 
-// receiveFunc takes a message that came over a session.
+// receiveFunc processes a message of a session.
 type receiveFunc func(*session, *nsq.Message)
 
-// session is one connection to one nsqd. It is what go-nsq calls back.
+// session is one connection to one nsqd, and receives go-nsq's callbacks.
 //
-// It stands on go-nsq's Conn and not on its Consumer, because that one connects again only when
-// every message in hand is answered, which here may take hours, does not say when a connection is
-// lost, and calls itself stopped after 30 s though handlers still run.
+// It uses go-nsq's Conn, not its Consumer. That reconnects only when every unanswered message is
+// answered, which here may take hours. It does not report a lost connection. It counts as stopped
+// after 30 s although handlers still run.
 type session struct {
 	ending
 	consumer   *Consumer
@@ -25,12 +25,12 @@ type session struct {
 	subscribed signal // SUB was answered
 
 	// Guarded by the consumer's mutex.
-	number int // in the order of subscribing
+	number int // position in the order of subscribing
 	ready  int // the RDY count last sent
-	inHand int // deliveries not answered
+	inHand int // unanswered deliveries
 }
 
-// subscribe connects to an nsqd and joins the channel; then messages come.
+// subscribe connects to an nsqd and joins the channel. From then on messages come.
 func (c *Consumer) subscribe(ctx context.Context, addr string, receive receiveFunc) (*session, error) {
 	s := &session{ending: newEnding(), consumer: c, receive: receive, subscribed: newSignal()}
 	s.conn = newConn(ctx, addr, c.config, s, c.cfg.Log)
@@ -58,7 +58,7 @@ func (c *Consumer) subscribe(ctx context.Context, addr string, receive receiveFu
 	return nil, fmt.Errorf("subscribe to %s: %w", c.cfg.Topic, s.cause())
 }
 
-// join counts the session in.
+// join adds the session and its share of slots.
 func (c *Consumer) join(s *session) {
 	c.mu.Lock()
 	c.joined++
@@ -72,8 +72,8 @@ func (s *session) setReady(n int) {
 	_ = s.conn.WriteCommand(nsq.Ready(n)) // an error comes as OnIOError, too
 }
 
-// startClose asks the server to send nothing more. It answers CLOSE_WAIT, and when the last message
-// in hand is answered the connection is closed.
+// startClose asks the server to send nothing more. The server answers CLOSE_WAIT; after the last
+// answer the connection is closed.
 func (s *session) startClose() {
 	s.consumer.mu.Lock()
 	delete(s.consumer.sessions, s)
@@ -82,28 +82,28 @@ func (s *session) startClose() {
 	s.consumer.balance()
 }
 
-// close closes the connection if no message is in hand, else when the last one is answered.
+// close closes the connection, after the last unanswered message is answered.
 func (s *session) close() {
-	_ = s.conn.Close() // go-nsq's error says only that it was closed before
+	_ = s.conn.Close() // fails only if it was already closed
 }
 
 // OnResponse implements nsq.ConnDelegate.
 func (s *session) OnResponse(c *nsq.Conn, data []byte) {
 	switch string(data) {
 	case "OK":
-		s.subscribed.give()
+		s.subscribed.fire()
 	case "CLOSE_WAIT":
 		_ = c.Close() // as in close
 	}
 }
 
-// OnError implements nsq.ConnDelegate. The server closes the connection after every other error
-// than these, which say that a message had timed out when it was answered.
+// OnError implements nsq.ConnDelegate. The codes named here mean that a message had timed out
+// before it was answered. After any other error the server closes the connection.
 func (s *session) OnError(_ *nsq.Conn, data []byte) {
 	err := nsq.ErrProtocol{Reason: string(data)}
 	switch code, _, _ := strings.Cut(err.Reason, " "); code {
 	case "E_FIN_FAILED", "E_REQ_FAILED", "E_TOUCH_FAILED":
-		s.consumer.report.noted(context.Background(), err)
+		s.consumer.report.warn(context.Background(), err)
 	default:
 		s.fail(err)
 	}
@@ -113,6 +113,6 @@ func (s *session) OnError(_ *nsq.Conn, data []byte) {
 func (s *session) OnMessage(_ *nsq.Conn, m *nsq.Message) { s.receive(s, m) }
 
 // OnClose implements nsq.ConnDelegate.
-func (s *session) OnClose(*nsq.Conn) { s.closed.give() }
+func (s *session) OnClose(*nsq.Conn) { s.closed.fire() }
 
 var _ nsq.ConnDelegate = (*session)(nil)

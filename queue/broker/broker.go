@@ -1,19 +1,22 @@
-// Package broker is an NSQ V2 protocol server that lives in one process and keeps everything in
-// memory.
+// Package broker is an NSQ V2 protocol server in one process that keeps everything in memory. The
+// embedded default and the tests run it; production runs nsqd.
 //
-// It keeps true what a consumer of nsqd relies on: a message stays in its channel until the client
-// that holds it finishes it; whatever is not finished within its timeout, or is held by a client
-// that goes away, is delivered again; every channel of a topic gets every message; a client never
-// holds more messages than its RDY count. It does not keep messages over a Close: in Holdfast they
-// are hints, and the Registry rings again (I1). The embedded default and the tests run it;
-// production runs nsqd.
+// It keeps the promises of nsqd that a consumer relies on:
 //
-// Memory is bounded. What would take topics, channels and messages beyond Options.MaxMemory is
-// refused, and the publisher keeps it: of what the Registry's relay rings for nothing is lost,
-// since it rings again. Each of at most Options.MaxClients connections has some buffers besides:
-// 256 KiB and one message. A client that does not read is given nothing more, and is disconnected
-// when a write to it times out. With Options.AuthSecret one that does not say it is disconnected
-// after Options.AuthTime, and before that where another one needs its place.
+//   - A message stays in its channel until the client that holds it finishes it.
+//   - A message is delivered again if it is not finished within its timeout, or if its client
+//     disconnects.
+//   - Every channel of a topic gets every message.
+//   - A client never holds more messages than its RDY count.
+//
+// Close drops all messages. In Holdfast they are hints, and the Registry publishes again (I1).
+//
+// Memory is bounded. The broker refuses topics, channels and messages beyond Options.MaxMemory; the
+// publisher keeps what was refused and publishes it again later. Each of at most Options.MaxClients
+// connections also has buffers of 256 KiB and one message. A client that does not read gets no more
+// messages, and is disconnected when a write to it times out. With Options.AuthSecret, a client
+// that does not authenticate is disconnected after Options.AuthTime, or earlier if another client
+// needs its place.
 package broker
 
 import (
@@ -43,15 +46,15 @@ type Broker struct {
 	mu        sync.Mutex
 	listeners []net.Listener
 	conns     map[*conn]struct{}
-	turn      int64 // of the last connection
+	accepted  int64 // connections accepted so far
 	closed    bool
 
 	stop chan struct{}  // closed by Close
 	wg   sync.WaitGroup // accept loops, connections and the clock
 }
 
-// New returns a broker with opts that serves nobody until Listen is called. It returns an error
-// that names every option out of range.
+// New returns a broker with opts that accepts no connections until Listen is called. Its error
+// names every option out of range.
 func New(opts Options) (*Broker, error) {
 	opts = opts.withDefaults()
 	if err := opts.check(); err != nil {
@@ -67,11 +70,10 @@ func New(opts Options) (*Broker, error) {
 	}, nil
 }
 
-// Listen starts serving the V2 protocol on the TCP address addr ("127.0.0.1:0" takes a free port)
-// and returns once connections are accepted; serving goes on until Close. It may be called several
-// times for several addresses. It returns ErrClosed after Close, ErrRemote when others can reach
-// addr and Options.Remote does not say that they may, and the system's error when addr cannot be
-// bound.
+// Listen serves the V2 protocol on the TCP address addr ("127.0.0.1:0" takes a free port). It
+// returns once connections are accepted, and serves until Close. It may be called several times for
+// several addresses. It returns ErrClosed after Close, ErrRemote if addr is not loopback and
+// Options.Remote is not set, and the system's error if addr cannot be bound.
 func (b *Broker) Listen(addr string) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -93,7 +95,7 @@ func (b *Broker) Listen(addr string) error {
 	return nil
 }
 
-// Addr is the host:port of the first Listen, with the port really bound; "" before Listen.
+// Addr returns the host:port of the first Listen, with the actual port; "" before Listen.
 func (b *Broker) Addr() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,8 +105,8 @@ func (b *Broker) Addr() string {
 	return b.listeners[0].Addr().String()
 }
 
-// Close stops listening, closes every connection, forgets every message and returns when the last
-// goroutine of the broker has ended. It may be called several times and before Listen; every call
+// Close stops listening, closes every connection, drops every message, and returns when the
+// broker's last goroutine has ended. It may be called several times and before Listen; every call
 // waits.
 func (b *Broker) Close() error {
 	b.mu.Lock()
@@ -133,7 +135,8 @@ func (b *Broker) accept(l net.Listener) {
 			return
 		}
 		if err != nil {
-			// Out of file descriptors, or a client that was gone before it was accepted: both pass.
+			// Out of file descriptors, or a client that disconnected before it was accepted: both
+			// pass.
 			b.log.Warn("accept NSQ client", "err", err)
 			select {
 			case <-time.After(acceptPause):
@@ -146,16 +149,16 @@ func (b *Broker) accept(l net.Listener) {
 	}
 }
 
-// serve starts the goroutines of a connection, unless the broker is closing. Where all places are
-// taken, the client that has been here for longest without saying the secret gives way: who does
-// not know it keeps nobody out who does.
+// serve starts the goroutines of a connection, unless the broker is closing. If all places are
+// taken, the oldest connection that has not authenticated is closed: a client without the secret
+// cannot keep out one that has it.
 func (b *Broker) serve(nc net.Conn) {
 	c := newConn(b, nc)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.closed && len(b.conns) >= b.opts.MaxClients {
-		c := cmp.Or(b.oldestStranger(), c)
-		b.log.Warn("NSQ client is turned away: there are as many as there may be", "client", c.client.remote, "most", b.opts.MaxClients)
+		c := cmp.Or(b.oldestUnauthenticated(), c)
+		b.log.Warn("NSQ client disconnected: the limit of connections is reached", "client", c.client.remote, "most", b.opts.MaxClients)
 		c.close()
 		delete(b.conns, c)
 	}
@@ -163,8 +166,8 @@ func (b *Broker) serve(nc net.Conn) {
 		c.close()
 		return
 	}
-	b.turn++
-	c.turn = b.turn
+	b.accepted++
+	c.number = b.accepted
 	b.conns[c] = struct{}{}
 	b.wg.Go(func() {
 		c.run()
@@ -174,18 +177,18 @@ func (b *Broker) serve(nc net.Conn) {
 	})
 }
 
-// oldestStranger is the connection that has been here for longest without saying the secret; nil:
-// there is none.
-func (b *Broker) oldestStranger() (oldest *conn) {
+// oldestUnauthenticated returns the oldest connection that has not authenticated; nil if there is
+// none.
+func (b *Broker) oldestUnauthenticated() (oldest *conn) {
 	for c := range b.conns {
-		if c.stranger() && (oldest == nil || c.turn < oldest.turn) {
+		if c.unauthenticated() && (oldest == nil || c.number < oldest.number) {
 			oldest = c
 		}
 	}
 	return oldest
 }
 
-// runClock delivers again what timed out and delivers what was deferred, when it is due.
+// runClock delivers messages when they time out or their delay is over.
 func (b *Broker) runClock() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -193,7 +196,7 @@ func (b *Broker) runClock() {
 		timer.Reset(b.hub.expire(time.Now()))
 		select {
 		case <-timer.C:
-		case <-b.hub.earlier:
+		case <-b.hub.wake:
 		case <-b.stop:
 			return
 		}

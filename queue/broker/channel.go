@@ -5,36 +5,36 @@ import (
 	"time"
 )
 
-// ephemeralSuffix ends the name of a topic or channel that goes away with its last client.
+// ephemeralSuffix ends the name of a topic or channel that is dropped with its last client.
 const ephemeralSuffix = "#ephemeral"
 
-// topic is a name that is published to. Its fields are guarded by the hub's mutex.
+// topic is a named stream of messages. The hub's mutex guards its fields.
 type topic struct {
 	name     string
 	channels map[string]*channel
-	backlog  []*message // what was published before the first channel existed
-	messages uint64     // published since it was made
+	backlog  []*message // messages published before the first channel existed
+	messages uint64     // published since the topic was made
 }
 
 // channel is one independent stream of a topic's messages, shared by the clients that subscribe to
-// it. Its fields are guarded by the hub's mutex.
+// it. The hub's mutex guards its fields.
 type channel struct {
 	name    string
 	topic   *topic
 	queue   fifo
 	clients []*client
-	next    int // the index in clients whose turn it is
+	next    int // index in clients where the next search begins
 
 	inFlight map[messageID]*message
-	deferred int // messages on the agenda that nobody holds
+	deferred int // messages on the agenda that no client holds
 
 	messages uint64
 	requeues uint64
 	timeouts uint64
 }
 
-// client is what the hub knows of a subscriber. All fields but out and msgTimeout are guarded by
-// the hub's mutex.
+// client is a subscriber, as the hub sees it. The hub's mutex guards all fields except out and
+// msgTimeout.
 type client struct {
 	out        *outbox
 	msgTimeout time.Duration
@@ -53,9 +53,9 @@ func (cl *client) wantsMore() bool {
 	return !cl.closing && cl.inFlight < cl.ready && !cl.out.full()
 }
 
-// turn is the next client in order that wants a message, or nil. Going round gives every ready
+// nextClient returns the next client that wants a message, or nil. Round-robin gives every ready
 // client its share.
-func (ch *channel) turn() *client {
+func (ch *channel) nextClient() *client {
 	for i := range ch.clients {
 		at := (ch.next + i) % len(ch.clients)
 		if cl := ch.clients[at]; cl.wantsMore() {
@@ -75,8 +75,8 @@ func (ch *channel) remove(cl *client) {
 	}
 }
 
-// validName reports whether name may be a topic's or a channel's: 1 to 64 of [.a-zA-Z0-9_-], the
-// ephemeral suffix included in the length.
+// validName reports whether name is valid for a topic or channel: 1 to 64 of [.a-zA-Z0-9_-],
+// including the ephemeral suffix.
 func validName(name string) bool {
 	if len(name) < 1 || len(name) > 64 {
 		return false

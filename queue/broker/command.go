@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// execute carries out one command line. It returns the data of the response frame, "" for none; a
-// *commandError for what the client is told; any other error when the connection broke.
+// execute runs one command line. It returns the data of the response frame, or "" for none. A
+// *commandError is sent to the client; any other error means that the connection broke.
 func (c *conn) execute(line []byte) (string, error) {
 	name, rest, more := bytes.Cut(line, []byte(" "))
 	var args []string
@@ -47,8 +47,8 @@ func (c *conn) execute(line []byte) (string, error) {
 	}
 }
 
-// authenticate reads the body of an AUTH, and lets the client publish and subscribe when it is the
-// secret.
+// authenticate reads the body of an AUTH. With the right secret, the client may publish and
+// subscribe.
 func (c *conn) authenticate() (string, error) {
 	secret := c.broker.opts.AuthSecret
 	if secret == "" {
@@ -66,23 +66,23 @@ func (c *conn) authenticate() (string, error) {
 		return "", err
 	}
 	if subtle.ConstantTimeCompare(body, []byte(secret)) != 1 {
-		c.broker.log.Warn("NSQ client is refused: it has another secret", "client", c.client.remote)
-		return "", refuse(codeAuthFailed, "AUTH the secret is another one")
+		c.broker.log.Warn("NSQ client refused: wrong secret", "client", c.client.remote)
+		return "", refuse(codeAuthFailed, "AUTH wrong secret")
 	}
-	c.known.Store(true)
+	c.authenticated.Store(true)
 	return `{"identity":"holdfast","identity_url":"","permission_count":1}`, nil
 }
 
-// mayUse refuses a client that has not said the secret, where there is one.
-func (c *conn) mayUse(command string) error {
-	if c.stranger() {
+// requireAuth refuses a client that has not authenticated, if the broker has a secret.
+func (c *conn) requireAuth(command string) error {
+	if c.unauthenticated() {
 		return refuse(codeAuthFirst, "AUTH required before %s", command)
 	}
 	return nil
 }
 
 func (c *conn) subscribe(args []string) (string, error) {
-	if err := c.mayUse("SUB"); err != nil {
+	if err := c.requireAuth("SUB"); err != nil {
 		return "", err
 	}
 	if c.state != stateInit {
@@ -119,7 +119,7 @@ func (c *conn) startClose() (string, error) {
 func (c *conn) ready(args []string) error {
 	switch c.state {
 	case stateClosing:
-		return nil // it was on its way when CLS was sent
+		return nil // sent before the client's CLS
 	case stateInit:
 		return refuse(codeInvalid, "cannot RDY in current state")
 	}
@@ -175,7 +175,7 @@ func (c *conn) touch(args []string) error {
 	return nil
 }
 
-// heldID is the message id of a command that answers a delivery.
+// heldID returns the message id of a command that answers a delivery.
 func (c *conn) heldID(command string, args []string, want int) (id messageID, err error) {
 	if c.state == stateInit {
 		return id, refuse(codeInvalid, "cannot %s in current state", command)

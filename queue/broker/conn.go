@@ -35,18 +35,18 @@ type conn struct {
 	client *client
 
 	closeOnce sync.Once
-	gone      chan struct{} // closed when the socket is
-	room      chan struct{} // has a token when a full outbox was written
+	gone      chan struct{} // closed with the socket
+	room      chan struct{} // has a token after a full outbox was written
 
-	// heartbeat is the interval in nanoseconds, 0 for none; IDENTIFY changes it while the writer
+	// heartbeat is the interval in nanoseconds, 0 for none. IDENTIFY changes it while the writer
 	// runs.
 	heartbeat   atomic.Int64
-	rescheduled chan struct{} // has a token when heartbeat changed
+	rescheduled chan struct{} // has a token after heartbeat changed
 
-	turn  int64       // counts connections in the order in which they came; the broker's lock guards it
-	known atomic.Bool // it has said the secret
+	number        int64       // position in the order of connecting; guarded by the broker's mutex
+	authenticated atomic.Bool // AUTH succeeded
 
-	// Of the reading goroutine alone.
+	// Used by the reading goroutine only.
 	state state
 }
 
@@ -65,24 +65,26 @@ func newConn(b *Broker, nc net.Conn) *conn {
 	return c
 }
 
-// stranger says whether the client has yet to say the secret that the broker asks for.
-func (c *conn) stranger() bool { return c.broker.opts.AuthSecret != "" && !c.known.Load() }
+// unauthenticated reports whether the broker requires a secret that the client has not sent yet.
+func (c *conn) unauthenticated() bool {
+	return c.broker.opts.AuthSecret != "" && !c.authenticated.Load()
+}
 
-// close ends the connection at once. It may be called from anywhere, several times.
+// close ends the connection at once. Repeated and concurrent calls are safe.
 func (c *conn) close() {
 	c.closeOnce.Do(func() {
 		close(c.gone)
-		_ = c.net.Close() // nothing to save: what was not finished is delivered again
+		_ = c.net.Close() // nothing is lost: unfinished messages are delivered again
 	})
 }
 
-// run serves the connection until either side closes it, and returns when both goroutines have
-// ended and what the client held is back in its channel.
+// run serves the connection until either side closes it. It returns when both goroutines have ended
+// and the client's messages are back in its channel.
 func (c *conn) run() {
 	defer c.close()
-	if c.stranger() {
+	if c.unauthenticated() {
 		late := time.AfterFunc(c.broker.opts.AuthTime, func() {
-			if c.stranger() {
+			if c.unauthenticated() {
 				c.close()
 			}
 		})
@@ -102,16 +104,16 @@ func (c *conn) run() {
 	}
 }
 
-// linger lets the client read why it was refused: a socket that is closed with bytes unread (the
-// body of the refused command) is reset, and the answer is lost with it.
+// linger lets the client read why it was refused. Closing a socket with unread bytes (the body of
+// the refused command) resets it, and the answer would be lost.
 func (c *conn) linger() {
 	if tcp, ok := c.net.(*net.TCPConn); ok && tcp.CloseWrite() == nil {
 		_ = c.net.SetReadDeadline(time.Now().Add(lingerTime))
-		_, _ = io.Copy(io.Discard, io.LimitReader(c.net, c.broker.opts.MaxBodySize)) // ends as it may
+		_, _ = io.Copy(io.Discard, io.LimitReader(c.net, c.broker.opts.MaxBodySize)) // any end will do
 	}
 }
 
-// read executes commands until the connection ends or a command is refused for good.
+// read executes commands until the connection ends or a command fails for good.
 func (c *conn) read() error {
 	if err := c.readMagic(); err != nil {
 		return err
@@ -154,7 +156,7 @@ func (c *conn) readMagic() error {
 	return nil
 }
 
-// waitForRoom holds back a client that sends commands and does not read the answers.
+// waitForRoom blocks a client that sends commands without reading the answers.
 func (c *conn) waitForRoom() error {
 	for c.out.full() {
 		select {
@@ -166,7 +168,7 @@ func (c *conn) waitForRoom() error {
 	return nil
 }
 
-// readLine is the next command without its end of line. It is valid until the next read.
+// readLine returns the next command without its end of line. It is valid until the next read.
 func (c *conn) readLine() ([]byte, error) {
 	c.setReadDeadline()
 	line, err := c.in.ReadSlice('\n')
@@ -181,13 +183,13 @@ func (c *conn) readLine() ([]byte, error) {
 	return bytes.TrimSuffix(line[:len(line)-1], []byte("\r")), nil
 }
 
-// setReadDeadline gives the client two heartbeats' time for its next command.
+// setReadDeadline gives the client two heartbeat intervals for its next command.
 func (c *conn) setReadDeadline() {
 	deadline := time.Time{}
 	if beat := time.Duration(c.heartbeat.Load()); beat > 0 {
 		deadline = time.Now().Add(2 * beat)
 	}
-	_ = c.net.SetReadDeadline(deadline) // fails only on a closed socket, which the read then reports
+	_ = c.net.SetReadDeadline(deadline) // fails only on a closed socket, and then the read fails too
 }
 
 // write sends the outbox and the heartbeats until the outbox is closed and empty, or the connection
@@ -202,7 +204,7 @@ func (c *conn) write() {
 			var closed bool
 			buf, closed = c.out.take(buf)
 			if !c.send(buf) {
-				c.close() // the reader must not go on without a writer
+				c.close() // the reader must not continue without a writer
 				return
 			}
 			if closed {
@@ -223,7 +225,7 @@ func (c *conn) write() {
 	}
 }
 
-// beatInterval is the time between two heartbeats, or between two looks whether there are any.
+// beatInterval returns the heartbeat interval, or a long one if there are no heartbeats.
 func (c *conn) beatInterval() time.Duration {
 	if beat := time.Duration(c.heartbeat.Load()); beat > 0 {
 		return beat
@@ -235,7 +237,7 @@ func (c *conn) send(buf []byte) bool {
 	if len(buf) == 0 {
 		return true
 	}
-	_ = c.net.SetWriteDeadline(time.Now().Add(c.broker.opts.MaxHeartbeatInterval)) // as with reading
+	_ = c.net.SetWriteDeadline(time.Now().Add(c.broker.opts.MaxHeartbeatInterval)) // as in setReadDeadline
 	if _, err := c.net.Write(buf); err != nil {
 		return false
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// enqueue makes m wait for its turn, or for its time.
+// enqueue queues m, or schedules it after delay.
 func (h *hub) enqueue(m *message, now time.Time, delay time.Duration) {
 	if delay <= 0 {
 		m.channel.queue.push(m)
@@ -15,10 +15,10 @@ func (h *hub) enqueue(m *message, now time.Time, delay time.Duration) {
 	h.schedule(m, now.Add(delay))
 }
 
-// dispatch hands out the channel's messages for as long as somebody wants one.
+// dispatch hands out the channel's messages while a client wants one.
 func (h *hub) dispatch(ch *channel, now time.Time) {
 	for ch.queue.len() > 0 {
-		cl := ch.turn()
+		cl := ch.nextClient()
 		if cl == nil {
 			return
 		}
@@ -34,7 +34,7 @@ func (h *hub) dispatch(ch *channel, now time.Time) {
 	}
 }
 
-// release takes a held message from its holder.
+// release takes a message back from its holder.
 func (h *hub) release(m *message) {
 	h.agenda.cancel(m)
 	delete(m.channel.inFlight, m.id)
@@ -42,7 +42,7 @@ func (h *hub) release(m *message) {
 	m.holder = nil
 }
 
-// expire handles every message that is due and returns how long it is until the next one.
+// expire queues every message that is due, and returns the time until the next one.
 func (h *hub) expire(now time.Time) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,20 +62,20 @@ func (h *hub) expire(now time.Time) time.Duration {
 	for ch := range changed {
 		h.dispatch(ch, now)
 	}
-	h.alarm = now.Add(time.Hour)
-	if len(h.agenda) > 0 && h.agenda[0].due.Before(h.alarm) {
-		h.alarm = h.agenda[0].due
+	h.nextCheck = now.Add(time.Hour)
+	if len(h.agenda) > 0 && h.agenda[0].due.Before(h.nextCheck) {
+		h.nextCheck = h.agenda[0].due
 	}
-	return h.alarm.Sub(now)
+	return h.nextCheck.Sub(now)
 }
 
-// schedule puts m on the agenda and wakes the clock when it has to look earlier than it thought.
+// schedule puts m on the agenda, and wakes the clock if m is due before its next check.
 func (h *hub) schedule(m *message, due time.Time) {
 	h.agenda.schedule(m, due)
-	if due.Before(h.alarm) {
-		h.alarm = due
+	if due.Before(h.nextCheck) {
+		h.nextCheck = due
 		select {
-		case h.earlier <- struct{}{}:
+		case h.wake <- struct{}{}:
 		default:
 		}
 	}

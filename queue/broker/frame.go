@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The types of a frame from server to client. A frame is: size (4 bytes, of what follows), type (4
-// bytes), data; all numbers are big-endian.
+// Frame types from server to client. A frame is: size (4 bytes, of what follows), type (4 bytes),
+// data. All numbers are big-endian.
 const (
 	frameResponse uint32 = 0
 	frameError    uint32 = 1
@@ -19,7 +19,7 @@ const (
 	responseHeartbeat = "_heartbeat_"
 )
 
-// The codes that begin the data of an error frame; they are nsqd's, since clients decide by them.
+// Codes at the start of an error frame's data. They are nsqd's, since clients decide by them.
 const (
 	codeInvalid      = "E_INVALID"
 	codeBadBody      = "E_BAD_BODY"
@@ -39,26 +39,25 @@ const (
 	codeTouchFailed   = "E_TOUCH_FAILED"
 )
 
-// commandError is the answer to a command that was refused.
+// commandError is the answer to a refused command.
 type commandError struct {
 	code   string
 	reason string
-	fatal  bool // the connection is closed after it, as nsqd does
+	fatal  bool // the connection is closed afterwards, as nsqd does
 }
 
 // Error is the text of the error frame.
 func (e *commandError) Error() string { return e.code + " " + e.reason }
 
-// refuse is an error after which the connection is closed: what follows on it cannot be trusted to
-// be a command.
+// refuse returns an error that closes the connection: the bytes that follow may not be a command.
 func refuse(code, format string, args ...any) *commandError {
 	return &commandError{code: code, reason: fmt.Sprintf(format, args...), fatal: true}
 }
 
-// refuseFull is the answer to what there is no memory for. The connection stays: what was refused
-// was read whole, and a client that connects anew would only send it again sooner.
+// refuseFull returns the answer if there is no memory for a command. The connection stays open: the
+// command was read completely, and a client that reconnects would only repeat it sooner.
 func refuseFull(code, command string) *commandError {
-	return &commandError{code: code, reason: command + " the broker holds as much as it may; send it again later"}
+	return &commandError{code: code, reason: command + " the broker's memory is full; send it again later"}
 }
 
 // appendFrame adds a response or error frame to buf.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// producer is one nsqd in the answers of a lookup.
+// producer describes one nsqd in the answers of a lookup.
 type producer struct {
 	RemoteAddress    string   `json:"remote_address"`
 	Hostname         string   `json:"hostname"`
@@ -20,14 +20,14 @@ type producer struct {
 	Topics           []string `json:"topics,omitempty"`
 }
 
-// Handler returns the HTTP side of the broker, for GET:
+// Handler returns the broker's HTTP handler. It serves GET:
 //
 //	/ping           OK while the broker runs, status 500 after Close
-//	/stats          the counts of Stats, whatever format is asked for; topic= and channel= choose
-//	/lookup?topic=  the answer of an nsqlookupd: this broker, for every topic, since topics are made on use
+//	/stats          the counts of Stats as JSON; topic= and channel= select
+//	/lookup?topic=  the answer of an nsqlookupd: this broker, for every topic
 //	/nodes          the same without a topic
 //
-// It may be served at any time; what it answers as its TCP address is that of the first Listen.
+// It may be served at any time; it reports the TCP address of the first Listen.
 func (b *Broker) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ping", b.servePing)
@@ -100,7 +100,7 @@ func (b *Broker) serveNodes(w http.ResponseWriter, r *http.Request) {
 	}{nodes})
 }
 
-// producers is this broker as a lookup knows it; nobody before Listen.
+// producers returns this broker's entry in a lookup; none before Listen.
 func (b *Broker) producers(r *http.Request) []producer {
 	host, port, err := net.SplitHostPort(b.Addr())
 	if err != nil {
@@ -112,14 +112,14 @@ func (b *Broker) producers(r *http.Request) []producer {
 	}
 	p := producer{RemoteAddress: b.Addr(), BroadcastAddress: host, TCPPort: tcpPort, Version: version}
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		// A wildcard is no address to connect to; the one by which the client has come is.
+		// Clients cannot connect to a wildcard address, so answer the host that this client used.
 		p.BroadcastAddress = hostOnly(r.Host)
 	}
 	if b.opts.BroadcastAddress != "" {
 		p.BroadcastAddress = b.opts.BroadcastAddress
 	}
 	if _, port, err := net.SplitHostPort(localAddr(r)); err == nil {
-		p.HTTPPort, _ = strconv.Atoi(port) // 0 when it is not a TCP port
+		p.HTTPPort, _ = strconv.Atoi(port) // 0 if it is not a TCP port
 	}
 	p.Hostname, _ = os.Hostname() // informative only
 	return []producer{p}
@@ -139,7 +139,7 @@ func localAddr(r *http.Request) string {
 	return ""
 }
 
-// writeJSON answers in the form that says that the body is the value itself, without an envelope.
+// writeJSON writes value as the whole body, without nsqd's older envelope.
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("X-NSQ-Content-Type", "nsq; version=1.0")

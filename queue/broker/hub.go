@@ -10,68 +10,67 @@ import (
 
 var errNotInFlight = errors.New("message is not in flight for this client")
 
-// hub holds the topics, channels and messages, and decides who gets what. It does no I/O: a
-// delivery is appended to the client's outbox. One mutex guards it all, since every step under it
-// is short.
+// hub holds the topics, channels and messages, and decides which client gets which message. It does
+// no I/O: it appends a delivery to the client's outbox. One mutex guards everything, since every
+// step is short.
 type hub struct {
 	maxMsgTimeout time.Duration
-	earlier       chan struct{} // has a token when the clock must look before its alarm
+	wake          chan struct{} // has a token if the clock must check before nextCheck
 
-	mu     sync.Mutex
-	most   int64 // bytes that all of it may take
-	used   int64 // bytes that it takes, by the costs that options.go names
-	topics map[string]*topic
-	agenda agenda
-	alarm  time.Time // when the clock looks next
-	lastID uint64
+	mu        sync.Mutex
+	maxBytes  int64 // limit of usedBytes
+	usedBytes int64 // bytes of all topics, channels and messages, by the costs in options.go
+	topics    map[string]*topic
+	agenda    agenda
+	nextCheck time.Time // when the clock checks next
+	lastID    uint64
 }
 
 func newHub(opts Options) *hub {
 	return &hub{
 		maxMsgTimeout: opts.MaxMsgTimeout,
-		most:          opts.MaxMemory,
-		earlier:       make(chan struct{}, 1),
+		maxBytes:      opts.MaxMemory,
+		wake:          make(chan struct{}, 1),
 		topics:        make(map[string]*topic),
-		// Ids of one run differ from those of the run before, so that a late FIN cannot hit a new
-		// message.
+		// The ids of two runs differ, so that a late FIN cannot finish a new message.
 		lastID: uint64(time.Now().UnixNano()),
 	}
 }
 
-// cost is the memory that one channel's copy of a message takes, or the one that waits for a
-// channel. Copies share their body, so this is rather too much. Go allots an eighth more than is
-// asked for at most.
+// cost returns the memory of one copy of a message, in a channel or a backlog. It rather
+// overestimates: copies share their body. Go allocates at most an eighth more than requested.
 func cost(body []byte) int64 { return messageCost + int64(len(body)) + int64(len(body))/8 }
 
-// take counts bytes in; false says that there is no room for them, and then nothing is counted.
-func (h *hub) take(n int64) bool {
+// reserve adds n to the used bytes. It returns false, and adds nothing, if publishers may not use
+// that much.
+func (h *hub) reserve(n int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.fit(n, h.mostPublished())
+	return h.reserveBelow(n, h.publishLimit())
 }
 
-// mostPublished is how much publishers may fill. The rest is for who subscribes: else nobody could
-// empty a full broker.
-func (h *hub) mostPublished() int64 { return h.most - h.most/8 }
+// publishLimit returns how many bytes publishers may fill. The rest is for subscribers: without
+// them a full broker could not be emptied.
+func (h *hub) publishLimit() int64 { return h.maxBytes - h.maxBytes/8 }
 
-// give counts bytes out that take has counted in.
-func (h *hub) give(n int64) {
+// unreserve subtracts bytes that reserve added.
+func (h *hub) unreserve(n int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.used -= n
+	h.usedBytes -= n
 }
 
-// fit is take for who holds the mutex, up to a bound.
-func (h *hub) fit(n, most int64) bool {
-	if n > most-h.used {
+// reserveBelow is reserve with another limit. The caller holds the mutex.
+func (h *hub) reserveBelow(n, most int64) bool {
+	if n > most-h.usedBytes {
 		return false
 	}
-	h.used += n
+	h.usedBytes += n
 	return true
 }
 
-// publish adds the bodies to the topic as messages, all or none, to be delivered after delay; none,
-// and false, when there is no memory for all of them.
+// publish adds the bodies to the topic as messages, to be delivered after delay. It returns false
+// and adds none if there is no memory for all of them.
 func (h *hub) publish(name string, bodies [][]byte, delay time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,7 +85,7 @@ func (h *hub) publish(name string, bodies [][]byte, delay time.Duration) bool {
 	} else {
 		need += topicCost
 	}
-	if !h.fit(need, h.mostPublished()) {
+	if !h.reserveBelow(need, h.publishLimit()) {
 		return false
 	}
 	if !known {
@@ -125,8 +124,8 @@ func (h *hub) admit(ch *channel, m *message, now time.Time, delay time.Duration)
 	h.enqueue(&message{id: m.id, timestamp: m.timestamp, body: m.body, channel: ch, dueIndex: -1}, now, delay)
 }
 
-// subscribe joins the client to the channel. A topic's first channel takes over what was published
-// before it. It returns false when there is no memory for a new topic or channel.
+// subscribe adds the client to the channel. A topic's first channel takes over its backlog. It
+// returns false if there is no memory for a new topic or channel.
 func (h *hub) subscribe(cl *client, topicName, channelName string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -141,7 +140,7 @@ func (h *hub) subscribe(cl *client, topicName, channelName string) bool {
 	if ch == nil {
 		need += channelCost
 	}
-	if !h.fit(need, h.most) {
+	if !h.reserveBelow(need, h.maxBytes) {
 		return false
 	}
 	if !known {
@@ -165,7 +164,7 @@ func (h *hub) subscribe(cl *client, topicName, channelName string) bool {
 	return true
 }
 
-// leave takes the client out of its channel and gives the messages it held to others, at once.
+// leave removes the client from its channel and gives its messages to other clients at once.
 func (h *hub) leave(cl *client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -184,33 +183,33 @@ func (h *hub) leave(cl *client) {
 		}
 	}
 	if len(ch.clients) == 0 && strings.HasSuffix(ch.name, ephemeralSuffix) {
-		h.forget(ch)
+		h.dropChannel(ch)
 		return
 	}
 	h.dispatch(ch, now)
 }
 
-// forget drops an ephemeral channel with its messages, and its topic when that is ephemeral and now
-// has no channel.
-func (h *hub) forget(ch *channel) {
-	for _, m := range h.agenda { // what is deferred; nobody holds any
+// dropChannel drops an ephemeral channel with its messages. It also drops the channel's topic if
+// that is ephemeral and has no other channel.
+func (h *hub) dropChannel(ch *channel) {
+	for _, m := range h.agenda { // only deferred messages: no client holds any
 		if m.channel == ch {
-			h.used -= cost(m.body)
+			h.usedBytes -= cost(m.body)
 		}
 	}
 	h.agenda = h.agenda.without(ch)
 	for ch.queue.len() > 0 {
-		h.used -= cost(ch.queue.pop().body)
+		h.usedBytes -= cost(ch.queue.pop().body)
 	}
 	delete(ch.topic.channels, ch.name)
-	h.used -= channelCost
+	h.usedBytes -= channelCost
 	if len(ch.topic.channels) == 0 && strings.HasSuffix(ch.topic.name, ephemeralSuffix) {
 		delete(h.topics, ch.topic.name)
-		h.used -= topicCost
+		h.usedBytes -= topicCost
 	}
 }
 
-// setReady sets how many messages the client may hold; 0 gives it no more.
+// setReady sets how many messages the client may hold; 0 pauses it.
 func (h *hub) setReady(cl *client, n int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -220,7 +219,7 @@ func (h *hub) setReady(cl *client, n int64) {
 	}
 }
 
-// startClose gives the client no more messages; it may still answer those it holds.
+// startClose sends the client no more messages; it may still answer those that it holds.
 func (h *hub) startClose(cl *client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -246,7 +245,7 @@ func (h *hub) finish(cl *client, id messageID) error {
 	}
 	cl.finishes++
 	h.release(m)
-	h.used -= cost(m.body)
+	h.usedBytes -= cost(m.body)
 	h.dispatch(m.channel, time.Now())
 	return nil
 }
@@ -268,8 +267,8 @@ func (h *hub) requeue(cl *client, id messageID, delay time.Duration) error {
 	return nil
 }
 
-// touch starts the timeout of a message that the client holds anew, within the limit on the whole
-// time it is held.
+// touch restarts the timeout of a message that the client holds, within the limit on its whole time
+// in flight.
 func (h *hub) touch(cl *client, id messageID) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -285,7 +284,7 @@ func (h *hub) touch(cl *client, id messageID) error {
 	return nil
 }
 
-// held is the message with that id, if this client holds it.
+// held returns the message with that id, if this client holds it.
 func (cl *client) held(id messageID) (*message, error) {
 	if cl.channel != nil {
 		if m := cl.channel.inFlight[id]; m != nil && m.holder == cl {
@@ -295,7 +294,7 @@ func (cl *client) held(id messageID) (*message, error) {
 	return nil, fmt.Errorf("%s: %w", id[:], errNotInFlight)
 }
 
-// newTopic makes a topic that is not there yet.
+// newTopic makes a topic that does not exist yet.
 func (h *hub) newTopic(name string) *topic {
 	t := &topic{name: name, channels: make(map[string]*channel)}
 	h.topics[name] = t

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// identity is what a client says about itself and wants, in IDENTIFY. Unknown fields are ignored.
+// identity is the body of IDENTIFY: what a client reports and wants. Unknown fields are ignored.
 type identity struct {
 	ClientID           string `json:"client_id"`
 	Hostname           string `json:"hostname"`
@@ -17,8 +17,8 @@ type identity struct {
 	MsgTimeout         int64  `json:"msg_timeout"`        // milliseconds; 0 the default
 }
 
-// features is the answer to a client that negotiates. What this server does not have is answered
-// with false whatever was asked for: TLS, compression and sampling.
+// features is the answer to a client that negotiates. TLS, compression and sampling are always
+// refused with false.
 type features struct {
 	MaxRdyCount         int64  `json:"max_rdy_count"`
 	Version             string `json:"version"`
@@ -35,7 +35,7 @@ type features struct {
 	OutputBufferTimeout int    `json:"output_buffer_timeout"`
 }
 
-// identify reads the body of an IDENTIFY and agrees on the heartbeat and the message timeout.
+// identify reads the body of an IDENTIFY and sets the heartbeat and the message timeout.
 func (c *conn) identify() (string, error) {
 	if c.state != stateInit {
 		return "", refuse(codeInvalid, "cannot IDENTIFY in current state")
@@ -55,7 +55,7 @@ func (c *conn) identify() (string, error) {
 	if err := json.Unmarshal(body, &who); err != nil {
 		return "", refuse(codeBadBody, "IDENTIFY failed to decode JSON body")
 	}
-	if err := c.agree(who); err != nil {
+	if err := c.negotiate(who); err != nil {
 		return "", err
 	}
 	if !who.FeatureNegotiation {
@@ -75,7 +75,7 @@ func (c *conn) identify() (string, error) {
 	return string(answer), nil
 }
 
-func (c *conn) agree(who identity) error {
+func (c *conn) negotiate(who identity) error {
 	switch beat := time.Duration(who.HeartbeatInterval) * time.Millisecond; {
 	case who.HeartbeatInterval == 0:
 	case who.HeartbeatInterval == -1:

@@ -10,26 +10,26 @@ const messageIDLength = 16
 // messageID is 16 hexadecimal digits. The copies of a message in several channels share it.
 type messageID [messageIDLength]byte
 
-// message is one channel's copy of what was published. All fields but the first three change under
-// the hub's mutex.
+// message is one channel's copy of a published message. The hub's mutex guards all fields except
+// the first three.
 type message struct {
 	id        messageID
-	timestamp int64 // when it was published, in nanoseconds since 1970
+	timestamp int64 // time of publication, in nanoseconds since 1970
 	body      []byte
 
 	channel  *channel
 	attempts uint16
 
-	// holder is the client that holds it; nil while it is queued or deferred.
+	// holder is the client that holds the message; nil while it is queued or deferred.
 	holder      *client
 	timeout     time.Duration // the holder's message timeout when it was delivered
 	deliveredAt time.Time
 
-	due      time.Time // when it times out (held) or may be delivered (deferred)
-	dueIndex int       // its place in the hub's agenda, -1 when it is not there
+	due      time.Time // when it times out (held) or becomes deliverable (deferred)
+	dueIndex int       // its index in the hub's agenda, -1 if it is not there
 }
 
-// agenda is a heap of the messages that wait for a time, the earliest first.
+// agenda is a heap of messages by due time, the earliest first.
 type agenda []*message
 
 func (a agenda) Len() int           { return len(a) }
@@ -58,7 +58,7 @@ func (a *agenda) Pop() any {
 	return m
 }
 
-// schedule puts m on the agenda, or moves it there, so that it comes up at due.
+// schedule puts m on the agenda, or moves it there, with the time due.
 func (a *agenda) schedule(m *message, due time.Time) {
 	m.due = due
 	if m.dueIndex < 0 {
@@ -68,14 +68,14 @@ func (a *agenda) schedule(m *message, due time.Time) {
 	}
 }
 
-// cancel takes m off the agenda, if it is there.
+// cancel removes m from the agenda, if it is there.
 func (a *agenda) cancel(m *message) {
 	if m.dueIndex >= 0 {
 		heap.Remove(a, m.dueIndex)
 	}
 }
 
-// without is the agenda less the messages of a channel.
+// without returns the agenda without the messages of a channel.
 func (a agenda) without(ch *channel) agenda {
 	kept := make(agenda, 0, len(a))
 	for _, m := range a {
@@ -90,7 +90,7 @@ func (a agenda) without(ch *channel) agenda {
 	return kept
 }
 
-// fifo is a queue of messages. Its memory follows the number of messages in it.
+// fifo is a queue of messages whose memory shrinks as it empties.
 type fifo struct {
 	items []*message
 	head  int
@@ -100,7 +100,7 @@ func (f *fifo) len() int { return len(f.items) - f.head }
 
 func (f *fifo) push(m *message) { f.items = append(f.items, m) }
 
-// pop takes the oldest message; the queue must not be empty.
+// pop removes and returns the oldest message; the queue must not be empty.
 func (f *fifo) pop() *message {
 	m := f.items[f.head]
 	f.items[f.head] = nil

@@ -8,21 +8,22 @@ import (
 )
 
 const (
-	// version is what IDENTIFY answers: clients choose what to speak by it, so it is nsqd's.
+	// version is reported by IDENTIFY. It is nsqd's, since clients choose their protocol by it.
 	version = "1.3.0"
 
-	// minClientTime is the shortest heartbeat or message timeout that a client may ask for, as with
-	// nsqd. Shorter ones can only be set as the broker's defaults, in Options.
+	// minClientTime is the shortest heartbeat or message timeout that a client may request, as with
+	// nsqd. Only Options can set shorter ones.
 	minClientTime = time.Second
 
-	// maxOutbox is how many bytes wait for one client before it is given no more messages.
+	// maxOutbox is how many bytes may wait for one client before it gets no more messages.
 	maxOutbox = 256 << 10
 
-	// maxIdentify and maxSecret are how many bytes a client may send before it is known.
+	// maxIdentify and maxSecret limit the bytes of IDENTIFY and AUTH.
 	maxIdentify = 64 << 10
 	maxSecret   = 1 << 10
 
-	// What a topic, a channel and a message take beside their names' and bodies' bytes, rounded up.
+	// Memory of a topic, a channel and a message beside their names and bodies, in bytes, rounded
+	// up.
 	topicCost   = 1 << 10
 	channelCost = 1 << 10
 	messageCost = 384
@@ -31,24 +32,24 @@ const (
 	lingerTime  = time.Second
 )
 
-// Options are the limits of a broker. The zero value of each field means nsqd's default, named with
-// the field.
+// Options configure a broker. The zero value of each field means nsqd's default, which the field's
+// comment names.
 type Options struct {
-	MsgTimeout           time.Duration // how long a client may hold a message untouched; 60 s
-	MaxMsgTimeout        time.Duration // how long a client may hold a message in all, touched or not; 15 min
+	MsgTimeout           time.Duration // how long a client may hold a message without touching it; 60 s
+	MaxMsgTimeout        time.Duration // how long a client may hold a message in total, touched or not; 15 min
 	MaxReqTimeout        time.Duration // the longest delay of REQ (longer ones are cut) and DPUB (refused); 1 h
-	HeartbeatInterval    time.Duration // between heartbeats to a client that asks for none in particular; 30 s
-	MaxHeartbeatInterval time.Duration // the longest that a client may ask for; 60 s
-	MaxRdyCount          int64         // the most messages that one client may hold; 2500
-	MaxMsgSize           int64         // bytes of one message; 1 MiB
-	MaxBodySize          int64         // bytes of one MPUB; 5 MiB
-	MaxMemory            int64         // bytes that topics, channels, messages and bodies on their way take; 64 MiB
-	MaxClients           int           // connections at a time; 1000
-	Remote               bool          // others than this machine may be served; otherwise Listen takes loopback only
-	AuthSecret           string        // what clients say by AUTH before they publish or subscribe; "": nothing
-	AuthTime             time.Duration // how long a client may take to say AuthSecret, before it is disconnected; 5 s
-	BroadcastAddress     string        // the host that the lookup answers; "": the one listened on, or the one asked for when that is a wildcard
-	Log                  *slog.Logger  // nil: nothing is logged
+	HeartbeatInterval    time.Duration // interval unless the client requests another; 30 s
+	MaxHeartbeatInterval time.Duration // the longest interval that a client may request; 60 s
+	MaxRdyCount          int64         // how many messages one client may hold; 2500
+	MaxMsgSize           int64         // limit of one message, in bytes; 1 MiB
+	MaxBodySize          int64         // limit of one MPUB, in bytes; 5 MiB
+	MaxMemory            int64         // limit of topics, channels, messages and bodies being read, in bytes; 64 MiB
+	MaxClients           int           // limit of connections; 1000
+	Remote               bool          // allow addresses other than loopback
+	AuthSecret           string        // what clients must send by AUTH before they publish or subscribe; "": no authentication
+	AuthTime             time.Duration // how long a client may take to authenticate before it is disconnected; 5 s
+	BroadcastAddress     string        // the host that the lookup answers; "": the one listened on, or for a wildcard the host that the client used
+	Log                  *slog.Logger  // nil: no log
 }
 
 func (o Options) withDefaults() Options {

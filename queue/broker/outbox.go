@@ -5,22 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// outbox holds the bytes on their way to one client. Adding to it never blocks; conn.write empties
-// it.
+// outbox buffers the bytes for one client. Adding never blocks; conn.write empties it.
 type outbox struct {
-	wake chan struct{} // has a token when there is something to write
+	wake chan struct{} // has a token if there is something to write
 	size atomic.Int64  // bytes waiting or being written
 
 	mu      sync.Mutex
 	pending []byte
-	closed  bool // no more frames are taken; what is pending is still written
+	closed  bool // accepts no more frames; pending ones are still written
 }
 
 func newOutbox() *outbox {
 	return &outbox{wake: make(chan struct{}, 1)}
 }
 
-// full reports whether so much waits that the client should be given no more messages.
+// full reports whether so much is waiting that the client should get no more messages.
 func (o *outbox) full() bool { return o.size.Load() >= maxOutbox }
 
 func (o *outbox) frame(kind uint32, data string) {
@@ -43,7 +42,7 @@ func (o *outbox) add(grow func([]byte) []byte) {
 	o.signal()
 }
 
-// close takes no more frames; the writer ends when it has written what is pending.
+// close accepts no more frames; the writer ends after it has written the pending ones.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,7 +57,7 @@ func (o *outbox) signal() {
 	}
 }
 
-// take exchanges what is pending for an empty buffer, which becomes the next one to be filled.
+// take returns the pending bytes and replaces them by an empty buffer.
 func (o *outbox) take(empty []byte) (pending []byte, closed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -66,7 +65,8 @@ func (o *outbox) take(empty []byte) (pending []byte, closed bool) {
 	return pending, o.closed
 }
 
-// written says that n bytes have left. It reports whether the outbox was full and no longer is.
+// written subtracts n bytes that were written. It reports whether the outbox was full before and is
+// not now.
 func (o *outbox) written(n int) bool {
 	after := o.size.Add(-int64(n))
 	return after < maxOutbox && after+int64(n) >= maxOutbox

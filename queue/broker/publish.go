@@ -16,7 +16,7 @@ func (c *conn) publish(args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return c.publishBody("PUB", args[0], size, 0, one)
+	return c.publishBody("PUB", args[0], size, 0, singleMessage)
 }
 
 func (c *conn) publishDeferred(args []string) (string, error) {
@@ -34,7 +34,7 @@ func (c *conn) publishDeferred(args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return c.publishBody("DPUB", args[0], size, delay, one)
+	return c.publishBody("DPUB", args[0], size, delay, singleMessage)
 }
 
 func (c *conn) publishMany(args []string) (string, error) {
@@ -53,24 +53,23 @@ func (c *conn) publishMany(args []string) (string, error) {
 	})
 }
 
-// one is a body that is one message.
-func one(body []byte) ([][]byte, error) { return [][]byte{body}, nil }
+// singleMessage returns a body that is one message.
+func singleMessage(body []byte) ([][]byte, error) { return [][]byte{body}, nil }
 
-// publishBody reads a body, for which there has to be memory first, and publishes the messages in
-// it.
+// publishBody reserves memory for a body, reads it, and publishes its messages.
 func (c *conn) publishBody(command, topic string, size int64, delay time.Duration, split func([]byte) ([][]byte, error)) (string, error) {
 	h := c.broker.hub
 	full := refuseFull(codePubFailed, command)
 	if command == "MPUB" {
 		full.code = codeManyPubFailed
 	}
-	if !h.take(size) {
+	if !h.reserve(size) {
 		if _, err := io.CopyN(io.Discard, c.in, size); err != nil {
 			return "", err
 		}
 		return "", full
 	}
-	defer h.give(size)
+	defer h.unreserve(size)
 	body := make([]byte, size)
 	if _, err := io.ReadFull(c.in, body); err != nil {
 		return "", err
@@ -85,15 +84,15 @@ func (c *conn) publishBody(command, topic string, size int64, delay time.Duratio
 	return responseOK, nil
 }
 
-// splitMessages takes the body of an MPUB apart: count (4 bytes), then size (4 bytes) and bytes of
-// each message.
+// splitMessages splits the body of an MPUB: count (4 bytes), then size (4 bytes) and bytes of each
+// message.
 func splitMessages(body []byte, maxSize int64) ([][]byte, error) {
 	if len(body) < 4 {
 		return nil, refuse(codeBadBody, "MPUB body is too short for a count")
 	}
 	count := int64(binary.BigEndian.Uint32(body))
 	rest := body[4:]
-	if count < 1 || count > int64(len(rest))/4 { // each message takes at least the 4 bytes of its size
+	if count < 1 || count > int64(len(rest))/4 { // each message has at least the 4 bytes of its size
 		return nil, refuse(codeBadBody, "MPUB invalid message count %d", count)
 	}
 	bodies := make([][]byte, 0, count)
@@ -109,7 +108,7 @@ func splitMessages(body []byte, maxSize int64) ([][]byte, error) {
 		if size > int64(len(rest)) {
 			return nil, refuse(codeBadMessage, "MPUB message %d is cut off", i)
 		}
-		// A copy, so that one message still queued does not keep the whole body in memory.
+		// A copy, so that one queued message does not keep the whole body in memory.
 		bodies = append(bodies, bytes.Clone(rest[:size]))
 		rest = rest[size:]
 	}
@@ -142,9 +141,9 @@ func (c *conn) readSize() (int64, error) {
 	return int64(int32(binary.BigEndian.Uint32(size[:]))), nil
 }
 
-// mayPublish refuses a client that may not publish, or not to this topic.
+// mayPublish refuses a client that has not authenticated, and an invalid topic.
 func (c *conn) mayPublish(command string, args []string, want int) error {
-	if err := c.mayUse(command); err != nil {
+	if err := c.requireAuth(command); err != nil {
 		return err
 	}
 	return checkTopic(command, args, want)
@@ -160,7 +159,7 @@ func checkTopic(command string, args []string, want int) error {
 	return nil
 }
 
-// parseMillis reads a delay. One too long for a time.Duration becomes the longest there is.
+// parseMillis parses a delay in milliseconds, limited to the range of time.Duration.
 func parseMillis(command, text string) (time.Duration, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

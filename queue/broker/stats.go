@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Stats is a snapshot of what the broker holds, in the shape of nsqd's /stats?format=json.
+// Stats is a snapshot of the broker, in the shape of nsqd's /stats?format=json.
 type Stats struct {
 	Version   string       `json:"version"`
 	Health    string       `json:"health"`
@@ -13,31 +13,31 @@ type Stats struct {
 	Topics    []TopicStats `json:"topics"`     // by name
 }
 
-// TopicStats is what one topic holds.
+// TopicStats describes one topic.
 type TopicStats struct {
 	Name         string         `json:"topic_name"`
 	Channels     []ChannelStats `json:"channels"` // by name
-	Depth        int            `json:"depth"`    // messages that wait for the topic's first channel
+	Depth        int            `json:"depth"`    // messages waiting for the topic's first channel
 	MessageCount uint64         `json:"message_count"`
-	Paused       bool           `json:"paused"` // always false: pausing is the Registry's
+	Paused       bool           `json:"paused"` // always false: the Registry does the pausing
 }
 
-// ChannelStats is what one channel holds. A message not yet finished is counted in exactly one of
-// Depth, InFlight and Deferred; the other counts only grow.
+// ChannelStats describes one channel. Each unfinished message is counted in exactly one of Depth,
+// InFlight and Deferred; the other counts only grow.
 type ChannelStats struct {
 	Name         string        `json:"channel_name"`
 	Depth        int           `json:"depth"`
 	InFlight     int           `json:"in_flight_count"`
 	Deferred     int           `json:"deferred_count"`
 	MessageCount uint64        `json:"message_count"`
-	RequeueCount uint64        `json:"requeue_count"` // by REQ, or because the client that held it went away
+	RequeueCount uint64        `json:"requeue_count"` // by REQ, or because its client disconnected
 	TimeoutCount uint64        `json:"timeout_count"`
 	ClientCount  int           `json:"client_count"`
 	Clients      []ClientStats `json:"clients"`
 	Paused       bool          `json:"paused"` // always false
 }
 
-// ClientStats is what one subscriber does.
+// ClientStats describes one subscriber.
 type ClientStats struct {
 	ID            string `json:"client_id"`
 	Hostname      string `json:"hostname"`
@@ -49,13 +49,12 @@ type ClientStats struct {
 	RequeueCount  uint64 `json:"requeue_count"`
 }
 
-// Stats returns what the broker holds at this moment. It may be called at any time, and after
-// Close.
+// Stats returns a snapshot. It may be called at any time, also after Close.
 func (b *Broker) Stats() Stats {
 	return Stats{Version: version, Health: "OK", StartTime: b.started.Unix(), Topics: b.hub.stats()}
 }
 
-// Topic finds a topic by its name; the zero value when it does not exist.
+// Topic returns the topic with that name; the zero value if there is none.
 func (s Stats) Topic(name string) TopicStats {
 	for _, t := range s.Topics {
 		if t.Name == name {
@@ -65,7 +64,7 @@ func (s Stats) Topic(name string) TopicStats {
 	return TopicStats{}
 }
 
-// Channel finds a channel by its name; the zero value when it does not exist.
+// Channel returns the channel with that name; the zero value if there is none.
 func (t TopicStats) Channel(name string) ChannelStats {
 	for _, ch := range t.Channels {
 		if ch.Name == name {
