@@ -9,7 +9,7 @@
 // and the contract: small roles, each beside the types of its subject, such as [Working] or
 // [Receiving]. Who needs the Registry takes the roles that it asks. Workers in other processes have
 // [ForWorkers], which web/protocol carries over HTTP. The whole is the Store that
-// registry/sqlstore opens; registry/registrytest is its conformance suite.
+// registry/sqlstore opens; registry/registrytest/suite is its conformance suite.
 //
 // Every method of a role is one transaction: it happened whole or not at all, and a returned error
 // other than a connection's loss means not at all. All methods may be called concurrently. Methods

@@ -1,14 +1,16 @@
-// Package registrytest is what the conformance kits of the Registry share: the store under test, a
-// clock, and the words that scenarios are told in. A kit below it holds the tests of one subject
-// (worktest, deposittest, catalogtest, outboundtest, accounttest, searchtest); package suite runs
-// them all.
+// Package registrytest has what the Registry's conformance kits share: the store under test, a clock,
+// and helpers. Each subject's kit lies beside the subject: work/worktest, deposit/deposittest,
+// catalog/catalogtest, outbound/outboundtest, account/accounttest, search/searchtest. Package suite
+// runs them all.
 //
-// The kits are a black box: they use only the contract, look at what became of the data, and after
-// every test check the invariants that always hold (I3, I9, I11 of docs/invariants.md). A test of a
-// safety rule bears its number. A scenario that mrt-zk tests, too, bears its name there.
+// The kits test a black box. They use only the contract and check the data afterwards. After every
+// test they check the invariants that always hold (I3, I9, I11 of docs/invariants.md). A test of a
+// safety rule has the rule's number in its name. A scenario of mrt-zk's tests keeps its name.
 package registrytest
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,28 +54,31 @@ type Store interface {
 // store with t.Cleanup.
 type Open func(t *testing.T, now func() time.Time) Store
 
-// Test is one test of the contract, with a store of its own.
-type Test struct {
-	Name string
-	Run  func(*Fixture)
-}
-
-// Topic is the tests of one part of the contract.
+// Topic is the tests of one part of the contract, by their names. Each gets its own store.
 type Topic struct {
 	Name  string
-	Tests []Test
+	Tests map[string]func(*Fixture)
 }
 
-// Run runs the topic's tests at the same time. Afterwards each checks the invariants, unless it has
+// NewTopic makes a topic of a kit's tests. Their fixture embeds Fixture and adds the kit's helpers.
+func NewTopic[F ~struct{ *Fixture }](name string, tests map[string]func(*F)) Topic {
+	topic := Topic{Name: name, Tests: map[string]func(*Fixture){}}
+	for name, test := range tests {
+		topic.Tests[name] = func(f *Fixture) { test(&F{f}) }
+	}
+	return topic
+}
+
+// Run runs the topic's tests in parallel. Afterwards each checks the invariants, unless it has
 // closed its store.
 func (topic Topic) Run(t *testing.T, open Open) {
 	t.Helper()
 	t.Run(topic.Name, func(t *testing.T) {
-		for _, tt := range topic.Tests {
-			t.Run(tt.Name, func(t *testing.T) {
+		for _, name := range slices.Sorted(maps.Keys(topic.Tests)) {
+			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				f := newFixture(t, open)
-				tt.Run(f)
+				topic.Tests[name](f)
 				if !f.Closed {
 					f.Invariants()
 				}

@@ -4,8 +4,8 @@
 // (deposits, objects, messages) is for the subjects above it: they make items, write in its
 // transactions, and are asked at a few [Hooks].
 //
-// Every method is one transaction. Methods that take a lease are fenced by it. The conformance
-// suite is registry/registrytest.
+// Every method is one transaction. Methods that take a lease are fenced by it. The conformance kit
+// is work/worktest.
 package work
 
 import (

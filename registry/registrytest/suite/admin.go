@@ -7,11 +7,11 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-func adminTests() []test {
-	return []test{
-		{"collections", collections},
-		{"tokens", tokens},
-		{"ping_and_close", pingAndClose},
+func adminTests() tests {
+	return tests{
+		"collections":    collections,
+		"tokens":         tokens,
+		"ping_and_close": pingAndClose,
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package suite runs all kits below registrytest as one suite, which every driver of the Registry
-// passes. Its own tests go across the subjects: scenarios that mrt-zk tests, too, and what a
+// Package suite runs the conformance kits of all subjects as one suite. Every driver of the Registry
+// passes it. Its own tests go across the subjects: the scenarios of mrt-zk's tests, and what a
 // Registry begins and ends with.
 package suite
 
@@ -7,23 +7,23 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/holdfast/holdfast/registry/account/accounttest"
+	"github.com/holdfast/holdfast/registry/catalog/catalogtest"
+	"github.com/holdfast/holdfast/registry/deposit/deposittest"
+	"github.com/holdfast/holdfast/registry/outbound/outboundtest"
 	"github.com/holdfast/holdfast/registry/registrytest"
-	"github.com/holdfast/holdfast/registry/registrytest/accounttest"
-	"github.com/holdfast/holdfast/registry/registrytest/catalogtest"
-	"github.com/holdfast/holdfast/registry/registrytest/deposittest"
-	"github.com/holdfast/holdfast/registry/registrytest/outboundtest"
-	"github.com/holdfast/holdfast/registry/registrytest/searchtest"
-	"github.com/holdfast/holdfast/registry/registrytest/worktest"
+	"github.com/holdfast/holdfast/registry/search/searchtest"
+	"github.com/holdfast/holdfast/registry/work/worktest"
 )
 
-// Run runs the whole suite, or these topics of it. Every test gets a store of its own.
+// Run runs the whole suite, or only the named topics. Every test gets its own store.
 func Run(t *testing.T, open registrytest.Open, only ...string) {
 	t.Helper()
 	all := topics()
 	known := map[string]bool{}
 	for _, topic := range all {
-		for _, tt := range topic.Tests {
-			known[topic.Name+"/"+tt.Name] = true
+		for name := range topic.Tests {
+			known[topic.Name+"/"+name] = true
 		}
 	}
 	checkScenarios(t, known)
@@ -47,22 +47,12 @@ func topics() []registrytest.Topic {
 		outboundtest.Topics(),
 		accounttest.Topics(),
 		searchtest.Topics(),
-		[]registrytest.Topic{topic("admin", adminTests()), topic("scenario", scenarioTests())},
+		[]registrytest.Topic{registrytest.NewTopic("admin", adminTests()), registrytest.NewTopic("scenario", scenarioTests())},
 	)
 }
 
-// fixture is a store under test, with the words of these tests.
+// fixture is a store under test, with the helpers of these tests.
 type fixture struct{ *registrytest.Fixture }
 
-type test struct {
-	name string
-	run  func(*fixture)
-}
-
-func topic(name string, tests []test) registrytest.Topic {
-	t := registrytest.Topic{Name: name}
-	for _, tt := range tests {
-		t.Tests = append(t.Tests, registrytest.Test{Name: tt.name, Run: func(f *registrytest.Fixture) { tt.run(&fixture{f}) }})
-	}
-	return t
-}
+// tests are the tests of a topic by their names.
+type tests = map[string]func(*fixture)

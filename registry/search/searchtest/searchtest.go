@@ -1,0 +1,21 @@
+// Package searchtest is the conformance kit of what people look up: lists, queries, failures by
+// their cause, and why an item waits.
+package searchtest
+
+import "github.com/holdfast/holdfast/registry/registrytest"
+
+// Topics returns the kit's topics.
+func Topics() []registrytest.Topic {
+	return []registrytest.Topic{
+		registrytest.NewTopic("why", whyTests()),
+		registrytest.NewTopic("list", listTests()),
+		registrytest.NewTopic("query", queryTests()),
+		registrytest.NewTopic("failures", failuresTests()),
+	}
+}
+
+// fixture is a store under test, with the helpers of these tests.
+type fixture struct{ *registrytest.Fixture }
+
+// tests are the tests of a topic by their names.
+type tests = map[string]func(*fixture)

@@ -1,0 +1,229 @@
+package worktest
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/registrytest"
+)
+
+func queueTests() tests {
+	return tests{
+		"status_counts_every_waiting_item_once":  queueCounts,
+		"status_of_an_empty_queue":               queueEmpty,
+		"status_tells_messages_from_items":       queueRung,
+		"pause_lets_steps_end_and_nothing_start": queuePause,
+		"not_accepting_refuses_what_is_new":      notAccepting,
+		"accepting_is_told_with_its_first_time":  acceptingTold,
+		"collections_with_one_copy_are_counted":  oneCopyCounted,
+	}
+}
+
+func (f *fixture) stageQueue(stage registry.Stage) registry.StageQueue {
+	f.Helper()
+	q := f.Queue()
+	i := slices.IndexFunc(q.Stages, func(s registry.StageQueue) bool { return s.Stage == stage })
+	if i < 0 {
+		f.Fatalf("stage %s is not in %+v", stage, q.Stages)
+	}
+	return q.Stages[i]
+}
+
+func queueEmpty(f *fixture) {
+	q := f.Queue()
+	if !q.Accepting.On || q.Paused != nil || q.Running != 0 || q.Holds != 0 {
+		f.Errorf("queue %+v, want it open and empty", q)
+	}
+	var stages []registry.Stage
+	for _, s := range q.Stages {
+		stages = append(stages, s.Stage)
+		if s != (registry.StageQueue{Stage: s.Stage}) {
+			f.Errorf("stage %+v, want nothing in it", s)
+		}
+	}
+	if !slices.Equal(stages, registry.Stages()) {
+		f.Errorf("stages %v, want %v", stages, registry.Stages())
+	}
+}
+
+func queueCounts(f *fixture) {
+	_, jobs := f.Batch(6)
+	begun := f.Item(jobs[0]).RunAt
+	f.Clock.Pass(time.Minute)
+	f.Hold(registry.HoldItem, jobs[5])
+	f.Hold(registry.HoldWorker, "held")
+	running := f.TakeItem(jobs[0])
+	retried := f.TakeItem(jobs[1])
+	f.Settle(registry.Settlement{Lease: retried.Lease, Outcome: registry.OutcomeRetry, Delay: time.Hour, Error: "timeout"})
+	f.Renewal("worker-1", registry.Estimate, 3)
+	f.Renewal("held", registry.Estimate, 5)
+	_, err := f.Store.Renew(f.Context(), registry.RenewRequest{Worker: registry.WorkerInfo{
+		ID: "stopping", Capacity: map[registry.Stage]int{registry.Estimate: 7}, Draining: true,
+	}})
+	f.Must(err)
+	got := f.stageQueue(registry.Estimate)
+	if got.OldestReady == nil || !got.OldestReady.Equal(begun) {
+		f.Errorf("oldest ready %v, want %v", got.OldestReady, begun)
+	}
+	got.OldestReady = nil
+	want := registry.StageQueue{Stage: registry.Estimate, Ready: 3, Waiting: 1, Held: 1, Running: 1, Capacity: 3, Free: 3}
+	if got != want {
+		f.Errorf("estimate %+v, want %+v", got, want)
+	}
+	if got := f.stageQueue(registry.Report); got.Waiting != 1 || got.Ready != 0 || got.OldestReady != nil {
+		f.Errorf("report %+v, want the batch that waits for its jobs", got)
+	}
+	if q := f.Queue(); q.Running != 1 || q.Holds != 2 {
+		f.Errorf("queue %+v, want 1 running and 2 holds", q)
+	}
+	f.Done(running.Lease)
+	if got := f.stageQueue(registry.Provision); got.Ready != 1 {
+		f.Errorf("provision %+v, want 1 ready", got)
+	}
+	f.Clock.Pass(2 * time.Minute) // the workers are gone
+	if got := f.stageQueue(registry.Estimate); got.Capacity != 0 || got.Free != 0 {
+		f.Errorf("estimate %+v, want no live slots", got)
+	}
+}
+
+// While a stage has no workers, all items wait in the Registry and a few messages in NSQ.
+func queueRung(f *fixture) {
+	f.Batch(6)
+	if got := f.stageQueue(registry.Estimate); got.Ready != 6 || got.Rung != 0 {
+		f.Errorf("estimate %+v, want 6 ready and nothing rung for", got)
+	}
+	const window = 2
+	if got := f.Offered(window); len(got) != window {
+		f.Fatalf("%d messages are due, want %d", len(got), window)
+	}
+	if got := f.stageQueue(registry.Estimate); got.Ready != 6 || got.Rung != window || got.Capacity != 0 {
+		f.Errorf("estimate %+v, want 6 ready, %d messages and no slot", got, window)
+	}
+	f.Take(registry.Estimate, "")
+	if got := f.stageQueue(registry.Estimate); got.Ready != 5 || got.Rung != window-1 {
+		f.Errorf("estimate %+v, want 5 ready and %d message: the other one was answered", got, window-1)
+	}
+	f.Clock.Pass(time.Hour)
+	if got := f.stageQueue(registry.Estimate); got.Rung != 0 {
+		f.Errorf("estimate %+v, want no message that is still waited for", got)
+	}
+}
+
+func queuePause(f *fixture) {
+	waits, runs := f.Submit(), f.Submit()
+	c := f.TakeItem(runs)
+	f.Hold(registry.HoldAll, "")
+	q := f.Queue()
+	if q.Paused == nil || q.Paused.Actor != "admin" || q.Paused.Reason != "look at it" || q.Running != 1 || q.Stages[0].Held != 1 {
+		f.Errorf("queue %+v, want it paused with one running and one held", q)
+	}
+	if lost := f.Renew(registrytest.Beat(c.Lease)); len(lost) != 0 {
+		f.Errorf("pausing took %v away", lost)
+	}
+	f.Done(c.Lease)
+	if q := f.Queue(); q.Running != 0 {
+		f.Errorf("running %d, want 0: drained", q.Running)
+	}
+	for _, tt := range []struct {
+		stage registry.Stage
+		id    string
+	}{{registry.Expand, waits}, {registry.Report, runs}} {
+		if got := f.Refused(tt.stage, tt.id).Reason; got != registry.ReasonHeld {
+			f.Errorf("claim: %s, want held", got)
+		}
+	}
+	f.Release(registry.HoldAll, "")
+	if q := f.Queue(); q.Paused != nil || q.Stages[0].Ready != 1 {
+		f.Errorf("queue %+v, want it to go on", q)
+	}
+}
+
+func (f *fixture) accept(on bool, reason string) {
+	f.Helper()
+	f.Must(f.Store.SetAccepting(f.Context(), registry.Accepting{On: on, Reason: reason, Actor: "admin"}))
+}
+
+func notAccepting(f *fixture) {
+	known := registrytest.Submission()
+	known.IdempotencyKey = "k"
+	first, err := f.Store.Submit(f.Context(), known)
+	f.Must(err)
+	f.accept(false, "storage moves")
+	_, err = f.Store.Submit(f.Context(), registrytest.Submission())
+	var refused *registry.NotAccepting
+	if !errors.As(err, &refused) {
+		f.Fatalf("submit: %v, want that none are accepted", err)
+	}
+	want := registry.Accepting{Reason: "storage moves", Actor: "admin", Since: f.Clock.Now()}
+	if got := refused.Accepting; got.On || got.Reason != want.Reason || got.Actor != want.Actor || !got.Since.Equal(want.Since) {
+		f.Errorf("refused because %+v, want %+v", got, want)
+	}
+	_, err = f.Store.Prepare(f.Context(), registry.Graph{Nodes: []registry.Node{{Key: "a", Submission: registrytest.Submission()}}, Actor: "depositor"})
+	if refused = nil; !errors.As(err, &refused) {
+		f.Errorf("prepare: %v, want that none are accepted", err)
+	}
+	if got := f.All(registry.ItemQuery{}); len(got) != 1 {
+		f.Errorf("%d items, want that the refused one left nothing", len(got))
+	}
+	again, err := f.Store.Submit(f.Context(), known) // its answer was lost
+	f.Must(err)
+	if again.BatchID != first.BatchID {
+		f.Errorf("receipt %+v, want that of %s", again, first.BatchID)
+	}
+	c := f.Take(registry.Expand, first.BatchID) // what is in goes on
+	_, err = f.Store.AddJobs(f.Context(), c.Lease, registrytest.NewJobs(1))
+	f.Must(err)
+	f.accept(true, "moved")
+	f.Submit()
+}
+
+func acceptingTold(f *fixture) {
+	told := func() registry.Accepting {
+		f.Helper()
+		a, err := f.Store.Accepting(f.Context())
+		f.Must(err)
+		if q := f.Queue().Accepting; q != a {
+			f.Errorf("the queue says %+v, want %+v", q, a)
+		}
+		return a
+	}
+	if a := told(); !a.On {
+		f.Errorf("accepting %+v before anybody said so", a)
+	}
+	f.accept(false, "one")
+	since := f.Clock.Now()
+	f.Clock.Pass(time.Hour)
+	f.Must(f.Store.SetAccepting(f.Context(), registry.Accepting{Reason: "two", Actor: "boss"}))
+	if a := told(); a.On || a.Reason != "two" || a.Actor != "boss" || !a.Since.Equal(since) {
+		f.Errorf("accepting %+v, want off since %v because of two", a, since)
+	}
+	f.accept(true, "three")
+	if a := told(); !a.On || a.Reason != "three" || !a.Since.Equal(f.Clock.Now()) {
+		f.Errorf("accepting %+v, want on since now", a)
+	}
+	var types []string
+	all, err := f.Store.Events(f.Context(), "", 0, 500)
+	f.Must(err)
+	for _, e := range all {
+		if e.Type == "accepting" {
+			types = append(types, e.Actor)
+		}
+	}
+	if !slices.Equal(types, []string{"admin", "boss", "admin"}) {
+		f.Errorf("events by %v, want one for each act", types)
+	}
+}
+
+// A collection whose objects have one storage only is counted, since there is no second copy of
+// them.
+func oneCopyCounted(f *fixture) {
+	before := f.Queue().OneCopy
+	for name, storages := range map[string][]string{"none-named": nil, "one": {"second"}, "two": {registry.DefaultStorage, "second"}} {
+		f.Must(f.Store.PutCollection(f.Context(), registry.Collection{Mnemonic: name, Profile: registry.Profile{Owner: registrytest.Owner, Storages: storages}}, "tester"))
+	}
+	if got := f.Queue().OneCopy - before; got != 2 {
+		f.Errorf("%d more collections with one copy, want 2", got)
+	}
+}
