@@ -120,22 +120,13 @@ func (t *tx) withdrawAbandonment(it registry.WorkItem, actor string) error {
 // would go on with it, in one transaction: see registry.Intent.
 func (s *Catalog) abandonVersion(ctx context.Context, l registry.Lease, in registry.Intent) error {
 	// Rows of an announced version are seen by nobody. They may be many (R25).
-	for _, rows := range []string{"file", "stored_file"} {
-		path := map[string]string{"file": "path", "stored_file": "content_path"}[rows]
-		for left := int64(1); left > 0; {
-			err := s.write(ctx, func(t *tx) error {
-				a, err := t.abandoning(l, in)
-				if err != nil || a.DoneAt != nil {
-					left = 0
-					return err
-				}
-				left, err = t.Exec(`DELETE FROM `+rows+` WHERE object_id = $1 AND version = $2 AND `+path+` IN (
-					SELECT `+path+` FROM `+rows+` WHERE object_id = $1 AND version = $2 ORDER BY `+path+sqldb.Limit(sqldb.GroupWrites)+`)`, in.ObjectID, in.Version)
-				return err
-			})
-			if err != nil {
-				return fmt.Errorf("forget its files: %w", err)
-			}
+	for _, table := range [][2]string{{"file", "path"}, {"stored_file", "content_path"}} {
+		err := s.deleteRows(ctx, table[0], table[1], `object_id = $1 AND version = $2`, []any{in.ObjectID, in.Version}, func(t *tx) (bool, error) {
+			a, err := t.abandoning(l, in)
+			return a.DoneAt != nil, err
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return s.write(ctx, func(t *tx) error {

@@ -118,45 +118,52 @@ func (t *tx) notGone(objectID string) error {
 	return &registry.GoneError{ObjectID: objectID, AskedBy: d.AskedBy, Approved: d.ApprovedBy, At: *d.ApprovedAt, Reason: d.Reason}
 }
 
-// AskDeletion implements registry.Deciding.
-func (s *Catalog) AskDeletion(ctx context.Context, objectID, reason, actor string) (out registry.Deletion, err error) {
-	reason, actor = sqldb.Clean(reason), sqldb.Clean(actor)
-	err = s.write(ctx, func(t *tx) error {
+// decide lets change write what people decide about an object's deletion, and returns the deletion
+// as it then stands. change gets the latest one. It returns the event's kind, or "" if it wrote
+// nothing.
+func (s *Catalog) decide(ctx context.Context, doing, objectID, actor string, change func(t *tx, d deletionRow, known bool) (string, error)) (registry.Deletion, error) {
+	var out registry.Deletion
+	err := s.write(ctx, func(t *tx) error {
 		d, known, err := t.deletion(objectID)
 		if err != nil {
 			return err
 		}
+		event, err := change(t, d, known)
+		if err == nil && event != "" {
+			if d, _, err = t.deletion(objectID); err == nil {
+				err = t.deletionEvent(event, actor, d.Deletion)
+			}
+		}
+		out = d.Deletion
+		return err
+	})
+	if err != nil {
+		return registry.Deletion{}, fmt.Errorf("%s object %s: %w", doing, objectID, err)
+	}
+	return out, nil
+}
+
+// AskDeletion implements registry.Deciding.
+func (s *Catalog) AskDeletion(ctx context.Context, objectID, reason, actor string) (registry.Deletion, error) {
+	reason, actor = sqldb.Clean(reason), sqldb.Clean(actor)
+	return s.decide(ctx, "ask to delete", objectID, actor, func(t *tx, d deletionRow, known bool) (string, error) {
 		if err := t.present(objectID); err != nil {
-			return err
+			return "", err
 		}
 		if known {
 			open, err := t.openDeletion(d)
-			if err != nil {
-				return err
-			}
-			if open && d.Status == registry.DeletionAsked && d.AskedBy == actor && d.Reason == reason {
-				out = d.Deletion
-				return nil
-			}
-			if open {
-				return fmt.Errorf("%s; %w", d.Text(), registry.ErrAsked)
+			switch {
+			case err != nil:
+				return "", err
+			case open && d.Status == registry.DeletionAsked && d.AskedBy == actor && d.Reason == reason:
+				return "", nil // a repeat
+			case open:
+				return "", fmt.Errorf("%s; %w", d.Text(), registry.ErrAsked)
 			}
 		}
-		err = t.Do(`INSERT INTO deletion (id, object_id, status, reason, asked_by, asked_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		return eventDeletionAsked, t.Do(`INSERT INTO deletion (id, object_id, status, reason, asked_by, asked_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			sqldb.NewID(), objectID, registry.DeletionAsked, reason, actor, t.Now, t.Now+registry.AskingLasts.Microseconds())
-		if err != nil {
-			return err
-		}
-		if d, _, err = t.deletion(objectID); err != nil {
-			return err
-		}
-		out = d.Deletion
-		return t.deletionEvent(eventDeletionAsked, actor, out)
 	})
-	if err != nil {
-		return registry.Deletion{}, fmt.Errorf("ask to delete object %s: %w", objectID, err)
-	}
-	return out, nil
 }
 
 // present returns ErrNotFound for an object that is not recorded, and a *registry.GoneError for one
@@ -193,47 +200,30 @@ func (t *tx) openDeletion(d deletionRow) (bool, error) {
 }
 
 // ApproveDeletion implements registry.Deciding.
-func (s *Catalog) ApproveDeletion(ctx context.Context, objectID, actor string) (out registry.Deletion, err error) {
+func (s *Catalog) ApproveDeletion(ctx context.Context, objectID, actor string) (registry.Deletion, error) {
 	actor = sqldb.Clean(actor)
-	err = s.write(ctx, func(t *tx) error {
-		d, known, err := t.deletion(objectID)
-		switch {
-		case err != nil:
-			return err
-		case known && d.ApprovedBy == actor && actor != "":
-			out = d.Deletion // a repeat
-			return nil
+	return s.decide(ctx, "approve the deletion of", objectID, actor, func(t *tx, d deletionRow, known bool) (string, error) {
+		if known && d.ApprovedBy == actor && actor != "" {
+			return "", nil // a repeat
 		}
 		if err := t.present(objectID); err != nil {
-			return err
+			return "", err
 		}
 		if !known || d.Status != registry.DeletionAsked {
-			return registry.ErrNotAsked
+			return "", registry.ErrNotAsked
 		}
 		if err := t.twoPeople(d.AskedBy, actor); err != nil {
-			return err
+			return "", err
 		}
 		id, err := t.addObjectItem(registry.ObjectRequest{
 			Action: registry.DeleteObject, Spec: registry.ObjectSpec{ObjectID: objectID, Reason: d.Reason}, Actor: actor,
-		}, registry.DefaultPriority)
+		})
 		if err != nil {
-			return err
+			return "", err
 		}
-		err = t.Do(`UPDATE deletion SET status = $2, closed_by = $3, closed_at = $4, item_id = $5 WHERE id = $1`,
+		return eventDeletionApproved, t.Do(`UPDATE deletion SET status = $2, closed_by = $3, closed_at = $4, item_id = $5 WHERE id = $1`,
 			d.id, registry.DeletionApproved, actor, t.Now, id)
-		if err != nil {
-			return err
-		}
-		if d, _, err = t.deletion(objectID); err != nil {
-			return err
-		}
-		out = d.Deletion
-		return t.deletionEvent(eventDeletionApproved, actor, out)
 	})
-	if err != nil {
-		return registry.Deletion{}, fmt.Errorf("approve the deletion of object %s: %w", objectID, err)
-	}
-	return out, nil
 }
 
 // twoPeople returns ErrSamePerson when two actors are one, or one of them holds a token that the
@@ -253,35 +243,20 @@ func (t *tx) twoPeople(a, b string) error {
 }
 
 // WithdrawDeletion implements registry.Deciding.
-func (s *Catalog) WithdrawDeletion(ctx context.Context, objectID, actor string) (out registry.Deletion, err error) {
+func (s *Catalog) WithdrawDeletion(ctx context.Context, objectID, actor string) (registry.Deletion, error) {
 	actor = sqldb.Clean(actor)
-	err = s.write(ctx, func(t *tx) error {
-		d, known, err := t.deletion(objectID)
+	return s.decide(ctx, "withdraw the deletion of", objectID, actor, func(t *tx, d deletionRow, known bool) (string, error) {
 		switch {
-		case err != nil:
-			return err
 		case !known || d.Status == registry.DeletionExpired:
-			return registry.ErrNotAsked
+			return "", registry.ErrNotAsked
 		case d.Status == registry.DeletionWithdrawn:
-			out = d.Deletion
-			return nil
+			return "", nil // a repeat
 		case d.Status != registry.DeletionAsked:
-			return fmt.Errorf("%w: %s; its item is %s", registry.ErrNotAsked, d.Text(), d.ItemID)
+			return "", fmt.Errorf("%w: %s; its item is %s", registry.ErrNotAsked, d.Text(), d.ItemID)
 		}
-		err = t.Do(`UPDATE deletion SET status = $2, closed_by = $3, closed_at = $4 WHERE id = $1`, d.id, registry.DeletionWithdrawn, actor, t.Now)
-		if err != nil {
-			return err
-		}
-		if d, _, err = t.deletion(objectID); err != nil {
-			return err
-		}
-		out = d.Deletion
-		return t.deletionEvent(eventDeletionWithdrawn, actor, out)
+		return eventDeletionWithdrawn, t.Do(`UPDATE deletion SET status = $2, closed_by = $3, closed_at = $4 WHERE id = $1`,
+			d.id, registry.DeletionWithdrawn, actor, t.Now)
 	})
-	if err != nil {
-		return registry.Deletion{}, fmt.Errorf("withdraw the deletion of object %s: %w", objectID, err)
-	}
-	return out, nil
 }
 
 // deletionEvent writes what somebody decided, in the object's collection.
@@ -357,10 +332,14 @@ func (s *Catalog) RecordDeletion(ctx context.Context, l registry.Lease, objectID
 	if err := bounds.Check(l, objectID, events); err != nil {
 		return err
 	}
-	if err := s.forgetStored(ctx, l, objectID); err != nil {
+	err := s.deleteRows(ctx, "stored_file", "content_path", `object_id = $1`, []any{objectID}, func(t *tx) (bool, error) {
+		_, err := t.deleting(l, objectID)
+		return false, err
+	})
+	if err != nil {
 		return fmt.Errorf("record that object %s is deleted: %w", objectID, err)
 	}
-	err := s.write(ctx, func(t *tx) error {
+	err = s.write(ctx, func(t *tx) error {
 		d, err := t.deleting(l, objectID)
 		if err != nil || d.Status == registry.DeletionDeleted {
 			return err
@@ -395,21 +374,22 @@ func (t *tx) deleting(l registry.Lease, objectID string) (deletionRow, error) {
 	return d, err
 }
 
-// forgetStored removes what is known of an object's stored files, a few at a time (R25): none of
-// them is checked any more.
-func (s *Catalog) forgetStored(ctx context.Context, l registry.Lease, objectID string) error {
+// deleteRows deletes the rows of a table that meet a condition, a few at a time (R25). path is the
+// column that tells them apart. Each transaction asks first whether that was already done.
+func (s *Catalog) deleteRows(ctx context.Context, table, path, condition string, args []any, done func(*tx) (bool, error)) error {
 	for left := int64(1); left > 0; {
 		err := s.write(ctx, func(t *tx) error {
-			if _, err := t.deleting(l, objectID); err != nil {
+			left = 0
+			if over, err := done(t); err != nil || over {
 				return err
 			}
 			var err error
-			left, err = t.Exec(`DELETE FROM stored_file WHERE object_id = $1 AND content_path IN (
-				SELECT content_path FROM stored_file WHERE object_id = $1 ORDER BY content_path`+sqldb.Limit(sqldb.GroupWrites)+`)`, objectID)
+			left, err = t.Exec(`DELETE FROM `+table+` WHERE `+condition+` AND `+path+` IN (
+				SELECT `+path+` FROM `+table+` WHERE `+condition+` ORDER BY `+path+sqldb.Limit(sqldb.GroupWrites)+`)`, args...)
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("forget its stored files: %w", err)
+			return fmt.Errorf("delete rows of %s: %w", table, err)
 		}
 	}
 	return nil

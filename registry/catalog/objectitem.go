@@ -76,8 +76,8 @@ func (t *tx) objectItemOf(r registry.ObjectRequest) (id string, err error) {
 }
 
 // addObjectItem makes an item about an object, in the object's collection and on its storages.
-func (t *tx) addObjectItem(r registry.ObjectRequest, priority int) (id string, err error) {
-	n := work.NewItem{ID: sqldb.NewID(), Action: r.Action, Status: registry.Pending, Priority: priority, Actor: r.Actor}
+func (t *tx) addObjectItem(r registry.ObjectRequest) (id string, err error) {
+	n := work.NewItem{ID: sqldb.NewID(), Action: r.Action, Status: registry.Pending, Priority: registry.DefaultPriority, Actor: r.Actor}
 	if r.Spec.Version == 0 {
 		if r.Spec.Version, err = t.head(r.Spec.ObjectID); err != nil {
 			return "", err

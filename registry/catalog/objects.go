@@ -177,41 +177,44 @@ func (s *Catalog) objectPage(ctx context.Context, w sqldb.Where, limit int) (reg
 // Files implements registry.Inventory. A path's row is the newest one that is not after the version
 // asked for.
 func (s *Catalog) Files(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
-	var head int
-	err := s.db.Read.QueryRowContext(ctx, `SELECT head FROM object WHERE id = $1 AND head > 0`, objectID).Scan(&head)
+	head, err := s.recordedHead(ctx, objectID)
 	switch {
-	case err != nil && !errors.Is(err, sql.ErrNoRows):
-		return nil, fmt.Errorf("read object %s: %w", objectID, err)
-	case err != nil || version > head || version < 0:
+	case err != nil:
+		return nil, err
+	case version > head || version < 0:
 		return nil, fmt.Errorf("version %d of object %s: %w", version, objectID, registry.ErrNotFound)
 	case version == 0:
 		version = head
 	}
-	// No version after the head is looked at, so rows of one that is not recorded yet are not seen.
-	return s.filesAt(ctx, objectID, version, after, sqldb.PageSize(limit))
-}
-
-// filesAt lists the state of a version by path, be it recorded or not.
-func (s *Catalog) filesAt(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
-	return s.fileRows(ctx, objectID, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type, f.format, f.deleted, f.modified_at
-		FROM file f WHERE f.object_id = $1 AND f.path > $2 AND f.deleted = 0 AND f.version = (
+	// The head bounds the version, so rows of an announced version stay hidden.
+	return s.fileRows(ctx, objectID, selectFile+`f.path > $2 AND f.deleted = 0 AND f.version = (
 			SELECT MAX(g.version) FROM file g WHERE g.object_id = f.object_id AND g.path = f.path AND g.version <= $3)
-		ORDER BY f.path LIMIT $4`, objectID, []byte(after), version, limit)
+		ORDER BY f.path LIMIT $4`, objectID, []byte(after), version, sqldb.PageSize(limit))
 }
 
 // FileHistory implements registry.Attesting.
 func (s *Catalog) FileHistory(ctx context.Context, objectID string, after registry.FilePlace, limit int) ([]registry.File, error) {
-	var head int
-	err := s.db.Read.QueryRowContext(ctx, `SELECT head FROM object WHERE id = $1 AND head > 0`, objectID).Scan(&head)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, fmt.Errorf("object %s: %w", objectID, registry.ErrNotFound)
-	} else if err != nil {
-		return nil, fmt.Errorf("read object %s: %w", objectID, err)
+	head, err := s.recordedHead(ctx, objectID)
+	if err != nil {
+		return nil, err
 	}
-	return s.fileRows(ctx, objectID, `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type, f.format, f.deleted, f.modified_at
-		FROM file f WHERE f.object_id = $1 AND (f.path, f.version) > ($2, $3) AND f.version <= $4
+	return s.fileRows(ctx, objectID, selectFile+`(f.path, f.version) > ($2, $3) AND f.version <= $4
 		ORDER BY f.path, f.version LIMIT $5`, objectID, []byte(after.Path), after.Version, head, sqldb.PageSize(limit))
 }
+
+// recordedHead returns an object's newest version. It returns ErrNotFound for an object without one.
+func (s *Catalog) recordedHead(ctx context.Context, objectID string) (head int, err error) {
+	err = s.db.Read.QueryRowContext(ctx, `SELECT head FROM object WHERE id = $1 AND head > 0`, objectID).Scan(&head)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("object %s: %w", objectID, registry.ErrNotFound)
+	} else if err != nil {
+		return 0, fmt.Errorf("read object %s: %w", objectID, err)
+	}
+	return head, nil
+}
+
+const selectFile = `SELECT f.path, f.version, f.content_path, f.size_bytes, f.digests, f.mime_type, f.format, f.deleted, f.modified_at
+	FROM file f WHERE f.object_id = $1 AND `
 
 func (s *Catalog) fileRows(ctx context.Context, objectID, query string, args ...any) (out []registry.File, err error) {
 	return sqldb.Collect(s.db.Read.Ask(ctx, query, args...), "list files of "+objectID, func(row sqldb.Scanner) (registry.File, error) {

@@ -122,7 +122,7 @@ func (t *tx) dueFiles(reason, query string, args ...any) (out []registry.ObjectS
 
 // addCheck makes the item that checks a stored file, which has none that waits, runs or failed.
 func (t *tx) addCheck(spec registry.ObjectSpec, actor string) (id string, err error) {
-	id, err = t.addObjectItem(registry.ObjectRequest{Action: registry.FixityCheck, Spec: spec, Actor: actor}, registry.DefaultPriority)
+	id, err = t.addObjectItem(registry.ObjectRequest{Action: registry.FixityCheck, Spec: spec, Actor: actor})
 	if err != nil {
 		return "", err
 	}

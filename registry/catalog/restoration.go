@@ -49,13 +49,20 @@ func scanRestoration(row sqldb.Scanner, now int64) (registry.Restoration, error)
 	return r, nil
 }
 
-// restoration returns the restore that an item carries out; ErrNotFound when it carries out none.
+// restoration returns the restore that an item carries out. It returns ErrNotFound for another item.
 func (t *tx) restoration(itemID string) (registry.Restoration, error) {
-	r, err := scanRestoration(t.Row(selectRestoration+`WHERE r.item_id = $1`, itemID), t.Now)
+	return restorationIn(t.Row(selectRestoration+`WHERE r.item_id = $1`, itemID), t.Now, itemID)
+}
+
+func restorationIn(row sqldb.Scanner, now int64, itemID string) (registry.Restoration, error) {
+	r, err := scanRestoration(row, now)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = fmt.Errorf("restore by item %s: %w", itemID, registry.ErrNotFound)
+		err = registry.ErrNotFound
 	}
-	return r, err
+	if err != nil {
+		return registry.Restoration{}, fmt.Errorf("read restore by item %s: %w", itemID, err)
+	}
+	return r, nil
 }
 
 // addRestoration makes the item that restores a version, unless one is at it, or has brought it
@@ -72,7 +79,7 @@ func (t *tx) addRestoration(r registry.ObjectRequest) (id string, err error) {
 	if err == nil || !errors.Is(err, sql.ErrNoRows) {
 		return id, err
 	}
-	if id, err = t.addObjectItem(r, registry.DefaultPriority); err != nil {
+	if id, err = t.addObjectItem(r); err != nil {
 		return "", err
 	}
 	err = t.Do(`INSERT INTO restore (item_id, object_id, n, version, reason, asked_by, asked_at)
@@ -123,12 +130,8 @@ func (s *Catalog) RecordRestoration(ctx context.Context, l registry.Lease, r reg
 
 // Restorations implements registry.Catalog.
 func (s *Catalog) Restorations(ctx context.Context, objectID string, before, limit int) (out []registry.Restoration, err error) {
-	var known int
-	err = s.db.Read.QueryRowContext(ctx, `SELECT 1 FROM object WHERE id = $1 AND head > 0`, objectID).Scan(&known)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, fmt.Errorf("object %s: %w", objectID, registry.ErrNotFound)
-	} else if err != nil {
-		return nil, fmt.Errorf("read object %s: %w", objectID, err)
+	if _, err := s.recordedHead(ctx, objectID); err != nil {
+		return nil, err
 	}
 	var w sqldb.Where
 	w.Add("r.object_id = ?", objectID)
@@ -143,11 +146,5 @@ func (s *Catalog) Restorations(ctx context.Context, objectID string, before, lim
 
 // RestorationOf implements registry.Inventory.
 func (s *Catalog) RestorationOf(ctx context.Context, itemID string) (registry.Restoration, error) {
-	r, err := scanRestoration(s.db.Read.QueryRowContext(ctx, selectRestoration+`WHERE r.item_id = $1`, itemID), sqldb.Micros(s.db.Now()))
-	if errors.Is(err, sql.ErrNoRows) {
-		return registry.Restoration{}, fmt.Errorf("restore by item %s: %w", itemID, registry.ErrNotFound)
-	} else if err != nil {
-		return registry.Restoration{}, fmt.Errorf("read restore by item %s: %w", itemID, err)
-	}
-	return r, nil
+	return restorationIn(s.db.Read.QueryRowContext(ctx, selectRestoration+`WHERE r.item_id = $1`, itemID), sqldb.Micros(s.db.Now()), itemID)
 }
