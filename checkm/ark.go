@@ -2,9 +2,9 @@ package checkm
 
 import "strings"
 
-// validARK reports whether s is ark:/NAAN/name or ark:NAAN/name: a name assigning
-// authority number of five or more betanumeric characters, and a name of the characters
-// that ARKs may have, without empty or dot segments, since names become paths.
+// validARK reports whether s is ark:/NAAN/name or ark:NAAN/name. The name assigning authority
+// number has five or more betanumeric characters. The name has the characters allowed in ARKs, and
+// no empty or dot segments, because names become paths.
 func validARK(s string) bool {
 	rest, ok := strings.CutPrefix(s, "ark:")
 	if !ok {

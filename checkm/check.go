@@ -10,37 +10,32 @@ import (
 	"github.com/holdfast/holdfast/pathset"
 )
 
-// Report is what [Check] found in a whole manifest.
+// Report is the result of [Check].
 type Report struct {
 	// Kind is the manifest's kind, or Unknown.
 	Kind Kind `json:"kind"`
-	// Sound says that the manifest as a whole can be trusted: complete, of a known kind,
-	// in UTF-8. Refused rows do not make it unsound.
+	// Sound says that the manifest as a whole can be trusted: complete, of a known kind, in UTF-8. Refused rows do not make it unsound.
 	Sound bool `json:"sound"`
-	// Rows counts the rows before #%eof, Refused those of them that have an error.
+	// Rows counts the rows before #%eof. Refused counts those with an error.
 	Rows    int64 `json:"rows"`
 	Refused int64 `json:"refused"`
-	// Bytes is the sum of the sizes of usable rows, at most 2^63-1; Unsized counts those
-	// without one.
+	// Bytes is the sum of the sizes of usable rows, at most 2^63-1. Unsized counts usable rows without a size.
 	Bytes   int64 `json:"bytes"`
 	Unsized int64 `json:"unsized"`
 	// Errors and Warnings count all faults, kept or not.
 	Errors   int64 `json:"errors"`
 	Warnings int64 `json:"warnings"`
-	// Faults are the first of them, in order of lines: errors are kept before warnings,
-	// those of the manifest before those of rows.
+	// Faults holds the first faults, in order of lines. When there are too many, errors are kept before warnings, and those of the manifest before those of rows.
 	Faults []Fault `json:"faults"`
 }
 
-// OK reports whether there is no error at all: what an object's manifest must be, whose
-// rows stand and fall together. Of a batch it is enough to be Sound.
-func (r Report) OK() bool { return r.Errors == 0 }
-
-// Check reads a whole manifest and reports every fault in one pass. Beyond what [Reader]
-// finds it refuses the later of two rows that cannot lie beside each other where the rows make
-// one object (the same name, or a file that is a folder, too),
-// and warns of names that differ only by case or normal form. An error is only returned
-// when r cannot be read to its end; the report then tells what was found up to there.
+// Check reads a whole manifest and reports all its faults in one pass. Beyond the checks of
+// [Reader] it compares the names of rows that make one object: it refuses a second row of the same
+// name, and one whose name is both a file and a folder. It warns of names that differ only in case
+// or normal form.
+//
+// It returns an error only if r cannot be read to its end, or if opts.Row returns one. The report
+// then covers the manifest up to there.
 func Check(r io.Reader, opts Options) (Report, error) {
 	reader := NewReader(r, opts)
 	reader.list = newFaultList(opts.MaxFaults)
@@ -68,18 +63,19 @@ func Check(r io.Reader, opts Options) (Report, error) {
 	}
 }
 
-// checker judges rows together. Names are compared a portion at a time, which is faster; whatever
-// is found behind a portion's rows waits for them.
+// checker checks rows against each other. It compares names in portions, which is faster. Faults
+// found after the rows of a portion wait until the portion is checked, so that faults stay in
+// order.
 type checker struct {
 	reader *Reader
 	rep    Report
-	index  *pathset.Set // nil where rows may have the same name
+	index  *pathset.Set // nil if rows may have the same name
 	files  []pathset.File
 	faults [][]Fault // of the row of each file
 	sizes  []int64
 }
 
-// take takes the next row.
+// take adds the next row.
 func (c *checker) take(row *Row, faults []Fault) {
 	const portion = 64
 	if !c.reader.Kind().Listing() || !named(row, faults) {
@@ -100,7 +96,7 @@ func (c *checker) take(row *Row, faults []Fault) {
 	}
 }
 
-// catchUp judges the names of the rows that wait.
+// catchUp checks the names of the rows that wait.
 func (c *checker) catchUp() {
 	if len(c.files) == 0 {
 		return
@@ -116,7 +112,7 @@ func (c *checker) catchUp() {
 	c.files, c.faults, c.sizes = c.files[:0], c.faults[:0], c.sizes[:0]
 }
 
-// settle counts a row, of which nothing more will be found.
+// settle counts a row and its final faults.
 func (c *checker) settle(size int64, faults []Fault) {
 	c.rep.count(size, faults)
 	for _, f := range faults {
@@ -145,8 +141,8 @@ func (r *Report) finish(reader *Reader) {
 	r.Faults = l.sorted()
 }
 
-// named reports whether the row's name is the one that its writer meant. A mangled one
-// must not make a good row look like its duplicate.
+// named reports whether the name of a row can be compared. A garbled name must not make a good row
+// look like its duplicate.
 func named(row *Row, faults []Fault) bool {
 	for i := range faults {
 		f := &faults[i]
@@ -157,7 +153,7 @@ func named(row *Row, faults []Fault) bool {
 	return row.Name != ""
 }
 
-// beside says what is wrong with a row whose name cannot lie beside an earlier one.
+// beside returns the fault of a row whose name clashes with an earlier one.
 func beside(file pathset.File, r *Reader) (Fault, bool) {
 	c := file.Clash
 	if c.Kind == pathset.Fine {
@@ -180,13 +176,13 @@ func beside(file pathset.File, r *Reader) (Fault, bool) {
 			f.Found += ", which is a folder, too"
 		}
 	case pathset.Variant:
-		f.Rule, f.Severity, f.Expected = RuleNameCase, Warning, "names that differ in more than case or the form of their letters"
-		f.Fix = "both are kept; on systems that ignore case one would replace the other"
+		f.Rule, f.Severity, f.Expected = RuleNameCase, Warning, "names that differ in more than case or Unicode normal form"
+		f.Fix = "both files are kept; on systems that ignore case one would replace the other"
 	case pathset.TooMany:
 		f.Rule, f.Expected = RuleFolders, fmt.Sprintf("at most %d files, %d folders and 1,000 names that differ by case only in one object", pathset.MaxFiles, pathset.MaxFolders)
 		f.Fix = "make several objects of it, or pack it into a container"
 		return f, true
 	}
-	f.Expected += "; the other one stands on line " + strconv.Itoa(c.At)
+	f.Expected += "; the other one is on line " + strconv.Itoa(c.At)
 	return f, true
 }

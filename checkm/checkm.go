@@ -1,24 +1,21 @@
-// Package checkm reads, judges and writes Checkm 0.7 manifests in the dialect of Merritt's
+// Package checkm reads, checks and writes Checkm 0.7 manifests in the dialect of Merritt's
 // depositors.
 //
-// It makes two promises. A row is usable only when nothing in it can make another file be fetched,
-// named or verified than the depositor meant. A bad row fails alone, with every fault by line and
-// column. And a manifest is sound only when it was read to its #%eof: a truncated manifest is never
-// taken for a shorter one. So a caller that acts on rows while it reads must be ready to learn
-// later that the whole manifest is unsound, or call [Check] first.
+// It makes two promises:
+//   - A row is usable only if nothing in it can cause another file to be fetched, named or verified than the depositor meant. A bad row fails alone, with all its faults by line and column.
+//   - A manifest is sound only if it was read to its #%eof, so a truncated manifest is never taken for a shorter one. A caller that acts on rows while it reads must handle an unsound end, or call [Check] first.
 //
 // Everything streams. Memory does not grow with the number of rows, except for the index of names
-// in [Check], some 20 bytes per row. The package fetches nothing: whether the files exist is for
-// others to ask.
+// in [Check], about 20 bytes per row. The package fetches nothing and does not know whether the
+// files exist.
 package checkm
 
-// Kind says what the rows of a manifest are. Its text is the submission type of that
-// name, as users write it.
+// Kind is the kind of a manifest: what its rows are. Its text is the name of the submission type.
 type Kind string
 
 // The kinds of manifest.
 const (
-	// Unknown is the zero Kind: no profile, or one that is not known.
+	// Unknown is the zero Kind: the profile is missing or unknown.
 	Unknown Kind = ""
 	// Object lists the files of one object (profile mrt-ingest-manifest).
 	Object Kind = "object-manifest"
@@ -28,10 +25,9 @@ const (
 	ContainerBatch Kind = "container-batch-manifest"
 	// FileBatch lists single files, one object a row (mrt-single-file-batch-manifest).
 	FileBatch Kind = "single-file-batch-manifest"
-	// Add lists the files that go into storage (mrt-add-manifest).
+	// Add lists the files to be added to storage (mrt-add-manifest).
 	Add Kind = "add-manifest"
-	// InContainer lists the files of the container it lies in, as mrt-manifest.txt; its
-	// rows have names and no URLs (mrt-object-manifest).
+	// InContainer lists the files of the container that it lies in as mrt-manifest.txt. Its rows have names and no URLs (mrt-object-manifest).
 	InContainer Kind = "in-container-manifest"
 )
 
@@ -50,14 +46,13 @@ func (k Kind) Batch() bool {
 	return k == Batch || k == ContainerBatch || k == FileBatch
 }
 
-// Listing reports whether the rows together are the files of one object, so that no two
-// of them may have the same name.
+// Listing reports whether the rows together are the files of one object, so that each name may
+// occur only once.
 func (k Kind) Listing() bool {
 	return k == Object || k == Add || k == InContainer
 }
 
-// ProfileURI returns the profile by which a manifest says that it is of this kind, or ""
-// for [Unknown].
+// ProfileURI returns the profile that manifests of this kind declare, or "" for [Unknown].
 func (k Kind) ProfileURI() string {
 	name := k.profileName()
 	switch {
@@ -87,8 +82,8 @@ func (k Kind) profileName() string {
 	return ""
 }
 
-// KindOf returns the kind that a profile URI names, today's URI or the legacy one under
-// registry/mrt/. The comparison is exact: an https URI or other case is another profile.
+// KindOf returns the kind that a profile URI declares: the current URI or the legacy one under
+// registry/mrt/. The comparison is exact: https or another case makes another profile.
 func KindOf(profile string) (Kind, bool) {
 	for _, k := range []Kind{Object, Batch, ContainerBatch, FileBatch, Add, InContainer} {
 		if profile == k.ProfileURI() || profile == legacyBase+k.profileName() {
@@ -98,8 +93,8 @@ func KindOf(profile string) (Kind, bool) {
 	return Unknown, false
 }
 
-// sameColumns reports whether manifests of both kinds are laid out alike, so that one
-// can be read as the other without moving a value into another column.
+// sameColumns reports whether both kinds have the same columns, so that one can be read as the
+// other.
 func sameColumns(a, b Kind) bool {
 	return a.Batch() && b.Batch() || (a == Object || a == Add) && (b == Object || b == Add)
 }

@@ -2,7 +2,7 @@ package checkm
 
 import "strings"
 
-// column is what a cell of a row means.
+// column is the meaning of a cell of a row.
 type column int
 
 const (
@@ -22,7 +22,7 @@ const (
 	noColumn column = -1
 )
 
-// field returns the column's name as it is written in a #%fields line.
+// field returns the column's name in a #%fields line.
 func (c column) field() string {
 	switch c {
 	case colURL:
@@ -53,10 +53,9 @@ func (c column) field() string {
 	return ""
 }
 
-// columnOf returns the column of a name, in any case. The prefix is the writer's to choose,
-// but one that is bound to a vocabulary of others makes the name another thing: dc:date is
-// not mrt:date. The second names of a column are those of the storage service's own
-// manifests.
+// columnOf returns the column of a name, in any case. Writers choose their own prefixes. A prefix
+// bound to a foreign vocabulary makes it another name: dc:date is not mrt:date. The alternative
+// names of columns come from the manifests of Merritt's storage service.
 func columnOf(name string, prefixes map[string]string) column {
 	colon := strings.LastIndexByte(name, ':') + 1
 	prefix, local := name[:colon], name[colon:]
@@ -82,8 +81,8 @@ func columnOf(name string, prefixes map[string]string) column {
 	return noColumn
 }
 
-// columns returns the columns of a kind in their order. Rows of an unknown kind are read
-// as far as all kinds with URLs agree.
+// columns returns the columns of a kind in their order. For an unknown kind it returns the columns
+// that all kinds with URLs have in common.
 func (k Kind) columns() []column {
 	files := []column{colURL, colAlgorithm, colDigest, colSize, colModified, colName}
 	switch {
@@ -97,7 +96,7 @@ func (k Kind) columns() []column {
 	return append(files, colMIME)
 }
 
-// key returns the column that no row of the kind can do without.
+// key returns the column that every row of the kind must have.
 func (k Kind) key() column {
 	if k == InContainer {
 		return colName
@@ -105,10 +104,10 @@ func (k Kind) key() column {
 	return colURL
 }
 
-// layout says where in a row each column stands.
+// layout holds the position of each column in a row.
 type layout struct {
 	at    [numColumns]int // position from 0, or -1
-	width int             // number of columns a row may have
+	width int             // the most columns a row may have
 }
 
 func newLayout(cols []column) layout {
@@ -124,13 +123,13 @@ func newLayout(cols []column) layout {
 	return l
 }
 
-// fieldColumns reads the names of a #%fields line for a manifest of kind k. prefixes has
-// the URIs that the manifest binds, by "p:". It returns
-// the names that it does not know and those that stand there twice.
+// fieldColumns returns the columns that a #%fields line names, for a manifest of kind k. prefixes
+// holds the URIs that the manifest binds, by "p:". It also returns the names that are unknown and
+// those that occur twice.
 //
-// Merritt goes by position alone, so a name that is not known is a harmless misspelling
-// as long as all the known ones stand where they always do: it then means the column of
-// its position. Once columns are moved it means nothing and its values are left out.
+// Merritt goes by position alone. So an unknown name is a harmless misspelling as long as all known
+// names are in their usual position: it then means the column of its position. Once columns are
+// moved, an unknown column is ignored.
 func fieldColumns(k Kind, names []string, prefixes map[string]string) (cols []column, unknown, twice []string) {
 	standard := k.columns()
 	moved := false
@@ -159,7 +158,7 @@ func fieldColumns(k Kind, names []string, prefixes map[string]string) (cols []co
 	return cols, unknown, twice
 }
 
-// agrees reports whether every column that l has stands there in o, too.
+// agrees reports whether o has all columns of l in the same position.
 func (l layout) agrees(o layout) bool {
 	for c, at := range l.at {
 		if at >= 0 && at != o.at[c] {

@@ -2,14 +2,13 @@ package checkm
 
 import "strings"
 
-// DetectSize is the number of bytes at the beginning of a file that [Detect] needs: what
-// Merritt's own headers take, four times over.
+// DetectSize is the number of bytes that [Detect] needs from the start of a file. Merritt's headers
+// take a quarter of it.
 const DetectSize = 1024
 
-// Detect tells from the first bytes of a file whether it is a Checkm manifest, and of
-// which kind; Unknown when its profile is not there or not known. It goes by the header
-// lines alone, never by names, and takes a manifest with a byte order mark for one, so
-// that its submitter is told of the mark.
+// Detect recognizes a Checkm manifest by the first bytes of a file. It returns Unknown if the
+// profile is missing or unknown. Only header lines count, never file names. A manifest with a byte
+// order mark counts too, so that its submitter gets that fault.
 func Detect(head []byte) (Kind, bool) {
 	if len(head) > DetectSize {
 		head = head[:DetectSize]

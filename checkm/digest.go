@@ -2,10 +2,9 @@ package checkm
 
 import "strings"
 
-// Algorithm returns the name under which this system knows a digest algorithm, and the
-// number of hex digits of its digests. Case and hyphens do not count: SHA-256, sha256 and
-// Sha-256 are one. ok is false for any other name than adler32, crc32, md2, md5, sha1,
-// sha256, sha384, sha512 and sha512/256.
+// Algorithm returns the canonical name of a digest algorithm and the number of hex digits of its
+// digests. Case and hyphens do not matter: SHA-256, sha256 and Sha-256 are the same. ok is false
+// for other names than adler32, crc32, md2, md5, sha1, sha256, sha384, sha512 and sha512/256.
 func Algorithm(name string) (canonical string, hexLen int, ok bool) {
 	if hexLen = hexDigits(name); hexLen > 0 {
 		return name, hexLen, true
@@ -17,7 +16,7 @@ func Algorithm(name string) (canonical string, hexLen int, ok bool) {
 	return "", 0, false
 }
 
-// hexDigits returns the length of an algorithm's digests, or 0 for a name that is none.
+// hexDigits returns the length of an algorithm's digests, or 0 for an unknown name.
 func hexDigits(canonical string) int {
 	switch canonical {
 	case "adler32", "crc32":
@@ -36,7 +35,7 @@ func hexDigits(canonical string) int {
 	return 0
 }
 
-// lowerHex returns hex digits in lower case; ok is false for any other text.
+// lowerHex returns hex digits in lower case. ok is false for any other text.
 func lowerHex(s string) (lower string, ok bool) {
 	all, any := hexByte, class(0)
 	for i := range len(s) {

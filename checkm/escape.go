@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// isSpace reports the bytes that are dropped around a value. A no-break space is none.
+// isSpace reports whether the byte is dropped around a value. A no-break space is not.
 func isSpace(c byte) bool {
 	return c == ' ' || c >= '\t' && c <= '\r'
 }
 
-func trimSpace(s string) string {
+func trimSpace[T string | []byte](s T) T {
 	for len(s) > 0 && isSpace(s[0]) {
 		s = s[1:]
 	}
@@ -20,25 +20,15 @@ func trimSpace(s string) string {
 	return s
 }
 
-func trimSpaceBytes(b []byte) []byte {
-	for len(b) > 0 && isSpace(b[0]) {
-		b = b[1:]
-	}
-	for len(b) > 0 && isSpace(b[len(b)-1]) {
-		b = b[:len(b)-1]
-	}
-	return b
-}
-
-// unescape reads %20 as a space and %7c as a pipe, as Merritt does. Nothing else is an
-// escape, not even %7C, %0a or %25: depositors have files named File%00x.md and 50%majrule.txt,
-// and their names must come through byte for byte. So a value with a line break, and a
-// name that has %20 or %7c in it, cannot be written; see [Writer.Write].
+// unescape reads %20 as a space and %7c as a pipe, as Merritt does. Nothing else is an escape, not
+// even %7C, %0a or %25: depositors have files named File%00x.md and 50%majrule.txt, whose names
+// must stay byte for byte. So a value with a line break, and a name that contains %20 or %7c,
+// cannot be written; see [Writer.Write].
 func unescape(s string) string {
 	return replaceEscapes(s, false)
 }
 
-// unescapeLocalID reads %sc as a semicolon, too, since a bare one separates identifiers.
+// unescapeLocalID also reads %sc as a semicolon, because a bare one separates identifiers.
 func unescapeLocalID(s string) string {
 	return replaceEscapes(s, true)
 }
@@ -71,8 +61,8 @@ func replaceEscapes(s string, semicolon bool) string {
 	return b.String()
 }
 
-// falseEscape returns what in a name looks like one of the escapes that other dialects have for
-// pipes and white space and this one has not, or "".
+// falseEscape returns the first part of a name that other dialects read as an escape for a pipe or
+// white space and this one does not, or "".
 func falseEscape(s string) string {
 	for i := strings.IndexByte(s, '%'); i >= 0 && i+3 <= len(s); {
 		switch s[i+1 : i+3] {
@@ -88,8 +78,8 @@ func falseEscape(s string) string {
 	return ""
 }
 
-// escape writes a value so that unescape gives it back where that is possible. Only the
-// spaces at its ends need it; those within stay readable.
+// escape writes a value so that unescape returns it, where that is possible. Spaces are escaped
+// only at its ends; those inside stay readable.
 func escape(s string) string {
 	s = strings.ReplaceAll(s, "|", "%7c")
 	body := strings.TrimLeft(s, " ")
@@ -102,7 +92,7 @@ func escapeLocalID(s string) string {
 	return strings.ReplaceAll(escape(s), ";", "%sc")
 }
 
-// splitLocalIDs reads a list of identifiers, each once.
+// splitLocalIDs splits a list of identifiers and drops duplicates.
 func splitLocalIDs(s string) []string {
 	if s == "" {
 		return nil
@@ -114,7 +104,7 @@ func splitLocalIDs(s string) []string {
 	return ids
 }
 
-// addLocalID appends an identifier unless it is blank or there already.
+// addLocalID appends an identifier unless it is blank or a duplicate.
 func addLocalID(ids []string, id string) []string {
 	if trimSpace(id) == "" {
 		return ids

@@ -44,6 +44,6 @@ func ExampleReader_Next() {
 // Check judges a whole manifest.
 func ExampleCheck() {
 	report, err := checkm.Check(strings.NewReader(manifest), checkm.Options{})
-	fmt.Println(report.Kind, report.Rows, report.Refused, report.OK(), err)
-	// Output: object-manifest 2 1 false <nil>
+	fmt.Println(report.Kind, report.Rows, report.Refused, report.Errors, err)
+	// Output: object-manifest 2 1 1 <nil>
 }

@@ -11,36 +11,34 @@ import (
 	"github.com/holdfast/holdfast/faults"
 )
 
-// Severity tells what must be repaired from what should be.
+// Severity is the severity of a Fault.
 type Severity string
 
 // The severities.
 const (
-	// Warning marks what is accepted but is likely not what was meant.
+	// Warning marks content that is accepted but was probably not intended.
 	Warning Severity = "warning"
-	// Error marks what makes a row, or the manifest, unusable.
+	// Error makes a row or the manifest unusable.
 	Error Severity = "error"
 )
 
-// Fault is one thing wrong with a manifest, in words for the depositor who wrote it. It
-// is also an error value.
+// Fault is one fault of a manifest, worded for the depositor who wrote it. It implements error.
 type Fault struct {
-	// Line is the line it stands on, from 1. LF, CRLF and a lone CR each end a line.
+	// Line is the line of the fault, from 1. LF, CRLF and a lone CR each end a line.
 	Line int `json:"line"`
-	// Column is the column of the row, from 1, or 0 when the whole line is meant.
+	// Column is the column of the row, from 1, or 0 for the whole line.
 	Column int `json:"column,omitempty"`
-	// Field is the name of that column, as nfo:hashValue.
+	// Field is the name of that column, such as nfo:hashValue.
 	Field string `json:"field,omitempty"`
-	// Offset is the byte offset in the manifest, from 0, of a byte that may not be there.
+	// Offset is the byte offset in the manifest, from 0, of a byte that is not allowed.
 	Offset int64 `json:"offset,omitempty"`
-	// Rule names what was broken; it never changes its meaning.
+	// Rule names the rule that was broken. Its meaning never changes.
 	Rule Rule `json:"rule"`
 	// Severity is Warning or Error.
 	Severity Severity `json:"severity"`
-	// Manifest is set when an Error condemns the whole manifest, not only its row.
+	// Manifest is set if an Error makes the whole manifest unsound, not only its row.
 	Manifest bool `json:"manifest,omitempty"`
-	// Expected, Found and Fix say what should stand there, what does (shortened, without
-	// the secrets of a URL), and what to do.
+	// Expected, Found and Fix say what should be there, what is there (shortened, without the secrets of a URL), and what to do.
 	Expected string `json:"expected,omitempty"`
 	Found    string `json:"found,omitempty"`
 	Fix      string `json:"fix,omitempty"`
@@ -75,16 +73,15 @@ func Refused(faults []Fault) bool {
 	return false
 }
 
-// UnsoundError says that a manifest as a whole must not be trusted, whatever its rows
-// looked like.
+// UnsoundError says that the whole manifest must not be used, even if its rows looked right.
 type UnsoundError struct {
-	// Faults are the faults that condemn it, in order of lines; the first hundred.
+	// Faults lists the first hundred faults of the manifest, in order of lines.
 	Faults []Fault
 	// Total counts all of them.
 	Total int64
 }
 
-// Error names the first fault and how many follow.
+// Error returns the first fault and how many follow.
 func (e *UnsoundError) Error() string {
 	if len(e.Faults) == 0 {
 		return "unsound manifest"
@@ -105,9 +102,8 @@ func (e *UnsoundError) Unwrap() []error {
 	return errs
 }
 
-// faultList counts all faults and keeps the first of them: those of the manifest before
-// those of rows, errors before warnings, so that a flood of the lesser never hides the
-// greater.
+// faultList counts all faults and keeps the first of them. Faults of the manifest come before those
+// of rows, and errors before warnings, so that many minor faults never hide a major one.
 type faultList struct {
 	first                  *faults.List[Fault]
 	nWhole, nErr, nWarning int64
@@ -141,8 +137,7 @@ func (l *faultList) sorted() []Fault {
 	return all
 }
 
-// shown makes a value fit to be shown: without bytes that a terminal, a page or a
-// database would choke on, and not longer than a line.
+// shown shortens a value for display and replaces control characters and invalid UTF-8.
 func shown(s string) string {
 	const limit = 120
 	short := s

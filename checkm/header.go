@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// header is what the lines before the first row say.
+// header holds the lines before the first row.
 type header struct {
 	declared   bool
-	profile    bool              // there was a #%profile line, good or bad
-	kind       Kind              // that it named
-	prefixes   map[string]string // URIs by what stands before them, as "nfo:"
+	profile    bool              // there was a #%profile line, valid or not
+	kind       Kind              // of the #%profile line
+	prefixes   map[string]string // URIs by their prefix, such as "nfo:"
 	fields     []string
 	fieldsLine int
 	closed     bool // rows have begun
 }
 
-// directive is a line that begins with #%: its word and the values after it.
+// directive is a line that begins with #%.
 type directive struct {
 	word   string
 	rest   string   // as written
-	values []string // rest cut at pipes, less the empty piece before the first one
+	values []string // rest split at pipes, without the empty part before the first one
 	piped  bool     // a pipe follows the word, as it should
 }
 
-// parseDirective returns false for a plain comment.
+// parseDirective parses a line. It returns false for a plain comment.
 func parseDirective(text string) (directive, bool) {
 	body, ok := strings.CutPrefix(text, "#%")
 	if !ok {
@@ -66,7 +66,7 @@ func (d directive) fieldNames() []string {
 	return d.values
 }
 
-// header takes in one header line.
+// header processes a header line.
 func (r *Reader) header(num int, d directive) {
 	known := d.isDeclared() || d.isFields() || d.word == "profile" || d.word == "prefix"
 	switch {
@@ -90,7 +90,7 @@ func (r *Reader) header(num int, d directive) {
 	}
 }
 
-// prefix takes in what a prefix stands for, as "p: | URI" or in the older form "p:<URI>".
+// prefix processes a prefix line: "p: | URI", or the older form "p:<URI>".
 func (r *Reader) prefix(num int, d directive) {
 	if r.head.prefixes == nil {
 		r.head.prefixes = map[string]string{}
@@ -114,11 +114,11 @@ func (r *Reader) prefix(num int, d directive) {
 	r.head.prefixes[name] = uri
 }
 
-// known reports the prefixes that always mean the same, whatever a manifest says.
+// known reports whether the meaning of a prefix is fixed, whatever a manifest says.
 func known(prefix string) bool { return prefix == "mrt:" || prefix == "nfo:" || prefix == "nie:" }
 
-// ourVocabulary reports whether the names of columns are told by this URI. Merritt has had several
-// of its own since 2010.
+// ourVocabulary reports whether the URI is one of the vocabularies that column names come from.
+// Merritt has had several since 2010.
 func ourVocabulary(uri string) bool {
 	u, err := url.Parse(uri)
 	return err == nil && (u.Host == "www.semanticdesktop.org" || strings.HasSuffix(u.Host, ".cdlib.org"))
@@ -149,8 +149,8 @@ func (r *Reader) profile(num int, d directive) {
 	r.head.kind = kind
 }
 
-// begin closes the header: from here on it is known what the columns mean. num is the
-// line of the first row, or the last line when there is none.
+// begin ends the header and sets the columns. num is the line of the first row, or the last line if
+// there is none.
 func (r *Reader) begin(num int) {
 	h := &r.head
 	if h.closed {
@@ -159,10 +159,10 @@ func (r *Reader) begin(num int) {
 	h.closed = true
 	r.kind = r.opts.Kind
 	if h.kind != Unknown && !sameColumns(r.kind, h.kind) {
-		r.kind = h.kind // what is wrong with the rows is best said in their own terms
+		r.kind = h.kind // report the faults of rows in their own terms
 	}
 	if !h.profile && r.kind == Unknown {
-		r.condemn(num, RuleNoProfile, "a line #%profile | "+Object.ProfileURI(), "none before the first row", "add it, or say the type on submission")
+		r.condemn(num, RuleNoProfile, "a line #%profile | "+Object.ProfileURI(), "none before the first row", "add it, or give the type when you submit")
 	}
 	for _, m := range []struct {
 		there bool
@@ -178,7 +178,7 @@ func (r *Reader) begin(num int) {
 	}
 }
 
-// layout honours the #%fields line.
+// layout applies the #%fields line.
 func (r *Reader) layout() {
 	num := r.head.fieldsLine
 	cols, unknown, twice := fieldColumns(r.kind, r.head.fields, r.head.prefixes)
@@ -196,7 +196,7 @@ func (r *Reader) layout() {
 		r.condemn(num, RuleFields, "a column "+key.field(), strings.Join(r.head.fields, " | "), "name all columns in the order of the rows")
 		return
 	}
-	// Merritt's own profile goes on where a short #%fields line stops.
+	// Merritt adds the remaining columns of its profile to a short #%fields line.
 	if standard := newLayout(r.kind.columns()); l.width < standard.width && l.agrees(standard) {
 		l = standard
 	}

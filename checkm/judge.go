@@ -9,17 +9,17 @@ import (
 	"github.com/holdfast/holdfast/pathset"
 )
 
-// maxCells is the number of cells of a row that are told apart; more are one fault.
+// maxCells is the number of cells of a row that are parsed. A row with more has one fault.
 const maxCells = 64
 
-// judge turns the text of rows into Rows and faults. It has no memory of earlier rows.
+// judge checks rows. It keeps nothing from one row to the next.
 type judge struct {
 	kind   Kind
 	layout layout
 	line   int
 	cells  [maxCells]string
 	n      int
-	plain  bool // there is no percent sign in the row
+	plain  bool // the row has no percent sign
 	faults []Fault
 }
 
@@ -27,7 +27,7 @@ func newJudge(k Kind) *judge {
 	return &judge{kind: k, layout: newLayout(k.columns())}
 }
 
-// row judges one line of data, and fills in what it says. The faults are the caller's to keep.
+// row parses one line of data into row and returns its faults. The caller may keep them.
 func (j *judge) row(text string, num int, row *Row) []Fault {
 	j.line, j.faults = num, nil
 	j.split(text)
@@ -43,17 +43,17 @@ func (j *judge) row(text string, num int, row *Row) []Fault {
 	if s := j.value(colModified); s != "" {
 		t, ok := parseModified(s)
 		if !ok {
-			j.warn(colModified, RuleModified, "a date as 2026-11-21T06:58:27Z", s, "the date is left out; the file is taken all the same")
+			j.warn(colModified, RuleModified, "a date such as 2026-11-21T06:58:27Z", s, "the date is ignored; the file is accepted all the same")
 		}
 		row.Modified = t
 	}
 	row.Name = j.name(at, located)
 	row.MIMEType = j.value(colMIME)
 	if m := row.MIMEType; m != "" && strings.IndexByte(m, '/') < 1 {
-		j.warn(colMIME, RuleMIMEType, "type/subtype, as image/jpeg", m, "a pipe within a file's name must be written as %7c")
+		j.warn(colMIME, RuleMIMEType, "type/subtype, such as image/jpeg", m, "write a pipe within a file's name as %7c")
 	}
 	if row.PrimaryID = j.value(colPrimary); row.PrimaryID != "" && !validARK(row.PrimaryID) {
-		j.refuse(colPrimary, RulePrimaryID, "an ARK as ark:/99999/fk4test", row.PrimaryID, "correct it, or leave it out to have one minted")
+		j.refuse(colPrimary, RulePrimaryID, "an ARK such as ark:/99999/fk4test", row.PrimaryID, "correct it, or leave it out to have one minted")
 	}
 	row.LocalIDs = splitLocalIDs(j.raw(colLocal))
 	row.Creator, row.Title, row.Date = j.value(colCreator), j.value(colTitle), j.value(colDate)
@@ -61,13 +61,13 @@ func (j *judge) row(text string, num int, row *Row) []Fault {
 		j.add(Fault{
 			Column: j.layout.width + 1, Rule: RuleExtraColumns, Severity: Error,
 			Expected: fmt.Sprintf("at most %d columns", j.layout.width), Found: strconv.Itoa(j.n),
-			Fix: "take out the pipes that are too many; write one within a value as %7c, or all values behind it stand a column too far",
+			Fix: "remove the extra pipes; write a pipe within a value as %7c, otherwise all values after it move one column",
 		})
 	}
 	return j.faults
 }
 
-// split cuts the text at its pipes; a column that is not there is empty.
+// split splits the text at its pipes.
 func (j *judge) split(text string) {
 	j.n = 0
 	j.plain = strings.IndexByte(text, '%') < 0
@@ -84,7 +84,8 @@ func (j *judge) split(text string) {
 	}
 }
 
-// raw returns the text of a column as written, without the spaces around it.
+// raw returns the text of a column without the spaces around it, or "" for a column that the row
+// lacks.
 func (j *judge) raw(c column) string {
 	if at := j.layout.at[c]; at >= 0 && at < min(j.n, maxCells) {
 		return j.cells[at]
@@ -92,7 +93,7 @@ func (j *judge) raw(c column) string {
 	return ""
 }
 
-// value returns a column's text without escapes.
+// value returns the unescaped text of a column.
 func (j *judge) value(c column) string {
 	if j.plain {
 		return j.raw(c)
@@ -107,7 +108,7 @@ func (j *judge) url(raw string) (at location, ok bool) {
 		return at, false
 	}
 	if at.fragment {
-		j.warn(colURL, RuleURL, "a URL without a fragment", shownURL(raw), "what follows # is not sent to the server: write a # in a file's name as %23")
+		j.warn(colURL, RuleURL, "a URL without a fragment", shownURL(raw), "the part after # is not sent to the server: write a # in a file's name as %23")
 	}
 	return at, true
 }
@@ -122,7 +123,7 @@ func (j *judge) digest() (algorithm, digest string) {
 	}
 	canonical, hexLen, ok := Algorithm(name)
 	if !ok {
-		j.refuse(colAlgorithm, RuleAlgorithm, "adler32, crc32, md2, md5, sha1, sha256, sha384, sha512 or sha512/256", name, "take one of these; a column without a value stays empty")
+		j.refuse(colAlgorithm, RuleAlgorithm, "adler32, crc32, md2, md5, sha1, sha256, sha384, sha512 or sha512/256", name, "use one of these; leave a column without a value empty")
 		return "", ""
 	}
 	lower, hex := lowerHex(value)
@@ -160,7 +161,7 @@ func (j *judge) name(at location, located bool) string {
 		if located {
 			name = at.base
 		} else if j.kind != InContainer {
-			return "" // the fault is the URL's
+			return "" // reported as a fault of the URL
 		}
 		if name == "" {
 			j.refuse(colName, RuleNameMissing, "a file name", "nothing", "give one: the URL does not end in one")
@@ -170,10 +171,10 @@ func (j *judge) name(at location, located bool) string {
 		return name
 	}
 	if j.plain {
-		raw = "" // nothing can be taken for an escape
+		raw = "" // it has no escapes
 	}
 	if escape := falseEscape(raw); escape != "" {
-		j.warn(colName, RuleEscape, "%20 for a space and %7c for a pipe, the only escapes in a name", escape, "it is kept as a part of the name; correct it where it was meant as an escape")
+		j.warn(colName, RuleEscape, "%20 for a space and %7c for a pipe, the only escapes in a name", escape, "it is kept as part of the name; correct it if it was meant as an escape")
 	}
 	if problem := nameProblem(name); problem != "" {
 		j.refuse(colName, RuleName, "a relative path without empty, . or .. segments and control characters", problem+": "+name, "rename the file")
@@ -182,17 +183,17 @@ func (j *judge) name(at location, located bool) string {
 	}
 	if long := pathset.LongPart(name); long != "" {
 		j.warn(colName, RuleNameLong, fmt.Sprintf("parts of at most %d bytes between slashes", pathset.MaxPart), fmt.Sprintf("%d bytes: %s", len(long), long),
-			"it is kept, but cannot be exported to most disks: shorten it")
+			"the name is kept, but the file cannot be exported to most disks: shorten the name")
 	}
 	if j.kind == ContainerBatch && !containerName(name) {
-		j.refuse(colName, RuleContainerName, "a name that ends as those of containers do, or has no extension", name,
-			"correct the name ("+strings.Join(containerExtensions, ", ")+"), or list what is no container in a single-file batch")
+		j.refuse(colName, RuleContainerName, "a name with the extension of a container, or without extension", name,
+			"correct the name ("+strings.Join(containerExtensions, ", ")+"), or list files that are no containers in a single-file batch")
 	}
 	return name
 }
 
-// namePipe refuses a name that an unescaped pipe cut in two: the file would be kept, but
-// under half its name.
+// namePipe refuses a name that an unescaped pipe cut in two. Otherwise the file would be kept under
+// half its name.
 func (j *judge) namePipe(at location, name string) bool {
 	if strings.IndexByte(at.base, '|') < 0 {
 		return false
@@ -205,7 +206,7 @@ func (j *judge) namePipe(at location, name string) bool {
 	return true
 }
 
-// place says in which column a fault lies, by what stands before it on its line.
+// place sets the column of a fault from the text before it on its line.
 func (j *judge) place(f *Fault, before []byte) {
 	at := bytes.Count(before, []byte("|"))
 	f.Column = at + 1
@@ -224,7 +225,7 @@ func (j *judge) warn(c column, rule Rule, expected, found, fix string) {
 	j.addAt(c, Fault{Rule: rule, Severity: Warning, Expected: expected, Found: shown(found), Fix: fix})
 }
 
-// addAt adds a fault of a column.
+// addAt adds a fault to a column.
 func (j *judge) addAt(c column, f Fault) {
 	f.Column, f.Field = j.layout.at[c]+1, c.field()
 	j.add(f)

@@ -6,27 +6,27 @@ import (
 	"io"
 )
 
-// MaxLine is the longest line, in bytes, that is taken; a longer one is refused and
-// passed over, so that a file without line breaks costs no memory.
+// MaxLine is the longest accepted line in bytes. A longer one is refused and skipped, so that a
+// file without line breaks needs no memory.
 const MaxLine = 64 << 10
 
-// line is one line without its end. text is valid until the next call of lexer.next.
+// line is one line without its line break. text is valid until the next call of lexer.next.
 type line struct {
 	text   []byte
 	num    int
 	offset int64 // of the first byte
-	ended  bool  // by a line end, not by the end of the file
-	long   bool  // over MaxLine; text is its beginning
+	ended  bool  // by a line break, not by the end of the file
+	long   bool  // longer than MaxLine; text is its beginning
 }
 
-// lexer cuts a stream into lines at LF, CRLF and lone CR.
+// lexer splits a stream into lines at LF, CRLF and lone CR.
 type lexer struct {
 	r          io.Reader
 	buf        []byte
 	start, end int
 	offset     int64 // of buf[start]
 	num        int
-	afterCR    bool // an LF that comes next belongs to the line before
+	afterCR    bool // a following LF belongs to the line before
 	err        error
 }
 
@@ -68,8 +68,8 @@ func (l *lexer) next() (line, error) {
 	}
 }
 
-// lineEnd returns the place of the first LF or CR, or -1. It looks for each in short windows, since
-// a file may have only the one or only the other.
+// lineEnd returns the index of the first LF or CR, or -1. It searches in short windows, because a
+// file may have only one of them.
 func lineEnd(b []byte) int {
 	const window = 512
 	for at := 0; at < len(b); at += window {
@@ -88,7 +88,7 @@ func lineEnd(b []byte) int {
 	return -1
 }
 
-// cut returns the n bytes at start as a line that the byte after them ended.
+// cut returns the n bytes at start as a line. The byte after them is its line break.
 func (l *lexer) cut(n int) line {
 	ln := line{text: l.buf[l.start : l.start+n], num: l.num, offset: l.offset, ended: true, long: n > MaxLine}
 	l.afterCR = l.buf[l.start+n] == '\r'
@@ -96,8 +96,8 @@ func (l *lexer) cut(n int) line {
 	return ln
 }
 
-// skipLong passes over the rest of a line that is too long, keeping only the beginning
-// that shown would print.
+// skipLong skips the rest of a line that is too long. It keeps a beginning that is enough for
+// shown.
 func (l *lexer) skipLong() (line, error) {
 	ln := line{num: l.num, offset: l.offset, long: true}
 	ln.text = append(ln.text, l.buf[l.start:l.start+256]...)
@@ -127,8 +127,7 @@ func (l *lexer) fillIfEmpty() error {
 	return l.fill()
 }
 
-// fill reads at least one byte more. What lies in the buffer is at most MaxLine bytes,
-// so that there is room.
+// fill reads at least one more byte. The buffer holds at most MaxLine bytes, so there is room.
 func (l *lexer) fill() error {
 	if l.err != nil {
 		return l.err

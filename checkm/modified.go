@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// parseModified reads a date and time as ISO 8601 has it. A time without a zone is taken
-// as UTC. Merritt's own samples end in a fraction of a minute (00:00.000Z), which that
-// standard allows.
+// parseModified reads an ISO 8601 date and time. A time without a zone is UTC. Merritt's own
+// samples have a fraction of a minute (00:00.000Z), which the standard allows.
 func parseModified(s string) (time.Time, bool) {
 	if t, ok := plainModified(s); ok {
 		return t, true
@@ -15,7 +14,7 @@ func parseModified(s string) (time.Time, bool) {
 	return anyModified(s)
 }
 
-// plainModified recognises what nearly all dates are, 2006-01-02T15:04:05Z, in a fifth of the time.
+// plainModified recognizes most dates, 2006-01-02T15:04:05Z, in a fifth of the time.
 func plainModified(s string) (time.Time, bool) {
 	const form = "0000-00-00T00:00:00Z"
 	if len(s) != len(form) {
@@ -30,12 +29,12 @@ func plainModified(s string) (time.Time, bool) {
 	year, month, day := two(0)*100+two(2), two(5), two(8)
 	hour, minute, second := two(11), two(14), two(17)
 	if month < 1 || month > 12 || day < 1 || day > 28 || hour > 23 || minute > 59 || second > 59 {
-		return time.Time{}, false // or it is one of the days that not every month has
+		return time.Time{}, false // invalid, or a day that not every month has
 	}
 	return time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC), true
 }
 
-// anyModified reads all forms.
+// anyModified reads all supported forms.
 func anyModified(s string) (time.Time, bool) {
 	fraction := time.Duration(0)
 	const minute = len("2006-01-02T15:04")

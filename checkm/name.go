@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxName is the greatest length of a name in bytes: the most that object stores keep.
+// maxName is the greatest length of a name in bytes: the limit of object stores.
 const maxName = 1024
 
-// nameProblem says what makes a file's name dangerous or ambiguous, or returns "".
-// Names that only look odd (spaces, percent signs, several dots, any script) are fine.
+// nameProblem returns what makes a file's name dangerous or ambiguous, or "". Unusual names
+// (spaces, percent signs, several dots, any script) are fine.
 func nameProblem(name string) string {
 	if strings.Contains(name, `\..`) || strings.Contains(name, `..\`) {
-		// On Windows it leads out of its folder, and no bag can hold it.
+		// On Windows it leads out of its folder, and a bag cannot hold it.
 		for segment := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '/' || r == '\\' }) {
 			if segment == ".." {
 				return "a path segment .. between backslashes"
@@ -56,8 +56,8 @@ func nameProblem(name string) string {
 	return ""
 }
 
-// plainName recognises what nearly all names are, printable ASCII without a part that begins with a
-// dot or is empty.
+// plainName recognizes most names: printable ASCII, and no segment that is empty or begins with a
+// dot.
 func plainName(name string) bool {
 	if len(name) > maxName {
 		return false
@@ -73,19 +73,19 @@ func plainName(name string) bool {
 	return before != '/'
 }
 
-// containerExtensions are what the names of containers end with; .tar may stand before the
-// compressed ones.
+// containerExtensions are the extensions of containers. ".tar" may precede those of compressed
+// files.
 var containerExtensions = []string{".zip", ".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".tzst"}
 
-// containerName reports whether the name may be a container's, as far as it says. One without an
-// extension is judged by what is in the file.
+// containerName reports whether the name may be that of a container. The content decides about a
+// name without extension.
 func containerName(name string) bool {
 	extension := strings.ToLower(path.Ext(name))
 	return extension == "" || slices.Contains(containerExtensions, extension)
 }
 
-// cutAtPipe reports whether name and next, the text of the cell after it, are the two
-// sides of an unescaped pipe in the name of the file at u: the URL still has it whole.
+// cutAtPipe reports whether name and next, the text of the following cell, are the two sides of an
+// unescaped pipe. base is the name of the file in its URL, which still has the pipe.
 func cutAtPipe(base, name, next string) bool {
 	before, after, ok := strings.Cut(base, "|")
 	if !ok || next == "" || trimSpace(before) != name {

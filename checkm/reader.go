@@ -10,20 +10,18 @@ import (
 	"unicode/utf8"
 )
 
-// Options say how a manifest is to be read. The zero value is right for one that names
-// its own profile.
+// Options control how a manifest is read. The zero value suits a manifest that declares its
+// profile.
 type Options struct {
-	// Kind is the type that the submitter gave, or Unknown. With it a manifest needs no
-	// profile; one that names another kind is condemned unless both have the same columns.
+	// Kind is the type given by the submitter, or Unknown. With a Kind, a manifest needs no profile. One that declares another kind is unsound, unless both have the same columns.
 	Kind Kind
-	// Row says what else is wrong with a row that Check reads and has no error; its error ends the
-	// check. Nil: nothing.
+	// Row returns further faults of a row. Check calls it for each row without errors. An error ends the check. Row may be nil.
 	Row func(*Row) ([]Fault, error)
-	// MaxFaults bounds the faults that Check keeps; all are counted. 0 means 1000.
+	// MaxFaults is the most faults that Check keeps; 0 means 1000. All are counted.
 	MaxFaults int
 }
 
-// keptFaults bounds the faults that a Reader keeps beside those of rows.
+// keptFaults is the most faults of the manifest itself that a Reader keeps.
 const keptFaults = 100
 
 // Reader reads a manifest row by row. It is not safe for concurrent use.
@@ -33,16 +31,16 @@ type Reader struct {
 	head   header
 	kind   Kind
 	judge  *judge
-	list   faultList // of the manifest, not of rows
-	whole  faultList // what condemns the manifest, those on rows too
+	list   faultList // of the manifest itself
+	whole  faultList // those that make the manifest unsound, on rows or not
 	rows   int64
 	eof    bool
 	after  int64 // lines of data after #%eof
-	first  Fault // the first of them
+	first  Fault // the first line of data after #%eof
 	last   int
 	ending error
 	kept   strings.Builder
-	ahead  func() // called before a fault is added that is not a row's
+	ahead  func() // called before a fault of the manifest itself is added
 }
 
 // NewReader returns a Reader of the manifest in r. It reads ahead by up to 128 KiB.
@@ -53,12 +51,12 @@ func NewReader(r io.Reader, opts Options) *Reader {
 	}
 }
 
-// Next returns the next row and what is wrong with it. A row that is [Refused] must not
-// be used, only shown; reading goes on after it.
+// Next returns the next row and its faults. A row that is [Refused] must not be used, only shown.
+// Reading continues after it.
 //
-// After the last row the error is io.EOF when the manifest as a whole is sound, an
-// [*UnsoundError] when it is not (rows that were returned must then not be relied on), or
-// the wrapped error of the underlying reader. Every call after that returns the same.
+// After the last row the error is io.EOF if the manifest as a whole is sound. It is an
+// [*UnsoundError] if not: do not rely on the rows that were returned. Otherwise it wraps the error
+// of the underlying reader. Later calls return the same error.
 func (r *Reader) Next() (row Row, faults []Fault, err error) {
 	for r.ending == nil {
 		ln, err := r.lex.next()
@@ -80,16 +78,16 @@ func (r *Reader) Next() (row Row, faults []Fault, err error) {
 	return Row{}, nil, r.ending
 }
 
-// Kind returns the kind of the manifest. It is settled once Next has returned.
+// Kind returns the kind of the manifest. It is final once Next has returned.
 func (r *Reader) Kind() Kind { return r.kind }
 
-// Faults returns what was found so far about the manifest itself, such as a missing
-// header, in order of lines: the first hundred. Faults of rows come with their rows.
+// Faults returns the faults of the manifest itself so far, such as a missing header: the first
+// hundred, in order of lines. Next returns the faults of rows.
 func (r *Reader) Faults() []Fault { return r.list.sorted() }
 
-// line takes one line; ok is set when it is a row, which then is in row.
+// line processes one line. ok is true if it is a row, which is then in row.
 func (r *Reader) line(ln line, row *Row) (faults []Fault, ok bool) {
-	text := trimSpaceBytes(ln.text)
+	text := trimSpace(ln.text)
 	switch {
 	case len(text) == 0:
 		if r.eof {
@@ -143,7 +141,7 @@ func (r *Reader) keep(text []byte) string {
 	return r.kept.String()[at:]
 }
 
-// comment takes a line that begins with #.
+// comment processes a line that begins with #.
 func (r *Reader) comment(ln line, text string) {
 	num := ln.num
 	d, ok := parseDirective(text)
@@ -176,7 +174,7 @@ func (r *Reader) afterEOF(num int, text string) {
 	}
 }
 
-// finish judges the manifest as a whole.
+// finish checks the manifest as a whole.
 func (r *Reader) finish() {
 	if r.last == 0 {
 		r.condemn(1, RuleEmpty, "a manifest", "an empty file", "check that the upload was complete")
@@ -187,7 +185,7 @@ func (r *Reader) finish() {
 				"are these two manifests in one file? Put #%eof at the end or split the file")
 		}
 		if !r.eof {
-			r.condemn(r.last, RuleTruncated, "#%eof as the last line", "the end of the file", "the manifest was cut short: make and send it again")
+			r.condemn(r.last, RuleTruncated, "#%eof as the last line", "the end of the file", "the manifest was cut off: create it again and send it again")
 		}
 		if r.rows == 0 {
 			r.condemn(r.last, RuleNoEntries, "at least one row", "none", "manifest has no entries: list the files")
@@ -200,8 +198,8 @@ func (r *Reader) finish() {
 	r.ending = io.EOF
 }
 
-// byteOrderMark reports a byte order mark on the first line and drops it. It returns
-// false for UTF-16, of which nothing can be read.
+// byteOrderMark reports and drops a byte order mark on the first line. It returns false for UTF-16,
+// which cannot be read.
 func (r *Reader) byteOrderMark(ln *line) bool {
 	if rest, ok := bytes.CutPrefix(ln.text, []byte("\xEF\xBB\xBF")); ok {
 		ln.text = rest
@@ -234,7 +232,7 @@ func (r *Reader) warn(num int, rule Rule, expected, found, fix string) {
 	r.add(Fault{Line: num, Rule: rule, Severity: Warning, Expected: expected, Found: shown(found), Fix: fix})
 }
 
-// encodingFaults names the first NUL and the first byte that is not UTF-8.
+// encodingFaults reports the first NUL and the first byte that is not UTF-8.
 func encodingFaults(ln line) []Fault {
 	var faults []Fault
 	report := func(at int, found, fix string) {
@@ -264,16 +262,16 @@ func encodingFaults(ln line) []Fault {
 func longLine(ln line) Fault {
 	return Fault{
 		Line: ln.num, Rule: RuleLineLength, Severity: Error, Expected: fmt.Sprintf("at most %d bytes", MaxLine),
-		Found: shown(string(ln.text)), Fix: "check that each row stands on a line of its own",
+		Found: shown(string(ln.text)), Fix: "write each row on a line of its own",
 	}
 }
 
-// cutOff refuses a row that the end of the file may have cut: a URL or name that lost
-// its end could still look right.
+// cutOff returns the fault of a last line without a line break. It may be cut off, and a shortened
+// URL or name could still look right.
 func cutOff(num int) Fault {
 	return Fault{
 		Line: num, Rule: RuleTruncated, Severity: Error, Expected: "a line break after the row, and #%eof",
-		Found: "the end of the file", Fix: "the manifest was cut short: make and send it again",
+		Found: "the end of the file", Fix: "the manifest was cut off: create it again and send it again",
 	}
 }
 

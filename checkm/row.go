@@ -5,29 +5,26 @@ import (
 	"time"
 )
 
-// Row is one entry of a manifest, unescaped and normalised.
+// Row is one entry of a manifest, unescaped and normalized.
 type Row struct {
-	// Line is the line it stands on, from 1.
+	// Line is its line in the manifest, from 1.
 	Line int `json:"line"`
-	// URL is where the bytes are: absolute, as written; empty only in an InContainer
-	// manifest.
+	// URL is the absolute address of the file as written. It is empty only in an InContainer manifest.
 	URL string `json:"url,omitempty"`
-	// Algorithm and Digest are both set or both empty. Algorithm is one of the names that
-	// the function Algorithm returns, Digest is lower-case hex of its length.
+	// Algorithm and Digest are both set or both empty. Algorithm is a canonical name of the function Algorithm. Digest is lower-case hex of its length.
 	Algorithm string `json:"algorithm,omitempty"`
 	Digest    string `json:"digest,omitempty"`
-	// Size is the size in bytes, or -1 when the manifest does not say.
+	// Size is in bytes, or -1 if not given.
 	Size int64 `json:"size"`
-	// Modified is in UTC, or zero when the manifest does not say.
+	// Modified is in UTC, or zero if not given.
 	Modified time.Time `json:"modified,omitzero"`
-	// Name is the file's name within its object, kept byte for byte: relative, with
-	// slashes. When the manifest has none it is the last part of the URL's path.
+	// Name is the relative path of the file within its object, byte for byte, with slashes. If the manifest has none it is the last part of the URL's path.
 	Name string `json:"name"`
 	// MIMEType is as written.
 	MIMEType string `json:"mime_type,omitempty"`
 	// PrimaryID is a well-formed ARK as written, with or without the slash after "ark:".
 	PrimaryID string `json:"primary_id,omitempty"`
-	// LocalIDs has each identifier once, in the order given.
+	// LocalIDs lists each identifier once, in the order given.
 	LocalIDs []string `json:"local_ids,omitempty"`
 	// Creator, Title and Date are free text.
 	Creator string `json:"creator,omitempty"`
@@ -35,7 +32,7 @@ type Row struct {
 	Date    string `json:"date,omitempty"`
 }
 
-// Equal reports whether both rows say the same, wherever they stand.
+// Equal reports whether both rows have the same values, apart from Line.
 func (r Row) Equal(o Row) bool {
 	return r.URL == o.URL && r.Algorithm == o.Algorithm && r.Digest == o.Digest && r.Size == o.Size &&
 		r.Modified.Equal(o.Modified) && r.Name == o.Name && r.MIMEType == o.MIMEType &&

@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// Errors of a Writer. A row that breaks a rule is refused with its [Fault] instead.
+// Errors of a Writer. For a row that breaks a rule, Write returns its [Fault] instead.
 var (
-	// ErrNoRows is returned by Close when nothing was written: readers refuse a manifest
-	// without entries.
+	// ErrNoRows is returned by Close if nothing was written, because readers refuse a manifest without entries.
 	ErrNoRows = errors.New("manifest has no entries")
-	// ErrInexpressible is wrapped by Write when the format has no way to say a value.
+	// ErrInexpressible is wrapped by Write for a value that the format cannot hold.
 	ErrInexpressible = errors.New("value cannot be expressed in checkm")
 	// ErrClosed is returned by Write after Close.
 	ErrClosed = errors.New("checkm writer is closed")
@@ -24,9 +23,8 @@ var (
 
 // Writer writes a manifest. It is not safe for concurrent use.
 //
-// After the first error nothing more is written, #%eof neither, and every later call
-// returns that error: what lies at the destination reads as truncated and is never taken
-// for a shorter manifest.
+// After the first error it writes nothing more, not even #%eof, and every later call returns that
+// error. Readers then see a truncated manifest, never a shorter one.
 type Writer struct {
 	w      *bufio.Writer
 	kind   Kind
@@ -36,18 +34,19 @@ type Writer struct {
 	err    error
 }
 
-// NewWriter returns a Writer of a manifest of kind k to w. An Unknown kind is reported by
-// the first Write.
+// NewWriter returns a Writer of a manifest of kind k to w. The first Write refuses an Unknown kind.
 func NewWriter(w io.Writer, k Kind) *Writer {
 	return &Writer{w: bufio.NewWriterSize(w, 64<<10), kind: k, judge: newJudge(k)}
 }
 
-// Write adds a row; the header goes before the first one. Every row is read back before
-// it is written, so that a [Reader] gives the same row: with the algorithm under its
-// canonical name, the digest in lower case, the time in UTC, each local identifier once,
-// and an empty name replaced by the last part of the URL. The error is the first [Fault] of
-// a row that would be refused, or wraps [ErrInexpressible]. row.Line is ignored; mind that a
-// Size of 0 says that the file is empty and -1 that its size is not known.
+// Write adds a row. The header goes before the first one.
+//
+// Write reads each row back before it writes it, so that a [Reader] returns the same row: with the
+// canonical name of the algorithm, the digest in lower case, the time in UTC, each local identifier
+// once, and the last part of the URL for an empty name. row.Line is ignored. A Size of 0 means an
+// empty file, -1 an unknown size.
+//
+// The error is the first [Fault] of a row that would be refused, or wraps [ErrInexpressible].
 func (w *Writer) Write(row Row) error {
 	if w.closed && w.err == nil {
 		return ErrClosed
@@ -81,8 +80,8 @@ func (w *Writer) write(row Row) error {
 	return nil
 }
 
-// Close writes #%eof and flushes; it does not close the underlying writer. A second
-// Close returns what the first one did.
+// Close writes #%eof and flushes. It does not close the underlying writer. A second Close returns
+// the same error.
 func (w *Writer) Close() error {
 	if w.closed {
 		return w.err
@@ -112,7 +111,7 @@ func (w *Writer) header() error {
 	return err
 }
 
-// encode returns the line of a row, or why there is none.
+// encode returns the line of a row, or an error if it cannot be written.
 func (w *Writer) encode(row Row) (string, error) {
 	if strings.Contains(row.URL, "|") {
 		return "", fmt.Errorf("pipe in a URL, which is written as %%7C: %w", ErrInexpressible)
@@ -120,7 +119,7 @@ func (w *Writer) encode(row Row) (string, error) {
 	want := normalised(row)
 	back, faults, text := w.readBack(want)
 	if back.Name != want.Name && row.Name != "" && back.URL == want.URL {
-		// A name with an escape in it cannot be written, but the URL may still give it.
+		// A name with an escape in it cannot be written, but may be the last part of the URL.
 		unnamed := want
 		unnamed.Name = ""
 		if again, f, t := w.readBack(unnamed); again.Name == want.Name {
@@ -151,7 +150,7 @@ func (w *Writer) encode(row Row) (string, error) {
 	return text, nil
 }
 
-// readBack writes the row as a line and reads that.
+// readBack formats the row as a line and parses that.
 func (w *Writer) readBack(row Row) (Row, []Fault, string) {
 	var cells []string
 	for _, c := range w.kind.columns() {
@@ -166,7 +165,7 @@ func (w *Writer) readBack(row Row) (Row, []Fault, string) {
 	return back, faults, text
 }
 
-// normalised brings a row into the form in which it will be read.
+// normalised returns a row as a Reader returns it.
 func normalised(row Row) Row {
 	if canonical, _, ok := Algorithm(row.Algorithm); ok {
 		row.Algorithm = canonical
@@ -223,7 +222,7 @@ func cell(row Row, c column) string {
 	return ""
 }
 
-// difference names the first column that did not come back as it went.
+// difference returns the first column whose value changed.
 func difference(back, want Row) string {
 	for c := range numColumns {
 		if cell(back, c) != cell(want, c) {
