@@ -12,33 +12,33 @@ import (
 
 //go:generate go test . -run ^TestGenerated -update
 
-// why says of every change that neither seed document has what it is for. A change without an entry
-// fails the test.
+// why gives the reason for each act that neither seed document has. TestGeneratedStates fails for an
+// act without an entry.
 var why = map[registry.Act]string{
-	registry.ActRetry:    "A system fault is tried again by itself, with backoff, until MAX_ATTEMPTS is used up; in Merritt every failure waits for a person.",
-	registry.ActSnooze:   "A step that waits (for space, a lock, another object's version) gives its worker back; in Merritt it sleeps in a worker thread.",
-	registry.ActRelease:  "A worker that is told to stop hands its items over at once, uncounted.",
-	registry.ActSendBack: "What was spoilt in staging is fetched again without an admin (R6), and a version that lacks a replica is copied before it is recorded, MAX_ATTEMPTS times at most.",
-	registry.ActLose:     "A worker that is gone loses its items within one lease; in Merritt a job stays in its state when its worker dies. Estimating goes on to Provisioning instead of failing.",
-	registry.ActRequeue:  "What was cancelled by mistake can be taken up again. A failed item may start again at any stage up to the one it failed in, so that what failed is checked again: a job whose digest was wrong fetches its files anew and compares them anew, at whichever of these stages it starts.",
-	registry.ActRetryNow: "What waits for its next try can have it at once, as when a server is back. The tries stay counted.",
-	registry.ActPrepare:  "Items that depend on each other are made in one act, in the Console's words PREPARE, and are dispatched when the graph is whole.",
+	registry.ActRetry:    "A step that failed on a system fault is retried with backoff, up to MAX_ATTEMPTS. In Merritt every failure waits for a person.",
+	registry.ActSnooze:   "A step that waits (for room, a lock, another object's version) frees its worker. In Merritt it sleeps in a worker thread.",
+	registry.ActRelease:  "A worker that stops returns its items at once, uncounted.",
+	registry.ActSendBack: "Files damaged in staging are fetched again without an admin (R6), and a version that lacks a replica is copied before it is recorded. This happens MAX_ATTEMPTS times at most.",
+	registry.ActLose:     "A dead worker's items are taken away within one lease. In Merritt a job stays in its state when its worker dies. Estimating goes on to Provisioning instead of failing.",
+	registry.ActRequeue:  "A job cancelled by mistake can start again. A failed job can start again at its stage or an earlier one, and repeats the checks from there. A job with a wrong digest fetches and compares its files anew, wherever it starts.",
+	registry.ActRetryNow: "An item that waits for its next try can have it at once, for instance when a server is back. The tries stay counted.",
+	registry.ActPrepare:  "Items that depend on each other are made in one act (PREPARE in the Console's words) and start when the graph is whole.",
 	registry.ActSeal:     "See prepare.",
-	registry.ActCancel:   "A job that should not run, or not go on, can be stopped before it changes anything preserved, and taken up again by a requeue. It is refused once a version has been announced. A batch that waits for its jobs is not stopped itself: its open jobs are, and it reports them.",
-	registry.ActAbort:    "The Console's abort: the item and all that waits for its success are given up for good; what it has in staging goes.",
-	registry.ActDelete:   "The seeds delete what failed or is held. What was cancelled, aborted or never sealed can be deleted, too; what runs must be cancelled first.",
-	registry.ActPurge:    "Merritt cleans up batches; the items that carry out bulk acts and tidy up can be cleaned up, too.",
+	registry.ActCancel:   "A job can be stopped before it changes anything preserved, and started again by a requeue. Once it has announced a version, the cancel is refused. A batch that waits for its jobs is not stopped itself: its open jobs are, and it reports them.",
+	registry.ActAbort:    "The Console's abort gives up the item and all items that wait for its success, for good. Their staged data is removed.",
+	registry.ActDelete:   "Merritt deletes failed and held items. Cancelled, aborted and unsealed items can be deleted, too. Cancel a running item first.",
+	registry.ActPurge:    "Merritt cleans up batches. The items of bulk acts and of tidying up can be cleaned up, too.",
 	registry.ActPriority: "Merritt sets a priority once. Here it can be changed as long as the item may run again.",
-	registry.ActHold:     "Merritt holds only what is Pending. Here a hold may be set at any stage and takes effect when the item would next start; a step that runs goes on.",
+	registry.ActHold:     "Merritt holds Pending items only. Here a hold may be set at any stage. It takes effect when the item would next start; a running step finishes.",
 	registry.ActUnhold:   "See hold.",
-	registry.ActGiveUp:   "A receiver that is gone for good keeps a job from completing although its object is preserved. An admin ends the tries: the job completes, and says who gave up and why. In Merritt such a job fails and is deleted.",
-	registry.ActAbandon:  "A job that announced a version and can never store it would keep its object from everybody for ever, as when staging and source are both lost. One admin asks, another agrees; then a worker makes sure that no storage shows the version, removes what the job wrote of it, and takes the announcement back. The job is Failed again, and can be requeued or deleted.",
+	registry.ActGiveUp:   "A receiver that is gone for good would keep a job from completing although its object is preserved. An admin ends the tries: the job completes, and records who gave up and why. In Merritt such a job fails and is deleted.",
+	registry.ActAbandon:  "A job that announced a version and can never store it, for instance because staging and source are lost, would block its object for ever. One admin requests the abandonment, another approves it. A worker then makes sure that no storage shows the version, removes what the job wrote of it, and withdraws the announcement. The job is Failed again, and can be requeued or deleted.",
 }
 
-// absent are the changes of the seeds that this state machine does not have.
+// absent gives the reason for each change of the seeds that this state machine lacks.
 var absent = map[[2]registry.State]string{
-	{registry.StateHeld, registry.StateEstimating}: "in two steps: Held -> Pending when the hold is released, then a claim; mrt-zk does the same",
-	{registry.StateHeld, registry.StateProcessing}: "in two steps: Held -> Pending when the hold is released, then a claim",
+	{registry.StateHeld, registry.StateEstimating}: "takes two steps: Held -> Pending when the hold is released, then a claim, as in mrt-zk",
+	{registry.StateHeld, registry.StateProcessing}: "takes two steps: Held -> Pending when the hold is released, then a claim",
 }
 
 // edge is one change of an item as people see it.
@@ -51,8 +51,7 @@ type edge struct {
 	origin   string
 }
 
-// positions are the ways in which an item can stand in a stage with a status, as far as its state
-// depends on them.
+// positions returns every position of an item in a stage with a status that its state depends on.
 func positions(a registry.Action, stage registry.Stage, st registry.Status, isNew bool) []registry.Position {
 	if st == "" {
 		return []registry.Position{{Action: a, Stage: stage}}
@@ -72,7 +71,7 @@ func positions(a registry.Action, stage registry.Stage, st registry.Status, isNe
 	return []registry.Position{open, first, again}
 }
 
-// edges lists all changes on an action's route, in the order of stages and transitions.
+// edges returns all changes on an action's route, in the order of stages and transitions.
 func edges(r registry.Route) []edge {
 	var out []edge
 	add := func(t registry.Transition, from, to registry.Position) {
@@ -90,7 +89,7 @@ func edges(r registry.Route) []edge {
 			for _, fresh := range ways(r, step.Stage, t) {
 				for _, from := range positions(r.Action, step.Stage, t.From, fresh) {
 					if from.Held, from.OwnHold, from.Tells = t.Held || t.OwnHold, t.OwnHold, t.Tells; from.Open > 0 && t.Act == registry.ActClaim || from.Open == 0 && t.Open {
-						continue // it waits for its jobs; it has none to wait for
+						continue // claimed while it waits for jobs, or waiting without jobs
 					}
 					for _, at := range targets(r, step.Stage, t) {
 						for _, to := range positions(r.Action, at, t.To, fresh && t.Act != registry.ActClaim) {
@@ -107,12 +106,12 @@ func edges(r registry.Route) []edge {
 	return out
 }
 
-// still tells whether a transition leaves an item where it was, but for what holds it.
+// still reports whether a transition changes nothing except the item's holds.
 func still(t registry.Transition) bool {
 	return t.From == t.To && t.From != "" && t.Move == registry.Stay
 }
 
-// happens tells whether a transition can be made of items in a step.
+// happens reports whether a transition applies to items in a step.
 func happens(r registry.Route, step registry.Step, t registry.Transition) bool {
 	next, more := r.Next(step.Stage)
 	switch {
@@ -130,8 +129,8 @@ func happens(r registry.Route, step registry.Step, t registry.Transition) bool {
 	return t.Act != registry.ActLose || t.To != registry.Failed || !step.NeverFails
 }
 
-// ways are whether an item that a transition is made of may be one that was never claimed; that
-// stands in the first stage.
+// ways returns the values of "never claimed" that an item may have before a transition. Only an item
+// in the first stage can be unclaimed.
 func ways(r registry.Route, at registry.Stage, t registry.Transition) (fresh []bool) {
 	claimed, unclaimed := reachable(r.Action, t.From)
 	if t.From == "" {
@@ -146,7 +145,7 @@ func ways(r registry.Route, at registry.Stage, t registry.Transition) (fresh []b
 	return fresh
 }
 
-// stateOf is what people see, also where there is no item.
+// stateOf returns the state that people see; "" if there is no item.
 func stateOf(p registry.Position) registry.State {
 	if p.Status == "" {
 		return ""
@@ -154,7 +153,7 @@ func stateOf(p registry.Position) registry.State {
 	return registry.StateOf(p)
 }
 
-// origin says where a change comes from.
+// origin returns the system that has a change: Merritt, mrt-zk, or ours alone.
 func origin(a registry.Action, t registry.Transition, e edge) string {
 	pair := seedEdge{a, e.from, e.to}
 	switch {
@@ -172,7 +171,7 @@ func concerns(t registry.Transition, a registry.Action) bool {
 	return t.Actions == nil || slices.Contains(t.Actions, a)
 }
 
-// reachable tells whether an item can get a status after a claim, and before any.
+// reachable reports whether an item can get a status after a claim, and before any claim.
 func reachable(a registry.Action, st registry.Status) (claimed, unclaimed bool) {
 	for _, t := range registry.Transitions() {
 		if t.To == st && concerns(t, a) {
@@ -183,7 +182,7 @@ func reachable(a registry.Action, st registry.Status) (claimed, unclaimed bool) 
 	return claimed, unclaimed
 }
 
-// targets are the stages a transition leads to.
+// targets returns the stages that a transition leads to.
 func targets(r registry.Route, at registry.Stage, t registry.Transition) []registry.Stage {
 	switch t.Move {
 	case registry.Next:
@@ -197,8 +196,7 @@ func targets(r registry.Route, at registry.Stage, t registry.Transition) []regis
 	return []registry.Stage{at}
 }
 
-// after are the stages that may come after one: every optional one up to the next that all items
-// take.
+// after returns the stages that may follow a stage: the optional ones and the next obligatory one.
 func after(r registry.Route, at registry.Stage) (stages []registry.Stage) {
 	for next, more := r.Next(at); more; next, more = r.Next(next) {
 		stages = append(stages, next)
@@ -215,27 +213,35 @@ func statesDoc() string {
 
 <!-- Made by go generate ./registry from registry.Transitions; do not edit. -->
 
-An item's state is the name that people see. It is derived from the item's stage, its status and a few facts beside
-them; only stage and status are stored. This page lists every change there is: what is not listed is refused with
-"state change (A -> B) is not allowed". *Merritt* marks what its queue documents have, *mrt-zk* what only its code has, *ours*
-what neither has. Who: an admin's acts are asked for by people; the others happen by themselves.
+An item's state is the name that people see. Holdfast derives it from the item's stage, its status and
+a few facts; it stores stage and status only. This page lists every change of state. Holdfast refuses
+all others with "state change (A -> B) is not allowed".
 
-**Held** is derived, too: a pending item that a hold covers is Held, and has its other name back when the last hold on
-it is released. A running step goes on. Failed items keep the stage they failed in; a requeue leads to that stage or an
-earlier one, and its tries start anew.
+*Merritt* marks changes that Merritt's queue documents have, *mrt-zk* those that only its code has,
+and *ours* the rest. People request the acts of an admin or depositor; workers and the Registry do
+theirs without being asked.
 
-**Waiting for a retry** is told beside the state: of an item whose step failed on a system fault and waits for its next try,
-nothing runs, so people are not told the step's name but "Retry at 18:23, attempt 3 of 5" (` + "`next_try`" + ` in the API). Its
-state stays that in which it goes on. When it is held, it is Held.
+- **Held** is derived, too. A pending item is Held while a hold covers it. A running step finishes.
+- **Failed** items keep the stage in which they failed. A requeue leads to that stage or an earlier
+  one, and the tries start anew.
+- **Waiting for a retry** is shown beside the state. While a step waits for its next try after a system
+  fault, people see "Retry at 18:23, attempt 3 of 5" (` + "`next_try`" + ` in the API) instead of the step's
+  name. The item's state stays the one in which it continues. A held item is Held.
 
-Four things the table does not show. **Past the point of no return**: a job that has announced a version of an object is
-only rolled forward; cancel, abort and delete of it are refused. When it has failed and can never be carried on, two admins can abandon the
-version, as long as no storage shows it. **Preserved**: once its version is recorded, the object stays whatever becomes
-of the job, and its item says so (` + "`commitment`" + `). What is left of a preserved job that failed can be deleted; at ` + "`notify`" + ` its delivery can be given up,
-and a requeue aims it at the callback that its collection has then. **Confirmation**: an abort, and a delete with consequences (a depositor who
-is not told, staged bytes that go) is refused until they are confirmed. **Batches**: what is cancelled, aborted or deleted
-as a batch happens to the batch at once and to its jobs by a bulk act. A batch that failed because of its jobs is not requeued: its failed jobs
-are (` + "`item requeue --match 'batch:ID state:failed'`" + `), and update-report makes its report again. One that failed itself is.
+The tables do not show four rules:
+
+- **Point of no return**: a job that has announced a version of an object is only rolled forward.
+  Cancel, abort and delete are refused. If it failed and can never continue, two admins can abandon
+  the version, as long as no storage shows it.
+- **Preserved**: once its version is recorded, the object stays whatever becomes of the job, and the
+  item says so (` + "`commitment`" + `). A preserved job that failed can be deleted. At ` + "`notify`" + ` an admin can
+  give its delivery up, or requeue it to the collection's present callback.
+- **Confirmation**: an abort is refused until it is confirmed. So is a delete with consequences, such
+  as a depositor who is not notified, or staged bytes that are removed.
+- **Batches**: cancel, abort and delete of a batch affect the batch at once, and its jobs by a bulk
+  act. A batch that failed because of its jobs is not requeued: requeue its failed jobs
+  (` + "`item requeue --match 'batch:ID state:failed'`" + `), and update-report makes its report again. A batch
+  that failed itself is requeued.
 `)
 	for _, r := range registry.Routes() {
 		fmt.Fprintf(&b, "\n## %s\n\nStages: ", r.Action)
@@ -251,18 +257,18 @@ are (` + "`item requeue --match 'batch:ID state:failed'`" + `), and update-repor
 		b.WriteString("\n\n| state | stage, status | act | next state | who | |\n|---|---|---|---|---|---|\n")
 		writeEdges(&b, edges(r))
 	}
-	b.WriteString("\n## What we allow beyond the seeds, and why\n\n")
+	b.WriteString("\n## Changes beyond Merritt, and why\n\n")
 	for _, act := range oursActs() {
 		fmt.Fprintf(&b, "- **%s**: %s\n", act, why[act])
 	}
-	b.WriteString("\n## What the seeds have and this table has not\n\n")
+	b.WriteString("\n## Merritt's changes that Holdfast lacks\n\n")
 	for _, s := range missing() {
 		fmt.Fprintf(&b, "- %s -> %s (%s): %s\n", s.from, s.to, s.action, absent[[2]registry.State{s.from, s.to}])
 	}
 	return b.String()
 }
 
-// writeEdges writes one line for all next states of one change.
+// writeEdges writes one line for each change, with all its next states.
 func writeEdges(b *strings.Builder, es []edge) {
 	for i := 0; i < len(es); {
 		e, next := es[i], []string{}
@@ -298,7 +304,7 @@ func oursActs() (acts []registry.Act) {
 	return acts
 }
 
-// seedEdge is a change that the seed documents draw.
+// seedEdge is a change in the seed documents' diagrams.
 type seedEdge struct {
 	action   registry.Action
 	from, to registry.State
@@ -314,7 +320,7 @@ func seedEdges() []seedEdge {
 	})
 }
 
-// builtEdges are what the table of mrt-zk has beyond its documents.
+// builtEdges returns the changes that mrt-zk's table has beyond its documents.
 func builtEdges() []seedEdge {
 	return edgesIn(map[registry.Action]string{
 		registry.Batch: `Held-Pending`,
@@ -334,7 +340,7 @@ func edgesIn(texts map[registry.Action]string) (all []seedEdge) {
 	return all
 }
 
-// missing are the seeds' changes that ours has not.
+// missing returns the seeds' changes that this state machine lacks.
 func missing() (out []seedEdge) {
 	for _, s := range seedEdges() {
 		route, _ := registry.RouteOf(s.action)
