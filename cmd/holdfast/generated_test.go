@@ -26,8 +26,9 @@ const commandsIntro = `# Commands
 
 <!-- Made by "go generate ./cmd/holdfast" from the commands and cmd/holdfast/*/help; do not edit. -->
 
-` + "`holdfast COMMAND --help`" + ` prints the same. [depositing.md](depositing.md) and [operating.md](operating.md) are the guides,
-[configuration.md](configuration.md) lists the settings, [exit-codes.md](exit-codes.md) the exit codes.
+` + "`holdfast COMMAND --help`" + ` prints the same. [depositing.md](depositing.md) and
+[operating.md](operating.md) are the guides, [configuration.md](configuration.md) lists the settings,
+[exit-codes.md](exit-codes.md) the exit codes.
 
 ## Contents
 
@@ -171,11 +172,11 @@ Their meanings never change.
 `
 
 const exitOutro = `
-- Code 6 is the producer's to correct: a manifest with faults, a wrong digest, an empty file. Codes 1 and 5 are
-  the system's: send the same again.
-- With several payloads or ids the command ends with their common code. If they differ, the code is 7 when
-  anything is held, else 3.
-- A command may say more about its codes: see [commands.md](commands.md).
+- Code 6: the producer must correct the deposit, for instance a manifest with faults, a wrong digest
+  or an empty file. Codes 1 and 5: a system fault; try the same again.
+- With several payloads or ids the command ends with their common code. If they differ, the code is 7
+  if anything is held, and 3 otherwise.
+- Some commands have further rules: see [commands.md](commands.md).
 `
 
 func TestGeneratedExitCodes(t *testing.T) {

@@ -20,7 +20,7 @@ func SessionCommand(a *cli.App) *cobra.Command {
 
 func sessionListCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(&cobra.Command{
-		Use: "list", Short: "List your browser sessions, last used first (an admin: everybody's)", Args: cli.Needs(),
+		Use: "list", Short: "List your browser sessions, last used first (as an admin: all)", Args: cli.Needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.Connect()
 			if err != nil {

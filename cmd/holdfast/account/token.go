@@ -62,13 +62,13 @@ func tokenCreateCommand(a *cli.App) *cobra.Command {
 			return createToken(cmd.Context(), a, r, again)
 		},
 	}
-	cmd.Flags().StringVar(&r.Name, "name", "", "whose it is; recorded with every act, and never reused")
+	cmd.Flags().StringVar(&r.Name, "name", "", "the holder; recorded with every act, and never reused")
 	cmd.Flags().BoolVar(&again, "again", false, "if the name was used before, take the first free one of NAME-2, NAME-3 ...")
 	cmd.Flags().StringVar(&r.Role, "role", "", "depositor, viewer, operator, admin or worker")
 	cmd.Flags().StringSliceVar(&r.Collections, "collection", nil, "depositor: a collection that the token may use; repeatable")
 	cmd.Flags().StringSliceVar(&stages, "stage", nil, "worker: a `STAGE` that the token may serve; comma-separated, repeatable; all for every stage")
 	cmd.Flags().StringVar(&expires, "expires", "", "when it expires: a span (12h, 90d) or a time (2027-01-31T00:00:00Z) (default never)")
-	cmd.Flags().StringVar(&database, "database", "", "make it in the database itself: sqlite:PATH or postgres://... ; without a value, in HOLDFAST_DATABASE_URL")
+	cmd.Flags().StringVar(&database, "database", "", "make it in the database itself: sqlite:PATH or postgres://... (without a value HOLDFAST_DATABASE_URL)")
 	cmd.Flags().Lookup("database").NoOptDefVal = configured
 	return a.ClientFlags(cmd)
 }
@@ -186,7 +186,7 @@ func tellToken(a *cli.App, made wire.TokenResponse) error {
 
 func tokenListCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(&cobra.Command{
-		Use: "list", Short: "List tokens, oldest first, revoked ones too", Args: cli.Needs(),
+		Use: "list", Short: "List tokens, oldest first, including revoked ones", Args: cli.Needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.Connect()
 			if err != nil {

@@ -27,7 +27,7 @@ func Command(a *cli.App) *cobra.Command {
 	below := []*cobra.Command{
 		listCommand(a), showCommand(a), reportCommand(a), failuresCommand(a), updateReportCommand(a), deleteCommand(a), cleanupCommand(a),
 	}
-	return cli.WithHelp(helpTexts, cli.Group("batch", "List, show, hold, release, delete and clean up batches, and get their reports",
+	return cli.WithHelp(helpTexts, cli.Group("batch", "List, show, control and clean up batches, and get their reports",
 		append(below, hold.Commands(a, registry.HoldBatch)...)...))
 }
 
@@ -110,7 +110,7 @@ func updateReportCommand(a *cli.App) *cobra.Command {
 }
 
 func deleteCommand(a *cli.App) *cobra.Command {
-	return item.ActCommand(a, "delete", "Give up batches with their jobs; what was stored stays", registry.ActDelete, nil)
+	return item.ActCommand(a, "delete", "Delete batches with their jobs; preserved objects stay", registry.ActDelete, nil)
 }
 
 func jobList() cli.Lister[registry.JobResult] {

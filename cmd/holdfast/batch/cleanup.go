@@ -22,7 +22,7 @@ func cleanupCommand(a *cli.App) *cobra.Command {
 	var reason string
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "cleanup [ID...]", Short: "Remove completed and deleted batches with their jobs from the queue; events and objects stay",
+		Use: "cleanup [ID...]", Short: "Remove finished batches and their jobs from the queue; events and objects stay",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			command := registry.Command{Act: registry.ActPurge, Reason: reason}
@@ -43,8 +43,8 @@ func cleanupCommand(a *cli.App) *cobra.Command {
 			return item.Apply(cmd.Context(), a, ids, command)
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "without ids: do not ask for confirmation")
-	cmd.Flags().Func("older", "without ids: all that ended longer ago than this `AGE`, such as 12h or 30d", func(text string) (err error) {
+	cmd.Flags().BoolVar(&yes, "yes", false, "without ids: skip the question")
+	cmd.Flags().Func("older", "without ids: all that ended longer than this `AGE` ago, such as 12h or 30d", func(text string) (err error) {
 		if older, err = query.Age(strings.ToLower(text)); err != nil {
 			return errors.New("it must be a whole number and s, m, h, d or w, such as 30d")
 		}

@@ -28,7 +28,7 @@ type reportOptions struct {
 func reportCommand(a *cli.App) *cobra.Command {
 	var o reportOptions
 	cmd := &cobra.Command{
-		Use: "report ID", Short: "Print the stored report of a batch, and what changed since the one before", Args: cli.Needs("ID"),
+		Use: "report ID", Short: "Print a batch's stored report, with the changes since the previous one", Args: cli.Needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case o.csv && a.JSON:
@@ -52,7 +52,7 @@ func reportCommand(a *cli.App) *cobra.Command {
 	f.Int64Var(&o.closing, "closing", 0, "which report, counted from 1 (default the last)")
 	f.BoolVar(&o.failed, "failed", false, "only jobs that did not complete and are not preserved")
 	f.BoolVar(&o.completed, "completed", false, "only completed jobs")
-	f.BoolVar(&o.changed, "changed", false, "only jobs that changed since the report before, or still fail")
+	f.BoolVar(&o.changed, "changed", false, "only jobs that changed since the previous report, or still fail")
 	f.BoolVar(&o.csv, "csv", false, "print the jobs as CSV")
 	f.BoolVar(&o.list, "list", false, "list the batch's reports")
 	return a.ClientFlags(a.TakesIDs(registry.Batch, cmd))

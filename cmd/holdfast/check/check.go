@@ -51,20 +51,20 @@ type check struct {
 func Command(a *cli.App) *cobra.Command {
 	var c check
 	cmd := &cobra.Command{
-		Use: "check PATH...", Short: "Validate files and folders as a submission would, and verify receipts, offline",
+		Use: "check PATH...", Short: "Validate files, folders and OCFL storage, and verify receipts, offline",
 		Example: "  holdfast check batch.checkm --remote\n  holdfast check bag.zip --json\n  holdfast check receipt.jsonl --key keys.pem --against exported/",
 		Args:    cli.Needs("PATH..."),
 		RunE:    func(cmd *cobra.Command, args []string) error { return checkPaths(cmd.Context(), a, args, c) },
 	}
 	cmd.Flags().StringVar(&c.typ, "type", string(registry.AutoType), "validate it as `TYPE`: auto, file, container, bag, object-manifest, batch-manifest, container-batch-manifest, single-file-batch-manifest, ocfl-object, ocfl-root, receipt")
 	cmd.Flags().StringVar(&c.profile, "profile", "", "also validate bags against the BagIt profile in `FILE`")
-	cmd.Flags().StringVar(&c.names, "name-encoding", "", "read names in containers that are not UTF-8 by `ENCODING`, as a collection with this name_encoding does")
+	cmd.Flags().StringVar(&c.names, "name-encoding", "", "the `ENCODING` of names in containers that are not UTF-8, like name_encoding of a collection")
 	cmd.Flags().StringVar(&c.noid, "noid", "", "refuse rows whose ARK is a mistyped name of this NOID `TEMPLATE`, such as 99999/fk4{.reeeeeeeek}")
-	cmd.Flags().BoolVar(&c.remote, "remote", false, "also ask by HEAD for every file that a manifest or a bag's fetch.txt names")
+	cmd.Flags().BoolVar(&c.remote, "remote", false, "also send a HEAD request for every file that a manifest or a bag's fetch.txt names")
 	cmd.Flags().StringArrayVar(&c.keys, "key", nil, "a trusted public key for receipts: in hex, or a `FILE` of keys in PEM; repeatable")
 	cmd.Flags().StringVar(&c.against, "against", "", "compare every file of a receipt with an export, a bag or an OCFL object in `FOLDER`")
 	cmd.Flags().BoolVar(&c.large, "large", false, "also validate OCFL objects of more than about 80,000 files, with about 1 KiB of memory per file")
-	cmd.Flags().BoolVar(&a.JSON, "json", false, "print JSON, one verdict a line")
+	cmd.Flags().BoolVar(&a.JSON, "json", false, "print JSON, one result a line")
 	return cli.WithHelp(helpTexts, cmd)
 }
 

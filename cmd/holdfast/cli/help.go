@@ -33,7 +33,7 @@ func WithHelp(texts embed.FS, cmd *cobra.Command) *cobra.Command {
 
 // Basics is a topic of help, and no command.
 func Basics() *cobra.Command {
-	return WithHelp(helpTexts, &cobra.Command{Use: "basics", Short: "What holds for all commands: ids, lists, JSON, exit codes", Long: ExitHelp()})
+	return WithHelp(helpTexts, &cobra.Command{Use: "basics", Short: "Explain the rules for all commands: ids, lists, JSON, exit codes", Long: ExitHelp()})
 }
 
 // ExitHelp lists the exit codes.

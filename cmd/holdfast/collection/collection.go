@@ -29,7 +29,7 @@ var helpTexts embed.FS
 
 // Command returns the command `holdfast collection`.
 func Command(a *cli.App) *cobra.Command {
-	return cli.WithHelp(helpTexts, cli.Group("collection", "Make, change, list, show, hold and release collections, and set their credentials for sources",
+	return cli.WithHelp(helpTexts, cli.Group("collection", "Manage collections: profiles, holds and credentials",
 		listCommand(a), showCommand(a), createCommand(a), updateCommand(a), historyCommand(a), importCommand(a), holdCommand(a), releaseCommand(a), credentialCommand(a)))
 }
 
@@ -104,7 +104,7 @@ func showCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&version, "version", 0, "show version `N` of its profile")
-	cmd.Flags().BoolVar(&asProfile, "profile", false, "print only the profile, as collection update takes it: YAML, with --json JSON")
+	cmd.Flags().BoolVar(&asProfile, "profile", false, "print only the profile, for collection update: YAML, or JSON with --json")
 	return a.ClientFlags(cmd)
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 func credentialCommand(a *cli.App) *cobra.Command {
-	return credential.Commands(a, "Set, list and remove what the sources of a collection's deposits ask for", credential.Owner{
+	return credential.Commands(a, "Manage the credentials that sources of a collection's deposits require", credential.Owner{
 		Noun: "collection", Put: (*client.Client).PutCredential, List: (*client.Client).Credentials, Remove: (*client.Client).RemoveCredential,
 		Set: &cobra.Command{
 			Use:   "set NAME ORIGIN --basic USER | --bearer | --s3 KEYID | --default-chain | --signing",

@@ -22,7 +22,7 @@ func holdCommand(a *cli.App) *cobra.Command {
 
 func releaseCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(&cobra.Command{
-		Use: "release NAME", Short: "Release a held collection; one with release_one_by_one then holds each batch and job by itself", Args: cli.Needs("NAME"),
+		Use: "release NAME", Short: "Release a collection; with release_one_by_one each batch and job keeps its own hold", Args: cli.Needs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return hold.Remove(cmd.Context(), a, registry.HoldCollection, args[0])
 		},

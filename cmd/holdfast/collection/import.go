@@ -31,10 +31,10 @@ func importCommand(a *cli.App) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return importProfiles(cmd.Context(), a, args, i) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&i.dryRun, "dry-run", false, "report what would become of each property; change nothing")
+	f.BoolVar(&i.dryRun, "dry-run", false, "report the outcome of each property; change nothing")
 	f.BoolVar(&i.update, "update", false, "also update existing collections")
 	f.StringArrayVar(&i.storages, "storage", nil, "the storages that replace a node: `NODE=NAME[,NAME]`; repeatable")
-	f.BoolVar(&i.credentials, "set-credentials", false, "store the name and password of a callback's address as the collection's credential, sealed")
+	f.BoolVar(&i.credentials, "set-credentials", false, "store the name and password of a callback's address, encrypted, as the collection's credential")
 	return a.ClientFlags(cmd)
 }
 

@@ -46,9 +46,9 @@ func createCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	s.flags(cmd)
-	cmd.Flags().StringVar(&s.name, "name", "", "the collection's name for people, in place of the profile's")
-	cmd.Flags().StringVar(&s.owner, "owner", "", "the `ARK` that local ids are unique under, in place of the profile's")
-	cmd.Flags().StringSliceVar(&s.memberOf, "member-of", nil, "an `ARK` that objects become members of, in place of the profile's; repeatable")
+	cmd.Flags().StringVar(&s.name, "name", "", "the collection's name for people; replaces the profile's")
+	cmd.Flags().StringVar(&s.owner, "owner", "", "the owner's `ARK`, under which local ids are unique; replaces the profile's")
+	cmd.Flags().StringSliceVar(&s.memberOf, "member-of", nil, "an `ARK` that objects become members of; replaces the profile's; repeatable")
 	return a.ClientFlags(cmd)
 }
 

@@ -62,7 +62,7 @@ func setCommand(a *cli.App, o Owner) *cobra.Command {
 	flags.StringVar(&f.secretFile, "secret-file", "", "the file with the secret (default standard input)")
 	flags.StringVar(&r.Endpoint, "endpoint", "", "a bucket's service, if not AWS")
 	flags.StringVar(&r.Region, "region", "", "a bucket's region")
-	flags.BoolVar(&r.PathStyle, "path-style", false, "put the bucket's name into the path, as most services other than AWS want it")
+	flags.BoolVar(&r.PathStyle, "path-style", false, "put the bucket's name into the path, as most services other than AWS require")
 	return a.ClientFlags(cmd)
 }
 

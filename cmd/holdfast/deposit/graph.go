@@ -192,7 +192,7 @@ func prepared(ctx context.Context, a *cli.App, c *client.Client, p registry.Prep
 
 func graphSealCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(&cobra.Command{
-		Use: "seal ID", Short: "Start all items of a prepared graph at once; a repeat changes nothing", Args: cli.Needs("ID"),
+		Use: "seal ID", Short: "Start all items of a prepared graph", Args: cli.Needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Connect()
 			if err != nil {

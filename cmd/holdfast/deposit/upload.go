@@ -21,7 +21,7 @@ func UploadCommand(a *cli.App) *cobra.Command {
 func uploadListCommand(a *cli.App) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use: "list", Short: "List your unfinished uploads (an admin: everybody's)", Args: cli.Needs(),
+		Use: "list", Short: "List your unfinished uploads (as an admin: all)", Args: cli.Needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.Connect()
 			if err != nil {

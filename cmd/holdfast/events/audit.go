@@ -19,7 +19,7 @@ func AuditCommand(a *cli.App) *cobra.Command {
 func auditListCommand(a *cli.App) *cobra.Command {
 	var q registry.AuditQuery
 	cmd := &cobra.Command{
-		Use: "list", Short: "List the audit log: people's acts and refusals, newest first", Args: cli.Needs(),
+		Use: "list", Short: "List people's acts and refused requests, newest first", Args: cli.Needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.Connect()
 			if err != nil {

@@ -1,19 +1,18 @@
-// Package exit says what a command ends in: the exit codes (docs/exit-codes.md), errors that carry
-// a code or advice, and one table that maps the errors of other packages to codes. A code's meaning
-// never changes.
+// Package exit defines the exit codes (docs/exit-codes.md), errors that carry a code or advice, and
+// the table that maps the errors of other packages to codes. A code's meaning never changes.
 //
-// It knows no command, terminal or service. An error that only one command has is declared by that
-// command with Coded.
+// It knows no command, terminal or service. An error of a single command is declared by that command
+// with Coded.
 package exit
 
-// Code is an exit code. As an error it ends a command that has already said what went wrong, so it
-// has no text.
+// Code is an exit code. As an error it has no text: it ends a command that has already printed its
+// errors.
 type Code int
 
 // Error implements error.
 func (Code) Error() string { return "" }
 
-// Err returns the code as the error that ends a command, nil for OK.
+// Err returns the code as an error, nil for OK.
 func (c Code) Err() error {
 	if c == OK {
 		return nil
@@ -37,7 +36,7 @@ const (
 	Interrupted Code = 130
 )
 
-// Meaning says what an exit code means.
+// Meaning is the explanation of an exit code.
 type Meaning struct {
 	Code Code
 	Text string
@@ -46,23 +45,23 @@ type Meaning struct {
 // Meanings lists all exit codes, for help and docs/exit-codes.md.
 func Meanings() []Meaning {
 	return []Meaning{
-		{OK, "done; with --wait: all completed, or had completed before"},
-		{Failed, "failed; with --wait: all failed on the system, and can be requeued"},
+		{OK, "success; with --wait: all completed, now or earlier"},
+		{Failed, "failed; with --wait: all failed on system faults, and can be requeued"},
 		{Usage, "the command line, a value or the environment is wrong"},
-		{Partly, "partly done; with --wait: some completed, or they failed on both grounds"},
+		{Partly, "partly done; with --wait: only some completed, or content and system faults are mixed"},
 		{NotFound, "not found: no such item, object, collection or path"},
-		{Temporary, "try again: not reachable, too slow, or port or folder in use"},
-		{Content, "the content is wrong, and its producer must correct it"},
-		{Held, "all that is left is held, or somebody must confirm an act"},
-		{Refused, "refused: not allowed, or in conflict with what was done before"},
+		{Temporary, "try again: not reachable, too slow, or the port or folder is in use"},
+		{Content, "the content is wrong: its producer must correct it"},
+		{Held, "the rest is held, or an act needs confirmation"},
+		{Refused, "refused: not allowed, or in conflict with an earlier act"},
 		{NoSpace, "no space"},
 		{Nothing, "nothing to do: no item matches"},
 		{Interrupted, "interrupted"},
 	}
 }
 
-// Together returns the exit code of several results: Held when any is held, since somebody must
-// still act, else their common code, else Partly. It is OK for none.
+// Together returns the exit code of several results: Held if any is held, because a person must still
+// act; else their common code; else Partly. It returns OK for no results.
 func Together(codes []Code) Code {
 	if len(codes) == 0 {
 		return OK

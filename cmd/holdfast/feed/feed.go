@@ -25,7 +25,7 @@ var helpTexts embed.FS
 
 // Command returns the command `holdfast feed`.
 func Command(a *cli.App) *cobra.Command {
-	return cli.WithHelp(helpTexts, cli.Group("feed", "Have NSQ topics and webhooks told of events, see how far they are, and tell them again",
+	return cli.WithHelp(helpTexts, cli.Group("feed", "Manage subscriptions: forward events to webhooks and NSQ topics",
 		listCommand(a), showCommand(a), addCommand(a), removeCommand(a), rewindCommand(a), pauseCommand(a),
 		resumeCommand(a), credentialCommand(a)))
 }
@@ -102,7 +102,7 @@ func texts[T ~string](values []T) []string {
 
 func showCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(&cobra.Command{
-		Use: "show NAME", Short: "Show a subscription: its progress, and its last failure", Args: cli.Needs("NAME"),
+		Use: "show NAME", Short: "Show a subscription, its progress and its last failure", Args: cli.Needs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Connect()
 			if err != nil {
@@ -284,7 +284,7 @@ func resumeCommand(a *cli.App) *cobra.Command {
 }
 
 func credentialCommand(a *cli.App) *cobra.Command {
-	return credential.Commands(a, "Set, list and remove what a subscription shows its receiver, and the keys that it signs with", credential.Owner{
+	return credential.Commands(a, "Manage a subscription's credentials and signing keys", credential.Owner{
 		Noun: "subscription", Put: (*client.Client).PutSubscriptionCredential, List: (*client.Client).SubscriptionCredentials,
 		Remove: (*client.Client).RemoveSubscriptionCredential,
 		Set: &cobra.Command{

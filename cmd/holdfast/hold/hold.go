@@ -71,14 +71,14 @@ func scopeFlags(cmd *cobra.Command, scope, key *string) {
 	for _, s := range registry.HoldScopes() {
 		names = append(names, string(s))
 	}
-	cmd.Flags().StringVar(scope, "scope", "", "what is held: "+strings.Join(names, ", "))
-	cmd.Flags().StringVar(key, "key", "", "which stage, collection, volume, batch, item or worker (its id or its host)")
+	cmd.Flags().StringVar(scope, "scope", "", "the kind of hold: "+strings.Join(names, ", "))
+	cmd.Flags().StringVar(key, "key", "", "the stage, collection, volume, batch, item or worker (its id or host)")
 }
 
 func addCommand(a *cli.App) *cobra.Command {
 	var h registry.Hold
 	cmd := &cobra.Command{
-		Use: "add --scope SCOPE [--key KEY] --reason TEXT", Short: "Add a hold: items do not start, or a worker gets none", Args: cli.Needs(),
+		Use: "add --scope SCOPE [--key KEY] --reason TEXT", Short: "Add a hold: items do not start, or a worker gets no items", Args: cli.Needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return Add(cmd.Context(), a, h) },
 	}
 	scopeFlags(cmd, (*string)(&h.Scope), &h.Key)
@@ -160,7 +160,7 @@ func Commands(a *cli.App, scope registry.HoldScope) []*cobra.Command {
 	}
 	cli.ReasonFlag(hold, &reason)
 	release := &cobra.Command{
-		Use: "release ID...", Short: fmt.Sprintf("Let each %s go that no other hold covers (- reads ids from standard input)", scope), Args: cli.Needs("ID..."),
+		Use: "release ID...", Short: fmt.Sprintf("Release each %s; it starts if no other hold covers it (- reads ids from standard input)", scope), Args: cli.Needs("ID..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return eachHold(cmd.Context(), a, scope, args, "released", func(c *client.Client, id string) error {
 				return releaseOne(cmd.Context(), c, scope, id)

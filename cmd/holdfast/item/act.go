@@ -30,17 +30,17 @@ func ActCommand(a *cli.App, verb, short string, what registry.Act, flags func(cm
 	ask := act{Command: registry.Command{Act: what}}
 	cmd := &cobra.Command{
 		Use: verb + " ID... | - | --match QUERY", Short: short,
-		Long: "Name items by their ids; - reads ids from standard input. --match QUERY stands\n" +
-			"for all items that match: the command counts them by state and asks (--yes\n" +
-			"answers, without a terminal it is needed, exit code 7; 10 when nothing matches).\n" +
-			"Then an item of its own carries the act out in the background. Its id is\n" +
-			"printed: item show ID tells how far it is, item cancel ID stops it.\n\n" + QueryHelp(),
+		Long: "Name items by their ids; - reads ids from standard input. --match QUERY selects\n" +
+			"all items that match: the command counts them by state and asks. Without a\n" +
+			"terminal it needs --yes, or ends with exit code 7; 10 means that nothing matched.\n" +
+			"An item of its own then performs the act in the background. Its id is printed:\n" +
+			"item show ID shows its progress, item cancel ID stops it.\n\n" + QueryHelp(),
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return perform(cmd.Context(), a, args, ask) },
 	}
 	cmd.Flags().StringVar(&ask.Reason, "reason", "", "the reason, recorded with the act")
 	cmd.Flags().StringVar(&ask.match, "match", "", "all items that match this `QUERY`, instead of ids")
-	cmd.Flags().BoolVar(&ask.yes, "yes", false, "do not ask for confirmation")
+	cmd.Flags().BoolVar(&ask.yes, "yes", false, "skip the question")
 	if flags != nil {
 		flags(cmd, &ask.Command)
 	}

@@ -17,7 +17,7 @@ import (
 func failuresCommand(a *cli.App) *cobra.Command {
 	var f Filter
 	var limit int
-	const short = "Group failed items by what made them fail, and show how to requeue each group"
+	const short = "Group failed items by cause, with the command that requeues each group"
 	cmd := &cobra.Command{
 		Use: "failures [QUERY]", Short: short, Long: QueryHelp(), Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -28,27 +28,27 @@ var helpTexts embed.FS
 // Command returns the command `holdfast item`.
 func Command(a *cli.App) *cobra.Command {
 	below := append([]*cobra.Command{listCommand(a), showCommand(a), historyCommand(a), whyCommand(a), failuresCommand(a), redeliverCommand(a)}, steering(a)...)
-	return cli.WithHelp(helpTexts, cli.Group("item", "List, show and steer items: the jobs and batches that pass through the pipeline",
+	return cli.WithHelp(helpTexts, cli.Group("item", "List, show and control items: jobs, batches and other work",
 		append(below, hold.Commands(a, registry.HoldItem)...)...))
 }
 
 // steering are the commands that ask acts of items.
 func steering(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{
-		ActCommand(a, "requeue", "Send failed or cancelled items back to work", registry.ActRequeue, func(cmd *cobra.Command, c *registry.Command) {
+		ActCommand(a, "requeue", "Requeue failed or cancelled items", registry.ActRequeue, func(cmd *cobra.Command, c *registry.Command) {
 			cmd.Flags().StringVar((*string)(&c.From), "from", "", "the stage to start from (default where it failed)")
 		}),
-		ActCommand(a, "retry", "Try items at once that wait for their next try", registry.ActRetryNow, nil),
-		ActCommand(a, "cancel", "Stop items, also while they run; they may be requeued", registry.ActCancel, nil),
-		ActCommand(a, "abort", "End items for good, and what waits for their success", registry.ActAbort, nil),
-		ActCommand(a, "delete", "Give up items that failed or are held; what was stored stays", registry.ActDelete, nil),
-		ActCommand(a, "give-up", "Give up telling the receiver of jobs whose objects are preserved: they complete, not told", registry.ActGiveUp, nil),
-		ActCommand(a, "abandon", "Ask for the announced version of failed jobs to be given up, or agree to what another admin asked", registry.ActAbandon, func(cmd *cobra.Command, c *registry.Command) {
+		ActCommand(a, "retry", "Retry waiting items at once", registry.ActRetryNow, nil),
+		ActCommand(a, "cancel", "Cancel items, even running ones; they can be requeued", registry.ActCancel, nil),
+		ActCommand(a, "abort", "End items for good, and the items that wait for their success", registry.ActAbort, nil),
+		ActCommand(a, "delete", "Delete failed, cancelled or held items; preserved objects stay", registry.ActDelete, nil),
+		ActCommand(a, "give-up", "Complete preserved jobs without notifying their receiver", registry.ActGiveUp, nil),
+		ActCommand(a, "abandon", "Abandon the announced version of failed jobs (needs two people)", registry.ActAbandon, func(cmd *cobra.Command, c *registry.Command) {
 			cmd.Use, cmd.Long = "abandon ID... | -", ""
 			_ = cmd.Flags().MarkHidden("match") // who uses it is told why it is not there
 			cmd.Flags().StringVar(&c.AgreesTo, "agrees-to", "", "with --yes: approve this `REQUEST` of another admin, as the command showed it")
 		}),
-		ActCommand(a, "priority", "Change when items have their turn", registry.ActPriority, func(cmd *cobra.Command, c *registry.Command) {
+		ActCommand(a, "priority", "Change the priority of items", registry.ActPriority, func(cmd *cobra.Command, c *registry.Command) {
 			cmd.Flags().Func("to", "the new priority `N`, lower first; below 0 goes before everything else", func(text string) error {
 				n, err := strconv.Atoi(text)
 				if err != nil {

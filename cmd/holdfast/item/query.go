@@ -13,19 +13,19 @@ import (
 	"github.com/holdfast/holdfast/registry/query"
 )
 
-// Filter narrows a list: by words of the query language, and by flags for those who prefer them.
+// Filter narrows a list by words of the query language and by flags that stand for its terms.
 type Filter struct {
 	terms []registry.Term // of the flags
 }
 
-// flag adds a flag that is a term of a field, or free text.
+// flag adds a flag that stands for a term: a field's, or free text.
 func (f *Filter) flag(cmd *cobra.Command, name, field, help string) {
 	cmd.Flags().Func(name, help, func(value string) error {
 		t := registry.Term{Field: field, Value: value}
 		if _, err := query.Parse(t.String()); err != nil {
 			var wrong *registry.QueryError
 			if errors.As(err, &wrong) && len(wrong.Known) > 0 {
-				return fmt.Errorf("%s; known are %s", wrong.Problem, strings.Join(wrong.Known, ", "))
+				return fmt.Errorf("%s; known values: %s", wrong.Problem, strings.Join(wrong.Known, ", "))
 			}
 			return err
 		}
@@ -34,7 +34,7 @@ func (f *Filter) flag(cmd *cobra.Command, name, field, help string) {
 	})
 }
 
-// Query reads the words of the command line together with the flags.
+// Query parses the words of the command line and adds the terms of the flags.
 func (f *Filter) Query(words []string) (registry.Query, error) {
 	flags := registry.Query{Terms: slices.Clone(f.terms)}
 	q, err := query.Parse(strings.TrimSpace(strings.Join(words, " ") + " " + flags.String()))
@@ -44,13 +44,13 @@ func (f *Filter) Query(words []string) (registry.Query, error) {
 	return q, nil
 }
 
-// QueryHelp explains the query language.
+// QueryHelp returns the explanation of the query language and its fields.
 func QueryHelp() string {
 	var b strings.Builder
-	b.WriteString(`QUERY is words, all of which must match: text in the name or the note, or at the
-beginning of the id, and FIELD:VALUE. A minus sign in front of a word excludes
-what matches it (a QUERY that begins with one stands behind --), quotes keep
-spaces together, commas separate values of which one must match.
+	b.WriteString(`QUERY is words that must all match: text in the name, the note or the beginning
+of the id, and FIELD:VALUE. Commas separate alternative values. Quotes keep words
+together. A minus sign excludes what the word matches; put -- before a QUERY that
+begins with one.
 
     state:failed collection:demo error:timeout older:2h
     'name:"field notes"' -state:completed,cancelled

@@ -11,7 +11,7 @@ import (
 func redeliverCommand(a *cli.App) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: "redeliver ID...", Short: "Send a job's outcome, or a batch's report, again",
+		Use: "redeliver ID...", Short: "Send a job's outcome or a batch's report again",
 		Args: cli.Needs("ID..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Connect()

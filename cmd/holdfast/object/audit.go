@@ -22,7 +22,7 @@ func auditCommand(a *cli.App) *cobra.Command {
 		Args: someOrAll(&whole),
 		RunE: func(cmd *cobra.Command, args []string) error { return auditObjects(cmd.Context(), a, args, whole) },
 	}
-	cmd.Flags().BoolVar(&whole, "all", false, "audit every object, deleted ones too")
+	cmd.Flags().BoolVar(&whole, "all", false, "audit every object, including deleted ones")
 	return a.ClientFlags(cmd)
 }
 
@@ -33,9 +33,9 @@ func acceptOlderCommand(a *cli.App) *cobra.Command {
 		Args: cli.Needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return acceptOlder(cmd.Context(), a, r) },
 	}
-	cmd.Flags().StringVar(&r.Reason, "reason", "", "make the request, with this reason; it is kept for ever")
-	cmd.Flags().BoolVar(&r.Approve, "approve", false, "approve another person's request; it cannot be undone")
-	cmd.Flags().StringVar(&r.AgreesTo, "agrees-to", "", "with --approve: agree to this `REQUEST`, as the command has shown it")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "request acceptance, with this reason, which is kept for ever")
+	cmd.Flags().BoolVar(&r.Approve, "approve", false, "approve another person's request; this cannot be undone")
+	cmd.Flags().StringVar(&r.AgreesTo, "agrees-to", "", "with --approve: approve this `REQUEST`, which the command printed")
 	return a.ClientFlags(cmd)
 }
 

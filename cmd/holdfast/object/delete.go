@@ -26,8 +26,8 @@ func deleteCommand(a *cli.App) *cobra.Command {
 		Args: cli.Needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error { return deleteObject(cmd.Context(), a, args[0], d) },
 	}
-	cmd.Flags().StringVar(&d.reason, "reason", "", "make the request, with this reason; it is kept for ever")
-	cmd.Flags().BoolVar(&d.approve, "approve", false, "approve another person's request; it cannot be undone")
+	cmd.Flags().StringVar(&d.reason, "reason", "", "request the deletion, with this reason, which is kept for ever")
+	cmd.Flags().BoolVar(&d.approve, "approve", false, "approve another person's request; this cannot be undone")
 	cmd.Flags().BoolVar(&d.withdraw, "withdraw", false, "withdraw the request")
 	return a.ClientFlags(cmd)
 }

@@ -32,7 +32,7 @@ func exportCommand(a *cli.App) *cobra.Command {
 			return exportObject(cmd.Context(), a, x)
 		},
 	}
-	cmd.Flags().StringVar(&x.out, "out", "", "the folder to write to, new or empty; with --tar the file, which must not exist; - for standard output")
+	cmd.Flags().StringVar(&x.out, "out", "", "a new or empty folder; with --tar a new file, or - for standard output")
 	cmd.Flags().BoolVar(&x.system, "system", false, "also write Holdfast's own files, below system/")
 	cmd.Flags().BoolVar(&x.bag, "bag", false, "write a BagIt 1.0 bag")
 	cmd.Flags().BoolVar(&x.tar, "tar", false, "write one tar file")

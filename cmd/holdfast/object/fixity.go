@@ -12,7 +12,7 @@ func fixityCommand(a *cli.App) *cobra.Command {
 	var reason string
 	var whole bool
 	cmd := &cobra.Command{
-		Use: "fixity ID...|--all", Short: "Check objects' stored files in every storage, and replace damaged ones by a good copy",
+		Use: "fixity ID...|--all", Short: "Check objects' stored files in every storage, and replace damaged ones with good copies",
 		Args: someOrAll(&whole),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.Connect()
@@ -33,6 +33,6 @@ func fixityCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "the reason, recorded with the act")
-	cmd.Flags().BoolVar(&whole, "all", false, "every object")
+	cmd.Flags().BoolVar(&whole, "all", false, "check every object")
 	return a.ClientFlags(cmd)
 }

@@ -23,7 +23,7 @@ var helpTexts embed.FS
 
 // Command returns the command `holdfast object`.
 func Command(a *cli.App) *cobra.Command {
-	return cli.WithHelp(helpTexts, cli.Group("object", "List, show, export, restore, verify and delete preserved objects",
+	return cli.WithHelp(helpTexts, cli.Group("object", "List, show, verify, export, restore and delete preserved objects",
 		listCommand(a), showCommand(a), filesCommand(a), eventsCommand(a), receiptCommand(a), exportCommand(a), verifyCommand(a), auditCommand(a), acceptOlderCommand(a), fixityCommand(a), restoreCommand(a), restoresCommand(a), deleteCommand(a), deletionsCommand(a)))
 }
 

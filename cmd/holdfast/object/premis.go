@@ -44,7 +44,7 @@ func eventsCommand(a *cli.App) *cobra.Command {
 	}
 	cli.LimitFlag(cmd, &limit)
 	cmd.Flags().BoolVar(&premis, "premis", false, "write object, versions, files, events and agents as a PREMIS 3 XML document")
-	cmd.Flags().StringVar(&out, "out", "", "write the document to `FILE`, which must not exist yet (default standard output)")
+	cmd.Flags().StringVar(&out, "out", "", "write the document to the new `FILE` (default standard output)")
 	return a.ClientFlags(cmd)
 }
 

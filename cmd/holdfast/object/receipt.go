@@ -30,7 +30,7 @@ func receiptCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&version, "version", 0, "which version (default the newest)")
-	cmd.Flags().StringVar(&out, "out", "", "write it to `FILE`, which must not exist yet; - is standard output, the default")
+	cmd.Flags().StringVar(&out, "out", "", "write it to the new `FILE` (default standard output, or -)")
 	return a.ClientFlags(cmd)
 }
 
@@ -113,7 +113,7 @@ func writeWhole(a *cli.App, out string, write func(io.Writer) error) (err error)
 func ReceiptKeysCommand(a *cli.App) *cobra.Command {
 	var pem bool
 	cmd := &cobra.Command{
-		Use: "receipt-keys", Short: "List the public keys of all receipts, oldest first",
+		Use: "receipt-keys", Short: "List the public keys that verify receipts, oldest first",
 		Args: cli.Needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.Connect()

@@ -19,7 +19,7 @@ import (
 func restoreCommand(a *cli.App) *cobra.Command {
 	var x restore
 	cmd := &cobra.Command{
-		Use: "restore ID", Short: "Restore an object as one tar file on the service, and download it",
+		Use: "restore ID", Short: "Make an object into one tar file on the service, and download it",
 		Args: cli.Needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			x.id = args[0]
@@ -28,8 +28,8 @@ func restoreCommand(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().IntVar(&x.version, "version", 0, "which version (default the newest)")
 	cmd.Flags().StringVar(&x.reason, "reason", "", "the reason, recorded with the restore")
-	cmd.Flags().BoolVar(&x.wait, "wait", false, "wait until it is ready")
-	cmd.Flags().StringVar(&x.out, "out", "", "wait, and download it to `FILE`, which must not exist yet")
+	cmd.Flags().BoolVar(&x.wait, "wait", false, "wait until the tar is ready or failed")
+	cmd.Flags().StringVar(&x.out, "out", "", "wait, and download the tar to the new `FILE`")
 	progress.Flags(a, cmd)
 	return a.ClientFlags(cmd)
 }

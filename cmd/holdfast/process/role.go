@@ -56,7 +56,7 @@ func WorkerCommand(a *cli.App) *cobra.Command {
 		stages = append(stages, string(s))
 	}
 	cmd := &cobra.Command{
-		Use: "worker STAGE...", Short: "Run the workers of one stage, or of several",
+		Use: "worker STAGE...", Short: "Run the workers of one or several stages",
 		Long: "The stages are " + strings.Join(stages, ", ") + ".",
 		Args: cli.Needs("STAGE..."), ValidArgs: stages,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -113,7 +113,7 @@ func BrokerCommand(a *cli.App) *cobra.Command {
 	var o node.BrokerOptions
 	var listen string
 	cmd := &cobra.Command{
-		Use: "broker", Short: "Run an NSQ broker in memory, for tests and small sites; production runs nsqd",
+		Use: "broker", Short: "Run an NSQ broker in memory, for tests and small sites (production: nsqd)",
 		Args: cli.Needs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runRole(cmd.Context(), a, "broker", nil, 0, "127.0.0.1:4151", nil, func(ctx context.Context, c config.Config, common node.Common, _ node.Work) (*node.Node, error) {
@@ -139,8 +139,8 @@ func BrokerCommand(a *cli.App) *cobra.Command {
 	f.StringVar(&listen, "http-address", "", "address of /ping, /stats, /lookup, /nodes, /healthz (default HOLDFAST_LISTEN or 127.0.0.1:4151)")
 	f.StringVar(&o.Broadcast, "broadcast-address", "", "the host in answers to lookups (default the one it listens on)")
 	f.BoolVar(&o.Remote, "remote", false, "allow addresses that other machines can reach")
-	f.Int64Var(&o.MaxMemory, "max-memory", 0, "how many `BYTES` of messages it holds; more are refused and published again later (default 64 MiB)")
-	f.DurationVar(&o.MaxMsgTimeout, "max-msg-timeout", 0, "how long a consumer may hold a message in all (default 15m)")
+	f.Int64Var(&o.MaxMemory, "max-memory", 0, "the most `BYTES` of messages in memory; more are refused and sent again later (default 64 MiB)")
+	f.DurationVar(&o.MaxMsgTimeout, "max-msg-timeout", 0, "the longest time that a consumer may hold a message (default 15m)")
 	return cli.WithHelp(helpTexts, cmd)
 }
 

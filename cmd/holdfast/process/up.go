@@ -29,7 +29,7 @@ func UpCommand(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&dir, "dir", cli.DefaultDir, "the folder for all data; created if missing")
 	cmd.Flags().StringVar(&listen, "listen", "", "address of API and pages (default HOLDFAST_LISTEN or "+config.DefaultListen+")")
-	cmd.Flags().StringVar(&paused, "paused", "", "start with everything paused, with this reason, until queue resume")
+	cmd.Flags().StringVar(&paused, "paused", "", "start with everything paused until queue resume, with this reason")
 	return cli.WithHelp(helpTexts, cmd)
 }
 

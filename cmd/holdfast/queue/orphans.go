@@ -36,15 +36,15 @@ func orphansCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.Func("older", "only what nobody wrote to, nor had a right to, for this `AGE`, at least 1h (default 7d)", func(text string) (err error) {
+	f.Func("older", "only data that has been unused for this `AGE`, at least 1h (default 7d)", func(text string) (err error) {
 		if older, err = query.Age(strings.ToLower(text)); err != nil || older < registry.LeastOrphanAge {
 			return errors.New("it must be a whole number and h, d or w, such as 12h or 30d")
 		}
 		return nil
 	})
 	f.BoolVar(&r.Storages, "storages", false, "search the preservation storages, too")
-	f.BoolVar(&r.Remove, "remove", false, "remove what can be removed, after a question")
-	f.BoolVar(&yes, "yes", false, "do not ask")
+	f.BoolVar(&r.Remove, "remove", false, "remove what can be removed, after asking")
+	f.BoolVar(&yes, "yes", false, "skip the question")
 	f.StringVar(&r.Reason, "reason", "", "the reason, recorded with the act")
 	return a.ClientFlags(cmd)
 }

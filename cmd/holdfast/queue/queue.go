@@ -30,7 +30,7 @@ var helpTexts embed.FS
 
 // Command returns the command `holdfast queue`.
 func Command(a *cli.App) *cobra.Command {
-	return cli.WithHelp(helpTexts, cli.Group("queue", "Show, pause, resume and drain the whole queue, stop accepting submissions, and find what belongs to nobody",
+	return cli.WithHelp(helpTexts, cli.Group("queue", "Manage the whole queue: pause, drain, refuse submissions, find orphaned data",
 		statusCommand(a), pauseCommand(a), resumeCommand(a), drainCommand(a), acceptCommand(a), orphansCommand(a)))
 }
 
@@ -141,7 +141,7 @@ func pauseCommand(a *cli.App) *cobra.Command {
 			return hold.Add(cmd.Context(), a, h)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "pause everything, also admin acts, messages and housekeeping")
+	cmd.Flags().BoolVar(&all, "all", false, "pause everything, including admin acts, messages and housekeeping")
 	cli.ReasonFlag(cmd, &reason)
 	return a.ClientFlags(cmd)
 }
@@ -185,7 +185,7 @@ func drainCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return drain(cmd.Context(), a, reason, timeout) },
 	}
 	cli.ReasonFlag(cmd, &reason)
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait at most, such as 30m (default no limit)")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "the longest time to wait, such as 30m (default no limit)")
 	return a.ClientFlags(cmd)
 }
 
@@ -252,7 +252,7 @@ func untilIdle(ctx context.Context, a *cli.App, c *client.Client) (running int64
 func acceptCommand(a *cli.App) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use: "accept on|off --reason TEXT", Short: "Accept submissions, or refuse them for now; accepted ones go on", Args: cli.Needs("on|off"),
+		Use: "accept on|off --reason TEXT", Short: "Accept or refuse new submissions; accepted ones continue", Args: cli.Needs("on|off"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			on := strings.EqualFold(args[0], "on")
 			if !on && !strings.EqualFold(args[0], "off") {
