@@ -11,16 +11,16 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// Kinds of events about abandoned versions, beside that of the act.
+// Kinds of events about an abandoned version, besides the act itself.
 const (
 	eventAbandonApproved  = "abandon-approved"
 	eventAbandonWithdrawn = "abandon-withdrawn"
 	eventAbandoned        = "abandoned"
 )
 
-// abandon notes that somebody wants an announced version to be abandoned. When another person asked
-// before, this is the consent, if it names that asking: the item goes to the worker that removes
-// what it has written.
+// abandon carries out the act that abandons an announced version. It needs two people. The first
+// call records the request. A call by another person that names this request approves it, and
+// queues the item for the worker that removes what the item wrote.
 func (t *tx) abandon(it registry.WorkItem, c registry.Command) error {
 	a, asked := it.Abandonment()
 	consent := asked && a.Waits(sqldb.FromMicros(t.Now))
@@ -36,16 +36,16 @@ func (t *tx) abandon(it registry.WorkItem, c registry.Command) error {
 			return err
 		}
 	} else if strings.TrimSpace(c.Reason) == "" {
-		return fmt.Errorf("%w: who is to agree must be told the reason", registry.ErrInvalid)
+		return fmt.Errorf("%w: give a reason, for the person who approves it", registry.ErrInvalid)
 	}
 	request := ""
 	if consent {
 		request = a.Request()
 	}
-	// Two who ask at once must not agree by it, and nobody agrees to another asking than the one
-	// that was shown.
+	// Two people who ask at the same moment must not count as an approval, and an approval must
+	// name the request that its author saw.
 	if !c.Confirmed || c.AgreesTo != request {
-		needed, err := t.abandons(it, a, consent)
+		needed, err := t.abandonConsequences(it, a, consent)
 		if err != nil {
 			return err
 		}
@@ -79,30 +79,30 @@ func (t *tx) setAbandonment(it registry.WorkItem, a registry.Abandonment) error 
 	return t.SetResult(it, registry.ResultAbandon, raw)
 }
 
-// abandons says what follows from asking, or from the consent.
-func (t *tx) abandons(it registry.WorkItem, a registry.Abandonment, consent bool) ([]string, error) {
+// abandonConsequences lists what follows from the request or from its approval, a sentence each.
+func (t *tx) abandonConsequences(it registry.WorkItem, a registry.Abandonment, consent bool) ([]string, error) {
 	var object string
 	var version int
 	err := t.Get(`SELECT object_id, version FROM object_version WHERE item_id = $1 AND status = 'intended'`, []any{it.ID}, &object, &version)
 	if err != nil {
-		return nil, fmt.Errorf("look up what item %s has announced: %w", it.ID, err)
+		return nil, fmt.Errorf("look up the version that item %s announced: %w", it.ID, err)
 	}
 	what := fmt.Sprintf("version %d of %s", version, object)
 	if consent {
 		return []string{
 			a.Text(),
-			what + " is given up, and what the job has written of it is removed from the storages",
-			"a version that is complete in a storage is not given up: the job fails again and says so",
-			"then the job can be requeued, which makes the version anew, or deleted",
+			what + " is abandoned: what the job wrote of it is removed from the storages",
+			"a version that is complete in a storage is kept: the job fails again and says so",
+			"afterwards requeue the job, which makes the version again, or delete it",
 		}, nil
 	}
 	return []string{
-		fmt.Sprintf("another admin must agree within %d days; only then is %s given up", int(registry.AskingLasts.Hours()/24), what),
-		"a requeue before that takes it back and carries the version on",
+		fmt.Sprintf("another admin must agree within %d days; only then is %s abandoned", int(registry.AskingLasts.Hours()/24), what),
+		"a requeue before that withdraws the request and continues with the version",
 	}, nil
 }
 
-// withdrawAbandonment forgets what was decided about an item's version when the item is requeued.
+// withdrawAbandonment drops the request or the approval when the item is requeued.
 func (t *tx) withdrawAbandonment(it registry.WorkItem, actor string) error {
 	a, asked := it.Abandonment()
 	if !asked {
@@ -116,13 +116,14 @@ func (t *tx) withdrawAbandonment(it registry.WorkItem, actor string) error {
 	return t.SetResult(it, registry.ResultAbandon, nil)
 }
 
-// abandonVersion forgets a version that the item has announced, and everything by which the item
-// would go on with it, in one transaction: see registry.Intent.
+// abandonVersion deletes a version that the item announced, and the results that it would continue
+// from: see registry.Intent. The files go first, in portions; the rest goes in one transaction. A
+// repeat changes nothing.
 func (s *Catalog) abandonVersion(ctx context.Context, l registry.Lease, in registry.Intent) error {
-	// Rows of an announced version are seen by nobody. They may be many (R25).
+	// Nobody can see the rows of an announced version. There may be many (R25).
 	for _, table := range [][2]string{{"file", "path"}, {"stored_file", "content_path"}} {
 		err := s.deleteRows(ctx, table[0], table[1], `object_id = $1 AND version = $2`, []any{in.ObjectID, in.Version}, func(t *tx) (bool, error) {
-			a, err := t.abandoning(l, in)
+			a, err := t.approvedAbandonment(l, in)
 			return a.DoneAt != nil, err
 		})
 		if err != nil {
@@ -130,7 +131,7 @@ func (s *Catalog) abandonVersion(ctx context.Context, l registry.Lease, in regis
 		}
 	}
 	return s.write(ctx, func(t *tx) error {
-		a, err := t.abandoning(l, in)
+		a, err := t.approvedAbandonment(l, in)
 		if err != nil || a.DoneAt != nil {
 			return err
 		}
@@ -158,35 +159,36 @@ func (s *Catalog) abandonVersion(ctx context.Context, l registry.Lease, in regis
 	})
 }
 
-// abandoning returns the decision by which an attempt abandons the version that its item has
-// announced. DoneAt says that an earlier call did.
-func (t *tx) abandoning(l registry.Lease, in registry.Intent) (registry.Abandonment, error) {
+// approvedAbandonment returns the approved decision to abandon the version that an attempt's item
+// announced. DoneAt is set if an earlier call carried it out.
+func (t *tx) approvedAbandonment(l registry.Lease, in registry.Intent) (registry.Abandonment, error) {
 	it, err := t.Live(l)
 	if err != nil {
 		return registry.Abandonment{}, err
 	}
 	a, ok := it.Abandonment()
 	if !ok || a.ApprovedBy == "" {
-		return a, fmt.Errorf("nobody has agreed that its version is abandoned: %w", registry.ErrInvalid)
+		return a, fmt.Errorf("no second person approved to abandon its version: %w", registry.ErrInvalid)
 	}
 	if a.DoneAt != nil {
 		return a, nil
 	}
-	if err := t.owns(l.ItemID, in.ObjectID); err != nil {
+	if err := t.requireLock(l.ItemID, in.ObjectID); err != nil {
 		return a, err
 	}
-	recorded, err := t.intended(l, in.ObjectID, in.Version)
+	recorded, err := t.requireAnnounced(l, in.ObjectID, in.Version)
 	if err == nil && recorded {
 		err = fmt.Errorf("version %d of %s is recorded: %w", in.Version, in.ObjectID, registry.ErrIntentOpen)
 	}
 	return a, err
 }
 
-// uncommit notes that an item has announced nothing any more: what it recorded before stays.
+// uncommit records that an item has no announced version any more. A version that it recorded
+// before stays.
 func (t *tx) uncommit(itemID string) error {
 	var recorded bool
 	if err := t.Get(`SELECT EXISTS (SELECT 1 FROM object_version WHERE item_id = $1)`, []any{itemID}, &recorded); err != nil {
-		return fmt.Errorf("look what item %s has recorded: %w", itemID, err)
+		return fmt.Errorf("look up what item %s recorded: %w", itemID, err)
 	}
 	if recorded {
 		return t.Commit(itemID, registry.Preserved)

@@ -1,7 +1,9 @@
-// Package catalog keeps what is preserved: objects and their identifiers, versions announced and
-// recorded, their files and where each copy lies, PREMIS events in their chains, receipts, checks,
-// restores, deletions. A worker writes of its own item only. It knows nothing of how payloads come
-// in.
+// Package catalog keeps the inventory of preserved objects: identifiers, announced and recorded
+// versions, files and their replicas, chains of PREMIS events, receipts, fixity checks, restores
+// and deletions.
+//
+// A worker's write may name only its own item and that item's object. The package does not know how
+// payloads arrive.
 package catalog
 
 import (
@@ -22,12 +24,12 @@ type Catalog struct {
 	receiptKey *receipt.Key // nil: no receipts are signed
 }
 
-// New returns the inventory of what an engine's items have stored.
+// New returns the inventory of what the engine's items store. Without a key it signs no receipts.
 func New(db *sqldb.DB, engine *work.Engine, key *receipt.Key) *Catalog {
 	return &Catalog{db: db, work: engine, receiptKey: key}
 }
 
-// tx is the open transaction.
+// tx is the engine's open transaction with this subject's statements.
 type tx struct {
 	*work.Tx
 	store *Catalog
@@ -39,7 +41,7 @@ func (s *Catalog) write(ctx context.Context, fn func(*tx) error) error {
 	return s.work.Write(ctx, func(t *work.Tx) error { return fn(s.in(t)) })
 }
 
-// Join has the engine ask the catalog.
+// Join adds the catalog's hooks to the engine.
 func (s *Catalog) Join(h *work.Hooks) {
 	h.Settled = append(h.Settled, func(t *work.Tx, end work.Shift) error { return s.in(t).endCheck(end) })
 	h.Committed = func(t *work.Tx, itemID string) (string, int, bool, error) { return s.in(t).committed(itemID) }
@@ -49,8 +51,8 @@ func (s *Catalog) Join(h *work.Hooks) {
 	h.Act(registry.ActAbandon, func(t *work.Tx, it registry.WorkItem, c registry.Command) error { return s.in(t).abandon(it, c) })
 }
 
-// committed is the object that an item has announced a version of, has stored one of or deletes,
-// with the version; 0 for a deletion.
+// committed returns the object that an item deletes, or announced or recorded a version of, with
+// that version. The version of a deletion is 0.
 func (t *tx) committed(itemID string) (object string, version int, known bool, err error) {
 	err = t.Get(`SELECT object_id, version FROM object_version WHERE item_id = $1
 		UNION ALL SELECT object_id, 0 FROM deletion WHERE item_id = $1 AND status <> 'approved' ORDER BY 2 LIMIT 1`, []any{itemID}, &object, &version)

@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// ChainEnds lists where the chains of events end, by object, after one. Objects without a chain are
-// left out. Each is what it was when its row was read: chains that grow meanwhile are found shorter
-// or longer, never otherwise.
+// ChainEnds returns where the objects' event chains end, for at most limit objects that sort after
+// the given one. It leaves out objects without a chain. The rows are not one snapshot: a chain that
+// grows meanwhile is returned as of the moment when its row was read.
 func (s *Catalog) ChainEnds(ctx context.Context, after string, limit int) (ends []receipt.ChainEnd, err error) {
 	return sqldb.Collect(s.db.Read.Ask(ctx, `SELECT o.id, e.seq, e.hash FROM object o
 		JOIN premis_event e ON e.object_id = o.id AND e.seq = (SELECT MAX(l.seq) FROM premis_event l WHERE l.object_id = o.id)
@@ -27,8 +27,8 @@ func (s *Catalog) ChainEnds(ctx context.Context, after string, limit int) (ends 
 	})
 }
 
-// SignCheckpoint signs a checkpoint with the key of receipts, and notes that key as used. It
-// returns nil when this Registry has none.
+// SignCheckpoint signs a checkpoint with the key for receipts, and lists that key as used. It
+// returns nil if this Registry has no key.
 func (s *Catalog) SignCheckpoint(ctx context.Context, c receipt.Checkpoint) ([]byte, error) {
 	if s.receiptKey == nil {
 		return nil, nil
@@ -40,20 +40,22 @@ func (s *Catalog) SignCheckpoint(ctx context.Context, c receipt.Checkpoint) ([]b
 	return s.receiptKey.SignCheckpoint(c), nil
 }
 
-// Kinds of events about the acceptance of a record that is older than its checkpoints.
+// Kinds of events about accepting a record that is older than its checkpoints.
 const (
 	eventAcceptanceAsked    = "acceptance-asked"
 	eventAcceptanceApproved = "acceptance-approved"
 )
 
-// AcceptOlder notes that somebody asks to take the record for right although it is older than the
-// checkpoints a.Of, with a.Reason, or with approve that another person agrees to what is named by
-// agreesTo, its [registry.Acceptance.Request]: registry.ErrNoAcceptance when nobody asks about
-// these, registry.ErrSamePerson. When agreesTo names something else, nothing is noted, and what is
-// asked for comes back without a consent, to be shown. A repeat returns what is noted, and so does
-// everything that is asked of the same after two people have agreed: whoever goes on after a kill
-// finds that they did. Another reason, person or gap is another asking, which takes the place of
-// the one before and says so.
+// AcceptOlder records that people accept a record that is older than the checkpoints a.Of. It needs
+// two people. Without approve it records the request of actor with a.Reason. With approve it
+// records that actor approves the request that agreesTo names ([registry.Acceptance.Request]).
+//
+// It returns registry.ErrNoAcceptance if there is no open request for these checkpoints, and
+// registry.ErrSamePerson if one person does both. If agreesTo names another request, it changes
+// nothing and returns the open request, to be shown. A repeat returns what is recorded. So does
+// every call after the approval: a caller that was killed sees that the record is accepted. A
+// request with another reason, person or list of checkpoints replaces the one before; Replaces
+// names whose.
 func (s *Catalog) AcceptOlder(ctx context.Context, a registry.Acceptance, approve bool, agreesTo, actor string) (out registry.Acceptance, err error) {
 	const name = "acceptance"
 	actor = sqldb.Clean(actor)
@@ -67,7 +69,7 @@ func (s *Catalog) AcceptOlder(ctx context.Context, a registry.Acceptance, approv
 			return err
 		default:
 			if err := json.Unmarshal([]byte(text), &out); err != nil {
-				return fmt.Errorf("decode what was asked for: %w", err)
+				return fmt.Errorf("decode the request: %w", err)
 			}
 		}
 		now := sqldb.FromMicros(t.Now)
@@ -87,7 +89,7 @@ func (s *Catalog) AcceptOlder(ctx context.Context, a registry.Acceptance, approv
 			}
 			out.ApprovedBy, out.ApprovedAt, kind = actor, &now, eventAcceptanceApproved
 		case strings.TrimSpace(a.Reason) == "":
-			return fmt.Errorf("%w: who is to agree must be told the reason", registry.ErrInvalid)
+			return fmt.Errorf("%w: give a reason, for the person who approves it", registry.ErrInvalid)
 		case waits && out.AskedBy == actor && out.Reason == sqldb.Clean(a.Reason):
 			return nil
 		default:
@@ -99,7 +101,7 @@ func (s *Catalog) AcceptOlder(ctx context.Context, a registry.Acceptance, approv
 		}
 		value, err := json.Marshal(out)
 		if err != nil {
-			return fmt.Errorf("encode what is asked for: %w", err)
+			return fmt.Errorf("encode the request: %w", err)
 		}
 		err = t.Do(`INSERT INTO setting (name, value, reason, actor, at) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (name) DO UPDATE SET value = $2, reason = $3, actor = $4, at = $5`, name, string(value), out.Reason, actor, t.Now)
@@ -114,7 +116,7 @@ func (s *Catalog) AcceptOlder(ctx context.Context, a registry.Acceptance, approv
 	return out, nil
 }
 
-// noteReceiptKey lists the public key for ever.
+// noteReceiptKey lists the public key. It stays listed for ever, since old receipts need it.
 func (t *tx) noteReceiptKey() error {
 	public := t.store.receiptKey.Public()
 	err := t.Do(`INSERT INTO receipt_key (id, public_key, first_used_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,

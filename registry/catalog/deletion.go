@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// Kinds of events about deletions, beside the item's own.
+// Kinds of events about deletions, besides those of the item.
 const (
 	eventDeletionAsked     = "deletion-asked"
 	eventDeletionApproved  = "deletion-approved"
@@ -59,8 +59,7 @@ func scanDeletion(row sqldb.Scanner, now int64) (deletionRow, error) {
 	return d, nil
 }
 
-// deletion returns the last deletion that was asked for of an object; ok is false when there was
-// none.
+// deletion returns an object's latest deletion. ok is false if there was none.
 func (t *tx) deletion(objectID string) (d deletionRow, ok bool, err error) {
 	d, err = scanDeletion(t.Row(selectDeletion+`WHERE object_id = $1 ORDER BY asked_at DESC, id DESC LIMIT 1`, objectID), t.Now)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -71,7 +70,7 @@ func (t *tx) deletion(objectID string) (d deletionRow, ok bool, err error) {
 	return d, true, nil
 }
 
-// deletionOf returns what t.deletion does, to readers; nil when there was none.
+// deletionOf is like tx.deletion, for readers. It returns nil if there was none.
 func (s *Catalog) deletionOf(ctx context.Context, objectID string) (*registry.Deletion, error) {
 	d, err := scanDeletion(s.db.Read.QueryRowContext(ctx, selectDeletion+`WHERE object_id = $1 ORDER BY asked_at DESC, id DESC LIMIT 1`, objectID), sqldb.Micros(s.db.Now()))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -109,7 +108,7 @@ func (s *Catalog) Deletions(ctx context.Context, q registry.DeletionQuery) (page
 	return sqldb.PageOf(rows, limit, func(last registry.Deletion) string { return sqldb.Cursor(sqldb.Micros(last.AskedAt), last.ObjectID) }), err
 }
 
-// notGone returns a *registry.GoneError for an object that is deleted, or being deleted.
+// notGone returns a *registry.GoneError for an object that is deleted or being deleted.
 func (t *tx) notGone(objectID string) error {
 	d, ok, err := t.deletion(objectID)
 	if err != nil || !ok || !d.Gone() {
@@ -118,9 +117,9 @@ func (t *tx) notGone(objectID string) error {
 	return &registry.GoneError{ObjectID: objectID, AskedBy: d.AskedBy, Approved: d.ApprovedBy, At: *d.ApprovedAt, Reason: d.Reason}
 }
 
-// decide lets change write what people decide about an object's deletion, and returns the deletion
-// as it then stands. change gets the latest one. It returns the event's kind, or "" if it wrote
-// nothing.
+// decide runs change, which records a decision about an object's deletion, and returns the deletion
+// as it is afterwards. change gets the latest deletion. It returns the kind of the event, or "" if
+// it wrote nothing.
 func (s *Catalog) decide(ctx context.Context, doing, objectID, actor string, change func(t *tx, d deletionRow, known bool) (string, error)) (registry.Deletion, error) {
 	var out registry.Deletion
 	err := s.write(ctx, func(t *tx) error {
@@ -147,7 +146,7 @@ func (s *Catalog) decide(ctx context.Context, doing, objectID, actor string, cha
 func (s *Catalog) AskDeletion(ctx context.Context, objectID, reason, actor string) (registry.Deletion, error) {
 	reason, actor = sqldb.Clean(reason), sqldb.Clean(actor)
 	return s.decide(ctx, "ask to delete", objectID, actor, func(t *tx, d deletionRow, known bool) (string, error) {
-		if err := t.present(objectID); err != nil {
+		if err := t.requirePresent(objectID); err != nil {
 			return "", err
 		}
 		if known {
@@ -166,11 +165,11 @@ func (s *Catalog) AskDeletion(ctx context.Context, objectID, reason, actor strin
 	})
 }
 
-// present returns ErrNotFound for an object that is not recorded, and a *registry.GoneError for one
-// that is deleted.
-func (t *tx) present(objectID string) error {
+// requirePresent returns ErrNotFound for an object without a recorded version, and a
+// *registry.GoneError for a deleted one.
+func (t *tx) requirePresent(objectID string) error {
 	if sqldb.Clean(objectID) != objectID {
-		return registry.ErrNotFound // there can be none
+		return registry.ErrNotFound // no stored id looks like this
 	}
 	if err := t.notGone(objectID); err != nil {
 		return err
@@ -182,8 +181,8 @@ func (t *tx) present(objectID string) error {
 	return err
 }
 
-// openDeletion says whether a deletion can still happen as it was asked for. One whose item was
-// given up before it began cannot.
+// openDeletion says whether a deletion can still happen. It cannot if its item was given up before
+// the deletion began.
 func (t *tx) openDeletion(d deletionRow) (bool, error) {
 	switch d.Status {
 	case registry.DeletionAsked, registry.DeletionDeleting:
@@ -206,7 +205,7 @@ func (s *Catalog) ApproveDeletion(ctx context.Context, objectID, actor string) (
 		if known && d.ApprovedBy == actor && actor != "" {
 			return "", nil // a repeat
 		}
-		if err := t.present(objectID); err != nil {
+		if err := t.requirePresent(objectID); err != nil {
 			return "", err
 		}
 		if !known || d.Status != registry.DeletionAsked {
@@ -226,18 +225,18 @@ func (s *Catalog) ApproveDeletion(ctx context.Context, objectID, actor string) (
 	})
 }
 
-// twoPeople returns ErrSamePerson when two actors are one, or one of them holds a token that the
-// other has made.
+// twoPeople returns ErrSamePerson if two actors are the same, or if one of them made the other's
+// token.
 func (t *tx) twoPeople(a, b string) error {
 	var made int
 	err := t.Get(`SELECT COUNT(*) FROM token WHERE (name = $1 AND created_by = $2) OR (name = $2 AND created_by = $1)`, []any{a, b}, &made)
 	switch {
 	case err != nil:
-		return fmt.Errorf("look up who made whose token: %w", err)
+		return fmt.Errorf("look up who made the tokens: %w", err)
 	case a == b || b == "":
-		return fmt.Errorf("it was asked for by %s, too: %w", a, registry.ErrSamePerson)
+		return fmt.Errorf("%s made the request: %w", a, registry.ErrSamePerson)
 	case made > 0:
-		return fmt.Errorf("it was asked for by %s, and of %s and %s one has made the other's token: %w", a, a, b, registry.ErrSamePerson)
+		return fmt.Errorf("%s made the request, and one of %s and %s made the other's token: %w", a, a, b, registry.ErrSamePerson)
 	}
 	return nil
 }
@@ -259,7 +258,7 @@ func (s *Catalog) WithdrawDeletion(ctx context.Context, objectID, actor string) 
 	})
 }
 
-// deletionEvent writes what somebody decided, in the object's collection.
+// deletionEvent records a decision as an event of the object's collection.
 func (t *tx) deletionEvent(kind, actor string, d registry.Deletion) error {
 	var collection string
 	if err := t.Get(`SELECT collection FROM object WHERE id = $1`, []any{d.ObjectID}, &collection); err != nil {
@@ -268,14 +267,15 @@ func (t *tx) deletionEvent(kind, actor string, d registry.Deletion) error {
 	return t.Note(work.Entry{ItemID: d.ItemID, Kind: kind, Actor: actor, Collection: collection, Data: map[string]any{"object_id": d.ObjectID, "reason": d.Reason, "asked_by": d.AskedBy}})
 }
 
-// carriedOut returns the deletion that an attempt's item carries out.
-func (t *tx) carriedOut(l registry.Lease, objectID string) (deletionRow, error) {
+// deletionBy returns the deletion that an attempt's item carries out. It returns ErrNotFound for
+// any other item.
+func (t *tx) deletionBy(l registry.Lease, objectID string) (deletionRow, error) {
 	if _, err := t.Live(l); err != nil {
 		return deletionRow{}, err
 	}
 	d, ok, err := t.deletion(objectID)
 	if err == nil && (!ok || d.ItemID != l.ItemID) {
-		err = fmt.Errorf("nobody has approved its deletion by item %s: %w", l.ItemID, registry.ErrNotFound)
+		err = fmt.Errorf("item %s has no approved deletion of it: %w", l.ItemID, registry.ErrNotFound)
 	}
 	return d, err
 }
@@ -286,7 +286,7 @@ func (s *Catalog) MarkDeleting(ctx context.Context, l registry.Lease, objectID s
 		return out, err
 	}
 	err = s.write(ctx, func(t *tx) error {
-		d, err := t.carriedOut(l, objectID)
+		d, err := t.deletionBy(l, objectID)
 		if err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func (s *Catalog) MarkDeleting(ctx context.Context, l registry.Lease, objectID s
 		if d.Gone() {
 			return nil
 		}
-		if err := t.owns(l.ItemID, objectID); err != nil {
+		if err := t.requireLock(l.ItemID, objectID); err != nil {
 			return err
 		}
 		var open bool
@@ -333,14 +333,14 @@ func (s *Catalog) RecordDeletion(ctx context.Context, l registry.Lease, objectID
 		return err
 	}
 	err := s.deleteRows(ctx, "stored_file", "content_path", `object_id = $1`, []any{objectID}, func(t *tx) (bool, error) {
-		_, err := t.deleting(l, objectID)
+		_, err := t.markedDeletion(l, objectID)
 		return false, err
 	})
 	if err != nil {
 		return fmt.Errorf("record that object %s is deleted: %w", objectID, err)
 	}
 	err = s.write(ctx, func(t *tx) error {
-		d, err := t.deleting(l, objectID)
+		d, err := t.markedDeletion(l, objectID)
 		if err != nil || d.Status == registry.DeletionDeleted {
 			return err
 		}
@@ -354,7 +354,7 @@ func (s *Catalog) RecordDeletion(ctx context.Context, l registry.Lease, objectID
 		if err != nil {
 			return err
 		}
-		if err := t.premis(subject{it, objectID, 0, deleteEvents}, events...); err != nil { // of no one version: all are gone
+		if err := t.writePremis(subject{it, objectID, 0, deleteEvents}, events...); err != nil { // version 0: all versions
 			return err
 		}
 		return t.Event(l.ItemID, l.N, eventDeleted, "worker", map[string]any{"object_id": objectID, "version": d.Last.Version})
@@ -365,17 +365,18 @@ func (s *Catalog) RecordDeletion(ctx context.Context, l registry.Lease, objectID
 	return nil
 }
 
-// deleting is the deletion that an item carries out, which is marked, or done.
-func (t *tx) deleting(l registry.Lease, objectID string) (deletionRow, error) {
-	d, err := t.carriedOut(l, objectID)
+// markedDeletion returns the deletion that an attempt's item carries out, if it is marked or done.
+func (t *tx) markedDeletion(l registry.Lease, objectID string) (deletionRow, error) {
+	d, err := t.deletionBy(l, objectID)
 	if err == nil && d.Status != registry.DeletionDeleting && d.Status != registry.DeletionDeleted {
-		err = fmt.Errorf("it is not marked: %w", registry.ErrInvalid)
+		err = fmt.Errorf("it was not marked as being deleted first: %w", registry.ErrInvalid)
 	}
 	return d, err
 }
 
-// deleteRows deletes the rows of a table that meet a condition, a few at a time (R25). path is the
-// column that tells them apart. Each transaction asks first whether that was already done.
+// deleteRows deletes the rows of a table that meet a condition, in portions (R25). path is the
+// column that tells them apart. Each portion's transaction calls done first, and the deletion ends
+// if it returns true.
 func (s *Catalog) deleteRows(ctx context.Context, table, path, condition string, args []any, done func(*tx) (bool, error)) error {
 	for left := int64(1); left > 0; {
 		err := s.write(ctx, func(t *tx) error {

@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// manifest adds up the files of a version that is about to be recorded; nil when no receipt is to
-// be signed. All its rows are in by then, and nobody but the live attempt can add any. It reads
-// them in portions: no snapshot stays open for long (R25).
+// manifest sums up the files of a version before it is recorded. It returns nil if no receipt is to
+// be signed. All rows are there by then, and only the live attempt could add more. It reads them in
+// portions, so no snapshot stays open for long (R25).
 func (s *Catalog) manifest(ctx context.Context, l registry.Lease, v registry.VersionRecord) (*receipt.Manifest, error) {
 	if s.receiptKey == nil {
 		return nil, nil //nolint:nilnil // nil is no manifest
@@ -22,7 +22,7 @@ func (s *Catalog) manifest(ctx context.Context, l registry.Lease, v registry.Ver
 	var open bool
 	err := s.db.Read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM object_version
 		WHERE object_id = $1 AND version = $2 AND item_id = $3 AND status = 'intended')`, v.ObjectID, v.Version, l.ItemID).Scan(&open)
-	if err != nil || !open { // what the transaction will refuse, or has no more to do for
+	if err != nil || !open { // the transaction will refuse it, or has nothing left to do
 		return nil, err
 	}
 	m, err := s.sumFiles(ctx, v.ObjectID, v.Version)
@@ -36,19 +36,18 @@ func (s *Catalog) manifest(ctx context.Context, l registry.Lease, v registry.Ver
 	return m, nil
 }
 
-// rowsAtOnce is how many rows of the inventory a receipt is added up from with one statement (R25).
+// rowsAtOnce is how many rows of the inventory one statement reads for a receipt (R25).
 const rowsAtOnce = 1000
 
-// sumFiles adds up the files of a version, be it recorded or not, in the order of their paths,
-// which is that of the rows: each is read once, and none is sorted. A path's last row that is not
-// after the version is the one that counts.
+// sumFiles sums up the files of a version, recorded or not, by path. That is the order of the rows,
+// so the database reads each row once and sorts none. A path's newest row up to the version counts.
 func (s *Catalog) sumFiles(ctx context.Context, objectID string, version int) (*receipt.Manifest, error) {
 	m := &receipt.Manifest{}
 	var last fileRow
 	for {
 		n, err := s.addPortion(ctx, m, objectID, version, &last)
 		if err != nil {
-			return nil, fmt.Errorf("add up the files of %s: %w", objectID, err)
+			return nil, fmt.Errorf("sum up the files of %s: %w", objectID, err)
 		}
 		if n < rowsAtOnce {
 			last.addTo(m)
@@ -57,22 +56,23 @@ func (s *Catalog) sumFiles(ctx context.Context, objectID string, version int) (*
 	}
 }
 
-// fileRow is what a receipt needs of a row; version 0: there is none.
+// fileRow is what a receipt needs of a row of the inventory. The zero value, with version 0, is no
+// row.
 type fileRow struct {
 	receipt.File
 	version int
 	deleted bool
 }
 
-// addTo adds the row to the sum, since it is the last one of its path.
+// addTo adds the file to the sum. The caller knows that this row is the newest of its path.
 func (r *fileRow) addTo(m *receipt.Manifest) {
 	if r.version > 0 && !r.deleted {
 		m.Add(r.File)
 	}
 }
 
-// addPortion reads the rows that come after last, the newest of which is left there, and adds the
-// others.
+// addPortion reads the rows after last and adds the newest row of each path. The newest row read
+// stays in last, since the next portion may continue its path.
 func (s *Catalog) addPortion(ctx context.Context, m *receipt.Manifest, objectID string, version int, last *fileRow) (n int, err error) {
 	rows, err := s.db.Read.QueryContext(ctx, `SELECT path, version, content_path, size_bytes, digests, deleted, modified_at FROM file
 		WHERE object_id = $1 AND (path, version) > ($2, $3) AND version <= $4 ORDER BY path, version`+sqldb.Limit(rowsAtOnce),
@@ -103,14 +103,14 @@ func (s *Catalog) addPortion(ctx context.Context, m *receipt.Manifest, objectID 
 	return n, rows.Err()
 }
 
-// sign makes the version's receipt. It holds all events of the object's chain since the receipt
-// before.
-func (t *tx) sign(v registry.VersionRecord, m *receipt.Manifest) error {
+// signReceipt signs and stores the version's receipt. It covers all events of the object's chain
+// since the previous receipt.
+func (t *tx) signReceipt(v registry.VersionRecord, m *receipt.Manifest) error {
 	before := chainEnd{hash: receipt.Zero}
 	err := t.Get(`SELECT last_event, last_hash FROM receipt WHERE object_id = $1 ORDER BY version DESC LIMIT 1`,
 		[]any{v.ObjectID}, &before.seq, &before.hash)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("find the receipt before: %w", err)
+		return fmt.Errorf("find the previous receipt: %w", err)
 	}
 	end, err := t.chainEnd(v.ObjectID)
 	if err != nil {
@@ -139,7 +139,7 @@ func (t *tx) sign(v registry.VersionRecord, m *receipt.Manifest) error {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, v.ObjectID, v.Version, public.ID(), head,
 		base64.StdEncoding.EncodeToString(signature), before.seq+1, end.seq, end.hash)
 	if err != nil {
-		return fmt.Errorf("keep the receipt: %w", err)
+		return fmt.Errorf("store the receipt: %w", err)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// decodeDigests reads digests by algorithm as their columns have them.
+// decodeDigests decodes the column of a file's digests: hex digests by algorithm, as JSON.
 func decodeDigests(text string) (map[string]string, error) {
 	if digests, ok := plainDigests(text); ok {
 		return digests, nil
@@ -18,14 +18,14 @@ func decodeDigests(text string) (map[string]string, error) {
 	return digests, nil
 }
 
-// plainDigests recognises what nearly all columns hold, an object without spaces and escapes, in a
-// fourth of the time.
-func plainDigests(text string) (map[string]string, bool) {
+// plainDigests decodes JSON without spaces and escapes, which is what nearly all rows have. It
+// takes a quarter of the time of encoding/json. ok is false for any other text.
+func plainDigests(text string) (digests map[string]string, ok bool) {
 	rest, ok := strings.CutPrefix(text, `{"`)
 	if !ok {
 		return nil, false
 	}
-	digests := make(map[string]string, 2)
+	digests = make(map[string]string, 2)
 	for {
 		var algorithm, hex string
 		var named bool
@@ -44,7 +44,7 @@ func plainDigests(text string) (map[string]string, bool) {
 	}
 }
 
-// bare says that a text stands in JSON as it is.
+// bare says whether JSON needs no escape for a text.
 func bare(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {

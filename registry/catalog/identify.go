@@ -19,7 +19,7 @@ func (s *Catalog) Identify(ctx context.Context, l registry.Lease, r registry.Ide
 	}
 	var id registry.Identity
 	var locked *registry.LockedError
-	var seen inLine
+	var seen waiter
 	var more bool
 	err := s.write(ctx, func(t *tx) error {
 		it, err := t.Live(l)
@@ -30,13 +30,13 @@ func (s *Catalog) Identify(ctx context.Context, l registry.Lease, r registry.Ide
 			return err
 		}
 		id, locked, err = t.identify(it, r)
-		if err == nil && locked == nil && id.Head == 0 { // later, nobody stands there who may not
-			seen, more, err = t.clearLine(id.ARK, inLine{})
+		if err == nil && locked == nil && id.Head == 0 { // a recorded object has no barred waiters
+			seen, more, err = t.dropBarredWaiters(id.ARK, waiter{})
 		}
 		return err
 	})
 	if err == nil && more {
-		err = s.clearRest(ctx, l, id.ARK, seen)
+		err = s.dropRemainingBarredWaiters(ctx, l, id.ARK, seen)
 	}
 	if err == nil && locked != nil {
 		err = locked
@@ -47,8 +47,9 @@ func (s *Catalog) Identify(ctx context.Context, l registry.Lease, r registry.Ide
 	return id, nil
 }
 
-// identify returns a lock's holder apart from an error, so that the item's place in the lock's
-// queue is kept.
+// identify settles which object an item is about, and takes its locks. It returns a lock's holder
+// apart from an error, so that the transaction commits and the item keeps its place in the lock's
+// line.
 func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registry.Identity, *registry.LockedError, error) {
 	if err := ownRequest(it, r); err != nil {
 		return registry.Identity{}, nil, err
@@ -58,15 +59,15 @@ func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registr
 	for _, local := range r.LocalIDs {
 		keys = append(keys, localKey(r.Owner, local))
 	}
-	id, ok, err := t.named(it, r.Refused)
+	id, ok, err := t.settledIdentity(it, r.Refused)
 	if err != nil {
 		return id, nil, err
 	} else if ok {
-		// An item that failed gave its locks back, and the object may have a newer head by now. Its
-		// name may have been given up meanwhile, and be another owner's.
+		// A failed item gave its locks back. Meanwhile the object may have got a newer head, or its
+		// name may have been given up and taken by another owner.
 		spec, err := work.SpecOf(it)
 		if err == nil {
-			err = t.owned(it, spec.Profile.Owner, id.ARK)
+			err = t.requireOwner(it, spec.Profile.Owner, id.ARK)
 		}
 		if err != nil {
 			return registry.Identity{}, nil, err
@@ -81,7 +82,7 @@ func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registr
 		id.Head, err = t.head(id.ARK)
 		return id, nil, err
 	}
-	// Local ids first: what they name cannot change once they are ours.
+	// Local ids first: what they name cannot change while the item holds their locks.
 	if locked, err := t.Lock(it, keys); err != nil || locked != nil {
 		return registry.Identity{}, locked, err
 	}
@@ -91,15 +92,15 @@ func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registr
 	if locked, err := t.Lock(it, append(keys, arkKey(id.ARK))); err != nil || locked != nil {
 		return registry.Identity{}, locked, err
 	}
-	if err := t.notGone(id.ARK); err != nil { // asked with the lock in hand
+	if err := t.notGone(id.ARK); err != nil { // only the lock makes the answer last
 		return registry.Identity{}, nil, err
 	}
 	return id, nil, t.bind(it, r, id)
 }
 
-// named returns what an earlier attempt settled, while the name stands: not when it is the refused
-// one, nor when another item, which had the same local id and the same name, was refused it.
-func (t *tx) named(it registry.WorkItem, refused string) (id registry.Identity, ok bool, err error) {
+// settledIdentity returns the identity that an earlier attempt settled. ok is false if the name no
+// longer stands: EZID refused it to this item, or to another item with the same local id and name.
+func (t *tx) settledIdentity(it registry.WorkItem, refused string) (id registry.Identity, ok bool, err error) {
 	raw, ok := it.Results[registry.ResultARK]
 	if !ok {
 		return id, false, nil
@@ -108,7 +109,7 @@ func (t *tx) named(it registry.WorkItem, refused string) (id registry.Identity, 
 		return id, false, fmt.Errorf("decode identity: %w", err)
 	}
 	if id.ARK == refused {
-		if err := t.unname(it, id.ARK); err != nil {
+		if err := t.removeRefusedName(it, id.ARK); err != nil {
 			return id, false, err
 		}
 	}
@@ -116,9 +117,9 @@ func (t *tx) named(it registry.WorkItem, refused string) (id registry.Identity, 
 	return id, ok, err
 }
 
-// unname takes a name out of the Registry that nothing was stored under.
-func (t *tx) unname(it registry.WorkItem, ark string) error {
-	if err := t.owns(it.ID, ark); err != nil {
+// removeRefusedName deletes a name that EZID refused, unless something was stored under it.
+func (t *tx) removeRefusedName(it registry.WorkItem, ark string) error {
+	if err := t.requireLock(it.ID, ark); err != nil {
 		return err
 	}
 	n, err := t.Exec(`DELETE FROM object WHERE id = $1 AND head = 0 AND ezid_item <> ''
@@ -132,7 +133,8 @@ func (t *tx) unname(it registry.WorkItem, ark string) error {
 	return t.Event(it.ID, it.Attempt, "identifier-refused", "worker", map[string]any{"ark": ark})
 }
 
-// resolve finds the object's name: supplied, else known by a local id, else the proposed one.
+// resolve finds the object's name: the supplied one, else the one known by a local id, else the
+// proposed one.
 func (t *tx) resolve(it registry.WorkItem, r registry.IdentifyRequest) (registry.Identity, error) {
 	id := registry.Identity{ARK: r.Supplied}
 	for _, local := range r.LocalIDs {
@@ -150,7 +152,7 @@ func (t *tx) resolve(it registry.WorkItem, r registry.IdentifyRequest) (registry
 	}
 	switch {
 	case r.Existing:
-		if err := t.exists(r, id.ARK); err != nil {
+		if err := t.requireVersion(r, id.ARK); err != nil {
 			return id, err
 		}
 	case id.ARK == "":
@@ -167,14 +169,15 @@ func (t *tx) resolve(it registry.WorkItem, r registry.IdentifyRequest) (registry
 			return id, fmt.Errorf("%s: %w", id.ARK, registry.ErrTaken)
 		}
 	}
-	if err := t.owned(it, r.Owner, id.ARK); err != nil {
+	if err := t.requireOwner(it, r.Owner, id.ARK); err != nil {
 		return id, err
 	}
-	return id, t.known(&id)
+	return id, t.addKnown(&id)
 }
 
-// known adds what the Registry has of an object by that name.
-func (t *tx) known(id *registry.Identity) error {
+// addKnown fills in what the Registry knows of the object: its head, and the item that registers
+// its name with EZID.
+func (t *tx) addKnown(id *registry.Identity) error {
 	err := t.Get(`SELECT head, ezid_item FROM object WHERE id = $1`, []any{id.ARK}, &id.Head, &id.EZIDItem)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("look up %s: %w", id.ARK, err)
@@ -182,9 +185,9 @@ func (t *tx) known(id *registry.Identity) error {
 	return nil
 }
 
-// exists refuses a submission for an object that has no version, before anything is bound to its
-// name.
-func (t *tx) exists(r registry.IdentifyRequest, ark string) error {
+// requireVersion returns a *registry.NoObject for an object without a version. It runs before
+// anything is bound to the object's name.
+func (t *tx) requireVersion(r registry.IdentifyRequest, ark string) error {
 	head, err := t.head(ark)
 	if err != nil || head > 0 {
 		return err
@@ -196,9 +199,9 @@ func (t *tx) exists(r registry.IdentifyRequest, ark string) error {
 	return none
 }
 
-// owned refuses to let an item of an owner take over an object of another owner or tenant by naming
-// it.
-func (t *tx) owned(it registry.WorkItem, owner, ark string) error {
+// requireOwner returns a *registry.OwnerMismatch if an object belongs to another owner or tenant,
+// so that nobody takes over an object by naming it.
+func (t *tx) requireOwner(it registry.WorkItem, owner, ark string) error {
 	var tenant, whose string
 	err := t.Get(`SELECT tenant, owner FROM object WHERE id = $1`, []any{ark}, &tenant, &whose)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -212,7 +215,7 @@ func (t *tx) owned(it registry.WorkItem, owner, ark string) error {
 	return nil
 }
 
-// bind makes the name durable before anybody uses it (R8, I10).
+// bind makes the name durable before anyone uses it (R8, I10).
 func (t *tx) bind(it registry.WorkItem, r registry.IdentifyRequest, id registry.Identity) error {
 	for _, local := range r.LocalIDs {
 		err := t.Do(`INSERT INTO identifier (owner, local_id, ark) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,

@@ -34,7 +34,7 @@ func (s *Catalog) Intend(ctx context.Context, l registry.Lease, in registry.Inte
 		if err := ownObject(it, in.ObjectID); err != nil {
 			return err
 		}
-		if err := t.owns(l.ItemID, in.ObjectID); err != nil {
+		if err := t.requireLock(l.ItemID, in.ObjectID); err != nil {
 			return err
 		}
 		var owner, status, plan string
@@ -72,9 +72,9 @@ func (s *Catalog) Intend(ctx context.Context, l registry.Lease, in registry.Inte
 	return out, nil
 }
 
-// owns returns ErrNotFound unless the item holds the object's lock. That the object is its own is
-// for ownObject to say.
-func (t *tx) owns(itemID, objectID string) error {
+// requireLock returns ErrNotFound unless the item holds the object's lock. Whether the object is
+// the item's own is for ownObject.
+func (t *tx) requireLock(itemID, objectID string) error {
 	var held bool
 	err := t.Get(`SELECT EXISTS (SELECT 1 FROM lock WHERE key = $1 AND item_id = $2)`, []any{arkKey(objectID), itemID}, &held)
 	if err == nil && !held {
@@ -83,8 +83,9 @@ func (t *tx) owns(itemID, objectID string) error {
 	return err
 }
 
-// intended says whether the item itself announced the version, and whether it is recorded already.
-func (t *tx) intended(l registry.Lease, objectID string, version int) (recorded bool, err error) {
+// requireAnnounced returns ErrNotFound unless a version is announced, and ErrIntentOpen unless the
+// attempt's item announced it. recorded is true if it is recorded already.
+func (t *tx) requireAnnounced(l registry.Lease, objectID string, version int) (recorded bool, err error) {
 	if _, err := t.Live(l); err != nil {
 		return false, err
 	}
@@ -92,7 +93,7 @@ func (t *tx) intended(l registry.Lease, objectID string, version int) (recorded 
 	err = t.Get(`SELECT item_id, status FROM object_version WHERE object_id = $1 AND version = $2`,
 		[]any{objectID, version}, &owner, &status)
 	if errors.Is(err, sql.ErrNoRows) {
-		return false, fmt.Errorf("version %d of %s was not intended: %w", version, objectID, registry.ErrNotFound)
+		return false, fmt.Errorf("version %d of %s was not announced: %w", version, objectID, registry.ErrNotFound)
 	} else if err != nil {
 		return false, err
 	}
@@ -108,7 +109,7 @@ func (s *Catalog) RecordFiles(ctx context.Context, l registry.Lease, objectID st
 		return err
 	}
 	err := s.write(ctx, func(t *tx) error {
-		recorded, err := t.intended(l, objectID, version)
+		recorded, err := t.requireAnnounced(l, objectID, version)
 		if err != nil || recorded {
 			return err
 		}
@@ -120,7 +121,7 @@ func (s *Catalog) RecordFiles(ctx context.Context, l registry.Lease, objectID st
 	return nil
 }
 
-// insertFile is the statement that enters files. A portion that is sent twice counts once.
+// insertFile inserts rows of files. A portion that is sent twice counts once.
 var insertFile = sqldb.InsertNew(
 	`INSERT INTO file (object_id, path, version, content_path, size_bytes, digests, mime_type, format, deleted, modified_at)`,
 	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`)
@@ -144,7 +145,7 @@ func (t *tx) recordFiles(objectID string, version int, files []registry.File) er
 	return t.InsertRows(insertFile, rows)
 }
 
-// encodeFormat is a format as its column has it.
+// encodeFormat returns a format as its column holds it; "" for nil.
 func encodeFormat(f *registry.Format) (string, error) {
 	if f == nil {
 		return "", nil
@@ -156,7 +157,7 @@ func encodeFormat(f *registry.Format) (string, error) {
 	return string(text), nil
 }
 
-// decodeFormat reads what encodeFormat has written.
+// decodeFormat decodes what encodeFormat returned.
 func decodeFormat(text string) (*registry.Format, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // none is an answer
@@ -178,7 +179,7 @@ func (s *Catalog) RecordVersion(ctx context.Context, l registry.Lease, v registr
 		return fmt.Errorf("record version %d of %s: %w", v.Version, v.ObjectID, err)
 	}
 	err = s.write(ctx, func(t *tx) error {
-		recorded, err := t.intended(l, v.ObjectID, v.Version)
+		recorded, err := t.requireAnnounced(l, v.ObjectID, v.Version)
 		if err != nil || recorded {
 			return err
 		}
@@ -186,7 +187,7 @@ func (s *Catalog) RecordVersion(ctx context.Context, l registry.Lease, v registr
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(ownVersion(it, v), t.owned(it, v.Owner, v.ObjectID)); err != nil {
+		if err := errors.Join(ownVersion(it, v), t.requireOwner(it, v.Owner, v.ObjectID)); err != nil {
 			return err
 		}
 		err = t.Do(`UPDATE object_version SET status = 'recorded', files = $3, size_bytes = $4, created_at = $5,
@@ -210,11 +211,11 @@ func (s *Catalog) RecordVersion(ctx context.Context, l registry.Lease, v registr
 		if err := t.noteInventory(v); err != nil {
 			return err
 		}
-		if err := t.premis(subject{it, v.ObjectID, v.Version, recordEvents}, v.Events...); err != nil {
+		if err := t.writePremis(subject{it, v.ObjectID, v.Version, recordEvents}, v.Events...); err != nil {
 			return err
 		}
 		if manifest != nil {
-			if err := t.sign(v, manifest); err != nil {
+			if err := t.signReceipt(v, manifest); err != nil {
 				return err
 			}
 		}
@@ -226,12 +227,12 @@ func (s *Catalog) RecordVersion(ctx context.Context, l registry.Lease, v registr
 	return nil
 }
 
-// replicas notes where the version is, which must be wherever it is to be. A storage that has it
-// has all the versions before it, too: those that it lacked came with this one.
+// replicas records which storages have the version. Each storage of the item must have verified it.
+// A storage that has it also has all earlier versions: those that it lacked came with this one.
 func (t *tx) replicas(it registry.WorkItem, v registry.VersionRecord) error {
 	for _, name := range it.Storages {
 		if !slices.ContainsFunc(v.Replicas, func(r registry.Replica) bool { return r.Storage == name && !r.VerifiedAt.IsZero() }) {
-			return fmt.Errorf("%w: nobody has verified it in storage %q", registry.ErrInvalid, name)
+			return fmt.Errorf("%w: it is not verified in storage %q", registry.ErrInvalid, name)
 		}
 	}
 	for _, r := range v.Replicas {
@@ -240,7 +241,7 @@ func (t *tx) replicas(it registry.WorkItem, v registry.VersionRecord) error {
 			WHERE object_id = $1 AND version <= $2 AND status = 'recorded' ON CONFLICT DO NOTHING`,
 			v.ObjectID, v.Version, r.Storage, sqldb.Micros(r.VerifiedAt))
 		if err != nil {
-			return fmt.Errorf("note the replica in %s: %w", r.Storage, err)
+			return fmt.Errorf("record the replica in %s: %w", r.Storage, err)
 		}
 	}
 	return nil

@@ -30,7 +30,7 @@ func (t *tx) requestObject(r registry.ObjectRequest) (it registry.WorkItem, err 
 		return it, err
 	}
 	if sqldb.Clean(r.Spec.ObjectID) != r.Spec.ObjectID {
-		return it, registry.ErrNotFound // it cannot even be asked for
+		return it, registry.ErrNotFound // no stored id looks like this
 	}
 	args, err := work.Fingerprint(struct {
 		Action registry.Action
@@ -57,8 +57,8 @@ func (t *tx) requestObject(r registry.ObjectRequest) (it registry.WorkItem, err 
 	return t.Item(id)
 }
 
-// objectItemOf makes the item that was asked for. A file that is about to be checked, or whose
-// check failed, has its item already.
+// objectItemOf adds the requested item and returns its id. A file whose check waits, runs or failed
+// keeps the item that it has.
 func (t *tx) objectItemOf(r registry.ObjectRequest) (id string, err error) {
 	if r.Action == registry.RestoreObject {
 		return t.addRestoration(r)
@@ -75,7 +75,7 @@ func (t *tx) objectItemOf(r registry.ObjectRequest) (id string, err error) {
 	return t.addCheck(r.Spec, r.Actor)
 }
 
-// addObjectItem makes an item about an object, in the object's collection and on its storages.
+// addObjectItem adds an item about an object, in the object's collection and with its storages.
 func (t *tx) addObjectItem(r registry.ObjectRequest) (id string, err error) {
 	n := work.NewItem{ID: sqldb.NewID(), Action: r.Action, Status: registry.Pending, Priority: registry.DefaultPriority, Actor: r.Actor}
 	if r.Spec.Version == 0 {
@@ -94,7 +94,7 @@ func (t *tx) addObjectItem(r registry.ObjectRequest) (id string, err error) {
 	n.Storages, err = t.Strings(`SELECT storage FROM replica WHERE object_id = $1 AND version = $2
 		ORDER BY CASE storage WHEN '`+registry.DefaultStorage+`' THEN 0 ELSE 1 END, storage`, r.Spec.ObjectID, r.Spec.Version)
 	if err != nil {
-		return "", fmt.Errorf("look for its replicas: %w", err)
+		return "", fmt.Errorf("look up its replicas: %w", err)
 	}
 	route, _ := registry.RouteOf(r.Action)
 	n.Stage, n.Name, n.Input = route.First(), r.Spec.Title(r.Action), r.Spec
@@ -121,8 +121,8 @@ func (s *Catalog) LockObject(ctx context.Context, l registry.Lease, objectID str
 		if locked, err = t.Lock(it, []string{arkKey(objectID)}); err != nil || locked != nil {
 			return err
 		}
-		// Asked with the lock in hand: whoever had it before may have taken the object away. Only
-		// that item goes on.
+		// Only the lock makes the answer last: the item that held it before may have deleted the
+		// object. Then only a deletion continues.
 		if it.Action != registry.DeleteObject {
 			if err := t.notGone(objectID); err != nil {
 				return err

@@ -52,7 +52,7 @@ func (s *Catalog) Object(ctx context.Context, id string) (registry.Object, error
 }
 
 // addInventories fills in the recorded digests of the versions' inventories, and which version is
-// being written.
+// announced.
 func (s *Catalog) addInventories(ctx context.Context, o *registry.Object) (err error) {
 	err = s.db.Read.QueryRowContext(ctx, `SELECT COALESCE(MAX(version), 0) FROM object_version
 		WHERE object_id = $1 AND status = 'intended'`, o.ID).Scan(&o.Announced)
@@ -174,8 +174,7 @@ func (s *Catalog) objectPage(ctx context.Context, w sqldb.Where, limit int) (reg
 	return sqldb.PageOf(rows, limit, func(last registry.Object) string { return sqldb.Cursor(sqldb.Micros(last.CreatedAt), last.ID) }), err
 }
 
-// Files implements registry.Inventory. A path's row is the newest one that is not after the version
-// asked for.
+// Files implements registry.Inventory. A path's newest row up to the version counts.
 func (s *Catalog) Files(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error) {
 	head, err := s.recordedHead(ctx, objectID)
 	switch {
@@ -239,7 +238,7 @@ func (s *Catalog) fileRows(ctx context.Context, objectID, query string, args ...
 	})
 }
 
-// addChecks fills in what is known of the checks of an object's files.
+// addChecks fills in the state of the checks of an object's files.
 func (s *Catalog) addChecks(ctx context.Context, o *registry.Object) error {
 	var asked sql.NullInt64
 	err := s.db.Read.QueryRowContext(ctx, `SELECT check_asked_at, (SELECT COUNT(*) FROM stored_file

@@ -17,46 +17,46 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// chainEnd is where an object's chain of events ends.
+// chainEnd is the end of an object's chain of events.
 type chainEnd struct {
 	seq  int64
 	hash string
 }
 
-// premis writes preservation events of an item's object, each chained to the one before it. Those
-// that are there are left. The worker chooses their ids: one whose id another event has, of
-// whichever object, gets an id of its content, so that nobody keeps it out.
-func (t *tx) premis(of subject, events ...registry.Premis) error {
+// writePremis adds PREMIS events to an object's chain, each with the hash of the one before. It
+// skips events that are recorded already. Workers choose the ids. If an id belongs to another
+// event, of any object, the event gets an id made from its content, so that nobody can block it.
+func (t *tx) writePremis(of subject, events ...registry.Premis) error {
 	if len(events) == 0 {
 		return nil
 	}
-	if err := of.tells(events); err != nil {
+	if err := of.check(events); err != nil {
 		return err
 	}
 	events = slices.Clone(events)
 	ids := make([]string, 0, 2*len(events))
 	for i, e := range events {
-		// What is hashed is what the table holds, so that it comes to the same when it is read.
+		// Hash what the table will hold, so that a reader computes the same hash.
 		e.ID, e.Type, e.Agent, e.Outcome, e.Detail = sqldb.Clean(e.ID), sqldb.Clean(e.Type), sqldb.Clean(e.Agent), sqldb.Clean(e.Outcome), sqldb.Clean(e.Detail)
 		e.At, e.Seq, e.Hash = sqldb.FromMicros(sqldb.Micros(e.At)), 0, ""
 		events[i] = e
 		ids = append(ids, e.ID, idOfContent(e))
 	}
-	there, err := t.premisByID(ids)
+	recorded, err := t.premisByID(ids)
 	if err != nil {
 		return err
 	}
 	ends := map[string]chainEnd{}
 	for _, e := range events {
-		other, taken := there[e.ID]
+		other, taken := recorded[e.ID]
 		if taken && !sameEvent(e, other) {
 			e.ID = idOfContent(e)
-			_, taken = there[e.ID]
+			_, taken = recorded[e.ID]
 		}
 		if taken {
 			continue
 		}
-		there[e.ID] = e
+		recorded[e.ID] = e
 		end, ok := ends[e.ObjectID]
 		if !ok {
 			if end, err = t.chainEnd(e.ObjectID); err != nil {
@@ -76,25 +76,24 @@ func (t *tx) premis(of subject, events ...registry.Premis) error {
 	return nil
 }
 
-// premisByID returns those events that have one of some ids.
+// premisByID returns the recorded events that have one of the ids.
 func (t *tx) premisByID(ids []string) (map[string]registry.Premis, error) {
-	known, err := sqldb.Collect(t.Ask(`SELECT `+premisColumns+` FROM premis_event WHERE `+t.Among("id"), t.List(ids)), "look for preservation events", scanPremis)
-	there := map[string]registry.Premis{}
+	known, err := sqldb.Collect(t.Ask(`SELECT `+premisColumns+` FROM premis_event WHERE `+t.Among("id"), t.List(ids)), "look up preservation events", scanPremis)
+	recorded := map[string]registry.Premis{}
 	for _, e := range known {
-		there[e.ID] = e
+		recorded[e.ID] = e
 	}
-	return there, err
+	return recorded, err
 }
 
-// sameEvent says that two events with one id are one: a repeat tells the same of the same, if at
-// another time.
+// sameEvent says whether two events with one id are the same event. A repeat may differ in time.
 func sameEvent(a, b registry.Premis) bool { return idOfContent(a) == idOfContent(b) }
 
-// idOfContent is the id of an event whose own one is another's: a digest of what makes it this
-// event.
+// idOfContent is an event's id if its own is taken: a digest of its content, without time and place
+// in the chain.
 func idOfContent(e registry.Premis) string {
 	e.At, e.Seq, e.Hash = time.Time{}, 0, ""
-	text, _ := json.Marshal(e) // of texts and numbers, which cannot fail
+	text, _ := json.Marshal(e) // strings and numbers cannot fail
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// HasReplicas implements registry.Preserving. It reads all replicas when there are none in the
-// storage, which is asked only of one that is new.
+// HasReplicas implements registry.Preserving. It reads all replicas if the storage has none. Only a
+// new storage has none.
 func (s *Catalog) HasReplicas(ctx context.Context, storage string) (has bool, err error) {
 	err = s.db.Read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM replica r JOIN object o ON o.id = r.object_id
 		WHERE r.storage = $1 AND o.gone = '')`, sqldb.Clean(storage)).Scan(&has)
@@ -18,17 +18,17 @@ func (s *Catalog) HasReplicas(ctx context.Context, storage string) (has bool, er
 	return has, nil
 }
 
-// HadReplicas says whether anything was ever recorded in a storage, whether it was deleted since or
-// not. It reads all replicas when nothing was, which is asked only at a process's start.
+// HadReplicas says whether anything was ever recorded in a storage, deleted objects included. It
+// reads all replicas if nothing was, so it is for a process's start only.
 func (s *Catalog) HadReplicas(ctx context.Context, storage string) (had bool, err error) {
 	err = s.db.Read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM replica WHERE storage = $1)`, sqldb.Clean(storage)).Scan(&had)
 	if err != nil {
-		return false, fmt.Errorf("look for what was recorded in storage %q: %w", storage, err)
+		return false, fmt.Errorf("look for replicas ever recorded in storage %q: %w", storage, err)
 	}
 	return had, nil
 }
 
-// HadObjects says whether an object was ever recorded, whether it was deleted since or not.
+// HadObjects says whether an object was ever recorded, deleted objects included.
 func (s *Catalog) HadObjects(ctx context.Context) (had bool, err error) {
 	err = s.db.Read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM object WHERE head > 0 OR gone <> '')`).Scan(&had)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Catalog) HadObjects(ctx context.Context) (had bool, err error) {
 // KnowsObject implements registry.Preserving.
 func (s *Catalog) KnowsObject(ctx context.Context, id string) (known bool, err error) {
 	if sqldb.Clean(id) != id {
-		return false, nil // there can be none
+		return false, nil // no stored id looks like this
 	}
 	err = s.db.Read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM object_version WHERE object_id = $1)
 		OR EXISTS (SELECT 1 FROM object WHERE id = $1 AND gone <> '')`, id).Scan(&known)

@@ -49,7 +49,8 @@ func scanRestoration(row sqldb.Scanner, now int64) (registry.Restoration, error)
 	return r, nil
 }
 
-// restoration returns the restore that an item carries out. It returns ErrNotFound for another item.
+// restoration returns the restore that an item carries out. It returns ErrNotFound for an item
+// without one.
 func (t *tx) restoration(itemID string) (registry.Restoration, error) {
 	return restorationIn(t.Row(selectRestoration+`WHERE r.item_id = $1`, itemID), t.Now, itemID)
 }
@@ -65,8 +66,8 @@ func restorationIn(row sqldb.Scanner, now int64, itemID string) (registry.Restor
 	return r, nil
 }
 
-// addRestoration makes the item that restores a version, unless one is at it, or has brought it
-// already.
+// addRestoration adds the item that restores a version, and returns its id. If an item is already
+// restoring it, or the restored tar is still there, it returns that item.
 func (t *tx) addRestoration(r registry.ObjectRequest) (id string, err error) {
 	if r.Spec.Version == 0 {
 		if r.Spec.Version, err = t.head(r.Spec.ObjectID); err != nil {
@@ -114,7 +115,7 @@ func (s *Catalog) RecordRestoration(ctx context.Context, l registry.Lease, r reg
 			return err
 		}
 		about := subject{it, out.ObjectID, out.Version, restoreEvents}
-		if err := t.premis(about, r.Events...); err != nil {
+		if err := t.writePremis(about, r.Events...); err != nil {
 			return err
 		}
 		if out, err = t.restoration(it.ID); err != nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// insertStored is the statement that notes files as they lie in storage.
+// insertStored inserts rows of stored files.
 var insertStored = sqldb.InsertNew(
 	`INSERT INTO stored_file (object_id, content_path, version, size_bytes, digests, checked_at)`, `($1, $2, $3, $4, $5, $6)`)
 
-// noteStored notes files that a version brings, as read back just now. One that the object has
-// already, under whatever names, is left as it is.
+// noteStored records the stored files of a version, as checked now. A file that the object already
+// has, under any name, keeps its row.
 func (t *tx) noteStored(objectID string, version int, files ...registry.File) error {
 	var rows [][]any
 	for _, f := range files {
@@ -36,18 +36,18 @@ func (t *tx) noteStored(objectID string, version int, files ...registry.File) er
 	return t.InsertRows(insertStored, rows)
 }
 
-// noteInventory notes the inventory that a version has of its own.
+// noteInventory records the version's own inventory as a stored file.
 func (t *tx) noteInventory(v registry.VersionRecord) error {
 	algorithm, digest, ok := strings.Cut(v.Inventory, ":")
 	if !ok {
-		return nil // not known: a store of the tests
+		return nil // unknown: only in tests
 	}
 	return t.noteStored(v.ObjectID, v.Version, registry.File{
 		ContentPath: inventoryPath(v.Version), SizeBytes: -1, Digests: map[string]string{algorithm: digest},
 	})
 }
 
-// inventoryPath is where a version's own inventory lies, below the object's folder.
+// inventoryPath is the path of a version's own inventory, below the object's folder.
 func inventoryPath(version int) string { return fmt.Sprintf("v%d/inventory.json", version) }
 
 // StoredFile implements registry.Checking.
@@ -65,7 +65,8 @@ func (s *Catalog) StoredFile(ctx context.Context, l registry.Lease) (f registry.
 	return f, nil
 }
 
-// storedFile is the file that an item is about.
+// storedFile returns the file that an item is about. It returns ErrNotFound if its object is being
+// deleted.
 func (t *tx) storedFile(it registry.WorkItem) (registry.StoredFile, error) {
 	var f registry.StoredFile
 	spec, ok := registry.ObjectSpecIn(it.Spec)
@@ -112,13 +113,13 @@ func (s *Catalog) RecordCheck(ctx context.Context, l registry.Lease, r registry.
 		if err != nil {
 			return err
 		}
-		if err := t.premis(subject{it, f.ObjectID, f.Version, fixityEvents}, r.Events...); err != nil {
+		if err := t.writePremis(subject{it, f.ObjectID, f.Version, fixityEvents}, r.Events...); err != nil {
 			return err
 		}
 		if !r.Right() {
-			return t.damaged(it, f, r)
+			return t.noteDamaged(it, f, r)
 		}
-		return t.right(it, f, r)
+		return t.noteIntact(it, f, r)
 	})
 	if err != nil {
 		return fmt.Errorf("record the check of item %s: %w", l.ItemID, err)
@@ -126,14 +127,14 @@ func (s *Catalog) RecordCheck(ctx context.Context, l registry.Lease, r registry.
 	return nil
 }
 
-// checkedEvent is the data of an event about a stored file.
+// checkedEvent is the data of an event about a checked file.
 type checkedEvent struct {
 	ObjectID string                  `json:"object_id"`
 	File     string                  `json:"file"`
 	Replicas []registry.ReplicaCheck `json:"replicas,omitempty"`
 }
 
-func (t *tx) damaged(it registry.WorkItem, f registry.StoredFile, r registry.CheckRecord) error {
+func (t *tx) noteDamaged(it registry.WorkItem, f registry.StoredFile, r registry.CheckRecord) error {
 	err := t.Do(`UPDATE stored_file SET damaged_at = COALESCE(damaged_at, $3) WHERE object_id = $1 AND content_path = $2`,
 		f.ObjectID, f.File, t.Now)
 	if err != nil {
@@ -142,9 +143,9 @@ func (t *tx) damaged(it registry.WorkItem, f registry.StoredFile, r registry.Che
 	return t.Event(it.ID, it.Attempt, registry.EventFileDamaged, work.ActorWorker, checkedEvent{f.ObjectID, sqldb.Clean(string(f.File)), r.Replicas})
 }
 
-// right notes that a file is as it was stored. When no other file of the object was last read
-// longer ago, all of them were read since then, and so were all versions in these storages.
-func (t *tx) right(it registry.WorkItem, f registry.StoredFile, r registry.CheckRecord) error {
+// noteIntact records that a file is intact. The object's replicas in these storages count as
+// verified at the oldest check among its files, since every file was read after it.
+func (t *tx) noteIntact(it registry.WorkItem, f registry.StoredFile, r registry.CheckRecord) error {
 	err := t.Do(`UPDATE stored_file SET checked_at = $3, damaged_at = NULL WHERE object_id = $1 AND content_path = $2`,
 		f.ObjectID, f.File, t.Now)
 	if err != nil {
@@ -164,8 +165,8 @@ func (t *tx) right(it registry.WorkItem, f registry.StoredFile, r registry.Check
 	return t.Event(it.ID, it.Attempt, registry.EventFileRight, work.ActorWorker, checkedEvent{f.ObjectID, sqldb.Clean(string(f.File)), r.Replicas})
 }
 
-// endCheck lets the file of a check that was settled be checked again. A failed check keeps it:
-// whoever looks at it sends it back or gives it up.
+// endCheck frees the file of a settled check for its next check. A failed check keeps the file
+// until an operator requeues or deletes the item.
 func (t *tx) endCheck(s work.Shift) error {
 	if s.Item.Action != registry.FixityCheck || s.Status == registry.Failed {
 		return nil

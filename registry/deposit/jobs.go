@@ -122,7 +122,7 @@ func (t *tx) linesOf(batch registry.WorkItem, jobs []work.NewItem) (places [][]a
 	for i, n := range jobs {
 		specs[i] = n.Spec
 	}
-	lines, err := catalog.LinesOf(t.Tx, batch.Tenant, specs...)
+	lines, err := catalog.LockKeys(t.Tx, batch.Tenant, specs...)
 	for i, keys := range lines {
 		for _, key := range keys {
 			places = append(places, []any{key, jobs[i].ID, sqldb.Micros(batch.CreatedAt)})

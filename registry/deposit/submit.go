@@ -77,7 +77,7 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 	// Who comes later must not overtake it because it is expanded late. One that waits for others
 	// has no place yet: they may need the same object.
 	if it.Blockers == 0 {
-		lines, err := catalog.LinesOf(t.Tx, it.Tenant, it.Spec)
+		lines, err := catalog.LockKeys(t.Tx, it.Tenant, it.Spec)
 		if err != nil {
 			return registry.Receipt{}, err
 		}

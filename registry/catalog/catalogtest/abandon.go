@@ -107,7 +107,7 @@ func abandonTwoPeople(f *fixture) {
 	if it := f.Item(id); it.Status != registry.Failed || it.Commitment != registry.Announced {
 		f.Errorf("one person alone made it %s, %q", it.Status, it.Commitment)
 	}
-	f.Says(f.Unconfirmed(id, registry.ActAbandon), registrytest.Asker, "staging is lost", "is given up")
+	f.Says(f.Unconfirmed(id, registry.ActAbandon), registrytest.Asker, "staging is lost", "is abandoned")
 	f.Clock.Pass(registry.AskingLasts)
 	it, err := f.Abandon(registrytest.Approver, id)
 	f.Must(err)

@@ -12,16 +12,15 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// mostRechecks bounds what one call queues, and what it purges, so that no transaction gets long
-// (R25).
-const mostRechecks = 200
+// maxRechecks bounds how many checks one call queues, and how many it purges, so that no
+// transaction gets long (R25).
+const maxRechecks = 200
 
-// Recheck implements registry.Rechecking. What is to be purged is looked for outside the
-// transaction.
+// Recheck implements registry.Rechecking. It finds the checks to purge before the transaction.
 func (s *Catalog) Recheck(ctx context.Context, r registry.RecheckRequest) (done registry.Rechecked, err error) {
 	old, err := s.oldChecks(ctx, r.Keep.Microseconds())
 	if err != nil {
-		return done, fmt.Errorf("look for completed checks: %w", err)
+		return done, fmt.Errorf("list completed checks: %w", err)
 	}
 	err = s.write(ctx, func(t *tx) error {
 		done = registry.Rechecked{}
@@ -31,13 +30,13 @@ func (s *Catalog) Recheck(ctx context.Context, r registry.RecheckRequest) (done 
 		if err != nil {
 			return fmt.Errorf("count checks under way: %w", err)
 		}
-		if done.Queued, err = t.queueChecks(r, min(r.Outstanding-waiting, mostRechecks)); err != nil {
+		if done.Queued, err = t.queueChecks(r, min(r.Outstanding-waiting, maxRechecks)); err != nil {
 			return err
 		}
 		if done.Purged, err = t.purgeChecks(old); err != nil {
 			return err
 		}
-		if err := t.queueSweep(r.Every); err != nil {
+		if err := t.queueOrphanSearch(r.Every); err != nil {
 			return err
 		}
 		return t.Get(`SELECT COUNT(*) FROM stored_file WHERE damaged_at IS NOT NULL`, nil, &done.Damaged)
@@ -48,13 +47,13 @@ func (s *Catalog) Recheck(ctx context.Context, r registry.RecheckRequest) (done 
 	return done, nil
 }
 
-// recorded is true for the stored files s of versions that are recorded: the others are still being
-// written, or are on their way out.
+// recorded is a condition on stored files s: their version is recorded, and the object is not being
+// deleted.
 const recorded = `EXISTS (SELECT 1 FROM object_version v JOIN object g ON g.id = v.object_id
 	WHERE v.object_id = s.object_id AND v.version = s.version AND v.status = 'recorded' AND g.gone = '')`
 
-// queueChecks makes the items of at most this many files that are due: first what was asked for,
-// then what was not looked at for longest.
+// queueChecks adds the items of at most so many files that are due: first those that a person asked
+// for, then those whose last check is the oldest.
 func (t *tx) queueChecks(r registry.RecheckRequest, most int) (queued int, err error) {
 	for queued < most {
 		n, more, err := t.queueAsked(most - queued)
@@ -77,8 +76,8 @@ func (t *tx) queueChecks(r registry.RecheckRequest, most int) (queued int, err e
 	return queued + len(due), t.addChecks(due)
 }
 
-// queueAsked does the same for the object that was asked for first. more says that all its files
-// are under way, or were looked at since, so that it is the next one's turn.
+// queueAsked adds the items of the object with the oldest request. more is true if this closed the
+// request, because all files are queued or were checked since. Then the next object can follow.
 func (t *tx) queueAsked(most int) (queued int, more bool, err error) {
 	var id string
 	var asked int64
@@ -86,7 +85,7 @@ func (t *tx) queueAsked(most int) (queued int, more bool, err error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, false, nil
 	} else if err != nil {
-		return 0, false, fmt.Errorf("look for requests for checks: %w", err)
+		return 0, false, fmt.Errorf("look up requests for checks: %w", err)
 	}
 	due, err := t.dueFiles("asked for", `SELECT s.object_id, s.content_path, s.version FROM stored_file s
 		WHERE s.object_id = $1 AND s.checked_at < $2 AND s.item_id = '' AND `+recorded+` ORDER BY s.checked_at`+sqldb.Limit(most), id, asked)
@@ -111,16 +110,17 @@ func (t *tx) addChecks(due []registry.ObjectSpec) error {
 	return nil
 }
 
-// dueFiles lists files as what is to be asked about them.
+// dueFiles runs a query for files and returns the spec of the check of each.
 func (t *tx) dueFiles(reason, query string, args ...any) (out []registry.ObjectSpec, err error) {
-	return sqldb.Collect(t.Ask(query, args...), "look for files to check", func(row sqldb.Scanner) (registry.ObjectSpec, error) {
+	return sqldb.Collect(t.Ask(query, args...), "list files to check", func(row sqldb.Scanner) (registry.ObjectSpec, error) {
 		spec := registry.ObjectSpec{Reason: reason}
 		err := row.Scan(&spec.ObjectID, &spec.File, &spec.Version)
 		return spec, err
 	})
 }
 
-// addCheck makes the item that checks a stored file, which has none that waits, runs or failed.
+// addCheck adds the item that checks a stored file. The caller knows that the file has no waiting,
+// running or failed check.
 func (t *tx) addCheck(spec registry.ObjectSpec, actor string) (id string, err error) {
 	id, err = t.addObjectItem(registry.ObjectRequest{Action: registry.FixityCheck, Spec: spec, Actor: actor})
 	if err != nil {
@@ -133,10 +133,10 @@ func (t *tx) addCheck(spec registry.ObjectSpec, actor string) (id string, err er
 	return id, err
 }
 
-// queueSweep makes the item that looks for files in storages which belong to no object, as often as
-// stored files are read again: the first time that long after this Registry began, and none while
-// one waits, runs or has failed, which somebody has to look at.
-func (t *tx) queueSweep(every time.Duration) error {
+// queueOrphanSearch adds the item that searches the storages for orphaned data, as often as files
+// are checked. The first search comes one interval after this Registry's first start. It adds none
+// while one waits or runs, or has failed, since an operator must look at that one.
+func (t *tx) queueOrphanSearch(every time.Duration) error {
 	if every <= 0 {
 		return nil
 	}
@@ -145,9 +145,9 @@ func (t *tx) queueSweep(every time.Duration) error {
 	err := t.Get(`SELECT value, at FROM setting WHERE name = 'sweep'`, nil, &last, &at)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return t.noteSweep("")
+		return t.noteOrphanSearch("")
 	case err != nil:
-		return fmt.Errorf("look up the last search through the storages: %w", err)
+		return fmt.Errorf("look up the last search for orphaned data: %w", err)
 	case at > t.Now-every.Microseconds():
 		return nil
 	}
@@ -163,29 +163,29 @@ func (t *tx) queueSweep(every time.Duration) error {
 		Search: registry.OrphanSearch{Older: registry.LeastOrphanAge, Strays: true, Reason: "by schedule"}, Actor: work.ActorRegistry,
 	}, "")
 	if err != nil {
-		return fmt.Errorf("queue a search through the storages: %w", err)
+		return fmt.Errorf("queue a search for orphaned data: %w", err)
 	}
-	return t.noteSweep(it.ID)
+	return t.noteOrphanSearch(it.ID)
 }
 
-func (t *tx) noteSweep(itemID string) error {
+func (t *tx) noteOrphanSearch(itemID string) error {
 	return t.Do(`INSERT INTO setting (name, value, reason, actor, at) VALUES ('sweep', $1, '', $2, $3)
 		ON CONFLICT (name) DO UPDATE SET value = $1, at = $3`, itemID, work.ActorRegistry, t.Now)
 }
 
-// oldChecks lists completed checks that ended so many microseconds ago, the oldest first.
+// oldChecks lists completed checks that ended at least keep microseconds ago, the oldest first.
 func (s *Catalog) oldChecks(ctx context.Context, keep int64) ([]string, error) {
 	return s.db.Column(ctx, `SELECT id FROM work_item WHERE stage = $1 AND status = 'completed' AND tenant = $2
-		AND created_at < $3 AND finished_at <= $3 ORDER BY created_at`+sqldb.Limit(mostRechecks), registry.Fixity, sqldb.Tenant, sqldb.Micros(s.db.Now())-keep)
+		AND created_at < $3 AND finished_at <= $3 ORDER BY created_at`+sqldb.Limit(maxRechecks), registry.Fixity, sqldb.Tenant, sqldb.Micros(s.db.Now())-keep)
 }
 
-// purgeChecks removes completed checks. What they found stands with the files and in the objects'
-// histories.
+// purgeChecks purges completed checks. Their findings stay with the files and in the objects'
+// events.
 func (t *tx) purgeChecks(ids []string) (purged int, err error) {
 	for _, id := range ids {
 		it, err := t.Item(id)
 		if errors.Is(err, registry.ErrNotFound) || err == nil && it.Status != registry.Completed {
-			continue // somebody was faster
+			continue // purged or requeued meanwhile
 		} else if err != nil {
 			return purged, err
 		}
@@ -200,7 +200,7 @@ func (t *tx) purgeChecks(ids []string) (purged int, err error) {
 // AskForCheck implements registry.Rechecking.
 func (s *Catalog) AskForCheck(ctx context.Context, objectID, reason, actor string) error {
 	if sqldb.Clean(objectID) != objectID {
-		return fmt.Errorf("ask for a check of object %q: %w", objectID, registry.ErrNotFound) // there can be none
+		return fmt.Errorf("ask for a check of object %q: %w", objectID, registry.ErrNotFound) // no stored id looks like this
 	}
 	err := s.write(ctx, func(t *tx) error {
 		var collection string

@@ -10,15 +10,15 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// This file is this subject's part of one rule: what an attempt writes may name only what its own
-// item is about. Whoever has the secret of one worker can so spoil the items that it is given, and
-// nobody else's. It is judged in the transaction that writes, so that it holds for workers in the
-// same process, too.
+// This file has the catalog's part of one rule: an attempt's write may name only what its own item
+// is about. So whoever steals the secret of one worker can spoil only the items that this worker is
+// given. The check runs in the transaction that writes, so it also holds for workers in the same
+// process.
 
-// ownRequest returns ErrInvalid unless what an item asks of its name is its own to ask: under the
-// owner that it was submitted under, and the folders in its storages, one in each. The key of a
-// folder's lock must be none of an object's or a local id's. Without an owner only an item asks
-// whose name is settled.
+// ownRequest returns ErrInvalid unless an item may ask for what a request names: the owner that it
+// was submitted under, and folders in its own storages, at most one each. The key of a folder's
+// lock must not be one of an object or a local id. The owner may be missing once the item's name is
+// settled.
 func ownRequest(it registry.WorkItem, r registry.IdentifyRequest) error {
 	if len(r.Folders) > len(it.Storages) {
 		return fmt.Errorf("%w: item %s has %d folders, not %d", registry.ErrInvalid, it.ID, len(it.Storages), len(r.Folders))
@@ -36,7 +36,7 @@ func ownRequest(it registry.WorkItem, r registry.IdentifyRequest) error {
 	return ownOwner(it, r.Owner)
 }
 
-// ownObject returns ErrNotFound unless an object is the one that Identify has settled for a job.
+// ownObject returns ErrNotFound unless an object is the one that Identify settled for a job.
 func ownObject(it registry.WorkItem, objectID string) error {
 	var id registry.Identity
 	if raw, ok := it.Results[registry.ResultARK]; ok {
@@ -50,8 +50,8 @@ func ownObject(it registry.WorkItem, objectID string) error {
 	return nil
 }
 
-// ownVersion returns ErrInvalid unless a version is recorded as one of the item's collection and of
-// the owner that it was submitted under, in the item's storages.
+// ownVersion returns ErrInvalid unless a version has the item's collection, the owner that the item
+// was submitted under, and replicas only in the item's storages.
 func ownVersion(it registry.WorkItem, v registry.VersionRecord) error {
 	if v.Collection != it.Collection {
 		return fmt.Errorf("%w: item %s is of collection %q, not %q", registry.ErrInvalid, it.ID, it.Collection, v.Collection)
@@ -70,8 +70,8 @@ func ownVersion(it registry.WorkItem, v registry.VersionRecord) error {
 	return nil
 }
 
-// ownOwner returns ErrInvalid unless objects of an owner are the item's to name: its collection's,
-// when it was submitted.
+// ownOwner returns ErrInvalid unless an owner is the one of the item's collection at its
+// submission.
 func ownOwner(it registry.WorkItem, owner string) error {
 	spec, err := work.SpecOf(it)
 	if err == nil && owner != spec.Profile.Owner {
@@ -80,8 +80,8 @@ func ownOwner(it registry.WorkItem, owner string) error {
 	return err
 }
 
-// subject is what the preservation events of an attempt are about: a version of an object, 0 for
-// all of it, and of which kinds they may be.
+// subject is what an attempt's PREMIS events may be about: a version of an object, 0 for the whole
+// object, and the allowed kinds of events.
 type subject struct {
 	it      registry.WorkItem
 	object  string
@@ -89,17 +89,16 @@ type subject struct {
 	kinds   []string
 }
 
-// software begins the agents of events: the name of this software, followed by its version.
+// software is how the agent of an event begins: this software, followed by its version.
 const software = "Holdfast"
 
-// The kinds of events whose agent is another program: whichever engine looked at the files.
+// Kinds of events whose agent is another program, the one that examined the files.
 const (
 	virusCheck           = "virus check"
 	formatIdentification = "format identification"
 )
 
-// The kinds of events that each step makes, by the labels of id.loc.gov, as package premis has
-// them.
+// Kinds of events that each step may record: labels of id.loc.gov, as in package premis.
 var (
 	recordEvents = []string{
 		"identifier assignment", "message digest calculation", "fixity check", "validation", "metadata extraction", virusCheck,
@@ -110,9 +109,9 @@ var (
 	deleteEvents  = []string{"deletion"}
 )
 
-// tells returns ErrInvalid unless events are of the item, its object and version, of a kind that
-// its step makes, and by this software.
-func (s subject) tells(events []registry.Premis) error {
+// check returns ErrInvalid unless all events name the item, its object and version, have an allowed
+// kind, and were made by this software.
+func (s subject) check(events []registry.Premis) error {
 	for _, e := range events {
 		switch {
 		case e.ItemID != s.it.ID:

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// BatchSafety implements registry.Mailing. It adds rows up where they lie: nothing of them is held.
-// One statement does it, so that all of it was so at one moment: a purge in portions that came
-// between two would take what is damaged with it, after it was counted as stored.
+// BatchSafety implements registry.Mailing. The database adds up the rows, so memory stays constant.
+// One statement reads one moment: between two, a purge could remove damaged files after they were
+// counted as stored.
 func (s *Catalog) BatchSafety(ctx context.Context, batchID string) (out registry.Safety, err error) {
 	batch, err := s.work.Item(ctx, batchID)
 	if err != nil {
@@ -25,8 +25,7 @@ func (s *Catalog) BatchSafety(ctx context.Context, batchID string) (out registry
 		return out, err
 	}
 	out.Storages = spec.Profile.StorageNames()
-	// The objects are what the jobs made by themselves: a version is found by the job that recorded
-	// it.
+	// A version belongs to the job that recorded it.
 	const jobs = ` FROM work_item j WHERE j.parent_id = $1 AND j.status = 'completed'`
 	const made = ` FROM work_item j JOIN object_version v ON v.item_id = j.id WHERE j.parent_id = $1 AND j.status = 'completed'`
 	var w sqldb.Where
@@ -42,7 +41,7 @@ func (s *Catalog) BatchSafety(ctx context.Context, batchID string) (out registry
 		WHERE j.parent_id = $1 AND j.status = 'completed' AND r.verified_at > 0 AND `+w.In("r.storage", out.Storages), w.Args...).
 		Scan(&there, &verified, &out.Objects, &out.Gone, &out.Leaving, &out.Damaged)
 	if err != nil {
-		return out, fmt.Errorf("look at what batch %s stored: %w", batchID, err)
+		return out, fmt.Errorf("look up what batch %s stored: %w", batchID, err)
 	}
 	out.Missing = out.Objects*int64(len(out.Storages)) - there
 	if verified != nil {
@@ -51,7 +50,7 @@ func (s *Catalog) BatchSafety(ctx context.Context, batchID string) (out registry
 	return out, nil
 }
 
-// deletionOpen is what tx.openDeletion asks, as a condition on a deletion d that was not begun; $2
-// is the time.
+// deletionOpen is tx.openDeletion as a condition on a deletion d that has not begun. $2 is the
+// time.
 const deletionOpen = `(d.status = 'asked' AND d.expires_at > $2 OR d.status = 'approved' AND EXISTS (
 	SELECT 1 FROM work_item i WHERE i.id = d.item_id AND i.status NOT IN ('aborted', 'deleted', 'completed')))`
