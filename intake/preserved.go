@@ -66,9 +66,9 @@ const inventoryMemory = 64 << 20
 // ocfl is how OCFL objects are judged.
 func (o Options) ocfl() ocfl.ValidateOptions {
 	if o.Large {
-		return ocfl.ValidateOptions{Workers: o.Workers}
+		return ocfl.ValidateOptions{}
 	}
-	return ocfl.ValidateOptions{Workers: o.Workers, Memory: inventoryMemory}
+	return ocfl.ValidateOptions{Memory: inventoryMemory}
 }
 
 // object tells Object of an object of a storage root.

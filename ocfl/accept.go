@@ -9,14 +9,14 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// accepted is the folder of the storage root with a file for every Registry that may work here
-// although it does not know the objects that were here before it.
+// accepted is the folder of the storage root with one file for each Registry that may work here
+// although it does not know the objects that were here before.
 const accepted = extensionsFolder + "/holdfast-accepted"
 
-// ErrRegistryName says that this is no name of a Registry.
-var ErrRegistryName = errors.New("not the name of a Registry: it is urn:uuid: and a UUID")
+// ErrRegistryName is returned for a malformed name of a Registry.
+var ErrRegistryName = errors.New("not the name of a Registry: want urn:uuid: and a UUID")
 
-// Accept notes that a Registry may work here beside objects that it does not know. Repeating it
+// Accept records that a Registry may work here beside objects that it does not know. A second call
 // changes nothing.
 func (r *Root) Accept(ctx context.Context, registry string) error {
 	key, err := r.acceptedKey(registry)
@@ -24,12 +24,12 @@ func (r *Root) Accept(ctx context.Context, registry string) error {
 		err = putSame(ctx, r.store, key, []byte(registry+"\n"))
 	}
 	if err != nil {
-		return fmt.Errorf("note that the Registry %s may work here: %w", registry, err)
+		return fmt.Errorf("record that the Registry %s may work here: %w", registry, err)
 	}
 	return nil
 }
 
-// Accepts says whether Accept was called for a Registry.
+// Accepts reports whether Accept was called for a Registry.
 func (r *Root) Accepts(ctx context.Context, registry string) (bool, error) {
 	key, err := r.acceptedKey(registry)
 	if err == nil {
@@ -38,7 +38,7 @@ func (r *Root) Accepts(ctx context.Context, registry string) (bool, error) {
 	if errors.Is(err, storage.ErrNotFound) {
 		return false, nil
 	} else if err != nil {
-		return false, fmt.Errorf("look whether the Registry %s may work here: %w", registry, err)
+		return false, fmt.Errorf("check whether the Registry %s may work here: %w", registry, err)
 	}
 	return true, nil
 }

@@ -8,19 +8,18 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// SharedFolder returns the folder of the object id in the store, if the layout may map other
-// identifiers to it, too. Whoever writes to it must see to it that nobody writes another object
-// there at the same time.
+// SharedFolder returns the folder of the object id in the store, and whether the layout may map
+// other identifiers to the same folder. If so, the caller must make sure that nobody writes another
+// object there at the same time.
 func (r *Root) SharedFolder(id string) (folder string, shared bool) {
 	folder, err := r.ObjectKey(id)
 	return folder, err == nil && r.layout.shares()
 }
 
-// Admit says, without writing anything, whether the version after head of the object id can be
-// committed here, as far as it depends on what is here: a *PathError when the layout has no folder
-// for it, ErrIDTaken when its folder is another object's, and ErrVersionExists when a later version
-// than head is here. That the versions up to head are missing is no reason against it. A head below
-// 0 is any.
+// Admit checks whether the version after head of the object id can be committed here. It writes
+// nothing. It returns a *PathError if the layout has no folder for the object, ErrIDTaken if its
+// folder holds another object, and ErrVersionExists if a later version than head is here. Versions
+// up to head may be missing. A negative head skips the last check.
 func (r *Root) Admit(ctx context.Context, id string, head int) error {
 	base, err := r.ObjectKey(id)
 	if err != nil {
@@ -41,7 +40,7 @@ func (r *Root) Admit(ctx context.Context, id string, head int) error {
 	if object.Head > head {
 		return fmt.Errorf("%w: %q is at version %d", ErrVersionExists, base, object.Head)
 	}
-	// The root's inventory may lag behind.
+	// The root inventory may be out of date.
 	next := versionName(head+1, object.padding)
 	_, err = r.store.Stat(ctx, base+"/"+next+"/"+inventoryName)
 	if err == nil {

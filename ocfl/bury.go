@@ -10,28 +10,27 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// ErrLeft says that files of a removed object are there still, or again.
-var ErrLeft = errors.New("files of the object are left")
+// ErrLeft is returned when files of a removed object still exist or were written again.
+var ErrLeft = errors.New("files of the removed object remain")
 
-// tombstones is the folder of the storage root with a file for every object that was deleted on
-// purpose.
+// tombstones is the folder of the storage root with one file for each deleted object.
 const tombstones = extensionsFolder + "/holdfast-tombstones"
 
-// TombstoneKey is where the tombstone of an object lies in the store: under the SHA-256 of its id,
-// whatever that is spelt with.
+// TombstoneKey returns the key of an object's tombstone in the store: the SHA-256 of its id,
+// because an id may contain any characters.
 func (r *Root) TombstoneKey(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return r.prefix + tombstones + "/" + hex.EncodeToString(sum[:]) + ".json"
 }
 
-// Bury deletes the object id with all its versions and leaves the tombstone, which must be the same
-// bytes in every call for one object: ErrLayout says that another one is there, ErrLeft that
-// something was written after the removal. It may be repeated at any point.
+// Bury deletes the object id with all its versions and leaves the tombstone. Calls for the same
+// object must pass the same bytes; otherwise Bury returns ErrLayout. It returns ErrLeft if files
+// were written after the removal. It may be repeated at any point.
 //
-// The tombstone comes first: from then on whoever reads the root alone, to make a Registry anew,
-// knows that what may still lie in the object's folder is to be deleted, and never an object that
-// lost files. Then the root inventory goes, without which no validator takes the folder for an
-// object that is whole, then everything else.
+// Bury writes the tombstone first. Whoever rebuilds a Registry from the root then knows that the
+// remaining files are to be deleted, and does not take them for a damaged object. Then it removes
+// the root inventory, so that no validator takes the folder for a complete object, then everything
+// else.
 func (r *Root) Bury(ctx context.Context, id string, tombstone []byte) error {
 	if err := putSame(ctx, r.store, r.TombstoneKey(id), tombstone); err != nil {
 		return fmt.Errorf("write tombstone of %q: %w", id, err)
@@ -52,7 +51,7 @@ func (r *Root) Bury(ctx context.Context, id string, tombstone []byte) error {
 	return nil
 }
 
-// Tombstone reads the tombstone of an object; storage.ErrNotFound when there is none.
+// Tombstone returns the tombstone of an object, or storage.ErrNotFound.
 func (r *Root) Tombstone(ctx context.Context, id string) ([]byte, error) {
 	return storage.ReadAll(ctx, r.store, r.TombstoneKey(id), maxSmall)
 }

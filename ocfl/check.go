@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// check finds what is wrong with an inventory as a whole. The order of its keys has no meaning, so
-// this waits for the end.
+// check checks the inventory as a whole. It runs at the end, because the keys may come in any
+// order.
 func (d *decoder) check() {
 	inv := &d.out.inv
 	for _, key := range []string{"id", "type", "digestAlgorithm", "head"} {
@@ -27,7 +27,7 @@ func (d *decoder) check() {
 	case d.seen["id"] && inv.ID == "":
 		d.fault("E037", "id is empty")
 	case inv.ID != "" && !isURI(inv.ID):
-		d.fault("W005", "id %q is no URI", inv.ID)
+		d.fault("W005", "id %q is not a URI", inv.ID)
 	}
 	d.checkType()
 	if d.seen["digestAlgorithm"] && inv.Algorithm != "" {
@@ -45,11 +45,11 @@ func (d *decoder) check() {
 	d.checkFixity()
 }
 
-// checkType reads the specification's version from the type.
+// checkType sets the specification's version from the type.
 func (d *decoder) checkType() {
 	if d.out.typeID == "" {
 		if d.seen["type"] {
-			d.fault("E038", "type is no URI of a specification")
+			d.fault("E038", "type is not the URI of a specification")
 		}
 		return
 	}
@@ -62,13 +62,13 @@ func (d *decoder) checkType() {
 	d.out.inv.Spec = spec
 }
 
-// checkContentDirectory checks the key and falls back to the default when it cannot be used.
+// checkContentDirectory checks the key. An invalid value is replaced by the default.
 func (d *decoder) checkContentDirectory() {
 	inv := &d.out.inv
 	switch name := inv.ContentDirectory; {
 	case strings.Contains(name, "/"):
 		d.fault("E017", "contentDirectory %q contains a slash", name)
-		d.fault("E108", "contentDirectory %q is no direct child", name)
+		d.fault("E108", "contentDirectory %q is not a direct child", name)
 	case name == "." || name == "..":
 		d.fault("E018", "contentDirectory is %q", name)
 	case name == "":
@@ -79,14 +79,14 @@ func (d *decoder) checkContentDirectory() {
 	inv.ContentDirectory = defaultContent
 }
 
-// checkVersionNames checks the keys of versions and the head.
+// checkVersionNames checks the keys of versions, and the head.
 func (d *decoder) checkVersionNames() {
 	out := d.out
 	count := 0
 	for _, name := range out.names {
 		if _, _, ok := parseVersionName(name); !ok {
-			d.fault("E046", "%q is no name of a version", name)
-			d.fault(versionNameCode(name), "%q is no name of a version, which is v and a number from 1 on", name)
+			d.fault("E046", "%q is not a version name", name)
+			d.fault(versionNameCode(name), "%q is not a version name: want v and a number from 1 on", name)
 			continue
 		}
 		count++
@@ -129,7 +129,7 @@ func (d *decoder) checkVersionNames() {
 	}
 }
 
-// checkManifest checks the content paths and that every digest is used.
+// checkManifest checks the content paths, and that every digest is used.
 func (d *decoder) checkManifest() {
 	inv := &d.out.inv
 	if inv.Manifest == nil {
@@ -146,7 +146,7 @@ func (d *decoder) checkManifest() {
 	paths := make([]string, 0, len(inv.Manifest))
 	for i, e := range inv.Manifest {
 		if addresses(inv.Algorithm) && !isDigest(inv.Algorithm, e.Digest) {
-			d.fault(encodingCode(inv.Algorithm), "manifest: %q is no %s digest", e.Digest, inv.Algorithm)
+			d.fault(encodingCode(inv.Algorithm), "manifest: %q is not a %s digest", e.Digest, inv.Algorithm)
 			if other := inv.otherAlgorithm(e.Digest); other != "" {
 				d.fault("E039", "manifest: %q is a %s digest, and digestAlgorithm %s", e.Digest, other, inv.Algorithm)
 			}
@@ -168,8 +168,8 @@ func (d *decoder) checkManifest() {
 	conflicts(paths, func(a, b string) { d.fault("E101", "manifest: %q conflicts with %q", b, a) })
 }
 
-// otherAlgorithm is the one of the two that address content which a digest has the length of, and
-// which is not the inventory's.
+// otherAlgorithm returns the content-addressing algorithm other than the inventory's that the
+// digest has the length of, or "".
 func (inv *Inventory) otherAlgorithm(digest string) string {
 	for _, algorithm := range []string{SHA512, SHA256} {
 		if algorithm != inv.Algorithm && isDigest(algorithm, digest) {
@@ -179,8 +179,8 @@ func (inv *Inventory) otherAlgorithm(digest string) string {
 	return ""
 }
 
-// encodingCode is the code for a digest that is not encoded as its algorithm wants, or "" where
-// there is none but that of the block.
+// encodingCode returns the code for a malformed digest of the algorithm, or "" if there is no
+// specific one.
 func encodingCode(algorithm string) string {
 	switch algorithm {
 	case "sha1":
@@ -195,7 +195,7 @@ func encodingCode(algorithm string) string {
 	return ""
 }
 
-// checkContentPath checks a path of the manifest or of the fixity block.
+// checkContentPath checks a path of the manifest or of a fixity block.
 func (d *decoder) checkContentPath(block, path string) {
 	bad := false
 	if reason := badElements(path); reason != "" || path == "" {
@@ -228,8 +228,7 @@ func (d *decoder) checkContentPath(block, path string) {
 	}
 }
 
-// checkStates checks the logical paths and that their digests are in the manifest, in the same
-// case.
+// checkStates checks the logical paths, and that the manifest has their digests in the same case.
 func (d *decoder) checkStates() {
 	inv := &d.out.inv
 	for i := range inv.Versions {
@@ -237,7 +236,7 @@ func (d *decoder) checkStates() {
 		var paths []string
 		for _, f := range inv.Versions[i].State {
 			if _, ok := findEntry(inv.Manifest, f.Digest); !ok && inv.Manifest != nil {
-				d.fault("E050", "%s: state has the digest %s, which the manifest has not", name, f.Digest)
+				d.fault("E050", "%s: state has the digest %s, which the manifest lacks", name, f.Digest)
 			}
 			if reason := badElements(f.Path); reason != "" || f.Path == "" {
 				d.fault("E052", "%s: logical path %q %s", name, f.Path, reason)
@@ -255,9 +254,9 @@ func (d *decoder) checkStates() {
 func (d *decoder) checkFixity() {
 	inv := &d.out.inv
 	if d.out.fixityIsNoObject {
-		d.fault("E111", "fixity is no object")
+		d.fault("E111", "fixity is not an object")
 		if inv.Spec == Spec10 {
-			d.fault("E056", "fixity is no object")
+			d.fault("E056", "fixity is not an object")
 		}
 		return
 	}
@@ -272,9 +271,9 @@ func (d *decoder) checkFixity() {
 		var paths []string
 		for _, e := range entries {
 			if newHash(algorithm) != nil && !isDigest(algorithm, e.Digest) {
-				d.fault("E057", "fixity %s: %q is no such digest", algorithm, e.Digest)
+				d.fault("E057", "fixity %s: %q is not such a digest", algorithm, e.Digest)
 				if code := encodingCode(algorithm); code != "" {
-					d.fault(code, "fixity %s: %q is no such digest in hexadecimal", algorithm, e.Digest)
+					d.fault(code, "fixity %s: %q is not such a digest in hexadecimal", algorithm, e.Digest)
 				}
 			}
 			for _, path := range e.Paths {
@@ -289,7 +288,7 @@ func (d *decoder) checkFixity() {
 	}
 }
 
-// isURI says whether text is an absolute URI.
+// isURI reports whether text is an absolute URI.
 func isURI(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Scheme != "" && len(text) > len(u.Scheme)+1

@@ -1,8 +1,8 @@
 package ocfl
 
-// checkpoints is the folder of the storage root with the signed ends of the chains of events.
+// checkpoints is the folder of the storage root with the signed ends of the event chains.
 const checkpoints = extensionsFolder + "/holdfast-checkpoints"
 
-// CheckpointKey is where the checkpoint of that name lies in the store; with the name "" it is what
-// all of them begin with.
+// CheckpointKey returns the key of a checkpoint in the store. With an empty name it returns the
+// prefix of all checkpoints.
 func (r *Root) CheckpointKey(name string) string { return r.prefix + checkpoints + "/" + name }

@@ -13,39 +13,41 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Source says where the bytes of a content file are to be had: in which store, under which key.
+// Source returns the store and key that hold the bytes of a content file.
 type Source func(ContentFile) (storage.Store, string, error)
 
-// CommitOptions change how Commit works, not what it does. The zero value is good.
+// CommitOptions control how Commit works. The zero value is usable.
 type CommitOptions struct {
-	Workers  int            // files copied and verified at once; 4 for 0
-	Progress func(Progress) // called after each file, by one goroutine at a time
+	Workers  int            // files copied and verified at the same time; 0 means 4
+	Progress func(Progress) // called after each file, never concurrently
 
-	// Verified says of a content file, by its place in [Inventory.ContentFiles], that an earlier
-	// call stored and verified it. It is not read again, only seen to be there. nil: of none.
+	// Verified reports whether an earlier call stored and verified a content file, given by its index in [Inventory.ContentFiles]. Commit then only checks that the file exists. It may be nil.
 	Verified func(place int) bool
-	// Stored is called with the place and size in bytes of each file that this call stored and
-	// verified, by one goroutine at a time. Its error ends the commit. nil: nobody wants to know.
+	// Stored is called with the index and the size in bytes of each file that this call stored and verified, never concurrently. An error ends the commit. It may be nil.
 	Stored func(place int, size int64) error
 }
 
-// Progress is how far a commit or a validation has come.
+// Progress is the progress of a commit.
 type Progress struct {
-	Files, TotalFiles int   // those that an earlier call verified are counted as done
-	Bytes             int64 // that were read back, or seen to be there
+	Files, TotalFiles int   // Files includes those that an earlier call verified
+	Bytes             int64 // of the files done
 }
 
-// Commit writes the newest version of inv, which NewVersion planned, and returns when it is
-// complete and verified. It may be called again, by whomever, at any point where an earlier call
-// was cut off, and after it succeeded.
+// Commit writes the newest version of inv, as planned by NewVersion. It returns when the version is
+// complete and verified. It may be called again by any process, after a failure at any point and
+// after success.
 //
-// The order is: declaration; content files (create-only; one that is there already is taken if its
-// bytes are right), each read back and compared with its digest; vN/inventory.json (create-only:
-// the commit point); its sidecar; the root's inventory and sidecar.
+// Commit writes in this order:
+//   - the declaration
+//   - the content files, each read back and compared with its digest; an existing file is kept if its bytes are right
+//   - vN/inventory.json, which is only ever created: the commit point
+//   - its sidecar
+//   - the inventory and sidecar in the object's root
 //
-// ErrVersionExists says that the version is there with another inventory, ErrNoPredecessor that the
-// one before it is not, ErrIDTaken that the folder is another object's, and a *DigestError that
-// stored bytes are wrong. Nothing that was committed is ever changed.
+// It never changes anything that was committed. It returns ErrVersionExists if the version exists
+// with another inventory, ErrNoPredecessor if the version before is missing, ErrIDTaken if the
+// folder holds another object, a *ForeignError if other files lie in the version's folder, and a
+// *DigestError if stored bytes are wrong.
 func (r *Root) Commit(ctx context.Context, inv *Inventory, source Source, opts CommitOptions) error {
 	base, err := r.ObjectKey(inv.ID)
 	if err != nil {
@@ -70,14 +72,14 @@ func (r *Root) Commit(ctx context.Context, inv *Inventory, source Source, opts C
 	return nil
 }
 
-// committer brings one version to its commit point, and beyond.
+// committer writes one version up to and beyond its commit point.
 type committer struct {
 	root    *Root
 	inv     *Inventory
 	source  Source
 	opts    CommitOptions
 	copy    func(ctx context.Context, dst storage.Store, dstKey string, src storage.Store, srcKey string) (storage.Info, error)
-	encode  func(ctx context.Context, w io.Writer) error // the bytes of the version's inventory, nothing else
+	encode  func(ctx context.Context, w io.Writer) error // writes exactly the bytes of the version's inventory
 	version published
 	buffers sync.Pool
 
@@ -88,7 +90,7 @@ type committer struct {
 func (c *committer) run(ctx context.Context) error {
 	done, err := c.version.exists(ctx)
 	if errors.Is(err, ErrVersionExists) {
-		// Say so when it is not even this object.
+		// Report another object in the folder as such.
 		if object, headerErr := c.root.header(ctx, c.version.base); headerErr == nil && object.ID != c.inv.ID {
 			err = fmt.Errorf("%w: %q holds %q", ErrIDTaken, c.version.base, object.ID)
 		}
@@ -105,7 +107,7 @@ func (c *committer) run(ctx context.Context) error {
 	return err
 }
 
-// write brings the version from nothing, or from what an earlier call left, to the commit point.
+// write writes the version up to the commit point. It continues where an earlier call stopped.
 func (c *committer) write(ctx context.Context) error {
 	if err := c.checkPredecessor(ctx); err != nil {
 		return err
@@ -124,7 +126,7 @@ func (c *committer) write(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write inventory: %w", err)
 	}
-	defer w.Abort() //nolint:errcheck // nothing depends on a writer that is given up
+	defer w.Abort() //nolint:errcheck // nothing depends on an aborted writer
 	if err := c.encode(ctx, w); err != nil {
 		return fmt.Errorf("write inventory: %w", err)
 	}
@@ -138,15 +140,15 @@ func (c *committer) write(ctx context.Context) error {
 	return nil
 }
 
-// onlyOurs returns a *ForeignError when the version's folder holds what the version does not: files
-// of a version that was abandoned, which a worker that was thought dead has written late, or of
-// another program. The object would not be valid with them.
+// onlyOurs returns a *ForeignError if the version's folder holds files that the version does not
+// have. They may come from an abandoned version, written late by a worker that lost its lease, or
+// from another program. They would make the object invalid.
 func (c *committer) onlyOurs(ctx context.Context) error {
 	ours := map[string]bool{}
 	for _, f := range c.inv.ContentFiles() {
 		ours[c.version.base+"/"+f.Path] = true
 	}
-	// Whoever else commits this very version may be ahead of us.
+	// Another process that commits the same version may be ahead of this one.
 	ours[c.version.inventoryKey()], ours[c.version.inventoryKey()+"."+c.version.algorithm] = true, true
 	foreign := &ForeignError{Folder: c.version.base + "/" + c.version.version}
 	for info, err := range c.root.store.List(ctx, foreign.Folder+"/") {
@@ -163,8 +165,8 @@ func (c *committer) onlyOurs(ctx context.Context) error {
 	return nil
 }
 
-// checkPredecessor sees to it that the version continues what is there. Only the root inventory
-// tells whose object it is; it may lag behind by a version whose Commit was cut off.
+// checkPredecessor checks that the version continues the object. Only the root inventory says which
+// object it is. It may be one version behind if a Commit was interrupted.
 func (c *committer) checkPredecessor(ctx context.Context) error {
 	n := c.inv.Head()
 	object, err := c.root.header(ctx, c.version.base)
@@ -192,7 +194,7 @@ func (c *committer) checkPredecessor(ctx context.Context) error {
 	return err
 }
 
-// writeContent copies and verifies what the version adds.
+// writeContent copies and verifies the files that the version adds.
 func (c *committer) writeContent(ctx context.Context) error {
 	files := c.inv.ContentFiles()
 	c.progress.TotalFiles = len(files)
@@ -214,7 +216,7 @@ func (c *committer) writeContent(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// storeFile sees to it that one file is stored and verified, and tells so.
+// storeFile stores and verifies one file, and reports progress.
 func (c *committer) storeFile(ctx context.Context, place int, f ContentFile) error {
 	key := c.version.base + "/" + f.Path
 	size, there, err := c.verified(ctx, place, key)
@@ -239,7 +241,7 @@ func (c *committer) storeFile(ctx context.Context, place int, f ContentFile) err
 	return c.opts.Stored(place, size)
 }
 
-// verified tells whether an earlier call verified the file, and it is there still.
+// verified reports whether an earlier call verified the file and it still exists.
 func (c *committer) verified(ctx context.Context, place int, key string) (size int64, there bool, err error) {
 	if c.opts.Verified == nil || !c.opts.Verified(place) {
 		return 0, false, nil
@@ -271,14 +273,13 @@ func (c *committer) writeFile(ctx context.Context, key string, f ContentFile) (i
 		if existing {
 			return 0, err
 		}
-		// This very call made the file and nothing refers to it: it must not stand in the way of
-		// good bytes.
+		// This call created the file and nothing refers to it. Delete it, so that good bytes can take its place.
 		return 0, errors.Join(err, c.root.store.Delete(context.WithoutCancel(ctx), key))
 	}
 	return size, nil
 }
 
-// readBack digests what is stored at key.
+// readBack returns the digest and size of what is stored at key.
 func (c *committer) readBack(ctx context.Context, key string) (digest string, size int64, err error) {
 	buf, ok := c.buffers.Get().(*[]byte)
 	if !ok {
@@ -291,13 +292,13 @@ func (c *committer) readBack(ctx context.Context, key string) (digest string, si
 	return hexSum(h), size, err
 }
 
-// hashObject writes the content of key to w.
+// hashObject copies the content of key to w.
 func hashObject(ctx context.Context, store storage.Store, key string, w io.Writer, buf []byte) (int64, error) {
 	in, err := store.Open(ctx, key, 0, -1)
 	if err != nil {
 		return 0, err
 	}
 	defer in.Close()
-	// Wrapped, so that io.CopyBuffer uses the buffer and the context is asked now and then.
+	// Interruptible checks the context and hides WriteTo, so that io.CopyBuffer uses the buffer.
 	return io.CopyBuffer(w, storage.Interruptible(ctx, in), buf)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/faults"
 )
 
-// decoded is an inventory as it was read, with everything that is wrong with it. Parts that could
-// not be understood are left out of it.
+// decoded is an inventory as it was read, with its faults. Parts that could not be parsed are
+// missing.
 type decoded struct {
 	inv    Inventory
 	head   string // as written
@@ -21,32 +21,32 @@ type decoded struct {
 	names  []string
 	faults *faults.List[Fault]
 
-	held int64 // bytes in memory, roughly
+	held int64 // bytes in memory, estimated
 
 	fixityIsNoObject bool
 	hasFixity        bool
 }
 
-// decoder reads an inventory token by token, so that its text is never in memory as a whole, and
-// keeps a string that occurs more than once only once.
+// decoder reads an inventory token by token. So its text is never in memory as a whole, and equal
+// strings are kept only once.
 type decoder struct {
 	json  *json.Decoder
 	path  string // of the inventory, for faults
 	out   *decoded
 	seen  map[string]bool // keys of the root object
 	known interner
-	slots int64 // bytes that are held beside the strings of known
-	limit int64 // of all that is held; 0: any number
+	slots int64 // bytes held beside the strings of known
+	limit int64 // of all bytes held; 0 for no limit
 }
 
-// decodeInventory reads an inventory. An error is one of reading r; whatever is wrong with the text
-// is a fault.
+// decodeInventory reads an inventory. Faults of the text go into the result. An error comes from
+// reading r.
 func decodeInventory(r io.Reader, path string) (*decoded, error) {
 	return decodeLike(r, path, nil, 0)
 }
 
-// decodeLike is decodeInventory for another inventory of an object of which one, like, is known;
-// nil for none. It returns errLarge when it would hold more than limit bytes; 0 is any number.
+// decodeLike is decodeInventory for an object of which another inventory, like, is known; like may
+// be nil. It returns errLarge if it would hold more than limit bytes; 0 means no limit.
 func decodeLike(r io.Reader, path string, like *shared, limit int64) (*decoded, error) {
 	text := &utf8Reader{r: r}
 	d := &decoder{
@@ -73,7 +73,7 @@ func decodeLike(r io.Reader, path string, like *shared, limit int64) (*decoded, 
 		return nil, text.err
 	case err != nil:
 		d.fault("E033", "not a JSON document: %v", err)
-		return d.out, nil // what is missing is missing because of that
+		return d.out, nil // further faults would only be consequences
 	case text.invalid:
 		d.fault("E033", "not encoded in UTF-8")
 	}
@@ -81,7 +81,7 @@ func decodeLike(r io.Reader, path string, like *shared, limit int64) (*decoded, 
 	return d.out, nil
 }
 
-// errSyntax says that the text is JSON but not an inventory that can be read on.
+// errSyntax is returned for JSON that cannot be parsed as an inventory.
 var errSyntax = errors.New("unexpected value")
 
 func (d *decoder) fault(code, format string, args ...any) {
@@ -95,11 +95,11 @@ func (d *decoder) inventory() error {
 		return err
 	}
 	if token != json.Delim('{') {
-		return fmt.Errorf("%w: the root is no object", errSyntax)
+		return fmt.Errorf("%w: the root is not an object", errSyntax)
 	}
 	return d.members(func(key string) error {
 		if d.seen[key] {
-			d.fault("E033", "key %q is there twice", key)
+			d.fault("E033", "key %q occurs twice", key)
 		}
 		if len(d.seen) < faults.Most { // an inventory has eight
 			d.seen[key] = true
@@ -126,13 +126,13 @@ func (d *decoder) inventory() error {
 		}
 		d.fault("E102", "unknown key %q", key)
 		if strings.EqualFold(key, "fixity") {
-			d.fault("E055", "the block %q is to be named fixity", key)
+			d.fault("E055", "the block %q must be named fixity", key)
 		}
 		return d.skip()
 	})
 }
 
-// members reads the rest of an object whose brace has been read.
+// members reads the rest of an object after its opening brace.
 func (d *decoder) members(member func(key string) error) error {
 	for d.json.More() {
 		token, err := d.json.Token()
@@ -151,7 +151,7 @@ func (d *decoder) members(member func(key string) error) error {
 	return err
 }
 
-// object reads a value that should be an object; any other is skipped and reported to other.
+// object reads a value that should be an object. It skips any other value and calls other.
 func (d *decoder) object(member func(key string) error, other func()) error {
 	token, err := d.json.Token()
 	if err != nil {
@@ -172,7 +172,7 @@ func (d *decoder) stringInto(into *string, code, what string) error {
 	}
 	s, ok := token.(string)
 	if !ok {
-		d.fault(code, "%s is no string", what)
+		d.fault(code, "%s is not a string", what)
 		return d.rest(token)
 	}
 	*into = s
@@ -188,7 +188,7 @@ func (d *decoder) skip() error {
 	return d.rest(token)
 }
 
-// rest reads on to the end of the value that begins with token.
+// rest reads to the end of the value that begins with token.
 func (d *decoder) rest(token json.Token) error {
 	depth := 0
 	for {
@@ -208,15 +208,15 @@ func (d *decoder) rest(token json.Token) error {
 	}
 }
 
-// codes are the faults of a block of digests, which differ by where it stands.
+// codes are the fault codes of a block of digests, which depend on its place.
 type codes struct {
-	block    string // what it is, for messages
+	block    string // its name in messages
 	notArray string
 	repeated string
 }
 
-// digests reads an object of digests with arrays of paths and calls found for each digest. The
-// caller has read the brace.
+// digests reads an object of digests with arrays of paths, after its opening brace. It calls found
+// for each digest.
 func (d *decoder) digests(c codes, path func(string) string, found func(digest string, paths []string)) error {
 	var keys []string
 	transient := 0
@@ -231,7 +231,7 @@ func (d *decoder) digests(c codes, path func(string) string, found func(digest s
 			return err
 		}
 		if token != json.Delim('[') {
-			d.fault(c.notArray, "%s of %s is no array", c.block, digest)
+			d.fault(c.notArray, "%s of %s is not an array", c.block, digest)
 			return d.rest(token)
 		}
 		var paths []string
@@ -241,7 +241,7 @@ func (d *decoder) digests(c codes, path func(string) string, found func(digest s
 			}
 			text, ok := token.(string)
 			if !ok {
-				d.fault(c.notArray, "%s of %s has an element that is no string", c.block, digest)
+				d.fault(c.notArray, "%s of %s has an element that is not a string", c.block, digest)
 				if err := d.rest(token); err != nil {
 					return err
 				}
@@ -268,7 +268,7 @@ func (d *decoder) digests(c codes, path func(string) string, found func(digest s
 	return err
 }
 
-// entries reads a manifest or the fixity block of one algorithm.
+// entries reads a manifest, or the fixity block of one algorithm.
 func (d *decoder) entries(c codes, digest func(string) string, other func()) ([]Entry, error) {
 	token, err := d.json.Token()
 	if err != nil {
@@ -289,8 +289,8 @@ func (d *decoder) entries(c codes, digest func(string) string, other func()) ([]
 
 func (d *decoder) manifest() (err error) {
 	d.out.inv.Manifest, err = d.entries(codes{block: "manifest", notArray: "E092", repeated: "E096"}, d.known.digest, func() {
-		d.fault("E106", "manifest is no object")
-		d.fault("E041", "manifest is no object")
+		d.fault("E106", "manifest is not an object")
+		d.fault("E041", "manifest is not an object")
 	})
 	return err
 }
@@ -304,7 +304,7 @@ func (d *decoder) fixity() error {
 		}
 		digest := func(s string) string { return d.known.fixityDigest(algorithm, s) }
 		entries, err := d.entries(codes{block: "fixity " + algorithm, notArray: "E057", repeated: "E097"}, digest, func() {
-			d.fault("E057", "fixity of %s is no object", algorithm)
+			d.fault("E057", "fixity of %s is not an object", algorithm)
 		})
 		d.out.inv.Fixity[algorithm] = entries
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/faults"
 )
 
-// versions reads the block of versions, in whatever order they stand.
+// versions reads the block of versions, which may come in any order.
 func (d *decoder) versions() error {
 	type named struct {
 		name    string
@@ -20,7 +20,7 @@ func (d *decoder) versions() error {
 	seen := make(map[string]bool)
 	err := d.object(func(name string) error {
 		if seen[name] {
-			d.fault("E033", "version %q is there twice", name)
+			d.fault("E033", "version %q occurs twice", name)
 		}
 		seen[name] = true
 		if err := d.hold(len(name) + perVersion); err != nil {
@@ -33,14 +33,14 @@ func (d *decoder) versions() error {
 		list = append(list, named{name, v})
 		return nil
 	}, func() {
-		d.fault("E044", "versions is no object")
-		d.fault("E045", "versions is no object")
+		d.fault("E044", "versions is not an object")
+		d.fault("E045", "versions is not an object")
 	})
 	slices.SortStableFunc(list, func(a, b named) int {
 		x, _, okX := parseVersionName(a.name)
 		y, _, okY := parseVersionName(b.name)
 		if okX != okY {
-			// Those that are no versions come last, where they are cut off.
+			// Invalid names come last, where they are cut off.
 			if okX {
 				return -1
 			}
@@ -61,7 +61,7 @@ func (d *decoder) version(name string, v *Version) error {
 	isObject := true
 	err := d.object(func(key string) error {
 		if seen[key] {
-			d.fault("E033", "%s: key %q is there twice", name, key)
+			d.fault("E033", "%s: key %q occurs twice", name, key)
 		}
 		if len(seen) < faults.Most { // a version has four
 			seen[key] = true
@@ -81,7 +81,7 @@ func (d *decoder) version(name string, v *Version) error {
 		return d.skip()
 	}, func() {
 		isObject = false
-		d.fault("E047", "%s is no object", name)
+		d.fault("E047", "%s is not an object", name)
 	})
 	if err != nil || !isObject {
 		return err
@@ -112,7 +112,7 @@ func (d *decoder) created(name string, v *Version) error {
 	return nil
 }
 
-// user reads who made a version.
+// user reads the user of a version.
 func (d *decoder) user(name string, v *Version) error {
 	user := &User{}
 	hasAddress, isObject := false, true
@@ -128,7 +128,7 @@ func (d *decoder) user(name string, v *Version) error {
 		return d.skip()
 	}, func() {
 		isObject = false
-		d.fault("E054", "%s: user is no object", name)
+		d.fault("E054", "%s: user is not an object", name)
 	})
 	if err != nil || !isObject {
 		return err
@@ -141,7 +141,7 @@ func (d *decoder) user(name string, v *Version) error {
 	case !hasAddress:
 		d.fault("W008", "%s: user has no address", name)
 	case !isURI(user.Address):
-		d.fault("W009", "%s: user address %q is no URI", name, user.Address)
+		d.fault("W009", "%s: user address %q is not a URI", name, user.Address)
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func (d *decoder) state(name string, v *Version) error {
 		return err
 	}
 	if token != json.Delim('{') {
-		d.fault("E050", "%s: state is no object", name)
+		d.fault("E050", "%s: state is not an object", name)
 		return d.rest(token)
 	}
 	block := codes{block: name + ": state", notArray: "E051", repeated: "E050"}

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/crypto/blake2b"
 )
 
-// Digest algorithms that can address content.
+// Digest algorithms that may address content.
 const (
 	SHA512 = "sha512"
 	SHA256 = "sha256"
 )
 
-// newHash returns a new hash for a name of the specification's table (3.4) or of extension 0009, or
-// nil.
+// newHash returns a new hash for an algorithm of the specification's table (3.4) or of extension
+// 0009, or nil for any other name.
 func newHash(algorithm string) hash.Hash {
 	switch algorithm {
 	case SHA512:
@@ -44,19 +44,19 @@ func newHash(algorithm string) hash.Hash {
 	return nil
 }
 
-// newBlake2b returns BLAKE2b without a key (RFC 7693) with a sum of size bytes, 1 to 64.
+// newBlake2b returns unkeyed BLAKE2b (RFC 7693) with a sum of size bytes, 1 to 64.
 func newBlake2b(size int) hash.Hash {
 	h, err := blake2b.New(size, nil)
 	if err != nil {
-		panic(err) // it refuses other sizes only
+		panic(err) // only for other sizes
 	}
 	return h
 }
 
-// addresses says whether an algorithm may be used in a manifest.
+// addresses reports whether an algorithm may be used in a manifest.
 func addresses(algorithm string) bool { return algorithm == SHA512 || algorithm == SHA256 }
 
-// isDigest says whether text is a hex digest of the algorithm's length.
+// isDigest reports whether text is a hex digest of the algorithm's length.
 func isDigest(algorithm, text string) bool {
 	h := newHash(algorithm)
 	if h == nil || len(text) != 2*h.Size() {
@@ -65,5 +65,5 @@ func isDigest(algorithm, text string) bool {
 	return strings.Trim(text, "0123456789abcdefABCDEF") == ""
 }
 
-// hexSum is the digest of what h has seen, in the form that an inventory has.
+// hexSum returns the digest of h as inventories spell it.
 func hexSum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Encode writes the inventory as JSON. The bytes depend on nothing but the inventory: keys, digests
-// and paths are sorted, and each file is a line, so that two versions can be compared with common
-// tools.
+// Encode writes the inventory as JSON. The same inventory always gives the same bytes: keys,
+// digests and paths are sorted. Each digest is on a line of its own, so that diff shows what
+// changed between versions.
 func (inv *Inventory) Encode(w io.Writer) error {
 	e := &encoder{w: bufio.NewWriterSize(w, 1<<16)}
 	e.raw("{\n \"id\": ").text(inv.ID)
@@ -39,19 +39,19 @@ func (inv *Inventory) Encode(w io.Writer) error {
 	return e.w.Flush()
 }
 
-// encoder writes JSON; an error stays in the bufio.Writer until Flush.
+// encoder writes JSON. The bufio.Writer keeps errors until Flush.
 type encoder struct {
 	w   *bufio.Writer
 	buf []byte
 }
 
-// raw writes text that is JSON already.
+// raw writes text that is already JSON.
 func (e *encoder) raw(text string) *encoder {
 	_, _ = e.w.WriteString(text)
 	return e
 }
 
-// separate writes a comma before all but the first, and then text.
+// separate writes a comma unless i is 0, then text.
 func (e *encoder) separate(i int, text string) *encoder {
 	if i > 0 {
 		e.raw(",")
@@ -115,8 +115,7 @@ func (e *encoder) version(v *Version) {
 	e.raw("\n   }\n  }")
 }
 
-// appendQuoted appends s, which is valid UTF-8, as a JSON string. Nothing is escaped that need not
-// be.
+// appendQuoted appends s, which is valid UTF-8, as a JSON string. It escapes only what it must.
 func appendQuoted(b []byte, s string) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')
@@ -137,5 +136,5 @@ func appendQuoted(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// utf8Text says whether s can be written as a JSON string without a change.
+// utf8Text reports whether s can be written as a JSON string without a change.
 func utf8Text(s string) bool { return utf8.ValidString(s) }

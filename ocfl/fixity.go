@@ -12,9 +12,9 @@ type fixityValue struct {
 	algorithm, digest, path string
 }
 
-// newFixity returns a fixity block with the values of old and those added. Two values of one
-// algorithm for one file that differ are an error: one of them is wrong, and nobody could ever tell
-// which. It sorts instead of using maps, because an object may have hundreds of thousands of files.
+// newFixity returns a fixity block with the values of old and those added. It returns an error if
+// two values of one algorithm for one file differ, because nobody could tell which is right. It
+// sorts instead of using maps, because an object may have hundreds of thousands of files.
 func newFixity(old map[string][]Entry, added []fixityValue) (map[string][]Entry, error) {
 	values := added
 	for algorithm, entries := range old {

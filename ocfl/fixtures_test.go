@@ -361,7 +361,7 @@ func TestPublicNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range fixtures() {
 		if seen[f.name] {
-			t.Errorf("%s is there twice", f.name)
+			t.Errorf("%s occurs twice", f.name)
 		}
 		seen[f.name] = true
 		for _, spec := range []string{ocfl.Spec10, ocfl.Spec11} {

@@ -6,20 +6,20 @@ import (
 )
 
 const (
-	// mostNested is how deep values may be nested in an inventory. Its own blocks go five deep.
+	// mostNested bounds the nesting of values in an inventory. Its own blocks are five deep.
 	mostNested = 64
 	// longestToken bounds a string or number in an inventory, in bytes.
 	longestToken = 1 << 20
 )
 
-// jsonGuard ends the reading of JSON that would take very much memory by its form alone: a decoder
-// holds every string whole, and remembers every bracket that is open.
+// jsonGuard stops reading JSON whose form would take very much memory: a decoder holds every string
+// as a whole, and remembers every open bracket.
 type jsonGuard struct {
 	r       io.Reader
 	depth   int
 	token   int  // bytes of the string or number so far
-	quoted  bool // within a string
-	escaped bool // behind a backslash
+	quoted  bool // inside a string
+	escaped bool // after a backslash
 }
 
 // Read implements io.Reader.

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// shared is an inventory whose strings another one, of the same object, takes over instead of
-// having its own: objects have hundreds of thousands of files, and most of them are the same in all
-// versions.
+// shared is an inventory whose strings another inventory of the same object reuses. Objects have
+// hundreds of thousands of files, and most of them are the same in all versions.
 type shared struct {
 	inv   *Inventory
 	paths []string // all content paths, sorted
@@ -23,21 +22,21 @@ func newShared(inv *Inventory) *shared {
 	return s
 }
 
-// below says whether a content path begins with prefix.
+// below reports whether a content path begins with prefix.
 func (s *shared) below(prefix string) bool {
 	i, _ := slices.BinarySearch(s.paths, prefix)
 	return i < len(s.paths) && strings.HasPrefix(s.paths[i], prefix)
 }
 
-// interner returns a string that is equal to the given one and, if possible, known already.
+// interner returns an equal string that is already in memory, if there is one.
 type interner struct {
 	like *shared
-	own  map[string]string // digests and content paths that like has not
+	own  map[string]string // digests and content paths that like does not have
 	last []StateFile       // state of the version that was read last
-	held int64             // bytes of the strings that like has not
+	held int64             // bytes of the strings that like does not have
 }
 
-// keep looks a string up in what this inventory had so far.
+// keep returns the string as it occurred before in this inventory.
 func (n *interner) keep(s string) string {
 	if known, ok := n.own[s]; ok {
 		return known
@@ -50,7 +49,7 @@ func (n *interner) keep(s string) string {
 	return s
 }
 
-// digest is for digests of the manifest and of states.
+// digest interns a digest of the manifest or of a state.
 func (n *interner) digest(s string) string {
 	if n.like != nil {
 		if i, ok := findEntry(n.like.inv.Manifest, s); ok {
@@ -60,7 +59,7 @@ func (n *interner) digest(s string) string {
 	return n.keep(s)
 }
 
-// fixityDigest is for digests of the fixity block, which occur once in an inventory.
+// fixityDigest interns a digest of a fixity block, which occurs once in an inventory.
 func (n *interner) fixityDigest(algorithm, s string) string {
 	if n.like != nil {
 		entries := n.like.inv.Fixity[algorithm]
@@ -72,7 +71,7 @@ func (n *interner) fixityDigest(algorithm, s string) string {
 	return s
 }
 
-// contentPath is for paths of the manifest and of the fixity block.
+// contentPath interns a path of the manifest or of a fixity block.
 func (n *interner) contentPath(s string) string {
 	if n.like != nil {
 		if i, ok := slices.BinarySearch(n.like.paths, s); ok {
@@ -82,7 +81,7 @@ func (n *interner) contentPath(s string) string {
 	return n.keep(s)
 }
 
-// logicalPath is for paths of states. Most of them were in the version before.
+// logicalPath interns a path of a state. Most paths were in the version before.
 func (n *interner) logicalPath(s string) string {
 	if f, ok := lookup(n.last, s); ok {
 		return f.Path

@@ -11,13 +11,13 @@ import (
 )
 
 // Inventory is the content of an inventory.json: all versions of an object up to the head. It is
-// immutable; NewVersion makes a new one. Its size in memory is about that of the paths and, once,
-// the digests in it.
+// immutable; NewVersion makes a new one. Its memory is about the size of its paths plus one copy of
+// each digest.
 type Inventory struct {
 	ID               string
 	Spec             string // version of the specification, such as "1.1"
 	Algorithm        string // of the digests in Manifest and State
-	ContentDirectory string // "content" unless the object says otherwise
+	ContentDirectory string // "content" unless the object declares another
 	Versions         []Version
 
 	Manifest []Entry            // sorted by Digest
@@ -37,14 +37,14 @@ type Entry struct {
 type Version struct {
 	Created time.Time
 	Message string
-	User    *User       // nil when not given
+	User    *User       // nil if not given
 	State   []StateFile // sorted by Path
 
-	createdText string // as it was read, so that it is written again without a change
+	createdText string // the text as read, to be written unchanged
 	hasMessage  bool
 }
 
-// User says who made a version.
+// User is the person or program that made a version.
 type User struct {
 	Name    string
 	Address string // a URI (mailto:, ORCID), or empty
@@ -53,10 +53,10 @@ type User struct {
 // StateFile is a file in the logical state of a version.
 type StateFile struct {
 	Path   string // logical path
-	Digest string // hex, as the manifest has it
+	Digest string // hex, as in the manifest
 }
 
-// File is a file that a version is to have.
+// File is a file of a planned version.
 type File struct {
 	Path   string // logical path
 	Digest string // hex, of the inventory's algorithm
@@ -64,14 +64,14 @@ type File struct {
 	Fixity []Digest
 }
 
-// Digest is a value of one more algorithm, for the fixity block.
+// Digest is a digest of another algorithm, for the fixity block.
 type Digest struct {
 	Algorithm string
 	Value     string // hex
 }
 
-// New returns the inventory of an object that has no version yet, as the base of NewVersion. The
-// algorithm is SHA512 (empty means that, too) or SHA256.
+// New returns the inventory of an object without versions, as the base of NewVersion. The algorithm
+// is SHA512 (also for "") or SHA256.
 func New(id, algorithm string) (*Inventory, error) {
 	if algorithm == "" {
 		algorithm = SHA512
@@ -87,14 +87,14 @@ func New(id, algorithm string) (*Inventory, error) {
 	return &Inventory{ID: id, Spec: Spec11, Algorithm: algorithm, ContentDirectory: defaultContent}, nil
 }
 
-// Head returns the number of the newest version, 0 when there is none.
+// Head returns the number of the newest version, or 0.
 func (inv *Inventory) Head() int { return len(inv.Versions) }
 
 // VersionName returns the name of the folder of version n, such as "v3".
 func (inv *Inventory) VersionName(n int) string { return versionName(n, inv.padding) }
 
-// State returns the files of version n (0 for the head), sorted by path, or nil when there is no
-// such version.
+// State returns the files of version n (0 for the head), sorted by path, or nil if there is no such
+// version.
 func (inv *Inventory) State(n int) []StateFile {
 	if n == 0 {
 		n = inv.Head()
@@ -119,8 +119,7 @@ func lookup(state []StateFile, path string) (StateFile, bool) {
 	return state[i], true
 }
 
-// ContentPaths returns where, below the object's root, files with this digest are; empty when there
-// are none.
+// ContentPaths returns the paths, below the object's root, of the files with this digest.
 func (inv *Inventory) ContentPaths(digest string) []string {
 	if i, ok := inv.find(digest); ok {
 		return inv.Manifest[i].Paths
@@ -128,8 +127,8 @@ func (inv *Inventory) ContentPaths(digest string) []string {
 	return nil
 }
 
-// find returns the place of a digest in the manifest. A digest in another case is found in a
-// manifest that is written in one case throughout.
+// find returns the index of a digest in the manifest. It also finds a digest in another case, if
+// the manifest is consistently in one case.
 func (inv *Inventory) find(digest string) (int, bool) {
 	for _, form := range []string{digest, strings.ToLower(digest), strings.ToUpper(digest)} {
 		if i, ok := findEntry(inv.Manifest, form); ok {
@@ -139,7 +138,7 @@ func (inv *Inventory) find(digest string) (int, bool) {
 	return 0, false
 }
 
-// findEntry returns the place of the exact digest.
+// findEntry returns the index of exactly this digest.
 func findEntry(entries []Entry, digest string) (int, bool) {
 	return sort.Find(len(entries), func(i int) int { return cmp.Compare(digest, entries[i].Digest) })
 }
@@ -147,13 +146,13 @@ func findEntry(entries []Entry, digest string) (int, bool) {
 // ContentFile is a file that a version adds to the object's storage.
 type ContentFile struct {
 	Path        string // below the object's root, such as v1/content/a.txt
-	LogicalPath string // one of the logical paths that have this content, the first in order
+	LogicalPath string // the first logical path with this content
 	Digest      string // hex
-	Size        int64  // bytes, or -1 when not known
+	Size        int64  // bytes, or -1 if unknown
 }
 
 // ContentFiles returns the files that the newest version adds, in the order of their logical paths.
-// Sizes are not known.
+// Their sizes are unknown (-1).
 func (inv *Inventory) ContentFiles() []ContentFile {
 	prefix := inv.VersionName(inv.Head()) + "/"
 	seen := make(map[string]bool)
@@ -175,13 +174,12 @@ func (inv *Inventory) ContentFiles() []ContentFile {
 // declaration returns the name and content of the object's conformance declaration.
 func (inv *Inventory) declaration() (name string, content []byte) { return declaration(inv.Spec) }
 
-// declaration is that of objects by a version of the specification.
+// declaration returns the conformance declaration of objects by a version of the specification.
 func declaration(spec string) (name string, content []byte) {
 	return objectPrefix + spec, []byte("ocfl_object_" + spec + "\n")
 }
 
-// versionName is the name of version n with a zero-padded number of this many digits, or without
-// padding for 0.
+// versionName returns the name of version n, zero-padded to this many digits; 0 means no padding.
 func versionName(n, padding int) string {
 	if padding == 0 {
 		return "v" + strconv.Itoa(n)
@@ -189,8 +187,8 @@ func versionName(n, padding int) string {
 	return fmt.Sprintf("v%0*d", padding, n)
 }
 
-// versionNameCode is the code for what is no name of a version: it lacks the v, or what follows is
-// no number from 1 on.
+// versionNameCode returns the code for an invalid version name: without v, or without a positive
+// number.
 func versionNameCode(name string) string {
 	if strings.HasPrefix(name, "v") {
 		return "E105"
@@ -198,8 +196,8 @@ func versionNameCode(name string) string {
 	return "E104"
 }
 
-// parseVersionName returns the number in a version's name and how many digits it is padded to (0
-// for none). The first digit of a padded number is a zero (3.3).
+// parseVersionName returns the number in a version's name and the digits that it is padded to, 0
+// for none. A padded number begins with a zero (3.3).
 func parseVersionName(name string) (n, padding int, ok bool) {
 	digits, found := strings.CutPrefix(name, "v")
 	if !found || digits == "" || strings.Trim(digits, "0123456789") != "" || len(digits) > 18 {

@@ -13,27 +13,27 @@ import (
 
 // Layout maps the identifier of an object to its folder below the storage root.
 type Layout interface {
-	// Name is the registered name of the extension that defines the layout.
+	// Name returns the registered name of the extension that defines the layout.
 	Name() string
-	// Path returns the folder of the object id. An error says that the layout has none for it.
+	// Path returns the folder of the object id, or an error if the layout has none for it.
 	Path(id string) (string, error)
-	// Check says what is wrong with the layout's parameters.
+	// Check returns an error if the layout's parameters are invalid.
 	Check() error
-	// description is the sentence for ocfl_layout.json.
+	// description returns the sentence for ocfl_layout.json.
 	description() string
-	// extension is the name that the configuration gives.
+	// extension returns the name in the configuration.
 	extension() string
-	// shares says whether several identifiers may have one folder.
+	// shares reports whether several identifiers may have the same folder.
 	shares() bool
 }
 
-// Names of the layouts that this package knows.
+// Names of the supported layouts.
 const (
 	hashedNTuple   = "0004-hashed-n-tuple-storage-layout"
 	flatOmitPrefix = "0006-flat-omit-prefix-storage-layout"
 )
 
-// HashedNTuple is extension 0004: folders named after a digest of the identifier, in a tree. Any
+// HashedNTuple is extension 0004: a tree of folders named by a digest of the identifier. Every
 // identifier has a path.
 type HashedNTuple struct {
 	ExtensionName   string `json:"extensionName"`
@@ -43,8 +43,7 @@ type HashedNTuple struct {
 	ShortObjectRoot bool   `json:"shortObjectRoot"`
 }
 
-// NewHashedNTuple returns extension 0004 with its default parameters: sha256, three tuples of
-// three.
+// NewHashedNTuple returns extension 0004 with its defaults: sha256, three tuples of three.
 func NewHashedNTuple() *HashedNTuple {
 	return &HashedNTuple{ExtensionName: hashedNTuple, DigestAlgorithm: SHA256, TupleSize: 3, NumberOfTuples: 3}
 }
@@ -60,7 +59,7 @@ func (l *HashedNTuple) extension() string { return l.ExtensionName }
 
 func (*HashedNTuple) shares() bool { return false }
 
-// Check implements Layout with the constraints of the extension.
+// Check implements Layout. It checks the constraints of the extension.
 func (l *HashedNTuple) Check() error {
 	h := newHash(l.DigestAlgorithm)
 	switch {
@@ -99,16 +98,15 @@ func (l *HashedNTuple) Path(id string) (string, error) {
 	return path.String(), nil
 }
 
-// FlatOmitPrefix is extension 0006: each object's folder is what follows the last Delimiter in its
-// identifier, directly below the root. An identifier without the delimiter is used whole. Two
-// identifiers may have one path; Admit and Commit refuse the second.
+// FlatOmitPrefix is extension 0006. The folder of an object lies directly below the root. Its name
+// is the part of the identifier after the last Delimiter, or the whole identifier without one. Two
+// identifiers may map to the same folder; Admit and Commit refuse the second.
 type FlatOmitPrefix struct {
 	ExtensionName string `json:"extensionName"`
 	Delimiter     string `json:"delimiter"`
 }
 
-// NewFlatOmitPrefix returns extension 0006 with a delimiter, which is compared without regard to
-// case.
+// NewFlatOmitPrefix returns extension 0006 with a delimiter. Case is ignored when it is matched.
 func NewFlatOmitPrefix(delimiter string) *FlatOmitPrefix {
 	return &FlatOmitPrefix{ExtensionName: flatOmitPrefix, Delimiter: delimiter}
 }
@@ -144,21 +142,21 @@ func (l *FlatOmitPrefix) Path(id string) (string, error) {
 			break
 		}
 	}
-	// The root's own files are in the way as much as a slash is.
+	// The name must not be one of the root's own files, nor contain a slash.
 	reserved := name == extensionsFolder || name == layoutName || strings.HasPrefix(name, rootPrefix)
 	if reserved || strings.Contains(name, "/") || storage.CheckKey(name) != nil {
-		return "", &PathError{Path: id, Reason: "layout 0006 maps the identifier to " + fmt.Sprintf("%q", name) + ", which is no folder name"}
+		return "", &PathError{Path: id, Reason: "layout 0006 maps the identifier to " + fmt.Sprintf("%q", name) + ", which is not a folder name"}
 	}
 	return name, nil
 }
 
 // parseLayout returns the layout with this name and configuration, the text of a config.json. An
-// empty one means the defaults.
+// empty text means the defaults.
 func parseLayout(name string, config []byte) (Layout, error) {
 	return decodeLayout(name, config, false)
 }
 
-// decodeLayout is parseLayout; when strict, parameters that the layout does not have are refused.
+// decodeLayout does the work of parseLayout. If strict is set it refuses unknown parameters.
 func decodeLayout(name string, config []byte, strict bool) (Layout, error) {
 	var layout Layout
 	switch name {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Stored names a file in an object's folder and the bytes that it must have.
+// Stored is a file in an object's folder and the digest that it must have.
 type Stored struct {
 	ID        string // of the object
 	Path      string // below its folder, such as v1/content/a.txt
@@ -19,19 +19,19 @@ type Stored struct {
 	Digest    string // hex
 }
 
-// Condition is how a stored file was found.
+// Condition is the condition of a stored file.
 type Condition string
 
 // The conditions.
 const (
 	Right Condition = "right"
-	Wrong Condition = "wrong" // it has other bytes
-	Gone  Condition = "gone"  // it is not there, and the root is
+	Wrong Condition = "wrong" // its bytes differ
+	Gone  Condition = "gone"  // it is missing, and the storage root is present
 )
 
-// Examine reads a stored file to its end, through a reader that the caller may put in between (nil:
-// none), and compares it. An error says that it could not be read, which is no verdict on the file;
-// a root that is gone as a whole is one, too.
+// Examine reads a stored file to its end and compares its digest. through may wrap the reader; it
+// may be nil. An error says that the file could not be read, for instance because the whole root is
+// gone, and is no verdict on the file.
 func (r *Root) Examine(ctx context.Context, f Stored, through func(io.Reader) io.Reader) (Condition, error) {
 	key, err := r.storedKey(f)
 	if err != nil {
@@ -40,8 +40,8 @@ func (r *Root) Examine(ctx context.Context, f Stored, through func(io.Reader) io
 	return r.examine(ctx, key, f, through)
 }
 
-// Present returns an error unless the root is there at all: what is missing in a storage that is
-// not mounted is not gone.
+// Present returns an error if the storage root is missing. A file missing from an unmounted storage
+// is not Gone.
 func (r *Root) Present(ctx context.Context) error {
 	if _, err := r.store.Stat(ctx, r.prefix+rootPrefix+Spec11); err != nil {
 		return fmt.Errorf("the storage root is not there: %w", err)
@@ -60,7 +60,7 @@ func (r *Root) storedKey(f Stored) (string, error) {
 func (r *Root) examine(ctx context.Context, key string, f Stored, through func(io.Reader) io.Reader) (Condition, error) {
 	h := newHash(f.Algorithm)
 	if h == nil {
-		return "", fmt.Errorf("examine %q: %q is no digest algorithm of inventories", key, f.Algorithm)
+		return "", fmt.Errorf("examine %q: %q is not a digest algorithm of inventories", key, f.Algorithm)
 	}
 	in, err := r.store.Open(ctx, key, 0, -1)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -85,20 +85,20 @@ func (r *Root) examine(ctx context.Context, key string, f Stored, through func(i
 	return Right, nil
 }
 
-// mendFolder holds the copies that stored files are mended from, below the root.
+// mendFolder is the folder below the root for the copies that damaged files are replaced with.
 const mendFolder = "extensions/holdfast-mending/"
 
-// Mend puts right a stored file that Examine found wrong or gone, by the bytes that another root
-// has. They are copied under a name of the caller's own, scratch, digested on the way, read back
-// there, and then put in place in one step: whoever reads the file finds what was there or what
-// must be there. Bytes that are not those that f names never get so far: a *DigestError. The caller
-// holds the object's lock. Called again after it was cut off it begins anew.
+// Mend replaces a stored file that Examine found wrong or gone by a copy from another root. It
+// copies the bytes to the name scratch, which the caller chooses, checks their digest, reads them
+// back, and then puts them in place in one step. So readers see the old or the right bytes. If the
+// copy does not match f, it returns a *DigestError and leaves the file alone. The caller holds the
+// object's lock. After an interruption, a second call starts again.
 func (r *Root) Mend(ctx context.Context, f Stored, from *Root, scratch string) error {
 	return r.mend(ctx, f, from, f.Path, scratch)
 }
 
-// MendFromRoot is Mend for the inventory of an object's newest version, by the inventory in the
-// object's root, which has the same bytes: so one storage alone can put it right.
+// MendFromRoot mends the inventory of an object's newest version from the inventory in the object's
+// root, which has the same bytes. So it may take both from the same storage.
 func (r *Root) MendFromRoot(ctx context.Context, f Stored, from *Root, scratch string) error {
 	return r.mend(ctx, f, from, inventoryName, scratch)
 }
@@ -133,7 +133,7 @@ func (r *Root) mend(ctx context.Context, f Stored, from *Root, path, scratch str
 	return r.mustBeRight(ctx, key, f)
 }
 
-// copyExact creates key with the bytes at src if they are those that f names.
+// copyExact creates key with the bytes at src if they match f.
 func (r *Root) copyExact(ctx context.Context, key string, src storage.Store, srcKey string, f Stored) error {
 	in, err := src.Open(ctx, srcKey, 0, -1)
 	if err != nil {
@@ -144,7 +144,7 @@ func (r *Root) copyExact(ctx context.Context, key string, src storage.Store, src
 	if err != nil {
 		return err
 	}
-	defer w.Abort() //nolint:errcheck // nothing depends on a writer that is given up
+	defer w.Abort() //nolint:errcheck // nothing depends on an aborted writer
 	h := newHash(f.Algorithm)
 	if _, err := io.CopyBuffer(io.MultiWriter(w, h), storage.Interruptible(ctx, in), make([]byte, 256<<10)); err != nil {
 		return err
@@ -164,7 +164,7 @@ func (r *Root) mustBeRight(ctx context.Context, key string, f Stored) error {
 	return err
 }
 
-// put makes the copy the object at key, in one step.
+// put replaces the object at key by the copy, in one step.
 func (r *Root) put(ctx context.Context, key, copied string) error {
 	_, err := r.store.Stat(ctx, key)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -177,15 +177,14 @@ func (r *Root) put(ctx context.Context, key, copied string) error {
 	return storage.ReplaceFrom(ctx, r.store, key, copied)
 }
 
-// Confirm makes everything that follows from a version's inventory, which Examine has found right:
-// its sidecar, and, where no later version is committed, the inventory, the sidecar and the
-// declaration in the object's root. It says whether anything had to be changed. The caller holds
-// the object's lock.
+// Confirm heals what is derived from a version's inventory, which Examine has found right: its
+// sidecar, and, unless a later version is committed, the inventory, the sidecar and the declaration
+// in the object's root. It reports whether it changed anything. The caller holds the object's lock.
 func (r *Root) Confirm(ctx context.Context, f Stored) (changed bool, err error) {
 	return r.confirm(ctx, f, false)
 }
 
-// Confirmed says whether Confirm would change nothing.
+// Confirmed reports whether Confirm would change nothing.
 func (r *Root) Confirmed(ctx context.Context, f Stored) (bool, error) {
 	wrong, err := r.confirm(ctx, f, true)
 	return !wrong, err
@@ -199,7 +198,7 @@ func (r *Root) confirm(ctx context.Context, f Stored, look bool) (changed bool, 
 	folder := path.Dir(f.Path)
 	n, padding, ok := parseVersionName(folder)
 	if !ok || path.Base(f.Path) != inventoryName {
-		return false, fmt.Errorf("confirm %q of %q: it is no inventory of a version", f.Path, f.ID)
+		return false, fmt.Errorf("confirm %q of %q: it is not the inventory of a version", f.Path, f.ID)
 	}
 	p := published{
 		root: r, base: base, version: folder, next: versionName(n+1, padding), algorithm: f.Algorithm, digest: strings.ToLower(f.Digest),
@@ -215,9 +214,9 @@ func (r *Root) confirm(ctx context.Context, f Stored, look bool) (changed bool, 
 	return changed || declared, nil
 }
 
-// declare makes the declaration of the object by the version of the specification that its last
-// inventory names, and says whether it was not there as it must be. The declaration of an object
-// with a later version is that version's affair.
+// declare writes the declaration of the object for the specification version of its newest
+// inventory. It reports whether the declaration was missing or wrong. It does nothing if a later
+// version is committed.
 func (p published) declare(ctx context.Context) (bool, error) {
 	if last, err := p.last(ctx); !last {
 		return false, err
@@ -230,11 +229,11 @@ func (p published) declare(ctx context.Context) (bool, error) {
 	return p.ensure(ctx, p.base+"/"+name, content)
 }
 
-// Foreign lists what lies in the object's folder and belongs to no version of it, by the inventory
-// f of the newest committed version, which Examine has found right: at most a hundred files, below
-// the object's folder. What lies in the folder of a later version is not looked at. Of an older
-// version's inventory it lists nothing. Files below logs and extensions are listed, too, since
-// Holdfast puts nothing there; [Beside] tells them apart. The caller holds the object's lock.
+// Foreign lists files in the object's folder that belong to no version: at most a hundred, by their
+// paths in the folder. f is the inventory of the newest committed version, which Examine has found
+// right; for an older version Foreign lists nothing. It skips the folder of a later version. It
+// includes files below logs and extensions, since Holdfast writes none there; [Beside] recognizes
+// them. The caller holds the object's lock.
 func (r *Root) Foreign(ctx context.Context, f Stored) (files []string, err error) {
 	base, err := r.ObjectKey(f.ID)
 	if err != nil {
@@ -242,7 +241,7 @@ func (r *Root) Foreign(ctx context.Context, f Stored) (files []string, err error
 	}
 	n, padding, ok := parseVersionName(path.Dir(f.Path))
 	if !ok {
-		return nil, fmt.Errorf("look for foreign files of %q: %q is no inventory of a version", f.ID, f.Path)
+		return nil, fmt.Errorf("look for foreign files of %q: %q is not the inventory of a version", f.ID, f.Path)
 	}
 	p := published{root: r, base: base, next: versionName(n+1, padding)}
 	if last, err := p.last(ctx); !last || err != nil {
@@ -282,20 +281,20 @@ func (r *Root) Foreign(ctx context.Context, f Stored) (files []string, err error
 	return files, nil
 }
 
-// Beside says whether a path below an object's folder lies in one of the folders whose files are no
-// part of the object's content: logs and extensions (OCFL 1.1, 3.6 and 3.9).
+// Beside reports whether a path in an object's folder lies below logs or extensions, whose files
+// are not part of the object's content (OCFL 1.1, 3.6 and 3.9).
 func Beside(file string) bool {
 	top, _, below := strings.Cut(file, "/")
 	return below && (top == logsFolder || top == extensionsFolder)
 }
 
-// IsInventory says whether a path below an object's folder is the inventory of a version.
+// IsInventory reports whether a path in an object's folder is the inventory of a version.
 func IsInventory(file string) bool {
 	_, _, ok := parseVersionName(path.Dir(file))
 	return ok && path.Base(file) == inventoryName
 }
 
-// Sidecar returns the digest that the sidecar of a version's inventory states, and its algorithm.
+// Sidecar returns the digest in the sidecar of a version's inventory, and its algorithm.
 func (r *Root) Sidecar(ctx context.Context, id, file string) (algorithm, digest string, err error) {
 	key, err := r.storedKey(Stored{ID: id, Path: file})
 	if err != nil {

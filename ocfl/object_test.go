@@ -3,6 +3,8 @@ package ocfl_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha512"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -265,9 +267,9 @@ func TestR02_CrashPoints(t *testing.T) {
 	}
 }
 
-// TestR02_HealFromHead: the worker died after the commit point; somebody who knows the head from
-// the Registry heals the root.
-func TestR02_HealFromHead(t *testing.T) {
+// TestR02_ConfirmHealsRoot: the worker died after the commit point. Confirm heals the root from the
+// version's inventory.
+func TestR02_ConfirmHealsRoot(t *testing.T) {
 	stage := staging{newStore(t)}
 	faulty := storagetest.NewFaulty(newStore(t))
 	root := newRoot(t, faulty)
@@ -278,12 +280,10 @@ func TestR02_HealFromHead(t *testing.T) {
 	if err := root.Commit(t.Context(), two, stage.source, ocfl.CommitOptions{}); err == nil {
 		t.Fatal("commit succeeded without a root inventory")
 	}
-	if _, err := root.Heal(t.Context(), one.ID, 3); !errors.Is(err, ocfl.ErrNotFound) {
-		t.Errorf("heal to a version that is not there: err = %v, want ErrNotFound", err)
-	}
+	newest := newestInventory(t, two)
 	for _, want := range []bool{true, false} {
-		if changed, err := root.Heal(t.Context(), one.ID, 2); changed != want || err != nil {
-			t.Errorf("heal = %v, %v, want %v", changed, err, want)
+		if changed, err := root.Confirm(t.Context(), newest); changed != want || err != nil {
+			t.Errorf("confirm = %v, %v, want %v", changed, err, want)
 		}
 	}
 	wantValid(t, root, one.ID)
@@ -299,10 +299,23 @@ func TestR02_HealFromHead(t *testing.T) {
 		if err := root.Store().Replace(t.Context(), base+damage, []byte("{")); err != nil {
 			t.Fatal(err)
 		}
-		if changed, err := root.Heal(t.Context(), one.ID, 2); !changed || err != nil {
-			t.Errorf("heal of %s = %v, %v", damage, changed, err)
+		if changed, err := root.Confirm(t.Context(), newest); !changed || err != nil {
+			t.Errorf("confirm after damage of %s = %v, %v", damage, changed, err)
 		}
 		wantValid(t, root, one.ID)
+	}
+}
+
+// newestInventory returns the inventory of the newest version as a stored file.
+func newestInventory(t *testing.T, inv *ocfl.Inventory) ocfl.Stored {
+	t.Helper()
+	digest := sha512.New()
+	if err := inv.Encode(digest); err != nil {
+		t.Fatal(err)
+	}
+	return ocfl.Stored{
+		ID: inv.ID, Path: inv.VersionName(inv.Head()) + "/inventory.json",
+		Algorithm: ocfl.SHA512, Digest: hex.EncodeToString(digest.Sum(nil)),
 	}
 }
 

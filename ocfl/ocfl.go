@@ -1,13 +1,16 @@
-// Package ocfl keeps objects on a storage.Store in the Oxford Common File Layout: it writes version
-// 1.1 and validates 1.0 and 1.1 (https://ocfl.io/1.1/spec/).
+// Package ocfl stores objects on a storage.Store in the Oxford Common File Layout. It writes
+// version 1.1 and validates 1.0 and 1.1 (https://ocfl.io/1.1/spec/).
 //
-// [NewVersion] plans a version. It touches nothing, and the same input gives the same bytes.
-// [Root.Commit] then writes the plan in an order that makes every crash harmless: content files,
-// each read back and verified; then vN/inventory.json, created only once, the moment at which the
-// version exists; at last the inventory in the object's root, a copy that can be made again (R2).
-// Before that moment the object reads as before. Commit may be repeated at any point, and finishes
-// what is there. The package knows nothing of the Registry: who may write is for its caller to
-// decide.
+// [NewVersion] plans a version. It touches no storage, and the same input gives the same bytes.
+// [Root.Commit] writes the plan in an order that makes every crash harmless:
+//   - first the content files, each read back and verified
+//   - then vN/inventory.json, created only once: from this moment the version exists
+//   - last the inventory in the object's root, a copy that can be made again (R2)
+//
+// Before that moment readers see the version before. Commit may be repeated at any point and
+// continues from what is there.
+//
+// The package does not know the Registry. Its caller decides who may write.
 package ocfl
 
 import (
@@ -15,7 +18,7 @@ import (
 	"fmt"
 )
 
-// Names that the specification gives.
+// Names that the specification defines.
 const (
 	inventoryName    = "inventory.json"
 	objectPrefix     = "0=ocfl_object_"
@@ -33,26 +36,23 @@ const (
 	Spec11 = "1.1"
 )
 
-// Errors that are told apart by errors.Is.
+// Errors for errors.Is.
 var (
 	// ErrNotFound says that there is no such object, version or file.
 	ErrNotFound = errors.New("ocfl: not found")
-	// ErrVersionExists says that the version is committed already, with another inventory. It was
-	// left as it is.
+	// ErrVersionExists says that the version is committed with another inventory. It was left unchanged.
 	ErrVersionExists = errors.New("ocfl: version exists")
-	// ErrNoPredecessor says that a version was to be committed whose predecessor is not there.
+	// ErrNoPredecessor says that the version before the one to be committed is missing.
 	ErrNoPredecessor = errors.New("ocfl: the version before is missing")
-	// ErrUnchanged says that a planned version would be the same as the one before.
+	// ErrUnchanged says that a planned version would equal the one before.
 	ErrUnchanged = errors.New("ocfl: nothing changes")
-	// ErrLayout says that a storage root has another layout, or another version, than was asked
-	// for.
+	// ErrLayout says that a storage root has another layout or version than requested.
 	ErrLayout = errors.New("ocfl: storage root differs")
-	// ErrIDTaken says that the layout maps the identifier to a folder that holds an object with
-	// another one.
+	// ErrIDTaken says that the layout maps the identifier to a folder that holds another object.
 	ErrIDTaken = errors.New("ocfl: folder belongs to another identifier")
 )
 
-// PathError says why a logical path cannot be part of an object.
+// PathError says why a logical path or an identifier is refused.
 type PathError struct {
 	Path   string
 	Reason string
@@ -61,24 +61,24 @@ type PathError struct {
 // Error implements error.
 func (e *PathError) Error() string { return fmt.Sprintf("ocfl: path %q: %s", e.Path, e.Reason) }
 
-// DigestError says that stored bytes are not the ones that were promised.
+// DigestError says that stored bytes have the wrong digest.
 type DigestError struct {
-	Key       string // where they are
+	Key       string // of the file in the store
 	Algorithm string
 	Want, Got string // hex
-	Existing  bool   // they had been there before; otherwise they came from the source just now and were removed again
+	Existing  bool   // the file was there before; otherwise it was just copied from the source, and removed again
 }
 
 // Error implements error.
 func (e *DigestError) Error() string {
-	whence := "copied"
+	origin := "copied"
 	if e.Existing {
-		whence = "existing"
+		origin = "existing"
 	}
-	return fmt.Sprintf("ocfl: %s file %q has %s %s, want %s", whence, e.Key, e.Algorithm, e.Got, e.Want)
+	return fmt.Sprintf("ocfl: %s file %q has %s %s, want %s", origin, e.Key, e.Algorithm, e.Got, e.Want)
 }
 
-// InventoryError says that an inventory cannot be used.
+// InventoryError says that an inventory is invalid.
 type InventoryError struct {
 	Key    string
 	Faults []Fault // errors only

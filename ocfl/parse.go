@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// ReadInventory reads an inventory as Encode wrote it, such as one that was planned and kept aside.
-// name is for errors: an *InventoryError when the text is no valid inventory.
+// ReadInventory reads an inventory as Encode writes it. If the text is not a valid inventory it
+// returns an *InventoryError. name is for errors.
 func ReadInventory(r io.Reader, name string) (*Inventory, error) {
 	out, err := decodeInventory(r, name)
 	if err != nil {

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// ParseLayout returns the layout that a setting names: the extension, by its number or its whole
-// name, and after commas its parameters as NAME=VALUE, such as "0004" or "0006,delimiter=/".
-// Parameters that are not given have the extension's defaults. ErrLayout says what is wrong with
-// it.
+// ParseLayout returns the layout that a setting names: the number or the full name of an extension,
+// then its parameters as NAME=VALUE after commas, such as "0004" or "0006,delimiter=/". Missing
+// parameters have the extension's defaults. It returns ErrLayout for invalid text.
 func ParseLayout(text string) (Layout, error) {
 	name, rest, more := strings.Cut(text, ",")
 	for _, known := range []string{hashedNTuple, flatOmitPrefix} {

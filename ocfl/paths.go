@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// checkLogicalPath refuses what the specification does not allow as a logical path (3.5.3.1) and
-// what JSON cannot hold.
+// checkLogicalPath refuses paths that the specification does not allow as logical paths (3.5.3.1),
+// or that JSON cannot hold.
 func checkLogicalPath(path string) error {
 	if !utf8Text(path) {
 		return &PathError{Path: path, Reason: "not UTF-8"}
@@ -20,7 +20,8 @@ func checkLogicalPath(path string) error {
 	return nil
 }
 
-// badElements says what is wrong with the elements of a path, apart from a slash at either end.
+// badElements returns what is wrong with the elements of a path, ignoring a slash at either end, or
+// "".
 func badElements(path string) string {
 	path = strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/")
 	for element := range strings.SplitSeq(path, "/") {
@@ -34,7 +35,7 @@ func badElements(path string) string {
 	return ""
 }
 
-// comparePaths orders paths so that what lies below a path follows it at once.
+// comparePaths orders paths so that a path is directly followed by everything below it.
 func comparePaths(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -52,7 +53,7 @@ func comparePaths(a, b string) int {
 	return len(a) - len(b)
 }
 
-// conflicts calls found for each two paths that are the same or of which one is a folder of the
+// conflicts calls found for each pair of paths that are equal, or of which one is a folder of the
 // other. It sorts paths.
 func conflicts(paths []string, found func(a, b string)) {
 	slices.SortFunc(paths, comparePaths)
@@ -63,7 +64,7 @@ func conflicts(paths []string, found func(a, b string)) {
 	}
 }
 
-// checkConflicts refuses a state in which a file would be the folder of another.
+// checkConflicts refuses a state in which a file is also a folder of another.
 func checkConflicts(state []StateFile) error {
 	paths := make([]string, len(state))
 	for i, f := range state {

@@ -14,26 +14,21 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Change says how a version differs from the one before.
+// Change describes how a version differs from the one before.
 type Change struct {
-	// Files are added, or replace the files with the same logical path. Their digests are of the
-	// inventory's algorithm. They are read once; an error in the sequence is NewVersion's error.
-	// nil means none.
+	// Files are added, or replace files with the same logical path. Their digests are of the inventory's algorithm. The sequence is read once; NewVersion returns its error. It may be nil.
 	Files iter.Seq2[File, error]
-	// Delete names logical paths that go. One that is not there is an error, one that Files adds
-	// again is replaced.
+	// Delete lists logical paths to remove. A missing path is an error. A path that Files also has is replaced.
 	Delete []string
-	// Whole makes Files the whole state: what they do not name goes.
+	// Whole makes Files the complete state: all other files are removed.
 	Whole bool
-	// AllowUnchanged permits a version with the same state as the one before.
-	AllowUnchanged bool
 
 	Message string
-	User    *User     // nil leaves it out
-	Created time.Time // given by the caller, so that planning again gives the same bytes; written in UTC
+	User    *User     // may be nil
+	Created time.Time // set by the caller, so that planning again gives the same bytes; written in UTC
 }
 
-// Files makes a sequence of a list, for Change.
+// Files returns a sequence of the files in a list, for Change.
 func Files(list []File) iter.Seq2[File, error] {
 	return func(yield func(File, error) bool) {
 		for _, f := range list {
@@ -44,24 +39,26 @@ func Files(list []File) iter.Seq2[File, error] {
 	}
 }
 
-// maxContentPath leaves room, in a key of the storage, for the object's own folder and the root's
-// prefix.
+// maxContentPath leaves room in a storage key for the object's folder and the root's prefix.
 const maxContentPath = storage.MaxKey - 320
 
-// longFolder holds, in a version's content, the files whose logical path is too long for a key,
-// under their digests.
+// longFolder is the folder in a version's content for files whose logical path is too long for a
+// key. They are named by their digests.
 const longFolder = "__long-names"
 
-// encodedFolder holds, in a version's content, the files whose logical path has characters that not
-// every storage can carry in a name, under that path with these percent-encoded.
+// encodedFolder is the folder in a version's content for files whose logical path has characters
+// that some storages cannot hold. They are stored under that path with these characters
+// percent-encoded.
 const encodedFolder = "__encoded-names"
 
-// NewVersion plans the version after prev (New's result for the first one). It reads and writes
-// nothing, prev stays as it is, and the same arguments give the same inventory, byte for byte when
-// encoded. It also returns the content files that must be written, in the order of their logical
-// paths: content that the object has already, in any version, is not stored again.
+// NewVersion plans the version after prev; for the first version pass New's result. It reads and
+// writes nothing and does not change prev. The same arguments give the same inventory, byte for
+// byte when encoded.
 //
-// A *PathError says which path is refused; ErrUnchanged, that nothing would change.
+// It also returns the content files to be written, in the order of their logical paths. Content
+// that any version of the object already has is not stored again.
+//
+// It returns a *PathError for a path that is refused, and ErrUnchanged if nothing would change.
 func NewVersion(prev *Inventory, change Change) (*Inventory, []ContentFile, error) {
 	p := &plan{prev: prev, change: change}
 	if prev.padding > 0 && len(strconv.Itoa(prev.Head()+1)) >= prev.padding {
@@ -81,7 +78,7 @@ func NewVersion(prev *Inventory, change Change) (*Inventory, []ContentFile, erro
 	return p.build()
 }
 
-// plan is a version in the making.
+// plan is a version being planned.
 type plan struct {
 	prev   *Inventory
 	change Change
@@ -89,7 +86,7 @@ type plan struct {
 	state  []StateFile // the new state, sorted by path
 }
 
-// texts returns what goes into the version block as it is.
+// texts returns the texts that are written into the version block.
 func (p *plan) texts() []string {
 	texts := []string{p.change.Message}
 	if u := p.change.User; u != nil {
@@ -98,7 +95,7 @@ func (p *plan) texts() []string {
 	return texts
 }
 
-// collect checks the change and makes the new state.
+// collect checks the change and computes the new state.
 func (p *plan) collect() error {
 	if err := p.readFiles(); err != nil {
 		return err
@@ -114,7 +111,7 @@ func (p *plan) collect() error {
 	if err := checkConflicts(p.state); err != nil {
 		return err
 	}
-	if !p.change.AllowUnchanged && p.prev.Head() > 0 && sameState(p.prev.State(0), p.state) {
+	if p.prev.Head() > 0 && sameState(p.prev.State(0), p.state) {
 		return ErrUnchanged
 	}
 	return nil
@@ -133,11 +130,11 @@ func (p *plan) readFiles() error {
 			return err
 		}
 		if !isDigest(p.prev.Algorithm, f.Digest) {
-			return fmt.Errorf("file %q: %q is no %s digest", f.Path, f.Digest, p.prev.Algorithm)
+			return fmt.Errorf("file %q: %q is not a %s digest", f.Path, f.Digest, p.prev.Algorithm)
 		}
 		for _, d := range f.Fixity {
 			if !isDigest(d.Algorithm, d.Value) {
-				return fmt.Errorf("file %q: %q is no %s digest", f.Path, d.Value, d.Algorithm)
+				return fmt.Errorf("file %q: %q is not a %s digest", f.Path, d.Value, d.Algorithm)
 			}
 		}
 		f.Digest = strings.ToLower(f.Digest)
@@ -152,7 +149,7 @@ func (p *plan) readFiles() error {
 	return nil
 }
 
-// keep returns the state of the version before without what is deleted.
+// keep returns the state of the version before, without the deleted files.
 func (p *plan) keep() ([]StateFile, error) {
 	gone := make(map[string]bool, len(p.change.Delete))
 	for _, path := range p.change.Delete {
@@ -178,7 +175,7 @@ func (p *plan) build() (*Inventory, []ContentFile, error) {
 		padding: prev.padding, contentDeclared: prev.contentDeclared,
 	}
 	version := inv.VersionName(prev.Head() + 1)
-	exact := make(map[string]int, len(prev.Manifest)) // lower-case digest -> place in manifest
+	exact := make(map[string]int, len(prev.Manifest)) // lower-case digest -> index in manifest
 	manifest := slices.Clone(prev.Manifest)
 	for i, e := range manifest {
 		exact[strings.ToLower(e.Digest)] = i
@@ -194,7 +191,7 @@ func (p *plan) build() (*Inventory, []ContentFile, error) {
 			manifest = append(manifest, Entry{Digest: f.Digest, Paths: []string{path}})
 			files = append(files, ContentFile{Path: path, LogicalPath: f.Path, Digest: f.Digest, Size: p.size(f.Path)})
 		}
-		// The state's digests are exactly those of the manifest (3.5.3.1), and share their memory.
+		// The state's digests equal those of the manifest exactly (3.5.3.1), and share their memory.
 		f.Digest = manifest[place].Digest
 	}
 	var err error
@@ -215,7 +212,7 @@ func (p *plan) size(path string) int64 {
 	return p.added[i].Size
 }
 
-// given returns the fixity values of added files, for the content that the manifest has for them.
+// given returns the fixity values of added files, for their content paths in the manifest.
 func (p *plan) given(manifest []Entry, place map[string]int) []fixityValue {
 	var values []fixityValue
 	for _, f := range p.added {
@@ -227,7 +224,7 @@ func (p *plan) given(manifest []Entry, place map[string]int) []fixityValue {
 	return values
 }
 
-// mergeStates returns old with the files of added, which win; both are sorted by path.
+// mergeStates returns old with the files of added, which take precedence. Both are sorted by path.
 func mergeStates(old []StateFile, added []File) []StateFile {
 	state := make([]StateFile, 0, len(old)+len(added))
 	for len(old) > 0 || len(added) > 0 {
@@ -243,17 +240,17 @@ func mergeStates(old []StateFile, added []File) []StateFile {
 	return state
 }
 
-// sameState says whether two states have the same files.
+// sameState reports whether two states have the same files.
 func sameState(a, b []StateFile) bool {
 	return slices.EqualFunc(a, b, func(x, y StateFile) bool {
 		return x.Path == y.Path && strings.EqualFold(x.Digest, y.Digest)
 	})
 }
 
-// contentPath is where a file is stored: under its logical path; with control characters encoded
-// where it has any, since S3's listings, and so other programs that read the storage root, cannot
-// carry them; or under its digest when that is no storage key, or could be mistaken for such a
-// place.
+// contentPath returns the path at which a file is stored. This is its logical path, with two
+// exceptions. A path with control characters is percent-encoded, because S3 listings, and so other
+// readers of the storage root, cannot hold them. A path that is not a valid storage key, or that
+// begins with one of the special folders, is replaced by the digest.
 func contentPath(version, folder, logical, digest string) string {
 	content := version + "/" + folder + "/"
 	path := content + logical
@@ -267,12 +264,12 @@ func contentPath(version, folder, logical, digest string) string {
 	return path
 }
 
-// uncarried says that not every storage carries a character in a name: control characters, DEL, and
-// what XML cannot express.
+// uncarried reports whether some storages cannot hold a character in a name: control characters,
+// DEL, and those that XML cannot express.
 func uncarried(r rune) bool { return unicode.IsControl(r) || r == 0xfffe || r == 0xffff }
 
-// encodePath percent-encodes what is uncarried, and the percent sign, so that two paths never
-// become one.
+// encodePath percent-encodes uncarried characters and the percent sign, so that different paths
+// stay different.
 func encodePath(path string) string {
 	var b strings.Builder
 	for _, r := range path {

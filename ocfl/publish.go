@@ -10,22 +10,22 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// published is a version at its commit point, or beyond.
+// published is a version at or beyond its commit point.
 type published struct {
 	root      *Root
 	base      string // folder of the object
 	version   string // name of the version's folder
 	next      string // name of the folder of the version after it
 	algorithm string
-	digest    string // of the inventory
-	look      bool   // only look: nothing is written, and what would be is said to be changed
+	digest    string // of the version's inventory
+	look      bool   // write nothing, and report what would be changed
 }
 
-// inventoryKey is the object whose existence is the version's.
+// inventoryKey returns the key whose existence makes the version exist.
 func (p published) inventoryKey() string { return p.base + "/" + p.version + "/" + inventoryName }
 
-// exists says whether the version is committed with this inventory; with another one it is
-// ErrVersionExists.
+// exists reports whether the version is committed with this inventory. It returns ErrVersionExists
+// if it has another one.
 func (p published) exists(ctx context.Context) (bool, error) {
 	got, err := p.digestOf(ctx, p.inventoryKey())
 	switch {
@@ -39,7 +39,7 @@ func (p published) exists(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// digestOf reads an inventory.
+// digestOf returns the digest of a stored file.
 func (p published) digestOf(ctx context.Context, key string) (string, error) {
 	h := newHash(p.algorithm)
 	if h == nil {
@@ -49,17 +49,16 @@ func (p published) digestOf(ctx context.Context, key string) (string, error) {
 	return hexSum(h), err
 }
 
-// finish makes everything that follows from the version's inventory: its sidecar, and the inventory
-// and sidecar in the object's root, unless a later version is committed. It says whether it changed
-// anything.
+// finish writes what is derived from the version's inventory: its sidecar, and, unless a later
+// version is committed, the inventory and sidecar in the object's root. It reports whether it
+// changed anything.
 func (p published) finish(ctx context.Context) (changed bool, err error) {
 	sidecar := "/" + inventoryName + "." + p.algorithm
 	changed, err = p.ensure(ctx, p.base+"/"+p.version+sidecar, sidecarText(p.digest))
 	if err != nil {
 		return changed, fmt.Errorf("write sidecar: %w", err)
 	}
-	// A worker that was thought dead and wakes up here must not take the root back to its own
-	// version.
+	// A worker that lost its lease and continues here must not set the root back to its version.
 	if last, err := p.last(ctx); !last {
 		return changed, err
 	}
@@ -84,7 +83,7 @@ func (p published) finish(ctx context.Context) (changed bool, err error) {
 	return changed || replaced, nil
 }
 
-// last says whether no later version is committed.
+// last reports whether no later version is committed.
 func (p published) last(ctx context.Context) (bool, error) {
 	_, err := p.root.store.Stat(ctx, p.base+"/"+p.next+"/"+inventoryName)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -93,7 +92,8 @@ func (p published) last(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// ensure makes want what is at key, and says whether it was not.
+// ensure writes want to key unless it is already there. It reports whether it was missing or
+// different.
 func (p published) ensure(ctx context.Context, key string, want []byte) (bool, error) {
 	have, err := storage.ReadAll(ctx, p.root.store, key, maxSmall)
 	if err == nil && bytes.Equal(have, want) {
@@ -108,76 +108,23 @@ func (p published) ensure(ctx context.Context, key string, want []byte) (bool, e
 	return true, p.root.store.Replace(ctx, key, want)
 }
 
-// Heal makes the object's root show version head, which must be committed, and says whether it did
-// not before. The head is the one that the Registry knows (R2); a later version that is committed
-// but not known there stays what the root shows. ErrNotFound says that the version is not
-// committed.
-func (r *Root) Heal(ctx context.Context, id string, head int) (bool, error) {
-	base, err := r.ObjectKey(id)
-	if err != nil {
-		return false, fmt.Errorf("heal %q: %w", id, err)
-	}
-	padding := 0
-	if object, err := r.header(ctx, base); err == nil {
-		// A damaged one is what is to be healed; only foreign objects are padded.
-		padding = object.padding
-	}
-	p := published{root: r, base: base, version: versionName(head, padding), next: versionName(head+1, padding)}
-	object, err := r.readHeader(ctx, base, p.inventoryKey())
-	if err != nil {
-		return false, fmt.Errorf("heal %q: %w", id, err)
-	}
-	if object.ID != id || object.Head != head {
-		return false, fmt.Errorf("heal %q: %w: %q is version %d of %q", id, ErrIDTaken, p.inventoryKey(), object.Head, object.ID)
-	}
-	p.algorithm = object.Algorithm
-	if p.digest, err = p.digestOf(ctx, p.inventoryKey()); err != nil {
-		return false, fmt.Errorf("heal %q: %w", id, err)
-	}
-	if err := p.trusted(ctx); err != nil {
-		return false, fmt.Errorf("heal %q: %w", id, err)
-	}
-	changed, err := p.finish(ctx)
-	if err != nil {
-		return changed, fmt.Errorf("heal %q: %w", id, err)
-	}
-	return changed, nil
-}
-
-// trusted compares the version's inventory with its sidecar, where there is one, so that a damaged
-// inventory is not spread by healing.
-func (p published) trusted(ctx context.Context) error {
-	key := p.inventoryKey()
-	sidecar, err := storage.ReadAll(ctx, p.root.store, key+"."+p.algorithm, maxSmall)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if want, ok := parseSidecar(string(sidecar)); ok && want != p.digest {
-		return &DigestError{Key: key, Algorithm: p.algorithm, Want: want, Got: p.digest, Existing: true}
-	}
-	return nil
-}
-
-// ForeignError says that files lie in a version's folder that the version does not have. Nobody but
-// their owner may remove them.
+// ForeignError says that a version's folder holds files that the version does not have. Only their
+// owner may remove them.
 type ForeignError struct {
 	Folder string   // of the version, in the store
-	Files  []string // below it; the first twenty
+	Files  []string // paths in the folder; the first twenty
 }
 
-// Error names them.
+// Error lists the files.
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s holds files that are not of the planned version: %s", e.Folder, strings.Join(e.Files, ", "))
+	return fmt.Sprintf("%s holds files that do not belong to the planned version: %s", e.Folder, strings.Join(e.Files, ", "))
 }
 
-// ErrComplete says that a version is committed, with all its files.
+// ErrComplete says that a version is committed and has all its files.
 var ErrComplete = errors.New("the version is complete")
 
-// Shows says whether version n of the object id is committed here with an inventory of this digest,
-// and has all its files.
+// Shows reports whether version n of the object id is committed here with an inventory of this
+// digest and has all its files.
 func (r *Root) Shows(ctx context.Context, id string, n int, algorithm, digest string) (bool, error) {
 	p, err := r.versionOf(ctx, id, n)
 	if err != nil {
@@ -190,7 +137,7 @@ func (r *Root) Shows(ctx context.Context, id string, n int, algorithm, digest st
 func (p published) shows(ctx context.Context) (bool, error) {
 	is, err := p.exists(ctx)
 	if errors.Is(err, ErrVersionExists) {
-		return false, nil // another one
+		return false, nil // with another inventory
 	} else if !is || err != nil {
 		return false, err
 	}
@@ -206,7 +153,7 @@ func (p published) shows(ctx context.Context) (bool, error) {
 	for _, f := range inv.ContentFiles() {
 		_, err := p.root.store.Stat(ctx, p.base+"/"+f.Path)
 		if errors.Is(err, storage.ErrNotFound) {
-			return false, nil // it was written when its files had been removed
+			return false, nil // the inventory was written after its files were removed
 		} else if err != nil {
 			return false, err
 		}
@@ -214,12 +161,13 @@ func (p published) shows(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Abandon removes what Commit has written of version n of the object id, which was announced with
-// an inventory of this digest; when Shows is true of it, that is ErrComplete, and nothing is
-// removed. Only files are removed that planned names, and that have the bytes it says; nil: what
-// was planned is not known. Other files are foreign, any inventory among them: a *ForeignError, and
-// nothing is removed. Another error says also that something was written meanwhile, which is left
-// as it is. The caller holds the object's lock. It may be repeated at any point.
+// Abandon removes what Commit wrote of version n of the object id. digest is that of its announced
+// inventory. planned is its plan, or nil if unknown.
+//
+// Abandon removes only files of the plan that have the planned bytes. If there are other files,
+// including any inventory, it removes nothing and returns a *ForeignError. If the version is
+// complete (see Shows), it returns ErrComplete. It returns an error if files were written
+// meanwhile, and leaves these. The caller holds the object's lock. It may be repeated at any point.
 func (r *Root) Abandon(ctx context.Context, id string, n int, algorithm, digest string, planned *Inventory) error {
 	p, err := r.versionOf(ctx, id, n)
 	if err == nil {
@@ -232,8 +180,8 @@ func (r *Root) Abandon(ctx context.Context, id string, n int, algorithm, digest 
 	return nil
 }
 
-// versionOf is the place of a version that is not committed, or is; ErrIDTaken when the folder is
-// another object's.
+// versionOf returns the place of a version, committed or not. It returns ErrIDTaken if the folder
+// holds another object.
 func (r *Root) versionOf(ctx context.Context, id string, n int) (p published, err error) {
 	base, err := r.ObjectKey(id)
 	if err != nil {
@@ -294,8 +242,7 @@ func (p published) abandon(ctx context.Context, planned *Inventory) error {
 	if err := p.root.store.DeleteUnfinished(ctx, folder); err != nil {
 		return err
 	}
-	// A worker that was thought dead may have gone on meanwhile, or another program have come: that
-	// is looked at anew.
+	// A worker that lost its lease, or another program, may have written meanwhile: look again.
 	for info, err := range p.root.store.List(ctx, folder+"/") {
 		if err != nil {
 			return err
@@ -305,9 +252,9 @@ func (p published) abandon(ctx context.Context, planned *Inventory) error {
 	return p.undeclare(ctx)
 }
 
-// undeclare removes the declaration of an object that has nothing else.
+// undeclare removes the declaration of an object that has no other files.
 func (p published) undeclare(ctx context.Context) error {
-	name, content := declaration(Spec11) // as all that we make
+	name, content := declaration(Spec11) // the version that we write
 	for info, err := range p.root.store.List(ctx, p.base+"/") {
 		if err != nil {
 			return err
@@ -325,7 +272,7 @@ func (p published) undeclare(ctx context.Context) error {
 	return p.root.store.Delete(ctx, p.base+"/"+name)
 }
 
-// add notes one more foreign file.
+// add adds a foreign file.
 func (e *ForeignError) add(key string) {
 	const most = 20
 	if len(e.Files) < most {
@@ -333,9 +280,9 @@ func (e *ForeignError) add(key string) {
 	}
 }
 
-// Remove deletes the object id with all its versions; it is no error when there is none. The root
-// inventory goes first, so that a removal that was cut off shows no object; calling it again goes
-// on.
+// Remove deletes the object id with all its versions. It is no error if there is none. It removes
+// the root inventory first, so that after an interruption no object is visible. A second call
+// continues.
 func (r *Root) Remove(ctx context.Context, id string) error {
 	object, err := r.Head(ctx, id)
 	if err != nil && !errors.Is(err, ErrNotFound) {

@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Head describes the object id by its root inventory, without reading all of it. ErrNotFound says
-// that there is no object, or that its first version is not committed yet. ErrIDTaken says that the
-// layout's folder holds another object.
+// Head describes the object id from the start of its root inventory. It returns ErrNotFound if
+// there is no object, or if its first version is not committed yet. It returns ErrIDTaken if the
+// folder holds another object.
 func (r *Root) Head(ctx context.Context, id string) (Object, error) {
 	base, err := r.ObjectKey(id)
 	if err != nil {
@@ -49,7 +49,7 @@ func (r *Root) readHeader(ctx context.Context, base, key string) (Object, error)
 	return object, nil
 }
 
-// wrapNotFound adds this package's ErrNotFound to the store's.
+// wrapNotFound adds ErrNotFound to an error of the store.
 func wrapNotFound(err error) error {
 	if errors.Is(err, storage.ErrNotFound) {
 		return fmt.Errorf("%w: %w", ErrNotFound, err)
@@ -57,13 +57,13 @@ func wrapNotFound(err error) error {
 	return err
 }
 
-// decodeHeader reads an inventory until it knows the object.
+// decodeHeader reads an inventory until the fields of Object are known.
 func decodeHeader(in io.Reader) (Object, error) {
 	text := &utf8Reader{r: in}
 	d := &decoder{json: json.NewDecoder(text), out: &decoded{}}
 	token, err := d.json.Token()
 	if err == nil && token != json.Delim('{') {
-		err = fmt.Errorf("%w: the root is no object", errSyntax)
+		err = fmt.Errorf("%w: the root is not an object", errSyntax)
 	}
 	found := map[string]*string{
 		"id": &d.out.inv.ID, "type": &d.out.typeID, "digestAlgorithm": &d.out.inv.Algorithm, "head": &d.out.head,
@@ -101,9 +101,9 @@ func decodeHeader(in io.Reader) (Object, error) {
 }
 
 // Inventory returns the inventory of version n of the object id, checked against its sidecar; 0
-// stands for the head. A version folder without an inventory of its own is read from the root
-// inventory. ErrNotFound says that there is no such object or version. A *DigestError or
-// *InventoryError says that the inventory is damaged.
+// means the head. If the version folder has no inventory, it uses the root inventory. It returns
+// ErrNotFound if there is no such object or version, and a *DigestError or *InventoryError if the
+// inventory is damaged.
 func (r *Root) Inventory(ctx context.Context, id string, n int) (*Inventory, error) {
 	object, err := r.Head(ctx, id)
 	if err != nil {
@@ -130,8 +130,7 @@ func (r *Root) Inventory(ctx context.Context, id string, n int) (*Inventory, err
 	return inv, nil
 }
 
-// until returns the inventory as it would be without the versions after n. Its manifest still has
-// their content.
+// until returns the inventory without the versions after n. Its manifest still has their content.
 func (inv *Inventory) until(n int) *Inventory {
 	if n >= len(inv.Versions) {
 		return inv
@@ -149,7 +148,7 @@ func (r *Root) loadInventory(ctx context.Context, folder string) (*Inventory, er
 		return nil, wrapNotFound(err)
 	}
 	defer in.Close()
-	// Which of the two is wanted stands in the text.
+	// The text says which of the two is needed.
 	sums := map[string]hash.Hash{SHA512: sha512.New(), SHA256: sha256.New()}
 	out, err := decodeInventory(io.TeeReader(in, io.MultiWriter(sums[SHA512], sums[SHA256])), key)
 	if err != nil {
@@ -181,12 +180,12 @@ func parseSidecar(text string) (digest string, ok bool) {
 	return digest, ok
 }
 
-// sidecarText is the content of an inventory.json.ALGORITHM.
+// sidecarText returns the content of an inventory.json.ALGORITHM.
 func sidecarText(digest string) []byte { return []byte(digest + " " + inventoryName + "\n") }
 
 // OpenFile opens the file with this logical path in version n of the object id (0 for the head). It
-// reads the version's inventory each time; for many files use Inventory once and OpenContent.
-// ErrNotFound says that there is no such object, version or file.
+// reads the inventory on each call; for many files call Inventory once, then OpenContent. It
+// returns ErrNotFound if there is no such object, version or file.
 func (r *Root) OpenFile(ctx context.Context, id string, n int, logicalPath string) (io.ReadCloser, error) {
 	inv, err := r.Inventory(ctx, id, n)
 	if err != nil {
@@ -199,8 +198,8 @@ func (r *Root) OpenFile(ctx context.Context, id string, n int, logicalPath strin
 	return r.OpenContent(ctx, inv, f.Digest, 0, -1)
 }
 
-// OpenContent opens the content with this digest in the object of inv, from offset on, length bytes
-// (or to the end when negative). The bytes are not checked against the digest.
+// OpenContent opens the content with this digest in the object of inv, from offset on. length is in
+// bytes; a negative one reads to the end. The digest is not verified.
 func (r *Root) OpenContent(ctx context.Context, inv *Inventory, digest string, offset, length int64) (io.ReadCloser, error) {
 	key, err := r.ContentKey(inv, digest)
 	if err != nil {
@@ -210,7 +209,7 @@ func (r *Root) OpenContent(ctx context.Context, inv *Inventory, digest string, o
 	return in, wrapNotFound(err)
 }
 
-// ContentKey returns the key in the root's store of the content with this digest.
+// ContentKey returns the key of the content with this digest in the root's store.
 func (r *Root) ContentKey(inv *Inventory, digest string) (string, error) {
 	base, err := r.ObjectKey(inv.ID)
 	if err != nil {

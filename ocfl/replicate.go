@@ -10,16 +10,16 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Replicate brings the object id of this root up to version head as from has it. It returns when
-// every version up to that is committed here with from's inventories, byte for byte, and what was
-// missing has been copied, read back and compared with its digests. Versions that are here already
-// are not read again. It may be called again, by whomever, at any point where an earlier call was
-// cut off, and after it succeeded; the order of writing is that of [Root.Commit]. The replica
-// shares no bytes with what it was copied from, though stores copy for themselves where they can.
+// Replicate copies the object id from another root, up to version head. It returns when all these
+// versions are committed here with the same inventories, byte for byte, and all copied files were
+// read back and compared with their digests. Versions that are already here are not read again. It
+// may be called again by any process, after a failure at any point and after success. It writes in
+// the order of [Root.Commit]. The replica shares no bytes with the original, even where stores copy
+// internally.
 //
-// opts are asked for the options of each version that is to be copied, by its number and the digest
-// of its inventory; nil stands for none. The errors are those of Commit, ErrNotFound when from does
-// not have the version, and a *DigestError or *InventoryError when from's is damaged.
+// opts returns the options for copying a version, given its number and the digest of its inventory;
+// it may be nil. Errors are those of Commit, ErrNotFound if from lacks the version, and a
+// *DigestError or *InventoryError if from is damaged.
 func (r *Root) Replicate(ctx context.Context, from *Root, id string, head int, opts func(version int, digest string) (CommitOptions, error)) error {
 	for n := 1; n <= head; n++ {
 		if err := r.replicate(ctx, from, id, n, opts); err != nil {
@@ -29,7 +29,7 @@ func (r *Root) Replicate(ctx context.Context, from *Root, id string, head int, o
 	return nil
 }
 
-// replicate brings one version over, whose predecessor is here.
+// replicate copies one version. The version before it is here.
 func (r *Root) replicate(ctx context.Context, from *Root, id string, n int, opts func(int, string) (CommitOptions, error)) error {
 	object, err := from.Head(ctx, id)
 	if err != nil {
@@ -79,8 +79,7 @@ func (r *Root) replicate(ctx context.Context, from *Root, id string, n int, opts
 	return err
 }
 
-// sealOf returns the digest that the sidecar in a version's folder promises of its inventory, and
-// its algorithm.
+// sealOf returns the digest of a version's inventory according to its sidecar, and the algorithm.
 func (r *Root) sealOf(ctx context.Context, folder string) (digest, algorithm string, err error) {
 	for _, algorithm := range []string{SHA512, SHA256} {
 		key := folder + "/" + inventoryName + "." + algorithm
@@ -99,7 +98,7 @@ func (r *Root) sealOf(ctx context.Context, folder string) (digest, algorithm str
 	return "", "", fmt.Errorf("%w: %q has no inventory of its own with a sidecar", ErrNotFound, folder)
 }
 
-// copyInventory writes the inventory at key, and says when its bytes are not the version's.
+// copyInventory writes the inventory at key to w. It returns a *DigestError if its bytes are wrong.
 func (r *Root) copyInventory(ctx context.Context, key string, want published, w io.Writer) error {
 	h := newHash(want.algorithm)
 	if _, err := hashObject(ctx, r.store, key, io.MultiWriter(w, h), make([]byte, 64<<10)); err != nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/holdfast/holdfast/faults"
 )
 
-// Fault is one thing that an object does not do as the specification says.
+// Fault is one departure of an object or a storage root from the specification.
 type Fault struct {
-	Code    string `json:"code"`    // E001.. for what must be, W001.. for what should be
-	Path    string `json:"path"`    // the file in question, below the object's root; empty for the root
+	Code    string `json:"code"`    // E001 and so on for errors, W001 and so on for warnings
+	Path    string `json:"path"`    // the file, below the root of the object; empty for the root
 	Message string `json:"message"` // what is wrong, with the values
 }
 
-// Error says whether the fault makes the object invalid.
+// Error reports whether the fault makes the object invalid.
 func (f Fault) Error() bool { return strings.HasPrefix(f.Code, "E") }
 
-// String is the fault on one line.
+// String returns the fault in one line.
 func (f Fault) String() string {
 	if f.Path == "" {
 		return f.Code + " " + f.Message
@@ -27,48 +27,31 @@ func (f Fault) String() string {
 	return f.Code + " " + f.Path + ": " + f.Message
 }
 
-// Report is the outcome of a validation.
+// Report is the result of a validation.
 type Report struct {
-	ID    string `json:"id"`    // as the inventory says; empty when it cannot be read
-	Spec  string `json:"spec"`  // of the declaration
+	ID    string `json:"id"`    // from the inventory; empty if it cannot be read
+	Spec  string `json:"spec"`  // from the declaration
 	Head  string `json:"head"`  // name of the newest version
 	Files int    `json:"files"` // content files that were read
-	Bytes int64  `json:"bytes"` // and their size
-	// Faults are the first 1,000, errors before warnings. Count counts all.
+	Bytes int64  `json:"bytes"` // their total size
+	// Faults lists the first 1,000, errors before warnings. Count counts all.
 	Faults []Fault `json:"faults"`
 	Count  int64   `json:"count"`
 }
 
-// Valid says that there is no error; there may be warnings.
+// Valid reports whether there are no errors. There may be warnings.
 func (r *Report) Valid() bool { return len(r.Errors()) == 0 }
 
 // Errors returns the faults that make the object invalid.
 func (r *Report) Errors() []Fault { return onlyErrors(r.Faults) }
-
-// Warnings returns the other faults.
-func (r *Report) Warnings() []Fault {
-	return slices.DeleteFunc(slices.Clone(r.Faults), Fault.Error)
-}
-
-// Codes returns the codes of all faults, sorted, each once.
-func (r *Report) Codes() []string { return codesOf(r.Faults) }
-
-func codesOf(all []Fault) []string {
-	var codes []string
-	for _, f := range all {
-		codes = append(codes, f.Code)
-	}
-	slices.Sort(codes)
-	return slices.Compact(codes)
-}
 
 // onlyErrors returns the errors among faults.
 func onlyErrors(all []Fault) []Fault {
 	return slices.DeleteFunc(slices.Clone(all), func(f Fault) bool { return !f.Error() })
 }
 
-// newFaults is a list of faults that keeps errors before warnings. Which are kept does not depend
-// on which goroutine came first.
+// newFaults returns a list of faults that keeps errors before warnings. Which faults it keeps does
+// not depend on the order in which they are added.
 func newFaults() *faults.List[Fault] {
 	return faults.New(faults.Most, func(a, b Fault) int {
 		if a.Error() != b.Error() {
@@ -81,7 +64,7 @@ func newFaults() *faults.List[Fault] {
 	})
 }
 
-// listed are the faults that a report lists, each once, and how many there are.
+// listed returns the faults that a report lists, without duplicates, and the number of all faults.
 func listed(l *faults.List[Fault]) ([]Fault, int64) {
 	kept := sortFaults(l.Kept())
 	if l.Total() > faults.Most {
@@ -98,7 +81,7 @@ func compareFaults(a, b Fault) int {
 	return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
 }
 
-// sortFaults puts faults in order, each once.
+// sortFaults returns the faults sorted, without duplicates.
 func sortFaults(all []Fault) []Fault {
 	all = append([]Fault{}, all...)
 	slices.SortFunc(all, compareFaults)

@@ -14,18 +14,18 @@ import (
 )
 
 // Root is an OCFL storage root: a folder of a store in which a layout places objects. Its methods
-// may be called concurrently; two writers of one object need a lock around planning and Commit, or
-// one of them gets ErrVersionExists.
+// may be called concurrently. Writers of the same object need a lock around planning and Commit;
+// otherwise one of them gets ErrVersionExists.
 type Root struct {
 	store  storage.Store
-	prefix string // empty or ending in a slash
+	prefix string // empty or ends in a slash
 	layout Layout
 }
 
-// maxSmall bounds the declarations, layout files and sidecars that are read whole.
+// maxSmall bounds the declarations, layout files and sidecars that are read as a whole, in bytes.
 const maxSmall = 1 << 16
 
-// HasRoot says whether there is a storage root in the folder prefix of store.
+// HasRoot reports whether there is a storage root in the folder prefix of store.
 func HasRoot(ctx context.Context, store storage.Store, prefix string) (bool, error) {
 	_, err := store.Stat(ctx, path.Join(prefix, rootPrefix+Spec11))
 	if errors.Is(err, storage.ErrNotFound) {
@@ -34,11 +34,12 @@ func HasRoot(ctx context.Context, store storage.Store, prefix string) (bool, err
 	return err == nil, err
 }
 
-// OpenRoot opens the storage root in the folder prefix of store (empty for all of it), and makes it
-// where that folder is empty. A nil layout stands for whatever the root has, and for
-// NewHashedNTuple in a new one. ErrLayout says that the root has another layout or another version
-// of the specification, or that the folder holds something else. A root whose making was cut off is
-// completed.
+// OpenRoot opens the storage root in the folder prefix of store; "" means the whole store. If the
+// folder is empty it creates a root. It completes a root whose creation was interrupted.
+//
+// A nil layout accepts any layout; a new root then gets NewHashedNTuple. It returns ErrLayout if
+// the root has another layout or version of the specification, or if the folder holds something
+// else.
 func OpenRoot(ctx context.Context, store storage.Store, prefix string, layout Layout) (*Root, error) {
 	if prefix != "" {
 		if err := storage.CheckKey(prefix); err != nil {
@@ -66,7 +67,7 @@ type layoutFile struct {
 	Description string `json:"description"`
 }
 
-// create makes the files of a new root, the declaration last: without it there is no root.
+// create writes the files of a new root. The declaration comes last: without it there is no root.
 func (r *Root) create(ctx context.Context) error {
 	for info, err := range r.store.List(ctx, r.prefix) {
 		if err != nil {
@@ -74,7 +75,7 @@ func (r *Root) create(ctx context.Context) error {
 		}
 		name := strings.TrimPrefix(info.Key, r.prefix)
 		if name != layoutName && !strings.HasPrefix(name, extensionsFolder+"/") {
-			// Another process may have made the root since we looked for its declaration.
+			// Another process may have created the root since we looked for its declaration.
 			if _, err := r.store.Stat(ctx, r.prefix+rootPrefix+Spec11); err == nil {
 				return r.load(ctx)
 			}
@@ -110,14 +111,14 @@ func (r *Root) create(ctx context.Context) error {
 	return nil
 }
 
-// load reads the layout of a root that exists and compares it with the one that was asked for.
+// load reads the layout of an existing root and compares it with the requested one.
 func (r *Root) load(ctx context.Context) error {
 	data, err := storage.ReadAll(ctx, r.store, r.prefix+layoutName, maxSmall)
 	if errors.Is(err, storage.ErrNotFound) {
 		if r.layout == nil {
-			return fmt.Errorf("%w: it has no %s, and nobody says which layout it has", ErrLayout, layoutName)
+			return fmt.Errorf("%w: it has no %s, and no layout was given", ErrLayout, layoutName)
 		}
-		return nil // the root does not say; the caller does
+		return nil // use the given layout
 	}
 	if err != nil {
 		return err
@@ -152,7 +153,7 @@ func (r *Root) configName(layout Layout) string {
 	return path.Join(extensionsFolder, layout.Name(), "config.json")
 }
 
-// putSame creates an object, or finds it there with the same content.
+// putSame creates an object, or checks that it exists with the same content.
 func putSame(ctx context.Context, store storage.Store, key string, content []byte) error {
 	_, err := storage.Put(ctx, store, key, content)
 	if !errors.Is(err, storage.ErrExists) {
@@ -174,8 +175,7 @@ func (r *Root) Store() storage.Store { return r.store }
 // Layout returns the layout of the root.
 func (r *Root) Layout() Layout { return r.layout }
 
-// ObjectKey returns the folder of the object id in the store, whether there is such an object or
-// not.
+// ObjectKey returns the folder of the object id in the store, whether or not the object exists.
 func (r *Root) ObjectKey(id string) (string, error) {
 	folder, err := r.layout.Path(id)
 	if err != nil {
@@ -184,7 +184,7 @@ func (r *Root) ObjectKey(id string) (string, error) {
 	return r.prefix + folder, nil
 }
 
-// Object is what the root inventory says first of an object.
+// Object is the description of an object in its root inventory.
 type Object struct {
 	ID        string
 	Spec      string // version of the specification
@@ -196,7 +196,7 @@ type Object struct {
 }
 
 // Objects yields the objects of the root in the order of their folders. It lists every file of the
-// root, so it is for checking a root as a whole and not for finding an object.
+// root, so use it to check a whole root, not to find an object.
 func (r *Root) Objects(ctx context.Context) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		for info, err := range r.store.List(ctx, r.prefix) {
@@ -220,8 +220,8 @@ func (r *Root) Objects(ctx context.Context) iter.Seq2[Object, error] {
 	}
 }
 
-// inContent says whether a file below the root lies in a version folder, where a declaration is
-// somebody's content.
+// inContent reports whether a path below the root lies in a version folder. A declaration there is
+// content.
 func inContent(name string) bool {
 	for part := range strings.SplitSeq(path.Dir(name), "/") {
 		if _, _, ok := parseVersionName(part); ok {

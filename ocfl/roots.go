@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// ErrUnknownRoot says that there is no storage root of that name here.
+// ErrUnknownRoot says that no storage root has this name.
 var ErrUnknownRoot = errors.New("ocfl: unknown storage root")
 
-// Named is a storage root under the name that people and records know it by.
+// Named is a storage root with the name by which people and records refer to it.
 type Named struct {
 	*Root
 	Name    string
-	Address string // where it is, for people: without options and credentials
+	Address string // for people, without options and credentials
 }
 
-// Roots are storage roots that hold replicas of the same objects, under different names. It is not
-// changed once it is shared.
+// Roots are storage roots that hold replicas of the same objects under different names. Do not
+// change it once it is shared.
 type Roots []Named
 
-// Of returns the root of a name. ErrUnknownRoot names those that there are.
+// Of returns the root with a name. The error is ErrUnknownRoot and lists the known names.
 func (rs Roots) Of(name string) (Named, error) {
 	i := slices.IndexFunc(rs, func(n Named) bool { return n.Name == name })
 	if i < 0 {
@@ -30,7 +30,7 @@ func (rs Roots) Of(name string) (Named, error) {
 	return rs[i], nil
 }
 
-// Names are the roots' names in their order.
+// Names returns the names of the roots in their order.
 func (rs Roots) Names() []string {
 	names := make([]string, len(rs))
 	for i, n := range rs {

@@ -50,8 +50,8 @@ func TestObjectsInABucket(t *testing.T) {
 	if err := store.Replace(t.Context(), base+"/inventory.json", []byte("torn")); err != nil {
 		t.Fatal(err)
 	}
-	if changed, err := root.Heal(t.Context(), one.ID, 2); !changed || err != nil {
-		t.Errorf("heal = %t, %v, want a change", changed, err)
+	if changed, err := root.Confirm(t.Context(), newestInventory(t, two)); !changed || err != nil {
+		t.Errorf("confirm = %t, %v, want a change", changed, err)
 	}
 	wantValid(t, root, one.ID)
 	want := map[string]string{"producer/large": large, "producer/empty": "", "producer/こんにちは %00|.txt": "odd"}

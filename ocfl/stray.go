@@ -16,22 +16,22 @@ import (
 type Found struct {
 	storage.Info
 	Name string // below the root
-	// Stray: it belongs to no object, nor to the root.
+	// Stray says that it belongs neither to an object nor to the root.
 	Stray bool
 }
 
-// rootFile are the names of files that may lie in a storage root (OCFL 1.1, 4.1 and 4.2): its
-// declarations, its layout, and the texts of the specification and of extensions.
+// rootFile matches the files that may lie in a storage root (OCFL 1.1, 4.1 and 4.2): declarations,
+// the layout, and texts of the specification and of extensions.
 var rootFile = regexp.MustCompile(`^(0=ocfl_.*|ocfl_layout\.json|ocfl_(extensions_)?1\.[01]\.(txt|md|html|pdf)|\d{4}-[a-z0-9-]+\.md)$`)
 
-// mostPlain bounds the folders that a walk remembers to be of no object.
+// mostPlain bounds how many folders without an object a walk remembers.
 const mostPlain = 10_000
 
-// Walk yields the files of the root behind a key of the store, "" for all, in the order of their
-// keys, and says which belong to no object. What lies below extensions is the root's. What lies in
-// a folder of versions of which none is committed is an object's that is being written: its next
-// commit looks for what is not its own. Walk asks the store about each folder that it first meets
-// by something else than an object's declaration, and holds the names of some of them.
+// Walk yields the files of the root after the key after ("" for all) in the order of their keys,
+// and marks those that belong to no object. Files below extensions belong to the root. Files in a
+// version folder belong to an object that is being written, even if no version is committed: its
+// next commit checks for foreign files. When Walk meets a folder first by a file other than a
+// declaration, it asks the store about it. It remembers some of these folders.
 func (r *Root) Walk(ctx context.Context, after string) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
 		w := &strayWalk{Root: r, plain: map[string]bool{}}
@@ -41,7 +41,7 @@ func (r *Root) Walk(ctx context.Context, after string) iter.Seq2[Found, error] {
 				f.Stray, err = w.stray(ctx, f.Name)
 			}
 			if err != nil {
-				yield(Found{}, fmt.Errorf("look through the storage root: %w", err))
+				yield(Found{}, fmt.Errorf("walk the storage root: %w", err))
 				return
 			}
 			if !yield(f, nil) {
@@ -51,11 +51,11 @@ func (r *Root) Walk(ctx context.Context, after string) iter.Seq2[Found, error] {
 	}
 }
 
-// strayWalk is how far a walk through a root is.
+// strayWalk is the state of a walk through a root.
 type strayWalk struct {
 	*Root
-	object string          // folder of the object that was met last, with a slash
-	plain  map[string]bool // folders that are no object's
+	object string          // folder of the last object, with a slash
+	plain  map[string]bool // folders that belong to no object
 }
 
 func (w *strayWalk) stray(ctx context.Context, name string) (bool, error) {
@@ -85,7 +85,7 @@ func (w *strayWalk) stray(ctx context.Context, name string) (bool, error) {
 	return !inContent(name), nil
 }
 
-// isObject says whether a folder, named with a slash, is an object's, be it damaged.
+// isObject reports whether a folder, given with a slash, is that of an object, damaged or not.
 func (w *strayWalk) isObject(ctx context.Context, folder string) (bool, error) {
 	if w.plain[folder] {
 		return false, nil

@@ -14,22 +14,21 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// tree is the folder of an object or of a storage root, wherever it is.
+// tree is the folder of an object or of a storage root, on any medium.
 type tree interface {
-	// each yields all that is in it; what lies in one folder comes together. After an error it
-	// yields nothing more.
+	// each yields everything in the tree, folder by folder. After an error it stops.
 	each(ctx context.Context) iter.Seq2[node, error]
-	// open reads a file. A file that is gone is fs.ErrNotExist.
+	// open opens a file. If it is missing the error is fs.ErrNotExist.
 	open(ctx context.Context, path string) (io.ReadCloser, error)
-	// below is a folder of it.
+	// below returns a subfolder as a tree.
 	below(folder string) tree
 }
 
-// node is a file, or a folder with nothing in it.
+// node is a file, or an empty folder.
 type node struct {
 	path   string // below the tree's folder
 	kind   nodeKind
-	linked bool // a file that the tree has under another name, too
+	linked bool // a hard link to an earlier file of the tree
 }
 
 type nodeKind uint8
@@ -44,7 +43,7 @@ func sortNodes(nodes []node) {
 	slices.SortFunc(nodes, func(a, b node) int { return cmp.Compare(a.path, b.path) })
 }
 
-// storeTree is a folder on a store.
+// storeTree is a folder of a store.
 type storeTree struct {
 	store  storage.Store
 	prefix string // ends in a slash, or is empty
@@ -85,8 +84,8 @@ func (t fsTree) each(ctx context.Context) iter.Seq2[node, error] {
 	}
 }
 
-// walk yields what is in a folder, whose name is empty or ends in a slash. It is false when nothing
-// more is wanted.
+// walk yields the content of a folder, whose name is empty or ends in a slash. It returns false if
+// yield did.
 func (t fsTree) walk(ctx context.Context, folder string, seen map[inode]bool, yield func(node, error) bool) bool {
 	err := ctx.Err()
 	var entries []fs.DirEntry
@@ -110,7 +109,7 @@ func (t fsTree) walk(ctx context.Context, folder string, seen map[inode]bool, yi
 			continue
 		case d.Type().IsRegular():
 			n.kind = fileNode
-			if info, err := d.Info(); err == nil { // one that is gone meanwhile is missed when it is read
+			if info, err := d.Info(); err == nil { // a removed file is reported when it is read
 				if id, ok := linkedInode(info); ok {
 					n.linked = seen[id]
 					seen[id] = true
@@ -128,7 +127,7 @@ func (t fsTree) open(_ context.Context, path string) (io.ReadCloser, error) {
 	return t.fsys.Open(t.name(path))
 }
 
-// name is how the file system has a path of the tree.
+// name returns the name of a path in the file system.
 func (t fsTree) name(path string) string {
 	if name := strings.TrimSuffix(t.prefix+path, "/"); name != "" {
 		return name
@@ -140,7 +139,7 @@ func (t fsTree) below(folder string) tree {
 	return fsTree{fsys: t.fsys, prefix: t.prefix + folder + "/"}
 }
 
-// inode tells the files of one machine apart.
+// inode identifies a file of this machine.
 type inode struct {
 	dev, ino uint64
 }

@@ -4,5 +4,5 @@ package ocfl
 
 import "io/fs"
 
-// linkedInode cannot tell here.
+// linkedInode returns false: hard links are not recognized on this system.
 func linkedInode(fs.FileInfo) (inode, bool) { return inode{}, false }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// linkedInode returns the inode of a file that has more than one name.
+// linkedInode returns the inode of a file with several hard links.
 func linkedInode(info fs.FileInfo) (inode, bool) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || st.Nlink < 2 {

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// utf8Reader notes whether what is read is UTF-8, and remembers an error other than the end.
+// utf8Reader records whether the bytes read are UTF-8, and any error other than io.EOF.
 type utf8Reader struct {
 	r       io.Reader
-	held    []byte // the beginning of a character, at most three bytes
+	held    []byte // the start of a character, at most three bytes
 	invalid bool
 	err     error
 }

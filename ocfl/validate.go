@@ -13,19 +13,15 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// ValidateOptions change how much a validation does. The zero value does all of it.
+// ValidateOptions control a validation. The zero value is usable.
 type ValidateOptions struct {
-	Workers int // files read at once; the number of processors for 0
-	// Memory is how many bytes the names and digests of an object may take, roughly; a process
-	// takes about twice as many. 0 is any number. An object that takes more is not judged to its
-	// end, and has the fault CodeLarge.
-	Memory   int64
-	Progress func(Progress) // called after each file, by one goroutine at a time
+	// Memory bounds the memory for the names and digests of an object, in bytes, as an estimate; the process takes about twice as much. 0 means no limit. A larger object is not checked to its end and has the fault CodeLarge.
+	Memory int64
 }
 
-// Validate judges the object in the folder key of store by OCFL 1.0 or 1.1, whichever it declares,
-// reads every byte of it, and reports all faults, not only the first. An error says that it could
-// not be read, which is no verdict; ErrNotFound, that the folder holds nothing.
+// Validate checks the object in the folder key of store against the version of OCFL that it
+// declares, 1.0 or 1.1. It reads every byte and reports all faults. It returns ErrNotFound if the
+// folder is empty. Any other error says that something could not be read, and is no verdict.
 func Validate(ctx context.Context, store storage.Store, key string, opts ValidateOptions) (*Report, error) {
 	prefix := ""
 	if key != "" {
@@ -38,7 +34,7 @@ func Validate(ctx context.Context, store storage.Store, key string, opts Validat
 	return report, nil
 }
 
-// ValidateFS is Validate for an object in the root of a file system.
+// ValidateFS does what Validate does, for an object in the root of a file system.
 func ValidateFS(ctx context.Context, fsys fs.FS, opts ValidateOptions) (*Report, error) {
 	report, err := validate(ctx, fsTree{fsys: fsys}, opts)
 	if err != nil {
@@ -47,8 +43,8 @@ func ValidateFS(ctx context.Context, fsys fs.FS, opts ValidateOptions) (*Report,
 	return report, nil
 }
 
-// Verify is Validate for the object id of the root. That the folder holds another object is a
-// fault, E083.
+// Verify validates the object id of the root. If the folder holds another object it reports the
+// fault E083.
 func (r *Root) Verify(ctx context.Context, id string, opts ValidateOptions) (*Report, error) {
 	base, err := r.ObjectKey(id)
 	if err != nil {
@@ -79,7 +75,7 @@ func validate(ctx context.Context, t tree, opts ValidateOptions) (*Report, error
 	return judge(ctx, t, nodes, held, opts)
 }
 
-// judge validates the object that consists of nodes, which are sorted and hold so many bytes.
+// judge validates the object that consists of the sorted nodes, whose names take held bytes.
 func judge(ctx context.Context, t tree, nodes []node, held int64, opts ValidateOptions) (*Report, error) {
 	v := &validator{tree: t, nodes: nodes, held: held, opts: opts, report: &Report{}, faults: newFaults()}
 	if err := v.run(ctx); errors.Is(err, errLarge) {
@@ -91,7 +87,7 @@ func judge(ctx context.Context, t tree, nodes []node, held int64, opts ValidateO
 	return v.report, nil
 }
 
-// validator is one validation. Only the digesting of content is concurrent.
+// validator is one validation. Only the hashing of content is concurrent.
 type validator struct {
 	tree   tree
 	nodes  []node
@@ -99,12 +95,12 @@ type validator struct {
 	report *Report
 	faults *faults.List[Fault]
 
-	root       *decoded          // nil when there is none that can be used
+	root       *decoded          // nil if it is missing or unusable
 	like       *shared           // of root
 	rootDigest map[string]string // of the root inventory, by algorithm
 	spec       string            // of the declaration
 	held       int64             // bytes of names and digests
-	versions   []string          // version folders that are there, oldest first
+	versions   []string          // existing version folders, oldest first
 	wants      wants
 }
 
@@ -112,7 +108,7 @@ func (v *validator) fault(code, path, format string, args ...any) {
 	v.faults.Add(faultOf(code, path, format, args...))
 }
 
-// addFaults takes over what was found in an inventory.
+// addFaults adds the faults of an inventory.
 func (v *validator) addFaults(d *decoded) {
 	for _, f := range d.faults.Kept() {
 		v.faults.Add(f)
@@ -149,7 +145,7 @@ func (v *validator) run(ctx context.Context) error {
 	return v.checkContent(ctx)
 }
 
-// has says whether there is a file at path.
+// has reports whether there is a file at path.
 func (v *validator) has(path string) bool {
 	i, ok := slices.BinarySearchFunc(v.nodes, path, func(n node, p string) int { return strings.Compare(n.path, p) })
 	return ok && v.nodes[i].kind == fileNode
@@ -169,7 +165,7 @@ func (v *validator) read(ctx context.Context, path string) (string, error) {
 	return string(data), nil
 }
 
-// checkDeclaration looks for the one file that makes the folder an object (3.2).
+// checkDeclaration checks the one file that declares the folder to be an object (3.2).
 func (v *validator) checkDeclaration(ctx context.Context) error {
 	var found []string
 	for _, n := range v.nodes {
@@ -184,7 +180,7 @@ func (v *validator) checkDeclaration(ctx context.Context) error {
 		case tag != "0" && strings.HasPrefix(value, "ocfl_object_"):
 			v.fault("E005", name, "a declaration begins with 0=")
 			if len(tag) != 1 || tag[0] < '0' || tag[0] > '9' {
-				v.fault("E002", name, "the tag before = is no digit")
+				v.fault("E002", name, "the tag before = is not a digit")
 			}
 		case tag != "0":
 			continue
@@ -214,7 +210,7 @@ func (v *validator) checkDeclaration(ctx context.Context) error {
 	return nil
 }
 
-// checkRootInventory reads the inventory that describes the object.
+// checkRootInventory reads the inventory in the object's folder.
 func (v *validator) checkRootInventory(ctx context.Context) error {
 	if !v.has(inventoryName) {
 		for _, code := range []string{"E063", "E034"} {
@@ -246,8 +242,8 @@ func (v *validator) readInventory(ctx context.Context, path string) (*decoded, m
 		return nil, nil, fmt.Errorf("read %q: %w", path, err)
 	}
 	defer in.Close()
-	hashes := newHashes(SHA512, SHA256, "md5") // md5 is not allowed, but is what wrong objects use
-	// The decoder may stop early at a fault; the digest is that of the whole file.
+	hashes := newHashes(SHA512, SHA256, "md5") // md5 is not allowed, but used by invalid objects
+	// The decoder may stop early at a fault, but the digest covers the whole file.
 	tee := io.TeeReader(storage.Interruptible(ctx, in), hashes)
 	limit := int64(0)
 	if v.opts.Memory > 0 {
@@ -266,7 +262,7 @@ func (v *validator) readInventory(ctx context.Context, path string) (*decoded, m
 // checkSidecar compares an inventory with the digest beside it (3.6).
 func (v *validator) checkSidecar(ctx context.Context, inventory, algorithm string, sums map[string]string) error {
 	if algorithm == "" {
-		return nil // the inventory does not say which; that is a fault of its own
+		return nil // reported as a fault of the inventory
 	}
 	path := inventory + "." + algorithm
 	if !v.has(path) {
@@ -288,5 +284,5 @@ func (v *validator) checkSidecar(ctx context.Context, inventory, algorithm strin
 	return nil
 }
 
-// gone says that a file was listed and then could not be found.
+// gone reports whether a listed file was missing when it was opened.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -328,7 +328,7 @@ func TestFaults(t *testing.T) {
 			s.files["v2/content"] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}
 			s.newest(func(inv block) { delete(manifest(inv), b); delete(state(inv, "v2"), b) })
 		}, want: "W003"},
-		{name: "id is no URI", damage: func(s *sample) { s.all(func(inv block) { inv["id"] = "x" }) }, want: "W005"},
+		{name: "id is not a URI", damage: func(s *sample) { s.all(func(inv block) { inv["id"] = "x" }) }, want: "W005"},
 		{name: "no message", damage: func(s *sample) { s.newest(func(inv block) { delete(versionOf(inv, "v2"), "message") }) }, want: "W007"},
 		{name: "no address", damage: func(s *sample) { s.newest(func(inv block) { versionOf(inv, "v2")["user"] = block{"name": "n"} }) }, want: "W008"},
 		{name: "address", damage: func(s *sample) {
@@ -410,7 +410,7 @@ func TestUnreadableIsNoVerdict(t *testing.T) {
 			store.Heal()
 			before := store.Count(op)
 			store.Fail(op, n, nil)
-			report, err := ocfl.Validate(t.Context(), store, key, ocfl.ValidateOptions{Workers: 1})
+			report, err := ocfl.Validate(t.Context(), store, key, ocfl.ValidateOptions{})
 			if store.Count(op)-before < n {
 				break
 			}

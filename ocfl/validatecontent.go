@@ -18,34 +18,34 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// wants are the digests that inventories promise, for every content path. They are kept small: an
-// object may have hundreds of thousands of files.
+// wants holds the digests that inventories promise for every content path. It is compact, because
+// an object may have hundreds of thousands of files.
 type wants struct {
 	blocks []wantBlock
 	list   []want
 }
 
-// wantBlock is what the wants of one block of one inventory have in common.
+// wantBlock is what the wants of one block of an inventory have in common.
 type wantBlock struct {
 	algorithm string
 	code      string // E092 for a manifest, E093 for fixity
 	inventory string // its path
 }
 
-// want is one promise.
+// want is one promised digest.
 type want struct {
 	path   string
 	digest string // lower case
 	block  uint32
 }
 
-// addInventory adds what an inventory promises, except what another has promised in the same words.
+// addInventory adds the digests of an inventory, without those that are already there.
 func (w *wants) addInventory(inv *Inventory, path string) {
 	if addresses(inv.Algorithm) {
 		w.add(wantBlock{algorithm: inv.Algorithm, code: "E092", inventory: path}, inv.Manifest)
 	}
 	for _, algorithm := range slices.Sorted(maps.Keys(inv.Fixity)) {
-		// What is not known must be ignored (E028).
+		// Unknown algorithms must be ignored (E028).
 		if newHash(algorithm) != nil {
 			w.add(wantBlock{algorithm: algorithm, code: "E093", inventory: path}, inv.Fixity[algorithm])
 		}
@@ -73,8 +73,7 @@ func (w *wants) add(block wantBlock, entries []Entry) {
 	}
 }
 
-// checkContent compares the files in content folders with what is promised of them, and reads them
-// all.
+// checkContent compares the files in content folders with the promised ones, and reads them all.
 func (v *validator) checkContent(ctx context.Context) error {
 	for _, version := range v.versions {
 		for _, node := range v.below(version + "/" + v.contentDirectory()) {
@@ -83,24 +82,21 @@ func (v *validator) checkContent(ctx context.Context) error {
 			}
 		}
 	}
-	total := 0
 	for promises := range v.wants.byPath() {
-		if v.has(promises[0].path) {
-			total++
-		} else {
+		if !v.has(promises[0].path) {
 			v.missing(promises)
 		}
 	}
-	return v.digestAll(ctx, total)
+	return v.digestAll(ctx)
 }
 
-// has says whether something is promised of a file.
+// has reports whether a digest is promised for a file.
 func (w *wants) has(path string) bool {
 	_, ok := slices.BinarySearchFunc(w.list, path, func(one want, p string) int { return cmp.Compare(one.path, p) })
 	return ok
 }
 
-// byPath yields the promises of each file.
+// byPath yields the wants of each file.
 func (w *wants) byPath() iter.Seq[[]want] {
 	return func(yield func([]want) bool) {
 		for list := w.list; len(list) > 0; {
@@ -116,7 +112,7 @@ func (w *wants) byPath() iter.Seq[[]want] {
 	}
 }
 
-// missing reports a file that is promised and not there.
+// missing reports a promised file that does not exist.
 func (v *validator) missing(promises []want) {
 	for _, w := range promises {
 		b := v.wants.blocks[w.block]
@@ -125,17 +121,12 @@ func (v *validator) missing(promises []want) {
 	}
 }
 
-// digestAll reads the total files that are there and compares their digests, several at once.
-func (v *validator) digestAll(ctx context.Context, total int) error {
-	workers := v.opts.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	var mu sync.Mutex // guards v.report and progress below
-	progress := Progress{TotalFiles: total}
+// digestAll reads the existing files, several at the same time, and compares their digests.
+func (v *validator) digestAll(ctx context.Context) error {
+	var mu sync.Mutex // guards v.report
 	group, ctx := errgroup.WithContext(ctx)
 	next := make(chan []want)
-	for range workers {
+	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() error {
 			buf := make([]byte, 256<<10)
 			for promises := range next {
@@ -151,10 +142,6 @@ func (v *validator) digestAll(ctx context.Context, total int) error {
 				}
 				v.report.Files++
 				v.report.Bytes += size
-				progress.Files, progress.Bytes = v.report.Files, v.report.Bytes
-				if v.opts.Progress != nil {
-					v.opts.Progress(progress)
-				}
 				mu.Unlock()
 			}
 			return nil
@@ -177,7 +164,7 @@ func (v *validator) digestAll(ctx context.Context, total int) error {
 	return group.Wait()
 }
 
-// digest reads a file once for all algorithms that are promised of it.
+// digest reads a file once for all promised algorithms.
 func (v *validator) digest(ctx context.Context, promises []want, buf []byte) (map[string]string, int64, error) {
 	path := promises[0].path
 	in, err := v.tree.open(ctx, path)
@@ -197,7 +184,7 @@ func (v *validator) digest(ctx context.Context, promises []want, buf []byte) (ma
 	return hashes.sums(), size, nil
 }
 
-// compare reports the promises that a file does not keep.
+// compare reports the promised digests that a file does not have.
 func (v *validator) compare(promises []want, sums map[string]string) {
 	for _, w := range promises {
 		b := v.wants.blocks[w.block]
@@ -207,7 +194,7 @@ func (v *validator) compare(promises []want, sums map[string]string) {
 	}
 }
 
-// hashes takes several digests of the same bytes.
+// hashes computes several digests of the same bytes.
 type hashes map[string]hash.Hash
 
 func newHashes(algorithms ...string) hashes {
@@ -228,7 +215,7 @@ func (h hashes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sums returns the digests.
+// sums returns the digests by algorithm.
 func (h hashes) sums() map[string]string {
 	sums := make(map[string]string, len(h))
 	for algorithm, one := range h {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// registeredExtension says whether a name is that of an extension in the OCFL community's registry.
+// registeredExtension reports whether the OCFL community's registry has an extension of this name.
 func registeredExtension(name string) bool {
 	switch name {
 	case "0000-example-extension", "0001-digest-algorithms", "0002-flat-direct-storage-layout",
@@ -19,7 +19,7 @@ func registeredExtension(name string) bool {
 	return false
 }
 
-// checkTop checks what lies directly in the object's folder (3.1), and finds the version folders.
+// checkTop checks the content of the object's folder (3.1), and lists the version folders.
 func (v *validator) checkTop() {
 	var folders []string
 	for _, n := range v.nodes {
@@ -52,7 +52,7 @@ func (v *validator) checkTop() {
 		case !isVersion:
 			v.fault("E001", name, "a folder that does not belong there")
 			if strings.Trim(strings.TrimPrefix(name, "v"), "0123456789") == "" {
-				v.fault(versionNameCode(name), name, "no name of a version, which is v and a number from 1 on")
+				v.fault(versionNameCode(name), name, "not a version name: want v and a number from 1 on")
 			}
 			continue
 		case v.root != nil && !slices.Contains(declared, name):
@@ -74,7 +74,7 @@ func (v *validator) checkTop() {
 	}
 }
 
-// checkTopFile checks a file in the object's folder. Declarations have been checked.
+// checkTopFile checks a file in the object's folder. Declarations are checked elsewhere.
 func (v *validator) checkTopFile(name string) {
 	if name == inventoryName || strings.HasPrefix(name, "0=") {
 		return
@@ -89,18 +89,18 @@ func (v *validator) checkTopFile(name string) {
 	}
 }
 
-// checkExtension checks something in the extensions folder (3.9).
+// checkExtension checks a file or folder in the extensions folder (3.9).
 func (v *validator) checkExtension(n node, rest string) {
 	name, _, below := strings.Cut(rest, "/")
 	switch {
 	case !below && n.kind == fileNode:
 		v.fault("E067", n.path, "a file among the folders of extensions")
 	case !registeredExtension(name):
-		v.fault("W013", extensionsFolder+"/"+name, "no registered extension")
+		v.fault("W013", extensionsFolder+"/"+name, "not a registered extension")
 	}
 }
 
-// checkVersionFolder checks what lies directly in a version's folder (3.3).
+// checkVersionFolder checks the content of a version's folder (3.3).
 func (v *validator) checkVersionFolder(version string) {
 	content := v.contentDirectory()
 	files := 0
@@ -136,7 +136,7 @@ func (v *validator) checkVersionFolder(version string) {
 	}
 }
 
-// contentDirectory is the name that the root inventory gives.
+// contentDirectory returns the name that the root inventory declares.
 func (v *validator) contentDirectory() string {
 	if v.root == nil {
 		return defaultContent
@@ -144,7 +144,7 @@ func (v *validator) contentDirectory() string {
 	return v.root.inv.ContentDirectory
 }
 
-// below returns what is in a folder, or the folder itself when it is empty.
+// below returns the nodes in a folder, or the folder itself if it is empty.
 func (v *validator) below(folder string) []node {
 	find := func(path string) int {
 		i, _ := slices.BinarySearchFunc(v.nodes, path, func(n node, p string) int { return strings.Compare(n.path, p) })
@@ -153,6 +153,6 @@ func (v *validator) below(folder string) []node {
 	if i := find(folder); i < len(v.nodes) && v.nodes[i].path == folder {
 		return v.nodes[i : i+1]
 	}
-	// The byte after the slash is the first that does not begin a path below the folder.
+	// "0" is the byte after the slash, so this is the first path after those below the folder.
 	return v.nodes[find(folder+"/"):find(folder+"0")]
 }

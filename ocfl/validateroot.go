@@ -15,31 +15,28 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// RootReport is the outcome of the validation of a storage root. Its faults are the root's own;
-// those of objects are in their reports.
+// RootReport is the result of the validation of a storage root. Its faults are those of the root
+// itself; each object has its own Report.
 type RootReport struct {
-	Spec    string `json:"spec"`    // of the declaration
-	Layout  string `json:"layout"`  // the extension that ocfl_layout.json names
-	Objects int    `json:"objects"` // that were found
-	Invalid int    `json:"invalid"` // how many of them have errors
+	Spec    string `json:"spec"`    // from the declaration
+	Layout  string `json:"layout"`  // the extension in ocfl_layout.json
+	Objects int    `json:"objects"` // objects that were found
+	Invalid int    `json:"invalid"` // objects with errors
 	Files   int    `json:"files"`   // content files that were read
-	Bytes   int64  `json:"bytes"`   // and their size
-	// Faults are the first 1,000, errors before warnings. Count counts all.
+	Bytes   int64  `json:"bytes"`   // their total size
+	// Faults lists the first 1,000, errors before warnings. Count counts all.
 	Faults []Fault `json:"faults"`
 	Count  int64   `json:"count"`
 }
 
-// Valid says that neither the root nor an object of it has an error.
+// Valid reports whether neither the root nor an object in it has an error.
 func (r *RootReport) Valid() bool { return len(onlyErrors(r.Faults)) == 0 && r.Invalid == 0 }
 
-// Codes returns the codes of the root's own faults, sorted, each once.
-func (r *RootReport) Codes() []string { return codesOf(r.Faults) }
-
-// ValidateRoot judges the storage root in the folder key of store by section 4 of OCFL 1.0 or 1.1,
-// and every object in it as Validate does. object gets the report of each as soon as it is known,
-// with its folder below the root; its error ends the validation. An error says that something could
-// not be read, which is no verdict; ErrNotFound, that the folder holds nothing. Memory is needed
-// for one object and for what is wrong, however many objects there are.
+// ValidateRoot checks the storage root in the folder key of store against section 4 of OCFL 1.0 or
+// 1.1, and every object in it as Validate does. It calls object with each report as soon as it is
+// complete, and with the object's folder below the root; an error ends the validation. It returns
+// ErrNotFound if the folder is empty. Any other error says that something could not be read, and is
+// no verdict. It needs memory for one object and for the faults, however many objects there are.
 func ValidateRoot(ctx context.Context, store storage.Store, key string, opts ValidateOptions, object func(folder string, r *Report) error) (*RootReport, error) {
 	prefix := ""
 	if key != "" {
@@ -52,7 +49,7 @@ func ValidateRoot(ctx context.Context, store storage.Store, key string, opts Val
 	return report, nil
 }
 
-// ValidateRootFS is ValidateRoot for a storage root in the root of a file system.
+// ValidateRootFS does what ValidateRoot does, for a storage root in the root of a file system.
 func ValidateRootFS(ctx context.Context, fsys fs.FS, opts ValidateOptions, object func(folder string, r *Report) error) (*RootReport, error) {
 	report, err := validateRoot(ctx, fsTree{fsys: fsys}, opts, object)
 	if err != nil {
@@ -64,7 +61,7 @@ func ValidateRootFS(ctx context.Context, fsys fs.FS, opts ValidateOptions, objec
 func validateRoot(ctx context.Context, t tree, opts ValidateOptions, object func(string, *Report) error) (*RootReport, error) {
 	v := &rootValidator{
 		tree: t, opts: opts, object: object, report: &RootReport{}, faults: newFaults(),
-		ids: make(map[[sha256.Size]byte]bool), depths: make(map[int]bool), told: make(map[Fault]bool),
+		ids: make(map[[sha256.Size]byte]bool), depths: make(map[int]bool), reported: make(map[Fault]bool),
 	}
 	if err := v.run(ctx); err != nil {
 		return nil, err
@@ -73,31 +70,31 @@ func validateRoot(ctx context.Context, t tree, opts ValidateOptions, object func
 	return v.report, nil
 }
 
-// rootValidator is one validation of a storage root, which it walks once.
+// rootValidator is one validation of a storage root. It walks the root once.
 type rootValidator struct {
-	tree   tree
-	opts   ValidateOptions
-	object func(string, *Report) error
-	report *RootReport
-	faults *faults.List[Fault]
-	told   map[Fault]bool // of those that many files would give rise to; the first of very many
+	tree     tree
+	opts     ValidateOptions
+	object   func(string, *Report) error
+	report   *RootReport
+	faults   *faults.List[Fault]
+	reported map[Fault]bool // faults that many files may cause, so that each is reported once; bounded
 
-	layout   Layout // nil where it is not known
+	layout   Layout // nil if unknown
 	top      []node // files directly in the root
 	branch   []*branch
-	folder   string // of the object that is being gathered, or empty
+	folder   string // of the current object, or empty
 	gathered []node
-	held     int64 // bytes of them
+	held     int64 // bytes of the gathered nodes
 	ids      map[[sha256.Size]byte]bool
-	depths   map[int]bool // at which objects lie
+	depths   map[int]bool // the depths at which objects lie
 }
 
-// branch is a folder of the hierarchy, on the way to what is being looked at.
+// branch is a folder of the hierarchy above the current file.
 type branch struct {
-	name    string   // below the root, with a slash at the end
-	objects int      // below it
+	name    string   // below the root, ends in a slash
+	objects int      // objects below it
 	strays  []node   // files in it
-	empties []string // folders in it that hold nothing
+	empties []string // empty folders in it
 }
 
 func (v *rootValidator) fault(code, path, format string, args ...any) {
@@ -137,7 +134,7 @@ func (v *rootValidator) run(ctx context.Context) error {
 	return nil
 }
 
-// meet takes the next file, or empty folder, of the root.
+// meet processes the next file or empty folder of the root.
 func (v *rootValidator) meet(ctx context.Context, n node) error {
 	if v.folder != "" {
 		if rest, ok := strings.CutPrefix(n.path, v.folder+"/"); ok {
@@ -167,7 +164,7 @@ func (v *rootValidator) meet(ctx context.Context, n node) error {
 	return nil
 }
 
-// meetBelow takes what lies in the hierarchy, in no object that is known by now.
+// meetBelow processes a node of the hierarchy that belongs to no known object.
 func (v *rootValidator) meetBelow(n node) {
 	folder, base := path.Split(n.path)
 	v.leave(folder)
@@ -175,7 +172,7 @@ func (v *rootValidator) meetBelow(n node) {
 	here := v.branch[len(v.branch)-1]
 	isObject := strings.HasPrefix(base, objectPrefix) || base == inventoryName
 	if _, _, isVersion := parseVersionName(path.Base(folder)); base == inventoryName && isVersion && strings.Count(folder, "/") > 1 {
-		// An object that lost its declaration and its inventory still has those of its versions.
+		// An object that lost its declaration and its inventory still has the inventories of its versions.
 		v.branch = v.branch[:len(v.branch)-1]
 		here = v.branch[len(v.branch)-1]
 	}
@@ -185,7 +182,7 @@ func (v *rootValidator) meetBelow(n node) {
 	case !isObject:
 		here.strays = append(here.strays, n)
 	default:
-		// What came before the file by which the object is known is the object's, too.
+		// The nodes before the file that reveals the object belong to the object too.
 		v.folder = strings.TrimSuffix(here.name, "/")
 		for _, stray := range append(here.strays, n) {
 			stray.path = strings.TrimPrefix(stray.path, here.name)
@@ -213,7 +210,7 @@ func (v *rootValidator) enter(folder string) {
 	}
 }
 
-// leave shortens the branch to what folder has in common with it, and judges what was left.
+// leave shortens the branch to the part that it shares with folder, and checks the folders left.
 func (v *rootValidator) leave(folder string) {
 	for len(v.branch) > 0 {
 		b := v.branch[len(v.branch)-1]
@@ -243,7 +240,7 @@ func (v *rootValidator) leave(folder string) {
 	}
 }
 
-// gather adds a node to the object in hand, unless it is too large to be judged.
+// gather adds a node to the current object, unless the object is too large.
 func (v *rootValidator) gather(n node) {
 	v.held += int64(len(n.path)) + perNode
 	if limit := v.opts.Memory; limit > 0 && v.held > limit {
@@ -253,7 +250,7 @@ func (v *rootValidator) gather(n node) {
 	v.gathered = append(v.gathered, n)
 }
 
-// finishObject judges the object that was gathered.
+// finishObject validates the current object.
 func (v *rootValidator) finishObject(ctx context.Context) error {
 	if v.folder == "" {
 		return nil
@@ -280,7 +277,7 @@ func (v *rootValidator) finishObject(ctx context.Context) error {
 	return v.object(folder, report)
 }
 
-// checkNested looks for objects inside an object: it has to be the end of the hierarchy.
+// checkNested reports objects inside an object. An object must be the end of the hierarchy.
 func (v *rootValidator) checkNested(folder string, nodes []node) {
 	for _, n := range nodes {
 		within, base := path.Split(n.path)
@@ -293,7 +290,8 @@ func (v *rootValidator) checkNested(folder string, nodes []node) {
 	}
 }
 
-// checkPlace checks what an object is to the root: where it lies, and that it is there once.
+// checkPlace checks that an object lies at its place in the layout, or without a known layout, that
+// it occurs only once.
 func (v *rootValidator) checkPlace(folder string, report *Report) {
 	if v.report.Spec != "" && report.Spec > v.report.Spec {
 		v.fault("E081", folder, "the object declares OCFL %s, the storage root %s", report.Spec, v.report.Spec)
@@ -307,7 +305,7 @@ func (v *rootValidator) checkPlace(folder string, report *Report) {
 		} else if want != folder {
 			v.fault("E083", folder, "layout %s has the object %q in %s", v.layout.Name(), report.ID, want)
 		}
-		return // which has one place for each
+		return // the layout has one place for each object
 	}
 	id := sha256.Sum256([]byte(report.ID))
 	if v.ids[id] {
@@ -316,25 +314,25 @@ func (v *rootValidator) checkPlace(folder string, report *Report) {
 	v.ids[id] = true
 }
 
-// checkExtension checks something in the folder for extensions of the root (4.4).
+// checkExtension checks a file or folder in the root's extensions folder (4.4).
 func (v *rootValidator) checkExtension(n node) {
 	name, _, below := strings.Cut(strings.TrimPrefix(n.path, extensionsFolder+"/"), "/")
-	fault := faultOf("W016", extensionsFolder+"/"+name, "no registered extension")
+	fault := faultOf("W016", extensionsFolder+"/"+name, "not a registered extension")
 	switch {
 	case !below && n.kind == fileNode:
 		v.fault("E112", n.path, "a file among the folders of extensions")
 	case !below:
 		v.fault("E073", n.path, "an empty folder")
-	case !registeredExtension(name) && !v.told[fault]:
-		if len(v.told) < faults.Most {
-			v.told[fault] = true
+	case !registeredExtension(name) && !v.reported[fault]:
+		if len(v.reported) < faults.Most {
+			v.reported[fault] = true
 		}
 		v.faults.Add(fault)
 	}
 }
 
-// checkDeclaration looks for the one file that makes the folder a storage root (4.2). Files that
-// are not understood are ignored (E087).
+// checkDeclaration checks the one file that declares the folder to be a storage root (4.2). Unknown
+// files are ignored (E087).
 func (v *rootValidator) checkDeclaration(ctx context.Context) error {
 	var found []string
 	for _, n := range v.top {
@@ -348,7 +346,7 @@ func (v *rootValidator) checkDeclaration(ctx context.Context) error {
 		case tag != "0":
 			v.fault("E078", n.path, "a declaration begins with 0=")
 			if len(tag) != 1 || tag[0] < '0' || tag[0] > '9' {
-				v.fault("E075", n.path, "the tag before = is no digit")
+				v.fault("E075", n.path, "the tag before = is not a digit")
 			}
 			continue
 		case value != "ocfl_"+Spec10 && value != "ocfl_"+Spec11:
@@ -380,8 +378,8 @@ func (v *rootValidator) read(ctx context.Context, name string) (string, error) {
 	return (&validator{tree: v.tree}).read(ctx, name)
 }
 
-// readLayout reads, before the walk, which specification and layout the root has. What is wrong
-// with them is said here, too, but for the declaration's faults.
+// readLayout reads the specification version and the layout of the root before the walk, and
+// reports the faults of the layout.
 func (v *rootValidator) readLayout(ctx context.Context) error {
 	for _, spec := range []string{Spec10, Spec11} {
 		if _, err := v.read(ctx, rootPrefix+spec); err == nil {
@@ -399,12 +397,12 @@ func (v *rootValidator) readLayout(ctx context.Context) error {
 	}
 	var file map[string]any
 	if err := json.Unmarshal([]byte(text), &file); err != nil {
-		v.fault("E070", layoutName, "no JSON object: %v", err)
+		v.fault("E070", layoutName, "not a JSON object: %v", err)
 		return nil
 	}
 	for _, key := range []string{"extension", "description"} {
 		if _, ok := file[key].(string); !ok {
-			v.fault("E070", layoutName, "key %s is missing, or no string", key)
+			v.fault("E070", layoutName, "key %s is missing or not a string", key)
 		}
 	}
 	name, ok := file["extension"].(string)
@@ -413,11 +411,11 @@ func (v *rootValidator) readLayout(ctx context.Context) error {
 	}
 	v.report.Layout = name
 	if !registeredExtension(name) {
-		v.fault("E071", layoutName, "%q is no registered extension", name)
+		v.fault("E071", layoutName, "%q is not a registered extension", name)
 		return nil
 	}
 	if !slices.Contains([]string{hashedNTuple, flatOmitPrefix}, name) {
-		return nil // where objects lie is not known here
+		return nil // this package does not know where the layout places objects
 	}
 	config, err := v.read(ctx, path.Join(extensionsFolder, name, "config.json"))
 	if err != nil && !gone(err) {

@@ -335,7 +335,7 @@ func TestValidateRoot_Unreadable(t *testing.T) {
 	for n, done := 1, false; !done; n++ {
 		store := storagetest.NewFaulty(inner)
 		store.Fail(storagetest.Any, n, nil)
-		_, err := ocfl.ValidateRoot(t.Context(), store, "r", ocfl.ValidateOptions{Workers: 1}, nobody)
+		_, err := ocfl.ValidateRoot(t.Context(), store, "r", ocfl.ValidateOptions{}, nobody)
 		done = store.Count(storagetest.Any) < n
 		if !done && !errors.Is(err, storagetest.ErrInjected) {
 			t.Errorf("operation %d fails: err = %v, want the fault", n, err)

@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// checkVersionInventories checks the inventories in version folders (3.7), one in memory at a time.
+// checkVersionInventories checks the inventories in version folders (3.7). One is in memory at a
+// time.
 func (v *validator) checkVersionInventories(ctx context.Context) error {
 	spec := Spec10
 	for i, name := range v.root.names {
@@ -30,7 +31,7 @@ func (v *validator) checkVersionInventories(ctx context.Context) error {
 				return err
 			}
 			if same {
-				// What is to be said of it has been said of the one in the object's folder.
+				// Its faults are those of the inventory in the object's folder, already reported.
 				v.checkSidecarNames(name, v.root.inv.Algorithm)
 				spec = max(spec, v.root.inv.Spec)
 				continue
@@ -55,7 +56,7 @@ func (v *validator) checkVersionInventories(ctx context.Context) error {
 		v.compareInventories(path, name, old)
 		promised := len(v.wants.list)
 		v.wants.addInventory(&old.inv, path)
-		if len(v.wants.list) > promised { // which keeps its strings
+		if len(v.wants.list) > promised { // wants keeps strings of this inventory
 			v.held += old.held
 		}
 		v.checkOldManifest(path, i, old)
@@ -66,8 +67,9 @@ func (v *validator) checkVersionInventories(ctx context.Context) error {
 	return nil
 }
 
-// checkNewestCopy says whether the inventory of the newest version is the same as the one in the
-// object's folder, and checks its sidecar then. It is not decoded again: it may be large.
+// checkNewestCopy reports whether the inventory of the newest version equals the one in the
+// object's folder. If so it checks the sidecar. It does not decode the inventory again, which may
+// be large.
 func (v *validator) checkNewestCopy(ctx context.Context, path string) (bool, error) {
 	in, err := v.tree.open(ctx, path)
 	if err != nil {
@@ -84,8 +86,7 @@ func (v *validator) checkNewestCopy(ctx context.Context, path string) (bool, err
 	return true, v.checkSidecar(ctx, path, v.root.inv.Algorithm, v.rootDigest)
 }
 
-// checkOrphans looks for the sidecar of an inventory that is not there: where there is one, the
-// inventory was lost.
+// checkOrphans reports sidecars without their inventory, which was lost.
 func (v *validator) checkOrphans(version string) {
 	for _, n := range v.below(version) {
 		rest, ok := strings.CutPrefix(n.path, version+"/"+inventoryName+".")
@@ -95,7 +96,7 @@ func (v *validator) checkOrphans(version string) {
 	}
 }
 
-// checkSidecarNames refuses sidecars of other algorithms than the inventory's.
+// checkSidecarNames reports sidecars of other algorithms than the inventory's.
 func (v *validator) checkSidecarNames(version, algorithm string) {
 	for _, n := range v.below(version) {
 		rest, ok := strings.CutPrefix(n.path, version+"/"+inventoryName+".")
@@ -119,8 +120,7 @@ func (v *validator) compareInventories(path, version string, old *decoded) {
 		v.fault("E040", path, "head is %q in the folder %s", old.head, version)
 	}
 	if old.inv.ContentDirectory != root.ContentDirectory {
-		// The first version decides (E019) and none may change it (E020): whichever of the two is
-		// wrong, both are broken.
+		// The first version sets it (E019) and later ones must not change it (E020). Whichever is wrong, both rules are broken.
 		for _, code := range []string{"E019", "E020"} {
 			v.fault(code, path, "contentDirectory is %q, that of the object %q", old.inv.ContentDirectory, root.ContentDirectory)
 		}
@@ -128,7 +128,7 @@ func (v *validator) compareInventories(path, version string, old *decoded) {
 	for i, name := range old.names {
 		k := slices.Index(v.root.names, name)
 		if k < 0 {
-			v.fault("E066", path, "has version %s, which the object has not", name)
+			v.fault("E066", path, "has version %s, which the object lacks", name)
 			continue
 		}
 		v.compareVersions(path, name, old, i, k)
@@ -142,7 +142,8 @@ func (v *validator) compareInventories(path, version string, old *decoded) {
 	}
 }
 
-// compareVersions compares a version as an older inventory has it with what the object's has.
+// compareVersions compares a version in an older inventory with the same version in the object's
+// inventory.
 func (v *validator) compareVersions(path, name string, old *decoded, i, k int) {
 	a, b := &old.inv.Versions[i], &v.root.inv.Versions[k]
 	if a.createdText != b.createdText || a.Message != b.Message || a.hasMessage != b.hasMessage || !sameUser(a.User, b.User) {
@@ -152,7 +153,7 @@ func (v *validator) compareVersions(path, name string, old *decoded, i, k int) {
 	for len(x) > 0 || len(y) > 0 {
 		switch {
 		case len(y) == 0 || len(x) > 0 && x[0].Path < y[0].Path:
-			v.fault("E066", path, "%s has %q, the object has it not", name, x[0].Path)
+			v.fault("E066", path, "%s has %q, the object lacks it", name, x[0].Path)
 			x = x[1:]
 		case len(x) == 0 || y[0].Path < x[0].Path:
 			v.fault("E066", path, "%s lacks %q, the object has it", name, y[0].Path)
@@ -166,8 +167,8 @@ func (v *validator) compareVersions(path, name string, old *decoded, i, k int) {
 	}
 }
 
-// sameContent says whether two digests, one of an older inventory and one of the object's, are of
-// the same content. When they are of different algorithms, a file that both name decides.
+// sameContent reports whether a digest of an older inventory and one of the object's inventory have
+// the same content. If the algorithms differ, a content path in both decides.
 func (v *validator) sameContent(old *Inventory, before, now string) bool {
 	root := &v.root.inv
 	if old.Algorithm == root.Algorithm {
@@ -184,8 +185,7 @@ func sameUser(a, b *User) bool {
 	return *a == *b
 }
 
-// checkOldManifest checks that an older inventory names every file of its version and those before
-// it.
+// checkOldManifest checks that an older inventory lists every file of its version and those before.
 func (v *validator) checkOldManifest(path string, n int, old *decoded) {
 	named := newShared(&old.inv).paths
 	for _, version := range v.root.names[:n+1] {
