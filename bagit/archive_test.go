@@ -324,7 +324,8 @@ func TestValidate_Limits(t *testing.T) {
 	}
 }
 
-// TestValidateTar_ManifestLast: a manifest counts only for the files after it in the archive, however
+// TestValidateTar_ManifestLast: a manifest counts only for the files after it in the archive,
+// however
 // fast the cores are. So the verdict on a rarely used algorithm is the same every time.
 func TestValidateTar_ManifestLast(t *testing.T) {
 	t.Parallel()

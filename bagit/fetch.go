@@ -13,7 +13,8 @@ import (
 type FetchEntry struct {
 	URL    string `json:"url"`
 	Length int64  `json:"length"` // in octets as claimed, -1 for none; never trust it
-	// File is the path in the bag. In a Report it is checked and unescaped: relative, below data/, without "..".
+	// File is the path in the bag. In a Report it is checked and unescaped: relative, below data/,
+	// without "..".
 	File string `json:"file"`
 	// Present says that the bag already has the file.
 	Present bool `json:"present"`

@@ -222,7 +222,8 @@ func (j *judge) stray(m *manifest, seen *seenIn, e resolved) {
 		rule = RuleCase
 	}
 	if j.files[e.file].claims&m.bit != 0 {
-		// The file is also listed by its own name. It can stand for both only if its content matches both.
+		// The file is also listed by its own name. It can stand for both only if its content
+		// matches both.
 		if !j.same(m, e.entryRecord, e.file) {
 			j.miss(m, e)
 			return

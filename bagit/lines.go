@@ -105,7 +105,8 @@ func (l *lineScanner) err() error {
 	return err
 }
 
-// scanLines parses the lines of a text that are not blank. It yields the error of a malformed line and
+// scanLines parses the lines of a text that are not blank. It yields the error of a malformed line
+// and
 // continues; an error of reading ends it.
 func scanLines[T any](text io.Reader, parse func(line []byte, n int) (T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

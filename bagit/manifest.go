@@ -12,7 +12,8 @@ import (
 type manifestEntry struct {
 	Line   int    // from 1
 	Digest []byte // overwritten by the next entry
-	// Name is the path as in the manifest. It still has percent-escapes, a leading "./" and the "*" of md5sum.
+	// Name is the path as in the manifest. It still has percent-escapes, a leading "./" and the "*"
+	// of md5sum.
 	Name string
 	// MD5Sum is set if md5sum escaped the line (a backslash before the digest). Name is unescaped.
 	MD5Sum bool

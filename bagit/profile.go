@@ -114,7 +114,9 @@ func (e *ProfileError) Unwrap() error { return ErrProfile }
 //
 // ParseProfile also reads two extensions that published profiles use:
 //   - "recommended" of a tag: a warning if the tag is absent (Beyond the Repository).
-//   - Other-Info: rules for further tag files, by file name. It is an object like Bag-Info for each file, or a list of such objects. The keys "APTrust-Info" and "aptrust-info.txt" mean the same file.
+//   - Other-Info: rules for further tag files, by file name. It is an object like Bag-Info for each
+//     file, or a list of such objects. The keys "APTrust-Info" and "aptrust-info.txt" mean the same
+//     file.
 func ParseProfile(r io.Reader) (*Profile, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, maxProfile+1))
 	if err != nil {

@@ -29,7 +29,8 @@ func sinceV1(v Version) Severity {
 
 // Fault is one fault of a bag.
 type Fault struct {
-	// File is the path in the bag. It is the path in the archive if the base directory is unknown or the file lies outside of the bag. Octets that are not UTF-8 are shown as %XX.
+	// File is the path in the bag. It is the path in the archive if the base directory is unknown
+	// or the file lies outside of the bag. Octets that are not UTF-8 are shown as %XX.
 	File     string   `json:"file"`
 	Rule     Rule     `json:"rule"`
 	Severity Severity `json:"severity"`
@@ -72,7 +73,10 @@ func (f Fault) String() string {
 
 // Report is the verdict on a bag.
 type Report struct {
-	// Complete is true if the bag has all files that it lists, lists all files that it has, and conforms to its version (section 3). Valid is true if it is also complete in its digests: every digest of every manifest was verified, and Options.Profile is satisfied. With Options.CompletenessOnly, Valid is always false.
+	// Complete is true if the bag has all files that it lists, lists all files that it has, and
+	// conforms to its version (section 3). Valid is true if it is also complete in its digests:
+	// every digest of every manifest was verified, and Options.Profile is satisfied. With
+	// Options.CompletenessOnly, Valid is always false.
 	Complete bool `json:"complete"`
 	Valid    bool `json:"valid"`
 
@@ -88,10 +92,12 @@ type Report struct {
 	PayloadBytes  int64    `json:"payload_bytes"`
 	TagFiles      int64    `json:"tag_files"`
 
-	// Fetch has the entries of fetch.txt whose names are safe. Present marks those that need no download.
+	// Fetch has the entries of fetch.txt whose names are safe. Present marks those that need no
+	// download.
 	Fetch []FetchEntry `json:"fetch"`
 
-	// ErrorCount and WarningCount count all faults, listed or not. NotFetched counts the errors that are missing files listed in fetch.txt.
+	// ErrorCount and WarningCount count all faults, listed or not. NotFetched counts the errors
+	// that are missing files listed in fetch.txt.
 	ErrorCount   int64 `json:"errors"`
 	WarningCount int64 `json:"warnings"`
 	NotFetched   int64 `json:"not_fetched"`

@@ -14,9 +14,11 @@ import (
 const (
 	// shareWeight is the target weight of a share's records.
 	shareWeight = 8 << 20
-	// maxShares bounds the number of shares. Each buffers some records in memory while the bag is dealt out.
+	// maxShares bounds the number of shares. Each buffers some records in memory while the bag is
+	// dealt out.
 	maxShares = 512
-	// maxHeld bounds the octets held of one share. Names that may be confused always go into one share, so only a bag made of such variants, or one of absurd size, exceeds it.
+	// maxHeld bounds the octets held of one share. Names that may be confused always go into one
+	// share, so only a bag made of such variants, or one of absurd size, exceeds it.
 	maxHeld = 32 << 20
 	// nameWeight is about what the tables of a share need for a name beside its octets.
 	nameWeight = 200

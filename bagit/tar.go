@@ -121,7 +121,8 @@ func (t *tarPass) entry(ctx context.Context, tr *tar.Reader, hdr *tar.Header) (d
 		t.v.bufs.Put(buf)
 		return nil, nil
 	}
-	// Decide here which digests to take: in the goroutine, manifests that come later would count by chance.
+	// Decide here which digests to take: in the goroutine, manifests that come later would count by
+	// chance.
 	set := t.v.wantedNow(clean)
 	t.g.Go(func() error {
 		defer t.v.bufs.Put(buf)

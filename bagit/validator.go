@@ -29,15 +29,21 @@ var (
 
 // Options configure a Validator. The zero value checks everything.
 type Options struct {
-	// FindBase says that the names are those of an archive. The bag may lie in one top folder, the one that holds bagit.txt. Names are checked as strictly as those in manifests.
+	// FindBase says that the names are those of an archive. The bag may lie in one top folder, the
+	// one that holds bagit.txt. Names are checked as strictly as those in manifests.
 	FindBase bool
-	// Profile holds requirements beyond RFC 8493; nil for none. Its faults stand in the same Report.
+	// Profile holds requirements beyond RFC 8493; nil for none. Its faults stand in the same
+	// Report.
 	Profile *Profile
-	// Form is the form of the bag, which a Profile may restrict. ValidateFS and ValidateTar set it if it is empty. A caller that decompressed the bag, or that uses a Validator, must set it.
+	// Form is the form of the bag, which a Profile may restrict. ValidateFS and ValidateTar set it
+	// if it is empty. A caller that decompressed the bag, or that uses a Validator, must set it.
 	Form Form
-	// CompletenessOnly leaves payload unread and its digests unverified. The Report is then never Valid.
+	// CompletenessOnly leaves payload unread and its digests unverified. The Report is then never
+	// Valid.
 	CompletenessOnly bool
-	// MaxRecords bounds the octets of names, digests and addresses that are kept; 0 is 4 GiB, enough for some ten million files. The first 4 MiB stay in memory, the rest in a temporary file; a large bag needs a second one at the end. A bag with more has a fault of RuleLimit.
+	// MaxRecords bounds the octets of names, digests and addresses that are kept; 0 is 4 GiB,
+	// enough for some ten million files. The first 4 MiB stay in memory, the rest in a temporary
+	// file; a large bag needs a second one at the end. A bag with more has a fault of RuleLimit.
 	MaxRecords int64
 	// TempDir is the folder of the temporary files; "" is the one that os.TempDir names.
 	// TempDir is the folder for temporary files; "" is os.TempDir.

@@ -14,18 +14,21 @@ import (
 type Report struct {
 	// Kind is the manifest's kind, or Unknown.
 	Kind Kind `json:"kind"`
-	// Sound says that the manifest as a whole can be trusted: complete, of a known kind, in UTF-8. Refused rows do not make it unsound.
+	// Sound says that the manifest as a whole can be trusted: complete, of a known kind, in UTF-8.
+	// Refused rows do not make it unsound.
 	Sound bool `json:"sound"`
 	// Rows counts the rows before #%eof. Refused counts those with an error.
 	Rows    int64 `json:"rows"`
 	Refused int64 `json:"refused"`
-	// Bytes is the sum of the sizes of usable rows, at most 2^63-1. Unsized counts usable rows without a size.
+	// Bytes is the sum of the sizes of usable rows, at most 2^63-1. Unsized counts usable rows
+	// without a size.
 	Bytes   int64 `json:"bytes"`
 	Unsized int64 `json:"unsized"`
 	// Errors and Warnings count all faults, kept or not.
 	Errors   int64 `json:"errors"`
 	Warnings int64 `json:"warnings"`
-	// Faults holds the first faults, in order of lines. When there are too many, errors are kept before warnings, and those of the manifest before those of rows.
+	// Faults holds the first faults, in order of lines. When there are too many, errors are kept
+	// before warnings, and those of the manifest before those of rows.
 	Faults []Fault `json:"faults"`
 }
 

@@ -2,8 +2,11 @@
 // depositors.
 //
 // It makes two promises:
-//   - A row is usable only if nothing in it can cause another file to be fetched, named or verified than the depositor meant. A bad row fails alone, with all its faults by line and column.
-//   - A manifest is sound only if it was read to its #%eof, so a truncated manifest is never taken for a shorter one. A caller that acts on rows while it reads must handle an unsound end, or call [Check] first.
+//   - A row is usable only if nothing in it can cause another file to be fetched, named or verified
+//     than the depositor meant. A bad row fails alone, with all its faults by line and column.
+//   - A manifest is sound only if it was read to its #%eof, so a truncated manifest is never taken
+//     for a shorter one. A caller that acts on rows while it reads must handle an unsound end, or
+//     call [Check] first.
 //
 // Everything streams. Memory does not grow with the number of rows, except for the index of names
 // in [Check], about 20 bytes per row. The package fetches nothing and does not know whether the
@@ -27,7 +30,8 @@ const (
 	FileBatch Kind = "single-file-batch-manifest"
 	// Add lists the files to be added to storage (mrt-add-manifest).
 	Add Kind = "add-manifest"
-	// InContainer lists the files of the container that it lies in as mrt-manifest.txt. Its rows have names and no URLs (mrt-object-manifest).
+	// InContainer lists the files of the container that it lies in as mrt-manifest.txt. Its rows
+	// have names and no URLs (mrt-object-manifest).
 	InContainer Kind = "in-container-manifest"
 )
 

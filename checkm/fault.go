@@ -38,7 +38,8 @@ type Fault struct {
 	Severity Severity `json:"severity"`
 	// Manifest is set if an Error makes the whole manifest unsound, not only its row.
 	Manifest bool `json:"manifest,omitempty"`
-	// Expected, Found and Fix say what should be there, what is there (shortened, without the secrets of a URL), and what to do.
+	// Expected, Found and Fix say what should be there, what is there (shortened, without the
+	// secrets of a URL), and what to do.
 	Expected string `json:"expected,omitempty"`
 	Found    string `json:"found,omitempty"`
 	Fix      string `json:"fix,omitempty"`

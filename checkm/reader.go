@@ -13,9 +13,11 @@ import (
 // Options control how a manifest is read. The zero value suits a manifest that declares its
 // profile.
 type Options struct {
-	// Kind is the type given by the submitter, or Unknown. With a Kind, a manifest needs no profile. One that declares another kind is unsound, unless both have the same columns.
+	// Kind is the type given by the submitter, or Unknown. With a Kind, a manifest needs no
+	// profile. One that declares another kind is unsound, unless both have the same columns.
 	Kind Kind
-	// Row returns further faults of a row. Check calls it for each row without errors. An error ends the check. Row may be nil.
+	// Row returns further faults of a row. Check calls it for each row without errors. An error
+	// ends the check. Row may be nil.
 	Row func(*Row) ([]Fault, error)
 	// MaxFaults is the most faults that Check keeps; 0 means 1000. All are counted.
 	MaxFaults int

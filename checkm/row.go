@@ -9,16 +9,19 @@ import (
 type Row struct {
 	// Line is its line in the manifest, from 1.
 	Line int `json:"line"`
-	// URL is the absolute address of the file as written. It is empty only in an InContainer manifest.
+	// URL is the absolute address of the file as written. It is empty only in an InContainer
+	// manifest.
 	URL string `json:"url,omitempty"`
-	// Algorithm and Digest are both set or both empty. Algorithm is a canonical name of the function Algorithm. Digest is lower-case hex of its length.
+	// Algorithm and Digest are both set or both empty. Algorithm is a canonical name of the
+	// function Algorithm. Digest is lower-case hex of its length.
 	Algorithm string `json:"algorithm,omitempty"`
 	Digest    string `json:"digest,omitempty"`
 	// Size is in bytes, or -1 if not given.
 	Size int64 `json:"size"`
 	// Modified is in UTC, or zero if not given.
 	Modified time.Time `json:"modified,omitzero"`
-	// Name is the relative path of the file within its object, byte for byte, with slashes. If the manifest has none it is the last part of the URL's path.
+	// Name is the relative path of the file within its object, byte for byte, with slashes. If the
+	// manifest has none it is the last part of the URL's path.
 	Name string `json:"name"`
 	// MIMEType is as written.
 	MIMEType string `json:"mime_type,omitempty"`

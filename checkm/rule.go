@@ -19,7 +19,8 @@ const (
 	RuleProfileMismatch Rule = "profile-mismatch"
 	// RuleProfileRepeated: a second #%profile; the first counts. A warning.
 	RuleProfileRepeated Rule = "profile-repeated"
-	// RuleFields: a #%fields line that names a column twice or lacks the required one (an error), or that has an unknown name (a warning).
+	// RuleFields: a #%fields line that names a column twice or lacks the required one (an error),
+	// or that has an unknown name (a warning).
 	RuleFields Rule = "fields"
 	// RuleHeaderMissing: no #%checkm, #%prefix or #%fields line. A warning.
 	RuleHeaderMissing Rule = "header-missing"
@@ -27,9 +28,11 @@ const (
 	RuleHeader Rule = "header"
 	// RuleHeaderLate: a header line after the first row; it is ignored. A warning.
 	RuleHeaderLate Rule = "header-late"
-	// RuleTruncated: no #%eof at the end. On a row: the last line has no line break and no #%eof follows, so its values may be cut off.
+	// RuleTruncated: no #%eof at the end. On a row: the last line has no line break and no #%eof
+	// follows, so its values may be cut off.
 	RuleTruncated Rule = "truncated"
-	// RuleAfterEOF: rows or header lines after #%eof (an error), or blank lines, comments or text on its line (a warning).
+	// RuleAfterEOF: rows or header lines after #%eof (an error), or blank lines, comments or text
+	// on its line (a warning).
 	RuleAfterEOF Rule = "after-eof"
 	// RuleFinalLineBreak: no line break after the last line, #%eof. A warning.
 	RuleFinalLineBreak Rule = "final-line-break"
@@ -43,7 +46,8 @@ const (
 	RuleLineLength Rule = "line-length"
 	// RuleURLMissing: no URL.
 	RuleURLMissing Rule = "url-missing"
-	// RuleURL: not an absolute URL (an error), or one with a fragment that is probably part of a file's name (a warning).
+	// RuleURL: not an absolute URL (an error), or one with a fragment that is probably part of a
+	// file's name (a warning).
 	RuleURL Rule = "url"
 	// RuleURLScheme: a scheme other than http, https and s3.
 	RuleURLScheme Rule = "url-scheme"
@@ -66,17 +70,20 @@ const (
 	RuleEscape Rule = "escape"
 	// RuleNamePipe: a name that was cut at an unescaped pipe.
 	RuleNamePipe Rule = "name-pipe"
-	// RuleContainerName: a name in a batch of containers that has the extension of another kind of file.
+	// RuleContainerName: a name in a batch of containers that has the extension of another kind of
+	// file.
 	RuleContainerName Rule = "container-name"
 	// RuleNameDuplicate: a name that an earlier row of the same object has.
 	RuleNameDuplicate Rule = "name-duplicate"
-	// RuleFileAndFolder: a name that is a file in one row and a folder in another row of the object.
+	// RuleFileAndFolder: a name that is a file in one row and a folder in another row of the
+	// object.
 	RuleFileAndFolder Rule = "file-and-folder"
 	// RuleFolders: more files, folders or similar names in one object than can be checked.
 	RuleFolders Rule = "folders"
 	// RuleNameLong: a part of a name that most file systems cannot hold. A warning.
 	RuleNameLong Rule = "name-long"
-	// RuleNameCase: a name that differs from an earlier one only in case or Unicode normal form. A warning.
+	// RuleNameCase: a name that differs from an earlier one only in case or Unicode normal form. A
+	// warning.
 	RuleNameCase Rule = "name-case"
 	// RuleMIMEType: not type/subtype. A warning.
 	RuleMIMEType Rule = "mime-type"

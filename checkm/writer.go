@@ -13,7 +13,8 @@ import (
 
 // Errors of a Writer. For a row that breaks a rule, Write returns its [Fault] instead.
 var (
-	// ErrNoRows is returned by Close if nothing was written, because readers refuse a manifest without entries.
+	// ErrNoRows is returned by Close if nothing was written, because readers refuse a manifest
+	// without entries.
 	ErrNoRows = errors.New("manifest has no entries")
 	// ErrInexpressible is wrapped by Write for a value that the format cannot hold.
 	ErrInexpressible = errors.New("value cannot be expressed in checkm")

@@ -21,9 +21,12 @@ type CommitOptions struct {
 	Workers  int            // files copied and verified at the same time; 0 means 4
 	Progress func(Progress) // called after each file, never concurrently
 
-	// Verified reports whether an earlier call stored and verified a content file, given by its index in [Inventory.ContentFiles]. Commit then only checks that the file exists. It may be nil.
+	// Verified reports whether an earlier call stored and verified a content file, given by its
+	// index in [Inventory.ContentFiles]. Commit then only checks that the file exists. It may be
+	// nil.
 	Verified func(place int) bool
-	// Stored is called with the index and the size in bytes of each file that this call stored and verified, never concurrently. An error ends the commit. It may be nil.
+	// Stored is called with the index and the size in bytes of each file that this call stored and
+	// verified, never concurrently. An error ends the commit. It may be nil.
 	Stored func(place int, size int64) error
 }
 
@@ -39,7 +42,8 @@ type Progress struct {
 //
 // Commit writes in this order:
 //   - the declaration
-//   - the content files, each read back and compared with its digest; an existing file is kept if its bytes are right
+//   - the content files, each read back and compared with its digest; an existing file is kept if
+//     its bytes are right
 //   - vN/inventory.json, which is only ever created: the commit point
 //   - its sidecar
 //   - the inventory and sidecar in the object's root
@@ -273,7 +277,8 @@ func (c *committer) writeFile(ctx context.Context, key string, f ContentFile) (i
 		if existing {
 			return 0, err
 		}
-		// This call created the file and nothing refers to it. Delete it, so that good bytes can take its place.
+		// This call created the file and nothing refers to it. Delete it, so that good bytes can
+		// take its place.
 		return 0, errors.Join(err, c.root.store.Delete(context.WithoutCancel(ctx), key))
 	}
 	return size, nil

@@ -40,7 +40,8 @@ const (
 var (
 	// ErrNotFound says that there is no such object, version or file.
 	ErrNotFound = errors.New("ocfl: not found")
-	// ErrVersionExists says that the version is committed with another inventory. It was left unchanged.
+	// ErrVersionExists says that the version is committed with another inventory. It was left
+	// unchanged.
 	ErrVersionExists = errors.New("ocfl: version exists")
 	// ErrNoPredecessor says that the version before the one to be committed is missing.
 	ErrNoPredecessor = errors.New("ocfl: the version before is missing")

@@ -16,9 +16,12 @@ import (
 
 // Change describes how a version differs from the one before.
 type Change struct {
-	// Files are added, or replace files with the same logical path. Their digests are of the inventory's algorithm. The sequence is read once; NewVersion returns its error. It may be nil.
+	// Files are added, or replace files with the same logical path. Their digests are of the
+	// inventory's algorithm. The sequence is read once; NewVersion returns its error. It may be
+	// nil.
 	Files iter.Seq2[File, error]
-	// Delete lists logical paths to remove. A missing path is an error. A path that Files also has is replaced.
+	// Delete lists logical paths to remove. A missing path is an error. A path that Files also has
+	// is replaced.
 	Delete []string
 	// Whole makes Files the complete state: all other files are removed.
 	Whole bool
@@ -191,7 +194,8 @@ func (p *plan) build() (*Inventory, []ContentFile, error) {
 			manifest = append(manifest, Entry{Digest: f.Digest, Paths: []string{path}})
 			files = append(files, ContentFile{Path: path, LogicalPath: f.Path, Digest: f.Digest, Size: p.size(f.Path)})
 		}
-		// The state's digests equal those of the manifest exactly (3.5.3.1), and share their memory.
+		// The state's digests equal those of the manifest exactly (3.5.3.1), and share their
+		// memory.
 		f.Digest = manifest[place].Digest
 	}
 	var err error

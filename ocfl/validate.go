@@ -15,7 +15,9 @@ import (
 
 // ValidateOptions control a validation. The zero value is usable.
 type ValidateOptions struct {
-	// Memory bounds the memory for the names and digests of an object, in bytes, as an estimate; the process takes about twice as much. 0 means no limit. A larger object is not checked to its end and has the fault CodeLarge.
+	// Memory bounds the memory for the names and digests of an object, in bytes, as an estimate;
+	// the process takes about twice as much. 0 means no limit. A larger object is not checked to
+	// its end and has the fault CodeLarge.
 	Memory int64
 }
 

@@ -172,7 +172,8 @@ func (v *rootValidator) meetBelow(n node) {
 	here := v.branch[len(v.branch)-1]
 	isObject := strings.HasPrefix(base, objectPrefix) || base == inventoryName
 	if _, _, isVersion := parseVersionName(path.Base(folder)); base == inventoryName && isVersion && strings.Count(folder, "/") > 1 {
-		// An object that lost its declaration and its inventory still has the inventories of its versions.
+		// An object that lost its declaration and its inventory still has the inventories of its
+		// versions.
 		v.branch = v.branch[:len(v.branch)-1]
 		here = v.branch[len(v.branch)-1]
 	}

@@ -120,7 +120,8 @@ func (v *validator) compareInventories(path, version string, old *decoded) {
 		v.fault("E040", path, "head is %q in the folder %s", old.head, version)
 	}
 	if old.inv.ContentDirectory != root.ContentDirectory {
-		// The first version sets it (E019) and later ones must not change it (E020). Whichever is wrong, both rules are broken.
+		// The first version sets it (E019) and later ones must not change it (E020). Whichever is
+		// wrong, both rules are broken.
 		for _, code := range []string{"E019", "E020"} {
 			v.fault(code, path, "contentDirectory is %q, that of the object %q", old.inv.ContentDirectory, root.ContentDirectory)
 		}

@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// maxRetryAfter is the longest that a source's wish to be left alone is taken for.
+// maxRetryAfter bounds the Retry-After that is honored.
 const maxRetryAfter = time.Hour
 
-// fault gives an error met before there was an answer its meaning.
+// fault classifies an error that occurred before an answer came.
 func (x *exchange) fault(err error) error {
 	address := redactURL(x.asked)
 	if x.shown != x.asked {
@@ -33,31 +33,31 @@ func (x *exchange) fault(err error) error {
 	if errors.As(err, &busy) {
 		return &Error{Op: x.op, URL: address, Kind: FaultBusy, RetryAfter: busy.wait}
 	}
-	return &Error{Op: x.op, URL: address, Kind: FaultOf(err), Err: x.http.told(err)}
+	return &Error{Op: x.op, URL: address, Kind: FaultOf(err), Err: x.http.forDepositors(err)}
 }
 
-// unsaid is an error as depositors may read it: without the addresses that names were resolved to,
-// and without our resolver's. These tell of the network that the service stands in. errors.As finds
-// what it was.
-type unsaid struct {
+// redactedError is an error worded for depositors: without the resolved addresses and without that
+// of our resolver, which would reveal the service's network. errors.As finds the original error.
+type redactedError struct {
 	text string
 	err  error
 }
 
-func (e *unsaid) Error() string { return e.text }
+func (e *redactedError) Error() string { return e.text }
 
-// Unwrap returns the error as it was.
-func (e *unsaid) Unwrap() error { return e.err }
+// Unwrap returns the original error.
+func (e *redactedError) Unwrap() error { return e.err }
 
-// Where the texts of package net have addresses: "dial tcp 10.0.0.1:80: ...", "read tcp
+// The parts of package net's messages with addresses: "dial tcp 10.0.0.1:80: ...", "read tcp
 // 10.0.0.2:4000->10.0.0.1:80: ...", "lookup a.test on 10.0.0.53:53: ...".
 var (
 	netAddress = regexp.MustCompile(`\b(?:dial|read|write) (?:tcp|udp)[46]? [^ ]+: `)
 	dnsServer  = regexp.MustCompile(`(\blookup [^ ]+) on [^ ]+:`)
 )
 
-// told is an error as depositors may read it. What it leaves out is logged, for operators.
-func (h *HTTP) told(err error) error {
+// forDepositors returns the error worded for depositors. If it removes something it logs the
+// original for operators.
+func (h *HTTP) forDepositors(err error) error {
 	text := err.Error()
 	if forbidden, ok := errors.AsType[*ForbiddenError](err); ok {
 		text = strings.ReplaceAll(text, forbidden.Error(), "it leads to an address that is refused")
@@ -67,12 +67,12 @@ func (h *HTTP) told(err error) error {
 		return err
 	}
 	if h.options.Log != nil {
-		h.options.Log.Info("a source cannot be reached", "told", text, "err", err)
+		h.options.Log.Info("a source cannot be reached", "shown", text, "err", err)
 	}
-	return &unsaid{text, err}
+	return &redactedError{text, err}
 }
 
-// statusFault gives an answer that is not the file its meaning (I8).
+// statusFault classifies an answer whose status is not a success (I8).
 func (x *exchange) statusFault() error {
 	e := &Error{
 		Op:         x.op,
@@ -97,8 +97,8 @@ func (x *exchange) statusFault() error {
 	switch {
 	case isRedirect(x.resp.StatusCode):
 		e.Kind = FaultRedirect
-	case e.Kind == FaultMissing && x.http.stays && e.Err != nil && !strings.HasPrefix(e.Err.Error(), "NoSuch"):
-		e.Kind = FaultStatus // of a store, a 404 may also say that it does not know who asks
+	case e.Kind == FaultMissing && x.http.noRedirects && e.Err != nil && !strings.HasPrefix(e.Err.Error(), "NoSuch"):
+		e.Kind = FaultStatus // a store's 404 may also mean that it does not know who asks
 	}
 	if x.shown != x.asked {
 		to := fmt.Errorf("redirected to %s", redactURL(x.shown))
@@ -110,25 +110,25 @@ func (x *exchange) statusFault() error {
 	return e
 }
 
-// codeInXML is the service's own word for an error, as S3 and its kin answer it.
+// codeInXML matches the error code in answers of S3 and compatible services.
 var codeInXML = regexp.MustCompile(`<Code>([A-Za-z]{1,64})</Code>`)
 
-// errorCode returns that word, which tells an expired signature from a key that was not let in; ""
-// when there is none.
+// errorCode returns the error code in the answer, or "". It distinguishes an expired signature from
+// a rejected key, for instance.
 func (x *exchange) errorCode() string {
 	const enough = 4 << 10
 	if kind, _, _ := mime.ParseMediaType(x.resp.Header.Get("Content-Type")); !strings.HasSuffix(kind, "/xml") {
 		return ""
 	}
-	text, _ := io.ReadAll(io.LimitReader(x.body(0, -1), enough)) // what came of it will do
+	text, _ := io.ReadAll(io.LimitReader(x.body(0, -1), enough)) // a partial body will do
 	if found := codeInXML.FindSubmatch(text); found != nil {
 		return string(found[1])
 	}
 	return ""
 }
 
-// FaultOf tells faults of the network apart by type: what it was that kept an answer from coming.
-// Where an error has more than one, the more telling comes first.
+// FaultOf classifies errors of the network by type. If an error has several types, the most
+// specific counts.
 func FaultOf(err error) Fault {
 	if _, ok := errors.AsType[*ForbiddenError](err); ok {
 		return FaultForbidden
@@ -153,16 +153,16 @@ func isTLS(err error) bool {
 		authority    x509.UnknownAuthorityError
 		hostname     x509.HostnameError
 		invalid      x509.CertificateInvalidError
-		told         *net.OpError // what one end of a TLS connection tells the other has no type of its own
+		alertErr     *net.OpError // a TLS alert from the other side has no type of its own
 	)
-	if errors.As(err, &told) && (told.Op == "remote error" || told.Op == "local error") {
+	if errors.As(err, &alertErr) && (alertErr.Op == "remote error" || alertErr.Op == "local error") {
 		return true
 	}
 	return errors.As(err, &verification) || errors.As(err, &record) || errors.As(err, &alert) ||
 		errors.As(err, &authority) || errors.As(err, &hostname) || errors.As(err, &invalid)
 }
 
-// contextError returns why ctx ended, together with the context's own error; nil while it has not.
+// contextError returns the error and the cause of an ended ctx, otherwise nil.
 func contextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if err == nil || errors.Is(err, cause) {
@@ -171,8 +171,8 @@ func contextError(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// RetryAfter is how long an answer asks to be left alone (RFC 9110, 10.2.3), an hour at most; 0
-// when it does not, or is no 429 or 503.
+// RetryAfter returns how long an answer asks to wait (RFC 9110, 10.2.3), at most an hour. It
+// returns 0 without such a header, and for other statuses than 429 and 503.
 func RetryAfter(resp *http.Response) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0
@@ -185,7 +185,7 @@ func RetryAfter(resp *http.Response) time.Duration {
 	if err != nil {
 		return 0
 	}
-	now, err := http.ParseTime(resp.Header.Get("Date")) // by the server's clock, which the header is by
+	now, err := http.ParseTime(resp.Header.Get("Date")) // the header goes by the server's clock
 	if err != nil {
 		now = time.Now()
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// describe reads an answer's headers. The size is that of its body, which is not the file's in
-// a 206.
+// describe reads an answer's headers. The size is that of the body, which in a 206 is not the whole
+// file.
 func (x *exchange) describe() (Info, error) {
 	header := x.resp.Header
 	info := Info{
@@ -29,16 +29,16 @@ func (x *exchange) describe() (Info, error) {
 	return info, x.checkEncoding(info.Filename)
 }
 
-// checkEncoding refuses a body that was compressed on its way: it is not the file, and neither its
-// size nor its ETag is the file's. Servers declare files that are compressed in themselves alike,
-// which their names tell.
+// checkEncoding refuses a body that was compressed for transport, because its bytes, size and ETag
+// are not those of the file. Servers send the same header for files that are compressed themselves;
+// these are recognized by their names.
 func (x *exchange) checkEncoding(filename string) error {
 	encoding := strings.ToLower(strings.TrimSpace(strings.Join(x.resp.Header.Values("Content-Encoding"), ",")))
 	var endings []string
 	switch encoding {
 	case "", "identity":
 		return nil
-	case "aws-chunked", "binary", "none": // no encodings of a body, but sent by stores and servers that mean none
+	case "aws-chunked", "binary", "none": // some stores and servers send these and encode nothing
 		return nil
 	case "gzip", "x-gzip":
 		endings = []string{".gz", ".tgz", ".svgz", ".gzip"}
@@ -59,7 +59,7 @@ func (x *exchange) checkEncoding(filename string) error {
 	return &Error{Op: x.op, URL: redactURL(x.asked), Kind: FaultEncoding, Err: fmt.Errorf("Content-Encoding is %q", encoding)}
 }
 
-// filename is what the server calls the file, else what the addresses do.
+// filename returns the file's name from the answer's header, or else from the address.
 func (x *exchange) filename() string {
 	if _, params, err := mime.ParseMediaType(x.resp.Header.Get("Content-Disposition")); err == nil {
 		if name, err := baseName(params["filename"]); err == nil {
@@ -79,7 +79,7 @@ func (x *exchange) filename() string {
 	return ""
 }
 
-// baseName cuts folders off, those of Windows too: a name is not to lead anywhere.
+// baseName removes folders from a name, with either separator.
 func baseName(name string) (string, error) {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	if name == "" || name == "." || name == ".." || strings.IndexByte(name, 0) >= 0 {

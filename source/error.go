@@ -10,45 +10,45 @@ import (
 	"time"
 )
 
-// Fault says what went wrong.
+// Fault is the kind of an Error.
 type Fault string
 
-// The faults. The first four are the deposit's own (Error.ContentFault); all others are the
-// system's, which includes the network and the server at the other end.
+// The faults. The first four are content faults (see Error.ContentFault). All others are system
+// faults, which includes the network and the other server.
 const (
 	FaultURL       Fault = "url"       // not an address
-	FaultScheme    Fault = "scheme"    // an address of a kind that is not fetched
-	FaultForbidden Fault = "forbidden" // the guard refuses the address
+	FaultScheme    Fault = "scheme"    // an unsupported kind of address
+	FaultForbidden Fault = "forbidden" // refused by the guard
 	FaultMissing   Fault = "missing"   // 404, 410
 
-	FaultDenied     Fault = "denied"     // 401, 403, or a bucket that the collection has no credential for
+	FaultDenied     Fault = "denied"     // 401, 403, or a bucket without a credential of the collection
 	FaultCredential Fault = "credential" // the collection's credential cannot be used
-	FaultBusy       Fault = "busy"       // 429, 503, or still within a Retry-After of such an answer
+	FaultBusy       Fault = "busy"       // 429, 503, or the Retry-After of such an answer has not passed
 	FaultStatus     Fault = "status"     // any other status
 	FaultDNS        Fault = "dns"        // the name does not resolve
 	FaultTLS        Fault = "tls"        // no trustworthy connection
-	FaultTimeout    Fault = "timeout"    // no connection, or no answer, in time
-	FaultStalled    Fault = "stalled"    // the body stopped coming
+	FaultTimeout    Fault = "timeout"    // no connection or no answer in time
+	FaultStalled    Fault = "stalled"    // the body stopped, or came too slowly
 	FaultConnection Fault = "connection" // refused, reset, unreachable
 	FaultShort      Fault = "short"      // the body ended too early
 	FaultRedirect   Fault = "redirect"   // too many, without target, or from https to http
-	FaultEncoding   Fault = "encoding"   // compressed although that was ruled out
+	FaultEncoding   Fault = "encoding"   // compressed for transport, against our request
 	FaultProtocol   Fault = "protocol"   // an answer that contradicts itself or the request
 	FaultUpload     Fault = "upload"     // an upload that cannot be read
 	FaultCancelled  Fault = "cancelled"  // the caller's context ended
 )
 
-// Error is what every Fetcher returns.
+// Error is the error type of all Fetchers.
 type Error struct {
 	Op         string        // head, open or read
 	URL        string        // the address, redacted
 	Status     int           // of HTTP, or 0
 	Kind       Fault         // what went wrong
-	RetryAfter time.Duration // how long the source asks to be left alone, or 0; an hour at most
+	RetryAfter time.Duration // how long the source asks to wait, at most an hour, or 0
 	Err        error         // the cause, or nil
 }
 
-// Error implements error: what was done, to what, what happened, what to do.
+// Error implements error. It says what was done to what, what happened, and what to do.
 func (e *Error) Error() string {
 	what, advice := e.Kind.describe()
 	if e.Status != 0 {
@@ -72,7 +72,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // ContentFault reports whether the deposit is at fault, so that only its producer can help. All
-// else is the system's fault and may pass (I8).
+// other faults are the system's and may pass (I8).
 func (e *Error) ContentFault() bool {
 	switch e.Kind {
 	case FaultURL, FaultScheme, FaultForbidden, FaultMissing:
@@ -82,17 +82,16 @@ func (e *Error) ContentFault() bool {
 	}
 }
 
-// Remedy says what to do about it, "" when only waiting helps.
+// Remedy returns what to do about the error, or "" if only waiting helps.
 func (e *Error) Remedy() string {
 	if e.Kind == FaultCredential {
-		return "have an admin put the collection's credential right (holdfast collection credential set), or the key that opens it"
+		return "ask an admin to correct the collection's credential (holdfast collection credential set), or the key that encrypts it"
 	}
 	_, advice := e.Kind.describe()
 	return advice
 }
 
-// ErrorCode is the error in one word: http-503, or what else went wrong. It is what failures are
-// grouped by.
+// ErrorCode returns the error in one word, such as http-503. Failures are grouped by it.
 func (e *Error) ErrorCode() string {
 	switch {
 	case e.Status != 0:
@@ -103,7 +102,7 @@ func (e *Error) ErrorCode() string {
 	return string(e.Kind)
 }
 
-// ErrorHost is the host that was asked, "" for an upload or what is no address.
+// ErrorHost returns the host that was asked, or "" for an upload or an invalid address.
 func (e *Error) ErrorHost() string {
 	u, err := url.Parse(e.URL)
 	if err != nil {
@@ -112,27 +111,26 @@ func (e *Error) ErrorHost() string {
 	return u.Host
 }
 
-// AsksToWait is how long the source asks to be left alone, or 0. The Base worker leaves it alone
-// for that long.
+// AsksToWait returns how long the source asks to wait, or 0. The worker then waits that long.
 func (e *Error) AsksToWait() time.Duration { return e.RetryAfter }
 
-// describe returns what happened and what to do about it, in words.
+// describe returns what happened and what to do about it.
 func (f Fault) describe() (what, advice string) {
 	switch f {
 	case FaultURL:
 		return "this is not a usable address", "correct it"
 	case FaultScheme:
-		return "this kind of address is not fetched", "name the file by another address, or upload it"
+		return "addresses of this kind are not supported", "give another address of the file, or upload it"
 	case FaultForbidden:
-		return "the address is not fetched from", "name a public address; an operator can allow this one with HOLDFAST_NET_ALLOW"
+		return "the address is not allowed", "use a public address; an operator can allow this one with HOLDFAST_NET_ALLOW"
 	case FaultMissing:
 		return "the file is missing", "put the file there, or correct the address"
 	case FaultDenied:
-		return "access was denied", "give access to it, renew the signed address, or have an admin set the collection's credential for it (holdfast collection credential set)"
+		return "access was denied", "grant access to it, renew the signed address, or ask an admin to set the collection's credential for it (holdfast collection credential set)"
 	case FaultCredential:
 		return "the collection's credential cannot be used", ""
 	case FaultBusy:
-		return "the server asked to be left alone for a while", ""
+		return "the server asked to wait", ""
 	case FaultStatus:
 		return "the server answered in an unexpected way", ""
 	case FaultDNS:
@@ -148,15 +146,15 @@ func (f Fault) describe() (what, advice string) {
 	case FaultShort:
 		return "the data ended too early", ""
 	case FaultRedirect:
-		return "the redirect was not followed", "have the server's redirects put right; for a bucket, correct the region or endpoint of its credential"
+		return "the redirect was not followed", "correct the server's redirects; for a bucket, correct the region or endpoint of its credential"
 	case FaultEncoding:
-		return "the server sends the file compressed although it was asked not to", "have the server send the file as it is"
+		return "the server sends the file compressed against our request", "make the server send the file unchanged"
 	case FaultProtocol:
 		return "the server's answer contradicts itself", ""
 	case FaultUpload:
 		return "the upload could not be read", ""
 	case FaultCancelled:
-		return "called off", ""
+		return "cancelled", ""
 	default:
 		return string(f), ""
 	}

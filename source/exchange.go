@@ -11,29 +11,29 @@ import (
 	"sync"
 )
 
-// exchange is one request that was answered, redirects behind it.
+// exchange is one request with its answer, after redirects.
 type exchange struct {
 	http     *HTTP
 	op       string
-	asked    *url.URL // the address that was given
-	shown    *url.URL // that of what answers, as messages tell it
-	target   *url.URL // where the request goes
-	origin   string   // of the first target, whose credentials sign adds
+	asked    *url.URL // the address that the caller gave
+	shown    *url.URL // the address that answered, for messages
+	target   *url.URL // the address of the current request
+	origin   string   // of the first target; only it gets credentials
 	sign     func(*http.Request) error
 	resp     *http.Response
-	ended    func() error // why the exchange was called off, or nil
+	ended    func() error // why the exchange was cancelled, or nil
 	cancel   context.CancelCauseFunc
 	release  func()
-	throttle func(n int) error // waits as the limit on bytes asks for
+	throttle func(n int) error // waits for the limit on bytes
 	once     sync.Once
 }
 
-// exchange sends a request and follows redirects. The answer may have any other status. It must be
-// closed.
+// exchange sends a request and follows redirects. The answer may have any other status. The caller
+// must close the exchange.
 func (h *HTTP) exchange(ctx context.Context, op, method, rawURL string, header http.Header) (*exchange, error) {
 	at, err := h.locate(ctx, rawURL)
 	if err != nil {
-		return nil, unlocated(ctx, op, rawURL, err)
+		return nil, locateFault(ctx, op, rawURL, err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	x := &exchange{
@@ -45,11 +45,11 @@ func (h *HTTP) exchange(ctx context.Context, op, method, rawURL string, header h
 			cancel(nil)
 			return nil, err
 		}
-		if h.stays || !isRedirect(x.resp.StatusCode) {
+		if h.noRedirects || !isRedirect(x.resp.StatusCode) {
 			return x, nil
 		}
 		next, err := x.next(hop)
-		_ = x.resp.Body.Close() // nothing in it is wanted
+		_ = x.resp.Body.Close() // its content is not needed
 		x.release()
 		if err != nil {
 			cancel(nil)
@@ -59,8 +59,8 @@ func (h *HTTP) exchange(ctx context.Context, op, method, rawURL string, header h
 	}
 }
 
-// unlocated gives the error of a locate its meaning.
-func unlocated(ctx context.Context, op, rawURL string, err error) error {
+// locateFault classifies an error of locate.
+func locateFault(ctx context.Context, op, rawURL string, err error) error {
 	if ended := contextError(ctx); ended != nil {
 		return &Error{Op: op, URL: Redact(rawURL), Kind: FaultCancelled, Err: ended}
 	}
@@ -72,7 +72,7 @@ func unlocated(ctx context.Context, op, rawURL string, err error) error {
 	return &Error{Op: op, URL: Redact(rawURL), Kind: FaultCredential, Err: err}
 }
 
-// send makes one request to x.target. After success a slot of the server is taken.
+// send sends one request to x.target. After success it holds a slot of the server.
 func (x *exchange) send(ctx context.Context, method string, header http.Header) error {
 	slot, err := x.http.gate.enter(ctx, originOf(x.target))
 	if err != nil {
@@ -96,11 +96,11 @@ func (x *exchange) roundTrip(ctx context.Context, method string, header http.Hea
 	bare.User, bare.Fragment, bare.RawFragment = nil, "", ""
 	req, err := http.NewRequestWithContext(ctx, method, bare.String(), nil)
 	if err != nil {
-		return nil, &Error{Op: x.op, URL: redactURL(x.shown), Kind: FaultURL, Err: errors.New("no request can be made of it")}
+		return nil, &Error{Op: x.op, URL: redactURL(x.shown), Kind: FaultURL, Err: errors.New("it cannot be requested")}
 	}
-	// Credentials are for the server that was named, and for no other: not another host, not
-	// another port, not the same one without TLS. A signature covers what is there already, and
-	// what follows may be changed on its way.
+	// Send credentials only to the server that was named: not to another host, another port, or the
+	// same one without TLS. Sign before the other headers are set, because proxies may change
+	// those.
 	if x.sign != nil && originOf(x.target) == x.origin {
 		if err := x.sign(req); err != nil {
 			if x.ended() != nil {
@@ -122,7 +122,7 @@ func (x *exchange) roundTrip(ctx context.Context, method string, header http.Hea
 	return resp, nil
 }
 
-// next judges where a redirect leads. The address itself is judged by the guard, as any other.
+// next returns the target of a redirect. The guard checks its address when it connects.
 func (x *exchange) next(hop int) (*url.URL, error) {
 	refuse := func(kind Fault, err error) error {
 		return &Error{Op: x.op, URL: redactURL(x.asked), Status: x.resp.StatusCode, Kind: kind, Err: err}
@@ -132,12 +132,12 @@ func (x *exchange) next(hop int) (*url.URL, error) {
 		return nil, refuse(FaultRedirect, errors.New("the redirect names no address"))
 	}
 	if hop >= x.http.options.Redirects {
-		return nil, refuse(FaultRedirect, fmt.Errorf("more than %d redirects, as of a server that leads in a circle; the last to %s",
+		return nil, refuse(FaultRedirect, fmt.Errorf("more than %d redirects; the last one leads to %s",
 			max(x.http.options.Redirects, 0), Redact(location)))
 	}
 	next, err := x.target.Parse(location)
 	if err != nil {
-		return nil, refuse(FaultRedirect, fmt.Errorf("the redirect leads to no address: %s", Redact(location)))
+		return nil, refuse(FaultRedirect, fmt.Errorf("the redirect leads to an invalid address: %s", Redact(location)))
 	}
 	next.Scheme = strings.ToLower(next.Scheme)
 	switch {
@@ -148,11 +148,11 @@ func (x *exchange) next(hop int) (*url.URL, error) {
 	case next.Scheme == "http" && x.target.Scheme == "https":
 		return nil, refuse(FaultRedirect, fmt.Errorf("the redirect leads from https to %s", redactURL(next)))
 	}
-	next.User = nil // a server that redirects has no credentials to give
+	next.User = nil // never use credentials from a redirect
 	return next, nil
 }
 
-// close ends the exchange, whatever is left of it. It may be called twice and from any goroutine.
+// close ends the exchange and its body. It may be called twice and from any goroutine.
 func (x *exchange) close() {
 	x.once.Do(func() {
 		_ = x.resp.Body.Close() // it was only read from
@@ -170,8 +170,8 @@ func isRedirect(status int) bool {
 	}
 }
 
-// parseURL accepts absolute http and https addresses. Its errors hold nothing of the address, which
-// may be secret.
+// parseURL accepts absolute http and https addresses. Its errors contain no part of the address,
+// which may be secret.
 func parseURL(rawURL string) (*url.URL, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -189,11 +189,10 @@ func parseURL(rawURL string) (*url.URL, error) {
 	return u, nil
 }
 
-// errUserinfo refuses a name or a password in an address: whatever keeps or shows the address would
-// keep or show them.
-var errUserinfo = errors.New("there are credentials in it; take them out and have an admin store them for the collection")
+// errUserinfo refuses an address with a name or password, because addresses are stored and shown.
+var errUserinfo = errors.New("there are credentials in it; remove them and ask an admin to store them for the collection")
 
-// originOf names a server: scheme, host and port, in one form.
+// originOf returns scheme, host and port of a server in a canonical form.
 func originOf(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

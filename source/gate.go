@@ -9,7 +9,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// gate keeps the limits on what each server is asked for.
+// gate enforces the limits for each server.
 type gate struct {
 	options HTTPOptions
 
@@ -17,38 +17,38 @@ type gate struct {
 	hosts map[string]*host
 }
 
-// host is what is known of one server.
+// host is the state of one server.
 type host struct {
 	slots    chan struct{}
 	requests *rate.Limiter // nil for no limit
 	bytes    *rate.Limiter // nil for no limit
 
-	users     int // requests under way or waiting
+	users     int // requests in progress or waiting
 	used      time.Time
-	notBefore time.Time // the server asked to be left alone until then
+	notBefore time.Time // the server asked to wait until then
 }
 
-// busyError says that a server asked to be left alone for longer than a request waits.
+// busyError says that a server asked for a longer wait than a request may wait.
 type busyError struct {
 	wait time.Duration
 }
 
 // Error implements error.
-func (e *busyError) Error() string { return fmt.Sprintf("asked to be left alone for %s more", e.wait) }
+func (e *busyError) Error() string { return fmt.Sprintf("asked to wait %s more", e.wait) }
 
 func newGate(o HTTPOptions) *gate {
 	return &gate{options: o, hosts: map[string]*host{}}
 }
 
-// slot is the right to one request.
+// slot is the permission for one request.
 type slot struct {
 	gate *gate
 	host *host
 	once sync.Once
 }
 
-// enter waits until the server may be asked. It returns a *busyError when that would take too long,
-// or ctx's error.
+// enter waits until the server may be asked. It returns a *busyError if that takes too long, or the
+// error of ctx.
 func (g *gate) enter(ctx context.Context, origin string) (*slot, error) {
 	h, wait := g.use(origin)
 	s := &slot{gate: g, host: h}
@@ -61,7 +61,7 @@ func (g *gate) enter(ctx context.Context, origin string) (*slot, error) {
 	return s, nil
 }
 
-// wait returns with a slot taken, or with an error.
+// wait waits for the given time and takes a slot.
 func (g *gate) wait(ctx context.Context, h *host, wait time.Duration) error {
 	if wait > g.options.PatienceAfterRetryAfter {
 		return &busyError{wait: wait}
@@ -82,14 +82,14 @@ func (g *gate) wait(ctx context.Context, h *host, wait time.Duration) error {
 	}
 	if h.requests != nil {
 		if err := h.requests.Wait(ctx); err != nil {
-			<-h.slots // Wait fails at once where ctx would end first
+			<-h.slots // Wait fails at once if ctx would end first
 			return fmt.Errorf("wait for the limit on requests: %w: %w", context.DeadlineExceeded, err)
 		}
 	}
 	return nil
 }
 
-// use counts one more user of a server and returns how long it wants to be left alone.
+// use adds a user of a server and returns how long the server asks to wait.
 func (g *gate) use(origin string) (*host, time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -116,8 +116,8 @@ func (g *gate) newHost() *host {
 	return h
 }
 
-// forget drops servers that were not asked for a while, lest a manifest with a million hosts fill
-// the memory.
+// forget drops servers that were not used for a while, so that a manifest with a million hosts does
+// not fill the memory.
 func (g *gate) forget(now time.Time) {
 	const (
 		few  = 256
@@ -133,7 +133,7 @@ func (g *gate) forget(now time.Time) {
 	}
 }
 
-// block notes that the server asks to be left alone.
+// block records that the server asks to wait.
 func (s *slot) block(d time.Duration) {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
@@ -142,8 +142,7 @@ func (s *slot) block(d time.Duration) {
 	}
 }
 
-// spend waits as the limit on bytes asks for after n bytes, which are not more than a second's
-// worth.
+// spend waits for the limit on bytes. n is at most the number of bytes in a second.
 func (s *slot) spend(ctx context.Context, n int) error {
 	if s.host.bytes == nil {
 		return nil
@@ -154,7 +153,7 @@ func (s *slot) spend(ctx context.Context, n int) error {
 	return nil
 }
 
-// leave gives the slot back. Calling it again does nothing.
+// leave releases the slot. A second call does nothing.
 func (s *slot) leave() {
 	s.once.Do(func() {
 		<-s.host.slots

@@ -8,19 +8,19 @@ import (
 	"syscall"
 )
 
-// Guard refuses connections to addresses that a depositor has no business with: this machine, its
-// network, the cloud's metadata service. It judges the address that is about to be connected to,
-// after the name was resolved, so that no name can slip through that resolves differently the
-// second time. The zero Guard allows public addresses only.
+// Guard refuses connections to addresses that depositors must not reach: this machine, its network,
+// the cloud's metadata service. It checks the address of each connection after the name was
+// resolved, so a name that resolves differently a second time cannot slip through. The zero Guard
+// allows only public addresses.
 type Guard struct {
-	// Allow excepts addresses from the refusal. ParseAllow reads it from HOLDFAST_NET_ALLOW.
+	// Allow lists exceptions. ParseAllow reads it from HOLDFAST_NET_ALLOW.
 	Allow []netip.Prefix
 }
 
 // ForbiddenError says that the guard refused an address.
 type ForbiddenError struct {
 	Addr  netip.Addr
-	Range netip.Prefix // what it belongs to; the zero prefix when it is not an address at all
+	Range netip.Prefix // the range that contains it; zero if it is not an IP address
 	Why   string
 }
 
@@ -35,9 +35,9 @@ type forbiddenRange struct {
 	why    string
 }
 
-// forbiddenRanges lists them, by the IANA registries of special-purpose addresses. Those that embed
-// an IPv4 address are here since that one may be private. Nobody can know the prefix that a network
-// has chosen itself for its NAT64.
+// forbiddenRanges returns these ranges, from the IANA registries of special-purpose addresses. It
+// includes ranges that embed an IPv4 address, which may be private. A network's own NAT64 prefix
+// cannot be known here.
 func forbiddenRanges() []forbiddenRange {
 	return []forbiddenRange{
 		{"0.0.0.0/8", "it means this host (RFC 791)"},
@@ -69,15 +69,15 @@ func forbiddenRanges() []forbiddenRange {
 		{"fe80::/10", "it is link-local (RFC 4291)"},
 		{"fec0::/10", "it is site-local (RFC 3879)"},
 		{"ff00::/8", "it is multicast"},
-		// What is left beside 2000::/3, all that is given out to the public.
+		// All other addresses outside of 2000::/3, the only range assigned for public use.
 		{"::/3", "it is not a public address (RFC 4291)"},
 		{"4000::/2", "it is not a public address (RFC 4291)"},
 		{"8000::/1", "it is not a public address (RFC 4291)"},
 	}
 }
 
-// Check returns a *ForbiddenError unless addr is public or allowed. An IPv4 address in IPv6 form
-// counts as IPv4.
+// Check returns a *ForbiddenError unless addr is public or allowed. It treats an IPv4-mapped IPv6
+// address as IPv4.
 func (g Guard) Check(addr netip.Addr) error {
 	if !addr.IsValid() {
 		return &ForbiddenError{Addr: addr, Why: "it is not an IP address"}
@@ -96,8 +96,7 @@ func (g Guard) Check(addr netip.Addr) error {
 	return nil
 }
 
-// Control is a net.Dialer.Control: it is called with each address that is about to be connected to,
-// and refuses by Check.
+// Control is a net.Dialer.Control. It checks each address before a connection is made.
 func (g Guard) Control(network, address string, _ syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return &ForbiddenError{Why: "network " + network + " is not TCP"}
@@ -109,8 +108,8 @@ func (g Guard) Control(network, address string, _ syscall.RawConn) error {
 	return g.Check(addrPort.Addr())
 }
 
-// ParseAllow reads a list, separated by commas, of prefixes (10.0.0.0/8) and bare addresses
-// (127.0.0.1). Spaces and empty items are left out. The error names every item that cannot be read.
+// ParseAllow reads a list of prefixes (10.0.0.0/8) and addresses (127.0.0.1), separated by commas.
+// Spaces and empty items are ignored. The error names every invalid item.
 func ParseAllow(list string) ([]netip.Prefix, error) {
 	var allow []netip.Prefix
 	var faults []error
@@ -132,7 +131,7 @@ func ParseAllow(list string) ([]netip.Prefix, error) {
 	return allow, nil
 }
 
-// parsePrefix turns IPv4 in IPv6 form into IPv4, since that is what Check compares.
+// parsePrefix converts IPv4-mapped IPv6 to IPv4, because Check compares IPv4.
 func parsePrefix(item string) (netip.Prefix, error) {
 	const mapped = 96 // bits before the IPv4 address
 	if !strings.Contains(item, "/") {

@@ -11,49 +11,46 @@ import (
 	"time"
 )
 
-// HTTPOptions sets up NewHTTP. The zero value is usable; a zero field takes its default.
+// HTTPOptions configure NewHTTP. Zero fields take their defaults.
 type HTTPOptions struct {
-	// Guard judges every address that is connected to, also those that redirects lead to.
+	// Guard checks every address that is connected to, including those of redirects.
 	Guard Guard
-	// Authorize returns the value of the Authorization header for a server, or "". It is asked only
-	// for the server that was named, never for one that a redirect leads to. Nil means none.
-	Authorize AuthorizeFunc
-	// Log is told of addresses that errors leave out since depositors read them. Nil: nobody is.
+	// Log receives the addresses that errors leave out because depositors read them. It may be nil.
 	Log *slog.Logger
+	// UserAgent is the User-Agent header. Default "Holdfast".
 	// UserAgent names us to servers. Default "Holdfast".
 	UserAgent string
 	// RootCAs verify servers. Default: the system's.
 	RootCAs *x509.CertPool
 	// Resolver resolves names. Default: net.DefaultResolver.
 	Resolver *net.Resolver
-	// Redirects is how many are followed. Default 10, negative none.
+	// Redirects is the greatest number of redirects. Default 10; negative for none.
 	Redirects int
-	// ConnectTimeout bounds connecting and, apart from that, the TLS handshake. Default 15 s.
+	// ConnectTimeout bounds connecting, and separately the TLS handshake. Default 15 s.
 	ConnectTimeout time.Duration
-	// HeaderTimeout bounds the wait for an answer once the request is sent. Default 60 s.
+	// HeaderTimeout bounds the wait for an answer after the request was sent. Default 60 s.
 	HeaderTimeout time.Duration
-	// StallTimeout bounds the wait for the next byte of a body, and is the span that LeastRate is
-	// an average of. Default 60 s.
+	// StallTimeout bounds the wait for the next byte of a body. It is also the period over which
+	// LeastRate is measured. Default 60 s.
 	StallTimeout time.Duration
-	// LeastRate is the average, in bytes a second, below which a body counts as stalled. Each
-	// StallTimeout that is spent waiting for bytes is judged by itself. Default 1024, negative
-	// none.
+	// LeastRate is the lowest average rate of a body in bytes per second; a slower body is stalled.
+	// It is measured over each StallTimeout of time spent waiting for bytes. Default 1024; negative
+	// for none.
 	LeastRate int
-	// PerHost is how many requests to one server are under way at a time, until their bodies are
-	// closed; more wait. Default 16. Whoever keeps that many bodies open and asks for another one
-	// waits for himself.
+	// PerHost is the greatest number of concurrent requests to one server, each until its body is
+	// closed. More requests wait. Default 16. A caller that holds this many bodies open and asks
+	// for another one deadlocks.
 	PerHost int
-	// RequestsPerSecond and BytesPerSecond limit what one server is asked for. Default: no limit.
+	// RequestsPerSecond and BytesPerSecond limit the load on one server. Default: no limit.
 	RequestsPerSecond float64
 	BytesPerSecond    int
-	// PatienceAfterRetryAfter is how long a request waits where a server has asked to be left
-	// alone. Where that would take longer it fails with FaultBusy at once, and the server is not
-	// asked. Default 2 s.
+	// PatienceAfterRetryAfter is how long a request waits for a server that asked to wait. If the
+	// server asks for longer, the request fails at once with FaultBusy. Default 2 s.
 	PatienceAfterRetryAfter time.Duration
 }
 
-// AuthorizeFunc returns the value of the Authorization header for a server ("https://host:443", the
-// port always given), or "". Its error is a FaultCredential.
+// AuthorizeFunc returns the Authorization header for a server, or "". origin is "https://host:443",
+// always with a port. An error becomes a FaultCredential.
 type AuthorizeFunc func(ctx context.Context, origin string) (string, error)
 
 // The defaults of HTTPOptions.
@@ -96,29 +93,30 @@ func (o HTTPOptions) withDefaults() HTTPOptions {
 	return o
 }
 
-// HTTP is a Fetcher for http and https. Proxies named in the environment are not used, since the
-// guard could not see past them. Addresses with a name or a password in them are a FaultURL.
+// HTTP is a Fetcher for http and https. It ignores proxies in the environment, because the guard
+// cannot see past them. An address with a name or password is a FaultURL.
 type HTTP struct {
-	options   HTTPOptions
-	transport *http.Transport
-	gate      *gate
-	locate    LocateFunc
-	condition string // the header that asks for a part of this very state of a file
-	stays     bool   // redirects are not followed
+	options     HTTPOptions
+	transport   *http.Transport
+	gate        *gate
+	locate      LocateFunc
+	condition   string // the header that makes a range request depend on the validator
+	noRedirects bool
 }
 
-// NewHTTP returns a Fetcher for http and https. Close lets go of its idle connections.
+// NewHTTP returns a Fetcher for http and https. Close closes its idle connections.
 func NewHTTP(o HTTPOptions) *HTTP {
 	o = o.withDefaults()
 	h := &HTTP{options: o, transport: newTransport(o), gate: newGate(o)}
-	return h.Authorized(o.Authorize)
+	return h.Authorized(nil)
 }
 
-// Authorized returns a Fetcher that differs in its credentials only: connections and limits are
-// shared.
+// Authorized returns a Fetcher with other credentials. It shares connections and limits with h. The
+// function is asked only for the server that an address names, never for the target of a redirect.
+// It may be nil.
 func (h *HTTP) Authorized(authorize AuthorizeFunc) *HTTP {
 	c := *h
-	c.condition, c.stays = "If-Range", false
+	c.condition, c.noRedirects = "If-Range", false
 	c.locate = func(_ context.Context, rawURL string) (Location, error) {
 		u, err := parseURL(rawURL)
 		if err != nil {
@@ -139,33 +137,33 @@ func (h *HTTP) Authorized(authorize AuthorizeFunc) *HTTP {
 	return &c
 }
 
-// Location is where what an address names is, and how it is asked for over HTTP.
+// Location is the HTTP location of a file.
 type Location struct {
-	Asked  *url.URL // the address as people know it
+	Asked  *url.URL // the address for people
 	Target *url.URL // http or https
-	// Sign adds to a request what shows whose it is. The request's context is that of the caller;
-	// an error is a FaultCredential. Nil adds nothing.
+	// Sign adds credentials to a request. The request has the context of the caller. An error
+	// becomes a FaultCredential. It may be nil.
 	Sign func(r *http.Request) error
 }
 
-// LocateFunc finds the location of what an address names. An *Error needs its Kind and Err only;
-// any other one is a FaultCredential.
+// LocateFunc finds the location of an address. An *Error needs only Kind and Err; any other error
+// becomes a FaultCredential.
 type LocateFunc func(ctx context.Context, rawURL string) (Location, error)
 
-// Located returns a Fetcher for addresses of another scheme that are fetched over HTTP from a store
-// of objects: one that goes by If-Match. Connections, limits and the guard are shared with h.
-// Redirects are not followed.
+// Located returns a Fetcher for addresses of another scheme, fetched over HTTP from an object store
+// that supports If-Match. It shares connections, limits and the guard with h. It does not follow
+// redirects.
 func (h *HTTP) Located(locate LocateFunc) *HTTP {
 	c := *h
-	c.locate, c.condition, c.stays = locate, "If-Match", true
+	c.locate, c.condition, c.noRedirects = locate, "If-Match", true
 	return &c
 }
 
-// Close closes idle connections. The Fetcher can still be used.
+// Close closes idle connections. The Fetcher remains usable.
 func (h *HTTP) Close() { h.transport.CloseIdleConnections() }
 
-// newTransport tunes connections for both ends of the scale: thousands of small files, for which as
-// many connections are kept as are used at a time, and large ones, whose reads go past the buffer.
+// newTransport suits thousands of small files, by keeping as many connections as may be used at a
+// time, and large files, whose reads bypass the buffer.
 func newTransport(o HTTPOptions) *http.Transport {
 	const (
 		keepAlive   = 30 * time.Second
@@ -197,9 +195,9 @@ func newTransport(o HTTPOptions) *http.Transport {
 	}
 }
 
-// Head implements Fetcher. Where a server refuses HEAD, or answers that there is nothing, the first
-// byte is asked for instead: addresses signed for GET, and servers that know only GET, answer HEAD
-// with 400, 403, 404, 405 or 501.
+// Head implements Fetcher. If the server refuses HEAD or says that the file is missing, Head
+// requests the first byte instead: addresses signed for GET, and servers that know only GET, answer
+// HEAD with 400, 403, 404, 405 or 501.
 func (h *HTTP) Head(ctx context.Context, rawURL string) (Info, error) {
 	const op = "head"
 	x, err := h.exchange(ctx, op, http.MethodHead, rawURL, nil)

@@ -7,41 +7,40 @@ import (
 	"time"
 )
 
-// errStalled is the cause with which a body that stopped coming is cancelled.
+// errStalled is the cause of the cancellation of a stalled body.
 var errStalled = errors.New("no data within the time allowed")
 
-// httpBody is a body that ends with io.EOF only when it is whole, and with an error when it stops
-// coming.
+// httpBody is a body that returns io.EOF only when it is complete, and an error when it stalls.
 type httpBody struct {
 	x     *exchange
-	timer *time.Timer // runs only within Read: a slow reader is not a stalled source
-	pos   int64       // where in the file the next byte lies
-	left  int64       // bytes still promised, -1 when unknown
+	timer *time.Timer // runs only during Read, so a slow reader does not count as a stalled source
+	pos   int64       // offset of the next byte in the file
+	left  int64       // bytes still expected, -1 if unknown
 	err   error       // sticky
-	pace  pace
+	rate  rateCheck
 }
 
-// pace judges how fast a source sends: only the time within Read counts, so that neither our disk
-// nor our own limit on bytes makes a source slow.
-type pace struct {
-	waited time.Duration // for bytes, since the last judgement
+// rateCheck measures how fast a source sends. Only time within Read counts, so neither our disk nor
+// our limit on bytes makes a source slow.
+type rateCheck struct {
+	waited time.Duration // time spent waiting since the last check
 	came   int64         // bytes since then
 }
 
-// tooSlow notes that n bytes came after a wait. It says so when less than rate bytes a second came
-// over a whole window.
-func (p *pace) tooSlow(n int, wait, window time.Duration, rate int) bool {
+// tooSlow adds n bytes that came after a wait. It returns true if less than rate bytes per second
+// came over a whole window.
+func (p *rateCheck) tooSlow(n int, wait, window time.Duration, rate int) bool {
 	p.waited, p.came = p.waited+wait, p.came+int64(n)
 	if p.waited < window {
 		return false
 	}
 	slow := float64(p.came) < p.waited.Seconds()*float64(rate)
-	*p = pace{}
+	*p = rateCheck{}
 	return slow
 }
 
-// body returns the answer's body, whose first byte lies at offset and of which left bytes are
-// promised, -1 for unknown.
+// body returns the answer's body. offset is the position of its first byte in the file, left the
+// number of its bytes, or -1.
 func (x *exchange) body(offset, left int64) *httpBody {
 	b := &httpBody{x: x, pos: offset, left: left}
 	b.timer = time.AfterFunc(x.http.options.StallTimeout, func() { x.cancel(errStalled) })
@@ -63,7 +62,7 @@ func (b *httpBody) Read(p []byte) (int, error) {
 	begun := time.Now()
 	n, err := b.readSome(p)
 	b.pos += int64(n)
-	if o := b.x.http.options; err == nil && b.pace.tooSlow(n, time.Since(begun), o.StallTimeout, o.LeastRate) {
+	if o := b.x.http.options; err == nil && b.rate.tooSlow(n, time.Since(begun), o.StallTimeout, o.LeastRate) {
 		b.err = b.fault(FaultStalled, fmt.Errorf("less than %d bytes a second came for %s", o.LeastRate, o.StallTimeout))
 		return n, b.err
 	}
@@ -77,7 +76,7 @@ func (b *httpBody) Read(p []byte) (int, error) {
 		}
 		b.left -= int64(n)
 	}
-	switch ended := err == io.EOF; { //nolint:errorlint // wrapped, it is a connection that was closed
+	switch ended := err == io.EOF; { //nolint:errorlint // a wrapped io.EOF is a closed connection
 	case ended && b.left > 0:
 		b.err = b.fault(FaultShort, io.ErrUnexpectedEOF)
 	case ended:
@@ -88,7 +87,7 @@ func (b *httpBody) Read(p []byte) (int, error) {
 	return n, b.err
 }
 
-// readSome reads at least a byte, within the time that is allowed for that.
+// readSome reads at least one byte, or fails after StallTimeout.
 func (b *httpBody) readSome(p []byte) (int, error) {
 	b.timer.Reset(b.x.http.options.StallTimeout)
 	defer b.timer.Stop()
@@ -106,7 +105,7 @@ func (b *httpBody) Close() error {
 	return nil
 }
 
-// readFault gives an error met while reading its meaning.
+// readFault classifies an error that occurred while reading.
 func (b *httpBody) readFault(err error) error {
 	ended := b.x.ended()
 	switch {
@@ -121,8 +120,8 @@ func (b *httpBody) readFault(err error) error {
 	}
 }
 
-// fault says how far reading came, which tells a source that always breaks off at one place from a
-// bad line.
+// fault adds the position to an error, which distinguishes a source that always breaks off at the
+// same place from a bad connection.
 func (b *httpBody) fault(kind Fault, err error) error {
-	return &Error{Op: "read", URL: redactURL(b.x.shown), Kind: kind, Err: fmt.Errorf("after byte %d: %w", b.pos, b.x.http.told(err))}
+	return &Error{Op: "read", URL: redactURL(b.x.shown), Kind: kind, Err: fmt.Errorf("after byte %d: %w", b.pos, b.x.http.forDepositors(err))}
 }

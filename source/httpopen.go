@@ -25,13 +25,12 @@ func (h *HTTP) Open(ctx context.Context, rawURL string, from Point) (*Body, erro
 	return x.whole()
 }
 
-// resumable is safety rule R5, as far as it can be told before asking.
+// resumable checks safety rule R5 as far as possible before asking.
 func (p Point) resumable() bool {
 	return p.Offset > 0 && (isStrong(p.Validator) || p.Validator == "" && p.Digest)
 }
 
-// resume asks for the rest of a file. It returns nil and nil when it has to be asked for as a
-// whole.
+// resume requests the rest of a file. It returns nil and nil if the whole file must be requested.
 func (h *HTTP) resume(ctx context.Context, rawURL string, from Point) (*Body, error) {
 	header := http.Header{"Range": {"bytes=" + strconv.FormatInt(from.Offset, 10) + "-"}}
 	if from.Validator != "" {
@@ -48,7 +47,7 @@ func (h *HTTP) resume(ctx context.Context, rawURL string, from Point) (*Body, er
 			x.close()
 		}
 		return body, err
-	case http.StatusRequestedRangeNotSatisfiable, http.StatusPreconditionFailed: // the file has become shorter, or is another
+	case http.StatusRequestedRangeNotSatisfiable, http.StatusPreconditionFailed: // the file became shorter, or was replaced
 		x.close()
 		return nil, nil
 	default:
@@ -56,7 +55,7 @@ func (h *HTTP) resume(ctx context.Context, rawURL string, from Point) (*Body, er
 	}
 }
 
-// whole takes an answer as the whole file.
+// whole returns the answer as the whole file.
 func (x *exchange) whole() (*Body, error) {
 	if x.resp.StatusCode != http.StatusOK {
 		defer x.close()
@@ -70,9 +69,9 @@ func (x *exchange) whole() (*Body, error) {
 	return &Body{ReadCloser: x.body(0, info.Size), Info: info}, nil
 }
 
-// rest takes a 206 as the rest of the file that from is a point of, or returns nil and nil when it
-// is not shown to be that (safety rule R5): servers exist that send a range of a file without
-// regard to If-Range.
+// rest returns a 206 as the rest of the file that from belongs to. It returns nil and nil if the
+// answer does not prove that (safety rule R5): some servers ignore If-Range and send the range of
+// any file.
 func (x *exchange) rest(from Point) (*Body, error) {
 	r, ok := x.contentRange()
 	if !ok || r.start != from.Offset || r.total < 0 {
@@ -86,7 +85,7 @@ func (x *exchange) rest(from Point) (*Body, error) {
 	same := info.Validator == from.Validator
 	if from.Validator == "" {
 		same = same && sizes && info.Modified.Equal(from.Modified)
-	} else if info.Validator == "" { // not repeated, as it should be
+	} else if info.Validator == "" { // the server should have repeated it
 		same = from.Digest && sizes
 		info.Validator = from.Validator
 	}
@@ -97,8 +96,8 @@ func (x *exchange) rest(from Point) (*Body, error) {
 	return &Body{ReadCloser: x.body(from.Offset, r.total-r.start), Info: info, Offset: from.Offset}, nil
 }
 
-// byteRange is what a Content-Range header says; total is -1 when it is unknown, start and end when
-// there is none.
+// byteRange is a parsed Content-Range header. total is -1 if unknown; start and end are -1 if
+// absent.
 type byteRange struct {
 	start, end, total int64
 }
@@ -134,13 +133,14 @@ func parseSize(s string) (int64, error) {
 	return int64(n), nil
 }
 
-// isStrong reports whether an ETag vouches for every byte (RFC 9110, 8.8.3).
+// isStrong reports whether an ETag is strong, so that equal ETags mean equal bytes (RFC 9110,
+// 8.8.3).
 func isStrong(etag string) bool {
 	return len(etag) >= 2 && etag[0] == '"' && etag[len(etag)-1] == '"'
 }
 
-// drain reads the little that is left of a body, so that its connection can be used again.
+// drain reads the short rest of a body, so that its connection can be reused.
 func (x *exchange) drain() {
 	const little = 4 << 10
-	_, _ = io.CopyN(io.Discard, x.body(0, -1), little) // what was asked for is known already
+	_, _ = io.CopyN(io.Discard, x.body(0, -1), little) // the answer is already known
 }

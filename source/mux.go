@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Mux is a Fetcher that hands each address to the Fetcher of its scheme.
+// Mux is a Fetcher that passes each address to the Fetcher for its scheme.
 type Mux struct {
 	fetchers map[string]Fetcher
 }
 
-// NewMux returns a Mux over fetchers by scheme, in lower case and without a colon. The map is
+// NewMux returns a Mux. The keys of fetchers are schemes in lower case without a colon. The map is
 // copied.
 func NewMux(fetchers map[string]Fetcher) *Mux {
 	return &Mux{fetchers: maps.Clone(fetchers)}
 }
 
-// Head implements Fetcher. An address of another scheme is a FaultScheme, a text without one a
+// Head implements Fetcher. An unknown scheme is a FaultScheme; a text without a scheme is a
 // FaultURL.
 func (m *Mux) Head(ctx context.Context, rawURL string) (Info, error) {
 	f, err := m.pick("head", rawURL)
@@ -29,7 +29,7 @@ func (m *Mux) Head(ctx context.Context, rawURL string) (Info, error) {
 	return f.Head(ctx, rawURL)
 }
 
-// Open implements Fetcher, with errors like those of Head.
+// Open implements Fetcher. It returns the same errors as Head.
 func (m *Mux) Open(ctx context.Context, rawURL string, from Point) (*Body, error) {
 	f, err := m.pick("open", rawURL)
 	if err != nil {

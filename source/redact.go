@@ -8,27 +8,26 @@ import (
 
 const (
 	redacted   = "redacted"
-	longSecret = 32  // a value this long is more likely a secret than something to know a file by
-	longestURL = 500 // of an address in a message
+	longSecret = 32  // a value this long is probably a secret
+	longestURL = 500 // greatest length of an address in a message
 )
 
-// Redact returns rawURL fit for messages and logs: without credentials, without a fragment, and
-// without the values in its query that are, or may be, secrets (signatures, tokens, keys, anything
-// long).
+// Redact returns rawURL for messages and logs: without credentials and fragment, and without query
+// values that are or may be secrets (signatures, tokens, keys, anything long).
 func Redact(rawURL string) string {
 	u, err := url.Parse(rawURL)
 	if err != nil || strings.Contains(u.Opaque, "@") {
 		return redactUnparsed(rawURL)
 	}
-	// s3://KEY/SECRET@BUCKET/FILE and s3:/KEY:SECRET@BUCKET: a secret key may have a slash, behind
-	// which it is taken for a part of the file's key.
+	// s3://KEY/SECRET@BUCKET/FILE and s3:/KEY:SECRET@BUCKET: a secret key may contain a slash. The
+	// part after it looks like a part of the file's key.
 	if strings.EqualFold(u.Scheme, S3Scheme) && strings.Contains(u.Path, "@") && !IsBucket(u.Host) {
 		return redactUnparsed(rawURL)
 	}
 	return redactURL(u)
 }
 
-// redactURL does the same for a parsed address, which stays as it is.
+// redactURL does the same for a parsed address and does not change it.
 func redactURL(u *url.URL) string {
 	c := *u
 	if c.User != nil {
@@ -57,8 +56,7 @@ func redactQuery(query string) string {
 	return strings.Join(pairs, "&")
 }
 
-// secretKey knows the names of secrets in the signed addresses of the large stores
-// (X-Amz-Signature, sig, ...), and in most others.
+// secretKey recognizes the names of secrets in query parameters, such as X-Amz-Signature and sig.
 func secretKey(key string) bool {
 	name, err := url.QueryUnescape(key)
 	if err != nil {
@@ -76,7 +74,7 @@ func secretKey(key string) bool {
 	return false
 }
 
-// redactUnparsed keeps of something that is no address only what cannot hold a secret.
+// redactUnparsed removes from an invalid address everything that may be a secret.
 func redactUnparsed(raw string) string {
 	if i := strings.IndexAny(raw, "?#"); i >= 0 {
 		raw = raw[:i]

@@ -11,20 +11,19 @@ import (
 // S3Scheme is the scheme of addresses of objects in buckets: s3://BUCKET/KEY.
 const S3Scheme = "s3"
 
-// versionKey is the only thing that the query of such an address may have.
+// versionKey is the only query parameter that an S3 address may have.
 const versionKey = "versionId"
 
-// S3Address is what such an address names.
+// S3Address is a parsed S3 address.
 type S3Address struct {
 	Bucket    string
-	Key       string // as the bucket has it: percent-escapes are resolved
+	Key       string // unescaped
 	VersionID string // "" for the present version
 }
 
-// ParseS3 reads s3://BUCKET/KEY?versionId=ID, in which the key is escaped as a path is (RFC 3986):
-// %20 for a space, %3F for a question mark, %25 for a percent sign. Bucket names are those of S3's
-// own rules, so that they are a host's label wherever they become one. The error holds nothing of
-// the address.
+// ParseS3 reads s3://BUCKET/KEY?versionId=ID. The key is escaped like a path (RFC 3986): %20 for a
+// space, %3F for a question mark, %25 for a percent sign. Bucket names follow S3's rules, so they
+// are safe as part of a host name. The error contains no part of the address.
 func ParseS3(rawURL string) (S3Address, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -49,7 +48,7 @@ func ParseS3(rawURL string) (S3Address, error) {
 	return a, nil
 }
 
-// IsBucket says whether a name can be a bucket's. An IP address cannot.
+// IsBucket reports whether a name can be that of a bucket. An IP address cannot.
 func IsBucket(name string) bool {
 	const shortest, longest = 3, 63
 	if len(name) < shortest || len(name) > longest || strings.Contains(name, "..") {
@@ -65,7 +64,7 @@ func IsBucket(name string) bool {
 	return err != nil
 }
 
-// URL is the address again.
+// URL returns the address as a URL.
 func (a S3Address) URL() *url.URL {
 	u := &url.URL{Scheme: S3Scheme, Host: a.Bucket, Path: "/" + a.Key}
 	if a.VersionID != "" {

@@ -10,15 +10,14 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// SniffLen is how much of a payload Sniff should see: the first block of what is compressed,
-// without which nothing of it can be told, may be this long. What is not compressed shows within 4
-// KiB.
+// SniffLen is how many bytes of a payload Sniff should see. The first block of compressed data may
+// be this long, and nothing can be recognized without it. Uncompressed formats show within 4 KiB.
 const SniffLen = 1 << 20
 
-// Sniff tells by a payload's first bytes, up to SniffLen of them or the whole of a shorter one,
-// which container it is; "" for anything else: single files that are compressed, and documents that
-// are zips inside (docx, epub, jar, odt), among them. It never fails: what is damaged or cut too
-// short to tell is not called a container.
+// Sniff returns the container format of a payload from its first bytes: SniffLen of them, or the
+// whole of a shorter payload. It returns "" for anything else, including single compressed files
+// and documents that are zips inside (docx, epub, jar, odt). It also returns "" for data that is
+// damaged or too short.
 func Sniff(head []byte) unpack.Format {
 	format := unpack.Detect(head)
 	if format == unpack.Zip && zippedDocument(head) {
@@ -27,9 +26,9 @@ func Sniff(head []byte) unpack.Format {
 	return format
 }
 
-// zippedDocument reports whether a zip is a document to its depositor. mimetype looks for telling
-// names anywhere near the beginning; where such a name may also be that of a depositor's folder, or
-// lie in a zip within the zip, more is asked for, since a container taken for a file would not be
+// zippedDocument reports whether a zip is a document. mimetype looks for typical names anywhere
+// near the beginning. Such a name may also be a depositor's folder, or lie in a nested zip. In
+// these cases zippedDocument checks more, because a container taken for a document would not be
 // unpacked.
 func zippedDocument(head []byte) bool {
 	switch kind := mimetype.Detect(head).String(); {
@@ -42,12 +41,12 @@ func zippedDocument(head []byte) bool {
 	case kind == "application/vnd.android.package-archive":
 		name := firstZipName(head)
 		return name == "" || name == "AndroidManifest.xml" || name == "classes.dex" || strings.HasPrefix(name, "META-INF/")
-	default: // EPUB, ODF and JAR are told by their first entry
+	default: // mimetype recognizes EPUB, ODF and JAR by their first entry
 		return true
 	}
 }
 
-// firstZipName returns the name in the header that a zip begins with (APPNOTE 4.3.7).
+// firstZipName returns the name in the first header of a zip (APPNOTE 4.3.7).
 func firstZipName(head []byte) string {
 	const nameLengthAt, nameAt = 26, 30
 	if len(head) < nameAt {

@@ -1,11 +1,13 @@
-// Package source fetches what depositors name: files on web servers and uploads.
+// Package source fetches the files that depositors name, from web servers and from uploads.
 //
-// Bytes come as they lie at the source, never compressed on the way. Resuming inside a file never
-// mixes two states of it (R5). No request reaches an address inside the operator's network unless
-// it was allowed. A secret in an address reaches only its own server. Every error tells a content
-// fault from a system fault.
+// It makes these promises:
+//   - Bytes come as they are at the source, never compressed for transport.
+//   - Resuming never mixes two states of a file (R5).
+//   - No request reaches an address inside the operator's network unless it was allowed.
+//   - Secrets in an address go only to the server that the address names.
+//   - Every error is either a content fault or a system fault.
 //
-// The package never retries: its caller decides, by Error.ContentFault and Error.RetryAfter.
+// The package never retries. Its caller decides by Error.ContentFault and Error.RetryAfter.
 package source
 
 import (
@@ -15,63 +17,62 @@ import (
 )
 
 // Fetcher reads from one kind of source. All methods may be called concurrently. Every error is an
-// *Error; one that came of the end of ctx is ctx's error, too.
+// *Error. If ctx ended, the error wraps ctx's error.
 type Fetcher interface {
-	// Head describes what is at rawURL without fetching it.
+	// Head describes the file at rawURL without fetching it.
 	Head(ctx context.Context, rawURL string) (Info, error)
 
-	// Open reads what is at rawURL, from a point within it where that is safe, otherwise from the
-	// beginning: Body.Offset says which. ctx bounds the reading of the body, too.
+	// Open reads the file at rawURL, from the given point if that is safe, otherwise from the
+	// beginning. Body.Offset says which. ctx also bounds the reading of the body.
 	Open(ctx context.Context, rawURL string, from Point) (*Body, error)
 }
 
-// Info is what a source says about a file. It is a promise, to be checked against the bytes.
+// Info is what a source says about a file. Check it against the bytes.
 type Info struct {
-	// URL is the address that answered in the end, without its secrets, fit for a log.
+	// URL is the address that finally answered, without secrets.
 	URL string
-	// Size is the file's size in bytes, -1 when the source does not tell.
+	// Size is the file's size in bytes, or -1 if unknown.
 	Size int64
-	// Validator changes whenever the bytes do: a strong ETag as it was sent, quotes included; ""
-	// when there is none.
+	// Validator changes whenever the bytes change: a strong ETag as it was sent, with its quotes,
+	// or "".
 	Validator string
 	// Modified is the time of the last change, or the zero time.
 	Modified time.Time
-	// Ranges says that the source claims to read from the middle.
+	// Ranges says that the source claims to support reading from an offset.
 	Ranges bool
 	// ContentType is the media type as the source states it, or "".
 	ContentType string
-	// Filename is the name that the source gives the file, else the last part of the address, or
-	// "". It has no folders.
+	// Filename is the source's name for the file, else the last part of the address, or "". It
+	// contains no folders.
 	Filename string
 }
 
-// Point is where to go on in a file, with what is known about the bytes before. The zero Point is
-// the beginning.
+// Point is a position in a file from which to resume, with what is known about the bytes before it.
+// The zero Point is the beginning.
 //
-// Safety rule R5: the bytes after Offset are taken only from a source that shows the same strong
-// Validator; or, when there is none, only when Digest is set and the answer agrees in start, size
-// and time. In all other cases reading begins at 0.
+// Safety rule R5: bytes after Offset are accepted only if the source shows the same strong
+// Validator. Without a Validator they are accepted only if Digest is set and the answer matches in
+// start, size and time. Otherwise reading begins at 0.
 type Point struct {
-	// Offset is the number of bytes that the caller has.
+	// Offset is the number of bytes that the caller already has.
 	Offset int64
-	// Validator is the Info.Validator of the answer that they came from.
+	// Validator is the Info.Validator that came with these bytes.
 	Validator string
-	// Size and Modified are that Info's, too. They count only when Validator is "".
+	// Size and Modified are from the same Info. They count only if Validator is "".
 	Size     int64
 	Modified time.Time
-	// Digest says that the depositor gave a digest, which would show a mixture of two states of the
-	// file.
+	// Digest says that the depositor gave a digest, which would reveal a mixture of two states.
 	Digest bool
 }
 
-// Body is a file on its way. It belongs to one goroutine, but Close may be called from another to
-// end a Read. It must be closed; closing it twice does nothing. Reading ends with io.EOF only after
-// as many bytes as were promised.
+// Body is a file being fetched. One goroutine reads it; another may call Close to end a Read. It
+// must be closed; a second Close does nothing. Reading ends with io.EOF only after all promised
+// bytes.
 type Body struct {
 	io.ReadCloser
 	// Info describes the whole file.
 	Info Info
-	// Offset is where the first byte to be read lies: Point.Offset, or 0 when the source could not
-	// resume or has changed, and what was fetched before must be thrown away.
+	// Offset is the position of the first byte: Point.Offset, or 0 if the source cannot resume or
+	// the file has changed. The caller must then discard the bytes it has.
 	Offset int64
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// UploadScheme is the scheme of addresses of uploads: upload:ID.
+// UploadScheme is the scheme of the addresses of uploads: upload:ID.
 const UploadScheme = "upload"
 
 // maxUploadID is the greatest length of an upload's id.
 const maxUploadID = 128
 
-// UploadKey returns the key under which the upload of this id is stored.
+// UploadKey returns the key of the upload with this id.
 func UploadKey(id string) string { return UploadsPrefix + id + "/payload" }
 
-// UploadsPrefix begins the keys of uploads, each in a folder that is named by its id.
+// UploadsPrefix is the prefix of the keys of all uploads. Each upload has a folder named by its id.
 const UploadsPrefix = "uploads/"
 
 // UploadStore is the part of storage.Store that Uploads reads from.
@@ -28,8 +28,8 @@ type UploadStore interface {
 	Stat(ctx context.Context, key string) (storage.Info, error)
 }
 
-// Uploads is a Fetcher for what depositors sent to us first. A missing upload is the system's
-// fault: it was acknowledged, so it is not the depositor who lost it.
+// Uploads is a Fetcher for files that depositors uploaded. A missing upload is a system fault,
+// because its receipt was acknowledged.
 type Uploads struct {
 	store UploadStore
 }
@@ -43,8 +43,8 @@ func (u *Uploads) Head(ctx context.Context, rawURL string) (Info, error) {
 	return info, err
 }
 
-// Open implements Fetcher. An upload never changes, so reading goes on at Point.Offset unless
-// another object has come to lie at its place.
+// Open implements Fetcher. An upload never changes, so reading continues at Point.Offset, unless
+// the object at its key was replaced.
 func (u *Uploads) Open(ctx context.Context, rawURL string, from Point) (*Body, error) {
 	key, info, err := u.stat(ctx, "open", rawURL)
 	if err != nil {
@@ -74,11 +74,11 @@ func (u *Uploads) stat(ctx context.Context, op, rawURL string) (string, Info, er
 	if err != nil {
 		return "", Info{}, uploadFault(ctx, op, address, err)
 	}
-	info := Info{URL: address, Size: stored.Size, Validator: stored.ETag, Ranges: true} // when it was sent is not when the file was changed
+	info := Info{URL: address, Size: stored.Size, Validator: stored.ETag, Ranges: true} // the time of the upload is not the file's time
 	return UploadKey(id), info, nil
 }
 
-// uploadID keeps an id from reaching any key but that of an upload.
+// uploadID checks that an id can only refer to the key of an upload.
 func uploadID(rawURL string) (string, error) {
 	scheme, id, _ := strings.Cut(rawURL, ":")
 	if !strings.EqualFold(scheme, UploadScheme) {
@@ -104,7 +104,7 @@ func uploadFault(ctx context.Context, op, address string, err error) error {
 	return &Error{Op: op, URL: address, Kind: kind, Err: err}
 }
 
-// uploadBody ends with io.EOF only when all is read.
+// uploadBody returns io.EOF only after all bytes.
 type uploadBody struct {
 	io.ReadCloser
 	left int64

@@ -1,11 +1,11 @@
-// Package s3source fetches s3://BUCKET/KEY. It keeps true that a deposit reads only the buckets
-// that its collection was given a credential for, at the place that the credential says, and as
-// nobody else: a depositor chooses neither endpoint nor identity, and what the service itself may
-// read counts only where an admin said so, never for its own buckets.
+// Package s3source fetches s3://BUCKET/KEY.
 //
-// A fetch is a signed HTTP request (AWS Signature Version 4) that goes the way of all others,
-// through the guard, the limits by host, the rules of resuming and the classification of faults of
-// package source.
+// A deposit reads only buckets for which its collection has a credential, at the endpoint and with
+// the identity of that credential. The depositor chooses neither. The service's own access rights
+// apply only if an admin configured that, and never to the service's own buckets.
+//
+// A fetch is a signed HTTP request (AWS Signature Version 4). Like all others, it passes the guard,
+// the limits by host, the rules of resuming and the classification of faults of package source.
 package s3source
 
 import (
@@ -27,41 +27,40 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
-// Bucket is how a bucket is reached.
+// Bucket says how to reach a bucket.
 type Bucket struct {
-	Endpoint  string // "" for AWS's own in Region
+	Endpoint  string // "" for AWS's own endpoint in Region
 	Region    string
 	PathStyle bool
-	// KeyID and Secret sign requests, unless DefaultChain says that what AWS's default chain finds
-	// does.
+	// KeyID and Secret sign requests. With DefaultChain, the credentials of AWS's default chain do.
 	KeyID, Secret string
 	DefaultChain  bool
 }
 
-// ErrNoBucket is a BucketFunc's answer for a bucket that may not be read.
+// ErrNoBucket is returned by a BucketFunc for a bucket that must not be read.
 var ErrNoBucket = errors.New("the collection has no credential for this bucket")
 
-// BucketFunc says how a bucket is reached, ErrNoBucket when not at all.
+// BucketFunc says how to reach a bucket, or returns ErrNoBucket.
 type BucketFunc func(ctx context.Context, bucket string) (Bucket, error)
 
-// Source makes Fetchers that share connections, limits and the default chain.
+// Source makes Fetchers that share connections, limits and AWS's default chain.
 type Source struct {
 	http     *source.HTTP
 	own      []string
 	resolver s3.EndpointResolverV2
 
 	mu    sync.Mutex
-	chain *aws.Config // nil: not loaded yet
+	chain *aws.Config // nil until loaded
 }
 
-// New returns a Source whose requests go through h. own are the buckets of this service, which no
-// deposit reads by the service's own right, wherever they are.
+// New returns a Source whose requests go through h. own lists the service's own buckets. No deposit
+// reads them with the service's rights, wherever they are.
 func New(h *source.HTTP, own ...string) *Source {
 	return &Source{http: h, own: own, resolver: s3.NewDefaultEndpointResolverV2()}
 }
 
-// Authorized returns a Fetcher for the buckets that a BucketFunc knows. A bucket without a
-// credential is a FaultDenied.
+// Authorized returns a Fetcher for the buckets that buckets knows. A bucket without a credential is
+// a FaultDenied.
 func (s *Source) Authorized(buckets BucketFunc) source.Fetcher {
 	return s.http.Located(func(ctx context.Context, rawURL string) (source.Location, error) {
 		address, err := source.ParseS3(rawURL)
@@ -78,7 +77,7 @@ func (s *Source) Authorized(buckets BucketFunc) source.Fetcher {
 	})
 }
 
-// identity is who signs, and for which region.
+// identity holds the credentials and the region that a request is signed for.
 type identity struct {
 	credentials aws.CredentialsProvider
 	region      string
@@ -96,7 +95,7 @@ func (s *Source) locate(ctx context.Context, a source.S3Address, b Bucket) (sour
 	return source.Location{Asked: a.URL(), Target: target, Sign: who.sign}, nil
 }
 
-// elsewhere is the region that services other than AWS's go by when none is named.
+// elsewhere is the region for services other than AWS if none is given.
 const elsewhere = "us-east-1"
 
 func (s *Source) identity(ctx context.Context, a source.S3Address, b Bucket) (identity, error) {
@@ -127,8 +126,8 @@ func (s *Source) identity(ctx context.Context, a source.S3Address, b Bucket) (id
 	return who, nil
 }
 
-// defaultChain loads AWS's default chain once it can be. What it asks, such as the instance's
-// metadata, is not the deposit's to name, so it does not go through the guard.
+// defaultChain loads AWS's default chain once. Its requests, for instance to the instance's
+// metadata, do not go through the guard, because the deposit does not choose them.
 func (s *Source) defaultChain(ctx context.Context) (*aws.Config, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +141,7 @@ func (s *Source) defaultChain(ctx context.Context) (*aws.Config, error) {
 	return s.chain, nil
 }
 
-// target is where the object is, by S3's own rules for endpoints.
+// target returns the address of the object, by S3's own rules for endpoints.
 func (s *Source) target(ctx context.Context, a source.S3Address, b Bucket, region string) (*url.URL, error) {
 	params := s3.EndpointParameters{Bucket: &a.Bucket, Region: &region, ForcePathStyle: &b.PathStyle}
 	if b.Endpoint != "" {
@@ -162,8 +161,8 @@ func (s *Source) target(ctx context.Context, a source.S3Address, b Bucket, regio
 	return &u, nil
 }
 
-// escaped is a key as signatures have it: all but RFC 3986's unreserved characters and the slash
-// are escaped.
+// escaped escapes a key for a signature: everything but RFC 3986's unreserved characters and the
+// slash.
 func escaped(key string) string {
 	const unreserved = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/"
 	var b strings.Builder
@@ -177,11 +176,11 @@ func escaped(key string) string {
 	return b.String()
 }
 
-// emptyHash is the SHA-256 of the body that these requests have: none.
+// emptyHash is the SHA-256 of an empty body.
 const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// sign uses a signer of its own: one that is shared keeps what it derived from a secret by the id
-// of the key, and so would go on with a secret that was corrected since.
+// sign signs a request. It makes a new signer each time, because a shared one caches what it
+// derives from a secret by key id, and would not notice a corrected secret.
 func (who identity) sign(r *http.Request) error {
 	ctx := r.Context()
 	credentials, err := who.credentials.Retrieve(ctx)
@@ -189,6 +188,6 @@ func (who identity) sign(r *http.Request) error {
 		return fmt.Errorf("find credentials for AWS: %w", err)
 	}
 	r.Header.Set("X-Amz-Content-Sha256", emptyHash)
-	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }) // S3's paths are escaped once
+	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }) // S3 paths are escaped only once
 	return signer.SignHTTP(ctx, credentials, r, emptyHash, "s3", who.region, time.Now())
 }

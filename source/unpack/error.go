@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// Fault says what kind of thing is wrong.
+// Fault is the kind of an Error.
 type Fault string
 
-// The faults. All but FaultInput are the container's own.
+// The faults. All but FaultInput are faults of the container.
 const (
 	FaultFormat      Fault = "format"      // not a container of a known format
 	FaultDamaged     Fault = "damaged"     // truncated, a wrong checksum, broken structure
-	FaultName        Fault = "name"        // a name that could escape, or that nothing can be stored under
-	FaultDuplicate   Fault = "duplicate"   // two entries of one name, or a file that is a folder, too
+	FaultName        Fault = "name"        // a name that is unsafe or cannot be stored
+	FaultDuplicate   Fault = "duplicate"   // two entries with one name, or a file that is also a folder
 	FaultType        Fault = "type"        // a link, a device, a pipe
-	FaultUnsupported Fault = "unsupported" // encrypted, or compressed in a way that cannot be undone here
+	FaultUnsupported Fault = "unsupported" // encrypted, or compressed in an unsupported way
 	FaultLimit       Fault = "limit"       // more entries, bytes or memory than allowed
-	FaultInput       Fault = "input"       // the container could not be read: the system's fault
+	FaultInput       Fault = "input"       // the container could not be read: a system fault
 )
 
-// Error is what Walk returns for a container that is at fault or that could not be read.
+// Error is returned by Walk for a faulty container, or for one that could not be read.
 type Error struct {
-	Entry  string // the entry's name as the container has it, or ""
+	Entry  string // the name of the entry as in the container, or ""
 	Fault  Fault
 	Detail string // what is wrong and what to do about it
 	Err    error  // the cause, or nil
@@ -48,12 +48,11 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ContentFault reports whether the container itself is at fault, so that only its producer can
-// help.
+// ContentFault reports whether the container is at fault, so that only its producer can help.
 func (e *Error) ContentFault() bool { return e.Fault != FaultInput }
 
-// ErrorCode is what is wrong with the container in one word, which failures are grouped by; ""
-// where its cause tells more.
+// ErrorCode returns the fault in one word; failures are grouped by it. It returns "" if the cause
+// says more.
 func (e *Error) ErrorCode() string {
 	if e.Fault == FaultInput {
 		return ""
@@ -65,8 +64,8 @@ func formatFault(detail string) error {
 	return &Error{Fault: FaultFormat, Detail: detail}
 }
 
-// readFault gives an error met while reading its meaning. The input's own trouble comes first: a
-// decoder that was cut off by it reports damage where there is none.
+// readFault classifies an error that occurred while reading. Errors of the input come first,
+// because decoders report them as damage.
 func (w *walker) readFault(entry string, err error) error {
 	if ended := w.cursor.ended(); ended != nil {
 		return fmt.Errorf("unpack %q: %w", entry, ended)

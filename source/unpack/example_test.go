@@ -11,8 +11,7 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// Only regular files with safe names come out of a container; everything that cannot be taken is
-// told at once.
+// Walk delivers only regular files with safe names, and reports all bad entries at once.
 func ExampleWalk() {
 	var container bytes.Buffer
 	z := zip.NewWriter(&container)

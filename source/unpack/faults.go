@@ -7,25 +7,26 @@ import (
 )
 
 const (
-	// mostFaults bounds the faults that are told of one container.
+	// mostFaults bounds the faults that are listed for one container.
 	mostFaults = 100
-	// searchOn is how many bytes more are unpacked, to nowhere, in the search for further faults.
+	// searchOn is how many more bytes are unpacked, and discarded, in the search for further
+	// faults.
 	searchOn = 16 << 30
 )
 
-// Faults is what Walk returns for a container that has several faults. All are the container's own.
+// Faults is returned by Walk for a container with several faults. All are content faults.
 type Faults struct {
-	// List has the first hundred, in the order in which they were met.
+	// List has the first hundred, in the order in which they were found.
 	List []*Error
-	// More counts those that follow.
+	// More counts the others.
 	More int
-	// Cut says that the search for more of them was given up before the container's end.
+	// Cut says that the search ended before the end of the container.
 	Cut bool
-	// Limit says that the walk ended at a limit, which is counted, listed or not.
+	// Limit says that the walk ended at a limit. That fault is counted, listed or not.
 	Limit bool
 }
 
-// Error names the first faults and counts the rest.
+// Error returns the first faults and how many follow.
 func (f *Faults) Error() string {
 	const shown = 5
 	var b strings.Builder
@@ -37,12 +38,12 @@ func (f *Faults) Error() string {
 		fmt.Fprintf(&b, "; and %d more", more)
 	}
 	if f.Cut {
-		b.WriteString("; the rest of it was not looked at")
+		b.WriteString("; the rest of it was not checked")
 	}
 	return b.String()
 }
 
-// ContentFault reports that the container itself is at fault.
+// ContentFault returns true: the container is at fault.
 func (f *Faults) ContentFault() bool { return true }
 
 // Unwrap returns the faults, for errors.As.
@@ -64,8 +65,8 @@ func (f *Faults) add(e *Error) {
 
 func (f *Faults) any() bool { return len(f.List) > 0 }
 
-// with is what a walk that ended with err has found in all. An error that is not the container's
-// outranks what was found: bytes that could not be read may not be those that were deposited.
+// with combines the faults with the error that ended the walk. An error that is not the container's
+// fault takes precedence, because bytes that could not be read may differ from those deposited.
 func (f *Faults) with(err error) error {
 	var last *Error
 	switch {
@@ -84,13 +85,13 @@ func (f *Faults) with(err error) error {
 	return f
 }
 
-// errSearchedEnough ends a walk that goes on only to find further faults. It never leaves this
+// errSearchedEnough ends a walk that only searches for further faults. It never leaves this
 // package.
 var errSearchedEnough = errors.New("searched enough")
 
-// note keeps what is wrong with one entry, so that the walk can go on to find more; nothing more is
-// handed out then. What makes it end at once is returned.
-func (w *walker) note(err error) error {
+// record records a fault of one entry. The walk then continues only to find more faults. It returns
+// errors that end the walk.
+func (w *walker) record(err error) error {
 	var e *Error
 	if !errors.As(err, &e) || e.Fault == FaultLimit || e.Fault == FaultInput {
 		return err
@@ -99,8 +100,8 @@ func (w *walker) note(err error) error {
 	return nil
 }
 
-// pass takes a sound entry behind one that is not: its bytes count, and go nowhere.
-func (w *walker) pass(entry string, size int64) error {
+// skip counts a sound entry after a faulty one. Its bytes are discarded.
+func (w *walker) skip(entry string, size int64) error {
 	if w.searched += size; w.searched > searchOn {
 		return errSearchedEnough
 	}

@@ -29,13 +29,12 @@ func isZip(head []byte) bool {
 	return bytes.HasPrefix(head, zipMagic) || bytes.HasPrefix(head, emptyZipMagic)
 }
 
-// detecting keeps it at one decoder's memory however many payloads are looked at in the same
-// moment.
+// detecting limits the memory to that of one decoder, however many payloads are checked at the same
+// time.
 var detecting sync.Mutex
 
-// Detect tells a container's format by its first bytes, as many as there are; "" when it is none,
-// or is cut too short to tell. Of what is compressed only a tar is a container. It never fails:
-// what is wrong with a container, Walk says.
+// Detect returns a container's format by its first bytes, or "" if it is none or too few bytes are
+// given. Of compressed data, only a tar is a container. It does not look for faults; Walk does.
 func Detect(head []byte) Format {
 	if isZip(head) {
 		return Zip
@@ -55,7 +54,7 @@ func Detect(head []byte) Format {
 	}
 	defer r.Close()
 	block := make([]byte, tarBlock)
-	n, _ := io.ReadFull(r, block) // that it breaks off after the block does not matter; a short one is no tar
+	n, _ := io.ReadFull(r, block) // an error after the block does not matter; a short block is not a tar
 	if !isTar(block[:n]) {
 		return ""
 	}

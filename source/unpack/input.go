@@ -10,16 +10,17 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Input is a container's bytes.
+// Input gives access to the bytes of a container.
 type Input struct {
-	// Open reads length bytes from offset on. It is called a few times; of a tar that is from 0
-	// only.
+	// Open reads length bytes from offset on. It is called a few times; for a tar only with offset
+	// 0.
 	Open func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
-	// Size is the number of bytes. Fewer than that is the system's fault, not the container's.
+	// Size is the number of bytes. If there are fewer, that is a system fault.
 	Size int64
 }
 
-// FromReaderAt makes an Input of size bytes of r, an *os.File for instance. It does not close r.
+// FromReaderAt returns an Input for the first size bytes of r, such as an *os.File. It does not
+// close r.
 func FromReaderAt(r io.ReaderAt, size int64) Input {
 	return Input{
 		Size: size,
@@ -29,7 +30,7 @@ func FromReaderAt(r io.ReaderAt, size int64) Input {
 	}
 }
 
-// FromStore makes an Input of the size bytes under a key.
+// FromStore returns an Input for the size bytes under a key.
 func FromStore(s storage.Store, key string, size int64) Input {
 	return Input{
 		Size: size,
@@ -40,19 +41,19 @@ func FromStore(s storage.Store, key string, size int64) Input {
 }
 
 const (
-	readAhead = 256 << 10 // bytes asked of the input at a time
-	maxSkip   = 1 << 20   // a gap that is read over rather than jumped, since jumping may cost a request
+	readAhead = 256 << 10 // bytes that are read at a time
+	maxSkip   = 1 << 20   // a gap up to this size is read over, because jumping may cost a request
 )
 
-// cursor is an io.ReaderAt over an Input that keeps one stream open and goes on with it as long as
-// reads follow one another. It serves one goroutine.
+// cursor is an io.ReaderAt over an Input. It keeps one stream open and continues it as long as
+// reads follow one another. It is for one goroutine.
 type cursor struct {
 	size   int64
 	open   func(offset int64) (io.ReadCloser, error)
-	ended  func() error // why the walk was called off, or nil
+	ended  func() error // why the walk was cancelled, or nil
 	stored io.ReadCloser
 	buf    *bufio.Reader
-	pos    int64 // where buf stands
+	pos    int64 // offset of the next byte of buf
 	err    error // the input's first error
 }
 
@@ -102,7 +103,7 @@ func (c *cursor) read(p []byte) (int, error) {
 		n += m
 		c.pos += int64(m)
 		if n == len(p) {
-			return n, nil // a reader may tell of the end with its last bytes
+			return n, nil // a reader may report the end with its last bytes
 		}
 		if isEnd(err) {
 			err = fmt.Errorf("it ends after %d of %d bytes: %w", c.pos, c.size, io.ErrUnexpectedEOF)
@@ -114,7 +115,7 @@ func (c *cursor) read(p []byte) (int, error) {
 	return n, nil
 }
 
-// seek makes the stream stand at off.
+// seek moves the stream to off.
 func (c *cursor) seek(off int64) error {
 	if c.stored != nil && off >= c.pos && off-c.pos <= maxSkip {
 		n, err := c.buf.Discard(int(off - c.pos))
@@ -152,14 +153,14 @@ func (c *cursor) close() {
 	}
 }
 
-// stream reads the input from its beginning to its end.
+// stream returns a reader of the whole input.
 func (c *cursor) stream() io.Reader {
 	return io.NewSectionReader(c, 0, c.size)
 }
 
-// isEnd reports whether a reader has come to its end. Only the bare value says so: an error that
-// wraps it is one of the input (a connection that was closed), and taken for the end it would make
-// half a container pass for a whole one.
+// isEnd reports whether a reader is at its end. Only the bare io.EOF counts. A wrapped one is an
+// error of the input, such as a closed connection. If it counted as the end, half a container would
+// pass for a whole one.
 func isEnd(err error) bool {
 	return err == io.EOF //nolint:errorlint // see above
 }

@@ -2,26 +2,26 @@ package unpack
 
 import "math"
 
-// Limits bound what one container may unpack to, and say how its names are read. A zero field takes
-// its default.
+// Limits bound what a container may unpack to, and say how its names are decoded. Zero fields take
+// their defaults.
 type Limits struct {
-	// Entries is the greatest number of entries, folders included. Default 1,000,000.
+	// Entries is the greatest number of entries, including folders. Default 1,000,000.
 	Entries int64
-	// Bytes is the greatest sum of the files' sizes; a compressed tar's headers count, too.
+	// Bytes is the greatest sum of the files' sizes, including the headers of a compressed tar.
 	// Default 4 TiB.
 	Bytes int64
-	// Ratio is how many times its own size a container may unpack to, once that is more than 1 GiB.
-	// Default 200: real collections stay under 20, a bomb made with deflate reaches 1032.
+	// Ratio is how many times its own size a container may unpack to, beyond 1 GiB. Default 200:
+	// real collections stay below 20, a deflate bomb reaches 1032.
 	Ratio int64
-	// NameLength is the greatest length of a name in bytes. Default 1024, the most that object
-	// stores keep.
+	// NameLength is the greatest length of a name in bytes. Default 1024, the limit of object
+	// stores.
 	NameLength int
-	// Window is the greatest number of bytes that decompressing may keep in memory: an xz
-	// dictionary, a Zstandard window. Default 64 MiB: what `xz -9` asks for, and eight times what
-	// `zstd -19` does.
+	// Window is the greatest number of bytes that decompression may keep in memory: the dictionary
+	// of xz, the window of Zstandard. Default 64 MiB: what `xz -9` needs, and eight times what
+	// `zstd -19` needs.
 	Window int64
-	// NameEncoding is how names are read that are not UTF-8, as names.ParseEncoding takes it. By
-	// default they are refused.
+	// NameEncoding is the encoding of names that are not UTF-8, as pathset.ParseEncoding reads it.
+	// By default such names are refused.
 	NameEncoding string
 }
 
@@ -33,13 +33,13 @@ const (
 	DefaultNameLength = 1024
 	DefaultWindow     = 64 << 20
 
-	// MaxDecoded bounds the bytes of names in one container that are not UTF-8: each of them is an
-	// event.
+	// MaxDecoded bounds the total bytes of names in one container that are not UTF-8, because each
+	// such name is an event.
 	MaxDecoded = 1 << 20
 )
 
-// ratioFloor is what any container may unpack to: small ones of blank pages or zeros are common and
-// do no harm.
+// ratioFloor is what any container may unpack to, because small ones of blank pages or zeros are
+// common and harmless.
 const ratioFloor = 1 << 30
 
 func (l Limits) withDefaults() Limits {
@@ -61,9 +61,9 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// ceiling is the number of bytes that a container of the given size may unpack to. It goes by the
-// size of the whole container, not by what was read so far, so that the order of its files does not
-// matter.
+// ceiling returns the number of bytes that a container of the given size may unpack to. It depends
+// on the size of the whole container, not on what was read so far, so the order of the files does
+// not matter.
 func (l Limits) ceiling(size int64) int64 {
 	byRatio := int64(math.MaxInt64)
 	if size <= math.MaxInt64/l.Ratio {
@@ -72,17 +72,18 @@ func (l Limits) ceiling(size int64) int64 {
 	return min(l.Bytes, max(byRatio, ratioFloor))
 }
 
-// buffers is what a walk holds beside a window: read-ahead, names, a portion of a zip's directory.
+// buffers is the memory of a walk beside a window: read-ahead, names, a portion of a zip's
+// directory.
 const buffers = 32 << 20
 
-// Memory is the greatest number of bytes that a walk through a container holds that begins with
+// Memory returns the greatest number of bytes of memory for walking a container that begins with
 // head.
 func (l Limits) Memory(head []byte) int64 {
 	return buffers + l.WindowOf(head)
 }
 
-// WindowOf is the most that is held to undo the compression of a container that begins with head.
-// It is 0 for compressions whose windows are small.
+// WindowOf returns the greatest number of bytes for decompressing a container that begins with
+// head. It returns 0 for compressions with small windows.
 func (l Limits) WindowOf(head []byte) int64 {
 	if c, ok := compressionOf(head); ok && c.windowed {
 		return l.withDefaults().Window

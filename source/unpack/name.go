@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast/holdfast/pathset"
 )
 
-// cleanName returns name as a clean relative path, "" for the container's root folder. It refuses
-// whatever could leave the folder that it is unpacked to, on any operating system: a backslash is
-// an ordinary byte here, but where it would lead out as a separator the name is refused as well.
+// cleanName returns name as a clean relative path, or "" for the root folder of the container. It
+// refuses names that could leave the target folder on any operating system. A backslash is an
+// ordinary character here; the name is refused only if a backslash as separator would lead out.
 func cleanName(raw, name string, maxLength int) (string, error) {
 	refuse := func(detail string) (string, error) {
 		return "", &Error{Entry: raw, Fault: FaultName, Detail: detail}
@@ -37,8 +37,8 @@ func cleanName(raw, name string, maxLength int) (string, error) {
 	return dropEmptySegments(name), nil
 }
 
-// hasDrive reports whether name begins like C:\ or C:/, or is C: alone. "C: notes.txt" is a name
-// like any other.
+// hasDrive reports whether name begins like C:\ or C:/, or is just C:. "C: notes.txt" is an
+// ordinary name.
 func hasDrive(name string) bool {
 	if len(name) < 2 || name[1] != ':' {
 		return false
@@ -47,7 +47,7 @@ func hasDrive(name string) bool {
 	return letter >= 'a' && letter <= 'z' && (len(name) == 2 || name[2] == '/' || name[2] == '\\')
 }
 
-// dropEmptySegments leaves out what means nothing in a path, "." and the empty segment.
+// dropEmptySegments removes "." and empty segments.
 func dropEmptySegments(name string) string {
 	clean := true
 	for segment := range strings.SplitSeq(name, "/") {
@@ -65,8 +65,8 @@ func dropEmptySegments(name string) string {
 	return strings.Join(kept, "/")
 }
 
-// decode reads a name that is not UTF-8 by the rule that was given for it. guesses are encodings
-// that it may be in, for the message.
+// decode decodes a name that is not UTF-8 with the configured encoding. guesses are likely
+// encodings, for the message.
 func (w *walker) decode(raw string, guesses ...string) (name, encoding string, err error) {
 	if utf8.ValidString(raw) {
 		return raw, UTF8, nil
@@ -75,20 +75,20 @@ func (w *walker) decode(raw string, guesses ...string) (name, encoding string, e
 		return "", "", &Error{Entry: raw, Fault: fault, Detail: detail}
 	}
 	if w.limits.NameEncoding == "" {
-		return refuse(FaultName, "the name is not UTF-8; pack it again with names in UTF-8, or have the encoding set as name_encoding of the collection"+
+		return refuse(FaultName, "the name is not UTF-8; pack it again with names in UTF-8, or ask an admin to set name_encoding of the collection"+
 			readings(raw, guesses))
 	}
 	name, ok := w.decoder.Decode(raw)
 	if !ok {
-		return refuse(FaultName, fmt.Sprintf("the name is neither UTF-8 nor %s, which the collection's name_encoding says; pack it again with names in UTF-8", w.decoder))
+		return refuse(FaultName, fmt.Sprintf("the name is neither UTF-8 nor %s, the collection's name_encoding; pack it again with names in UTF-8", w.decoder))
 	}
 	if w.decoded += len(raw); w.decoded > MaxDecoded {
-		return refuse(FaultLimit, fmt.Sprintf("names that are not UTF-8 come to more than %d bytes; pack it again with names in UTF-8", MaxDecoded))
+		return refuse(FaultLimit, fmt.Sprintf("names that are not UTF-8 have more than %d bytes in total; pack it again with names in UTF-8", MaxDecoded))
 	}
 	return name, w.decoder.String(), nil
 }
 
-// readings tells how a name reads in the encodings that it may be in.
+// readings returns how a name reads in the given encodings.
 func readings(raw string, encodings []string) string {
 	var list []string
 	for _, e := range encodings {
@@ -106,12 +106,12 @@ func readings(raw string, encodings []string) string {
 
 func hasControls(name string) bool { return strings.ContainsFunc(name, unicode.IsControl) }
 
-// addFile enters a file's name and the folders that it implies.
+// addFile adds a file's name and the folders in it.
 func (w *walker) addFile(raw, name string) error {
 	return nameFault(raw, w.names.Add(name, int(w.entries)))
 }
 
-// addFolder enters a folder's name. The same folder may come often.
+// addFolder adds a folder's name. The same folder may be added several times.
 func (w *walker) addFolder(raw, name string) error {
 	if name == "" {
 		return nil
@@ -119,16 +119,16 @@ func (w *walker) addFolder(raw, name string) error {
 	return nameFault(raw, w.names.AddFolder(name, int(w.entries)))
 }
 
-// nameFault is what a clash of names comes to. Names that differ by case only are two names.
+// nameFault returns the fault for a clash of names. Names that differ only in case do not clash.
 func nameFault(raw string, c pathset.Clash) error {
 	fault := &Error{Entry: raw, Fault: FaultDuplicate}
 	switch {
 	case c.Kind == pathset.Same:
 		fault.Detail = "two entries have this name; pack each file once"
 	case c.Kind == pathset.FileFolder && c.Folder != "":
-		fault.Detail = fmt.Sprintf("its folder %q is a file, too; rename one of them", c.Folder)
+		fault.Detail = fmt.Sprintf("its folder %q is also a file; rename one of them", c.Folder)
 	case c.Kind == pathset.FileFolder:
-		fault.Detail = "this name is a file and a folder, too; rename one of them"
+		fault.Detail = "this name is both a file and a folder; rename one of them"
 	case c.Kind == pathset.TooMany:
 		fault.Fault, fault.Detail = FaultLimit, fmt.Sprintf(
 			"it has more than %d files, %d folders, or 1,000 names that differ by case only; split it", pathset.MaxFiles, pathset.MaxFolders)

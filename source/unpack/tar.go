@@ -16,8 +16,8 @@ const (
 	checksumEnd   = 156
 )
 
-// isTar reports whether block, the first 512 bytes of something, is the header of a tar: its
-// checksum is right. All kinds of tar have it, the oldest too, which have no magic number.
+// isTar reports whether block, the first 512 bytes of a file, is the header of a tar: its checksum
+// is right. All kinds of tar have one, even the oldest, which have no magic number.
 func isTar(block []byte) bool {
 	if len(block) < tarBlock {
 		return false
@@ -49,7 +49,7 @@ func (w *walker) walkTar(r io.Reader, format string) error {
 		if isEnd(err) {
 			return w.endTar(raw, before, last, format)
 		}
-		if err != nil && !errors.Is(err, tar.ErrInsecurePath) { // names are judged below
+		if err != nil && !errors.Is(err, tar.ErrInsecurePath) { // names are checked below
 			return w.readFault(last, err)
 		}
 		last = header.Name
@@ -60,7 +60,7 @@ func (w *walker) walkTar(r io.Reader, format string) error {
 }
 
 func (w *walker) tarEntry(tr *tar.Reader, header *tar.Header) error {
-	if err := w.meet(); err != nil {
+	if err := w.countEntry(); err != nil {
 		return err
 	}
 	if tarTypeOf(header.Typeflag).ignored {
@@ -72,19 +72,19 @@ func (w *walker) tarEntry(tr *tar.Reader, header *tar.Header) error {
 	entry, folder, err := w.judgeTarEntry(header)
 	switch {
 	case err != nil:
-		if err := w.note(err); err != nil {
+		if err := w.record(err); err != nil {
 			return err
 		}
 	case folder:
 		return nil
 	}
 	if w.faults.any() {
-		return w.pass(header.Name, header.Size)
+		return w.skip(header.Name, header.Size)
 	}
-	return w.hand(entry, tr)
+	return w.deliver(entry, tr)
 }
 
-// judgeTarEntry judges one header, of a file or a folder.
+// judgeTarEntry checks the header of a file or folder.
 func (w *walker) judgeTarEntry(header *tar.Header) (entry Entry, folder bool, err error) {
 	kind := tarTypeOf(header.Typeflag)
 	if kind.refused != "" {
@@ -108,9 +108,8 @@ func (w *walker) judgeTarEntry(header *tar.Header) (entry Entry, folder bool, er
 	return entry, false, w.addFile(header.Name, name)
 }
 
-// judgeGlobal refuses settings for all files that follow (POSIX pax, "global extended header") when
-// they say what a file is called or where it ends, since archive/tar leaves them to us and other
-// programs obey them.
+// judgeGlobal refuses a global extended header (POSIX pax) that sets names or sizes of all
+// following files. archive/tar ignores these settings and other programs obey them.
 func judgeGlobal(header *tar.Header) error {
 	for key := range header.PAXRecords {
 		if key == "path" || key == "linkpath" || key == "size" || strings.HasPrefix(key, "GNU.sparse.") {
@@ -121,7 +120,7 @@ func judgeGlobal(header *tar.Header) error {
 	return nil
 }
 
-// tarType says what is done with entries of one type.
+// tarType says how to handle entries of one type.
 type tarType struct {
 	folder, ignored bool
 	refused         string
@@ -133,7 +132,7 @@ func tarTypeOf(flag byte) tarType {
 		return tarType{}
 	case tar.TypeDir:
 		return tarType{folder: true}
-	case tar.TypeXGlobalHeader, 'V': // settings for what follows; the label of a volume
+	case tar.TypeXGlobalHeader, 'V': // settings for the following files; the label of a volume
 		return tarType{ignored: true}
 	case tar.TypeLink:
 		return tarType{refused: "a hard link"}
@@ -148,9 +147,9 @@ func tarTypeOf(flag byte) tarType {
 	}
 }
 
-// endTar judges the end of a tar. Its reader takes the end of the stream for the end of the tar, so
-// a tar cut off between two files would pass for a whole one, and one tar after another would lose
-// the second.
+// endTar checks the end of a tar. tar.Reader takes the end of the stream for the end of the tar. So
+// a tar that was cut off between two files would pass for a whole one, and of two concatenated tars
+// the second would be lost.
 func (w *walker) endTar(raw *tarStream, before int64, last, format string) error {
 	padding := (tarBlock - before%tarBlock) % tarBlock
 	if raw.n-before-padding < tarBlock {
@@ -175,8 +174,8 @@ func (w *walker) endTar(raw *tarStream, before int64, last, format string) error
 	}
 }
 
-// tarStream counts the bytes of a tar, headers included, and ends a stream of nothing but headers
-// or padding. It hides that the input can seek, so that every byte passes the decoder's checksum.
+// tarStream counts the bytes of a tar, including headers, and stops a stream of only headers or
+// padding. It hides that the input can seek, so that every byte passes the decoder's checksum.
 type tarStream struct {
 	walker *walker
 	r      io.Reader

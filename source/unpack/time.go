@@ -13,15 +13,15 @@ const (
 	unixExtra     = 0x000d // PKWARE's
 	timeExtra     = 0x5455 // Info-ZIP's extended timestamp
 	oldUnixExtra  = 0x5855 // Info-ZIP's first one
-	ntfsTimes     = 1      // the attribute of ntfsExtra with the times
-	timeModified  = 1      // the bit of timeExtra that says that there is a time of modification
+	ntfsTimes     = 1      // the attribute of ntfsExtra that holds the times
+	timeModified  = 1      // the bit of timeExtra for the time of modification
 	dosLeastYear  = 1980
-	dosFirstDate  = 1<<5 | 1 // 1 January 1980, which programs write that know no date
-	signed32Years = 2038     // from then on a time of 32 bits is no signed number
+	dosFirstDate  = 1<<5 | 1 // 1 January 1980, which programs write if they know no date
+	signed32Years = 2038     // the end of signed 32-bit times
 )
 
-// tarTime is the time in a tar's header; the zero time when it is 0, which is how programs write
-// that they know none.
+// tarTime returns the time in a tar's header, or the zero time for 0, which programs write if they
+// know none.
 func tarTime(t time.Time) time.Time {
 	if t.Unix() == 0 && t.Nanosecond() == 0 {
 		return time.Time{}
@@ -29,8 +29,8 @@ func tarTime(t time.Time) time.Time {
 	return calendar(t)
 }
 
-// calendar is a time in UTC to the microsecond; the zero time when it lies outside of the years
-// that dates are written with.
+// calendar returns a time in UTC, truncated to microseconds, or the zero time if its year has not
+// one to four digits.
 func calendar(t time.Time) time.Time {
 	t = t.UTC().Truncate(time.Microsecond)
 	if y := t.Year(); y < 1 || y > 9999 {
@@ -39,8 +39,8 @@ func calendar(t time.Time) time.Time {
 	return t
 }
 
-// zipTime is the time of a zip's entry: the most exact one of its extra fields, which are in UTC,
-// or else the one in MS-DOS's form, whose zone nobody knows.
+// zipTime returns the time of a zip's entry: the most precise one of its extra fields, which are in
+// UTC, or else the MS-DOS time, whose zone is unknown.
 func zipTime(f *zip.File) (t time.Time, noZone bool) {
 	found := map[uint16]time.Time{}
 	for id, field := range extraFields(f.Extra) {
@@ -57,8 +57,8 @@ func zipTime(f *zip.File) (t time.Time, noZone bool) {
 	return t, !t.IsZero()
 }
 
-// extraTime reads the time of modification in an extra field; the zero time when there is none, or
-// it is 0.
+// extraTime returns the time of modification in an extra field, or the zero time if there is none
+// or it is 0.
 func extraTime(id uint16, field []byte, f *zip.File) time.Time {
 	switch {
 	case id == timeExtra && len(field) >= 5 && field[0]&timeModified != 0:
@@ -75,8 +75,8 @@ func extraTime(id uint16, field []byte, f *zip.File) time.Time {
 	return time.Time{}
 }
 
-// unixTime reads a time of 32 bits. It is a signed number, but programs go on counting beyond 2038;
-// what MS-DOS's form says tells which.
+// unixTime reads a 32-bit time. It is signed, but some programs continue after 2038 as unsigned;
+// the MS-DOS time shows which.
 func unixTime(field []byte, f *zip.File) time.Time {
 	seconds := int64(int32(binary.LittleEndian.Uint32(field))) //nolint:gosec // it is signed
 	if dos := dosTime(f); seconds < 0 && dos.Year() >= signed32Years-1 {
@@ -88,7 +88,7 @@ func unixTime(field []byte, f *zip.File) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-// ntfsTime reads a number of 100 nanoseconds since 1601.
+// ntfsTime reads a count of 100 nanoseconds since 1601.
 func ntfsTime(ticks uint64) time.Time {
 	const second, from1601 = 10_000_000, 11_644_473_600
 	if ticks == 0 {
@@ -97,10 +97,10 @@ func ntfsTime(ticks uint64) time.Time {
 	return time.Unix(int64(ticks/second)-from1601, int64(ticks%second)*100) //nolint:gosec // a 64th of what an int64 holds
 }
 
-// dosTime reads MS-DOS's form as if it were UTC; the zero time when it is no date, or the first
-// moment that it can tell.
+// dosTime reads an MS-DOS time as UTC. It returns the zero time if the date is invalid, or is the
+// earliest possible one.
 func dosTime(f *zip.File) time.Time {
-	date, clock := f.ModifiedDate, f.ModifiedTime // what there is, and not what is made of it
+	date, clock := f.ModifiedDate, f.ModifiedTime // the raw fields, which archive/zip does not interpret
 	if date == dosFirstDate && clock == 0 {
 		return time.Time{}
 	}

@@ -1,17 +1,17 @@
 // Package unpack walks the files in a container (zip, tar, tar.gz, tar.bz2, tar.xz, tar.zst) as a
-// stream. Only regular files with safe and unambiguous names come out, within limits, and every
-// byte was checked as far as the format allows. The package writes nothing.
+// stream. It delivers only regular files with safe and unambiguous names, within limits. It checks
+// every byte as far as the format allows. It writes nothing.
 //
-// All entries that cannot be taken are reported at once: after the first of them the walk continues
-// to look for others, and hands out nothing more. Damage and limits end it.
+// Walk reports all bad entries at once: after the first it delivers nothing more and only searches
+// for others. Damage and limits end it.
 //
-// A walk without an error has seen the container to its end: checksums were right, the end mark was
-// there, nothing followed it. A walk with an error may have handed out files before; its caller
-// must discard them. A zip is judged whole, by its directory, before its first file is handed out.
+// A walk without an error has read the container to its end: checksums were right, the end mark was
+// there, and nothing followed it. A walk with an error may have delivered files before; the caller
+// must discard them. The whole directory of a zip is checked before its first file is delivered.
 //
-// Names are kept byte for byte where they are UTF-8, and refused otherwise, unless
-// Limits.NameEncoding says how to read them. What tar itself ignores is left out ("./" in front,
-// "/./", "//"). Names that differ only by case or by normal form are two names.
+// Names in UTF-8 are kept byte for byte. Others are refused, unless Limits.NameEncoding is set.
+// Path parts that tar ignores are removed ("./" at the start, "/./", "//"). Names that differ only
+// in case or normal form are different names.
 package unpack
 
 import (
@@ -23,42 +23,43 @@ import (
 	"github.com/holdfast/holdfast/pathset"
 )
 
-// UTF8 is the Entry.Encoding of nearly all names.
+// UTF8 is the usual Entry.Encoding.
 const UTF8 = "utf-8"
 
 // Entry is one regular file in a container.
 type Entry struct {
-	// Name is a clean relative path with slashes, valid UTF-8, unique in its container, and never a
-	// folder of another.
+	// Name is a clean relative path with slashes in UTF-8. It is unique in its container and never
+	// the folder of another file.
 	Name string
-	// Raw holds the bytes of the name as the container has them.
+	// Raw is the name as in the container, byte for byte.
 	Raw string
-	// Encoding says how Raw was read: UTF8, or the encoding that Limits.NameEncoding names, by
-	// which Raw can be had back.
+	// Encoding is the encoding of Raw: UTF8, or that of Limits.NameEncoding, which also restores
+	// Raw from Name.
 	Encoding string
-	// Size is the number of bytes that the container promises. The reader yields exactly as many,
+	// Size is the number of bytes according to the container. The reader returns exactly as many,
 	// or an error.
 	Size int64
-	// Modified is the file's time in UTC, or the zero time when the container does not tell it: 0
-	// in a tar, 0 or the first moment of 1980 in a zip, or what no calendar has.
+	// Modified is the file's time in UTC, or the zero time if unknown: 0 in a tar, 0 or the first
+	// moment of 1980 in a zip, or an invalid date.
 	Modified time.Time
-	// NoZone says that Modified is what the clock of the packer showed, in a zone that the zip does
-	// not tell, taken for UTC.
+	// NoZone says that Modified is a local time of the packing program, read as UTC, because the
+	// zip has no zone.
 	NoZone bool
 }
 
-// Walk calls fn for each regular file in the container in, in the container's order. The reader is
-// good until fn returns; what fn leaves unread is read, and checked, after it. Folders are skipped.
+// Walk calls fn for each regular file in the container, in the container's order. The reader is
+// valid until fn returns; Walk then reads and checks the rest. Folders are skipped.
 //
-// It returns nil only when the whole container was sound. Otherwise it returns the error of fn as
-// it is; or the error and cause of ctx, wrapped, once ctx has ended; or an *Error, which tells a
-// container at fault (ContentFault) from one that could not be read; or, for a container with
-// several faults, *Faults. An error met by the reader outranks whatever fn made of it. The caller
-// must know that the container's bytes are those that were deposited before it blames the depositor
-// (safety rule R6).
+// Walk returns nil only if the whole container is sound. Otherwise it returns one of these:
+//   - the error of fn, unchanged
+//   - the wrapped error and cause of ctx, once ctx has ended
+//   - an *Error, whose ContentFault separates a faulty container from one that could not be read
+//   - *Faults, if the container has several faults
 //
-// Walk uses in, limits and fn from the calling goroutine only; concurrent walks do not touch each
-// other.
+// An error of the reader takes precedence over what fn returns for it. Before it blames the
+// depositor, the caller must know that the bytes are those that were deposited (safety rule R6).
+//
+// Walk uses in, limits and fn only from the calling goroutine. Concurrent walks are independent.
 func Walk(ctx context.Context, in Input, limits Limits, fn func(Entry, io.Reader) error) error {
 	c := newCursor(ctx, in)
 	defer c.close()
@@ -80,19 +81,19 @@ func Walk(ctx context.Context, in Input, limits Limits, fn func(Entry, io.Reader
 type walker struct {
 	cursor  *cursor
 	limits  Limits
-	ceiling int64 // bytes that may come out in all
-	out     int64 // bytes that came out
-	entries int64 // entries met, folders and skipped ones included
+	ceiling int64 // greatest number of bytes that may be delivered
+	out     int64 // bytes delivered so far
+	entries int64 // all entries so far, including folders and skipped ones
 	names   *pathset.Set
 	decoder pathset.Encoding
 	decoded int // bytes of names that were not UTF-8
 	fn      func(Entry, io.Reader) error
 
-	faults   Faults // of entries, met so far
-	searched int64  // bytes that came out, to nowhere, since the first of them
+	faults   Faults // of entries so far
+	searched int64  // bytes discarded since the first fault
 }
 
-// walk picks the format by content.
+// walk recognizes the format by content.
 func (w *walker) walk() error {
 	head := make([]byte, min(tarBlock, w.cursor.size))
 	if _, err := w.cursor.ReadAt(head, 0); err != nil && !isEnd(err) {
@@ -110,23 +111,23 @@ func (w *walker) walk() error {
 	case len(head) == 0:
 		return formatFault("it is empty")
 	default:
-		return formatFault("it is no zip, tar, tar.gz, tar.bz2, tar.xz or tar.zst; submit it as a file, or pack it again")
+		return formatFault("it is not a zip, tar, tar.gz, tar.bz2, tar.xz or tar.zst; submit it as a file, or pack it again")
 	}
 }
 
-// meet counts one more entry of any type.
-func (w *walker) meet() error {
+// countEntry counts one more entry of any type.
+func (w *walker) countEntry() error {
 	w.entries++
 	if w.entries > w.limits.Entries {
 		return &Error{
 			Fault:  FaultLimit,
-			Detail: fmt.Sprintf("it has more than %d entries; split it, or have the limit raised", w.limits.Entries),
+			Detail: fmt.Sprintf("it has more than %d entries; split it, or ask an operator to raise the limit", w.limits.Entries),
 		}
 	}
 	return nil
 }
 
-// spend counts n bytes of the named entry as come out.
+// spend counts n bytes of an entry as delivered.
 func (w *walker) spend(entry string, n int64) error {
 	if n > w.ceiling-w.out {
 		return w.tooLarge(entry)
@@ -135,7 +136,7 @@ func (w *walker) spend(entry string, n int64) error {
 	return nil
 }
 
-// tooLarge says which of the two limits on bytes was passed.
+// tooLarge returns the fault for the limit on bytes that was exceeded.
 func (w *walker) tooLarge(entry string) error {
 	if w.ceiling < w.limits.Bytes {
 		return &Error{Entry: entry, Fault: FaultLimit, Detail: fmt.Sprintf(
@@ -143,11 +144,11 @@ func (w *walker) tooLarge(entry string) error {
 			w.ceiling, w.limits.Ratio)}
 	}
 	return &Error{Entry: entry, Fault: FaultLimit, Detail: fmt.Sprintf(
-		"it unpacks to more than %d bytes; split it, or have the limit raised", w.limits.Bytes)}
+		"it unpacks to more than %d bytes; split it, or ask an operator to raise the limit", w.limits.Bytes)}
 }
 
-// hand gives one file to fn and reads to its end what fn has left.
-func (w *walker) hand(e Entry, content io.Reader) error {
+// deliver passes one file to fn and reads the rest that fn leaves.
+func (w *walker) deliver(e Entry, content io.Reader) error {
 	if err := w.cursor.ended(); err != nil {
 		return w.readFault(e.Raw, err)
 	}
@@ -165,12 +166,12 @@ func (w *walker) hand(e Entry, content io.Reader) error {
 	return nil
 }
 
-// entryReader hands out one file's bytes, counts them and gives errors their meaning.
+// entryReader reads one file's bytes, counts them and classifies errors.
 type entryReader struct {
 	walker *walker
 	entry  string
 	r      io.Reader
-	left   int64 // bytes still promised
+	left   int64 // bytes still expected
 	err    error // sticky
 }
 

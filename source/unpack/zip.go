@@ -14,19 +14,19 @@ import (
 const (
 	zipEncrypted   = 0x1 // flag: encrypted
 	zipMethodBzip2 = 12  // APPNOTE 4.4.5
-	hostUnix       = 3   // APPNOTE 4.4.2: what "version made by" has in its upper byte
+	hostUnix       = 3   // APPNOTE 4.4.2: the upper byte of "version made by"
 	hostDarwin     = 19
 	zipUTF8Flag    = 1 << 11
 )
 
-// zipFile is an entry of a zip that was found to be fit: a file to be handed out, or a folder.
+// zipFile is an accepted entry of a zip: a file or a folder.
 type zipFile struct {
 	file   *zip.File
 	entry  Entry
 	folder bool
 }
 
-// walkZip judges the whole directory first, then hands out the files.
+// walkZip checks the whole directory first, then delivers the files.
 func (w *walker) walkZip() error {
 	local := &localTap{r: w.cursor}
 	dir, err := w.openZip(local)
@@ -36,7 +36,7 @@ func (w *walker) walkZip() error {
 	if err := w.judgeZip(dir); err != nil || w.faults.any() {
 		return err
 	}
-	w.decoded = 0 // names are read once more
+	w.decoded = 0 // the names are decoded again
 	var where spans
 	err = dir.portions(func(files []*zip.File) error {
 		for _, f := range files {
@@ -44,8 +44,8 @@ func (w *walker) walkZip() error {
 			if err != nil {
 				return err
 			}
-			if err := w.handZipped(zipFile{file: f, entry: entry, folder: folder}, local); err != nil {
-				return handed{err}
+			if err := w.deliverZipped(zipFile{file: f, entry: entry, folder: folder}, local); err != nil {
+				return deliveryError{err}
 			}
 			where.add(local, f.CompressedSize64)
 		}
@@ -57,15 +57,15 @@ func (w *walker) walkZip() error {
 	return where.judge()
 }
 
-// handed marks an error of handing a file out, which is no fault of the directory.
-type handed struct{ error }
+// deliveryError marks an error of delivering a file, which is not a fault of the directory.
+type deliveryError struct{ error }
 
 // Unwrap returns the error itself.
-func (h handed) Unwrap() error { return h.error }
+func (e deliveryError) Unwrap() error { return e.error }
 
-// directoryFault gives an error of going through the directory its meaning.
+// directoryFault classifies an error of reading the directory.
 func (w *walker) directoryFault(err error) error {
-	var own handed
+	var own deliveryError
 	var fault *Error
 	switch {
 	case err == nil:
@@ -78,8 +78,8 @@ func (w *walker) directoryFault(err error) error {
 	return w.readFault("", err)
 }
 
-// handZipped hands out one file of a zip. Of a folder it looks at the header only.
-func (w *walker) handZipped(f zipFile, local *localTap) error {
+// deliverZipped delivers one file of a zip. Of a folder it checks only the header.
+func (w *walker) deliverZipped(f zipFile, local *localTap) error {
 	content, err := f.file.Open()
 	if err != nil {
 		return w.readFault(f.file.Name, err)
@@ -87,7 +87,7 @@ func (w *walker) handZipped(f zipFile, local *localTap) error {
 	defer content.Close()
 	if local.name != f.file.Name {
 		err := &Error{Entry: f.file.Name, Fault: FaultDamaged, Detail: fmt.Sprintf(
-			"its own header calls it %q, so that other programs would unpack other files; pack it again", local.name)}
+			"its own header names it %q, so other programs would unpack other files; pack it again", local.name)}
 		return w.readFault(f.file.Name, err)
 	}
 	if f.folder {
@@ -97,11 +97,10 @@ func (w *walker) handZipped(f zipFile, local *localTap) error {
 	if f.file.CRC32 == 0 {
 		r = &zeroSum{r: content}
 	}
-	return w.hand(f.entry, r)
+	return w.deliver(f.entry, r)
 }
 
-// zeroSum checks content whose checksum is said to be 0, which archive/zip takes for one that was
-// left out.
+// zeroSum checks content whose stated checksum is 0. archive/zip takes 0 for a missing checksum.
 type zeroSum struct {
 	r   io.Reader
 	sum uint32
@@ -117,7 +116,7 @@ func (z *zeroSum) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// openZip finds the directory, and reads a small one.
+// openZip locates the directory, and reads it if it is small.
 func (w *walker) openZip(local *localTap) (*directory, error) {
 	end, err := readZipEnd(w.cursor, w.cursor.size)
 	if err != nil {
@@ -125,7 +124,7 @@ func (w *walker) openZip(local *localTap) (*directory, error) {
 	}
 	if end.entries > uint64(w.limits.Entries) {
 		w.entries = w.limits.Entries
-		return nil, w.meet()
+		return nil, w.countEntry()
 	}
 	dir := &directory{local: local, end: end}
 	if end.size > portionSize && end.judge() == nil {
@@ -135,27 +134,27 @@ func (w *walker) openZip(local *localTap) (*directory, error) {
 	zr, err := zip.NewReader(tap, w.cursor.size)
 	if tap.left < 0 {
 		w.entries = w.limits.Entries
-		return nil, w.meet()
+		return nil, w.countEntry()
 	}
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are judged by judgeZip
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are checked by judgeZip
 		return nil, w.readFault("", err)
 	}
 	if err := end.judge(); err != nil {
 		return nil, err
 	}
 	tap.done = true
-	undo(zr)
+	registerBzip2(zr)
 	dir.whole = zr
 	return dir, nil
 }
 
-// judgeZip judges the whole directory. It returns what ends the walk; what is wrong with single
-// entries it notes.
+// judgeZip checks the whole directory. It records faults of single entries and returns errors that
+// end the walk.
 func (w *walker) judgeZip(dir *directory) error {
 	var packed, unpacked uint64
 	err := dir.portions(func(files []*zip.File) error {
 		for _, f := range files {
-			if err := w.meet(); err != nil {
+			if err := w.countEntry(); err != nil {
 				return err
 			}
 			entry, folder, err := w.zipEntry(f)
@@ -166,7 +165,7 @@ func (w *walker) judgeZip(dir *directory) error {
 			default:
 				err = w.addFile(f.Name, entry.Name)
 			}
-			if err = w.note(err); err != nil {
+			if err = w.record(err); err != nil {
 				return err
 			}
 			packed = addSaturating(packed, f.CompressedSize64)
@@ -183,7 +182,7 @@ func (w *walker) judgeZip(dir *directory) error {
 	return w.directoryFault(err)
 }
 
-// zipEntry judges one line of the directory by itself. Of a folder only the Entry's name is set.
+// zipEntry checks one line of the directory. For a folder it sets only the Entry's name.
 func (w *walker) zipEntry(f *zip.File) (Entry, bool, error) {
 	refuse := func(fault Fault, detail string) (Entry, bool, error) {
 		return Entry{}, false, &Error{Entry: f.Name, Fault: fault, Detail: detail}
@@ -197,14 +196,14 @@ func (w *walker) zipEntry(f *zip.File) (Entry, bool, error) {
 	case f.Flags&zipEncrypted != 0:
 		return refuse(FaultUnsupported, "it is encrypted; pack it without a password")
 	case !mode.IsDir() && f.Method != zip.Store && f.Method != zip.Deflate && f.Method != zipMethodBzip2:
-		return refuse(FaultUnsupported, fmt.Sprintf("it is compressed by %s, which is not undone here; pack with deflate", methodName(f.Method)))
+		return refuse(FaultUnsupported, fmt.Sprintf("it is compressed by %s, which is not supported; pack with deflate", methodName(f.Method)))
 	}
 	decoded, encoding, err := w.decodeZipName(f)
 	if err != nil {
 		return Entry{}, false, err
 	}
 	if strings.Contains(decoded, `\`) && !fromUnix(f) {
-		return refuse(FaultName, `the name has \ between folders, which a zip must write as /; pack it again with another tool`)
+		return refuse(FaultName, `the name has \ between folders instead of /; pack it again with another tool`)
 	}
 	name, err := cleanName(f.Name, decoded, w.limits.NameLength)
 	if err != nil {
@@ -227,7 +226,7 @@ func (w *walker) zipEntry(f *zip.File) (Entry, bool, error) {
 	return entry, false, nil
 }
 
-// methodName is what a way to compress is called (APPNOTE 4.4.5).
+// methodName returns the name of a compression method (APPNOTE 4.4.5).
 func methodName(method uint16) string {
 	known := map[uint16]string{
 		1: "Shrink", 6: "Implode", 9: "Deflate64", 14: "LZMA", 93: "Zstandard", 94: "MP3", 95: "xz", 96: "JPEG", 97: "WavPack", 98: "PPMd", 99: "AES",

@@ -104,7 +104,7 @@ func TestNamesNotUTF8_ManyBytes(t *testing.T) {
 		files = append(files, file{fmt.Sprintf("%06d", i) + strings.Repeat("\xe9", 494), ""})
 	}
 	_, err := walk(t, zipOf(t, files, func(h *zip.FileHeader) { h.NonUTF8 = true }), unpack.Limits{NameEncoding: "iso-8859-1"})
-	if !errors.As(err, new(*unpack.Faults)) && !errors.As(err, new(*unpack.Error)) || !strings.Contains(err.Error(), "come to more than") {
+	if !errors.As(err, new(*unpack.Faults)) && !errors.As(err, new(*unpack.Error)) || !strings.Contains(err.Error(), "have more than") {
 		t.Errorf("err = %.200v, want the limit", err)
 	}
 }
@@ -166,7 +166,7 @@ func TestWalk_ZipOfTwoMinds(t *testing.T) {
 		{"another name in a folder's own header", folder, "d/", "e/"},
 		{"an entry within another", quoted, "", "overlap"},
 		{"two zips, one after the other", append(bytes.Clone(two), one...), "", "joined"},
-		{"something in front that is allowed for", behind.Bytes(), "", "does not name what is in its first"},
+		{"something in front that is allowed for", behind.Bytes(), "", "does not list its first"},
 		{"something in front", append([]byte("PK\x03\x04 in front of it"), one...), "", "joined"},
 		{"something behind", append(bytes.Clone(one), "more"...), "", "follow its end"},
 		{"a checksum of 0", rawZip(t, []file{{"first", "1"}}, func(h *zip.FileHeader) { h.CRC32 = 0 }), "first", "checksum"},

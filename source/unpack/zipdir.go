@@ -27,15 +27,15 @@ const (
 	end64LocatorSig = "PK\x06\x07"
 )
 
-// zipEnd is what the end of a zip says of its directory.
+// zipEnd is the end record of a zip.
 type zipEnd struct {
 	entries     uint64
 	start, size uint64 // of the directory
-	at          uint64 // where the directory should end, since the records of the end begin there
+	at          uint64 // where the end records begin, and so the directory must end
 }
 
-// readZipEnd reads the end of a zip. Where there is none, it says so by the zero value: archive/zip
-// will say what is wrong.
+// readZipEnd reads the end of a zip. It returns the zero value if there is none; archive/zip then
+// reports what is wrong.
 func readZipEnd(r io.ReaderAt, size int64) (zipEnd, error) {
 	tail := make([]byte, min(size, endSearch))
 	start := size - int64(len(tail))
@@ -63,7 +63,7 @@ func readZipEnd(r io.ReaderAt, size int64) (zipEnd, error) {
 	return end, end.readZip64(r, size, binary.LittleEndian.Uint64(tail[locator+end64OffsetAt:]))
 }
 
-// readZip64 takes what did not fit into the end from the record at offset.
+// readZip64 reads the zip64 record at offset, which holds values too large for the end record.
 func (e *zipEnd) readZip64(r io.ReaderAt, size int64, offset uint64) error {
 	if offset > uint64(size) {
 		return nil
@@ -85,8 +85,8 @@ func (e *zipEnd) readZip64(r io.ReaderAt, size int64, offset uint64) error {
 	return nil
 }
 
-// judge refuses a directory that is not where it should be: archive/zip looks for it in two places,
-// and would read the first of two zips that follow one another, as other programs read the second.
+// judge refuses a directory that is not in its place. archive/zip looks for it in two places. Of
+// two concatenated zips it would read the first, and other programs the second.
 func (e zipEnd) judge() error {
 	if addSaturating(e.start, e.size) == e.at {
 		return nil
@@ -94,15 +94,15 @@ func (e zipEnd) judge() error {
 	return &Error{Fault: FaultDamaged, Detail: "its directory is not where it should be; were two of them joined? Pack everything into one"}
 }
 
-// tapSlack allows for signatures that are seen twice, since the end of the directory is read more
-// than once, or that are part of a name. The exact count follows.
+// tapSlack allows for signatures that are counted twice, because the end of the directory is read
+// repeatedly, and for those that are part of a name. The exact count follows later.
 const tapSlack = 4096
 
-// directoryTap ends the reading of a directory that has many more entries than it declares.
+// directoryTap stops the reading of a directory with many more entries than declared.
 type directoryTap struct {
 	r    io.ReaderAt
 	left int64
-	done bool // the directory is read
+	done bool // the directory was read
 	next int64
 	tail [len(directoryHeader) - 1]byte // the bytes before next
 }
@@ -114,7 +114,7 @@ func (t *directoryTap) ReadAt(p []byte, off int64) (int, error) {
 		return n, err
 	}
 	seen := p[:n]
-	if off == t.next { // a signature may lie across two reads
+	if off == t.next { // a signature may span two reads
 		seen = append(t.tail[:len(t.tail):len(t.tail)], seen...)
 	}
 	t.left -= int64(bytes.Count(seen, []byte(directoryHeader)))
@@ -128,5 +128,5 @@ func (t *directoryTap) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// errTooManyEntries never leaves this package: openZip says it in full.
+// errTooManyEntries never leaves this package; openZip returns the full message.
 var errTooManyEntries = &Error{Fault: FaultLimit, Detail: "it has too many entries"}

@@ -9,20 +9,20 @@ import (
 	"slices"
 )
 
-// The header that stands before each file of a zip (APPNOTE 4.3.7).
+// The header before each file of a zip (APPNOTE 4.3.7).
 const (
 	localHeader        = 30
 	localNameLengthAt  = 26
 	localExtraLengthAt = 28
 )
 
-// localTap looks at the headers as archive/zip reads them, since it takes no more of them than
-// their length: another reader goes by them and not by the directory, and would see other files in
-// the same zip.
+// localTap watches the headers that archive/zip reads, of which it uses only the length. Other
+// programs follow these headers instead of the directory, and might see other files in the same
+// zip.
 type localTap struct {
 	r    io.ReaderAt
-	at   int64 // where the last header begins
-	body int64 // where what it is the header of begins
+	at   int64 // start of the last header
+	body int64 // start of the content after it
 	name string
 }
 
@@ -34,19 +34,19 @@ func (t *localTap) ReadAt(p []byte, off int64) (int, error) {
 	}
 	name := make([]byte, binary.LittleEndian.Uint16(p[localNameLengthAt:]))
 	t.at, t.body = off, off+localHeader+int64(len(name))+int64(binary.LittleEndian.Uint16(p[localExtraLengthAt:]))
-	m, _ := t.r.ReadAt(name, off+localHeader) // a name that is cut off is not the directory's
+	m, _ := t.r.ReadAt(name, off+localHeader) // a truncated name does not match the directory
 	t.name = string(name[:m])
 	return n, err
 }
 
-// span is where an entry lies in a zip, its header included.
+// span is the range of an entry in a zip, including its header.
 type span struct{ from, to int64 }
 
-// spans are where all entries of a zip lie.
+// spans are the ranges of all entries of a zip.
 type spans []span
 
-// add takes the entry whose header was read last. Entries that follow one another, as nearly all
-// do, are one span, unless there is room for another between them.
+// add adds the entry whose header was read last. Consecutive entries are merged into one span,
+// unless another entry fits between them.
 func (s *spans) add(t *localTap, packed uint64) {
 	next := span{t.at, t.body + int64(packed)}
 	if n := len(*s); n > 0 {
@@ -58,15 +58,14 @@ func (s *spans) add(t *localTap, packed uint64) {
 	*s = append(*s, next)
 }
 
-// judge says whether each byte belongs to one entry at most, and whether the zip begins with one of
-// them.
+// judge checks that no byte belongs to two entries, and that the zip begins with an entry.
 func (s spans) judge() error {
 	slices.SortFunc(s, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	end := int64(0)
 	for i, entry := range s {
 		if i == 0 && entry.from > 0 {
 			return &Error{Fault: FaultDamaged, Detail: fmt.Sprintf(
-				"its directory does not name what is in its first %d bytes; were two of them joined? Pack everything into one", entry.from)}
+				"its directory does not list its first %d bytes; were two of them joined? Pack everything into one", entry.from)}
 		}
 		if entry.from < end {
 			return errOverlap

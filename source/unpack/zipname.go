@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// unicodePathExtra is the id of Info-ZIP's extra field with the name in UTF-8 (APPNOTE 4.6.9).
+// unicodePathExtra is the id of Info-ZIP's extra field for names in UTF-8 (APPNOTE 4.6.9).
 const unicodePathExtra = 0x7075
 
-// decodeZipName reads a name as UTF-8 where it is, flagged or not, and else by the rule that was
-// given. Zips have CP437 (APPNOTE D.1), but programs wrote what their system had, so that nobody
-// can tell by the zip. An extra field with the name in UTF-8 wins where the checksum in it shows
-// that it belongs to this very name.
+// decodeZipName decodes a name. An extra field with the name in UTF-8 takes precedence, if its
+// checksum shows that it belongs to this name. A name in UTF-8 is used as it is, flagged or not.
+// Others use the configured encoding: the specification says CP437 (APPNOTE D.1), but programs
+// wrote what their system used, so the zip does not tell.
 func (w *walker) decodeZipName(f *zip.File) (name, encoding string, err error) {
 	if name, ok := unicodePath(f.Extra, f.Name); ok {
 		return name, UTF8, nil
@@ -31,7 +31,7 @@ func fromUnix(f *zip.File) bool {
 	return host == hostUnix || host == hostDarwin
 }
 
-// unicodePath finds the name in the extra fields of an entry.
+// unicodePath returns the name in the extra fields of an entry.
 func unicodePath(extra []byte, raw string) (string, bool) {
 	for id, field := range extraFields(extra) {
 		if id != unicodePathExtra || len(field) < 5 || field[0] != 1 {
@@ -45,7 +45,7 @@ func unicodePath(extra []byte, raw string) (string, bool) {
 	return "", false
 }
 
-// extraFields yields the extra fields of an entry by their ids, up to one that is cut off.
+// extraFields yields the extra fields of an entry by id, up to a truncated one.
 func extraFields(extra []byte) iter.Seq2[uint16, []byte] {
 	return func(yield func(uint16, []byte) bool) {
 		for len(extra) >= 4 {

@@ -10,12 +10,12 @@ import (
 	"math"
 )
 
-// A directory of more bytes than portionSize is read in portions of about that many, since
-// archive/zip keeps some 400 bytes of each entry: a million of them would not fit into what a
-// judgement may take.
+// portionSize is the greatest size in bytes of a directory that is read as a whole, and about the
+// size of the portions of a larger one. archive/zip keeps about 400 bytes for each entry, so a
+// million entries at a time would need too much memory.
 const portionSize = 256 << 10
 
-// Lengths in a line of the directory (APPNOTE 4.3.12).
+// Offsets in a line of the directory (APPNOTE 4.3.12).
 const (
 	directoryLine      = 46
 	directoryNameAt    = 28
@@ -23,14 +23,14 @@ const (
 	directoryCommentAt = 32
 )
 
-// directory yields the entries of a zip, in portions, as often as is asked for.
+// directory yields the entries of a zip in portions, as often as needed.
 type directory struct {
 	local *localTap
 	end   zipEnd
-	whole *zip.Reader // of a small one; nil for one that is read in portions
+	whole *zip.Reader // a small directory; nil for one that is read in portions
 }
 
-// portions calls fn for each portion. An error that is not fn's is one of the zip.
+// portions calls fn for each portion. Any error that is not fn's is one of the zip.
 func (d *directory) portions(fn func([]*zip.File) error) error {
 	if d.whole != nil {
 		return fn(d.whole.File)
@@ -54,13 +54,13 @@ func (d *directory) portions(fn func([]*zip.File) error) error {
 			return err
 		}
 	}
-	if uint16(total) != uint16(d.end.entries) { // as archive/zip compares them: a small field holds no more
+	if uint16(total) != uint16(d.end.entries) { // archive/zip also compares only 16 bits, the size of the field
 		return zip.ErrFormat
 	}
 	return nil
 }
 
-// nextPortion reads some lines of the directory, none at its end.
+// nextPortion reads some lines of the directory; none at its end.
 func nextPortion(r *bufio.Reader) (portion []byte, lines int, err error) {
 	for len(portion) < portionSize {
 		head, err := r.Peek(directoryLine)
@@ -90,7 +90,7 @@ func nextPortion(r *bufio.Reader) (portion []byte, lines int, err error) {
 	return portion, lines, nil
 }
 
-// open has archive/zip read a portion, as if it were all of the zip's directory.
+// open reads a portion with archive/zip, as if it were the zip's whole directory.
 func (d *directory) open(portion []byte, lines int) ([]*zip.File, error) {
 	tail := append([]byte(nil), portion...)
 	record := make([]byte, end64Record)
@@ -113,25 +113,25 @@ func (d *directory) open(portion []byte, lines int) ([]*zip.File, error) {
 	tail = append(append(append(tail, record...), locator...), last...)
 
 	zr, err := zip.NewReader(&spliced{d.local, int64(d.end.start), tail}, int64(d.end.start)+int64(len(tail)))
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are judged by judgeZip
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are checked by judgeZip
 		return nil, err
 	}
 	if len(zr.File) != lines {
 		return nil, zip.ErrFormat
 	}
-	undo(zr)
+	registerBzip2(zr)
 	return zr.File, nil
 }
 
-// undo tells archive/zip how to decompress what it does not know itself.
-func undo(zr *zip.Reader) {
+// registerBzip2 adds bzip2, which archive/zip does not know.
+func registerBzip2(zr *zip.Reader) {
 	zr.RegisterDecompressor(zipMethodBzip2, func(r io.Reader) io.ReadCloser { return io.NopCloser(bzip2.NewReader(r)) })
 }
 
-// spliced is the beginning of a reader and another end.
+// spliced is the beginning of a reader followed by another end.
 type spliced struct {
 	r    io.ReaderAt
-	at   int64 // where the end begins
+	at   int64 // where tail begins
 	tail []byte
 }
 
