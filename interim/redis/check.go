@@ -8,22 +8,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Warning says that Redis works but is set up so that interim data is lost more often than need be.
-// It is an error value for a log line or a health page, never a reason to stop: the price is
+// Warning says that Redis works, but its configuration loses interim data more often than
+// necessary. It is an error value for logs and health pages, not a reason to stop: the cost is
 // rework.
 type Warning struct {
 	Setting     string // as in redis.conf
-	Value       string // as Redis reports it, or "unknown" when it does not tell
+	Value       string // as Redis reports it, or "unknown"
 	Consequence string
 }
 
-// Error names the setting, its value and what follows from it.
+// Error names the setting, its value and the consequence.
 func (w *Warning) Error() string {
 	return fmt.Sprintf("redis has %s %s: %s", w.Setting, w.Value, w.Consequence)
 }
 
-// Check asks the server whether it keeps interim data over a restart and under memory pressure. It
-// returns nil, one or more joined [*Warning], or the error that kept it from asking. A server that
+// Check verifies that the server keeps interim data over a restart and under memory pressure. It
+// returns nil, one or more joined [*Warning], or the error that prevented the check. A server that
 // hides its configuration, as hosted ones do, gets a warning with the value "unknown".
 func (s *Store) Check(ctx context.Context) error {
 	var warnings []error
@@ -42,8 +42,7 @@ func (s *Store) Check(ctx context.Context) error {
 	return errors.Join(warnings...)
 }
 
-// setting returns a value of the server's configuration, or "unknown" when the server refuses to
-// tell.
+// setting returns a value of the server's configuration, or "unknown" if the server refuses.
 func (s *Store) setting(ctx context.Context, name string) (value string, err error) {
 	value = "unknown"
 	err = s.call(ctx, func(ctx context.Context) error {
@@ -51,7 +50,7 @@ func (s *Store) setting(ctx context.Context, name string) (value string, err err
 		if v, ok := values[name]; ok {
 			value = v
 		}
-		// Any reply of the server, even a refusal, shows that it is there.
+		// Any reply, even a refusal, shows that the server is there.
 		var refused redis.Error
 		if errors.As(err, &refused) && !redis.IsAuthError(err) && !redis.IsLoadingError(err) {
 			return nil

@@ -9,15 +9,15 @@ import (
 	"github.com/holdfast/holdfast/interim"
 )
 
-// countLua counts one round of a scan where the data lies, so that no value travels. The server is
-// never held for longer than one round.
+// countLua counts one round of a scan on the server, so that no value is transferred. It blocks the
+// server for one round only.
 const countLua = `
 local page = redis.call('HSCAN', KEYS[1], ARGV[1], 'MATCH', ARGV[2], 'COUNT', 5000)
 return {page[1], tostring(#page[2] / 2)}`
 
 const (
-	// A page of Each starts small and doubles while it stays light, since only its number of
-	// entries can be asked for.
+	// A page of Each starts small and doubles while its values are small: Redis limits a page by
+	// entries, not by bytes.
 	firstPage  = 16
 	largePage  = 1024
 	lightBytes = 256 << 10
@@ -41,11 +41,11 @@ func (s *Store) Get(ctx context.Context, a interim.Attempt, key string) (value [
 	return value, nil
 }
 
-// Each implements interim.Store, in no order. Redis has no index by prefix: the whole attempt is
-// looked through.
+// Each implements interim.Store, in no order. Redis has no index by prefix, so it scans the whole
+// attempt.
 //
-// A scan of a hash names an entry twice only if the hash shrinks meanwhile, and no method takes
-// single entries away.
+// A scan of a hash returns an entry twice only if the hash shrinks meanwhile, and no method deletes
+// single entries.
 func (s *Store) Each(ctx context.Context, a interim.Attempt, prefix string, fn func(key string, value []byte) error) error {
 	if err := a.Validate(); err != nil {
 		return fmt.Errorf("walk interim data: %w", err)
@@ -78,7 +78,7 @@ func (s *Store) Each(ctx context.Context, a interim.Attempt, prefix string, fn f
 	}
 }
 
-// nextPage returns how many entries to ask for after a page of count entries had size bytes.
+// nextPage returns how many entries to request after a page of count entries had size bytes.
 func nextPage(count int64, size int) int64 {
 	switch {
 	case size < lightBytes:
@@ -90,8 +90,7 @@ func nextPage(count int64, size int) int64 {
 	}
 }
 
-// Count implements interim.Store. With a prefix it looks through the whole attempt, on the server's
-// side.
+// Count implements interim.Store. With a prefix it scans the whole attempt, on the server.
 func (s *Store) Count(ctx context.Context, a interim.Attempt, prefix string) (n int64, err error) {
 	if err := a.Validate(); err != nil {
 		return 0, fmt.Errorf("count interim data: %w", err)
@@ -127,8 +126,8 @@ func (s *Store) countMatching(ctx context.Context, key, pattern string) (n int64
 	}
 }
 
-// Items implements interim.Store. It looks through all keys of the database, and remembers the ids
-// it has yielded, since Redis may name a key twice.
+// Items implements interim.Store. It scans all keys of the database and remembers the ids that it
+// yielded, since Redis may return a key twice.
 func (s *Store) Items(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		seen := map[string]struct{}{}
@@ -159,7 +158,7 @@ func (s *Store) Items(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// literal escapes what has a meaning in Redis' patterns.
+// literal escapes the special characters of Redis patterns.
 func literal(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
 }

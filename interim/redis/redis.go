@@ -1,14 +1,14 @@
-// Package redis keeps interim data in Redis (6.2 or newer), for workers in containers of their own.
+// Package redis keeps interim data in Redis (6.2 or newer), for workers in separate containers.
 //
-// All entries of an attempt are in one hash, and a small index per item lists the attempts that
-// have one. Both change in one atomic step. Keys:
+// All entries of an attempt are in one hash. A small index per item lists its attempts. Both change
+// atomically. Keys:
 //
 //	holdfast:interim:{ITEM}     the index: attempt number -> number it was adopted from, or 0
 //	holdfast:interim:{ITEM}:N   the entries of attempt N: key -> value
 //
 // The braces keep an item's keys on one server of a cluster. Nothing expires: an item may wait for
-// weeks and then go on. Drop removes the data of a settled item, and the report of orphans finds
-// the rest.
+// weeks and then continue. Drop removes the data of a settled item, and the report of orphaned data
+// finds the rest.
 package redis
 
 import (
@@ -32,15 +32,15 @@ import (
 
 var _ interim.Store = (*Store)(nil)
 
-// ErrTimeout says that Redis did not answer in time, although the caller's context had not ended.
+// ErrTimeout says that Redis did not answer in time, before the caller's context ended.
 var ErrTimeout = errors.New("redis did not answer in time")
 
 const (
 	keyPrefix = "holdfast:interim:{"
 
-	// callTimeout bounds every call with its retries, and so lies below the default lease of 30 s.
+	// callTimeout bounds a call with its retries. It is below the default lease of 30 s.
 	callTimeout = 20 * time.Second
-	// readTimeout bounds one answer. Copying an attempt of 360,000 entries is the longest command.
+	// readTimeout bounds one answer. The longest command copies an attempt of 360,000 entries.
 	readTimeout = 15 * time.Second
 )
 
@@ -54,13 +54,13 @@ type Store struct {
 }
 
 // Open returns a store in the Redis server at rawURL (redis://[user:password@]host:port/db,
-// rediss:// for TLS, unix:///socket). Over TLS the server must have a certificate of one of the
-// roots; nil: of the machine's. It does not connect, so that a worker starts while Redis is away;
-// [Store.Check] does.
+// rediss:// for TLS, unix:///socket). Over TLS, the server needs a certificate of one of the roots;
+// nil means the machine's. Open does not connect, so that a worker can start during an outage of
+// Redis; [Store.Check] connects.
 func Open(rawURL string, roots *x509.CertPool) (*Store, error) {
 	options, err := redis.ParseURL(rawURL)
 	if err != nil {
-		// The URL may hold a password, and url.Error repeats it whole.
+		// The URL may contain a password, and url.Error quotes the whole URL.
 		if urlErr := (*url.Error)(nil); errors.As(err, &urlErr) {
 			err = urlErr.Err
 		}
@@ -81,11 +81,10 @@ func Open(rawURL string, roots *x509.CertPool) (*Store, error) {
 	}, nil
 }
 
-// quiet keeps go-redis from writing lines of its own to standard error, which is ours; what it says
-// there, its errors say, too.
+// quiet stops go-redis from writing to standard error. It logs only what its errors say too.
 var quiet = sync.OnceFunc(logging.Disable)
 
-// Close implements interim.Store. Calls under way fail with interim.ErrClosed.
+// Close implements interim.Store. Running calls fail with interim.ErrClosed.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
@@ -96,7 +95,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// call runs f with a bounded context and maps what ended it to the contract's errors.
+// call runs f with a timeout and maps its error to the contract's errors.
 func (s *Store) call(ctx context.Context, f func(ctx context.Context) error) error {
 	if s.closed.Load() {
 		return interim.ErrClosed
@@ -115,7 +114,7 @@ func (s *Store) call(ctx context.Context, f func(ctx context.Context) error) err
 	case errors.Is(err, redis.Nil):
 		return interim.ErrNotFound
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
-		// Not the caller's deadline: the text says what happened, the chain must not say
+		// This is not the caller's deadline, so the chain must not contain
 		// context.DeadlineExceeded.
 		return fmt.Errorf("%w: %v", ErrTimeout, err) //nolint:errorlint // see above
 	default:
@@ -123,11 +122,11 @@ func (s *Store) call(ctx context.Context, f func(ctx context.Context) error) err
 	}
 }
 
-// indexKey is the key of an item's index.
+// indexKey returns the key of an item's index.
 func indexKey(itemID string) string { return keyPrefix + itemID + "}" }
 
-// entriesKey is the key of an attempt's entries. The scripts build the same from the index key and
-// the number.
+// entriesKey returns the key of an attempt's entries. The scripts build the same key from the index
+// key and the number.
 func entriesKey(a interim.Attempt) string {
 	return indexKey(a.ItemID) + ":" + strconv.FormatInt(a.N, 10)
 }

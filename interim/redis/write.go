@@ -11,12 +11,12 @@ import (
 	"github.com/holdfast/holdfast/interim"
 )
 
-// fieldsACommand keeps one HSET far below what Redis and the client take as arguments.
+// fieldsACommand keeps one HSET far below the argument limits of Redis and the client.
 const fieldsACommand = 500
 
-// Both scripts make the keys of the attempts from the item's index key, which the hash tag keeps in
-// one slot. Numbers are compared as decimal text, first by length, since Lua's are exact only up to
-// 2^53.
+// Both scripts derive the attempts' keys from the item's index key; its hash tag keeps them in one
+// slot. They compare numbers as decimal text, first by length, since Lua's numbers are exact only
+// up to 2^53.
 const (
 	adoptLua = `
 local index, n = KEYS[1], ARGV[1]
@@ -55,7 +55,7 @@ end
 return redis.call('UNLINK', index)`
 )
 
-// Put implements interim.Store, as one MULTI.
+// Put implements interim.Store with one MULTI.
 func (s *Store) Put(ctx context.Context, a interim.Attempt, entries map[string][]byte) error {
 	if err := a.Validate(); err != nil {
 		return fmt.Errorf("put interim data: %w", err)
@@ -90,7 +90,7 @@ func (s *Store) Put(ctx context.Context, a interim.Attempt, entries map[string][
 	return nil
 }
 
-// Adopt implements interim.Store. The copy is made by the server's COPY, in one script.
+// Adopt implements interim.Store. One script copies the hash by the server's COPY.
 func (s *Store) Adopt(ctx context.Context, a interim.Attempt) (from int64, err error) {
 	if err := a.Validate(); err != nil {
 		return 0, fmt.Errorf("adopt interim data: %w", err)

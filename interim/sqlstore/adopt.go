@@ -16,9 +16,9 @@ const (
 	dropOlderSQL   = `UPDATE attempt SET item = NULL WHERE item = $1 AND n < $2`
 )
 
-// Adopt implements interim.Store. The copy is one INSERT ... SELECT, so that no half copied attempt
-// is ever seen. It is the one write here that may be long (R25): other checkpoints wait meanwhile,
-// lease renewals do not, since they go to the Registry's file.
+// Adopt implements interim.Store. The copy is one INSERT ... SELECT, so that an incomplete copy is
+// never seen. It is the only write here that may be long (R25). Other checkpoints wait for it.
+// Lease renewals do not: they use the Registry's file.
 func (s *Store) Adopt(ctx context.Context, a interim.Attempt) (from int64, err error) {
 	if err := a.Validate(); err != nil {
 		return 0, fmt.Errorf("adopt interim data: %w", err)
@@ -31,9 +31,9 @@ func (s *Store) Adopt(ctx context.Context, a interim.Attempt) (from int64, err e
 		return 0, fmt.Errorf("adopt interim data for %s: %w", a, err)
 	}
 	if from > 0 {
-		// What was dropped is out of sight already; left over entries go with the next sweep.
+		// The dropped attempts are already invisible; the next sweep deletes remaining entries.
 		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "interim data of older attempts stays until the next sweep", "item", a.ItemID, "err", err)
+			s.log.WarnContext(ctx, "deleting interim data of older attempts failed; the next sweep will retry", "item", a.ItemID, "err", err)
 		}
 	}
 	return from, nil

@@ -19,10 +19,9 @@ const (
 	sweepRows = 500
 )
 
-// Drop implements interim.Store. The attempts are out of sight at once and together; their entries
-// are then deleted some hundred at a time, so that other writers get in between. What an
-// interrupted call leaves of them is deleted by the next Drop or Adopt of any item. The file keeps
-// its size and uses the room again.
+// Drop implements interim.Store. The attempts become invisible at once and together. Their entries
+// are then deleted in batches, so that other writers can proceed. The next Drop or Adopt of any
+// item deletes what an interrupted call left. The file keeps its size and reuses the space.
 func (s *Store) Drop(ctx context.Context, itemID string) error {
 	if itemID == "" {
 		return fmt.Errorf("drop interim data without an item: %w", interim.ErrInvalid)
@@ -55,7 +54,7 @@ func (s *Store) sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweepSome does one transaction's worth of sweeping and reports whether anything may be left.
+// sweepSome sweeps in one transaction, and reports whether anything may be left.
 func sweepSome(ctx context.Context, tx *sql.Tx) (more bool, err error) {
 	var id int64
 	err = tx.QueryRowContext(ctx, droppedSQL).Scan(&id)

@@ -17,20 +17,19 @@ import (
 )
 
 const (
-	// applicationID marks the file as interim data of Holdfast ("HFin" in SQLite's header), so that
-	// a path that was set to another database by mistake is never renamed or written.
+	// applicationID marks the file as Holdfast's interim data ("HFin" in SQLite's header). A path
+	// that was mistakenly set to another database is thus never renamed or written.
 	applicationID = 0x4846696e
-	// formatVersion grows when a table changes; another version's file is begun anew, never
+	// formatVersion grows whenever a table changes. A file of another version is replaced, never
 	// migrated.
 	formatVersion = 1
 
 	asideSuffix = ".damaged"
 )
 
-// AUTOINCREMENT keeps an attempt's id from being given again, so that entries left behind by an
-// interrupted drop can never appear under another attempt. An attempt with item NULL is dropped and
-// waits for its entries to be swept. Keys are BLOBs, so that they compare byte by byte and may hold
-// any name a file can have.
+// AUTOINCREMENT never reuses an attempt's id, so that entries left by an interrupted drop cannot
+// appear under another attempt. A dropped attempt has item NULL until its entries are swept. Keys
+// are BLOBs: they compare byte by byte and can hold any file name.
 const schema = `
 CREATE TABLE attempt (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -47,21 +46,21 @@ CREATE TABLE entry (
 ) STRICT, WITHOUT ROWID;
 PRAGMA user_version = 1;`
 
-// ForeignError says that a path holds something that is not an interim file of Holdfast.
+// ForeignError says that a path holds a file that is not Holdfast's interim data.
 type ForeignError struct{ Path string }
 
 // Error names the file.
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s is not an interim file of holdfast; it was left as it is", e.Path)
+	return fmt.Sprintf("%s is not an interim file of holdfast; it was not changed", e.Path)
 }
 
-// errOtherFormat: the file was written by a version of Holdfast with other tables.
+// errOtherFormat: another version of Holdfast wrote the file, with other tables.
 var errOtherFormat = errors.New("interim file has another format")
 
-// writeDSN opens the file for the one writer. synchronous=NORMAL under WAL syncs at checkpoints
-// only: a power cut may undo the last commits but cannot damage the file, and undone interim data
-// is rework, no loss. The application id is set before WAL is, so that it stands in the file itself
-// from its first write on.
+// writeDSN returns the address for the only writer. With synchronous=NORMAL, WAL syncs at
+// checkpoints only. A power cut may undo the last commits but cannot damage the file; undone
+// interim data is rework. The application id is set before WAL, so that the file itself has it from
+// the first write.
 func writeDSN(path string) string {
 	return dsn(path, "busy_timeout(10000)", "application_id("+strconv.Itoa(applicationID)+")", "journal_mode(WAL)",
 		"synchronous(NORMAL)", "journal_size_limit(67108864)") + "&_txlock=immediate"
@@ -75,7 +74,7 @@ func dsn(path string, pragmas ...string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + url.Values{"_pragma": pragmas}.Encode()
 }
 
-// migrate makes the tables in a new file and refuses those of another format.
+// migrate creates the tables in a new file and refuses a file of another format.
 func migrate(ctx context.Context, db *sql.DB) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -89,8 +88,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	}
 	switch version {
 	case formatVersion:
-		// A look at each table finds the coarse kinds of damage here, where they can still be
-		// healed.
+		// Reading each table finds severe damage here, where the file can still be replaced.
 		var n int
 		if err := tx.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM (SELECT 1 FROM attempt LIMIT 1))
 			+ (SELECT count(*) FROM (SELECT 1 FROM entry LIMIT 1))`).Scan(&n); err != nil {
@@ -107,13 +105,13 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	}
 }
 
-// replaceable reports whether the file may be begun anew after err.
+// replaceable reports whether err allows to replace the file by a new one.
 func replaceable(err error) bool {
 	return errors.Is(err, errOtherFormat) || hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 }
 
-// checkOurs returns a ForeignError unless the file is absent, empty, zeros (a torn first write) or
-// marked as ours.
+// checkOurs returns a ForeignError unless the file is absent, empty, all zeros (a torn first write)
+// or marked as Holdfast's.
 func checkOurs(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +121,7 @@ func checkOurs(path string) error {
 	}
 	defer f.Close() //nolint:errcheck // opened to read
 
-	// SQLite's header is 100 bytes: a magic string of 16 first, the application id at 68.
+	// SQLite's header has 100 bytes: a magic string of 16 bytes first, the application id at 68.
 	header := make([]byte, 100)
 	if _, err := io.ReadFull(f, header); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("read interim file: %w", err)
@@ -137,7 +135,7 @@ func checkOurs(path string) error {
 	return nil
 }
 
-// setAside renames the file and its log, replacing the ones that were set aside before.
+// setAside renames the file and its log, and replaces earlier renamed ones.
 func setAside(path string) error {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		to := path + asideSuffix + suffix

@@ -12,7 +12,7 @@ const (
 	itemsAPage = 500
 )
 
-// Items implements interim.Store. It goes in byte order of the ids.
+// Items implements interim.Store, in byte order of the ids.
 func (s *Store) Items(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for last := ""; ; {

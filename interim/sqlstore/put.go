@@ -9,15 +9,14 @@ import (
 )
 
 const (
-	// The DO UPDATE changes nothing; it makes RETURNING answer for an attempt that is there
-	// already.
+	// DO UPDATE changes nothing, but makes RETURNING work for an existing attempt.
 	attemptSQL = `INSERT INTO attempt (item, n, adopted_from) VALUES ($1, $2, $3)
 		ON CONFLICT (item, n) DO UPDATE SET n = excluded.n RETURNING id`
 	putSQL = `INSERT INTO entry (attempt_id, key, value) VALUES ($1, $2, $3)
 		ON CONFLICT (attempt_id, key) DO UPDATE SET value = excluded.value`
 )
 
-// Put implements interim.Store. It is one transaction, which other writers wait for.
+// Put implements interim.Store. It is one transaction; other writers wait for it.
 func (s *Store) Put(ctx context.Context, a interim.Attempt, entries map[string][]byte) error {
 	if err := a.Validate(); err != nil {
 		return fmt.Errorf("put interim data: %w", err)
@@ -26,7 +25,7 @@ func (s *Store) Put(ctx context.Context, a interim.Attempt, entries map[string][
 		return fmt.Errorf("put interim data of %s: %w", a, err)
 	}
 	err := s.writing(ctx, func(tx *sql.Tx) error {
-		// An attempt without entries is never stored: Adopt and Items rely on it.
+		// Never store an attempt without entries: Adopt and Items rely on it.
 		if len(entries) == 0 {
 			return nil
 		}

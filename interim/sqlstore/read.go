@@ -18,7 +18,7 @@ const (
 	belowSQL  = ` AND key < $3`
 	pagingSQL = ` ORDER BY key LIMIT 500`
 
-	// pageBytes ends a page early, so that large values cannot add up.
+	// pageBytes ends a page early, which bounds the memory for large values.
 	pageBytes = 1 << 20
 )
 
@@ -41,8 +41,8 @@ func (s *Store) Get(ctx context.Context, a interim.Attempt, key string) ([]byte,
 	return value, nil
 }
 
-// Each implements interim.Store. It goes in byte order of the keys, a page at a time, so that no
-// reader holds an old state of the file for as long as fn takes (R25).
+// Each implements interim.Store, in byte order of the keys. It reads page by page, so that no read
+// transaction stays open while fn runs (R25).
 func (s *Store) Each(ctx context.Context, a interim.Attempt, prefix string, fn func(key string, value []byte) error) error {
 	if err := a.Validate(); err != nil {
 		return fmt.Errorf("walk interim data: %w", err)
@@ -69,7 +69,7 @@ func (s *Store) Each(ctx context.Context, a interim.Attempt, prefix string, fn f
 				return fmt.Errorf("walk interim data of %s at %q: %w", a, e.key, err)
 			}
 		}
-		// The least key above the last one.
+		// The smallest key above the last one.
 		from = append(page[len(page)-1].key, 0)
 	}
 }
@@ -110,8 +110,8 @@ func (s *Store) find(ctx context.Context, a interim.Attempt) (id int64, err erro
 
 type entry struct{ key, value []byte }
 
-// page returns the next entries of an attempt with the prefix, from the key from on; none means the
-// end.
+// page returns the next entries of an attempt with the prefix, starting at the key from. An empty
+// page is the end.
 func (s *Store) page(ctx context.Context, id int64, prefix string, from []byte) (page []entry, err error) {
 	err = s.reading(ctx, func(db *sql.DB) error {
 		query, args := within(pageSQL, id, from, prefix)
@@ -133,7 +133,7 @@ func (s *Store) page(ctx context.Context, id int64, prefix string, from []byte) 
 	return page, err
 }
 
-// within completes a query with the range of keys from the key from up to the end of the prefix.
+// within adds the range of keys to a query: from the key from to the end of the prefix.
 func within(query string, id int64, from []byte, prefix string) (string, []any) {
 	if end := prefixEnd(prefix); end != nil {
 		return query + belowSQL, []any{id, from, end}
@@ -141,7 +141,7 @@ func within(query string, id int64, from []byte, prefix string) (string, []any) 
 	return query, []any{id, from}
 }
 
-// prefixEnd returns the least key above every key with the prefix, or nil when there is none.
+// prefixEnd returns the smallest key above every key with the prefix, or nil if there is none.
 func prefixEnd(prefix string) []byte {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] < 0xff {

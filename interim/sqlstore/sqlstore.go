@@ -1,8 +1,8 @@
 // Package sqlstore keeps interim data in an SQLite file, for Holdfast in one process.
 //
-// The file may lose recent data, as interim data may: a power cut rolls it back to an earlier
-// commit, and a damaged file is set aside and begun anew. It is apart from the Registry's file, so
-// a write here cannot delay a lease renewal there (R25).
+// The file may lose recent data, as interim data may. A power cut rolls it back to an earlier
+// commit. A damaged file is renamed and replaced by a new one. The file is separate from the
+// Registry's, so that writes here never delay a lease renewal there (R25).
 package sqlstore
 
 import (
@@ -22,28 +22,27 @@ import (
 
 var _ interim.Store = (*Store)(nil)
 
-// Store is an interim.Store in an SQLite file. It has one connection that writes, so that writers
-// queue here and not at SQLite's file lock, and a pool of read-only ones that never wait for it.
+// Store is an interim.Store in an SQLite file. It has one writing connection, so that writers queue
+// here and not at SQLite's file lock, and a pool of read-only connections that never wait for it.
 type Store struct {
 	path  string
 	log   *slog.Logger
 	write *sql.DB
 	read  *sql.DB
 
-	// mu is held for reading around every statement and for writing by Close, so that Close waits
-	// for calls under way and later ones fail with interim.ErrClosed. It is never held while a
-	// caller's code runs.
+	// mu is read-locked around every statement and locked by Close. Close thus waits for running
+	// calls, and later calls fail with interim.ErrClosed. It is never held while a caller's code
+	// runs.
 	mu     sync.RWMutex
 	closed bool
 }
 
-// Open opens the interim file at path, creating it if it is absent; its folder must exist. Exactly
+// Open opens the interim file at path and creates it if it is absent; its folder must exist. Only
 // one process may have it open.
 //
-// A file of ours that SQLite finds damaged, or that another version of Holdfast wrote in another
-// format, is renamed to PATH.damaged and a new one is begun, which is logged as a warning: all it
-// costs is rework (R27). A file that is not ours is left as it is and answered with a
-// [ForeignError].
+// If the file is damaged, or another version of Holdfast wrote it in another format, Open renames
+// it to PATH.damaged, starts a new one and logs a warning: the cost is rework (R27). A file that is
+// not Holdfast's stays unchanged; Open returns a [ForeignError].
 func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
 	if err := checkOurs(path); err != nil {
 		return nil, err
@@ -55,14 +54,14 @@ func Open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
 	if asideErr := setAside(path); asideErr != nil {
 		return nil, errors.Join(err, asideErr)
 	}
-	log.WarnContext(ctx, "interim file was unusable and begun anew", "path", path, "kept_as", path+asideSuffix, "err", err)
+	log.WarnContext(ctx, "interim file was unusable; started a new one", "path", path, "kept_as", path+asideSuffix, "err", err)
 	return open(ctx, path, log)
 }
 
 func open(ctx context.Context, path string, log *slog.Logger) (*Store, error) {
 	s := &Store{path: path, log: log}
 	if err := s.connect(ctx); err != nil {
-		// What was opened is closed again; why it could not be used is what counts.
+		// The error of opening matters, not that of closing.
 		_ = s.Close()
 		return nil, fmt.Errorf("open interim file %s: %w", path, err)
 	}
@@ -84,7 +83,7 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	return s.read.PingContext(ctx)
 }
 
-// Close implements interim.Store. It waits for the statements under way.
+// Close implements interim.Store. It waits for running statements.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +92,7 @@ func (s *Store) Close() error {
 	}
 	s.closed = true
 	var errs []error
-	// The writer goes last: the last connection to close folds the log back into the file.
+	// The writer closes last: the last connection to close merges the log into the file.
 	for _, db := range []*sql.DB{s.read, s.write} {
 		if db != nil {
 			errs = append(errs, db.Close())
@@ -115,8 +114,7 @@ func (s *Store) reading(ctx context.Context, f func(db *sql.DB) error) error {
 	return s.explain(ctx, f(s.read))
 }
 
-// writing runs f in a write transaction, unless the store is closed, and commits it when f returns
-// nil.
+// writing runs f in a write transaction, unless the store is closed, and commits if f returns nil.
 func (s *Store) writing(ctx context.Context, f func(tx *sql.Tx) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -128,15 +126,15 @@ func (s *Store) writing(ctx context.Context, f func(tx *sql.Tx) error) error {
 		return s.explain(ctx, err)
 	}
 	if err := f(tx); err != nil {
-		// The rollback's own error adds nothing: the transaction is gone either way.
+		// The rollback's error adds nothing: the transaction is gone either way.
 		_ = tx.Rollback()
 		return s.explain(ctx, err)
 	}
 	return s.explain(ctx, tx.Commit())
 }
 
-// explain puts the context's error in place of SQLite's word that it was interrupted, and adds to
-// its word that the file is damaged what a person can do about it.
+// explain replaces SQLite's "interrupted" by the context's error, and tells how to repair a damaged
+// file.
 func (s *Store) explain(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
@@ -147,7 +145,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// DamagedError says that SQLite met damage in the interim file of a running store.
+// DamagedError says that SQLite found damage in the interim file of a running store.
 type DamagedError struct {
 	Path string
 	Err  error // SQLite's own
@@ -161,14 +159,14 @@ func (e *DamagedError) Error() string {
 // Unwrap returns SQLite's error.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// hasCode reports whether err is one of SQLite's with one of the primary result codes.
+// hasCode reports whether err is an SQLite error with one of the primary result codes.
 func hasCode(err error, codes ...int) bool {
 	var sqliteErr *sqlite.Error
 	if !errors.As(err, &sqliteErr) {
 		return false
 	}
 	for _, code := range codes {
-		// The low byte is the primary code, whatever the extended one is.
+		// The low byte is the primary code, also of an extended one.
 		if sqliteErr.Code()&0xff == code {
 			return true
 		}
