@@ -18,27 +18,28 @@ import (
 // BlockSize is how many bytes of a staged file are compared at a time.
 const BlockSize = 1 << 20
 
-// Blocks is a staged file that may be read more than once, and whose bytes are the same each time:
-// the digest of each block is kept when it is first read, and compared whenever it is read again.
-// So a staging area that gives other bytes to another reader, or later, is found out before one of
-// them is used. Memory is 32 bytes for each BlockSize, and a file of one block is kept whole, and
+// Blocks reads a staged file repeatedly and guarantees that its bytes are the same each time. It
+// stores the digest of each block at the first read, and compares it at every further read. A
+// staging area that returns other bytes later, or to another reader, is thus detected before one of
+// them is used. It takes 32 bytes of memory per BlockSize; a file of one block is kept whole and
 // read once.
 //
-// A file that is read from its beginning on is read in one pass, and whoever did so asks Prove in
-// the end. One that is read elsewhere first is read as a whole before. It belongs to one goroutine.
+// A file that is read from its beginning is read in one pass; the reader calls Prove at the end. A
+// file that is first read elsewhere is read as a whole before. Blocks must not be used
+// concurrently.
 type Blocks struct {
 	store  storage.Store
 	key    string
-	want   string    // the file's digest; "": nobody knows it
+	want   string    // the file's digest; "": unknown
 	whole  hash.Hash // of the blocks so far
 	sums   [][sha256.Size]byte
-	proven bool   // the last block is among them, and the digest of the whole is right
-	small  []byte // all of a proven file, when it has one block
+	proven bool   // all blocks were read, and the digest of the whole file is right
+	small  []byte // content of a proven file of one block
 }
 
-// NewBlocks returns the file under a key, whose bytes must have a digest, lower-case hex by an
-// algorithm that fixity knows. It reads nothing yet. Without a digest the file need only stay as it
-// was first read.
+// NewBlocks returns the file under a key, whose bytes must have the digest (lower-case hex, by an
+// algorithm of package fixity). It reads nothing yet. Without a digest, the file only has to stay
+// as it was first read.
 func NewBlocks(s storage.Store, key, algorithm, digest string) (*Blocks, error) {
 	h, err := fixity.New(algorithm)
 	if err != nil {
@@ -47,8 +48,8 @@ func NewBlocks(s storage.Store, key, algorithm, digest string) (*Blocks, error) 
 	return &Blocks{store: s, key: key, want: digest, whole: h}, nil
 }
 
-// Proven returns the file when it was read as a whole and found to have its digest: nothing else is
-// ever read from it. The error wraps storage.ErrNotFound or ErrDamaged.
+// Proven returns the file after reading all of it and comparing its digest: only those bytes can be
+// read from it. The error wraps storage.ErrNotFound or ErrDamaged.
 func Proven(ctx context.Context, s storage.Store, key, algorithm, digest string) (*Blocks, error) {
 	b, err := NewBlocks(s, key, algorithm, digest)
 	if err != nil {
@@ -57,8 +58,8 @@ func Proven(ctx context.Context, s storage.Store, key, algorithm, digest string)
 	return b, b.Prove(ctx)
 }
 
-// Prove reads what was not read yet, and says whether all is as it was staged: an error that wraps
-// ErrDamaged says that it is not, and then nothing counts that was made of it.
+// Prove reads the rest of the file and compares the digest. If the error wraps ErrDamaged, discard
+// everything that was derived from the file.
 func (b *Blocks) Prove(ctx context.Context) error {
 	if b.proven {
 		return nil
@@ -74,8 +75,8 @@ func (b *Blocks) Prove(ctx context.Context) error {
 	}
 }
 
-// Open reads length bytes from offset on, or to the end when length is negative or reaches past it.
-// Reading returns ErrDamaged in place of bytes that are not those that were read before.
+// Open returns a reader of length bytes from offset, or to the end if length is negative or too
+// large. A read returns ErrDamaged instead of bytes that differ from those read before.
 func (b *Blocks) Open(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
 	at := offset / BlockSize
 	if at > int64(len(b.sums)) {
@@ -94,10 +95,10 @@ func (b *Blocks) Open(ctx context.Context, offset, length int64) (io.ReadCloser,
 	return &limited{io.LimitReader(r, length), r}, nil
 }
 
-// Count is how many blocks were read so far.
+// Count returns how many blocks were read so far.
 func (b *Blocks) Count() int { return len(b.sums) }
 
-// Sum is what the first n blocks come to; "" when fewer were read.
+// Sum returns a digest of the first n blocks; "" if fewer were read.
 func (b *Blocks) Sum(n int) string {
 	if n > len(b.sums) {
 		return ""
@@ -109,8 +110,8 @@ func (b *Blocks) Sum(n int) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// take compares block n with what it was, or keeps its digest.
-func (b *Blocks) take(n int, data []byte) error {
+// verify compares block n with its digest, or stores the digest at the first read.
+func (b *Blocks) verify(n int, data []byte) error {
 	switch {
 	case n < len(b.sums):
 		if sha256.Sum256(data) != b.sums[n] {
@@ -140,12 +141,12 @@ func (b *Blocks) reader(ctx context.Context, next int) *blockReader {
 
 // blockReader reads a file block by block.
 type blockReader struct {
-	ctx  context.Context //nolint:containedctx // of one reading
+	ctx  context.Context //nolint:containedctx // of one read
 	of   *Blocks
 	in   io.ReadCloser // nil: not opened yet
-	next int           // the block to be read
+	next int           // the next block
 	buf  bytes.Buffer
-	rest []byte // of the block in hand
+	rest []byte // rest of the present block
 	err  error  // sticky
 }
 
@@ -161,7 +162,7 @@ func (r *blockReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// load reads the next block, and compares it. It returns io.EOF behind the last one.
+// load reads and verifies the next block. It returns io.EOF after the last one.
 func (r *blockReader) load() error {
 	if r.err == nil {
 		r.err = r.block()
@@ -191,7 +192,7 @@ func (r *blockReader) block() error {
 	if _, err := r.buf.ReadFrom(io.LimitReader(storage.Interruptible(r.ctx, r.in), BlockSize)); err != nil {
 		return fmt.Errorf("read %s: %w", b.key, err)
 	}
-	if err := b.take(r.next, r.buf.Bytes()); err != nil {
+	if err := b.verify(r.next, r.buf.Bytes()); err != nil {
 		return err
 	}
 	r.next++
@@ -209,7 +210,7 @@ func (r *blockReader) Close() error {
 	return r.in.Close()
 }
 
-// limited is the beginning of a reader.
+// limited is the beginning of a reader, with its Close.
 type limited struct {
 	io.Reader
 	io.Closer

@@ -7,33 +7,32 @@ import (
 )
 
 const (
-	// chunk is how many bytes are moved at a time.
+	// chunk is how many bytes are transferred at a time.
 	chunk = 256 << 10
-	// readAhead is how many chunks of a file may be in memory: what lies between the network and a
-	// slow disk.
+	// readAhead is how many chunks of a file may be in memory between the network and a slow disk.
 	readAhead = 8
 )
 
-// Buffers lends the memory that fetches move bytes through. One may serve any number of fetches at
-// once. The zero value is ready to use.
+// Buffers is a pool of memory for transfers. Any number of fetches may share it. The zero value is
+// ready to use.
 type Buffers struct {
 	pool sync.Pool
 }
 
-// Copy moves what r has to w, a chunk at a time.
+// Copy copies r to w, a chunk at a time.
 func (b *Buffers) Copy(w io.Writer, r io.Reader) (int64, error) {
 	lent := b.lend()
 	defer b.takeBack([]*block{lent})
-	// Wrapped, so that neither end finds a way around the chunk.
+	// Hide ReaderFrom and WriterTo, which would bypass the chunk.
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, lent.buf)
 }
 
-// block is one chunk on its way.
+// block is one chunk in transfer.
 type block struct {
 	buf   []byte // all of its memory
 	n     int    // bytes in use
 	users atomic.Int32
-	save  bool // a checkpoint is due after it
+	save  bool // make a checkpoint after it
 }
 
 func (b *block) data() []byte { return b.buf[:b.n] }

@@ -11,15 +11,14 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// MinPart is the least number of bytes between two checkpoints of a file; of large files it is size
-// / 10,000 (I5).
+// MinPart is the least number of bytes between two checkpoints of a file; for large files it is
+// size / 10,000 (I5).
 const MinPart = 16 << 20
 
-// Checkpoint is how far a file has come: offset, digests and the source's validator in one record
-// (R4). One that cannot be used any more, for whatever reason, costs a fetch from the start and
-// nothing else.
+// Checkpoint records how far a file has come: offset, digests and the source's validator together
+// (R4). An unusable one costs a fetch from the start and nothing else.
 type Checkpoint struct {
-	Key       string             `json:"key"` // of the file that the bytes were to become
+	Key       string             `json:"key"` // of the file that was being written
 	Stored    storage.Checkpoint `json:"stored"`
 	Digests   fixity.State       `json:"digests"`
 	Validator string             `json:"validator,omitempty"`
@@ -27,69 +26,69 @@ type Checkpoint struct {
 	Modified  time.Time          `json:"modified,omitzero"`
 }
 
-// Fetch is one file on its way into staging.
+// Fetch fetches one file into staging.
 type Fetch struct {
 	Source  source.Fetcher
 	Store   storage.Store
-	Buffers *Buffers // shared among fetches; nil: its own
-	Key     string   // of this attempt's own; what it writes begins with it
+	Buffers *Buffers // shared by fetches; nil: its own
+	Key     string   // key or key prefix of this attempt for everything that the fetch writes
 	Wanted  Wanted
-	// Most is how many bytes a file may have whose size neither its source nor the depositor tells;
-	// 0: any number. One that has more is an *UnboundedError, and what came of it is removed.
+	// Most limits the bytes of a file of unknown size; 0: no limit. A larger file gives an
+	// *UnboundedError, and what was written is removed.
 	Most int64
 
-	From  *Checkpoint                                   // where an earlier attempt stood; nil: from the start
-	Save  func(ctx context.Context, c Checkpoint) error // keeps a checkpoint; nil: none is kept
-	Moved func(n int64)                                 // n more bytes are there, or fewer when it starts over; may be nil
+	From  *Checkpoint                                   // checkpoint of an earlier attempt; nil: start over
+	Save  func(ctx context.Context, c Checkpoint) error // stores a checkpoint; nil: no checkpoints
+	Moved func(n int64)                                 // n more bytes are staged, or fewer if it starts over; may be nil
 	Read  func(n int64)                                 // n more bytes were read back; may be nil
 }
 
 // ErrDamaged says that a staged file does not read as it was written.
 var ErrDamaged = errors.New("staged bytes differ from those received")
 
-// Run fetches the file and checks it. A size or digest that differs from the depositor's is a
-// *MismatchError only when a second, whole fetch gives the same wrong bytes; otherwise it is the
-// source's or the network's fault (R6). A size that the source itself states is believed before
-// anything is fetched. All errors of the source are *source.Error.
+// Run fetches and checks the file. If its size or digest differs from the depositor's, Run fetches
+// it completely again. Only if both fetches give the same wrong bytes does it return a
+// *MismatchError; otherwise the source or the network is at fault (R6). If the source itself states
+// a wrong size, Run fetches nothing. All errors of the source are *source.Error.
 //
-// What was staged in vain is removed, as are the remains that From points to, once they are not
+// Run removes staged data that it does not use, and the bytes that From names once they are not
 // needed.
 func (f *Fetch) Run(ctx context.Context) (File, error) {
 	first, err := f.once(ctx, f.Key, f.From)
 	if err == nil {
-		f.tidy(ctx, first)
+		f.removePredecessor(ctx, first)
 		return first, nil
 	}
 	var wrong *MismatchError
-	if !errors.As(err, &wrong) && !errors.Is(err, ErrDamaged) || first.Key == "" && !endless(err) {
+	if !errors.As(err, &wrong) && !errors.Is(err, ErrDamaged) || first.Key == "" && !isTooLong(err) {
 		return File{}, err
 	}
 	if first.Key != "" {
-		if err := f.drop(ctx, first); err != nil {
+		if err := f.deleteStaged(ctx, first); err != nil {
 			return File{}, err
 		}
 	}
 	second, again := f.once(ctx, f.Key+".again", nil)
 	if again == nil {
-		f.tidy(ctx, second)
+		f.removePredecessor(ctx, second)
 		return second, nil
 	}
 	if second.Key != "" {
-		if err := f.drop(ctx, second); err != nil {
+		if err := f.deleteStaged(ctx, second); err != nil {
 			return File{}, err
 		}
 	}
 	return File{}, verdict(err, again)
 }
 
-// verdict is what two fetches come to that both failed.
+// verdict returns the error of two fetches that both failed.
 func verdict(first, second error) error {
 	var a, b *MismatchError
 	if !errors.As(second, &b) {
 		return second
 	}
 	if !errors.As(first, &a) {
-		return fmt.Errorf("%s was damaged while it was staged: %w; it is fetched again, which gave %s %s",
+		return fmt.Errorf("%s was damaged while it was staged: %w; a second fetch gave %s %s",
 			b.URL, ErrDamaged, b.What, b.Found)
 	}
 	if !a.same(b) {
@@ -98,8 +97,8 @@ func verdict(first, second error) error {
 	return b
 }
 
-// drop throws a staged file away.
-func (f *Fetch) drop(ctx context.Context, file File) error {
+// deleteStaged deletes a staged file and takes back its progress.
+func (f *Fetch) deleteStaged(ctx context.Context, file File) error {
 	f.moved(-file.SizeBytes)
 	if err := f.Store.Delete(ctx, file.Key); err != nil {
 		return fmt.Errorf("drop %s: %w", file.Key, err)
@@ -107,9 +106,9 @@ func (f *Fetch) drop(ctx context.Context, file File) error {
 	return nil
 }
 
-// tidy frees the room that an earlier attempt's part of the file takes. What it misses goes with
-// the item.
-func (f *Fetch) tidy(ctx context.Context, got File) {
+// removePredecessor deletes the part of the file that an earlier attempt left. Anything that it
+// misses is deleted with the item.
+func (f *Fetch) removePredecessor(ctx context.Context, got File) {
 	if f.From != nil && f.From.Key != "" && f.From.Key != f.Key && f.From.Key != got.Key {
 		_ = f.Store.DeletePrefix(ctx, f.From.Key)
 	}
@@ -121,25 +120,25 @@ func (f *Fetch) moved(n int64) {
 	}
 }
 
-// once makes one fetch. With an error it returns the file, too, when that was staged whole.
+// once makes one fetch. With an error it also returns the file if that was completely staged.
 func (f *Fetch) once(ctx context.Context, key string, from *Checkpoint) (File, error) {
 	t := transfer{fetch: f, key: key}
 	defer t.close()
 	if err := t.begin(ctx, from); err != nil {
-		t.forget()
+		t.retractCount()
 		return File{}, err
 	}
 	if err := t.run(ctx); err != nil {
-		if endless(err) || errors.As(err, new(*UnboundedError)) {
+		if isTooLong(err) || errors.As(err, new(*UnboundedError)) {
 			t.discard()
 		}
-		t.forget()
+		t.retractCount()
 		return File{}, err
 	}
 	return t.finish(ctx)
 }
 
-// digester takes all digests that are wanted.
+// digester returns a digester for all requested digests.
 func (f *Fetch) digester() (*fixity.Digester, error) {
 	if f.Wanted.Digest == nil {
 		return fixity.NewDigester(f.Wanted.Algorithms...)

@@ -251,22 +251,22 @@ func TestR05_StartsOver(t *testing.T) {
 }
 
 // endless is a source that never ends and does not tell its size.
-type endless struct {
+type isTooLong struct {
 	opens int
 	read  int64
 }
 
-func (e *endless) Head(context.Context, string) (source.Info, error) {
+func (e *isTooLong) Head(context.Context, string) (source.Info, error) {
 	return source.Info{URL: "test://endless", Size: -1}, nil
 }
 
-func (e *endless) Open(ctx context.Context, url string, _ source.Point) (*source.Body, error) {
+func (e *isTooLong) Open(ctx context.Context, url string, _ source.Point) (*source.Body, error) {
 	e.opens++
 	info, err := e.Head(ctx, url)
 	return &source.Body{Info: info, ReadCloser: io.NopCloser(e)}, err
 }
 
-func (e *endless) Read(p []byte) (int, error) {
+func (e *isTooLong) Read(p []byte) (int, error) {
 	e.read += int64(len(p))
 	return len(p), nil
 }
@@ -286,7 +286,7 @@ func TestFetch_Endless(t *testing.T) {
 		{"the depositor told little", 5, 40 * mib, 2, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, o := storagetest.NewMemory(), &endless{}
+			s, o := storagetest.NewMemory(), &isTooLong{}
 			var saved []byte
 			f := fetchOf(&origin{}, s, "1", &saved)
 			var moved int64

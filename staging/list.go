@@ -13,19 +13,19 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// listBuffer is how much of a list is read or written at a time.
+// listBuffer is how many bytes of a list are read or written at a time.
 const listBuffer = 64 << 10
 
 // ListDigest is the algorithm of lists' digests.
 const ListDigest = "sha256"
 
-// ListMark is how far a list has come: what is durable of it, and its digest so far.
+// ListMark is a checkpoint of a list: its durable bytes, and their digest.
 type ListMark struct {
 	Stored storage.Checkpoint `json:"stored"`
 	Digest fixity.State       `json:"digest"`
 }
 
-// ListWriter writes a list of any length as JSON lines. It belongs to one goroutine.
+// ListWriter writes a list of any length as JSON lines. It must not be used concurrently.
 type ListWriter[T any] struct {
 	w   storage.Writer
 	d   *fixity.Digester
@@ -33,8 +33,8 @@ type ListWriter[T any] struct {
 	enc *json.Encoder
 }
 
-// CreateList starts a list under a key of this attempt. Commit makes it readable. Abort throws it
-// away, and Close leaves it at its last checkpoint, unless it was committed.
+// CreateList starts a list under a key of this attempt. Commit makes it readable. Unless it was
+// committed, Abort deletes it, and Close leaves it at its last checkpoint.
 func CreateList[T any](ctx context.Context, s storage.Store, key string) (*ListWriter[T], error) {
 	d, err := fixity.NewDigester(ListDigest)
 	if err != nil {
@@ -47,9 +47,9 @@ func CreateList[T any](ctx context.Context, s storage.Store, key string) (*ListW
 	return newList[T](w, d), nil
 }
 
-// ResumeList starts a list under a key of this attempt that begins with the entries of an earlier
-// list's checkpoint. It returns storage.ErrNotFound when these are gone, or their digest cannot be
-// gone on with.
+// ResumeList starts a list under a key of this attempt with the entries up to an earlier list's
+// checkpoint. It returns storage.ErrNotFound if those entries are gone, or their digest cannot be
+// continued.
 func ResumeList[T any](ctx context.Context, s storage.Store, key string, at ListMark) (*ListWriter[T], error) {
 	d, err := fixity.NewDigester(ListDigest)
 	if err == nil && (at.Stored.Size != at.Digest.Size || !d.Restore(at.Digest)) {
@@ -84,8 +84,8 @@ func (l *ListWriter[T]) Checkpoint(ctx context.Context) (at ListMark, err error)
 	return at, nil
 }
 
-// Digest is that of what was added before the last Checkpoint or Commit, by [ListDigest]: what
-// ReadList is to compare with.
+// Digest returns the digest, by [ListDigest], of the entries added before the last Checkpoint or
+// Commit. ReadList compares with it.
 func (l *ListWriter[T]) Digest() string { return l.d.Sums()[ListDigest] }
 
 // Add appends one entry.
@@ -96,7 +96,7 @@ func (l *ListWriter[T]) Add(v T) error {
 	return nil
 }
 
-// Commit makes the list durable. It refuses a key that is taken, with storage.ErrExists.
+// Commit makes the list durable and readable. It returns storage.ErrExists if the key is taken.
 func (l *ListWriter[T]) Commit(ctx context.Context) error {
 	if err := l.buf.Flush(); err != nil {
 		return fmt.Errorf("write list: %w", err)
@@ -107,16 +107,15 @@ func (l *ListWriter[T]) Commit(ctx context.Context) error {
 	return nil
 }
 
-// Abort throws the list away, its checkpoints included, unless it was committed.
+// Abort deletes the list with its checkpoints, unless it was committed.
 func (l *ListWriter[T]) Abort() error { return l.w.Abort() }
 
 // Close leaves the list at its last checkpoint, unless it was committed or aborted.
 func (l *ListWriter[T]) Close() error { return l.w.Close() }
 
-// ReadList yields a list's entries in order. An error ends it; one that wraps storage.ErrNotFound
-// says that there is no such list, and one that wraps ErrDamaged that it is not the list that was
-// written: each entry that was yielded is one of that list. A list of more than one block is read
-// twice for that: see [Blocks].
+// ReadList yields a list's entries in order. An error ends it: it wraps storage.ErrNotFound if
+// there is no list, and ErrDamaged if it is not the list that was written. Every entry yielded is
+// from that list. To guarantee this, a list of more than one block is read twice: see [Blocks].
 func ReadList[T any](ctx context.Context, s storage.Store, key, digest string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T

@@ -11,43 +11,42 @@ import (
 	"github.com/holdfast/holdfast/format"
 )
 
-// pump moves a body into a staged file. The bytes cross once: a chunk is written and digested side
-// by side while the next ones are read, and reading goes on while a checkpoint is made durable, as
-// far as the chunks last.
+// pump moves a body into a staged file. Each chunk is read once, then written and digested in
+// parallel while the next chunks are read. Reading continues during a checkpoint as long as there
+// are free chunks.
 type pump struct {
 	*transfer
-	unsaved int64 // bytes since the last checkpoint
-	came    int64 // bytes of the file so far, those before this pump included
+	unsaved  int64 // bytes since the last checkpoint
+	received int64 // bytes of the file so far, including those before this pump
 
 	lent  []*block
 	free  chan *block
 	write chan *block
 	hash  chan *block
-	// states are the digests at each checkpoint, in order.
+	// states has the digests at each checkpoint, in order.
 	states chan fixity.State
 }
 
-// run moves everything up to the body's end. An error of reading leaves both sides with the same
-// bytes.
+// run transfers the body to its end. After a read error both sides have processed the same bytes.
 func (p *pump) run(ctx context.Context) error {
 	defer func() { p.fetch.Buffers.takeBack(p.lent) }()
-	p.came = p.digests.Size()
+	p.received = p.digests.Size()
 	first := p.lend()
 	err := fill(p.body, first)
 	p.identify(first)
-	if over := p.beyond(first.n); over != nil {
+	if over := p.checkLimit(first.n); over != nil {
 		return over
 	}
 	if errors.Is(err, io.EOF) {
-		// Small files are the many: they need no goroutines.
-		return p.short(first)
+		// Most files are small: they need no goroutines.
+		return p.storeSingle(first)
 	}
-	// Chunks never wait in these channels, whose capacity is that of all there are.
+	// Sending never blocks: each channel has room for all chunks.
 	p.free, p.write, p.hash = make(chan *block, readAhead), make(chan *block, readAhead), make(chan *block, readAhead)
 	p.states = make(chan fixity.State, readAhead)
 	both, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	// A reader that waits for the network is not left waiting when the other side has failed.
+	// If the writing side fails, do not leave the reader waiting for the network.
 	defer context.AfterFunc(both, func() { _ = p.body.Close() })()
 	var sides sync.WaitGroup
 	var failed error
@@ -67,7 +66,7 @@ func (p *pump) run(ctx context.Context) error {
 	close(p.hash)
 	sides.Wait()
 	if failed != nil {
-		return failed // it is the cause of the reader's, if that has one
+		return failed // the reader's error, if any, follows from it
 	}
 	if ctx.Err() != nil && err != nil {
 		return context.Cause(ctx)
@@ -75,23 +74,23 @@ func (p *pump) run(ctx context.Context) error {
 	return err
 }
 
-// beyond counts n bytes that came, and is an error when there are more than there may be of a
-// source that does not tell how many there are: it may never end.
-func (p *pump) beyond(n int) error {
-	p.came += int64(n)
+// checkLimit counts n received bytes. It returns an error if the source does not state the size and
+// sends more than allowed: it may never end.
+func (p *pump) checkLimit(n int) error {
+	p.received += int64(n)
 	info, wanted := p.body.Info, p.fetch.Wanted.SizeBytes
 	switch {
 	case info.Size >= 0:
-	case wanted >= 0 && p.came > wanted:
+	case wanted >= 0 && p.received > wanted:
 		return &MismatchError{URL: info.URL, What: "size", Expected: inBytes(wanted), Found: "more than " + inBytes(wanted), cut: true}
-	case wanted < 0 && p.fetch.Most > 0 && p.came > p.fetch.Most:
+	case wanted < 0 && p.fetch.Most > 0 && p.received > p.fetch.Most:
 		return &UnboundedError{URL: info.URL, Most: p.fetch.Most}
 	}
 	return nil
 }
 
-// short takes a file that fits one chunk.
-func (p *pump) short(b *block) error {
+// storeSingle stores a file of one chunk.
+func (p *pump) storeSingle(b *block) error {
 	if err := p.store(b); err != nil {
 		return err
 	}
@@ -99,14 +98,14 @@ func (p *pump) short(b *block) error {
 	return nil
 }
 
-// identify names the format of a file that is here from its first byte.
+// identify sets the format, if the file is here from its first byte.
 func (p *pump) identify(b *block) {
 	if p.digests.Size() == 0 {
 		p.format = format.MIME(b.data(), p.fetch.Wanted.Name, p.fetch.Wanted.MIMEType)
 	}
 }
 
-// lend takes one more block into use.
+// lend adds a block to those in use.
 func (p *pump) lend() *block {
 	b := p.fetch.Buffers.lend()
 	p.lent = append(p.lent, b)
@@ -121,7 +120,7 @@ func (p *pump) readAll(ctx context.Context) error {
 			return err
 		}
 		err = fill(p.body, b)
-		if over := p.beyond(b.n); over != nil {
+		if over := p.checkLimit(b.n); over != nil {
 			return over
 		}
 		if b.n > 0 {
@@ -156,7 +155,7 @@ func (p *pump) next(ctx context.Context) (*block, error) {
 	}
 }
 
-// send hands a chunk to both sides.
+// send passes a chunk to both sides.
 func (p *pump) send(b *block) {
 	p.unsaved += int64(b.n)
 	if b.save = p.fetch.Save != nil && p.unsaved >= p.part(); b.save {
@@ -167,8 +166,8 @@ func (p *pump) send(b *block) {
 	p.hash <- b
 }
 
-// done gives a chunk back when both sides are through with it.
-func (p *pump) done(b *block) {
+// release frees a chunk after both sides have processed it.
+func (p *pump) release(b *block) {
 	if b.users.Add(-1) == 0 {
 		p.free <- b
 	}
@@ -180,11 +179,11 @@ func (p *pump) hashAll() {
 		if b.save {
 			state, err := p.digests.State()
 			if err != nil {
-				state = fixity.State{} // which nobody can go on from
+				state = fixity.State{} // which cannot be resumed from
 			}
 			p.states <- state
 		}
-		p.done(b)
+		p.release(b)
 	}
 }
 
@@ -192,7 +191,7 @@ func (p *pump) writeAll(ctx context.Context) error {
 	for b := range p.write {
 		err := p.store(b)
 		save := b.save
-		p.done(b)
+		p.release(b)
 		if err == nil && save {
 			err = p.save(ctx)
 		}
@@ -211,13 +210,13 @@ func (p *pump) store(b *block) error {
 	return nil
 }
 
-// part is how many bytes lie between two checkpoints.
+// part returns how many bytes lie between two checkpoints.
 func (p *pump) part() int64 {
 	const parts = 10_000
 	return max(MinPart, p.body.Info.Size/parts)
 }
 
-// save makes what has come durable and then notes it, in this order (R4).
+// save makes the received bytes durable, and then records the checkpoint, in this order (R4).
 func (p *pump) save(ctx context.Context) error {
 	stored, err := p.to.Checkpoint(ctx)
 	if err != nil {
@@ -233,8 +232,8 @@ func (p *pump) save(ctx context.Context) error {
 	return err
 }
 
-// fill reads until the chunk is full. Unlike io.ReadFull it passes the source's own error on when
-// the last chunk is short.
+// fill reads until the chunk is full. Unlike io.ReadFull it returns the source's own error if the
+// last chunk is short.
 func fill(r io.Reader, b *block) error {
 	for b.n = 0; b.n < len(b.buf); {
 		m, err := r.Read(b.buf[b.n:])

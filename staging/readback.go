@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Digest reads a staged file back and returns its digest, lower-case hex. read, which may be nil,
-// is told how far it comes. The error wraps storage.ErrNotFound when there is no such file,
-// fixity.ErrUnknown for the algorithm.
+// Digest reads a staged file back and returns its digest in lower-case hex. It calls read, which
+// may be nil, with the number of bytes of each read. The error wraps storage.ErrNotFound if there
+// is no such file, and fixity.ErrUnknown for an unknown algorithm.
 func Digest(ctx context.Context, s storage.Store, b *Buffers, key, algorithm string, read func(n int64)) (string, error) {
 	d, err := fixity.NewDigester(algorithm)
 	if err != nil {
@@ -26,14 +26,14 @@ func Digest(ctx context.Context, s storage.Store, b *Buffers, key, algorithm str
 	return d.Sums()[algorithm], nil
 }
 
-// ErrEnough is what a reader of Verified returns that has concluded nothing from what it read: the
-// rest is not read, and nothing is compared. Verified then returns nil.
+// ErrEnough is returned by a function given to Verified that needs no more bytes and has concluded
+// nothing from those it read. Verified then reads and compares nothing more, and returns nil.
 var ErrEnough = errors.New("enough")
 
-// Verified has fn read a staged file and returns what fn does, unless the file's bytes are not
-// those that the digest is of: then the error wraps ErrDamaged, and nothing that fn made of them
-// counts. The staging area is not trusted to keep what it was given. A digest of "" is not
-// compared: what was noted by earlier programs has none.
+// Verified calls fn with a reader of a staged file and returns fn's error. If the file's bytes do
+// not match the digest, the error wraps ErrDamaged, and everything that fn derived from them must
+// be discarded: the staging area is not trusted. A digest of "" is not compared, since records of
+// earlier programs have none.
 func Verified(ctx context.Context, s storage.Store, key, algorithm, digest string, fn func(io.Reader) error) error {
 	r, err := s.Open(ctx, key, 0, -1)
 	if err != nil {
@@ -55,7 +55,7 @@ func Verified(ctx context.Context, s storage.Store, key, algorithm, digest strin
 	if errors.Is(told, ErrEnough) {
 		return nil
 	}
-	if _, err := io.Copy(h, from); err != nil { // what fn has not asked for
+	if _, err := io.Copy(h, from); err != nil { // the bytes that fn did not read
 		return errors.Join(told, fmt.Errorf("read %s: %w", key, err))
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); !strings.EqualFold(got, digest) {
@@ -70,22 +70,22 @@ func readBack(ctx context.Context, s storage.Store, b *Buffers, key string, to i
 		return fmt.Errorf("read %s back: %w", key, err)
 	}
 	defer r.Close()
-	_, err = b.Copy(to, &watched{done: func() error { return context.Cause(ctx) }, r: r, seen: read})
+	_, err = b.Copy(to, &observedReader{done: func() error { return context.Cause(ctx) }, r: r, seen: read})
 	if err != nil {
 		return fmt.Errorf("read %s back: %w", key, err)
 	}
 	return nil
 }
 
-// watched reads until done returns an error, and shows how far it came.
-type watched struct {
+// observedReader reads until done returns an error, and reports how many bytes it read.
+type observedReader struct {
 	done func() error
 	r    io.Reader
 	seen func(n int64)
 }
 
 // Read implements io.Reader.
-func (w *watched) Read(p []byte) (int, error) {
+func (w *observedReader) Read(p []byte) (int, error) {
 	if err := w.done(); err != nil {
 		return 0, err
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// growStep keeps reservations from being extended with every buffer. Where there is no room for
-// that much, a sixteenth of it is asked for, and so on.
+// growStep is how much more than needed is reserved, so that not every buffer extends the
+// reservation. If there is no room for that, a sixteenth is tried, and so on.
 const growStep = 64 << 20
 
-// GrowFunc reserves bytes in all for an item of which staged are written already. Its error, such
-// as a *registry.NoSpaceError, ends the write that needed them.
+// GrowFunc extends an item's reservation to bytes in total, of which staged are already written.
+// Its error, such as a *registry.NoSpaceError, ends the write that needed the room.
 type GrowFunc func(ctx context.Context, bytes, staged int64) error
 
-// Room keeps writing within what was reserved: it asks for more before the first byte past it is
+// Room keeps writers within a reservation: it extends the reservation before a byte beyond it is
 // written (R24). All methods may be called concurrently.
 type Room struct {
 	grow GrowFunc
@@ -27,12 +27,13 @@ type Room struct {
 	used    int64
 }
 
-// NewRoom returns a room of granted bytes of which used are taken.
+// NewRoom returns a room of granted bytes of which used are occupied.
 func NewRoom(granted, used int64, grow GrowFunc) *Room {
 	return &Room{grow: grow, granted: granted, used: used}
 }
 
-// Take accounts for n more bytes, which are about to be written or are there from before.
+// Take counts n more bytes, which are about to be written or already exist. It extends the
+// reservation if necessary.
 func (r *Room) Take(ctx context.Context, n int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,7 +46,7 @@ func (r *Room) Take(ctx context.Context, n int64) error {
 	return nil
 }
 
-// extend has at least so many bytes granted, and some more while there is room.
+// extend reserves at least so many bytes, and some more while there is room.
 func (r *Room) extend(ctx context.Context, least int64) error {
 	for more := max(growStep, r.used/8); ; more /= 16 {
 		if more < 1<<10 {
@@ -62,22 +63,22 @@ func (r *Room) extend(ctx context.Context, least int64) error {
 	}
 }
 
-// give accounts for n bytes that are gone.
-func (r *Room) give(n int64) {
+// release subtracts n deleted bytes.
+func (r *Room) release(n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.used = max(0, r.used-n)
 }
 
-// Granted is the number of bytes reserved.
+// Granted returns the number of reserved bytes.
 func (r *Room) Granted() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.granted
 }
 
-// Within returns a store like s whose writers take room for every byte, and give back what they
-// throw away.
+// Within returns a store like s whose writers take room for every byte, and release it for deleted
+// bytes.
 func (r *Room) Within(s storage.Store) storage.Store { return &roomed{Store: s, room: r} }
 
 type roomed struct {
@@ -94,15 +95,15 @@ func (s *roomed) Create(ctx context.Context, key string) (storage.Writer, error)
 	return s.within(ctx, w, 0), nil
 }
 
-// Resume implements storage.Store: the bytes taken over need room of their own until the
-// predecessor's are gone.
+// Resume implements storage.Store. The copied bytes need room of their own until the predecessor's
+// are deleted.
 func (s *roomed) Resume(ctx context.Context, key string, cp storage.Checkpoint) (storage.Writer, error) {
 	if err := s.room.Take(ctx, cp.Size); err != nil {
 		return nil, err
 	}
 	w, err := s.Store.Resume(ctx, key, cp)
 	if err != nil {
-		s.room.give(cp.Size)
+		s.room.release(cp.Size)
 		return nil, err
 	}
 	return s.within(ctx, w, cp.Size), nil
@@ -123,7 +124,7 @@ func (s *roomed) Delete(ctx context.Context, key string) error {
 	if err := s.Store.Delete(ctx, key); err != nil {
 		return err
 	}
-	s.room.give(info.Size)
+	s.room.release(info.Size)
 	return nil
 }
 
@@ -132,7 +133,7 @@ type roomedWriter struct {
 	room  *Room
 	take  func(n int64) error
 	taken int64
-	done  bool // committed, or given back
+	done  bool // committed, or released
 }
 
 // Write implements io.Writer.
@@ -155,7 +156,7 @@ func (w *roomedWriter) Commit(ctx context.Context) (storage.Info, error) {
 func (w *roomedWriter) Abort() error {
 	if !w.done {
 		w.done = true
-		w.room.give(w.taken)
+		w.room.release(w.taken)
 	}
 	return w.Writer.Abort()
 }

@@ -20,13 +20,14 @@ type transfer struct {
 	body    *source.Body
 	to      storage.Writer
 	digests *fixity.Digester
-	format  string // "" when the first bytes came in an earlier attempt
-	resumed bool   // an earlier attempt's bytes are in it
-	counted int64  // what was told to Moved
-	kept    int64  // of it, what a successor goes on after
+	format  string // "" if the first bytes came in an earlier attempt
+	resumed bool   // it contains an earlier attempt's bytes
+	counted int64  // bytes reported to Moved
+	kept    int64  // the part of them that a successor can resume from
 }
 
-// begin opens both ends, where the checkpoint left off if that still holds on both.
+// begin opens the source and the staged file, at the checkpoint if both sides can still resume
+// there.
 func (t *transfer) begin(ctx context.Context, from *Checkpoint) error {
 	var err error
 	if t.digests, err = t.fetch.digester(); err != nil {
@@ -42,14 +43,14 @@ func (t *transfer) begin(ctx context.Context, from *Checkpoint) error {
 		return err
 	}
 	if err := t.fetch.Wanted.checkSize(t.body.Info.URL, t.body.Info.Size); err != nil {
-		return err // the source itself says so: a second fetch would say the same
+		return err // the source states this size, so a second fetch would give the same
 	}
 	if t.resumed && t.body.Offset == at.Offset {
 		t.count(at.Offset)
 		t.kept = at.Offset
 		return nil
 	}
-	if t.resumed { // the source cannot go on there, or has changed
+	if t.resumed { // the source cannot resume there, or has changed
 		t.resumed = false
 		if err := t.to.Abort(); err != nil {
 			return fmt.Errorf("start %s over: %w", t.key, err)
@@ -64,10 +65,11 @@ func (t *transfer) begin(ctx context.Context, from *Checkpoint) error {
 	return nil
 }
 
-// resume takes over the bytes of an earlier attempt. The zero Point says that they cannot be used.
+// resume takes over the bytes of an earlier attempt. It returns the zero Point if they cannot be
+// used.
 func (t *transfer) resume(ctx context.Context, from *Checkpoint) (source.Point, error) {
 	if from.Stored.Size <= 0 || from.Stored.Size != from.Digests.Size || !t.digests.Restore(from.Digests) {
-		return source.Point{}, nil // the price is rework (R27)
+		return source.Point{}, nil // this costs rework (R27)
 	}
 	w, err := t.fetch.Store.Resume(ctx, t.key, from.Stored)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -83,8 +85,8 @@ func (t *transfer) resume(ctx context.Context, from *Checkpoint) (source.Point, 
 	}, nil
 }
 
-// run moves the bytes. A connection that breaks is made again at once, as long as each one brings
-// the file on by a part: a long way over a bad line is no failure.
+// run transfers the bytes. It reconnects at once as long as each connection brings a part of the
+// file: a long transfer over a bad line is no failure.
 func (t *transfer) run(ctx context.Context) error {
 	for {
 		before := t.digests.Size()
@@ -99,7 +101,7 @@ func (t *transfer) run(ctx context.Context) error {
 	}
 }
 
-// reopen opens the source again where it broke off, and says whether that was possible.
+// reopen opens the source where the connection broke. It reports whether that worked.
 func (t *transfer) reopen(ctx context.Context) bool {
 	info := t.body.Info
 	body, err := t.fetch.Source.Open(ctx, t.fetch.Wanted.URL, source.Point{
@@ -118,8 +120,8 @@ func (t *transfer) reopen(ctx context.Context) bool {
 	return true
 }
 
-// modified is when the file was last changed, by what the depositor said, or else by what the
-// source does. Servers that know no time say that of 1970.
+// modified returns when the file was last changed, by the depositor or else by the source. Servers
+// that do not know report 1970.
 func (t *transfer) modified() time.Time {
 	if said := t.fetch.Wanted.Modified; !said.IsZero() {
 		return said
@@ -130,18 +132,18 @@ func (t *transfer) modified() time.Time {
 	return time.Time{}
 }
 
-// finish commits the bytes and checks them.
+// finish commits and checks the file.
 func (t *transfer) finish(ctx context.Context) (File, error) {
 	file := File{
 		Key: t.key, Source: t.body.Info.URL, Modified: t.modified(), SizeBytes: t.digests.Size(),
 		Digests: t.digests.Sums(), MIMEType: t.format,
 	}
 	if _, err := t.to.Commit(ctx); err != nil {
-		t.forget()
+		t.retractCount()
 		return File{}, fmt.Errorf("stage %s: %w", file.Source, err)
 	}
 	if t.resumed {
-		// Two attempts wrote it: trust nothing that was not read back (R4).
+		// Two attempts wrote it: trust only what was read back (R4).
 		if err := t.reread(ctx, &file); err != nil {
 			return file, err
 		}
@@ -149,7 +151,7 @@ func (t *transfer) finish(ctx context.Context) (File, error) {
 	return file, t.fetch.Wanted.check(file)
 }
 
-// reread digests the staged file itself.
+// reread computes the digests of the staged file itself and compares them.
 func (t *transfer) reread(ctx context.Context, file *File) error {
 	d, err := t.fetch.digester()
 	if err != nil {
@@ -174,25 +176,25 @@ func (t *transfer) count(n int64) {
 	t.fetch.moved(n)
 }
 
-// forget takes back what was counted of a file that did not come to its end, but for what a
-// successor goes on after.
-func (t *transfer) forget() {
+// retractCount takes back the counted progress of an incomplete file, except what a successor
+// resumes from.
+func (t *transfer) retractCount() {
 	t.fetch.moved(t.kept - t.counted)
 	t.counted = t.kept
 }
 
-// discard throws away what came, its checkpoints included: nobody goes on with it.
+// discard deletes what was written with its checkpoints: it will not be resumed.
 func (t *transfer) discard() {
 	t.kept = 0
-	_ = t.to.Abort() // what it misses goes with the item
+	_ = t.to.Abort() // anything it misses is deleted with the item
 }
 
-// close lets go of both ends. What was checkpointed stays.
+// close closes both sides. Checkpointed bytes stay.
 func (t *transfer) close() {
 	if t.body != nil {
-		_ = t.body.Close() // read only
+		_ = t.body.Close() // only read from
 	}
 	if t.to != nil {
-		_ = t.to.Close() // what is not committed is not wanted
+		_ = t.to.Close() // uncommitted bytes are not needed
 	}
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Wanted is a file to be fetched, and what the depositor said of it.
+// Wanted describes a file to fetch, as the depositor stated it.
 type Wanted struct {
 	URL        string
-	SizeBytes  int64            // -1: not said
-	Digest     *registry.Digest // nil: not said
-	Name       string           // the depositor's, whose extension may tell formats apart; "": not said
-	MIMEType   string           // "": not said; it counts only where the content says nothing
-	Modified   time.Time        // when it was last changed; zero: not said, and the source is believed
-	Algorithms []string         // digests to take besides
+	SizeBytes  int64            // -1: not stated
+	Digest     *registry.Digest // nil: not stated
+	Name       string           // the depositor's file name; its extension may identify the format; "": not stated
+	MIMEType   string           // "": not stated; used only if the content is not conclusive
+	Modified   time.Time        // time of the last change; zero: not stated, use the source's
+	Algorithms []string         // further digests to compute
 }
 
-// checkSize compares a size with the depositor's; both are negative when they are not known.
+// checkSize compares a size with the depositor's. A negative size is unknown.
 func (w Wanted) checkSize(address string, size int64) error {
 	if w.SizeBytes < 0 || size < 0 || size == w.SizeBytes {
 		return nil
@@ -29,7 +29,7 @@ func (w Wanted) checkSize(address string, size int64) error {
 	return &MismatchError{URL: address, What: "size", Expected: inBytes(w.SizeBytes), Found: inBytes(size)}
 }
 
-// check compares what came with what the depositor said.
+// check compares the fetched file with the depositor's statement.
 func (w Wanted) check(f File) error {
 	if err := w.checkSize(f.Source, f.SizeBytes); err != nil {
 		return err
@@ -44,19 +44,19 @@ func (w Wanted) check(f File) error {
 
 func inBytes(n int64) string { return fmt.Sprintf("%d bytes", n) }
 
-// MismatchError says that a file is not what the depositor said it is. It is a content fault.
+// MismatchError says that a file differs from the depositor's statement. It is a content fault.
 type MismatchError struct {
 	URL      string // redacted
 	What     string // "size" or the digest's algorithm
 	Expected string
 	Found    string
-	cut      bool // there was more, which was not read
+	cut      bool // the file was longer, and the rest was not read
 }
 
-// ContentFault marks the deposit as at fault.
+// ContentFault blames the deposit.
 func (e *MismatchError) ContentFault() bool { return true }
 
-// ErrorCode says in one word what differs, which failures are grouped by.
+// ErrorCode returns the code by which failures are grouped.
 func (e *MismatchError) ErrorCode() string {
 	if e.What == "size" {
 		return "size-mismatch"
@@ -64,7 +64,7 @@ func (e *MismatchError) ErrorCode() string {
 	return "digest-mismatch"
 }
 
-// ErrorHost is the host that the file came from, "" for an upload.
+// ErrorHost returns the host that the file came from; "" for an upload.
 func (e *MismatchError) ErrorHost() string {
 	u, err := url.Parse(e.URL)
 	if err != nil {
@@ -79,46 +79,45 @@ func (e *MismatchError) Error() string {
 		e.URL, e.What, e.Found, e.Expected)
 }
 
-// same says whether two fetches gave the same wrong bytes. A redirect may lead elsewhere each time.
+// same reports whether two fetches gave the same wrong bytes. It ignores the URL: redirects may
+// differ.
 func (e *MismatchError) same(o *MismatchError) bool { return e.What == o.What && e.Found == o.Found }
 
-// endless says whether a file went on after the size that the depositor gave, so that the rest of
-// it was not read.
-func endless(err error) bool {
+// isTooLong reports whether a file was longer than stated, so that the rest was not read.
+func isTooLong(err error) bool {
 	wrong, ok := errors.AsType[*MismatchError](err)
 	return ok && wrong.cut
 }
 
-// UnboundedError says that a file whose size nobody tells has more bytes than such a file may have.
-// It is a content fault.
+// UnboundedError says that a file of unknown size has more bytes than such a file may have. It is a
+// content fault.
 type UnboundedError struct {
 	URL  string // redacted
 	Most int64  // bytes
 }
 
-// ContentFault marks the deposit as at fault.
+// ContentFault blames the deposit.
 func (e *UnboundedError) ContentFault() bool { return true }
 
-// ErrorCode says so in one word, which failures are grouped by.
+// ErrorCode returns the code by which failures are grouped.
 func (e *UnboundedError) ErrorCode() string { return "size-unbounded" }
 
 // Error names the limit and what to do.
 func (e *UnboundedError) Error() string {
-	return fmt.Sprintf("%s does not tell its size and sent more than %d bytes; give the file's size in a manifest, have the server tell it, "+
-		"or have an operator raise HOLDFAST_UNKNOWN_SIZE_BYTES", e.URL, e.Most)
+	return fmt.Sprintf("%s does not state its size and sent more than %d bytes; state the file's size in a manifest, make the server send it, "+
+		"or ask an operator to raise HOLDFAST_UNKNOWN_SIZE_BYTES", e.URL, e.Most)
 }
 
-// UnsupportedDigest says that a digest of this algorithm cannot be checked here. It is a content
-// fault.
+// UnsupportedDigest says that digests of this algorithm are not supported. It is a content fault.
 type UnsupportedDigest struct {
 	Algorithm string
 	Err       error
 }
 
-// ContentFault marks the deposit as at fault.
+// ContentFault blames the deposit.
 func (e *UnsupportedDigest) ContentFault() bool { return true }
 
-// ErrorCode says so in one word, which failures are grouped by.
+// ErrorCode returns the code by which failures are grouped.
 func (e *UnsupportedDigest) ErrorCode() string { return "digest-unsupported" }
 
 // Error names the algorithm and what to use instead.

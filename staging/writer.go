@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Writer writes a file of ours into staging, and digests and identifies it as it is written.
+// Writer writes a generated file into staging. It computes its digests and identifies its format on
+// the way.
 type Writer struct {
 	to   storage.Writer
 	key  string
@@ -17,8 +18,8 @@ type Writer struct {
 	head format.Head
 }
 
-// Create begins a file under a key of s, which takes its digests by the algorithms. The caller
-// closes it.
+// Create starts a file under a key of s, with digests by the algorithms. The caller must call
+// Close.
 func Create(ctx context.Context, s storage.Store, key string, algorithms ...string) (*Writer, error) {
 	d, err := fixity.NewDigester(algorithms...)
 	if err != nil {
@@ -31,7 +32,7 @@ func Create(ctx context.Context, s storage.Store, key string, algorithms ...stri
 	return &Writer{to: to, key: key, d: d}, nil
 }
 
-// Write implements io.Writer. Large pieces are digested while they are written.
+// Write implements io.Writer. It digests and writes large pieces in parallel.
 func (f *Writer) Write(p []byte) (int, error) {
 	const worthwhile = 64 << 10
 	if len(p) < worthwhile {
@@ -50,7 +51,7 @@ func (f *Writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Commit makes the file durable and returns what it is under this name.
+// Commit makes the file durable and returns its description under this name.
 func (f *Writer) Commit(ctx context.Context, name string) (File, error) {
 	if _, err := f.to.Commit(ctx); err != nil {
 		return File{}, fmt.Errorf("stage %s: %w", f.key, err)
@@ -58,5 +59,5 @@ func (f *Writer) Commit(ctx context.Context, name string) (File, error) {
 	return File{Name: name, Key: f.key, SizeBytes: f.d.Size(), Digests: f.d.Sums(), MIMEType: f.head.MIME(name, "")}, nil
 }
 
-// Close drops the file unless it was committed.
+// Close deletes the file unless it was committed.
 func (f *Writer) Close() error { return f.to.Abort() }
