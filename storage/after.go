@@ -5,14 +5,14 @@ import (
 	"iter"
 )
 
-// AfterLister is implemented by stores that can begin a listing in its middle.
+// AfterLister is implemented by stores that can start a listing after a key.
 type AfterLister interface {
-	// ListAfter is List of the keys behind after alone.
+	// ListAfter is List for the keys greater than after.
 	ListAfter(ctx context.Context, prefix, after string) iter.Seq2[Info, error]
 }
 
-// ListAfter yields what List does, from the first key behind after on. A store that is no
-// [AfterLister] is listed from its beginning.
+// ListAfter yields what List does, from the first key greater than after. For a store that is no
+// [AfterLister] it lists from the start and skips.
 func ListAfter(ctx context.Context, s Store, prefix, after string) iter.Seq2[Info, error] {
 	if l, ok := s.(AfterLister); ok && after != "" {
 		return l.ListAfter(ctx, prefix, after)

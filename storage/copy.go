@@ -8,23 +8,21 @@ import (
 	"io"
 )
 
-// Copier is implemented by a Store that can take over an object of another Store without its bytes
-// passing through this process (a hard link, a server-side copy).
+// Copier is implemented by a Store that can copy an object of another Store without passing its
+// bytes through this process (a hard link, a server-side copy).
 type Copier interface {
-	// CopyFrom makes the object srcKey of src the object dstKey of this store: create-only, whole,
-	// durable and visible in one step, as Writer.Commit is. It returns an error that is
-	// errors.ErrUnsupported when it knows no shorter way than reading and writing; nothing has
-	// happened then.
+	// CopyFrom copies the object srcKey of src to the key dstKey of this store. Like Writer.Commit
+	// it creates only, and the copy becomes durable and visible in one step. It returns
+	// errors.ErrUnsupported, and has done nothing, if it can only read and write.
 	CopyFrom(ctx context.Context, dstKey string, src Store, srcKey string) (Info, error)
 }
 
-// copyBuffer is large enough that the cost of a call does not count beside that of moving the
-// bytes.
+// copyBuffer is large enough that a call costs little beside moving the bytes.
 const copyBuffer = 1 << 20
 
-// Copy makes the object srcKey of src the object dstKey of dst. It is create-only: ErrExists when
-// dstKey is taken. ErrNotFound says that srcKey is missing. A destination that is a Copier is asked
-// first; otherwise the bytes are read, counted against the source's size and written.
+// Copy copies the object srcKey of src to the key dstKey of dst. It returns ErrExists if dstKey is
+// taken, and ErrNotFound if srcKey is missing. If dst is a Copier, Copy uses that; otherwise it
+// reads the bytes, compares their number with the source's size, and writes them.
 func Copy(ctx context.Context, dst Store, dstKey string, src Store, srcKey string) (Info, error) {
 	if c, ok := dst.(Copier); ok {
 		info, err := c.CopyFrom(ctx, dstKey, src, srcKey)
@@ -35,7 +33,7 @@ func Copy(ctx context.Context, dst Store, dstKey string, src Store, srcKey strin
 	return copyBytes(ctx, dst, dstKey, src, srcKey)
 }
 
-// copyBytes is Copy through this process.
+// copyBytes is Copy without a Copier.
 func copyBytes(ctx context.Context, dst Store, dstKey string, src Store, srcKey string) (Info, error) {
 	want, err := src.Stat(ctx, srcKey)
 	if err != nil {
@@ -50,7 +48,7 @@ func copyBytes(ctx context.Context, dst Store, dstKey string, src Store, srcKey 
 	if err != nil {
 		return Info{}, fmt.Errorf("copy from %q: %w", srcKey, err)
 	}
-	defer w.Abort() //nolint:errcheck // nothing depends on a writer that is given up
+	defer w.Abort() //nolint:errcheck // an aborted writer leaves nothing that matters
 	n, err := io.CopyBuffer(w, Interruptible(ctx, r), make([]byte, copyBuffer))
 	if err != nil {
 		return Info{}, fmt.Errorf("copy %q to %q: %w", srcKey, dstKey, err)
@@ -62,17 +60,18 @@ func copyBytes(ctx context.Context, dst Store, dstKey string, src Store, srcKey 
 }
 
 // Replacer is implemented by a Store that can replace one of its objects by a copy of another
-// without the bytes passing through this process.
+// without passing the bytes through this process.
 type Replacer interface {
-	// ReplaceFrom is Replace with the content of the object srcKey: ErrNotFound when that is
-	// missing. The copy shares nothing with srcKey.
+	// ReplaceFrom is Replace with the content of the object srcKey; ErrNotFound if that is missing.
+	// The copy shares no bytes with srcKey.
 	ReplaceFrom(ctx context.Context, key, srcKey string) error
 }
 
-// maxReplace bounds what ReplaceFrom holds in memory for a store that is no Replacer.
+// maxReplace limits the memory of ReplaceFrom for a store that is no Replacer.
 const maxReplace = 512 << 20
 
-// ReplaceFrom replaces the object key of s by a copy of its object srcKey, as Store.Replace does.
+// ReplaceFrom replaces the object key of s by a copy of its object srcKey, with the guarantees of
+// Store.Replace.
 func ReplaceFrom(ctx context.Context, s Store, key, srcKey string) error {
 	if r, ok := s.(Replacer); ok {
 		return r.ReplaceFrom(ctx, key, srcKey)
@@ -84,20 +83,21 @@ func ReplaceFrom(ctx context.Context, s Store, key, srcKey string) error {
 	return s.Replace(ctx, key, data)
 }
 
-// Put creates the object key with data as its content: ErrExists when the key is taken.
+// Put creates the object key with the content data. It returns ErrExists if the key is taken.
 func Put(ctx context.Context, s Store, key string, data []byte) (Info, error) {
 	w, err := s.Create(ctx, key)
 	if err != nil {
 		return Info{}, err
 	}
-	defer w.Abort() //nolint:errcheck // nothing depends on a writer that is given up
+	defer w.Abort() //nolint:errcheck // an aborted writer leaves nothing that matters
 	if _, err := io.Copy(w, bytes.NewReader(data)); err != nil {
 		return Info{}, fmt.Errorf("write %q: %w", key, err)
 	}
 	return w.Commit(ctx)
 }
 
-// ReadAll returns the content of an object that must not be larger than limit bytes.
+// ReadAll returns the content of an object. It returns an error if the object is larger than limit
+// bytes.
 func ReadAll(ctx context.Context, s Store, key string, limit int64) ([]byte, error) {
 	r, err := s.Open(ctx, key, 0, limit+1)
 	if err != nil {

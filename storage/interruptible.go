@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// Interruptible returns a reader of r that ends with ctx's error, between two reads, once ctx has
-// ended. It offers Read alone, so that io.CopyBuffer uses the buffer that it is given.
+// Interruptible returns a reader of r that fails with ctx's error after ctx has ended. It checks
+// between two reads. It has only the method Read, so that io.CopyBuffer uses the given buffer.
 func Interruptible(ctx context.Context, r io.Reader) io.Reader {
 	return &interruptible{ended: ctx.Err, r: r}
 }

@@ -5,16 +5,14 @@ import (
 	"strings"
 )
 
-// Limits on keys. They are the smaller of what file systems and S3 take, so that a key valid in one
-// driver is valid in all of them.
+// Limits on keys: the lower ones of file systems and S3, so that all drivers accept the same keys.
 const (
 	MaxKey  = 1024 // bytes of a whole key
 	MaxPart = 255  // bytes between two slashes
 )
 
-// KeyError says that a key cannot be used, and why: it is malformed, reserved by the driver, or it
-// names a folder of another object (or has another object for a folder) in a driver that cannot
-// keep the two apart.
+// KeyError says that a key cannot be used, and why. It is malformed, or reserved by the driver. Or
+// it is a folder of another object, or below one, in a driver that cannot have both.
 type KeyError struct {
 	Key    string
 	Reason string
@@ -25,10 +23,9 @@ func (e *KeyError) Error() string {
 	return fmt.Sprintf("storage: key %q: %s", e.Key, e.Reason)
 }
 
-// CheckKey returns a *KeyError unless key is made of one or more parts between single slashes, each
-// of 1 to MaxPart bytes, none of them "." or "..", without NUL, and of MaxKey bytes at most. Any
-// other byte is allowed, valid UTF-8 or not. Nothing is cleaned or normalised: two different keys
-// are two different objects.
+// CheckKey returns a *KeyError unless key is valid: at most MaxKey bytes, in parts of 1 to MaxPart
+// bytes between single slashes. No part is "." or "..", and there is no NUL. All other bytes are
+// allowed, valid UTF-8 or not. Nothing is normalised: different keys are different objects.
 func CheckKey(key string) error {
 	refuse := func(reason string) error { return &KeyError{Key: key, Reason: reason} }
 	switch {

@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// CopyFrom implements storage.Copier. From another directory of the same file system the object is
-// linked, which is safe because committed objects never change; from anywhere else it is not
-// supported. It is linked once only: what has a second name already is copied, so that no two
-// objects of a store are one file, which one bad sector would take (and which OCFL forbids, E090).
+// CopyFrom implements storage.Copier. Within one file system it makes a hard link, which is safe
+// because committed objects never change; otherwise it returns errors.ErrUnsupported. It links a
+// file only once. A file that already has a second name is copied, so that no two objects of a
+// store share a file: one bad sector would damage both, and OCFL forbids it (E090).
 func (s *Store) CopyFrom(ctx context.Context, dstKey string, src storage.Store, srcKey string) (storage.Info, error) {
 	from, ok := src.(*Store)
 	if !ok || !s.unnamed {
@@ -30,16 +30,15 @@ func (s *Store) CopyFrom(ctx context.Context, dstKey string, src storage.Store, 
 	}
 	defer f.Close() //nolint:errcheck // a read-only handle
 	if info.Mode().Perm()&0o222 != 0 {
-		// Somebody put this file here by hand and may still write to it.
+		// This file was put here by hand and may still be written to.
 		return storage.Info{}, fmt.Errorf("link %q: writable: %w", srcKey, errors.ErrUnsupported)
 	}
 	if names(info) > 1 {
-		if _, err := s.root.Lstat(dstKey); err != nil { // one that is there is told of below, without reading anything
+		if _, err := s.root.Lstat(dstKey); err != nil { // if dstKey exists, publish returns the error below without reading anything
 			return storage.Info{}, fmt.Errorf("link %q: it has another name: %w", srcKey, errors.ErrUnsupported)
 		}
 	}
-	// Costs nothing for a committed object, and makes a read-only file of any other origin as
-	// durable as one.
+	// Costs nothing for a committed object, and makes any other read-only file durable.
 	if err := f.Sync(); err != nil {
 		return storage.Info{}, wrap("copy", srcKey, err)
 	}

@@ -1,13 +1,13 @@
 // Package dir is a storage.Store in a directory of a file system: the object a/b is the file
 // DIR/a/b, byte for byte.
 //
-// A file gets its name by link(2), after its content was synced and made read-only; the folder is
-// synced after that. So every file under its own name is whole and durable, and a name is never
-// taken twice. Where the kernel can (O_TMPFILE), an unfinished file has no name, and a killed
-// process leaves nothing behind. Only checkpointed bytes have one, in a scratch folder that mirrors
+// A file gets its name by link(2) after its content was synced and made read-only. Then its folder
+// is synced. Therefore every file under its final name is complete and durable, and no name is
+// taken twice. If the kernel supports O_TMPFILE, an unfinished file has no name, and a killed
+// process leaves nothing behind. Only checkpointed files have one, in a scratch folder that mirrors
 // the keys and that no key can reach.
 //
-// All access goes through os.Root, so no name and no symbolic link leads out of DIR.
+// All access goes through os.Root, so that no name and no symbolic link leads out of DIR.
 package dir
 
 import (
@@ -22,19 +22,20 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// defaultScratch lies under "extensions" because that is the one folder of an OCFL storage root
-// which may hold something other than objects (OCFL 1.1, 4.1): a root that was killed at any moment
-// stays a valid one.
+// defaultScratch is below "extensions", the one folder of an OCFL storage root that may contain
+// something other than objects (OCFL 1.1, 4.1). A root thus stays valid whenever a process is
+// killed.
 const defaultScratch = "extensions/holdfast-scratch"
 
-// objectMode lets nobody write to a committed object, not even its owner by accident.
+// objectMode is read-only, which protects a committed object from accidental writes, also by its
+// owner.
 const objectMode fs.FileMode = 0o444
 
-// folderMode is what folders are made with, less the umask.
+// folderMode is the mode of new folders, before the umask.
 const folderMode fs.FileMode = 0o755
 
-// Store is a storage.Store in a directory. Several of them, in one process or many, may serve the
-// same directory.
+// Store is a storage.Store in a directory. Several of them, in one or several processes, may use
+// the same directory.
 type Store struct {
 	root    *os.Root
 	top     *os.File // the directory itself, for statfs
@@ -45,25 +46,25 @@ type Store struct {
 	room    Room
 
 	mu      sync.Mutex
-	durable map[string]identity // folders known to be on disk, with all their parents
+	durable map[string]identity // folders known to be durable, with all their parents
 }
 
-// Option changes how Open works.
+// Option changes the behaviour of Open.
 type Option func(*Store)
 
-// WithScratch keeps checkpointed and half-replaced files in the folder name (slash-separated, below
-// DIR) instead of extensions/holdfast-scratch. Processes that share DIR must agree on it.
+// WithScratch sets the folder of checkpointed and half-replaced files (slash-separated, below DIR)
+// instead of extensions/holdfast-scratch. All processes that share DIR must use the same one.
 func WithScratch(name string) Option {
 	return func(s *Store) { s.scratch = name }
 }
 
-// WithNamedFiles has the store give every uncommitted file a name in the scratch folder at once, as
-// it must where the file system has no unnamed files.
+// WithNamedFiles gives every uncommitted file a name in the scratch folder at once, as if the file
+// system did not support unnamed files.
 func WithNamedFiles() Option {
 	return func(s *Store) { s.unnamed = false }
 }
 
-// Create makes the directory path, with its parents, where it is missing and opens it as Open does.
+// Create makes the directory path and its parents if they are missing, and opens it as Open does.
 func Create(path string, opts ...Option) (*Store, error) {
 	if err := os.MkdirAll(path, folderMode); err != nil {
 		return nil, fmt.Errorf("create storage directory %s: %w", path, err)
@@ -71,9 +72,9 @@ func Create(path string, opts ...Option) (*Store, error) {
 	return Open(path, opts...)
 }
 
-// Open returns the store in the directory path. The directory must exist (an unmounted volume must
-// not be mistaken for an empty one) and be writable; both are tried here, so that a wrong setting
-// shows at the start. The store must be closed.
+// Open returns the store in the directory path. The directory must exist, since an unmounted volume
+// must not be mistaken for an empty one. It must also be writable. Open tests both, so that a wrong
+// setting is noticed at the start. The store must be closed.
 func Open(path string, opts ...Option) (*Store, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -89,7 +90,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
-// prepare checks the options and finds out what the directory can do.
+// prepare validates the options and tests what the directory supports.
 func (s *Store) prepare() error {
 	if err := storage.CheckKey(s.scratch); err != nil {
 		return fmt.Errorf("scratch folder: %w", err)
@@ -118,19 +119,19 @@ func (s *Store) prepare() error {
 	return errors.Join(f.Close(), s.root.Remove(name))
 }
 
-// Room says how much of its volume a store may take.
+// Room limits how much of its volume a store may use.
 type Room struct {
-	// Reserve returns how many bytes of a volume of this size writers leave to others; nil: none.
-	// Replace, which is for small objects that keep a store right, and removals, go on.
+	// Reserve returns how many bytes of a volume of this size writers must leave free; nil: none.
+	// Replace (for small objects that keep a store valid) and deletions ignore it.
 	Reserve func(total int64) int64
-	// Measured changes what the file system tells, for tests; nil: it is believed.
+	// Measured replaces the file system's figures, for tests; nil: none.
 	Measured func(storage.Space) storage.Space
 }
 
-// KeepTo has the store keep to a room. It must be called before the store is used.
+// KeepTo limits the store to a room. It must be called before the store is used.
 func (s *Store) KeepTo(r Room) { s.room = r }
 
-// measure returns the room of the volume, and how much of it is not for writers.
+// measure returns the space of the volume, and how much of it writers must leave free.
 func (s *Store) measure() (space storage.Space, reserve int64, err error) {
 	if space, err = fileSystemSpace(s.top); err != nil {
 		return space, 0, err
@@ -144,8 +145,8 @@ func (s *Store) measure() (space storage.Space, reserve int64, err error) {
 	return space, reserve, nil
 }
 
-// Close gives back the directory. Writers and readers that are still open stay usable, the store
-// does not.
+// Close closes the directory. Writers and readers that are still open stay usable; the store does
+// not.
 func (s *Store) Close() error {
 	var top error
 	if s.top != nil {
@@ -154,10 +155,10 @@ func (s *Store) Close() error {
 	return errors.Join(top, s.root.Close())
 }
 
-// String names the directory.
+// String returns the directory's path, for messages.
 func (s *Store) String() string { return "dir " + s.path }
 
-// check refuses keys that are malformed or that lie in, or around, the scratch folder.
+// check returns an error for keys that are malformed, or that lie in or above the scratch folder.
 func (s *Store) check(key string) error {
 	if err := storage.CheckKey(key); err != nil {
 		return err
@@ -168,13 +169,12 @@ func (s *Store) check(key string) error {
 	return nil
 }
 
-// within says whether name is folder or lies below it.
+// within reports whether name is folder or lies below it.
 func within(name, folder string) bool {
 	return name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// Space implements storage.Store with the figures of the file system, as df counts them, less what
-// is reserved for others.
+// Space implements storage.Store with the file system's figures, as in df, less the reserve.
 func (s *Store) Space(context.Context) (storage.Space, error) {
 	space, reserve, err := s.measure()
 	space.Total = max(0, space.Total-reserve)

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Discard implements storage.Store. A writer that has the file open goes on writing to it without a
-// name, and cannot commit it any more.
+// Discard implements storage.Store. A writer that still has the file open keeps writing to a file
+// without a name, and can no longer commit it.
 func (s *Store) Discard(ctx context.Context, cp storage.Checkpoint) error {
 	t, err := parseToken(cp.Token)
 	if err != nil || s.check(t.key) != nil {

@@ -1,4 +1,4 @@
 package dir
 
 // TellsApart tries two names as Open tries those that file systems may merge.
-func (s *Store) TellsApart(a, b string) error { return s.tellsApart(".", [2]string{a, b}) }
+func (s *Store) TellsApart(a, b string) error { return s.checkNamePair(".", [2]string{a, b}) }

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// inode tells the files of one machine apart that exist at the same time.
+// inode identifies a file among those of one machine that exist at the same time.
 type inode struct {
 	dev, ino uint64
 }
@@ -22,7 +22,7 @@ func inodeOf(info fs.FileInfo) inode {
 	return inode{}
 }
 
-// names returns how many names a file has.
+// names returns how many names (hard links) a file has.
 func names(info fs.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Nlink) //nolint:unconvert // its type depends on the system
@@ -30,22 +30,22 @@ func names(info fs.FileInfo) uint64 {
 	return 1
 }
 
-// identity tells a file from every other of its file system, past ones too: inode numbers are soon
-// used again, so the time of birth belongs to it.
+// identity identifies a file among all of its file system, including deleted ones. Inode numbers
+// are soon reused, so it includes the time of birth.
 type identity struct {
 	ino  uint64
-	born int64 // nanoseconds since 1970; 0 where the file system does not tell
+	born int64 // nanoseconds since 1970; 0 if the file system does not report it
 }
 
-// same says that a and b are surely one file.
+// same reports whether a and b are certainly one file.
 func (a identity) same(b identity) bool { return a == b && a.born != 0 }
 
-// maxDurable bounds the memory of known folders; forgetting one costs a needless fsync.
+// maxDurable limits the memory for known folders; forgetting one costs a needless fsync.
 const maxDurable = 4096
 
-// folder opens the folder name, makes it where it is missing, and sees to it that its name and
-// those of its parents are on disk. A folder that another process removed and made anew meanwhile
-// has another inode and is synced again.
+// folder opens the folder name, makes it if it is missing, and ensures that its name and those of
+// its parents are durable. If another process removed and remade a folder meanwhile, the folder has
+// another identity and is synced again.
 func (s *Store) folder(name string) (*os.File, error) {
 	for {
 		f, err := s.openFolder(name)
@@ -62,13 +62,13 @@ func (s *Store) folder(name string) (*os.File, error) {
 		}
 		f, err = s.makeFolder(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it, or its parent, was removed again because it was empty
+			continue // it, or its parent, was empty and another call removed it
 		}
 		return f, err
 	}
 }
 
-// makeFolder makes the folder name unless it is there, syncs its parent and opens it.
+// makeFolder makes the folder name if it is missing, syncs its parent and opens it.
 func (s *Store) makeFolder(name string) (*os.File, error) {
 	parent, err := s.folder(path.Dir(name))
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Store) makeFolder(name string) (*os.File, error) {
 	if err := s.root.Mkdir(name, folderMode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	// Opened before the sync: the one whose name gets synced is then surely this one.
+	// Opened before the sync, so that the sync covers the name of this very folder.
 	f, err := s.openFolder(name)
 	if err != nil {
 		return nil, err
@@ -94,12 +94,12 @@ func (s *Store) makeFolder(name string) (*os.File, error) {
 	return f, nil
 }
 
-// openFolder opens the folder name. A file of that name is ENOTDIR, and a pipe is not waited for.
+// openFolder opens the folder name. A file with that name gives ENOTDIR. A pipe does not block.
 func (s *Store) openFolder(name string) (*os.File, error) {
 	return s.root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 }
 
-// removed says whether the open folder, which was at name, has been removed.
+// removed reports whether the open folder, which was at name, has been removed.
 func (s *Store) removed(folder *os.File, name string) bool {
 	if info, err := folder.Stat(); err == nil {
 		if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink == 0 {
@@ -110,7 +110,7 @@ func (s *Store) removed(folder *os.File, name string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// isDurable says whether the folder name is still the one that was synced.
+// isDurable reports whether the folder name is still the one that was synced.
 func (s *Store) isDurable(name string, id identity) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +118,7 @@ func (s *Store) isDurable(name string, id identity) bool {
 	return ok && known.same(id)
 }
 
-// setDurable remembers that the folder name was synced.
+// setDurable records that the folder name was synced.
 func (s *Store) setDurable(name string, id identity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,14 +128,15 @@ func (s *Store) setDurable(name string, id identity) {
 	s.durable[name] = id
 }
 
-// syncer lets concurrent commits into one folder share its fsync: whoever comes while one runs
-// waits for the next one, which covers all that came meanwhile. The zero value is ready.
+// syncer lets concurrent commits into one folder share an fsync. A call that comes during an fsync
+// waits for the next one, which covers all calls that came meanwhile. The zero value is ready to
+// use.
 type syncer struct {
 	mu      sync.Mutex
 	folders map[inode]*syncRounds
 }
 
-// syncRounds is the fsync that runs and the one that is to follow it.
+// syncRounds has the running fsync and the one that follows it.
 type syncRounds struct {
 	current, next *syncRound
 }
@@ -146,7 +147,7 @@ type syncRound struct {
 	err  error
 }
 
-// sync returns once an fsync of folder that began after this call has ended, with its result.
+// sync returns the result of an fsync of folder that began after this call.
 func (s *syncer) sync(folder *os.File) error {
 	info, err := folder.Stat()
 	if err != nil {
@@ -182,7 +183,7 @@ func (s *syncer) sync(folder *os.File) error {
 
 	mine.err = folder.Sync()
 	s.mu.Lock()
-	// A round that waits keeps the entry; it takes the place of this one as soon as done is closed.
+	// A waiting round keeps the entry. It becomes the current one as soon as done is closed.
 	if rounds.next == nil {
 		delete(s.folders, id)
 	}

@@ -16,21 +16,20 @@ import (
 
 var _ storage.AfterLister = (*Store)(nil)
 
-// List implements storage.Store. It reads one folder at a time and holds the names of the folders
-// on the way.
+// List implements storage.Store. It reads one folder at a time, and has the names of the folders on
+// the path in memory.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
 	return s.ListAfter(ctx, prefix, "")
 }
 
-// ListAfter implements storage.AfterLister: it does not read the folders whose keys all come
-// before.
+// ListAfter implements storage.AfterLister. It does not read folders whose keys all come before.
 func (s *Store) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		folder := "."
 		if i := strings.LastIndexByte(prefix, '/'); i >= 0 {
 			folder = prefix[:i]
 			if storage.CheckKey(folder) != nil || within(folder, s.scratch) {
-				return // no key begins like this
+				return // no key has this prefix
 			}
 		}
 		if strings.IndexByte(prefix, 0) >= 0 {
@@ -65,18 +64,18 @@ func (s *Store) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[s
 type lister struct {
 	store  *Store
 	prefix string
-	after  string // keys up to this one are left out
+	after  string // skip keys up to this one
 	yield  func(storage.Info, error) bool
 }
 
-// fail reports an error and ends the listing.
+// fail yields an error, which ends the listing.
 func (l *lister) fail(err error) bool {
 	l.yield(storage.Info{}, wrap("list", l.prefix, err))
 	return false
 }
 
 // walk yields the objects in root, whose keys begin with base ("" or ending in a slash). It returns
-// false when the listing is over.
+// false if the listing is over.
 func (l *lister) walk(ctx context.Context, root *os.Root, base string) bool {
 	entries, err := readFolder(root)
 	if err != nil {
@@ -114,13 +113,13 @@ func (l *lister) walk(ctx context.Context, root *os.Root, base string) bool {
 	return true
 }
 
-// enter walks the folder name of root.
+// enter walks the folder name in root.
 func (l *lister) enter(ctx context.Context, root *os.Root, name, base string) bool {
 	if !strings.HasPrefix(base, l.prefix) && !strings.HasPrefix(l.prefix, base) {
 		return true
 	}
 	if base < l.after && !strings.HasPrefix(l.after, base) {
-		return true // and so is every key in it
+		return true // so is every key in it
 	}
 	sub, err := root.OpenRoot(name)
 	if absent(err) {
@@ -139,8 +138,8 @@ type entry struct {
 	folder bool
 }
 
-// readFolder returns what is in root in the order of the keys, in which a folder counts with the
-// slash that follows its name.
+// readFolder returns the contents of root in the order of the keys. A folder sorts with the slash
+// that follows its name.
 func readFolder(root *os.Root) ([]entry, error) {
 	f, err := root.Open(".")
 	if err != nil {
@@ -161,7 +160,7 @@ func readFolder(root *os.Root) ([]entry, error) {
 	return entries, nil
 }
 
-// sortKey is the name with a folder's slash.
+// sortKey returns the name, with a slash for a folder.
 func (e entry) sortKey() string {
 	if e.folder {
 		return e.name + "/"

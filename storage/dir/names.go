@@ -8,12 +8,12 @@ import (
 	"path"
 )
 
-// probes are pairs of names that some file systems take for one: by case, and by the form of
-// Unicode (NFC and NFD).
-var probes = [][2]string{{"name", "NAME"}, {"caf\u00e9", "cafe\u0301"}}
+// namePairs are pairs of names that some file systems treat as one: by case, and by Unicode form
+// (NFC and NFD).
+var namePairs = [][2]string{{"name", "NAME"}, {"caf\u00e9", "cafe\u0301"}}
 
-// checkNames refuses a directory whose file system would merge objects with different keys. It
-// tries that in the scratch folder, and leaves nothing there.
+// checkNames returns an error if the file system would merge objects with different keys. It tests
+// that in the scratch folder and leaves nothing there.
 func (s *Store) checkNames() error {
 	name := s.scratch + "/probe-" + rand.Text()
 	folder, err := s.folder(name)
@@ -21,9 +21,9 @@ func (s *Store) checkNames() error {
 		return fmt.Errorf("not writable: %w", err)
 	}
 	err = folder.Close()
-	for _, pair := range probes {
+	for _, pair := range namePairs {
 		if err == nil {
-			err = s.tellsApart(name, pair)
+			err = s.checkNamePair(name, pair)
 		}
 	}
 	err = errors.Join(err, s.root.RemoveAll(name))
@@ -34,14 +34,14 @@ func (s *Store) checkNames() error {
 		}
 		removeErr := removeFolder(parent, path.Base(empty))
 		if _ = parent.Close(); removeErr != nil {
-			break // there is something else in it
+			break // not empty
 		}
 	}
 	return err
 }
 
-// tellsApart makes a file of one of two names in a folder and looks for the other.
-func (s *Store) tellsApart(folder string, pair [2]string) error {
+// checkNamePair makes a file with one name of a pair in a folder, and looks for the other.
+func (s *Store) checkNamePair(folder string, pair [2]string) error {
 	f, err := s.root.OpenFile(folder+"/"+pair[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("not writable: %w", err)
@@ -50,7 +50,7 @@ func (s *Store) tellsApart(folder string, pair [2]string) error {
 		return err
 	}
 	if _, err := s.root.Lstat(folder + "/" + pair[1]); err == nil {
-		return fmt.Errorf("the file system takes %q and %q for one name, so objects would be merged: use one that tells them apart", pair[0], pair[1])
+		return fmt.Errorf("the file system treats %q and %q as one name, so objects would be merged: use a file system that distinguishes them", pair[0], pair[1])
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// openRegular opens the regular file name for reading; anything else is treated as absent.
-// O_NONBLOCK keeps a pipe that somebody put there from blocking the call.
+// openRegular opens the regular file name for reading; anything else counts as absent. O_NONBLOCK
+// prevents a pipe from blocking the call.
 func (s *Store) openRegular(name string) (*os.File, fs.FileInfo, error) {
 	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -43,13 +43,13 @@ func (s *Store) open(op, key string) (*os.File, fs.FileInfo, error) {
 	return f, info, wrap(op, key, err)
 }
 
-// section reads a part of a file and closes it.
+// section reads a part of a file, and closes the file.
 type section struct {
 	io.Reader
 	io.Closer
 }
 
-// Open implements storage.Store. The context bounds the opening only.
+// Open implements storage.Store. ctx applies to the opening only.
 func (s *Store) Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open %q: %w", key, err)
@@ -92,15 +92,15 @@ func (s *Store) Stat(ctx context.Context, key string) (storage.Info, error) {
 	return newInfo(key, info), nil
 }
 
-// newInfo describes the object key. An object is made once, so its inode and time tell it from any
-// other.
+// newInfo describes the object key. An object is created once, so that inode, time and size
+// identify it.
 func newInfo(key string, info fs.FileInfo) storage.Info {
 	etag := strconv.FormatUint(inodeOf(info).ino, 36) + "-" + strconv.FormatInt(info.ModTime().UnixNano(), 36) + "-" +
 		strconv.FormatInt(info.Size(), 36)
 	return storage.Info{Key: key, Size: info.Size(), Modified: info.ModTime(), ETag: etag}
 }
 
-// Thaw implements storage.Store: a file can be read.
+// Thaw implements storage.Store. A file is always readable.
 func (s *Store) Thaw(ctx context.Context, key string, _ time.Duration) (bool, error) {
 	_, err := s.Stat(ctx, key)
 	return err == nil, err

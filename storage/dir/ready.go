@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Ready asks whether the directory still stands where it was opened: a volume may have been
-// unmounted, or mounted over it. It has no remarks.
+// Ready checks that the directory is still the one that was opened: its volume may have been
+// unmounted, or another one mounted over it. It has no remarks.
 func (s *Store) Ready(ctx context.Context) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -21,7 +21,7 @@ func (s *Store) Ready(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("storage directory %s: %w", s.path, err)
 	}
 	if !os.SameFile(opened, there) {
-		return nil, fmt.Errorf("storage directory %s: another one than was opened", s.path)
+		return nil, fmt.Errorf("storage directory %s: another directory is at this path now; is the volume mounted?", s.path)
 	}
 	return nil, nil
 }

@@ -7,7 +7,7 @@ import (
 	"path"
 )
 
-// Delete implements storage.Store. Folders that become empty go with the object.
+// Delete implements storage.Store. It also removes folders that become empty.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("delete %q: %w", key, err)
@@ -36,8 +36,7 @@ func (s *Store) DeletePrefix(ctx context.Context, prefix string) error {
 	if err := s.check(prefix); err != nil {
 		return fmt.Errorf("delete folder: %w", err)
 	}
-	// Leftovers first: nothing in the scratch folder must outlive the objects it might be resumed
-	// into.
+	// Leftovers first: scratch files must not outlive the objects that they could be resumed into.
 	for _, name := range []string{s.pendingPath(prefix), prefix} {
 		if err := s.removeTree(name); err != nil {
 			return wrap("delete folder", prefix, err)
@@ -57,7 +56,7 @@ func (s *Store) DeleteUnfinished(ctx context.Context, prefix string) error {
 	return wrap("delete what is unfinished in", prefix, s.removeTree(s.pendingPath(prefix)))
 }
 
-// removeTree durably removes name and all below it.
+// removeTree durably removes name and everything below it.
 func (s *Store) removeTree(name string) error {
 	if err := s.root.RemoveAll(name); err != nil && !absent(err) {
 		return err
@@ -65,7 +64,7 @@ func (s *Store) removeTree(name string) error {
 	return s.settleRemoval(name)
 }
 
-// settleRemoval makes the removal of name durable and removes the folders that became empty by it.
+// settleRemoval makes the removal of name durable, and removes folders that it left empty.
 func (s *Store) settleRemoval(name string) error {
 	folder, err := s.openFolder(path.Dir(name))
 	if absent(err) {

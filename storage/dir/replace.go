@@ -15,7 +15,7 @@ func (s *Store) Replace(ctx context.Context, key string, data []byte) error {
 	return s.replace(ctx, key, bytes.NewReader(data))
 }
 
-// ReplaceFrom implements storage.Replacer. The bytes are copied, inside the kernel, and not linked:
+// ReplaceFrom implements storage.Replacer. It copies the bytes inside the kernel and does not link:
 // OCFL forbids links between files of one storage root.
 func (s *Store) ReplaceFrom(ctx context.Context, key, srcKey string) error {
 	from, _, err := s.open("replace", srcKey)
@@ -48,7 +48,7 @@ func (s *Store) replace(ctx context.Context, key string, content io.Reader) erro
 	return nil
 }
 
-// fill writes content to f, makes it a durable read-only file and closes it.
+// fill writes content to f, makes it durable and read-only, and closes it.
 func fill(f *os.File, content io.Reader) error {
 	_, err := io.Copy(f, content)
 	if err == nil {
@@ -68,7 +68,7 @@ func (s *Store) rename(name, key string) error {
 	return nil
 }
 
-// removeScratch removes the scratch file name if it is still there.
+// removeScratch removes the scratch file name, if it exists.
 func (s *Store) removeScratch(name string) error {
 	if err := s.root.Remove(name); err != nil && !absent(err) {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Resume implements storage.Store. The bytes are copied inside the kernel.
+// Resume implements storage.Store. It copies the bytes inside the kernel.
 func (s *Store) Resume(ctx context.Context, key string, cp storage.Checkpoint) (storage.Writer, error) {
 	from, err := s.openCheckpoint(cp)
 	if err != nil {
@@ -20,7 +20,7 @@ func (s *Store) Resume(ctx context.Context, key string, cp storage.Checkpoint) (
 	if err != nil {
 		return nil, err
 	}
-	if err := w.take(cp.Size); err != nil {
+	if err := w.checkRoom(cp.Size); err != nil {
 		return nil, errors.Join(wrap("resume", key, err), w.Abort())
 	}
 	for w.size < cp.Size {

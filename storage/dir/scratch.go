@@ -9,29 +9,28 @@ import (
 	"time"
 )
 
-// Below the scratch folder, pending/KEY/ holds what writers of KEY checkpointed, and other folders
-// hold files that exist for the length of one call.
+// Below the scratch folder, pending/KEY/ has the checkpointed files of KEY's writers. Other folders
+// have files that exist during one call.
 const (
 	pendingFolder = "pending"
 	replaceFolder = "replace"
 	staleAfter    = 24 * time.Hour // no call takes so long
 )
 
-// scratchNote is what the scratch folder says of itself, in the form that OCFL asks of an
-// extension.
+// scratchNote describes the scratch folder, in the form that OCFL requires of an extension.
 const scratchNote = `{
   "extensionName": "holdfast-scratch",
   "description": "Uncommitted files of Holdfast's directory storage. Not part of any object."
 }
 `
 
-// pendingPath is the folder of the checkpointed files of key.
+// pendingPath returns the folder of key's checkpointed files.
 func (s *Store) pendingPath(key string) string {
 	return path.Join(s.scratch, pendingFolder) + "/" + key
 }
 
 // createScratch makes a new, empty file in the folder kind ("pending/KEY", "replace") of the
-// scratch folder and returns its path below the root.
+// scratch folder. It returns the file and its path below the root.
 func (s *Store) createScratch(kind string) (*os.File, string, error) {
 	for {
 		folder, err := s.folder(s.scratch + "/" + kind)
@@ -46,14 +45,14 @@ func (s *Store) createScratch(kind string) (*os.File, string, error) {
 		name := s.scratch + "/" + kind + "/" + rand.Text()
 		f, err := s.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // another writer removed the folder, empty as it was, in between
+			continue // another writer removed the empty folder
 		}
 		return f, name, err
 	}
 }
 
-// describeScratch leaves the note in the scratch folder. It helps a human reader and a strict
-// validator, and is worth no failure.
+// describeScratch writes the note into the scratch folder, for people and strict validators. It
+// ignores errors.
 func (s *Store) describeScratch() {
 	f, err := s.root.OpenFile(s.scratch+"/config.json", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -63,7 +62,7 @@ func (s *Store) describeScratch() {
 	_ = f.Close()
 }
 
-// linkScratch gives the unnamed file f a name in pending/key, durably, and returns its path below
+// linkScratch gives the unnamed file f a durable name in pending/key, and returns its path below
 // the root.
 func (s *Store) linkScratch(f *os.File, key string) (string, error) {
 	for {
@@ -80,14 +79,13 @@ func (s *Store) linkScratch(f *os.File, key string) (string, error) {
 		again := errors.Is(err, fs.ErrNotExist) && s.removed(folder, s.pendingPath(key))
 		err = errors.Join(err, folder.Close())
 		if again {
-			continue // another writer removed the folder, empty as it was, in between
+			continue // another writer removed the empty folder
 		}
 		return s.pendingPath(key) + "/" + base, err
 	}
 }
 
-// prune removes the folder name and its parents as far as they are empty, and never the scratch
-// folder.
+// prune removes the folder name and its parents while they are empty, but never the scratch folder.
 func (s *Store) prune(name string) {
 	for name != "." && !within(s.scratch, name) {
 		parent, err := s.openFolder(path.Dir(name))
@@ -103,7 +101,7 @@ func (s *Store) prune(name string) {
 	}
 }
 
-// sweepStale removes what calls of dead processes left in the folder kind of the scratch folder.
+// sweepStale removes what killed processes left in the folder kind of the scratch folder.
 func (s *Store) sweepStale(kind string, now time.Time) {
 	folder, err := s.openFolder(s.scratch + "/" + kind)
 	if err != nil {

@@ -9,13 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptors is where the kernel shows a process its open files; link(2) can take a file from
-// there.
+// descriptors is where the kernel shows a process its open files; link(2) accepts paths there.
 const descriptors = "/proc/self/fd/"
 
-// openUnnamed makes a file without a name on root's file system. It returns an error that is
-// errors.ErrUnsupported where the kernel or the file system cannot, or where such a file could not
-// get a name later.
+// openUnnamed makes a file without a name on root's file system. It returns errors.ErrUnsupported
+// if the kernel or the file system cannot, or if such a file could not get a name later.
 func openUnnamed(root *os.Root) (*os.File, error) {
 	f, err := root.OpenFile(".", os.O_RDWR|unix.O_TMPFILE, 0o600)
 	switch {
@@ -30,8 +28,8 @@ func openUnnamed(root *os.Root) (*os.File, error) {
 	return f, nil
 }
 
-// linkOpen gives the open file f the further name base in folder. It returns an error that is
-// fs.ErrExist when the name is taken and fs.ErrNotExist when the folder was removed.
+// linkOpen gives the open file f a further name, base in folder. The error is fs.ErrExist if the
+// name is taken and fs.ErrNotExist if the folder was removed.
 func linkOpen(f, folder *os.File, base string) error {
 	from := descriptors + strconv.FormatUint(uint64(f.Fd()), 10)
 	err := unix.Linkat(unix.AT_FDCWD, from, int(folder.Fd()), base, unix.AT_SYMLINK_FOLLOW)
@@ -41,8 +39,8 @@ func linkOpen(f, folder *os.File, base string) error {
 	return nil
 }
 
-// startWriteback has the kernel begin to write a range of f to disk, so that the fsync at the end
-// finds less to do. It is only a hint.
+// startWriteback tells the kernel to start writing a range of f to disk, so that the final fsync
+// has less to do. It is only a hint.
 func startWriteback(f *os.File, offset, length int64) {
 	_ = unix.SyncFileRange(int(f.Fd()), offset, length, unix.SYNC_FILE_RANGE_WRITE)
 }

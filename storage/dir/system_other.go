@@ -7,13 +7,13 @@ import (
 	"os"
 )
 
-// openUnnamed is not possible here.
+// openUnnamed is not supported here.
 func openUnnamed(*os.Root) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// linkOpen is not possible here.
+// linkOpen is not supported here.
 func linkOpen(_, _ *os.File, _ string) error { return errors.ErrUnsupported }
 
-// startWriteback does nothing here; the fsync at the end does it all.
+// startWriteback does nothing here; the final fsync does all the work.
 func startWriteback(*os.File, int64, int64) {}
 
 // identify returns the identity of an open file, without its time of birth.

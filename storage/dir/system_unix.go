@@ -12,7 +12,7 @@ import (
 )
 
 // removeFolder removes the empty folder base in parent. Unlike os.Remove it never removes a file
-// that took the name.
+// that has taken the name.
 func removeFolder(parent *os.File, base string) error {
 	if err := unix.Unlinkat(int(parent.Fd()), base, unix.AT_REMOVEDIR); err != nil {
 		return &os.PathError{Op: "rmdir", Path: parent.Name() + "/" + base, Err: err}
@@ -20,8 +20,8 @@ func removeFolder(parent *os.File, base string) error {
 	return nil
 }
 
-// fileSystemSpace returns the size of f's file system and what is used of it. Blocks kept for the
-// superuser count as neither, as in df.
+// fileSystemSpace returns the size and usage of f's file system. As in df, blocks reserved for the
+// superuser count as neither.
 func fileSystemSpace(f *os.File) (storage.Space, error) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {

@@ -11,18 +11,18 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// tokenVersion begins every token, so that a later form can be told from this one.
+// tokenVersion starts every token, to distinguish later formats.
 const tokenVersion = "dir1"
 
-// token says where the bytes of a checkpoint are: in pending/KEY/BASE, or at KEY itself once that
-// was committed, which the identity proves.
+// token names the bytes of a checkpoint. They are in pending/KEY/BASE, or at KEY itself after that
+// was committed; the identity proves that.
 type token struct {
 	key, base string
 	id        identity
 }
 
-// String is the form that a Checkpoint carries. The key is encoded because it need not be valid
-// UTF-8, and JSON would change it.
+// String returns the form in a Checkpoint. The key is encoded because JSON would change invalid
+// UTF-8.
 func (t token) String() string {
 	return strings.Join([]string{
 		tokenVersion, base64.RawURLEncoding.EncodeToString([]byte(t.key)), t.base,
@@ -30,7 +30,7 @@ func (t token) String() string {
 	}, ".")
 }
 
-// errToken says that a checkpoint was not given by this driver: its bytes are not here.
+// errToken says that a checkpoint is not from this driver, so its bytes are not here.
 var errToken = fmt.Errorf("not a checkpoint of a directory: %w", storage.ErrNotFound)
 
 // parseToken is the inverse of String.
@@ -57,7 +57,7 @@ func parseToken(text string) (token, error) {
 }
 
 // openCheckpoint opens the file whose first cp.Size bytes cp names. It returns storage.ErrNotFound
-// when it is gone.
+// if they are gone.
 func (s *Store) openCheckpoint(cp storage.Checkpoint) (*os.File, error) {
 	t, err := parseToken(cp.Token)
 	if err != nil {
@@ -75,8 +75,7 @@ func (s *Store) openCheckpoint(cp storage.Checkpoint) (*os.File, error) {
 			return nil, wrap("open checkpoint", t.key, err)
 		}
 		id, err := identify(f)
-		// The name in the scratch folder was never given to another file, an object's key may have
-		// been.
+		// A scratch name is never reused for another file, but an object's key may be.
 		if err == nil && (name != t.key || id.same(t.id)) && cp.Size >= 0 && info.Size() >= cp.Size {
 			return f, nil
 		}

@@ -11,22 +11,23 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// writebackEvery is how many bytes gather before the kernel is told to begin writing them to disk.
+// writebackEvery is how many bytes are written before the kernel is told to start writing them to
+// disk.
 const writebackEvery = 16 << 20
 
-// writer is a file on its way to its name.
+// writer writes a file that gets its name by Commit.
 type writer struct {
 	store   *Store
 	key     string
 	f       *os.File
 	id      identity
-	name    string // path below the root, empty while the file has none
+	name    string // path below the root; empty while the file has no name
 	size    int64  // bytes written
-	synced  int64  // bytes known to be on disk
-	begun   int64  // bytes whose writing to disk was begun
-	granted int64  // bytes that may be written before the volume is looked at again
-	kept    bool   // a checkpoint was given out
-	broken  error  // the first failure; the content cannot be trusted after it
+	synced  int64  // bytes known to be durable
+	begun   int64  // bytes that the kernel was told to write to disk
+	granted int64  // bytes that may be written before the volume is checked again
+	kept    bool   // a checkpoint was returned
+	broken  error  // the first error; the content cannot be trusted afterwards
 	done    bool
 	info    storage.Info
 	success bool
@@ -69,7 +70,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	if err := w.usable("write"); err != nil {
 		return 0, err
 	}
-	if err := w.take(int64(len(p))); err != nil {
+	if err := w.checkRoom(int64(len(p))); err != nil {
 		w.broken = wrap("write", w.key, err)
 		return 0, w.broken
 	}
@@ -86,11 +87,11 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// lookEvery is how many bytes a writer writes between two looks at the room on the volume.
-const lookEvery = 1 << 20
+// roomCheckEvery is how many bytes are written between two checks of the volume's space.
+const roomCheckEvery = 1 << 20
 
-// take makes sure that n more bytes leave the volume's reserve alone.
-func (w *writer) take(n int64) error {
+// checkRoom returns storage.ErrNoSpace if n more bytes would use the volume's reserve.
+func (w *writer) checkRoom(n int64) error {
 	if w.granted -= n; w.granted >= 0 || w.store.room.Reserve == nil {
 		return nil
 	}
@@ -99,13 +100,13 @@ func (w *writer) take(n int64) error {
 		return err
 	}
 	if free := space.Total - space.Used; free-n < reserve {
-		return fmt.Errorf("%d bytes are free on the volume, and %d of them are kept for the database and logs: %w", free, reserve, storage.ErrNoSpace)
+		return fmt.Errorf("the volume has %d bytes free, of which %d are reserved for the database and logs: %w", free, reserve, storage.ErrNoSpace)
 	}
-	w.granted = lookEvery
+	w.granted = roomCheckEvery
 	return nil
 }
 
-// usable returns why the writer cannot go on, or nil.
+// usable returns why the writer cannot continue, or nil.
 func (w *writer) usable(op string) error {
 	switch {
 	case w.done:
@@ -116,8 +117,8 @@ func (w *writer) usable(op string) error {
 	return nil
 }
 
-// sync puts what was written on disk. An fsync that failed is never tried again: the kernel may
-// have dropped the pages and would report success.
+// sync makes the written bytes durable. It never repeats a failed fsync: the kernel may have
+// dropped the pages and would report success.
 func (w *writer) sync(op string) error {
 	if err := w.f.Sync(); err != nil {
 		w.broken = wrap(op, w.key, err)
@@ -146,7 +147,7 @@ func (w *writer) Checkpoint(ctx context.Context) (storage.Checkpoint, error) {
 	return storage.Checkpoint{Token: token{key: w.key, base: path.Base(w.name), id: w.id}.String(), Size: w.size}, nil
 }
 
-// keep gives the file a durable name in the scratch folder, unless it has one.
+// keep gives the file a durable name in the scratch folder, if it has none.
 func (w *writer) keep() error {
 	if w.kept {
 		return nil
@@ -208,7 +209,7 @@ func (w *writer) link(folder *os.File, base string) error {
 		err = w.store.root.Link(w.name, w.key)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		// An earlier Commit of this writer may have got as far as here and then failed to sync the
+		// An earlier Commit of this writer may have linked the file and then failed to sync the
 		// folder.
 		there, statErr := w.store.root.Lstat(w.key)
 		mine, ownErr := w.f.Stat()
@@ -219,8 +220,8 @@ func (w *writer) link(folder *os.File, base string) error {
 	return err
 }
 
-// discard closes the file and removes its name in the scratch folder. The object, if there is one,
-// has a name of its own, so a failure here leaves at most something for DeletePrefix.
+// discard closes the file and removes its scratch name. The committed object has its own name, so
+// an error here at most leaves something for DeletePrefix.
 func (w *writer) discard() {
 	w.done = true
 	_ = w.f.Close()
@@ -237,7 +238,7 @@ func (w *writer) Abort() error {
 		return nil
 	}
 	if w.kept && !w.success {
-		// Close came first and left the checkpoint.
+		// Close came first and kept the checkpoint.
 		err := w.store.root.Remove(w.name)
 		w.store.prune(path.Dir(w.name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -18,11 +18,10 @@ import (
 type Store interface {
 	storage.Store
 	io.Closer
-	fmt.Stringer // where it is, without secrets
+	fmt.Stringer // its address, without secrets
 
-	// Ready asks whether the store can be worked with now. Remarks are what an operator should know
-	// of a store that works (S3: conditional writes that it does not honour); there are none
-	// otherwise.
+	// Ready checks whether the store can be used now. Remarks are warnings for operators about a
+	// store that works, such as conditional writes that an S3 service ignores.
 	Ready(ctx context.Context) (remarks []string, err error)
 }
 
@@ -31,14 +30,14 @@ var (
 	_ Store = (*s3.Store)(nil)
 )
 
-// errAddress says what addresses there are. The address itself is not quoted: somebody may have put
-// a password into it.
+// errAddress names the valid addresses. It does not quote the address, which may contain a
+// password.
 var errAddress = errors.New("storage address: want file:///DIRECTORY or s3://BUCKET/PREFIX")
 
-// URL opens the store at address: `file:///DIRECTORY`, which must exist, as dir.Open does, or
-// `s3://BUCKET/PREFIX?endpoint=URL&region=NAME&path_style=BOOL&class=NAME` as s3.Open does. The
-// store is *dir.Store or *s3.Store itself, so that objects are copied between two of them without
-// their bytes passing through.
+// URL opens the store at an address: `file:///DIRECTORY` of an existing directory, by dir.Open, or
+// `s3://BUCKET/PREFIX?endpoint=URL&region=NAME&path_style=BOOL&class=NAME`, by s3.Open. It returns
+// a *dir.Store or *s3.Store itself, so that storage.Copy between two of them can avoid passing
+// bytes through this process.
 func URL(ctx context.Context, address string) (Store, error) {
 	switch scheme, _, _ := strings.Cut(address, ":"); scheme {
 	case "file":
@@ -53,8 +52,8 @@ func URL(ctx context.Context, address string) (Store, error) {
 	return nil, errAddress
 }
 
-// AsFound opens a store of URL's for whoever judges what lies there, as every other program finds
-// it, by names that a driver of ours may have chosen for itself, too. It is for reading only.
+// AsFound opens a store to inspect its contents as other programs see them, including the folders
+// that a driver reserves for itself. Use it only for reading.
 func AsFound(ctx context.Context, address string) (Store, error) {
 	if strings.HasPrefix(address, "s3:") {
 		return s3.OpenAsFound(ctx, address)

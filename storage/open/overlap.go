@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Overlap says whether what two addresses name, as [URL] takes them, is the same place or lies one
-// in the other. Symbolic links and other names of a host are not looked through.
+// Overlap reports whether two addresses, in the form that [URL] accepts, name the same place, or
+// one lies in the other. It does not resolve symbolic links or other names of a host.
 func Overlap(a, b string) bool {
 	one, other := placeOf(a), placeOf(b)
 	return one != "" && other != "" && (strings.HasPrefix(one, other) || strings.HasPrefix(other, one))
 }
 
-// placeOf is an address in one form, ending in a slash; "" for none.
+// placeOf returns an address in a normal form that ends in a slash; "" for an invalid one.
 func placeOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

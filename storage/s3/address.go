@@ -13,29 +13,29 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// location is what an address names.
+// location is a parsed address.
 type location struct {
 	bucket    string
 	prefix    string // "" or ending in a slash
-	endpoint  string // "" for AWS's own
-	region    string // "" for the default chain's
+	endpoint  string // "" for AWS
+	region    string // "" for that of the default chain
 	pathStyle bool
-	class     types.StorageClass // of committed objects; "" for the bucket's own
+	class     types.StorageClass // of committed objects; "" for the bucket's default
 }
 
-// classes are the storage classes whose objects can be read at any time, as they must be: what was
-// stored is read back before it counts. Into the archives behind them (GLACIER, DEEP_ARCHIVE) only
-// a rule of the bucket moves objects.
+// classes are the storage classes whose objects can be read at any time. That is required: stored
+// objects are read back before they count. Only a rule of the bucket moves objects to the archives
+// (GLACIER, DEEP_ARCHIVE).
 var classes = []types.StorageClass{
 	types.StorageClassStandard, types.StorageClassStandardIa, types.StorageClassOnezoneIa, types.StorageClassIntelligentTiering,
 	types.StorageClassGlacierIr, types.StorageClassReducedRedundancy,
 }
 
-// maxPrefix leaves keys the better part of the 1,024 bytes that S3 allows.
+// maxPrefix leaves keys most of the 1,024 bytes that S3 allows.
 const maxPrefix = 256
 
-// errAddress begins what is said of an address, which is never quoted: somebody may have put a
-// password into it.
+// errAddress starts the errors about an address. They never quote it, since it may contain a
+// password.
 var errAddress = errors.New("storage address: want s3://BUCKET/PREFIX?endpoint=URL&region=NAME&path_style=BOOL&class=NAME")
 
 func parseAddress(address string) (location, error) {
@@ -45,10 +45,10 @@ func parseAddress(address string) (location, error) {
 		return refuse("malformed") // the error would quote it
 	}
 	if u.Scheme != "s3" || u.Host == "" || u.Port() != "" || u.Fragment != "" {
-		return refuse("no bucket in it, or something that does not belong there")
+		return refuse("the bucket is missing, or there is a port or fragment")
 	}
 	if u.User != nil {
-		return refuse("credentials do not belong there; they come from the environment or the task's role")
+		return refuse("credentials are not allowed; they come from the environment or the task's role")
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -64,8 +64,8 @@ func parseAddress(address string) (location, error) {
 	}
 	at := location{bucket: u.Host, region: query.Get("region"), endpoint: query.Get("endpoint")}
 	if folder := strings.Trim(u.Path, "/"); folder != "" {
-		if err := storage.CheckKey(folder); err != nil || len(folder) > maxPrefix || odd(folder) {
-			return refuse("the prefix is not one that keys can begin with")
+		if err := storage.CheckKey(folder); err != nil || len(folder) > maxPrefix || needsHex(folder) {
+			return refuse("the prefix is not a valid beginning of keys")
 		}
 		at.prefix = folder + "/"
 	}
@@ -82,7 +82,7 @@ func parseAddress(address string) (location, error) {
 	}
 	if text := query.Get("class"); text != "" {
 		if at.class = types.StorageClass(text); !slices.Contains(classes, at.class) {
-			return refuse(fmt.Sprintf("class is none whose objects can be read at once; these are %v", classes))
+			return refuse(fmt.Sprintf("objects of this class cannot be read at once; use one of %v", classes))
 		}
 	}
 	return at, nil

@@ -20,28 +20,28 @@ import (
 )
 
 const (
-	// copiesAtOnce is how many parts of an object are copied inside the service at a time.
+	// copiesAtOnce is how many parts of an object are copied concurrently inside the service.
 	copiesAtOnce = 16
-	// writes is how often a conditional write is begun again when the service says that it met
-	// another one (R30).
-	writes = 4
-	// conflictWait is the pause before it, growing.
+	// writeAttempts is how often a conditional write is tried if the service reports a conflict
+	// with another one (R30).
+	writeAttempts = 4
+	// conflictWait is the pause before a repeat; it grows.
 	conflictWait = 100 * time.Millisecond
 )
 
-// source is where a part of an object comes from: an object of a bucket, a range of one, or memory.
+// source is the source of a part of an object: another object, a range of one, or memory.
 type source struct {
-	store *Store // whose object it is
+	store *Store // the object's store
 	name  string
 	from  int64
 	size  int64
 	whole bool
-	etag  string // what the object must have, "" for whatever it has
-	sum   []byte // SHA-256 of the part, where known
+	etag  string // the ETag that the object must have; "" for any
+	sum   []byte // SHA-256 of the part; nil if unknown
 	bytes *content
 }
 
-// cut makes parts of src, of at most so many bytes, that can be copied.
+// cut splits src into parts of at most so many bytes that can be copied.
 func (src source) cut(most int64) []source {
 	if src.size <= most {
 		return []source{src}
@@ -50,7 +50,7 @@ func (src source) cut(most int64) []source {
 	for at := int64(0); at < src.size; {
 		n := min(src.size-at, most)
 		if rest := src.size - at - n; rest > 0 && rest < minPart {
-			n -= minPart // the last part may be small, but some services want 5 MiB of a range
+			n -= minPart // the last part may be small, but some services require 5 MiB for a range
 		}
 		parts = append(parts, source{store: src.store, name: src.name, etag: src.etag, from: at, size: n})
 		at += n
@@ -58,8 +58,8 @@ func (src source) cut(most int64) []source {
 	return parts
 }
 
-// errAgain says that a write did not take effect, for a reason that has passed.
-var errAgain = errors.New("met another write to the same key")
+// errRetryWrite says that a write did not take effect and may succeed now.
+var errRetryWrite = errors.New("met another write to the same key")
 
 // written describes an object that was just committed.
 type written struct {
@@ -76,8 +76,8 @@ func answer(etag *string, meta middleware.Metadata) written {
 	return written{etag: aws.ToString(etag), at: at.Truncate(time.Second)}
 }
 
-// createFrom makes c, whose SHA-256 is sum, the object name of the writer mark: storage.ErrExists
-// when there is one by anybody else.
+// createFrom stores c, whose SHA-256 is sum, as the object name, committed by the writer mark. It
+// returns storage.ErrExists if another writer has stored one.
 func (s *Store) createFrom(ctx context.Context, name, mark string, c *content, sum []byte) (written, error) {
 	return s.conditionally(ctx, name, mark, func() (written, error) {
 		out, err := s.put(ctx, name, mark, c, sum, true)
@@ -88,18 +88,19 @@ func (s *Store) createFrom(ctx context.Context, name, mark string, c *content, s
 	})
 }
 
-// compose makes the object name of the writer mark out of sources, inside the service:
-// storage.ErrExists when there is one by anybody else.
+// compose assembles the object name from sources inside the service, committed by the writer mark.
+// It returns storage.ErrExists if another writer has stored one.
 func (s *Store) compose(ctx context.Context, name, mark string, sources []source) (written, error) {
 	return s.conditionally(ctx, name, mark, func() (written, error) { return s.composeOnce(ctx, name, mark, sources) })
 }
 
-// conditionally calls write until it is not told to do it again.
+// conditionally repeats write while that fails with errRetryWrite.
 func (s *Store) conditionally(ctx context.Context, name, mark string, write func() (written, error)) (written, error) {
 	if c := s.probed.Load(); c != nil && (!c.put || !c.complete) {
-		// The service would overwrite. This leaves a gap, which Ready's remark tells of.
-		if err := s.outcome(ctx, name, mark, errAgain); !errors.Is(err, errAgain) {
-			return s.settled(ctx, name, mark, err)
+		// The service ignores the condition and would overwrite, so look first. A gap remains;
+		// Ready's remark says so.
+		if err := s.outcome(ctx, name, mark, errRetryWrite); !errors.Is(err, errRetryWrite) {
+			return s.describeWritten(ctx, name, mark, err)
 		}
 	}
 	for n := 1; ; n++ {
@@ -108,9 +109,9 @@ func (s *Store) conditionally(ctx context.Context, name, mark string, write func
 			return w, nil
 		}
 		if errors.Is(err, errTookEffect) {
-			return s.settled(ctx, name, mark, err)
+			return s.describeWritten(ctx, name, mark, err)
 		}
-		if !errors.Is(err, errAgain) || n == writes {
+		if !errors.Is(err, errRetryWrite) || n == writeAttempts {
 			return written{}, err
 		}
 		select {
@@ -121,12 +122,12 @@ func (s *Store) conditionally(ctx context.Context, name, mark string, write func
 	}
 }
 
-// errTookEffect says that an object is there, by the writer that asks, whatever the answer to its
-// request was.
+// errTookEffect says that the object exists and is from this writer, whatever the request's answer
+// was.
 var errTookEffect = errors.New("the write took effect")
 
-// settled describes the object that errTookEffect tells of.
-func (s *Store) settled(ctx context.Context, name, mark string, err error) (written, error) {
+// describeWritten describes the object after errTookEffect; it returns any other error unchanged.
+func (s *Store) describeWritten(ctx context.Context, name, mark string, err error) (written, error) {
 	if !errors.Is(err, errTookEffect) {
 		return written{}, err
 	}
@@ -140,29 +141,30 @@ func (s *Store) settled(ctx context.Context, name, mark string, err error) (writ
 	return written{etag: aws.ToString(have.ETag), at: aws.ToTime(have.LastModified)}, nil
 }
 
-// outcome finds out what became of a conditional write to name, by the writer mark, that ended with
-// err: errTookEffect, errAgain, storage.ErrExists, or err itself when it was something else.
+// outcome determines the effect of a conditional write to name, by the writer mark, that failed
+// with err. It returns errTookEffect, errRetryWrite, storage.ErrExists, or err itself for any other
+// error.
 //
-// What a lost answer did is told by the mark of the object that is there. It says more than equal
-// checksums would: two writers of the same bytes do not take each other's commit for their own.
+// If the answer was lost, the mark of the existing object decides. It is more precise than
+// checksums: two writers of the same bytes never mistake each other's commit for their own.
 func (s *Store) outcome(ctx context.Context, name, mark string, err error) error {
 	have, headErr := s.head(ctx, name)
 	switch {
 	case headErr == nil && have.Metadata[markName] == mark:
 		return errTookEffect
-	case headErr == nil && (taken(err) || uploadGone(err) || conflict(err) || errors.Is(err, errAgain)):
+	case headErr == nil && (taken(err) || uploadGone(err) || conflict(err) || errors.Is(err, errRetryWrite)):
 		return storage.ErrExists
 	case missing(headErr) && (taken(err) || uploadGone(err) || conflict(err)):
-		return fmt.Errorf("%w: %w", errAgain, err)
+		return fmt.Errorf("%w: %w", errRetryWrite, err)
 	}
 	return err
 }
 
 // composeOnce is compose with one upload.
 func (s *Store) composeOnce(ctx context.Context, name, mark string, sources []source) (written, error) {
-	// The service keeps the SHA-256 of each part where we know them to compare. What is copied of
-	// an object that has sums of parts itself is left to the service's own checksum: not all of
-	// them take a sum of their own over it.
+	// The service verifies the SHA-256 of each part if all are known. An object that was itself
+	// assembled has no SHA-256 of the whole, and not all services compute one for a copy: then
+	// their own checksum has to do.
 	summed := !slices.ContainsFunc(sources, func(from source) bool { return from.bytes == nil && from.sum == nil })
 	upload, err := s.beginUpload(ctx, name, mark, summed)
 	if err != nil {
@@ -180,7 +182,7 @@ func (s *Store) composeOnce(ctx context.Context, name, mark string, sources []so
 	return written{}, err
 }
 
-// beginUpload begins an upload that will become the object name of the writer mark; summed says
+// beginUpload starts an upload that will become the object name of the writer mark. summed says
 // that its parts have SHA-256.
 func (s *Store) beginUpload(ctx context.Context, name, mark string, summed bool) (*string, error) {
 	ctx, cancel := limited(ctx)
@@ -196,11 +198,11 @@ func (s *Store) beginUpload(ctx context.Context, name, mark string, summed bool)
 	return out.UploadId, nil
 }
 
-// parts fills an upload.
+// parts uploads all parts of an upload.
 func (s *Store) parts(ctx context.Context, name string, upload *string, sources []source, summed bool) ([]types.CompletedPart, error) {
 	parts := make([]types.CompletedPart, len(sources))
-	// When one fails no other is begun, and those under way come to their end: a part that the
-	// service still makes when its upload is aborted would stay behind.
+	// If one fails, start no other and wait for the running ones. A part that the service finishes
+	// after its upload was aborted would stay behind.
 	group, failed := errgroup.WithContext(ctx)
 	group.SetLimit(copiesAtOnce)
 	for i, from := range sources {
@@ -216,7 +218,7 @@ func (s *Store) parts(ctx context.Context, name string, upload *string, sources 
 	return parts, group.Wait()
 }
 
-// part makes one part of an upload.
+// part uploads or copies one part.
 func (s *Store) part(ctx context.Context, name string, upload *string, n int32, from source, summed bool) (types.CompletedPart, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -246,7 +248,7 @@ func (s *Store) part(ctx context.Context, name string, upload *string, n int32, 
 	return to, nil
 }
 
-// partOfBytes makes one part of an upload of what is in memory.
+// partOfBytes uploads one part from memory.
 func (s *Store) partOfBytes(
 	ctx context.Context, name string, upload *string, n int32, c *content, summed bool,
 ) (types.CompletedPart, error) {
@@ -264,7 +266,7 @@ func (s *Store) partOfBytes(
 	return types.CompletedPart{PartNumber: &n, ETag: out.ETag, ChecksumSHA256: in.ChecksumSHA256}, nil
 }
 
-// sumOf is the SHA-256 that a service told, or nil when it is none of a whole object.
+// sumOf returns the SHA-256 that a service reported, or nil if it is not one of a whole object.
 func sumOf(text *string) []byte {
 	sum, err := base64.StdEncoding.DecodeString(aws.ToString(text))
 	if err != nil || len(sum) != 32 {
@@ -273,7 +275,7 @@ func sumOf(text *string) []byte {
 	return sum
 }
 
-// complete makes an upload the object name, unless there is one.
+// complete makes an upload the object name, unless that exists.
 func (s *Store) complete(ctx context.Context, name string, upload *string, parts []types.CompletedPart) (written, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -287,10 +289,10 @@ func (s *Store) complete(ctx context.Context, name string, upload *string, parts
 	return answer(out.ETag, out.ResultMetadata), nil
 }
 
-// cleanupTime bounds what is tidied after a call has failed or was cancelled.
+// cleanupTime bounds the cleaning up after a call failed or was cancelled.
 const cleanupTime = 20 * time.Second
 
-// abortUpload removes an upload that will not be completed. What this misses, DeletePrefix removes.
+// abortUpload aborts an upload that will not be completed. DeletePrefix removes what it misses.
 func (s *Store) abortUpload(ctx context.Context, name string, upload *string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer cancel()

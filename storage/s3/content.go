@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// blockSize is by how much the memory of a piece grows.
+	// blockSize is the unit in which a piece's memory grows.
 	blockSize = 512 << 10
-	// smallContent lies in memory of its own size, so that many small objects do not each take a
-	// block.
+	// smallContent is stored in memory of its own size, so that a small object does not take a
+	// whole block.
 	smallContent = 32 << 10
 )
 
-// blocks lends memory, across all stores of the process.
+// blocks is a pool of memory shared by all stores of the process.
 var blocks = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
-// content is bytes in memory, in the order in which they were written.
+// content is a growing sequence of bytes in memory.
 type content struct {
-	small  []byte             // all of it, while that is little
-	blocks []*[blockSize]byte // all of it, afterwards
+	small  []byte             // the whole content while it is small
+	blocks []*[blockSize]byte // the whole content afterwards
 	size   int
 }
 
@@ -42,7 +42,7 @@ func (c *content) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// append fills blocks.
+// append writes p into blocks.
 func (c *content) append(p []byte) {
 	for len(p) > 0 {
 		if c.size == len(c.blocks)*blockSize {
@@ -53,7 +53,7 @@ func (c *content) append(p []byte) {
 	}
 }
 
-// release gives the memory back. The content must not be used after it.
+// release returns the memory to the pool. The content must not be used afterwards.
 func (c *content) release() {
 	for _, b := range c.blocks {
 		blocks.Put(b)
@@ -61,7 +61,7 @@ func (c *content) release() {
 	*c = content{}
 }
 
-// from returns bytes from the offset at on: some, unless it is at the end.
+// from returns bytes from the offset at: at least one, unless it is at the end.
 func (c *content) from(at int) []byte {
 	if len(c.blocks) == 0 {
 		return c.small[at:]
@@ -72,7 +72,7 @@ func (c *content) from(at int) []byte {
 	return c.blocks[at/blockSize][at%blockSize : min(blockSize, at%blockSize+c.size-at)]
 }
 
-// sum is the SHA-256 of the content.
+// sum returns the SHA-256 of the content.
 func (c *content) sum() []byte {
 	h := sha256.New()
 	for at := 0; at < c.size; {
@@ -83,7 +83,7 @@ func (c *content) sum() []byte {
 	return h.Sum(nil)
 }
 
-// reader returns a reader of what is there now. Several may read at once.
+// reader returns a reader of the present content. Several may read concurrently.
 func (c *content) reader() io.ReadSeeker { return &contentReader{c: *c} }
 
 type contentReader struct {
@@ -101,7 +101,7 @@ func (r *contentReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Seek implements io.Seeker: the SDK measures a body, and sends it again, by it.
+// Seek implements io.Seeker. The SDK uses it to measure a body and to send it again.
 func (r *contentReader) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:

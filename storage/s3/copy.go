@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// smallCopy is up to what size an object is copied through this process: it takes two requests,
-// where three are needed inside the service, since only what is put together of parts is
-// create-only everywhere.
+// smallCopy is the largest size that is copied through this process, with two requests. A
+// create-only copy inside the service takes three, since only an assembled object is create-only
+// everywhere.
 const smallCopy = 1 << 20
 
-// CopyFrom implements storage.Copier between buckets of one endpoint and region, which the
-// credentials of this store must be allowed to read.
+// CopyFrom implements storage.Copier between buckets of one endpoint and region. This store's
+// credentials must be allowed to read both.
 func (s *Store) CopyFrom(ctx context.Context, dstKey string, src storage.Store, srcKey string) (storage.Info, error) {
 	from, ok := src.(*Store)
 	if !ok || from.at.endpoint != s.at.endpoint || from.region() != s.region() {
@@ -33,7 +33,7 @@ func (s *Store) CopyFrom(ctx context.Context, dstKey string, src storage.Store, 
 	srcName, dstName, mark := from.name(srcKey), s.name(dstKey), newID()
 	var c content
 	defer c.release()
-	size, etag, err := from.begin(ctx, srcName, &c)
+	size, etag, err := from.readSmall(ctx, srcName, &c)
 	if err != nil {
 		return storage.Info{}, wrap("copy", srcKey, err)
 	}
@@ -49,8 +49,8 @@ func (s *Store) CopyFrom(ctx context.Context, dstKey string, src storage.Store, 
 	return storage.Info{Key: dstKey, Size: size, Modified: done.at, ETag: done.etag}, nil
 }
 
-// begin reads the object name into c when it is small, and tells its size and ETag.
-func (s *Store) begin(ctx context.Context, name string, c *content) (size int64, etag string, err error) {
+// readSmall returns the size and ETag of the object name, and reads it into c if it is small.
+func (s *Store) readSmall(ctx context.Context, name string, c *content) (size int64, etag string, err error) {
 	have, err := s.head(ctx, name)
 	if err != nil {
 		return 0, "", err
@@ -72,7 +72,7 @@ func (s *Store) begin(ctx context.Context, name string, c *content) (size int64,
 	return size, etag, nil
 }
 
-// Replace implements storage.Store: a PutObject is atomic.
+// Replace implements storage.Store. A PutObject is atomic.
 func (s *Store) Replace(ctx context.Context, key string, data []byte) error {
 	if err := s.check(key); err != nil {
 		return fmt.Errorf("replace: %w", err)

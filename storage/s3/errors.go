@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// status is the HTTP status of an answer, or 0 when there was none.
+// status returns the HTTP status of an answer; 0 if there was none.
 func status(err error) int {
 	var answer *smithyhttp.ResponseError
 	if errors.As(err, &answer) {
@@ -20,7 +20,7 @@ func status(err error) int {
 	return 0
 }
 
-// code is the service's own word for an error, or "".
+// code returns the service's error code; "" if there is none.
 func code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -29,8 +29,8 @@ func code(err error) string {
 	return ""
 }
 
-// missing says that there is no such object; a missing bucket is another matter. HEAD is answered
-// without a code.
+// missing reports whether the object does not exist. A missing bucket is another error. The answer
+// to HEAD has no code.
 func missing(err error) bool {
 	switch code(err) {
 	case "NoSuchKey", "NotFound":
@@ -41,26 +41,25 @@ func missing(err error) bool {
 	return status(err) == http.StatusNotFound
 }
 
-// taken says that the condition of a conditional write does not hold: there is an object at the
-// key.
+// taken reports whether the condition of a conditional write failed: the key has an object.
 func taken(err error) bool { return status(err) == http.StatusPreconditionFailed }
 
-// conflict says that another write to the key was under way: the service wants the whole upload
-// once more (R30).
-func conflict(err error) bool { return status(err) == http.StatusConflict && !inTheWay(err) }
+// conflict reports whether another write to the key was running: the whole upload must be repeated
+// (R30).
+func conflict(err error) bool { return status(err) == http.StatusConflict && !pathConflict(err) }
 
-// inTheWay says that a service which keeps objects as files has an object where a folder would have
-// to be, or the other way round.
-func inTheWay(err error) bool {
+// pathConflict reports whether a service that stores objects as files has an object in the place of
+// a folder, or a folder in the place of an object.
+func pathConflict(err error) bool {
 	return code(err) == "ObjectParentIsFile" || code(err) == "ExistingObjectIsDirectory"
 }
 
-// uploadGone says, of a write, that there is no such upload: it was completed, or aborted.
+// uploadGone reports whether a write failed because its upload was completed or aborted.
 func uploadGone(err error) bool {
 	return status(err) == http.StatusNotFound && code(err) != "NoSuchBucket" && code(err) != "NoSuchKey"
 }
 
-// wrap turns an error of the service into one of the contract; op is a verb such as "commit".
+// wrap maps an error of the service to one of the contract; op is a verb such as "commit".
 func wrap(op, key string, err error) error {
 	if err == nil {
 		return nil

@@ -25,7 +25,7 @@ func (s *Store) AbortStale(ctx context.Context, before time.Time) error {
 // Names of the parts of a bucket, and their inverse.
 var (
 	HexName = hexName
-	OddKey  = oddKey
+	OddKey  = hexKey
 )
 
 // Parts is how many parts an object of size bytes is put together of.

@@ -9,23 +9,23 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Below the prefix, everything but these two folders is objects under their own keys. They lie
-// under "extensions" because that is the one folder of an OCFL storage root which may hold
-// something other than objects (OCFL 1.1, 4.1).
+// Below the prefix, everything except these two folders is objects under their own keys. They are
+// below "extensions", the one folder of an OCFL storage root that may contain something other than
+// objects (OCFL 1.1, 4.1).
 const (
-	// oddFolder has the objects whose keys S3 or its XML cannot carry, under the keys' bytes in
-	// hexadecimal. That keeps their order and their prefixes, so a listing is a merge of two.
-	oddFolder = "extensions/holdfast-names/"
-	// scratchFolder has what uncommitted writers keep: KEY/WRITER/PIECE.
+	// hexFolder has the objects whose keys S3 or its XML cannot express, under the keys' bytes in
+	// hexadecimal. Hexadecimal preserves order and prefixes, so a listing merges two.
+	hexFolder = "extensions/holdfast-names/"
+	// scratchFolder has the pieces of uncommitted writers: KEY/WRITER/PIECE.
 	scratchFolder = "extensions/holdfast-scratch/"
 )
 
-// maxName is how many bytes S3 allows a key to have.
+// maxName is the longest key that S3 allows, in bytes.
 const maxName = 1024
 
-// odd says that S3 does not take key as it is: it is not valid UTF-8, or has characters that XML
-// 1.0, and so a listing, cannot express.
-func odd(key string) bool {
+// needsHex reports whether S3 cannot have key as it is: it is not valid UTF-8, or has characters
+// that XML 1.0, and so a listing, cannot express.
+func needsHex(key string) bool {
 	if !utf8.ValidString(key) {
 		return true
 	}
@@ -37,11 +37,11 @@ func odd(key string) bool {
 	return false
 }
 
-// hexLine is after how many digits a slash comes, for services that keep keys as file names.
+// hexLine is the number of digits between two slashes, for services that store keys as file names.
 const hexLine = 240
 
-// hexName is key in hexadecimal, cut into lines of equal length. A name is a prefix of another, or
-// before it, exactly when that is so of the keys.
+// hexName returns key in hexadecimal, in lines of equal length. Names have the same order, and are
+// prefixes of each other, exactly as the keys.
 func hexName(key string) string {
 	digits := hex.EncodeToString([]byte(key))
 	var b strings.Builder
@@ -54,8 +54,8 @@ func hexName(key string) string {
 	return b.String()
 }
 
-// oddKey is the inverse of hexName, and false for a name that it never made.
-func oddKey(name string) (string, bool) {
+// hexKey is the inverse of hexName. It returns false for a name that hexName never makes.
+func hexKey(name string) (string, bool) {
 	key, err := hex.DecodeString(strings.ReplaceAll(name, "/", ""))
 	if err != nil || hexName(string(key)) != name {
 		return "", false
@@ -63,31 +63,31 @@ func oddKey(name string) (string, bool) {
 	return string(key), true
 }
 
-// name is the S3 key of the object key.
+// name returns the S3 key of the object key.
 func (s *Store) name(key string) string {
-	if odd(key) && !s.asFound {
-		return s.at.prefix + oddFolder + hexName(key)
+	if needsHex(key) && !s.asFound {
+		return s.at.prefix + hexFolder + hexName(key)
 	}
 	return s.at.prefix + key
 }
 
-// scratch is the folder of the pieces of all writers of key, with the slash at its end. Keys keep
-// their parts there, so that the scratch of a folder's objects is a folder.
+// scratch returns the folder of the pieces of all writers of key, with a slash at its end. Keys
+// keep their parts there, so that the scratch data of a folder's objects is in one folder.
 func (s *Store) scratch(key string) string {
 	parts := strings.Split(key, "/")
 	for i, part := range parts {
-		if odd(part) || strings.HasPrefix(part, hexMark) {
+		if needsHex(part) || strings.HasPrefix(part, hexMark) {
 			parts[i] = hexMark + hexName(part)
 		}
 	}
 	return s.at.prefix + scratchFolder + strings.Join(parts, "/") + "/"
 }
 
-// hexMark begins a part of a scratch name that stands in hexadecimal.
+// hexMark starts a part of a scratch name that is in hexadecimal.
 const hexMark = "hex="
 
-// check refuses keys that are malformed, that lie in, or around, the store's own folders, or that
-// S3 finds too long.
+// check returns an error for keys that are malformed, that lie in or above the store's own folders,
+// or that are too long for S3.
 func (s *Store) check(key string) error {
 	if err := storage.CheckKey(key); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (s *Store) check(key string) error {
 	if s.asFound {
 		return checkLength(key, s.name(key))
 	}
-	for _, own := range []string{oddFolder, scratchFolder} {
+	for _, own := range []string{hexFolder, scratchFolder} {
 		if strings.HasPrefix(key+"/", own) || strings.HasPrefix(own, key+"/") {
 			return &storage.KeyError{Key: key, Reason: "reserved by the store"}
 		}
@@ -103,10 +103,10 @@ func (s *Store) check(key string) error {
 	return checkLength(key, s.name(key))
 }
 
-// checkLength refuses a key that needs a name which S3 does not allow.
+// checkLength returns an error if the key's name is too long for S3.
 func checkLength(key, name string) error {
 	if len(name) > maxName {
-		return &storage.KeyError{Key: key, Reason: fmt.Sprintf("needs a name of %d bytes in the bucket, of at most %d", len(name), maxName)}
+		return &storage.KeyError{Key: key, Reason: fmt.Sprintf("needs a name of %d bytes in the bucket; the limit is %d", len(name), maxName)}
 	}
 	return nil
 }

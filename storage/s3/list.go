@@ -15,22 +15,22 @@ import (
 
 var _ storage.AfterLister = (*Store)(nil)
 
-// List implements storage.Store. It is the merge of two listings, each of which the service gives
-// in order: of the objects under their own keys and of those that S3 cannot name so.
+// List implements storage.Store. It merges two ordered listings: of the objects under their own
+// keys, and of those under hexadecimal names.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
 	return s.ListAfter(ctx, prefix, "")
 }
 
-// ListAfter implements storage.AfterLister: the service begins behind the key.
+// ListAfter implements storage.AfterLister. The service starts after the key.
 func (s *Store) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[storage.Info, error] {
 	if s.asFound {
 		return s.listPlain(ctx, prefix, after)
 	}
 	return func(yield func(storage.Info, error) bool) {
-		odds, stop := iter.Pull2(s.listOdd(ctx, prefix, after))
+		odds, stop := iter.Pull2(s.listHex(ctx, prefix, after))
 		defer stop()
 		odd, oddErr, more := odds()
-		// before yields the odd keys up to key, and says whether to go on.
+		// before yields the hexadecimal names' keys up to key, and reports whether to continue.
 		before := func(key string, all bool) bool {
 			for more && (all || oddErr != nil || odd.Key < key) {
 				if !yield(odd, wrap("list", prefix, oddErr)) || oddErr != nil {
@@ -53,10 +53,10 @@ func (s *Store) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[s
 	}
 }
 
-// listPlain lists the objects under their own keys behind one.
+// listPlain lists the objects under their own keys after a key.
 func (s *Store) listPlain(ctx context.Context, prefix, after string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
-		// A prefix may end inside a character: what is asked for ends before it.
+		// A prefix may end inside a character; the requested prefix ends before it.
 		start := ""
 		if after != "" {
 			start = s.at.prefix + sendable(after)
@@ -76,20 +76,20 @@ func (s *Store) listPlain(ctx context.Context, prefix, after string) iter.Seq2[s
 	}
 }
 
-// sendable is the longest beginning of prefix that a request can carry.
+// sendable returns the longest beginning of prefix that a request can contain.
 func sendable(prefix string) string {
 	for i, r := range prefix {
-		if r == utf8.RuneError || odd(string(r)) {
+		if r == utf8.RuneError || needsHex(string(r)) {
 			return prefix[:i]
 		}
 	}
 	return prefix
 }
 
-// listOdd lists the objects behind a key whose keys S3 cannot carry.
-func (s *Store) listOdd(ctx context.Context, prefix, after string) iter.Seq2[storage.Info, error] {
+// listHex lists the objects under hexadecimal names after a key.
+func (s *Store) listHex(ctx context.Context, prefix, after string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
-		folder := s.at.prefix + oddFolder
+		folder := s.at.prefix + hexFolder
 		start := ""
 		if after != "" {
 			start = folder + hexName(after)
@@ -99,7 +99,7 @@ func (s *Store) listOdd(ctx context.Context, prefix, after string) iter.Seq2[sto
 				yield(storage.Info{}, err)
 				return
 			}
-			key, ok := oddKey(strings.TrimPrefix(aws.ToString(object.Key), folder))
+			key, ok := hexKey(strings.TrimPrefix(aws.ToString(object.Key), folder))
 			if ok && !yield(infoOf(key, object), nil) {
 				return
 			}
@@ -113,8 +113,8 @@ func infoOf(key string, object types.Object) storage.Info {
 	}
 }
 
-// objects lists what the bucket has under names that begin with prefix, behind one of them unless
-// that is "".
+// objects lists the bucket's objects whose names begin with prefix, after the name after if that is
+// not "".
 func (s *Store) objects(ctx context.Context, prefix, after string) iter.Seq2[types.Object, error] {
 	return func(yield func(types.Object, error) bool) {
 		in := &s3.ListObjectsV2Input{Bucket: &s.at.bucket, Prefix: &prefix}

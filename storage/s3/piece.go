@@ -6,40 +6,39 @@ import (
 	"strings"
 )
 
-// How a large object is cut. S3 wants every part of an upload but the last to have 5 MiB, at most
-// 10,000 of them, and at most 5 GiB in each.
+// Sizes of parts and pieces. S3 requires at least 5 MiB for every part of an upload except the
+// last, at most 5 GiB, and at most 10,000 parts.
 const (
 	minPart = 5 << 20
-	// defaultPiece is what a writer gathers in memory before it stores it: what a resumed transfer
-	// repeats at most, and what a worker's memory is counted in. Two of these and a least part are
-	// 16 MiB, which is where downloads make their checkpoints.
+	// defaultPiece is how much a writer collects in memory before it stores a piece. It limits what
+	// a resumed transfer repeats, and the memory of a worker. Two of these and one least part are
+	// 16 MiB, the distance of a download's checkpoints.
 	defaultPiece = 11 << 19
-	// defaultMerge is how many pieces gather before they are made one, so that objects of any size
-	// need few parts.
+	// defaultMerge is how many pieces accumulate before they are merged into one, so that objects
+	// of any size need few parts.
 	defaultMerge = 2_000
-	// manyRanges is into how many parts the large pieces of an object are cut at most. With the
-	// small ones, and one more for each large one, there are less than 10,000.
+	// manyRanges limits the number of parts of an object's large pieces. With the small ones, and
+	// one more for each large one, there are fewer than 10,000.
 	manyRanges = 7_000
-	// defaultRange is how much of a large source is copied as one part, or more: several are copied
-	// at once.
+	// defaultRange is the least size of a copied part of a large source; several are copied
+	// concurrently.
 	defaultRange = 128 << 20
 )
 
-// rangeOf is how much of a source is copied as one part of an object of size bytes.
+// rangeOf returns how much of a source is copied as one part of an object of size bytes.
 func (s *Store) rangeOf(size int64) int64 { return max(s.leastRange, size/manyRanges) }
 
-// piece is a part of the content of an uncommitted object, and an object in the scratch folder
-// itself. Of two that begin at the same offset, the longer one begins with the bytes of the
-// shorter.
+// piece is a part of an uncommitted object's content, stored as an object in the scratch folder. If
+// two begin at the same offset, the longer one begins with the bytes of the shorter.
 type piece struct {
 	at, size int64
-	sum      []byte // SHA-256, where known
+	sum      []byte // SHA-256; nil if unknown
 }
 
-// end is the offset after the piece.
+// end returns the offset after the piece.
 func (p *piece) end() int64 { return p.at + p.size }
 
-// base is the last part of the piece's name.
+// base returns the last part of the piece's name.
 func (p *piece) base() string { return fmt.Sprintf("%016x-%x", p.at, p.size) }
 
 // parsePiece is the inverse of base.
@@ -55,7 +54,7 @@ func parsePiece(base string) (piece, bool) {
 	return p, errAt == nil && errSize == nil && p.base() == base
 }
 
-// cover chooses those of pieces that hold the first size bytes; it is false when they do not.
+// cover selects pieces that contain the first size bytes. It returns false if there are none.
 func cover(pieces []piece, size int64) ([]piece, bool) {
 	longest := make(map[int64]piece, len(pieces))
 	for _, p := range pieces {

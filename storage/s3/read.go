@@ -28,8 +28,8 @@ func (s *Store) Stat(ctx context.Context, key string) (storage.Info, error) {
 	}, nil
 }
 
-// Open implements storage.Store. ctx bounds the reading, too. A connection that breaks is made
-// again where it broke, and only to the same object.
+// Open implements storage.Store. ctx also bounds the reading. If the connection breaks, the reader
+// reconnects at that offset, and only to the same object.
 func (s *Store) Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	if err := s.check(key); err != nil {
 		return nil, fmt.Errorf("open: %w", err)
@@ -38,7 +38,7 @@ func (s *Store) Open(ctx context.Context, key string, offset, length int64) (io.
 		return nil, fmt.Errorf("open %q at %d: %w", key, offset, storage.ErrRange)
 	}
 	if length == 0 {
-		return s.nothing(ctx, key, offset)
+		return s.openEmpty(ctx, key, offset)
 	}
 	r := &reader{key: key, at: offset, end: -1}
 	if length > 0 {
@@ -54,7 +54,7 @@ func (s *Store) Open(ctx context.Context, key string, offset, length int64) (io.
 	}
 	out, err := r.open(nil)
 	if status(err) == http.StatusRequestedRangeNotSatisfiable {
-		return s.nothing(ctx, key, offset) // at the end, or past it
+		return s.openEmpty(ctx, key, offset) // at the end, or past it
 	}
 	if err != nil {
 		return nil, wrap("open", key, err)
@@ -67,8 +67,8 @@ func (s *Store) Open(ctx context.Context, key string, offset, length int64) (io.
 	return r, nil
 }
 
-// byteRange is the header for the bytes from at up to, and without, end; to the last one when end
-// is negative.
+// byteRange returns the header for the bytes from at up to but not including end, or to the last
+// one if end is negative.
 func byteRange(at, end int64) *string {
 	if end < 0 {
 		return aws.String(fmt.Sprintf("bytes=%d-", at))
@@ -76,8 +76,8 @@ func byteRange(at, end int64) *string {
 	return aws.String(fmt.Sprintf("bytes=%d-%d", at, end-1))
 }
 
-// nothing is the reading of no bytes at offset, which S3 has no range for.
-func (s *Store) nothing(ctx context.Context, key string, offset int64) (io.ReadCloser, error) {
+// openEmpty returns a reader of no bytes at offset, for which S3 has no range.
+func (s *Store) openEmpty(ctx context.Context, key string, offset int64) (io.ReadCloser, error) {
 	info, err := s.Stat(ctx, key)
 	if err != nil {
 		return nil, err
@@ -88,10 +88,10 @@ func (s *Store) nothing(ctx context.Context, key string, offset int64) (io.ReadC
 	return io.NopCloser(strings.NewReader("")), nil
 }
 
-// reopenings is how often in a row a connection may break without giving a byte.
+// reopenings is how often in a row a connection may break without delivering a byte.
 const reopenings = 3
 
-// reader reads an object over as many connections as it takes.
+// reader reads an object and reconnects as necessary.
 type reader struct {
 	key     string
 	open    func(etag *string) (*s3.GetObjectOutput, error)
@@ -111,7 +111,7 @@ func (r *reader) Read(p []byte) (int, error) {
 		}
 		switch {
 		case n > 0:
-			return n, nil // the end, or what is wrong, shows again with the next read
+			return n, nil // the end or the error comes again at the next read
 		case r.at >= r.end && errors.Is(err, io.EOF):
 			return 0, io.EOF
 		case err == nil:

@@ -9,17 +9,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// conditions tells which conditional writes the service honours.
+// conditions records which conditional writes the service supports.
 type conditions struct {
 	put      bool // If-None-Match on PutObject
 	complete bool // If-None-Match on CompleteMultipartUpload
 }
 
-// Ready asks for the bucket and, once in the life of the store, tries whether the service honours
-// the conditions that make a key be taken only once (R30). Where it does not, two commits of one
-// key in the same moment may both succeed, the later one over the earlier, and what is left is that
-// repeats write the same bytes (R2); the remarks say so. With this it aborts, once, uploads that
-// were begun a week ago and never ended.
+// Ready checks that the bucket exists. At the first call it also tests whether the service supports
+// the conditions that let a key be taken only once (R30). If not, two concurrent commits of one key
+// may both succeed, and the later one overwrites the earlier. What remains is that repeats write
+// the same bytes (R2); the remarks say so. The first call also aborts uploads that were started a
+// week ago and never ended.
 func (s *Store) Ready(ctx context.Context) (remarks []string, err error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -35,13 +35,13 @@ func (s *Store) Ready(ctx context.Context) (remarks []string, err error) {
 			return nil, fmt.Errorf("try conditional writes in %s: %w", s, err)
 		}
 		s.probed.Store(c)
-		_ = s.abortStale(ctx, time.Now().Add(-staleAfter)) // what it misses, the next start, or a rule of the bucket, finds
+		_ = s.abortStale(ctx, time.Now().Add(-staleAfter)) // the next start, or a rule of the bucket, finds what it misses
 	}
 	if !c.put {
-		remarks = append(remarks, s.String()+": If-None-Match on PutObject is not honoured; concurrent commits of one key are not told apart")
+		remarks = append(remarks, s.String()+": the service ignores If-None-Match on PutObject; of two concurrent commits of one key, one overwrites the other")
 	}
 	if !c.complete {
-		remarks = append(remarks, s.String()+": If-None-Match on CompleteMultipartUpload is not honoured; concurrent commits of one key are not told apart")
+		remarks = append(remarks, s.String()+": the service ignores If-None-Match on CompleteMultipartUpload; of two concurrent commits of one key, one overwrites the other")
 	}
 	return remarks, nil
 }
@@ -50,7 +50,7 @@ func (s *Store) Ready(ctx context.Context) (remarks []string, err error) {
 func (s *Store) probe(ctx context.Context) (*conditions, error) {
 	name, mark := s.at.prefix+scratchFolder+"probe/"+newID(), newID()
 	var c content
-	_, _ = c.Write([]byte("Holdfast tries whether this can be overwritten.\n"))
+	_, _ = c.Write([]byte("Holdfast tests whether this can be overwritten.\n"))
 	sum := c.sum()
 	if _, err := s.put(ctx, name, mark, &c, sum, true); err != nil {
 		return nil, err

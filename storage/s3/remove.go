@@ -27,20 +27,20 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return wrap("delete", key, err)
 }
 
-// DeletePrefix implements storage.Store. It aborts uploads in progress, too.
+// DeletePrefix implements storage.Store. It also aborts uploads in progress.
 func (s *Store) DeletePrefix(ctx context.Context, prefix string) error {
 	if err := s.check(prefix); err != nil {
 		return fmt.Errorf("delete folder: %w", err)
 	}
-	// Leftovers first: nothing in the scratch folder must outlive the objects it might be resumed
+	// Leftovers first: scratch objects must not outlive the objects that they could be resumed
 	// into.
 	if err := s.DeleteUnfinished(ctx, prefix); err != nil {
 		return err
 	}
-	folder := s.at.prefix + oddFolder
+	folder := s.at.prefix + hexFolder
 	for _, below := range []string{s.at.prefix + prefix + "/", folder + hexName(prefix+"/")} {
-		if odd(below) {
-			continue // nothing can be named so
+		if needsHex(below) {
+			continue // no object can have such a name
 		}
 		if err := s.removeBelow(ctx, below); err != nil {
 			return wrap("delete folder", prefix, err)
@@ -49,7 +49,7 @@ func (s *Store) DeletePrefix(ctx context.Context, prefix string) error {
 	return s.Delete(ctx, prefix)
 }
 
-// DeleteUnfinished implements storage.Store. It aborts uploads in progress, too.
+// DeleteUnfinished implements storage.Store. It also aborts uploads in progress.
 func (s *Store) DeleteUnfinished(ctx context.Context, prefix string) error {
 	const what = "delete what is unfinished in"
 	if err := s.check(prefix); err != nil {
@@ -66,7 +66,7 @@ func (s *Store) DeleteUnfinished(ctx context.Context, prefix string) error {
 	return wrap(what, prefix, s.removeBelow(ctx, s.scratch(prefix)))
 }
 
-// abort removes an upload; it may have ended meanwhile.
+// abort aborts an upload. It is no error if the upload has ended.
 func (s *Store) abort(ctx context.Context, upload types.MultipartUpload) error {
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -79,13 +79,12 @@ func (s *Store) abort(ctx context.Context, upload types.MultipartUpload) error {
 	return err
 }
 
-// staleAfter is when an upload is nobody's any more: it exists for the length of one commit or
-// copy, which takes hours at most.
+// staleAfter is the age at which an upload counts as abandoned. A running one exists during one
+// commit or copy, which takes hours at most.
 const staleAfter = 7 * 24 * time.Hour
 
-// abortStale aborts uploads that were begun before a time, of whatever object below the prefix:
-// those of processes that were killed in the midst of a commit. Nothing can go on after them, and
-// the service charges for their parts.
+// abortStale aborts all uploads below the prefix that were started before a time, by processes
+// killed during a commit. They cannot be resumed, and the service charges for their parts.
 func (s *Store) abortStale(ctx context.Context, before time.Time) error {
 	for upload, err := range s.uploads(ctx, "") {
 		if err != nil {
@@ -101,16 +100,16 @@ func (s *Store) abortStale(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// uploads lists the uploads in progress to the object prefix, to those below it, and to pieces of
-// either. All of them for "".
+// uploads lists the uploads in progress to the object prefix, to objects below it, and to pieces of
+// both; all of the store for "".
 func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[types.MultipartUpload, error] {
 	var exact, below []string
 	if prefix == "" {
 		below = []string{s.at.prefix}
 	} else {
 		exact = []string{s.name(prefix)}
-		below = []string{s.scratch(prefix), s.at.prefix + oddFolder + hexName(prefix+"/")}
-		if !odd(prefix) {
+		below = []string{s.scratch(prefix), s.at.prefix + hexFolder + hexName(prefix+"/")}
+		if !needsHex(prefix) {
 			below = append(below, s.at.prefix+prefix+"/")
 		}
 	}
@@ -136,7 +135,7 @@ func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[types.Mult
 	}
 }
 
-// removeBelow removes all objects whose names begin with folder.
+// removeBelow deletes all objects whose names begin with folder.
 func (s *Store) removeBelow(ctx context.Context, folder string) error {
 	var names []string
 	for object, err := range s.objects(ctx, folder, "") {
@@ -153,10 +152,10 @@ func (s *Store) removeBelow(ctx context.Context, folder string) error {
 	return s.remove(ctx, names)
 }
 
-// removeAtOnce is how many objects S3 removes by one request.
+// removeAtOnce is how many objects S3 deletes by one request.
 const removeAtOnce = 1000
 
-// remove removes objects by their names in the bucket. It is no error when there are none.
+// remove deletes objects by their names in the bucket. Missing ones are no error.
 func (s *Store) remove(ctx context.Context, names []string) error {
 	for some := range slices.Chunk(names, removeAtOnce) {
 		ids := make([]types.ObjectIdentifier, len(some))
@@ -187,17 +186,17 @@ func (s *Store) removeSome(ctx context.Context, ids []types.ObjectIdentifier) er
 	return nil
 }
 
-// Leftover is something that an uncommitted writer keeps, or left behind: bytes of a checkpoint
-// that may still be resumed, or of a process that died.
+// Leftover is data of an uncommitted writer: of a checkpoint that may still be resumed, or of a
+// process that died.
 type Leftover struct {
 	Name   string // in the bucket
 	Since  time.Time
-	Size   int64 // bytes; unknown, and 0, for an upload
+	Size   int64 // bytes; 0 (unknown) for an upload
 	Upload bool  // an upload in progress
 }
 
-// Leftovers yields what uncommitted writers of the object prefix, and of those below it, have in
-// the bucket; of all for "". DeletePrefix removes the same. After an error it yields nothing more.
+// Leftovers yields the data of uncommitted writers of the object prefix and of objects below it; of
+// all for "". DeletePrefix removes the same. After an error it yields nothing more.
 func (s *Store) Leftovers(ctx context.Context, prefix string) iter.Seq2[Leftover, error] {
 	scratch := s.at.prefix + scratchFolder
 	if prefix != "" {

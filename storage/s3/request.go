@@ -15,17 +15,17 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// markName is the metadata entry that tells who committed an object.
+// markName is the metadata entry that names the writer of an object.
 const markName = "holdfast-writer"
 
-// marked is the metadata of an object that the writer mark commits.
+// marked returns the metadata of an object of the writer mark.
 func marked(mark string) map[string]string { return map[string]string{markName: mark} }
 
-// base64Of is a checksum as S3 writes it.
+// base64Of returns a checksum in the form of S3's headers.
 func base64Of(sum []byte) *string { return aws.String(base64.StdEncoding.EncodeToString(sum)) }
 
-// signedWith has a request's signature cover the body by the SHA-256 that is known already, instead
-// of taking it again.
+// signedWith signs a request with the known SHA-256 of its body, so that the SDK does not compute
+// it again.
 func signedWith(sum []byte) func(*s3.Options) {
 	return func(o *s3.Options) {
 		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
@@ -44,7 +44,7 @@ func limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, requestTimeout)
 }
 
-// copySource names an object as the source of a copy.
+// copySource returns the name of an object as the source of a copy.
 func (s *Store) copySource(name string) *string {
 	parts := strings.Split(name, "/")
 	for i, part := range parts {
@@ -53,7 +53,7 @@ func (s *Store) copySource(name string) *string {
 	return aws.String(s.at.bucket + "/" + strings.Join(parts, "/"))
 }
 
-// put makes c the object name. With create it is refused when there is one.
+// put stores c as the object name. With create it fails if there is one.
 func (s *Store) put(ctx context.Context, name, mark string, c *content, sum []byte, create bool) (*s3.PutObjectOutput, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
@@ -67,11 +67,10 @@ func (s *Store) put(ctx context.Context, name, mark string, c *content, sum []by
 	}
 	for n := 1; ; n++ {
 		out, err := s.client.PutObject(ctx, in, signedWith(sum))
-		if !inTheWay(err) || n == writes {
+		if !pathConflict(err) || n == writeAttempts {
 			return out, err
 		}
-		// versitygw says so, too, when another request removes the folder, empty as it was, under
-		// this one.
+		// versitygw also reports this if another request removes the empty folder meanwhile.
 		select {
 		case <-ctx.Done():
 			return nil, err
@@ -81,12 +80,11 @@ func (s *Store) put(ctx context.Context, name, mark string, c *content, sum []by
 	}
 }
 
-// folderWait is the pause, growing, before an object that is in the way is looked for again.
+// folderWait is the pause, growing, before a write is repeated after a path conflict.
 const folderWait = 10 * time.Millisecond
 
-// classOf is the storage class of a new object: the one that the address names, but not for what is
-// only kept until a commit, and not for what is replaced again and again, since the cheap classes
-// charge for a month at least.
+// classOf returns the storage class of a new object: the address's, except for scratch objects,
+// since cheap classes charge for at least a month.
 func (s *Store) classOf(name string) types.StorageClass {
 	if strings.HasPrefix(name, s.at.prefix+scratchFolder) {
 		return ""
@@ -94,7 +92,7 @@ func (s *Store) classOf(name string) types.StorageClass {
 	return s.at.class
 }
 
-// head describes the object name.
+// head returns the metadata of the object name.
 func (s *Store) head(ctx context.Context, name string) (*s3.HeadObjectOutput, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()

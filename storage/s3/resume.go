@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Resume implements storage.Store. The predecessor's pieces, or the object that it made of them,
-// are copied inside the service; what is too little for that, less than 5 MiB, is read.
+// Resume implements storage.Store. It copies the predecessor's pieces, or the object made of them,
+// inside the service. It reads a rest of less than 5 MiB, which is too small for a copy.
 func (s *Store) Resume(ctx context.Context, key string, cp storage.Checkpoint) (storage.Writer, error) {
 	from, err := parseToken(cp.Token)
 	if err != nil {
@@ -36,8 +36,8 @@ func (s *Store) Resume(ctx context.Context, key string, cp storage.Checkpoint) (
 func (w *writer) adopt(ctx context.Context, from token, size int64) error {
 	err := w.adoptOnce(ctx, from, size)
 	if errors.Is(err, storage.ErrNotFound) || missing(err) {
-		// The predecessor may be alive, and have committed or merged in just this moment.
-		if err := w.forget(); err != nil {
+		// The predecessor may be alive, and have just committed or merged.
+		if err := w.dropAdopted(); err != nil {
 			return err
 		}
 		err = w.adoptOnce(ctx, from, size)
@@ -45,8 +45,8 @@ func (w *writer) adopt(ctx context.Context, from token, size int64) error {
 	return err
 }
 
-// forget undoes an adoption that came only half way.
-func (w *writer) forget() error {
+// dropAdopted undoes an incomplete adoption.
+func (w *writer) dropAdopted() error {
 	err := w.remove(w.names(w.pieces))
 	w.pieces = nil
 	w.gathered.release()
@@ -67,10 +67,10 @@ func (w *writer) adoptOnce(ctx context.Context, from token, size int64) error {
 			n := min(p.size, size-p.at)
 			src := source{store: w.store, name: dir + p.base(), size: n, whole: n == p.size}
 			if n < int64(w.store.minPart) {
-				last = &src // none but the last is so small
+				last = &src // only the last one is so small
 				break
 			}
-			w.take(group, groupCtx, p.at, src)
+			w.adoptSource(group, groupCtx, p.at, src)
 		}
 		if err := group.Wait(); err != nil || last == nil {
 			return err
@@ -80,7 +80,7 @@ func (w *writer) adoptOnce(ctx context.Context, from token, size int64) error {
 	return w.adoptCommitted(ctx, from, size)
 }
 
-// adoptCommitted takes over the beginning of the object that another writer has committed.
+// adoptCommitted takes over the beginning of an object that another writer committed.
 func (w *writer) adoptCommitted(ctx context.Context, from token, size int64) error {
 	name := w.store.name(from.key)
 	have, err := w.store.head(ctx, name)
@@ -95,12 +95,12 @@ func (w *writer) adoptCommitted(ctx context.Context, from token, size int64) err
 		return w.read(ctx, src)
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	w.take(group, groupCtx, 0, src)
+	w.adoptSource(group, groupCtx, 0, src)
 	return group.Wait()
 }
 
-// take makes src the next piece.
-func (w *writer) take(group *errgroup.Group, ctx context.Context, at int64, src source) { //nolint:revive // the group's own context
+// adoptSource makes src the next piece.
+func (w *writer) adoptSource(group *errgroup.Group, ctx context.Context, at int64, src source) { //nolint:revive // the group's own context
 	p := &piece{at: at, size: src.size}
 	w.pieces = append(w.pieces, p)
 	group.Go(func() error {
@@ -118,7 +118,7 @@ func (w *writer) take(group *errgroup.Group, ctx context.Context, at int64, src 
 	})
 }
 
-// read takes the bytes of src into memory.
+// read reads the bytes of src into memory.
 func (w *writer) read(ctx context.Context, src source) error {
 	if src.size == 0 {
 		return nil
@@ -147,7 +147,7 @@ func (s *Store) piecesOf(ctx context.Context, from token) ([]piece, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Somebody else's object, or one that is not what its name says, is no piece.
+		// Skip foreign objects, and those whose size differs from their name.
 		p, ok := parsePiece(strings.TrimPrefix(aws.ToString(object.Key), dir))
 		if ok && p.size == aws.ToInt64(object.Size) {
 			pieces = append(pieces, p)
@@ -156,8 +156,8 @@ func (s *Store) piecesOf(ctx context.Context, from token) ([]piece, error) {
 	return pieces, nil
 }
 
-// copyWhole makes a copy of an object of at most 5 GiB and returns its SHA-256 when the service
-// tells it. It replaces what is there.
+// copyWhole copies an object of at most 5 GiB and overwrites the destination. It returns the
+// SHA-256 if the service reports it.
 func (s *Store) copyWhole(ctx context.Context, src source, to, mark string) ([]byte, error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()

@@ -12,11 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// archives are the storage classes whose objects have to be restored before they can be read.
+// archives are the storage classes whose objects must be restored before they can be read.
 var archives = []types.StorageClass{types.StorageClassGlacier, types.StorageClassDeepArchive}
 
-// Thaw implements storage.Store by RestoreObject, in the standard tier. HEAD tells how things
-// stand, so that a repeat asks for nothing and costs nothing.
+// Thaw implements storage.Store by RestoreObject, in the standard tier. It asks HEAD first, so that
+// a repeat requests nothing and costs nothing.
 func (s *Store) Thaw(ctx context.Context, key string, keep time.Duration) (readable bool, err error) {
 	if err := s.check(key); err != nil {
 		return false, fmt.Errorf("thaw: %w", err)
@@ -26,7 +26,7 @@ func (s *Store) Thaw(ctx context.Context, key string, keep time.Duration) (reada
 	if err != nil {
 		return false, wrap("thaw", key, err)
 	}
-	tiered := have.ArchiveStatus != "" // in the archives of Intelligent-Tiering, from which an object comes back for good
+	tiered := have.ArchiveStatus != "" // in an archive of Intelligent-Tiering, from which an object comes back permanently
 	if !tiered && !slices.Contains(archives, have.StorageClass) {
 		return true, nil
 	}
@@ -46,7 +46,7 @@ func (s *Store) Thaw(ctx context.Context, key string, keep time.Duration) (reada
 	defer cancel()
 	_, err = s.client.RestoreObject(ctx, &s3.RestoreObjectInput{Bucket: &s.at.bucket, Key: &name, RestoreRequest: ask})
 	switch code(err) {
-	case "RestoreAlreadyInProgress": // somebody else has asked since
+	case "RestoreAlreadyInProgress": // another caller has requested it meanwhile
 		return false, nil
 	case "ObjectAlreadyInActiveTierError":
 		return true, nil

@@ -9,23 +9,23 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// tokenVersion begins every token, so that a later form can be told from this one.
+// tokenVersion starts every token, to distinguish later formats.
 const tokenVersion = "s3v1"
 
-// token says whose pieces hold the bytes of a checkpoint: those of the writer id of key, or the
-// object key itself when that has the writer's mark.
+// token names the bytes of a checkpoint: the pieces of the writer id of key, or the object key
+// itself if that has the writer's mark.
 type token struct{ key, id string }
 
-// String is the form that a Checkpoint carries. The key is encoded because it need not be valid
-// UTF-8, and JSON would change it.
+// String returns the form in a Checkpoint. The key is encoded because JSON would change invalid
+// UTF-8.
 func (t token) String() string {
 	return tokenVersion + "." + base64.RawURLEncoding.EncodeToString([]byte(t.key)) + "." + t.id
 }
 
-// newID is a name that no other writer has.
+// newID returns a unique name of a writer.
 func newID() string { return rand.Text() }
 
-// errToken says that a checkpoint was not given by this driver: its bytes are not here.
+// errToken says that a checkpoint is not from this driver, so its bytes are not here.
 var errToken = fmt.Errorf("not a checkpoint of a bucket: %w", storage.ErrNotFound)
 
 // parseToken is the inverse of String.

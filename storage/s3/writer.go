@@ -8,43 +8,42 @@ import (
 )
 
 const (
-	// piecesAhead is how many pieces of one writer are on their way while it gathers the next.
+	// piecesAhead is how many pieces of one writer are being stored while it collects the next.
 	piecesAhead = 2
-	// maxInFlight is how many pieces of all writers of a store are on their way at once. With what
-	// each writer gathers this bounds the memory: a piece for every large object that is being
-	// written, and these.
+	// maxInFlight is how many pieces of all writers of a store are being stored at once. It bounds
+	// the memory: one piece for every large object being written, and these.
 	maxInFlight = 4
 )
 
-// writer is an object on its way.
+// writer writes one object.
 type writer struct {
 	store *Store
 	key   string
 	id    string
-	dir   string // of the pieces, with a slash
+	dir   string // folder of the pieces, with a slash
 
 	gathered content
-	pieces   []*piece // one after the other, up to what is gathered; stored, or on their way
-	merged   int      // how many of them, from the first, were made of others
-	spare    []*piece // stored, and no longer needed but by checkpoints of the past
-	tail     int      // how much of what is gathered a spare piece holds
+	pieces   []*piece // consecutive, up to gathered; stored or being stored
+	merged   int      // how many of the first ones were merged from others
+	spare    []*piece // stored, and needed only by earlier checkpoints
+	tail     int      // how much of gathered a spare piece has
 
-	// What Write begins is bounded by the context of Create.
-	turn   func() error                           // waits until few enough pieces of all writers are on their way
-	send   func(p *piece, c content) <-chan error // stores a piece in the background, and ends the turn
-	merge  func() error                           // makes one piece of the small ones
-	remove func(names []string) error             // even when that context has ended
-	stop   context.CancelFunc                     // ends what send began
-	flying []<-chan error
+	// The context of Create bounds what Write starts.
+	acquireSlot func() error                           // waits until few enough pieces of all writers are being stored
+	send        func(p *piece, c content) <-chan error // stores a piece in the background, and releases the slot
+	merge       func() error                           // merges the small pieces into one
+	remove      func(names []string) error             // also after that context has ended
+	stop        context.CancelFunc                     // cancels what send started
+	inFlight    []<-chan error
 
-	kept    bool  // a checkpoint was given out
-	broken  error // the first failure; bytes are missing after it
+	kept    bool  // a checkpoint was returned
+	broken  error // the first error; bytes are missing afterwards
 	done    bool
 	info    storage.Info
 	success bool
 }
 
-// Create implements storage.Store. ctx bounds the storing that Write begins, too.
+// Create implements storage.Store. ctx also bounds the background work that Write starts.
 func (s *Store) Create(ctx context.Context, key string) (storage.Writer, error) {
 	w, err := s.create(ctx, key)
 	if err != nil {
@@ -64,9 +63,9 @@ func (s *Store) create(ctx context.Context, key string) (*writer, error) {
 	w.dir = s.scratch(key) + w.id + "/"
 	background, stop := context.WithCancel(ctx)
 	w.stop = stop
-	w.turn = func() error {
+	w.acquireSlot = func() error {
 		select {
-		case s.turns <- struct{}{}:
+		case s.uploadSlots <- struct{}{}:
 			return nil
 		case <-background.Done():
 			return background.Err()
@@ -77,7 +76,7 @@ func (s *Store) create(ctx context.Context, key string) (*writer, error) {
 		go func() {
 			defer func() {
 				c.release()
-				<-s.turns
+				<-s.uploadSlots
 			}()
 			result <- w.storePiece(background, p, &c)
 		}()
@@ -92,7 +91,7 @@ func (s *Store) create(ctx context.Context, key string) (*writer, error) {
 	return w, nil
 }
 
-// storePiece makes c the piece p.
+// storePiece stores c as the piece p.
 func (w *writer) storePiece(ctx context.Context, p *piece, c *content) error {
 	name := w.dir + p.base()
 	if err := checkLength(w.key, name); err != nil {
@@ -103,12 +102,12 @@ func (w *writer) storePiece(ctx context.Context, p *piece, c *content) error {
 	return err
 }
 
-// size is how much was written.
+// size returns how many bytes were written.
 func (w *writer) size() int64 {
 	return w.stored() + int64(w.gathered.size)
 }
 
-// stored is how much of it is in pieces.
+// stored returns how many of them are in pieces.
 func (w *writer) stored() int64 {
 	if len(w.pieces) == 0 {
 		return 0
@@ -116,7 +115,7 @@ func (w *writer) stored() int64 {
 	return w.pieces[len(w.pieces)-1].end()
 }
 
-// usable returns why the writer cannot go on, or nil.
+// usable returns why the writer cannot continue, or nil.
 func (w *writer) usable(op string) error {
 	switch {
 	case w.done:
@@ -127,21 +126,20 @@ func (w *writer) usable(op string) error {
 	return nil
 }
 
-// fail makes err the writer's own.
+// fail records err; the writer then accepts nothing more.
 func (w *writer) fail(err error) error {
 	w.broken = wrap("write", w.key, err)
 	return w.broken
 }
 
-// Write implements io.Writer. It waits when more is on its way than memory should hold.
+// Write implements io.Writer. It blocks while too many pieces are being stored.
 func (w *writer) Write(p []byte) (int, error) {
 	if err := w.usable("write"); err != nil {
 		return 0, err
 	}
 	n := 0
 	for len(p) > 0 {
-		// A piece goes when it is full and more comes, so that what fits one piece is stored by one
-		// request.
+		// Send a full piece only when more follows, so that content of one piece takes one request.
 		if w.gathered.size == w.store.piece {
 			if err := w.flush(); err != nil {
 				return n, err
@@ -154,10 +152,10 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// flush sends what is gathered on its way as a piece.
+// flush stores the collected bytes as a piece in the background.
 func (w *writer) flush() error {
-	for len(w.flying) >= piecesAhead {
-		if err := w.land(); err != nil {
+	for len(w.inFlight) >= piecesAhead {
+		if err := w.awaitOldest(); err != nil {
 			return err
 		}
 	}
@@ -166,33 +164,33 @@ func (w *writer) flush() error {
 			return w.fail(err)
 		}
 	}
-	if err := w.turn(); err != nil {
+	if err := w.acquireSlot(); err != nil {
 		return w.fail(err)
 	}
 	c := w.gathered
 	p := &piece{at: w.stored(), size: int64(c.size)}
 	w.gathered, w.tail = content{}, 0
 	w.pieces = append(w.pieces, p)
-	w.flying = append(w.flying, w.send(p, c))
+	w.inFlight = append(w.inFlight, w.send(p, c))
 	return nil
 }
 
-// land waits for the piece that has been on its way for longest.
-func (w *writer) land() error {
-	err := <-w.flying[0]
-	w.flying = w.flying[1:]
+// awaitOldest waits for the piece that was sent first.
+func (w *writer) awaitOldest() error {
+	err := <-w.inFlight[0]
+	w.inFlight = w.inFlight[1:]
 	if err != nil {
 		return w.fail(err)
 	}
 	return nil
 }
 
-// landAll waits for all pieces, or until ctx ends, which leaves the writer as it is.
-func (w *writer) landAll(ctx context.Context) error {
-	for len(w.flying) > 0 {
+// awaitAll waits for all pieces, or until ctx ends, which leaves the writer usable.
+func (w *writer) awaitAll(ctx context.Context) error {
+	for len(w.inFlight) > 0 {
 		select {
-		case err := <-w.flying[0]:
-			w.flying = w.flying[1:]
+		case err := <-w.inFlight[0]:
+			w.inFlight = w.inFlight[1:]
 			if err != nil {
 				return w.fail(err)
 			}
@@ -203,8 +201,8 @@ func (w *writer) landAll(ctx context.Context) error {
 	return nil
 }
 
-// Checkpoint implements storage.Writer. What is too little for a part of an upload is stored as a
-// piece, too, but stays in memory and will be part of a larger one.
+// Checkpoint implements storage.Writer. Bytes that are too few for a part of an upload are stored
+// as a piece, and also stay in memory for a larger piece.
 func (w *writer) Checkpoint(ctx context.Context) (storage.Checkpoint, error) {
 	if err := w.usable("checkpoint"); err != nil {
 		return storage.Checkpoint{}, err
@@ -225,16 +223,16 @@ func (w *writer) Checkpoint(ctx context.Context) (storage.Checkpoint, error) {
 		}
 		w.tail = w.gathered.size
 	}
-	if err := w.landAll(ctx); err != nil {
+	if err := w.awaitAll(ctx); err != nil {
 		return storage.Checkpoint{}, wrap("checkpoint", w.key, err)
 	}
 	w.kept = true
 	return storage.Checkpoint{Token: token{key: w.key, id: w.id}.String(), Size: w.size()}, nil
 }
 
-// mergeSmall makes one piece of those that were not made of others.
+// mergeSmall merges into one piece all pieces that were not merged yet.
 func (w *writer) mergeSmall(ctx context.Context) error {
-	if err := w.landAll(ctx); err != nil {
+	if err := w.awaitAll(ctx); err != nil {
 		return err
 	}
 	small := w.pieces[w.merged:]
@@ -250,7 +248,7 @@ func (w *writer) mergeSmall(ctx context.Context) error {
 	return nil
 }
 
-// sources are what an object is made of.
+// sources returns the sources of an object made of pieces.
 func (w *writer) sources(pieces []*piece) []source {
 	var all []source
 	most := w.store.rangeOf(w.stored())
@@ -260,9 +258,9 @@ func (w *writer) sources(pieces []*piece) []source {
 	return all
 }
 
-// Commit implements storage.Writer. What fits one piece is one request; anything else is put
-// together of its pieces inside the service, which can be begun again at will, since they stay
-// until it is done.
+// Commit implements storage.Writer. Content of one piece takes one request. Larger content is
+// assembled from its pieces inside the service. That can be repeated, since the pieces stay until
+// it is done.
 func (w *writer) Commit(ctx context.Context) (storage.Info, error) {
 	if w.success {
 		return w.info, nil
@@ -279,7 +277,7 @@ func (w *writer) Commit(ctx context.Context) (storage.Info, error) {
 	}
 	w.info = storage.Info{Key: w.key, Size: w.size(), Modified: done.at, ETag: done.etag}
 	w.success = true
-	_ = w.discard() // what it misses is left for DeletePrefix
+	_ = w.discard() // DeletePrefix removes what it misses
 	return w.info, nil
 }
 
@@ -289,7 +287,7 @@ func (w *writer) publish(ctx context.Context) (written, error) {
 	if len(w.pieces) == 0 {
 		return w.store.createFrom(ctx, name, w.id, &w.gathered, w.gathered.sum())
 	}
-	if err := w.landAll(ctx); err != nil {
+	if err := w.awaitAll(ctx); err != nil {
 		return written{}, err
 	}
 	all := w.sources(w.pieces)
@@ -299,7 +297,7 @@ func (w *writer) publish(ctx context.Context) (written, error) {
 	return w.store.compose(ctx, name, w.id, all)
 }
 
-// discard removes all pieces and gives the memory back.
+// discard removes all pieces and releases the memory.
 func (w *writer) discard() error {
 	w.end()
 	names := append(w.names(w.spare), w.names(w.pieces)...)
@@ -307,7 +305,7 @@ func (w *writer) discard() error {
 	return w.remove(names)
 }
 
-// names are those of pieces in the bucket.
+// names returns the pieces' names in the bucket.
 func (w *writer) names(pieces []*piece) []string {
 	var names []string
 	for _, p := range pieces {
@@ -316,14 +314,14 @@ func (w *writer) names(pieces []*piece) []string {
 	return names
 }
 
-// end stops what is under way and waits for it.
+// end cancels the background work and waits for it.
 func (w *writer) end() {
 	w.done = true
 	w.stop()
-	for _, result := range w.flying {
-		<-result //nolint:errcheck // nothing depends on it any more
+	for _, result := range w.inFlight {
+		<-result //nolint:errcheck // the result no longer matters
 	}
-	w.flying = nil
+	w.inFlight = nil
 	w.gathered.release()
 }
 
@@ -335,7 +333,7 @@ func (w *writer) Abort() error {
 	return wrap("abort", w.key, w.discard())
 }
 
-// Close implements storage.Writer. Pieces that no checkpoint speaks of go with it.
+// Close implements storage.Writer. It removes pieces that no checkpoint needs.
 func (w *writer) Close() error {
 	switch {
 	case w.done:

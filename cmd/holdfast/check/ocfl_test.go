@@ -143,5 +143,5 @@ func TestCheck_OCFLInBucket(t *testing.T) {
 	}
 	runCheck(t, "check", address).Wants(t, exit.Content)
 	runCheck(t, "check", server.Address("store")).Wants(t, exit.Usage).Says(t, "neither an OCFL object nor a storage root")
-	runCheck(t, "check", "s3://user:secret@bucket/x").Wants(t, exit.Usage).Says(t, "credentials do not belong there")
+	runCheck(t, "check", "s3://user:secret@bucket/x").Wants(t, exit.Usage).Says(t, "credentials are not allowed")
 }
