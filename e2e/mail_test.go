@@ -124,5 +124,5 @@ func TestMail(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := quiet.must(0, "submit", path, "--notify", "ann@example.org", "--wait")
-	says(t, "a Holdfast without mail", r.stderr, "warning: ", "nobody is told by mail")
+	says(t, "a Holdfast without mail", r.stderr, "warning: ", "no mail will be sent")
 }

@@ -78,7 +78,7 @@ func TestReceipt(t *testing.T) {
 	if spans[1].Events.Before != spans[0].Events.After || spans[0].Events.After == "" {
 		t.Errorf("the chain does not go on: %+v", spans)
 	}
-	if out := ok(check("v1.jsonl")); !strings.Contains(out, "whose key that is was not verified") {
+	if out := ok(check("v1.jsonl")); !strings.Contains(out, "its signer was not verified") {
 		t.Errorf("without a key: %s", out)
 	}
 	object := filepath.Dir(globbed(t, filepath.Join(h.dir, "storage", "*", "*", "*", "*", "0=ocfl_object_1.1")))

@@ -279,7 +279,7 @@ func TestUpload_CommandKilled(t *testing.T) {
 			again := exec.Command(binary, "submit", path, "--wait", "--json")
 			again.Env = env
 			r := h.finish(again)
-			if r.code != 0 || !strings.Contains(r.stderr, "going on with the upload of big.bin") {
+			if r.code != 0 || !strings.Contains(r.stderr, "resuming the upload of big.bin") {
 				t.Fatalf("submit again ended with %d: %s%s\n%s", r.code, r.stdout, r.stderr, h.log)
 			}
 			if sent := v.count(); sent > size-acked+slack {

@@ -81,7 +81,7 @@ func TestActs(t *testing.T) {
 		in("batch", "cleanup", "--older", "3").Wants(t, exit.Usage).Says(t, "30d")
 	})
 	t.Run("what an act on a batch does not reach", func(t *testing.T) {
-		in("item", "priority", batches[1], "--to", "3").Wants(t, exit.OK).Says(t, "not of its jobs", "item priority --match batch:"+batches[1]+" --to 3")
+		in("item", "priority", batches[1], "--to", "3").Wants(t, exit.OK).Says(t, "the batch's report only", "item priority --match batch:"+batches[1]+" --to 3")
 		helps := []string{"would only make another report", "item requeue --match 'batch:" + batches[1] + " state:failed'", "batch update-report " + batches[1] + " --dir "}
 		in("item", "requeue", batches[1]).Wants(t, exit.Refused).Says(t, helps...)
 		in("item", "requeue", batches[1], "--from", "report").Wants(t, exit.Refused).Says(t, helps...)
@@ -136,7 +136,7 @@ func TestActs(t *testing.T) {
 			t.Errorf("reports %+v", lines)
 		}
 		contains(report("--list"), "REPORT", "1 now completed")
-		in("batch", "report", batches[0], "--closing", "1", "--changed").Wants(t, exit.Failed).Says(t, "leave --changed away")
+		in("batch", "report", batches[0], "--closing", "1", "--changed").Wants(t, exit.Failed).Says(t, "leave out --changed")
 		in("batch", "report", batches[0], "--failed", "--completed").Wants(t, exit.Usage).Says(t, "exclude each other")
 		in("batch", "report", batches[0], "--list", "--csv").Wants(t, exit.Usage).Says(t, "takes no other option")
 	})

@@ -1,8 +1,8 @@
-// Command holdfast is Holdfast in one binary: the service, its production roles, and the commands
-// that talk to it. docs/commands.md is its reference.
+// Command holdfast is the whole of Holdfast in one binary: the service, its production roles, and
+// the commands that talk to it. docs/commands.md is the reference.
 //
-// Standard output is data; standard error is everything else. Every error ends in an exit code with
-// one meaning. Nothing outside cmd reads the environment or ends the process.
+// Standard output has data, standard error everything else. Every error ends in an exit code with
+// one meaning. Only packages below cmd read the environment or end the process.
 package main
 
 import (
@@ -35,12 +35,12 @@ var version = "dev" // set by the linker
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal is not caught: it ends the process at once
+	context.AfterFunc(ctx, stop) // so that a second signal ends the process at once
 	os.Exit(int(execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)))
 }
 
-// execute is the whole program: it obeys args and returns the exit code. It reads its configuration
-// from the process's environment.
+// execute runs the program with args and returns the exit code. It reads its configuration from the
+// environment.
 func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) exit.Code {
 	a := cli.New(version, stdin, stdout, stderr)
 	return a.Run(ctx, root(a), args) //nolint:contextcheck // cobra hands the context to each command

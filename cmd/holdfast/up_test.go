@@ -115,7 +115,7 @@ func TestEndToEnd(t *testing.T) {
 	if !again.Duplicate || again.BatchID != s.BatchID {
 		t.Errorf("the same deposit again: %+v, want a duplicate of %s", again, s.BatchID)
 	}
-	if r := in("submit", folder, "--title", "A deposit", "--local-id", "d1").Wants(t, exit.OK).Says(t, "submitted before"); strings.TrimSpace(r.Out) != s.BatchID {
+	if r := in("submit", folder, "--title", "A deposit", "--local-id", "d1").Wants(t, exit.OK).Says(t, "already submitted"); strings.TrimSpace(r.Out) != s.BatchID {
 		t.Errorf("stdout %q, want the id alone", r.Out)
 	}
 

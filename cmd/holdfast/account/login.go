@@ -38,7 +38,7 @@ func LoginCommand(a *cli.App) *cobra.Command {
 	}))
 }
 
-// signInLink is what login prints for programs.
+// signInLink is the output of `login --json`.
 type signInLink struct {
 	Link      string    `json:"link"`
 	ExpiresAt time.Time `json:"expires_at"`

@@ -15,7 +15,7 @@ import (
 
 // SessionCommand returns the command `holdfast session`.
 func SessionCommand(a *cli.App) *cobra.Command {
-	return cli.WithHelp(helpTexts, cli.Group("session", "List and end the sessions of browsers that have signed in", sessionListCommand(a), sessionRevokeCommand(a)))
+	return cli.WithHelp(helpTexts, cli.Group("session", "List and end browser sessions", sessionListCommand(a), sessionRevokeCommand(a)))
 }
 
 func sessionListCommand(a *cli.App) *cobra.Command {
@@ -62,7 +62,7 @@ func sessionRevokeCommand(a *cli.App) *cobra.Command {
 	})
 }
 
-// revokeEach revokes what ids name, one after the other, and goes on after one that cannot be.
+// revokeEach revokes each of ids. It prints an error and continues with the next id.
 func revokeEach(ctx context.Context, a *cli.App, ids []string, revoke func(c *client.Client, ctx context.Context, id string) error) error {
 	c, err := a.Connect()
 	if err != nil {

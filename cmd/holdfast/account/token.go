@@ -1,6 +1,5 @@
-// Package account has the commands about who may sign in: token, session and login. A token's
-// secret is printed once, when it is made. Tokens of a Registry that has none yet are made in its
-// database.
+// Package account has the commands token, session and login. The secret of a token is printed once,
+// when the token is made. The first token of a Registry is made in its database.
 package account
 
 import (
@@ -33,7 +32,7 @@ var helpTexts embed.FS
 
 // TokenCommand returns the command `holdfast token`.
 func TokenCommand(a *cli.App) *cobra.Command {
-	return cli.WithHelp(helpTexts, cli.Group("token", "Make, list and revoke the tokens by which people and programs are known",
+	return cli.WithHelp(helpTexts, cli.Group("token", "Make, list and revoke tokens of people and programs",
 		tokenCreateCommand(a), tokenListCommand(a), tokenRevokeCommand(a)))
 }
 
@@ -73,13 +72,13 @@ func tokenCreateCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// everyStage stands for all of them.
+// everyStage is the value of --stage for all stages.
 const everyStage = "all"
 
-// configured stands for the database of the environment.
+// configured is the value of --database without an address.
 const configured = "HOLDFAST_DATABASE_URL"
 
-// createTokenIn makes a token without a Registry, which has none before the first.
+// createTokenIn makes a token in the database, without a Registry.
 func createTokenIn(ctx context.Context, a *cli.App, database string, r wire.TokenRequest, again bool) (err error) {
 	c, err := config.Load(config.Default())
 	if err != nil {
@@ -92,7 +91,7 @@ func createTokenIn(ctx context.Context, a *cli.App, database string, r wire.Toke
 	}
 	s, closeAll, err := node.OpenDatabase(ctx, database, slog.New(slog.DiscardHandler))
 	if errors.Is(err, node.ErrInUse) {
-		return exit.Fix(err, "make the token through the Registry that runs there, with an admin's token, or stop it first")
+		return exit.Fix(err, "stop the Registry that uses it, or make the token through it with an admin's token")
 	} else if err != nil {
 		return err
 	}
@@ -106,13 +105,13 @@ func createTokenIn(ctx context.Context, a *cli.App, database string, r wire.Toke
 	})
 }
 
-const nameTakenAdvice = "give another name, or --again to have a number appended to this one"
+const nameTakenAdvice = "give another name, or add --again to append a number"
 
-// mostTokens bounds how many tokens --again gives somebody.
+// mostTokens limits the numbers that --again tries.
 const mostTokens = 1000
 
-// makeToken has a token made and prints it. With again, a name that is taken gets the first number
-// that is free.
+// makeToken makes a token and prints its secret. If the name is taken, again appends the first free
+// number.
 func makeToken(a *cli.App, r wire.TokenRequest, again bool, makeOne func(wire.TokenRequest) (wire.TokenResponse, error)) error {
 	made, err := makeOne(r)
 	name := r.Name
@@ -123,21 +122,20 @@ func makeToken(a *cli.App, r wire.TokenRequest, again bool, makeOne func(wire.To
 	if err != nil {
 		return err
 	}
-	if err := tellToken(a, made); err != nil || made.Token.Name == strings.TrimSpace(name) {
+	if err := printToken(a, made); err != nil || made.Token.Name == strings.TrimSpace(name) {
 		return err
 	}
-	a.Note("%s has tokens from before, which stay good; revoke those that nobody uses: %s", terminal.Clean(name), a.CommandLine("token list"))
+	a.Note("%s has earlier tokens, which stay valid; revoke the unused ones: %s", terminal.Clean(name), a.CommandLine("token list"))
 	return nil
 }
 
-// isNameTaken says whether the database, or the Registry's answer, says that the name has been
-// given.
+// isNameTaken reports whether err, of the database or the Registry, says that the name is taken.
 func isNameTaken(err error) bool {
 	var p *wire.Problem
 	return errors.Is(err, registry.ErrNameTaken) || errors.As(err, &p) && p.Code == wire.CodeNameTaken
 }
 
-// expiry reads when a token ends, nil for never.
+// expiry parses --expires. It returns nil for "".
 func expiry(text string, now time.Time) (*time.Time, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // never
@@ -172,15 +170,15 @@ func createToken(ctx context.Context, a *cli.App, r wire.TokenRequest, again boo
 	return makeToken(a, r, again, func(r wire.TokenRequest) (wire.TokenResponse, error) { return c.CreateToken(ctx, r) })
 }
 
-func tellToken(a *cli.App, made wire.TokenResponse) error {
+func printToken(a *cli.App, made wire.TokenResponse) error {
 	if a.JSON {
 		return a.PrintJSON(made)
 	}
-	// The secret alone is data, so that a script can keep it.
+	// Standard output has the secret only, for scripts.
 	if _, err := fmt.Fprintln(a.Out, made.Secret); err != nil {
 		return err
 	}
-	a.Note("token %s (%s) for %s; keep what was printed: it is shown this once", made.Token.ID, made.Token.Role, terminal.Clean(made.Token.Name))
+	a.Note("token %s (%s) for %s; keep the printed secret: it is not shown again", made.Token.ID, made.Token.Role, terminal.Clean(made.Token.Name))
 	return nil
 }
 
@@ -217,7 +215,7 @@ func tokenRow(t registry.Token) []string {
 	return []string{t.ID, string(t.Role), state, terminal.TimeText(t.CreatedAt), cmp.Or(t.CreatedBy, "-"), goodFor(t), t.Name}
 }
 
-// goodFor says which collections or stages a token is good for.
+// goodFor lists the collections or stages of a token.
 func goodFor(t registry.Token) string {
 	switch {
 	case t.Role == registry.RoleDepositor:

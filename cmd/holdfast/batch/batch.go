@@ -1,6 +1,5 @@
-// Package batch has the command `holdfast batch`: a batch with its jobs, its stored reports, its
-// failures by cause, and the removal of what has ended. Listing and steering are those of package
-// item.
+// Package batch has the command `holdfast batch`: batches with their jobs, reports and failures,
+// and the removal of finished batches. Package item lists and controls them.
 package batch
 
 import (
@@ -64,7 +63,7 @@ func showCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(a.TakesIDs(registry.Batch, cmd))
 }
 
-// batchLine is a batch as `batch show --json` prints it.
+// batchLine is the output of `batch show --json`.
 type batchLine struct {
 	registry.WorkItem
 	Progress registry.BatchProgress `json:"progress"`
@@ -83,7 +82,7 @@ func showBatch(ctx context.Context, a *cli.App, c *client.Client, id string, lim
 		return a.PrintJSON(batchLine{WorkItem: b, Progress: p})
 	}
 	f := item.Facts(b)
-	if p.Jobs > 0 { // before, nothing is known of what is in it
+	if p.Jobs > 0 { // before the expansion its jobs are unknown
 		f.Add("jobs", progress.DoneOf(p.Jobs-p.Open, p.Jobs, p.Expanded, registry.CountText)+" settled, "+progress.SettledText(p))
 		f.Add("files", progress.DoneOf(p.DoneFiles, p.Files, p.SizeKnown, registry.CountText))
 		f.Add("size", terminal.ExactSize(p.DoneBytes))
@@ -106,7 +105,7 @@ func showBatch(ctx context.Context, a *cli.App, c *client.Client, id string, lim
 }
 
 func updateReportCommand(a *cli.App) *cobra.Command {
-	return item.ActCommand(a, "update-report", "Report what changed in batches since their last report", registry.ActUpdateReport, nil)
+	return item.ActCommand(a, "update-report", "Make a new report of batches whose jobs changed", registry.ActUpdateReport, nil)
 }
 
 func deleteCommand(a *cli.App) *cobra.Command {

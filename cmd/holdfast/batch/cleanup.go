@@ -34,7 +34,7 @@ func cleanupCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			if len(ids) == 0 {
-				a.Note("nothing is completed or deleted for that long")
+				a.Note("nothing has been completed or deleted for that long")
 				return exit.Nothing
 			}
 			if err := a.Decide(fmt.Sprintf("remove %s from the queue?", terminal.Plural(int64(len(ids)), "item", "items")), yes); err != nil {
@@ -54,9 +54,8 @@ func cleanupCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// purgeable returns the batches, and the items of admin acts, that ended longer ago than older, and
-// says how many of each there are. Batches come last: the messages about a batch are removed with
-// it.
+// purgeable returns the finished batches and items that ended longer ago than older, and prints
+// their numbers. Batches come last, because their messages are removed with them.
 func purgeable(ctx context.Context, a *cli.App, older time.Duration) (ids []string, err error) {
 	c, err := a.Connect()
 	if err != nil {
@@ -93,7 +92,7 @@ func purgeable(ctx context.Context, a *cli.App, older time.Duration) (ids []stri
 	return ids, nil
 }
 
-// kindText names items of an action, for people.
+// kindText returns the plural name of an action's items, for people.
 func kindText(a registry.Action) string {
 	switch a {
 	case registry.Batch:

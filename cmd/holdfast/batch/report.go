@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast/holdfast/web/client"
 )
 
-// reportOptions is what `batch report` is asked for.
+// reportOptions are the flags of `batch report`.
 type reportOptions struct {
 	closing                               int64
 	failed, completed, changed, csv, list bool
@@ -36,7 +36,7 @@ func reportCommand(a *cli.App) *cobra.Command {
 			case o.failed && o.completed:
 				return exit.Usagef("--failed and --completed exclude each other; without them all lists are printed")
 			case o.list && (o.csv || o.failed || o.completed || o.changed || o.closing > 0):
-				return exit.Usagef("--list prints which reports there are, and takes no other option but --json")
+				return exit.Usagef("--list takes no other option than --json")
 			}
 			c, err := a.Connect()
 			if err != nil {
@@ -58,7 +58,7 @@ func reportCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(a.TakesIDs(registry.Batch, cmd))
 }
 
-// query is which jobs of a report are asked for.
+// query returns the selection of jobs that the flags ask for.
 func (o reportOptions) query(r registry.BatchReport) registry.ReportQuery {
 	q := registry.ReportQuery{BatchID: r.BatchID, Closing: r.Closing}
 	switch {
@@ -81,14 +81,13 @@ func printReport(ctx context.Context, a *cli.App, c *client.Client, id string, o
 		return err
 	}
 	if o.changed && r.Difference == nil {
-		return exit.Fix(errors.New("the report has nothing before it that it could differ from"), "leave --changed away")
+		return exit.Fix(errors.New("this is the first report: there are no changes to show"), "leave out --changed")
 	}
 	q := o.query(r)
 	switch {
 	case o.csv:
 		return reportfile.CSV(a.Out, reportfile.Jobs(ctx, c, q))
 	case a.JSON:
-		// The report's figures first, then its jobs, one a line.
 		if err := a.PrintJSON(r); err != nil {
 			return err
 		}
@@ -105,8 +104,7 @@ func printReport(ctx context.Context, a *cli.App, c *client.Client, id string, o
 	return reportText(ctx, a, c, r, q)
 }
 
-// noReport adds advice to the error of a batch without a report: wait for the report, or look at
-// what failed.
+// noReport adds advice to the error of a batch without a report.
 func noReport(ctx context.Context, a *cli.App, c *client.Client, id string, err error) error {
 	batch, unknown := c.Batch(ctx, id)
 	if unknown != nil {
@@ -114,15 +112,15 @@ func noReport(ctx context.Context, a *cli.App, c *client.Client, id string, err 
 	}
 	switch _, coming := registry.NoReport(batch); {
 	case coming:
-		return exit.Fix(err, "`"+a.CommandLine("watch", id)+"` waits for it")
+		return exit.Fix(err, "`"+a.CommandLine("watch", id)+"` waits for the report")
 	case batch.Status == registry.Failed:
-		return exit.Fix(err, "`"+a.CommandLine("batch failures", id)+"` says what puts it right")
+		return exit.Fix(err, "`"+a.CommandLine("batch failures", id)+"` lists the causes and remedies")
 	}
 	return err
 }
 
-// reportText prints a report for people: its figures, what has completed since the report before,
-// what failed with what to do about it, and what else completed.
+// reportText prints a report for people: its figures, newly completed jobs, failed jobs with their
+// remedies, and other completed jobs.
 func reportText(ctx context.Context, a *cli.App, c *client.Client, r registry.BatchReport, q registry.ReportQuery) error {
 	var f terminal.Facts
 	f.Add("batch", r.BatchID)
@@ -154,7 +152,7 @@ func reportText(ctx context.Context, a *cli.App, c *client.Client, r registry.Ba
 	return nil
 }
 
-// reportSection is one of the lists that people are shown.
+// reportSection is a list of a report for people.
 type reportSection struct {
 	title   string
 	query   registry.ReportQuery
@@ -220,7 +218,7 @@ func reportSections(r registry.BatchReport) []reportSection {
 	return append([]reportSection{now, failed, preserved, before}, repeated...)
 }
 
-// printSection prints a list under its title, and nothing when it is empty.
+// printSection prints a list under its title. It prints nothing if the list is empty.
 func printSection(ctx context.Context, a *cli.App, c *client.Client, s reportSection) error {
 	t := terminal.NewTable(a.Out, terminal.Width(a.Out), s.columns...)
 	begun := false
@@ -233,13 +231,13 @@ func printSection(ctx context.Context, a *cli.App, c *client.Client, s reportSec
 			err = t.Row(s.row(j)...)
 		}
 		if err != nil {
-			return errors.Join(err, t.End()) // what was found before an error is shown, too
+			return errors.Join(err, t.End()) // print the rows found before the error, too
 		}
 	}
 	return t.End()
 }
 
-// stateText is a job's state, and whether that is news.
+// stateText returns a job's state, and its change if it is new.
 func stateText(j registry.JobResult) string {
 	switch j.Change {
 	case registry.ChangeNewlyFailed, registry.ChangeStopped, registry.ChangeNew:
@@ -249,7 +247,7 @@ func stateText(j registry.JobResult) string {
 	return string(j.State)
 }
 
-// reportCounts says in a line what became of a report's jobs.
+// reportCounts returns a line with the numbers of a report's jobs by outcome.
 func reportCounts(r registry.BatchReport) string {
 	text := fmt.Sprintf("%s, %s completed, %s failed", registry.CountText(r.Jobs), registry.CountText(r.Completed), registry.CountText(r.Failed))
 	var of []string
@@ -270,7 +268,7 @@ func reportCounts(r registry.BatchReport) string {
 	return text
 }
 
-// differenceText says in a line what changed, "" for a first report.
+// differenceText returns a line with the changes since the previous report, "" for a first report.
 func differenceText(r registry.BatchReport) string {
 	d := r.Difference
 	if d == nil {

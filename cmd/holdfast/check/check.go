@@ -1,8 +1,7 @@
-// Package check has the command `holdfast check`: it judges files, folders and buckets as a
-// submission would, and verifies receipts.
+// Package check has the command `holdfast check`, which validates files, folders and buckets by the
+// rules of a submission, and verifies receipts.
 //
-// It speaks to no Holdfast and writes nothing. Package intake has the rules, package receipt those
-// of receipts.
+// It needs no running Holdfast and writes nothing. The rules are in packages intake and receipt.
 package check
 
 import (
@@ -35,7 +34,7 @@ import (
 //go:embed help/*.txt
 var helpTexts embed.FS
 
-// check is what the flags of `check` say.
+// check has the flags of the command.
 type check struct {
 	typ     string
 	profile string
@@ -68,7 +67,7 @@ func Command(a *cli.App) *cobra.Command {
 	return cli.WithHelp(helpTexts, cmd)
 }
 
-// checkLine is what `check --json` prints.
+// checkLine is a line of `check --json`.
 type checkLine struct {
 	Path string `json:"path"`
 	intake.Report
@@ -105,8 +104,8 @@ func checkPaths(ctx context.Context, a *cli.App, paths []string, c check) error 
 		}
 	}
 	if c.remote {
-		// The user may ask whatever they can reach. What the service may ask is its operator's
-		// decision.
+		// Users may reach every address that their machine reaches. The service's operator decides
+		// about the service's.
 		everywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 		web := source.NewHTTP(source.HTTPOptions{Guard: source.Guard{Allow: everywhere}, UserAgent: "Holdfast/" + a.Version})
 		defer web.Close()
@@ -142,7 +141,7 @@ func checkPaths(ctx context.Context, a *cli.App, paths []string, c check) error 
 			return err
 		}
 	}
-	if slices.Contains(codes, exit.Content) { // whatever else there was: that is what somebody has to see to
+	if slices.Contains(codes, exit.Content) { // takes precedence: a producer must act
 		return exit.Content
 	}
 	return exit.Together(codes).Err()
@@ -181,7 +180,7 @@ func judgePath(ctx context.Context, path string, t registry.PayloadType, o intak
 	case info.IsDir():
 		v, err = judgeFolder(ctx, path, t, o)
 	case t == intake.OCFLObject, t == intake.OCFLRoot:
-		err = exit.Fix(exit.Usagef("an OCFL object or storage root is a folder"), "name its folder")
+		err = exit.Fix(exit.Usagef("an OCFL object or storage root must be a folder"), "name its folder")
 	case info.Mode().IsRegular():
 		v, err = judgeFile(ctx, path, info.Size(), t, o)
 	default:
@@ -193,17 +192,17 @@ func judgePath(ctx context.Context, path string, t registry.PayloadType, o intak
 	return v, nil
 }
 
-// judgeBucket judges an OCFL object or storage root in a bucket, which the credentials of AWS's
-// default chain open. It judges what every other program finds there.
+// judgeBucket judges an OCFL object or storage root in a bucket, with AWS's default credentials. It
+// reads the bucket as other programs do, with no name translated.
 func judgeBucket(ctx context.Context, address string, t registry.PayloadType, o intake.Options) (v intake.Report, err error) {
 	s, err := open.AsFound(ctx, address)
 	if err != nil {
-		return v, exit.Fix(exit.Usagef("%w", err), "name the bucket as s3://BUCKET/PREFIX?region=NAME, with endpoint=URL and path_style=true where it is not AWS's")
+		return v, exit.Fix(exit.Usagef("%w", err), "name the bucket as s3://BUCKET/PREFIX?region=NAME, and for services other than AWS add endpoint=URL and path_style=true")
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	v, err = intake.Preserved(ctx, s, t, o)
 	if errors.Is(err, intake.ErrNoJudge) {
-		err = exit.Fix(exit.Usagef("neither an OCFL object nor a storage root lies there"), "name the prefix that has the file 0=ocfl_..., or say --type")
+		err = exit.Fix(exit.Usagef("it is neither an OCFL object nor a storage root"), "name the prefix that contains the file 0=ocfl_..., or add --type")
 	}
 	return v, err
 }
@@ -217,8 +216,8 @@ func judgeFile(ctx context.Context, path string, size int64, t registry.PayloadT
 	return intake.Judge(ctx, unpack.FromReaderAt(file, size), t, o)
 }
 
-// judgeFolder judges a folder as an OCFL object or a bag, else as the container that it would be
-// sent as.
+// judgeFolder judges a folder as an OCFL object or a bag, or else as the container that submit
+// would send.
 func judgeFolder(ctx context.Context, path string, t registry.PayloadType, o intake.Options) (v intake.Report, err error) {
 	root, err := safefs.Open(path)
 	if err != nil {
@@ -240,8 +239,8 @@ func judgeFolder(ctx context.Context, path string, t registry.PayloadType, o int
 	return intake.Files(root, folder.Files, folder.Bytes, o)
 }
 
-// verdictCode is 6 for what its producer must correct, and 5 when all that is wrong is that
-// something did not answer.
+// verdictCode returns 6 if the producer must correct something, and 5 if the only faults are
+// sources that did not answer.
 func verdictCode(v intake.Report) exit.Code {
 	switch {
 	case v.Valid:
@@ -273,7 +272,8 @@ func printVerdict(a *cli.App, path string, v intake.Report) error {
 	return nil
 }
 
-// verdictText is a verdict on one line: "INVALID object-manifest, 3 files, 1.2 MiB, 1 error".
+// verdictText returns a verdict as one line, such as "INVALID object-manifest, 3 files, 1.2 MiB, 1
+// error".
 func verdictText(v intake.Report) string {
 	words := "valid "
 	if !v.Valid {
@@ -302,7 +302,7 @@ func verdictText(v intake.Report) string {
 		parts = append(parts, terminal.Plural(v.Warnings, "warning", "warnings"))
 	}
 	if v.Accepted && !v.Valid {
-		parts = append(parts, fmt.Sprintf("would be taken without %s", terminal.Plural(v.RowsRefused, "row", "rows")))
+		parts = append(parts, fmt.Sprintf("would be accepted without %s", terminal.Plural(v.RowsRefused, "row", "rows")))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -31,7 +31,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	r = runCheck(t, "check", bad).Wants(t, exit.Content)
-	for _, part := range []string{"INVALID batch-manifest, 2 rows", "2 errors", "would be taken without 1 row", "line 4, column 1", "line 4, column 2", "md5x"} {
+	for _, part := range []string{"INVALID batch-manifest, 2 rows", "2 errors", "would be accepted without 1 row", "line 4, column 1", "line 4, column 2", "md5x"} {
 		if !strings.Contains(r.Out, part) {
 			t.Errorf("%q is not in\n%s", part, r.Out)
 		}
@@ -61,7 +61,7 @@ func TestCheck(t *testing.T) {
 	}
 
 	runCheck(t, "check", "--type", "object-manifest", plain).Wants(t, exit.Usage).Says(t, "--type container or bag")
-	runCheck(t, "check", "--type", "ocfl-object", good).Wants(t, exit.Usage).Says(t, "an OCFL object or storage root is a folder")
+	runCheck(t, "check", "--type", "ocfl-object", good).Wants(t, exit.Usage).Says(t, "an OCFL object or storage root must be a folder")
 	runCheck(t, "check", "--type", "ocfl-object", plain).Wants(t, exit.Content)
 	if err := os.Symlink(good, filepath.Join(plain, "link")); err != nil {
 		t.Fatal(err)

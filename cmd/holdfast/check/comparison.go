@@ -20,18 +20,17 @@ import (
 	"github.com/holdfast/holdfast/registry/receipt"
 )
 
-// comparison holds a receipt against a folder: an OCFL object, a bag, or what `object export`
-// wrote.
+// comparison compares a receipt with a folder: an OCFL object, a bag, or an export.
 type comparison struct {
 	root     *os.Root
 	folder   string
 	ocfl     bool
-	payload  string          // of a bag: the folder that the producer's files are in
-	seen     map[string]bool // names in the folder that the receipt has
+	payload  string          // of a bag: the folder of the producer's files
+	seen     map[string]bool // names that are in the folder and in the receipt
 	compared int64
-	ours     int64    // of Holdfast's own files, those that are there
-	missing  []string // and those that are not: an export may be without them
-	leftOut  int64    // how many these are, when it has none of them
+	ours     int64    // Holdfast's own files that are in the folder
+	missing  []string // Holdfast's own files that are not in it: an export may omit all of them
+	leftOut  int64    // number of missing, if the export omits all of them
 }
 
 func compareWith(folder string) (*comparison, error) {
@@ -53,8 +52,8 @@ func compareWith(folder string) (*comparison, error) {
 	return c, nil
 }
 
-// file compares one file of the receipt; it is a receipt.Options.File. Its error is the file's
-// fault, unless it wraps receipt.ErrStop.
+// file compares one file of the receipt, as receipt.Options.File. It returns the file's fault, or
+// an error that wraps receipt.ErrStop.
 func (c *comparison) file(f receipt.File) error {
 	name, ours := f.Content, false
 	if !c.ocfl {
@@ -78,7 +77,7 @@ func (c *comparison) file(f receipt.File) error {
 	case err != nil:
 		return errors.Join(receipt.ErrStop, err)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("in %s it is no file", c.folder)
+		return fmt.Errorf("in %s it is not a file", c.folder)
 	}
 	c.seen[name] = true
 	if ours {
@@ -86,7 +85,7 @@ func (c *comparison) file(f receipt.File) error {
 	}
 	c.compared++
 	if info.Size() != f.Size {
-		return fmt.Errorf("in %s it has %d bytes, and the receipt says %d", c.folder, info.Size(), f.Size)
+		return fmt.Errorf("in %s it has %d bytes; the receipt says %d", c.folder, info.Size(), f.Size)
 	}
 	for _, algorithm := range []string{"sha512", "sha256", "sha1", "md5"} {
 		if want := f.Digests[algorithm]; want != "" {
@@ -97,13 +96,13 @@ func (c *comparison) file(f receipt.File) error {
 			return wrong
 		}
 	}
-	return errors.New("the receipt has no digest of it that this program can take")
+	return errors.New("the receipt has no digest of it that this program knows")
 }
 
-// mostMissing is how many names are kept, to be told.
+// mostMissing limits the names of missing files that are reported.
 const mostMissing = 100
 
-// digest reads a file. wrong says that it is not the one it should be.
+// digest reads a file and compares its digest. It returns a mismatch as wrong.
 func (c *comparison) digest(name, algorithm, want string) (wrong, err error) {
 	digester, err := fixity.NewDigester(algorithm)
 	if err != nil {
@@ -118,12 +117,13 @@ func (c *comparison) digest(name, algorithm, want string) (wrong, err error) {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	if got := digester.Sums()[algorithm]; got != want {
-		wrong = fmt.Errorf("in %s its %s is %s, and the receipt says %s", c.folder, algorithm, got, want)
+		wrong = fmt.Errorf("in %s its %s is %s; the receipt says %s", c.folder, algorithm, got, want)
 	}
 	return wrong, nil
 }
 
-// finish looks for what the receipt does not have, once all that it has was compared.
+// finish reports what the folder has beyond the receipt. Call it after all files of the receipt
+// were compared.
 func (c *comparison) finish(ctx context.Context, r *receipt.Result) error {
 	if c.ocfl {
 		return errors.Join(c.inventory(r), c.object(ctx, r))
@@ -141,14 +141,14 @@ func (c *comparison) finish(ctx context.Context, r *receipt.Result) error {
 		case e.IsDir() || c.seen[name]:
 			return nil
 		case c.payload != "" && !strings.HasPrefix(name, c.payload) && (c.ours == 0 || !strings.HasPrefix(name, registry.SystemFolder)):
-			return nil // a bag's own
+			return nil // the bag's own files
 		}
-		r.Add(receipt.Fault{Where: "file " + receipt.EscapePath(name), Message: "it is in " + c.folder + ", and the receipt has no such file"})
+		r.Add(receipt.Fault{Where: "file " + receipt.EscapePath(name), Message: "it is in " + c.folder + " but not in the receipt"})
 		return nil
 	})
 }
 
-// inventory compares the version's OCFL inventory with the digest that the receipt has of it.
+// inventory compares the version's OCFL inventory with the digest in the receipt.
 func (c *comparison) inventory(r *receipt.Result) error {
 	name := fmt.Sprintf("v%d/inventory.json", r.Header.Version)
 	for _, replica := range r.Header.Replicas {
@@ -171,8 +171,8 @@ func (c *comparison) inventory(r *receipt.Result) error {
 	return nil
 }
 
-// object judges the OCFL object by OCFL's own rules: the receipt is of one version, and says
-// nothing of the others, of the files that make it an object, or of files that nobody knows.
+// object validates the OCFL object as a whole. The receipt covers one version only, and neither the
+// other versions nor the object's own files.
 func (c *comparison) object(ctx context.Context, r *receipt.Result) error {
 	report, err := ocfl.ValidateFS(ctx, c.root.FS(), ocfl.ValidateOptions{})
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *comparison) object(ctx context.Context, r *receipt.Result) error {
 		r.Add(receipt.Fault{Where: "object", Message: f.String()})
 	}
 	if id := r.Header.Object; report.ID != "" && report.ID != id && id != "" {
-		r.Add(receipt.Fault{Where: "object", Message: fmt.Sprintf("in %s lies %s, and the receipt is of %s", c.folder, report.ID, id)})
+		r.Add(receipt.Fault{Where: "object", Message: fmt.Sprintf("%s contains %s; the receipt is of %s", c.folder, report.ID, id)})
 	}
 	return nil
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/holdfast/holdfast/registry/receipt"
 )
 
-// receiptVerdict is what `check RECEIPT --json` prints.
+// receiptVerdict is the output of `check RECEIPT --json`.
 type receiptVerdict struct {
 	Path     string          `json:"path"`
 	Type     string          `json:"type"` // receipt
 	Valid    bool            `json:"valid"`
-	Trusted  bool            `json:"trusted"` // signed by a key that was given
+	Trusted  bool            `json:"trusted"` // signed by a key of --key
 	ObjectID string          `json:"object_id"`
 	Version  int             `json:"version"`
 	Files    int64           `json:"files"`
@@ -30,16 +30,16 @@ type receiptVerdict struct {
 	Key      string          `json:"key"`
 	Against  string          `json:"against,omitempty"`
 	Compared int64           `json:"compared,omitempty"` // files of the folder
-	LeftOut  int64           `json:"left_out,omitempty"` // files of the receipt, Holdfast's own, that an export may be without
+	LeftOut  int64           `json:"left_out,omitempty"` // Holdfast's own files, which the export omits
 	Errors   int64           `json:"errors"`
 	Faults   []receipt.Fault `json:"faults"`
 	ExitCode int             `json:"exit_code"`
 }
 
-// receiptType is the --type of receipts. Only a receipt whose beginning is damaged needs it.
+// receiptType is the --type of receipts. Only a receipt with a damaged beginning needs it.
 const receiptType registry.PayloadType = "receipt"
 
-// isReceipt says whether a file begins as receipts do, of whatever format.
+// isReceipt reports whether a file begins like a receipt of any format.
 func isReceipt(path string) (_ bool, err error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -54,7 +54,7 @@ func isReceipt(path string) (_ bool, err error) {
 	return string(begin) == receipt.Magic, err
 }
 
-// trustedKeys reads the keys of a command line.
+// trustedKeys reads the keys of --key: each is hex or a PEM file.
 func trustedKeys(args []string) ([]receipt.PublicKey, error) {
 	var keys []receipt.PublicKey
 	for _, arg := range args {
@@ -64,18 +64,18 @@ func trustedKeys(args []string) ([]receipt.PublicKey, error) {
 		}
 		text, err := os.ReadFile(arg)
 		if err != nil {
-			return nil, fmt.Errorf("--key %s: it is neither a public key in hex (64 digits) nor a file that can be read: %w", arg, exit.Cause(err))
+			return nil, fmt.Errorf("--key %s: it is neither a public key in hex (64 digits) nor a readable file: %w", arg, exit.Cause(err))
 		}
 		more, err := receipt.ParsePublicKeys(text)
 		if err != nil {
-			return nil, exit.Fix(exit.Usagef("--key %s: %w", arg, err), "give what `holdfast receipt-keys --pem` prints")
+			return nil, exit.Fix(exit.Usagef("--key %s: %w", arg, err), "give the output of `holdfast receipt-keys --pem`")
 		}
 		keys = append(keys, more...)
 	}
 	return keys, nil
 }
 
-// checkReceipt verifies a receipt, against a folder unless that is "".
+// checkReceipt verifies a receipt and, unless against is "", compares it with that folder.
 func checkReceipt(ctx context.Context, a *cli.App, path, against string, keys []receipt.PublicKey) (_ exit.Code, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -134,14 +134,14 @@ func printReceipt(a *cli.App, v receiptVerdict, h receipt.Header) error {
 		lines = append(lines, fmt.Sprintf("  %s in %s read and compared", terminal.Plural(v.Compared, "file", "files"), terminal.Clean(v.Against)))
 	}
 	if v.LeftOut > 0 {
-		lines = append(lines, fmt.Sprintf("  %s not in it: an export may be without Holdfast's own (--system)", terminal.Plural(v.LeftOut, "file is", "files are")))
+		lines = append(lines, fmt.Sprintf("  %s not in it: an export without --system omits Holdfast's own files", terminal.Plural(v.LeftOut, "file is", "files are")))
 	}
 	switch {
 	case v.Trusted && v.Valid:
-		lines = append(lines, "  the key is one of those given")
+		lines = append(lines, "  the key is one of --key")
 	case v.Valid:
-		lines = append(lines, "  note: whose key that is was not verified: the receipt is whole and unchanged since somebody signed it; give the service's",
-			"        public key by --key, from a source that you trust (holdfast receipt-keys --pem)")
+		lines = append(lines, "  note: the receipt is complete and unchanged since it was signed, but its signer was not verified; add --key with the",
+			"        service's public key, from a source that you trust (holdfast receipt-keys --pem)")
 	}
 	for _, f := range v.Faults {
 		lines = append(lines, "  error: "+terminal.Clean(f.Error()))

@@ -1,13 +1,11 @@
-// Package cli is what all commands of holdfast are made of. App has the streams and common flags of
-// one run; it connects to the service, resolves short ids, asks questions, prints rows, and says
-// what went wrong.
+// Package cli is the kernel of all commands. App has the streams and common flags of one run. It
+// connects to the service, resolves short ids, asks questions, prints rows, and reports errors.
 //
-// Standard output gets data only, standard error everything else. An error is told once, when Run
-// ends; a command that has told its errors itself returns an exit.Code. An App is for one goroutine
-// and one run.
+// Standard output gets data only, standard error everything else. Run prints an error once, at its
+// end; a command that has printed its errors itself returns an exit.Code. An App is for one
+// goroutine and one run.
 //
-// It knows no command but the words that people guess commands by. What commands are about is in
-// the packages above it.
+// The package knows no command, except by the words that people mistake for commands.
 package cli
 
 import (
@@ -28,7 +26,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// App is what every command works with.
+// App is one run of the program.
 type App struct {
 	Version  string // of the program
 	In       io.Reader
@@ -39,9 +37,9 @@ type App struct {
 	Quiet bool
 	JSON  bool
 
-	started bool   // the command line was understood
-	Again   string // the command line, to be typed again
-	warned  bool   // of a token that travels by plain HTTP
+	started bool   // the command line was valid
+	Again   string // the command line, for the user to repeat
+	warned  bool   // that the token travels by plain HTTP
 }
 
 // New returns an app for one run of the program.
@@ -68,9 +66,9 @@ func (a *App) Root(below ...*cobra.Command) *cobra.Command {
 	return root
 }
 
-// Run executes args, the words after `holdfast`, prints what went wrong and returns the exit code.
-// When ctx ends, the command puts down what is under way and the code is 130. `up` and the roles
-// drain instead, and the code is 0.
+// Run executes args, the words after `holdfast`, prints errors and returns the exit code. If ctx
+// ends, the command stops its work and the code is 130. `up` and the roles drain instead, and the
+// code is 0.
 func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) exit.Code {
 	a.Again = "holdfast"
 	for _, arg := range args {
@@ -82,7 +80,7 @@ func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) exit.
 	root.SetErr(a.Err)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !a.started {
-		// A flag after an unknown command is unknown, too, and says nothing to the user.
+		// After an unknown command any flag is unknown, too: the command is the better error.
 		at := strings.Count(cmd.CommandPath(), " ")
 		if at < len(args) {
 			if guess := a.guessed(cmd, args[at], args[at+1:]); guess != nil {
@@ -97,7 +95,7 @@ func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) exit.
 	return exit.Of(err)
 }
 
-// Group returns a command that has only commands below it.
+// Group returns a command that only has subcommands.
 func Group(name, short string, below ...*cobra.Command) *cobra.Command {
 	names := make([]string, len(below))
 	for i, c := range below {
@@ -106,7 +104,7 @@ func Group(name, short string, below ...*cobra.Command) *cobra.Command {
 	g := &cobra.Command{
 		Use: name, Short: short,
 		Args: func(cmd *cobra.Command, args []string) error {
-			text := "one of " + strings.Join(names, ", ") + " must follow"
+			text := "give one of " + strings.Join(names, ", ")
 			if len(args) > 0 {
 				text = fmt.Sprintf("unknown command %q for %q: %s", args[0], cmd.CommandPath(), text)
 			}
@@ -118,8 +116,8 @@ func Group(name, short string, below ...*cobra.Command) *cobra.Command {
 	return g
 }
 
-// Needs returns a check that the arguments are one of each name; a name that ends in "..." stands
-// for one or more.
+// Needs returns a check that the arguments are one for each name. A last name that ends in "..."
+// stands for one or more.
 func Needs(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		open := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "...")
@@ -127,10 +125,10 @@ func Needs(names ...string) cobra.PositionalArgs {
 		case len(args) < len(names):
 			return fmt.Errorf("%s is missing", strings.TrimSuffix(names[len(args)], "..."))
 		case len(args) > len(names) && !open:
-			return fmt.Errorf("%q is one argument too many", args[len(names)])
+			return fmt.Errorf("unexpected argument %q", args[len(names)])
 		}
 		for i, arg := range args {
-			if arg == "" { // a variable of a script that was not set
+			if arg == "" { // probably an unset variable of a script
 				return fmt.Errorf("%s is empty", strings.TrimSuffix(names[min(i, len(names)-1)], "..."))
 			}
 		}
@@ -138,11 +136,11 @@ func Needs(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// advised is a command of ours within a text.
+// advised matches a command of ours within a text.
 var advised = regexp.MustCompile("`(holdfast [^`]+)`")
 
-// runnable adds --dir to the commands that a text advises, so that they reach this service. The
-// Registry, which advises them, knows no folder.
+// runnable adds --dir to the commands within a text, because the Registry that advises them does
+// not know the folder.
 func (a *App) runnable(text string) string {
 	if a.Dir == "" {
 		return text
@@ -155,8 +153,8 @@ func (a *App) runnable(text string) string {
 	})
 }
 
-// Complain says on standard error what went wrong: one line an error, and one below it for each
-// single fault.
+// Complain prints an error on standard error: a line for each error, and a line below it for each
+// fault.
 func (a *App) Complain(err error) {
 	if err == nil {
 		return
@@ -190,11 +188,11 @@ func (a *App) Complain(err error) {
 	}
 }
 
-// faultText is one fault of a manifest or request on one line.
+// faultText returns a fault of a manifest or request as one line.
 func faultText(f wire.Fault) string {
 	text := f.Message
 	if f.Rule != "" && f.Expected+f.Found != "" {
-		text = f.Rule // and what follows
+		text = f.Rule // expected and found follow
 	}
 	for _, part := range [][2]string{{"expected", f.Expected}, {"found", f.Found}, {"fix", f.Fix}} {
 		if part[1] != "" && !strings.Contains(text, part[1]) {
@@ -210,12 +208,12 @@ func faultText(f wire.Fault) string {
 	return terminal.Clean(text)
 }
 
-// Note writes a line to standard error. It ignores a failed write: there is nowhere else to say so.
+// Note writes a line to standard error. It ignores write errors.
 func (a *App) Note(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.Err, format+"\n", args...)
 }
 
-// CommandLine returns a command for the user to type. It reaches the same service.
+// CommandLine returns a command for the user to type, which reaches the same service.
 func (a *App) CommandLine(command string, args ...string) string {
 	words := append([]string{"holdfast", command}, args...)
 	if a.Dir != "" {
@@ -224,7 +222,7 @@ func (a *App) CommandLine(command string, args ...string) string {
 	return strings.Join(words, " ")
 }
 
-// PrintJSON writes one object on a line of its own.
+// PrintJSON writes v as one line of JSON.
 func (a *App) PrintJSON(v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
-// ClientFlags adds --dir and --json, the flags of every command that speaks to a running service,
-// and returns cmd.
+// ClientFlags adds --dir and --json, the flags of all commands that use a running service. It
+// returns cmd.
 func (a *App) ClientFlags(cmd *cobra.Command) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&a.Dir, "dir", "", "the folder `DIR` of a running up (default HOLDFAST_URL and HOLDFAST_TOKEN, else "+DefaultDir+")")
@@ -26,7 +26,7 @@ func (a *App) ClientFlags(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// Connect returns a client of the service that a command is about.
+// Connect returns a client of the service that Service finds.
 func (a *App) Connect() (*client.Client, error) {
 	at, err := a.Service()
 	if err != nil {
@@ -44,12 +44,11 @@ func (a *App) ClientOf(at node.Client) (*client.Client, error) {
 	return client.New(at.URL, at.Token, client.Options{UserAgent: "holdfast/" + a.Version, Roots: roots}), nil
 }
 
-// PlainTo is the format of the warning that the token travels unencrypted; its one value is the
-// address.
-const PlainTo = "the token travels to %s by plain HTTP, where it can be read on the way: use an https address; if the network is private and this is meant, set HOLDFAST_PLAIN_HTTP=yes"
+// PlainTo is the format of the warning that the token travels unencrypted. It takes the address.
+const PlainTo = "the token travels to %s unencrypted, by plain HTTP: use an https address, or in a private network set HOLDFAST_PLAIN_HTTP=yes"
 
-// Service finds the service that a command is about: the folder that was named, else the
-// environment, else the default folder.
+// Service returns the address and token of the service: of the folder of --dir, else of the
+// environment, else of the default folder. It warns once if the token travels by plain HTTP.
 func (a *App) Service() (node.Client, error) {
 	c, err := config.Load(config.Default())
 	if err != nil {
@@ -71,7 +70,7 @@ func (a *App) Service() (node.Client, error) {
 	return at, nil
 }
 
-// ReadClientFile reads what `up` left in its folder, DefaultDir when dir is "".
+// ReadClientFile reads the file that `up` writes into its folder. An empty dir is DefaultDir.
 func (a *App) ReadClientFile(dir string) (node.Client, error) {
 	var at node.Client
 	name := filepath.Join(dir, node.ClientFile)
@@ -80,7 +79,7 @@ func (a *App) ReadClientFile(dir string) (node.Client, error) {
 	}
 	raw, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return at, exit.Fix(exit.Usagef("no Holdfast to speak to: there is no %s", name),
+		return at, exit.Fix(exit.Usagef("no running Holdfast found: there is no %s", name),
 			"start one by `holdfast up`, name its folder by --dir DIR, or set HOLDFAST_URL and HOLDFAST_TOKEN")
 	} else if err != nil {
 		return at, err
@@ -91,5 +90,5 @@ func (a *App) ReadClientFile(dir string) (node.Client, error) {
 	return at, nil
 }
 
-// DefaultDir is the folder of `up`, and where client commands look for it.
+// DefaultDir is the default folder of `up`.
 const DefaultDir = "./holdfast-data"

@@ -22,9 +22,9 @@ var guesses = map[string][]string{
 	"serve": {"up"}, "start": {"up"}, "validate": {"check"},
 }
 
-// guessed returns the error for word, which is no command of parent. It names the command that was
-// probably meant, followed by rest, so that the user can copy it; else it says that there is no
-// such command. It is nil when word is a flag or a command.
+// guessed returns the error for word, which is not a command of parent. The error names the
+// probable commands, followed by rest, for the user to copy. It is nil if word is a flag or a
+// command.
 func (a *App) guessed(parent *cobra.Command, word string, rest []string) error {
 	if !parent.HasSubCommands() || strings.HasPrefix(word, "-") {
 		return nil
@@ -48,8 +48,8 @@ func (a *App) guessed(parent *cobra.Command, word string, rest []string) error {
 	return exit.Fix(exit.Usagef("unknown command %q for %q", word, parent.CommandPath()), "did you mean "+strings.Join(paths, " or ")+"?")
 }
 
-// meant returns the commands that a word may stand for: the one of nearly the same name below
-// parent, else those that people guess by it, else those of that name elsewhere.
+// meant returns the commands that a word may stand for: a similar name below parent, else those of
+// guesses, else the same name elsewhere.
 func meant(parent *cobra.Command, word string) []string {
 	root := parent.Root()
 	var named, near []string

@@ -13,17 +13,16 @@ import (
 //go:embed help/*.txt
 var helpTexts embed.FS
 
-// WithHelp gives cmd and each command below it its long help, and returns cmd. The texts are files
-// named by a command's words: "item requeue" has help/item-requeue.txt. A text that the command
-// made itself, such as the fields of a query, follows that of its file, or its short help when it
-// has no file. docs/commands.md is made of the same texts. Call it before cmd goes below another
-// command.
+// WithHelp sets the long help of cmd and of each command below it, and returns cmd. The text is a
+// file named by the command's words: "item requeue" has help/item-requeue.txt; without a file it is
+// the short help. A Long that the command has already, such as the fields of a query, follows. Call
+// it before cmd is added to another command.
 func WithHelp(texts embed.FS, cmd *cobra.Command) *cobra.Command {
 	for _, c := range cmd.Commands() {
 		WithHelp(texts, c)
 	}
 	intro, err := texts.ReadFile("help/" + strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".txt")
-	if err != nil { // it has none
+	if err != nil { // no file
 		intro = []byte(cmd.Short + ".")
 	}
 	cmd.Long = strings.TrimSpace(string(intro) + "\n\n" + cmd.Long)
@@ -31,12 +30,12 @@ func WithHelp(texts embed.FS, cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// Basics is a topic of help, and no command.
+// Basics returns the help topic "basics".
 func Basics() *cobra.Command {
 	return WithHelp(helpTexts, &cobra.Command{Use: "basics", Short: "Explain the rules for all commands: ids, lists, JSON, exit codes", Long: ExitHelp()})
 }
 
-// ExitHelp lists the exit codes.
+// ExitHelp returns the list of exit codes.
 func ExitHelp() string {
 	var b strings.Builder
 	b.WriteString("Exit codes:\n\n")

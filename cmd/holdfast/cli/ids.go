@@ -14,14 +14,14 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// ReasonFlag adds --reason to a command that keeps others waiting; they see the reason.
+// ReasonFlag adds --reason to a command that makes others wait.
 func ReasonFlag(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "the reason, shown to those who wait")
+	cmd.Flags().StringVar(reason, "reason", "", "the reason, shown to people who wait")
 }
 
-// IDs returns the whole ids that the arguments of a command name; - stands for the ids on standard
-// input, one a word. With an action, only items of that action count. An id that no item has, or
-// that begins those of several, is an error, and no ids are returned.
+// IDs returns the whole ids of a command's arguments; - stands for the words on standard input.
+// With an action, only items of that action count. An unknown or ambiguous id is an error, and no
+// ids are returned.
 func (a *App) IDs(ctx context.Context, action registry.Action, args []string) ([]string, error) {
 	var ids []string
 	for _, arg := range args {
@@ -54,7 +54,7 @@ func (a *App) IDs(ctx context.Context, action registry.Action, args []string) ([
 	return ids, nil
 }
 
-// TakesIDs lets the arguments of a command be beginnings of ids; with an action, of items of that
+// TakesIDs lets the arguments of a command be shortened ids; with an action, of items of that
 // action. It returns cmd.
 func (a *App) TakesIDs(action registry.Action, cmd *cobra.Command) *cobra.Command {
 	do := cmd.RunE
@@ -72,12 +72,12 @@ func (a *App) TakesIDs(action registry.Action, cmd *cobra.Command) *cobra.Comman
 	return cmd
 }
 
-// mostCandidates is how many items the error of an ambiguous id names.
+// mostCandidates limits the items that the error of an ambiguous id lists.
 const mostCandidates = 10
 
-// WholeID returns the one id that begins with text; with an action, among items of that action. It
-// returns whole ids, and text that is no id, unchanged: the service says what is wrong with them.
-// The error for several lists them.
+// WholeID returns the only id that begins with text; with an action, among items of that action. It
+// returns whole ids and other text unchanged, for the service to judge. The error for an ambiguous
+// id lists the candidates.
 func (a *App) WholeID(ctx context.Context, action registry.Action, text string) (string, error) {
 	if len(text) == terminal.IDLength || !looksLikeID(text) {
 		return text, nil
@@ -102,7 +102,7 @@ func (a *App) WholeID(ctx context.Context, action registry.Action, text string) 
 		if action == registry.Batch {
 			what, list = "batch", "batch list"
 		}
-		return "", exit.Fix(fmt.Errorf("no %s has an id that begins with %s: %w", what, text, registry.ErrNotFound), "`"+a.CommandLine(list)+"` shows what there is")
+		return "", exit.Fix(fmt.Errorf("no %s has an id that begins with %s: %w", what, text, registry.ErrNotFound), "`"+a.CommandLine(list)+"` lists them")
 	}
 	var b strings.Builder
 	for i, it := range p.Rows {
@@ -112,10 +112,10 @@ func (a *App) WholeID(ctx context.Context, action registry.Action, text string) 
 		}
 		fmt.Fprintf(&b, "\n%s  %s  %s", it.ID, it.State, terminal.Clean(it.Name))
 	}
-	return "", exit.Usagef("%s begins the ids of several; give more of the one you mean:%s", text, b.String())
+	return "", exit.Usagef("several ids begin with %s; give more characters of one of these:%s", text, b.String())
 }
 
-// looksLikeID says that text may be the beginning of an id that somebody typed.
+// looksLikeID reports whether text may be the beginning of an id.
 func looksLikeID(text string) bool {
 	const digits, least = "0123456789abcdefABCDEF-", 3
 	return len(text) >= least && len(text) < terminal.IDLength && strings.Trim(text, digits) == "" && strings.ContainsAny(text, "0123456789")

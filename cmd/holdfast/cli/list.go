@@ -12,14 +12,14 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// MostRows is the longest page that the API gives.
+// MostRows is the API's largest page.
 const MostRows = 500
 
-// ErrEnough ends a walk through pages early.
+// ErrEnough ends EachRow early, without an error.
 var ErrEnough = errors.New("enough rows")
 
-// EachRow calls yield with every row of a paged list, at most limit of them; 0 is all. more says
-// that there are others.
+// EachRow calls yield with each row of a paged list, at most limit of them (0: all). It returns
+// whether there are more.
 func EachRow[T any](ctx context.Context, limit int, page Fetch[T], yield func(T) error) (more bool, err error) {
 	after, left := "", limit
 	for {
@@ -40,7 +40,7 @@ func EachRow[T any](ctx context.Context, limit int, page Fetch[T], yield func(T)
 		}
 		left -= len(p.Rows)
 		switch {
-		case p.Next == "" || p.Next == after: // a list that does not move on would never end
+		case p.Next == "" || p.Next == after: // a cursor that does not advance would loop for ever
 			return false, nil
 		case limit > 0 && left <= 0:
 			return true, nil
@@ -53,10 +53,10 @@ func EachRow[T any](ctx context.Context, limit int, page Fetch[T], yield func(T)
 type Lister[T any] struct {
 	Columns []terminal.Column
 	Row     func(T) []string
-	None    string // what to say when there are none
+	None    string // printed if there are no rows
 }
 
-// Print prints every row that source yields. Source returns whether there are more.
+// Print prints each row that source yields. source returns whether there are more.
 func (l Lister[T]) Print(a *App, source func(yield func(T) error) (more bool, err error)) error {
 	t := terminal.NewTable(a.Out, terminal.Width(a.Out), l.Columns...)
 	rows := 0
@@ -67,7 +67,7 @@ func (l Lister[T]) Print(a *App, source func(yield func(T) error) (more bool, er
 		}
 		return t.Row(l.Row(v)...)
 	})
-	// What was found before an error is shown, too.
+	// Print the rows found before an error, too.
 	if err := errors.Join(t.End(), err); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (l Lister[T]) Print(a *App, source func(yield func(T) error) (more bool, er
 	return nil
 }
 
-// Whole is a list that comes in one piece.
+// Whole returns a source for Print of rows that are all in memory.
 func Whole[T any](rows []T) func(yield func(T) error) (bool, error) {
 	return func(yield func(T) error) (bool, error) {
 		for _, r := range rows {
@@ -92,13 +92,13 @@ func Whole[T any](rows []T) func(yield func(T) error) (bool, error) {
 	}
 }
 
-// LimitFlag adds --limit, which is 50 unless it is given.
+// LimitFlag adds --limit, with the default 50.
 func LimitFlag(cmd *cobra.Command, limit *int) {
 	*limit = 50
 	cmd.Flags().Var((*most)(limit), "limit", "print at most this many rows; 0 for all")
 }
 
-// most is a flag's number of rows: 0 or more.
+// most is the value of --limit: 0 or more.
 type most int
 
 // String, Set and Type implement pflag.Value.
@@ -115,10 +115,10 @@ func (m *most) Set(text string) error {
 
 func (m *most) Type() string { return "N" }
 
-// Fetch asks for one page of a list.
+// Fetch returns one page of a list.
 type Fetch[T any] func(ctx context.Context, after string, limit int) (registry.Page[T], error)
 
-// PageOf makes a page of rows: when it is full, another may follow after its last row.
+// PageOf makes a page of rows. A full page gets a cursor, the key of its last row.
 func PageOf[T any](rows []T, err error, limit int, key func(T) string) (registry.Page[T], error) {
 	p := registry.Page[T]{Rows: rows}
 	if err == nil && len(rows) > 0 && len(rows) == limit {
@@ -127,7 +127,7 @@ func PageOf[T any](rows []T, err error, limit int, key func(T) string) (registry
 	return p, err
 }
 
-// Cursor reads the cursor of a list whose cursors are numbers; the empty one is 0, the beginning.
+// Cursor parses a numeric cursor. The empty one is 0, the beginning.
 func Cursor(after string) (int64, error) {
 	if after == "" {
 		return 0, nil

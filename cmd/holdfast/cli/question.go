@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 )
 
-// Decide returns nil if the answer to a question is yes: given beforehand, or at the terminal,
-// where Decide asks. Any other answer is an *exit.UndecidedError.
+// Decide returns nil if yes is set or the user confirms at the terminal. Any other answer, or no
+// terminal, is an *exit.UndecidedError.
 func (a *App) Decide(question string, yes bool) error {
 	if yes {
 		return nil
@@ -35,8 +35,8 @@ func (a *App) Decide(question string, yes bool) error {
 	return nil
 }
 
-// ReadSecret reads a secret from a file, or from standard input when file is "". It drops the end
-// of the line. A terminal does not show what is typed.
+// ReadSecret reads a secret from a file, or from standard input if file is "". It removes a final
+// line break. A terminal does not echo the secret.
 func (a *App) ReadSecret(file string) (string, error) {
 	const most = 64 << 10
 	var raw []byte

@@ -1,8 +1,8 @@
 // Package collection has the command `holdfast collection`: collections, the versions of their
-// profiles, and the import of Merritt's.
+// profiles, and the import of Merritt's profiles.
 //
-// A profile is saved over the version that it was compared with, so that no change in between is
-// lost. Package profile has its format.
+// It saves a profile over the version that it compared it with, so no concurrent change is lost.
+// Package profile has the format.
 package collection
 
 import (
@@ -57,14 +57,14 @@ func collectionRow(c registry.Collection) []string {
 	return []string{c.Mnemonic, c.Profile.Name, c.Profile.Owner, strconv.Itoa(c.Version), terminal.TimeText(c.CreatedAt)}
 }
 
-// bagProfileText names the BagIt profile that a collection demands; --json has all of it.
+// bagProfileText returns the name of a collection's BagIt profile; --json has all of it.
 func bagProfileText(doc json.RawMessage) string {
 	if len(doc) == 0 {
 		return ""
 	}
 	p, err := bagit.ParseProfile(bytes.NewReader(doc))
 	if err != nil {
-		return err.Error() // of another version of Holdfast
+		return err.Error() // written by another version of Holdfast
 	}
 	return p.Identifier()
 }
@@ -76,7 +76,7 @@ func showCommand(a *cli.App) *cobra.Command {
 		Use: "show NAME", Short: "Show a collection and its profile", Args: cli.Needs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if version < 0 || version == 0 && cmd.Flags().Changed("version") {
-				return exit.Usagef("--version is a version's number, from 1 on")
+				return exit.Usagef("--version must be 1 or more")
 			}
 			c, err := a.Connect()
 			if err != nil {
@@ -108,7 +108,7 @@ func showCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// printProfile prints a profile as a file.
+// printProfile prints a profile as a file: YAML, or JSON with --json.
 func printProfile(a *cli.App, c registry.Collection) error {
 	text, err := profile.YAML(c.Profile, fmt.Sprintf("collection %s, version %d of its profile", c.Mnemonic, c.Version))
 	if a.JSON {
@@ -122,7 +122,7 @@ func printProfile(a *cli.App, c registry.Collection) error {
 	return err
 }
 
-// collectionFacts are what people are shown of a collection.
+// collectionFacts returns the facts about a collection for people.
 func collectionFacts(c registry.Collection) (f terminal.Facts) {
 	p := c.Profile
 	f.Add("collection", c.Mnemonic)
@@ -145,18 +145,18 @@ func collectionFacts(c registry.Collection) (f terminal.Facts) {
 		f.Add("released", "one by one")
 	}
 	if p.StopOnBadRow {
-		f.Add("a bad row", "stops its batch")
+		f.Add("a bad row", "refuses its whole batch")
 	}
 	switch {
 	case p.Scan && p.ScanPartly:
-		f.Add("virus scan", "of what the engine can see all of")
+		f.Add("virus scan", "of every file that the engine can scan completely")
 	case p.Scan:
 		f.Add("virus scan", "of every file")
 	}
 	if days := p.DuplicateWindow() / (24 * time.Hour); days > 0 {
-		f.Add("the same again", fmt.Sprintf("is a duplicate for %d days", days))
+		f.Add("the same content again", fmt.Sprintf("is a duplicate for %d days", days))
 	} else {
-		f.Add("the same again", "is never a duplicate")
+		f.Add("the same content again", "is never a duplicate")
 	}
 	if p.Callback != nil {
 		f.Add("callback", p.Callback.URL)
@@ -168,7 +168,7 @@ func collectionFacts(c registry.Collection) (f terminal.Facts) {
 		f.Add("uploads", fmt.Sprintf("%s together at most", registry.SizeText(*p.UploadBytes)))
 	}
 	if p.UploadsOpen != nil {
-		f.Add("uploads on their way", fmt.Sprintf("%d at most", *p.UploadsOpen))
+		f.Add("unfinished uploads", fmt.Sprintf("%d at most", *p.UploadsOpen))
 	}
 	if p.RetentionDays != nil {
 		f.Add("batches are kept", fmt.Sprintf("for %d days after they completed", *p.RetentionDays))

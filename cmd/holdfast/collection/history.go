@@ -36,7 +36,7 @@ func historyCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// ProfileChange is a version of a profile with what it changed.
+// ProfileChange is a version of a profile and its changes.
 type ProfileChange struct {
 	registry.ProfileVersion
 	Changes []string `json:"changes"`
@@ -50,8 +50,8 @@ func profileChangeRow(c ProfileChange) []string {
 	return []string{fmt.Sprint(c.Version), terminal.TimeText(c.CreatedAt), by, strings.Join(c.Changes, "; ")}
 }
 
-// eachProfileChange yields the versions of a profile, newest first; each is compared with the one
-// below it.
+// eachProfileChange yields the versions of a profile, newest first, each with its changes since the
+// version before.
 func eachProfileChange(ctx context.Context, c *client.Client, name string, limit int, yield func(ProfileChange) error) (more bool, err error) {
 	var newer *registry.ProfileVersion
 	show := func(older registry.Profile) error {
@@ -65,7 +65,7 @@ func eachProfileChange(ctx context.Context, c *client.Client, name string, limit
 		return yield(ProfileChange{*newer, changes})
 	}
 	page := func(ctx context.Context, after string, size int) (registry.Page[registry.ProfileVersion], error) {
-		before, _ := strconv.Atoi(after) // "" is 0: from the newest on
+		before, _ := strconv.Atoi(after) // "" is 0: begin with the newest
 		rows, err := c.ProfileVersions(ctx, name, before, size)
 		return cli.PageOf(rows, err, size, func(v registry.ProfileVersion) string { return strconv.Itoa(v.Version) })
 	}

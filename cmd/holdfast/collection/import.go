@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// importing is what the flags of `collection import` say.
+// importing has the flags of `collection import`.
 type importing struct {
 	dryRun, update, credentials bool
 	storages                    []string
@@ -38,7 +38,7 @@ func importCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// Imported is what `collection import --json` prints of a file.
+// Imported is the output of `collection import --json` for a file.
 type Imported struct {
 	File       string            `json:"file"`
 	Collection string            `json:"collection,omitempty"`
@@ -46,8 +46,7 @@ type Imported struct {
 	Version    int               `json:"version,omitempty"`
 	Profile    *registry.Profile `json:"profile,omitempty"`
 	Properties []profile.Fate    `json:"properties,omitempty"`
-	// Credential is the origin whose credential was in the file; CredentialSet says that it was
-	// kept.
+	// Credential is the origin whose credential was in the file. CredentialSet: it was stored.
 	Credential    string `json:"credential,omitempty"`
 	CredentialSet bool   `json:"credential_set,omitempty"`
 	Error         string `json:"error,omitempty"`
@@ -89,7 +88,7 @@ func printImported(a *cli.App, out Imported) error {
 		return a.PrintJSON(out)
 	}
 	if out.Collection == "" {
-		return nil // it was told why
+		return nil // the reason was printed
 	}
 	text := fmt.Sprintf("%s: %s", out.Collection, out.Outcome)
 	if out.Version > 0 {
@@ -99,7 +98,7 @@ func printImported(a *cli.App, out Imported) error {
 	return err
 }
 
-// importProfile imports one file. What it returns with an error is how far it came.
+// importProfile imports one file. With an error it returns the result so far.
 func importProfile(ctx context.Context, a *cli.App, c *client.Client, file string, nodes map[string][]string, i importing) (Imported, error) {
 	out := Imported{File: file, Outcome: "refused"}
 	text, err := readDocument(a, file)
@@ -138,8 +137,7 @@ func importProfile(ctx context.Context, a *cli.App, c *client.Client, file strin
 	return out, nil
 }
 
-// saveImported makes a profile the collection's, unless there is another and that was not to be
-// changed.
+// saveImported saves a profile. It refuses to change an existing one without --update.
 func saveImported(ctx context.Context, c *client.Client, m *profile.Merritt, i importing, out *Imported) (registry.Collection, error) {
 	before, err := c.Collection(ctx, m.Mnemonic)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {

@@ -18,11 +18,11 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// saving is what the flags of `collection create` and `update` say.
+// saving has the flags of `collection create` and `update`.
 type saving struct {
 	file    string
 	dryRun  bool
-	version int // that it is saved over; 0: the one that is there
+	version int // the version to replace; 0: the present one
 
 	name, owner string
 	memberOf    []string
@@ -63,7 +63,7 @@ func updateCommand(a *cli.App) *cobra.Command {
 				return exit.Usagef("give --profile FILE")
 			}
 			if s.version < 0 || s.version == 0 && cmd.Flags().Changed("if-version") {
-				return exit.Usagef("--if-version is a version's number, from 1 on")
+				return exit.Usagef("--if-version must be 1 or more")
 			}
 			return updateCollection(cmd.Context(), a, args[0], s)
 		},
@@ -122,7 +122,7 @@ func updateCollection(ctx context.Context, a *cli.App, name string, s saving) er
 	if err != nil {
 		return err
 	}
-	over := before.Version // nobody gets in between
+	over := before.Version // so that no concurrent change is lost
 	if s.version > 0 {
 		over = s.version
 	}
@@ -153,7 +153,7 @@ func updateCollection(ctx context.Context, a *cli.App, name string, s saving) er
 	return nil
 }
 
-// readProfile reads a profile from a file, or from standard input.
+// readProfile reads a profile from a file, or from standard input for "-".
 func readProfile(a *cli.App, file string) (*profile.Document, error) {
 	text, err := readDocument(a, file)
 	if err != nil {
@@ -161,13 +161,13 @@ func readProfile(a *cli.App, file string) (*profile.Document, error) {
 	}
 	doc, err := profile.Parse(text)
 	if faults := profile.Faults(nil); errors.As(err, &faults) {
-		return nil, profileFaults(file, "is no profile that can be taken", faults)
+		return nil, profileFaults(file, "is not a valid profile", faults)
 	}
 	return doc, err
 }
 
-// readDocument reads a file of at most the size that a profile may have and a byte, or standard
-// input for "-".
+// readDocument reads a file, or standard input for "-". It stops one byte above the size limit of a
+// profile, so that the parser notices the excess.
 func readDocument(a *cli.App, file string) (text []byte, err error) {
 	in := a.In
 	if file != "-" {
@@ -175,7 +175,7 @@ func readDocument(a *cli.App, file string) (text []byte, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, exit.Cause(err))
 		}
-		defer func() { _ = f.Close() }() // it was only read
+		defer func() { _ = f.Close() }() // nothing was written
 		in = f
 	}
 	if text, err = io.ReadAll(io.LimitReader(in, profile.MaxSize+1)); err != nil {
@@ -191,16 +191,16 @@ func documentName(file string) string {
 	return file
 }
 
-// profileFaults is what is wrong with a file, a line each.
+// profileFaults returns the faults of a file as an error with a line for each.
 func profileFaults(file, what string, faults profile.Faults) error {
-	lines := []string{fmt.Sprintf("%s %s; correct it, nothing was changed", documentName(file), what)}
+	lines := []string{fmt.Sprintf("%s %s; nothing was changed; correct these faults:", documentName(file), what)}
 	for _, f := range faults {
 		lines = append(lines, at(file, f.Place)+f.Message)
 	}
 	return exit.Usagef("%s", strings.Join(lines, "\n"))
 }
 
-// at is a place in a file as editors take it, and what separates it from what is said of it.
+// at returns a place in a file as FILE:LINE:COLUMN and ": ".
 func at(file string, p profile.Place) string {
 	text := documentName(file)
 	if p.Line > 0 {
@@ -212,21 +212,21 @@ func at(file string, p profile.Place) string {
 	return text + ": "
 }
 
-// inFile tells of each fault that the Registry found where in the file it stands.
+// inFile adds to each fault from the Registry its place in the file.
 func inFile(err error, file string, place func(location string) profile.Place) error {
 	var p *wire.Problem
 	if !errors.As(err, &p) || file == "" {
 		return err
 	}
-	told := *p
-	told.Faults = nil
+	placed := *p
+	placed.Faults = nil
 	for _, f := range p.Faults {
 		if name, ok := strings.CutPrefix(f.Location, "body"); ok {
 			in := place(f.Location)
 			f.Line, f.Column = in.Line, in.Column
 			f.Location = strings.TrimSuffix(at(file, in)+strings.TrimPrefix(name, "."), ": ")
 		}
-		told.Faults = append(told.Faults, f)
+		placed.Faults = append(placed.Faults, f)
 	}
-	return &told
+	return &placed
 }

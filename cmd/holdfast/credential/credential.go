@@ -1,8 +1,8 @@
-// Package credential has the commands that set, list and remove credentials, for collections and
-// subscriptions alike (Owner).
+// Package credential has the commands that set, list and remove credentials of collections and
+// subscriptions (Owner).
 //
-// A secret comes from a file, standard input or an unechoed terminal, never from the command line,
-// and is never printed.
+// A secret comes from a file, standard input or an unechoed terminal. It is never read from the
+// command line, and never printed.
 package credential
 
 import (
@@ -19,21 +19,21 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Owner is what has credentials: a collection, or a subscription.
+// Owner describes the kind of owner: collection or subscription.
 type Owner struct {
 	Noun   string
-	Set    *cobra.Command // its words
+	Set    *cobra.Command // Use and help
 	Put    func(c *client.Client, ctx context.Context, name string, r wire.CredentialRequest) (wire.Credential, error)
 	List   func(c *client.Client, ctx context.Context, name string) ([]wire.Credential, error)
 	Remove func(c *client.Client, ctx context.Context, name, origin string) error
 }
 
-// Commands returns the command `credential` of an owner, with set, list and remove below it.
+// Commands returns the command `credential` of an owner, with set, list and remove.
 func Commands(a *cli.App, short string, o Owner) *cobra.Command {
 	return cli.Group("credential", short, setCommand(a, o), listCommand(a, o), removeCommand(a, o))
 }
 
-// credentialFlags say what kind of credential is meant.
+// credentialFlags are the flags that choose the kind of credential.
 type credentialFlags struct {
 	basic, s3     string
 	bearer, chain bool
@@ -66,7 +66,7 @@ func setCommand(a *cli.App, o Owner) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// into puts the kind into a request.
+// into sets the kind in a request.
 func (f credentialFlags) into(r *wire.CredentialRequest) error {
 	kinds := map[registry.CredentialKind]bool{
 		registry.CredentialBasic: f.basic != "", registry.CredentialBearer: f.bearer,
@@ -103,7 +103,7 @@ func setCredential(ctx context.Context, a *cli.App, o Owner, name string, r wire
 	if a.JSON {
 		return a.PrintJSON(set)
 	}
-	a.Note("set: %s for %s in %s %s, sealed under key %s", set.Kind, set.Origin, o.Noun, name, set.KeyID)
+	a.Note("set: %s for %s in %s %s, encrypted with key %s", set.Kind, set.Origin, o.Noun, name, set.KeyID)
 	return nil
 }
 

@@ -29,15 +29,15 @@ func GraphCommand(a *cli.App) *cobra.Command {
 	return cli.WithHelp(helpTexts, cli.Group("graph", "Submit payloads that wait for each other", graphPrepareCommand(a), graphSealCommand(a), graphShowCommand(a)))
 }
 
-// graphFile is what `graph prepare` reads: the API's own form, whose nodes may name a file or
-// folder beside it.
+// graphFile is the input of `graph prepare`: the API's request, whose nodes may also name a file or
+// folder.
 type graphFile struct {
 	GraphID string      `json:"graph_id"`
 	Nodes   []graphNode `json:"nodes"`
 }
 
 type graphNode struct {
-	Payload string `json:"payload"` // as submit takes it: a file, a folder or an address
+	Payload string `json:"payload"` // as for submit: a file, a folder or an address
 	wire.NodeRequest
 }
 
@@ -65,8 +65,8 @@ func graphPrepareCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// readGraph reads a graph file. A name that it does not know is a mistake that would change what is
-// submitted.
+// readGraph reads a graph file. It refuses unknown fields, because a typing error would change the
+// submission.
 func readGraph(a *cli.App, name string) (graphFile, error) {
 	var g graphFile
 	var raw []byte
@@ -82,7 +82,7 @@ func readGraph(a *cli.App, name string) (graphFile, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&g); err != nil {
-		return g, exit.Usagef("%s is no graph: %s; see: holdfast graph prepare --help", name, notJSON(err))
+		return g, exit.Usagef("%s is not a graph: %s; see: holdfast graph prepare --help", name, notJSON(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return g, exit.Usagef("%s has more than one JSON object", name)
@@ -90,9 +90,9 @@ func readGraph(a *cli.App, name string) (graphFile, error) {
 	return g, nil
 }
 
-// notJSON says what a decoder found wrong, for whoever wrote the file by hand.
+// notJSON rewords a decoder's error for people.
 func notJSON(err error) string {
-	return strings.NewReplacer("json: ", "", "unknown field", "it has a field that a graph has not:").Replace(err.Error())
+	return strings.NewReplacer("json: ", "", "unknown field", "unknown field").Replace(err.Error())
 }
 
 func prepareGraph(ctx context.Context, a *cli.App, g graphFile, key string, seal bool) error {
@@ -115,8 +115,7 @@ func prepareGraph(ctx context.Context, a *cli.App, g graphFile, key string, seal
 	return prepared(ctx, a, c, p, seal)
 }
 
-// takeAllBack removes what was sent for a graph that was not even asked for, also when the command
-// is interrupted.
+// takeAllBack removes the uploads of a graph that was not prepared, even after an interruption.
 func takeAllBack(ctx context.Context, c *client.Client, sent []string) error {
 	var errs []error
 	for _, upload := range sent {
@@ -127,7 +126,7 @@ func takeAllBack(ctx context.Context, c *client.Client, sent []string) error {
 	return errors.Join(errs...)
 }
 
-// sendNodes sends the payloads that are files and folders, and returns what it sent, also with an
+// sendNodes sends the payloads that are files and folders. It returns the uploads, also with an
 // error.
 func sendNodes(ctx context.Context, a *cli.App, c *client.Client, g graphFile) (r wire.GraphRequest, sent []string, err error) {
 	r.GraphID = g.GraphID
@@ -146,10 +145,10 @@ func sendNodes(ctx context.Context, a *cli.App, c *client.Client, g graphFile) (
 	return r, sent, nil
 }
 
-// sendNode puts a node's payload into its request, and returns the upload that it sent, if any.
+// sendNode puts a node's payload into its request. It returns the upload, "" for none.
 func sendNode(ctx context.Context, a *cli.App, c *client.Client, n *graphNode) (upload string, err error) {
 	if n.URL != "" || n.UploadID != "" {
-		return "", exit.Usagef("it has a payload and a url or an upload_id; give one of them")
+		return "", exit.Usagef("give one of payload, url and upload_id")
 	}
 	typ, err := payload.ParseType(cmp.Or(n.Type, string(registry.AutoType)))
 	if err != nil {
@@ -172,7 +171,7 @@ func sendNode(ctx context.Context, a *cli.App, c *client.Client, n *graphNode) (
 	return u.ID, nil
 }
 
-// prepared says under which id a graph is known, and seals it when that is asked for.
+// prepared prints a graph's id, and seals the graph if seal is set.
 func prepared(ctx context.Context, a *cli.App, c *client.Client, p registry.PreparedGraph, seal bool) error {
 	var err error
 	if a.JSON {
@@ -186,7 +185,7 @@ func prepared(ctx context.Context, a *cli.App, c *client.Client, p registry.Prep
 	if seal {
 		return sealGraph(ctx, a, c, p.GraphID)
 	}
-	a.Note("prepared %d; to let them go: %s", len(p.Items), a.CommandLine("graph seal", p.GraphID))
+	a.Note("prepared %d items; to start them: %s", len(p.Items), a.CommandLine("graph seal", p.GraphID))
 	return nil
 }
 
@@ -208,12 +207,11 @@ func sealGraph(ctx context.Context, a *cli.App, c *client.Client, id string) err
 		noteCycle(ctx, a, c, id, err)
 		return err
 	}
-	a.Note("sealed %s; to see how far it is: %s", id, a.CommandLine("graph show", id))
+	a.Note("sealed %s; to see its progress: %s", id, a.CommandLine("graph show", id))
 	return nil
 }
 
-// noteCycle names the nodes that wait for each other by the keys that they were given. The error
-// has their ids.
+// noteCycle prints the keys of the nodes that wait for each other. err has their ids.
 func noteCycle(ctx context.Context, a *cli.App, c *client.Client, id string, err error) {
 	p := new(wire.Problem)
 	if !errors.As(err, &p) || len(p.Cycle) == 0 {
@@ -221,7 +219,7 @@ func noteCycle(ctx context.Context, a *cli.App, c *client.Client, id string, err
 	}
 	g, err := c.Graph(ctx, id)
 	if err != nil {
-		return // the ids must do
+		return // err has the ids
 	}
 	var names []string
 	for _, item := range append(slices.Clone(p.Cycle), p.Cycle[0]) {
@@ -253,7 +251,7 @@ func graphShowCommand(a *cli.App) *cobra.Command {
 func showGraph(a *cli.App, g registry.GraphView) error {
 	var f terminal.Facts
 	f.Add("graph", g.ID)
-	f.Add("sealed", map[bool]string{true: "yes", false: "no; nothing of it starts before it is"}[g.Sealed])
+	f.Add("sealed", map[bool]string{true: "yes", false: "no; its items start once it is sealed"}[g.Sealed])
 	f.Add("items", graphCounts(g.Items))
 	if err := f.Write(a.Out); err != nil {
 		return err
@@ -270,8 +268,7 @@ func showGraph(a *cli.App, g registry.GraphView) error {
 	return l.Print(a, cli.Whole(g.Items))
 }
 
-// graphCounts says how many items there are of each state, in the order in which the states are
-// met.
+// graphCounts returns the number of items by state, in the order of items.
 func graphCounts(items []registry.WorkItem) string {
 	var order []registry.State
 	counts := map[registry.State]int64{}
@@ -288,8 +285,7 @@ func graphCounts(items []registry.WorkItem) string {
 	return strings.Join(parts, ", ")
 }
 
-// waitsFor names, by item, what is still to happen before it may start: nodes by key, items outside
-// the graph by id.
+// waitsFor returns by item id what the item still waits for: nodes by key, other items by id.
 func waitsFor(g registry.GraphView) map[string][]string {
 	waits := map[string][]string{}
 	for _, e := range g.Edges {

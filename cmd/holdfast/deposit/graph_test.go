@@ -24,8 +24,8 @@ func TestGraph_BadFiles(t *testing.T) {
 		code       exit.Code
 		says       string
 	}{
-		{"no JSON", `nodes`, exit.Usage, "is no graph"},
-		{"a typing error", `{"nodes": [{"key": "a", "require": []}]}`, exit.Usage, `it has a field that a graph has not: "require"`},
+		{"no JSON", `nodes`, exit.Usage, "is not a graph"},
+		{"a typing error", `{"nodes": [{"key": "a", "require": []}]}`, exit.Usage, `unknown field "require"`},
 		{"two objects", `{"nodes": []} {"nodes": []}`, exit.Usage, "more than one"},
 		{"payload and url", `{"nodes": [{"key": "a", "payload": "x", "url": "http://h/y"}]}`, exit.Usage, `node "a"`},
 		{"bad type", `{"nodes": [{"key": "a", "payload": "x", "type": "zip"}]}`, exit.Usage, `node "a"`},

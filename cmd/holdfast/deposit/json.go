@@ -10,7 +10,7 @@ type submittedLine struct {
 	Payload     string `json:"payload"`
 	BatchID     string `json:"batch_id"`
 	Duplicate   bool   `json:"duplicate"`
-	NoMail      bool   `json:"no_mail,omitempty"` // nobody is told by mail: the service has no mail server
+	NoMail      bool   `json:"no_mail,omitempty"` // the service has no mail server, so no mail is sent
 }
 
 type errorLine struct {
@@ -19,8 +19,8 @@ type errorLine struct {
 	Error       string       `json:"error"`
 	ExitCode    int          `json:"exit_code"`
 	Faults      []wire.Fault `json:"faults,omitempty"`
-	FaultsTotal int64        `json:"faults_total,omitempty"` // when not all are listed
+	FaultsTotal int64        `json:"faults_total,omitempty"` // if Faults lists only some
 }
 
-// stateRefused stands in summaries of what was not accepted, and so never was a batch.
+// stateRefused is the state, in summaries, of a payload that never became a batch.
 const stateRefused registry.State = "Refused"

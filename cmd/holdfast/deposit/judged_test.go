@@ -25,7 +25,7 @@ func TestJudged(t *testing.T) {
 			}
 			return other
 		})
-		if !errors.Is(err, other) || asked != 4 || strings.Count(errs.String(), "is being judged") != 1 {
+		if !errors.Is(err, other) || asked != 4 || strings.Count(errs.String(), "is judging the payload") != 1 {
 			t.Errorf("%v after %d, told %q", err, asked, errs.String())
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -1,10 +1,8 @@
-// Package deposit has the commands that bring something into Holdfast: submit, graph and upload.
+// Package deposit has the commands submit, graph and upload.
 //
-// An interrupted upload goes on where it ended when the same command is given again. What the
-// service refuses leaves no upload behind.
+// The same command resumes an interrupted upload. A refused payload leaves no upload behind.
 //
-// It does not judge what is submitted (package check does so offline), and it leaves the waiting to
-// package progress.
+// The service judges payloads (package check does so offline), and package progress waits for them.
 package deposit
 
 import (
@@ -33,7 +31,7 @@ import (
 //go:embed help/*.txt
 var helpTexts embed.FS
 
-// submission is what the flags of `submit` say.
+// submission has the flags of `submit`.
 type submission struct {
 	request       wire.SubmitRequest
 	typ, digest   string
@@ -81,7 +79,7 @@ func SubmitCommand(a *cli.App) *cobra.Command {
 	return cli.WithHelp(helpTexts, a.ClientFlags(cmd))
 }
 
-// check reads the flags that have a form, and refuses those that can concern one payload only.
+// check parses the flags, and refuses those that fit a single payload only if there are several.
 func (s *submission) check() error {
 	typ, err := payload.ParseType(s.typ)
 	if err != nil {
@@ -101,22 +99,21 @@ func (s *submission) check() error {
 	if s.payloadsGiven < 2 {
 		return nil
 	}
-	var alone []string
+	var single []string
 	for name, given := range map[string]bool{
 		"--ark": s.request.ARK != "", "--local-id": len(s.request.LocalIDs) > 0, "--digest": s.digest != "", "--idempotency-key": s.key != "",
 	} {
 		if given {
-			alone = append(alone, name)
+			single = append(single, name)
 		}
 	}
-	if len(alone) > 0 {
-		return exit.Fix(exit.Usagef("%s can be said of one payload only", strings.Join(slices.Sorted(slices.Values(alone)), ", ")), "submit them one by one")
+	if len(single) > 0 {
+		return exit.Fix(exit.Usagef("%s cannot be used with several payloads", strings.Join(slices.Sorted(slices.Values(single)), ", ")), "submit them one by one")
 	}
 	return nil
 }
 
-// localIDsOf splits lists at the ; that Merritt's depositors write between identifiers, and leaves
-// each identifier once.
+// localIDsOf splits lists at ";", as Merritt's depositors write them, and drops repeats.
 func localIDsOf(given []string) []string {
 	var ids []string
 	for _, list := range given {
@@ -148,9 +145,9 @@ func submit(ctx context.Context, a *cli.App, args []string, s submission) error 
 		answer, err := submitOne(ctx, a, c, arg, s)
 		if err != nil && ctx.Err() != nil {
 			if errors.Is(err, errKept) {
-				a.Note("interrupted; what was sent of %s is kept for a week. To go on: %s", arg, a.Again)
+				a.Note("interrupted; the sent part of %s is kept for a week. To resume: %s", arg, a.Again)
 			} else {
-				a.Note("interrupted; `%s` shows what was submitted. Submitting the rest, or all, again makes nothing twice", a.CommandLine("batch list"))
+				a.Note("interrupted; `%s` lists the submitted batches. It is safe to submit the rest, or all, again", a.CommandLine("batch list"))
 			}
 			if len(accepted) > 0 && s.wait {
 				return progress.Interrupted(a, progress.TargetsOf(accepted))
@@ -158,10 +155,9 @@ func submit(ctx context.Context, a *cli.App, args []string, s submission) error 
 			return exit.Interrupted
 		}
 		if err != nil {
-			// One refused payload does not keep the others from being submitted. A service that
-			// cannot be reached is not asked again.
+			// A refused payload does not stop the others. An unreachable service does.
 			codes = append(codes, exit.Of(err))
-			if err := tellRefused(a, payload.Shown(arg), err); err != nil {
+			if err := printRefused(a, payload.Shown(arg), err); err != nil {
 				return err
 			}
 			if codes[len(codes)-1] == exit.Temporary {
@@ -171,7 +167,7 @@ func submit(ctx context.Context, a *cli.App, args []string, s submission) error 
 		}
 		e := progress.Entry{Payload: payload.Shown(arg), Target: progress.Target{ID: answer.BatchID}, Duplicate: answer.Duplicate, NoMail: answer.NoMail}
 		accepted = append(accepted, e)
-		if err := tellAccepted(a, e, s.wait); err != nil {
+		if err := printAccepted(a, e, s.wait); err != nil {
 			return err
 		}
 	}
@@ -192,7 +188,7 @@ func submit(ctx context.Context, a *cli.App, args []string, s submission) error 
 	return progress.Await(ctx, a, c, accepted, codes)
 }
 
-// submitOne sends what is to be sent, and submits it.
+// submitOne sends a payload, if it is not an address, and submits it.
 func submitOne(ctx context.Context, a *cli.App, c *client.Client, arg string, s submission) (_ wire.SubmitResponse, err error) {
 	none := wire.SubmitResponse{}
 	p, err := payload.Of(arg, registry.PayloadType(s.request.Type))
@@ -204,9 +200,9 @@ func submitOne(ctx context.Context, a *cli.App, c *client.Client, arg string, s 
 	request.Type, request.URL = string(p.Type), p.URL
 	if p.URL == "" {
 		if request.Digest != nil && p.Folder {
-			return none, exit.Fix(exit.Usagef("--digest cannot be said of a folder"), "leave it out, or submit the folder as a file of your own")
+			return none, exit.Fix(exit.Usagef("--digest cannot be used with a folder"), "leave it out, or pack the folder into a file yourself")
 		}
-		// Asked before the bytes are sent, which may take hours.
+		// Check access first: sending may take hours.
 		into := cmp.Or(request.Collection, wire.DefaultCollection)
 		if _, err := c.Collection(ctx, into); errors.Is(err, registry.ErrNotFound) {
 			return none, fmt.Errorf("submit %s: %w", payload.Shown(arg), err)
@@ -226,15 +222,15 @@ func submitOne(ctx context.Context, a *cli.App, c *client.Client, arg string, s 
 	return answer, nil
 }
 
-// judged submits what was sent, and again for as long as the service is still judging it.
+// judged calls submit again until the service has finished judging.
 func judged(ctx context.Context, a *cli.App, submit func() error) error {
-	for told := false; ; told = true {
+	for noted := false; ; noted = true {
 		err := submit()
 		if p, ok := errors.AsType[*wire.Problem](err); !ok || p.Code != wire.CodeJudging {
 			return err
 		}
-		if !told {
-			a.Note("what was sent is being judged, which takes a while for large files")
+		if !noted {
+			a.Note("the service is judging the payload; this takes a while for large files")
 		}
 		select {
 		case <-time.After(judgePause):
@@ -244,23 +240,23 @@ func judged(ctx context.Context, a *cli.App, submit func() error) error {
 	}
 }
 
-// judgePause is the time before the service is asked again for a verdict.
+// judgePause is the time between two calls.
 const judgePause = time.Second
 
-// takeBack removes what was sent for a submission that was refused, so that nothing is left behind.
-// After any other error the submission may have been accepted, and the upload is its batch's.
+// takeBack removes the upload of a refused submission. After any other error the submission may
+// have been accepted, and the upload belongs to its batch.
 func takeBack(ctx context.Context, a *cli.App, c *client.Client, upload string, err error) {
 	var refusal *wire.Problem
 	if upload == "" || !errors.As(err, &refusal) || refusal.Status >= http.StatusInternalServerError && refusal.Code != wire.CodeQuota {
 		return
 	}
 	if err := c.RemoveUpload(ctx, upload); err != nil && !errors.Is(err, registry.ErrNotFound) {
-		a.Note("the upload %s could not be removed: %v", upload, err)
+		a.Note("upload %s could not be removed: %v", upload, err)
 	}
 }
 
-// send uploads a payload, and shows progress when that takes a while. It resumes an upload that an
-// earlier command left unfinished.
+// send uploads a payload, and shows progress if that takes long. It resumes an unfinished upload of
+// an earlier command.
 func send(ctx context.Context, a *cli.App, c *client.Client, p *payload.Payload, collection string, digest *registry.Digest) (registry.Upload, error) {
 	s := progress.NewSending(a, p.Name, p.Size)
 	watching, stop := context.WithCancel(ctx)
@@ -273,7 +269,7 @@ func send(ctx context.Context, a *cli.App, c *client.Client, p *payload.Payload,
 		Name: p.Name, Size: p.Size, Collection: collection, Digest: digest, Fingerprint: p.Fingerprint, Open: p.Open, Moved: s.Reached,
 		Resumed: func(offset int64) {
 			s.Reached(offset)
-			a.Note("going on with the upload of %s at %s of %s", p.Name, terminal.SizeText(offset), terminal.SizeText(p.Size))
+			a.Note("resuming the upload of %s at %s of %s", p.Name, terminal.SizeText(offset), terminal.SizeText(p.Size))
 		},
 		Waiting: func(err error, _ time.Duration) { s.Troubled(func() { a.Note("%s: %v; trying again", p.Name, err) }) },
 	})
@@ -285,20 +281,20 @@ func send(ctx context.Context, a *cli.App, c *client.Client, p *payload.Payload,
 	return upload, err
 }
 
-// errKept says that the service keeps what was sent of an interrupted upload.
-var errKept = errors.New("what was sent is kept for a week")
+// errKept: the service keeps the sent part of an interrupted upload.
+var errKept = errors.New("the sent part is kept for a week")
 
-// tellAccepted says under which id a payload is known.
-func tellAccepted(a *cli.App, e progress.Entry, wait bool) error {
+// printAccepted prints the batch of a payload.
+func printAccepted(a *cli.App, e progress.Entry, wait bool) error {
 	if e.NoMail {
-		a.Note("warning: %s: nobody is told by mail, since the service has no mail server (docs/mail.md)", e.Payload)
+		a.Note("warning: %s: no mail will be sent, because the service has no mail server (docs/mail.md)", e.Payload)
 	}
 	if a.JSON {
 		return a.PrintJSON(submittedLine{MessageType: "submitted", Payload: e.Payload, BatchID: e.Target.ID, Duplicate: e.Duplicate, NoMail: e.NoMail})
 	}
 	what := "submitted"
 	if e.Duplicate {
-		what = "already submitted before, nothing new was made:"
+		what = "already submitted, no new batch was made:"
 	}
 	if wait {
 		a.Note("%s %s as batch %s", what, e.Payload, e.Target.ID)
@@ -309,8 +305,8 @@ func tellAccepted(a *cli.App, e progress.Entry, wait bool) error {
 	return err
 }
 
-// tellRefused says why a payload is not accepted.
-func tellRefused(a *cli.App, arg string, err error) error {
+// printRefused prints why a payload was refused.
+func printRefused(a *cli.App, arg string, err error) error {
 	a.Complain(err)
 	if !a.JSON {
 		return nil
@@ -330,7 +326,7 @@ func tellRefused(a *cli.App, arg string, err error) error {
 	return progress.WriteSummary(a.Out, head, func(func(registry.JobResult) error) error { return nil })
 }
 
-// requirementsOf reads the values of --after: ids, each with :settled when it need not succeed.
+// requirementsOf parses the values of --after.
 func requirementsOf(values []string) ([]registry.Requirement, error) {
 	var all []registry.Requirement
 	for _, v := range values {

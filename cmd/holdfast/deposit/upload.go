@@ -75,7 +75,7 @@ func uploadRemoveCommand(a *cli.App) *cobra.Command {
 					errs = append(errs, fmt.Errorf("upload %s: %w", id, err))
 					continue
 				}
-				a.Note("upload %s is removed", id)
+				a.Note("removed: upload %s", id)
 			}
 			return errors.Join(errs...)
 		},

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// DetailsText writes what an event carries as names and values, in the order of the names.
+// DetailsText returns an event's data as names and values, sorted by name.
 func DetailsText(raw json.RawMessage) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
@@ -34,7 +34,7 @@ func DetailsText(raw json.RawMessage) string {
 	return strings.Join(slices.Sorted(slices.Values(parts)), ", ")
 }
 
-// askedText says what an item that came of an act was asked to do, "" when raw is no such spec.
+// askedText returns the act that made an item, from the item's spec; "" if raw is no such spec.
 func askedText(raw json.RawMessage) string {
 	if object, ok := registry.ObjectSpecIn(raw); ok {
 		return object.Text()
@@ -42,7 +42,7 @@ func askedText(raw json.RawMessage) string {
 	return BulkText(raw)
 }
 
-// BulkText says what an act on many items was asked to do, "" when raw is none.
+// BulkText returns the act of a bulk item, from its spec; "" if raw is no such spec.
 func BulkText(raw json.RawMessage) string {
 	var b registry.BulkSpec
 	if json.Unmarshal(raw, &b) != nil || b.Act == "" {

@@ -1,6 +1,6 @@
-// Package events lists and follows what happened: the events of all items (`holdfast events`), and
-// what people did and were refused (`holdfast audit`). It also words what an event carries, for the
-// histories of items.
+// Package events has the commands `holdfast events`, which lists and follows the events of all
+// items, and `holdfast audit`, which lists people's acts and refused requests. It also formats
+// events for the histories of items.
 package events
 
 import (
@@ -82,8 +82,8 @@ func feedRow(e registry.Event) []string {
 	}
 }
 
-// followEvents prints events as they come, a line each. When it is interrupted, it prints the
-// command that goes on without a gap.
+// followEvents prints events as they come, one on each line. When it is interrupted, it prints the
+// command that continues without a gap.
 func followEvents(ctx context.Context, a *cli.App, q registry.FeedQuery) error {
 	c, err := a.Connect()
 	if err != nil {
@@ -100,7 +100,7 @@ func followEvents(ctx context.Context, a *cli.App, q registry.FeedQuery) error {
 			row[i] = terminal.Clean(cell)
 		}
 		w := bufio.NewWriter(a.Out)
-		_, _ = w.WriteString(strings.Join(row, "  ") + "\n") // Flush has its error
+		_, _ = w.WriteString(strings.Join(row, "  ") + "\n") // Flush returns its error
 		return w.Flush()
 	})
 	if ctx.Err() == nil {
@@ -116,6 +116,6 @@ func followEvents(ctx context.Context, a *cli.App, q registry.FeedQuery) error {
 	if q.ItemID != "" {
 		args = append(args, "--item", node.ShellWord(q.ItemID))
 	}
-	a.Note("interrupted; to go on with the next event: %s", a.CommandLine("events", args...))
+	a.Note("interrupted; to continue with the next event: %s", a.CommandLine("events", args...))
 	return exit.Interrupted
 }

@@ -8,54 +8,53 @@ import (
 	"strings"
 )
 
-// FixError is an error together with what to do about it.
+// FixError is an error with advice.
 type FixError struct {
 	err error
 	fix string
 }
 
-// Fix adds to an error what its reader can do.
+// Fix adds advice to an error.
 func Fix(err error, what string) error { return &FixError{err: err, fix: what} }
 
-// Error says what happened and what to do.
+// Error returns the error and the advice.
 func (e *FixError) Error() string { return e.err.Error() + "; " + e.fix }
 
-// Unwrap returns what happened.
+// Unwrap returns the error without the advice.
 func (e *FixError) Unwrap() error { return e.err }
 
-// usageError is a command line that cannot be understood.
+// usageError is the error of an invalid command line.
 type usageError struct{ err error }
 
 // Error implements error.
 func (e *usageError) Error() string { return e.err.Error() }
 
-// Unwrap returns what is wrong.
+// Unwrap implements errors.Unwrap.
 func (e *usageError) Unwrap() error { return e.err }
 
-// Usagef returns the error of a command line that cannot be understood. It formats as fmt.Errorf
-// does.
+// Usagef returns the error of an invalid command line. It formats like fmt.Errorf.
 func Usagef(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
 
-// UndecidedError is the error of a question that nobody answered with yes.
+// UndecidedError is the error of a question that was not answered with yes.
 type UndecidedError struct {
 	Question string
-	How      string // what says yes beforehand; "" is --yes
+	How      string // the flag that skips the question; "" is --yes
 }
 
-// Error says how to answer it.
+// Error returns the question and how to answer it.
 func (e *UndecidedError) Error() string {
 	return e.Question + " Not confirmed; nothing was changed. Run it on a terminal to be asked, or add " + cmp.Or(e.How, "--yes")
 }
 
-// codedError is an error that always ends a command with the same exit code.
+// codedError is an error with a fixed exit code.
 type codedError struct {
 	text   string
 	code   Code
 	advice string
 }
 
-// Coded returns an error that always ends a command with this code. Advice says what to do about
-// it; leave it empty when the errors that wrap it say so.
+// Coded returns an error with a fixed exit code. Leave advice empty if the errors that wrap it have
+// their own.
 func Coded(code Code, text, advice string) error {
 	return &codedError{text: text, code: code, advice: advice}
 }
@@ -63,7 +62,7 @@ func Coded(code Code, text, advice string) error {
 // Error implements error.
 func (e *codedError) Error() string { return e.text }
 
-// Parts takes joined errors apart. An error that wraps several in a sentence of its own stays
+// Parts returns the parts of joined errors. An error that wraps several in its own sentence stays
 // whole.
 func Parts(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
@@ -82,8 +81,8 @@ func Parts(err error) []error {
 	return all
 }
 
-// Cause returns the cause of an fs.PathError, without its call and path, for sentences that name
-// the path themselves. It returns other errors unchanged.
+// Cause returns the cause of an fs.PathError, for sentences that name the path themselves. It
+// returns other errors unchanged.
 func Cause(err error) error {
 	if p := new(fs.PathError); errors.As(err, &p) {
 		return p.Err
@@ -91,5 +90,5 @@ func Cause(err error) error {
 	return err
 }
 
-// As says whether err is, or wraps, an error of type T.
+// As reports whether err is, or wraps, an error of type T.
 func As[T error](err error) bool { return errors.As(err, new(T)) }

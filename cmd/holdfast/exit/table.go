@@ -19,14 +19,14 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// row says what an error of a kind ends in.
+// row maps a kind of error to an exit code and advice.
 type row struct {
 	is   func(error) bool
 	code Code
-	fix  string // what to do about it, when the error itself does not say
+	fix  string // advice, unless the error has its own
 }
 
-// table maps errors to exit codes; the first row that fits counts. What fits none is exit code 1.
+// table maps errors to exit codes. The first matching row counts; other errors have code 1.
 func table() []row {
 	return []row{
 		{As[*usageError], Usage, ""},
@@ -66,25 +66,25 @@ func table() []row {
 		{is(registry.ErrNameTaken), Refused, ""},
 		{As[*registry.VersionError], Refused, ""},
 		{is(node.ErrInUse), Temporary, "stop that one, or give another folder by --dir"},
-		{isAll(node.ErrFolder, fs.ErrPermission), Refused, "give a folder that you may write by --dir"},
-		{isAll(node.ErrFolder, syscall.EROFS), Refused, "give a folder that you may write by --dir"},
+		{isAll(node.ErrFolder, fs.ErrPermission), Refused, "give a folder that you may write to by --dir"},
+		{isAll(node.ErrFolder, syscall.EROFS), Refused, "give a folder that you may write to by --dir"},
 		{isAll(node.ErrFolder, syscall.ENOSPC), NoSpace, "make room on the disk"},
-		{is(node.ErrFolder), Failed, "give a folder that you may write by --dir"},
+		{is(node.ErrFolder), Failed, "give a folder that you may write to by --dir"},
 		{is(syscall.EADDRINUSE), Temporary, "stop what listens there, or give another address by --listen"},
 		{is(syscall.EADDRNOTAVAIL), Usage, "give an address of this machine by --listen"},
 		{is(syscall.ENOSPC), NoSpace, "make room on the disk"},
 		{is(syscall.EDQUOT), NoSpace, "make room on the disk"},
-		{is(syscall.EFBIG), NoSpace, "this file system, or a limit on the process, takes no file of that size; write to another one"},
+		{is(syscall.EFBIG), NoSpace, "the file exceeds the limit of this file system or process; write to another file system"},
 		{is(syscall.ENAMETOOLONG), Failed, "give a shorter name"},
 		{is(fs.ErrNotExist), NotFound, "check the path"},
-		{is(fs.ErrPermission), Refused, "give yourself the right to it, or use another path"},
+		{is(fs.ErrPermission), Refused, "change its permissions, or use another path"},
 		{is(syscall.EROFS), Refused, "use another path"},
 		{As[*client.ConnectError], Temporary, ""},
 		{As[*client.DigestError], Temporary, ""},
-		{is(syscall.ECONNREFUSED), Temporary, "is it running there?"},
+		{is(syscall.ECONNREFUSED), Temporary, "check that it is running there"},
 		{is(context.DeadlineExceeded), Temporary, "try again"},
 		{is(io.ErrUnexpectedEOF), Temporary, "try again"},
-		{is(io.EOF), Temporary, "the connection broke off: try again"},
+		{is(io.EOF), Temporary, "the connection was lost: try again"},
 		{As[net.Error], Temporary, "check the network, then try again"},
 	}
 }
@@ -103,9 +103,9 @@ func Of(err error) Code {
 	return Failed
 }
 
-// rowOf says what an error ends in, false when nothing is known about it.
+// rowOf returns the row of an error, false if there is none.
 func rowOf(err error) (row, bool) {
-	// An interruption outranks whatever else is told with it.
+	// An interruption takes precedence over the errors joined with it.
 	if e, ok := errors.AsType[*codedError](err); ok && !errors.Is(err, context.Canceled) {
 		return row{code: e.code, fix: e.advice}, true
 	}
@@ -117,7 +117,7 @@ func rowOf(err error) (row, bool) {
 	return row{}, false
 }
 
-// Advice says what to do about an error, "" when that is not known or the error itself says it.
+// Advice returns what to do about an error, "" if that is unknown or part of the error.
 func Advice(err error) string {
 	if As[*FixError](err) {
 		return ""
@@ -136,8 +136,8 @@ func isAll(targets ...error) func(error) bool {
 	}
 }
 
-// need tells errors of the services that a role cannot start without: those that do not answer
-// (down), or those that answer but are wrong. It looks at each of joined errors.
+// need matches errors of the services that a role needs to start: with down those that do not
+// answer, else those that are wrong. It looks at each of joined errors.
 func need(down bool) func(error) bool {
 	return func(err error) bool {
 		return slices.ContainsFunc(Parts(err), func(e error) bool {

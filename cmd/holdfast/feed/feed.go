@@ -1,5 +1,6 @@
 // Package feed has the command `holdfast feed`: subscriptions, which forward events to webhooks and
-// NSQ topics, with their progress and credentials. Reading events oneself is package events.
+// NSQ topics, with their progress and credentials. Package events has the commands that read
+// events.
 package feed
 
 import (
@@ -43,7 +44,7 @@ func listCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			l := cli.Lister[registry.Subscription]{None: "no subscriptions", Row: subscriptionRow, Columns: []terminal.Column{
-				{Name: "name"}, {Name: "to", Flex: true}, {Name: "takes", Flex: true}, {Name: "cursor", Right: true}, {Name: "behind", Right: true}, {Name: "state", Flex: true},
+				{Name: "name"}, {Name: "to", Flex: true}, {Name: "filter", Flex: true}, {Name: "cursor", Right: true}, {Name: "behind", Right: true}, {Name: "state", Flex: true},
 			}}
 			return l.Print(a, cli.Whole(all))
 		},
@@ -54,7 +55,7 @@ func subscriptionRow(s registry.Subscription) []string {
 	return []string{s.Name, s.Target, filterText(s.Filter), strconv.FormatInt(s.Cursor, 10), registry.CountText(s.Behind), subscriptionState(s)}
 }
 
-// subscriptionState says in a few words how a subscription is doing.
+// subscriptionState returns a subscription's condition in a few words.
 func subscriptionState(s registry.Subscription) string {
 	switch {
 	case s.Paused != nil:
@@ -65,7 +66,7 @@ func subscriptionState(s registry.Subscription) string {
 	return "ok"
 }
 
-// FailingText says how long a subscription has been failing, and what waits.
+// FailingText returns since when a subscription fails, how many events wait, and the error.
 func FailingText(s registry.Subscription) string {
 	text := fmt.Sprintf("failing since %s, %s", terminal.TimeText(*s.FailingSince), terminal.Plural(s.Tries, "try", "tries"))
 	if s.BehindSince != nil {
@@ -74,7 +75,7 @@ func FailingText(s registry.Subscription) string {
 	return text + ": " + s.Error
 }
 
-// filterText says what a filter takes.
+// filterText returns a filter in the words of its flags.
 func filterText(f registry.FeedFilter) string {
 	var words []string
 	add := func(name string, values []string) {
@@ -124,20 +125,20 @@ func printSubscription(a *cli.App, s registry.Subscription) error {
 	var f terminal.Facts
 	f.Add("subscription", s.Name)
 	f.Add("to", s.Target)
-	f.Add("takes", filterText(s.Filter))
+	f.Add("filter", filterText(s.Filter))
 	f.Add("state", subscriptionState(s))
 	if s.NextTry != nil {
 		f.Add("next try", terminal.TimeText(*s.NextTry))
 	}
-	f.Add("told up to event", strconv.FormatInt(s.Cursor, 10))
+	f.Add("sent up to event", strconv.FormatInt(s.Cursor, 10))
 	if s.BehindSince != nil {
 		f.Add("behind", terminal.Plural(s.Behind, "event", "events")+" of the whole feed, since "+terminal.TimeText(*s.BehindSince))
 	}
-	told := terminal.Plural(s.Told, "event", "events")
+	sent := terminal.Plural(s.Told, "event", "events")
 	if s.ToldAt != nil {
-		told += ", the last " + terminal.TimeText(*s.ToldAt)
+		sent += ", the last " + terminal.TimeText(*s.ToldAt)
 	}
-	f.Add("told", told)
+	f.Add("sent", sent)
 	if s.Rewinds > 0 {
 		f.Add("rewound", terminal.Plural(s.Rewinds, "time", "times"))
 	}
@@ -154,7 +155,7 @@ func addCommand(a *cli.App) *cobra.Command {
 		Use: "add NAME --to URL|nsq:TOPIC", Short: "Add or change a subscription that forwards events to a webhook or an NSQ topic", Args: cli.Needs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if r.Target == "" {
-				return exit.Usagef("say with --to who is told: https://HOST/..., or nsq:TOPIC")
+				return exit.Usagef("--to is missing: https://HOST/... or nsq:TOPIC")
 			}
 			if r.From, err = feedCursor("--from", from); err != nil {
 				return err
@@ -193,7 +194,7 @@ func addCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// feedCursor reads a place in the feed: nil is its end.
+// feedCursor parses a place in the feed. It returns nil for its end.
 func feedCursor(flag, text string) (*int64, error) {
 	switch text {
 	case "end":
@@ -208,7 +209,7 @@ func feedCursor(flag, text string) (*int64, error) {
 	return &n, nil
 }
 
-// changedSubscription carries out an act and shows the subscription after it.
+// changedSubscription changes a subscription and prints it.
 func changedSubscription(ctx context.Context, a *cli.App, change func(context.Context) (registry.Subscription, error)) error {
 	s, err := change(ctx)
 	if err != nil {
@@ -217,7 +218,7 @@ func changedSubscription(ctx context.Context, a *cli.App, change func(context.Co
 	return printSubscription(a, s)
 }
 
-// onSubscription is a command that changes one subscription.
+// onSubscription returns a command that changes one subscription.
 func onSubscription(a *cli.App, use, short string, change func(ctx context.Context, c *client.Client, name string) (registry.Subscription, error)) *cobra.Command {
 	return a.ClientFlags(&cobra.Command{
 		Use: use, Short: short, Args: cli.Needs("NAME"),
@@ -250,10 +251,10 @@ func removeCommand(a *cli.App) *cobra.Command {
 
 func rewindCommand(a *cli.App) *cobra.Command {
 	var to, reason string
-	cmd := onSubscription(a, "rewind NAME --to start|end|EVENT", "Tell again what came after an event, or pass over what is not told yet",
+	cmd := onSubscription(a, "rewind NAME --to start|end|EVENT", "Move the cursor: repeat the events after an event, or skip waiting events",
 		func(ctx context.Context, c *client.Client, name string) (registry.Subscription, error) {
 			if to == "" {
-				return registry.Subscription{}, exit.Usagef("say with --to after which event it goes on: its number, start or end")
+				return registry.Subscription{}, exit.Usagef("--to is missing: start, end, or the number of an event")
 			}
 			cursor, err := feedCursor("--to", to)
 			if err != nil {
@@ -261,14 +262,14 @@ func rewindCommand(a *cli.App) *cobra.Command {
 			}
 			return c.RewindSubscription(ctx, name, wire.CursorRequest{Cursor: cursor, Reason: reason})
 		})
-	cmd.Flags().StringVar(&to, "to", "", "continue after the event with this number; 0 or start repeats everything, end skips what waits")
+	cmd.Flags().StringVar(&to, "to", "", "continue after the event with this number; 0 or start repeats everything, end skips waiting events")
 	cmd.Flags().StringVar(&reason, "reason", "", "the reason, recorded with the act")
 	return cmd
 }
 
 func pauseCommand(a *cli.App) *cobra.Command {
 	var reason string
-	cmd := onSubscription(a, "pause NAME --reason TEXT", "Send nothing more for the time being; events wait",
+	cmd := onSubscription(a, "pause NAME --reason TEXT", "Pause a subscription; its events wait",
 		func(ctx context.Context, c *client.Client, name string) (registry.Subscription, error) {
 			return c.PauseSubscription(ctx, name, reason)
 		})
@@ -277,7 +278,7 @@ func pauseCommand(a *cli.App) *cobra.Command {
 }
 
 func resumeCommand(a *cli.App) *cobra.Command {
-	return onSubscription(a, "resume NAME", "Go on after a pause; one that is failing is tried at once",
+	return onSubscription(a, "resume NAME", "Resume a paused subscription, or retry a failing one at once",
 		func(ctx context.Context, c *client.Client, name string) (registry.Subscription, error) {
 			return c.ResumeSubscription(ctx, name)
 		})

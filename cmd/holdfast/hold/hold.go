@@ -1,5 +1,5 @@
 // Package hold adds, lists and removes holds, which keep items from starting their next step. It
-// has the command `holdfast hold`, and hold and release for the commands of items, batches,
+// has the command `holdfast hold`, and the subcommands hold and release of items, batches,
 // collections and the queue.
 package hold
 
@@ -52,12 +52,12 @@ func holdRow(h registry.Hold) []string {
 	return []string{string(h.Scope), h.Key, terminal.TimeText(h.CreatedAt), h.Actor, h.Reason}
 }
 
-// holdName is a hold in a few words.
+// holdName returns a hold's scope and key.
 func holdName(scope registry.HoldScope, key string) string {
 	return strings.TrimSpace(string(scope) + " " + key)
 }
 
-// HeldText says which hold keeps an item from its next step, "" for none.
+// HeldText returns which hold covers an item, "" for none.
 func HeldText(h *registry.Hold) string {
 	if h == nil {
 		return ""
@@ -65,7 +65,7 @@ func HeldText(h *registry.Hold) string {
 	return fmt.Sprintf("%s (%s), since %s by %s", holdName(h.Scope, h.Key), h.Reason, terminal.TimeText(h.CreatedAt), h.Actor)
 }
 
-// scopeFlags adds what says which items a hold is about.
+// scopeFlags adds --scope and --key.
 func scopeFlags(cmd *cobra.Command, scope, key *string) {
 	names := make([]string, 0, len(registry.HoldScopes()))
 	for _, s := range registry.HoldScopes() {
@@ -86,7 +86,7 @@ func addCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// Add adds a hold and says so. A key may be the beginning of an id.
+// Add adds a hold and prints it. A key may be a shortened id.
 func Add(ctx context.Context, a *cli.App, h registry.Hold) error {
 	c, err := a.Connect()
 	if err != nil {
@@ -114,8 +114,8 @@ func removeCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// Remove removes a hold and says so. A key may be the beginning of an id. The error is
-// registry.ErrNotFound when there is no such hold.
+// Remove removes a hold and prints it. A key may be a shortened id. It returns registry.ErrNotFound
+// if there is no such hold.
 func Remove(ctx context.Context, a *cli.App, scope registry.HoldScope, key string) error {
 	c, err := a.Connect()
 	if err != nil {
@@ -131,7 +131,7 @@ func Remove(ctx context.Context, a *cli.App, scope registry.HoldScope, key strin
 	return nil
 }
 
-// holdKey is the key of a hold, in whole where it is an id.
+// holdKey returns the key of a hold, with a shortened id completed.
 func holdKey(ctx context.Context, a *cli.App, scope registry.HoldScope, key string) (string, error) {
 	if scope != registry.HoldBatch && scope != registry.HoldItem {
 		return key, nil
@@ -139,7 +139,7 @@ func holdKey(ctx context.Context, a *cli.App, scope registry.HoldScope, key stri
 	return a.WholeID(ctx, itemsOf(scope), key)
 }
 
-// itemsOf is the action of the items that a hold of this scope can be on, "" for any.
+// itemsOf returns the action of the items that a scope covers, "" for any.
 func itemsOf(scope registry.HoldScope) registry.Action {
 	if scope == registry.HoldBatch {
 		return registry.Batch
@@ -147,7 +147,7 @@ func itemsOf(scope registry.HoldScope) registry.Action {
 	return ""
 }
 
-// Commands are hold and release of things of one scope, named by their ids.
+// Commands returns the commands hold and release for ids of one scope.
 func Commands(a *cli.App, scope registry.HoldScope) []*cobra.Command {
 	var reason string
 	hold := &cobra.Command{
@@ -170,8 +170,8 @@ func Commands(a *cli.App, scope registry.HoldScope) []*cobra.Command {
 	return []*cobra.Command{a.ClientFlags(hold), a.ClientFlags(release)}
 }
 
-// releaseOne releases the holds that are on one thing alone. A batch of a collection that releases
-// one by one has one of scope item.
+// releaseOne removes the holds on one item or batch alone. In a collection that releases one by
+// one, a batch has such a hold of scope item.
 func releaseOne(ctx context.Context, c *client.Client, scope registry.HoldScope, id string) error {
 	err := c.RemoveHold(ctx, scope, id, "")
 	if scope == registry.HoldBatch {
@@ -188,7 +188,7 @@ func releaseOne(ctx context.Context, c *client.Client, scope registry.HoldScope,
 	return err
 }
 
-// eachHold does the same for several ids. One that cannot be done does not keep the others from it.
+// eachHold calls do for each id. An error does not stop the others.
 func eachHold(ctx context.Context, a *cli.App, scope registry.HoldScope, args []string, done string, do func(*client.Client, string) error) error {
 	ids, err := a.IDs(ctx, itemsOf(scope), args)
 	if err != nil {

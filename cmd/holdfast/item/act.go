@@ -17,15 +17,14 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// act is an act as it is asked on the command line: of items by their ids, or of all that match a
-// query.
+// act is an act on items, selected by ids or by a query.
 type act struct {
 	registry.Command
 	match string
 	yes   bool
 }
 
-// ActCommand is the command of an act. flags may add its own.
+// ActCommand returns the command of an act. flags may add flags of its own; it may be nil.
 func ActCommand(a *cli.App, verb, short string, what registry.Act, flags func(cmd *cobra.Command, c *registry.Command)) *cobra.Command {
 	ask := act{Command: registry.Command{Act: what}}
 	cmd := &cobra.Command{
@@ -62,14 +61,14 @@ func perform(ctx context.Context, a *cli.App, args []string, ask act) error {
 	return Apply(ctx, a, args, ask.Command)
 }
 
-// actOnMatches shows what matches, asks, and begins the act.
+// actOnMatches shows the matching items by state, asks, and starts a bulk item.
 func actOnMatches(ctx context.Context, a *cli.App, ask act) error {
 	q, err := (&Filter{}).Query([]string{ask.match})
 	if err != nil {
 		return err
 	}
 	if len(q.Terms) == 0 {
-		return exit.Usagef("--match is empty, which would mean everything")
+		return exit.Usagef("--match is empty, which would select everything")
 	}
 	c, err := a.Connect()
 	if err != nil {
@@ -92,7 +91,7 @@ func actOnMatches(ctx context.Context, a *cli.App, ask act) error {
 	if err != nil {
 		return err
 	}
-	a.Note("begun; see how far it is with `%s`, stop it with `%s`", a.CommandLine("item show "+it.ID), a.CommandLine("item cancel "+it.ID))
+	a.Note("started; `%s` shows its progress, `%s` stops it", a.CommandLine("item show "+it.ID), a.CommandLine("item cancel "+it.ID))
 	if a.JSON {
 		return a.PrintJSON(it)
 	}
@@ -100,7 +99,7 @@ func actOnMatches(ctx context.Context, a *cli.App, ask act) error {
 	return err
 }
 
-// showMatches says how many items match, by state.
+// showMatches prints the number of matching items by state.
 func showMatches(ctx context.Context, a *cli.App, c *client.Client, q registry.Query) (total int64, err error) {
 	states, err := c.CountItems(ctx, registry.ItemQuery{Match: q})
 	if err != nil {
@@ -116,8 +115,7 @@ func showMatches(ctx context.Context, a *cli.App, c *client.Client, q registry.Q
 	return total, nil
 }
 
-// confirmed carries out an act on one item. If the act has consequences, it shows them and asks
-// first.
+// confirmed performs an act on one item. If the act has consequences, it lists them and asks first.
 func confirmed(ctx context.Context, a *cli.App, c *client.Client, command registry.Command) (registry.WorkItem, error) {
 	it, err := c.Command(ctx, command)
 	p := new(wire.Problem)

@@ -34,13 +34,13 @@ func failuresCommand(a *cli.App) *cobra.Command {
 	}
 	f.flag(cmd, "batch", "batch", "only the jobs of this batch")
 	f.flag(cmd, "collection", "collection", "only objects of this collection")
-	f.flag(cmd, "stage", "stage", "only what failed at this stage")
+	f.flag(cmd, "stage", "stage", "only failures at this stage")
 	cli.LimitFlag(cmd, &limit)
 	return a.ClientFlags(cmd)
 }
 
-// ShowFailures prints the groups, and below them what puts each right and the command that requeues
-// it.
+// ShowFailures prints the groups of failures, then each group's remedy and the command that
+// requeues it.
 func ShowFailures(ctx context.Context, a *cli.App, c *client.Client, none string, limit int, queries ...registry.Query) error {
 	l := cli.Lister[registry.FailureGroup]{None: none, Row: failureRow, Columns: failureColumns()}
 	type found struct {
@@ -82,13 +82,13 @@ func failureColumns() []terminal.Column {
 func failureRow(g registry.FailureGroup) []string {
 	title := g.Title()
 	if g.Fingerprint == "" {
-		title = "not looked at yet; ask again in a minute"
+		title = "cause not known yet; try again in a minute"
 	}
 	return []string{registry.CountText(g.Count), string(g.Stage), string(g.Class), title, terminal.TimeText(g.First), terminal.TimeText(g.Last), g.ItemID}
 }
 
-// within is text in lines that a terminal has room for, all but the first indented. What is no
-// terminal gets one line.
+// within wraps text for a terminal and indents all lines but the first. Elsewhere it returns text
+// unchanged.
 func within(a *cli.App, text, indent string) string {
 	if most := terminal.Width(a.Out); most > 0 {
 		return strings.Join(terminal.Wrapped(text, most-len(indent), 0), "\n"+indent)
@@ -96,7 +96,7 @@ func within(a *cli.App, text, indent string) string {
 	return text
 }
 
-// showRemedy says what puts a group right, and how it is sent again where it can be.
+// showRemedy prints a group's remedy, and the command that requeues it if a requeue helps.
 func showRemedy(a *cli.App, g registry.FailureGroup, q registry.Query) error {
 	_, err := fmt.Fprintf(a.Out, "\n%s\n  %s\n", within(a, terminal.Plural(g.Count, "item", "items")+": "+terminal.Clean(g.Title()), ""), within(a, terminal.Clean(g.Act), "  "))
 	if match, ok := g.Requeue(q); ok && err == nil {

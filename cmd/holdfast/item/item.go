@@ -1,9 +1,9 @@
-// Package item has the command `holdfast item`: it lists, shows and steers jobs and batches. What
-// it has for single items serves batches, too (package batch).
+// Package item has the command `holdfast item`, which lists, shows and controls items. Package
+// batch uses its parts for batches.
 //
-// An act on several items is asked one by one, and one refusal does not stop the rest; an act on
-// all that match a query is one bulk item of the service, which goes on without the command. The
-// service alone decides which acts are allowed.
+// An act on several ids is requested one by one, and a refusal does not stop the rest. An act on
+// all matches of a query is one bulk item of the service, which continues without the command. The
+// service decides which acts are allowed.
 package item
 
 import (
@@ -27,13 +27,13 @@ var helpTexts embed.FS
 
 // Command returns the command `holdfast item`.
 func Command(a *cli.App) *cobra.Command {
-	below := append([]*cobra.Command{listCommand(a), showCommand(a), historyCommand(a), whyCommand(a), failuresCommand(a), redeliverCommand(a)}, steering(a)...)
+	below := append([]*cobra.Command{listCommand(a), showCommand(a), historyCommand(a), whyCommand(a), failuresCommand(a), redeliverCommand(a)}, actCommands(a)...)
 	return cli.WithHelp(helpTexts, cli.Group("item", "List, show and control items: jobs, batches and other work",
 		append(below, hold.Commands(a, registry.HoldItem)...)...))
 }
 
-// steering are the commands that ask acts of items.
-func steering(a *cli.App) []*cobra.Command {
+// actCommands returns the commands that act on items.
+func actCommands(a *cli.App) []*cobra.Command {
 	return []*cobra.Command{
 		ActCommand(a, "requeue", "Requeue failed or cancelled items", registry.ActRequeue, func(cmd *cobra.Command, c *registry.Command) {
 			cmd.Flags().StringVar((*string)(&c.From), "from", "", "the stage to start from (default where it failed)")
@@ -45,7 +45,7 @@ func steering(a *cli.App) []*cobra.Command {
 		ActCommand(a, "give-up", "Complete preserved jobs without notifying their receiver", registry.ActGiveUp, nil),
 		ActCommand(a, "abandon", "Abandon the announced version of failed jobs (needs two people)", registry.ActAbandon, func(cmd *cobra.Command, c *registry.Command) {
 			cmd.Use, cmd.Long = "abandon ID... | -", ""
-			_ = cmd.Flags().MarkHidden("match") // who uses it is told why it is not there
+			_ = cmd.Flags().MarkHidden("match") // its use has its own error
 			cmd.Flags().StringVar(&c.AgreesTo, "agrees-to", "", "with --yes: approve this `REQUEST` of another admin, as the command showed it")
 		}),
 		ActCommand(a, "priority", "Change the priority of items", registry.ActPriority, func(cmd *cobra.Command, c *registry.Command) {
@@ -67,7 +67,7 @@ func steering(a *cli.App) []*cobra.Command {
 	}
 }
 
-// Apply asks the same act of several items. An item that refuses does not keep the others from it.
+// Apply requests the same act for several items. A refusal does not stop the others.
 func Apply(ctx context.Context, a *cli.App, args []string, command registry.Command) error {
 	ids, err := a.IDs(ctx, "", args)
 	if err != nil {
@@ -86,7 +86,7 @@ func Apply(ctx context.Context, a *cli.App, args []string, command registry.Comm
 		case ctx.Err() != nil:
 			return err
 		case err != nil:
-			if !exit.As[*wire.Problem](err) && !exit.As[*exit.UndecidedError](err) { // which name the act and the item themselves
+			if !exit.As[*wire.Problem](err) && !exit.As[*exit.UndecidedError](err) { // these name the act and the item themselves
 				err = fmt.Errorf("%s %s: %w", command.Act, id, err)
 			}
 			a.Complain(err)
@@ -103,7 +103,7 @@ func Apply(ctx context.Context, a *cli.App, args []string, command registry.Comm
 				reached(a, it, command.Act)
 			}
 			if command.Act == registry.ActAbandon && it.Status == registry.Failed {
-				a.Note("asked for; another admin agrees with: %s", a.CommandLine("item abandon "+it.ID))
+				a.Note("requested; another admin approves it with: %s", a.CommandLine("item abandon "+it.ID))
 			}
 		}
 		if err != nil {
@@ -113,12 +113,12 @@ func Apply(ctx context.Context, a *cli.App, args []string, command registry.Comm
 	return exit.Together(codes).Err()
 }
 
-// reached says what an act on a batch did not do to its jobs, and what does it.
+// reached prints which jobs of a batch an act did not change, and the command that changes them.
 func reached(a *cli.App, batch registry.WorkItem, act registry.Act) {
 	switch {
 	case act == registry.ActPriority && batch.Stage == registry.Expand:
-		a.Note("the jobs that the batch is still to make get this priority; for those that there are: %s", a.CommandLine(fmt.Sprintf("item priority --match batch:%s --to %d", batch.ID, batch.Priority)))
+		a.Note("jobs that the batch makes from now on get this priority; for existing jobs: %s", a.CommandLine(fmt.Sprintf("item priority --match batch:%s --to %d", batch.ID, batch.Priority)))
 	case act == registry.ActPriority:
-		a.Note("this is the priority of the batch's report, and not of its jobs; for these: %s", a.CommandLine(fmt.Sprintf("item priority --match batch:%s --to %d", batch.ID, batch.Priority)))
+		a.Note("this changed the priority of the batch's report only; for its jobs: %s", a.CommandLine(fmt.Sprintf("item priority --match batch:%s --to %d", batch.ID, batch.Priority)))
 	}
 }

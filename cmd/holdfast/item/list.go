@@ -48,15 +48,15 @@ func listCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// FilterFlags adds the flags by which lists of items and batches are narrowed.
+// FilterFlags adds the flags that narrow lists of items and batches.
 func FilterFlags(cmd *cobra.Command, f *Filter, limit *int) {
 	f.flag(cmd, "collection", "collection", "only objects of this collection")
 	f.flag(cmd, "status", "status", "only those of this status: pending, running, completed, failed, ...")
-	f.flag(cmd, "text", "", "only those with this in the name or the note")
+	f.flag(cmd, "text", "", "only those with this text in the name or the note")
 	cli.LimitFlag(cmd, limit)
 }
 
-// List prints items of one kind or, when the query names no action, of all with their action.
+// List prints items. If the query has no action, it adds a column for the action.
 func List(ctx context.Context, a *cli.App, q registry.ItemQuery, none string) error {
 	c, err := a.Connect()
 	if err != nil {
@@ -89,7 +89,7 @@ func itemColumns() []terminal.Column {
 
 func itemRow(it registry.WorkItem) []string {
 	size := ""
-	if it.Action != registry.Batch && it.Action != registry.Bulk { // whose jobs have the sizes
+	if it.Action != registry.Batch && it.Action != registry.Bulk { // their jobs have the sizes
 		size = terminal.SizeText(it.SizeBytes)
 	}
 	return []string{
@@ -97,7 +97,7 @@ func itemRow(it registry.WorkItem) []string {
 	}
 }
 
-// noteText is what there is to know of an item in one column: which hold stops it, else its note.
+// noteText returns the hold that covers an item, else its note.
 func noteText(it registry.WorkItem) string {
 	if it.HeldBy != nil {
 		return "held: " + hold.HeldText(it.HeldBy)

@@ -15,7 +15,7 @@ import (
 
 // Filter narrows a list by words of the query language and by flags that stand for its terms.
 type Filter struct {
-	terms []registry.Term // of the flags
+	terms []registry.Term // from flags
 }
 
 // flag adds a flag that stands for a term: a field's, or free text.

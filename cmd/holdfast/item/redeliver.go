@@ -21,12 +21,12 @@ func redeliverCommand(a *cli.App) *cobra.Command {
 			for _, id := range args {
 				it, err := c.Redeliver(cmd.Context(), id, reason)
 				if err != nil {
-					return fmt.Errorf("deliver again what became of %s: %w", id, err)
+					return fmt.Errorf("redeliver the outcome of %s: %w", id, err)
 				}
 				if a.JSON {
 					err = a.PrintJSON(it)
 				} else {
-					_, err = fmt.Fprintf(a.Out, "%s: told again by item %s; see: %s\n", id, it.ID, a.CommandLine("item show "+id))
+					_, err = fmt.Fprintf(a.Out, "%s: item %s sends it again; see: %s\n", id, it.ID, a.CommandLine("item show "+id))
 				}
 				if err != nil {
 					return err

@@ -58,12 +58,12 @@ func showItem(ctx context.Context, a *cli.App, id string) error {
 		return err
 	}
 	l := cli.Lister[registry.Attempt]{Row: attemptRow, Columns: []terminal.Column{
-		{Name: "attempt", Right: true}, {Name: "stage"}, {Name: "started"}, {Name: "ended", Spare: 1}, {Name: "outcome"}, {Name: "worker", Spare: 2}, {Name: "error", Below: 20}, // which is read here
+		{Name: "attempt", Right: true}, {Name: "stage"}, {Name: "started"}, {Name: "ended", Spare: 1}, {Name: "outcome"}, {Name: "worker", Spare: 2}, {Name: "error", Below: 20}, // people read errors here
 	}}
 	return l.Print(a, cli.Whole(attempts))
 }
 
-// triesText says how often an item's step has failed on the system.
+// triesText returns the number of counted failures at the item's stage.
 func triesText(it registry.WorkItem) string {
 	text := fmt.Sprintf("%d failed at %s", it.Tries, it.Stage)
 	if it.NextTry != nil && it.NextTry.Of > 0 {
@@ -80,7 +80,7 @@ func attemptRow(t registry.Attempt) []string {
 	return []string{strconv.FormatInt(t.N, 10), string(t.Stage), terminal.TimeText(t.StartedAt), ended, string(t.Outcome), t.Worker, t.Error}
 }
 
-// Facts is what there is to say of a batch and of a job alike.
+// Facts returns the facts that batches and jobs have in common.
 func Facts(it registry.WorkItem) *terminal.Facts {
 	spec := progress.SpecOf(it)
 	f := &terminal.Facts{}
@@ -99,10 +99,10 @@ func Facts(it registry.WorkItem) *terminal.Facts {
 	}
 	f.Add("ark", progress.ARKOf(it))
 	if object, ok := registry.ObjectSpecIn(it.Spec); ok {
-		f.Add("asked", object.Text())
+		f.Add("requested", object.Text())
 	}
 	if message, ok := registry.DeliverySpecIn(it.Spec); ok && it.Action == registry.DeliverMessage {
-		f.Add("tells", message.Text())
+		f.Add("message", message.Text())
 	}
 	f.Add("batch", it.ParentID)
 	f.Add("graph", it.GraphID)
@@ -122,7 +122,7 @@ func Facts(it registry.WorkItem) *terminal.Facts {
 	f.Add("submitter", spec.Submitter)
 	f.Add("priority", strconv.Itoa(it.Priority))
 	switch it.Action {
-	case registry.Batch: // whose jobs have the sizes
+	case registry.Batch: // its jobs have the sizes
 	case registry.Bulk:
 		addBulk(f, it)
 	default:
@@ -142,11 +142,11 @@ func Facts(it registry.WorkItem) *terminal.Facts {
 	return f
 }
 
-// addBulk adds how far an act on many items is, and what was refused.
+// addBulk adds the progress and refusals of an act on many items.
 func addBulk(f *terminal.Facts, it registry.WorkItem) {
-	f.Add("asked", events.BulkText(it.Spec))
+	f.Add("requested", events.BulkText(it.Spec))
 	var p registry.BulkProgress
-	_ = json.Unmarshal(it.Results[registry.ResultBulk], &p) // before it has begun there is none
+	_ = json.Unmarshal(it.Results[registry.ResultBulk], &p) // missing before it has started
 	f.Add("done", terminal.Plural(p.Applied, "item", "items"))
 	f.Add("refused", terminal.Plural(p.Refused, "item", "items"))
 	for _, text := range p.Refusals {

@@ -185,7 +185,7 @@ func all(over []bool) bool {
 func targetOf(ctx context.Context, c *client.Client, id string) (Target, error) {
 	item, err := c.Item(ctx, id)
 	if errors.Is(err, registry.ErrNotFound) {
-		return Target{}, exit.Fix(fmt.Errorf("no batch or item %s: %w", id, err), "`holdfast batch list` shows what there is")
+		return Target{}, exit.Fix(fmt.Errorf("no batch or item %s: %w", id, err), "`holdfast batch list` lists batches")
 	} else if err != nil {
 		return Target{}, err
 	}
