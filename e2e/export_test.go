@@ -235,7 +235,7 @@ func TestExport_GoesOn(t *testing.T) {
 				end := h.launch(cmd)
 				p.stop(t, cmd, how, filepath.Dir(out))
 				r := end()
-				if r.code != code || code > 0 && !strings.Contains(r.stderr, "To go on: holdfast object export "+ark) {
+				if r.code != code || code > 0 && !strings.Contains(r.stderr, "To resume: holdfast object export "+ark) {
 					t.Errorf("ended with %d, want %d: %s", r.code, code, r.stderr)
 				}
 				for _, name := range []string{out + "/b/large.bin", out + "/data/b/large.bin", out + "/bagit.txt"} {
@@ -247,7 +247,7 @@ func TestExport_GoesOn(t *testing.T) {
 					t.Error("the tar has its name before it is whole")
 				}
 				// Another export is not mixed in.
-				if r := h.run("object", "export", ark, "--out", out, "--system", "--tar"); len(form) == 1 && form[0] == "--tar" && (r.code != 8 || !strings.Contains(r.stderr, "was begun there")) {
+				if r := h.run("object", "export", ark, "--out", out, "--system", "--tar"); len(form) == 1 && form[0] == "--tar" && (r.code != 8 || !strings.Contains(r.stderr, "has an unfinished export")) {
 					t.Errorf("another export into it ended with %d: %s", r.code, r.stderr)
 				}
 				p.open()
@@ -326,7 +326,7 @@ func TestExport_Faults(t *testing.T) {
 		for _, form := range []string{"", "--bag", "--tar"} {
 			out := filepath.Join(t.TempDir(), "out")
 			const limited = `ulimit -f 4096; exec "$0" "$@" %s --out %s`
-			if r := shell(fmt.Sprintf(limited, form, out)); r.code != 9 || !strings.Contains(r.stderr, "To go on") {
+			if r := shell(fmt.Sprintf(limited, form, out)); r.code != 9 || !strings.Contains(r.stderr, "To resume:") {
 				t.Errorf("%s: with no room for the large file: %d %s", form, r.code, r.stderr)
 			}
 			if _, err := os.Lstat(filepath.Join(out, "b", "large.bin")); err == nil {

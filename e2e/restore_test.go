@@ -95,7 +95,7 @@ func TestRestore_FetchGoesOn(t *testing.T) {
 			cmd := run()
 			end := h.launch(cmd)
 			p.stop(t, cmd, how, folder)
-			if r := end(); r.code != code || code > 0 && !strings.Contains(r.stderr, "To go on: holdfast object restore "+ark) {
+			if r := end(); r.code != code || code > 0 && !strings.Contains(r.stderr, "To resume: holdfast object restore "+ark) {
 				t.Errorf("ended with %d, want %d: %s", r.code, code, r.stderr)
 			}
 			if _, err := os.Lstat(out); err == nil {

@@ -213,7 +213,7 @@ func TestRoles_Start(t *testing.T) {
 		database := "sqlite:" + filepath.Join(f.dir, "registry.db")
 		r := f.role(f.proc("registry", 0), []string{"HOLDFAST_LISTEN=127.0.0.1:0"}, "registry", "--wait", "0s")
 		f.refused(r, 5, "HOLDFAST_DATABASE_URL", "another holdfast is running on this")
-		f.refused(f.runIn("", "token", "create", "--name", "eve", "--role", "admin", "--database="+database), 5, "another holdfast", "through the Registry")
+		f.refused(f.runIn("", "token", "create", "--name", "eve", "--role", "admin", "--database="+database), 5, "another holdfast", "stop the Registry")
 		f.refused(f.runIn("", "up", "--dir", f.dir, "--listen", "127.0.0.1:0"), 5, "another holdfast is running")
 	})
 	t.Run("all faults at once", func(t *testing.T) {

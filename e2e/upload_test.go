@@ -272,7 +272,7 @@ func TestUpload_CommandKilled(t *testing.T) {
 			if err := cmd.Process.Signal(how); err != nil {
 				t.Fatal(err)
 			}
-			if r := end(); how == syscall.SIGINT && (r.code != 130 || !strings.Contains(r.stderr, "To go on: holdfast submit "+path)) {
+			if r := end(); how == syscall.SIGINT && (r.code != 130 || !strings.Contains(r.stderr, "To resume: holdfast submit "+path)) {
 				t.Errorf("interrupted: %d %s, want 130 and how to go on", r.code, r.stderr)
 			}
 			v.release()

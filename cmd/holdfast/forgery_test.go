@@ -32,7 +32,7 @@ func TestVerify_FindsConsistentForgery(t *testing.T) {
 	ark := s.Jobs[0].ARK
 	clitest.WriteFile(t, filepath.Join(folder, "c.txt"), "added later")
 	in("submit", folder, "--wait", "--json", "--local-id", "forged", "--update").Wants(t, exit.OK)
-	in("object", "verify", ark).Wants(t, exit.OK).Says(t, "against the digests and versions that the Registry recorded")
+	in("object", "verify", ark).Wants(t, exit.OK).Says(t, "against the Registry's record")
 
 	object := objectFolder(t, filepath.Join(dir, "storage"))
 	forge(t, object, "what was deposited", "what was not, ever")

@@ -145,7 +145,7 @@ func interruptedDrain(t *testing.T, dir string) {
 func notAccepting(t *testing.T, in func(...string) clitest.Result) {
 	t.Helper()
 	file := clitest.WriteFile(t, filepath.Join(t.TempDir(), "late.txt"), "late")
-	in("queue", "accept", "perhaps", "--reason", "r").Wants(t, exit.Usage).Says(t, "neither on nor off")
+	in("queue", "accept", "perhaps", "--reason", "r").Wants(t, exit.Usage).Says(t, "expected on or off")
 	in("queue", "accept", "off").Wants(t, exit.Usage).Says(t, "body.reason")
 	in("queue", "accept", "off", "--reason", "stock-taking").Wants(t, exit.OK)
 	before := in("batch", "list", "--json", "--limit", "0").Wants(t, exit.OK).Out

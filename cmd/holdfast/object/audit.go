@@ -52,7 +52,7 @@ func acceptOlder(ctx context.Context, a *cli.App, r wire.AcceptanceRequest) erro
 		for _, text := range p.Consequences {
 			a.Note("%s", terminal.Clean(text))
 		}
-		err = a.Decide("accept that this is lost?", false)
+		err = a.Decide("accept this loss for good?", false)
 		if undecided := new(exit.UndecidedError); errors.As(err, &undecided) {
 			undecided.How = "--agrees-to " + p.AgreesTo
 		}
@@ -63,7 +63,7 @@ func acceptOlder(ctx context.Context, a *cli.App, r wire.AcceptanceRequest) erro
 	}
 	switch {
 	case errors.Is(err, registry.ErrSamePerson):
-		return exit.Fix(err, "`holdfast object accept-older --approve` is for another person, with a token of their own")
+		return exit.Fix(err, "another person must run `holdfast object accept-older --approve`, with their own token")
 	case err != nil:
 		return err
 	case a.JSON:
@@ -77,9 +77,9 @@ func acceptOlder(ctx context.Context, a *cli.App, r wire.AcceptanceRequest) erro
 			}
 		}
 		if done.Replaces != "" {
-			a.Note("this takes the place of what %s had asked for and nobody had approved", terminal.Clean(done.Replaces))
+			a.Note("this replaces the unapproved request of %s", terminal.Clean(done.Replaces))
 		}
-		a.Note("asked to accept it; another admin has until %s to approve it by `%s`", terminal.TimeText(done.ExpiresAt), a.CommandLine("object", "accept-older", "--approve"))
+		a.Note("requested; another admin can approve it until %s with `%s`", terminal.TimeText(done.ExpiresAt), a.CommandLine("object", "accept-older", "--approve"))
 		return nil
 	}
 	for _, c := range done.Written {
@@ -87,11 +87,11 @@ func acceptOlder(ctx context.Context, a *cli.App, r wire.AcceptanceRequest) erro
 			return err
 		}
 	}
-	a.Note("accepted, as %s asked and %s agreed; every audit tells of it from now on", done.AskedBy, done.ApprovedBy)
+	a.Note("accepted: requested by %s, approved by %s; every later audit shows it", done.AskedBy, done.ApprovedBy)
 	return nil
 }
 
-// auditing adds up what an audit came to.
+// auditing sums up an audit.
 type auditing struct {
 	objects, tampered, events, receipts int64
 	checkpoints, broken                 int64
@@ -128,15 +128,15 @@ func auditObjects(ctx context.Context, a *cli.App, ids []string, whole bool) err
 	text := fmt.Sprintf("audited %s, %s, against %s and %s: ", terminal.Plural(v.objects, "object", "objects"), terminal.Plural(v.events, "event", "events"),
 		terminal.Plural(v.receipts, "receipt", "receipts"), terminal.Plural(v.checkpoints, "checkpoint", "checkpoints"))
 	if v.tampered+v.broken == 0 {
-		a.Note("%sall as they were signed", text)
+		a.Note("%sall match what was signed", text)
 		return exit.Together(v.codes).Err()
 	}
-	a.Note("%s%s and %s do not agree with what was signed: have somebody look at the database, its backups and the storage before anything else is done",
+	a.Note("%s%s and %s differ from what was signed: examine the database, its backups and the storage before you do anything else",
 		text, terminal.Plural(v.tampered, "object", "objects"), terminal.Plural(v.broken, "checkpoint", "checkpoints"))
-	return exit.Failed // whatever else happened: that is what somebody has to see to first
+	return exit.Failed // takes precedence: a person must act
 }
 
-// object audits one object and prints what was found.
+// object audits one object and prints the findings.
 func (v *auditing) object(ctx context.Context, a *cli.App, c *client.Client, id string) error {
 	r, err := c.AuditObject(ctx, id)
 	if err != nil {
@@ -167,7 +167,7 @@ func eventText(seq int64) string {
 	return fmt.Sprintf("event %d: ", seq)
 }
 
-// compare compares the record with the checkpoints, of one object alone unless that is "".
+// compare compares the record with the checkpoints: of one object, or of all if id is "".
 func (v *auditing) compare(ctx context.Context, a *cli.App, c *client.Client, id string) error {
 	r, err := c.AuditCheckpoints(ctx, id)
 	if err != nil {

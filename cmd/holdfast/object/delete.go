@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// deletion is what is to be decided about an object.
+// deletion has the flags of `object delete`.
 type deletion struct {
 	reason            string
 	approve, withdraw bool
@@ -56,7 +56,7 @@ func deleteObject(ctx context.Context, a *cli.App, id string, d deletion) error 
 		done, err = c.AskDeletion(ctx, id, d.reason, "")
 	}
 	if errors.Is(err, registry.ErrSamePerson) {
-		return exit.Fix(err, fmt.Sprintf("`holdfast object delete %s --approve` is for another person, with a token of their own", id))
+		return exit.Fix(err, fmt.Sprintf("another person must run `holdfast object delete %s --approve`, with their own token", id))
 	} else if err != nil {
 		return err
 	}
@@ -66,11 +66,11 @@ func deleteObject(ctx context.Context, a *cli.App, id string, d deletion) error 
 	switch {
 	case done.ItemID != "":
 		_, err = fmt.Fprintln(a.Out, done.ItemID)
-		a.Note("%s is being deleted; `%s` shows how far it is", done.ObjectID, a.CommandLine("watch", done.ItemID))
+		a.Note("%s is being deleted; `%s` shows the progress", done.ObjectID, a.CommandLine("watch", done.ItemID))
 	case d.withdraw:
-		a.Note("nobody asks to delete %s any more", done.ObjectID)
+		a.Note("withdrawn: the request to delete %s", done.ObjectID)
 	default:
-		a.Note("asked to delete %s; somebody else has until %s to approve it by `%s`", done.ObjectID, terminal.TimeText(done.ExpiresAt),
+		a.Note("requested to delete %s; another person can approve it until %s with `%s`", done.ObjectID, terminal.TimeText(done.ExpiresAt),
 			a.CommandLine("object", "delete", done.ObjectID, "--approve"))
 	}
 	return err
@@ -85,7 +85,7 @@ func deletionsCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l := cli.Lister[registry.Deletion]{None: "no deletion waits for anybody", Row: deletionRow, Columns: []terminal.Column{
+			l := cli.Lister[registry.Deletion]{None: "no deletion needs approval", Row: deletionRow, Columns: []terminal.Column{
 				{Name: "object"}, {Name: "asked by"}, {Name: "asked"}, {Name: "until"}, {Name: "reason", Flex: true},
 			}}
 			return l.Print(a, func(yield func(registry.Deletion) error) (bool, error) {

@@ -40,7 +40,7 @@ func exportCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// exporter is one export: what to write and where, and how much of it is there.
+// exporter is one export: its options, and the number of files written.
 type exporter struct {
 	id      string
 	version int
@@ -48,16 +48,16 @@ type exporter struct {
 	system  bool
 	bag     bool
 	tar     bool
-	agent   string // who writes it, for its note
+	agent   string // the program, for the note
 
-	elsewhere func(path, storage string, because error) // called for a file that is damaged in other storages
+	elsewhere func(path, storage string, because error) // called for a file that was read from storage because others have it damaged
 
-	files int64 // that are there in the end
-	bytes int64 // of them
-	found int64 // of the files, those that an earlier run had written
+	files int64 // files in the output
+	bytes int64 // their size
+	found int64 // files that an earlier run wrote
 }
 
-// exportLine is what `object export --json` prints.
+// exportLine is the output of `object export --json`.
 type exportLine struct {
 	ObjectID string `json:"object_id"`
 	Version  int    `json:"version"`
@@ -68,10 +68,10 @@ type exportLine struct {
 
 var (
 	errNoVersion = errors.New("no such version")
-	errOccupied  = exit.Coded(exit.Refused, "something is there already", "")
-	errChangedIt = exit.Coded(exit.Refused, "it is not what was recorded: it was changed after it was written, or is not this export's", "")
+	errOccupied  = exit.Coded(exit.Refused, "the place is occupied", "")
+	errChangedIt = exit.Coded(exit.Refused, "it differs from the record: it was changed after it was written, or another export wrote it", "")
 	errNameTaken = exit.Coded(exit.Failed, "two files of the object would have this name here", "export with --tar")
-	errExporting = exit.Coded(exit.Temporary, "another export writes there now", "wait until it has ended, or give another place by --out")
+	errExporting = exit.Coded(exit.Temporary, "another export is writing there", "wait for its end, or give another place by --out")
 )
 
 func exportObject(ctx context.Context, a *cli.App, x exporter) error {
@@ -109,12 +109,12 @@ func exportObject(ctx context.Context, a *cli.App, x exporter) error {
 	}
 	if err != nil {
 		if code := exit.Of(err); x.out != "-" && (code == exit.Interrupted || code == exit.Temporary || code == exit.NoSpace) {
-			a.Note("what was written is kept. To go on: %s", a.Again)
+			a.Note("the written files are kept. To resume: %s", a.Again)
 		}
 		return explained(fmt.Errorf("export %s: %w", x.id, err), x.id)
 	}
 	if x.found > 0 {
-		a.Note("%s had been written before, and still right", terminal.Plural(x.found, "file was found that", "files were found that"))
+		a.Note("%s of an earlier run kept", terminal.Plural(x.found, "file", "files"))
 	}
 	said := fmt.Sprintf("%s v%d: %s, %s, written to %s", x.id, x.version, terminal.Plural(x.files, "file", "files"), terminal.ExactSize(x.bytes), x.out)
 	switch {
@@ -128,15 +128,15 @@ func exportObject(ctx context.Context, a *cli.App, x exporter) error {
 	return err
 }
 
-// explained adds what to do about a file that cannot be had as it was recorded.
+// explained adds advice to the error of a damaged file.
 func explained(err error, id string) error {
 	if errors.Is(err, replica.ErrDamaged) {
-		return exit.Fix(err, "have an operator run `holdfast object verify "+id+"`")
+		return exit.Fix(err, "ask an operator to run `holdfast object verify "+id+"`")
 	}
 	return err
 }
 
-// parcel lays out what the note says.
+// parcel returns the export that the note describes.
 func (x *exporter) parcel(ctx context.Context, c *client.Client, o registry.Object, n exportNote) (*export.Parcel, error) {
 	from := &remote{c: c, object: o, version: n.Version}
 	reader := &replica.Reader{Source: from, Elsewhere: x.elsewhere}
@@ -146,12 +146,11 @@ func (x *exporter) parcel(ctx context.Context, c *client.Client, o registry.Obje
 	return export.New(ctx, o, n.Version, from.files, reader, export.Options{Bag: n.Bag, System: n.System, At: n.At, Agent: n.Agent})
 }
 
-// ahead is up to what size a file is compared before its first byte goes to a stream, which takes
-// nothing back.
+// ahead is the largest file that is compared before its first byte goes to a stream, which cannot
+// be taken back.
 const ahead = 32 << 20
 
-// toStream writes the tar to w. A tar that breaks off has no end, so that nobody takes it for
-// whole.
+// toStream writes the tar to w. An interrupted tar has no end marker, so readers notice.
 func (x *exporter) toStream(ctx context.Context, c *client.Client, o registry.Object, w io.Writer) error {
 	n := x.note(o)
 	p, err := x.parcel(ctx, c, o, n)
@@ -164,12 +163,12 @@ func (x *exporter) toStream(ctx context.Context, c *client.Client, o registry.Ob
 	}
 	err = p.WriteTar(ctx, w, 0, nil)
 	if from := (&remote{object: o, version: n.Version}); exit.As[*export.RewriteError](err) && len(from.storages()) > 1 {
-		return exit.Fix(err, "give --out a file: what is damaged in one storage is then written again from another, as it cannot be on standard output")
+		return exit.Fix(err, "use a file for --out: a file that is damaged in one storage is then written again from another")
 	}
 	return err
 }
 
-// count notes how much it is.
+// count counts the files and bytes of the output.
 func (x *exporter) count(ctx context.Context, p *export.Parcel) error {
 	x.files, x.bytes = 0, 0
 	for e, err := range p.Entries(ctx) {
@@ -181,7 +180,7 @@ func (x *exporter) count(ctx context.Context, p *export.Parcel) error {
 	return nil
 }
 
-// counted adds a file of the object to what is there.
+// counted counts a file of the object.
 func (x *exporter) counted(e export.Entry) {
 	if e.Path != "" {
 		x.files++
@@ -189,8 +188,8 @@ func (x *exporter) counted(e export.Entry) {
 	}
 }
 
-// note is what a new export is. The version is named, so that one that is recorded meanwhile does
-// not mix in.
+// note returns the note of a new export. It names the version, so that a version recorded meanwhile
+// does not mix in.
 func (x *exporter) note(o registry.Object) exportNote {
 	n := exportNote{ObjectID: o.ID, Version: x.version, Bag: x.bag, Tar: x.tar, System: x.system, At: time.Now().UTC().Truncate(time.Second), Agent: x.agent}
 	if n.Version == 0 {
@@ -199,19 +198,19 @@ func (x *exporter) note(o registry.Object) exportNote {
 	return n
 }
 
-// remote is a version of an object in a Holdfast.
+// remote is a version of an object, read through the service.
 type remote struct {
 	c       *client.Client
 	object  registry.Object
 	version int
 }
 
-// files is the version's export.List.
+// files implements export.List.
 func (r *remote) files(ctx context.Context, after string) ([]registry.File, error) {
 	return r.c.Files(ctx, r.object.ID, r.version, after, cli.MostRows)
 }
 
-// Open implements replica.Source. Which storage is asked first is the service's choice.
+// Open implements replica.Source. The service chooses the storage that is read first.
 func (r *remote) Open(ctx context.Context, f registry.File, offset int64, not []string) (io.ReadCloser, string, error) {
 	from := ""
 	if len(not) > 0 {
@@ -232,7 +231,7 @@ func (r *remote) Open(ctx context.Context, f registry.File, offset int64, not []
 	return judgedLater{body}, body.Storage, nil
 }
 
-// storages are those that have the version.
+// storages returns the storages that have the version.
 func (r *remote) storages() (names []string) {
 	for _, v := range r.object.Versions {
 		for _, replica := range v.Replicas {
@@ -244,8 +243,8 @@ func (r *remote) storages() (names []string) {
 	return names
 }
 
-// judgedLater hides the client's digest errors: package export compares digests itself, and says
-// which stored file is wrong.
+// judgedLater hides the client's digest errors: package export compares digests itself, and names
+// the stored file.
 type judgedLater struct{ *client.Content }
 
 // Read implements io.Reader.
@@ -257,7 +256,7 @@ func (r judgedLater) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// publish gives a finished draft its name. The error is fs.ErrExist when something has that name.
+// publish gives a finished draft its name. It returns fs.ErrExist if the name is taken.
 func publish(root *os.Root, draft, name string) error {
 	err := root.Link(draft, name)
 	switch {
@@ -266,7 +265,7 @@ func publish(root *os.Root, draft, name string) error {
 	case errors.Is(err, os.ErrExist):
 		return err
 	}
-	// A file system without links.
+	// The file system has no hard links.
 	if _, err := root.Lstat(name); err == nil {
 		return &os.LinkError{Op: "rename", Old: draft, New: name, Err: os.ErrExist}
 	}

@@ -22,15 +22,15 @@ import (
 	"github.com/holdfast/holdfast/web/client"
 )
 
-// Names of an export's own in the folder or beside the tar that it writes. They go when it is done.
+// Names of an export's own files in the folder or beside the tar. They are removed when it is done.
 const (
 	ownPrefix  = ".holdfast-"
 	noteName   = ".holdfast-export"
 	partPrefix = ".holdfast-part-"
 )
 
-// toFolder writes the files into the folder. A file gets its name when it is complete, right and on
-// the disk. The bagit.txt of a bag comes last, since a folder without it is no bag.
+// toFolder writes the files into the folder. A file gets its name when it is complete, correct and
+// synced. The bagit.txt of a bag comes last, so an incomplete folder is no bag.
 func (x *exporter) toFolder(ctx context.Context, c *client.Client, o registry.Object) (err error) {
 	if err := os.MkdirAll(x.out, 0o755); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (x *exporter) toFolder(ctx context.Context, c *client.Client, o registry.Ob
 	return held.done()
 }
 
-// isEmpty refuses a folder in which anything is but an empty note.
+// isEmpty returns an error if the folder has anything but an empty note.
 func (x *exporter) isEmpty(root *os.Root) error {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -89,19 +89,19 @@ func (x *exporter) isEmpty(root *os.Root) error {
 	return nil
 }
 
-// put writes one file, or looks whether the one that an earlier run has written is still right.
+// put writes one file, or verifies the one that an earlier run wrote.
 func (x *exporter) put(ctx context.Context, root *os.Root, begun bool, e export.Entry) error {
 	if e.Folder() {
 		return root.MkdirAll(path.Clean(e.Name), 0o755)
 	}
 	if strings.HasPrefix(e.Name, ownPrefix) {
-		return exit.Fix(fmt.Errorf("%s: %w: an export keeps its own files under such names", e.Name, errNameTaken), "export with --tar or --bag")
+		return exit.Fix(fmt.Errorf("%s: %w: the export uses such names for its own files", e.Name, errNameTaken), "export with --tar or --bag")
 	}
 	name := e.Name
 	_, err := root.Lstat(name)
 	switch {
 	case err == nil && !begun:
-		return fmt.Errorf("%s: %w", name, errNameTaken) // where the file system takes a and A for the same
+		return fmt.Errorf("%s: %w", name, errNameTaken) // for instance, the file system does not distinguish a from A
 	case err == nil:
 		if err := stillRight(ctx, root, e); err != nil {
 			return err
@@ -129,7 +129,7 @@ func (x *exporter) put(ctx context.Context, root *os.Root, begun bool, e export.
 	return nil
 }
 
-// unnameable tells apart what is the name's fault.
+// unnameable adds advice to an error that the name causes.
 func unnameable(name string, err error) error {
 	if errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.EILSEQ) || errors.Is(err, syscall.EINVAL) {
 		return exit.Fix(fmt.Errorf("%s: this file system cannot hold the name: %w", name, err), "export to another one, or with --tar")
@@ -137,7 +137,7 @@ func unnameable(name string, err error) error {
 	return err
 }
 
-// stillRight reads a file that is there.
+// stillRight compares an existing file with the record.
 func stillRight(ctx context.Context, root *os.Root, e export.Entry) (err error) {
 	file, err := root.Open(e.Name)
 	if err != nil {
@@ -156,8 +156,8 @@ func stillRight(ctx context.Context, root *os.Root, e export.Entry) (err error) 
 	return err
 }
 
-// bring fetches the bytes of a part that are not there yet. What is there of it is read again: a
-// power cut may have spoilt it.
+// bring fetches the missing bytes of a part. It reads the existing ones again, because a power cut
+// may have damaged them.
 func bring(ctx context.Context, root *os.Root, part string, e export.Entry) (err error) {
 	file, err := root.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -187,7 +187,7 @@ func bring(ctx context.Context, root *os.Root, part string, e export.Entry) (err
 			return fmt.Errorf("%s: set its time: %w", e.Name, err)
 		}
 	}
-	return file.Sync() // its name must not come to stand for anything else, not even after a power cut
+	return file.Sync() // before it gets its name: a power cut must not leave a named file with other bytes
 }
 
 func resumeAt(ctx context.Context, file *os.File, e export.Entry, offset int64) error {
@@ -200,8 +200,8 @@ func resumeAt(ctx context.Context, file *os.File, e export.Entry, offset int64) 
 	return e.Copy(ctx, file, io.NewSectionReader(file, 0, offset), offset)
 }
 
-// settle syncs all folders, removes leftover parts and counts the files. A file system that takes
-// two names for one would otherwise be believed to have both.
+// settle syncs all folders, removes leftover parts and counts the files: a file system may merge
+// two names into one.
 func (x *exporter) settle(root *os.Root, want int64) error {
 	got := int64(0)
 	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
@@ -225,10 +225,10 @@ func (x *exporter) settle(root *os.Root, want int64) error {
 		return err
 	}
 	if x.bag && x.files == 0 {
-		want-- // the folder that every bag has
+		want-- // data, which every bag has
 	}
 	if got != want {
-		return exit.Fix(fmt.Errorf("%s: it has %s, the object %s: %w, or something else was put there", x.out, terminal.Plural(got, "file", "files"), terminal.Plural(want, "file", "files"), errNameTaken),
+		return exit.Fix(fmt.Errorf("%s: it has %s, the object %s: %w, or another program wrote there", x.out, terminal.Plural(got, "file", "files"), terminal.Plural(want, "file", "files"), errNameTaken),
 			"give another place by --out, or export with --tar")
 	}
 	return nil

@@ -16,19 +16,19 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// exportNote says what an export writes in a place. It lies there until the export is complete.
-// What lies beside it comes from an export of exactly this, and the next run resumes it.
+// exportNote describes the export to a place. It stays there until the export is complete, and the
+// next run resumes exactly this export.
 type exportNote struct {
 	ObjectID string    `json:"object_id"`
 	Version  int       `json:"version"`
 	Bag      bool      `json:"bag"`
 	Tar      bool      `json:"tar"`
 	System   bool      `json:"system"`
-	At       time.Time `json:"at"`    // the date of everything in it
-	Agent    string    `json:"agent"` // what began it
+	At       time.Time `json:"at"`    // the date of all files that the export makes
+	Agent    string    `json:"agent"` // the program that started it
 }
 
-// claim is a note with its lock, which the kernel gives back however we end.
+// claim is a note with its file lock, which the kernel releases when the process ends.
 type claim struct {
 	exportNote
 	begun bool // by an earlier run
@@ -38,9 +38,9 @@ type claim struct {
 	file *os.File
 }
 
-// claim locks the place of an export by its note, and writes the note if there is none. Before
-// that, empty must agree that nothing is there. A kill in the very beginning leaves an empty note,
-// which counts as none.
+// claim locks the place of an export by its note, and writes the note if there is none. empty must
+// return nil before a new note is written. An empty note, left by a kill at the beginning, counts
+// as none.
 func (x *exporter) claim(o registry.Object, root *os.Root, name string, empty func() error) (_ *claim, err error) {
 	_, err = root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,7 +83,7 @@ func (x *exporter) claim(o registry.Object, root *os.Root, name string, empty fu
 	} else {
 		c.begun = true
 		if err := json.Unmarshal(text, &c.exportNote); err != nil {
-			return nil, exit.Fix(fmt.Errorf("%s: %w", name, err), "what is there cannot be gone on with: give another place by --out")
+			return nil, exit.Fix(fmt.Errorf("%s: %w", name, err), "the unfinished export cannot be resumed: give another place by --out")
 		}
 	}
 	if err := x.agrees(c.exportNote); err != nil {
@@ -93,7 +93,7 @@ func (x *exporter) claim(o registry.Object, root *os.Root, name string, empty fu
 	return c, nil
 }
 
-// agrees says whether a note is of what is asked for.
+// agrees returns an error unless a note is of the requested export.
 func (x *exporter) agrees(n exportNote) error {
 	if n.ObjectID == x.id && (x.version == 0 || x.version == n.Version) && n.Bag == x.bag && n.Tar == x.tar && n.System == x.system {
 		return nil
@@ -107,12 +107,12 @@ func (x *exporter) agrees(n exportNote) error {
 			form += f.name
 		}
 	}
-	return exit.Fix(fmt.Errorf("%s: %w: an export of %s version %d%s was begun there and interrupted", x.out, errOccupied, n.ObjectID, n.Version, strings.Replace(form, " ", " with ", 1)),
+	return exit.Fix(fmt.Errorf("%s: %w: it has an unfinished export of %s version %d%s", x.out, errOccupied, n.ObjectID, n.Version, strings.Replace(form, " ", " with ", 1)),
 		"finish that one, or give another place by --out")
 }
 
-// done ends the claim: all of it is there.
+// done removes the note of a complete export.
 func (c *claim) done() error { return c.root.Remove(c.name) }
 
-// Close gives the place back.
+// Close releases the lock.
 func (c *claim) Close() error { return c.file.Close() }

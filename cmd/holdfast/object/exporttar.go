@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast/holdfast/web/client"
 )
 
-// toTar writes the files as one tar. The tar gets its name when it is complete, right and on the
-// disk. Until then it lies beside that name as .NAME.holdfast-part; a later run keeps what is right
-// of it, to the byte, and continues there.
+// toTar writes the files as one tar. The tar gets its name when it is complete, correct and synced.
+// Until then it is beside that name as .NAME.holdfast-part; a later run keeps its correct bytes and
+// continues there.
 func (x *exporter) toTar(ctx context.Context, c *client.Client, o registry.Object) (err error) {
 	name := filepath.Base(filepath.Clean(x.out))
 	root, err := os.OpenRoot(filepath.Dir(filepath.Clean(x.out)))
@@ -28,7 +28,7 @@ func (x *exporter) toTar(ctx context.Context, c *client.Client, o registry.Objec
 	note, part := "."+name+noteName, "."+name+".holdfast-part"
 	free := func(name string) error {
 		if _, err := root.Lstat(name); err == nil {
-			return exit.Fix(fmt.Errorf("%s: %w", filepath.Join(root.Name(), name), errOccupied), "give the name of a new file by --out, or move that one away")
+			return exit.Fix(fmt.Errorf("%s: %w", filepath.Join(root.Name(), name), errOccupied), "give a new file by --out, or move the existing one away")
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -38,7 +38,7 @@ func (x *exporter) toTar(ctx context.Context, c *client.Client, o registry.Objec
 		if _, gone := root.Lstat(note); gone != nil || !errors.Is(err, errOccupied) {
 			return err
 		}
-		// It may have got its name just before the end came.
+		// A run that was killed after publishing leaves the name and the note.
 	}
 	held, err := x.claim(o, root, note, func() error { return errors.Join(free(name), free(part)) })
 	if err != nil {
@@ -75,7 +75,7 @@ func (x *exporter) toTar(ctx context.Context, c *client.Client, o registry.Objec
 	return held.done()
 }
 
-// published sees that a tar that has its name already is whole and right.
+// published verifies a tar that has its name already.
 func (x *exporter) published(ctx context.Context, root *os.Root, p *export.Parcel, name string) error {
 	file, err := root.Open(name)
 	if err != nil {
@@ -102,7 +102,7 @@ func (x *exporter) published(ctx context.Context, root *os.Root, p *export.Parce
 	return nil
 }
 
-// writeTar brings what is not there yet of the tar in the part.
+// writeTar writes the missing bytes of the tar into the part.
 func writeTar(ctx context.Context, root *os.Root, p *export.Parcel, part string) (err error) {
 	file, err := root.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -22,12 +22,12 @@ func fixityCommand(a *cli.App) *cobra.Command {
 			return eachOf(cmd.Context(), a, args, whole, func(id string) error {
 				o, err := c.CheckObject(cmd.Context(), id, reason)
 				if err != nil {
-					return fmt.Errorf("ask for a check of %s: %w", id, err)
+					return fmt.Errorf("request a check of %s: %w", id, err)
 				}
 				if a.JSON {
 					return a.PrintJSON(o)
 				}
-				_, err = fmt.Fprintf(a.Out, "%s: its files are checked one by one; see: holdfast object show %s\n", o.ID, o.ID)
+				_, err = fmt.Fprintf(a.Out, "%s: the check of its files is started; see: holdfast object show %s\n", o.ID, o.ID)
 				return err
 			})
 		},

@@ -1,10 +1,10 @@
-// Package object has the command `holdfast object`: preserved objects, what is recorded of them,
-// their verification, export, restore, audit and deletion; and `holdfast receipt-keys`.
+// Package object has the commands `holdfast object` and `holdfast receipt-keys`: preserved objects,
+// their records, verification, export, restore, audit and deletion.
 //
-// A file that is written has its name only when all of it is there, right and on the disk. An
-// interrupted export or download goes on where it ended when the same command is given again.
+// A written file gets its name only when it is complete, correct and synced. The same command
+// resumes an interrupted export or download.
 //
-// Package parcel lays out what an export has; the service reads the storages.
+// Package export lays out exports; the service reads the storages.
 package object
 
 import (
@@ -27,17 +27,17 @@ func Command(a *cli.App) *cobra.Command {
 		listCommand(a), showCommand(a), filesCommand(a), eventsCommand(a), receiptCommand(a), exportCommand(a), verifyCommand(a), auditCommand(a), acceptOlderCommand(a), fixityCommand(a), restoreCommand(a), restoresCommand(a), deleteCommand(a), deletionsCommand(a)))
 }
 
-// someOrAll checks that objects are named, or all are meant.
+// someOrAll checks that the arguments name objects, or that --all is set.
 func someOrAll(all *bool) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if (len(args) > 0) == *all {
-			return errors.New("name the objects, or use --all, and not both")
+			return errors.New("give either object ids or --all")
 		}
 		return nil
 	}
 }
 
-// eachOf calls do with these objects, or with all that there are, until it fails.
+// eachOf calls do for each of ids, or for all objects, until it fails.
 func eachOf(ctx context.Context, a *cli.App, ids []string, all bool, do func(id string) error) error {
 	if all {
 		_, err := eachObject(ctx, a, registry.ObjectQuery{}, func(o registry.Object) error {

@@ -30,7 +30,7 @@ func eventsCommand(a *cli.App) *cobra.Command {
 				return writePREMIS(cmd.Context(), a, c, args[0], out)
 			}
 			if out != "" {
-				return exit.Usagef("--out goes with --premis")
+				return exit.Usagef("--out needs --premis")
 			}
 			l := cli.Lister[registry.Premis]{None: "no events", Row: premisRow, Columns: []terminal.Column{
 				{Name: "time"}, {Name: "version", Right: true}, {Name: "event"}, {Name: "outcome"}, {Name: "agent"}, {Name: "detail"},

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-var errReceipt = errors.New("the service's inventory is not what the receipt was signed over")
+var errReceipt = errors.New("the service's inventory differs from the signed one")
 
 func receiptCommand(a *cli.App) *cobra.Command {
 	var version int
@@ -34,7 +34,7 @@ func receiptCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// receiptLine is what `object receipt --out FILE --json` prints.
+// receiptLine is the output of `object receipt --out FILE --json`.
 type receiptLine struct {
 	ObjectID string `json:"object_id"`
 	Version  int    `json:"version"`
@@ -47,7 +47,7 @@ type receiptLine struct {
 
 func fetchReceipt(ctx context.Context, a *cli.App, id string, version int, out string) error {
 	if version < 0 {
-		return exit.Usagef("--version is a number from 1 on")
+		return exit.Usagef("--version must be 1 or more")
 	}
 	if out == "-" {
 		out = ""
@@ -67,7 +67,7 @@ func fetchReceipt(ctx context.Context, a *cli.App, id string, version int, out s
 		r, err = receipt.Verify(io.TeeReader(body, w), receipt.Options{})
 		switch {
 		case !r.Valid():
-			return exit.Fix(fmt.Errorf("receipt of %s: %w: %w", id, errReceipt, r.Faults[0]), "have an operator look, and run `holdfast object verify "+id+"`")
+			return exit.Fix(fmt.Errorf("receipt of %s: %w: %w", id, errReceipt, r.Faults[0]), "ask an operator to run `holdfast object verify "+id+"`")
 		case err != nil:
 			return fmt.Errorf("read the receipt of %s: %w", id, err)
 		}
@@ -87,15 +87,15 @@ func fetchReceipt(ctx context.Context, a *cli.App, id string, version int, out s
 	return err
 }
 
-// writeWhole calls write with standard output, or with a new file out. If anything fails, it
-// removes the file.
+// writeWhole calls write with standard output, or with the new file out. It removes the file if
+// anything fails.
 func writeWhole(a *cli.App, out string, write func(io.Writer) error) (err error) {
 	if out == "" {
 		return write(a.Out)
 	}
 	file, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return exit.Usagef("--out %s: there is something of that name already, which is kept; give another name", out)
+		return exit.Usagef("--out %s: the file exists already and is kept; give another name", out)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", out, exit.Cause(err))

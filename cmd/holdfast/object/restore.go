@@ -34,7 +34,7 @@ func restoreCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// restore is what is asked for.
+// restore has the flags of `object restore`.
 type restore struct {
 	id      string
 	version int
@@ -47,7 +47,7 @@ var errNotRestored = errors.New("it was not restored")
 
 func restoreObject(ctx context.Context, a *cli.App, x restore) error {
 	if x.version < 0 {
-		return exit.Usagef("--version is a number from 1 on")
+		return exit.Usagef("--version must be 1 or more")
 	}
 	c, err := a.Connect()
 	if err != nil {
@@ -83,13 +83,13 @@ func restoreObject(ctx context.Context, a *cli.App, x restore) error {
 		a.Note("to fetch it: %s", a.CommandLine("object", "restore", r.ObjectID, "--version", strconv.Itoa(r.Version), "--out", r.Name))
 	default:
 		_, err = fmt.Fprintf(a.Out, "%s v%d: restore %d is %s, by item %s\n", r.ObjectID, r.Version, r.N, r.Status, r.ItemID)
-		a.Note("to see how far it is: %s", a.CommandLine("object", "restores", r.ObjectID))
+		a.Note("to see its progress: %s", a.CommandLine("object", "restores", r.ObjectID))
 	}
 	return err
 }
 
-// awaitRestore waits until a restore is ready. It fails when the restore ends otherwise, or is
-// held.
+// awaitRestore waits until a restore is ready. It returns an error if the restore ends otherwise or
+// is held.
 func awaitRestore(ctx context.Context, a *cli.App, c *client.Client, r registry.Restoration) (registry.Restoration, error) {
 	if r.Status == registry.RestoreReady {
 		return r, nil
@@ -97,14 +97,14 @@ func awaitRestore(ctx context.Context, a *cli.App, c *client.Client, r registry.
 	seen, err := progress.Follow(ctx, a, c, []progress.Target{{ID: r.ItemID, Job: true}})
 	if err != nil {
 		if exit.Of(err) == exit.Temporary {
-			a.Note("the work goes on. To wait for it again: %s", a.Again)
+			a.Note("the restore continues. To wait for it again: %s", a.Again)
 		}
 		return r, err
 	}
 	if r, err = c.RestorationOf(ctx, r.ItemID); err != nil || r.Status == registry.RestoreReady {
 		return r, err
 	}
-	a.Note("%v", fmt.Errorf("restore %d of %s is %s: %w: %s; `%s` tells more", r.N, r.ObjectID, r.Status, errNotRestored, r.Note, a.CommandLine("item", "why", r.ItemID)))
+	a.Note("%v", fmt.Errorf("restore %d of %s is %s: %w: %s; `%s` has the details", r.N, r.ObjectID, r.Status, errNotRestored, r.Note, a.CommandLine("item", "why", r.ItemID)))
 	if code := progress.CodeOf(seen[0]); code != exit.OK {
 		return r, code
 	}
@@ -133,7 +133,7 @@ func restoresCommand(a *cli.App) *cobra.Command {
 			}}
 			return l.Print(a, func(yield func(registry.Restoration) error) (bool, error) {
 				return cli.EachRow(cmd.Context(), limit, func(ctx context.Context, after string, limit int) (registry.Page[registry.Restoration], error) {
-					before, _ := strconv.Atoi(after) // "" is 0: from the newest on
+					before, _ := strconv.Atoi(after) // "" is 0: begin with the newest
 					rows, err := c.Restorations(ctx, args[0], before, limit)
 					return cli.PageOf(rows, err, limit, func(r registry.Restoration) string { return strconv.Itoa(r.N) })
 				}, yield)

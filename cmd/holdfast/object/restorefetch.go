@@ -20,10 +20,10 @@ import (
 	"github.com/holdfast/holdfast/web/client"
 )
 
-// freeFile refuses the name of something that is there.
+// freeFile returns an error if name exists.
 func freeFile(name string) error {
 	if _, err := os.Lstat(name); err == nil {
-		return exit.Fix(fmt.Errorf("%s: %w", name, errOccupied), "give the name of a new file by --out, or move that one away")
+		return exit.Fix(fmt.Errorf("%s: %w", name, errOccupied), "give a new file by --out, or move the existing one away")
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -31,7 +31,7 @@ func freeFile(name string) error {
 }
 
 // fetchRestored downloads a restored object to a file. The file gets its name when it is complete,
-// right and on the disk. Until then it lies beside that name, in a part named by the digest of the
+// correct and synced. Until then it is beside that name, in a part named by the digest of the
 // whole, so that a later run resumes the right one.
 func fetchRestored(ctx context.Context, a *cli.App, c *client.Client, r registry.Restoration, out string) (err error) {
 	out = filepath.Clean(out)
@@ -57,9 +57,9 @@ func fetchRestored(ctx context.Context, a *cli.App, c *client.Client, r registry
 	}
 	if err != nil {
 		if code := exit.Of(err); code == exit.Interrupted || code == exit.Temporary || code == exit.NoSpace {
-			a.Note("what was fetched is kept. To go on: %s", a.Again)
+			a.Note("the fetched part is kept. To resume: %s", a.Again)
 		}
-		return fmt.Errorf("fetch what was restored of %s: %w", r.ObjectID, err)
+		return fmt.Errorf("fetch the restored tar of %s: %w", r.ObjectID, err)
 	}
 	dir, err := root.Open(".")
 	if err != nil {
@@ -68,16 +68,17 @@ func fetchRestored(ctx context.Context, a *cli.App, c *client.Client, r registry
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// fetching is a file on its way from the service.
+// fetching is a download under way.
 type fetching struct {
 	c        *client.Client
 	restored registry.Restoration
 	file     *os.File
-	sum      hash.Hash // of what is there
+	sum      hash.Hash // of the bytes so far
 	have     int64
 }
 
-// all brings the whole file. What was there before and turns out to be wrong is fetched anew, once.
+// all fetches the whole file. If the bytes of an earlier run prove wrong, it fetches everything
+// again, once.
 func (f *fetching) all(ctx context.Context) error {
 	if err := f.look(); err != nil {
 		return err
@@ -99,7 +100,7 @@ func (f *fetching) all(ctx context.Context) error {
 	return f.file.Sync()
 }
 
-// look takes the digest of what is there. More than there can be is none of it.
+// look computes the digest of the existing bytes. A part that is too long is discarded.
 func (f *fetching) look() error {
 	info, err := f.file.Stat()
 	if err != nil {
@@ -118,8 +119,7 @@ func (f *fetching) look() error {
 	return err
 }
 
-// rest fetches what is missing, over as many connections as it takes, as long as each brings
-// something.
+// rest fetches the missing bytes. It reconnects as long as each connection brings some.
 func (f *fetching) rest(ctx context.Context) error {
 	for f.have < f.restored.SizeBytes {
 		before := f.have

@@ -113,7 +113,7 @@ func objectFacts(o registry.Object) *terminal.Facts {
 	f.Add("all checked since", terminal.TimeText(o.CheckedAt))
 	f.Add("longest unchecked", o.Unchecked)
 	if o.CheckAsked != nil {
-		f.Add("check asked for", terminal.TimeText(*o.CheckAsked))
+		f.Add("check requested", terminal.TimeText(*o.CheckAsked))
 	}
 	if o.Damaged > 0 {
 		f.Add("DAMAGED", terminal.Plural(o.Damaged, "stored file", "stored files"))
@@ -134,7 +134,7 @@ func versionRow(v registry.ObjectVersion) []string {
 	}
 }
 
-// replicasOf are the replicas of an object's version, 0 being the newest.
+// replicasOf returns the replicas of an object's version (0: the newest).
 func replicasOf(o registry.Object, version int) []registry.Replica {
 	if version == 0 {
 		version = o.Head

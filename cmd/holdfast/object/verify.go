@@ -13,14 +13,14 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// verification adds up what verifying objects came to.
+// verification sums up the verification of objects.
 type verification struct {
 	objects, damaged, files, bytes int64
-	alone                          int64       // not damaged, and compared with their inventories only
+	unrecorded                     int64       // sound, but compared with their inventories only
 	codes                          []exit.Code // of objects that could not be verified
 }
 
-// found notes one object's report, and prints it.
+// found counts one object's report, and prints it.
 func (v *verification) found(a *cli.App, r wire.VerifyReport) error {
 	v.objects++
 	v.files += int64(r.Files)
@@ -31,7 +31,7 @@ func (v *verification) found(a *cli.App, r wire.VerifyReport) error {
 		v.damaged++
 		verdict = "DAMAGED"
 	case r.Against == wire.AgainstInventory:
-		v.alone++
+		v.unrecorded++
 		verdict, against = "UNSURE", "  compared with its own inventory only, not with the Registry's record"
 	}
 	if a.JSON {
@@ -57,28 +57,28 @@ func (v *verification) found(a *cli.App, r wire.VerifyReport) error {
 	return err
 }
 
-// text says on one line what was done and what it came to.
+// text returns the result in one line.
 func (v *verification) text() string {
-	text := fmt.Sprintf("verified %s, %s, %s, against the digests and versions that the Registry recorded: %s sound, %s damaged",
+	text := fmt.Sprintf("verified %s, %s, %s, against the Registry's record: %s sound, %s damaged",
 		terminal.Plural(v.objects, "object", "objects"), terminal.Plural(v.files, "file", "files"), terminal.SizeText(v.bytes),
-		registry.CountText(v.objects-v.damaged-v.alone), registry.CountText(v.damaged))
-	if v.alone > 0 {
-		text += fmt.Sprintf(", %s compared with the inventory beside the files only, since the Registry could not read its record: verify again",
-			registry.CountText(v.alone))
+		registry.CountText(v.objects-v.damaged-v.unrecorded), registry.CountText(v.damaged))
+	if v.unrecorded > 0 {
+		text += fmt.Sprintf(", %s compared with its own inventory only, because the Registry could not read its record: verify again",
+			registry.CountText(v.unrecorded))
 	}
 	return text
 }
 
-// code is 1 when anything is damaged, whatever else happened: that is what somebody has to see to
-// first. What was not compared with the record is to be verified again.
+// code returns 1 if anything is damaged, because a person must act, and 5 if an object was not
+// compared with the record.
 func (v *verification) code() exit.Code {
 	if v.damaged > 0 {
 		return exit.Failed
 	}
-	if v.alone > 0 {
+	if v.unrecorded > 0 {
 		v.codes = append(v.codes, exit.Temporary)
 	}
-	if v.objects > v.alone && len(v.codes) > 0 {
+	if v.objects > v.unrecorded && len(v.codes) > 0 {
 		return exit.Partly
 	}
 	return exit.Together(v.codes)
@@ -95,8 +95,7 @@ func verifyCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// verifyObjects checks objects one after the other and says of each at once what it found: with
-// many, the first is done long before the last.
+// verifyObjects verifies objects one after the other, and prints each result at once.
 func verifyObjects(ctx context.Context, a *cli.App, ids []string, whole bool) error {
 	c, err := a.Connect()
 	if err != nil {

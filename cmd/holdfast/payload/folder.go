@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast/holdfast/intake"
 )
 
-// Folder is a folder that is sent as a tar file, which is made while it is sent. The same names,
-// bytes and times give the same tar file, whoever owns them and wherever they lie: so the same
-// folder is recognised as the same content.
+// Folder is a folder that is sent as a tar file, made while it is sent. The tar depends on names,
+// bytes and times only, and not on owners or the folder's place, so the same folder is recognised
+// as the same content.
 type Folder struct {
 	root    *os.Root
 	entries []tarEntry
@@ -34,11 +34,11 @@ type tarEntry struct {
 	modified time.Time // of a file; not in the tar file
 }
 
-// tarTrailer ends a tar file: two blocks of zeros.
+// tarTrailer is the size of a tar's end: two blocks of zeros.
 const tarTrailer = 1024
 
-// OpenFolder reads the names and sizes in a folder, in sorted order. The error joins one for every
-// entry that cannot be sent: links, devices, sockets and pipes. Nothing is sent then.
+// OpenFolder reads the names and sizes in a folder, sorted. It returns an error for each entry that
+// cannot be sent: links, devices, sockets and pipes.
 func OpenFolder(dir string) (_ *Folder, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -51,7 +51,6 @@ func OpenFolder(dir string) (_ *Folder, err error) {
 	}()
 	f := &Folder{root: root, size: tarTrailer}
 	var faults []error
-	// WalkDir reads each folder sorted by name.
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -78,12 +77,12 @@ func OpenFolder(dir string) (_ *Folder, err error) {
 	return f, nil
 }
 
-// ErrNotAFile is the error of what can be no payload: links, devices, sockets and pipes.
+// ErrNotAFile is the error of links, devices, sockets and pipes, which cannot be payloads.
 var ErrNotAFile = exit.Coded(exit.Content, "neither a file nor a folder", "")
 
 var (
-	errEmptyFolder = exit.Coded(exit.Content, "no file is in the folder", "")
-	errChanged     = exit.Coded(exit.Temporary, "the file was changed while it was being sent", "submit it again when nothing writes to it")
+	errEmptyFolder = exit.Coded(exit.Content, "the folder has no files", "")
+	errChanged     = exit.Coded(exit.Temporary, "the file was changed while it was being sent", "submit it again when no program writes to it")
 )
 
 func entryOf(dir, name string, d fs.DirEntry) (tarEntry, error) {
@@ -92,7 +91,7 @@ func entryOf(dir, name string, d fs.DirEntry) (tarEntry, error) {
 	case d.IsDir():
 		return tarEntry{name: name + "/", size: -1}, nil
 	case d.Type()&fs.ModeSymlink != 0:
-		return tarEntry{}, exit.Fix(fmt.Errorf("%s: %w: a link", where, ErrNotAFile), "replace it by the file it points to, or remove it")
+		return tarEntry{}, exit.Fix(fmt.Errorf("%s: %w: a link", where, ErrNotAFile), "replace it with the file that it points to, or remove it")
 	case !d.Type().IsRegular():
 		return tarEntry{}, exit.Fix(fmt.Errorf("%s: %w", where, ErrNotAFile), "remove it")
 	}
@@ -103,7 +102,7 @@ func entryOf(dir, name string, d fs.DirEntry) (tarEntry, error) {
 	return tarEntry{name: name, size: info.Size(), exec: info.Mode()&0o111 != 0, modified: info.ModTime()}, nil
 }
 
-// add counts an entry in, header and padding included.
+// add counts an entry, with its header and padding.
 func (f *Folder) add(e tarEntry) error {
 	var c byteCounter
 	if err := tar.NewWriter(&c).WriteHeader(e.header()); err != nil {
@@ -128,12 +127,12 @@ func (e tarEntry) header() *tar.Header {
 		h.Mode = 0o755
 	}
 	if !e.modified.IsZero() {
-		h.ModTime = e.modified.Truncate(time.Microsecond) // which is what is kept
+		h.ModTime = e.modified.Truncate(time.Microsecond) // the precision that the tar keeps
 	}
 	return h
 }
 
-// bag says whether it is a bag.
+// bag reports whether the folder is a bag.
 func (f *Folder) bag() bool {
 	var top intake.TopFolder
 	for _, e := range f.entries {
@@ -142,8 +141,8 @@ func (f *Folder) bag() bool {
 	return top.Bag()
 }
 
-// send writes the tar file to w, from the beginning. It ends early when ctx does, and with
-// errChanged when a file no longer has the size that it had.
+// send writes the tar file to w. It ends early if ctx does. It returns errChanged if a file's size
+// has changed.
 func (f *Folder) send(ctx context.Context, w io.Writer) error {
 	t := tar.NewWriter(w)
 	for _, e := range f.entries {
@@ -170,7 +169,7 @@ func (f *Folder) sendFile(w io.Writer, e tarEntry) error {
 	}
 	n, err := io.Copy(w, io.LimitReader(file, e.size))
 	if err == nil {
-		// One byte more than there was is as wrong as one too few.
+		// A file that has grown has changed, too.
 		extra, _ := io.CopyN(io.Discard, file, 1)
 		if n+extra != e.size {
 			err = errChanged
@@ -179,7 +178,7 @@ func (f *Folder) sendFile(w io.Writer, e tarEntry) error {
 	return errors.Join(err, file.Close())
 }
 
-// reader returns the tar file as a stream; closing it ends the goroutine that makes it.
+// reader returns the tar file as a stream. Closing it ends the goroutine that makes it.
 func (f *Folder) reader(ctx context.Context) io.ReadCloser {
 	r, w := io.Pipe()
 	s := &folderStream{PipeReader: r, over: make(chan struct{})}
@@ -190,7 +189,7 @@ func (f *Folder) reader(ctx context.Context) io.ReadCloser {
 	return s
 }
 
-// readerAt is reader from an offset on. It makes what lies before, too, and throws it away.
+// readerAt returns the stream from an offset on. It makes and discards the bytes before.
 func (f *Folder) readerAt(ctx context.Context, offset int64) (io.ReadCloser, error) {
 	r := f.reader(ctx)
 	if _, err := io.CopyN(io.Discard, r, offset); err != nil {
@@ -199,23 +198,23 @@ func (f *Folder) readerAt(ctx context.Context, offset int64) (io.ReadCloser, err
 	return r, nil
 }
 
-// folderStream is a tar file while it is made.
+// folderStream is the stream of a tar file.
 type folderStream struct {
 	*io.PipeReader
 	over chan struct{}
 }
 
-// Close ends the making, and waits for its end.
+// Close stops the goroutine and waits for it.
 func (s *folderStream) Close() error {
 	err := s.PipeReader.Close()
 	<-s.over
 	return err
 }
 
-// Close lets the folder go.
+// Close closes the folder.
 func (f *Folder) Close() error { return f.root.Close() }
 
-// byteCounter counts what is written to it.
+// byteCounter counts the bytes written to it.
 type byteCounter int64
 
 // Write implements io.Writer.

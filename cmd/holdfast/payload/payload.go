@@ -1,10 +1,10 @@
-// Package payload looks at what somebody wants to submit: an address, a file, or a folder, which is
-// sent as a tar file that is made while it is sent.
+// Package payload examines what a user submits: an address, a file, or a folder, which is sent as a
+// tar file made while it is sent.
 //
 // The same folder gives the same tar file, byte for byte, wherever it lies and whoever owns it.
-// Nothing is sent, and no content is read, before all of it has been looked at.
+// Opening a payload sends nothing and reads no content.
 //
-// It knows neither the service nor what a payload's content must be: packages deposit and check do.
+// The package knows neither the service nor the rules for content: packages deposit and check do.
 package payload
 
 import (
@@ -29,27 +29,26 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
-// Payload is one thing to submit: a URL, or bytes that are sent first.
+// Payload is one thing to submit: a URL, or bytes to send.
 type Payload struct {
 	Name   string               // for people, and the upload's file name
-	Type   registry.PayloadType // as it was given, or as a folder's content says
-	URL    string               // of what is fetched by the service; "" for what is sent
+	Type   registry.PayloadType // as given, or found from a folder's content
+	URL    string               // the address that the service fetches; "" if bytes are sent
 	Folder bool
 	Size   int64 // bytes to send
-	// Modified is when a file was last changed; nil of all else.
+	// Modified is when a file was last changed; nil for folders and addresses.
 	Modified *time.Time
-	// Fingerprint tells the payload from others of its name and size, as well as that works without
-	// reading it.
+	// Fingerprint distinguishes the payload from others of its name and size, as far as possible
+	// without reading it.
 	Fingerprint string
 	Open        func(ctx context.Context, offset int64) (io.ReadCloser, error)
-	// Release lets go what the payload holds; never nil.
+	// Release closes what the payload has open. It is never nil.
 	Release func() error
 }
 
 func nothing() error { return nil }
 
-// Of looks at an address, a file or a folder that is to be submitted. It sends nothing. Call
-// Release when done.
+// Of opens an address, a file or a folder as a payload. It sends nothing. Call Release when done.
 func Of(arg string, typ registry.PayloadType) (*Payload, error) {
 	if isAddress(arg) {
 		return &Payload{Name: Shown(arg), Type: typ, URL: arg, Release: nothing}, nil
@@ -67,8 +66,7 @@ func Of(arg string, typ registry.PayloadType) (*Payload, error) {
 	return nil, exit.Fix(fmt.Errorf("submit %s: %w", arg, ErrNotAFile), "copy its content into a file and submit that")
 }
 
-// Shown is a payload as messages name it: as it was given, without the password that an address may
-// hold.
+// Shown returns a payload's name for messages: as it was given, without the password of an address.
 func Shown(arg string) string {
 	if u, err := url.Parse(arg); isAddress(arg) && (err != nil || u.User != nil) {
 		return source.Redact(arg)
@@ -76,15 +74,15 @@ func Shown(arg string) string {
 	return arg
 }
 
-// isAddress says whether arg is an address, rather than a path. Whether it is one that can be
-// fetched is for the service to say.
+// isAddress reports whether arg is an address and not a path. The service decides whether it can be
+// fetched.
 func isAddress(arg string) bool {
 	scheme, _, found := strings.Cut(arg, "://")
 	return found && scheme != "" && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+.-") == ""
 }
 
 func filePayload(path string, typ registry.PayloadType, info fs.FileInfo) (*Payload, error) {
-	// Opened now, so that what cannot be read is refused before anything is sent.
+	// Open it now, so that an unreadable file is refused before anything is sent.
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("submit %s: %w", path, exit.Cause(err))
@@ -102,8 +100,7 @@ func filePayload(path string, typ registry.PayloadType, info fs.FileInfo) (*Payl
 	}, nil
 }
 
-// fingerprint is a digest of where something lies and of the names, sizes and times of what is in
-// it.
+// fingerprint returns a digest of a payload's place, and of the names, sizes and times in it.
 func fingerprint(path string, each func(add func(name string, size int64, modified time.Time))) (string, error) {
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -111,7 +108,7 @@ func fingerprint(path string, each func(add func(name string, size int64, modifi
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return "", fmt.Errorf("ask for this machine's name: %w", err)
+		return "", fmt.Errorf("read this machine's name: %w", err)
 	}
 	h := sha256.New()
 	h.Write(fmt.Appendf(nil, "%q %q\n", host, full))
@@ -157,7 +154,7 @@ func folderPayload(path string, typ registry.PayloadType) (*Payload, error) {
 	}, nil
 }
 
-// ParseDigest reads ALG:HEX.
+// ParseDigest parses ALG:HEX. It returns nil for "".
 func ParseDigest(text string) (*registry.Digest, error) {
 	if text == "" {
 		return nil, nil
@@ -171,7 +168,7 @@ func ParseDigest(text string) (*registry.Digest, error) {
 	return &registry.Digest{Algorithm: algorithm, Value: value}, nil
 }
 
-// ParseType reads a payload type.
+// ParseType parses a payload type.
 func ParseType(text string) (registry.PayloadType, error) {
 	t, err := intake.ParseType(text)
 	if err != nil {
@@ -180,7 +177,7 @@ func ParseType(text string) (registry.PayloadType, error) {
 	return t, nil
 }
 
-// CheckFolderType refuses what a folder cannot be.
+// CheckFolderType returns an error for types that a folder cannot have.
 func CheckFolderType(t registry.PayloadType) error {
 	if slices.Contains([]registry.PayloadType{registry.AutoType, registry.ContainerType, registry.BagType}, t) {
 		return nil

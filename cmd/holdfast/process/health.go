@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
-// healthTimeout is how long a service may take to answer.
+// healthTimeout is how long the service may take to answer.
 const healthTimeout = 5 * time.Second
 
 // HealthCommand returns the command `holdfast health`.
@@ -58,7 +58,7 @@ func askHealth(ctx context.Context, a *cli.App) error {
 // healthAddress returns the address to ask, and how to verify its certificate.
 func healthAddress(a *cli.App) (string, *tls.Config, error) {
 	defaults := config.Default()
-	defaults.Listen = "" // so as to see whether it is set
+	defaults.Listen = "" // to see whether it is set
 	c, err := config.Load(defaults)
 	if err != nil {
 		return "", nil, err
@@ -69,7 +69,7 @@ func healthAddress(a *cli.App) (string, *tls.Config, error) {
 	case a.Dir == "" && c.Listen != "":
 		at = node.Client{URL: localURL(c.Listen), CA: c.TLSCert}
 		if c.TLSCert != "" {
-			// The certificate is for the name that others use.
+			// Trust the process's own certificate, because it has another name than localhost.
 			own, err = webserver.Own(c.TLSCert)
 			at.URL = "https" + strings.TrimPrefix(at.URL, "http")
 		}
@@ -86,7 +86,7 @@ func healthAddress(a *cli.App) (string, *tls.Config, error) {
 	return at.URL, own, err
 }
 
-// localURL is the address of a service that listens at addr, as seen from this machine.
+// localURL returns the address, on this machine, of a service that listens at addr.
 func localURL(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -26,7 +26,7 @@ func MigrateCommand(a *cli.App) *cobra.Command {
 	return cli.WithHelp(helpTexts, cmd)
 }
 
-// migration is what `migrate --json` prints.
+// migration is the output of `migrate --json`.
 type migration struct {
 	From int64 `json:"from"`
 	To   int64 `json:"to"`

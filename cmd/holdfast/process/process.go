@@ -1,9 +1,8 @@
 // Package process has the commands that run Holdfast, or work on its database and storages without
 // a service: up, the roles registry, worker and broker, and migrate, storage and health.
 //
-// A process that is told to stop puts down what is under way and ends with code 0. Package cmd/node
-// assembles it; this package turns the environment (cmd/config) and the flags into cmd/node's
-// options.
+// A process that is stopped saves its progress and ends with code 0. Package cmd/node assembles it;
+// this package makes cmd/node's options from the environment (cmd/config) and the flags.
 package process
 
 import (
@@ -21,7 +20,7 @@ import (
 //go:embed help/*.txt
 var helpTexts embed.FS
 
-// attend waits until the process is told to stop, or a part of it ends by itself, and closes it.
+// attend waits until ctx ends or a part of the process fails, and closes the process.
 func attend(ctx context.Context, a *cli.App, n *node.Node) error {
 	var failed error
 	select {
@@ -30,12 +29,12 @@ func attend(ctx context.Context, a *cli.App, n *node.Node) error {
 	case failed = <-n.Failed():
 	}
 	if failed == nil {
-		a.Note("stopping: work under way is put down where it can be taken up again; a second signal stops at once")
+		a.Note("stopping: running steps save their progress; a second signal stops at once")
 	}
 	return errors.Join(failed, n.Close()) //nolint:contextcheck // it drains although ctx is over, within its own grace period
 }
 
-// common makes the options of all processes.
+// common returns the options of all processes.
 func common(a *cli.App, c config.Config) node.Common {
 	return node.Common{
 		Listen: c.Listen, Version: a.Version, Grace: time.Duration(c.Grace),

@@ -18,11 +18,11 @@ import (
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
-// startWait is how long a role waits at its start for services that do not answer.
+// startWait is the default of --wait.
 const startWait = 30 * time.Second
 
-// The production roles. Each prints one line of key=value words when it is ready, which scripts
-// wait for, and then runs until it is told to stop.
+// The production roles. Each prints one line of key=value words when it is ready, for scripts, and
+// then runs until it is stopped.
 
 // RegistryCommand returns the command `holdfast registry`.
 func RegistryCommand(a *cli.App) *cobra.Command {
@@ -92,14 +92,14 @@ func WorkerCommand(a *cli.App) *cobra.Command {
 	return cli.WithHelp(helpTexts, cmd)
 }
 
-// stagesOf reads the stages of a command line.
+// stagesOf parses the stages of a command line.
 func stagesOf(args, known []string) ([]registry.Stage, error) {
 	var stages []registry.Stage
 	var faults []error
 	for i, arg := range args {
 		switch {
 		case !slices.Contains(known, arg):
-			faults = append(faults, exit.Usagef("there is no stage %q; the stages are %s", arg, strings.Join(known, ", ")))
+			faults = append(faults, exit.Usagef("unknown stage %q; stages: %s", arg, strings.Join(known, ", ")))
 		case slices.Contains(args[:i], arg):
 			faults = append(faults, exit.Usagef("stage %s is named twice", arg))
 		}
@@ -148,8 +148,8 @@ func waitFlag(cmd *cobra.Command, wait *time.Duration) {
 	cmd.Flags().DurationVar(wait, "wait", startWait, "how long to wait at start for services that do not answer")
 }
 
-// runRole reads the configuration, starts a process by it and attends to it. One that is told to
-// stop before it is ready has nothing to put down.
+// runRole reads the configuration, starts a process and attends to it. A process that is stopped
+// before it is ready returns nil.
 func runRole(
 	ctx context.Context, a *cli.App, name string, serve []registry.Stage, wait time.Duration, listen string, required []string,
 	begin func(context.Context, config.Config, node.Common, node.Work) (*node.Node, error),
@@ -165,14 +165,14 @@ func runRole(
 	if err != nil && common.Faults == nil {
 		return err
 	}
-	// Whoever takes the process over would have them, too.
+	// An attacker in this process would have them, too.
 	if names := config.Unneeded(name, serve...); len(names) > 0 {
-		common.Log.WarnContext(ctx, "this process was given secrets that it does not use; take them out of its environment", "settings", names)
+		common.Log.WarnContext(ctx, "this process has secrets that it does not use; remove them from its environment", "settings", names)
 	}
 	n, err := begin(ctx, c, common, work(a, c, template))
 	switch {
 	case n == nil && ctx.Err() != nil:
-		return nil //nolint:nilerr // it was told to stop, and did
+		return nil //nolint:nilerr // it was stopped
 	case err != nil && n != nil:
 		return errors.Join(err, n.Close()) //nolint:contextcheck // it drains although ctx is over
 	case err != nil:
@@ -181,7 +181,7 @@ func runRole(
 	return attend(ctx, a, n)
 }
 
-// ready says on standard output that a role is ready.
+// ready prints on standard output that a role is ready.
 func ready(a *cli.App, role string, words ...string) error {
 	_, err := fmt.Fprintln(a.Out, role, strings.Join(words, " "))
 	return err

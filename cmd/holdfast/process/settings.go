@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
-// work makes the options of processes with workers.
+// work returns the options of processes with workers.
 func work(a *cli.App, c config.Config, template noid.Template) node.Work {
 	return node.Work{
 		Sources: sources(c), Template: template, EZID: ezidClient(a, c), TopicPrefix: c.TopicPrefix, Policy: c.Worker,
@@ -25,7 +25,7 @@ func work(a *cli.App, c config.Config, template noid.Template) node.Work {
 		StagingFull: c.StagingFull.Share(), StagingFullUnestimated: c.StagingFullUnestimated.Share(),
 		UnknownSize: int64(c.UnknownSize), StagingReserve: int64(c.StagingReserve),
 		Uploads: upload.Limits{
-			Full:       c.StagingFullUnestimated.Share(), // jobs of known size can still begin when uploads have filled it so far
+			Full:       c.StagingFullUnestimated.Share(), // jobs of known size can still start when uploads have reached this share
 			TokenBytes: int64(c.UploadTokenBytes), TokenOpen: int64(c.UploadTokenOpen),
 			CollectionBytes: int64(c.UploadCollectionBytes), CollectionOpen: int64(c.UploadCollectionOpen),
 			TenantBytes: int64(c.UploadTenantBytes), TenantOpen: int64(c.UploadTenantOpen),
@@ -37,7 +37,7 @@ func work(a *cli.App, c config.Config, template noid.Template) node.Work {
 	}
 }
 
-// web makes the options for browsers: TLS, sessions and sign-in.
+// web returns the options for browsers: TLS, sessions and sign-in.
 func web(c config.Config) node.Web {
 	roots, _ := webserver.Trust(c.CAFile) // Load has checked it
 	w := node.Web{
@@ -56,7 +56,7 @@ func web(c config.Config) node.Web {
 	return w
 }
 
-// mails makes the options for mail.
+// mails returns the options for mail.
 func mails(c config.Config) node.Mail {
 	m := node.Mail{
 		On: c.MailFrom != "", Link: c.MailURL,
@@ -71,7 +71,7 @@ func mails(c config.Config) node.Mail {
 	return m
 }
 
-// ezidClient returns the client of the EZID service, nil when none is configured.
+// ezidClient returns the client of the EZID service, nil if none is configured.
 func ezidClient(a *cli.App, c config.Config) *ezid.Client {
 	if c.EZIDURL == "" {
 		return nil
@@ -80,7 +80,7 @@ func ezidClient(a *cli.App, c config.Config) *ezid.Client {
 	return client
 }
 
-// sources makes the options for fetching what depositors name.
+// sources returns the options for fetching from sources.
 func sources(c config.Config) node.Sources {
 	keys, _ := secret.Parse(c.SecretKey) // Load has checked it
 	return node.Sources{

@@ -27,7 +27,7 @@ func storageInitCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// initialized is what `storage init --json` prints.
+// initialized is the output of `storage init --json`.
 type initialized struct {
 	Layout string `json:"layout"`
 	Made   bool   `json:"made"`
@@ -45,7 +45,7 @@ func storageInit(ctx context.Context, a *cli.App, address string) error {
 	if a.JSON {
 		return a.PrintJSON(initialized{Layout: layout, Made: made})
 	}
-	text := "there is a storage root already; nothing to do: layout %s\n"
+	text := "the storage root exists already, nothing was changed: layout %s\n"
 	if made {
 		text = "storage root made: layout %s\n"
 	}
@@ -68,7 +68,7 @@ func storageAcceptCommand(a *cli.App) *cobra.Command {
 
 func storageAccept(ctx context.Context, a *cli.App, address, registry string) error {
 	if registry == "" {
-		return exit.Usagef("--registry is missing: start the Registry, and it says what it is called")
+		return exit.Usagef("--registry is missing: the Registry prints its name when it refuses to start")
 	}
 	c, err := config.Load(config.Default())
 	if err != nil {
@@ -77,6 +77,6 @@ func storageAccept(ctx context.Context, a *cli.App, address, registry string) er
 	if err := node.AcceptStorage(ctx, common(a, c), address, registry); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.Out, "accepted: the Registry %s may work in this storage\n", registry)
+	_, err = fmt.Fprintf(a.Out, "accepted: the Registry %s may use this storage\n", registry)
 	return err
 }

@@ -36,7 +36,7 @@ func UpCommand(a *cli.App) *cobra.Command {
 func runUp(ctx context.Context, a *cli.App, dir, listen, paused string) error {
 	defaults := config.Default()
 	if terminal.IsTerminal(a.Err) {
-		defaults.LogLevel = slog.LevelWarn // a person looks on: what goes well is on the pages
+		defaults.LogLevel = slog.LevelWarn // a person watches: the pages show successes
 	}
 	c, err := config.Load(defaults)
 	if err != nil {
@@ -56,7 +56,7 @@ func runUp(ctx context.Context, a *cli.App, dir, listen, paused string) error {
 		return err
 	}
 	if slices.ContainsFunc(storages(c), func(s node.Storage) bool { return s.Name == registry.DefaultStorage }) {
-		return exit.Usagef("HOLDFAST_STORAGE_URL: up keeps objects in a storage of its own, called %s, in the folder of --dir; give the other one"+
+		return exit.Usagef("HOLDFAST_STORAGE_URL: up has its own storage, %s, in the folder of --dir; name the other one"+
 			" another name, as in second=s3://BUCKET/PREFIX, and name it in the collections that are to use it, or leave the variable out", registry.DefaultStorage)
 	}
 	begun := time.Now()
@@ -72,9 +72,9 @@ func runUp(ctx context.Context, a *cli.App, dir, listen, paused string) error {
 	return attend(ctx, a, n)
 }
 
-// greet prints the address in two lines that scripts wait for. It shows the sign-in link to a
-// terminal only: the link makes somebody an admin, and what a service manager or a container prints
-// is kept for everybody to read.
+// greet prints the address in two lines, for scripts. It prints the sign-in link on a terminal
+// only: the link makes its user an admin, and the output of service managers and containers is
+// logged.
 func greet(ctx context.Context, a *cli.App, n *node.Node, dir string) error {
 	way := "Sign in:    holdfast login --dir " + node.ShellWord(dir)
 	if terminal.IsTerminal(a.Out) {

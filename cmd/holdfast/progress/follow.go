@@ -1,10 +1,8 @@
-// Package progress follows batches, jobs and uploads, shows how far they are, and says what became
-// of them. It has the command `holdfast watch`.
+// Package progress follows batches, jobs and uploads, shows their progress, and prints their
+// outcomes. It has the command `holdfast watch`.
 //
-// Following only asks: when it is interrupted, or the service is away for longer than Patience, the
-// work goes on without it.
-//
-// It does not know what is submitted or how; package deposit does.
+// Following only reads: if it is interrupted, or the service is away for longer than Patience, the
+// work continues without it.
 package progress
 
 import (
@@ -27,25 +25,24 @@ import (
 //go:embed help/*.txt
 var helpTexts embed.FS
 
-// Target is something whose progress can be followed: a batch, or one of its jobs.
+// Target is a batch or job to follow.
 type Target struct {
 	ID  string
 	Job bool
 }
 
-// How often progress is asked for: soon at first, because small deposits are done in no time.
+// The interval between two requests grows, because small deposits finish within moments.
 const (
 	PollFirst = 100 * time.Millisecond
 	PollMost  = time.Second
 )
 
-// Patience is how long the service may be away (started again, moved) before following it is given
-// up. The work goes on without us.
+// Patience is how long the service may be away, for instance to restart, before Follow gives up.
+// The work continues.
 const Patience = time.Minute
 
-// Follow shows how far the targets are until nothing more will happen to them by itself: each is
-// settled, or all that is left of it is held. It returns the last that was seen of each, and an
-// error when ctx ended or the service stayed away.
+// Follow shows the progress of targets until each is settled or the rest of it is held. It returns
+// the last progress of each. It returns an error if ctx ends or the service stays away.
 func Follow(ctx context.Context, a *cli.App, c *client.Client, targets []Target) ([]registry.BatchProgress, error) {
 	begun := time.Now()
 	screen := terminal.NewDisplay(a.Err, a.Quiet || a.JSON)
@@ -60,8 +57,8 @@ func Follow(ctx context.Context, a *cli.App, c *client.Client, targets []Target)
 		if err == nil {
 			heard = now
 			v = viewOf(last, now.Sub(begun), &meter, now)
-		} else if ctx.Err() == nil { // else it is we who stopped asking
-			v.elapsed, v.rate, v.waiting = now.Sub(begun), 0, "no answer, trying again"
+		} else if ctx.Err() == nil { // otherwise the request was cancelled here
+			v.elapsed, v.rate, v.waiting = now.Sub(begun), 0, "no answer, retrying"
 		}
 		screen.Show(now, v.picture())
 		switch {
@@ -83,7 +80,7 @@ func Follow(ctx context.Context, a *cli.App, c *client.Client, targets []Target)
 	}
 }
 
-// poll asks for the progress of every target that may still change.
+// poll reads the progress of each target that may still change.
 func poll(ctx context.Context, a *cli.App, c *client.Client, targets []Target, last []registry.BatchProgress, over []bool) error {
 	for i, t := range targets {
 		if over[i] {
@@ -104,7 +101,7 @@ func poll(ctx context.Context, a *cli.App, c *client.Client, targets []Target, l
 	return nil
 }
 
-// progressOf asks how far a batch is; a job is shown as if it were a batch of one.
+// progressOf reads the progress of a batch. A job is shown as a batch of one.
 func progressOf(ctx context.Context, c *client.Client, t Target) (registry.BatchProgress, error) {
 	if !t.Job {
 		return c.BatchProgress(ctx, t.ID)
@@ -140,17 +137,17 @@ func progressOf(ctx context.Context, c *client.Client, t Target) (registry.Batch
 	return p, nil
 }
 
-// Interrupted says how to go on following, and that nothing is lost.
+// Interrupted prints the command that continues to follow, and returns exit.Interrupted.
 func Interrupted(a *cli.App, targets []Target) error {
 	ids := make([]string, len(targets))
 	for i, t := range targets {
 		ids[i] = t.ID
 	}
-	a.Note("interrupted; the work goes on. To follow it again: %s", a.CommandLine("watch", ids...))
+	a.Note("interrupted; the work continues. To follow it again: %s", a.CommandLine("watch", ids...))
 	return exit.Interrupted
 }
 
-// CodeOf is the exit code of what was waited for (docs/exit-codes.md).
+// CodeOf returns the exit code of an outcome (docs/exit-codes.md).
 func CodeOf(p registry.BatchProgress) exit.Code {
 	other := p.Jobs - p.Open - p.Completed - p.Preserved - p.Failed // cancelled, deleted
 	switch {
@@ -181,7 +178,7 @@ func all(over []bool) bool {
 	return true
 }
 
-// targetOf finds out what an id belongs to.
+// targetOf returns the batch or job with an id.
 func targetOf(ctx context.Context, c *client.Client, id string) (Target, error) {
 	item, err := c.Item(ctx, id)
 	if errors.Is(err, registry.ErrNotFound) {
@@ -192,7 +189,7 @@ func targetOf(ctx context.Context, c *client.Client, id string) (Target, error) 
 	return Target{ID: item.ID, Job: item.Action != registry.Batch}, nil
 }
 
-// Flags adds what commands have that show progress.
+// Flags adds the flags of commands that show progress.
 func Flags(a *cli.App, cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&a.Quiet, "quiet", "q", false, "show no progress")
 	cmd.Flags().BoolVar(&a.Quiet, "no-progress", false, "the same as --quiet")

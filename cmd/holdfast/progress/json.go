@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// The lines that --json prints while something is submitted or followed. Readers must tolerate
-// fields that they do not know (docs/commands.md, basics).
+// The messages of --json while submitting or following. Readers must ignore unknown fields
+// (docs/commands.md, basics).
 
 type statusLine struct {
 	MessageType string         `json:"message_type"` // status
@@ -30,7 +30,8 @@ type statusLine struct {
 	Current     []string       `json:"current,omitempty"`
 }
 
-// SummaryHead is a summary line without its jobs, which follow it (there may be a million).
+// SummaryHead is a summary without its jobs. These follow as a stream, because there may be a
+// million.
 type SummaryHead struct {
 	MessageType string              `json:"message_type"` // summary
 	Payload     string              `json:"payload,omitempty"`
@@ -46,7 +47,7 @@ type SummaryHead struct {
 	ExitCode    int                 `json:"exit_code"`
 }
 
-// status prints how far a batch is.
+// status prints a batch's progress.
 func status(a *cli.App, p registry.BatchProgress) error {
 	line := statusLine{
 		MessageType: "status", BatchID: p.BatchID, State: p.State, Jobs: p.Jobs, Completed: p.Completed, Preserved: p.Preserved, Failed: p.Failed,
@@ -60,7 +61,7 @@ func status(a *cli.App, p registry.BatchProgress) error {
 	return a.PrintJSON(line)
 }
 
-// WriteSummary writes a summary line; jobs calls its argument with every job.
+// WriteSummary writes a summary line. jobs must call yield with each job.
 func WriteSummary(w io.Writer, head SummaryHead, jobs func(yield func(registry.JobResult) error) error) error {
 	head.MessageType = "summary"
 	raw, err := json.Marshal(head)

@@ -13,12 +13,12 @@ import (
 	"github.com/holdfast/holdfast/web/client"
 )
 
-// Entry is a batch or job that somebody waits for.
+// Entry is a batch or job to wait for.
 type Entry struct {
-	Payload   string // what was submitted; "" when it is only watched
+	Payload   string // the argument of submit; "" for watch
 	Target    Target
 	Duplicate bool
-	NoMail    bool // no report is mailed: the service has no mail server
+	NoMail    bool // the service has no mail server
 }
 
 // TargetsOf returns the targets of entries, in order.
@@ -30,13 +30,13 @@ func TargetsOf(entries []Entry) []Target {
 	return targets
 }
 
-// Await follows entries to their end and prints what became of them. codes are the exit codes of
-// payloads that were refused before.
+// Await follows entries to their end and prints their outcomes. codes are the exit codes of refused
+// payloads.
 func Await(ctx context.Context, a *cli.App, c *client.Client, entries []Entry, codes []exit.Code) error {
 	seen, err := Follow(ctx, a, c, TargetsOf(entries))
 	if err != nil {
 		if exit.Of(err) == exit.Temporary {
-			a.Note("the work goes on. To follow it again: %s", a.CommandLine("watch", idsOf(entries)...))
+			a.Note("the work continues. To follow it again: %s", a.CommandLine("watch", idsOf(entries)...))
 		}
 		return err
 	}
@@ -62,7 +62,7 @@ func idsOf(entries []Entry) []string {
 	return ids
 }
 
-// Summaries prints how each entry stands at this moment.
+// Summaries prints the present state of each entry.
 func Summaries(ctx context.Context, a *cli.App, c *client.Client, entries []Entry) error {
 	seen := make([]registry.BatchProgress, len(entries))
 	for i, e := range entries {
@@ -84,7 +84,7 @@ func endings(ctx context.Context, a *cli.App, c *client.Client, entries []Entry,
 			Error: p.Error, ErrorClass: p.Class, ExitCode: int(CodeOf(p)),
 		}
 		if !p.Settled && !p.Held {
-			head.ExitCode = int(exit.OK) // nobody waited for more
+			head.ExitCode = int(exit.OK) // the command did not wait for the end
 		}
 		err := WriteSummary(a.Out, head, func(yield func(registry.JobResult) error) error { return eachJob(ctx, c, e.Target, yield) })
 		if err != nil {
@@ -94,7 +94,7 @@ func endings(ctx context.Context, a *cli.App, c *client.Client, entries []Entry,
 	return nil
 }
 
-// resultTable prints what became of every job, and of batches that have none.
+// resultTable prints the outcome of each job, and of each batch without jobs.
 func resultTable(ctx context.Context, a *cli.App, c *client.Client, entries []Entry, seen []registry.BatchProgress) error {
 	t := terminal.NewTable(a.Out, terminal.Width(a.Out), JobColumns()...)
 	for i, e := range entries {
@@ -119,35 +119,35 @@ func resultTable(ctx context.Context, a *cli.App, c *client.Client, entries []En
 	for i, p := range seen {
 		switch {
 		case p.DuplicateOf != "":
-			a.Note("%s: the same content was submitted before, nothing new was made; it is batch %s", entries[i].Target.ID, p.DuplicateOf)
+			a.Note("%s: duplicate of batch %s; no new batch was made", entries[i].Target.ID, p.DuplicateOf)
 		case p.Held && !p.Settled:
-			a.Note("%s is held; `%s` says why", entries[i].Target.ID, a.CommandLine("item why", entries[i].Target.ID))
+			a.Note("%s is held; `%s` shows why", entries[i].Target.ID, a.CommandLine("item why", entries[i].Target.ID))
 		case len(seen) > 1 || p.Jobs != 1:
 			a.Note("%s: %s, %s", entries[i].Target.ID, p.State, SettledText(p))
 		}
 		if p.Error != "" && p.Jobs > 0 && !entries[i].Target.Job {
 			a.Note("%s: %s", entries[i].Target.ID, terminal.Clean(p.Error))
-			if p.Completed == p.Jobs { // they were requeued after the report
-				a.Note("all its jobs have completed since; to have it reported: %s", a.CommandLine("batch update-report", entries[i].Target.ID))
+			if p.Completed == p.Jobs { // requeued after the report
+				a.Note("all its jobs have completed since; to update its report: %s", a.CommandLine("batch update-report", entries[i].Target.ID))
 			}
 		}
 	}
 	return nil
 }
 
-// JobColumns are the columns of a list of jobs; JobRow fills them.
+// JobColumns returns the columns of a list of jobs, which JobRow fills.
 func JobColumns() []terminal.Column {
 	return []terminal.Column{
 		{Name: "item", ID: true}, {Name: "state"}, {Name: "ark"}, {Name: "version", Right: true, Spare: 1}, {Name: "name", Flex: true}, {Name: "error", Flex: true, Below: 8},
 	}
 }
 
-// JobRow is a job in the columns that JobColumns lists.
+// JobRow returns a job in the columns of JobColumns.
 func JobRow(j registry.JobResult) []string {
 	return []string{j.ItemID, j.StateText(time.Now()), j.ARK, VersionText(j.Version), j.Name, Classed(j.Error, j.Class)}
 }
 
-// VersionText is a version's number, "" for none.
+// VersionText formats a version's number, "" for none.
 func VersionText(n int) string {
 	if n == 0 {
 		return ""
@@ -155,7 +155,7 @@ func VersionText(n int) string {
 	return strconv.Itoa(n)
 }
 
-// Classed says whose fault an error is.
+// Classed puts an error's class before its text.
 func Classed(text string, class registry.ErrorClass) string {
 	if text == "" || class == "" {
 		return text
@@ -163,7 +163,7 @@ func Classed(text string, class registry.ErrorClass) string {
 	return string(class) + ": " + text
 }
 
-// SettledText says in a few words what became of the jobs that have settled.
+// SettledText returns the numbers of completed and failed jobs.
 func SettledText(p registry.BatchProgress) string {
 	text := fmt.Sprintf("%s completed, %s failed", registry.CountText(p.Completed), registry.CountText(p.Failed))
 	if p.Preserved > 0 {

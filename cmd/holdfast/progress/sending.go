@@ -9,40 +9,39 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 )
 
-// Sending shows how much of an upload has gone while it goes.
+// Sending shows the progress of an upload.
 type Sending struct {
 	name   string
 	size   int64
 	sent   atomic.Int64
-	told   atomic.Int64 // 1 more than what had been sent when trouble was told of
+	warned atomic.Int64 // the offset of the last warning, plus 1
 	begun  time.Time
 	screen terminal.Display
 	meter  meter
 }
 
-// NewSending begins to show the upload of size bytes of what is called name.
+// NewSending returns the display of an upload of size bytes.
 func NewSending(a *cli.App, name string, size int64) *Sending {
 	return &Sending{name: name, size: size, begun: time.Now(), screen: terminal.NewDisplay(a.Err, a.Quiet || a.JSON)}
 }
 
-// sendingEvery is the time between looks at an upload.
+// sendingEvery is the interval of the display.
 const sendingEvery = 500 * time.Millisecond
 
-// Reached notes how many bytes have been sent.
+// Reached sets the number of sent bytes.
 func (s *Sending) Reached(offset int64) { s.sent.Store(offset) }
 
-// Troubled calls tell when the upload has stalled, once until it moves again.
-func (s *Sending) Troubled(tell func()) {
-	if at := s.sent.Load() + 1; s.told.Swap(at) != at {
-		tell()
+// Troubled calls warn if the upload has stalled, once until it progresses again.
+func (s *Sending) Troubled(warn func()) {
+	if at := s.sent.Load() + 1; s.warned.Swap(at) != at {
+		warn()
 	}
 }
 
-// Any says whether anything has been sent.
+// Any reports whether any byte was sent.
 func (s *Sending) Any() bool { return s.sent.Load() > 0 }
 
-// Watch shows how far the upload is until ctx ends. It does not show an upload that ends within a
-// moment.
+// Watch shows the progress until ctx ends. Short uploads are not shown.
 func (s *Sending) Watch(ctx context.Context) {
 	tick := time.NewTicker(sendingEvery)
 	defer tick.Stop()

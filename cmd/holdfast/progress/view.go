@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// rateWindow is the time that a rate is measured over.
+// rateWindow is the time over which a rate is measured.
 const rateWindow = 10 * time.Second
 
-// meter measures the rate of something that only grows. The zero value is ready.
+// meter measures the rate of a growing value. The zero value is ready.
 type meter struct {
 	samples []sample // oldest first; the first one may be just older than the window
 }
@@ -22,8 +22,8 @@ type sample struct {
 	value int64
 }
 
-// add notes the value at a time, and returns the rate a second over the last ten seconds, 0 when it
-// cannot be told. A value that shrank (a file that was begun again) begins the measurement anew.
+// add records the value and returns its rate per second over the window, 0 if unknown. A smaller
+// value than before, as of a restarted file, restarts the measurement.
 func (m *meter) add(at time.Time, value int64) float64 {
 	if n := len(m.samples); n > 0 && value < m.samples[n-1].value {
 		m.samples = nil
@@ -40,7 +40,7 @@ func (m *meter) add(at time.Time, value int64) float64 {
 	return float64(value-first.value) / span.Seconds()
 }
 
-// view is what a display shows of one or several batches.
+// view is the content of the display, for one or several batches.
 type view struct {
 	elapsed time.Duration
 	rate    float64 // bytes a second
@@ -52,10 +52,10 @@ type view struct {
 	files, doneFiles      int64
 	bytes, doneBytes      int64
 	current               []string
-	waiting               string // what nothing has begun for, or ""
+	waiting               string // why nothing has started, or ""
 }
 
-// viewOf adds batches up.
+// viewOf sums up batches.
 func viewOf(batches []registry.BatchProgress, elapsed time.Duration, m *meter, now time.Time) view {
 	v := view{elapsed: elapsed, known: true, all: true, batches: len(batches)}
 	for _, b := range batches {
@@ -74,14 +74,14 @@ func viewOf(batches []registry.BatchProgress, elapsed time.Duration, m *meter, n
 		case b.Held:
 			v.waiting = "held"
 		case b.Error != "" && len(b.Current) == 0 && b.Completed+b.Preserved+b.Failed == 0 && v.waiting == "":
-			v.waiting = "to be tried again after: " + terminal.Clean(b.Error)
+			v.waiting = "waiting for a retry after: " + terminal.Clean(b.Error)
 		}
 	}
 	v.rate = m.add(now, v.doneBytes)
 	return v
 }
 
-// percent is the share that is done, 0 to 100; ok is false while the total is not known.
+// percent returns the share that is done, 0 to 100; false if the total is unknown.
 func (v view) percent() (p float64, ok bool) {
 	switch {
 	case !v.known:
@@ -93,27 +93,27 @@ func (v view) percent() (p float64, ok bool) {
 	default:
 		return 0, false
 	}
-	// What was expected may be less than what came.
+	// More may come than was expected.
 	return min(max(p, 0), 100), true
 }
 
-// remaining is the time that is left at the present rate; ok is false while that cannot be told.
+// remaining returns the time left at the present rate; false if unknown.
 func (v view) remaining() (d time.Duration, ok bool) {
 	left := v.bytes - v.doneBytes
 	if !v.known || v.rate <= 0 || left <= 0 {
 		return 0, false
 	}
 	seconds := float64(left) / v.rate
-	if seconds > 1e6 { // days: nobody can tell
+	if seconds > 1e6 { // days: too uncertain
 		return 0, false
 	}
 	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// picture is the view as it is shown.
+// picture returns the view as a terminal.Picture.
 func (v view) picture() terminal.Picture { return terminal.Picture{Line: v.line(), Below: v.current} }
 
-// line is the view on one line.
+// line returns the view as one line.
 func (v view) line() string {
 	parts := []string{v.head()}
 	if v.batches > 1 {
@@ -131,7 +131,7 @@ func (v view) line() string {
 	return strings.Join(parts, "  ")
 }
 
-// sendLine is the view of an upload on one line.
+// sendLine returns the view of an upload as one line.
 func (v view) sendLine(name string) string {
 	return strings.Join(append([]string{v.head(), "sending " + terminal.Clean(name)}, v.transfer()...), "  ")
 }
@@ -155,8 +155,8 @@ func (v view) transfer() []string {
 	return parts
 }
 
-// DoneOf is a done part of a total. The total is left out while it is not final, and never shown
-// below the part.
+// DoneOf formats "done of total". It omits a total that is not final, and never shows a total below
+// done.
 func DoneOf(done, total int64, final bool, text func(int64) string) string {
 	if !final {
 		return text(done)

@@ -113,8 +113,8 @@ func TestView_Line(t *testing.T) {
 			"[0:00] 100.0 %  jobs 1/1  files 2/2  25 B/25 B",
 		},
 		{
-			"to be tried again", viewOf([]registry.BatchProgress{{Error: "503 from\nh.test", Class: registry.SystemFault}}, 0, new(meter), now),
-			"[0:00]  jobs 0  files 0  0 B  to be tried again after: 503 from h.test",
+			"waiting for a retry", viewOf([]registry.BatchProgress{{Error: "503 from\nh.test", Class: registry.SystemFault}}, 0, new(meter), now),
+			"[0:00]  jobs 0  files 0  0 B  waiting for a retry after: 503 from h.test",
 		},
 		{
 			"held, two batches", viewOf([]registry.BatchProgress{{Held: true}, {Held: true}}, 0, new(meter), now),

@@ -49,16 +49,17 @@ func orphansCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// orphans searches. With Remove it shows what it would remove and asks first, unless yes is set.
+// orphans searches for orphaned data. With Remove it shows the finds and asks before it removes
+// them, unless yes is set.
 func orphans(ctx context.Context, a *cli.App, r wire.OrphanRequest, yes bool) error {
 	c, err := a.Connect()
 	if err != nil {
 		return err
 	}
 	if r.Remove && !yes {
-		look := r
-		look.Remove = false
-		report, err := searchOrphans(ctx, a, c, look)
+		search := r
+		search.Remove = false
+		report, err := searchOrphans(ctx, a, c, search)
 		if err != nil {
 			return err
 		}
@@ -83,29 +84,29 @@ func searchOrphans(ctx context.Context, a *cli.App, c *client.Client, r wire.Orp
 	if err != nil {
 		return report, err
 	}
-	a.Quiet = true // a search has no files and bytes of which it could be told how many are done
+	a.Quiet = true // a search has no progress in files and bytes
 	seen, err := progress.Follow(ctx, a, c, []progress.Target{{ID: it.ID, Job: true}})
 	if err != nil {
 		if exit.Of(err) == exit.Temporary {
-			a.Note("the search goes on. To see what it found: %s", a.CommandLine("item", "show", it.ID, "--json"))
+			a.Note("the search continues. To see its report: %s", a.CommandLine("item", "show", it.ID, "--json"))
 		}
 		return report, err
 	}
 	if code := progress.CodeOf(seen[0]); code != exit.OK {
-		a.Note("item %s did not end; `%s` tells why", it.ID, a.CommandLine("item", "why", it.ID))
+		a.Note("the search has not ended (item %s); `%s` shows why", it.ID, a.CommandLine("item", "why", it.ID))
 		return report, code
 	}
 	if it, err = c.Item(ctx, it.ID); err != nil {
 		return report, err
 	}
 	if err := json.Unmarshal(it.Results[registry.ResultOrphans], &report); err != nil {
-		return report, fmt.Errorf("read what item %s found: %w", it.ID, err)
+		return report, fmt.Errorf("read the report of item %s: %w", it.ID, err)
 	}
 	return report, nil
 }
 
 func printOrphans(a *cli.App, r registry.OrphanReport) error {
-	l := cli.Lister[registry.Orphan]{None: "nothing belongs to nobody", Row: orphanRow, Columns: []terminal.Column{
+	l := cli.Lister[registry.Orphan]{None: "no orphaned data found", Row: orphanRow, Columns: []terminal.Column{
 		{Name: "kind"},
 		{Name: "name"},
 		{Name: "files", Right: true, Spare: 1},
@@ -118,7 +119,7 @@ func printOrphans(a *cli.App, r registry.OrphanReport) error {
 		return err
 	}
 	if more := r.Total() - int64(len(r.Found)); more > 0 {
-		a.Note("and %s more; all in all %s", registry.CountText(more), r.Text(func(registry.OrphanKind) bool { return true }))
+		a.Note("and %s more; in total %s", registry.CountText(more), r.Text(func(registry.OrphanKind) bool { return true }))
 	}
 	if r.Total() == 0 {
 		return exit.Nothing

@@ -1,8 +1,7 @@
-// Package queue has the command `holdfast queue`, by which operators see what waits and runs,
-// pause, drain, stop accepting submissions, and search for orphaned data.
+// Package queue has the command `holdfast queue`: operators see what waits and runs, pause, drain,
+// refuse submissions, and search for orphaned data.
 //
-// The queue is the Registry's. Package queue of the module, which carries wake-ups over NSQ, is
-// another one.
+// This is the Registry's queue. Package queue of the module root carries wake-ups over NSQ.
 package queue
 
 import (
@@ -75,12 +74,12 @@ func printQueue(a *cli.App, q registry.QueueStatus) error {
 		f.Add("DAMAGED", terminal.Plural(q.Damaged, "stored file", "stored files")+"; see: holdfast item list action:fixity state:failed")
 	}
 	if q.Strays != "" {
-		f.Add("FOREIGN FILES", "in storages, of no object; see: holdfast item show "+q.Strays)
+		f.Add("FOREIGN FILES", "in storages, in no object; see: holdfast item show "+q.Strays)
 	}
 	if q.OneCopy > 0 {
 		f.Add("NO SECOND COPY", terminal.Plural(q.OneCopy, "collection has", "collections have")+" one storage only.")
-		f.Add("", "What is lost there cannot be mended. To add one:")
-		f.Add("", "HOLDFAST_STORAGE_URL, and the collection's storages")
+		f.Add("", "Damaged files there cannot be mended. To add one, set")
+		f.Add("", "HOLDFAST_STORAGE_URL and the collection's storages.")
 	}
 	for _, s := range q.Failing {
 		f.Add("SUBSCRIPTION", s.Name+" "+feed.FailingText(s)+"; see: holdfast feed show "+s.Name)
@@ -108,8 +107,8 @@ func printQueue(a *cli.App, q registry.QueueStatus) error {
 		if s.Ready == 0 || s.Capacity > 0 {
 			continue
 		}
-		if _, err := fmt.Fprintf(a.Out, "\n%s: %s ready, and no worker serves this stage.\nThey wait in the Registry. NSQ has %s for them, and gets the next when\n"+
-			"these are answered: the depth of a topic is not the number of items that wait.\nTo serve them: holdfast worker %s\n",
+		if _, err := fmt.Fprintf(a.Out, "\n%s: %s ready, and no worker serves this stage.\nThey wait in the Registry, which has sent %s to NSQ and sends more when\n"+
+			"these are answered. So the depth of a topic is not the number of waiting items.\nTo start a worker: holdfast worker %s\n",
 			s.Stage, terminal.Plural(s.Ready, "item is", "items are"), terminal.Plural(s.Rung, "message", "messages"), s.Stage); err != nil {
 			return err
 		}
@@ -153,7 +152,7 @@ func resumeCommand(a *cli.App) *cobra.Command {
 	})
 }
 
-// resume takes both kinds of pause away.
+// resume removes both kinds of pause.
 func resume(ctx context.Context, a *cli.App) error {
 	c, err := a.Connect()
 	if err != nil {
@@ -189,8 +188,7 @@ func drainCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(cmd)
 }
 
-// drain pauses the queue and waits until nothing runs. However the waiting ends, the queue stays
-// paused.
+// drain pauses the queue and waits until nothing runs. The queue stays paused in any case.
 func drain(ctx context.Context, a *cli.App, reason string, timeout time.Duration) error {
 	c, err := a.Connect()
 	if err != nil {
@@ -212,19 +210,19 @@ func drain(ctx context.Context, a *cli.App, reason string, timeout time.Duration
 		a.Note("drained: nothing runs; the queue stays paused until %s", resume)
 		return nil
 	case ctx.Err() != nil:
-		a.Note("interrupted; the queue stays paused, and what runs goes on. To let it go on: %s", resume)
+		a.Note("interrupted; the queue stays paused, and running steps finish. To resume: %s", resume)
 		return exit.Interrupted
 	case errors.Is(waiting.Err(), context.DeadlineExceeded):
-		a.Note("%s still running after %s; the queue stays paused. To let it go on: %s", terminal.Plural(running, "item is", "items are"), timeout, resume)
+		a.Note("%s still running after %s; the queue stays paused. To resume: %s", terminal.Plural(running, "item is", "items are"), timeout, resume)
 		return exit.Temporary
 	}
 	return fmt.Errorf("%w; the queue stays paused", err)
 }
 
-// untilIdle waits until nothing runs, telling how much does. A service that is away for a while is
-// asked again.
+// untilIdle waits until nothing runs, and prints the number of running items. It retries while the
+// service is away.
 func untilIdle(ctx context.Context, a *cli.App, c *client.Client) (running int64, err error) {
-	told := int64(-1)
+	printed := int64(-1)
 	heard := time.Now()
 	for wait := progress.PollFirst; ; wait = min(wait*5/4, progress.PollMost) {
 		q, err := c.QueueStatus(ctx)
@@ -234,8 +232,8 @@ func untilIdle(ctx context.Context, a *cli.App, c *client.Client) (running int64
 			if running == 0 {
 				return 0, nil
 			}
-			if running != told {
-				told = running
+			if running != printed {
+				printed = running
 				a.Note("%s running", terminal.Plural(running, "item is", "items are"))
 			}
 		case ctx.Err() != nil || exit.Of(err) != exit.Temporary || time.Since(heard) > progress.Patience:
@@ -256,7 +254,7 @@ func acceptCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			on := strings.EqualFold(args[0], "on")
 			if !on && !strings.EqualFold(args[0], "off") {
-				return exit.Usagef("%q is neither on nor off", args[0])
+				return exit.Usagef("expected on or off, not %q", args[0])
 			}
 			c, err := a.Connect()
 			if err != nil {

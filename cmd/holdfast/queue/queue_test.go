@@ -21,7 +21,7 @@ func TestQueueStatus_WorkersAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"RUNG", "download: 5,000 items are ready, and no worker serves this stage", "NSQ has 2 messages for them", "holdfast worker download"} {
+	for _, want := range []string{"RUNG", "download: 5,000 items are ready, and no worker serves this stage", "has sent 2 messages to NSQ", "holdfast worker download"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the status does not say %q:\n%s", want, out)
 		}

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// Picture is what a Display shows: one line of progress, and the names of what is running for below
-// it.
+// Picture is the content of a Display: a line of progress, and below it the names of what is
+// running.
 type Picture struct {
 	Line  string
 	Below []string
 }
 
-// Display shows progress. Call Show often; it draws when it sees fit. Call Done once, at the end:
-// it leaves the screen fit for what comes after.
+// Display shows progress. Call Show often; the Display decides when to draw. Call Done once, at the
+// end: it leaves the terminal ready for other output.
 type Display interface {
 	Show(now time.Time, p Picture)
 	Done(now time.Time, p Picture)
 }
 
-// NewDisplay chooses how w shows progress: not at all, redrawn in place on a terminal, or by lines.
+// NewDisplay returns a Display for w: none if quiet, redrawn in place on a terminal, else by lines.
 func NewDisplay(w io.Writer, quiet bool) Display {
 	switch {
 	case quiet:
@@ -33,16 +33,16 @@ func NewDisplay(w io.Writer, quiet bool) Display {
 	return &plain{w: w}
 }
 
-// plainEvery is the time between lines where nothing can be redrawn.
+// plainEvery is the interval of lines.
 const plainEvery = 5 * time.Second
 
-// silent shows nothing.
+// silent is a Display that shows nothing.
 type silent struct{}
 
 func (silent) Show(time.Time, Picture) {}
 func (silent) Done(time.Time, Picture) {}
 
-// plain writes a line every few seconds, for logs and pipes.
+// plain is a Display that writes a line every few seconds, for logs and pipes.
 type plain struct {
 	w    io.Writer
 	last time.Time
@@ -51,7 +51,7 @@ type plain struct {
 
 func (p *plain) Show(now time.Time, pic Picture) {
 	if p.last.IsZero() {
-		p.last = now // what is over within seconds needs no line but the last
+		p.last = now // short work gets its last line only
 		return
 	}
 	if now.Sub(p.last) >= plainEvery {
@@ -61,18 +61,18 @@ func (p *plain) Show(now time.Time, pic Picture) {
 }
 
 func (p *plain) Done(_ time.Time, pic Picture) {
-	if pic.Line != p.line { // it may have been due just now
+	if pic.Line != p.line { // not written just now
 		p.write(pic)
 	}
 }
 
-// A failed write is ignored: the work matters more than its display.
+// It ignores write errors: the work matters more than its display.
 func (p *plain) write(pic Picture) {
 	p.line = pic.Line
 	_, _ = fmt.Fprintln(p.w, pic.Line)
 }
 
-// block redraws a few lines on a terminal.
+// block is a Display that redraws a few lines on a terminal.
 type block struct {
 	w     io.Writer
 	width func() int // of the terminal, which may change
@@ -80,7 +80,7 @@ type block struct {
 	drawn int // lines on the screen
 }
 
-// currentLines is how many running jobs are named.
+// currentLines limits the names of running jobs.
 const currentLines = 4
 
 func (b *block) Show(_ time.Time, pic Picture) {
@@ -109,14 +109,14 @@ func (b *block) Show(_ time.Time, pic Picture) {
 	_, _ = io.WriteString(b.w, out.String())
 }
 
-// Done leaves one line.
+// Done replaces the block with one line.
 func (b *block) Done(now time.Time, pic Picture) {
 	pic.Below = nil
 	b.Show(now, pic)
 	b.drawn = 0
 }
 
-// back moves to the beginning of what is drawn.
+// back returns the codes that move to the beginning of the block.
 func (b *block) back() string {
 	if b.drawn == 0 {
 		return ""
@@ -124,7 +124,7 @@ func (b *block) back() string {
 	return fmt.Sprintf("\r\x1b[%dA", b.drawn)
 }
 
-// What terminals obey (ECMA-48).
+// Terminal codes (ECMA-48).
 const (
 	eraseLine  = "\x1b[K"
 	eraseBelow = "\x1b[J"

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Facts writes one thing as aligned lines of name and value, and leaves out what has no value.
+// Facts writes aligned lines of name and value, and omits empty values.
 type Facts struct{ lines [][2]string }
 
 // Add adds a line, unless value is empty. A line without a name continues the one above.

@@ -8,47 +8,46 @@ import (
 )
 
 // Column is one column of a table. A table that is too wide for the terminal is narrowed in this
-// order: text goes below its row, ids lose their ends, columns that can be spared are left out, and
-// flexible ones are shortened.
+// order: text goes below its row, ids are cut, spare columns are hidden, flexible columns are
+// shortened.
 type Column struct {
 	Name  string
 	Right bool // numbers
-	ID    bool // an item's id, whose beginning is enough to name the item
-	Flex  bool // may be shortened to fit the terminal; identifiers may not, for they are copied
-	Below int  // above 0: text that may go below its row, in at most this many lines
-	Spare int  // above 0: left out when there is no room for all columns, the highest first
+	ID    bool // an item's id, which may be cut to its beginning
+	Flex  bool // may be shortened to fit the terminal; not for identifiers, which people copy
+	Below int  // if positive, the text may go below its row, in at most this many lines
+	Spare int  // if positive, the column may be hidden for want of room, the highest first
 }
 
-// tableBuffer is how many rows a table looks at to find its widths; later rows follow, and may
-// stick out.
+// tableBuffer is the number of rows that determine the widths. Later rows may be wider.
 const tableBuffer = 500
 
-// No column becomes narrower than flexLeast. Spare columns are left out before any becomes narrower
-// than flexGood.
+// No column becomes narrower than flexLeast. Spare columns are hidden before any column becomes
+// narrower than flexGood.
 const (
 	flexLeast = 8
 	flexGood  = 16
 )
 
-// Table writes aligned rows for people. It writes rows beyond the first few hundred as they come,
-// so it may have any length.
+// table writes aligned rows. It holds back the first rows to find the widths, and writes the others
+// as they come, so it may have any length.
 type table struct {
 	w       *bufio.Writer
 	limit   int // columns of the terminal; 0: no limit
 	columns []Column
-	hidden  []bool // of the columns: left out of the row
-	under   bool   // text is below the rows
-	short   bool   // ids are without their ends
+	hidden  []bool // hidden columns
+	under   bool   // text goes below its row
+	short   bool   // ids are cut
 	pending [][]string
 	widths  []int
 }
 
-// NewTable begins a table on w, which is limit columns wide; 0 when it is no terminal.
+// NewTable returns a table for w with the width limit in columns, 0 for no limit.
 func NewTable(w io.Writer, limit int, columns ...Column) *table {
 	return &table{w: bufio.NewWriter(w), limit: limit, columns: columns}
 }
 
-// Row adds one row: one value a column.
+// Row adds a row: one value for each column.
 func (t *table) Row(values ...string) error {
 	for i := range values {
 		values[i] = Clean(values[i])
@@ -63,7 +62,7 @@ func (t *table) Row(values ...string) error {
 	return t.begin()
 }
 
-// End writes what is still to be written. A table without rows writes nothing at all.
+// End writes the remaining rows. A table without rows writes nothing.
 func (t *table) End() error {
 	if t.widths == nil && len(t.pending) > 0 {
 		if err := t.begin(); err != nil {
@@ -73,7 +72,7 @@ func (t *table) End() error {
 	return t.w.Flush()
 }
 
-// begin fixes the widths and writes the head and the rows that were held back for it.
+// begin determines the widths, and writes the head and the rows held back.
 func (t *table) begin() error {
 	t.widths, t.hidden = make([]int, len(t.columns)), make([]bool, len(t.columns))
 	head := make([]string, len(t.columns))
@@ -94,7 +93,7 @@ func (t *table) begin() error {
 	return nil
 }
 
-// measure finds the width of a column.
+// measure determines the width of a column.
 func (t *table) measure(i int) {
 	t.widths[i] = Cells(t.columns[i].Name)
 	for _, row := range t.pending {
@@ -102,7 +101,7 @@ func (t *table) measure(i int) {
 	}
 }
 
-// cell is a value as it is shown in a column.
+// cell returns a value as its column shows it.
 func (t *table) cell(i int, value string) string {
 	if t.short && t.columns[i].ID {
 		return ShortID(value)
@@ -110,7 +109,7 @@ func (t *table) cell(i int, value string) string {
 	return value
 }
 
-// fit makes the table no wider than the terminal.
+// fit narrows the table to the terminal.
 func (t *table) fit() {
 	if t.limit <= 0 || t.total(math.MaxInt) <= t.limit {
 		return
@@ -120,7 +119,7 @@ func (t *table) fit() {
 			t.under, t.hidden[i] = true, true
 		}
 	}
-	if t.total(math.MaxInt) > t.limit && t.toldApart() {
+	if t.total(math.MaxInt) > t.limit && t.distinct() {
 		t.short = true
 		for i, c := range t.columns {
 			if c.ID {
@@ -144,7 +143,7 @@ func (t *table) fit() {
 	}
 }
 
-// total is the width of the table with no flexible column wider than flex.
+// total returns the width of the table if flexible columns have at most flex.
 func (t *table) total(flex int) int {
 	total := -2
 	for i, c := range t.columns {
@@ -161,7 +160,7 @@ func (t *table) total(flex int) int {
 	return total
 }
 
-// leaveOut hides the column that can be spared first, and says whether there was one.
+// leaveOut hides the column with the highest Spare. It returns false if there is none.
 func (t *table) leaveOut() bool {
 	first := -1
 	for i, c := range t.columns {
@@ -175,8 +174,8 @@ func (t *table) leaveOut() bool {
 	return first >= 0
 }
 
-// toldApart says whether the ids of the rows still differ without their ends.
-func (t *table) toldApart() bool {
+// distinct reports whether the cut ids of the rows differ.
+func (t *table) distinct() bool {
 	whole := map[string]string{}
 	for _, row := range t.pending {
 		for i, c := range t.columns {
@@ -192,7 +191,7 @@ func (t *table) toldApart() bool {
 	return true
 }
 
-// write writes a row, and what goes below it.
+// write writes a row and the text below it.
 func (t *table) write(values []string) error {
 	if err := t.line(values); err != nil || !t.under {
 		return err
@@ -209,12 +208,12 @@ func (t *table) write(values []string) error {
 	return nil
 }
 
-// belowIndent stands before what is below a row.
+// belowIndent precedes the text below a row.
 const belowIndent = "    "
 
-// Wrapped breaks text into lines of at most width columns, and at most most lines (0: any number).
-// The last line ends in an ellipsis when there is more. A word longer than a line, such as an
-// address, stays whole, so that people can copy it.
+// Wrapped breaks text into at most most lines (0: any number) of at most width columns. The last
+// line ends in an ellipsis if there is more. A word longer than a line, such as an address, stays
+// whole, so that people can copy it.
 func Wrapped(text string, width, most int) []string {
 	var lines []string
 	line := ""

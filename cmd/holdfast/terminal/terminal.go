@@ -1,8 +1,7 @@
-// Package terminal writes what people read: tables and facts, texts of sizes and times, and
-// displays that show progress.
+// Package terminal writes for people: tables, facts, sizes, times, and displays of progress.
 //
-// What a terminal is too narrow for is shortened, put below its row or left out (Column). What goes
-// to a file or a pipe is whole. Clean takes out of a depositor's text what a terminal would obey.
+// On a narrow terminal it shortens, moves or hides columns (Column). Output to a file or pipe is
+// complete. Clean replaces characters in depositors' text that a terminal would obey.
 //
 // It knows no command, exit code or service.
 package terminal
@@ -14,7 +13,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Width returns the columns of the terminal that w is, 0 when it is none.
+// Width returns the number of columns of the terminal w, 0 if w is not a terminal.
 func Width(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -27,7 +26,7 @@ func Width(w io.Writer) int {
 	return columns
 }
 
-// IsTerminal says whether w is a terminal.
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// SizeText gives a number of bytes in binary units, as in 1.2 GiB; a negative one is unknown.
+// SizeText formats a number of bytes in binary units, such as 1.2 GiB. A negative number is
+// unknown.
 func SizeText(n int64) string {
 	if n < 0 {
 		return "?"
@@ -30,7 +31,7 @@ func SizeText(n int64) string {
 
 const sizeUnits = "KMGTPE"
 
-// ExactSize gives binary units and the bytes themselves.
+// ExactSize formats a size in binary units and in bytes.
 func ExactSize(n int64) string {
 	if n < 0 {
 		return "unknown"
@@ -41,7 +42,7 @@ func ExactSize(n int64) string {
 	return fmt.Sprintf("%s (%s bytes)", SizeText(n), registry.CountText(n))
 }
 
-// TimeText gives a time in the local zone; the zero time is empty.
+// TimeText formats a time in the local zone, the zero time as "".
 func TimeText(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -49,7 +50,7 @@ func TimeText(t time.Time) string {
 	return t.Local().Format(time.RFC3339)
 }
 
-// SpanText gives a span of time as a clock would: 0:42, 4:10, 1:02:03.
+// SpanText formats a span like a clock: 0:42, 4:10, 1:02:03.
 func SpanText(d time.Duration) string {
 	s := int64(d.Round(time.Second) / time.Second)
 	if s >= 3600 {
@@ -58,7 +59,7 @@ func SpanText(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
-// Plural gives a count with its noun.
+// Plural formats a count with its noun.
 func Plural(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -66,8 +67,7 @@ func Plural(n int64, one, many string) string {
 	return registry.CountText(n) + " " + many
 }
 
-// Clean makes untrusted text safe to print: it replaces line breaks, and the control characters
-// that a terminal would obey.
+// Clean makes untrusted text safe to print: it replaces line breaks and control characters.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -80,7 +80,7 @@ func Clean(text string) string {
 	}, text)
 }
 
-// Cells counts the columns that text takes on a terminal.
+// Cells returns the number of columns that text takes on a terminal.
 func Cells(text string) int {
 	n := 0
 	for _, r := range text {
@@ -101,7 +101,7 @@ func runeCells(r rune) int {
 	return 1
 }
 
-// cut shortens text to at most limit columns, the last of them an ellipsis.
+// cut shortens text to at most limit columns, including an ellipsis.
 func cut(text string, limit int) string {
 	if limit <= 0 {
 		return ""
@@ -122,7 +122,7 @@ func cut(text string, limit int) string {
 	return b.String() + "…"
 }
 
-// SinceText says since when something is stopped, by whom and why.
+// SinceText formats since when something is stopped, by whom and why.
 func SinceText(at time.Time, actor, reason string) string {
 	return fmt.Sprintf("since %s by %s (%s)", TimeText(at), actor, reason)
 }
