@@ -3,7 +3,6 @@ package deposit
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
@@ -16,11 +15,10 @@ const (
 	reportEvents = 1000
 )
 
-// CloseReport implements registry.Batching. The jobs are copied some hundred at a time, so that
-// nobody waits long behind a report, and the report is one snapshot all the same (R22): that of its
-// last transaction. There it looks at the events since the copying began, and what they tell of is
-// copied again. Until that transaction nobody sees any of it; whoever takes over after a kill goes
-// on with the copy.
+// CloseReport implements registry.Batching. It copies the jobs a few hundred at a time, so that
+// other writes do not wait for it. The report is still one snapshot (R22), that of the last
+// transaction: the report copies again every job that has an event since the copying began. Nobody
+// sees a part of it before. After a kill the next attempt continues the copy.
 func (s *Deposits) CloseReport(ctx context.Context, l registry.Lease) (registry.BatchReport, error) {
 	c := closeReport{store: s, lease: l}
 	for _, step := range []func(*tx) (more bool, err error){c.copy, c.end} {
@@ -40,19 +38,19 @@ func (s *Deposits) CloseReport(ctx context.Context, l registry.Lease) (registry.
 	return s.ReportOf(ctx, l.ItemID, c.batch.Closing)
 }
 
-// closeReport is a report on its way.
+// closeReport is a report that is being made.
 type closeReport struct {
 	store  *Deposits
 	lease  registry.Lease
 	batch  registry.WorkItem
-	before int64 // the closing of the report before; 0: there is none
-	rows   int64 // the batch's last row
-	seen   int64 // the last event whose change is in the copy
-	copied bool  // all rows
-	counts []any // of the copy, in the order of reportCounts; nil: it changed since
+	before int64 // the closing of the previous report; 0: none
+	rows   int64 // the last row of the batch
+	seen   int64 // the last event that the copy includes
+	copied bool  // all rows are copied
+	counts []any // of the copy, in the order of reportCounts; nil: to be counted again
 }
 
-// run runs a step in a transaction. There is no more to do when the report is there.
+// run runs a step in a transaction. more is false if the report exists already.
 func (c *closeReport) run(t *tx, step func(*tx) (bool, error)) (more bool, err error) {
 	if c.batch, err = t.Live(c.lease); err != nil {
 		return false, err
@@ -73,13 +71,13 @@ func (c *closeReport) run(t *tx, step func(*tx) (bool, error)) (more bool, err e
 	return step(t)
 }
 
-// copy copies the next jobs, until there are no more.
+// copy copies the next jobs. more is false when all are copied.
 func (c *closeReport) copy(t *tx) (more bool, err error) {
 	if err := t.Do(`INSERT INTO report_draft (batch_id, closing, copied, seen) SELECT $1, $2, 0, COALESCE(MAX(feed_seq), 0) FROM event
 		WHERE true ON CONFLICT DO NOTHING`, c.batch.ID, c.batch.Closing); err != nil {
 		return false, fmt.Errorf("begin: %w", err)
 	}
-	if err := c.forget(t); err != nil {
+	if err := c.dropOldDraft(t); err != nil {
 		return false, err
 	}
 	var last int64
@@ -91,7 +89,7 @@ func (c *closeReport) copy(t *tx) (more bool, err error) {
 			[]any{c.batch.ID, last}, &next, &end)
 	}
 	if err != nil {
-		return false, fmt.Errorf("look for the next jobs: %w", err)
+		return false, fmt.Errorf("list the next jobs: %w", err)
 	}
 	c.rows, c.copied = end.Int64, !next.Valid
 	if c.copied {
@@ -103,21 +101,21 @@ func (c *closeReport) copy(t *tx) (more bool, err error) {
 	return true, t.Do(`UPDATE report_draft SET copied = $3 WHERE batch_id = $1 AND closing = $2`, c.batch.ID, c.batch.Closing, next.Int64)
 }
 
-// forget removes a draft of an earlier closing, which a job that was sent back has kept from
+// dropOldDraft deletes the draft of an earlier closing. A requeued job kept that draft from
 // becoming a report.
-func (c *closeReport) forget(t *tx) error {
+func (c *closeReport) dropOldDraft(t *tx) error {
 	n, err := t.Exec(`DELETE FROM report_draft WHERE batch_id = $1 AND closing < $2`, c.batch.ID, c.batch.Closing)
 	if err == nil && n > 0 {
 		_, err = t.Exec(`DELETE FROM report_job WHERE batch_id = $1 AND closing < $2
 			AND closing NOT IN (SELECT closing FROM report WHERE batch_id = $1)`, c.batch.ID, c.batch.Closing)
 	}
 	if err != nil {
-		return fmt.Errorf("forget what was begun before: %w", err)
+		return fmt.Errorf("delete the draft of an earlier closing: %w", err)
 	}
 	return nil
 }
 
-// copyRows copies the jobs of the rows after one, up to another.
+// copyRows copies the jobs of the rows from after+1 to upTo.
 func (c *closeReport) copyRows(t *tx, after, upTo int64) error {
 	args := []any{c.batch.ID, c.batch.Closing, after, upTo}
 	if c.before > 0 {
@@ -129,8 +127,8 @@ func (c *closeReport) copyRows(t *tx, after, upTo int64) error {
 	return nil
 }
 
-// end makes the copy the report if it is what the jobs are at this moment, and otherwise brings it
-// nearer to that.
+// end makes the copy the report if the copy matches the jobs at this moment. Otherwise it copies
+// the changed jobs again.
 func (c *closeReport) end(t *tx) (more bool, err error) {
 	changed, all, err := c.changed(t)
 	if err != nil {
@@ -146,7 +144,7 @@ func (c *closeReport) end(t *tx) (more bool, err error) {
 		}
 	}
 	if len(changed) > 0 {
-		c.counts = nil // otherwise they are right still, however many events others make
+		c.counts = nil // events of other items leave the counts valid
 	}
 	if len(changed) > 0 || !all || c.counts == nil {
 		return true, t.Do(`UPDATE report_draft SET seen = $3 WHERE batch_id = $1 AND closing = $2`, c.batch.ID, c.batch.Closing, c.seen)
@@ -160,47 +158,27 @@ func (c *closeReport) end(t *tx) (more bool, err error) {
 	return false, t.out.MailReport(c.batch)
 }
 
-// changed returns the rows of jobs that some of the next events tell of, and whether those are all
-// events that there are. What other writes of this transaction did has no number yet.
+// changed returns the rows of jobs that the next events are about. all is true if there are no later
+// events. The events of this transaction's other writes have no number yet; it adds their items.
 func (c *closeReport) changed(t *tx) (rows []int64, all bool, err error) {
 	err = t.Get(`SELECT seen FROM report_draft WHERE batch_id = $1 AND closing = $2`, []any{c.batch.ID, c.batch.Closing}, &c.seen)
 	if err != nil {
-		return nil, false, fmt.Errorf("look how far the report is: %w", err)
+		return nil, false, fmt.Errorf("read the report's draft: %w", err)
 	}
-	events, err := t.Query(`SELECT feed_seq, item_id FROM event WHERE feed_seq > $1 ORDER BY feed_seq`+sqldb.Limit(reportEvents), c.seen)
+	var items []string
+	events := t.Ask(`SELECT feed_seq, item_id FROM event WHERE feed_seq > $1 ORDER BY feed_seq`+sqldb.Limit(reportEvents), c.seen)
+	err = sqldb.Each(events, "list events", func(row sqldb.Scanner) error {
+		var id string
+		err := row.Scan(&c.seen, &id)
+		items = append(items, id)
+		return err
+	})
 	if err != nil {
-		return nil, false, fmt.Errorf("look what changed: %w", err)
-	}
-	items, err := c.told(events)
-	if err != nil {
-		return nil, false, fmt.Errorf("look what changed: %w", err)
+		return nil, false, err
 	}
 	all = len(items) < reportEvents
 	items = append(items, t.Told()...)
-	found, err := t.Query(`SELECT row_no FROM work_item WHERE `+t.Among("id")+` AND parent_id = $2`, t.List(items), c.batch.ID)
-	if err != nil {
-		return nil, false, fmt.Errorf("look what changed: %w", err)
-	}
-	defer func() { err = errors.Join(err, found.Close()) }()
-	for found.Next() {
-		var row int64
-		if err := found.Scan(&row); err != nil {
-			return nil, false, err
-		}
-		rows = append(rows, row)
-	}
-	return rows, all, found.Err()
-}
-
-// told returns the items that events are of, and notes the last of these.
-func (c *closeReport) told(events *sql.Rows) (items []string, err error) {
-	defer func() { err = errors.Join(err, events.Close()) }()
-	for events.Next() {
-		var id string
-		if err := events.Scan(&c.seen, &id); err != nil {
-			return nil, err
-		}
-		items = append(items, id)
-	}
-	return items, events.Err()
+	jobs := t.Ask(`SELECT row_no FROM work_item WHERE `+t.Among("id")+` AND parent_id = $2`, t.List(items), c.batch.ID)
+	rows, err = sqldb.Collect(jobs, "list changed jobs", func(row sqldb.Scanner) (n int64, err error) { return n, row.Scan(&n) })
+	return rows, all, err
 }

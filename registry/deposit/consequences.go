@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// consequences are what an act cannot take back, a sentence each.
+// consequences lists what an act cannot undo, a sentence each.
 func (t *tx) consequences(it registry.WorkItem, act registry.Act) ([]string, error) {
 	if act == registry.ActAbort {
 		return t.consequencesOfAbort(it)
@@ -19,13 +19,13 @@ func (t *tx) consequences(it registry.WorkItem, act registry.Act) ([]string, err
 	return t.consequencesOfDelete(it)
 }
 
-// consequencesOfAbort are what an abort cannot take back, a sentence each. That it is for good is
-// one for every item.
+// consequencesOfAbort lists what an abort cannot undo. Every item has at least one: the abort
+// itself.
 func (t *tx) consequencesOfAbort(it registry.WorkItem) (out []string, err error) {
 	switch it.Action {
 	case registry.Batch:
-		out = []string{"the batch ends for good: neither it nor what is aborted with it can be requeued; what is still wanted has to be submitted again"}
-		told, err := t.endToldTo(it, registry.Aborted)
+		out = []string{"the batch ends for good: neither it nor the jobs aborted with it can be requeued; what is still wanted has to be submitted again"}
+		notice, err := t.endNotice(it, registry.Aborted)
 		if err != nil {
 			return nil, err
 		}
@@ -33,7 +33,7 @@ func (t *tx) consequencesOfAbort(it registry.WorkItem) (out []string, err error)
 		if err != nil {
 			return nil, err
 		}
-		out = append(append(out, told), jobs...)
+		out = append(append(out, notice), jobs...)
 	case registry.Ingest:
 		out = []string{"the job ends for good: it cannot be requeued; what is still wanted has to be submitted again"}
 		open, err := t.inOpenBatch(it)
@@ -47,7 +47,7 @@ func (t *tx) consequencesOfAbort(it registry.WorkItem) (out []string, err error)
 		out = []string{"it ends for good: it cannot be requeued"}
 	}
 	if it.DoneBytes > 0 {
-		out = append(out, bytesText(it.DoneBytes)+" in staging go")
+		out = append(out, bytesText(it.DoneBytes)+" in staging are deleted")
 	}
 	var waiting int64
 	if err := t.Get(work.WaitsFor+`SELECT COUNT(*) FROM gone g JOIN work_item i ON i.id = g.id WHERE `+work.Abortable, []any{it.ID}, &waiting); err != nil {
@@ -59,7 +59,7 @@ func (t *tx) consequencesOfAbort(it registry.WorkItem) (out []string, err error)
 	return out, nil
 }
 
-// inOpenBatch says whether an item is a job of a batch that has still to report.
+// inOpenBatch says whether an item is a job of a batch that has not settled yet.
 func (t *tx) inOpenBatch(it registry.WorkItem) (bool, error) {
 	if it.ParentID == "" {
 		return false, nil
@@ -72,15 +72,15 @@ func (t *tx) inOpenBatch(it registry.WorkItem) (bool, error) {
 	return err == nil && !status.Settled(), err
 }
 
-// consequencesOfDelete are what a delete cannot take back, a sentence each.
+// consequencesOfDelete lists what a delete cannot undo.
 func (t *tx) consequencesOfDelete(it registry.WorkItem) ([]string, error) {
 	if it.Action == registry.Batch {
-		told, err := t.endToldTo(it, registry.Deleted)
+		notice, err := t.endNotice(it, registry.Deleted)
 		if err != nil {
 			return nil, err
 		}
 		jobs, err := t.consequencesForJobs(it, registry.ActDelete)
-		return append([]string{told}, jobs...), err
+		return append([]string{notice}, jobs...), err
 	}
 	var out []string
 	open, err := t.inOpenBatch(it)
@@ -90,20 +90,20 @@ func (t *tx) consequencesOfDelete(it registry.WorkItem) ([]string, error) {
 	if open {
 		out = append(out, fmt.Sprintf("batch %s is not completed: its depositor will not be told of this job", it.ParentID))
 	}
-	kept, err := t.keptOf(it)
+	kept, err := t.preservedConsequences(it)
 	if err != nil {
 		return nil, err
 	}
 	out = append(out, kept...)
 	if it.DoneBytes > 0 && it.Status != registry.Aborted {
-		out = append(out, bytesText(it.DoneBytes)+" in staging go")
+		out = append(out, bytesText(it.DoneBytes)+" in staging are deleted")
 	}
 	return out, nil
 }
 
-// keptOf says what stays of a job whose object is preserved, and what of it nobody is told or does
-// any more.
-func (t *tx) keptOf(it registry.WorkItem) (out []string, err error) {
+// preservedConsequences lists, for a job with a preserved object, what is kept, who is not
+// notified, and what the job no longer does.
+func (t *tx) preservedConsequences(it registry.WorkItem) (out []string, err error) {
 	if it.Commitment != registry.Preserved {
 		return nil, nil
 	}
@@ -122,13 +122,13 @@ func (t *tx) keptOf(it registry.WorkItem) (out []string, err error) {
 		out = append(out, to.Target()+" is not told that it is preserved")
 	}
 	if it.Stage != registry.Notify {
-		out = append(out, "what its job had still to do after that is not done, such as making its name public")
+		out = append(out, "the job's remaining steps are skipped, such as making the object's name public")
 	}
 	return out, nil
 }
 
-// endToldTo says who hears that a batch ends so.
-func (t *tx) endToldTo(batch registry.WorkItem, status registry.Status) (string, error) {
+// endNotice says who is notified when a batch ends with a status.
+func (t *tx) endNotice(batch registry.WorkItem, status registry.Status) (string, error) {
 	to, err := t.out.TellsEnd(batch, status)
 	if err != nil {
 		return "", err
@@ -140,17 +140,16 @@ func (t *tx) endToldTo(batch registry.WorkItem, status registry.Status) (string,
 	case len(to) > 0:
 		return "a mail tells " + strings.Join(to, ", ") + " that it was " + string(status) + ", and the reason given; no report will come", nil
 	case reported:
-		return "the depositor is told nothing more than what the last report said", nil
+		return "the depositor gets no further message after the last report", nil
 	}
 	return "the depositor is not notified of this", nil
 }
 
-// consequencesForJobs are what becomes of a batch's jobs when it is aborted or deleted, a sentence
-// each.
+// consequencesForJobs lists what an abort or a delete of a batch does to its jobs.
 func (t *tx) consequencesForJobs(batch registry.WorkItem, act registry.Act) (out []string, err error) {
 	const open = `j.status IN ('prepare', 'pending', 'running')`
-	// reach is what the act is asked of, besides what it leaves alone: what has begun to store its
-	// object is only carried on, and what is preserved completes when it is still at work.
+	// reach selects the jobs that the act applies to, if nothing protects them. An announced
+	// version is only rolled forward. A running job with a preserved object completes.
 	reach, ended := open, "aborted"
 	if act == registry.ActDelete {
 		reach, ended = `j.status NOT IN ('completed', 'deleted')`, "deleted"
@@ -180,7 +179,7 @@ func (t *tx) consequencesForJobs(batch registry.WorkItem, act registry.Act) (out
 		out = append(out, text)
 	}
 	if staged > 0 {
-		out = append(out, fmt.Sprintf("%s in staging of %s go", bytesText(sqldb.Whole(bytes)), work.Count(staged, "job")))
+		out = append(out, fmt.Sprintf("%s in staging of %s are deleted", bytesText(sqldb.Whole(bytes)), work.Count(staged, "job")))
 	}
 	if kept > 0 {
 		out = append(out, fmt.Sprintf("what %s stored stays", work.Count(kept, "completed job")))
@@ -210,7 +209,7 @@ func (t *tx) consequencesForJobs(batch registry.WorkItem, act registry.Act) (out
 	return out, nil
 }
 
-// bytesText is a size for people.
+// bytesText returns a size for people, such as "1.5 kB".
 func bytesText(n int64) string {
 	v, unit := float64(n), 0
 	for units := len(" kMGTPE"); v >= 999.95 && unit < units-1; unit++ {

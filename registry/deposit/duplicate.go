@@ -16,32 +16,32 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// addressMark begins the fingerprint of a batch whose content is at an address and was not looked
-// at yet: it equals none.
-const addressMark = "address:"
+// addressPrefix begins the fingerprint of a batch whose content is at an address that nobody has
+// requested yet. Such a fingerprint equals no other.
+const addressPrefix = "address:"
 
-// identityOf is the fingerprint of a batch: an upload's content is known, that of an address is
-// known by its validator, once somebody has asked for it.
-func identityOf(spec registry.Spec, description string) string {
+// initialFingerprint is the fingerprint of a new batch. The content of an upload is known. That of
+// an address is known only by its validator, once a worker has requested it.
+func initialFingerprint(spec registry.Spec, content string) string {
 	if _, upload := registry.UploadID(spec.URL); upload {
-		return description
+		return content
 	}
-	return addressMark + description
+	return addressPrefix + content
 }
 
-// sameUpload finds an earlier submission of the same uploaded bytes.
-func (t *tx) sameUpload(sub registry.Submission, c registry.Collection, content string) (id string, ok bool, err error) {
+// duplicateUpload finds an earlier batch with the same uploaded bytes.
+func (t *tx) duplicateUpload(sub registry.Submission, c registry.Collection, content string) (id string, ok bool, err error) {
 	if _, upload := registry.UploadID(sub.Spec.URL); sub.Force || !upload {
 		return "", false, nil
 	}
-	id, err = t.firstWith(content, t.Now, c.Profile.DuplicateWindow(), "")
+	id, err = t.firstBatchWith(content, t.Now, c.Profile.DuplicateWindow(), "")
 	return id, id != "", err
 }
 
-// firstWith finds the oldest batch with a fingerprint that was submitted within a window before a
-// moment, other than one itself, and that completed or is under way. What failed in whole or in
-// part, or was given up, is not here, nor is one with a job that was deleted.
-func (t *tx) firstWith(fingerprint string, at int64, window time.Duration, itself string) (id string, err error) {
+// firstBatchWith returns the oldest other batch with a fingerprint that was submitted at most a
+// window before at, and that is pending, running or completed. Batches that failed or were given up
+// do not count, nor does one with a deleted job. It returns "" if there is none.
+func (t *tx) firstBatchWith(fingerprint string, at int64, window time.Duration, itself string) (id string, err error) {
 	if window <= 0 {
 		return "", nil
 	}
@@ -51,7 +51,7 @@ func (t *tx) firstWith(fingerprint string, at int64, window time.Duration, itsel
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	} else if err != nil {
-		return "", fmt.Errorf("look for the same content: %w", err)
+		return "", fmt.Errorf("look up batches with the same content: %w", err)
 	}
 	return id, nil
 }
@@ -71,7 +71,7 @@ func (s *Deposits) FirstOf(ctx context.Context, l registry.Lease, validator stri
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("look what batch %s repeats: %w", l.ItemID, err)
+		return "", fmt.Errorf("look up what batch %s repeats: %w", l.ItemID, err)
 	}
 	return first, nil
 }
@@ -84,20 +84,20 @@ func (t *tx) firstOf(batch registry.WorkItem, validator string) (first string, e
 	if err := t.Get(`SELECT fingerprint FROM work_item WHERE id = $1`, []any{batch.ID}, &known); err != nil {
 		return "", err
 	}
-	description, fresh := strings.CutPrefix(known, addressMark)
+	address, fresh := strings.CutPrefix(known, addressPrefix)
 	if !fresh || validator == "" {
-		return "", nil // an upload, or it was looked for before, and there was none
+		return "", nil // an upload, or an earlier call found none
 	}
-	content, err := work.Fingerprint([]string{description, validator})
+	content, err := work.Fingerprint([]string{address, validator})
 	if err != nil {
 		return "", err
 	}
-	var spec registry.Spec
-	if err := json.Unmarshal(batch.Spec, &spec); err != nil {
-		return "", fmt.Errorf("decode spec of item %s: %w", batch.ID, err)
+	spec, err := work.SpecOf(batch)
+	if err != nil {
+		return "", err
 	}
 	if !spec.Force {
-		first, err = t.firstWith(content, sqldb.Micros(batch.CreatedAt), spec.Profile.DuplicateWindow(), batch.ID)
+		first, err = t.firstBatchWith(content, sqldb.Micros(batch.CreatedAt), spec.Profile.DuplicateWindow(), batch.ID)
 		if err != nil {
 			return "", err
 		}

@@ -30,7 +30,7 @@ func (s *Deposits) Prepare(ctx context.Context, g registry.Graph) (registry.Prep
 
 func (t *tx) prepareGraph(g registry.Graph) (registry.PreparedGraph, error) {
 	none := registry.PreparedGraph{}
-	descriptions, args, err := t.describe(g)
+	contents, args, err := t.fingerprints(g)
 	if err != nil {
 		return none, err
 	}
@@ -39,7 +39,7 @@ func (t *tx) prepareGraph(g registry.Graph) (registry.PreparedGraph, error) {
 		return none, err
 	}
 	if done {
-		return t.prepared(id, g)
+		return t.repeatedGraph(id, g)
 	}
 	if err := t.Accepting(); err != nil {
 		return none, err
@@ -48,45 +48,45 @@ func (t *tx) prepareGraph(g registry.Graph) (registry.PreparedGraph, error) {
 	if err := b.open(g); err != nil {
 		return none, err
 	}
-	born := map[string]string{}
+	created := map[string]string{}
 	for _, n := range g.Nodes {
-		born[n.Key] = sqldb.NewID()
+		created[n.Key] = sqldb.NewID()
 		if _, taken := b.items[n.Key]; taken {
-			return none, &registry.GraphError{Key: n.Key, Problem: "the key is used already by an earlier call for this graph"}
+			return none, &registry.GraphError{Key: n.Key, Problem: "an earlier call for this graph used this key"}
 		}
 	}
-	b.born = born
+	b.created = created
 	for i, n := range g.Nodes {
-		if err := b.add(n, descriptions[i]); err != nil {
+		if err := b.add(n, contents[i]); err != nil {
 			return none, err
 		}
 	}
-	return registry.PreparedGraph{GraphID: b.graph, Items: maps.Clone(born)}, t.Answer(g.IdempotencyKey, args, b.graph, registry.ActPrepare, g.Actor)
+	return registry.PreparedGraph{GraphID: b.graph, Items: maps.Clone(created)}, t.Answer(g.IdempotencyKey, args, b.graph, registry.ActPrepare, g.Actor)
 }
 
-// describe returns what each node says, and a digest of all that the call says.
-func (t *tx) describe(g registry.Graph) (descriptions []string, args string, err error) {
+// fingerprints returns the fingerprint of each node's submission, and one of the whole call.
+func (t *tx) fingerprints(g registry.Graph) (contents []string, args string, err error) {
 	type node struct {
 		Key, Description string
 		Requires         []registry.Requirement
 	}
 	nodes := make([]node, len(g.Nodes))
-	descriptions = make([]string, len(g.Nodes))
+	contents = make([]string, len(g.Nodes))
 	for i, n := range g.Nodes {
-		if descriptions[i], err = t.description(named(n.Submission)); err != nil {
+		if contents[i], err = t.fingerprint(withDefaultName(n.Submission)); err != nil {
 			return nil, "", fmt.Errorf("node %q: %w", n.Key, err)
 		}
-		nodes[i] = node{n.Key, descriptions[i], n.Submission.Requires}
+		nodes[i] = node{n.Key, contents[i], n.Submission.Requires}
 	}
 	args, err = work.Fingerprint(struct {
 		Graph string
 		Nodes []node
 	}{g.ID, nodes})
-	return descriptions, args, err
+	return contents, args, err
 }
 
-// prepared is the answer that a call got the first time.
-func (t *tx) prepared(graphID string, g registry.Graph) (registry.PreparedGraph, error) {
+// repeatedGraph returns the answer that the first call got.
+func (t *tx) repeatedGraph(graphID string, g registry.Graph) (registry.PreparedGraph, error) {
 	all, err := t.nodes(graphID)
 	if err != nil {
 		return registry.PreparedGraph{}, err
@@ -119,11 +119,11 @@ type builder struct {
 
 	graph       string
 	items       map[string]string // by key, of earlier calls
-	born        map[string]string // by key, of this call
+	created     map[string]string // by key, of this call
 	collections map[string]registry.Collection
 }
 
-// open makes the graph, or finds the one that is added to.
+// open inserts a new graph, or loads the graph that g adds nodes to.
 func (b *builder) open(g registry.Graph) error {
 	if b.graph == "" {
 		b.graph = sqldb.NewID()
@@ -144,15 +144,15 @@ func (b *builder) open(g registry.Graph) error {
 		return err
 	}
 	if n := len(b.items) + len(g.Nodes); n > registry.MostItems {
-		return &registry.GraphError{Problem: fmt.Sprintf("the graph would have %d items; at most %d are taken", n, registry.MostItems)}
+		return &registry.GraphError{Problem: fmt.Sprintf("the graph would have %d items; at most %d are allowed", n, registry.MostItems)}
 	}
 	return nil
 }
 
-// add makes one node's batch with its edges.
-func (b *builder) add(n registry.Node, description string) error {
-	sub := named(n.Submission)
-	sub.Force = true // every node becomes a batch of its own
+// add inserts the batch of one node, with its edges.
+func (b *builder) add(n registry.Node, content string) error {
+	sub := withDefaultName(n.Submission)
+	sub.Force = true // each node gets its own batch, also for the same content
 	c, err := b.collection(sub.Collection)
 	if err != nil {
 		return fmt.Errorf("node %q: %w", n.Key, err)
@@ -164,9 +164,9 @@ func (b *builder) add(n registry.Node, description string) error {
 	if err := b.out.MayMail(sub, c); err != nil {
 		return fmt.Errorf("node %q: %w", n.Key, err)
 	}
-	it := b.batch(sub, c, description)
-	it.ID, it.Status, it.Graph, it.Blockers = b.born[n.Key], registry.Prepare, b.graph, work.OpenNeeds(needs)
-	if err := b.take(it, sub.Limits); err != nil {
+	it := b.newBatch(sub, c, content)
+	it.ID, it.Status, it.Graph, it.Blockers = b.created[n.Key], registry.Prepare, b.graph, work.OpenNeeds(needs)
+	if err := b.insertBatch(it, sub.Limits); err != nil {
 		return fmt.Errorf("node %q: %w", n.Key, err)
 	}
 	if err := b.Require(it.ID, needs); err != nil {
@@ -190,18 +190,18 @@ func (b *builder) collection(mnemonic string) (registry.Collection, error) {
 	return c, err
 }
 
-// needs finds the items that a node requires and how they stand.
+// needs returns the items that a node requires, and their states.
 func (b *builder) needs(n registry.Node) ([]work.Need, error) {
 	var all []work.Need
 	seen := map[string]bool{}
 	for _, r := range n.Submission.Requires {
 		wanted := r
 		if r.Key != "" {
-			if wanted.ItemID = b.born[r.Key]; wanted.ItemID == "" {
+			if wanted.ItemID = b.created[r.Key]; wanted.ItemID == "" {
 				wanted.ItemID = b.items[r.Key]
 			}
 			if wanted.ItemID == "" {
-				return nil, &registry.GraphError{Key: n.Key, Problem: fmt.Sprintf("it requires node %q, which is neither in this call nor in an earlier one for this graph", r.Key)}
+				return nil, &registry.GraphError{Key: n.Key, Problem: fmt.Sprintf("it requires node %q, which is neither in this call nor in an earlier call for this graph", r.Key)}
 			}
 		}
 		if seen[wanted.ItemID] {
@@ -221,10 +221,10 @@ func (b *builder) needs(n registry.Node) ([]work.Need, error) {
 	return all, nil
 }
 
-// need looks at what is there already. What is born in this call is in prepare, whether or not its
-// row is written yet.
+// need looks up one required item. An item of this call is in prepare, even if its row is not
+// written yet.
 func (b *builder) need(r, wanted registry.Requirement) (work.Need, error) {
-	if _, ours := b.born[r.Key]; !ours {
+	if _, ours := b.created[r.Key]; !ours {
 		return b.NeedOf(wanted)
 	}
 	n := work.Need{ID: wanted.ItemID, WaitFor: r.WaitFor}

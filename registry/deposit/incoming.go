@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// mostIncoming is how many uploads on their way, or given up, are told at once.
-	mostIncoming = 500
-	// droppedFor is how long the record of an upload stays that was given up: longer than a request
-	// that still writes bytes of it goes on without saving.
-	droppedFor = time.Hour
+	// maxIncoming is the most incoming or dropped uploads that one call returns.
+	maxIncoming = 500
+	// keepDropped is how long the record of a dropped upload stays. It is longer than a request can
+	// go on writing bytes without saving.
+	keepDropped = time.Hour
 )
 
 const selectIncoming = `SELECT id, filename, size_bytes, acked, digest, metadata, state, n, created_by, created_at, expires_at, collection
@@ -63,7 +63,7 @@ func (s *Deposits) BeginUpload(ctx context.Context, u registry.NewUpload) (in re
 		if !errors.Is(err, registry.ErrNotFound) {
 			return err // a repeat
 		}
-		if err := t.admit(u.Limits, u.Room, u.SizeBytes, true); err != nil {
+		if err := t.checkLimits(u.Limits, u.Room, u.SizeBytes, true); err != nil {
 			return err
 		}
 		err := t.Do(`INSERT INTO incoming (id, filename, size_bytes, digest, metadata, created_by, created_at, expires_at, collection)
@@ -96,12 +96,12 @@ func (s *Deposits) IncomingByID(ctx context.Context, id string) (registry.Incomi
 
 // IncomingOf implements registry.Receiving.
 func (s *Deposits) IncomingOf(ctx context.Context, createdBy string) (out []registry.Incoming, err error) {
-	query, args := selectIncoming, []any{sqldb.Micros(s.db.Now()), mostIncoming}
+	query, args := selectIncoming, []any{sqldb.Micros(s.db.Now()), maxIncoming}
 	if createdBy != "" {
 		query += `AND created_by = $3 `
 		args = append(args, createdBy)
 	}
-	return sqldb.Collect(s.db.Read.Ask(ctx, query+`ORDER BY created_at DESC, id DESC LIMIT $2`, args...), "list uploads on their way", scanIncoming)
+	return sqldb.Collect(s.db.Read.Ask(ctx, query+`ORDER BY created_at DESC, id DESC LIMIT $2`, args...), "list incoming uploads", scanIncoming)
 }
 
 // TakeUpload implements registry.Receiving.
@@ -135,9 +135,9 @@ func (s *Deposits) SaveUpload(ctx context.Context, p registry.UploadPart) (in re
 		case in.N != p.N || p.Offset < in.Offset || p.SizeBytes >= 0 && p.Offset > p.SizeBytes:
 			return registry.ErrClaimLost
 		case in.SizeBytes >= 0 && p.SizeBytes != in.SizeBytes:
-			return fmt.Errorf("its size is known to be %d, not %d: %w", in.SizeBytes, p.SizeBytes, registry.ErrInvalid)
+			return fmt.Errorf("its size is %d, not %d: %w", in.SizeBytes, p.SizeBytes, registry.ErrInvalid)
 		}
-		if err := t.admit(p.Limits, p.Room, counts(p.SizeBytes, p.Offset)-counts(in.SizeBytes, in.Offset), false); err != nil {
+		if err := t.checkLimits(p.Limits, p.Room, quotaBytes(p.SizeBytes, p.Offset)-quotaBytes(in.SizeBytes, in.Offset), false); err != nil {
 			return err
 		}
 		in.Offset, in.SizeBytes, in.State = p.Offset, max(p.SizeBytes, -1), p.State
@@ -162,7 +162,7 @@ func (s *Deposits) DropUpload(ctx context.Context, id string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("give up upload %s: %w", id, err)
+		return fmt.Errorf("drop upload %s: %w", id, err)
 	}
 	return nil
 }
@@ -174,27 +174,27 @@ func (s *Deposits) DroppedUploads(ctx context.Context) (out []registry.DroppedUp
 		if err := t.Do(`UPDATE incoming SET dropped_at = $1 WHERE dropped_at IS NULL AND expires_at <= $1`, t.Now); err != nil {
 			return err
 		}
-		ask := t.Ask(`SELECT id, dropped_at FROM incoming WHERE dropped_at IS NOT NULL ORDER BY dropped_at LIMIT $1`, mostIncoming)
+		ask := t.Ask(`SELECT id, dropped_at FROM incoming WHERE dropped_at IS NOT NULL ORDER BY dropped_at LIMIT $1`, maxIncoming)
 		return sqldb.Each(ask, "", func(row sqldb.Scanner) error {
 			var d registry.DroppedUpload
 			var at int64
 			if err := row.Scan(&d.ID, &at); err != nil {
 				return err
 			}
-			d.Over = t.Now-at >= droppedFor.Microseconds()
+			d.Over = t.Now-at >= keepDropped.Microseconds()
 			out = append(out, d)
 			return nil
 		})
 	})
 	if err == nil {
 		var retired []string
-		retired, err = s.db.Column(ctx, `SELECT id FROM upload WHERE held > 0 AND retired_at IS NOT NULL ORDER BY retired_at`+sqldb.Limit(mostIncoming))
+		retired, err = s.db.Column(ctx, `SELECT id FROM upload WHERE held > 0 AND retired_at IS NOT NULL ORDER BY retired_at`+sqldb.Limit(maxIncoming))
 		for _, id := range retired {
 			out = append(out, registry.DroppedUpload{ID: id, Over: true})
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for uploads that were given up: %w", err)
+		return nil, fmt.Errorf("list dropped uploads: %w", err)
 	}
 	return out, nil
 }

@@ -37,7 +37,7 @@ func (s *Deposits) AddJobs(ctx context.Context, l registry.Lease, jobs []registr
 	return added, nil
 }
 
-// expanding returns the batch that a lease is of, which is being expanded.
+// expanding returns the batch of a lease. It returns ErrInvalid unless the batch is at expand.
 func (t *tx) expanding(l registry.Lease) (registry.WorkItem, error) {
 	batch, err := t.Live(l)
 	if err == nil && (batch.Action != registry.Batch || batch.Stage != registry.Expand) {
@@ -46,16 +46,17 @@ func (t *tx) expanding(l registry.Lease) (registry.WorkItem, error) {
 	return batch, err
 }
 
-// addJobs makes jobs of those rows that are none yet (R22), all of them with a few statements.
+// addJobs adds the jobs of lines that have none yet (R22), with a constant number of statements. It
+// returns how many it added.
 func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int, err error) {
 	if len(jobs) == 0 {
 		return 0, nil
 	}
-	there, err := t.rowsThere(batch.ID, jobs)
+	existing, err := t.existingLines(batch.ID, jobs)
 	if err != nil {
 		return 0, err
 	}
-	counted, err := t.rowsCounted(batch.ID)
+	counted, err := t.hasOrdinals(batch.ID)
 	if err != nil {
 		return 0, err
 	}
@@ -66,15 +67,15 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 	route, _ := registry.RouteOf(registry.Ingest)
 	var items []work.NewItem
 	var edges [][]any
-	var begin []work.NewItem // of items, those that are no bad rows
+	var begin []work.NewItem // the items without a fault
 	for _, j := range jobs {
 		if j.Row > j.Line {
-			return 0, fmt.Errorf("line %d, row %d: %w: a row is not behind its line", j.Line, j.Row, registry.ErrInvalid)
+			return 0, fmt.Errorf("line %d, row %d: %w: the row number is larger than the line number", j.Line, j.Row, registry.ErrInvalid)
 		}
-		if there[j.Line] {
+		if existing[j.Line] {
 			continue
 		}
-		there[j.Line] = true
+		existing[j.Line] = true
 		if j, err = ownJob(batch, submitted, j); err != nil {
 			return 0, err
 		}
@@ -99,7 +100,7 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 	if err := t.Insert(items...); err != nil {
 		return 0, err
 	}
-	waiting, err := t.linesOf(batch, begin)
+	waiting, err := t.lockPlaces(batch, begin)
 	if err != nil {
 		return 0, err
 	}
@@ -107,17 +108,18 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 		return 0, fmt.Errorf("write locks and edges of jobs: %w", err)
 	}
 	if err := t.out.TellBorn(items); err != nil {
-		return 0, fmt.Errorf("have bad rows told of: %w", err)
+		return 0, fmt.Errorf("queue callbacks for refused rows: %w", err)
 	}
-	if err := t.expandedTo(batch, jobs); err != nil {
+	if err := t.noteExpanded(batch, jobs); err != nil {
 		return 0, err
 	}
-	// One update of the parent for all rows: it is the hot row of a large batch (R23).
+	// One update for all rows: the parent is the hot row of a large batch (R23).
 	return len(items), t.Do(`UPDATE work_item SET blocker_count = blocker_count + $2, updated_at = $3 WHERE id = $1`, batch.ID, len(begin), t.Now)
 }
 
-// linesOf are the places that new jobs of a batch have in the queues for locks: their batch's.
-func (t *tx) linesOf(batch registry.WorkItem, jobs []work.NewItem) (places [][]any, err error) {
+// lockPlaces returns the places of new jobs in the lines for their locks. A job stands where its
+// batch stands.
+func (t *tx) lockPlaces(batch registry.WorkItem, jobs []work.NewItem) (places [][]any, err error) {
 	specs := make([]registry.Spec, len(jobs))
 	for i, n := range jobs {
 		specs[i] = n.Spec
@@ -131,12 +133,12 @@ func (t *tx) linesOf(batch registry.WorkItem, jobs []work.NewItem) (places [][]a
 	return places, err
 }
 
-// expandedTo notes in a batch's results how far it is expanded.
-func (t *tx) expandedTo(batch registry.WorkItem, jobs []registry.NewJob) error {
+// noteExpanded records in the batch's results the last line that has a job.
+func (t *tx) noteExpanded(batch registry.WorkItem, jobs []registry.NewJob) error {
 	var line int64
 	if raw, ok := batch.Results[registry.ResultExpanded]; ok {
 		if err := json.Unmarshal(raw, &line); err != nil {
-			return fmt.Errorf("read how far batch %s is expanded: %w", batch.ID, err)
+			return fmt.Errorf("decode the last expanded line of batch %s: %w", batch.ID, err)
 		}
 	}
 	for _, j := range jobs {
@@ -145,38 +147,38 @@ func (t *tx) expandedTo(batch registry.WorkItem, jobs []registry.NewJob) error {
 	return t.SetResult(batch, registry.ResultExpanded, json.RawMessage(strconv.FormatInt(line, 10)))
 }
 
-// The statements that write what a job begins with.
+// Statements that write the locks and the edge of a new job.
 var (
 	insertWaiting = sqldb.InsertInto(`INSERT INTO lock_wait (key, item_id, submitted_at)`, `($1, $2, $3)`)
 	insertEdge    = sqldb.InsertInto(`INSERT INTO work_dep (item_id, requires_id, wait_for, satisfied_at)`, `($1, $2, 'settled', $3)`)
 )
 
-// rowsCounted says whether a batch's rows have their ordinals so far. While a fleet is replaced, a
-// program that does not count rows may make some jobs of a batch; the later ones go without
-// ordinals then, so that those that are shown keep their order.
-func (t *tx) rowsCounted(batch string) (counted bool, err error) {
+// hasOrdinals says whether the batch's jobs have ordinals so far. During a rolling upgrade, an
+// older program may add jobs without. Then later ones go without as well, so that lists keep the
+// order of the rows.
+func (t *tx) hasOrdinals(batch string) (counted bool, err error) {
 	var last int64
 	err = t.Get(`SELECT ordinal FROM work_item WHERE parent_id = $1 ORDER BY row_no DESC LIMIT 1`, []any{batch}, &last)
 	if errors.Is(err, sql.ErrNoRows) {
 		return true, nil
 	} else if err != nil {
-		return false, fmt.Errorf("look whether rows are counted: %w", err)
+		return false, fmt.Errorf("look up the ordinals of jobs: %w", err)
 	}
 	return last > 0, nil
 }
 
-// rowsThere says which of a batch's lines, from the first to the last of some, are jobs already.
-func (t *tx) rowsThere(batch string, jobs []registry.NewJob) (there map[int64]bool, err error) {
-	there = map[int64]bool{}
+// existingLines returns which lines have a job, between the first and the last line of jobs.
+func (t *tx) existingLines(batch string, jobs []registry.NewJob) (existing map[int64]bool, err error) {
+	existing = map[int64]bool{}
 	byLine := func(a, b registry.NewJob) int { return cmp.Compare(a.Line, b.Line) }
 	err = sqldb.Each(t.Ask(`SELECT row_no FROM work_item WHERE parent_id = $1 AND row_no BETWEEN $2 AND $3`,
-		batch, slices.MinFunc(jobs, byLine).Line, slices.MaxFunc(jobs, byLine).Line), "look for rows that are jobs", func(row sqldb.Scanner) error {
+		batch, slices.MinFunc(jobs, byLine).Line, slices.MaxFunc(jobs, byLine).Line), "list lines that have a job", func(row sqldb.Scanner) error {
 		var line int64
 		if err := row.Scan(&line); err != nil {
 			return err
 		}
-		there[line] = true
+		existing[line] = true
 		return nil
 	})
-	return there, err
+	return existing, err
 }

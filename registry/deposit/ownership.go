@@ -10,12 +10,12 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// This file is this subject's part of one rule: what an attempt writes may name only what its own
-// item is about. Whoever has the secret of one worker can so spoil the items that it is given, and
-// nobody else's. It is judged in the transaction that writes, so that it holds for workers in the
-// same process, too.
+// This file has the deposits' part of one rule: an attempt's write may name only what its own item
+// is about. So whoever steals the secret of one worker can spoil only the items that this worker is
+// given. The check runs in the transaction that writes, so it also holds for workers in the same
+// process.
 
-// uploadNamed says that an address is of an upload. Sources take the scheme in any case (RFC 3986,
+// uploadNamed says whether an address names an upload. Schemes are case-insensitive (RFC 3986,
 // 3.1).
 func uploadNamed(address string) bool {
 	scheme, _, ok := strings.Cut(address, ":")
@@ -23,10 +23,10 @@ func uploadNamed(address string) bool {
 	return ok && strings.EqualFold(scheme, own)
 }
 
-// ownUpload returns ErrInvalid unless an upload is an item's to release. itself is the batch whose
-// own need of it ends with this very step, "" where there is none.
+// ownUpload returns ErrInvalid unless an item may release an upload. itself is the batch that stops
+// needing the upload with this step, or "".
 func (t *tx) ownUpload(it registry.WorkItem, uploadID string) (itself string, err error) {
-	foreign := fmt.Errorf("%w: upload %s is not item %s's to release", registry.ErrInvalid, uploadID, it.ID)
+	foreign := fmt.Errorf("%w: item %s may not release upload %s", registry.ErrInvalid, it.ID, uploadID)
 	switch {
 	case it.Action == registry.Batch && it.Stage == registry.Report:
 		itself = it.ID
@@ -39,7 +39,7 @@ func (t *tx) ownUpload(it registry.WorkItem, uploadID string) (itself string, er
 			return "", t.orphanUpload(*tidy.Orphans, uploadID, foreign)
 		}
 		if it, err = t.Item(tidy.Subject); errors.Is(err, registry.ErrNotFound) {
-			return "", foreign // it was purged, and its upload is for the search for orphans
+			return "", foreign // purged: the search for orphaned data removes its upload
 		} else if err != nil {
 			return "", err
 		}
@@ -56,9 +56,9 @@ func (t *tx) ownUpload(it registry.WorkItem, uploadID string) (itself string, er
 	return itself, nil
 }
 
-// orphanUpload returns foreign unless a search for orphans may remove an upload: one that nobody
-// asked it to remove, or which somebody may be about to submit, is none of its business. It may be
-// unknown.
+// orphanUpload returns foreign unless a search for orphaned data may remove an upload. The search
+// must be one that removes, and the upload must be old enough that nobody is about to submit it. An
+// unknown upload may be removed.
 func (t *tx) orphanUpload(search registry.OrphanSearch, uploadID string, foreign error) error {
 	var young bool
 	err := t.Get(`SELECT EXISTS (SELECT 1 FROM upload WHERE id = $1 AND created_at > $2) OR EXISTS (SELECT 1 FROM incoming WHERE id = $1)`,
@@ -69,9 +69,9 @@ func (t *tx) orphanUpload(search registry.OrphanSearch, uploadID string, foreign
 	return err
 }
 
-// ownJob is a row as a job of its batch: whatever the worker says, what was settled when the batch
-// was submitted is the batch's. The only upload that it can name is the one that the batch was
-// submitted from. A bad row, which only quotes its manifest, loses another one's id.
+// ownJob returns a row as a job of its batch. It overwrites what the submission of the batch
+// settled, whatever the worker sent. The job may name no upload but that of the batch. A refused
+// row, which only quotes its manifest, loses another upload's id.
 func ownJob(batch registry.WorkItem, submitted registry.Spec, j registry.NewJob) (registry.NewJob, error) {
 	if uploadNamed(j.Spec.URL) && j.Spec.URL != submitted.URL {
 		if j.Fault == "" {
@@ -79,8 +79,8 @@ func ownJob(batch registry.WorkItem, submitted registry.Spec, j registry.NewJob)
 		}
 		j.Spec.URL = ""
 	}
-	if j.Priority < min(0, batch.Priority) {
-		return j, fmt.Errorf("%w: line %d has priority %d; only an operator puts a job in front of everything", registry.ErrInvalid, j.Line, j.Priority)
+	if least := min(0, batch.Priority); j.Priority < least {
+		return j, fmt.Errorf("%w: line %d has priority %d; only an operator may set one below %d", registry.ErrInvalid, j.Line, j.Priority, least)
 	}
 	s := &j.Spec
 	s.Mode, s.Force, s.Priority = submitted.Mode, submitted.Force, submitted.Priority

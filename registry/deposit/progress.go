@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// BatchProgress implements registry.ReportReader. Everything is added up from rows (I9).
+// BatchProgress implements registry.ReportReader. It sums up rows and keeps no counters (I9).
 func (s *Deposits) BatchProgress(ctx context.Context, id string) (registry.BatchProgress, error) {
 	batch, err := s.work.Item(ctx, id)
 	if err != nil {
@@ -24,37 +24,37 @@ func (s *Deposits) BatchProgress(ctx context.Context, id string) (registry.Batch
 	}
 	if raw, ok := batch.Results[registry.ResultDuplicateOf]; ok {
 		if err := json.Unmarshal(raw, &p.DuplicateOf); err != nil {
-			return p, fmt.Errorf("decode what batch %s repeats: %w", id, err)
+			return p, fmt.Errorf("decode the duplicate of batch %s: %w", id, err)
 		}
 	}
-	if err := s.addJobs(ctx, &p); err != nil {
-		return p, fmt.Errorf("add up batch %s: %w", id, err)
+	if err := s.sumJobs(ctx, &p); err != nil {
+		return p, fmt.Errorf("sum up the jobs of batch %s: %w", id, err)
 	}
-	if p.Current, err = s.running(ctx, id); err != nil {
+	if p.Current, err = s.runningJobs(ctx, id); err != nil {
 		return p, fmt.Errorf("list running jobs of batch %s: %w", id, err)
 	}
 	return p, nil
 }
 
-// atATime is how many rows of a manifest are added up by one statement. SQLite sorts what it groups
-// in memory, and a reader that takes long keeps the log from being taken back (R25). Each job has
-// one row and is counted once, whatever happens meanwhile.
-const atATime = 20_000
+// progressRows is how many jobs one statement sums up. SQLite sorts groups in memory, and a slow
+// reader keeps it from truncating the log (R25). Each job has one row, so it counts once even if it
+// changes meanwhile.
+const progressRows = 20_000
 
-func (s *Deposits) addJobs(ctx context.Context, p *registry.BatchProgress) error {
-	var sum jobSum
+func (s *Deposits) sumJobs(ctx context.Context, p *registry.BatchProgress) error {
+	var sum jobSums
 	for after := int64(-1); ; {
-		// By the rows that are there: a worker says which lines they are of.
+		// Portions follow the rows that exist: workers choose the line numbers.
 		var last sql.NullInt64
 		err := s.db.Read.QueryRowContext(ctx, `SELECT MAX(row_no) FROM (SELECT row_no FROM work_item WHERE parent_id = $1 AND row_no > $2
-			ORDER BY row_no`+sqldb.Limit(atATime)+`) AS portion`, p.BatchID, after).Scan(&last)
+			ORDER BY row_no`+sqldb.Limit(progressRows)+`) AS portion`, p.BatchID, after).Scan(&last)
 		if err != nil {
 			return err
 		}
 		if !last.Valid {
 			break
 		}
-		if err := s.addRows(ctx, p, &sum, after+1, last.Int64); err != nil {
+		if err := s.sumRows(ctx, p, &sum, after+1, last.Int64); err != nil {
 			return err
 		}
 		after = last.Int64
@@ -64,12 +64,12 @@ func (s *Deposits) addJobs(ctx context.Context, p *registry.BatchProgress) error
 	return nil
 }
 
-// jobSum is what jobs come to beside a batch's progress.
-type jobSum struct{ held, sizeless int64 }
+// jobSums are sums that the progress does not show.
+type jobSums struct{ held, sizeless int64 }
 
-// addRows adds up the jobs of a batch's rows from first to last.
-func (s *Deposits) addRows(ctx context.Context, p *registry.BatchProgress, sum *jobSum, first, last int64) (err error) {
-	// A bad row never had a size: it does not keep the total from being known.
+// sumRows adds the jobs with line numbers from first to last.
+func (s *Deposits) sumRows(ctx context.Context, p *registry.BatchProgress, sum *jobSums, first, last int64) (err error) {
+	// A refused row has no size, and the total counts as known without it.
 	return sqldb.Each(s.db.Read.Ask(ctx, `SELECT i.action, i.stage, i.status, i.error_class, CASE WHEN i.attempt > 0 THEN 1 ELSE 0 END,
 			i.status = 'pending' AND `+work.HeldBy+`, CASE WHEN i.status IN ('failed', 'deleted') THEN i.commitment ELSE '' END, COUNT(*),
 			`+sqldb.Sum(`CASE WHEN i.files > 0 THEN i.files ELSE 0 END`)+`, `+sqldb.Sum(`i.done_files`)+`,
@@ -95,7 +95,7 @@ func (s *Deposits) addRows(ctx context.Context, p *registry.BatchProgress, sum *
 			p.Completed += n
 		case pos.Commitment == registry.Preserved:
 			p.Preserved += n
-		case pos.Status == registry.Deleted: // nobody waits for it or asks what became of it
+		case pos.Status == registry.Deleted: // not part of the batch any more
 		case pos.Status.Settled():
 			p.Failed += n
 			if class == registry.ContentFault {
@@ -111,7 +111,7 @@ func (s *Deposits) addRows(ctx context.Context, p *registry.BatchProgress, sum *
 	})
 }
 
-// running names a few jobs that run now.
-func (s *Deposits) running(ctx context.Context, id string) ([]string, error) {
+// runningJobs returns the names of up to three running jobs.
+func (s *Deposits) runningJobs(ctx context.Context, id string) ([]string, error) {
 	return s.db.Column(ctx, `SELECT name FROM work_item WHERE parent_id = $1 AND status = 'running' ORDER BY row_no LIMIT 3`, id)
 }

@@ -63,7 +63,7 @@ func (s *Deposits) ReportJobs(ctx context.Context, q registry.ReportQuery) (out 
 	w := &sqldb.Where{}
 	w.Add("batch_id = ?", report.BatchID)
 	w.Add("closing = ?", report.Closing)
-	w.Add("row_no > ?", q.AfterRow) // no line is before its row
+	w.Add("row_no > ?", q.AfterRow) // a line number is never below its row number
 	w.Add("(ordinal = 0 OR ordinal > ?)", q.AfterRow)
 	switch q.List {
 	case registry.ListCompleted:
@@ -101,7 +101,7 @@ func scanReportJob(row sqldb.Scanner) (registry.JobResult, error) {
 		it.Commitment = registry.Preserved
 	}
 	if !refusedRow(it) {
-		it.Attempt = 1 // how many it had is not kept, and only that it had any counts
+		it.Attempt = 1 // the report keeps no number; only "any" matters
 	}
 	it.Spec = json.RawMessage(spec)
 	if err := json.Unmarshal([]byte(state), &it.Results); err != nil {
@@ -112,8 +112,8 @@ func scanReportJob(row sqldb.Scanner) (registry.JobResult, error) {
 	return j, err
 }
 
-// refusedRow says of a job of a report whether it is a row that was refused. No worker settles the
-// first stage of a job on its content, so what failed there on content is a row that never ran.
+// refusedRow says whether a job of a report is a row that was refused. No worker fails a job's
+// first stage on content, so a content failure there is a row that never ran.
 func refusedRow(it registry.WorkItem) bool {
 	route, _ := registry.RouteOf(it.Action)
 	return it.Status == registry.Failed && it.ErrorClass == registry.ContentFault && it.Stage == route.First()

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// count adds up a copy that is whole and was not added up since it changed, outside a transaction:
-// it takes a while, and nobody else writes it.
+// count sums up a complete copy, unless that was done since its last change. It runs outside a
+// transaction because it takes a while. Nobody else writes the copy.
 func (c *closeReport) count(ctx context.Context) error {
 	if !c.copied || c.counts != nil {
 		return nil
@@ -29,10 +29,10 @@ func (c *closeReport) count(ctx context.Context) error {
 	return nil
 }
 
-// reportCountsN is how many figures reportCounts has.
+// reportCountsN is the number of columns of reportCounts.
 const reportCountsN = 12
 
-// reportCounts adds up the rows of a report, in the order in which insertReport takes the figures.
+// reportCounts sums up the rows of a report, in the order of insertReport's parameters.
 const reportCounts = `SELECT COUNT(*), COUNT(CASE WHEN status = 'completed' THEN 1 END), COUNT(CASE WHEN preserved = 1 THEN 1 END),
 	COUNT(CASE WHEN status <> 'completed' AND preserved = 0 THEN 1 END), COUNT(CASE WHEN error_class = 'content' AND preserved = 0 THEN 1 END),
 	COUNT(CASE WHEN status IN ('cancelled', 'aborted', 'deleted') AND preserved = 0 THEN 1 END),
@@ -45,15 +45,14 @@ const insertReport = `INSERT INTO report (batch_id, closing, created_at, since, 
 	now_completed, still_failed, newly_failed, now_stopped, new_jobs, repeats)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 
-// copyJobs is the statement that makes a batch's jobs ($1) after a row ($3) up to another ($4) the
-// rows of a report ($2), compared with those of the report before ($5), if there is one. A job that
-// was deleted is in no report from then on, unless its object is preserved. Of what a job was given
-// and of what came of it, only what a report tells is kept: with the profile in it, each row would
-// be some kilobytes.
+// copyJobs is the statement that copies jobs of a batch ($1), from row $3+1 to row $4, into a
+// report ($2). If there is a previous report ($5), it compares them with that. A deleted job is
+// left out, unless its object is preserved. Of a job's spec and results it copies only what a
+// report shows: with the profile, each row would have some kilobytes.
 //
-// The text depends on how large the batch is, in powers of two: PostgreSQL plans a statement when a
-// connection first has it, and what was planned for the tables of a new Registry would read them
-// from end to end for every row of a large batch.
+// The text depends on the batch's size, in powers of two. PostgreSQL plans a statement once a
+// connection, and a plan made for the tables of a new Registry would scan a large batch for every
+// row.
 func copyJobs(d sqldb.Dialect, rows int64, compared bool) string {
 	const stored = `(SELECT COUNT(*) FROM object_version v WHERE v.item_id = i.id AND v.status = 'recorded') > 0`
 	change, before := `''`, ``

@@ -34,11 +34,11 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 	if err != nil {
 		return registry.Receipt{}, err
 	}
-	sub = named(sub)
+	sub = withDefaultName(sub)
 	if err := registry.CheckPriority(sub.Priority); err != nil {
 		return registry.Receipt{}, err
 	}
-	content, err := t.description(sub)
+	content, err := t.fingerprint(sub)
 	if err != nil {
 		return registry.Receipt{}, err
 	}
@@ -52,7 +52,7 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 	if err := t.Accepting(); err != nil {
 		return registry.Receipt{}, err
 	}
-	if id, ok, err := t.sameUpload(sub, c, content); err != nil {
+	if id, ok, err := t.duplicateUpload(sub, c, content); err != nil {
 		return registry.Receipt{}, err
 	} else if ok {
 		return registry.Receipt{BatchID: id, Duplicate: true, NoMail: t.noMail(sub)}, t.Answer(sub.IdempotencyKey, args, id, registry.ActSubmit, sub.Actor)
@@ -66,16 +66,16 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 	if err := t.out.MayMail(sub, c); err != nil {
 		return registry.Receipt{}, err
 	}
-	it := t.batch(sub, c, content)
+	it := t.newBatch(sub, c, content)
 	it.Blockers = work.OpenNeeds(needs)
-	if err := t.take(it, sub.Limits); err != nil {
+	if err := t.insertBatch(it, sub.Limits); err != nil {
 		return registry.Receipt{}, err
 	}
 	if err := t.Require(it.ID, needs); err != nil {
 		return registry.Receipt{}, err
 	}
-	// Who comes later must not overtake it because it is expanded late. One that waits for others
-	// has no place yet: they may need the same object.
+	// It gets its place now, so that later submissions do not overtake it because it is expanded
+	// late. A batch that waits for others gets none yet: they may need the same object.
 	if it.Blockers == 0 {
 		lines, err := catalog.LockKeys(t.Tx, it.Tenant, it.Spec)
 		if err != nil {
@@ -97,22 +97,21 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 	return registry.Receipt{BatchID: it.ID, NoMail: t.noMail(sub)}, t.Answer(sub.IdempotencyKey, args, it.ID, registry.ActSubmit, sub.Actor)
 }
 
-// noMail says that a submission names addresses to which nobody can send.
+// noMail says whether a submission names addresses although this Registry sends no mail.
 func (t *tx) noMail(sub registry.Submission) bool {
 	return len(sub.Spec.Notify) > 0 && !t.store.out.Mails()
 }
 
-// named gives a submission without a name that of its payload.
-func named(sub registry.Submission) registry.Submission {
+// withDefaultName names an unnamed submission after its payload.
+func withDefaultName(sub registry.Submission) registry.Submission {
 	if sub.Name == "" {
 		sub.Name = sub.Spec.Filename
 	}
 	return sub
 }
 
-// batch is the item that a submission to a collection becomes. description is what [tx.description]
-// says of it.
-func (t *tx) batch(sub registry.Submission, c registry.Collection, description string) work.NewItem {
+// newBatch returns the item of a submission to a collection. content is its [tx.fingerprint].
+func (t *tx) newBatch(sub registry.Submission, c registry.Collection, content string) work.NewItem {
 	route, _ := registry.RouteOf(registry.Batch)
 	sub.Spec.Profile, sub.Spec.ProfileVersion, sub.Spec.RouteVersion, sub.Spec.SubmittedAt = c.Profile, c.Version, route.Version, sqldb.FromMicros(t.Now)
 	sub.Spec.Priority, sub.Spec.Force = cmp.Or(sub.Priority, c.Profile.Priority), sub.Force
@@ -122,24 +121,24 @@ func (t *tx) batch(sub registry.Submission, c registry.Collection, description s
 	}
 	return work.NewItem{
 		ID: sqldb.NewID(), Tenant: c.Tenant, Collection: c.Mnemonic, Action: registry.Batch, Stage: route.First(),
-		Status: registry.Pending, Priority: priority, Name: sub.Name, Spec: sub.Spec, Fingerprint: identityOf(sub.Spec, description), Actor: sub.Actor,
+		Status: registry.Pending, Priority: priority, Name: sub.Name, Spec: sub.Spec, Fingerprint: initialFingerprint(sub.Spec, content), Actor: sub.Actor,
 		Storages: c.Profile.StorageNames(), Optional: c.Profile.Optional(),
 	}
 }
 
-// take makes the item of a batch, to whose collection its upload belongs from now on.
-func (t *tx) take(batch work.NewItem, limits []registry.UploadLimit) error {
+// insertBatch inserts the item of a batch. Its upload counts for the quota of the batch's
+// collection from now on.
+func (t *tx) insertBatch(batch work.NewItem, limits []registry.UploadLimit) error {
 	if id, ok := registry.UploadID(batch.Spec.URL); ok {
-		if err := t.assign(id, batch.Collection, limits); err != nil {
+		if err := t.assignCollection(id, batch.Collection, limits); err != nil {
 			return err
 		}
 	}
 	return t.Insert(batch)
 }
 
-// withRequirements is a digest of a submission and what it requires: when it may start says nothing
-// of its content, but an idempotency key that comes with other requirements comes with other
-// arguments.
+// withRequirements is a fingerprint of a submission and its requirements. Requirements are no
+// content, but an idempotency key covers them.
 func withRequirements(content string, requires []registry.Requirement) (string, error) {
 	if len(requires) == 0 {
 		return content, nil
@@ -150,9 +149,9 @@ func withRequirements(content string, requires []registry.Requirement) (string, 
 	}{content, requires})
 }
 
-// description is a digest of all that a submission says. An upload stands for its bytes, not for
-// its id; what Submit fills in and what says nothing of the content is left out.
-func (t *tx) description(sub registry.Submission) (string, error) {
+// fingerprint is a digest of what a submission says. The bytes of an upload count, not its id. It
+// leaves out what Submit fills in, and what does not describe the content.
+func (t *tx) fingerprint(sub registry.Submission) (string, error) {
 	spec := sub.Spec
 	spec.Profile, spec.Priority, spec.RouteVersion, spec.SubmittedAt, spec.UserAgent = registry.Profile{}, nil, 0, time.Time{}, ""
 	spec.ProfileVersion, spec.Force = 0, false
@@ -165,7 +164,7 @@ func (t *tx) description(sub registry.Submission) (string, error) {
 		if err := t.Get(`SELECT retired_at IS NOT NULL FROM upload WHERE id = $1`, []any{id}, &retired); err != nil {
 			return "", err
 		} else if retired {
-			return "", fmt.Errorf("upload %s, which nobody needed any more: %w", id, registry.ErrNotFound)
+			return "", fmt.Errorf("upload %s was already removed: %w", id, registry.ErrNotFound)
 		}
 		spec.URL, spec.SizeBytes = "digest:"+u.Digest.Algorithm+":"+u.Digest.Value, u.SizeBytes
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// lateWrites is how long after the end of an attempt its worker may still write, because it has not
-// heard of it: a lease and the grace of a shutdown (R26).
+// lateWrites is how long a worker may go on writing after its attempt ended, because it has not
+// noticed: a lease and the grace period of a shutdown (R26).
 const lateWrites = 2 * time.Minute
 
-// tidy makes the item that sees to what a given-up item left in staging, in the transaction that
-// gives it up. What was never claimed has left nothing, but for the upload that it was submitted
-// as.
-func (t *tx) tidy(it registry.WorkItem, actor string) error {
+// queueTidy adds the item that removes what a given-up item left in staging. It runs in the
+// transaction that gives the item up. An item that was never claimed left nothing, except a batch
+// with an upload.
+func (t *tx) queueTidy(it registry.WorkItem, actor string) error {
 	staged := []registry.Action{registry.Ingest, registry.Batch, registry.RestoreObject}
 	if !slices.Contains(staged, it.Action) {
 		return nil
@@ -44,18 +44,18 @@ func (t *tx) tidy(it registry.WorkItem, actor string) error {
 	})
 }
 
-// tidyAgain sees to what a worker from which the item was taken may have written to its staging
-// after that was given back (R26).
-func (t *tx) tidyAgain(it registry.WorkItem) error {
+// queueTidyAgain queues another tidy if a worker lost the item. That worker may have written to its
+// staging after the staging was removed (R26).
+func (t *tx) queueTidyAgain(it registry.WorkItem) error {
 	if _, ok := it.Results[registry.ResultSuperseded]; !ok {
 		return nil
 	}
-	return t.tidy(it, work.ActorRegistry)
+	return t.queueTidy(it, work.ActorRegistry)
 }
 
-// tidied gives back the room of the item whose staging a tidy item has removed: a reservation lives
-// as long as its staging (R24).
-func (t *tx) tidied(it registry.WorkItem) error {
+// releaseRoom ends the reservation of the item whose staging a tidy item has removed: a reservation
+// lives as long as its staging (R24).
+func (t *tx) releaseRoom(it registry.WorkItem) error {
 	if it.Action != registry.Tidy {
 		return nil
 	}

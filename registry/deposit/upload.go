@@ -47,7 +47,7 @@ func (s *Deposits) UploadByID(ctx context.Context, id string) (registry.Upload, 
 // RetireUpload implements registry.Receiving.
 func (s *Deposits) RetireUpload(ctx context.Context, uploadID string) (retired bool, err error) {
 	err = s.write(ctx, func(t *tx) error {
-		retired, err = t.retire(sqldb.Clean(uploadID), "")
+		retired, err = t.retireUpload(sqldb.Clean(uploadID), "")
 		return err
 	})
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Deposits) ReleaseUpload(ctx context.Context, l registry.Lease, uploadID
 		}
 		itself, err := t.ownUpload(it, sqldb.Clean(uploadID))
 		if err == nil {
-			released, err = t.retire(sqldb.Clean(uploadID), itself)
+			released, err = t.retireUpload(sqldb.Clean(uploadID), itself)
 		}
 		return err
 	})
@@ -78,9 +78,9 @@ func (s *Deposits) ReleaseUpload(ctx context.Context, l registry.Lease, uploadID
 	return released, nil
 }
 
-// retire decides that an upload goes, unless a batch, itself apart, or a job of any may need it:
-// what failed or was cancelled can be sent back.
-func (t *tx) retire(uploadID, itself string) (retired bool, err error) {
+// retireUpload marks an upload for removal. It returns false if a batch other than itself, or a job
+// of any batch, may still need it. Failed and cancelled items count, since they can be requeued.
+func (t *tx) retireUpload(uploadID, itself string) (retired bool, err error) {
 	const open = `IN ('prepare', 'pending', 'running', 'failed', 'cancelled')`
 	var needed bool
 	err = t.Get(`SELECT EXISTS (SELECT 1 FROM work_detail p JOIN work_item i ON i.id = p.item_id WHERE p.payload = $1 AND p.payload <> ''
@@ -98,7 +98,7 @@ func (s *Deposits) BatchesOf(ctx context.Context, uploadID string) ([]registry.W
 	all, err := s.work.ReadItems(ctx, work.SelectItem+`JOIN work_detail p ON p.item_id = i.id WHERE p.payload = $1 AND p.payload <> ''
 		ORDER BY i.created_at DESC, i.id DESC`+sqldb.Limit(most), registry.UploadURL(sqldb.Clean(uploadID)))
 	if err != nil {
-		return nil, fmt.Errorf("look for the batches of upload %s: %w", uploadID, err)
+		return nil, fmt.Errorf("list the batches of upload %s: %w", uploadID, err)
 	}
 	return all, nil
 }

@@ -12,12 +12,13 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// Uploads count from the transaction on that begins them, until the one that decides that their
-// bytes go. So what is counted is right however many begin at once and whatever is killed.
+// An upload counts from the transaction that begins it until the one that marks its bytes for
+// removal. So the counts are right whatever begins at the same time and whatever is killed.
 
-// admit refuses an upload that is about to need more bytes. begins says that it is a new one.
-// Nothing is refused to what needs none.
-func (t *tx) admit(limits []registry.UploadLimit, room registry.UploadRoom, need int64, begins bool) error {
+// checkLimits returns a *registry.QuotaError or *registry.NoSpaceError if an upload may not take
+// need more bytes. begins is true for a new upload, which also counts as one more. A call that
+// begins nothing and needs no bytes is never refused.
+func (t *tx) checkLimits(limits []registry.UploadLimit, room registry.UploadRoom, need int64, begins bool) error {
 	for _, l := range limits {
 		used, err := t.uploadsOf(l)
 		if err != nil {
@@ -26,7 +27,7 @@ func (t *tx) admit(limits []registry.UploadLimit, room registry.UploadRoom, need
 		used.Need = max(need, 0)
 		if begins && used.TooMany() || l.Bytes > 0 && used.Need > 0 && used.Need > l.Bytes-used.Held {
 			if !begins {
-				used.Open = 0 // it is one of those on their way
+				used.Open = 0 // this upload is among the open ones
 			}
 			return &used
 		}
@@ -39,7 +40,7 @@ func (t *tx) admit(limits []registry.UploadLimit, room registry.UploadRoom, need
 		COALESCE((SELECT SUM(size_bytes - acked) FROM incoming WHERE dropped_at IS NULL AND size_bytes > acked), 0)`,
 		[]any{room.Volume}, &promised, &coming)
 	if err != nil {
-		return fmt.Errorf("look up what is promised: %w", err)
+		return fmt.Errorf("look up reserved room: %w", err)
 	}
 	if need = max(need, 0); float64(room.Used)+float64(promised)+float64(coming)+float64(need) > room.Threshold*float64(room.Total) {
 		return &registry.NoSpaceError{
@@ -49,7 +50,7 @@ func (t *tx) admit(limits []registry.UploadLimit, room registry.UploadRoom, need
 	return nil
 }
 
-// uploadsOf counts the uploads of a limit's scope.
+// uploadsOf counts the uploads in a limit's scope.
 func (t *tx) uploadsOf(l registry.UploadLimit) (registry.QuotaError, error) {
 	used := registry.QuotaError{UploadLimit: l}
 	and, args := "", []any(nil)
@@ -71,9 +72,9 @@ func (t *tx) uploadsOf(l registry.UploadLimit) (registry.QuotaError, error) {
 	return used, nil
 }
 
-// assign has an upload count for the collection that it is submitted to, from now on. It returns
-// *registry.QuotaError when that would exceed a limit: until now the upload counted elsewhere.
-func (t *tx) assign(uploadID, collection string, limits []registry.UploadLimit) error {
+// assignCollection makes an upload count for the collection that it is submitted to. It returns a
+// *registry.QuotaError if that would exceed a limit of the collection.
+func (t *tx) assignCollection(uploadID, collection string, limits []registry.UploadLimit) error {
 	var held int64
 	err := t.Get(`SELECT held FROM upload WHERE id = $1 AND collection <> $2`, []any{uploadID, collection}, &held)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -81,17 +82,18 @@ func (t *tx) assign(uploadID, collection string, limits []registry.UploadLimit) 
 	} else if err != nil {
 		return fmt.Errorf("look up upload %s: %w", uploadID, err)
 	}
-	if err := t.admit(limits, registry.UploadRoom{}, held, false); err != nil {
+	if err := t.checkLimits(limits, registry.UploadRoom{}, held, false); err != nil {
 		return err
 	}
 	if err := t.Do(`UPDATE upload SET collection = $2 WHERE id = $1`, uploadID, collection); err != nil {
-		return fmt.Errorf("note the collection of upload %s: %w", uploadID, err)
+		return fmt.Errorf("set the collection of upload %s: %w", uploadID, err)
 	}
 	return nil
 }
 
-// counts is what an upload on its way counts for its quotas.
-func counts(size, acked int64) int64 {
+// quotaBytes is what an incoming upload counts for its quotas: its size, or the received bytes
+// while the size is unknown.
+func quotaBytes(size, acked int64) int64 {
 	if size >= 0 {
 		return size
 	}

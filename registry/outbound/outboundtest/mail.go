@@ -667,7 +667,7 @@ func stoppedMailed(f *fixture) {
 	f.FailItem(jobs[0], registry.ContentFault)
 	f.report(id)
 	reported := f.Mails(id)
-	f.Says(f.Unconfirmed(id, registry.ActAbort), "nothing more than what the last report said")
+	f.Says(f.Unconfirmed(id, registry.ActAbort), "no further message after the last report")
 	f.Confirm(id, registry.ActAbort)
 	f.mailed(id, reported...)
 
