@@ -1,5 +1,5 @@
-// Package fixityschedule schedules fixity checks: it makes items for stored files whose last check is too
-// old, so that damage is found while another storage still has good bytes.
+// Package fixityschedule schedules fixity checks: it enqueues a check for each stored file whose
+// last check is too old. Damage is then found while another storage still has a good copy.
 package fixityschedule
 
 import (
@@ -11,31 +11,32 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// The defaults of a [Rechecker].
+// The default settings of a [Scheduler].
 const (
 	defaultOutstanding = 100
 	defaultKeep        = 24 * time.Hour
-	defaultLook        = 3 * time.Second
+	defaultEvery       = 3 * time.Second
 )
 
-// Rechecker queues checks of stored files that are due. It may run in several processes at once.
-type Rechecker struct {
+// Scheduler enqueues fixity checks that are due. It may run in several processes at once.
+type Scheduler struct {
 	Registry registry.Rechecking
 	Log      *slog.Logger
 	Bounds   registry.RecheckRequest
-	Look     time.Duration // between two looks
+	Every    time.Duration // between two rounds
 }
 
-// New returns a rechecker that has every file read once in a while (0: only what people ask for).
-func New(r registry.Rechecking, every time.Duration, log *slog.Logger) *Rechecker {
-	return &Rechecker{Registry: r, Log: log, Look: defaultLook, Bounds: registry.RecheckRequest{
+// New returns a Scheduler that has every stored file checked once per interval. With every = 0 only
+// the checks that people request run.
+func New(r registry.Rechecking, every time.Duration, log *slog.Logger) *Scheduler {
+	return &Scheduler{Registry: r, Log: log, Every: defaultEvery, Bounds: registry.RecheckRequest{
 		Every: every, Outstanding: defaultOutstanding, Keep: defaultKeep,
 	}}
 }
 
-// Run looks for files that are due until ctx ends. Trouble is logged once until it is over, damage
-// whenever there is more or less of it than before.
-func (c *Rechecker) Run(ctx context.Context) {
+// Run enqueues due checks until ctx ends. It logs the first of a series of failures and the end of
+// the series. It logs damage whenever the number of damaged files changes.
+func (c *Scheduler) Run(ctx context.Context) {
 	damaged := int64(0)
 	look := func(ctx context.Context) error {
 		done, err := c.Registry.Recheck(ctx, c.Bounds)
@@ -45,7 +46,7 @@ func (c *Rechecker) Run(ctx context.Context) {
 		switch {
 		case done.Damaged == damaged:
 		case done.Damaged > 0:
-			c.Log.ErrorContext(ctx, "stored files are damaged; their checks say which, and what to do", "files", done.Damaged, "before", damaged)
+			c.Log.ErrorContext(ctx, "stored files are damaged; their failed checks say which, and what to do", "files", done.Damaged, "before", damaged)
 		default:
 			c.Log.InfoContext(ctx, "no stored file is damaged any more")
 		}
@@ -53,7 +54,7 @@ func (c *Rechecker) Run(ctx context.Context) {
 		return nil
 	}
 	periodic.Job{
-		Do: look, Every: c.Look, Log: c.Log,
-		Fails: "checks of stored files cannot be queued", Works: "checks of stored files are queued again",
+		Do: look, Every: c.Every, Log: c.Log,
+		Fails: "enqueueing fixity checks failed; will retry", Works: "fixity checks are enqueued again",
 	}.Run(ctx)
 }

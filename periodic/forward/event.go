@@ -8,15 +8,14 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// typePrefix is what the types of events begin with.
+// typePrefix starts the type of every event.
 const typePrefix = "org.holdfast."
 
-// mostEvent is how many bytes an event may have. From a larger one its own data are left out, so
-// that no event is too large for an nsqd with the usual limits, and would stop all that come after
-// it.
+// mostEvent is the largest encoded event, in bytes. A larger event is sent without its data: it
+// would exceed the usual limits of nsqd and block all later events.
 const mostEvent = 256 << 10
 
-// cloudEvent is an event as it is told (CloudEvents 1.0, JSON format).
+// cloudEvent is an event as receivers get it (CloudEvents 1.0, JSON format).
 type cloudEvent struct {
 	SpecVersion string    `json:"specversion"`
 	ID          string    `json:"id"`
@@ -25,13 +24,13 @@ type cloudEvent struct {
 	Subject     string    `json:"subject,omitempty"`
 	Time        time.Time `json:"time"`
 	ContentType string    `json:"datacontenttype"`
-	// Sequence is the extension of that name: it sorts as text in the order of the feed.
-	Sequence string `json:"sequence"`
-	Data     told   `json:"data"`
+	// Sequence is the CloudEvents extension. Sorted as text, sequences have the order of the feed.
+	Sequence string    `json:"sequence"`
+	Data     eventData `json:"data"`
 }
 
-// told is an event as GET /events has it, and where the item came to by it.
-type told struct {
+// eventData is an event as GET /events returns it, plus the state to which it moved the item.
+type eventData struct {
 	registry.Event
 
 	Action  registry.Action `json:"action,omitempty"`
@@ -41,9 +40,9 @@ type told struct {
 	Omitted bool            `json:"data_omitted,omitempty"`
 }
 
-// encode writes an event as it is told by a Registry. The same event is always the same bytes.
+// encode returns the JSON of an event of the given Registry. Equal events give equal bytes.
 func encode(source string, e registry.Event) ([]byte, error) {
-	t := told{Event: e}
+	t := eventData{Event: e}
 	if p, ok := e.Position(); ok {
 		t.Action, t.Stage, t.Status, t.State = p.Action, p.Stage, p.Status, registry.StateOf(p)
 	}

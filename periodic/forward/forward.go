@@ -1,10 +1,10 @@
-// Package forward sends the events of the feed to the receivers of subscriptions: an NSQ topic, or
-// a webhook.
+// Package forward sends the events of the feed to the receivers of subscriptions. A receiver is an
+// NSQ topic or a webhook.
 //
 // A receiver gets each event that its subscription's filter selects, at least once and in the order
-// of the feed. The cursor moves only after the receiver has acknowledged, and a subscription has
-// one request under way at a time. Only committed events are sent. A receiver that is down, slow or
-// wrong delays its own subscription only, and nothing of the pipeline waits.
+// of the feed. Only committed events are sent. A subscription has one request under way at a time,
+// and its cursor moves only after the receiver acknowledged. A receiver that is down, slow or wrong
+// delays its own subscription only. No item waits for a receiver.
 package forward
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast/holdfast/secret"
 )
 
-// Registry is what a Forwarder asks.
+// Registry is what a Forwarder needs of the Registry.
 type Registry interface {
 	registry.Forwarding
 	credential.Registry
@@ -34,64 +34,64 @@ type Queue interface {
 	Send(ctx context.Context, topic string, bodies ...[]byte) error
 }
 
-// Options says between what a Forwarder stands. All but Keys and Prefix must be set.
+// Options configures a Forwarder. All fields but Keys and Prefix must be set.
 type Options struct {
 	Registry Registry
 	Queue    Queue
 	Webhooks *callback.Client
-	Keys     *secret.Keys           // open credentials; nil: subscriptions that have some fail
-	Redact   func([]registry.Event) // takes secrets out of events
+	Keys     *secret.Keys           // decrypt credentials; nil: subscriptions with credentials fail
+	Redact   func([]registry.Event) // removes secrets from events
 	Prefix   string                 // of topics, for clusters that share an nsqd
-	Owner    string                 // names this process, and no other, not even its successor
+	Owner    string                 // unique to this process; its successor has another one
 	Log      *slog.Logger
 }
 
-// Forwarder forwards all subscriptions that no other process forwards.
+// Forwarder forwards all subscriptions that this process has a lease on.
 type Forwarder struct {
 	Options
 
-	Lease      time.Duration // after which another process takes what this one does not renew
-	Gather     time.Duration // how long events are waited for that come together
-	Backoff    time.Duration // after the first try that failed, doubling up to BackoffMax
-	BackoffMax time.Duration
-	Passing    time.Duration // how often the cursor is noted while it only passes events that the filter does not take
+	Lease          time.Duration // of a subscription; unrenewed, another process takes it
+	Gather         time.Duration // after a new event, how long to wait for more
+	Backoff        time.Duration // after the first failed try, doubling up to BackoffMax
+	BackoffMax     time.Duration
+	CursorInterval time.Duration // how often the cursor is stored while the filter selects no event
 
-	retake chan struct{} // what it has may have changed
+	retake chan struct{} // signals that subscriptions may have changed
 
-	mu    sync.Mutex
-	lines map[string]*line // by the subscription's id
+	mu      sync.Mutex
+	senders map[string]*sender // by the subscription's id
 }
 
 // New returns a Forwarder with the usual times.
 func New(o Options) *Forwarder {
 	return &Forwarder{
-		Options: o, Lease: 30 * time.Second, Gather: 50 * time.Millisecond, Backoff: time.Second, BackoffMax: 5 * time.Minute, Passing: 10 * time.Second,
-		retake: make(chan struct{}, 1), lines: map[string]*line{},
+		Options: o, Lease: 30 * time.Second, Gather: 50 * time.Millisecond, Backoff: time.Second, BackoffMax: 5 * time.Minute, CursorInterval: 10 * time.Second,
+		retake: make(chan struct{}, 1), senders: map[string]*sender{},
 	}
 }
 
-// Run forwards until ctx ends, and then lets other processes take what it has. Several Forwarders
-// may run at once.
+// Run forwards until ctx ends, then releases its subscriptions to other processes. Several
+// Forwarders may run at once, in one process or in many.
 func (f *Forwarder) Run(ctx context.Context) {
 	var watching sync.WaitGroup
 	watching.Go(func() { f.watch(ctx) })
 	defer watching.Wait()
 	defer f.release(ctx)
 	// A process that cannot renew stops sending before another one begins (R15).
-	fence := time.AfterFunc(f.Lease, f.cut)
+	fence := time.AfterFunc(f.Lease, f.stopAll)
 	defer fence.Stop()
 	again := time.NewTicker(f.Lease / 3)
 	defer again.Stop()
-	asked := false // to look anew
+	asked := false // a change asked for this round
 	for failures := 0; ; {
 		begun := time.Now()
 		turns, err := f.Registry.TakeSubscriptions(ctx, f.Owner, f.Lease)
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err != nil: // what was renewed before holds until the fence falls
+		case err != nil: // earlier leases hold until the fence falls
 			if failures++; failures == 1 {
-				f.Log.WarnContext(ctx, "subscriptions cannot be renewed; their events wait", "err", err)
+				f.Log.WarnContext(ctx, "renewing the leases of subscriptions failed; their events wait", "err", err)
 			}
 		default:
 			if failures > 0 {
@@ -99,9 +99,9 @@ func (f *Forwarder) Run(ctx context.Context) {
 			}
 			failures = 0
 			fence.Reset(time.Until(begun.Add(f.Lease * 5 / 6)))
-			f.have(ctx, turns)
+			f.reconcile(ctx, turns)
 			if asked {
-				f.ring()
+				f.wakeAll()
 			}
 			asked = false
 		}
@@ -115,20 +115,20 @@ func (f *Forwarder) Run(ctx context.Context) {
 	}
 }
 
-// have makes the lines those of these turns. A line whose turn is over has ended before the next
-// one of its subscription begins.
-func (f *Forwarder) have(ctx context.Context, turns []registry.SubscriptionTurn) {
+// reconcile starts and stops senders until they match the leases of this process. It waits for a
+// stopped sender to end before it starts the next one of that subscription.
+func (f *Forwarder) reconcile(ctx context.Context, turns []registry.SubscriptionTurn) {
 	want := map[string]registry.SubscriptionTurn{}
 	for _, t := range turns {
 		want[t.ID] = t
 	}
 	f.mu.Lock()
-	var over []*line
-	for id, l := range f.lines {
+	var over []*sender
+	for id, l := range f.senders {
 		if l.ctx.Err() != nil || want[id].Turn != l.turn.Turn {
 			l.stop()
 			over = append(over, l)
-			delete(f.lines, id)
+			delete(f.senders, id)
 		}
 	}
 	f.mu.Unlock()
@@ -137,26 +137,26 @@ func (f *Forwarder) have(ctx context.Context, turns []registry.SubscriptionTurn)
 	}
 	for id, t := range want {
 		f.mu.Lock()
-		if f.lines[id] == nil {
-			f.lines[id] = f.start(ctx, t)
+		if f.senders[id] == nil {
+			f.senders[id] = f.start(ctx, t)
 		}
 		f.mu.Unlock()
 	}
 }
 
-// cut ends all lines, whose leases may be over.
-func (f *Forwarder) cut() {
+// stopAll stops all senders: their leases may be over.
+func (f *Forwarder) stopAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, l := range f.lines {
+	for _, l := range f.senders {
 		l.stop()
 	}
 }
 
-// release waits for all lines to end and lets others take them at once. When the Registry does not
-// answer they wait for the lease.
+// release stops all senders and releases their subscriptions, so that other processes take them at
+// once. If the Registry does not answer, others take them when the leases expire.
 func (f *Forwarder) release(ctx context.Context) {
-	f.have(ctx, nil)
+	f.reconcile(ctx, nil)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if err := f.Registry.ReleaseSubscriptions(ctx, f.Owner); err != nil {
@@ -164,26 +164,26 @@ func (f *Forwarder) release(ctx context.Context) {
 	}
 }
 
-// changes are the events after which subscriptions are looked at anew.
+// changes are the types of events that may change a subscription.
 var changes = []string{
 	registry.EventSubscriptionSet, registry.EventSubscriptionRemoved, registry.EventSubscriptionRewound,
 	registry.EventSubscriptionPaused, registry.EventSubscriptionResumed,
-	registry.EventCredentialSet, registry.EventCredentialRemoved, // those of a failing one have it tried at once
+	registry.EventCredentialSet, registry.EventCredentialRemoved, // a failing subscription is then tried at once
 }
 
-// watch rings for all lines when there are events, and has subscriptions looked at when they were
-// changed. However many there are, the feed's end is waited for once.
+// watch wakes the senders when there are events, and has subscriptions read again when they
+// changed. One wait at the feed's end serves all subscriptions.
 func (f *Forwarder) watch(ctx context.Context) {
-	const patience = time.Second // with a Registry that does not answer
+	const patience = time.Second // between two tries, while the Registry does not answer
 	after, err := f.Registry.FeedEnd(ctx)
 	for ; err != nil; after, err = f.Registry.FeedEnd(ctx) {
 		if !sleep(ctx, patience) {
 			return
 		}
 	}
-	ask(f.retake) // for what was changed before
+	signal(f.retake) // subscriptions may have changed before the wait began
 	for ctx.Err() == nil {
-		next, err := f.news(ctx, after)
+		next, err := f.awaitEvents(ctx, after)
 		if err != nil && !sleep(ctx, patience) {
 			return
 		}
@@ -191,8 +191,8 @@ func (f *Forwarder) watch(ctx context.Context) {
 	}
 }
 
-// news waits for events, rings for them, and returns the cursor to wait beyond.
-func (f *Forwarder) news(ctx context.Context, after int64) (int64, error) {
+// awaitEvents waits for events after a cursor, wakes the senders and returns the new cursor.
+func (f *Forwarder) awaitEvents(ctx context.Context, after int64) (int64, error) {
 	if err := f.Registry.AwaitFeed(ctx, after); err != nil {
 		return after, err
 	}
@@ -208,31 +208,31 @@ func (f *Forwarder) news(ctx context.Context, after int64) (int64, error) {
 		return after, err
 	}
 	if len(changed) > 0 {
-		ask(f.retake) // which rings: what was changed shall not be told by those that do not know it
+		signal(f.retake) // Run then wakes the senders, once they know the change
 	} else {
-		f.ring()
+		f.wakeAll()
 	}
 	return end, nil
 }
 
-// ring tells all lines that there are events.
-func (f *Forwarder) ring() {
+// wakeAll signals all senders that there are events.
+func (f *Forwarder) wakeAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, l := range f.lines {
-		ask(l.news)
+	for _, l := range f.senders {
+		signal(l.wake)
 	}
 }
 
-// ask leaves word, unless one is waiting already.
-func ask(bell chan<- struct{}) {
+// signal sends on a channel of capacity 1. It does nothing if a signal is already waiting.
+func signal(c chan<- struct{}) {
 	select {
-	case bell <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
 
-// sleep waits for d, and says whether it was not cut short.
+// sleep waits for d. It returns false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -247,5 +247,5 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// isLost says that a subscription is not this process's any more.
+// isLost reports whether another process has taken the subscription.
 func isLost(err error) bool { return errors.Is(err, registry.ErrSubscriptionLost) }

@@ -265,7 +265,7 @@ func (noQueue) Send(context.Context, string, ...[]byte) error { return errors.Ne
 
 // quick are a Forwarder's times for tests.
 func quick(f *forward.Forwarder) *forward.Forwarder {
-	f.Gather, f.Backoff, f.BackoffMax, f.Passing = 0, time.Millisecond, 5*time.Millisecond, 0
+	f.Gather, f.Backoff, f.BackoffMax, f.CursorInterval = 0, time.Millisecond, 5*time.Millisecond, 0
 	return f
 }
 

@@ -1,7 +1,7 @@
-// Package relay publishes messages for items that are due: the second half of the outbox (I2).
+// Package relay publishes a message for each item that is due: the second half of the outbox (I2).
 //
-// It publishes only what the Registry has committed. A crash in between delays a message until its
-// next repeat. A message too many costs a refused claim.
+// It publishes only what the Registry has committed. If the relay dies between the two, the message
+// waits for its next repeat. A superfluous message costs one refused claim.
 package relay
 
 import (
@@ -14,15 +14,16 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Relay publishes due wake-ups. All fields but Prefix must be set; New fills in the usual times.
+// Relay publishes due wake-up messages. All fields but Prefix must be set; New sets the default
+// times.
 type Relay struct {
 	Registry registry.Dispatching
 	Queue    queue.Publisher
 	Log      *slog.Logger
 	Prefix   string // of topics, for clusters that share an nsqd
 
-	Window     int           // outstanding messages for each live slot
-	Poll       time.Duration // the fallback when no commit rings
+	Window     int           // unanswered messages for each slot of a live worker
+	Poll       time.Duration // between two rounds when no commit signals due items
 	Renudge    time.Duration // first repeat of an unanswered message, growing to RenudgeMax
 	RenudgeMax time.Duration
 	Outage     time.Duration // how often an outage is logged
@@ -36,14 +37,14 @@ func New(r registry.Dispatching, q queue.Publisher, log *slog.Logger) *Relay {
 	}
 }
 
-// Run rings until ctx ends. Several relays may run at once: an item is offered by whichever commits
-// first.
+// Run publishes until ctx ends. Several relays may run at once: whichever commits an offer first
+// publishes it.
 func (r *Relay) Run(ctx context.Context) {
 	poll := time.NewTicker(r.Poll)
 	defer poll.Stop()
 	out := outage{log: r.Log, every: r.Outage}
 	for {
-		n, err := r.ring(ctx)
+		n, err := r.publishDue(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -51,7 +52,7 @@ func (r *Relay) Run(ctx context.Context) {
 			out.note(ctx, err)
 		case n > 0:
 			out.over(ctx)
-			continue // there may be more than one round of them
+			continue // more items may be due than one round takes
 		default:
 			out.over(ctx)
 		}
@@ -64,7 +65,8 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 }
 
-// wakeUp is the Registry's bell, unless the last round failed: then only the poll tries again.
+// wakeUp returns the Registry's signal of due items. After a failed round it returns nil: only the
+// next poll tries again.
 func (r *Relay) wakeUp(err error) <-chan struct{} {
 	if err != nil {
 		return nil
@@ -72,8 +74,8 @@ func (r *Relay) wakeUp(err error) <-chan struct{} {
 	return r.Registry.Woken()
 }
 
-// ring offers one round of due items and returns how many.
-func (r *Relay) ring(ctx context.Context) (int, error) {
+// publishDue offers and publishes one round of due items. It returns their number.
+func (r *Relay) publishDue(ctx context.Context) (int, error) {
 	wakes, err := r.Registry.Due(ctx, registry.DueRequest{Window: r.Window, Renudge: r.Renudge, RenudgeMax: r.RenudgeMax})
 	if err != nil {
 		return 0, err
@@ -97,7 +99,7 @@ func (r *Relay) ring(ctx context.Context) (int, error) {
 	return len(wakes), errors.Join(errs...)
 }
 
-// publish sends a topic's wake-ups, and sets them back when that fails (R19).
+// publish sends a topic's messages. If that fails, it makes their items due again (R19).
 func (r *Relay) publish(ctx context.Context, topic string, wakes []registry.Wake) error {
 	ids := make([]string, len(wakes))
 	for i, w := range wakes {
@@ -110,15 +112,16 @@ func (r *Relay) publish(ctx context.Context, topic string, wakes []registry.Wake
 	return errors.Join(err, r.takeBack(ctx, wakes))
 }
 
-// takeBack makes wake-ups due again. Even when this process is stopping, another one should ring at
-// once.
+// takeBack makes items due again. It runs even while this process is stopping, so that another
+// relay can publish them at once.
 func (r *Relay) takeBack(ctx context.Context, wakes []registry.Wake) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	return r.Registry.Undo(ctx, wakes)
 }
 
-// outage logs trouble once per interval with a count, and its end once.
+// outage logs the first failure of a series, then one per interval with a count, and the end of the
+// series.
 type outage struct {
 	log    *slog.Logger
 	every  time.Duration
@@ -132,13 +135,13 @@ func (o *outage) note(ctx context.Context, err error) {
 		return
 	}
 	o.logged = time.Now()
-	o.log.WarnContext(ctx, "wake-ups cannot be sent; items wait", "err", err, "failures", o.count)
+	o.log.WarnContext(ctx, "publishing wake-up messages failed; items wait", "err", err, "failures", o.count)
 }
 
 func (o *outage) over(ctx context.Context) {
 	if o.count == 0 {
 		return
 	}
-	o.log.InfoContext(ctx, "wake-ups are sent again", "failures", o.count)
+	o.log.InfoContext(ctx, "wake-up messages are published again", "failures", o.count)
 	o.count, o.logged = 0, time.Time{}
 }

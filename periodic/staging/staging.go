@@ -1,9 +1,9 @@
-// Package staging removes from the staging volume what nobody asks the Registry for any more:
-// uploads that were begun and never ended, those that have expired, what a kill left of those that
-// were given up, and what was restored, when its time is over.
+// Package staging removes from the staging volume what nothing in the Registry needs: unfinished
+// uploads whose time is over, expired uploads, what a kill left of removed uploads, and restored
+// files whose time is over.
 //
-// Bytes go before their record, so that a kill leaves nothing that nobody knows of. What belongs to
-// an item under way is not for this package: the item's own steps remove it.
+// It removes bytes before their record, so that a kill leaves no bytes without a record. The data
+// of an item under way are not its concern: the item's own steps remove them.
 package staging
 
 import (
@@ -19,15 +19,15 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Sweeper removes what is not needed in staging any more. It may run in several processes at once.
+// Sweeper removes from staging what is no longer needed. It may run in several processes at once.
 type Sweeper struct {
 	Registry Registry
 	Staging  storage.Store
 	Log      *slog.Logger
-	Every    time.Duration // between two looks; 0: 10 minutes
+	Every    time.Duration // between two rounds; 0: 10 minutes
 }
 
-// Registry is what a Sweeper asks.
+// Registry is what a Sweeper needs of the Registry.
 type Registry interface {
 	// DroppedUploads and ForgetUpload are as in registry.Receiving.
 	DroppedUploads(ctx context.Context) ([]registry.DroppedUpload, error)
@@ -36,7 +36,7 @@ type Registry interface {
 	RestorationOf(ctx context.Context, itemID string) (registry.Restoration, error)
 }
 
-// Run sweeps until ctx ends. Trouble is logged once until it is over.
+// Run sweeps until ctx ends. It logs the first of a series of failures and the end of the series.
 func (s *Sweeper) Run(ctx context.Context) {
 	every := s.Every
 	if every <= 0 {
@@ -44,17 +44,17 @@ func (s *Sweeper) Run(ctx context.Context) {
 	}
 	periodic.Job{
 		Do: s.Sweep, Every: every, Log: s.Log,
-		Fails: "what is not needed in staging any more cannot be removed", Works: "what is not needed in staging any more is removed again",
+		Fails: "removing expired uploads and restored files failed; will retry", Works: "expired uploads and restored files are removed again",
 	}.Run(ctx)
 }
 
-// Sweep removes what is to be removed now.
+// Sweep makes one round. It returns the joined errors of all files that it could not remove.
 func (s *Sweeper) Sweep(ctx context.Context) error {
 	return errors.Join(s.sweepUploads(ctx), s.sweepRestored(ctx))
 }
 
-// sweepUploads removes bytes before their record; they go again, and the record with them, when no
-// request can be left that still writes some.
+// sweepUploads removes the bytes of dropped uploads. Once no request can still be writing to an
+// upload, it removes the bytes again and then the record.
 func (s *Sweeper) sweepUploads(ctx context.Context) error {
 	dropped, err := s.Registry.DroppedUploads(ctx)
 	if err != nil {
@@ -76,6 +76,6 @@ func (s *Sweeper) remove(ctx context.Context, d registry.DroppedUpload) error {
 	if !d.Over {
 		return nil
 	}
-	s.Log.InfoContext(ctx, "removed an upload that nobody needs", "upload", d.ID)
+	s.Log.InfoContext(ctx, "removed an upload", "upload", d.ID)
 	return s.Registry.ForgetUpload(ctx, d.ID)
 }
