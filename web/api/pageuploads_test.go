@@ -45,7 +45,7 @@ func TestUploadPages(t *testing.T) {
 		return text
 	}
 	text := load(admin, "/uploads", http.StatusOK)
-	has(text, "mine &lt;b&gt;.txt", "theirs.txt", "used.txt", "coming.bin", "0 % is here", "1.8 KiB of 4.0 KiB", "1.8 KiB of 8.0 KiB", "1 of 7", "goes with its batch", `href="/uploads" aria-current`)
+	has(text, "mine &lt;b&gt;.txt", "theirs.txt", "used.txt", "coming.bin", "0 % received", "1.8 KiB of 4.0 KiB", "1.8 KiB of 8.0 KiB", "1 of 7", "removed with its batch", `href="/uploads" aria-current`)
 	if strings.Count(text, ">Remove</button>") != 3 {
 		t.Errorf("want a button for each upload that no batch has:\n%s", text)
 	}
@@ -72,7 +72,7 @@ func TestUploadPages(t *testing.T) {
 	post(admin, mine, http.StatusForbidden, "Sec-Fetch-Site", "cross-site")
 	post(viewer, mine, http.StatusForbidden, same...)
 	post(depositor, theirs, http.StatusSeeOther, same...) // which is not there for them
-	has(post(admin, used, http.StatusConflict, same...), "Not done: ", "is removed with it")
+	has(post(admin, used, http.StatusConflict, same...), "Refused: ", "is removed with it")
 	if all, err := b.as(t, registry.RoleAdmin).AllUploads(t.Context()); err != nil || len(all) != 4 {
 		t.Fatalf("%d uploads are left (%v), want all four", len(all), err)
 	}

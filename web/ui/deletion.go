@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// deletionsPage is what the list of deletions shows.
+// deletionsPage is the content of the list of deletions.
 type deletionsPage struct {
 	Deletions []registry.Deletion
 	Next      string
 }
 
-// deletions lists what waits for another person.
+// deletions lists the deletions that wait for another person's approval.
 func (p *pages) deletions(r *http.Request) (page, error) {
 	list, err := p.registry.Deletions(r.Context(), registry.DeletionQuery{After: r.URL.Query().Get("after"), Limit: 50})
 	if err != nil {
@@ -28,42 +28,42 @@ func (p *pages) deletions(r *http.Request) (page, error) {
 	return page{Name: "deletions", Title: "Deletions", Section: "objects", Content: content}, nil
 }
 
-// deletionURL is the address of the form about an object's deletion.
+// deletionURL is the address of the form for an object's deletion.
 func deletionURL(id string) string { return (&url.URL{Path: "/deletions/" + id}).String() }
 
-// decides is what a button says.
-func decides(d registry.Decision) string {
+// decisionLabel is the text of the button for a decision.
+func decisionLabel(d registry.Decision) string {
 	switch d {
 	case registry.DecideAsk:
-		return "Ask to delete it"
+		return "Request deletion"
 	case registry.DecideApprove:
-		return "Agree to delete it"
+		return "Approve deletion"
 	case registry.DecideWithdraw:
-		return "Decline the deletion"
+		return "Decline deletion"
 	}
 	return string(d)
 }
 
-// decisionPage is the form of a decision.
+// decisionPage is the form of a decision about a deletion.
 type decisionPage struct {
 	Object   registry.Object
 	Decision registry.Decision
 	Reason   string
-	// Asked is which asking the form is about: the time of it, in microseconds; "" when there was
-	// none.
+	// Asked identifies the deletion request that the form shows: the time of the request in
+	// microseconds. It is "" if there is none.
 	Asked   string
 	Refused string
 }
 
-// mayDecide are the decisions that who asks can make about an object.
-func (p *pages) mayDecide(r *http.Request, o registry.Object) []registry.Decision {
+// decisions returns the decisions that the caller can make about an object's deletion.
+func (p *pages) decisions(r *http.Request, o registry.Object) []registry.Decision {
 	if p.forms == nil {
 		return nil
 	}
 	return p.forms.Decisions(r.Context(), o.Deletion)
 }
 
-// askDecision shows the form of a decision, a page of its own as that of an act is.
+// askDecision shows the form of a decision on a page of its own.
 func (p *pages) askDecision(r *http.Request) (page, error) {
 	o, err := p.objectOf(r)
 	if err != nil {
@@ -77,10 +77,10 @@ func (p *pages) askDecision(r *http.Request) (page, error) {
 }
 
 func decisionForm(d decisionPage) page {
-	return page{Name: "decision", Title: decides(d.Decision) + ": " + d.Object.ID, Section: "objects", Content: d}
+	return page{Name: "decision", Title: decisionLabel(d.Decision) + ": " + d.Object.ID, Section: "objects", Content: d}
 }
 
-// askedAt tells one asking from another, later one.
+// askedAt distinguishes a deletion request from a later one for the same object.
 func askedAt(o registry.Object) string {
 	if o.Deletion == nil {
 		return ""
@@ -88,31 +88,31 @@ func askedAt(o registry.Object) string {
 	return strconv.FormatInt(o.Deletion.AskedAt.UnixMicro(), 10)
 }
 
-// canDecide returns why a decision cannot be made by who asks.
+// canDecide returns nil if the caller can make a decision, or the reason why not.
 func (p *pages) canDecide(r *http.Request, o registry.Object, d registry.Decision) error {
-	may := p.mayDecide(r, o)
+	may := p.decisions(r, o)
 	switch {
 	case slices.Contains(may, d):
 		return nil
 	case len(may) == 0 && (p.forms == nil || !p.forms.MayAct(r.Context())):
 		return errForbidden
 	case !slices.Contains([]registry.Decision{registry.DecideAsk, registry.DecideApprove, registry.DecideWithdraw}, d):
-		return fmt.Errorf("%w: there is no decision %q", errBadQuery, d)
+		return fmt.Errorf("%w: unknown decision %q", errBadQuery, d)
 	case o.Deletion == nil:
 		return fmt.Errorf("%w: %w", errRefused, registry.ErrNotAsked)
 	case d == registry.DecideApprove && o.Deletion.Status == registry.DeletionAsked:
 		return fmt.Errorf("%w: %w", errRefused, registry.ErrSamePerson)
 	}
-	return fmt.Errorf("%w: the deletion of %s is not one to be decided so: %s", errRefused, o.ID, o.Deletion.Text())
+	return fmt.Errorf("%w: this decision is not possible for the deletion of %s: %s", errRefused, o.ID, o.Deletion.Text())
 }
 
-// decide carries a decision out and goes back to the object's page, which shows what became of it.
-// What is refused is shown in the form.
+// decide makes a decision and redirects to the object's page. If the decision is refused, it shows
+// the form again with the reason.
 func (p *pages) decide(w http.ResponseWriter, r *http.Request) {
 	const mostReason = 2000
 	ctx := r.Context()
 	if err := r.ParseForm(); err != nil {
-		p.fail(w, r, fmt.Errorf("%w: the form cannot be read", errBadQuery))
+		p.fail(w, r, fmt.Errorf("%w: the form could not be read", errBadQuery))
 		return
 	}
 	o, err := p.objectOf(r)
@@ -125,11 +125,11 @@ func (p *pages) decide(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case form.Decision == registry.DecideAsk && (form.Reason == "" || len(form.Reason) > mostReason):
-		p.fail(w, r, fmt.Errorf("%w: a deletion needs a reason, of at most %d bytes, which is kept for ever", errBadQuery, mostReason))
+		p.fail(w, r, fmt.Errorf("%w: a deletion needs a reason of at most %d bytes; it is kept permanently", errBadQuery, mostReason))
 		return
 	case form.Decision != registry.DecideAsk && form.Asked != askedAt(o):
-		// Whoever agrees must have seen to what.
-		err = fmt.Errorf("%w: it was asked for anew since this form was shown", errRefused)
+		// A person must approve the request that the form showed, not a later one.
+		err = fmt.Errorf("%w: there is a new deletion request since this form was shown; check it and decide again", errRefused)
 	case p.forms == nil || !p.forms.MayAct(ctx):
 		err = errForbidden
 	default:
@@ -147,7 +147,7 @@ func (p *pages) decide(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, objectURL(o.ID), http.StatusSeeOther)
 }
 
-// isRefusal says whether a decision was understood, and cannot be made as things stand.
+// isRefusal reports whether the Registry refused a valid decision in the object's present state.
 func isRefusal(err error) bool {
 	var gone *registry.GoneError
 	return errors.Is(err, errRefused) || errors.Is(err, registry.ErrSamePerson) || errors.Is(err, registry.ErrNotAsked) ||

@@ -12,16 +12,18 @@ import (
 	"github.com/holdfast/holdfast/registry/query"
 )
 
-// failuresShown is how many groups of failures a page shows, the largest.
+// failuresShown is the largest number of groups of failures on a page; the largest groups are
+// shown.
 const failuresShown = 20
 
-// failures are groups of failed items.
+// failures are failed items, grouped by cause.
 type failures struct {
 	Groups []failureGroup
-	More   bool // there are smaller ones
+	More   bool // more groups exist
 }
 
-// failureGroup is a group with the query of its items, "" where who looks cannot send them again.
+// failureGroup is a group of failures. Requeue is the query of its items, or "" if the caller
+// cannot requeue them.
 type failureGroup struct {
 	registry.FailureGroup
 	Requeue string
@@ -48,14 +50,14 @@ func (p *pages) failuresOf(ctx context.Context, q registry.Query) (f failures, e
 // requeuePage is the form that requeues the failed items of a query.
 type requeuePage struct {
 	Match  string
-	From   registry.Stage // where they begin; "": where they failed
+	From   registry.Stage // where they restart; "": where they failed
 	Count  int64
-	Groups []registry.FailureGroup // what they failed for
+	Groups []registry.FailureGroup // the causes
 	Key    string
 }
 
-// askRequeue shows how many items a query means and what they failed for, and asks whether to
-// requeue them.
+// askRequeue shows the form that requeues the failed items of a query, with their number and
+// causes.
 func (p *pages) askRequeue(r *http.Request) (page, error) {
 	ctx := r.Context()
 	if p.forms == nil || !p.forms.MayAct(ctx) {
@@ -67,9 +69,9 @@ func (p *pages) askRequeue(r *http.Request) (page, error) {
 	}
 	list, err := p.registry.Failures(ctx, registry.ItemQuery{Match: q, Limit: failuresShown})
 	if err != nil {
-		return page{}, tooMuch(err)
+		return page{}, asBadQuery(err)
 	}
-	// One key for one showing of the form: sent twice, it acts once.
+	// One key for each form shown: a form that is sent twice acts once.
 	content := requeuePage{Match: q.String(), From: registry.Stage(r.URL.Query().Get("from")), Groups: list.Rows, Key: "page " + rand.Text()}
 	counts, err := p.registry.CountItems(ctx, registry.ItemQuery{Match: q})
 	if err != nil {
@@ -79,12 +81,13 @@ func (p *pages) askRequeue(r *http.Request) (page, error) {
 		content.Count += n
 	}
 	if content.Count == 0 {
-		return page{}, fmt.Errorf("%w: nothing that failed matches %s any more", errRefused, content.Match)
+		return page{}, fmt.Errorf("%w: no failed item matches %s now", errRefused, content.Match)
 	}
 	return page{Name: "requeue", Title: "Requeue " + counted(content.Count, "item"), Section: "status", Content: content}, nil
 }
 
-// requeue makes the item that requeues them and goes to its page, which shows how far it is.
+// requeue starts the bulk requeue of a form and redirects to the page of its item, which shows the
+// progress.
 func (p *pages) requeue(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	it, err := p.bulkOf(r)
@@ -92,17 +95,17 @@ func (p *pages) requeue(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, err)
 		return
 	}
-	p.log.InfoContext(ctx, "bulk act begun", "item", it.ID, "act", string(registry.ActRequeue))
+	p.log.InfoContext(ctx, "bulk act started", "item", it.ID, "act", string(registry.ActRequeue))
 	http.Redirect(w, r, "/items/"+it.ID, http.StatusSeeOther)
 }
 
-// bulkOf begins what the form asks.
+// bulkOf starts the bulk act of a form and returns its item.
 func (p *pages) bulkOf(r *http.Request) (it registry.WorkItem, err error) {
 	if p.forms == nil || !p.forms.MayAct(r.Context()) {
 		return it, errForbidden
 	}
 	if err := r.ParseForm(); err != nil {
-		return it, fmt.Errorf("%w: the form cannot be read", errBadQuery)
+		return it, fmt.Errorf("%w: the form could not be read", errBadQuery)
 	}
 	q, err := requeueQuery(r.PostForm.Get("match"))
 	if err != nil {
@@ -111,18 +114,18 @@ func (p *pages) bulkOf(r *http.Request) (it registry.WorkItem, err error) {
 	b := registry.BulkRequest{
 		Match: q, Act: registry.ActRequeue, From: registry.Stage(r.PostForm.Get("from")), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirmed: true, IdempotencyKey: r.PostForm.Get("key"),
 	}
-	if err := boundForm(b.Reason, b.IdempotencyKey); err != nil {
+	if err := checkLengths(b.Reason, b.IdempotencyKey); err != nil {
 		return it, err
 	}
 	it, err = p.forms.Bulk(r.Context(), b)
 	if errors.Is(err, registry.ErrIdempotencyConflict) {
-		err = fmt.Errorf("%w: the form was sent before, with another reason; open it anew", errRefused)
+		err = fmt.Errorf("%w: the form was already sent with another reason; open it again", errRefused)
 	}
-	return it, tooMuch(err)
+	return it, asBadQuery(err)
 }
 
-// tooMuch turns the refusal of a query that can be read into one of the address.
-func tooMuch(err error) error {
+// asBadQuery turns the Registry's refusal of a query into errBadQuery.
+func asBadQuery(err error) error {
 	var wrong *registry.QueryError
 	if errors.As(err, &wrong) {
 		return fmt.Errorf("%w: %w", errBadQuery, err)
@@ -130,8 +133,8 @@ func tooMuch(err error) error {
 	return err
 }
 
-// requeueQuery reads the query of the form: that of a group of failures, so that nothing else is
-// requeued by an address that somebody was sent.
+// requeueQuery parses the form's query. It accepts only queries that name a cause, so that a link
+// from somebody else cannot requeue arbitrary items.
 func requeueQuery(text string) (registry.Query, error) {
 	q, err := query.Parse(text)
 	if err != nil {
@@ -142,5 +145,5 @@ func requeueQuery(text string) (registry.Query, error) {
 			return q, nil
 		}
 	}
-	return q, fmt.Errorf("%w: it names no cause", errBadQuery)
+	return q, fmt.Errorf("%w: the query names no cause", errBadQuery)
 }

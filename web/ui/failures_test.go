@@ -64,7 +64,7 @@ func TestFailures_Requeue(t *testing.T) {
 	if w := s.post(t, "/failures/requeue", form); w.Code != http.StatusConflict {
 		t.Errorf("the key with another reason: %d", w.Code)
 	}
-	if text := s.get(t, "/batches/"+batch, http.StatusOK); strings.Contains(text, "What failed") {
+	if text := s.get(t, "/batches/"+batch, http.StatusOK); strings.Contains(text, "Failures") {
 		t.Error("the batch shows failures that there are not")
 	}
 }

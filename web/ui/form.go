@@ -15,28 +15,28 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Forms carries out what the pages ask for whoever has logged in. Every method judges by the
-// request's context who that is.
+// Forms does what the pages' forms ask, on behalf of the caller. The context of the request
+// identifies the caller.
 type Forms interface {
-	// MayAct says whether who asks may ask acts at all: who may not sees no buttons.
+	// MayAct reports whether the caller may act at all. Callers who may not see no buttons.
 	MayAct(ctx context.Context) bool
-	// MayAbandon says whether who asks may ask act abandon.
+	// MayAbandon reports whether the caller may abandon items.
 	MayAbandon(ctx context.Context) bool
-	// Command is that of registry.Commanding, in the name of who asks.
+	// Command is as in registry.Commanding.
 	Command(ctx context.Context, c registry.Command) (registry.WorkItem, error)
-	// Bulk is that of registry.Commanding, in the name of who asks.
+	// Bulk is as in registry.Commanding.
 	Bulk(ctx context.Context, b registry.BulkRequest) (registry.WorkItem, error)
-	// RemoveHold is that of registry.Holding, in the name of who asks.
+	// RemoveHold is as in registry.Holding.
 	RemoveHold(ctx context.Context, scope registry.HoldScope, key string) error
-	// Decisions are those that who asks may make after the last deletion of an object that was
-	// asked for; nil: none was.
+	// Decisions returns the decisions that the caller may make, given the last deletion request of
+	// an object, or nil if there was none.
 	Decisions(ctx context.Context, last *registry.Deletion) []registry.Decision
-	// Decide makes one of them, in the name of who asks, as registry.Deciding does; the reason is
-	// that of asking.
+	// Decide makes one of these decisions, as registry.Deciding does. The reason is that of a
+	// deletion request.
 	Decide(ctx context.Context, objectID string, d registry.Decision, reason string) (registry.Deletion, error)
 }
 
-// buttons are the acts that who asks may ask of an item.
+// buttons are the acts that the caller may ask of an item.
 type buttons struct {
 	ItemID string
 	Acts   []registry.Act
@@ -49,12 +49,12 @@ func (p *pages) buttons(ctx context.Context, it registry.WorkItem) buttons {
 	return buttons{it.ID, p.mayAsk(ctx, it)}
 }
 
-// mayAsk are the acts of an item that somebody may ask who may act.
+// mayAsk returns the acts of an item that the caller, who may act, may ask.
 func (p *pages) mayAsk(ctx context.Context, it registry.WorkItem) []registry.Act {
 	return slices.DeleteFunc(slices.Clone(it.AllowedActs), func(a registry.Act) bool { return a == registry.ActAbandon && !p.forms.MayAbandon(ctx) })
 }
 
-// label is what a button says.
+// label is the text of an act's button.
 func label(a registry.Act) string {
 	switch a {
 	case registry.ActUnhold:
@@ -68,19 +68,19 @@ func label(a registry.Act) string {
 	}
 }
 
-// actPage is the form of an act: its reason, what the act needs to know, and what follows from it.
+// actPage is the form of an act.
 type actPage struct {
 	Item         registry.WorkItem
 	Command      registry.Command
-	Stages       []registry.Stage // where a requeue may begin
+	Stages       []registry.Stage // where a requeue may restart
 	Priority     string
 	NeedsReason  bool
-	Consequences []string // not empty: they must be confirmed
+	Consequences []string // if any, the caller must confirm them
 	Refused      string   // why it was not done
 }
 
-// askAct shows the form of an act. It is a page of its own, which does not load itself again under
-// whoever types.
+// askAct shows the form of an act on a page of its own, which does not reload while the caller
+// types.
 func (p *pages) askAct(r *http.Request) (page, error) {
 	it, err := p.actedOn(r)
 	if err != nil {
@@ -93,13 +93,13 @@ func (p *pages) askAct(r *http.Request) (page, error) {
 	if !slices.Contains(it.AllowedActs, act) {
 		refusal := registry.Refuse(it.Position(), act, it.Status)
 		refusal.ItemID = it.ID
-		text := fmt.Sprintf("%s cannot be asked of %s as it is now (%s)", act, nameOf(it), it.State)
+		text := fmt.Sprintf("%s is not possible for %s in its present state (%s)", act, nameOf(it), it.State)
 		if reason := refusal.Reason(); reason != "" {
 			text += "; " + reason
 		}
 		return page{}, fmt.Errorf("%w: %s", errRefused, text)
 	}
-	// One key for one showing of the form: sent twice, it acts once.
+	// One key for each form shown: a form that is sent twice acts once.
 	return actForm(actPage{Item: it, Command: registry.Command{ItemID: it.ID, Act: act, IdempotencyKey: "page " + rand.Text()}}), nil
 }
 
@@ -114,13 +114,13 @@ func actForm(a actPage) page {
 	return page{Name: "act", Title: label(a.Command.Act) + ": " + nameOf(a.Item), Section: "status", Content: a}
 }
 
-// needsReason says whether an act is not asked for without one: who comes across it is shown why.
+// needsReason reports whether an act must have a reason.
 func needsReason(it registry.WorkItem, act registry.Act) bool {
 	asked, ok := it.Abandonment()
 	return act == registry.ActHold || act == registry.ActAbandon && (!ok || !asked.Waits(time.Now()))
 }
 
-// actedOn is the item of a form, for whoever may ask acts.
+// actedOn returns the item of a form, or errForbidden if the caller may not act.
 func (p *pages) actedOn(r *http.Request) (registry.WorkItem, error) {
 	if p.forms == nil || !p.forms.MayAct(r.Context()) {
 		return registry.WorkItem{}, errForbidden
@@ -128,8 +128,8 @@ func (p *pages) actedOn(r *http.Request) (registry.WorkItem, error) {
 	return p.registry.Item(r.Context(), r.PathValue("id"))
 }
 
-// act carries an act out and goes back to the item's page, which shows what happened. What needs a
-// confirmation, or was refused, is shown in the form.
+// act does what a form asks and redirects to the item's page, which shows the event. If the act
+// needs a confirmation or is refused, it shows the form again.
 func (p *pages) act(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	it, err := p.actedOn(r)
@@ -156,7 +156,7 @@ func (p *pages) act(w http.ResponseWriter, r *http.Request) {
 		form.Consequences, form.Command.AgreesTo = needed.Consequences, needed.AgreesTo
 		p.write(w, r, actForm(form), http.StatusConflict)
 	case errors.As(err, &transition), errors.As(err, &late), errors.Is(err, registry.ErrIdempotencyConflict),
-		errors.Is(err, registry.ErrSamePerson), errors.Is(err, registry.ErrNotFound): // a hold that is released: another one, elsewhere, keeps the item
+		errors.Is(err, registry.ErrSamePerson), errors.Is(err, registry.ErrNotFound): // ErrNotFound: the hold to release is on something else, such as the batch
 		form.Refused = err.Error()
 		form.Command.IdempotencyKey = "page " + rand.Text()
 		p.write(w, r, actForm(form), http.StatusConflict)
@@ -164,14 +164,14 @@ func (p *pages) act(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, err)
 	default:
 		p.log.InfoContext(ctx, "item commanded", "item", it.ID, "act", string(c.Act), "state", string(after.State))
-		http.Redirect(w, r, p.happened(ctx, it, c.Act, before), http.StatusSeeOther)
+		http.Redirect(w, r, p.afterAct(ctx, it, c.Act, before), http.StatusSeeOther)
 	}
 }
 
-// commandOf reads a form.
+// commandOf reads the command of a form.
 func commandOf(r *http.Request, it registry.WorkItem) (registry.Command, error) {
 	if err := r.ParseForm(); err != nil {
-		return registry.Command{}, fmt.Errorf("%w: the form cannot be read", errBadQuery)
+		return registry.Command{}, fmt.Errorf("%w: the form could not be read", errBadQuery)
 	}
 	c := registry.Command{
 		ItemID: it.ID, Act: registry.Act(r.PostForm.Get("act")), From: registry.Stage(r.PostForm.Get("from")),
@@ -180,11 +180,11 @@ func commandOf(r *http.Request, it registry.WorkItem) (registry.Command, error) 
 	}
 	switch {
 	case !isActOfPeople(c.Act):
-		return c, fmt.Errorf("%w: there is no act %q", errBadQuery, c.Act)
+		return c, fmt.Errorf("%w: unknown act %q", errBadQuery, c.Act)
 	case c.Reason == "" && needsReason(it, c.Act):
-		return c, fmt.Errorf("%w: %s needs a reason; whoever comes across it is shown it", errBadQuery, c.Act)
+		return c, fmt.Errorf("%w: %s needs a reason; it is shown with the item", errBadQuery, c.Act)
 	}
-	if err := boundForm(c.Reason+c.AgreesTo, c.IdempotencyKey); err != nil {
+	if err := checkLengths(c.Reason+c.AgreesTo, c.IdempotencyKey); err != nil {
 		return c, err
 	}
 	if text := r.PostForm.Get("priority"); c.Act == registry.ActPriority {
@@ -200,36 +200,36 @@ func commandOf(r *http.Request, it registry.WorkItem) (registry.Command, error) 
 	return c, nil
 }
 
-// boundForm refuses a reason or key that no form of ours sends.
-func boundForm(reason, key string) error {
+// checkLengths refuses a reason or key longer than those of the pages' forms.
+func checkLengths(reason, key string) error {
 	const mostReason, mostKey = 2000, 200
 	if len(reason) > mostReason || len(key) > mostKey {
-		return fmt.Errorf("%w: a reason has at most %d bytes", errBadQuery, mostReason)
+		return fmt.Errorf("%w: the reason is longer than %d bytes", errBadQuery, mostReason)
 	}
 	return nil
 }
 
-// isActOfPeople says whether the state machine has the act for people at all.
+// isActOfPeople reports whether people can ask an act at all.
 func isActOfPeople(a registry.Act) bool {
 	return slices.ContainsFunc(registry.Transitions(), func(t registry.Transition) bool { return t.Act == a && t.By == "admin" })
 }
 
-// happened is the address of an item's page that shows the event of an act; that of the page alone
-// when there is none, since the form had been sent before.
-func (p *pages) happened(ctx context.Context, it registry.WorkItem, act registry.Act, before int64) string {
-	home := url.URL{Path: "/items/" + it.ID}
+// afterAct is the address of an item's page that shows the event of an act. It is the plain page if
+// there is no new event, because the form had already been sent.
+func (p *pages) afterAct(ctx context.Context, it registry.WorkItem, act registry.Act, before int64) string {
+	target := url.URL{Path: "/items/" + it.ID}
 	if it.Action == registry.Batch {
-		home.Path = "/batches/" + it.ID
+		target.Path = "/batches/" + it.ID
 	}
 	events, err := p.registry.Events(ctx, it.ID, before, 50)
 	if i := slices.IndexFunc(events, func(e registry.Event) bool { return e.Type == string(act) }); err == nil && i >= 0 {
-		home.RawQuery = url.Values{"did": {strconv.FormatInt(events[i].Seq, 10)}}.Encode()
+		target.RawQuery = url.Values{"did": {strconv.FormatInt(events[i].Seq, 10)}}.Encode()
 	}
-	return home.String()
+	return target.String()
 }
 
-// did is the event that a page was opened to show, nil for none. It is read from the item's
-// history, so that no address makes a page say what did not happen.
+// did returns the event that a page was opened to show, or nil. It reads the event from the item's
+// history, so that no address can make a page show an invented event.
 func (p *pages) did(r *http.Request, itemID string) (*registry.Event, error) {
 	seq, err := queryNumber(r, "did")
 	if err != nil || seq == 0 {

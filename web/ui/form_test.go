@@ -115,7 +115,7 @@ func TestForms_Confirmation(t *testing.T) {
 	form.Set("reason", "because "+hostile)
 	w := s.post(t, path, form)
 	wantTame(t, "confirmation", w.Body.String())
-	for _, want := range []string{"What follows", "The mail to", "The folder /x goes", `name="confirm" value="yes"`, "because"} {
+	for _, want := range []string{"Consequences", "The mail to", "The folder /x goes", `name="confirm" value="yes"`, "because"} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("confirmation has no %q:\n%s", want, w.Body)
 		}
@@ -164,7 +164,7 @@ func TestForms_Refused(t *testing.T) {
 		}
 	}
 	w := s.post(t, path, url.Values{"act": {"cancel"}, "confirm": {"yes"}})
-	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "Not done") || !strings.Contains(w.Body.String(), "is not allowed") {
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "Refused") || !strings.Contains(w.Body.String(), "is not allowed") {
 		t.Errorf("refused: %d %s", w.Code, w.Body)
 	}
 	w = s.post(t, path, url.Values{"act": {"requeue"}, "from": {"estimate"}})
@@ -226,7 +226,7 @@ func TestPages_SayWhenTheQueueStands(t *testing.T) {
 
 func TestPages_Holds(t *testing.T) {
 	s, _ := withClerk(t)
-	if text := s.get(t, "/holds", http.StatusOK); !strings.Contains(text, "Nothing is held") {
+	if text := s.get(t, "/holds", http.StatusOK); !strings.Contains(text, "There are no holds") {
 		t.Error("an empty list does not say so")
 	}
 	batch, _ := s.fill(t)
@@ -277,7 +277,7 @@ func TestForms_ReleaseOfAnother(t *testing.T) {
 	must(t, err)
 	must(t, s.store.AddHold(t.Context(), registry.Hold{Scope: registry.HoldAll, Reason: "disks", Actor: "ann"}))
 	w := s.post(t, "/items/"+receipt.BatchID+"/acts", url.Values{"act": {"release-hold"}})
-	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "Not done") {
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "Refused") {
 		t.Errorf("%d: %s", w.Code, w.Body)
 	}
 }

@@ -18,12 +18,12 @@ import (
 func (p *pages) funcs() template.FuncMap {
 	return template.FuncMap{
 		"bytes": formatBytes, "count": formatCount, "moment": moment, "stamp": stamp, "ago": p.ago, "since": p.since,
-		"tone": tone, "mark": mark, "objectURL": objectURL, "deletionURL": deletionURL, "decides": decides, "contentURL": contentURL, "details": details, "short": short,
+		"tone": tone, "mark": mark, "objectURL": objectURL, "deletionURL": deletionURL, "decisionLabel": decisionLabel, "contentURL": contentURL, "details": details, "short": short,
 		"capital": capital, "counted": counted, "label": label, "stateText": p.stateText, "holdURL": holdURL, "method": method, "uploadURL": uploadURL, "progressOf": progressOf,
 	}
 }
 
-// formatBytes writes a size as people read it; "unknown" below 0.
+// formatBytes formats a size for people; "unknown" below 0.
 func formatBytes(n int64) string {
 	const unit = 1024
 	switch {
@@ -39,7 +39,7 @@ func formatBytes(n int64) string {
 	return fmt.Sprintf("%.1f %s", value, names[0])
 }
 
-// formatCount sets thousands apart; "unknown" below 0.
+// formatCount groups a number's digits in thousands; "unknown" below 0.
 func formatCount(n int64) string {
 	if n < 0 {
 		return "unknown"
@@ -51,7 +51,7 @@ func formatCount(n int64) string {
 	return text
 }
 
-// counted is a number of things, in the singular when it is one.
+// counted is a number of things, with the noun in the singular or plural.
 func counted(n int64, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -59,13 +59,13 @@ func counted(n int64, what string) string {
 	return formatCount(n) + " " + what + "s"
 }
 
-// capital makes a sentence of the Registry's begin as one does.
+// capital makes the first letter of a sentence a capital.
 func capital(sentence string) string {
 	first, size := utf8.DecodeRuneInString(sentence)
 	return string(unicode.ToUpper(first)) + sentence[size:]
 }
 
-// moment is a time to be read, in UTC.
+// moment formats a time for people, in UTC.
 func moment(t time.Time) string {
 	if t.IsZero() || t.Unix() <= 0 {
 		return "never"
@@ -73,13 +73,13 @@ func moment(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
-// stamp is a time for machines.
+// stamp formats a time for programs (RFC 3339).
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// stateText is an item's state to be read, times in UTC.
+// stateText is an item's state as text, with times in UTC.
 func (p *pages) stateText(it registry.WorkItem) string { return it.StateText(p.now().UTC()) }
 
-// ago is how long ago something was.
+// ago formats the time since t.
 func (p *pages) ago(t time.Time) string {
 	if t.IsZero() || t.Unix() <= 0 {
 		return "never"
@@ -87,7 +87,7 @@ func (p *pages) ago(t time.Time) string {
 	return span(p.now().Sub(t)) + " ago"
 }
 
-// since is how long something takes so far, or took.
+// since formats a duration, up to now if it has no end.
 func (p *pages) since(start time.Time, end *time.Time) string {
 	if end == nil {
 		return span(p.now().Sub(start))
@@ -110,7 +110,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d d", int(d/day))
 }
 
-// tone is the class of a state's badge.
+// tone is the CSS class of a state's badge.
 func tone(s registry.State) string {
 	switch s {
 	case registry.StateCompleted:
@@ -126,7 +126,7 @@ func tone(s registry.State) string {
 	}
 }
 
-// mark is a sign for a state, for those who do not see its colour.
+// mark is a symbol for a state, for readers who do not see its colour.
 func mark(s registry.State) string {
 	return map[string]string{"good": "✓", "bad": "✗", "still": "‖", "waiting": "…", "active": "▸"}[tone(s)]
 }
@@ -140,7 +140,7 @@ func contentURL(id string, version int, path string) string {
 		url.Values{"path": {path}, "version": {strconv.Itoa(version)}}.Encode()
 }
 
-// details writes what an event carries as words and values in the order of their names.
+// details formats an event's data as names and values, sorted by name.
 func details(raw json.RawMessage) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
@@ -153,9 +153,9 @@ func details(raw json.RawMessage) string {
 			text = s
 		}
 		if bulk, ok := bulkOf(value); ok {
-			name, text = "asked", bulk
+			name, text = "request", bulk
 		} else if object, ok := registry.ObjectSpecIn(value); ok {
-			name, text = "asked", object.Text()
+			name, text = "request", object.Text()
 		}
 		if text != "" {
 			parts = append(parts, strings.ReplaceAll(name, "_", " ")+": "+text)
@@ -165,7 +165,7 @@ func details(raw json.RawMessage) string {
 	return strings.Join(parts, " · ")
 }
 
-// bulkOf says what an act on many items was asked to do; ok is false when raw is no such act.
+// bulkOf describes the request of a bulk act; ok is false if raw is none.
 func bulkOf(raw json.RawMessage) (text string, ok bool) {
 	var b registry.BulkSpec
 	if json.Unmarshal(raw, &b) != nil || b.Act == "" {
@@ -178,7 +178,7 @@ func bulkOf(raw json.RawMessage) (text string, ok bool) {
 	return text, true
 }
 
-// short cuts a digest or an id for a narrow column.
+// short cuts a digest or an id to fit a narrow column.
 func short(text string) string {
 	const most = 12
 	if len(text) <= most {

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// holdsPage is what the list of holds shows.
+// holdsPage is the content of the list of holds.
 type holdsPage struct {
 	Holds  []registry.Hold
 	MayAct bool
@@ -22,15 +22,14 @@ func (p *pages) holds(r *http.Request) (page, error) {
 	return page{Name: "holds", Title: "Holds", Section: "holds", Content: content}, nil
 }
 
-// release releases a hold and goes back to the list. One that is released already is not there, as
-// wanted.
+// release releases a hold and redirects to the list. A hold that is already released is no error.
 func (p *pages) release(w http.ResponseWriter, r *http.Request) {
 	if p.forms == nil || !p.forms.MayAct(r.Context()) {
 		p.fail(w, r, errForbidden)
 		return
 	}
 	if err := r.ParseForm(); err != nil {
-		p.fail(w, r, fmt.Errorf("%w: the form cannot be read", errBadQuery))
+		p.fail(w, r, fmt.Errorf("%w: the form could not be read", errBadQuery))
 		return
 	}
 	scope, key := registry.HoldScope(r.PostForm.Get("scope")), r.PostForm.Get("key")
@@ -42,7 +41,7 @@ func (p *pages) release(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/holds", http.StatusSeeOther)
 }
 
-// holdURL is the page of what a hold is on, "" when it has none.
+// holdURL is the page of the held batch or item, "" for other scopes.
 func holdURL(h registry.Hold) string {
 	switch h.Scope {
 	case registry.HoldBatch:

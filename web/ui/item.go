@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
-// batchPage is what the page of a batch shows.
+// batchPage is the content of a batch's page.
 type batchPage struct {
 	Buttons  buttons
 	Did      *registry.Event
@@ -21,17 +21,17 @@ type batchPage struct {
 	Progress registry.BatchProgress
 	Why      registry.Why
 	Report   *registry.BatchReport
-	NoReport string // why there is none and none will come
+	NoReport string // why there is no report and none will come
 	Failures failures
 	Jobs     []jobRow
 	Next     string
 }
 
-// jobRow is a job with the object that it made, whose ARK is "" before.
+// jobRow is a job with the ARK of its object, "" before it has one.
 type jobRow struct {
 	registry.WorkItem
 	ARK     string
-	Repeats *registry.RowPlace // the first row that says the same
+	Repeats *registry.RowPlace // the earlier row that this one repeats
 }
 
 // LineText is as in package registry.
@@ -67,7 +67,7 @@ func (p *pages) batch(r *http.Request) (page, error) {
 		return page{}, err
 	}
 	if it.Closing > 0 {
-		// There is none yet while it is being written.
+		// There is no report while it is being written.
 		if report, err := p.registry.ReportOf(ctx, id, 0); err == nil {
 			b.Report = &report
 		}
@@ -87,7 +87,7 @@ func (p *pages) batch(r *http.Request) (page, error) {
 	return page{Name: "batch", Title: "Batch " + nameOf(it), Section: "status", Live: !it.Status.Settled(), Content: b}, nil
 }
 
-// itemPage is what the page of an item shows.
+// itemPage is the content of an item's page.
 type itemPage struct {
 	Buttons  buttons
 	Did      *registry.Event
@@ -97,16 +97,16 @@ type itemPage struct {
 	Version  int
 	Why      registry.Why
 	Attempts []registry.Attempt
-	Resume   string // where a restart continues
+	Resume   string // where a retry resumes
 
 	Deliveries []registry.Delivery
-	Tells      *registry.DeliverySpec // what an item of action deliver tells
+	Message    *registry.DeliverySpec // of a delivery
 	Events     []registry.Event
 	Next       string
-	Told       bool // Why says what the item's note says
+	NoteShown  bool // Why already shows the item's note
 	Bulk       *registry.BulkProgress
-	Asked      string // of an item about an object
-	GivenUp    string // whom its job did not tell, since somebody ended the tries
+	Asked      string // the request of an item about an object
+	GivenUp    string // which delivery was given up
 }
 
 func (p *pages) item(r *http.Request) (page, error) {
@@ -133,12 +133,12 @@ func (p *pages) item(r *http.Request) (page, error) {
 	}
 	if it.Action == registry.Bulk {
 		i.Bulk = &registry.BulkProgress{}
-		_ = json.Unmarshal(it.Results[registry.ResultBulk], i.Bulk) // before it has begun there is none
+		_ = json.Unmarshal(it.Results[registry.ResultBulk], i.Bulk) // no progress yet
 	}
 	if i.Why, err = p.registry.Why(ctx, it.ID); err != nil {
 		return page{}, err
 	}
-	i.Told = strings.Contains(i.Why.Sentence, it.Note)
+	i.NoteShown = strings.Contains(i.Why.Sentence, it.Note)
 	if i.Attempts, err = p.registry.Attempts(ctx, it.ID); err != nil {
 		return page{}, err
 	}
@@ -147,7 +147,7 @@ func (p *pages) item(r *http.Request) (page, error) {
 		return page{}, err
 	}
 	if message, ok := registry.DeliverySpecIn(it.Spec); ok && it.Action == registry.DeliverMessage {
-		i.Tells = &message
+		i.Message = &message
 	}
 	if i.Events, err = p.registry.Events(ctx, it.ID, after, eventsAtOnce); err != nil {
 		return page{}, err
@@ -158,8 +158,8 @@ func (p *pages) item(r *http.Request) (page, error) {
 	return page{Name: "item", Title: "Item " + nameOf(it), Section: "status", Live: !it.Status.Settled(), Content: i}, nil
 }
 
-// objectOf is the object that an item made and its version there, "" before it has one. What cannot
-// be read is not shown: the page of an odd item is the last that should fail.
+// objectOf returns the ARK and version that an item made, "" before it has one. It ignores
+// unreadable results: the page of a broken item must not fail.
 func objectOf(it registry.WorkItem) (ark string, version int) {
 	var named registry.Identity
 	if json.Unmarshal(it.Results["ark"], &named) != nil || json.Unmarshal(it.Results["version"], &version) != nil {
@@ -168,7 +168,7 @@ func objectOf(it registry.WorkItem) (ark string, version int) {
 	return named.ARK, version
 }
 
-// specOf reads an item's spec for showing: an address without its secrets.
+// specOf reads an item's spec for display, with secrets removed from its address.
 func specOf(it registry.WorkItem) registry.Spec {
 	var spec registry.Spec
 	if json.Unmarshal(it.Spec, &spec) == nil {
@@ -177,7 +177,7 @@ func specOf(it registry.WorkItem) registry.Spec {
 	return spec
 }
 
-// nameOf is what people call an item.
+// nameOf is an item's name, or its id if it has none.
 func nameOf(it registry.WorkItem) string {
 	if it.Name == "" {
 		return it.ID

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// objectsPage is what the list of objects shows.
+// objectsPage is the content of the list of objects.
 type objectsPage struct {
 	Text    string
 	Objects []registry.Object
@@ -26,19 +26,19 @@ func (p *pages) objects(r *http.Request) (page, error) {
 	return page{Name: "objects", Title: "Objects", Section: "objects", Content: content}, nil
 }
 
-// objectPage is what the page of an object shows.
+// objectPage is the content of an object's page.
 type objectPage struct {
 	Object    registry.Object
 	Version   int
 	Files     []registry.File
 	Events    []registry.Premis
 	Next      string
-	Decisions []registry.Decision // about its deletion, of who asks
-	// MoreEvents says that there are more than those in Events.
+	Decisions []registry.Decision // about its deletion, that the caller can make
+	// MoreEvents reports whether there are more events than Events.
 	MoreEvents bool
 }
 
-// objectOf is the object that an address names.
+// objectOf returns the object of the request's path.
 func (p *pages) objectOf(r *http.Request) (registry.Object, error) {
 	ark, err := noid.ParseARK(r.PathValue("id"))
 	if err != nil {
@@ -55,7 +55,7 @@ func (p *pages) object(r *http.Request) (page, error) {
 	if o.Object, err = p.objectOf(r); err != nil {
 		return page{}, err
 	}
-	o.Decisions = p.mayDecide(r, o.Object)
+	o.Decisions = p.decisions(r, o.Object)
 	version, err := queryNumber(r, "version")
 	if err != nil {
 		return page{}, err

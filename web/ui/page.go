@@ -13,28 +13,28 @@ import (
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
-// refreshEvery is how often a page that still changes is loaded again.
+// refreshEvery is the interval at which a live page reloads.
 const refreshEvery = 5 * time.Second
 
-// page is what every page has, with its own content.
+// page is what all pages share, with the content of one.
 type page struct {
 	Name    string // of its template
 	Title   string
-	Section string // which entry of the navigation it belongs to
-	Live    bool   // what it shows still changes
+	Section string // the current entry of the navigation
+	Live    bool   // its content still changes, so it reloads itself
 	Content any
 
-	Refresh int    // seconds; 0: never. Filled in by show, with what follows
-	Reload  string // the address by which the page loads itself again
-	Who     registry.Session
-	Uploads bool   // who looks may see the page of uploads
-	Pause   string // the address of the same page without refreshing, or with
+	Refresh int    // seconds; 0: never. write sets this and the fields below
+	Reload  string // the address that the page reloads
+	Session registry.Session
+	Uploads bool   // the viewer may see uploads
+	Pause   string // the address of this page with reloading switched the other way
 	Path    string
 	Version string
 	At      time.Time
 }
 
-// show makes a handler of what gathers a page's content.
+// show returns a handler that shows the page that gather returns.
 func (p *pages) show(gather func(*http.Request) (page, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		out, err := gather(r)
@@ -46,17 +46,17 @@ func (p *pages) show(gather func(*http.Request) (page, error)) http.HandlerFunc 
 	}
 }
 
-// fail shows what went wrong.
+// fail shows an error as a page.
 func (p *pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 	out, status := p.problem(r, err)
 	p.write(w, r, out, status)
 }
 
-// write sends a page.
+// write renders a page and sends it.
 func (p *pages) write(w http.ResponseWriter, r *http.Request, out page, status int) {
 	out.At, out.Version, out.Path = p.now().UTC(), p.version, r.URL.Path
 	if p.account != nil {
-		out.Who = p.account.Current(r.Context())
+		out.Session = p.account.Current(r.Context())
 	}
 	out.Uploads = p.uploads != nil && p.uploads.MaySee(r.Context())
 	if out.Live {
@@ -65,18 +65,18 @@ func (p *pages) write(w http.ResponseWriter, r *http.Request, out page, status i
 			query.Del("refresh")
 		} else {
 			out.Refresh = int(refreshEvery / time.Second)
-			query.Set("reload", "") // so that the server knows that nobody has asked
+			query.Set("reload", "") // the session check then counts no activity
 			out.Reload = (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
 			query.Del("reload")
 			query.Set("refresh", "off")
 		}
 		out.Pause = (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
 	}
-	// Whole or not at all: a page that breaks off in the middle would look like the truth.
+	// A page is sent complete or not at all: half a page could mislead.
 	var text bytes.Buffer
 	if err := p.templates[out.Name].Execute(&text, out); err != nil {
 		p.log.ErrorContext(r.Context(), "page failed", "path", webserver.Path(r), "err", webserver.ErrorText(err))
-		http.Error(w, "The page could not be made; the log says why.", http.StatusInternalServerError)
+		http.Error(w, "The page could not be rendered. The log of the server has the error.", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -85,7 +85,7 @@ func (p *pages) write(w http.ResponseWriter, r *http.Request, out page, status i
 	_, _ = w.Write(text.Bytes()) // the reader has gone if this fails
 }
 
-// failure is what the page of a problem says.
+// failure is the content of an error page.
 type failure struct {
 	What string
 	Do   string
@@ -96,39 +96,39 @@ func (p *pages) problem(r *http.Request, err error) (page, int) {
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
 		out.Title = "Not found"
-		out.Content = failure{What: "There is nothing at " + webserver.Path(r) + ".", Do: "It may have been removed, or the address is not whole."}
+		out.Content = failure{What: "No page at " + webserver.Path(r) + ".", Do: "Check the address. What it showed may have been removed."}
 		return out, http.StatusNotFound
 	case errors.Is(err, errBadQuery):
 		out.Title = "Not understood"
-		out.Content = failure{What: err.Error() + ".", Do: "Go back, or begin at the first page of the list."}
+		out.Content = failure{What: err.Error() + ".", Do: "Go back, or open the first page of the list."}
 		return out, http.StatusBadRequest
 	case errors.Is(err, errForbidden):
 		out.Title = "Not allowed"
-		out.Content = failure{What: "Your token's role may not do this.", Do: "Ask an operator."}
+		out.Content = failure{What: "Your role does not allow this.", Do: "Ask an operator or an admin."}
 		return out, http.StatusForbidden
 	case errors.Is(err, errRefused):
 		out.Title = "Not possible"
-		out.Content = failure{What: capital(err.Error()) + ".", Do: "Go back and load the page again."}
+		out.Content = failure{What: capital(err.Error()) + ".", Do: "Go back and reload the page."}
 		return out, http.StatusConflict
 	case errors.Is(err, context.Canceled):
-		out.Content = failure{What: "The page was given up before it was whole.", Do: "Load it again."}
+		out.Content = failure{What: "The request was cancelled before the page was complete.", Do: "Reload the page."}
 		return out, http.StatusServiceUnavailable
 	}
 	p.log.ErrorContext(r.Context(), "page failed", "path", webserver.Path(r), "err", webserver.ErrorText(err))
-	out.Content = failure{What: "The Registry did not answer.", Do: "Load the page again; if it stays so, the log says why."}
+	out.Content = failure{What: "The Registry did not answer.", Do: "Reload the page. If this persists, see the log of the server."}
 	return out, http.StatusInternalServerError
 }
 
-// errBadQuery says that an address has a query that no link here has.
-var errBadQuery = errors.New("the address has a value that cannot be")
+// errBadQuery is the error of an address with a query that no page links to.
+var errBadQuery = errors.New("the address or form has an invalid value")
 
-// Errors of the forms.
+// Errors of forms.
 var (
-	errForbidden = errors.New("the role may not do this")
+	errForbidden = errors.New("your role does not allow this")
 	errRefused   = errors.New("refused")
 )
 
-// queryNumber is a number in the query, 0 when it is not there.
+// queryNumber parses a number of the query; 0 if it is absent.
 func queryNumber(r *http.Request, name string) (int64, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -141,7 +141,7 @@ func queryNumber(r *http.Request, name string) (int64, error) {
 	return n, nil
 }
 
-// badCursor turns the Registry's answer to a cursor that it never gave into one about the address.
+// badCursor turns the Registry's refusal of a cursor into errBadQuery.
 func badCursor(r *http.Request, err error) error {
 	if errors.Is(err, registry.ErrNotFound) && r.URL.Query().Get("after") != "" {
 		return errBadQuery
@@ -149,7 +149,7 @@ func badCursor(r *http.Request, err error) error {
 	return err
 }
 
-// nextPage is the address of the page after this one, "" when this is the last.
+// nextPage is the address of the next page of a list, "" on the last page.
 func nextPage(r *http.Request, next string) string {
 	if next == "" {
 		return ""

@@ -9,21 +9,21 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Account is whoever has signed in. Every method judges by the request's context who that is.
+// Account knows who has signed in. The context of the request identifies the caller.
 type Account interface {
-	// Current is the session that the page is asked for in; without an ID when there is none.
+	// Current returns the caller's session; its ID is "" if the caller has none.
 	Current(ctx context.Context) registry.Session
-	// Sessions lists the sessions that who asks may see and end, the last used first.
+	// Sessions lists the sessions that the caller may see and end, last used first.
 	Sessions(ctx context.Context) ([]registry.Session, error)
-	// EndSession ends one of them; registry.ErrNotFound for all others.
+	// EndSession ends a session of the caller; registry.ErrNotFound for all others.
 	EndSession(ctx context.Context, id string) error
 }
 
-// sessionsPage is what the list of sessions shows.
+// sessionsPage is the content of the list of sessions.
 type sessionsPage struct {
 	Rows    []registry.Session
 	Current registry.Session
-	All     bool // everybody's
+	All     bool // of all users
 }
 
 func (p *pages) sessions(r *http.Request) (page, error) {
@@ -36,11 +36,11 @@ func (p *pages) sessions(r *http.Request) (page, error) {
 	return page{Name: "sessions", Title: "Sessions", Section: "sessions", Content: content}, nil
 }
 
-// endSession ends a session and goes back to the list. One that has ended already is not there, as
-// wanted.
+// endSession ends a session and redirects to the list. A session that has already ended is no
+// error.
 func (p *pages) endSession(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
-		p.fail(w, r, fmt.Errorf("%w: the form cannot be read", errBadQuery))
+		p.fail(w, r, fmt.Errorf("%w: the form could not be read", errBadQuery))
 		return
 	}
 	id := r.PostForm.Get("id")
@@ -55,7 +55,7 @@ func (p *pages) endSession(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/sessions", http.StatusSeeOther)
 }
 
-// method says how somebody signed in.
+// method says how a user signed in.
 func method(m registry.SignInMethod) string {
 	switch m {
 	case registry.SignInToken:
@@ -63,7 +63,7 @@ func method(m registry.SignInMethod) string {
 	case registry.SignInLink:
 		return "by a link"
 	case registry.SignInOIDC:
-		return "at the provider"
+		return "with the identity provider"
 	}
 	return string(m)
 }

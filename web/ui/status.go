@@ -10,33 +10,33 @@ import (
 	"github.com/holdfast/holdfast/registry/query"
 )
 
-// countLimit bounds what is counted for a page: more is shown as "500+".
+// countLimit is the largest number of jobs that the status page counts; more are shown as "500+".
 const countLimit = 500
 
-// statusPage is what the first page shows.
+// statusPage is the content of the status page.
 type statusPage struct {
-	Queue   *registry.QueueStatus // nil: not known
+	Queue   *registry.QueueStatus // nil: unknown
 	Counts  []stateCount
 	Workers []registry.WorkerInfo
 	Running []registry.WorkItem
-	Failed  []registry.WorkItem // of late
+	Failed  []registry.WorkItem // the latest
 	Causes  failures
-	Query   string // what was searched for
-	Wrong   string // what cannot be read of it
+	Query   string // of the search
+	Wrong   string // the error of the query
 	Fields  []query.Field
 	Batches []batchRow
 	Found   []registry.WorkItem
 	Next    string
 }
 
-// stateCount is how many jobs are in a state.
+// stateCount is the number of jobs in a state.
 type stateCount struct {
 	State registry.State
 	Count int64
-	More  bool // there are more, which were not counted
+	More  bool // more jobs exist than were counted
 }
 
-// batchRow is a batch with its jobs added up.
+// batchRow is a batch with the progress of its jobs.
 type batchRow struct {
 	registry.WorkItem
 	Progress registry.BatchProgress
@@ -48,7 +48,7 @@ func (p *pages) status(r *http.Request) (page, error) {
 	s := statusPage{Query: r.URL.Query().Get("q"), Fields: query.Fields()}
 	match, err := query.Parse(s.Query)
 	if err != nil {
-		// The page stands as it is: whoever wrote the query sees it again, with what is wrong.
+		// The page shows the query again, with its error.
 		s.Wrong = capital(err.Error()) + "."
 	}
 	running, err := p.jobs(ctx, registry.Running)
@@ -72,7 +72,7 @@ func (p *pages) status(r *http.Request) (page, error) {
 	s.Counts = tally(running, pending, failed)
 	s.Running = running.Rows[:min(shownRunning, len(running.Rows))]
 	s.Failed = failed.Rows[:min(shownFailed, len(failed.Rows))]
-	// Batches some of whose jobs failed say nothing that their jobs do not.
+	// A batch with failed jobs is not a cause of its own: its jobs are shown.
 	s.Causes, err = p.failuresOf(ctx, registry.Query{Terms: []registry.Term{{Field: "class", Value: string(registry.JobsFault), Not: true}}})
 	if err != nil {
 		return page{}, err
@@ -81,15 +81,15 @@ func (p *pages) status(r *http.Request) (page, error) {
 		return page{}, err
 	}
 	if s.Wrong == "" {
-		if err := p.found(r, match, &s); err != nil {
+		if err := p.search(r, match, &s); err != nil {
 			return page{}, err
 		}
 	}
 	return page{Name: "status", Title: "Status", Section: "status", Live: s.Query == "", Content: s}, nil
 }
 
-// found lists batches or, when something was searched for, items of every kind.
-func (p *pages) found(r *http.Request, match registry.Query, s *statusPage) error {
+// search lists the items that match the query or, without a query, the batches.
+func (p *pages) search(r *http.Request, match registry.Query, s *statusPage) error {
 	q := registry.ItemQuery{Match: match, After: r.URL.Query().Get("after"), Limit: 20}
 	if s.Query == "" {
 		q.Action = registry.Batch
@@ -122,8 +122,8 @@ func (p *pages) jobs(ctx context.Context, status registry.Status) (registry.Page
 	return p.registry.Items(ctx, registry.ItemQuery{Action: registry.Ingest, Status: status, Limit: countLimit})
 }
 
-// tally counts jobs by state, in the order of first sight. A state may be in several lists: a job
-// between two attempts at a stage is pending.
+// tally counts jobs by state, in the order in which the states occur. A state may occur in several
+// lists: a job between two attempts at a stage is pending.
 func tally(lists ...registry.Page[registry.WorkItem]) (counts []stateCount) {
 	at := map[registry.State]int{}
 	for _, list := range lists {

@@ -1,9 +1,9 @@
-// Package ui serves the pages: what runs, what failed and why, what waits for what, and what is
-// preserved. It reads, and shows a button for each act that an item allows and that the viewer may
-// ask for.
+// Package ui serves the HTML pages: what runs, what failed and why, what waits and why, and what is
+// preserved. An item's page has a button for each act that the item allows and the viewer may ask
+// for.
 //
-// A page shows what the Registry says at this moment. A depositor's text (a name, a note, a title)
-// is only ever text on a page. A page needs no script, no other host and no colour.
+// A page shows the Registry's present state. Text from depositors (names, notes, titles) is always
+// escaped. A page needs no script, no other host and no colour.
 package ui
 
 import (
@@ -42,18 +42,18 @@ type Registry interface {
 	FeedEnd(ctx context.Context) (int64, error)
 }
 
-// Options says what to show. Registry and Log must be set.
+// Options configures the pages. Registry and Log must be set.
 type Options struct {
 	Registry Registry
-	Forms    Forms   // what the buttons do; nil: there are none
-	Account  Account // who has signed in; nil: nobody is told
-	Uploads  Uploads // nil: there is no page of them
+	Forms    Forms   // nil: no buttons
+	Account  Account // nil: pages show no user
+	Uploads  Uploads // nil: no page of uploads
 	Log      *slog.Logger
-	Version  string           // of the program, for the foot of the pages
+	Version  string           // of the program, shown in the footer
 	Now      func() time.Time // nil: time.Now
 }
 
-// pages is the handler's state; it never changes.
+// pages holds the handlers' state. It does not change after New.
 type pages struct {
 	registry  Registry
 	forms     Forms
@@ -65,8 +65,8 @@ type pages struct {
 	templates map[string]*template.Template
 }
 
-// New returns the handler of all pages. Who may see them is decided in front of it. The errors are
-// a programmer's.
+// New returns the handler of all pages. The caller must decide who may see them. Errors are
+// programming errors.
 func New(o Options) (http.Handler, error) {
 	if o.Registry == nil || o.Log == nil {
 		return nil, errors.New("ui: Registry and Log must be set")
@@ -114,11 +114,11 @@ func New(o Options) (http.Handler, error) {
 	mux.HandleFunc("/", p.show(func(r *http.Request) (page, error) {
 		return page{}, fmt.Errorf("page %s: %w", webserver.Path(r), registry.ErrNotFound)
 	}))
-	return secured(mux), nil
+	return withSecurityHeaders(mux), nil
 }
 
-// secured says to browsers what the pages need, which is next to nothing.
-func secured(next http.Handler) http.Handler {
+// withSecurityHeaders adds headers that forbid browsers everything the pages do not need.
+func withSecurityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy",

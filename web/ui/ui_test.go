@@ -192,7 +192,7 @@ func TestPages_Say(t *testing.T) {
 	batchID, jobs := s.fill(t)
 	for path, wants := range map[string][]string{
 		"/":                      {`<meta http-equiv="refresh" content="5; url=/?reload=">`, "Processing", "Failed", "404 for", `class="class">content`, "0 of 2", "1 failed"},
-		"/?refresh=off":          {"keep it up to date"},
+		"/?refresh=off":          {"reload automatically"},
 		"/batches/" + batchID:    {"<h1>" + template.HTMLEscapeString(hostile) + "</h1>", "Processing", "batch-manifest", "(version 1 of its profile)", "http://redacted@h.test/a", "<caption>", `href="/objects/ark:/99999/fk4">`, "repeats row 1, line 3"},
 		"/items/" + jobs[0].ID:   {"Retry at", "ark:/99999/fk4", "again:", "w &lt;b&gt;1", "History"},
 		"/items/" + jobs[1].ID:   {"the producer corrects the deposit", "</span> It failed at ", "row 1, line 3 of its batch, which says the same"},

@@ -11,26 +11,26 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Uploads are the uploads of whoever looks, everybody's for an admin. Every method judges by the
-// request's context who that is.
+// Uploads are the viewer's uploads, or all uploads for an admin. The context of the request
+// identifies the viewer.
 type Uploads interface {
-	// MaySee says whether who looks may list uploads at all.
+	// MaySee reports whether the viewer may list uploads at all.
 	MaySee(ctx context.Context) bool
-	// List returns a page of them, those on their way first.
+	// List returns a page of uploads, incoming ones first.
 	List(ctx context.Context, after string) (registry.Page[wire.UploadStatus], error)
-	// Use returns what they come to and may come to: in all, by token, and by collection.
+	// Use returns the room that uploads use and their quotas: in all, by token, and by collection.
 	Use(ctx context.Context) ([]registry.UploadUse, error)
-	// Upload returns one of them; registry.ErrNotFound or a *wire.Problem for all others.
+	// Upload returns one of these uploads; registry.ErrNotFound or a *wire.Problem for others.
 	Upload(ctx context.Context, id string) (wire.UploadStatus, error)
-	// Remove removes one of them. A batch's is refused with a *wire.Problem.
+	// Remove removes one of these uploads. A batch's upload is refused with a *wire.Problem.
 	Remove(ctx context.Context, id string) error
 }
 
-// uploadsPage is what the list of uploads shows.
+// uploadsPage is the content of the list of uploads.
 type uploadsPage struct {
 	Rows []wire.UploadStatus
 	Use  []registry.UploadUse
-	All  bool // everybody's
+	All  bool // of all users
 	Next string
 }
 
@@ -54,13 +54,13 @@ func (p *pages) listUploads(r *http.Request) (page, error) {
 	return page{Name: "uploads", Title: "Uploads", Section: "uploads", Content: content}, nil
 }
 
-// uploadPage is the form of an upload's removal.
+// uploadPage is the form that removes an upload.
 type uploadPage struct {
 	Upload  wire.UploadStatus
 	Refused string // why it was not removed
 }
 
-// askRemoval shows the form, a page of its own as that of an act is.
+// askRemoval shows the form that removes an upload, on a page of its own.
 func (p *pages) askRemoval(r *http.Request) (page, error) {
 	u, err := p.uploads.Upload(r.Context(), r.PathValue("id"))
 	return removalForm(uploadPage{Upload: u}), asUploadError(err)
@@ -70,8 +70,8 @@ func removalForm(u uploadPage) page {
 	return page{Name: "upload", Title: "Upload " + u.Upload.Filename, Section: "uploads", Content: u}
 }
 
-// removeUpload removes an upload and goes back to the list. One that is removed already is not
-// there, as wanted.
+// removeUpload removes an upload and redirects to the list. An upload that is already removed is no
+// error.
 func (p *pages) removeUpload(w http.ResponseWriter, r *http.Request) {
 	ctx, id := r.Context(), r.PathValue("id")
 	u, err := p.uploads.Upload(ctx, id)
@@ -89,7 +89,7 @@ func (p *pages) removeUpload(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// asUploadError gives the API's problems the form of this package.
+// asUploadError turns the API's problems into errors of this package.
 func asUploadError(err error) error {
 	var problem *wire.Problem
 	if !errors.As(err, &problem) {
@@ -106,10 +106,10 @@ func asUploadError(err error) error {
 	return err
 }
 
-// uploadURL is the page of an upload.
+// uploadURL is the address of an upload's page.
 func uploadURL(id string) string { return (&url.URL{Path: "/uploads/" + id}).String() }
 
-// progressOf is how much of an upload is here, in percent; -1 while nobody knows its size.
+// progressOf is the received part of an upload in percent; -1 if its size is unknown.
 func progressOf(u wire.UploadStatus) int64 {
 	if u.SizeBytes <= 0 {
 		return -1
