@@ -38,7 +38,7 @@ func (d *due) Recheck(_ context.Context, r registry.RecheckRequest) (registry.Re
 
 // It looks at once and then again and again, whatever comes of it, and says what people must know
 // once.
-func TestRechecker(t *testing.T) {
+func TestScheduler(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		down := errors.New("no database")
@@ -50,10 +50,10 @@ func TestRechecker(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { c.Run(ctx); close(ended) }()
-		time.Sleep(8*c.Look + c.Look/2)
+		time.Sleep(8*c.Every + c.Every/2)
 		cancel()
 		<-ended
-		if len(d.asked) != 9 || !d.at[1].Equal(d.at[0].Add(c.Look)) {
+		if len(d.asked) != 9 || !d.at[1].Equal(d.at[0].Add(c.Every)) {
 			t.Errorf("looked %d times, %v", len(d.asked), d.at)
 		}
 		if got := d.asked[0]; got.Every != 90*24*time.Hour || got.Outstanding < 1 || got.Keep <= 0 || slices.ContainsFunc(d.asked, func(r registry.RecheckRequest) bool { return r != got }) {

@@ -92,7 +92,7 @@ func TestFailures_Refused(t *testing.T) {
 	}
 	reader := newSite(t)
 	reader.fill(t)
-	if text := reader.get(t, "/", http.StatusOK); !strings.Contains(text, "Failed items by what made them fail") || strings.Contains(text, "/failures/requeue") {
+	if text := reader.get(t, "/", http.StatusOK); !strings.Contains(text, "Failed items by cause") || strings.Contains(text, "/failures/requeue") {
 		t.Error("without forms the groups are not shown, or have buttons")
 	}
 	reader.get(t, "/failures/requeue?match=cause%3A0f0f0f0f0f0f0f0f", http.StatusForbidden)

@@ -213,7 +213,7 @@ func TestPages_SayWhenTheQueueStands(t *testing.T) {
 	stands := queue{s.store, registry.QueueStatus{Failing: []registry.Subscription{{Name: hostile, Error: hostile, FailingSince: &since, Behind: 17}}, Paused: &registry.Hold{Reason: hostile, Actor: "ann"}, Accepting: registry.Accepting{Reason: "moving " + hostile, Actor: "bob"}}}
 	text := load(t, handlerOf(t, stands), "/", http.StatusOK)
 	wantTame(t, "/", text)
-	for _, want := range []string{"The queue is paused", "by ann", "Submissions are not accepted", "moving", "since 2026-03-01 12:00:00 UTC", "17 events of the feed wait"} {
+	for _, want := range []string{"The queue is paused", "by ann", "Submissions are not accepted", "moving", "since 2026-03-01 12:00:00 UTC", "17 events wait"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -257,7 +257,7 @@ func TestPages_Bulk(t *testing.T) {
 	}
 	text := s.get(t, "/items/"+bulk.ID, http.StatusOK)
 	wantTame(t, "bulk", text)
-	for _, want := range []string{"<dt>Done</dt><dd>1 item</dd>", "asked: delete state:failed,completed"} {
+	for _, want := range []string{"<dt>Done</dt><dd>1 item</dd>", "request: delete state:failed,completed"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q:\n%s", want, text)
 		}
