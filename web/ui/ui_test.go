@@ -185,7 +185,7 @@ func TestPages_ShowHostileNamesAsText(t *testing.T) {
 
 func TestPages_Say(t *testing.T) {
 	s := newSite(t)
-	if text := s.get(t, "/", http.StatusOK); !strings.Contains(text, "Nothing was submitted yet") || !strings.Contains(text, "No worker is alive") {
+	if text := s.get(t, "/", http.StatusOK); !strings.Contains(text, "No submissions yet") || !strings.Contains(text, "No worker is alive") {
 		t.Errorf("empty status page does not say so:\n%s", text)
 	}
 	s.get(t, "/objects", http.StatusOK)
