@@ -10,44 +10,45 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// mostGathered bounds the body of a request that brings several calls, in bytes; the server takes
+// mostBatchBytes bounds the body of a request with several calls, in bytes. The server accepts
 // twice that.
-const mostGathered = 8 << 20
+const mostBatchBytes = 8 << 20
 
-// gathering sends calls together that come while an earlier request is under way. There is no
-// timer: a call that finds none under way goes at once. Calls keep their order.
-type gathering[I, O any] struct {
+// batcher sends concurrent calls together. A call that finds no request under way is sent at once.
+// Calls that come during a request are sent together in the next one, in their order. There is no
+// timer.
+type batcher[I, O any] struct {
 	send  func(context.Context, []json.RawMessage) ([]answer[O], error)
-	start func(func(context.Context)) error // in the background, until the context ends
+	start func(func(context.Context)) error // runs a function in the background, until its context ends
 
 	mu      sync.Mutex
 	sending bool
-	waiting []*gathered[O]
+	waiting []*batchedCall[O]
 }
 
-// gathered is one call. Its fields are its gathering's until done is closed.
-type gathered[O any] struct {
+// batchedCall is one call. Its fields belong to the batcher until done is closed.
+type batchedCall[O any] struct {
 	text json.RawMessage
-	on   *flight // nil while it waits
+	on   *sharedRequest // nil until it is sent
 	done chan struct{}
 	out  O
 	err  error
 }
 
-// gather returns a gathering that sends by send, in the background that start starts.
-func gather[I, O any](start func(func(context.Context)) error, send func(context.Context, []json.RawMessage) ([]answer[O], error)) *gathering[I, O] {
-	return &gathering[I, O]{start: start, send: send}
+// newBatcher returns a batcher that sends with send, in goroutines that start starts.
+func newBatcher[I, O any](start func(func(context.Context)) error, send func(context.Context, []json.RawMessage) ([]answer[O], error)) *batcher[I, O] {
+	return &batcher[I, O]{start: start, send: send}
 }
 
-// flight is a request under way, for as long as anybody waits for it.
-type flight struct {
+// sharedRequest is a request under way. It is cancelled when its last caller gives up.
+type sharedRequest struct {
 	callers int
 	cancel  context.CancelFunc
 }
 
-// do sends in, with others or alone, and returns its own answer. When ctx ends first it returns
-// ctx's cause: then it is not known whether the call was carried out.
-func (g *gathering[I, O]) do(ctx context.Context, in I) (O, error) {
+// do sends in, alone or with other calls, and returns its own answer. If ctx ends first, do returns
+// ctx's cause, and whether the call took effect is unknown.
+func (g *batcher[I, O]) do(ctx context.Context, in I) (O, error) {
 	var zero O
 	if ctx.Err() != nil {
 		return zero, context.Cause(ctx)
@@ -56,7 +57,7 @@ func (g *gathering[I, O]) do(ctx context.Context, in I) (O, error) {
 	if err != nil {
 		return zero, err
 	}
-	e := &gathered[O]{text: text, done: make(chan struct{})}
+	e := &batchedCall[O]{text: text, done: make(chan struct{})}
 	if err := g.join(e); err != nil {
 		return zero, err
 	}
@@ -71,8 +72,8 @@ func (g *gathering[I, O]) do(ctx context.Context, in I) (O, error) {
 	return e.out, e.err
 }
 
-// join lines a call up, and sees to it that somebody sends.
-func (g *gathering[I, O]) join(e *gathered[O]) error {
+// join adds a call to the waiting ones and starts the sending goroutine if none runs.
+func (g *batcher[I, O]) join(e *batchedCall[O]) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.sending {
@@ -85,8 +86,9 @@ func (g *gathering[I, O]) join(e *gathered[O]) error {
 	return nil
 }
 
-// leave takes a call out whose caller waits no more; false when its answer is there.
-func (g *gathering[I, O]) leave(e *gathered[O]) bool {
+// leave withdraws a call whose caller has given up. It returns false if the answer has already
+// come.
+func (g *batcher[I, O]) leave(e *batchedCall[O]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	select {
@@ -95,7 +97,7 @@ func (g *gathering[I, O]) leave(e *gathered[O]) bool {
 	default:
 	}
 	if e.on == nil {
-		g.waiting = slices.DeleteFunc(g.waiting, func(w *gathered[O]) bool { return w == e })
+		g.waiting = slices.DeleteFunc(g.waiting, func(w *batchedCall[O]) bool { return w == e })
 		return true
 	}
 	e.on.callers--
@@ -105,17 +107,17 @@ func (g *gathering[I, O]) leave(e *gathered[O]) bool {
 	return true
 }
 
-// run sends until nobody waits.
-func (g *gathering[I, O]) run(ctx context.Context) {
-	for g.fly(ctx) {
+// run sends requests until no call waits.
+func (g *batcher[I, O]) run(ctx context.Context) {
+	for g.sendNext(ctx) {
 	}
 }
 
-// fly sends what waits in one request; false when nothing did.
-func (g *gathering[I, O]) fly(ctx context.Context) bool {
+// sendNext sends the waiting calls in one request. It returns false if none waited.
+func (g *batcher[I, O]) sendNext(ctx context.Context) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	calls := g.board(cancel)
+	calls := g.takeCalls(cancel)
 	if len(calls) == 0 {
 		return false
 	}
@@ -136,7 +138,7 @@ func (g *gathering[I, O]) fly(ctx context.Context) bool {
 		case answers[i].Problem != nil:
 			e.err = answers[i].Problem
 		case answers[i].Value == nil:
-			e.err = fmt.Errorf("answer %d of %d says nothing", i+1, len(answers))
+			e.err = fmt.Errorf("answer %d of %d is empty", i+1, len(answers))
 		default:
 			e.out = *answers[i].Value
 		}
@@ -145,19 +147,20 @@ func (g *gathering[I, O]) fly(ctx context.Context) bool {
 	return true
 }
 
-// board takes what goes in one request. With none, nobody sends any more.
-func (g *gathering[I, O]) board(cancel context.CancelFunc) []*gathered[O] {
+// takeCalls takes the calls of the next request. If it returns none, the sending goroutine must
+// end.
+func (g *batcher[I, O]) takeCalls(cancel context.CancelFunc) []*batchedCall[O] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n, size := 0, 0
-	for n < min(len(g.waiting), mostTogether) && (n == 0 || size+len(g.waiting[n].text) <= mostGathered) {
+	for n < min(len(g.waiting), mostBatched) && (n == 0 || size+len(g.waiting[n].text) <= mostBatchBytes) {
 		size += len(g.waiting[n].text)
 		n++
 	}
 	g.sending = n > 0
 	calls := slices.Clone(g.waiting[:n])
 	g.waiting = slices.Delete(g.waiting, 0, n)
-	f := &flight{callers: n, cancel: cancel}
+	f := &sharedRequest{callers: n, cancel: cancel}
 	for _, e := range calls {
 		e.on = f
 	}

@@ -14,35 +14,35 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// ErrClosed answers calls of a Client after Close.
+// ErrClosed is the error of a Client's calls after Close.
 var ErrClosed = errors.New("the Registry's client is closed")
 
-// Caller sends requests to the API of a Registry; a *client.Client is one.
+// Caller sends requests to a Registry's API; a *client.Client is one.
 type Caller interface {
 	// Post sends in as JSON to a path below the API and decodes the answer into out. It takes at
-	// most so long; 0: Timeout. A refusal is a *wire.Problem.
+	// most the given time; 0 means Timeout. A refusal is a *wire.Problem.
 	Post(ctx context.Context, path string, most time.Duration, in, out any) error
-	// Timeout is how long a request may usually take.
+	// Timeout is the usual limit of a request.
 	Timeout() time.Duration
-	// Close lets go of idle connections.
+	// Close closes idle connections.
 	Close()
 }
 
-// Client is the Registry as a worker in another process has it, with a worker's token. Its methods
-// may be called concurrently.
+// Client is the Registry for a worker in another process. It calls the Registry over HTTP with the
+// worker's token. Its methods may be called concurrently.
 //
-// Claims travel together with claims, and settlements with settlements, when they are asked for
-// while an earlier request is under way; each caller gets its own answer. What a caller waits for
-// does not depend on the others' contexts.
+// While a request with claims is under way, further claims are collected and sent in the next
+// request. Settlements are batched in the same way. Each caller gets its own answer, and the
+// context of one caller does not affect the others.
 //
-// Errors of the contract are found by errors.Is and errors.As with all their fields. No answer, for
-// whatever reason, is registry.ErrUnavailable: the caller cannot know whether the call was carried
-// out, and repeats it.
+// errors.Is and errors.As find the errors of the contract with all their fields. If there is no
+// answer, the error is registry.ErrUnavailable: the caller does not know whether the call took
+// effect, and must repeat it.
 type Client struct {
 	c       Caller
-	claims  *gathering[registry.ClaimRequest, registry.Claim]
-	settles *gathering[registry.Settlement, registry.Verdict]
-	stop    context.CancelFunc // of everything in the background
+	claims  *batcher[registry.ClaimRequest, registry.Claim]
+	settles *batcher[registry.Settlement, registry.Verdict]
+	stop    context.CancelFunc // stops all background work
 
 	mu      sync.Mutex
 	closed  bool
@@ -51,21 +51,22 @@ type Client struct {
 
 var _ registry.ForWorkers = (*Client)(nil)
 
-// NewClient returns a Client that asks by c. It connects to nothing yet. Close it.
+// NewClient returns a Client that sends requests with c. It does not connect yet. The caller must
+// Close it.
 func NewClient(c Caller) *Client {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Client{c: c, stop: stop}
 	background := func(do func(context.Context)) error { return s.start(func() { do(ctx) }) }
-	s.claims = gather[registry.ClaimRequest](background, func(ctx context.Context, all []json.RawMessage) ([]answer[registry.Claim], error) {
+	s.claims = newBatcher[registry.ClaimRequest](background, func(ctx context.Context, all []json.RawMessage) ([]answer[registry.Claim], error) {
 		return send[[]answer[registry.Claim]](ctx, s, claims.name, 0, all)
 	})
-	s.settles = gather[registry.Settlement](background, func(ctx context.Context, all []json.RawMessage) ([]answer[registry.Verdict], error) {
+	s.settles = newBatcher[registry.Settlement](background, func(ctx context.Context, all []json.RawMessage) ([]answer[registry.Verdict], error) {
 		return send[[]answer[registry.Verdict]](ctx, s, settlements.name, 0, all)
 	})
 	return s
 }
 
-// start does something in the background that Close waits for.
+// start runs do in the background. Close waits for it.
 func (c *Client) start(do func()) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,8 +77,8 @@ func (c *Client) start(do func()) error {
 	return nil
 }
 
-// Close ends what is under way in the background, and lets go of idle connections. Calls after it
-// fail with ErrClosed. It may be called again.
+// Close stops background work, waits for it and closes idle connections. Later calls fail with
+// ErrClosed. Close may be called again.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -88,17 +89,17 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// ask asks a method.
+// ask calls a method with the usual time limit.
 func (m method[I, O]) ask(ctx context.Context, c *Client, in I) (O, error) {
-	return m.within(ctx, c, 0, in)
+	return m.askWithin(ctx, c, 0, in)
 }
 
-// within is ask with another time than usual.
-func (m method[I, O]) within(ctx context.Context, c *Client, most time.Duration, in I) (O, error) {
+// askWithin calls a method with a time limit of its own.
+func (m method[I, O]) askWithin(ctx context.Context, c *Client, most time.Duration, in I) (O, error) {
 	return send[O](ctx, c, m.name, most, in)
 }
 
-// send asks a method by its name. The answer is the zero value with an error.
+// send calls a method by its name. It returns the zero value with every error.
 func send[O any](ctx context.Context, c *Client, name string, most time.Duration, in any) (out O, err error) {
 	var zero O
 	c.mu.Lock()
@@ -117,39 +118,38 @@ func send[O any](ctx context.Context, c *Client, name string, most time.Duration
 	return zero, &unansweredError{err}
 }
 
-// answered says whether an error is the server's, not that of somebody in between or of the
+// answered reports whether an error is the server's own answer, not one of a proxy or of the
 // network.
 func answered(err error) bool {
 	var p *wire.Problem
 	return errors.As(err, &p) && p.Status != http.StatusBadGateway && p.Status != http.StatusServiceUnavailable && p.Status != http.StatusGatewayTimeout
 }
 
-// unansweredError is a call to which there was no answer: nobody knows whether it was carried out,
-// as when the Registry's database does not answer the Registry. What a step could not be told for
-// this is nobody's fault.
+// unansweredError is a call without an answer: the caller does not know whether it took effect. It
+// is neither the depositor's nor the step's fault.
 type unansweredError struct{ err error }
 
-// Error says what kept the answer away.
+// Error returns the text of the error that prevented the answer.
 func (e *unansweredError) Error() string { return e.err.Error() }
 
-// Unwrap returns what kept the answer away.
+// Unwrap returns the error that prevented the answer.
 func (e *unansweredError) Unwrap() error { return e.err }
 
-// Is says that the Registry was not available.
+// Is reports whether target is registry.ErrUnavailable.
 func (e *unansweredError) Is(target error) bool { return target == registry.ErrUnavailable }
 
-// checkKeys refuses names that are no UTF-8. On their way they would become other names, and what
-// they stand for another thing; a note or a title only looks different.
+// checkKeys refuses names that are not UTF-8. JSON would change them into other names. In notes and
+// titles such a change is harmless, so those are not checked.
 func checkKeys(what string, keys ...string) error {
 	for _, key := range keys {
 		if !utf8.ValidString(key) {
-			return fmt.Errorf("%s: %w: %q is no UTF-8", what, registry.ErrInvalid, key)
+			return fmt.Errorf("%s: %w: %q is not UTF-8", what, registry.ErrInvalid, key)
 		}
 	}
 	return nil
 }
 
-// Claim implements registry.Working. It may travel with others.
+// Claim implements registry.Working. Concurrent claims share requests.
 func (c *Client) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Claim, error) {
 	if err := checkKeys("claim", r.RequestID, r.Worker); err != nil {
 		return registry.Claim{}, err
@@ -157,7 +157,7 @@ func (c *Client) Claim(ctx context.Context, r registry.ClaimRequest) (registry.C
 	return c.claims.do(ctx, r)
 }
 
-// Settle implements registry.Working. It may travel with others.
+// Settle implements registry.Working. Concurrent settlements share requests.
 func (c *Client) Settle(ctx context.Context, s registry.Settlement) (registry.Verdict, error) {
 	return c.settles.do(ctx, s)
 }
@@ -169,12 +169,12 @@ func (c *Client) Renew(ctx context.Context, r registry.RenewRequest) (registry.R
 
 // Withdrawn implements registry.Working by long polls.
 func (c *Client) Withdrawn(ctx context.Context, q registry.WithdrawnQuery) ([]registry.Lease, int64, error) {
-	wait := min(20*time.Second, c.c.Timeout()/2) // not as long as a request may take
+	wait := min(20*time.Second, c.c.Timeout()/2) // shorter than the time limit of a request
 	for {
-		out, err := withdrawn.ask(ctx, c, waiting{WithdrawnQuery: q, Wait: wait})
+		out, err := withdrawn.ask(ctx, c, withdrawnRequest{WithdrawnQuery: q, Wait: wait})
 		switch {
 		case ctx.Err() != nil:
-			return nil, q.After, nil //nolint:nilerr // the contract has it so: the wait is over
+			return nil, q.After, nil //nolint:nilerr // by contract, the end of ctx is no error
 		case err != nil:
 			return nil, q.After, err
 		case len(out.Taken) > 0:
@@ -191,17 +191,17 @@ func (c *Client) SaveResult(ctx context.Context, l registry.Lease, name string, 
 
 // AddJobs implements registry.Batching.
 func (c *Client) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.NewJob) (int, error) {
-	return addJobs.ask(ctx, c, with[[]registry.NewJob]{attempt{l}, jobs})
+	return addJobs.ask(ctx, c, fenced[[]registry.NewJob]{attempt{l}, jobs})
 }
 
 // FirstOf implements registry.Batching.
 func (c *Client) FirstOf(ctx context.Context, l registry.Lease, validator string) (string, error) {
-	return firstOf.ask(ctx, c, with[string]{attempt{l}, validator})
+	return firstOf.ask(ctx, c, fenced[string]{attempt{l}, validator})
 }
 
 // Reserve implements registry.Working.
 func (c *Client) Reserve(ctx context.Context, l registry.Lease, r registry.Reservation) error {
-	return done(reserve.ask(ctx, c, with[registry.Reservation]{attempt{l}, r}))
+	return done(reserve.ask(ctx, c, fenced[registry.Reservation]{attempt{l}, r}))
 }
 
 // CloseReport implements registry.Batching.
@@ -219,7 +219,7 @@ func (c *Client) Identify(ctx context.Context, l registry.Lease, r registry.Iden
 	if err := checkKeys("identify", append([]string{r.Owner, r.Supplied, r.Proposed}, r.LocalIDs...)...); err != nil {
 		return registry.Identity{}, err
 	}
-	return identify.ask(ctx, c, with[registry.IdentifyRequest]{attempt{l}, r})
+	return identify.ask(ctx, c, fenced[registry.IdentifyRequest]{attempt{l}, r})
 }
 
 // Intend implements registry.Preserving.
@@ -227,7 +227,7 @@ func (c *Client) Intend(ctx context.Context, l registry.Lease, in registry.Inten
 	if err := checkKeys("intend", in.ObjectID); err != nil {
 		return registry.Intent{}, err
 	}
-	return intend.ask(ctx, c, with[registry.Intent]{attempt{l}, in})
+	return intend.ask(ctx, c, fenced[registry.Intent]{attempt{l}, in})
 }
 
 // RecordFiles implements registry.Preserving.
@@ -235,10 +235,10 @@ func (c *Client) RecordFiles(ctx context.Context, l registry.Lease, objectID str
 	return done(recordFiles.ask(ctx, c, versionFiles{attempt{l}, objectID, version, filesOf(files)}))
 }
 
-// RecordVersion implements registry.Preserving. The Registry reads all rows of the version for its
-// receipt: of 360,000 files that takes longer than other requests may.
+// RecordVersion implements registry.Preserving. It has a longer time limit, because the Registry
+// reads all rows of the version for its receipt (360,000 rows exceed the usual limit).
 func (c *Client) RecordVersion(ctx context.Context, l registry.Lease, v registry.VersionRecord) error {
-	return done(recordVersion.within(ctx, c, 5*time.Minute, with[registry.VersionRecord]{attempt{l}, v}))
+	return done(recordVersion.askWithin(ctx, c, 5*time.Minute, fenced[registry.VersionRecord]{attempt{l}, v}))
 }
 
 // LockObject implements registry.Locking.
@@ -246,17 +246,17 @@ func (c *Client) LockObject(ctx context.Context, l registry.Lease, objectID stri
 	if checkKeys("lock", objectID) != nil {
 		return 0, fmt.Errorf("lock object %q: %w", objectID, registry.ErrNotFound) // there can be none
 	}
-	return lockObject.ask(ctx, c, with[string]{attempt{l}, objectID})
+	return lockObject.ask(ctx, c, fenced[string]{attempt{l}, objectID})
 }
 
 // MarkDeleting implements registry.Deleting.
 func (c *Client) MarkDeleting(ctx context.Context, l registry.Lease, objectID string, last registry.Remains) (registry.Deletion, error) {
-	return markDeleting.ask(ctx, c, marking{attempt{l}, objectID, last})
+	return markDeleting.ask(ctx, c, deletionStart{attempt{l}, objectID, last})
 }
 
 // RecordDeletion implements registry.Deleting.
 func (c *Client) RecordDeletion(ctx context.Context, l registry.Lease, objectID string, events []registry.Premis) error {
-	return done(recordDeletion.ask(ctx, c, removal{attempt{l}, objectID, events}))
+	return done(recordDeletion.ask(ctx, c, deletionEnd{attempt{l}, objectID, events}))
 }
 
 // StoredFile implements registry.Checking.
@@ -266,7 +266,7 @@ func (c *Client) StoredFile(ctx context.Context, l registry.Lease) (registry.Sto
 
 // RecordCheck implements registry.Checking.
 func (c *Client) RecordCheck(ctx context.Context, l registry.Lease, r registry.CheckRecord) error {
-	return done(recordCheck.ask(ctx, c, with[registry.CheckRecord]{attempt{l}, r}))
+	return done(recordCheck.ask(ctx, c, fenced[registry.CheckRecord]{attempt{l}, r}))
 }
 
 // HasReplicas implements registry.Preserving.
@@ -284,17 +284,17 @@ func (c *Client) KnowsObject(ctx context.Context, id string) (bool, error) {
 
 // RecordRestoration implements registry.Restoring.
 func (c *Client) RecordRestoration(ctx context.Context, l registry.Lease, r registry.RestorationRecord) (registry.Restoration, error) {
-	return recordRestoration.ask(ctx, c, with[registry.RestorationRecord]{attempt{l}, r})
+	return recordRestoration.ask(ctx, c, fenced[registry.RestorationRecord]{attempt{l}, r})
 }
 
 // NoteDelivery implements registry.Delivering.
 func (c *Client) NoteDelivery(ctx context.Context, l registry.Lease, try registry.DeliveryTry) (registry.Delivery, error) {
-	return noteDelivery.ask(ctx, c, with[registry.DeliveryTry]{attempt{l}, try})
+	return noteDelivery.ask(ctx, c, fenced[registry.DeliveryTry]{attempt{l}, try})
 }
 
 // PassOn implements registry.Delivering.
 func (c *Client) PassOn(ctx context.Context, l registry.Lease, message registry.DeliverySpec) error {
-	return done(passOn.ask(ctx, c, with[registry.DeliverySpec]{attempt{l}, message}))
+	return done(passOn.ask(ctx, c, fenced[registry.DeliverySpec]{attempt{l}, message}))
 }
 
 // Credentials implements registry.Unlocking.
@@ -320,7 +320,7 @@ func (c *Client) IncomingByID(ctx context.Context, id string) (registry.Incoming
 
 // ReleaseUpload implements registry.Working.
 func (c *Client) ReleaseUpload(ctx context.Context, l registry.Lease, uploadID string) (bool, error) {
-	return release.ask(ctx, c, retirement{attempt: attempt{l}, UploadID: uploadID})
+	return release.ask(ctx, c, uploadRelease{attempt: attempt{l}, UploadID: uploadID})
 }
 
 // BatchesOf implements registry.Uploads.
@@ -360,7 +360,7 @@ func (c *Client) RestorationOf(ctx context.Context, itemID string) (registry.Res
 }
 
 // Ping implements registry.ForWorkers.
-func (c *Client) Ping(ctx context.Context) error { return done(ping.ask(ctx, c, nothing{})) }
+func (c *Client) Ping(ctx context.Context) error { return done(ping.ask(ctx, c, empty{})) }
 
 // Items implements registry.ItemReader.
 func (c *Client) Items(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
@@ -399,7 +399,7 @@ func (c *Client) Deliveries(ctx context.Context, itemID string) ([]registry.Deli
 
 // Holds implements registry.Queue.
 func (c *Client) Holds(ctx context.Context) ([]registry.Hold, error) {
-	return holds.ask(ctx, c, nothing{})
+	return holds.ask(ctx, c, empty{})
 }
 
 // Deletions implements registry.Inventory.
@@ -409,7 +409,7 @@ func (c *Client) Deletions(ctx context.Context, q registry.DeletionQuery) (regis
 
 // QueueStatus implements registry.Queue.
 func (c *Client) QueueStatus(ctx context.Context) (registry.QueueStatus, error) {
-	return queueStatus.ask(ctx, c, nothing{})
+	return queueStatus.ask(ctx, c, empty{})
 }
 
 // BatchSafety implements registry.Mailing.
@@ -419,8 +419,8 @@ func (c *Client) BatchSafety(ctx context.Context, batchID string) (registry.Safe
 
 // Attention implements registry.Mailing.
 func (c *Client) Attention(ctx context.Context) (registry.Attention, error) {
-	return attention.ask(ctx, c, nothing{})
+	return attention.ask(ctx, c, empty{})
 }
 
-// done is the error of a method without a result.
-func done(_ nothing, err error) error { return err }
+// done drops the empty result of a method.
+func done(_ empty, err error) error { return err }

@@ -10,13 +10,13 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// The life of an attempt (registry.Working, registry.Batching).
+// Methods about an attempt (registry.Working, registry.Batching).
 var (
 	claims = declare("claims", everyStage, func(s *Server, ctx context.Context, in []registry.ClaimRequest) ([]answer[registry.Claim], error) {
-		return together(ctx, s, in, s.claim)
+		return answerAll(ctx, s, in, s.claim)
 	})
 	settlements = declare("settlements", everyStage, func(s *Server, ctx context.Context, in []registry.Settlement) ([]answer[registry.Verdict], error) {
-		return together(ctx, s, in, func(ctx context.Context, se registry.Settlement) (registry.Verdict, error) {
+		return answerAll(ctx, s, in, func(ctx context.Context, se registry.Settlement) (registry.Verdict, error) {
 			se.Lease.Token = s.worker(ctx)
 			return s.Registry.Settle(ctx, se)
 		})
@@ -25,141 +25,141 @@ var (
 	withdrawn  = declare("withdrawn", everyStage, (*Server).awaitWithdrawn)
 	saveResult = declare("save-result", everyStage, func(s *Server, ctx context.Context, in result) (json.RawMessage, error) {
 		if len(in.Value) == 0 {
-			return nil, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, "nothing was kept: there is no value")
+			return nil, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, "the result was not saved: the request has no value")
 		}
 		return s.Registry.SaveResult(ctx, in.Lease, in.Name, in.Value)
 	})
-	addJobs = declare("add-jobs", of(registry.Expand), func(s *Server, ctx context.Context, in with[[]registry.NewJob]) (int, error) {
+	addJobs = declare("add-jobs", only(registry.Expand), func(s *Server, ctx context.Context, in fenced[[]registry.NewJob]) (int, error) {
 		return s.Registry.AddJobs(ctx, in.Lease, in.Value)
 	})
-	firstOf = declare("first-of", of(registry.Expand), func(s *Server, ctx context.Context, in with[string]) (string, error) {
+	firstOf = declare("first-of", only(registry.Expand), func(s *Server, ctx context.Context, in fenced[string]) (string, error) {
 		return s.Registry.FirstOf(ctx, in.Lease, in.Value)
 	})
-	reserve = tell("reserve", of(registry.Provision, registry.Download, registry.Process, registry.Restore),
+	reserve = declareVoid("reserve", only(registry.Provision, registry.Download, registry.Process, registry.Restore),
 		(*Server).reserveRoom)
-	closeReport = declare("close-report", of(registry.Report), func(s *Server, ctx context.Context, in attempt) (registry.BatchReport, error) {
+	closeReport = declare("close-report", only(registry.Report), func(s *Server, ctx context.Context, in attempt) (registry.BatchReport, error) {
 		return s.Registry.CloseReport(ctx, in.Lease)
 	})
-	applyNext = declare("apply-next", of(registry.Apply), func(s *Server, ctx context.Context, in attempt) (registry.BulkProgress, error) {
+	applyNext = declare("apply-next", only(registry.Apply), func(s *Server, ctx context.Context, in attempt) (registry.BulkProgress, error) {
 		return s.Registry.ApplyNext(ctx, in.Lease)
 	})
 )
 
-// What becomes of objects (registry.Preserving, registry.Deleting, registry.Checking,
+// Methods about objects (registry.Preserving, registry.Deleting, registry.Checking,
 // registry.Restoring).
 var (
-	identify = declare("identify", of(registry.Process), func(s *Server, ctx context.Context, in with[registry.IdentifyRequest]) (registry.Identity, error) {
+	identify = declare("identify", only(registry.Process), func(s *Server, ctx context.Context, in fenced[registry.IdentifyRequest]) (registry.Identity, error) {
 		return s.Registry.Identify(ctx, in.Lease, in.Value)
 	})
-	intend = declare("intend", of(registry.Process), func(s *Server, ctx context.Context, in with[registry.Intent]) (registry.Intent, error) {
+	intend = declare("intend", only(registry.Process), func(s *Server, ctx context.Context, in fenced[registry.Intent]) (registry.Intent, error) {
 		return s.Registry.Intend(ctx, in.Lease, in.Value)
 	})
-	recordFiles = tell("record-files", of(registry.Record), func(s *Server, ctx context.Context, in versionFiles) error {
+	recordFiles = declareVoid("record-files", only(registry.Record), func(s *Server, ctx context.Context, in versionFiles) error {
 		return s.Registry.RecordFiles(ctx, in.Lease, in.ObjectID, in.Version, filesIn(in.Files))
 	})
-	recordVersion = tell("record-version", of(registry.Record), func(s *Server, ctx context.Context, in with[registry.VersionRecord]) error {
+	recordVersion = declareVoid("record-version", only(registry.Record), func(s *Server, ctx context.Context, in fenced[registry.VersionRecord]) error {
 		return s.Registry.RecordVersion(ctx, in.Lease, in.Value)
 	})
-	lockObject = declare("lock-object", of(registry.Delete, registry.Fixity), func(s *Server, ctx context.Context, in with[string]) (int, error) {
+	lockObject = declare("lock-object", only(registry.Delete, registry.Fixity), func(s *Server, ctx context.Context, in fenced[string]) (int, error) {
 		return s.Registry.LockObject(ctx, in.Lease, in.Value)
 	})
-	markDeleting = declare("mark-deleting", of(registry.Delete), func(s *Server, ctx context.Context, in marking) (registry.Deletion, error) {
+	markDeleting = declare("mark-deleting", only(registry.Delete), func(s *Server, ctx context.Context, in deletionStart) (registry.Deletion, error) {
 		return s.Registry.MarkDeleting(ctx, in.Lease, in.ObjectID, in.Last)
 	})
-	recordDeletion = tell("record-deletion", of(registry.Delete), func(s *Server, ctx context.Context, in removal) error {
+	recordDeletion = declareVoid("record-deletion", only(registry.Delete), func(s *Server, ctx context.Context, in deletionEnd) error {
 		return s.Registry.RecordDeletion(ctx, in.Lease, in.ObjectID, in.Events)
 	})
-	storedFile = declare("stored-file", of(registry.Fixity), func(s *Server, ctx context.Context, in attempt) (registry.StoredFile, error) {
+	storedFile = declare("stored-file", only(registry.Fixity), func(s *Server, ctx context.Context, in attempt) (registry.StoredFile, error) {
 		return s.Registry.StoredFile(ctx, in.Lease)
 	})
-	recordCheck = tell("record-check", of(registry.Fixity), func(s *Server, ctx context.Context, in with[registry.CheckRecord]) error {
+	recordCheck = declareVoid("record-check", only(registry.Fixity), func(s *Server, ctx context.Context, in fenced[registry.CheckRecord]) error {
 		return s.Registry.RecordCheck(ctx, in.Lease, in.Value)
 	})
 	hasReplicas = declare("has-replicas", everyStage, func(s *Server, ctx context.Context, in byID) (bool, error) {
 		return s.Registry.HasReplicas(ctx, in.ID)
 	})
-	knowsObject = declare("knows-object", of(registry.Expand, registry.Process, registry.Cleanup), func(s *Server, ctx context.Context, in byID) (bool, error) {
+	knowsObject = declare("knows-object", only(registry.Expand, registry.Process, registry.Cleanup), func(s *Server, ctx context.Context, in byID) (bool, error) {
 		return s.Registry.KnowsObject(ctx, in.ID)
 	})
-	recordRestoration = declare("record-restoration", of(registry.Restore),
-		func(s *Server, ctx context.Context, in with[registry.RestorationRecord]) (registry.Restoration, error) {
+	recordRestoration = declare("record-restoration", only(registry.Restore),
+		func(s *Server, ctx context.Context, in fenced[registry.RestorationRecord]) (registry.Restoration, error) {
 			return s.Registry.RecordRestoration(ctx, in.Lease, in.Value)
 		})
 )
 
-// What receivers are told (registry.Delivering), and the secrets for it and for sources
-// (registry.Unlocking).
+// Methods about messages to receivers (registry.Delivering), and the credentials for receivers and
+// sources (registry.Unlocking).
 var (
-	noteDelivery = declare("note-delivery", of(registry.Notify, registry.Deliver),
-		func(s *Server, ctx context.Context, in with[registry.DeliveryTry]) (registry.Delivery, error) {
+	noteDelivery = declare("note-delivery", only(registry.Notify, registry.Deliver),
+		func(s *Server, ctx context.Context, in fenced[registry.DeliveryTry]) (registry.Delivery, error) {
 			return s.Registry.NoteDelivery(ctx, in.Lease, in.Value)
 		})
-	passOn = tell("pass-on", of(registry.Notify), func(s *Server, ctx context.Context, in with[registry.DeliverySpec]) error {
+	passOn = declareVoid("pass-on", only(registry.Notify), func(s *Server, ctx context.Context, in fenced[registry.DeliverySpec]) error {
 		return s.Registry.PassOn(ctx, in.Lease, in.Value)
 	})
-	credentials = declare("credentials", of(registry.Expand, registry.Estimate, registry.Download, registry.Process, registry.Notify, registry.Deliver),
+	credentials = declare("credentials", only(registry.Expand, registry.Estimate, registry.Download, registry.Process, registry.Notify, registry.Deliver),
 		(*Server).sealedCredentials)
 )
 
-// What becomes of uploads (registry.Uploads).
+// Methods about uploads (registry.Uploads).
 var (
-	uploadByID = declare("upload-by-id", of(registry.Cleanup), ofUpload(Registry.UploadByID))
-	incoming   = declare("incoming-by-id", of(registry.Cleanup), ofUpload(Registry.IncomingByID))
-	release    = declare("retire-upload", of(registry.Report, registry.Cleanup), func(s *Server, ctx context.Context, in retirement) (bool, error) {
+	uploadByID = declare("upload-by-id", only(registry.Cleanup), ofUpload(Registry.UploadByID))
+	incoming   = declare("incoming-by-id", only(registry.Cleanup), ofUpload(Registry.IncomingByID))
+	release    = declare("retire-upload", only(registry.Report, registry.Cleanup), func(s *Server, ctx context.Context, in uploadRelease) (bool, error) {
 		if in.Itself != nil {
-			return false, nil // the upload stays, for the search for orphans
+			return false, nil // the upload stays; a search for orphaned data finds it
 		}
 		return s.Registry.ReleaseUpload(ctx, in.Lease, in.UploadID)
 	})
-	batchesOf = declare("batches-of", of(registry.Report, registry.Cleanup), ofUpload(Registry.BatchesOf))
+	batchesOf = declare("batches-of", only(registry.Report, registry.Cleanup), ofUpload(Registry.BatchesOf))
 )
 
-// What a step looks up (registry.ItemReader, registry.Inventory).
+// Methods that look something up (registry.ItemReader, registry.Inventory).
 var (
-	item       = declare("item", of(registry.Deliver, registry.Cleanup), ofID(Registry.Item))
-	countItems = declare("count-items", of(registry.Report, registry.Deliver, registry.Cleanup),
+	item       = declare("item", only(registry.Deliver, registry.Cleanup), ofID(Registry.Item))
+	countItems = declare("count-items", only(registry.Report, registry.Deliver, registry.Cleanup),
 		func(s *Server, ctx context.Context, q registry.ItemQuery) (map[registry.State]int64, error) {
 			return s.Registry.CountItems(ctx, q)
 		})
-	events = declare("events", of(registry.Cleanup), func(s *Server, ctx context.Context, in eventsQuery) ([]registry.Event, error) {
+	events = declare("events", only(registry.Cleanup), func(s *Server, ctx context.Context, in eventsQuery) ([]registry.Event, error) {
 		return s.Registry.Events(ctx, in.ItemID, in.After, in.Limit)
 	})
-	object = declare("object", of(registry.Expand, registry.Process, registry.Delete, registry.Restore), ofID(Registry.Object))
-	files  = declare("files", of(registry.Process, registry.Delete, registry.Restore), func(s *Server, ctx context.Context, in filesQuery) ([]fileRow, error) {
+	object = declare("object", only(registry.Expand, registry.Process, registry.Delete, registry.Restore), ofID(Registry.Object))
+	files  = declare("files", only(registry.Process, registry.Delete, registry.Restore), func(s *Server, ctx context.Context, in filesQuery) ([]fileRow, error) {
 		rows, err := s.Registry.Files(ctx, in.ObjectID, in.Version, string(in.After), in.Limit)
 		return filesOf(rows), err
 	})
-	restorationOf = declare("restoration-of", of(registry.Restore), ofID(Registry.RestorationOf))
-	ping          = tell("ping", everyStage, func(s *Server, ctx context.Context, _ nothing) error { return s.Registry.Ping(ctx) })
+	restorationOf = declare("restoration-of", only(registry.Restore), ofID(Registry.RestorationOf))
+	ping          = declareVoid("ping", everyStage, func(s *Server, ctx context.Context, _ empty) error { return s.Registry.Ping(ctx) })
 )
 
-// What messages are made of (registry.ReportReader, registry.Queue, registry.DeliveryReader,
-// registry.Mailing).
+// Methods for the content of mails and callbacks (registry.ReportReader, registry.Queue,
+// registry.DeliveryReader, registry.Mailing).
 var (
-	items = declare("items", of(registry.Deliver), func(s *Server, ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
+	items = declare("items", only(registry.Deliver), func(s *Server, ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
 		return s.Registry.Items(ctx, q)
 	})
-	failures = declare("failures", of(registry.Deliver),
+	failures = declare("failures", only(registry.Deliver),
 		func(s *Server, ctx context.Context, q registry.ItemQuery) (registry.Page[registry.FailureGroup], error) {
 			return s.Registry.Failures(ctx, q)
 		})
-	why           = declare("why", of(registry.Deliver), ofID(Registry.Why))
-	batchProgress = declare("batch-progress", of(registry.Deliver), ofID(Registry.BatchProgress))
-	batchSafety   = declare("batch-safety", of(registry.Deliver), ofID(Registry.BatchSafety))
-	reportOf      = declare("report-of", of(registry.Deliver), func(s *Server, ctx context.Context, in reportRef) (registry.BatchReport, error) {
+	why           = declare("why", only(registry.Deliver), ofID(Registry.Why))
+	batchProgress = declare("batch-progress", only(registry.Deliver), ofID(Registry.BatchProgress))
+	batchSafety   = declare("batch-safety", only(registry.Deliver), ofID(Registry.BatchSafety))
+	reportOf      = declare("report-of", only(registry.Deliver), func(s *Server, ctx context.Context, in reportRef) (registry.BatchReport, error) {
 		return s.Registry.ReportOf(ctx, in.BatchID, in.Closing)
 	})
-	reportJobs = declare("report-jobs", of(registry.Deliver), func(s *Server, ctx context.Context, q registry.ReportQuery) ([]registry.JobResult, error) {
+	reportJobs = declare("report-jobs", only(registry.Deliver), func(s *Server, ctx context.Context, q registry.ReportQuery) ([]registry.JobResult, error) {
 		return s.Registry.ReportJobs(ctx, q)
 	})
-	deliveries = declare("deliveries", of(registry.Notify, registry.Deliver), ofID(Registry.Deliveries))
-	attention  = declare("attention", of(registry.Deliver), plain(Registry.Attention))
-	holds      = declare("holds", of(registry.Deliver), plain(Registry.Holds))
-	deletions  = declare("deletions", of(registry.Deliver),
+	deliveries = declare("deliveries", only(registry.Notify, registry.Deliver), ofID(Registry.Deliveries))
+	attention  = declare("attention", only(registry.Deliver), noArguments(Registry.Attention))
+	holds      = declare("holds", only(registry.Deliver), noArguments(Registry.Holds))
+	deletions  = declare("deletions", only(registry.Deliver),
 		func(s *Server, ctx context.Context, q registry.DeletionQuery) (registry.Page[registry.Deletion], error) {
 			return s.Registry.Deletions(ctx, q)
 		})
-	queueStatus = declare("queue-status", of(registry.Deliver), plain(Registry.QueueStatus))
+	queueStatus = declare("queue-status", only(registry.Deliver), noArguments(Registry.QueueStatus))
 )
 
 // ofID serves a method whose only argument is an id.
@@ -167,7 +167,7 @@ func ofID[O any](do func(Registry, context.Context, string) (O, error)) func(*Se
 	return func(s *Server, ctx context.Context, in byID) (O, error) { return do(s.Registry, ctx, in.ID) }
 }
 
-// ofUpload is ofID for a method about an upload.
+// ofUpload is ofID for the id of an upload. It checks that the worker may ask about the upload.
 func ofUpload[O any](do func(Registry, context.Context, string) (O, error)) func(*Server, context.Context, byID) (O, error) {
 	return func(s *Server, ctx context.Context, in byID) (out O, err error) {
 		if err := s.mayAskOfUpload(ctx, in.ID); err != nil {
@@ -177,12 +177,12 @@ func ofUpload[O any](do func(Registry, context.Context, string) (O, error)) func
 	}
 }
 
-// plain serves a method without arguments.
-func plain[O any](do func(Registry, context.Context) (O, error)) func(*Server, context.Context, nothing) (O, error) {
-	return func(s *Server, ctx context.Context, _ nothing) (O, error) { return do(s.Registry, ctx) }
+// noArguments serves a method without arguments.
+func noArguments[O any](do func(Registry, context.Context) (O, error)) func(*Server, context.Context, empty) (O, error) {
+	return func(s *Server, ctx context.Context, _ empty) (O, error) { return do(s.Registry, ctx) }
 }
 
-// result is a durable result of an item by its name.
+// result is a durable result of an item.
 type result struct {
 	attempt
 	Name  string          `json:"name"`
@@ -197,36 +197,36 @@ type versionFiles struct {
 	Files    []fileRow `json:"files"`
 }
 
-// marking makes an object one that is being deleted.
-type marking struct {
+// deletionStart marks an object as being deleted.
+type deletionStart struct {
 	attempt
 	ObjectID string           `json:"object_id"`
 	Last     registry.Remains `json:"last"`
 }
 
-// removal says that no byte of an object is left.
-type removal struct {
+// deletionEnd records that all bytes of an object are gone.
+type deletionEnd struct {
 	attempt
 	ObjectID string            `json:"object_id"`
 	Events   []registry.Premis `json:"events"`
 }
 
-// retirement asks that the bytes of an upload go, which the item needs no more.
-type retirement struct {
+// uploadRelease asks to remove the bytes of an upload that the item no longer needs.
+type uploadRelease struct {
 	attempt
 	UploadID string `json:"upload_id"`
-	// Itself comes from a worker of before it had to name its attempt.
+	// Itself is set by workers of older versions, which did not name their attempt.
 	Itself *string `json:"itself,omitempty"`
 }
 
-// waiting asks for attempts of a worker that were taken away, after a cursor.
-type waiting struct {
+// withdrawnRequest is a long poll for the withdrawn attempts of a worker, after a cursor.
+type withdrawnRequest struct {
 	registry.WithdrawnQuery
 	Wait time.Duration `json:"wait"`
 }
 
-// taken are attempts that were taken away, and the cursor to go on with.
-type taken struct {
+// withdrawnLeases are withdrawn attempts and the next cursor.
+type withdrawnLeases struct {
 	Taken []registry.Lease `json:"taken"`
 	Next  int64            `json:"next"`
 }
@@ -238,7 +238,7 @@ type eventsQuery struct {
 	Limit  int    `json:"limit"`
 }
 
-// filesQuery asks for a page of a version's state. After is a path, which need not be UTF-8.
+// filesQuery asks for a page of a version's files. After is a path, which need not be UTF-8.
 type filesQuery struct {
 	ObjectID string `json:"object_id"`
 	Version  int    `json:"version"`
@@ -252,14 +252,14 @@ type reportRef struct {
 	Closing int64  `json:"closing"`
 }
 
-// credential is one with its sealed secret, which a registry.Credential does not put into JSON.
+// credential carries the sealed secret too, which the JSON of a registry.Credential omits.
 type credential struct {
 	Credential registry.Credential `json:"credential"`
 	Sealed     string              `json:"sealed"`
 }
 
-// fileRow is a registry.File whose paths travel as bytes: a file name need not be UTF-8, and must
-// come through unchanged.
+// fileRow is a registry.File whose paths travel as bytes: a file name need not be UTF-8 and must
+// not change.
 type fileRow struct {
 	registry.File
 

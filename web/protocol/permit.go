@@ -11,21 +11,21 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// mayServe refuses a worker's token the work of a stage that it is not good for.
+// mayServe refuses a worker's token for a stage that it is not valid for.
 func (s *Server) mayServe(ctx context.Context, stage registry.Stage) error {
 	t := s.Token(ctx)
 	if t.Role != registry.RoleWorker || t.Serves([]registry.Stage{stage}) {
 		return nil
 	}
-	return forbidden("token %q is good for the stages %v, not for %s; make one by: holdfast token create --role worker --stage %s", t.Name, t.Stages, stage, stage)
+	return forbidden("token %q is valid for the stages %v, not for %s; create one with: holdfast token create --role worker --stage %s", t.Name, t.Stages, stage, stage)
 }
 
 func forbidden(format string, args ...any) *wire.Problem {
 	return wire.NewProblem(http.StatusForbidden, wire.CodeForbidden, fmt.Sprintf(format, args...))
 }
 
-// mayAsk refuses a worker what none of the items that it has claimed at this moment concerns; of a
-// collection, unless that is "".
+// mayAsk refuses a worker's question unless it concerns an item that the worker has claimed. If
+// collection is not "", only items of that collection count.
 func (s *Server) mayAsk(ctx context.Context, what, collection string, concerns func(registry.WorkItem) (bool, error)) error {
 	id := s.worker(ctx)
 	if id == "" {
@@ -44,13 +44,13 @@ func (s *Server) mayAsk(ctx context.Context, what, collection string, concerns f
 			q.After = it.ID
 		}
 		if len(items) == 0 {
-			return forbidden("a worker may ask about %s only while it works at an item that concerns it", what)
+			return forbidden("a worker may ask about %s only while it works on an item that concerns it", what)
 		}
 	}
 }
 
-// mayAskOfUpload is mayAsk about an upload: a batch that was submitted as it, whatever tidies up
-// after that, and a search for orphans concern it.
+// mayAskOfUpload is mayAsk for an upload. Three kinds of items concern it: a batch of the upload,
+// the tidy item of such a batch, and a search for orphaned data.
 func (s *Server) mayAskOfUpload(ctx context.Context, id string) error {
 	return s.mayAsk(ctx, "upload "+id, "", func(it registry.WorkItem) (bool, error) {
 		if it.Action == registry.Tidy {

@@ -1,12 +1,12 @@
 // Package protocol is how workers in other processes call the Registry over HTTP. Both ends are
-// here: [Server] answers from a store, [Client] is a registry.ForWorkers that asks. Each method is
-// declared once, in methods.go, with its name, its arguments, and the stages whose workers may call
-// it.
+// here: [Server] answers from a store, and [Client] is a registry.ForWorkers that calls it. Each
+// method is declared once, in methods.go, with its name, its arguments, and the stages whose
+// workers may call it.
 //
-// An error of the contract arrives with all its fields. Every write of an attempt is fenced by the
-// token that claimed it. No answer means registry.ErrUnavailable. The package knows neither how a
-// token is proven nor how a problem is written: the public API around it does. The protocol is no
-// part of that API, and changes with the workers.
+// Errors of the contract arrive with all their fields. Every write of an attempt is fenced by the
+// token that claimed it. A call without an answer fails with registry.ErrUnavailable. The public
+// API around this package authenticates tokens and writes problems. The protocol is no part of that
+// API: it changes with the workers.
 package protocol
 
 import (
@@ -21,30 +21,30 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Path is where the methods lie below the API. Each is a POST to Path and its name, with its
-// arguments in JSON.
+// Path is the path of the methods below the API. Each method is a POST to Path plus its name, with
+// its arguments as JSON.
 const Path = "/work/"
 
 // method is a call that both ends know.
 type method[I, O any] struct{ name string }
 
-// served is a method as the server has it.
+// served is a method on the server's side.
 type served struct {
-	stages []registry.Stage // whose workers may ask it; nil: all
+	stages []registry.Stage // whose workers may call it; nil: all
 	serve  func(ctx context.Context, s *Server, body []byte) (any, error)
 }
 
-// table has all methods by their names.
+// table holds all methods by name.
 var table = map[string]served{}
 
-// declare puts a method into the table. Where its arguments are those of an attempt, they get the
-// token that asks.
+// declare adds a method to the table. If the arguments name an attempt, the server sets the
+// attempt's token to the caller's.
 func declare[I, O any](name string, stages []registry.Stage, do func(*Server, context.Context, I) (O, error)) method[I, O] {
 	table[name] = served{stages, func(ctx context.Context, s *Server, body []byte) (any, error) {
 		var in I
 		if err := json.Unmarshal(body, &in); err != nil {
 			return nil, wire.NewProblem(http.StatusBadRequest, wire.CodeBadRequest, fmt.Sprintf(
-				"the arguments of %s cannot be understood: %v; is this worker of the same version as the Registry?", name, err))
+				"the arguments of %s could not be decoded: %v; check that this worker has the same version as the Registry.", name, err))
 		}
 		if f, ok := any(&in).(interface{ fence(token string) }); ok {
 			f.fence(s.worker(ctx))
@@ -54,12 +54,13 @@ func declare[I, O any](name string, stages []registry.Stage, do func(*Server, co
 	return method[I, O]{name}
 }
 
-// tell declares a method without a result.
-func tell[I any](name string, stages []registry.Stage, do func(*Server, context.Context, I) error) method[I, nothing] {
-	return declare(name, stages, func(s *Server, ctx context.Context, in I) (nothing, error) { return nothing{}, do(s, ctx, in) })
+// declareVoid declares a method without a result.
+func declareVoid[I any](name string, stages []registry.Stage, do func(*Server, context.Context, I) error) method[I, empty] {
+	return declare(name, stages, func(s *Server, ctx context.Context, in I) (empty, error) { return empty{}, do(s, ctx, in) })
 }
 
-// Stages are the names of all methods, each with the stages whose workers may ask it; nil is all.
+// Stages returns the names of all methods, each with the stages whose workers may call it; nil
+// means all.
 func Stages() map[string][]registry.Stage {
 	out := map[string][]registry.Stage{}
 	for _, name := range slices.Sorted(maps.Keys(table)) {
@@ -68,29 +69,29 @@ func Stages() map[string][]registry.Stage {
 	return out
 }
 
-// of is a list of stages.
-func of(stages ...registry.Stage) []registry.Stage { return stages }
+// only is a list of stages.
+func only(stages ...registry.Stage) []registry.Stage { return stages }
 
-// everyStage may ask what every attempt needs.
+// everyStage is for methods that every attempt needs.
 var everyStage []registry.Stage
 
-// nothing is an argument, or a result, that says no more than that it came.
-type nothing struct{}
+// empty is a request or result without content.
+type empty struct{}
 
-// attempt names the attempt that writes.
+// attempt names the attempt that calls.
 type attempt struct {
 	Lease registry.Lease `json:"lease"`
 }
 
 func (a *attempt) fence(token string) { a.Lease.Token = token }
 
-// with is what an attempt writes.
-type with[T any] struct {
+// fenced is an attempt with a value to write.
+type fenced[T any] struct {
 	attempt
 	Value T `json:"value"`
 }
 
-// byID names one thing.
+// byID is the id of the thing that is asked for.
 type byID struct {
 	ID string `json:"id"`
 }

@@ -13,39 +13,40 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Registry is what a Server asks on behalf of workers.
+// Registry is what a Server needs of the Registry.
 type Registry interface {
 	registry.ForWorkers
-	// Claimed lists items that run under attempts which a token claimed, some at a time.
+	// Claimed lists items with live attempts that a token claimed, a page at a time.
 	Claimed(ctx context.Context, q registry.ClaimedQuery) ([]registry.WorkItem, error)
 }
 
-// MaxBody bounds the arguments of a method, in bytes: 1,000 inventory rows with long paths, say.
+// MaxBody bounds the arguments of a method, in bytes: enough for 1,000 inventory rows with long
+// paths.
 const MaxBody = 16 << 20
 
-// mostTogether is how many claims, or settlements, one request may bring.
-const mostTogether = 100
+// mostBatched is the largest number of claims or settlements in one request.
+const mostBatched = 100
 
-// mostWait bounds a long poll. Proxies tend to give up after a minute.
+// mostWait bounds a long poll. Many proxies give up after a minute.
 const mostWait = 30 * time.Second
 
-// Server answers workers. All fields must be set. Whoever routes requests here has proven the token
-// and permitted the method.
+// Server answers workers. All fields must be set. The caller must authenticate the token and
+// authorize the method before it calls Serve.
 type Server struct {
 	Registry Registry
-	// Token is the token that a request came with. Who is no worker, an admin, is not limited to
-	// what a token has claimed.
+	// Token returns the token of a request. Tokens of other roles than worker (admins) are not
+	// limited to the items that they have claimed.
 	Token func(context.Context) registry.Token
-	// Staging measures how many bytes the staging volume holds; 0: there is no end of it.
+	// Staging measures the size of the staging volume in bytes; 0 means unlimited.
 	Staging func(context.Context) (total int64, err error)
-	// Fail answers a request with an error; Problem is how it tells one.
+	// Fail answers a request with an error. Problem converts an error to a problem.
 	Fail    func(http.ResponseWriter, *http.Request, error)
 	Problem func(*http.Request, error) *wire.Problem
-	// Until is a context that ends after so long, or when the process is about to stop.
+	// Until returns a context that ends after the given time or when the process begins to stop.
 	Until func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 }
 
-// Name is the method that a request below the API's base asks; "" when there is none of that name.
+// Name returns the method of a request's path below the API's base, "" if there is none.
 func Name(path string) string {
 	name, ok := strings.CutPrefix(path, Path)
 	if _, known := table[name]; !ok || !known {
@@ -54,7 +55,7 @@ func Name(path string) string {
 	return name
 }
 
-// Serve answers a request for a method that [Name] gave, with its arguments.
+// Serve answers a request for a method of [Name], given the arguments.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, name string, arguments []byte) {
 	out, err := table[name].serve(context.WithValue(r.Context(), requestKey{}, r), s, arguments)
 	if err != nil {
@@ -67,12 +68,12 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, name string, argu
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(text) // the worker has gone if this fails
+	_, _ = w.Write(text) // a failure means that the worker has disconnected
 }
 
 type requestKey struct{}
 
-// worker is the id of a worker's token, by which what it writes is fenced; "" for who is none.
+// worker is the id of a worker's token, which fences its writes; "" for other roles.
 func (s *Server) worker(ctx context.Context) string {
 	if t := s.Token(ctx); t.Role == registry.RoleWorker {
 		return t.ID
@@ -80,18 +81,18 @@ func (s *Server) worker(ctx context.Context) string {
 	return ""
 }
 
-// answer is what became of one of the calls that came together: Value, or Problem.
+// answer is the outcome of one call of several in a request: Value, or Problem.
 type answer[T any] struct {
 	Value   *T            `json:"value,omitempty"`
 	Problem *wire.Problem `json:"problem,omitempty"`
 }
 
-// together asks the Registry all at once, so that it commits them in one group, and answers each by
-// itself, in their order.
-func together[I, O any](ctx context.Context, s *Server, all []I, do func(context.Context, I) (O, error)) ([]answer[O], error) {
-	if len(all) > mostTogether {
+// answerAll runs all calls of a request concurrently, so that the Registry commits them in one
+// group. The answers have the order of the calls.
+func answerAll[I, O any](ctx context.Context, s *Server, all []I, do func(context.Context, I) (O, error)) ([]answer[O], error) {
+	if len(all) > mostBatched {
 		return nil, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid,
-			fmt.Sprintf("nothing was done: %d calls in one request, at most %d are taken", len(all), mostTogether))
+			fmt.Sprintf("nothing was done: the request has %d calls, more than the %d allowed", len(all), mostBatched))
 	}
 	out := make([]answer[O], len(all))
 	r, _ := ctx.Value(requestKey{}).(*http.Request)
@@ -110,7 +111,7 @@ func together[I, O any](ctx context.Context, s *Server, all []I, do func(context
 	return out, nil
 }
 
-// guarded turns a panic into the error of this call alone: outside the request's own goroutine it
+// guarded turns a panic into an error of this call. A panic in another goroutine than the request's
 // would end the process.
 func guarded[I, O any](ctx context.Context, in I, do func(context.Context, I) (O, error)) (out O, err error) {
 	err = panics.Guard(func() (err error) {
@@ -128,8 +129,8 @@ func (s *Server) claim(ctx context.Context, c registry.ClaimRequest) (registry.C
 	return s.Registry.Claim(ctx, c)
 }
 
-// renewAttempts serves registry.Working's Renew. A worker says which stages it serves, for which
-// the relay then rings: no other than its token's.
+// renewAttempts serves Renew of registry.Working. The relay publishes messages for the stages that
+// a worker names, so the worker may name only those of its token.
 func (s *Server) renewAttempts(ctx context.Context, in registry.RenewRequest) (registry.Renewal, error) {
 	for stage := range in.Worker.Capacity {
 		if err := s.mayServe(ctx, stage); err != nil {
@@ -143,10 +144,9 @@ func (s *Server) renewAttempts(ctx context.Context, in registry.RenewRequest) (r
 	return s.Registry.Renew(ctx, in)
 }
 
-// reserveRoom serves registry.Working's Reserve. A worker measures what the staging volume has, and
-// the Registry does, too: whoever says that there is more, or no end of it, could promise itself
-// what others need.
-func (s *Server) reserveRoom(ctx context.Context, in with[registry.Reservation]) error {
+// reserveRoom serves Reserve of registry.Working. It limits the worker's measure of the staging
+// volume to the Registry's own: a worker that claims more could reserve the room of others.
+func (s *Server) reserveRoom(ctx context.Context, in fenced[registry.Reservation]) error {
 	r := in.Value
 	if r.Volume == registry.DefaultStaging {
 		total, err := s.Staging(ctx)
@@ -160,12 +160,12 @@ func (s *Server) reserveRoom(ctx context.Context, in with[registry.Reservation])
 	return s.Registry.Reserve(ctx, in.Lease, r)
 }
 
-func (s *Server) awaitWithdrawn(ctx context.Context, in waiting) (taken, error) {
+func (s *Server) awaitWithdrawn(ctx context.Context, in withdrawnRequest) (withdrawnLeases, error) {
 	ctx, cancel := s.Until(ctx, min(max(in.Wait, 0), mostWait))
 	defer cancel()
 	in.Token = s.worker(ctx)
 	leases, next, err := s.Registry.Withdrawn(ctx, in.WithdrawnQuery)
-	return taken{Taken: leases, Next: next}, err
+	return withdrawnLeases{Taken: leases, Next: next}, err
 }
 
 func (s *Server) sealedCredentials(ctx context.Context, in byID) ([]credential, error) {

@@ -195,7 +195,7 @@ func TestPages_Say(t *testing.T) {
 		"/?refresh=off":          {"reload automatically"},
 		"/batches/" + batchID:    {"<h1>" + template.HTMLEscapeString(hostile) + "</h1>", "Processing", "batch-manifest", "(version 1 of its profile)", "http://redacted@h.test/a", "<caption>", `href="/objects/ark:/99999/fk4">`, "repeats row 1, line 3"},
 		"/items/" + jobs[0].ID:   {"Retry at", "ark:/99999/fk4", "again:", "w &lt;b&gt;1", "History"},
-		"/items/" + jobs[1].ID:   {"the producer corrects the deposit", "</span> It failed at ", "row 1, line 3 of its batch, which says the same"},
+		"/items/" + jobs[1].ID:   {"the producer corrects the deposit", "</span> It failed at ", "row 1, line 3 of its batch"},
 		"/objects/ark:99999/fk4": {"1.5 KiB", "producer/", "ingestion", "/api/v1/objects/ark:%2F99999%2Ffk4/content?path=producer"},
 	} {
 		text := s.get(t, path, http.StatusOK)

@@ -7,46 +7,46 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// AuditReport is what following an object's chain of events came to.
+// AuditReport is the result of verifying an object's chain of events.
 type AuditReport struct {
 	ObjectID string       `json:"object_id"`
-	Valid    bool         `json:"valid" doc:"The chain is whole, and ends as or after the signed receipts say"`
+	Valid    bool         `json:"valid" doc:"The chain is complete and agrees with the signed receipts"`
 	Events   int64        `json:"events" doc:"In the chain"`
-	Receipts int64        `json:"receipts" doc:"Signed receipts that it was compared with"`
+	Receipts int64        `json:"receipts" doc:"Signed receipts that the chain was compared with"`
 	Faults   []AuditFault `json:"faults"`
 }
 
-// AuditFault is one thing that is wrong with a chain or a receipt.
+// AuditFault is one fault of a chain or a receipt.
 type AuditFault struct {
-	Event   int64  `json:"event,omitempty" doc:"Its number in the chain; 0: it is about no one event"`
+	Event   int64  `json:"event,omitempty" doc:"Number of the event in the chain; 0: the fault concerns no single event"`
 	Message string `json:"message"`
 }
 
-// CheckpointReport is what comparing the record with the checkpoints in the storages came to.
+// CheckpointReport is the result of comparing the record with the checkpoints in all storages.
 type CheckpointReport struct {
 	Valid    bool              `json:"valid"`
 	Storages []CheckpointAudit `json:"storages"`
 }
 
-// CheckpointAudit is what comparing the record with the newest checkpoint in one storage came to.
+// CheckpointAudit is the result of comparing the record with the newest checkpoint in one storage.
 type CheckpointAudit struct {
 	Storage   string            `json:"storage"`
-	Name      string            `json:"name,omitempty" doc:"Of the newest checkpoint; none: there is none yet"`
+	Name      string            `json:"name,omitempty" doc:"The newest checkpoint; absent if there is none yet"`
 	Valid     bool              `json:"valid"`
-	At        time.Time         `json:"at,omitzero" doc:"When it was made"`
-	Objects   int64             `json:"objects" doc:"That were compared"`
-	Older     int64             `json:"older" doc:"Objects whose record ends before the checkpoint: it was cut off, or a backup from before was restored"`
-	Rewritten int64             `json:"rewritten" doc:"Objects with another event than at the checkpoint"`
-	Damage    string            `json:"damage,omitempty" doc:"Why the checkpoint itself does not hold"`
+	At        time.Time         `json:"at,omitzero" doc:"When the checkpoint was made"`
+	Objects   int64             `json:"objects" doc:"Objects that were compared"`
+	Older     int64             `json:"older" doc:"Objects whose record ends before the checkpoint: it was truncated, or an older backup was restored"`
+	Rewritten int64             `json:"rewritten" doc:"Objects with an event that differs from the checkpoint's"`
+	Damage    string            `json:"damage,omitempty" doc:"Why the checkpoint itself is invalid"`
 	Faults    []CheckpointFault `json:"faults" doc:"The first hundred"`
-	Heads     string            `json:"heads,omitempty" doc:"What was signed of its lines: sha256 and hex"`
-	Accepted  []AcceptedGap     `json:"accepted,omitempty" doc:"What two people have accepted as lost, in the order of time"`
+	Heads     string            `json:"heads,omitempty" doc:"The signed digest of its lines: SHA-256 in hex"`
+	Accepted  []AcceptedGap     `json:"accepted,omitempty" doc:"Losses that two people have accepted, oldest first"`
 }
 
-// AcceptedGap is a record that was accepted although it was older than a checkpoint.
+// AcceptedGap is an accepted loss: a record that was older than a checkpoint.
 type AcceptedGap struct {
 	At         time.Time `json:"at"`
-	Checkpoint string    `json:"checkpoint" doc:"That the record was older than"`
+	Checkpoint string    `json:"checkpoint" doc:"The checkpoint that is newer than the record"`
 	AskedBy    string    `json:"asked_by"`
 	ApprovedBy string    `json:"approved_by"`
 	Reason     string    `json:"reason"`
@@ -54,14 +54,14 @@ type AcceptedGap struct {
 	Gaps       []Gap     `json:"gaps" doc:"The first hundred"`
 }
 
-// Gap is which events of an object's chain are lost.
+// Gap is a range of lost events of an object's chain.
 type Gap struct {
 	ObjectID string `json:"object_id"`
 	First    int64  `json:"first" doc:"Number of the first event that is lost"`
 	Last     int64  `json:"last" doc:"Number of the last one that was signed"`
 }
 
-// Text says for people what is lost, a line each.
+// Text lists the losses for people, one per line.
 func (l Lost) Text() []string {
 	lines := []string{fmt.Sprintf("older than checkpoint %s in storage %s: objects with lost events: %d, lost events: %d", l.Checkpoint, l.Storage, l.Objects, l.Events)}
 	for _, g := range l.Gaps {
@@ -73,38 +73,38 @@ func (l Lost) Text() []string {
 	return lines
 }
 
-// AcceptanceRequest asks that the record be accepted although it is older than its checkpoints, or
-// agrees.
+// AcceptanceRequest requests to accept a record that is older than its checkpoints, or approves
+// such a request.
 type AcceptanceRequest struct {
-	Reason  string `json:"reason,omitempty" maxLength:"2000" doc:"Asks, and says why; it is kept for ever"`
-	Approve bool   `json:"approve,omitempty" doc:"Agrees to what another person has asked for"`
-	// AgreesTo is what the approver was shown.
+	Reason  string `json:"reason,omitempty" maxLength:"2000" doc:"Makes the request and says why; kept permanently"`
+	Approve bool   `json:"approve,omitempty" doc:"Approves another person's request"`
+	// AgreesTo identifies what the approver was shown.
 	AgreesTo string `json:"agrees_to,omitempty" maxLength:"200" doc:"With approve: the agrees_to of the confirmation-needed problem that showed what is lost"`
 }
 
-// Acceptance is what was decided, and what was written.
+// Acceptance is a request or approval, and the checkpoints that were written.
 type Acceptance struct {
 	registry.Acceptance
-	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Until when another person can approve it"`
-	Lost      []Lost    `json:"lost" doc:"What is lost by the newest checkpoint of each storage that the record is older than"`
-	Written   []string  `json:"written" doc:"The checkpoints that were written, each by its storage and name"`
+	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Until when another person can approve the request"`
+	Lost      []Lost    `json:"lost" doc:"The losses, by the newest checkpoint of each storage whose checkpoint is newer than the record"`
+	Written   []string  `json:"written" doc:"The checkpoints that were written, each with its storage and name"`
 }
 
-// Lost is what a record lacks of what a checkpoint has.
+// Lost is what the record lacks compared with a checkpoint.
 type Lost struct {
 	Storage    string `json:"storage"`
-	Checkpoint string `json:"checkpoint" doc:"That the record is older than"`
+	Checkpoint string `json:"checkpoint" doc:"The checkpoint that is newer than the record"`
 	Objects    int64  `json:"objects" doc:"Whose last events are lost"`
-	Events     int64  `json:"events" doc:"That are lost of them, at least: others may have come after the checkpoint"`
+	Events     int64  `json:"events" doc:"Lost events of these objects, at least: more may have followed the checkpoint"`
 	Gaps       []Gap  `json:"gaps" doc:"The first hundred"`
-	Digest     string `json:"digest" doc:"Of all gaps: sha256 and hex"`
+	Digest     string `json:"digest" doc:"Digest of all gaps: SHA-256 in hex"`
 }
 
-// CheckpointFault is an object whose record is not what a checkpoint says.
+// CheckpointFault is an object whose record differs from a checkpoint.
 type CheckpointFault struct {
 	ObjectID string `json:"object_id"`
 	Event    int64  `json:"event"`
 	Message  string `json:"message"`
-	// Rewritten: the event is another one than was signed; otherwise it is missing.
+	// Rewritten says that the event differs from the signed one; otherwise it is missing.
 	Rewritten bool `json:"rewritten,omitempty"`
 }

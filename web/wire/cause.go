@@ -8,23 +8,24 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Cause is the error of the registry's contract that a problem stands for, with all its fields, so
-// that errors.Is and errors.As say the same of a remote store as of one in this process.
+// Cause is the error of the registry's contract behind a problem, with all its fields. With it,
+// errors.Is and errors.As give the same answers for a remote store as for a local one.
 type Cause struct {
-	Kind   string          `json:"kind" doc:"Which error of the contract"`
+	Kind   string          `json:"kind" doc:"The error of the contract"`
 	Fields json.RawMessage `json:"fields,omitempty" doc:"Its fields"`
 }
 
-// kind is one error of the contract on the wire.
+// kind is an error of the contract in JSON.
 type kind struct {
 	name string
-	// find returns what of err is to travel; ok is false when err is not of this kind.
+	// find returns the fields of err to send; ok is false if err is not of this kind.
 	find func(err error) (fields any, ok bool)
-	// make returns the error again.
+	// make returns the error from its fields.
 	make func(fields json.RawMessage) error
 }
 
-// kinds are all errors of the contract. The types come first: some of them may wrap a sentinel.
+// kinds lists all errors of the contract. Types come first, because some of them may wrap a
+// sentinel.
 func kinds() []kind {
 	return []kind{
 		typed[*registry.NotClaimable]("not-claimable"),
@@ -97,7 +98,7 @@ func typed[T error](name string) kind {
 	}
 }
 
-// CauseOf returns what of err the registry's contract knows, or nil.
+// CauseOf returns the error of the registry's contract in err's tree, or nil.
 func CauseOf(err error) *Cause {
 	for _, k := range kinds() {
 		fields, ok := k.find(err)
@@ -108,14 +109,14 @@ func CauseOf(err error) *Cause {
 		if fields == nil {
 			return c
 		}
-		c.Fields, _ = json.Marshal(fields) // no field of the contract's errors is of a kind that cannot be encoded
+		c.Fields, _ = json.Marshal(fields) // all fields of the contract's errors can be encoded
 		return c
 	}
 	return nil
 }
 
-// Err returns the error of the contract; nil when c is nil or of a kind that this version does not
-// know.
+// Err returns the error of the contract. It returns nil if c is nil or of a kind that this version
+// does not know.
 func (c *Cause) Err() error {
 	if c == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Encode is v as it travels: as JSON, which is not changed any further.
+// Encode returns v as JSON, without escaping HTML.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

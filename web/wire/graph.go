@@ -4,28 +4,27 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// GraphRequest prepares submissions that depend on each other. Nothing of them starts before the
-// graph is sealed.
+// GraphRequest prepares submissions that depend on each other. None of them starts before the graph
+// is sealed.
 type GraphRequest struct {
-	GraphID string        `json:"graph_id,omitempty" id:"graphs" doc:"The graph to add to, which is not sealed yet; a new one when empty"`
+	GraphID string        `json:"graph_id,omitempty" id:"graphs" doc:"The unsealed graph to add to; a new graph when empty"`
 	Nodes   []NodeRequest `json:"nodes" doc:"At most 500, with at most 2,000 requirements together"`
 }
 
-// NodeRequest is a submission in a graph. It becomes a batch of its own, also when the same content
-// is here already.
+// NodeRequest is a submission in a graph. It always becomes a batch of its own, even if the same
+// content was submitted before.
 type NodeRequest struct {
 	Key string `json:"key" maxLength:"200" doc:"Your own name for it, unique in the graph"`
 	SubmitRequest
 }
 
-// EdgesResponse is what an item requires and what requires it.
+// EdgesResponse lists what an item requires and what requires it.
 type EdgesResponse struct {
 	Requires   []registry.Edge `json:"requires"`
 	RequiredBy []registry.Edge `json:"required_by"`
 }
 
-// GraphRequestOf returns the request that prepares a graph. What the server fills in itself is left
-// out.
+// GraphRequestOf returns the request that prepares a graph. It omits what the server sets itself.
 func GraphRequestOf(g registry.Graph) GraphRequest {
 	r := GraphRequest{GraphID: g.ID, Nodes: make([]NodeRequest, len(g.Nodes))}
 	for i, n := range g.Nodes {
@@ -34,8 +33,8 @@ func GraphRequestOf(g registry.Graph) GraphRequest {
 	return r
 }
 
-// SubmitRequestOf returns the request that makes a submission. What the server fills in itself is
-// left out.
+// SubmitRequestOf returns the request that makes a submission. It omits what the server sets
+// itself.
 func SubmitRequestOf(s registry.Submission) SubmitRequest {
 	r := SubmitRequest{
 		Type: string(s.Spec.Type), Collection: s.Collection, Filename: s.Spec.Filename, ARK: s.Spec.PrimaryID,

@@ -1,8 +1,8 @@
 package wire
 
-// Health says whether the service can do its work.
+// Health says whether a service works.
 type Health struct {
-	Status  string            `json:"status"` // ok, limited (it works, and a check says what does not), or failing
+	Status  string            `json:"status"` // ok, limited (it works, but a check failed), or failing
 	Version string            `json:"version"`
-	Checks  map[string]string `json:"checks,omitempty"` // by part: ok, or what is wrong
+	Checks  map[string]string `json:"checks,omitempty"` // by part: ok, or the fault
 }

@@ -2,12 +2,12 @@ package wire
 
 import "github.com/holdfast/holdfast/registry"
 
-// Item is an item with what its attempts tell of it.
+// Item is an item with its deliveries and resume point.
 type Item struct {
 	registry.WorkItem
 
-	// Deliveries are what receivers were told of it.
-	Deliveries []registry.Delivery `json:"deliveries,omitempty" doc:"What receivers were told of it, oldest first"`
+	// Deliveries are the item's messages to receivers.
+	Deliveries []registry.Delivery `json:"deliveries,omitempty" doc:"Its messages to receivers, oldest first"`
 
-	ResumePoint string `json:"resume_point,omitempty" doc:"How much of the present step is done and kept: a restart continues there"`
+	ResumePoint string `json:"resume_point,omitempty" doc:"The progress of the present step that is kept: a retry resumes there"`
 }

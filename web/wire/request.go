@@ -1,14 +1,14 @@
 package wire
 
-// OrphanRequest asks for a search for what belongs to nobody.
+// OrphanRequest requests a search for orphaned data.
 type OrphanRequest struct {
-	OlderHours *int   `json:"older_hours,omitempty" minimum:"1" maximum:"876000" doc:"For how many hours nobody must have written to it, nor had a right to it; 168, a week, when not given"`
-	Storages   bool   `json:"storages,omitempty" doc:"Look through the preservation storages, too, for objects that no record leads to. They are never removed"`
-	Remove     bool   `json:"remove,omitempty" doc:"Remove what is found in the staging volume and among interim data"`
-	Reason     string `json:"reason,omitempty" maxLength:"2000" doc:"Why; it is kept with the act"`
+	OlderHours *int   `json:"older_hours,omitempty" minimum:"1" maximum:"876000" doc:"Minimum age in hours: how long nothing has written to the data or owned them; 168 (a week) when absent"`
+	Storages   bool   `json:"storages,omitempty" doc:"Search the storages too, for objects without a record. These are never removed"`
+	Remove     bool   `json:"remove,omitempty" doc:"Remove orphaned data from staging and interim data"`
+	Reason     string `json:"reason,omitempty" maxLength:"2000" doc:"Why; kept in the history"`
 }
 
-// RedeliverRequest asks that it be told again how a job ended.
+// RedeliverRequest requests another delivery of a job's outcome.
 type RedeliverRequest struct {
-	Reason string `json:"reason,omitempty" doc:"Why; it is kept with the act"`
+	Reason string `json:"reason,omitempty" doc:"Why; kept in the history"`
 }

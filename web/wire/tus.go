@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// What uploads in parts are spoken in: tus 1.0.0 (https://tus.io/protocols/resumable-upload), its
-// core and the extensions that TusExtensions names.
+// Names of tus 1.0.0 (https://tus.io/protocols/resumable-upload), its core and the extensions in
+// TusExtensions, for resumable uploads.
 const (
 	TusVersion    = "1.0.0"
 	TusExtensions = "creation,creation-with-upload,creation-defer-length,checksum,expiration,termination"
@@ -29,23 +29,23 @@ const (
 	UploadChecksumHeader = "Upload-Checksum"
 	UploadExpiresHeader  = "Upload-Expires"
 
-	// MethodOverrideHeader is the method that a POST stands for, from where there is no PATCH or
+	// MethodOverrideHeader names the method that a POST stands for, for clients without PATCH or
 	// DELETE.
 	MethodOverrideHeader = "X-HTTP-Method-Override"
 
-	// StatusChecksum says that the bytes of a request are not those that its checksum was taken of.
+	// StatusChecksum says that the bytes of a request do not match its checksum.
 	StatusChecksum = 460
 )
 
-// Keys of Upload-Metadata that mean something here. Others are kept and given back.
+// Keys of Upload-Metadata with a meaning. Others are stored and returned.
 const (
-	MetadataFilename = "filename" // the file's name, without folders; needed
-	MetadataDigest   = "digest"   // ALGORITHM:HEX of the whole file: another one is refused
-	// MetadataCollection is the collection that the file is meant for, whose quota it counts for.
+	MetadataFilename = "filename" // the file's name, without folders; required
+	MetadataDigest   = "digest"   // ALGORITHM:HEX of the whole file; other bytes are refused
+	// MetadataCollection is the collection of the file; the file counts for its quota.
 	MetadataCollection = "collection"
 )
 
-// EncodeMetadata writes Upload-Metadata: keys with their values in base64, sorted.
+// EncodeMetadata returns Upload-Metadata: sorted keys with base64 values.
 func EncodeMetadata(values map[string]string) string {
 	pairs := make([]string, 0, len(values))
 	for key, value := range values {
@@ -59,7 +59,7 @@ func EncodeMetadata(values map[string]string) string {
 	return strings.Join(pairs, ",")
 }
 
-// DecodeMetadata reads Upload-Metadata. The error says what is wrong with which part of it.
+// DecodeMetadata parses Upload-Metadata. The error names the faulty part.
 func DecodeMetadata(text string) (map[string]string, error) {
 	values := map[string]string{}
 	if strings.TrimSpace(text) == "" {
@@ -82,19 +82,19 @@ func DecodeMetadata(text string) (map[string]string, error) {
 	return values, nil
 }
 
-// UploadStatus is how far an upload is.
+// UploadStatus is the progress of an upload.
 type UploadStatus struct {
 	ID        string            `json:"id"`
 	Filename  string            `json:"filename"`
-	SizeBytes int64             `json:"size_bytes" doc:"Of the whole file; -1: not known yet"`
-	Offset    int64             `json:"offset" doc:"How many bytes are durable"`
-	Complete  bool              `json:"complete" doc:"All bytes are stored and read back; it can be submitted"`
-	Digest    *registry.Digest  `json:"digest,omitempty" doc:"Of what is stored, when it is complete"`
-	Metadata  map[string]string `json:"metadata,omitempty" doc:"As the sender gave it, while it is not complete"`
+	SizeBytes int64             `json:"size_bytes" doc:"Size of the whole file; -1: not known yet"`
+	Offset    int64             `json:"offset" doc:"Number of durable bytes"`
+	Complete  bool              `json:"complete" doc:"All bytes are stored and verified; it can be submitted"`
+	Digest    *registry.Digest  `json:"digest,omitempty" doc:"Digest of the stored bytes, when complete"`
+	Metadata  map[string]string `json:"metadata,omitempty" doc:"As the sender gave it, while incomplete"`
 	CreatedBy string            `json:"created_by"`
-	// Collection and BatchID say what it is for.
-	Collection string     `json:"collection,omitempty" doc:"The collection that it is meant for, if that is known"`
-	BatchID    string     `json:"batch_id,omitempty" doc:"The newest batch that it was submitted as"`
+	// Collection and BatchID say what the upload is for.
+	Collection string     `json:"collection,omitempty" doc:"Its collection, if known"`
+	BatchID    string     `json:"batch_id,omitempty" doc:"The newest batch of this upload"`
 	CreatedAt  time.Time  `json:"created_at"`
-	ExpiresAt  *time.Time `json:"expires_at,omitempty" doc:"When it is removed if nothing more comes"`
+	ExpiresAt  *time.Time `json:"expires_at,omitempty" doc:"When it is removed if no more bytes come"`
 }

@@ -1,22 +1,23 @@
 // Package wire holds the requests and answers that exist only in the HTTP API under /api/v1. Server
-// and client share these types, so the two cannot differ. Everything else travels as the registry's
-// own types, whose JSON names are part of that contract.
+// and client share these types, so they always agree. All else travels as the registry's own types,
+// whose JSON names are part of its contract.
 //
 // A new field is optional, and a field's meaning never changes (docs/invariants.md, R27).
 package wire
 
-// Base is the path under which the API lies.
+// Base is the path of the API.
 const Base = "/api/v1"
 
-// Names of headers that are ours or that both sides must spell alike.
+// Names of Holdfast's own headers, and of headers that both sides must spell alike.
 const (
-	// DigestHeader carries a digest as ALGORITHM:HEX: of an upload's bytes, as the sender knows it,
-	// and of content that is downloaded.
+	// DigestHeader carries a digest as ALGORITHM:HEX: of an upload's bytes, as the sender computed
+	// it, and of downloaded content.
 	DigestHeader = "X-Holdfast-Digest"
-	// StorageHeader names the storage that content was read from.
+	// StorageHeader names the storage that the content was read from.
 	StorageHeader = "X-Holdfast-Storage"
-	// IdempotencyHeader makes a repeated POST answer what the first one did.
+	// IdempotencyHeader is the key of a POST. A repeated POST with the same key gets the first
+	// one's answer.
 	IdempotencyHeader = "Idempotency-Key"
-	// RequestIDHeader names a request in the server's log.
+	// RequestIDHeader identifies a request in the server's log.
 	RequestIDHeader = "X-Request-Id"
 )
