@@ -1,9 +1,10 @@
 package node_test
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -50,7 +51,7 @@ func TestFullDiskKeepsItsReserve(t *testing.T) {
 	n, d := newDeposits(t, func(o *node.UpOptions) { o.StagingReserve, o.Uploads = reserved, upload.Limits{Full: 1} })
 	c := d.Client
 	send := func(text string) (registry.Upload, error) {
-		return c.SendUpload(t.Context(), client.Upload{Filename: "f.txt", Body: strings.NewReader(text), Size: int64(len(text))})
+		return c.SendFile(t.Context(), fileOf("f.txt", text))
 	}
 	u, err := send("what is preserved before")
 	if err != nil {
@@ -138,7 +139,7 @@ func TestFullDiskKeepsItsReserve(t *testing.T) {
 	if status, h := readyz(t, n); status != http.StatusOK || h.Status != "ok" {
 		t.Errorf("readyz says %d %+v, want ok", status, h)
 	}
-	if _, err := c.SendUpload(t.Context(), client.Upload{Filename: "g", Body: bytes.NewReader([]byte("x")), Size: 1}); err != nil {
+	if _, err := c.SendFile(t.Context(), fileOf("g", "x")); err != nil {
 		t.Errorf("an upload when there is room again: %v", err)
 	}
 	jobs, err := c.Items(t.Context(), registry.ItemQuery{ParentID: later})
@@ -151,4 +152,11 @@ func TestFullDiskKeepsItsReserve(t *testing.T) {
 		}
 	}
 	d.completes(later, 3*time.Minute)
+}
+
+// fileOf is a file to send.
+func fileOf(name, text string) client.File {
+	return client.File{Name: name, Size: int64(len(text)), Open: func(_ context.Context, offset int64) (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(text[offset:])), nil
+	}}
 }

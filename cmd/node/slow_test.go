@@ -1,7 +1,6 @@
 package node_test
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -170,7 +169,7 @@ func slowSources(t *testing.T, kind string) {
 			t.Errorf("another collection's job took %s beside slow sources, and %s before", took, usual)
 		}
 	}
-	u, err := c.SendUpload(t.Context(), client.Upload{Filename: "own.txt", Body: bytes.NewReader([]byte("our own")), Size: 7})
+	u, err := c.SendFile(t.Context(), fileOf("own.txt", "our own"))
 	if err != nil {
 		t.Fatal(err)
 	}

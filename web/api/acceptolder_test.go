@@ -160,7 +160,7 @@ func TestAcceptOlder(t *testing.T) {
 				if err == nil {
 					t.Fatal("it did not die")
 				}
-				if said := strings.Join(shown, "\n"); i == 0 && (!strings.Contains(said, "ann asked for it") || !strings.Contains(said, ask.Reason) || !strings.Contains(said, otherARK+"  events 1 to ")) {
+				if said := strings.Join(shown, "\n"); i == 0 && (!strings.Contains(said, "ann requested it") || !strings.Contains(said, ask.Reason) || !strings.Contains(said, otherARK+"  events 1 to ")) {
 					t.Errorf("shown who approves: %q", said)
 				}
 				x.second.after = -1

@@ -130,14 +130,6 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// as returns a client with a role's token.
-func (b *bench) as(t testing.TB, role registry.Role) *client.Client {
-	t.Helper()
-	c := client.New(b.server.URL, tokenText(role), client.Options{})
-	t.Cleanup(c.Close)
-	return c
-}
-
 // reply is an answer without its body.
 type reply struct {
 	StatusCode    int
@@ -219,7 +211,7 @@ func (b *bench) staged(t testing.TB) (keys []string) {
 
 func (b *bench) upload(t testing.TB, name, content string) registry.Upload {
 	t.Helper()
-	u, err := b.as(t, registry.RoleDepositor).SendUpload(t.Context(), client.Upload{
+	u, err := b.as(t, registry.RoleDepositor).SendUpload(t.Context(), oneRequest{
 		Filename: name, Body: strings.NewReader(content), Size: int64(len(content)),
 	})
 	must(t, err)

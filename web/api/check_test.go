@@ -21,7 +21,6 @@ import (
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/web/api"
-	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -66,7 +65,7 @@ func TestCheck(t *testing.T) {
 	if left := b.staged(t); len(left) > 0 {
 		t.Errorf("left in staging: %v, want nothing", left)
 	}
-	u, err := b.as(t, registry.RoleDepositor).SendUpload(t.Context(), client.Upload{Filename: "b.zip", Body: strings.NewReader(brokenBag(t)), Size: -1})
+	u, err := b.as(t, registry.RoleDepositor).SendUpload(t.Context(), oneRequest{Filename: "b.zip", Body: strings.NewReader(brokenBag(t)), Size: -1})
 	must(t, err)
 	if r := ask("?upload_id="+u.ID, ""); r.Errors != 2 || len(b.staged(t)) != 1 {
 		t.Errorf("%+v with %v staged, want two errors and the upload", r, b.staged(t))
@@ -82,7 +81,7 @@ func TestCheck(t *testing.T) {
 func TestSubmit_RefusesABadBag(t *testing.T) {
 	b := newBench(t)
 	c := b.as(t, registry.RoleDepositor)
-	u, err := c.SendUpload(t.Context(), client.Upload{Filename: "b.zip", Body: strings.NewReader(brokenBag(t)), Size: -1})
+	u, err := c.SendUpload(t.Context(), oneRequest{Filename: "b.zip", Body: strings.NewReader(brokenBag(t)), Size: -1})
 	must(t, err)
 	_, err = c.Submit(t.Context(), wire.SubmitRequest{UploadID: u.ID}, "")
 	p := problemOf(t, err, http.StatusUnprocessableEntity, wire.CodeContentInvalid)
@@ -144,7 +143,7 @@ func TestCheck_NeverWaitsForOthers(t *testing.T) {
 		if i >= 10 {
 			body, passes = "eleven byte", 0
 		}
-		u, err := greedy.SendUpload(t.Context(), client.Upload{Filename: "x", Body: strings.NewReader(body), Size: int64(len(body))})
+		u, err := greedy.SendUpload(t.Context(), oneRequest{Filename: "x", Body: strings.NewReader(body), Size: int64(len(body))})
 		must(t, err)
 		store.mu.Lock()
 		store.passes[source.UploadKey(u.ID)] = passes
@@ -189,12 +188,12 @@ func TestCheck_NeverWaitsForOthers(t *testing.T) {
 		t.Errorf("the fastest of three 11-byte bodies was judged after %s", fastest)
 	}
 	begun := time.Now()
-	u, err := mine.SendUpload(t.Context(), client.Upload{Filename: "x", Body: strings.NewReader("eleven byte"), Size: 11})
+	u, err := mine.SendUpload(t.Context(), oneRequest{Filename: "x", Body: strings.NewReader("eleven byte"), Size: 11})
 	must(t, err)
 	if _, err := mine.Submit(t.Context(), wire.SubmitRequest{UploadID: u.ID}, ""); err != nil || time.Since(begun) > patience {
 		t.Errorf("submission of an 11-byte file: %v after %s", err, time.Since(begun))
 	}
-	u, err = mine.SendUpload(t.Context(), client.Upload{Filename: "x", Body: strings.NewReader(large), Size: int64(len(large))})
+	u, err = mine.SendUpload(t.Context(), oneRequest{Filename: "x", Body: strings.NewReader(large), Size: int64(len(large))})
 	must(t, err)
 	answer, text := b.send(t, http.MethodPost, "/api/v1/check?upload_id="+u.ID, "", "Authorization", "Bearer "+tokenText(registry.RoleDepositor))
 	if answer.StatusCode != http.StatusOK {

@@ -143,7 +143,7 @@ func TestAudit_FindsWhatWasDone(t *testing.T) {
 		says             string
 	}{
 		"nothing":         {func(*registry.Premis) bool { return true }, true, 0, 0, ""},
-		"cut off":         {func(e *registry.Premis) bool { return e.ObjectID != objectARK }, false, 1, 0, "this event is missing, which the receipt of version 1 ends with"},
+		"cut off":         {func(e *registry.Premis) bool { return e.ObjectID != objectARK }, false, 1, 0, "this event is missing, but the receipt of version 1 ends with it"},
 		"another outcome": {func(e *registry.Premis) bool { e.Outcome = "other"; return true }, false, 0, 0, "was changed"},
 		"a chain that is right again": {func(e *registry.Premis) bool {
 			if e.ObjectID == objectARK {

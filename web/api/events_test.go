@@ -319,10 +319,17 @@ func TestFollowEvents_Refused(t *testing.T) {
 func TestFeed_WaitsAndPages(t *testing.T) {
 	b := newBench(t)
 	c := b.as(t, registry.RoleViewer)
-	end, err := c.FeedEnd(t.Context())
+	first, err := c.FeedPage(t.Context(), 0, 0)
 	must(t, err)
+	end := first.End
 	waiting := make(chan error, 1)
-	go func() { waiting <- c.AwaitFeed(t.Context(), end) }()
+	go func() {
+		f, err := c.FeedPage(t.Context(), end, 15)
+		if err == nil && f.End <= end {
+			err = errors.New("no event came")
+		}
+		waiting <- err
+	}()
 	b.batchOf(t, "x")
 	must(t, <-waiting)
 	all, err := b.store.Feed(t.Context(), registry.FeedQuery{Limit: 500})

@@ -97,7 +97,7 @@ func TestForms_Deletion(t *testing.T) {
 	}
 	ask.Set("reason", "another reason")
 	send(registry.RoleOperator, ark, ask, http.StatusSeeOther, same...)
-	if text := send(registry.RoleAdmin, ark, agree, http.StatusConflict, same...); !strings.Contains(text, "anew") || !strings.Contains(text, "another reason") {
+	if text := send(registry.RoleAdmin, ark, agree, http.StatusConflict, same...); !strings.Contains(text, "new deletion request") || !strings.Contains(text, "another reason") {
 		t.Errorf("a form of an earlier asking: %s", text)
 	}
 	if d := last(ark); d.Status != registry.DeletionAsked {

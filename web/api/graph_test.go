@@ -14,7 +14,6 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source"
-	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -167,7 +166,7 @@ func TestGraph_Uploads(t *testing.T) {
 	c := b.as(t, registry.RoleDepositor)
 	send := func(name, text string) string {
 		t.Helper()
-		u, err := c.SendUpload(t.Context(), client.Upload{Filename: name, Body: strings.NewReader(text), Size: int64(len(text))})
+		u, err := c.SendUpload(t.Context(), oneRequest{Filename: name, Body: strings.NewReader(text), Size: int64(len(text))})
 		must(t, err)
 		return u.ID
 	}

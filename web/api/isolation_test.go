@@ -181,9 +181,9 @@ func isolated(t *testing.T) (*bench, foreign) {
 		must(t, b.store.AddHold(ctx, h))
 	}
 	f.hold = held
-	bee := client.New(b.server.URL, "hf_bee", client.Options{})
+	bee := &caller{client.New(b.server.URL, "hf_bee", client.Options{}), b.server.URL, "hf_bee"}
 	t.Cleanup(bee.Close)
-	u, err := bee.SendUpload(ctx, client.Upload{Filename: beeMark + ".txt", Body: strings.NewReader(beeMark), Size: int64(len(beeMark))})
+	u, err := bee.SendUpload(ctx, oneRequest{Filename: beeMark + ".txt", Body: strings.NewReader(beeMark), Size: int64(len(beeMark))})
 	must(t, err)
 	f.upload = u.ID
 	on, err := b.store.BeginUpload(ctx, registry.NewUpload{ID: "underway", Filename: beeMark, SizeBytes: 9, CreatedBy: beeMark, Keep: time.Hour})

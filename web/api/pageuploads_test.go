@@ -8,7 +8,6 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/api/upload"
-	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -17,7 +16,7 @@ import (
 func TestUploadPages(t *testing.T) {
 	b := newBench(t, within(upload.Limits{TokenBytes: 4096, CollectionBytes: 8192, TenantOpen: 7}), withPages)
 	send := func(role registry.Role, name string, size int) string {
-		u, err := b.as(t, role).SendUpload(t.Context(), client.Upload{Filename: name, Body: strings.NewReader(strings.Repeat(name[:1], size)), Size: int64(size)})
+		u, err := b.as(t, role).SendUpload(t.Context(), oneRequest{Filename: name, Body: strings.NewReader(strings.Repeat(name[:1], size)), Size: int64(size)})
 		must(t, err)
 		return u.ID
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/api"
-	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -58,7 +57,7 @@ func TestNotAccepting(t *testing.T) {
 		}
 	}
 	body := strings.NewReader("later")
-	_, err = depositor.SendUpload(ctx, client.Upload{Filename: "later.txt", Body: body, Size: body.Size()})
+	_, err = depositor.SendUpload(ctx, oneRequest{Filename: "later.txt", Body: body, Size: body.Size()})
 	refused(err)
 	if body.Len() == 0 {
 		t.Error("the bytes of a refused upload were sent")

@@ -53,7 +53,7 @@ func TestAccess_ByStage(t *testing.T) {
 			asked++
 			// What it may ask about some items only is refused for another reason: it has claimed
 			// nothing.
-			forbidden := answer.StatusCode == http.StatusForbidden && !strings.Contains(text, "only while it works at an item")
+			forbidden := answer.StatusCode == http.StatusForbidden && !strings.Contains(text, "only while it works on an item")
 			if forbidden == may {
 				t.Errorf("%s may %s: %v, answered %d %s", stage, operation, may, answer.StatusCode, text)
 			}
@@ -241,7 +241,7 @@ func TestWorkers_Revoked(t *testing.T) {
 }
 
 // TestWorkers_ReadWhatTheyClaimed: a worker asks about uploads, and for the secrets of collections,
-// while it works at an item that concerns them and no longer.
+// while it works on an item that concerns them and no longer.
 func TestWorkers_ReadWhatTheyClaimed(t *testing.T) {
 	b := newBench(t)
 	must(t, b.store.PutCollection(t.Context(), registry.Collection{Mnemonic: "other", Profile: registry.Profile{Owner: "ark:/99999/o"}}, "test"))

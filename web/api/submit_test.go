@@ -118,9 +118,9 @@ func TestSubmit_MailsOfOthers(t *testing.T) {
 		t.Errorf("Retry-After %q (%v), want the seconds until midnight", answer.Header.Get("Retry-After"), err)
 	}
 	must(t, submit(ann, "ann@home.test"))
-	must(t, submit(b.as(t, registry.RoleOperator), "c@b.test", "d@b.test"))
-	problemOf(t, submit(b.as(t, registry.RoleOperator), "x@evil.test"), http.StatusForbidden, wire.CodeMailRefused)
-	must(t, submit(b.as(t, registry.RoleAdmin), "a@anywhere.test", "b@anywhere.test", "c@anywhere.test", "d@anywhere.test")) // who could allow it
+	must(t, submit(b.as(t, registry.RoleOperator).Client, "c@b.test", "d@b.test"))
+	problemOf(t, submit(b.as(t, registry.RoleOperator).Client, "x@evil.test"), http.StatusForbidden, wire.CodeMailRefused)
+	must(t, submit(b.as(t, registry.RoleAdmin).Client, "a@anywhere.test", "b@anywhere.test", "c@anywhere.test", "d@anywhere.test")) // who could allow it
 	_, err = ann.PrepareGraph(t.Context(), wire.GraphRequest{Nodes: []wire.NodeRequest{{
 		Key: "a", SubmitRequest: wire.SubmitRequest{URL: "http://h.test/g", Notify: []string{"x@evil.test"}},
 	}}}, "")
@@ -294,7 +294,7 @@ func TestSubmit_StopsOnBadRow(t *testing.T) {
 			lines = append(lines, f.Line)
 		}
 	}
-	if !slices.Equal(lines, []int{3, 5}) || !strings.Contains(p.Detail, "whole or not at all") {
+	if !slices.Equal(lines, []int{3, 5}) || !strings.Contains(p.Detail, "only if all of it is valid") {
 		t.Errorf("detail=%q, errors in lines %v, want those of lines 3 and 5", p.Detail, lines)
 	}
 	if left := b.staged(t); len(left) > 0 {

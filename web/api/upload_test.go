@@ -18,14 +18,13 @@ import (
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/web/api"
 	"github.com/holdfast/holdfast/web/api/scope"
-	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
 func TestUpload_IsStoredAndRecordedBeforeItIsAnswered(t *testing.T) {
 	b := newBench(t)
 	for _, size := range []int64{5, -1} {
-		u, err := b.as(t, registry.RoleDepositor).SendUpload(t.Context(), client.Upload{
+		u, err := b.as(t, registry.RoleDepositor).SendUpload(t.Context(), oneRequest{
 			Filename: "näme 1.txt", Body: io.MultiReader(strings.NewReader("he"), strings.NewReader("llo")), Size: size,
 		})
 		must(t, err)
@@ -113,7 +112,7 @@ func TestUpload_BrokenOff(t *testing.T) {
 func TestUpload_UnreadableSource(t *testing.T) {
 	b := newBench(t)
 	broken := errors.New("disk is gone")
-	_, err := b.as(t, registry.RoleDepositor).SendUpload(t.Context(), client.Upload{
+	_, err := b.as(t, registry.RoleDepositor).SendUpload(t.Context(), oneRequest{
 		Filename: "a", Size: -1, Body: io.MultiReader(strings.NewReader("abc"), failing{broken}),
 	})
 	if !errors.Is(err, broken) {

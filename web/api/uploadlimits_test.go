@@ -13,7 +13,6 @@ import (
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/web/api"
 	"github.com/holdfast/holdfast/web/api/upload"
-	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -47,7 +46,7 @@ func wantRefusal(t *testing.T, err error, status int, code wire.Code, words ...s
 func TestUploadQuota_BeforeTheFirstByte(t *testing.T) {
 	b := newBench(t, within(upload.Limits{TokenBytes: 100}))
 	send := func(role registry.Role, size int64) error {
-		_, err := b.as(t, role).SendUpload(t.Context(), client.Upload{Filename: "f", Body: strings.NewReader(strings.Repeat("x", int(size))), Size: size})
+		_, err := b.as(t, role).SendUpload(t.Context(), oneRequest{Filename: "f", Body: strings.NewReader(strings.Repeat("x", int(size))), Size: size})
 		return err
 	}
 	must(t, send(registry.RoleDepositor, 60))
@@ -77,7 +76,7 @@ func TestUploadQuota_UnknownLength(t *testing.T) {
 	const quota = 20 << 20
 	b := newBench(t, within(upload.Limits{TokenBytes: quota}))
 	body := &io.LimitedReader{R: zeros{}, N: 16 * quota}
-	_, err := b.as(t, registry.RoleDepositor).SendUpload(t.Context(), client.Upload{Filename: "f", Body: body, Size: -1})
+	_, err := b.as(t, registry.RoleDepositor).SendUpload(t.Context(), oneRequest{Filename: "f", Body: body, Size: -1})
 	var p *wire.Problem
 	if err == nil || errors.As(err, &p) && p.Code != wire.CodeQuota { // a sender that is cut off may not hear why
 		t.Errorf("error %v, want that the quota is used up", err)
@@ -117,7 +116,7 @@ func TestUploadQuota_OfTheCollectionSubmittedTo(t *testing.T) {
 	b := newBench(t, within(upload.Limits{CollectionBytes: 50}))
 	admin := b.as(t, registry.RoleAdmin) // whose uploads are for no collection
 	send := func(size int) string {
-		u, err := admin.SendUpload(t.Context(), client.Upload{Filename: "f", Body: strings.NewReader(strings.Repeat(strconv.Itoa(size%10), size)), Size: int64(size)})
+		u, err := admin.SendUpload(t.Context(), oneRequest{Filename: "f", Body: strings.NewReader(strings.Repeat(strconv.Itoa(size%10), size)), Size: int64(size)})
 		must(t, err)
 		return u.ID
 	}
@@ -142,7 +141,7 @@ func TestUploads_ObeyTheThreshold(t *testing.T) {
 		o.Staging = sized{o.Staging, storage.Space{Total: 1000, Used: 100}}
 	})
 	send := func(size int64) error {
-		_, err := b.as(t, registry.RoleDepositor).SendUpload(t.Context(), client.Upload{Filename: "f", Body: strings.NewReader(strings.Repeat("x", int(size))), Size: size})
+		_, err := b.as(t, registry.RoleDepositor).SendUpload(t.Context(), oneRequest{Filename: "f", Body: strings.NewReader(strings.Repeat("x", int(size))), Size: size})
 		return err
 	}
 	wantRefusal(t, send(601), http.StatusInsufficientStorage, wire.CodeNoSpace, "600 bytes left")

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Submit submits a payload. With an idempotency key ("" for none) a repeat answers what the first
-// one did; a *Problem that is registry.ErrIdempotencyConflict says that the key was used with other
+// Submit submits a payload. With an idempotency key ("" for none), a repeat gets the first one's
+// answer. A *Problem that is registry.ErrIdempotencyConflict says that the key was used with other
 // arguments.
 func (c *Client) Submit(ctx context.Context, s wire.SubmitRequest, idempotencyKey string) (wire.SubmitResponse, error) {
 	var out wire.SubmitResponse
@@ -18,9 +18,9 @@ func (c *Client) Submit(ctx context.Context, s wire.SubmitRequest, idempotencyKe
 	return out, err
 }
 
-// Command asks an act of an item and returns the item after it. The actor is the token's. A
-// *Problem that is a *registry.TransitionError names what is allowed instead; one of code
-// confirmation-needed, what must be confirmed.
+// Command asks for an act on an item and returns the item afterwards. The actor is the token. A
+// *Problem that is a *registry.TransitionError lists the acts that the item allows. A *Problem of
+// code confirmation-needed lists what must be confirmed.
 func (c *Client) Command(ctx context.Context, cmd registry.Command) (registry.WorkItem, error) {
 	var out registry.WorkItem
 	err := c.ask(ctx, request{
@@ -31,37 +31,38 @@ func (c *Client) Command(ctx context.Context, cmd registry.Command) (registry.Wo
 	return out, err
 }
 
-// Bulk asks an act of every item that matches b.Query's words and returns the item that carries it
-// out. The actor is the token's.
+// Bulk asks for an act on every item that matches b.Query. It returns the item that does so in the
+// background. The actor is the token.
 func (c *Client) Bulk(ctx context.Context, b wire.BulkRequest, idempotencyKey string) (registry.WorkItem, error) {
 	var out registry.WorkItem
 	err := c.ask(ctx, request{method: http.MethodPost, path: "/bulk", header: keyed(idempotencyKey)}, b, &out)
 	return out, err
 }
 
-// AddHold keeps items of a scope from starting. The actor is the token's; a repeat replaces it and
-// the reason.
+// AddHold stops the items of a scope from starting their next step. The actor is the token. A
+// repeat replaces actor and reason.
 func (c *Client) AddHold(ctx context.Context, h registry.Hold) error {
 	return c.ask(ctx, request{method: http.MethodPost, path: "/holds"},
 		wire.HoldRequest{Scope: string(h.Scope), Key: h.Key, Reason: h.Reason}, nil)
 }
 
-// RemoveHold lets go what no other hold covers; registry.ErrNotFound when there is no such hold.
-// The actor is the token's, whatever is named here.
+// RemoveHold removes a hold. Items that another hold covers stay held. It returns
+// registry.ErrNotFound if there is no such hold. The actor is the token; the last argument is
+// ignored.
 func (c *Client) RemoveHold(ctx context.Context, scope registry.HoldScope, key, _ string) error {
 	return c.ask(ctx, request{method: http.MethodDelete, path: "/holds", query: values("scope", string(scope), "key", key)}, nil, nil)
 }
 
-// PutCollection creates a collection or makes col.Profile the next version of its profile;
-// col.Version is what it is saved over, and *registry.VersionError says that there is another one.
-// The actor is the token's, whatever is named here.
+// PutCollection creates a collection, or makes col.Profile the next version of its profile.
+// col.Version is the version to replace; *registry.VersionError says that the collection has
+// another one. The actor is the token; the last argument is ignored.
 func (c *Client) PutCollection(ctx context.Context, col registry.Collection, _ string) error {
 	_, err := c.SaveProfile(ctx, col, false)
 	return err
 }
 
-// SaveProfile is PutCollection that returns the collection as it is afterwards. With dryRun nothing
-// is changed, and it returns the collection as it would be.
+// SaveProfile is PutCollection, and returns the collection afterwards. With dryRun it changes
+// nothing and returns the collection as it would be.
 func (c *Client) SaveProfile(ctx context.Context, col registry.Collection, dryRun bool) (registry.Collection, error) {
 	var out registry.Collection
 	q := request{method: http.MethodPut, path: in("collections", col.Mnemonic), header: http.Header{}}

@@ -1,11 +1,12 @@
-// Package client is the client of Holdfast's HTTP API, for commands and programs.
+// Package client is the client of Holdfast's HTTP API for this repository's commands. Other
+// programs generate a client from docs/openapi.json.
 //
-// A result without an error is what the server answered and has committed. Bytes are checked
-// against their digests on the way. A refusal is a *Problem in the server's words, in which
-// errors.Is and errors.As find the registry's own errors.
+// When a method returns without an error, the server has committed what was asked. Bytes are
+// verified against their digests in transit. A refusal is a *Problem with the server's text;
+// errors.Is and errors.As find the registry's own errors in it.
 //
-// The client never retries, because only its caller knows what may be repeated. The exceptions are
-// FollowEvents and SendFile, which continue where they were.
+// The client never retries, because only its caller knows which requests may be repeated.
+// FollowEvents and SendFile are exceptions: they continue where they were interrupted.
 package client
 
 import (
@@ -24,14 +25,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Problem is a refusal as the server put it: Status, Code, Detail and Faults.
+// Problem is a refusal by the server: Status, Code, Detail and Faults.
 type Problem = wire.Problem
 
-// Options change how a Client asks. The zero value is right for the command line.
+// Options configure a Client. The zero value is for the command line.
 type Options struct {
 	HTTP      *http.Client   // nil: a client of its own
 	Roots     *x509.CertPool // of HTTPS, where HTTP is nil; nil: the machine's
@@ -39,7 +39,7 @@ type Options struct {
 	Timeout   time.Duration  // of a request that carries no file; 0: 30 s
 }
 
-// Client asks one Holdfast. Its methods may be called concurrently.
+// Client calls one Holdfast server. Its methods may be called concurrently.
 type Client struct {
 	base    string
 	token   string
@@ -48,21 +48,8 @@ type Client struct {
 	timeout time.Duration
 }
 
-// A Client reads as a store in this process does.
-var _ interface {
-	registry.ItemReader
-	registry.Queue
-	registry.Feeds
-	registry.AttemptReader
-	registry.ReportReader
-	registry.ReportLister
-	registry.Inventory
-	registry.Catalog
-	registry.DeliveryReader
-} = (*Client)(nil)
-
-// New returns a Client of the Holdfast at baseURL, such as http://127.0.0.1:8470. It connects to
-// nothing yet; a wrong address shows with the first request.
+// New returns a Client of the Holdfast server at baseURL, such as http://127.0.0.1:8470. It does
+// not connect yet, so a wrong address shows with the first request.
 func New(baseURL, token string, o Options) *Client {
 	c := &Client{
 		base: strings.TrimSuffix(baseURL, "/"), token: token, http: o.HTTP, agent: o.UserAgent, timeout: o.Timeout,
@@ -71,14 +58,14 @@ func New(baseURL, token string, o Options) *Client {
 		c.http = &http.Client{Transport: &http.Transport{
 			Proxy:       http.ProxyFromEnvironment,
 			DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			// A refusal should come before the bytes are sent for nothing.
+			// A refusal should come before the bytes are sent in vain.
 			ExpectContinueTimeout: 5 * time.Second,
 			TLSHandshakeTimeout:   10 * time.Second,
 			IdleConnTimeout:       90 * time.Second,
 			MaxIdleConnsPerHost:   16,
 			ForceAttemptHTTP2:     true,
 			TLSClientConfig:       &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
-			DisableCompression:    true, // bytes are counted and digested as they are stored
+			DisableCompression:    true, // bytes are counted and hashed as they are stored
 		}}
 	}
 	if c.agent == "" {
@@ -90,27 +77,27 @@ func New(baseURL, token string, o Options) *Client {
 	return c
 }
 
-// Timeout is how long a request that carries no file may take.
+// Timeout returns the time limit of a request without a file.
 func (c *Client) Timeout() time.Duration { return c.timeout }
 
-// Close lets go of idle connections. The client can be used after it.
+// Close closes idle connections. The client remains usable.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// ConnectError says that the server could not be reached at all.
+// ConnectError says that the server could not be reached.
 type ConnectError struct {
 	URL string
 	Err error
 }
 
-// Error names the address and what to do.
+// Error returns the address, the cause, and what to do.
 func (e *ConnectError) Error() string {
-	return fmt.Sprintf("cannot reach Holdfast at %s: %v; `holdfast up` may not be running there: start it, or set --dir or HOLDFAST_URL", e.URL, e.Err)
+	return fmt.Sprintf("could not connect to Holdfast at %s: %v; start `holdfast up` there, or set --dir or HOLDFAST_URL to the right address", e.URL, e.Err)
 }
 
 // Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// request is one question.
+// request is one HTTP request.
 type request struct {
 	method string
 	path   string // below the API, escaped
@@ -119,10 +106,10 @@ type request struct {
 	body   io.Reader
 	length int64 // of body; -1 unknown
 
-	unbounded bool // takes as long as it takes
+	unbounded bool // no time limit but the context's
 }
 
-// do asks, and returns an answer of the 200s, whose body the caller must close.
+// do sends a request. It returns a 2xx answer, whose body the caller must close, or an error.
 func (c *Client) do(ctx context.Context, q request) (*http.Response, error) {
 	address := c.base + wire.Base + q.path
 	if len(q.query) > 0 {
@@ -151,8 +138,8 @@ func (c *Client) do(ctx context.Context, q request) (*http.Response, error) {
 	return nil, problemIn(answer)
 }
 
-// unreached explains why there is no answer. The address in net/http's own error is left out: it
-// may carry secrets.
+// unreached explains why there is no answer. It omits the URL of net/http's own error, which may
+// contain secrets.
 func (c *Client) unreached(ctx context.Context, err error) error {
 	var inner *url.Error
 	if errors.As(err, &inner) {
@@ -167,8 +154,8 @@ func (c *Client) unreached(ctx context.Context, err error) error {
 	return fmt.Errorf("ask %s: %w", c.base, err)
 }
 
-// problemIn reads the refusal in an answer. What does not come from Holdfast is described by its
-// status.
+// problemIn decodes the refusal of an answer. An answer that is not Holdfast's becomes a problem
+// with its status.
 func problemIn(answer *http.Response) error {
 	const most = 8 << 20
 	if kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type")); err == nil && kind == "application/problem+json" {
@@ -178,10 +165,10 @@ func problemIn(answer *http.Response) error {
 		}
 	}
 	return wire.NewProblem(answer.StatusCode, wire.CodeInternal, fmt.Sprintf(
-		"the server at %s answered %s without saying why; check that the address is that of a Holdfast", answer.Request.URL.Host, answer.Status))
+		"the server at %s answered %s without a reason; check that the address is that of a Holdfast server", answer.Request.URL.Host, answer.Status))
 }
 
-// ask sends in as JSON, unless it is nil, and decodes the answer into out, unless that is nil.
+// ask sends in as JSON unless it is nil, and decodes the answer into out unless that is nil.
 func (c *Client) ask(ctx context.Context, q request, in, out any) error {
 	if !q.unbounded {
 		var cancel context.CancelFunc
@@ -213,7 +200,7 @@ func (c *Client) ask(ctx context.Context, q request, in, out any) error {
 	return nil
 }
 
-// get reads a JSON answer of type T.
+// get decodes a JSON answer of type T.
 func get[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
 	var out T
 	err := c.ask(ctx, request{method: http.MethodGet, path: path, query: query}, nil, &out)
@@ -221,7 +208,7 @@ func get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 }
 
 // Post sends in as JSON to a path below the API, and decodes the answer into out. It takes at most
-// so long; 0: Timeout. It is for web/protocol: what people ask has methods of its own.
+// the given time; 0 means Timeout. It is for web/protocol; other operations have their own methods.
 func (c *Client) Post(ctx context.Context, path string, most time.Duration, in, out any) error {
 	if most > 0 {
 		var cancel context.CancelFunc

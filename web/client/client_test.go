@@ -51,13 +51,6 @@ func TestClient_NobodyThere(t *testing.T) {
 	if !errors.As(err, &unreached) || !strings.Contains(err.Error(), address) || !strings.Contains(err.Error(), "holdfast up") {
 		t.Errorf("error=%v, want a ConnectError with the address and what to do", err)
 	}
-	if err := c.Ping(t.Context()); !errors.As(err, &unreached) {
-		t.Errorf("ping=%v, want a ConnectError", err)
-	}
-	_, err = c.SendUpload(t.Context(), client.Upload{Filename: "a", Body: strings.NewReader("x"), Size: 1})
-	if !errors.As(err, &unreached) {
-		t.Errorf("upload=%v, want a ConnectError", err)
-	}
 }
 
 func TestClient_BadAddress(t *testing.T) {
@@ -122,46 +115,6 @@ func TestClient_TimeoutAndCancel(t *testing.T) {
 		t.Errorf("error=%v, want Canceled", err)
 	}
 }
-
-func TestSendUpload_Checks(t *testing.T) {
-	c := asking(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		w.WriteHeader(http.StatusCreated)
-		_, _ = io.WriteString(w, `{"id":"1","digest":{"algorithm":"sha256","value":"00"}}`)
-	}, client.Options{})
-	_, err := c.SendUpload(t.Context(), client.Upload{Filename: "a", Body: strings.NewReader("abc"), Size: 3})
-	var wrong *client.DigestError
-	if !errors.As(err, &wrong) {
-		t.Errorf("error=%v, want a DigestError", err)
-	}
-	_, err = c.SendUpload(t.Context(), client.Upload{Filename: "a", Body: strings.NewReader("abc"), Size: 30})
-	if !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("error=%v, want ErrUnexpectedEOF for a short file", err)
-	}
-}
-
-// A refusal is heard although the file is not sent yet, and the file is not read.
-func TestSendUpload_RefusedBeforeTheBytes(t *testing.T) {
-	c := asking(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/problem+json")
-		w.WriteHeader(http.StatusInsufficientStorage)
-		_, _ = io.WriteString(w, `{"status":507,"code":"no-space","detail":"full"}`)
-	}, client.Options{})
-	body := &counting{}
-	_, err := c.SendUpload(t.Context(), client.Upload{Filename: "a", Body: body, Size: -1})
-	var p *client.Problem
-	if !errors.As(err, &p) || p.Code != wire.CodeNoSpace {
-		t.Errorf("error=%v, want no-space", err)
-	}
-	if body.n > 0 {
-		t.Errorf("%d bytes were read, want none", body.n)
-	}
-}
-
-// counting never ends.
-type counting struct{ n int }
-
-func (c *counting) Read(p []byte) (int, error) { c.n += len(p); return len(p), nil }
 
 func TestContent_Checks(t *testing.T) {
 	const hello = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"

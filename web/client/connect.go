@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// isConnect says that an error came of connecting: nothing of the request was sent.
+// isConnect reports whether connecting failed, so that nothing of the request was sent.
 func isConnect(err error) bool {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {

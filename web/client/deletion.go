@@ -8,23 +8,24 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// AskDeletion implements registry.Deciding; the actor is this client's token.
+// AskDeletion requests the deletion of an object, as registry.Deciding does. The actor is the
+// token.
 func (c *Client) AskDeletion(ctx context.Context, objectID, reason, _ string) (registry.Deletion, error) {
 	return c.decide(ctx, http.MethodPost, in("objects", objectID, "deletion"), wire.DeletionRequest{Reason: reason})
 }
 
-// ApproveDeletion implements registry.Deciding; the actor is this client's token.
+// ApproveDeletion approves a deletion, as registry.Deciding does. The actor is the token.
 func (c *Client) ApproveDeletion(ctx context.Context, objectID, _ string) (registry.Deletion, error) {
 	return c.decide(ctx, http.MethodPost, in("objects", objectID, "deletion", "approval"), nil)
 }
 
-// WithdrawDeletion implements registry.Deciding; the actor is this client's token.
+// WithdrawDeletion withdraws or declines a deletion, as registry.Deciding does. The actor is the
+// token.
 func (c *Client) WithdrawDeletion(ctx context.Context, objectID, _ string) (registry.Deletion, error) {
 	return c.decide(ctx, http.MethodDelete, in("objects", objectID, "deletion"), nil)
 }
 
-// Deletions lists the deletions that wait for another person, those that were asked for first come
-// first.
+// Deletions lists the deletions that wait for another person's approval, oldest request first.
 func (c *Client) Deletions(ctx context.Context, q registry.DeletionQuery) (registry.Page[registry.Deletion], error) {
 	return get[registry.Page[registry.Deletion]](ctx, c, "/deletions", values("after", q.After, "limit", number(q.Limit)))
 }

@@ -15,20 +15,20 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Times of following the feed.
+// Time limits of following the feed.
 const (
-	followSilence = 45 * time.Second // three of the server's signs of life: the connection is dead
-	followRetry   = time.Second      // before the server said how long
-	followMost    = 30 * time.Second // between tries
+	followSilence = 45 * time.Second // the server sends something every 15 s: the connection is dead
+	followRetry   = time.Second      // until the server sets it
+	followMost    = 30 * time.Second // largest wait between tries
 )
 
-// FromNow as FeedQuery.After follows what happens from now on.
+// FromNow as FeedQuery.After follows only events that are still to come.
 const FromNow int64 = -1
 
-// FollowEvents calls fn with every event after q.After (FromNow: those to come) that q selects,
-// each once, in order, until ctx ends or fn returns an error, which it returns. When the connection
-// or the server goes it comes again where it was, for as long as it takes; a refusal ends it.
-// q.Within and q.Limit are not used: the token decides what is seen.
+// FollowEvents calls fn with each event after q.After that q selects, once and in order. It ends
+// when ctx ends, when fn returns an error, which it returns, or when the server refuses. If the
+// connection or the server fails, it reconnects and continues, however long that takes. q.Within
+// and q.Limit are ignored: the token decides which events are visible.
 func (c *Client) FollowEvents(ctx context.Context, q registry.FeedQuery, fn func(registry.Event) error) error {
 	f := &follower{client: c, query: q, fn: fn, retry: followRetry}
 	wait := time.Duration(0)
@@ -53,7 +53,7 @@ func (c *Client) FollowEvents(ctx context.Context, q registry.FeedQuery, fn func
 	}
 }
 
-// follower is where a reader of the feed is.
+// follower is the position of a reader in the feed.
 type follower struct {
 	client *Client
 	query  registry.FeedQuery
@@ -61,12 +61,12 @@ type follower struct {
 	retry  time.Duration
 }
 
-// stopError is one that coming again does not help.
+// stopError is an error after which reconnecting is useless.
 type stopError struct{ err error }
 
 func (e *stopError) Error() string { return e.err.Error() }
 
-// once reads one connection to its end.
+// once reads one connection until it ends.
 func (f *follower) once(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -86,10 +86,10 @@ func (f *follower) once(ctx context.Context) error {
 	return f.read(answer.Body, func() { silent.Reset(followSilence) })
 }
 
-// errSilent ends a connection that gives no sign of life.
+// errSilent ends a connection on which the server sends nothing.
 var errSilent = errors.New("the server is silent")
 
-// read reads a stream of messages, each ended by an empty line.
+// read parses a stream of messages, each ended by an empty line.
 func (f *follower) read(body io.Reader, alive func()) error {
 	const most = 16 << 20
 	lines := bufio.NewScanner(body)
@@ -108,7 +108,7 @@ func (f *follower) read(body io.Reader, alive func()) error {
 		case name == "id":
 			id = value
 		case name == "data":
-			data = value // ours are one line
+			data = value // the server's data have one line
 		case name == "retry":
 			if ms, err := strconv.Atoi(value); err == nil && ms > 0 {
 				f.retry = min(time.Duration(ms)*time.Millisecond, followMost)
@@ -118,20 +118,20 @@ func (f *follower) read(body io.Reader, alive func()) error {
 	if err := lines.Err(); err != nil {
 		return err
 	}
-	return io.ErrUnexpectedEOF // a message that was cut off is sent again
+	return io.ErrUnexpectedEOF // an incomplete message is sent again
 }
 
-// message takes in a whole message: an event, or a cursor without one.
+// message handles one message: an event, or a cursor without one.
 func (f *follower) message(id, data string) error {
 	if id == "" {
-		return nil // a comment, or how long to wait
+		return nil // a comment, or a retry interval
 	}
 	cursor, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
 		return &stopError{fmt.Errorf("the server sent an event without a number: %w", err)}
 	}
 	if cursor <= f.query.After {
-		return nil // seen before
+		return nil // already seen
 	}
 	if data != "" {
 		var e registry.Event

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Object returns an object by its ARK, in any spelling; registry.ErrNotFound when there is none.
+// Object returns an object by its ARK, in any spelling; registry.ErrNotFound if there is none.
 func (c *Client) Object(ctx context.Context, id string) (registry.Object, error) {
 	return get[registry.Object](ctx, c, in("objects", id), nil)
 }
@@ -39,20 +39,20 @@ func (c *Client) PremisEvents(ctx context.Context, objectID, after string, limit
 	return get[registry.Page[registry.Premis]](ctx, c, in("objects", objectID, "events"), values("after", after, "limit", number(limit)))
 }
 
-// PREMIS opens an object's PREMIS 3 document for reading; it must be closed. There is no deadline
-// but ctx's.
+// PREMIS opens an object's PREMIS 3 document. The caller must close it. It has no time limit but
+// ctx's.
 func (c *Client) PREMIS(ctx context.Context, objectID string) (io.ReadCloser, error) {
 	return c.stream(ctx, in("objects", objectID, "premis"))
 }
 
-// DepositReceipt opens the signed receipt of an object's version for reading; it must be closed.
-// registry.ErrNotFound: there is no such version, or it has no receipt. There is no deadline but
-// ctx's.
+// DepositReceipt opens the signed receipt of an object's version. The caller must close it.
+// registry.ErrNotFound means that there is no such version, or that it has no receipt. It has no
+// time limit but ctx's.
 func (c *Client) DepositReceipt(ctx context.Context, objectID string, version int) (io.ReadCloser, error) {
 	return c.stream(ctx, in("objects", objectID, "versions", strconv.Itoa(version), "receipt"))
 }
 
-// ReceiptKeys lists the public keys of all receipts, in the order of their first use.
+// ReceiptKeys lists the public keys of all receipts, in the order of first use.
 func (c *Client) ReceiptKeys(ctx context.Context) ([]wire.ReceiptKey, error) {
 	p, err := get[registry.Page[wire.ReceiptKey]](ctx, c, "/receipt-keys", nil)
 	return p.Rows, err
@@ -66,42 +66,42 @@ func (c *Client) stream(ctx context.Context, path string) (io.ReadCloser, error)
 	return answer.Body, nil
 }
 
-// Verify has the server read every byte of an object again. There is no deadline but ctx's.
+// Verify has the server read and compare every byte of an object. It has no time limit but ctx's.
 func (c *Client) Verify(ctx context.Context, objectID string) (wire.VerifyReport, error) {
 	var out wire.VerifyReport
 	err := c.ask(ctx, request{method: http.MethodPost, path: in("objects", objectID, "verify"), unbounded: true}, nil, &out)
 	return out, err
 }
 
-// AuditObject has the server follow an object's chain of events. There is no deadline but ctx's.
+// AuditObject has the server verify an object's chain of events. It has no time limit but ctx's.
 func (c *Client) AuditObject(ctx context.Context, objectID string) (wire.AuditReport, error) {
 	var out wire.AuditReport
 	err := c.ask(ctx, request{method: http.MethodPost, path: in("objects", objectID, "audit"), unbounded: true}, nil, &out)
 	return out, err
 }
 
-// AuditCheckpoints has the server compare its record, of one object alone unless that is "", with
-// the checkpoints in its storages. There is no deadline but ctx's.
+// AuditCheckpoints has the server compare its record with the checkpoints in its storages. If
+// objectID is not "", only that object is compared. It has no time limit but ctx's.
 func (c *Client) AuditCheckpoints(ctx context.Context, objectID string) (wire.CheckpointReport, error) {
 	var out wire.CheckpointReport
 	err := c.ask(ctx, request{method: http.MethodPost, path: in("checkpoints", "audit"), query: values("object", objectID), unbounded: true}, nil, &out)
 	return out, err
 }
 
-// AcceptOlder asks that the record be accepted although it is older than its checkpoints, or
-// agrees. There is no deadline but ctx's.
+// AcceptOlder requests to accept a record that is older than its checkpoints, or approves such a
+// request. It has no time limit but ctx's.
 func (c *Client) AcceptOlder(ctx context.Context, r wire.AcceptanceRequest) (wire.Acceptance, error) {
 	var out wire.Acceptance
 	err := c.ask(ctx, request{method: http.MethodPost, path: in("checkpoints", "acceptance"), unbounded: true}, r, &out)
 	return out, err
 }
 
-// Content is a file on its way. Its last Read checks the digest: a *DigestError in place of io.EOF
-// says that the bytes are not the preserved ones. It must be closed.
+// Content is a file being downloaded. The last Read verifies the digest: it returns a *DigestError
+// instead of io.EOF if the bytes are not the preserved ones. The caller must close it.
 type Content struct {
-	Size    int64             // of what is to come, in bytes; -1 when the server did not say
+	Size    int64             // of the rest, in bytes; -1 if the server did not say
 	Digests map[string]string // hex by algorithm, as recorded
-	Storage string            // that it is read from
+	Storage string            // that the file is read from
 
 	body io.ReadCloser
 	name string
@@ -110,22 +110,21 @@ type Content struct {
 	got  int64
 }
 
-// CheckObject has every stored file of an object checked, and returns the object.
+// CheckObject enqueues a fixity check of every stored file of an object, and returns the object.
 func (c *Client) CheckObject(ctx context.Context, id, reason string) (registry.Object, error) {
 	var out registry.Object
 	err := c.ask(ctx, request{method: http.MethodPost, path: in("objects", id, "fixity")}, wire.CheckObjectRequest{Reason: reason}, &out)
 	return out, err
 }
 
-// Content opens a file of an object's version (0: the newest) for reading from an offset on, which
-// must lie within it; from is the storage, "" for the first that has the file in its whole length.
-// The digest is compared only when the offset is 0. There is no deadline but ctx's, which bounds
-// the reading, too.
+// Content opens a file of an object's version (0: the newest) at an offset within it. from names
+// the storage; "" means the first storage with the complete file. The digest is verified only if
+// the offset is 0. It has no time limit but ctx's, which also bounds the reading.
 func (c *Client) Content(ctx context.Context, objectID string, version int, path, from string, offset int64) (*Content, error) {
 	return c.content(ctx, request{path: in("objects", objectID, "content"), query: values("path", path, "version", number(version), "storage", from)}, path, offset)
 }
 
-// content opens the file name, which q asks for, from an offset on.
+// content opens the file of request q, called name, at an offset.
 func (c *Client) content(ctx context.Context, q request, name string, offset int64) (*Content, error) {
 	q.method = http.MethodGet
 	if offset > 0 {
@@ -136,7 +135,7 @@ func (c *Client) content(ctx context.Context, q request, name string, offset int
 		return nil, err
 	}
 	if begin := fmt.Sprintf("bytes %d-", offset); offset > 0 && !strings.HasPrefix(answer.Header.Get("Content-Range"), begin) {
-		return nil, errors.Join(fmt.Errorf("read %s from byte %d: the answer begins elsewhere: %s %q; a proxy may be in the way",
+		return nil, errors.Join(fmt.Errorf("read %s from byte %d: the answer starts at another byte: %s %q; check the proxy between here and the server",
 			name, offset, answer.Status, answer.Header.Get("Content-Range")), answer.Body.Close())
 	}
 	out := &Content{

@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// SearchOrphans makes an item that looks for what belongs to nobody, as [registry.Requesting] does.
+// SearchOrphans enqueues a search for orphaned data, as [registry.Requesting] does, and returns its
+// item.
 func (c *Client) SearchOrphans(ctx context.Context, r wire.OrphanRequest) (registry.WorkItem, error) {
 	var out registry.WorkItem
 	err := c.ask(ctx, request{method: http.MethodPost, path: "/orphans"}, r, &out)

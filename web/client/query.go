@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// values makes a query of pairs, leaving out those that are empty.
+// values returns a query of name-value pairs, without the empty ones.
 func values(pairs ...string) url.Values {
 	v := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -17,7 +17,7 @@ func values(pairs ...string) url.Values {
 	return v
 }
 
-// number is n in a query, "" for none.
+// number formats n for a query; "" for 0.
 func number[T ~int | ~int64](n T) string {
 	if n == 0 {
 		return ""
@@ -25,7 +25,7 @@ func number[T ~int | ~int64](n T) string {
 	return strconv.FormatInt(int64(n), 10)
 }
 
-// in is a path below folder; an id may hold slashes.
+// in returns a path below folder. It escapes the id, which may contain slashes.
 func in(folder, id string, rest ...string) string {
 	path := "/" + folder + "/" + url.PathEscape(id)
 	for _, r := range rest {
@@ -34,7 +34,7 @@ func in(folder, id string, rest ...string) string {
 	return path
 }
 
-// join is a list in a query.
+// join formats a list for a query.
 func join[T ~string](values []T) string {
 	texts := make([]string, len(values))
 	for i, v := range values {

@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 
@@ -11,31 +9,14 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Ping tells whether the server and what it needs answer. It needs no token.
-func (c *Client) Ping(ctx context.Context) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/readyz", nil)
-	if err != nil {
-		return fmt.Errorf("ask %s: %w", c.base, err)
-	}
-	answer, err := c.http.Do(r)
-	if err != nil {
-		return c.unreached(ctx, err)
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return wire.NewProblem(answer.StatusCode, wire.CodeUnavailable, fmt.Sprintf("Holdfast at %s is not ready; its log says why", c.base))
-	}
-	return nil
-}
-
-// Item returns one item; a *Problem that is registry.ErrNotFound when there is none. Secrets in its
-// address are left out.
+// Item returns an item; a *Problem that is registry.ErrNotFound if there is none. Secrets in its
+// address are removed.
 func (c *Client) Item(ctx context.Context, id string) (registry.WorkItem, error) {
 	it, err := c.WholeItem(ctx, id)
 	return it.WorkItem, err
 }
 
-// WholeItem returns an item with what its attempts and deliveries tell of it.
+// WholeItem returns an item with its deliveries and resume point.
 func (c *Client) WholeItem(ctx context.Context, id string) (wire.Item, error) {
 	return get[wire.Item](ctx, c, in("items", id), nil)
 }
@@ -47,22 +28,21 @@ func (c *Client) Items(ctx context.Context, q registry.ItemQuery) (registry.Page
 		"stage", string(q.Stage), "text", q.Text, "q", q.Match.String(), "after", q.After, "limit", number(q.Limit)))
 }
 
-// CountItems counts the items that a query selects by the state that people see. The fields beside
-// q.Match become terms of it; Within and paging are not sent: what a token's holder sees is the
-// server's care.
+// CountItems counts the items that a query selects, by state. The other fields of q become terms of
+// q.Match. Within and paging are not sent: the server limits the answer to what the token may see.
 func (c *Client) CountItems(ctx context.Context, q registry.ItemQuery) (map[registry.State]int64, error) {
 	counts, err := get[wire.ItemCounts](ctx, c, "/items/count", values("q", inTerms(q).String()))
 	return counts.States, err
 }
 
-// Failures groups the failed items that a query selects by their cause, the largest group first.
-// The fields of q travel as those of CountItems; After is Next of the page before.
+// Failures groups the failed items that a query selects by cause, the largest group first. The
+// fields of q are sent as in CountItems. After is Next of the previous page.
 func (c *Client) Failures(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.FailureGroup], error) {
 	return get[registry.Page[registry.FailureGroup]](ctx, c, "/failures", values(
 		"q", inTerms(q).String(), "after", q.After, "limit", number(q.Limit)))
 }
 
-// inTerms is a query with its other fields as terms.
+// inTerms returns q.Match with the other fields of q as terms.
 func inTerms(q registry.ItemQuery) registry.Query {
 	match := q.Match
 	for _, t := range []registry.Term{
@@ -80,37 +60,30 @@ func inTerms(q registry.ItemQuery) registry.Query {
 	return match
 }
 
-// Batches lists batches, newest first. Of q it uses Collection, Status, Text, Match, After and
-// Limit.
-func (c *Client) Batches(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
-	return get[registry.Page[registry.WorkItem]](ctx, c, "/batches", values(
-		"collection", q.Collection, "status", string(q.Status), "text", q.Text, "q", q.Match.String(),
-		"after", q.After, "limit", number(q.Limit)))
-}
-
-// Batch returns one batch; a *Problem that is registry.ErrNotFound when there is none of this id.
+// Batch returns a batch; a *Problem that is registry.ErrNotFound if there is none of this id.
 func (c *Client) Batch(ctx context.Context, id string) (registry.WorkItem, error) {
 	return get[registry.WorkItem](ctx, c, in("batches", id), nil)
 }
 
-// BatchProgress adds up a batch's jobs.
+// BatchProgress returns the progress of a batch's jobs.
 func (c *Client) BatchProgress(ctx context.Context, id string) (registry.BatchProgress, error) {
 	return get[registry.BatchProgress](ctx, c, in("batches", id, "progress"), nil)
 }
 
-// BatchJobs lists the jobs of a batch as they are now, in row order. After is Next of the page
-// before; limit 0 stands for 50.
+// BatchJobs lists the jobs of a batch in their present state, in row order. After is Next of the
+// previous page. Limit 0 means 50.
 func (c *Client) BatchJobs(ctx context.Context, id, after string, limit int) (registry.Page[registry.JobResult], error) {
 	return get[registry.Page[registry.JobResult]](ctx, c, in("batches", id, "jobs"), values("after", after, "limit", number(limit)))
 }
 
-// ReportOf returns a batch's stored report, the last one for closing 0; registry.ErrNotFound before
-// the first.
+// ReportOf returns a batch's stored report; closing 0 is the latest. It returns
+// registry.ErrNotFound before the first report.
 func (c *Client) ReportOf(ctx context.Context, batchID string, closing int64) (registry.BatchReport, error) {
 	return get[registry.BatchReport](ctx, c, in("batches", batchID, "report"), values("closing", number(closing)))
 }
 
-// Reports lists a batch's stored reports, the newest first, those of closings below before; 0: all.
+// Reports lists a batch's stored reports, newest first: those of closings below before, or all if
+// before is 0.
 func (c *Client) Reports(ctx context.Context, batchID string, before int64, limit int) ([]registry.BatchReport, error) {
 	p, err := get[registry.Page[registry.BatchReport]](ctx, c, in("batches", batchID, "reports"),
 		values("before", number(before), "limit", number(limit)))
@@ -130,13 +103,13 @@ func (c *Client) ReportJobs(ctx context.Context, q registry.ReportQuery) ([]regi
 	return p.Rows, err
 }
 
-// Why says what an unsettled item waits for.
+// Why explains what an unsettled item waits for.
 func (c *Client) Why(ctx context.Context, id string) (registry.Why, error) {
 	return get[registry.Why](ctx, c, in("items", id, "why"), nil)
 }
 
-// Events lists an item's events, or all items' when itemID is "", oldest first, after a feed
-// cursor.
+// Events lists an item's events after a feed cursor, oldest first. If itemID is "", it lists the
+// events of all items.
 func (c *Client) Events(ctx context.Context, itemID string, after int64, limit int) ([]registry.Event, error) {
 	if itemID == "" {
 		return c.Feed(ctx, registry.FeedQuery{After: after, Limit: limit})
@@ -151,13 +124,13 @@ func (c *Client) Attempts(ctx context.Context, itemID string) ([]registry.Attemp
 	return p.Rows, err
 }
 
-// Collection returns one collection; the error for an unknown one names those there are.
+// Collection returns a collection. The error for an unknown one lists the known ones.
 func (c *Client) Collection(ctx context.Context, mnemonic string) (registry.Collection, error) {
 	return get[registry.Collection](ctx, c, in("collections", mnemonic), nil)
 }
 
-// ProfileVersions lists the versions of a collection's profile, the newest first, those with a
-// number below before; 0: all.
+// ProfileVersions lists the versions of a collection's profile, newest first: those with a number
+// below before, or all if before is 0.
 func (c *Client) ProfileVersions(ctx context.Context, mnemonic string, before, limit int) ([]registry.ProfileVersion, error) {
 	p, err := get[registry.Page[registry.ProfileVersion]](ctx, c, in("collections", mnemonic, "versions"), values("after", number(before), "limit", number(limit)))
 	return p.Rows, err
@@ -174,20 +147,8 @@ func (c *Client) Collections(ctx context.Context) ([]registry.Collection, error)
 	return p.Rows, err
 }
 
-// Workers lists the workers that are alive.
-func (c *Client) Workers(ctx context.Context) ([]registry.WorkerInfo, error) {
-	p, err := get[registry.Page[registry.WorkerInfo]](ctx, c, "/workers", nil)
-	return p.Rows, err
-}
-
 // Holds lists all holds.
 func (c *Client) Holds(ctx context.Context) ([]registry.Hold, error) {
 	p, err := get[registry.Page[registry.Hold]](ctx, c, "/holds", nil)
 	return p.Rows, err
-}
-
-// Deliveries implements registry.DeliveryReader.
-func (c *Client) Deliveries(ctx context.Context, itemID string) ([]registry.Delivery, error) {
-	it, err := c.WholeItem(ctx, itemID)
-	return it.Deliveries, err
 }

@@ -21,51 +21,51 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// File is a file to send in parts, so that what interrupts it costs little.
+// File is a file to send in parts, so that an interruption costs little.
 type File struct {
 	Name   string
 	Size   int64            // bytes
-	Digest *registry.Digest // when it is known before; the server refuses other bytes
-	// Collection is the one that the file is meant for, whose upload quota it counts for; "": the
-	// token's only one.
+	Digest *registry.Digest // if known in advance; the server refuses other bytes
+	// Collection is the file's collection, whose upload quota it uses. "" means the token's only
+	// collection.
 	Collection string
-	// Fingerprint tells this file from others of its name and size, as well as can be told without
-	// reading it. With it, an upload of the same file that was left unfinished is gone on with; ""
-	// begins anew.
+	// Fingerprint distinguishes this file from others of its name and size, as far as possible
+	// without reading it. With it, an unfinished upload of the same file is resumed. "" always
+	// starts a new upload.
 	Fingerprint string
-	// Open reads the file from an offset on. It is called again after every interruption.
+	// Open opens the file at an offset. It is called again after every interruption.
 	Open func(ctx context.Context, offset int64) (io.ReadCloser, error)
 
-	// Resumed, if it is not nil, is told when an earlier upload is gone on with, and where.
+	// Resumed, if not nil, is called with the offset when an earlier upload is resumed.
 	Resumed func(offset int64)
-	// Moved, if it is not nil, is told how much has been sent.
+	// Moved, if not nil, is called with the number of bytes sent so far.
 	Moved func(position int64)
-	// Waiting, if it is not nil, is told what keeps the file from being sent, and after how long it
-	// is tried again.
+	// Waiting, if not nil, is called with the error before each retry and the wait until then.
 	Waiting func(err error, after time.Duration)
-	// Patience is how long it is tried again without getting any further; 0: 2 minutes.
+	// Patience is how long to retry without progress; 0 means 2 minutes.
 	Patience time.Duration
 }
 
-// fingerprintKey is where the server keeps a file's fingerprint for us.
+// fingerprintKey is the key of the fingerprint in the upload's metadata.
 const fingerprintKey = "fingerprint"
 
 const (
-	// firstPart is how much is sent by one request at first. What was sent so far is sent once more
-	// in size by the next, so that what several processes of a Registry take over from each other
-	// by copying stays in proportion.
+	// firstPart is the size of the first request. Each next request sends as many bytes as were
+	// sent before it. So the bytes that Registry processes copy when one takes over from another
+	// stay proportional.
 	firstPart = 64 << 20
 
 	sendRetry = 250 * time.Millisecond
-	sendMost  = 10 * time.Second // between tries
+	sendMost  = 10 * time.Second // largest wait between tries
 )
 
-// SendFile sends a file and returns when the server has it durably, read back and recorded. A
-// connection that breaks and a server that is started again are waited for, and cost what was not
-// acknowledged. The digest that the server took of what it stored is compared with the one taken
-// here: *DigestError when they differ. After that, and after an error of reading the file, which is
-// returned as it is, nothing is left on the server; after any other error, and when ctx ends, what
-// was acknowledged stays for the next SendFile of the same file.
+// SendFile sends a file and returns when the server has stored, verified and recorded it. It
+// survives broken connections and restarts of the server; these cost only unacknowledged bytes.
+//
+// It compares its own digest with the server's and returns a *DigestError if they differ. After
+// that error, and after an error of reading the file, the upload is removed from the server. After
+// any other error, and when ctx ends, the acknowledged bytes stay for the next SendFile of the same
+// file.
 func (c *Client) SendFile(ctx context.Context, f File) (registry.Upload, error) {
 	s := &fileSender{client: c, file: f, sum: sha256.New()}
 	if err := s.begin(ctx); err != nil {
@@ -84,13 +84,13 @@ func (c *Client) SendFile(ctx context.Context, f File) (registry.Upload, error) 
 	return u, err
 }
 
-// Uploads lists the token's own uploads that are on their way; everybody's with an admin's token.
+// Uploads lists the token's incoming uploads; with an admin's token those of all users.
 func (c *Client) Uploads(ctx context.Context) ([]wire.UploadStatus, error) {
 	page, err := get[registry.Page[wire.UploadStatus]](ctx, c, "/uploads", nil)
 	return page.Rows, err
 }
 
-// AllUploads lists also the uploads that have ended and whose bytes are in staging.
+// AllUploads also lists complete uploads whose bytes are in staging.
 func (c *Client) AllUploads(ctx context.Context) (all []wire.UploadStatus, err error) {
 	for after := ""; ; {
 		page, err := get[registry.Page[wire.UploadStatus]](ctx, c, "/uploads", values("all", "true", "after", after))
@@ -104,27 +104,27 @@ func (c *Client) AllUploads(ctx context.Context) (all []wire.UploadStatus, err e
 	}
 }
 
-// unreadableError is one of the file to be sent.
+// unreadableError says that the file to send could not be read.
 type unreadableError struct{ err error }
 
-// Error says what is wrong with the file.
+// Error returns the text of the read error.
 func (e *unreadableError) Error() string { return e.err.Error() }
 
-// Unwrap returns what is wrong with the file.
+// Unwrap returns the read error.
 func (e *unreadableError) Unwrap() error { return e.err }
 
-// fileSender is a file on its way.
+// fileSender is a file being sent.
 type fileSender struct {
 	client *Client
 	file   File
 	id     string
-	offset int64 // acknowledged
+	offset int64 // acknowledged bytes
 
 	sum    hash.Hash // of the first summed bytes
 	summed int64
 }
 
-// begin finds an upload to go on with, or makes one.
+// begin finds an upload to resume, or creates one.
 func (s *fileSender) begin(ctx context.Context) error {
 	metadata := map[string]string{wire.MetadataFilename: s.file.Name}
 	if s.file.Fingerprint != "" {
@@ -163,7 +163,7 @@ func (s *fileSender) begin(ctx context.Context) error {
 	defer answer.Body.Close()
 	at, err := url.Parse(answer.Header.Get("Location"))
 	if err != nil || at.Path == "" {
-		return fmt.Errorf("begin upload of %s: the server did not say where it is", s.file.Name)
+		return fmt.Errorf("start the upload of %s: the answer of the server has no Location", s.file.Name)
 	}
 	s.id = at.Path[strings.LastIndex(at.Path, "/")+1:]
 	return nil
@@ -173,12 +173,12 @@ func tusHeader() http.Header {
 	return http.Header{wire.TusResumableHeader: {wire.TusVersion}}
 }
 
-// finish sends until everything is there, and compares.
+// finish sends the rest of the file and compares digests.
 func (s *fileSender) finish(ctx context.Context) (registry.Upload, error) {
 	if err := s.sendAll(ctx); err != nil {
 		return registry.Upload{}, err
 	}
-	if err := s.readTo(ctx, s.file.Size); err != nil { // it was all there already
+	if err := s.readTo(ctx, s.file.Size); err != nil { // an upload that was already complete
 		return registry.Upload{}, err
 	}
 	u, err := get[wire.UploadStatus](ctx, s.client, in("uploads", s.id), nil)
@@ -186,7 +186,7 @@ func (s *fileSender) finish(ctx context.Context) (registry.Upload, error) {
 		return registry.Upload{}, err
 	}
 	if !u.Complete || u.Digest == nil {
-		return registry.Upload{}, fmt.Errorf("upload %s of %s is not complete although all of it was sent", s.id, s.file.Name)
+		return registry.Upload{}, fmt.Errorf("upload %s of %s is incomplete although all bytes were sent", s.id, s.file.Name)
 	}
 	stored := registry.Upload{ID: u.ID, Filename: u.Filename, SizeBytes: u.SizeBytes, Digest: *u.Digest, CreatedBy: u.CreatedBy, CreatedAt: u.CreatedAt}
 	if want := hex.EncodeToString(s.sum.Sum(nil)); u.Digest.Algorithm == "sha256" && u.Digest.Value != want {
@@ -195,7 +195,7 @@ func (s *fileSender) finish(ctx context.Context) (registry.Upload, error) {
 	return stored, nil
 }
 
-// sendAll sends part by part, and comes again after what may pass.
+// sendAll sends the file part by part, and retries after temporary errors.
 func (s *fileSender) sendAll(ctx context.Context) error {
 	patience := cmp.Or(s.file.Patience, 2*time.Minute)
 	wait, got := sendRetry, time.Now()
@@ -203,7 +203,7 @@ func (s *fileSender) sendAll(ctx context.Context) error {
 		before := s.offset
 		err := s.sendPart(ctx)
 		if err != nil {
-			err = s.ask(ctx, err)
+			err = s.resync(ctx, err)
 		}
 		if s.offset > before {
 			wait, got = sendRetry, time.Now()
@@ -213,7 +213,7 @@ func (s *fileSender) sendAll(ctx context.Context) error {
 			continue
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case !passing(err) || time.Since(got) > patience:
+		case !temporary(err) || time.Since(got) > patience:
 			return err
 		}
 		if s.file.Waiting != nil {
@@ -229,22 +229,22 @@ func (s *fileSender) sendAll(ctx context.Context) error {
 	return nil
 }
 
-// ask finds out where the upload stands after a request that failed. It returns the error to act
-// on: nil when the upload has got on, or stands elsewhere than was believed.
-func (s *fileSender) ask(ctx context.Context, failed error) error {
-	if ctx.Err() != nil || !passing(failed) {
+// resync asks the server for the upload's offset after a failed request. It returns the error to
+// act on: nil if the offset has changed.
+func (s *fileSender) resync(ctx context.Context, failed error) error {
+	if ctx.Err() != nil || !temporary(failed) {
 		return failed
 	}
 	answer, err := s.client.do(ctx, request{method: http.MethodHead, path: in("uploads", s.id), header: tusHeader()})
 	if err != nil {
-		if !passing(err) {
+		if !temporary(err) {
 			return err
 		}
 		return failed
 	}
 	defer answer.Body.Close()
 	before := s.offset
-	if err := s.stands(answer); err != nil {
+	if err := s.readOffset(answer); err != nil {
 		return err
 	}
 	if s.offset != before {
@@ -253,18 +253,18 @@ func (s *fileSender) ask(ctx context.Context, failed error) error {
 	return failed
 }
 
-// stands reads where an upload stands.
-func (s *fileSender) stands(answer *http.Response) error {
+// readOffset reads the upload's offset from an answer.
+func (s *fileSender) readOffset(answer *http.Response) error {
 	at, err := strconv.ParseInt(answer.Header.Get(wire.UploadOffsetHeader), 10, 64)
 	if err != nil || at < 0 || at > s.file.Size {
-		return fmt.Errorf("upload %s of %s: the server says that it stands at %q", s.id, s.file.Name, answer.Header.Get(wire.UploadOffsetHeader))
+		return fmt.Errorf("upload %s of %s: the server sent an invalid offset %q", s.id, s.file.Name, answer.Header.Get(wire.UploadOffsetHeader))
 	}
 	s.offset = at
 	return nil
 }
 
-// passing says whether an error may be over when one comes again.
-func passing(err error) bool {
+// temporary reports whether a retry may succeed after an error.
+func temporary(err error) bool {
 	var unreadable *unreadableError
 	if errors.As(err, &unreadable) {
 		return false
@@ -287,7 +287,7 @@ func passing(err error) bool {
 	return false
 }
 
-// sendPart sends the next bytes by one request.
+// sendPart sends the next bytes with one request.
 func (s *fileSender) sendPart(ctx context.Context) error {
 	n := min(s.file.Size-s.offset, max(firstPart, s.offset))
 	body, err := s.open(ctx)
@@ -302,7 +302,7 @@ func (s *fileSender) sendPart(ctx context.Context) error {
 	answer, err := s.client.do(ctx, request{
 		method: http.MethodPatch, path: in("uploads", s.id), header: header, body: io.NopCloser(part), length: n,
 	})
-	closed := part.end() // net/http may go on reading for a moment
+	closed := part.end() // net/http may still be reading for a moment
 	if closed != nil {
 		closed = &unreadableError{fmt.Errorf("read %s: %w", s.file.Name, closed)}
 	}
@@ -312,11 +312,11 @@ func (s *fileSender) sendPart(ctx context.Context) error {
 	if err != nil || closed != nil {
 		return cmp.Or(closed, err)
 	}
-	return s.stands(answer)
+	return s.readOffset(answer)
 }
 
-// open reads the file from where the upload stands, and takes the digest of what lies before,
-// unless that was done.
+// open opens the file at the upload's offset. It first adds the bytes before the offset to the
+// digest, if they are missing.
 func (s *fileSender) open(ctx context.Context) (io.ReadCloser, error) {
 	if err := s.readTo(ctx, s.offset); err != nil {
 		return nil, err
@@ -332,7 +332,7 @@ func (s *fileSender) openAt(ctx context.Context, offset int64) (io.ReadCloser, e
 	return body, err
 }
 
-// readTo takes the digest of the file up to an offset.
+// readTo adds the file's bytes up to an offset to the digest.
 func (s *fileSender) readTo(ctx context.Context, offset int64) error {
 	if s.summed >= offset {
 		return nil
@@ -352,7 +352,8 @@ func (s *fileSender) readTo(ctx context.Context, offset int64) error {
 	return err
 }
 
-// partBody is the body of one request. It takes the digest of what was not sent before.
+// partBody is the body of one request. It adds bytes that are sent for the first time to the
+// digest.
 type partBody struct {
 	mu     sync.Mutex
 	sender *fileSender
@@ -394,7 +395,7 @@ func (p *partBody) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// end closes the file, and returns why it could not be read.
+// end closes the file and returns the first error of reading it.
 func (p *partBody) end() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// PutSubscription makes a subscription or changes one. The actor is the token's.
+// PutSubscription creates or changes a subscription. The actor is the token.
 func (c *Client) PutSubscription(ctx context.Context, name string, r wire.SubscriptionRequest) (registry.Subscription, error) {
 	return c.subscription(ctx, http.MethodPut, name, "", r)
 }
@@ -19,12 +19,12 @@ func (c *Client) Subscriptions(ctx context.Context) ([]registry.Subscription, er
 	return p.Rows, err
 }
 
-// Subscription returns one subscription; registry.ErrNotFound when there is none.
+// Subscription returns a subscription; registry.ErrNotFound if there is none.
 func (c *Client) Subscription(ctx context.Context, name string) (registry.Subscription, error) {
 	return get[registry.Subscription](ctx, c, in("subscriptions", name), nil)
 }
 
-// RemoveSubscription ends a subscription; registry.ErrNotFound when there is none.
+// RemoveSubscription removes a subscription; registry.ErrNotFound if there is none.
 func (c *Client) RemoveSubscription(ctx context.Context, name string) error {
 	return c.ask(ctx, request{method: http.MethodDelete, path: in("subscriptions", name)}, nil, nil)
 }
@@ -34,17 +34,17 @@ func (c *Client) RewindSubscription(ctx context.Context, name string, r wire.Cur
 	return c.subscription(ctx, http.MethodPut, name, "cursor", r)
 }
 
-// PauseSubscription has nothing more sent.
+// PauseSubscription stops sending events to a subscription.
 func (c *Client) PauseSubscription(ctx context.Context, name, reason string) (registry.Subscription, error) {
 	return c.subscription(ctx, http.MethodPut, name, "pause", wire.PauseRequest{Reason: reason})
 }
 
-// ResumeSubscription goes on after a pause, and tries one that is failing at once.
+// ResumeSubscription ends a pause. A failing subscription is tried at once.
 func (c *Client) ResumeSubscription(ctx context.Context, name string) (registry.Subscription, error) {
 	return c.subscription(ctx, http.MethodDelete, name, "pause", nil)
 }
 
-// subscription asks something of a subscription, and returns it as it is then.
+// subscription sends a request about a subscription and returns the subscription afterwards.
 func (c *Client) subscription(ctx context.Context, method, name, what string, body any) (registry.Subscription, error) {
 	var out registry.Subscription
 	path := in("subscriptions", name)
@@ -55,21 +55,21 @@ func (c *Client) subscription(ctx context.Context, method, name, what string, bo
 	return out, err
 }
 
-// PutSubscriptionCredential sets what a subscription shows its receiver, or a key that it signs
-// with. The actor is the token's.
+// PutSubscriptionCredential sets a credential for the receiver, or a signing key. The actor is the
+// token.
 func (c *Client) PutSubscriptionCredential(ctx context.Context, name string, r wire.CredentialRequest) (wire.Credential, error) {
 	var out wire.Credential
 	err := c.ask(ctx, request{method: http.MethodPut, path: in("subscriptions", name, "credentials")}, r, &out)
 	return out, err
 }
 
-// SubscriptionCredentials lists what a subscription shows its receiver, without the secrets.
+// SubscriptionCredentials lists a subscription's credentials, without the secrets.
 func (c *Client) SubscriptionCredentials(ctx context.Context, name string) ([]wire.Credential, error) {
 	p, err := get[registry.Page[wire.Credential]](ctx, c, in("subscriptions", name, "credentials"), nil)
 	return p.Rows, err
 }
 
-// RemoveSubscriptionCredential forgets one of them; registry.ErrNotFound when there is none.
+// RemoveSubscriptionCredential removes a credential; registry.ErrNotFound if there is none.
 func (c *Client) RemoveSubscriptionCredential(ctx context.Context, name, origin string) error {
 	return c.ask(ctx, request{
 		method: http.MethodDelete, path: in("subscriptions", name, "credentials"), query: values("origin", origin),

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// CreateToken makes a token and returns it with its secret, which is never told again.
-// registry.ErrNameTaken when there is or was one of this name.
+// CreateToken creates a token and returns it with its secret, which cannot be read again. It
+// returns registry.ErrNameTaken if a token has or had this name.
 func (c *Client) CreateToken(ctx context.Context, r wire.TokenRequest) (wire.TokenResponse, error) {
 	var out wire.TokenResponse
 	err := c.ask(ctx, request{method: http.MethodPost, path: "/tokens"}, r, &out)
@@ -22,19 +22,19 @@ func (c *Client) Tokens(ctx context.Context) ([]registry.Token, error) {
 	return p.Rows, err
 }
 
-// OwnToken returns the token by which this client asks.
+// OwnToken returns the token of this client.
 func (c *Client) OwnToken(ctx context.Context) (registry.Token, error) {
 	return get[registry.Token](ctx, c, "/token", nil)
 }
 
-// RevokeToken makes a token useless from now on. registry.ErrNotFound when there is none,
-// registry.ErrLastAdmin when it is the last admin's. The actor is this client's token, whatever is
-// named here.
+// RevokeToken revokes a token at once. It returns registry.ErrNotFound if there is none, and
+// registry.ErrLastAdmin if it is the last admin's. The actor is this client's token; the last
+// argument is ignored.
 func (c *Client) RevokeToken(ctx context.Context, id, _ string) error {
 	return c.ask(ctx, request{method: http.MethodDelete, path: in("tokens", id)}, nil, nil)
 }
 
-// MakeSignInLink makes a link by which a browser signs in as this client's token, once, within ten
+// MakeSignInLink returns a link that signs in a browser as this client's token, once and within ten
 // minutes.
 func (c *Client) MakeSignInLink(ctx context.Context) (wire.SignInLink, error) {
 	var out wire.SignInLink
@@ -42,15 +42,14 @@ func (c *Client) MakeSignInLink(ctx context.Context) (wire.SignInLink, error) {
 	return out, err
 }
 
-// Sessions lists the browsers' sessions of whoever asks, the last used first; everybody's for an
-// admin.
+// Sessions lists the caller's browser sessions, last used first; an admin sees those of all users.
 func (c *Client) Sessions(ctx context.Context) ([]registry.Session, error) {
 	p, err := get[registry.Page[registry.Session]](ctx, c, "/sessions", nil)
 	return p.Rows, err
 }
 
-// EndSession ends a session that Sessions lists: its browser must sign in again.
-// registry.ErrNotFound for all others, also the second time.
+// EndSession ends a session that Sessions lists; its browser must sign in again. It returns
+// registry.ErrNotFound for others and for ended ones.
 func (c *Client) EndSession(ctx context.Context, id string) error {
 	return c.ask(ctx, request{method: http.MethodDelete, path: in("sessions", id)}, nil, nil)
 }

@@ -287,7 +287,7 @@ func TestPages_Search(t *testing.T) {
 	}{
 		{"id:" + jobs[0].ID, []string{"/items/" + jobs[0].ID}, []string{"/items/" + jobs[1].ID, "/batches/" + batchID}},
 		{"action:batch", []string{"/batches/" + batchID}, []string{"/items/" + jobs[0].ID + `">`}},
-		{"nowherenowhere", []string{"Nothing matches all of this."}, []string{"/batches/" + batchID}},
+		{"nowherenowhere", []string{"No batch or job matches."}, []string{"/batches/" + batchID}},
 		{"state:faild", []string{"did you mean failed?", `value="state:faild"`, `aria-invalid="true"`}, []string{"Nothing matches"}},
 		{`"><script>`, []string{"quote is not closed", "&lt;script&gt;"}, []string{"<script>"}},
 	} {

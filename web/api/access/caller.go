@@ -1,8 +1,8 @@
-// Package access knows who asks, and what they may do.
+// Package access knows who the caller is and what the caller may do.
 //
-// A request's context carries its [Caller]: the token, and the session of a browser. [Roles] and
-// [Stages] are the one table of who may do which operation. The package does not know how a caller
-// is authenticated (web/api), nor which things a caller may see (web/api/scope).
+// A request's context carries its [Caller]: the token, and a browser's session. [Roles] and
+// [Stages] are the one table of who may call which operation. Authentication is in web/api, and
+// which things a caller may see in web/api/scope.
 package access
 
 import (
@@ -14,28 +14,28 @@ import (
 
 // Caller is what is known of a request beside its input.
 type Caller struct {
-	RequestID string // in the log, and in the answer
+	RequestID string // identifies the request in the log and the answer
 	Token     registry.Token
-	Session   registry.Session // of a browser; without an ID: none
+	Session   registry.Session // a browser's; without an ID: none
 }
 
 type callerKey struct{}
 
-// With returns the context of a request of a caller's.
+// With returns a context with a caller.
 func With(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// Of returns the caller of a request, the zero one of a context that has none.
+// Of returns the caller of a request, or the zero Caller if the context has none.
 func Of(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
 }
 
-// Actor is who asks, as it is kept with acts.
+// Actor returns the caller's name, as acts record it.
 func Actor(ctx context.Context) string { return Of(ctx).Token.Name }
 
-// Person is who asks, by a session or by a token.
+// Person returns the caller's session, or one for the caller's token.
 func Person(ctx context.Context) registry.Session {
 	c := Of(ctx)
 	if c.Session.ID != "" {

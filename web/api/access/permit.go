@@ -15,14 +15,14 @@ import (
 // Pages stands for the pages in the access table.
 const Pages = "pages"
 
-// Forms stands for the buttons of the pages.
+// Forms stands for the pages' buttons in the access table.
 const Forms = "forms"
 
-// Abandon stands for the act abandon, which command-item alone does not allow.
+// Abandon stands for the act abandon in the access table. It needs more than command-item does.
 const Abandon = "abandon"
 
-// Roles is who may do what: the roles of each operation, by its id. An operation that is missing
-// here is nobody's, and a test fails.
+// Roles returns the roles of each operation, by its id. Nobody may call an operation that is
+// missing here, and a test fails.
 func Roles() map[string][]registry.Role {
 	admin := []registry.Role{registry.RoleAdmin}
 	operator := []registry.Role{registry.RoleOperator, registry.RoleAdmin}
@@ -149,9 +149,9 @@ func Roles() map[string][]registry.Role {
 	return roles
 }
 
-// Stages are the operations that workers may ask, with the stages whose workers may; nil is every
-// stage. What stands in no line is no worker's. A worker's token may ask what the stages that it is
-// good for need, and writes about an item only while it is the one that has claimed it.
+// Stages returns the operations of workers, each with the stages whose workers may call it; nil
+// means all stages. Workers may call no other operation. A worker may write about an item only
+// while it has claimed it.
 func Stages() map[string][]registry.Stage {
 	out := map[string][]registry.Stage{}
 	for name, stages := range protocol.Stages() {
@@ -160,39 +160,39 @@ func Stages() map[string][]registry.Stage {
 	return out
 }
 
-// Worker is the operation of a method of the workers' protocol.
+// Worker returns the operation of a method of the workers' protocol.
 func Worker(method string) string { return strings.TrimPrefix(protocol.Path, "/") + method }
 
-// Table is who may do what, ready to be asked. It never changes.
+// Table is the access table. It does not change.
 type Table struct {
 	Roles  map[string][]registry.Role
-	Stages map[string][]registry.Stage // whose workers may do an operation
+	Stages map[string][]registry.Stage // whose workers may call an operation
 }
 
 // NewTable returns the table of all operations.
 func NewTable() *Table { return &Table{Roles: Roles(), Stages: Stages()} }
 
-// May says whether a token may do an operation, by its role and, if it is a worker's, by its
+// May reports whether a token may call an operation: by its role and, for a worker's token, by its
 // stages.
 func (a *Table) May(t registry.Token, operation string) bool {
 	return slices.Contains(a.Roles[operation], t.Role) && (t.Role != registry.RoleWorker || t.Serves(a.Stages[operation]))
 }
 
-// Permit returns a problem unless the caller may do the operation.
+// Permit returns a problem unless the caller may call the operation.
 func (a *Table) Permit(ctx context.Context, operation string) error {
 	return a.PermitToken(Of(ctx).Token, operation)
 }
 
-// PermitToken returns a problem unless a token may do the operation.
+// PermitToken returns a problem unless a token may call the operation.
 func (a *Table) PermitToken(t registry.Token, operation string) error {
 	if a.May(t, operation) {
 		return nil
 	}
 	if t.Role == registry.RoleWorker && slices.Contains(a.Roles[operation], t.Role) {
-		return forbidden("token %q is good for the stages %v, which do not need this (%s); use a token of a worker of one of the stages %v",
+		return forbidden("token %q is valid for the stages %v, which may not call %s; use a worker's token for one of the stages %v",
 			t.Name, t.Stages, operation, a.Stages[operation])
 	}
-	return forbidden("token %q has the role %s, which may not do this (%s); use a token with one of the roles %v",
+	return forbidden("token %q has the role %s, which may not call %s; use a token with one of the roles %v",
 		t.Name, t.Role, operation, a.Roles[operation])
 }
 

@@ -1,4 +1,4 @@
-// Package account serves tokens and browsers' sessions, and says to the pages who has signed in.
+// Package account serves tokens and browser sessions, and tells the pages who has signed in.
 package account
 
 import (
@@ -7,14 +7,14 @@ import (
 	"github.com/holdfast/holdfast/web/signin"
 )
 
-// Service answers what is asked about tokens and sessions.
+// Service serves the operations on tokens and sessions.
 type Service struct {
 	*endpoint.Server
 	Registry Registry
-	SignIn   *signin.Service // nil: this process serves no pages
+	SignIn   *signin.Service // nil: no pages in this process
 }
 
-// Registry is what a Service asks, limited to what the caller may see.
+// Registry is what a Service needs of the Registry, limited to what the caller may see.
 type Registry interface {
 	registry.TokenKeeper
 	registry.Profiles

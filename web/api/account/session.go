@@ -15,19 +15,19 @@ import (
 func (s *Service) sessionRoutes() {
 	endpoint.Register(s.Server, endpoint.Operation{
 		ID: "create-sign-in-link", Method: http.MethodPost, Path: "/sign-in-links", Status: http.StatusCreated,
-		Summary: "Make a link by which a browser signs in as the token's holder, once, within ten minutes",
+		Summary: "Create a link that signs in a browser as the token's holder, once and within ten minutes",
 	}, s.createSignInLink)
 	endpoint.Register(s.Server, endpoint.Operation{
-		ID: "list-sessions", Method: http.MethodGet, Path: "/sessions", Summary: "List your browsers' sessions, the last used first; everybody's for an admin",
+		ID: "list-sessions", Method: http.MethodGet, Path: "/sessions", Summary: "List your browser sessions, last used first; an admin sees those of all users",
 	}, s.listSessions)
 	endpoint.Register(s.Server, endpoint.Operation{
-		ID: "end-session", Method: http.MethodDelete, Path: "/sessions/{id}", Summary: "End a session: its browser has to sign in again",
+		ID: "end-session", Method: http.MethodDelete, Path: "/sessions/{id}", Summary: "End a session; its browser must sign in again",
 	}, s.endSession)
 }
 
-// errNoSessions answers where no pages are served.
+// errNoSessions is the error of a process without pages.
 func errNoSessions() error {
-	return endpoint.NotFound("this process serves no pages, so nobody can sign in to them")
+	return endpoint.NotFound("this process serves no pages, so there are no sessions; ask a process that serves them")
 }
 
 func (s *Service) createSignInLink(ctx context.Context, _ *struct{}) (*endpoint.Output[wire.SignInLink], error) {
@@ -38,7 +38,7 @@ func (s *Service) createSignInLink(ctx context.Context, _ *struct{}) (*endpoint.
 	if err != nil {
 		return nil, err
 	}
-	s.Log.InfoContext(ctx, "sign-in link made", "actor", access.Actor(ctx), "expires_at", expires)
+	s.Log.InfoContext(ctx, "sign-in link created", "actor", access.Actor(ctx), "expires_at", expires)
 	return &endpoint.Output[wire.SignInLink]{Body: wire.SignInLink{Path: path, ExpiresAt: expires}}, nil
 }
 
@@ -64,7 +64,7 @@ func (s *Service) endSession(ctx context.Context, in *SessionID) (*struct{}, err
 	}
 	err := s.SignIn.End(ctx, access.Person(ctx), in.ID)
 	if errors.Is(err, registry.ErrNotFound) {
-		return nil, endpoint.NotFound("there is no session %q, or it is another person's; list the sessions and give an id", in.ID)
+		return nil, endpoint.NotFound("session %q was not found among yours; list the sessions and use an id from the list", in.ID)
 	}
 	if err == nil {
 		s.Log.InfoContext(ctx, "session ended", "session", in.ID, "actor", access.Actor(ctx))
@@ -72,22 +72,21 @@ func (s *Service) endSession(ctx context.Context, in *SessionID) (*struct{}, err
 	return nil, err
 }
 
-// Account tells the pages who has signed in, and shows them their sessions.
+// Account gives the pages the caller's session, and lists sessions for them.
 type Account struct{ signIn *signin.Service }
 
-// New returns the Account of the caller in each call's context (web/api/access).
+// New returns an Account. It finds the caller in each call's context (web/api/access).
 func New(s *signin.Service) *Account { return &Account{s} }
 
-// Current is the session of the page that is asked for; without an ID when it was asked for with a
-// token.
+// Current returns the caller's session. Its ID is "" if the caller uses a token.
 func (*Account) Current(ctx context.Context) registry.Session { return access.Of(ctx).Session }
 
-// Sessions lists the sessions that who asks may see and end, the last used first.
+// Sessions lists the sessions that the caller may see and end, last used first.
 func (a *Account) Sessions(ctx context.Context) ([]registry.Session, error) {
 	return a.signIn.Sessions(ctx, access.Person(ctx))
 }
 
-// EndSession ends one of them; registry.ErrNotFound for all others.
+// EndSession ends a session of the caller; registry.ErrNotFound for all others.
 func (a *Account) EndSession(ctx context.Context, id string) error {
 	return a.signIn.End(ctx, access.Person(ctx), id)
 }

@@ -21,9 +21,9 @@ import (
 
 func (s *Service) tokenRoutes() {
 	endpoint.Register(s.Server, endpoint.Operation{ID: "list-tokens", Method: http.MethodGet, Path: "/tokens", Summary: "List tokens, oldest first, without their secrets"}, s.tokens)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "own-token", Method: http.MethodGet, Path: "/token", Summary: "Show the token that asks, without its secret"}, s.ownToken)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "create-token", Method: http.MethodPost, Path: "/tokens", Status: http.StatusCreated, Summary: "Make a token; its secret is answered this once"}, s.createToken)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "revoke-token", Method: http.MethodDelete, Path: "/tokens/{id}", Summary: "Make a token useless from now on"}, s.revokeToken)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "own-token", Method: http.MethodGet, Path: "/token", Summary: "Show your own token, without its secret"}, s.ownToken)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "create-token", Method: http.MethodPost, Path: "/tokens", Status: http.StatusCreated, Summary: "Create a token; only this answer contains its secret"}, s.createToken)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "revoke-token", Method: http.MethodDelete, Path: "/tokens/{id}", Summary: "Revoke a token at once"}, s.revokeToken)
 }
 
 func (s *Service) tokens(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.Page[registry.Token]], error) {
@@ -42,8 +42,9 @@ type createTokenInput struct {
 	Body wire.TokenRequest
 }
 
-// createToken makes a token. There is no idempotency key, since a secret cannot be told twice: a
-// repeat is refused by its name, and whoever lost the answer revokes that token and makes another.
+// createToken creates a token. It takes no idempotency key, because a secret is returned only once.
+// A repeat is refused because of its name: whoever lost the answer revokes that token and creates
+// another.
 func (s *Service) createToken(ctx context.Context, in *createTokenInput) (*endpoint.Output[wire.TokenResponse], error) {
 	made, err := makeToken(ctx, s.Registry, s.Now(), in.Body, access.Actor(ctx))
 	if err != nil {
@@ -53,8 +54,8 @@ func (s *Service) createToken(ctx context.Context, in *createTokenInput) (*endpo
 	return &endpoint.Output[wire.TokenResponse]{Body: made}, nil
 }
 
-// MakeToken makes a token as the API does, in the name of actor, for whoever holds the database:
-// the first token can be made in no other way. The secret is in the answer and nowhere else.
+// MakeToken creates a token as the API does, in the name of actor, for those who can access the
+// database. The first token can be created in no other way. Only the answer contains the secret.
 func MakeToken(ctx context.Context, r Registry, in wire.TokenRequest, actor string) (wire.TokenResponse, error) {
 	return makeToken(ctx, r, time.Now(), in, actor)
 }
@@ -64,7 +65,7 @@ func makeToken(ctx context.Context, r Registry, now time.Time, in wire.TokenRequ
 		ID: strings.ToLower(rand.Text()), Name: strings.TrimSpace(in.Name), Role: registry.Role(in.Role),
 		Collections: in.Collections, Stages: in.Stages, ExpiresAt: in.ExpiresAt, CreatedBy: actor,
 	}
-	if err := endpoint.Invalid("no token was made", tokenFaults(tok, now)...); err != nil {
+	if err := endpoint.Invalid("the token was not created", tokenFaults(tok, now)...); err != nil {
 		return wire.TokenResponse{}, err
 	}
 	for _, c := range tok.Collections {
@@ -87,45 +88,45 @@ func tokenFaults(tok registry.Token, now time.Time) []wire.Fault {
 		faults = append(faults, wire.Fault{Location: location, Message: fmt.Sprintf(format, args...)})
 	}
 	if tok.Name == "" {
-		fault("body.name", "missing: whose token is it? It stands in the history with every act")
+		fault("body.name", "missing: give the owner's name; the history shows it with every act")
 	}
 	if slices.Contains([]string{"registry", "worker", "holdfast"}, tok.Name) {
-		fault("body.name", "%q is what the history calls a part of Holdfast; give another name", tok.Name)
+		fault("body.name", "%q is reserved for a part of Holdfast in the history; use another name", tok.Name)
 	}
 	if strings.HasPrefix(tok.Name, signin.ProviderPrefix) {
-		fault("body.name", "names that begin with %q are those of people who sign in at the OpenID provider; give another name", signin.ProviderPrefix)
+		fault("body.name", "names that begin with %q are reserved for people who sign in with the OpenID provider; use another name", signin.ProviderPrefix)
 	}
 	switch {
 	case tok.Role == "":
 		fault("body.role", "missing: one of %v", registry.Roles())
 	case tok.Role == registry.RoleDepositor && len(tok.Collections) == 0:
-		fault("body.collections", "missing: a depositor's token is good for the collections that it names")
+		fault("body.collections", "missing: name the collections for which the depositor's token is valid")
 	case tok.Role != registry.RoleDepositor && len(tok.Collections) > 0:
-		fault("body.collections", "only a depositor's token is bound to collections; the role %s sees all", tok.Role)
+		fault("body.collections", "only a depositor's token has collections; the role %s sees all", tok.Role)
 	}
 	switch {
 	case tok.Role == registry.RoleWorker && len(tok.Stages) == 0:
-		fault("body.stages", "missing: a worker's token is good for the stages that it names (--stage on the command line), of %v", registry.Stages())
+		fault("body.stages", "missing: name the stages for which the worker's token is valid (--stage on the command line), of %v", registry.Stages())
 	case tok.Role != "" && tok.Role != registry.RoleWorker && len(tok.Stages) > 0:
-		fault("body.stages", "only a worker's token is bound to stages; the role %s works at none", tok.Role)
+		fault("body.stages", "only a worker's token has stages; remove them for the role %s", tok.Role)
 	}
 	for i, stage := range tok.Stages {
 		location := fmt.Sprintf("body.stages[%d]", i)
 		if faults = append(faults, valid.OneOf(location, stage, registry.Stages())...); slices.Contains(tok.Stages[:i], stage) {
-			fault(location, "%q stands here twice", stage)
+			fault(location, "%q is listed twice", stage)
 		}
 	}
 	const most = 100
 	if len(tok.Collections) > most {
-		fault("body.collections", "%d of them; at most %d can be kept", len(tok.Collections), most)
+		fault("body.collections", "%d collections; at most %d are allowed", len(tok.Collections), most)
 	}
 	for i, c := range tok.Collections {
 		if slices.Contains(tok.Collections[:i], c) {
-			fault(fmt.Sprintf("body.collections[%d]", i), "%q stands here twice", c)
+			fault(fmt.Sprintf("body.collections[%d]", i), "%q is listed twice", c)
 		}
 	}
 	if tok.ExpiresAt != nil && !tok.ExpiresAt.After(now) {
-		fault("body.expires_at", "it is over already")
+		fault("body.expires_at", "the time is in the past")
 	}
 	return faults
 }
@@ -138,7 +139,7 @@ type TokenID struct {
 func (s *Service) revokeToken(ctx context.Context, in *TokenID) (*struct{}, error) {
 	err := s.Registry.RevokeToken(ctx, in.ID, access.Actor(ctx))
 	if errors.Is(err, registry.ErrNotFound) {
-		return nil, endpoint.NotFound("there is no token %q; list the tokens and give an id (not the secret)", in.ID)
+		return nil, endpoint.NotFound("token %q was not found; list the tokens and use an id from the list (not the secret)", in.ID)
 	}
 	if err == nil {
 		s.Log.InfoContext(ctx, "token revoked", "token", in.ID, "actor", access.Actor(ctx))

@@ -19,15 +19,15 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// errRewritten says that a record is not only older than what was signed, and can never be
-// accepted.
+// errRewritten says that a record was changed, not only that it is older than what was signed. Such
+// a record is never accepted.
 func errRewritten(object, what string) error {
 	return wire.NewProblem(http.StatusConflict, wire.CodeConflict, fmt.Sprintf(
-		"the record of %s was rewritten or cut off in the database, which no restored backup explains: %s; this is never accepted: restore a backup that holds, and accept that one before anything is written to it",
+		"the record of %s was rewritten or truncated in the database, which a restored backup cannot cause: %s; such a record is never accepted: restore an intact backup, and accept that one before anything is written to it",
 		object, what))
 }
 
-// errNotOlder says that there is nothing to accept.
+// errNotOlder says why there is nothing to accept.
 func errNotOlder(why string) error {
 	return wire.NewProblem(http.StatusConflict, wire.CodeConflict, why)
 }
@@ -36,16 +36,16 @@ type acceptInput struct {
 	Body wire.AcceptanceRequest
 }
 
-// acceptOlder asks, or agrees, that the record is taken for right although it is older than the
-// newest checkpoints, as after a backup was restored. Once two people have agreed, each storage
-// gets a signed checkpoint that names the gaps, who accepted them and why. A repeat after a kill
-// goes on with the storages that have none yet.
+// acceptOlder requests to accept a record that is older than the newest checkpoints, or approves
+// such a request. That happens after a backup was restored. Once two people have agreed, each
+// storage gets a signed checkpoint that lists the gaps, who accepted them, and why. A repeat after
+// a kill continues with the storages that have no such checkpoint yet.
 func (s *Service) acceptOlder(ctx context.Context, in *acceptInput) (*endpoint.Output[wire.Acceptance], error) {
 	if s.Chains == nil {
-		return nil, errNotOlder("this process does not sign checkpoints: ask a Registry")
+		return nil, errNotOlder("this process does not sign checkpoints; send the request to a Registry")
 	}
 	if reason := strings.TrimSpace(in.Body.Reason); (reason == "") != in.Body.Approve {
-		return nil, endpoint.Invalid("nothing was asked", wire.Fault{Location: "body.reason", Message: "give either the reason, to ask, or approve, to agree"})
+		return nil, endpoint.Invalid("nothing was requested", wire.Fault{Location: "body.reason", Message: "give either a reason, to make a request, or approve, to approve one"})
 	}
 	older, of, err := s.olderThan(ctx)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Service) acceptOlder(ctx context.Context, in *acceptInput) (*endpoint.O
 	if in.Body.Approve && decided.ApprovedBy == "" {
 		return nil, showLost(decided, out.Lost)
 	}
-	s.Log.WarnContext(ctx, "the record is to be accepted although it is older than its checkpoints", "checkpoints", of, "asked_by", decided.AskedBy,
+	s.Log.WarnContext(ctx, "accepting a record that is older than its checkpoints", "checkpoints", of, "asked_by", decided.AskedBy,
 		"approved_by", decided.ApprovedBy, "reason", decided.Reason)
 	if decided.ApprovedBy == "" {
 		out.ExpiresAt = decided.AskedAt.Add(registry.AskingLasts)
@@ -86,13 +86,13 @@ func (s *Service) acceptOlder(ctx context.Context, in *acceptInput) (*endpoint.O
 	return &endpoint.Output[wire.Acceptance]{Body: out}, nil
 }
 
-// acceptedName is the name, without its ending, of a checkpoint that accepts a gap: it comes after
-// the one of its day, and before the next day's.
+// acceptedName is the name, without extension, of a checkpoint that accepts a gap. It sorts after
+// the checkpoint of its day and before that of the next day.
 func acceptedName(at time.Time) string { return at.UTC().Format("2006-01-02T150405Z") }
 
-// olderThan returns what is to be written into the storages whose newest checkpoint the record is
-// older than, and the names of these checkpoints. It is an error when there is none, and when the
-// record is anything else than older.
+// olderThan returns the checkpoints to write: one for each storage whose newest checkpoint is newer
+// than the record. It also returns the names of these newest checkpoints. It returns an error if
+// there are none, or if the record differs in another way.
 func (s *Service) olderThan(ctx context.Context) (older []*checkpointing, of []string, err error) {
 	for _, root := range s.Objects {
 		a, err := Audit(ctx, s.Chains, root, "")
@@ -102,7 +102,7 @@ func (s *Service) olderThan(ctx context.Context) (older []*checkpointing, of []s
 		case a.Valid:
 			continue
 		case a.Damage != "":
-			return nil, nil, errNotOlder(fmt.Sprintf("checkpoint %s in storage %s does not hold, so nobody can say what the record was: %s", a.Name, root.Name, a.Damage))
+			return nil, nil, errNotOlder(fmt.Sprintf("checkpoint %s in storage %s is invalid, so the earlier record is unknown: %s", a.Name, root.Name, a.Damage))
 		case a.Rewritten > 0:
 			i := max(0, slices.IndexFunc(a.Faults, func(f wire.CheckpointFault) bool { return f.Rewritten }))
 			return nil, nil, errRewritten(a.Faults[i].ObjectID, a.Faults[i].Message)
@@ -112,7 +112,7 @@ func (s *Service) olderThan(ctx context.Context) (older []*checkpointing, of []s
 		}
 		now := s.Now().UTC().Truncate(time.Second)
 		if acceptedName(now) <= a.Name { // it would not be the newest
-			return nil, nil, errNotOlder(fmt.Sprintf("the newest checkpoint in storage %s, %s, is of a later time than it is now: see to the clock", root.Name, a.Name))
+			return nil, nil, errNotOlder(fmt.Sprintf("the newest checkpoint in storage %s, %s, is from the future; correct the clock of this machine", root.Name, a.Name))
 		}
 		lost, err := lostSince(ctx, s.Chains, root, a.Name, func(receipt.Gap) error { return nil })
 		if err != nil {
@@ -122,18 +122,18 @@ func (s *Service) olderThan(ctx context.Context) (older []*checkpointing, of []s
 		of = append(of, root.Name+" "+a.Name+" "+a.Heads+" lost "+lost.Digest)
 	}
 	if len(older) == 0 {
-		return nil, nil, errNotOlder("the record is not older than any checkpoint: there is nothing to accept")
+		return nil, nil, errNotOlder("the record is not older than any checkpoint, so there is nothing to accept")
 	}
 	return older, of, nil
 }
 
-// showLost says what an approval agrees to: who approves has to see it first.
+// showLost returns the problem that shows the approver what an approval would accept.
 func showLost(asked registry.Acceptance, lost []wire.Lost) error {
-	p := wire.NewProblem(http.StatusConflict, wire.CodeConfirm, "what was asked for cannot be undone once it is approved: look at what is lost, and confirm it to go on")
+	p := wire.NewProblem(http.StatusConflict, wire.CodeConfirm, "an approval cannot be undone; read what is lost, and confirm it to approve")
 	p.AgreesTo = asked.Request()
-	p.Consequences = []string{fmt.Sprintf("%s asked for it at %s: %s", asked.AskedBy, asked.AskedAt.UTC().Format(time.DateTime), asked.Reason)}
+	p.Consequences = []string{fmt.Sprintf("%s requested it at %s: %s", asked.AskedBy, asked.AskedAt.UTC().Format(time.DateTime), asked.Reason)}
 	if asked.Replaces != "" {
-		p.Consequences = append(p.Consequences, "this took the place of what "+asked.Replaces+" had asked for")
+		p.Consequences = append(p.Consequences, "this replaces a request of "+asked.Replaces)
 	}
 	for _, l := range lost {
 		p.Consequences = append(p.Consequences, l.Text()...)
@@ -141,9 +141,9 @@ func showLost(asked registry.Acceptance, lost []wire.Lost) error {
 	return p
 }
 
-// allWhole looks at every chain, also at those that end as the newest checkpoint says. One that
-// does not hold by itself, or does not reach what a receipt in the same database says, was changed
-// in that database: a backup has whole chains, with their receipts.
+// allWhole verifies every chain, also those that agree with the newest checkpoint. A chain that is
+// invalid, or shorter than a receipt in the same database says, was changed in that database: a
+// backup has complete chains with their receipts.
 func (s *Service) allWhole(ctx context.Context) error {
 	for after := ""; ; {
 		page, err := s.All.Objects(ctx, registry.ObjectQuery{After: after, Limit: endpoint.StreamRows})
@@ -168,9 +168,8 @@ func (s *Service) allWhole(ctx context.Context) error {
 	}
 }
 
-// lostSince goes through what a record lacks of what the checkpoint of a name has, and hands each
-// gap to one. The record is an error when it has another event than was signed, or a chain that
-// does not hold by itself.
+// lostSince compares the record with a checkpoint and calls one with each gap. It returns an error
+// if an event differs from the signed one, or if a chain is invalid.
 func lostSince(ctx context.Context, r Record, root ocfl.Named, name string, one func(receipt.Gap) error) (wire.Lost, error) {
 	lost, sum := wire.Lost{Storage: root.Name, Checkpoint: name, Gaps: []wire.Gap{}}, sha256.New()
 	_, err := readCheckpoint(ctx, r, root, name, receipt.CheckpointLines{End: func(e receipt.ChainEnd) error {
@@ -197,7 +196,7 @@ func lostSince(ctx context.Context, r Record, root ocfl.Named, name string, one 
 }
 
 // prefixOfEarlier compares the record with the checkpoints before the newest one, back to the last
-// one at which a gap was accepted: an event that it has must be the one that was signed.
+// one that accepted a gap. Each event that the record has must be the signed one.
 func (s *Service) prefixOfEarlier(ctx context.Context, root ocfl.Named) error {
 	there, err := checkpointsIn(ctx, root)
 	if err != nil {
@@ -216,7 +215,7 @@ func (s *Service) prefixOfEarlier(ctx context.Context, root ocfl.Named) error {
 			return nil
 		}})
 		if errors.Is(err, receipt.ErrCheckpoint) {
-			return errNotOlder(fmt.Sprintf("checkpoint %s in storage %s does not hold: %v", c, root.Name, err))
+			return errNotOlder(fmt.Sprintf("checkpoint %s in storage %s is invalid: %v", c, root.Name, err))
 		} else if err != nil {
 			return err
 		}
@@ -227,8 +226,8 @@ func (s *Service) prefixOfEarlier(ctx context.Context, root ocfl.Named) error {
 	return nil
 }
 
-// wholeChain returns the number of the last event of an object's chain, 0 when there is none. A
-// chain that does not hold by itself was not only cut off.
+// wholeChain returns the number of the last event of an object's chain, 0 if there is none. It
+// returns an error if the chain is invalid, and so was more than truncated.
 func wholeChain(ctx context.Context, r Record, object string) (last int64, err error) {
 	var wrong error
 	fault := func(event int64, format string, args ...any) {

@@ -17,39 +17,38 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// checkpointsKept is how many checkpoints stay in a storage.
+// checkpointsKept is the number of checkpoints kept in a storage.
 const checkpointsKept = 7
 
-// Chains is the record of events as a [Checkpointer] needs it.
+// Chains is the record of events that a [Checkpointer] needs.
 type Chains interface {
 	Record
-	// ChainEnds lists where the chains of events end, by object, after one.
+	// ChainEnds lists the ends of the chains of events by object, after an object.
 	ChainEnds(ctx context.Context, after string, limit int) ([]receipt.ChainEnd, error)
-	// SignCheckpoint signs; nil: nothing can be signed here.
+	// SignCheckpoint signs a checkpoint. It returns nil if this process has no signing key.
 	SignCheckpoint(ctx context.Context, c receipt.Checkpoint) ([]byte, error)
-	// AcceptOlder notes who asks, or with approve who agrees to what, that the record is right
-	// although it is older than checkpoints; see sqlstore.Store.
+	// AcceptOlder records a request to accept an older record or, with approve, its approval; see
+	// sqlstore.Store.
 	AcceptOlder(ctx context.Context, a registry.Acceptance, approve bool, agreesTo, actor string) (registry.Acceptance, error)
 }
 
-// Record is the record of events as it is compared with a checkpoint.
+// Record is the record of events that is compared with a checkpoint.
 type Record interface {
 	PremisEvents(ctx context.Context, objectID, after string, limit int) (registry.Page[registry.Premis], error)
 	ReceiptKeys(ctx context.Context) ([]registry.ReceiptKey, error)
 }
 
 // Checkpointer writes a signed checkpoint of all chains of events into each storage, once a day
-// (UTC). It first compares the record with the newest checkpoint that lies there: one that does not
-// hold is told, and never covered by a newer one, which would make what was rewritten look right.
-// It may run in several processes at once.
+// (UTC). It first compares the record with the newest checkpoint in that storage. If they differ,
+// it returns an error and writes no newer checkpoint, which would make a rewritten record look
+// right. It may run in several processes at once.
 type Checkpointer struct {
 	Registry Chains
 	Objects  ocfl.Roots
 	Now      func() time.Time // nil: time.Now
 }
 
-// Make writes the checkpoints that are due. A storage that fails does not keep another one's from
-// being made.
+// Make writes the checkpoints that are due. It tries every storage and returns the joined errors.
 func (c *Checkpointer) Make(ctx context.Context) error {
 	var errs []error
 	for _, root := range c.Objects {
@@ -75,7 +74,7 @@ func (c *Checkpointer) make(ctx context.Context, root ocfl.Named) error {
 		return err
 	}
 	if !before.Valid {
-		return fmt.Errorf("the record is not what the checkpoint %s says (%s): none is written until that is cleared up", before.Name, verdictOf(before))
+		return fmt.Errorf("the record differs from checkpoint %s (%s); no checkpoint is written until this is resolved", before.Name, verdictOf(before))
 	}
 	w := checkpointing{Chains: c.Registry, root: root, from: before.Name}
 	if made, err := w.write(ctx, name, now); err != nil || !made {
@@ -89,17 +88,16 @@ func (c *Checkpointer) make(ctx context.Context, root ocfl.Named) error {
 	return nil
 }
 
-// checkpointing is the writing of a checkpoint into one storage.
+// checkpointing is the state of writing a checkpoint into one storage.
 type checkpointing struct {
 	Chains
 	root   ocfl.Named
-	from   string            // the newest one there; what was accepted before stands in it. "": there is none
-	accept *receipt.Accepted // not nil: the record is older than that one, and is to be taken for right
-	lost   wire.Lost         // with accept: what is accepted as lost
+	from   string            // name of the newest checkpoint there, which lists earlier acceptances; "": none
+	accept *receipt.Accepted // not nil: accept a record that is older than that checkpoint
+	lost   wire.Lost         // with accept: the accepted losses
 }
 
-// write writes a checkpoint, which is there whole or not at all. Without chains there is nothing to
-// write.
+// write writes a checkpoint, completely or not at all. Without chains it writes nothing.
 func (c *checkpointing) write(ctx context.Context, name string, at time.Time) (made bool, err error) {
 	out, err := c.root.Store().Create(ctx, c.root.CheckpointKey(name))
 	if err != nil {
@@ -143,8 +141,8 @@ func (c *checkpointing) write(ctx context.Context, name string, at time.Time) (m
 	return err == nil, err
 }
 
-// carry writes what was accepted before, which is told for ever, and then what is accepted now,
-// with its gaps.
+// carry copies earlier acceptances, which are kept permanently, and then writes the new one with
+// its gaps.
 func (c *checkpointing) carry(ctx context.Context, w *receipt.CheckpointWriter) error {
 	if c.from == "" {
 		return nil
@@ -158,13 +156,13 @@ func (c *checkpointing) carry(ctx context.Context, w *receipt.CheckpointWriter) 
 	}
 	lost, err := lostSince(ctx, c.Chains, c.root, c.from, w.Gap)
 	if err == nil && lost.Digest != c.lost.Digest {
-		err = errNotOlder("the record has changed since it was looked at, so nothing was accepted: see to it that nothing writes, and ask again")
+		err = errNotOlder("nothing was accepted, because the record has changed meanwhile; stop everything that writes, and make the request again")
 	}
 	return err
 }
 
-// readCheckpoint reads a checkpoint in a storage and verifies it by the keys that this service ever
-// signed with.
+// readCheckpoint reads a checkpoint in a storage and verifies it with all keys that this service
+// ever signed with.
 func readCheckpoint(ctx context.Context, r Record, root ocfl.Named, name string, lines receipt.CheckpointLines) (receipt.Checkpoint, error) {
 	keys, err := trustedKeys(ctx, r)
 	if err != nil {
@@ -192,12 +190,12 @@ func checkpointsIn(ctx context.Context, root ocfl.Named) (names []string, err er
 	return names, nil
 }
 
-// mostCheckpointFaults is how many objects are named.
+// mostCheckpointFaults is the largest number of objects that a report lists.
 const mostCheckpointFaults = 100
 
-// Audit compares the record with the newest checkpoint in a storage, of one object alone unless
-// that is "". It holds a line of it at a time. The error says that something could not be read,
-// which is no verdict.
+// Audit compares the record with the newest checkpoint in a storage; if only is not "", it compares
+// that object alone. It holds one line of the checkpoint in memory. An error means that something
+// could not be read; it is no verdict.
 func Audit(ctx context.Context, r Record, root ocfl.Named, only string) (wire.CheckpointAudit, error) {
 	a := wire.CheckpointAudit{Storage: root.Name, Valid: true, Faults: []wire.CheckpointFault{}}
 	there, err := checkpointsIn(ctx, root)
@@ -210,7 +208,7 @@ func Audit(ctx context.Context, r Record, root ocfl.Named, only string) (wire.Ch
 // compareCheckpoint compares the record with one checkpoint.
 func compareCheckpoint(ctx context.Context, r Record, root ocfl.Named, name, only string, a *wire.CheckpointAudit) error {
 	a.Name = name
-	told := func(object string) bool { return only == "" || object == only }
+	selected := func(object string) bool { return only == "" || object == only }
 	c, err := readCheckpoint(ctx, r, root, name, receipt.CheckpointLines{
 		Accepted: func(g receipt.Accepted) error {
 			a.Accepted = append(a.Accepted, wire.AcceptedGap{
@@ -220,9 +218,9 @@ func compareCheckpoint(ctx context.Context, r Record, root ocfl.Named, name, onl
 		},
 		Gap: func(g receipt.Gap) error {
 			if len(a.Accepted) == 0 {
-				return fmt.Errorf("%w: a gap that nobody has accepted", receipt.ErrCheckpoint)
+				return fmt.Errorf("%w: a gap without an acceptance", receipt.ErrCheckpoint)
 			}
-			if at := &a.Accepted[len(a.Accepted)-1]; told(g.Object) {
+			if at := &a.Accepted[len(a.Accepted)-1]; selected(g.Object) {
 				at.Objects++
 				if len(at.Gaps) < mostCheckpointFaults {
 					at.Gaps = append(at.Gaps, wire.Gap{ObjectID: g.Object, First: g.After + 1, Last: g.To})
@@ -231,7 +229,7 @@ func compareCheckpoint(ctx context.Context, r Record, root ocfl.Named, name, onl
 			return nil
 		},
 		End: func(e receipt.ChainEnd) error {
-			if !told(e.Object) {
+			if !selected(e.Object) {
 				return nil
 			}
 			a.Objects++
@@ -239,7 +237,7 @@ func compareCheckpoint(ctx context.Context, r Record, root ocfl.Named, name, onl
 		},
 	})
 	if errors.Is(err, receipt.ErrCheckpoint) {
-		// Nothing that it says counts.
+		// Nothing in an invalid checkpoint counts.
 		*a = wire.CheckpointAudit{Storage: root.Name, Name: name, Damage: err.Error(), Faults: []wire.CheckpointFault{}}
 		return nil
 	}
@@ -251,7 +249,7 @@ func compareCheckpoint(ctx context.Context, r Record, root ocfl.Named, name, onl
 	return err
 }
 
-// endState is what the event is that a chain ended with when it was signed.
+// endState is the state of the event that ended a chain when it was signed.
 type endState int
 
 const (
@@ -260,7 +258,7 @@ const (
 	endRewritten
 )
 
-// compareEnd looks for the event that a chain ended with, and says in words what is wrong.
+// compareEnd compares the signed end of a chain with the record and describes a difference.
 func compareEnd(ctx context.Context, r Record, e receipt.ChainEnd) (endState, *wire.CheckpointFault, error) {
 	page, err := r.PremisEvents(ctx, e.Object, registry.AfterSeq(e.Seq-1), 1)
 	fault := &wire.CheckpointFault{ObjectID: e.Object, Event: e.Seq}
@@ -268,17 +266,17 @@ func compareEnd(ctx context.Context, r Record, e receipt.ChainEnd) (endState, *w
 	case err != nil:
 		return 0, nil, err
 	case len(page.Rows) == 0 || page.Rows[0].Seq != e.Seq:
-		fault.Message = "this event is missing: the end of the chain was cut off, or a backup from before the checkpoint was restored"
+		fault.Message = "this event is missing: the chain was truncated, or a backup older than the checkpoint was restored"
 		return endMissing, fault, nil
 	case page.Rows[0].Hash != e.Hash:
-		fault.Message = "the chain was rewritten: its hash here is " + page.Rows[0].Hash + ", and at the checkpoint it was " + e.Hash
+		fault.Message = "the chain was rewritten: the hash of this event is " + page.Rows[0].Hash + ", and the checkpoint has " + e.Hash
 		fault.Rewritten = true
 		return endRewritten, fault, nil
 	}
 	return endSame, nil, nil
 }
 
-// countEnd adds what became of a chain's end to an audit.
+// countEnd adds the result for a chain's end to an audit.
 func countEnd(a *wire.CheckpointAudit) func(endState, *wire.CheckpointFault, error) error {
 	return func(state endState, fault *wire.CheckpointFault, err error) error {
 		switch {
@@ -297,15 +295,15 @@ func countEnd(a *wire.CheckpointAudit) func(endState, *wire.CheckpointFault, err
 	}
 }
 
-// verdictOf says in words what is wrong.
+// verdictOf describes the differences of an audit.
 func verdictOf(a wire.CheckpointAudit) string {
 	if a.Damage != "" {
 		return a.Damage
 	}
-	return fmt.Sprintf("%d objects end before it, %d were rewritten", a.Older, a.Rewritten)
+	return fmt.Sprintf("%d objects end earlier, %d were rewritten", a.Older, a.Rewritten)
 }
 
-// trustedKeys are the keys that this service ever signed with.
+// trustedKeys returns all keys that this service ever signed with.
 func trustedKeys(ctx context.Context, r Record) (keys []receipt.PublicKey, err error) {
 	rows, err := r.ReceiptKeys(ctx)
 	if err != nil {
@@ -321,7 +319,7 @@ func trustedKeys(ctx context.Context, r Record) (keys []receipt.PublicKey, err e
 	return keys, nil
 }
 
-// checkpointInput selects what is compared with the checkpoints.
+// checkpointInput selects what to compare with the checkpoints.
 type checkpointInput struct {
 	Object string `query:"object" maxLength:"4096" doc:"Compare this object alone"`
 }
@@ -348,7 +346,7 @@ func (s *Service) auditCheckpoints(ctx context.Context, in *checkpointInput) (*e
 	return &endpoint.Output[wire.CheckpointReport]{Body: out}, nil
 }
 
-// auditObject follows an object's chain of events from its beginning, and compares it with the
+// auditObject verifies an object's chain of events from its beginning, and compares it with the
 // signed receipts of all versions.
 func (s *Service) auditObject(ctx context.Context, in *lookup.ObjectID) (*endpoint.Output[wire.AuditReport], error) {
 	o, err := lookup.Object(ctx, s.Registry, in.ID)
@@ -362,7 +360,7 @@ func (s *Service) auditObject(ctx context.Context, in *lookup.ObjectID) (*endpoi
 	return &endpoint.Output[wire.AuditReport]{Body: report}, err
 }
 
-// auditChain is auditObject of an object with its versions.
+// auditChain does the same for an object with its versions.
 func (s *Service) auditChain(ctx context.Context, o registry.Object) (wire.AuditReport, error) {
 	a := &chainAudit{service: s, AuditReport: wire.AuditReport{ObjectID: o.ID, Faults: []wire.AuditFault{}}, ends: map[int64]map[string]int{}}
 	if err := a.receipts(ctx, o); err != nil {
@@ -378,8 +376,8 @@ func (s *Service) auditChain(ctx context.Context, o registry.Object) (wire.Audit
 type chainAudit struct {
 	service *Service
 	wire.AuditReport
-	// ends is which version's receipt has which hash of an event, by the event's number; 0 is
-	// before the first.
+	// ends maps an event's number (0: before the first) to its hashes in receipts, each with the
+	// version of the receipt.
 	ends map[int64]map[string]int
 }
 
@@ -389,7 +387,7 @@ func (a *chainAudit) fault(event int64, format string, args ...any) {
 	}
 }
 
-// receipts reads what the receipts say of the chain.
+// receipts reads the chain ends in the receipts.
 func (a *chainAudit) receipts(ctx context.Context, o registry.Object) error {
 	keys, err := trustedKeys(ctx, a.service.All)
 	if err != nil {
@@ -398,14 +396,14 @@ func (a *chainAudit) receipts(ctx context.Context, o registry.Object) error {
 	for _, v := range o.Versions {
 		kept, err := a.service.All.DepositReceipt(ctx, o.ID, v.Version)
 		if errors.Is(err, registry.ErrNotFound) {
-			continue // of a version from before there were any
+			continue // the version is older than receipts
 		} else if err != nil {
 			return err
 		}
 		a.Receipts++
 		h, err := receipt.VerifyHead(kept.Head, kept.Signature, keys)
 		if err != nil {
-			a.fault(0, "the receipt of version %d does not hold: %v", v.Version, err)
+			a.fault(0, "the receipt of version %d is invalid: %v", v.Version, err)
 			continue
 		}
 		if h.Object != o.ID || h.Version != v.Version {
@@ -423,7 +421,7 @@ func (a *chainAudit) receipts(ctx context.Context, o registry.Object) error {
 	return nil
 }
 
-// follow goes along the chain and compares it with the receipts.
+// follow verifies the chain and compares it with the receipts.
 func (a *chainAudit) follow(ctx context.Context) error {
 	a.compare(0, receipt.Zero)
 	err := eachEvent(ctx, a.service.All, a.ObjectID, a.fault, func(seq int64, hash string) {
@@ -433,17 +431,17 @@ func (a *chainAudit) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for end, hashes := range a.ends { // what is left
+	for end, hashes := range a.ends { // ends that the chain does not reach
 		for _, version := range hashes {
-			a.fault(end, "this event is missing, which the receipt of version %d ends with: the end of the chain was cut off", version)
+			a.fault(end, "this event is missing, but the receipt of version %d ends with it: the chain was truncated", version)
 		}
 	}
 	slices.SortStableFunc(a.Faults, func(x, y wire.AuditFault) int { return int(x.Event - y.Event) })
 	return nil
 }
 
-// eachEvent goes along an object's chain and tells what is wrong with it. After a hash that is
-// wrong it goes on with the one that stands there, so that each change is told once.
+// eachEvent reads an object's chain, calls fault for each fault in it, and each for every event.
+// After a wrong hash it continues with the recorded one, so that each change is reported once.
 func eachEvent(ctx context.Context, r Record, object string, fault func(event int64, format string, args ...any), each func(seq int64, hash string)) error {
 	seq, hash := int64(0), receipt.Zero
 	for {
@@ -453,10 +451,10 @@ func eachEvent(ctx context.Context, r Record, object string, fault func(event in
 		}
 		for _, row := range page.Rows {
 			if row.Seq != seq+1 {
-				fault(seq+1, "the next event in the chain is number %d: what was between is missing", row.Seq)
+				fault(seq+1, "the next event in the chain is number %d: the events between are missing", row.Seq)
 			}
 			if want := receipt.EventOf(row).Hash(hash); row.Hash != want {
-				fault(row.Seq, "this event (%s), or the one before it, was changed: its hash is recorded as %s and comes to %s", row.Type, row.Hash, want)
+				fault(row.Seq, "this event (%s), or the one before it, was changed: its recorded hash is %s, and its computed hash is %s", row.Type, row.Hash, want)
 			}
 			seq, hash = row.Seq, row.Hash
 			each(seq, hash)
@@ -467,11 +465,11 @@ func eachEvent(ctx context.Context, r Record, object string, fault func(event in
 	}
 }
 
-// compare holds the hash of an event against the receipts that have it.
+// compare compares the hash of an event with the receipts that contain it.
 func (a *chainAudit) compare(seq int64, hash string) {
 	for signed, version := range a.ends[seq] {
 		if signed != hash {
-			a.fault(seq, "the chain was rewritten: its hash here is %s, and the receipt of version %d has %s", hash, version, signed)
+			a.fault(seq, "the chain was rewritten: the hash of this event is %s, and the receipt of version %d has %s", hash, version, signed)
 		}
 	}
 	delete(a.ends, seq)

@@ -11,26 +11,24 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// maxBagProfile bounds a collection's BagIt profile: every submission carries a copy, as it was at
-// that moment.
+// maxBagProfile bounds a collection's BagIt profile, in bytes: every submission stores a copy.
 const maxBagProfile = 64 << 10
 
-// bagProfileFaults says all that is wrong with a BagIt profile. An empty one, or null, asks for
-// nothing.
+// bagProfileFaults returns all faults of a BagIt profile. An empty one, or null, requires nothing.
 func bagProfileFaults(location string, doc json.RawMessage) []wire.Fault {
 	doc = compacted(doc)
 	if len(doc) == 0 {
 		return nil
 	}
 	if len(doc) > maxBagProfile {
-		return []wire.Fault{{Location: location, Message: fmt.Sprintf("has %d bytes; at most %d are kept", len(doc), maxBagProfile)}}
+		return []wire.Fault{{Location: location, Message: fmt.Sprintf("has %d bytes; at most %d are allowed", len(doc), maxBagProfile)}}
 	}
 	profile, err := bagit.ParseProfile(bytes.NewReader(doc))
 	if err == nil {
 		if !slices.ContainsFunc(bagit.PackedForms(), profile.Accepts) {
 			return []wire.Fault{{
 				Location: location + ".Serialization",
-				Message:  "no bag could be taken in: every one arrives packed, a folder as a tar; accept application/x-tar or application/zip",
+				Message:  "this profile accepts no packed bag, but every bag arrives packed, a folder as a tar; accept application/x-tar or application/zip",
 			}}
 		}
 		return nil
@@ -53,8 +51,8 @@ func bagProfileFaults(location string, doc json.RawMessage) []wire.Fault {
 	return faults
 }
 
-// compacted takes the white space out of a document, and takes null for none. What is not JSON
-// stays as it is.
+// compacted removes the white space of a JSON document. It returns nil for null, and invalid JSON
+// unchanged.
 func compacted(doc json.RawMessage) json.RawMessage {
 	var out bytes.Buffer
 	if json.Compact(&out, doc) != nil {

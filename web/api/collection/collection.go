@@ -24,8 +24,8 @@ func (s *Service) Routes() {
 	get := http.MethodGet
 	endpoint.Register(s.Server, endpoint.Operation{ID: "list-collections", Method: get, Path: "/collections", Summary: "List collections"}, s.collections)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "read-collection", Method: get, Path: "/collections/{name}", Summary: "Show a collection"}, s.collection)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "put-collection", Method: http.MethodPut, Path: "/collections/{name}", Refuses: []int{http.StatusPreconditionFailed}, Summary: "Create a collection, or change its profile for submissions to come"}, s.putCollection)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "list-profile-versions", Method: get, Path: "/collections/{name}/versions", Summary: "List the versions of a collection's profile, the newest first"}, s.profileVersions)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "put-collection", Method: http.MethodPut, Path: "/collections/{name}", Refuses: []int{http.StatusPreconditionFailed}, Summary: "Create a collection, or change its profile for future submissions"}, s.putCollection)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-profile-versions", Method: get, Path: "/collections/{name}/versions", Summary: "List the versions of a collection's profile, newest first"}, s.profileVersions)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "read-profile-version", Method: get, Path: "/collections/{name}/versions/{version}", Summary: "Show a version of a collection's profile"}, s.profileVersion)
 }
 
@@ -37,7 +37,7 @@ func (s *Service) collections(ctx context.Context, _ *struct{}) (*endpoint.Outpu
 	return endpoint.Listed(all), nil
 }
 
-// lookFor returns a collection, the zero one when there is none.
+// lookFor returns a collection, or the zero Collection if there is none.
 func (s *Service) lookFor(ctx context.Context, name string) (registry.Collection, error) {
 	c, err := s.Registry.Collection(ctx, name)
 	if errors.Is(err, registry.ErrNotFound) {
@@ -57,7 +57,7 @@ func (s *Service) collection(ctx context.Context, in *lookup.CollectionName) (*c
 type putCollectionInput struct {
 	lookup.CollectionName
 	Preconditions
-	DryRun bool `query:"dry_run" doc:"Judge the profile and answer what would be there, and change nothing"`
+	DryRun bool `query:"dry_run" doc:"Validate the profile and return the resulting collection, without changing anything"`
 	Body   registry.Profile
 }
 
@@ -102,7 +102,7 @@ func checkCollection(name string, c registry.Profile, storages []string) []wire.
 	faults = append(faults, arkFault("body.owner", c.Owner)...)
 	if len(c.Collections) == 0 {
 		faults = append(faults, wire.Fault{
-			Location: "body.collections", Message: "missing: every object is a member of at least one collection; give its ARK",
+			Location: "body.collections", Message: "missing: every object belongs to at least one collection; give its ARK",
 		})
 	}
 	for i, ark := range c.Collections {
@@ -123,7 +123,7 @@ func checkCollection(name string, c registry.Profile, storages []string) []wire.
 	}
 	if d := c.DuplicateDays; d != nil && (*d < 0 || *d > registry.MostDuplicateDays) {
 		faults = append(faults, wire.Fault{
-			Location: "body.duplicate_days", Message: fmt.Sprintf("it is 0, for never, to %d days", registry.MostDuplicateDays), Found: strconv.Itoa(*d),
+			Location: "body.duplicate_days", Message: fmt.Sprintf("must be 0 (never) to %d days", registry.MostDuplicateDays), Found: strconv.Itoa(*d),
 		})
 	}
 	if c.Mail != nil {
@@ -131,14 +131,14 @@ func checkCollection(name string, c registry.Profile, storages []string) []wire.
 		faults = append(faults, mailRuleFaults("body.mail.allow", c.Mail.Allow)...)
 	}
 	if b := c.UploadBytes; b != nil && *b < 1 {
-		faults = append(faults, wire.Fault{Location: "body.upload_bytes", Message: "it is 1 or more, or left out", Found: strconv.FormatInt(*b, 10)})
+		faults = append(faults, wire.Fault{Location: "body.upload_bytes", Message: "must be 1 or more, or absent", Found: strconv.FormatInt(*b, 10)})
 	}
 	if n := c.UploadsOpen; n != nil && *n < 1 {
-		faults = append(faults, wire.Fault{Location: "body.uploads_open", Message: "it is 1 or more, or left out", Found: strconv.Itoa(*n)})
+		faults = append(faults, wire.Fault{Location: "body.uploads_open", Message: "must be 1 or more, or absent", Found: strconv.Itoa(*n)})
 	}
 	if d := c.RetentionDays; d != nil && (*d < 1 || *d > registry.MostRetentionDays) {
 		faults = append(faults, wire.Fault{
-			Location: "body.retention_days", Message: fmt.Sprintf("it is 1 to %d days, or left out to keep batches", registry.MostRetentionDays), Found: strconv.Itoa(*d),
+			Location: "body.retention_days", Message: fmt.Sprintf("must be 1 to %d days, or absent to keep batches", registry.MostRetentionDays), Found: strconv.Itoa(*d),
 		})
 	}
 	faults = append(faults, valid.Text("body.description", c.Description, valid.MaxText)...)
@@ -146,7 +146,7 @@ func checkCollection(name string, c registry.Profile, storages []string) []wire.
 	return append(faults, valid.Priority("body.priority", c.Priority)...)
 }
 
-// storagesFaults says why a collection cannot have these storages.
+// storagesFaults returns the faults of a collection's list of storages.
 func storagesFaults(location string, names, known []string) (faults []wire.Fault) {
 	if err := registry.CheckStorages(names); err != nil {
 		return []wire.Fault{{Location: location, Message: err.Error()}}
@@ -154,8 +154,8 @@ func storagesFaults(location string, names, known []string) (faults []wire.Fault
 	for i, name := range names {
 		if !slices.Contains(known, name) {
 			faults = append(faults, wire.Fault{
-				Location: fmt.Sprintf("%s[%d]", location, i), Message: "there is no storage of this name; use one of those there are (" +
-					strings.Join(known, ", ") + "), or name it in HOLDFAST_STORAGE_URL of the Registry and the workers", Found: name,
+				Location: fmt.Sprintf("%s[%d]", location, i), Message: "unknown storage; use one of the existing ones (" +
+					strings.Join(known, ", ") + "), or add it to HOLDFAST_STORAGE_URL of the Registry and the workers", Found: name,
 			})
 		}
 	}
@@ -173,8 +173,7 @@ func arkFault(location, ark string) []wire.Fault {
 	return nil
 }
 
-// templateFault says why objects cannot be named by this template; an empty one stands for the
-// service's.
+// templateFault returns the fault of a NOID template. An empty one means the service's own.
 func templateFault(location, template string) []wire.Fault {
 	if template == "" {
 		return nil
@@ -185,7 +184,7 @@ func templateFault(location, template string) []wire.Fault {
 		return []wire.Fault{{Location: location, Message: err.Error()}}
 	case t.Generator != noid.Random:
 		return []wire.Fault{{
-			Location: location, Message: "names are drawn at random here, since nobody counts them; write r in front of the mask", Found: template,
+			Location: location, Message: "names are random here, not counted; write r in front of the mask", Found: template,
 		}}
 	}
 	return nil
@@ -193,12 +192,12 @@ func templateFault(location, template string) []wire.Fault {
 
 func mailRuleFaults(location string, rules []string) (faults []wire.Fault) {
 	if most := registry.MostMailAddresses; len(rules) > most {
-		return []wire.Fault{{Location: location, Message: fmt.Sprintf("%d addresses and domains; at most %d can be allowed", len(rules), most)}}
+		return []wire.Fault{{Location: location, Message: fmt.Sprintf("%d addresses and domains; at most %d are allowed", len(rules), most)}}
 	}
 	for i, rule := range rules {
 		if err := registry.CheckMailRule(rule); err != nil || len(rule) > valid.MaxText {
 			faults = append(faults, wire.Fault{
-				Location: fmt.Sprintf("%s[%d]", location, i), Message: "it is neither a mail address nor a domain (example.org, or *.example.org for all below it)", Found: rule,
+				Location: fmt.Sprintf("%s[%d]", location, i), Message: "neither a mail address nor a domain (example.org, or *.example.org for all its subdomains)", Found: rule,
 			})
 		}
 	}

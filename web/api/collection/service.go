@@ -7,14 +7,14 @@ import (
 	"github.com/holdfast/holdfast/web/api/endpoint"
 )
 
-// Service answers what is asked about collections. All fields must be set.
+// Service serves the operations on collections. All fields must be set.
 type Service struct {
 	*endpoint.Server
 	Registry Registry
-	Objects  ocfl.Roots // the storages that a profile may name
+	Objects  ocfl.Roots // the storages that a profile can name
 }
 
-// Registry is what a Service asks, limited to what the caller may see.
+// Registry is what a Service needs of the Registry, limited to what the caller may see.
 type Registry interface {
 	registry.Profiles
 }

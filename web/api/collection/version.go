@@ -21,21 +21,21 @@ func taggedCollection(c registry.Collection) *collectionOutput {
 	return &collectionOutput{ETag: strconv.Quote(strconv.Itoa(c.Version)), Body: c}
 }
 
-// Preconditions say which version a profile may be saved over.
+// Preconditions say which version of a profile to replace.
 type Preconditions struct {
-	Match     string `header:"If-Match" maxLength:"200" doc:"The version in quotes that the profile was made from, as GET answers it in ETag: refused with 412 when there is another one by now"`
-	NoneMatch string `header:"If-None-Match" maxLength:"200" doc:"*: refused with 412 when there is such a collection already"`
+	Match     string `header:"If-Match" maxLength:"200" doc:"The version to replace, in quotes, as in the ETag of GET; refused with 412 if the collection has another one now"`
+	NoneMatch string `header:"If-None-Match" maxLength:"200" doc:"*: refused with 412 if the collection exists"`
 }
 
-// over is the version that is meant.
+// over returns the version to replace.
 func (p Preconditions) over() (int, []wire.Fault) {
 	switch {
 	case p.Match != "" && p.NoneMatch != "":
-		return 0, []wire.Fault{{Location: "header.If-None-Match", Message: "If-Match is given too; it is one or the other"}}
+		return 0, []wire.Fault{{Location: "header.If-None-Match", Message: "give either If-Match or If-None-Match, not both"}}
 	case p.NoneMatch == "*":
 		return registry.NoVersion, nil
 	case p.NoneMatch != "":
-		return 0, []wire.Fault{{Location: "header.If-None-Match", Message: "only * is understood", Found: p.NoneMatch}}
+		return 0, []wire.Fault{{Location: "header.If-None-Match", Message: "only * is allowed", Found: p.NoneMatch}}
 	case p.Match == "":
 		return registry.AnyVersion, nil
 	}
@@ -43,12 +43,12 @@ func (p Preconditions) over() (int, []wire.Fault) {
 	text, ended := strings.CutSuffix(text, `"`)
 	n, err := strconv.Atoi(text)
 	if !quoted || !ended || err != nil || n < 1 {
-		return 0, []wire.Fault{{Location: "header.If-Match", Message: `one version's number in quotes is understood, as in "3"`, Found: p.Match}}
+		return 0, []wire.Fault{{Location: "header.If-Match", Message: `give one version's number in quotes, as in "3"`, Found: p.Match}}
 	}
 	return n, nil
 }
 
-// wouldPut answers as PutCollection would, and changes nothing.
+// wouldPut returns what PutCollection would make, and changes nothing.
 func (s *Service) wouldPut(ctx context.Context, c registry.Collection) (registry.Collection, error) {
 	have, err := s.lookFor(ctx, c.Mnemonic)
 	if err != nil {

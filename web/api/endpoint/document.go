@@ -13,8 +13,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Document puts an operation that huma does not serve into the specification, with an answer of
-// type O.
+// Document adds an operation that huma does not serve to the specification. Its answer has type O.
 func Document[O any](s *Server, op *huma.Operation) {
 	s.DocumentAs(op, "application/json", s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[O](), true, ""))
 }
@@ -25,7 +24,7 @@ func (s *Server) DocumentEmpty(op *huma.Operation) {
 	op.Responses[strconv.Itoa(op.DefaultStatus)].Content = nil
 }
 
-// DocumentAs is [Document] for an answer of a content type of its own.
+// DocumentAs is [Document] for an answer of another content type than JSON.
 func (s *Server) DocumentAs(op *huma.Operation, contentType string, schema *huma.Schema) {
 	schemas := s.api.OpenAPI().Components.Schemas
 	if op.DefaultStatus == 0 {
@@ -39,7 +38,7 @@ func (s *Server) DocumentAs(op *huma.Operation, contentType string, schema *huma
 	}
 	for _, status := range op.Errors {
 		op.Responses[strconv.Itoa(status)] = &huma.Response{
-			Description: cmp.Or(http.StatusText(status), "Checksum Mismatch"), // the only one that is tus's own
+			Description: cmp.Or(http.StatusText(status), "Checksum Mismatch"), // the only status without a standard text, of tus
 			Content: map[string]*huma.MediaType{
 				"application/problem+json": {Schema: schemas.Schema(reflect.TypeFor[wire.Problem](), true, "")},
 			},
@@ -48,23 +47,23 @@ func (s *Server) DocumentAs(op *huma.Operation, contentType string, schema *huma
 	s.api.OpenAPI().AddOperation(op)
 }
 
-// tags group the operations by what they are about. The first part of an operation's path says
-// which group it is in.
+// tags group the operations by subject. The first part of an operation's path determines its group.
 var tags = []struct {
 	tag   *huma.Tag
 	paths []string
 }{
-	{&huma.Tag{Name: "deposit", Description: "Hand in payloads: uploads (tus), submissions, judgements beforehand, graphs of submissions."}, []string{"uploads", "check", "graphs"}},
-	{&huma.Tag{Name: "batches", Description: "What became of submissions: progress, jobs, reports."}, []string{"batches"}},
-	{&huma.Tag{Name: "items", Description: "Jobs, batches and the items of acts: lists, history, causes of failures, acts."}, []string{"items", "failures", "bulk"}},
-	{&huma.Tag{Name: "queue", Description: "What waits and runs, holds, workers."}, []string{"queue", "holds", "workers", "orphans"}},
+	{&huma.Tag{Name: "deposit", Description: "Submit payloads: uploads (tus), submissions, checks without a submission, graphs of submissions."}, []string{"uploads", "check", "graphs"}},
+	{&huma.Tag{Name: "batches", Description: "Progress, jobs and reports of submissions."}, []string{"batches"}},
+	{&huma.Tag{Name: "items", Description: "Jobs, batches and other items: lists, history, causes of failures, acts."}, []string{"items", "failures", "bulk"}},
+	{&huma.Tag{Name: "queue", Description: "Waiting and running items, holds, workers."}, []string{"queue", "holds", "workers", "orphans"}},
 	{&huma.Tag{Name: "objects", Description: "Preserved objects: versions, files, content, PREMIS, receipts, checks, restores, deletions."}, []string{"objects", "deletions", "receipt-keys", "checkpoints"}},
 	{&huma.Tag{Name: "collections", Description: "Collections with their profiles and credentials."}, []string{"collections"}},
-	{&huma.Tag{Name: "events", Description: "What happened: the feed, live events, the audit list, subscriptions."}, []string{"events", "feed", "audit", "subscriptions"}},
-	{&huma.Tag{Name: "access", Description: "Tokens, browsers' sessions, links to sign in."}, []string{"token", "tokens", "sessions", "sign-in-links"}},
+	{&huma.Tag{Name: "events", Description: "The feed, live events, the audit list, subscriptions."}, []string{"events", "feed", "audit", "subscriptions"}},
+	{&huma.Tag{Name: "access", Description: "Tokens, browser sessions, sign-in links."}, []string{"token", "tokens", "sessions", "sign-in-links"}},
 }
 
-// tagOf is the group of an operation. A path that no group has is a programmer's error.
+// tagOf returns the group of an operation. It panics on a path without a group, which is a
+// programming error.
 func tagOf(path string) string {
 	first := strings.Split(path, "/")[1]
 	for _, t := range tags {

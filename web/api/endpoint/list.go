@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Page makes a page that is never null in JSON.
+// Page returns a page whose rows are never null in JSON.
 func Page[T any](p registry.Page[T]) *Output[registry.Page[T]] {
 	if p.Rows == nil {
 		p.Rows = []T{}
@@ -18,16 +18,16 @@ func Page[T any](p registry.Page[T]) *Output[registry.Page[T]] {
 	return &Output[registry.Page[T]]{Body: p}
 }
 
-// Listed is a page of a list that has no end but its own.
+// Listed returns a complete list as one page.
 func Listed[T any](rows []T) *Output[registry.Page[T]] { return Page(registry.Page[T]{Rows: rows}) }
 
-// Paging is where a page begins and how long it is.
+// Paging is the start and length of a page.
 type Paging struct {
-	After string `query:"after" maxLength:"4096" doc:"next of the page before"`
-	Limit int    `query:"limit" minimum:"1" maximum:"500" doc:"Rows of a page; 50 when not given"`
+	After string `query:"after" maxLength:"4096" doc:"next of the previous page"`
+	Limit int    `query:"limit" minimum:"1" maximum:"500" doc:"Rows per page; 50 when absent"`
 }
 
-// Size is the limit that the Registry will use.
+// Size returns the limit to use.
 func (p Paging) Size() int {
 	const normal = 50
 	if p.Limit <= 0 {
@@ -36,20 +36,20 @@ func (p Paging) Size() int {
 	return p.Limit
 }
 
-// Before is the number that a list of numbered things, the newest first, goes on below; 0: it
-// begins.
+// Before parses the cursor of a list of numbered things, newest first: the page has numbers below
+// it. It returns 0 for the first page.
 func (p Paging) Before() (int, error) {
 	if p.After == "" {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(p.After)
 	if err != nil || n < 1 {
-		return 0, Invalid("the list cannot be made", wire.Fault{Location: "query.after", Message: "it is no cursor of this list", Found: p.After})
+		return 0, Invalid("the list could not be read", wire.Fault{Location: "query.after", Message: "not a cursor of this list", Found: p.After})
 	}
 	return n, nil
 }
 
-// Numbered is a page of such a list.
+// Numbered returns a page of such a list.
 func Numbered[T any](rows []T, limit int, number func(T) int) registry.Page[T] {
 	p := registry.Page[T]{Rows: rows}
 	if len(rows) == limit {
@@ -58,11 +58,11 @@ func Numbered[T any](rows []T, limit int, number func(T) int) registry.Page[T] {
 	return p
 }
 
-// BadCursor turns the Registry's answer to a cursor that it never gave into one about the input.
+// BadCursor turns the Registry's refusal of a cursor into a problem of the input.
 func (p Paging) BadCursor(err error) error {
 	if p.After != "" && errors.Is(err, registry.ErrNotFound) {
-		return Invalid("the page cannot be found", wire.Fault{
-			Location: "query.after", Message: "it is no cursor that was given out; begin without it",
+		return Invalid("the page was not found", wire.Fault{
+			Location: "query.after", Message: "not a cursor of this list; start without it",
 		})
 	}
 	return err
@@ -70,13 +70,13 @@ func (p Paging) BadCursor(err error) error {
 
 // Matching is the query of a list (docs/query.md).
 type Matching struct {
-	Q string `query:"q" id:"query" maxLength:"2000" doc:"Words and field:value terms, all of which must match, such as state:failed collection:demo error:timeout older:2h; see docs/query.md"`
+	Q string `query:"q" id:"query" maxLength:"2000" doc:"Words and field:value terms; all must match, such as state:failed collection:demo error:timeout older:2h; see docs/query.md"`
 }
 
-// Query reads what is asked for.
+// Query parses the query.
 func (m Matching) Query() (registry.Query, []wire.Fault) { return valid.Query("query.q", m.Q) }
 
-// Item is an item as it may be seen.
+// Item returns an item without its secrets.
 func Item(it registry.WorkItem) (*Output[registry.WorkItem], error) {
 	if err := redact.Item(&it); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func Item(it registry.WorkItem) (*Output[registry.WorkItem], error) {
 	return &Output[registry.WorkItem]{Body: it}, nil
 }
 
-// Answered is a result as [Register] takes it.
+// Answered is a result in the form that [Register] needs.
 func Answered[T any](out T, err error) (*Output[T], error) {
 	if err != nil {
 		return nil, err

@@ -1,10 +1,10 @@
-// Package endpoint is what the operations of the API share: how one is registered and described,
-// how lists are paged, how answers of any length are sent, and how every error becomes a problem
-// document (RFC 9457).
+// Package endpoint has what all operations of the API share: registration and description, paging
+// of lists, streaming of long answers, and the conversion of every error to a problem document (RFC
+// 9457).
 //
-// A package of operations embeds a [Server] in its Service, and adds its operations by [Register],
-// or by [Server.HandleFunc] where a body or an answer is of any length: huma holds those in memory.
-// The package knows the errors of the Registry's contract, but no operation.
+// A package of operations embeds a [Server] in its Service. It adds operations with [Register]. For
+// bodies or answers of unlimited length it uses [Server.HandleFunc], because huma keeps those in
+// memory. This package knows the errors of the Registry's contract, but no operation.
 package endpoint
 
 import (
@@ -28,13 +28,12 @@ import (
 
 // Operation describes one route of the API.
 type Operation struct {
-	ID      string // in the access table and in the specification
+	ID      string // in the access table and the specification
 	Method  string
 	Path    string // below wire.Base
 	Summary string
 	Status  int // of success; 0: 200, or 204 without a body
-	// Refuses are the statuses of refusals that this operation has beside those that all like it
-	// have.
+	// Refuses lists the statuses of refusals that this operation has and similar ones do not.
 	Refuses []int
 }
 
@@ -43,8 +42,8 @@ type Output[T any] struct {
 	Body T
 }
 
-// newAPI returns huma's API on mux, with nothing of huma's that we do not want: no pages that load
-// from elsewhere, no schema links in answers.
+// newAPI returns huma's API on mux. It switches off huma's pages, which load from other hosts, and
+// its schema links in answers.
 func (s *Server) newAPI(mux *http.ServeMux) huma.API {
 	format := huma.Format{Marshal: marshal, Unmarshal: json.Unmarshal}
 	schemas := huma.NewMapRegistry("#/components/schemas/", schemaNamer())
@@ -54,7 +53,7 @@ func (s *Server) newAPI(mux *http.ServeMux) huma.API {
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
 				Title: "Holdfast", Version: "1",
-				Description: "Digital-preservation ingest. Every refusal is a problem document (RFC 9457).",
+				Description: "Ingest for digital preservation. Every refusal is a problem document (RFC 9457).",
 			},
 			Components: &huma.Components{
 				Schemas:         schemas,
@@ -71,9 +70,8 @@ func (s *Server) newAPI(mux *http.ServeMux) huma.API {
 	return humago.NewWithPrefix(mux, wire.Base, config)
 }
 
-// schemaNamer gives each type a name of its own. What a person may say of a thing and what the
-// contract says of it may have one name in their packages; the second that comes is named with its
-// package.
+// schemaNamer names each type. If two packages have types of one name, the second one's name gets
+// its package as a prefix.
 func schemaNamer() func(reflect.Type, string) string {
 	taken := map[string]reflect.Type{}
 	return func(t reflect.Type, hint string) string {
@@ -95,8 +93,8 @@ func marshal(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// Register adds an operation. The handler's errors become problems by the one table, and only the
-// roles of the access table get to it.
+// Register adds an operation. Only roles of the access table may call it. The handler's errors
+// become problems in the same way for all operations.
 func Register[I, O any](s *Server, o Operation, handle func(context.Context, *I) (*O, error)) {
 	op := s.Describe(o)
 	op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
@@ -107,9 +105,9 @@ func Register[I, O any](s *Server, o Operation, handle func(context.Context, *I)
 		}
 		next(huma.WithValue(ctx, requestKey{}, r))
 	}}
-	op.MaxBodyBytes = MaxBody + 1 // whoever routes requests here has bounded it before
-	// And it has read the body. A deadline that stands after that would cut off an answer that
-	// takes longer, after 5 s.
+	op.MaxBodyBytes = MaxBody + 1 // the caller of the Server has already bounded it
+	// The caller of the Server has also read the body. huma's deadline for that would cut off
+	// answers that take longer than 5 s.
 	op.BodyReadTimeout = -1
 	ids := shortid.Has(reflect.TypeFor[I]())
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (out *O, err error) {
@@ -129,7 +127,7 @@ func Register[I, O any](s *Server, o Operation, handle func(context.Context, *I)
 
 type requestKey struct{}
 
-// Describe is what an operation is in the specification.
+// Describe returns the description of an operation for the specification.
 func (s *Server) Describe(o Operation) huma.Operation {
 	roles := make([]string, len(s.access.Roles[o.ID]))
 	for i, r := range s.access.Roles[o.ID] {
@@ -141,7 +139,7 @@ func (s *Server) Describe(o Operation) huma.Operation {
 		for i, stage := range stages {
 			words[i] = string(stage)
 		}
-		text += " Of workers those of the stages " + strings.Join(words, ", ") + "."
+		text += " Workers: only those of the stages " + strings.Join(words, ", ") + "."
 	}
 	return huma.Operation{
 		OperationID: o.ID, Method: o.Method, Path: o.Path, Summary: o.Summary, DefaultStatus: o.Status,
@@ -151,15 +149,15 @@ func (s *Server) Describe(o Operation) huma.Operation {
 	}
 }
 
-// statuses are those of the refusals that an operation may answer with. The tests fail where one
-// answers with another.
+// statuses returns the statuses of an operation's possible refusals. Tests fail if an operation
+// answers with another one.
 func (o Operation) statuses() []int {
 	out := []int{
 		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusInternalServerError,
 		http.StatusServiceUnavailable,
 	}
 	if strings.Contains(o.Path, "{id}") {
-		out = append(out, http.StatusConflict) // an id in short that several begin with
+		out = append(out, http.StatusConflict) // a short id that is ambiguous
 	}
 	if strings.HasPrefix(o.Path, "/objects/{id}/") {
 		out = append(out, http.StatusGone)
@@ -188,7 +186,7 @@ func (s *Server) Specification() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// refusal is a problem as huma takes it.
+// refusal is a problem in the form that huma needs.
 type refusal struct{ *wire.Problem }
 
 // GetStatus implements huma.StatusError.
@@ -205,7 +203,7 @@ func (r refusal) GetHeaders() http.Header {
 // ContentType implements huma.ContentTypeFilter.
 func (r refusal) ContentType(string) string { return "application/problem+json" }
 
-// ourProblem turns the refusals that huma itself makes of bad input into ours.
+// ourProblem converts huma's own refusals of bad input.
 func (s *Server) ourProblem(ctx huma.Context, _ string, v any) (any, error) {
 	e, ok := v.(*huma.ErrorModel)
 	if !ok {
@@ -220,11 +218,11 @@ func (s *Server) ourProblem(ctx huma.Context, _ string, v any) (any, error) {
 		code = wire.CodeBadRequest
 	}
 	r, _ := humago.Unwrap(ctx)
-	p := wire.NewProblem(e.Status, code, fmt.Sprintf("%s %s cannot be understood: %s; correct what the errors name",
+	p := wire.NewProblem(e.Status, code, fmt.Sprintf("%s %s was not understood: %s; correct the fields that the errors name",
 		r.Method, webserver.Path(r), e.Detail))
 	for _, d := range e.Errors {
 		if d != nil {
-			// Values are not echoed: they may be secrets.
+			// Values are omitted: they may be secrets.
 			p.Faults = append(p.Faults, wire.Fault{Location: d.Location, Message: d.Message})
 		}
 	}

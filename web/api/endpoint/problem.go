@@ -20,45 +20,45 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// sentinel is one line of the table from errors to answers.
+// sentinel is one row of the table from errors to answers.
 type sentinel struct {
 	is     error
 	status int
 	code   wire.Code
-	advice string // what to do; it follows the error's own words
+	advice string // what to do; appended to the error's text
 }
 
-// sentinels is the one table from the contract's errors to statuses. What is not in it and is no
-// type that answerTo knows is our own fault.
+// sentinels is the table from the contract's errors to statuses. An error that is neither here nor
+// a type that answerTo knows is a fault of Holdfast.
 func sentinels() []sentinel {
 	return []sentinel{
-		{registry.ErrNotFound, http.StatusNotFound, wire.CodeNotFound, "check the id, or list what there is"},
-		{registry.ErrIdempotencyConflict, http.StatusConflict, wire.CodeIdempotency, "use a new key, or send what was sent first"},
+		{registry.ErrNotFound, http.StatusNotFound, wire.CodeNotFound, "check the id, or list the existing ones"},
+		{registry.ErrIdempotencyConflict, http.StatusConflict, wire.CodeIdempotency, "use a new key, or repeat the first request unchanged"},
 		{registry.ErrLastAdmin, http.StatusConflict, wire.CodeLastAdmin, "nothing was revoked"},
-		{registry.ErrNameTaken, http.StatusConflict, wire.CodeNameTaken, "give another name"},
+		{registry.ErrNameTaken, http.StatusConflict, wire.CodeNameTaken, "use another name"},
 		{registry.ErrIntentOpen, http.StatusConflict, wire.CodeConflict, "wait until that version is recorded"},
-		{registry.ErrJobsOpen, http.StatusConflict, wire.CodeConflict, "wait until they are"},
-		{registry.ErrEmptyQuery, http.StatusUnprocessableEntity, wire.CodeInvalid, "say which items are meant"},
-		{registry.ErrSealed, http.StatusConflict, wire.CodeSealed, "prepare a new graph, whose nodes may require this one's items"},
-		{registry.ErrSamePerson, http.StatusForbidden, wire.CodeForbidden, "let somebody else approve it, with a token that neither of the two has made for the other"},
+		{registry.ErrJobsOpen, http.StatusConflict, wire.CodeConflict, "wait until they have settled"},
+		{registry.ErrEmptyQuery, http.StatusUnprocessableEntity, wire.CodeInvalid, "say which items to select"},
+		{registry.ErrSealed, http.StatusConflict, wire.CodeSealed, "prepare a new graph; its nodes may require items of this one"},
+		{registry.ErrSamePerson, http.StatusForbidden, wire.CodeForbidden, "another person must approve it, with a token that neither person made for the other"},
 		{registry.ErrNotAsked, http.StatusConflict, wire.CodeConflict, "nothing was changed"},
 		{registry.ErrNoAcceptance, http.StatusConflict, wire.CodeConflict, "nothing was changed"},
-		{registry.ErrAsked, http.StatusConflict, wire.CodeConflict, "approve that one, or withdraw it first"},
-		{registry.ErrNoCallback, http.StatusConflict, wire.CodeConflict, "give its profile a callback first"},
-		{registry.ErrNoMail, http.StatusConflict, wire.CodeConflict, "give its profile addresses, and the service a mail server (docs/mail.md)"},
-		{registry.ErrWorkerTaken, http.StatusConflict, wire.CodeConflict, "use an id of your own, such as a new UUID at each start"},
+		{registry.ErrAsked, http.StatusConflict, wire.CodeConflict, "approve that request, or withdraw it first"},
+		{registry.ErrNoCallback, http.StatusConflict, wire.CodeConflict, "add a callback to its profile first"},
+		{registry.ErrNoMail, http.StatusConflict, wire.CodeConflict, "add addresses to its profile, and a mail server to the service (docs/mail.md)"},
+		{registry.ErrWorkerTaken, http.StatusConflict, wire.CodeConflict, "use a unique id, such as a new UUID at each start"},
 		{registry.ErrTaken, http.StatusConflict, wire.CodeConflict, "use another identifier"},
 		{registry.ErrClaimLost, http.StatusConflict, wire.CodeConflict, "the attempt is over; write nothing more"},
-		{registry.ErrSubscriptionLost, http.StatusConflict, wire.CodeConflict, "take it again; send nothing more of what is in hand"},
-		{registry.ErrInvalid, http.StatusUnprocessableEntity, wire.CodeInvalid, "correct it; it would be refused again"},
-		{storage.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace, "free space on the volume, or try again later; nothing was kept"},
+		{registry.ErrSubscriptionLost, http.StatusConflict, wire.CodeConflict, "take it again before sending more events"},
+		{registry.ErrInvalid, http.StatusUnprocessableEntity, wire.CodeInvalid, "correct the request before you repeat it"},
+		{storage.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace, "nothing was stored; free space on the volume, or try again later"},
 		{registry.ErrUnavailable, http.StatusServiceUnavailable, wire.CodeUnavailable, "try again later"},
 		{context.DeadlineExceeded, http.StatusServiceUnavailable, wire.CodeUnavailable, "try again later"},
-		{context.Canceled, http.StatusServiceUnavailable, wire.CodeUnavailable, "the request was given up before it was done; send it again"},
+		{context.Canceled, http.StatusServiceUnavailable, wire.CodeUnavailable, "the request was cancelled before it was complete; send it again"},
 	}
 }
 
-// answerTo turns an error into the problem that says it. known is false when it is our own fault.
+// answerTo converts an error to a problem. known is false for a fault of Holdfast.
 func answerTo(err error) (p *wire.Problem, known bool) {
 	var (
 		problem    *wire.Problem
@@ -94,7 +94,7 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		p.AllowedActs = late.Allowed
 		return p, true
 	case errors.As(err, &graph):
-		return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeGraph, "nothing was submitted; correct what the errors name",
+		return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeGraph, "nothing was submitted; correct the nodes that the errors name",
 			GraphFault("body.requires", graph)), true
 	case errors.As(err, &cycle):
 		p := wire.NewProblem(http.StatusConflict, wire.CodeCycle, err.Error())
@@ -126,11 +126,10 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 		}
 	}
 	return wire.NewProblem(http.StatusInternalServerError, wire.CodeInternal,
-		"something went wrong on our side; send it again, and if it stays show an operator the instance, which is in the log"), false
+		"Holdfast failed to answer; send the request again, and if that fails too, give an operator the instance: the log has it"), false
 }
 
-// contractRefusal is the problem of an error of the Registry's contract that has no other place in
-// answerTo, or nil.
+// contractRefusal returns the problem of the remaining errors of the Registry's contract, or nil.
 func contractRefusal(err error) *wire.Problem {
 	var (
 		claim *registry.NotClaimable
@@ -147,7 +146,7 @@ func contractRefusal(err error) *wire.Problem {
 	case errors.As(err, &gone):
 		return wire.NewProblem(http.StatusGone, wire.CodeGone, err.Error())
 	case errors.As(err, &query):
-		// A query can be read and be too much to ask all the same.
+		// A query can be valid and still too expensive.
 		p := wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, query.Error())
 		p.Faults = []wire.Fault{valid.QueryFault("query.q", query)}
 		return p
@@ -156,25 +155,25 @@ func contractRefusal(err error) *wire.Problem {
 	case errors.As(err, &turn):
 		return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, err.Error())
 	case errors.Is(err, errors.ErrUnsupported):
-		return wire.NewProblem(http.StatusNotImplemented, wire.CodeInternal, "this Registry does not have that yet; update it")
+		return wire.NewProblem(http.StatusNotImplemented, wire.CodeInternal, "this version of Holdfast does not have this operation; update it")
 	}
 	return nil
 }
 
-// ordinary tells a refusal that is nothing to write home about: a worker asks for an item again and
-// again.
+// ordinary reports whether a refusal is part of normal work, such as a worker that asks for an item
+// repeatedly.
 func ordinary(err error) bool {
 	var claim *registry.NotClaimable
 	return errors.As(err, &claim)
 }
 
-// contentInvalid lists what is wrong with a payload for the depositor who made it.
+// contentInvalid returns the problem of a faulty payload, with its faults.
 func contentInvalid(e *intake.Refusal) *wire.Problem {
 	v := e.Report
 	p := wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeContentInvalid, fmt.Sprintf(
 		"the payload was not accepted as %s: it has %s and submit it again", v.Type, errorsToCorrect(v.Errors)))
 	if e.Whole {
-		p.Detail += "; its collection takes a batch whole or not at all"
+		p.Detail += "; its collection accepts a batch only if all of it is valid"
 	}
 	for _, f := range v.Faults {
 		p.Faults = append(p.Faults, contentFault(f))
@@ -197,10 +196,10 @@ func contentFault(f intake.Fault) wire.Fault {
 	}
 }
 
-// Problem makes the answer to an error and writes it to the log, where errors stop.
+// Problem converts an error to the answer and logs it.
 func (s *Server) Problem(r *http.Request, err error) *wire.Problem {
 	p, known := answerTo(err)
-	answer := *p // a problem may be shared
+	answer := *p // the problem may be shared
 	if answer.Cause == nil {
 		answer.Cause = wire.CauseOf(err)
 	}
@@ -226,24 +225,23 @@ func (s *Server) Problem(r *http.Request, err error) *wire.Problem {
 	return &answer
 }
 
-// Fail answers a request with the problem that err is.
+// Fail answers a request with the problem of an error.
 func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	WriteProblem(w, s.Problem(r, err))
 }
 
-// mailRefused lists the addresses that mails may not go to.
+// mailRefused returns the problem of addresses to which no mail may go.
 func mailRefused(err error, e *registry.MailRefusedError) *wire.Problem {
 	p := wire.NewProblem(http.StatusForbidden, wire.CodeMailRefused, err.Error())
 	for _, address := range e.Addresses {
 		p.Faults = append(p.Faults, wire.Fault{
-			Location: "body.notify", Message: "mails may not go to " + address, Found: address, Fix: "leave it out, or have an admin allow it",
+			Location: "body.notify", Message: "mail to " + address + " is not allowed", Found: address, Fix: "remove it, or ask an admin to allow it",
 		})
 	}
 	return p
 }
 
-// retryAfter is when what was refused for the time being may be tried again, in seconds; "" when
-// nothing says that it may.
+// retryAfter returns the seconds after which a temporarily refused request may be repeated, or "".
 func retryAfter(p *wire.Problem) string {
 	switch p.Code {
 	case wire.CodeNotAccepting:
@@ -260,7 +258,7 @@ func retryAfter(p *wire.Problem) string {
 	}
 }
 
-// WriteProblem answers with a problem.
+// WriteProblem answers a request with a problem.
 func WriteProblem(w http.ResponseWriter, p *wire.Problem) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
@@ -275,25 +273,25 @@ func WriteProblem(w http.ResponseWriter, p *wire.Problem) {
 	_ = json.NewEncoder(w).Encode(p) // the reader has gone if this fails
 }
 
-// Invalid is the problem of a request with wrong values, or nil when there are none.
+// Invalid returns the problem of a request with invalid values, or nil if there are no faults.
 func Invalid(what string, faults ...wire.Fault) error {
 	if len(faults) == 0 {
 		return nil
 	}
-	return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, what+"; correct what the errors name", faults...)
+	return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, what+"; correct the fields that the errors name", faults...)
 }
 
-// NotFound is the problem of a thing that is not there, or not for this caller.
+// NotFound returns the problem of a thing that does not exist or that the caller may not see.
 func NotFound(format string, args ...any) *wire.Problem {
 	return wire.NewProblem(http.StatusNotFound, wire.CodeNotFound, fmt.Sprintf(format, args...))
 }
 
-// Unprocessable is the problem of a request that is understood and cannot be carried out.
+// Unprocessable returns the problem of a request that is valid but cannot be carried out.
 func Unprocessable(code wire.Code, format string, args ...any) *wire.Problem {
 	return wire.NewProblem(http.StatusUnprocessableEntity, code, fmt.Sprintf(format, args...))
 }
 
-// overQuota is the problem of an upload that would exceed a quota.
+// overQuota returns the problem of an upload that would exceed a quota.
 func overQuota(e *registry.QuotaError) *wire.Problem {
 	if e.Never() {
 		return wire.NewProblem(http.StatusRequestEntityTooLarge, wire.CodeQuota, e.Error())
@@ -301,7 +299,7 @@ func overQuota(e *registry.QuotaError) *wire.Problem {
 	return wire.NewProblem(http.StatusInsufficientStorage, wire.CodeQuota, e.Error())
 }
 
-// GraphFault is what is wrong with a graph, at a location of the request.
+// GraphFault returns the fault of a graph at a location of the request.
 func GraphFault(location string, e *registry.GraphError) wire.Fault {
 	return wire.Fault{Location: location, Message: e.Problem, Found: e.Key}
 }

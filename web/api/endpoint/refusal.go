@@ -13,32 +13,32 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Bounds on the refusals that become events of their own. A flood of bad tokens must not fill the
-// disk: beyond them, refusals are counted, and the count is written once a minute.
+// Bounds on the refusals that become events of their own. A flood of invalid tokens must not fill
+// the disk. Refusals beyond the bounds are counted, and the count is written once a minute.
 const (
-	refusedEach = 20  // a minute from one address
-	refusedAll  = 100 // a minute from all
+	refusedEach = 20  // per minute and address
+	refusedAll  = 100 // per minute
 	refusedFor  = time.Minute
-	refusedTime = 2 * time.Second // to write one
+	refusedTime = 2 * time.Second // to write one event
 )
 
-// refusals decides which refusals are written one by one. It has no goroutine: a refusal is written
-// by the request that was refused, and a count by whichever request comes first after its minute.
+// refusals decides which refusals become events of their own. It has no goroutine: the refused
+// request writes its refusal, and the first request after a minute writes that minute's counts.
 type refusals struct {
 	mu      sync.Mutex
 	since   time.Time
 	written int
-	from    map[string]int               // written, by address
-	more    map[string]*registry.Refusal // not written: the last of its address, with how many there were
-	rest    registry.Refusal             // those of further addresses
+	from    map[string]int               // number written, by address
+	more    map[string]*registry.Refusal // not written: the last one of each address, with their count
+	rest    registry.Refusal             // not written, of further addresses
 }
 
-// next notes a refusal, unless it is nil, and returns what is to be written now.
+// next adds a refusal, unless it is nil, and returns the refusals to write now.
 func (n *refusals) next(now time.Time, r *registry.Refusal) (write []registry.Refusal) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if now.Sub(n.since) >= refusedFor || now.Before(n.since) {
-		write = n.turn(now)
+		write = n.nextMinute(now)
 	}
 	if r == nil {
 		return write
@@ -65,8 +65,8 @@ func (n *refusals) next(now time.Time, r *registry.Refusal) (write []registry.Re
 	return write
 }
 
-// turn begins another minute, and returns what was counted in the last.
-func (n *refusals) turn(now time.Time) (counted []registry.Refusal) {
+// nextMinute starts another minute and returns the counted refusals of the last.
+func (n *refusals) nextMinute(now time.Time) (counted []registry.Refusal) {
 	for _, r := range n.more {
 		counted = append(counted, *r)
 	}
@@ -78,21 +78,22 @@ func (n *refusals) turn(now time.Time) (counted []registry.Refusal) {
 	return counted
 }
 
-// isRefusal says whether an answer refuses somebody something, rather than tell of a mistake: who
-// they are, what they may, or what may be done to an item as it is.
+// isRefusal reports whether an answer refuses the caller something: for who they are, what they may
+// do, or the state of an item. Other problems are mistakes.
 func isRefusal(p *wire.Problem) bool {
 	return p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden ||
 		p.Code == wire.CodeTransition || p.Code == wire.CodeLastAdmin || p.Code == wire.CodeTooManyAttempts || p.Code == wire.CodeMailLimit
 }
 
-// notable says whether an answer is to become an event. What a process of ours is refused as an act
-// of somebody is that process's to note, which answers him: by way of the contract, too. That the
-// process itself may not ask is not.
+// notable reports whether an answer must become an event. A conflict in the workers' protocol need
+// not: the calling process answers a person and notes the refusal itself. A refusal of the
+// process's own token must.
 func (s *Server) notable(r *http.Request, p *wire.Problem) bool {
 	return isRefusal(p) && (WorkerMethod(r) == "" || p.Status != http.StatusConflict)
 }
 
-// refused makes an event of a refusal, within the bounds. The event is there when the answer is.
+// refused makes a refusal an event, within the bounds. The event is written before the answer is
+// sent.
 func (s *Server) refused(r *http.Request, p *wire.Problem) {
 	c := access.Of(r.Context())
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
@@ -105,14 +106,14 @@ func (s *Server) refused(r *http.Request, p *wire.Problem) {
 	})
 }
 
-// Note writes what is due of refusals; r is nil when there is no new one.
+// Note writes the refusals that are due; r is nil if there is no new one.
 func (s *Server) Note(ctx context.Context, r *registry.Refusal) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refusedTime)
 	defer cancel()
 	for _, due := range s.refusals.next(s.Now(), r) {
 		if err := s.registry.Refused(ctx, due); err != nil {
-			// The refusal stands in the log; that it is no event must not change the answer.
-			s.Log.WarnContext(ctx, "refusal was not recorded", "request", due.RequestID, "err", err)
+			// The log has the refusal; a missing event must not change the answer.
+			s.Log.WarnContext(ctx, "writing the event of a refusal failed", "request", due.RequestID, "err", err)
 		}
 	}
 }

@@ -16,20 +16,20 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// MaxBody bounds the body of everything but an upload, in bytes.
+// MaxBody bounds the body of every request but uploads, in bytes.
 const MaxBody = 1 << 20
 
-// Options say what operations are made on. The zero value is enough for their specification.
+// Options configure a Server. The zero value is enough for a specification.
 type Options struct {
-	Registry registry.TokenKeeper // of all, not of a caller
-	IDs      *shortid.Completer   // completes ids in short
+	Registry registry.TokenKeeper // not limited to a caller
+	IDs      *shortid.Completer   // completes short ids
 	Access   *access.Table
 	Log      *slog.Logger
 	Now      func() time.Time
-	Done     <-chan struct{} // closed when the process is about to stop; nil: never
+	Done     <-chan struct{} // closed when the process begins to stop; nil: never
 }
 
-// Server is what all operations share. Its state is what it counts of refusals.
+// Server is what all operations share. Its only changing state are the counts of refusals.
 type Server struct {
 	Log  *slog.Logger
 	Now  func() time.Time
@@ -50,26 +50,26 @@ func New(o Options) *Server {
 	return s
 }
 
-// Mux serves the operations.
+// Mux returns the handler of the operations.
 func (s *Server) Mux() *http.ServeMux { return s.mux }
 
-// HandleFunc serves a pattern of http.ServeMux, whose path is below wire.Base, without huma.
+// HandleFunc serves a pattern of http.ServeMux without huma. The pattern's path is below wire.Base.
 func (s *Server) HandleFunc(pattern string, serve http.HandlerFunc) {
 	method, path, _ := strings.Cut(pattern, " ")
 	s.mux.HandleFunc(method+" "+wire.Base+path, serve)
 }
 
-// Permit returns a problem unless the caller may do the operation.
+// Permit returns a problem unless the caller may call the operation.
 func (s *Server) Permit(ctx context.Context, operation string) error {
 	return s.access.Permit(ctx, operation)
 }
 
-// Whole completes the beginning of an id; see [shortid.Completer].
+// Whole completes a short id; see [shortid.Completer].
 func (s *Server) Whole(ctx context.Context, kind, location, text string) (string, error) {
 	return s.ids.Whole(ctx, kind, location, text)
 }
 
-// Until returns a context that ends after d, with ctx, or when the process is about to stop.
+// Until returns a context that ends after d, with ctx, or when the process begins to stop.
 func (s *Server) Until(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	if s.Done != nil {
@@ -84,7 +84,7 @@ func (s *Server) Until(ctx context.Context, d time.Duration) (context.Context, c
 	return ctx, cancel
 }
 
-// Stopping says whether the process is about to stop.
+// Stopping reports whether the process has begun to stop.
 func (s *Server) Stopping() bool {
 	select {
 	case <-s.Done:
@@ -94,8 +94,7 @@ func (s *Server) Stopping() bool {
 	}
 }
 
-// WorkerMethod is the method of the workers' protocol that a request asks; "" for every other
-// request.
+// WorkerMethod returns the method of the workers' protocol that a request calls, or "".
 func WorkerMethod(r *http.Request) string {
 	path, ok := strings.CutPrefix(r.URL.Path, wire.Base)
 	if !ok || r.Method != http.MethodPost {

@@ -15,18 +15,18 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Streamed is an answer of any length that is made while it is sent.
+// Streamed is an answer of any length that is produced while it is sent.
 type Streamed struct {
 	ContentType string
 	Filename    string
 	Write       func(io.Writer) error
 }
 
-// StreamRows is how many rows are read at a time for an answer that is a stream.
+// StreamRows is the number of rows that a streamed answer reads at a time.
 const StreamRows = 500
 
-// Stream adds an operation whose answer is made while it is sent. open refuses, before anything is
-// sent; what fails after that breaks the connection off, so that nobody takes a part for the whole.
+// Stream adds an operation with a streamed answer. open can refuse before anything is sent. If
+// Write fails later, the connection is aborted, so that nobody takes a part for the whole.
 func (s *Server) Stream(o Operation, params []*huma.Param, contentType string, open func(*http.Request) (*Streamed, error)) {
 	op := s.Describe(o)
 	op.Parameters = params
@@ -36,7 +36,7 @@ func (s *Server) Stream(o Operation, params []*huma.Param, contentType string, o
 		for key := range r.URL.Query() {
 			known := slices.ContainsFunc(params, func(p *huma.Param) bool { return p.In == "query" && p.Name == key })
 			if err == nil && !known {
-				err = Invalid("nothing was sent", wire.Fault{Location: "query." + key, Message: "unknown query parameter"})
+				err = Invalid("the request was refused", wire.Fault{Location: "query." + key, Message: "unknown query parameter"})
 			}
 		}
 		var out *Streamed
@@ -53,15 +53,16 @@ func (s *Server) Stream(o Operation, params []*huma.Param, contentType string, o
 		h.Set("Cache-Control", "private, no-cache")
 		if err := out.Write(w); err != nil {
 			if r.Context().Err() == nil && !errors.Is(err, context.Canceled) {
-				s.Log.ErrorContext(r.Context(), "answer broke off", "path", webserver.Path(r), "request", access.Of(r.Context()).RequestID, "err", err)
+				s.Log.ErrorContext(r.Context(), "streaming an answer failed", "path", webserver.Path(r), "request", access.Of(r.Context()).RequestID, "err", err)
 			}
-			_ = http.NewResponseController(w).Flush() // what came until then is worth having; the break is what tells
+			_ = http.NewResponseController(w).Flush() // the part sent so far is useful; the aborted connection shows that it is a part
 			panic(http.ErrAbortHandler)
 		}
 	})
 }
 
-// Disposition names the file in a form that every browser understands (RFC 6266), or not at all.
+// Disposition returns a Content-Disposition with the file's name (RFC 6266), or without it if the
+// name cannot be encoded.
 func Disposition(name string) string {
 	if v := mime.FormatMediaType("attachment", map[string]string{"filename": name}); v != "" {
 		return v

@@ -13,17 +13,17 @@ import (
 
 func (s *Service) feedRoutes() {
 	get := http.MethodGet
-	endpoint.Register(s.Server, endpoint.Operation{ID: "list-feed", Method: get, Path: "/feed", Summary: "Events of all items after a cursor, oldest first; waits for one if asked to"}, s.feed)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "list-audit", Method: get, Path: "/audit", Summary: "What people did and were refused, newest first"}, s.audit)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-feed", Method: get, Path: "/feed", Summary: "List events of all items after a cursor, oldest first; can wait for the next event"}, s.feed)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-audit", Method: get, Path: "/audit", Summary: "List what people did and were refused, newest first"}, s.audit)
 }
 
 type feedInput struct {
-	After       int64    `query:"after" minimum:"0" doc:"The cursor of the last event that was seen; all events when not given"`
-	Limit       int      `query:"limit" minimum:"1" maximum:"500" doc:"Rows of a page; 50 when not given"`
+	After       int64    `query:"after" minimum:"0" doc:"The cursor of the last event seen; when absent, starts at the first event"`
+	Limit       int      `query:"limit" minimum:"1" maximum:"500" doc:"Rows per page; 50 when absent"`
 	Types       []string `query:"types" maxItems:"50" doc:"Only events of these types"`
 	Item        string   `query:"item" id:"items" maxLength:"200" doc:"Only events of this item"`
 	Collections []string `query:"collections" maxItems:"500" doc:"Only events of items in these collections"`
-	Wait        int      `query:"wait" minimum:"0" maximum:"20" doc:"Seconds to wait for an event when there is none yet"`
+	Wait        int      `query:"wait" minimum:"0" maximum:"20" doc:"Seconds to wait if there is no event yet"`
 }
 
 func (s *Service) feed(ctx context.Context, in *feedInput) (*endpoint.Output[wire.Feed], error) {
@@ -42,7 +42,7 @@ func (s *Service) feed(ctx context.Context, in *feedInput) (*endpoint.Output[wir
 	}
 }
 
-// feedPage reads a page as it is shown.
+// feedPage reads a page of the feed, without secrets.
 func (s *Service) feedPage(ctx context.Context, q registry.FeedQuery) (wire.Feed, error) {
 	p, err := registry.ReadFeed(ctx, s.Registry, q)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Service) feedPage(ctx context.Context, q registry.FeedQuery) (wire.Feed
 
 type auditInput struct {
 	endpoint.Paging
-	Actor string   `query:"actor" maxLength:"200" doc:"Only what this token did or was refused, by its name"`
+	Actor string   `query:"actor" maxLength:"200" doc:"Only entries of the token of this name"`
 	Types []string `query:"types" maxItems:"50" doc:"Only entries of these types"`
 }
 

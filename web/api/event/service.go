@@ -1,5 +1,4 @@
-// Package event serves what happened: the feed, the same as a stream (server-sent events), and the
-// audit list.
+// Package event serves the feed as pages and as a stream (server-sent events), and the audit list.
 package event
 
 import (
@@ -11,15 +10,15 @@ import (
 	"github.com/holdfast/holdfast/web/signin"
 )
 
-// Service answers what is asked about events. Registry must be set.
+// Service serves the operations on events. Registry must be set.
 type Service struct {
 	*endpoint.Server
 	Registry  Registry
-	SignIn    *signin.Service // nil: nobody has a session
-	KeepAlive time.Duration   // between two signs of life of a stream, in which a token that has ended is noticed; 0: 15 s
+	SignIn    *signin.Service // nil: no sessions
+	KeepAlive time.Duration   // interval of a stream's keep-alive messages and of checks of its token; 0: 15 s
 }
 
-// Registry is what a Service asks, limited to what the caller may see.
+// Registry is what a Service needs of the Registry, limited to what the caller may see.
 type Registry interface {
 	registry.Feeds
 	// Item is as in registry.ItemReader.

@@ -20,27 +20,27 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Times of a stream.
+// Time limits of a stream.
 const (
-	signOfLife  = 15 * time.Second // between signs of life, and between looks at whether the token is still good
-	streamWrite = 30 * time.Second // for a reader to take what is sent; it then comes again where it was
-	streamRetry = time.Second      // after which a reader should come again
+	signOfLife  = 15 * time.Second // between keep-alive messages, and between checks of the token
+	streamWrite = 30 * time.Second // for a reader to receive what was sent; it can then reconnect
+	streamRetry = time.Second      // after which a reader should reconnect
 )
 
 // eventsRoute adds GET /events, which streams the feed (server-sent events, HTML 9.2).
 func (s *Service) eventsRoute() {
 	op := s.Describe(endpoint.Operation{
-		ID: "events", Method: http.MethodGet, Path: "/events", Refuses: []int{http.StatusNotFound}, Summary: "Follow the feed (server-sent events): every event once, in order, from a cursor on",
+		ID: "events", Method: http.MethodGet, Path: "/events", Refuses: []int{http.StatusNotFound}, Summary: "Stream the feed (server-sent events): every event once, in order, after a cursor",
 	})
 	text := &huma.Schema{Type: "string"}
 	op.Parameters = []*huma.Param{
-		{Name: "Last-Event-ID", In: "header", Description: "The id of the last event that was seen; it counts before `after`", Schema: text},
-		{Name: "after", In: "query", Description: "The same, for the first request; 0 begins at the first event, and without it the stream begins now", Schema: &huma.Schema{Type: "integer"}},
+		{Name: "Last-Event-ID", In: "header", Description: "The id of the last event seen; takes precedence over `after`", Schema: text},
+		{Name: "after", In: "query", Description: "The same, for the first request; 0 starts at the first event; when absent, the stream starts now", Schema: &huma.Schema{Type: "integer"}},
 		{Name: "types", In: "query", Description: "Only events of these types, separated by commas", Schema: text},
 		{Name: "item", In: "query", Description: "Only events of this item", Schema: text},
 	}
 	s.DocumentAs(&op, "text/event-stream", &huma.Schema{
-		Type: "string", Description: "id is the feed's cursor, event the type, data the Event as JSON; a message without data moves the cursor only",
+		Type: "string", Description: "id is the feed's cursor, event the type, data the Event as JSON; a message without data only moves the cursor",
 	})
 	s.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
 		if err := s.stream(w, r); err != nil {
@@ -49,8 +49,8 @@ func (s *Service) eventsRoute() {
 	})
 }
 
-// stream follows the feed until the reader goes, stops reading, has no right any more, or the
-// server is about to stop. An error means that nothing was sent yet.
+// stream sends the feed until the reader disconnects or stops reading, its token ends, or the
+// server begins to stop. An error means that nothing was sent yet.
 func (s *Service) stream(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	if err := s.Permit(ctx, "events"); err != nil {
@@ -62,11 +62,11 @@ func (s *Service) stream(w http.ResponseWriter, r *http.Request) error {
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no") // for nginx in front of us
+	h.Set("X-Accel-Buffering", "no") // for nginx as a proxy
 	out := &eventWriter{w: w, control: http.NewResponseController(w)}
-	// The cursor at once, so that a reader who is cut off before the first event misses none.
+	// Send the cursor at once, so that a reader that is cut off before the first event misses none.
 	err = out.send(fmt.Sprintf("retry: %d\nid: %d\n\n", streamRetry.Milliseconds(), q.After))
-	defer out.control.SetWriteDeadline(time.Time{}) //nolint:errcheck // the connection is used again, or it is gone
+	defer out.control.SetWriteDeadline(time.Time{}) //nolint:errcheck // the connection is reused, or closed
 	checked := time.Now()
 	for err == nil {
 		if time.Since(checked) >= s.keepAlive() {
@@ -86,7 +86,7 @@ func (s *Service) stream(w http.ResponseWriter, r *http.Request) error {
 		if len(f.Rows) == q.Limit && !s.Stopping() {
 			continue
 		}
-		err = s.rest(ctx, out, q.After)
+		err = s.await(ctx, out, q.After)
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, errStreamOver) {
 		s.Log.InfoContext(ctx, "event stream ended", "request", access.Of(ctx).RequestID, "actor", access.Actor(ctx), "err", err)
@@ -94,12 +94,11 @@ func (s *Service) stream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// errStreamOver ends a stream that has nothing wrong with it.
+// errStreamOver ends a stream without a fault.
 var errStreamOver = errors.New("the stream is over")
 
-// rest waits for an event beyond a cursor, or for the time of the next sign of life, which it
-// gives.
-func (s *Service) rest(ctx context.Context, out *eventWriter, after int64) error {
+// await waits for an event beyond a cursor. If none comes in time, it sends a keep-alive message.
+func (s *Service) await(ctx context.Context, out *eventWriter, after int64) error {
 	if s.Stopping() {
 		return errStreamOver
 	}
@@ -114,12 +113,12 @@ func (s *Service) rest(ctx context.Context, out *eventWriter, after int64) error
 	case waiting.Err() == nil:
 		return err
 	case !errors.Is(waiting.Err(), context.DeadlineExceeded):
-		return errStreamOver // the server is about to stop
+		return errStreamOver // the server begins to stop
 	}
 	return out.send(fmt.Sprintf(": keep-alive\nid: %d\n\n", after))
 }
 
-// stillGood says whether the stream's token, or session, has not ended meanwhile.
+// stillGood returns errStreamOver if the stream's token or session has ended.
 func (s *Service) stillGood(ctx context.Context) error {
 	c := access.Of(ctx)
 	var err error
@@ -134,7 +133,7 @@ func (s *Service) stillGood(ctx context.Context) error {
 	return err
 }
 
-// streamQuery reads what a request wants to follow.
+// streamQuery reads which events a request asks for.
 func (s *Service) streamQuery(r *http.Request) (registry.FeedQuery, error) {
 	const most = 500
 	q := registry.FeedQuery{After: -1, Limit: most}
@@ -149,7 +148,7 @@ func (s *Service) streamQuery(r *http.Request) (registry.FeedQuery, error) {
 		q.Types = append(q.Types, strings.FieldsFunc(t, func(c rune) bool { return c == ',' || c == ' ' })...)
 	}
 	if len(q.Types) > 50 {
-		faults = append(faults, wire.Fault{Location: "query.types", Message: fmt.Sprintf("%d types; at most 50 can be asked for", len(q.Types))})
+		faults = append(faults, wire.Fault{Location: "query.types", Message: fmt.Sprintf("%d types; at most 50 are allowed", len(q.Types))})
 	}
 	location, text := "query.after", query.Get("after")
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
@@ -158,7 +157,7 @@ func (s *Service) streamQuery(r *http.Request) (registry.FeedQuery, error) {
 	if text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
-			faults = append(faults, wire.Fault{Location: location, Message: "it is no event's id; begin without it"})
+			faults = append(faults, wire.Fault{Location: location, Message: "not the id of an event; start without it"})
 		}
 		q.After = n
 	}
@@ -168,13 +167,13 @@ func (s *Service) streamQuery(r *http.Request) (registry.FeedQuery, error) {
 	}
 	switch {
 	case q.After > end:
-		// As after the database was restored from a copy: to wait here for numbers to be given
-		// again would lose events.
-		faults = append(faults, wire.Fault{Location: location, Message: fmt.Sprintf("the newest event is %d; begin there, or without it", end)})
+		// This happens after the database was restored from a backup. Waiting for the numbers to be
+		// reused would lose events.
+		faults = append(faults, wire.Fault{Location: location, Message: fmt.Sprintf("the newest event is %d; start there, or without a cursor", end)})
 	case text == "":
 		q.After = end
 	}
-	if err := endpoint.Invalid("the feed cannot be followed so", faults...); err != nil {
+	if err := endpoint.Invalid("the feed was not streamed", faults...); err != nil {
 		return q, err
 	}
 	if q.ItemID, err = s.Whole(r.Context(), "items", "query.item", query.Get("item")); err == nil && q.ItemID != "" {
@@ -183,7 +182,7 @@ func (s *Service) streamQuery(r *http.Request) (registry.FeedQuery, error) {
 	return q, err
 }
 
-// eventWriter writes a stream. A reader who takes nothing is given up.
+// eventWriter writes a stream. It gives up a reader that receives nothing for too long.
 type eventWriter struct {
 	w       io.Writer
 	control *http.ResponseController
@@ -212,7 +211,7 @@ func (e *eventWriter) events(page []registry.Event) error {
 }
 
 func (e *eventWriter) send(text string) error {
-	_ = e.control.SetWriteDeadline(time.Now().Add(streamWrite)) // where it cannot be set, the server's own holds
+	_ = e.control.SetWriteDeadline(time.Now().Add(streamWrite)) // if this fails, the server's own deadline holds
 	if _, err := io.WriteString(e.w, text); err != nil {
 		return fmt.Errorf("send events: %w", err)
 	}
@@ -222,7 +221,7 @@ func (e *eventWriter) send(text string) error {
 	return nil
 }
 
-// keepAlive is the time between two signs of life.
+// keepAlive returns the interval of keep-alive messages.
 func (s *Service) keepAlive() time.Duration {
 	if s.KeepAlive <= 0 {
 		return signOfLife

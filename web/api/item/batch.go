@@ -14,8 +14,8 @@ func (s *Service) batchRoutes() {
 	get := http.MethodGet
 	endpoint.Register(s.Server, endpoint.Operation{ID: "list-batches", Method: get, Path: "/batches", Summary: "List batches, newest first"}, s.batches)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "read-batch", Method: get, Path: "/batches/{id}", Summary: "Show a batch"}, s.batch)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "batch-progress", Method: get, Path: "/batches/{id}/progress", Summary: "How far a batch is"}, s.progress)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "list-batch-jobs", Method: get, Path: "/batches/{id}/jobs", Summary: "The jobs of a batch as they are now, in row order"}, s.jobs)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "batch-progress", Method: get, Path: "/batches/{id}/progress", Summary: "Show the progress of a batch"}, s.progress)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-batch-jobs", Method: get, Path: "/batches/{id}/jobs", Summary: "List the jobs of a batch in their present state, in row order"}, s.jobs)
 }
 
 type batchesInput struct {
@@ -29,7 +29,7 @@ type batchesInput struct {
 func (s *Service) batches(ctx context.Context, in *batchesInput) (*endpoint.Output[registry.Page[registry.WorkItem]], error) {
 	match, faults := in.Query()
 	faults = append(faults, valid.OneOf("query.status", in.Status, registry.Statuses())...)
-	if err := endpoint.Invalid("the list cannot be made", faults...); err != nil {
+	if err := endpoint.Invalid("the list could not be read", faults...); err != nil {
 		return nil, err
 	}
 	return s.listItems(ctx, in.Paging, registry.ItemQuery{
@@ -49,11 +49,7 @@ func (s *Service) progress(ctx context.Context, in *lookup.ItemID) (*endpoint.Ou
 	if _, err := lookup.Batch(ctx, s.Registry, in.ID); err != nil {
 		return nil, err
 	}
-	p, err := s.Registry.BatchProgress(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return &endpoint.Output[registry.BatchProgress]{Body: p}, nil
+	return endpoint.Answered(s.Registry.BatchProgress(ctx, in.ID))
 }
 
 type jobsInput struct {
@@ -63,7 +59,7 @@ type jobsInput struct {
 }
 
 func (s *Service) jobs(ctx context.Context, in *jobsInput) (*endpoint.Output[registry.Page[registry.JobResult]], error) {
-	if err := endpoint.Invalid("the list cannot be made", valid.OneOf("query.status", in.Status, registry.Statuses())...); err != nil {
+	if err := endpoint.Invalid("the list could not be read", valid.OneOf("query.status", in.Status, registry.Statuses())...); err != nil {
 		return nil, err
 	}
 	if _, err := lookup.Batch(ctx, s.Registry, in.ID); err != nil {

@@ -34,10 +34,10 @@ func (s *Service) command(ctx context.Context, in *commandInput) (*endpoint.Outp
 	if route, ok := it.Route(); ok && in.Body.From != "" {
 		if stages := route.UpTo(it.Stage); !slices.Contains(stages, registry.Stage(in.Body.From)) {
 			faults = append(faults, wire.Fault{Location: "body.from", Message: fmt.Sprintf(
-				"%q is no stage that the item has been in; it may start again at one of %v", in.Body.From, stages)})
+				"the item has not been in stage %q; it can restart at one of %v", in.Body.From, stages)})
 		}
 	}
-	if err := endpoint.Invalid(fmt.Sprintf("item %s was left as it is", it.ID), faults...); err != nil {
+	if err := endpoint.Invalid(fmt.Sprintf("item %s was not changed", it.ID), faults...); err != nil {
 		return nil, err
 	}
 	it, err = s.Registry.Command(ctx, registry.Command{
@@ -51,7 +51,7 @@ func (s *Service) command(ctx context.Context, in *commandInput) (*endpoint.Outp
 	return endpoint.Item(it)
 }
 
-// checkCommand says what is wrong with an act whatever it is asked of.
+// checkCommand returns the faults of a command that do not depend on the item.
 func checkCommand(c wire.CommandRequest) []wire.Fault {
 	act := registry.Act(c.Act)
 	var faults []wire.Fault
@@ -62,19 +62,19 @@ func checkCommand(c wire.CommandRequest) []wire.Fault {
 		fault("act", "%q is not one of %v", act, acts)
 	}
 	if c.AgreesTo != "" && act != registry.ActAbandon {
-		fault("agrees_to", "only abandon is agreed to")
+		fault("agrees_to", "only act abandon takes agrees_to")
 	}
 	if c.From != "" && act != registry.ActRequeue {
-		fault("from", "only requeue starts at a stage")
+		fault("from", "only act requeue takes from")
 	}
 	switch {
 	case act == registry.ActPriority && c.Priority == nil:
-		fault("priority", "missing: the new priority, lower first")
+		fault("priority", "missing: give the new priority (lower first)")
 	case act != registry.ActPriority && c.Priority != nil:
-		fault("priority", "only act priority sets one")
+		fault("priority", "only act priority takes a priority")
 	}
 	if act == registry.ActHold && strings.TrimSpace(c.Reason) == "" {
-		fault("reason", "missing: whoever finds an item held is shown why")
+		fault("reason", "missing: give the reason; it is shown with the held item")
 	}
 	faults = append(faults, valid.Express("body.priority", c.Priority)...)
 	faults = append(faults, valid.Text("body.agrees_to", c.AgreesTo, valid.MaxText)...)
@@ -94,7 +94,7 @@ func (s *Service) bulk(ctx context.Context, in *bulkInput) (*endpoint.Output[reg
 		faults = append(faults, wire.Fault{Location: "body.act", Message: registry.AbandonOneByOne})
 	}
 	faults = append(faults, valid.OneOf("body.from", registry.Stage(b.From), registry.Stages())...)
-	if err := endpoint.Invalid("nothing was begun", faults...); err != nil {
+	if err := endpoint.Invalid("the bulk act was not started", faults...); err != nil {
 		return nil, err
 	}
 	it, err := s.Registry.Bulk(ctx, registry.BulkRequest{
@@ -104,15 +104,15 @@ func (s *Service) bulk(ctx context.Context, in *bulkInput) (*endpoint.Output[reg
 	if err != nil {
 		return nil, err
 	}
-	s.Log.InfoContext(ctx, "bulk act begun", "item", it.ID, "act", b.Act, "actor", access.Actor(ctx))
+	s.Log.InfoContext(ctx, "bulk act started", "item", it.ID, "act", b.Act, "actor", access.Actor(ctx))
 	return endpoint.Item(it)
 }
 
-// queryOf reads a query that must not be empty: nothing is done to everything by mistake.
+// queryOf parses a query that must not be empty, so that nobody acts on all items by mistake.
 func queryOf(location, text string) (registry.Query, []wire.Fault) {
 	q, faults := valid.Query(location, text)
 	if len(faults) == 0 && len(q.Terms) == 0 {
-		faults = []wire.Fault{{Location: location, Message: "missing: which items are meant?"}}
+		faults = []wire.Fault{{Location: location, Message: "missing: select the items, for example by state:failed"}}
 	}
 	return q, faults
 }

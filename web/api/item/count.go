@@ -14,7 +14,7 @@ type countInput struct {
 
 func (s *Service) countItems(ctx context.Context, in *countInput) (*endpoint.Output[wire.ItemCounts], error) {
 	q, faults := in.Query()
-	if err := endpoint.Invalid("the items cannot be counted", faults...); err != nil {
+	if err := endpoint.Invalid("the items were not counted", faults...); err != nil {
 		return nil, err
 	}
 	states, err := s.Registry.CountItems(ctx, registry.ItemQuery{Match: q})

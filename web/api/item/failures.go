@@ -12,11 +12,11 @@ type failuresInput struct {
 	endpoint.Matching
 }
 
-// failures groups failed items by what made them fail. The query cause:FINGERPRINT selects a
-// group's items in every other operation.
+// failures groups failed items by cause. In other operations the query cause:FINGERPRINT selects a
+// group's items.
 func (s *Service) failures(ctx context.Context, in *failuresInput) (*endpoint.Output[registry.Page[registry.FailureGroup]], error) {
 	match, wrong := in.Query()
-	if err := endpoint.Invalid("the failures cannot be grouped", wrong...); err != nil {
+	if err := endpoint.Invalid("the failures were not grouped", wrong...); err != nil {
 		return nil, err
 	}
 	groups, err := s.Registry.Failures(ctx, registry.ItemQuery{Match: match, After: in.After, Limit: in.Size()})

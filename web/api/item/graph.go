@@ -13,7 +13,7 @@ import (
 
 func (s *Service) graphRoutes() {
 	endpoint.Register(s.Server, endpoint.Operation{ID: "read-graph", Method: http.MethodGet, Path: "/graphs/{id}", Summary: "Show a graph's items and what they require"}, s.graph)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "item-edges", Method: http.MethodGet, Path: "/items/{id}/edges", Summary: "What an item requires, and what requires it"}, s.edges)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "item-edges", Method: http.MethodGet, Path: "/items/{id}/edges", Summary: "Show what an item requires and what requires it"}, s.edges)
 }
 
 func (s *Service) graph(ctx context.Context, in *lookup.ItemID) (*endpoint.Output[registry.GraphView], error) {

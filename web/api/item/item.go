@@ -23,12 +23,12 @@ func (s *Service) itemRoutes() {
 	endpoint.Register(s.Server, endpoint.Operation{ID: "count-items", Method: get, Path: "/items/count", Summary: "Count items by state"}, s.countItems)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "list-failures", Method: get, Path: "/failures", Summary: "Group failed items by their cause, the largest group first"}, s.failures)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "read-item", Method: get, Path: "/items/{id}", Summary: "Show an item"}, s.item)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "item-history", Method: get, Path: "/items/{id}/history", Summary: "What happened to an item"}, s.history)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "item-attempts", Method: get, Path: "/items/{id}/attempts", Summary: "The attempts of workers at an item"}, s.attempts)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "item-why", Method: get, Path: "/items/{id}/why", Summary: "What an item waits for"}, s.why)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "command-item", Method: http.MethodPost, Path: "/items/{id}/commands", Summary: "Ask an act of an item"}, s.command)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "redeliver-item", Method: http.MethodPost, Path: "/items/{id}/redeliveries", Summary: "Have it told again, to its collection's callback, how a job ended", Status: http.StatusAccepted}, s.redeliver)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "bulk", Method: http.MethodPost, Path: "/bulk", Summary: "Ask an act of every item that matches a query; an item of its own carries it out", Status: http.StatusAccepted}, s.bulk)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "item-history", Method: get, Path: "/items/{id}/history", Summary: "List what happened to an item"}, s.history)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "item-attempts", Method: get, Path: "/items/{id}/attempts", Summary: "List the attempts at an item"}, s.attempts)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "item-why", Method: get, Path: "/items/{id}/why", Summary: "Explain what an item waits for"}, s.why)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "command-item", Method: http.MethodPost, Path: "/items/{id}/commands", Summary: "Act on an item"}, s.command)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "redeliver-item", Method: http.MethodPost, Path: "/items/{id}/redeliveries", Summary: "Deliver a job's outcome to its collection's callback again", Status: http.StatusAccepted}, s.redeliver)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "bulk", Method: http.MethodPost, Path: "/bulk", Summary: "Act on every item that matches a query, in the background", Status: http.StatusAccepted}, s.bulk)
 }
 
 type itemsInput struct {
@@ -42,7 +42,7 @@ type itemsInput struct {
 	Text       string          `query:"text" maxLength:"500" doc:"Part of the name or the note"`
 }
 
-// actions are those that there is a route for.
+// actions returns the actions that have a route.
 func actions() (all []registry.Action) {
 	for _, r := range registry.Routes() {
 		all = append(all, r.Action)
@@ -57,7 +57,7 @@ func (s *Service) items(ctx context.Context, in *itemsInput) (*endpoint.Output[r
 		valid.OneOf("query.action", in.Action, actions()),
 		valid.OneOf("query.status", in.Status, registry.Statuses()),
 		valid.OneOf("query.stage", in.Stage, registry.Stages()))
-	if err := endpoint.Invalid("the list cannot be made", faults...); err != nil {
+	if err := endpoint.Invalid("the list could not be read", faults...); err != nil {
 		return nil, err
 	}
 	return s.listItems(ctx, in.Paging, registry.ItemQuery{
@@ -100,11 +100,11 @@ func (s *Service) item(ctx context.Context, in *lookup.ItemID) (*endpoint.Output
 
 type historyInput struct {
 	lookup.ItemID
-	After int64 `query:"after" minimum:"0" doc:"next of the page before"`
-	Limit int   `query:"limit" minimum:"1" maximum:"500" doc:"Rows of a page; 50 when not given"`
+	After int64 `query:"after" minimum:"0" doc:"next of the previous page"`
+	Limit int   `query:"limit" minimum:"1" maximum:"500" doc:"Rows per page; 50 when absent"`
 }
 
-// history outlives the item: that of one that was purged is there, too.
+// history also shows the history of a purged item.
 func (s *Service) history(ctx context.Context, in *historyInput) (*endpoint.Output[registry.Page[registry.Event]], error) {
 	if err := scope.Past(ctx, s.Registry, in.ID); err != nil {
 		return nil, err
@@ -134,11 +134,7 @@ func (s *Service) attempts(ctx context.Context, in *lookup.ItemID) (*endpoint.Ou
 }
 
 func (s *Service) why(ctx context.Context, in *lookup.ItemID) (*endpoint.Output[registry.Why], error) {
-	w, err := s.Registry.Why(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return &endpoint.Output[registry.Why]{Body: w}, nil
+	return endpoint.Answered(s.Registry.Why(ctx, in.ID))
 }
 
 type redeliverInput struct {
@@ -148,7 +144,7 @@ type redeliverInput struct {
 }
 
 func (s *Service) redeliver(ctx context.Context, in *redeliverInput) (*endpoint.Output[registry.WorkItem], error) {
-	if err := endpoint.Invalid("nothing is told", valid.Text("body.reason", in.Body.Reason, valid.MaxText)...); err != nil {
+	if err := endpoint.Invalid("nothing was delivered", valid.Text("body.reason", in.Body.Reason, valid.MaxText)...); err != nil {
 		return nil, err
 	}
 	if _, err := s.Registry.Item(ctx, in.ID); err != nil {
@@ -160,6 +156,6 @@ func (s *Service) redeliver(ctx context.Context, in *redeliverInput) (*endpoint.
 	if err != nil {
 		return nil, err
 	}
-	s.Log.InfoContext(ctx, "told again", "item", in.ID, "by", it.ID, "actor", access.Actor(ctx))
+	s.Log.InfoContext(ctx, "redelivery enqueued", "item", in.ID, "by", it.ID, "actor", access.Actor(ctx))
 	return endpoint.Item(it)
 }

@@ -22,25 +22,25 @@ import (
 
 func (s *Service) reportRoutes() {
 	get := http.MethodGet
-	endpoint.Register(s.Server, endpoint.Operation{ID: "batch-report", Method: get, Path: "/batches/{id}/report", Summary: "The stored report of a batch"}, s.report)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "list-batch-reports", Method: get, Path: "/batches/{id}/reports", Summary: "The stored reports of a batch, newest first"}, s.reports)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "batch-report-jobs", Method: get, Path: "/batches/{id}/report/jobs", Summary: "The jobs of a stored report, in row order"}, s.reportJobs)
-	s.reportFile(endpoint.Operation{ID: "batch-report-json", Path: "/batches/{id}/report.json", Summary: "A stored report with its lists, as one JSON document"},
+	endpoint.Register(s.Server, endpoint.Operation{ID: "batch-report", Method: get, Path: "/batches/{id}/report", Summary: "Show a stored report of a batch"}, s.report)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-batch-reports", Method: get, Path: "/batches/{id}/reports", Summary: "List the stored reports of a batch, newest first"}, s.reports)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "batch-report-jobs", Method: get, Path: "/batches/{id}/report/jobs", Summary: "List the jobs of a stored report, in row order"}, s.reportJobs)
+	s.reportFile(endpoint.Operation{ID: "batch-report-json", Path: "/batches/{id}/report.json", Summary: "Download a stored report with its lists, as JSON"},
 		"application/json", reportfile.JSON)
-	s.reportFile(endpoint.Operation{ID: "batch-report-csv", Path: "/batches/{id}/report.csv", Summary: "The jobs of a stored report as a table"},
+	s.reportFile(endpoint.Operation{ID: "batch-report-csv", Path: "/batches/{id}/report.csv", Summary: "Download the jobs of a stored report, as CSV"},
 		"text/csv", func(ctx context.Context, w io.Writer, from reportfile.Source, _ registry.BatchReport, q registry.ReportQuery) error {
 			return reportfile.CSV(w, reportfile.Jobs(ctx, from, q))
 		})
 }
 
-// reportFile adds a download of a report, in the form that write writes.
+// reportFile adds a download of a report in the format of write.
 func (s *Service) reportFile(o endpoint.Operation, contentType string,
 	write func(context.Context, io.Writer, reportfile.Source, registry.BatchReport, registry.ReportQuery) error,
 ) {
 	text, number := &huma.Schema{Type: "string"}, &huma.Schema{Type: "integer"}
 	params := []*huma.Param{
 		{Name: "id", In: "path", Required: true, Description: "The batch", Schema: text},
-		{Name: "closing", In: "query", Description: "Which report; the last one when not given", Schema: number},
+		{Name: "closing", In: "query", Description: "Number of the report; the latest when absent", Schema: number},
 		{Name: "list", In: "query", Description: listDoc, Schema: text},
 		{Name: "change", In: "query", Description: changeDoc, Schema: text},
 	}
@@ -62,7 +62,7 @@ func (s *Service) reportFile(o endpoint.Operation, contentType string,
 	})
 }
 
-// reportFileInput reads what a download is asked for.
+// reportFileInput reads the parameters of a download.
 func reportFileInput(id string, query url.Values) (in ReportSelection, err error) {
 	in.ID, in.List = id, registry.ReportList(query.Get("list"))
 	for _, changes := range query["change"] {
@@ -70,29 +70,25 @@ func reportFileInput(id string, query url.Values) (in ReportSelection, err error
 	}
 	if closing := query.Get("closing"); closing != "" {
 		if in.Closing, err = strconv.ParseInt(closing, 10, 64); err != nil || in.Closing < 0 {
-			return in, endpoint.Invalid("nothing was sent", wire.Fault{Location: "query.closing", Message: "it is no number of a report", Found: closing})
+			return in, endpoint.Invalid("the report was not sent", wire.Fault{Location: "query.closing", Message: "not the number of a report", Found: closing})
 		}
 	}
 	return in, nil
 }
 
 const (
-	listDoc   = "completed, or failed: all that did not complete"
-	changeDoc = "What changed since the report before; any of several, with commas between them"
+	listDoc   = "completed; or failed: all jobs that did not complete"
+	changeDoc = "Changes since the previous report; several are separated by commas"
 )
 
-// ReportInput names a report in a path and a query.
+// ReportInput names a report in path and query.
 type ReportInput struct {
 	lookup.ItemID
-	Closing int64 `query:"closing" minimum:"0" doc:"Which report; the last one when not given"`
+	Closing int64 `query:"closing" minimum:"0" doc:"Number of the report; the latest when absent"`
 }
 
 func (s *Service) report(ctx context.Context, in *ReportInput) (*endpoint.Output[registry.BatchReport], error) {
-	r, err := s.reportOf(ctx, in.ID, in.Closing)
-	if err != nil {
-		return nil, err
-	}
-	return &endpoint.Output[registry.BatchReport]{Body: r}, nil
+	return endpoint.Answered(s.reportOf(ctx, in.ID, in.Closing))
 }
 
 func (s *Service) reportOf(ctx context.Context, id string, closing int64) (registry.BatchReport, error) {
@@ -110,8 +106,8 @@ func (s *Service) reportOf(ctx context.Context, id string, closing int64) (regis
 
 type reportsInput struct {
 	lookup.ItemID
-	Before int64 `query:"before" minimum:"0" doc:"next of the page before"`
-	Limit  int   `query:"limit" minimum:"1" maximum:"500" doc:"Rows of a page; 50 when not given"`
+	Before int64 `query:"before" minimum:"0" doc:"next of the previous page"`
+	Limit  int   `query:"limit" minimum:"1" maximum:"500" doc:"Rows per page; 50 when absent"`
 }
 
 func (s *Service) reports(ctx context.Context, in *reportsInput) (*endpoint.Output[registry.Page[registry.BatchReport]], error) {
@@ -130,15 +126,15 @@ func (s *Service) reports(ctx context.Context, in *reportsInput) (*endpoint.Outp
 	return endpoint.Page(p), nil
 }
 
-// ReportSelection names a report and selects some of its jobs.
+// ReportSelection names a report and selects jobs of it.
 type ReportSelection struct {
 	ReportInput
-	List   registry.ReportList `query:"list" doc:"completed; preserved: not completed although the object is preserved; or failed: all others"`
-	Change []string            `query:"change" maxItems:"10" doc:"What changed since the report before; any of several, with commas between them"`
+	List   registry.ReportList `query:"list" doc:"completed; preserved: the object is preserved but the job did not complete; or failed: all others"`
+	Change []string            `query:"change" maxItems:"10" doc:"Changes since the previous report; several are separated by commas"`
 }
 
-// reportQuery finds the report that is asked for. The query names its closing, so that every page
-// is of the same one, whatever is closed meanwhile.
+// reportQuery finds the requested report. The returned query names its closing, so that all pages
+// come from the same report even if the batch closes again meanwhile.
 func (s *Service) reportQuery(ctx context.Context, in ReportSelection) (registry.BatchReport, registry.ReportQuery, error) {
 	q := registry.ReportQuery{List: in.List}
 	faults := valid.OneOf("query.list", in.List, registry.ReportLists())
@@ -146,7 +142,7 @@ func (s *Service) reportQuery(ctx context.Context, in ReportSelection) (registry
 		q.Changes = append(q.Changes, registry.JobChange(c))
 		faults = append(faults, valid.OneOf("query.change", registry.JobChange(c), registry.JobChanges())...)
 	}
-	if err := endpoint.Invalid("the list cannot be made", faults...); err != nil {
+	if err := endpoint.Invalid("the list could not be read", faults...); err != nil {
 		return registry.BatchReport{}, q, err
 	}
 	r, err := s.reportOf(ctx, in.ID, in.Closing)
@@ -157,8 +153,8 @@ func (s *Service) reportQuery(ctx context.Context, in ReportSelection) (registry
 type reportJobsInput struct {
 	ReportSelection
 	Repeats bool  `query:"repeats" doc:"Only jobs whose rows repeat an earlier row of the batch"`
-	After   int64 `query:"after" minimum:"0" doc:"next of the page before"`
-	Limit   int   `query:"limit" minimum:"1" maximum:"500" doc:"Rows of a page; 50 when not given"`
+	After   int64 `query:"after" minimum:"0" doc:"next of the previous page"`
+	Limit   int   `query:"limit" minimum:"1" maximum:"500" doc:"Rows per page; 50 when absent"`
 }
 
 func (s *Service) reportJobs(ctx context.Context, in *reportJobsInput) (*endpoint.Output[registry.Page[registry.JobResult]], error) {

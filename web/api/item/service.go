@@ -1,5 +1,5 @@
-// Package item serves batches, jobs and the items of acts: lists and counts, how far they are and
-// why they wait, what failed, what was reported, and the acts that are asked of them.
+// Package item serves batches, jobs and other items: lists, counts, progress, reasons for waiting,
+// failures, reports, and acts.
 package item
 
 import (
@@ -7,13 +7,13 @@ import (
 	"github.com/holdfast/holdfast/web/api/endpoint"
 )
 
-// Service answers what is asked about items. All fields must be set.
+// Service serves the operations on items. All fields must be set.
 type Service struct {
 	*endpoint.Server
 	Registry Registry
 }
 
-// Registry is what a Service asks, limited to what the caller may see.
+// Registry is what a Service needs of the Registry, limited to what the caller may see.
 type Registry interface {
 	registry.ItemReader
 	registry.AttemptReader

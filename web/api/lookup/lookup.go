@@ -1,6 +1,5 @@
-// Package lookup finds the things that a request names, and answers for those that are not there
-// with a problem that says what to do. It reads through a Registry that is limited to what the
-// caller may see.
+// Package lookup finds the things that a request names. If one is missing, it returns a problem
+// that says what to do. It reads through a Registry that is limited to what the caller may see.
 package lookup
 
 import (
@@ -31,45 +30,45 @@ type CollectionName struct {
 	Name string `path:"name" maxLength:"200"`
 }
 
-// Batch returns a batch, or a problem that says that there is none.
+// Batch returns a batch, or a problem if there is none.
 func Batch(ctx context.Context, r registry.ItemReader, id string) (registry.WorkItem, error) {
 	it, err := r.Item(ctx, id)
 	if err != nil {
 		return it, err
 	}
 	if it.Action != registry.Batch {
-		return it, endpoint.NotFound("item %s is no batch but of action %s; see /items/%s", id, it.Action, id)
+		return it, endpoint.NotFound("item %s is not a batch but of action %s; see /items/%s", id, it.Action, id)
 	}
 	return it, nil
 }
 
-// Object returns the object that an ARK, in whatever spelling, names.
+// Object returns an object by its ARK, in any spelling.
 func Object(ctx context.Context, r registry.Inventory, id string) (registry.Object, error) {
 	ark, err := noid.ParseARK(id)
 	if err != nil {
-		return registry.Object{}, endpoint.Invalid("no object can have this id", wire.Fault{
+		return registry.Object{}, endpoint.Invalid("the object was not found", wire.Fault{
 			Location: "path.id", Message: err.Error() + "; give the object's ARK, such as ark:/99999/fk4m90r79g (percent-encoded in an address)", Found: id,
 		})
 	}
 	name := ark.ObjectID()
 	o, err := r.Object(ctx, name)
 	if errors.Is(err, registry.ErrNotFound) {
-		return o, endpoint.NotFound("there is no object %s; check the ARK, or list the objects", name)
+		return o, endpoint.NotFound("object %s was not found; check the ARK, or list the objects", name)
 	}
 	return o, err
 }
 
-// Readable is [Object] for an object whose content is asked for: one that was deleted is answered
-// with 410, and by whom and why.
+// Readable is [Object] for reading content. For a deleted object it returns a problem with status
+// 410 that says who deleted it and why.
 func Readable(ctx context.Context, r registry.Inventory, id string) (registry.Object, error) {
 	o, err := Object(ctx, r, id)
 	if err == nil && o.Gone != "" {
-		err = wire.NewProblem(http.StatusGone, wire.CodeGone, fmt.Sprintf("object %s is no more: %s", o.ID, o.Deletion.Text()))
+		err = wire.NewProblem(http.StatusGone, wire.CodeGone, fmt.Sprintf("object %s was deleted: %s", o.ID, o.Deletion.Text()))
 	}
 	return o, err
 }
 
-// Version returns an object with Head set to the version asked for, 0 being the newest.
+// Version returns an object with Head set to the given version; 0 is the newest.
 func Version(ctx context.Context, r registry.Inventory, id string, version int) (registry.Object, error) {
 	o, err := Object(ctx, r, id)
 	if err != nil || version == 0 {
@@ -82,7 +81,7 @@ func Version(ctx context.Context, r registry.Inventory, id string, version int) 
 	return o, nil
 }
 
-// Collection returns a collection, or a problem that names those there are.
+// Collection returns a collection, or a problem that lists the existing ones.
 func Collection(ctx context.Context, r registry.Profiles, name string) (registry.Collection, error) {
 	c, err := r.Collection(ctx, name)
 	if !errors.Is(err, registry.ErrNotFound) {
@@ -101,6 +100,6 @@ func Collection(ctx context.Context, r registry.Profiles, name string) (registry
 		}
 		names = append(names, known.Mnemonic)
 	}
-	return c, endpoint.NotFound("there is no collection %q; use one of those there are (%s), or have an admin create it",
+	return c, endpoint.NotFound("collection %q was not found; use one of %s, or ask an admin to create it",
 		name, strings.Join(names, ", "))
 }

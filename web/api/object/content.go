@@ -30,14 +30,14 @@ import (
 // contentRoute adds GET /objects/{id}/content, which streams one file.
 func (s *Service) contentRoute() {
 	op := s.Describe(endpoint.Operation{
-		ID: "object-content", Method: http.MethodGet, Path: "/objects/{id}/content", Summary: "The bytes of a file, whole or by Range",
+		ID: "object-content", Method: http.MethodGet, Path: "/objects/{id}/content", Summary: "Download a file, whole or by Range",
 	})
 	text := &huma.Schema{Type: "string"}
 	op.Parameters = []*huma.Param{
 		{Name: "id", In: "path", Required: true, Description: "The object's ARK, percent-encoded", Schema: text},
 		{Name: "path", In: "query", Required: true, Description: "The file's path, as /files lists it", Schema: text},
-		{Name: "version", In: "query", Description: "The newest when not given", Schema: &huma.Schema{Type: "integer"}},
-		{Name: "storage", In: "query", Description: "Only from this storage; the first that has the file when not given. The answer's X-Holdfast-Storage names it", Schema: text},
+		{Name: "version", In: "query", Description: "The newest when absent", Schema: &huma.Schema{Type: "integer"}},
+		{Name: "storage", In: "query", Description: "Read only from this storage; when absent, from the first that has the file. X-Holdfast-Storage of the answer names it", Schema: text},
 	}
 	s.DocumentAs(&op, "application/octet-stream", &huma.Schema{Type: "string", Format: "binary"})
 	s.HandleFunc("GET /objects/{id}/content", func(w http.ResponseWriter, r *http.Request) {
@@ -47,8 +47,8 @@ func (s *Service) contentRoute() {
 	})
 }
 
-// content sends a file. An error means that nothing was sent yet; what fails later breaks the
-// connection off, since the length was announced.
+// content sends a file. An error means that nothing was sent yet. A later failure aborts the
+// connection, because the length was already announced.
 func (s *Service) content(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	if err := s.Permit(ctx, "object-content"); err != nil {
@@ -79,26 +79,26 @@ func (s *Service) content(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// send streams a file of an object, or what was made of one, whole or by Range. What fails breaks
-// the connection off.
+// send streams a file of an object, or a restored file, whole or by Range. A failure aborts the
+// connection.
 func (s *Service) send(w http.ResponseWriter, r *http.Request, in *storedFile, objectID string, f registry.File) {
 	defer in.Close() //nolint:errcheck // read only
 	contentHeaders(w.Header(), f)
 	http.ServeContent(w, r, "", time.Time{}, in)
 	if ctx := r.Context(); in.failed != nil && ctx.Err() == nil {
-		s.Log.ErrorContext(ctx, "content broke off", "object", objectID, "file", f.Path, "request", access.Of(ctx).RequestID, "err", in.failed)
+		s.Log.ErrorContext(ctx, "sending content failed", "object", objectID, "file", f.Path, "request", access.Of(ctx).RequestID, "err", in.failed)
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// storedAt is where a file's bytes are.
+// storedAt is the place of a file's bytes.
 type storedAt struct {
 	ocfl.Named
 	key string
 }
 
-// stored finds a file in the first storage that has it with its recorded size, or in the one that
-// is asked for.
+// stored finds a file in the first storage that has it with its recorded size, or in the storage
+// from.
 func (s *Service) stored(ctx context.Context, o registry.Object, f registry.File, from string) (at storedAt, err error) {
 	heads, err := s.replicasOf(ctx, o)
 	if err != nil {
@@ -126,23 +126,23 @@ func (s *Service) stored(ctx context.Context, o registry.Object, f registry.File
 			}
 			return at, nil
 		case err == nil:
-			damaged = append(damaged, fmt.Sprintf("in storage %q it has %d bytes and was recorded with %d", h.storage, info.Size, f.SizeBytes))
+			damaged = append(damaged, fmt.Sprintf("in storage %q it has %d bytes instead of the recorded %d", h.storage, info.Size, f.SizeBytes))
 		case errors.Is(err, storage.ErrNotFound):
-			damaged = append(damaged, fmt.Sprintf("in storage %q it is not there", h.storage))
+			damaged = append(damaged, fmt.Sprintf("in storage %q it is missing", h.storage))
 		default:
 			silent = append(silent, strconv.Quote(h.storage))
 			s.Log.ErrorContext(ctx, "a storage does not answer", "storage", h.storage, "object", o.ID, "file", f.Path, "err", err)
 		}
 	}
 	switch {
-	case len(silent) > 0: // it may be sound there
+	case len(silent) > 0: // it may be intact there
 		return at, wire.NewProblem(http.StatusServiceUnavailable, wire.CodeUnavailable, fmt.Sprintf(
-			"%s of %s, version %d, cannot be read now: storage %s does not answer; try again later", f.Path, o.ID, o.Head, strings.Join(silent, ", ")))
+			"%s of %s, version %d, could not be read: storage %s does not answer; try again later", f.Path, o.ID, o.Head, strings.Join(silent, ", ")))
 	case len(damaged) == 0:
-		return at, endpoint.NotFound("version %d of %s is in no storage %q", o.Head, o.ID, from)
+		return at, endpoint.NotFound("version %d of %s is not in a storage %q; leave the storage out, or use one that the object lists", o.Head, o.ID, from)
 	}
 	return at, wire.NewProblem(http.StatusInternalServerError, wire.CodeDamaged, fmt.Sprintf(
-		"%s of %s, version %d, is damaged in storage: %s; have an operator verify the object", f.Path, o.ID, o.Head, strings.Join(damaged, "; ")))
+		"%s of %s, version %d, is damaged in storage: %s; ask an operator to verify the object", f.Path, o.ID, o.Head, strings.Join(damaged, "; ")))
 }
 
 func contentQuery(r *http.Request) (name, from string, version int, err error) {
@@ -154,7 +154,7 @@ func contentQuery(r *http.Request) (name, from string, version int, err error) {
 	}
 	if v := query.Get("version"); v != "" {
 		if version, err = strconv.Atoi(strings.TrimPrefix(v, "v")); err != nil || version < 0 {
-			faults = append(faults, wire.Fault{Location: "query.version", Message: "it is no version's number", Found: v})
+			faults = append(faults, wire.Fault{Location: "query.version", Message: "not the number of a version", Found: v})
 		}
 	}
 	for key := range query {
@@ -162,10 +162,10 @@ func contentQuery(r *http.Request) (name, from string, version int, err error) {
 			faults = append(faults, wire.Fault{Location: "query." + key, Message: "unknown query parameter"})
 		}
 	}
-	return name, from, version, endpoint.Invalid("no file was sent", faults...)
+	return name, from, version, endpoint.Invalid("the file was not sent", faults...)
 }
 
-// fileAt returns the file with exactly this path in the version that o.Head names.
+// fileAt returns the file with exactly this path in version o.Head.
 func (s *Service) fileAt(ctx context.Context, o registry.Object, name string) (registry.File, error) {
 	after := before(name)
 	for {
@@ -174,7 +174,7 @@ func (s *Service) fileAt(ctx context.Context, o registry.Object, name string) (r
 			return registry.File{}, err
 		}
 		if len(files) == 0 || files[0].Path > name {
-			return registry.File{}, endpoint.NotFound("version %d of %s has no file %q; GET %s/objects/{id}/files lists those there are",
+			return registry.File{}, endpoint.NotFound("version %d of %s has no file %q; GET %s/objects/{id}/files lists its files",
 				o.Head, o.ID, name, wire.Base)
 		}
 		if files[0].Path == name {
@@ -184,7 +184,7 @@ func (s *Service) fileAt(ctx context.Context, o registry.Object, name string) (r
 	}
 }
 
-// before returns a string that sorts closely before name, which must not be empty.
+// before returns a string that sorts just before name, which must not be empty.
 func before(name string) string {
 	last := len(name) - 1
 	if name[last] == 0 {
@@ -193,7 +193,8 @@ func before(name string) string {
 	return name[:last] + string([]byte{name[last] - 1}) + strings.Repeat("\xff", 8)
 }
 
-// contentHeaders describes a file. Nothing of a depositor's is ever shown as a page of ours.
+// contentHeaders describes a file. The headers prevent browsers from running a depositor's file as
+// a page of this site.
 func contentHeaders(h http.Header, f registry.File) {
 	h.Set("Content-Type", "application/octet-stream")
 	if kind, _, err := mime.ParseMediaType(f.MIMEType); err == nil {
@@ -220,7 +221,7 @@ func contentHeaders(h http.Header, f registry.File) {
 	}
 }
 
-// storedFile is a file in storage as http.ServeContent reads it. It notes why it could not go on.
+// storedFile reads a file in storage for http.ServeContent. failed is the error that stopped it.
 type storedFile struct {
 	from   func(offset int64) (io.ReadCloser, error)
 	size   int64
@@ -271,7 +272,7 @@ func (f *storedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes what is open. The content can be read on after it.
+// Close closes the open reader. Reading can continue afterwards.
 func (f *storedFile) Close() error {
 	if f.open == nil {
 		return nil

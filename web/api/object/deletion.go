@@ -15,12 +15,12 @@ import (
 func (s *Service) deletionRoutes() {
 	endpoint.Register(s.Server, endpoint.Operation{
 		ID: "list-deletions", Method: http.MethodGet, Path: "/deletions",
-		Summary: "List the deletions that wait for another person to approve them, those that were asked for first come first",
+		Summary: "List the deletions that wait for another person's approval, oldest request first",
 	}, s.listDeletions)
 	const path = "/objects/{id}/deletion"
-	endpoint.Register(s.Server, endpoint.Operation{ID: "ask-deletion", Method: http.MethodPost, Path: path, Summary: "Ask to delete an object, which somebody else must approve"}, s.askDeletion)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "approve-deletion", Method: http.MethodPost, Path: path + "/approval", Summary: "Approve that an object is deleted, as another person has asked"}, s.approveDeletion)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "withdraw-deletion", Method: http.MethodDelete, Path: path, Summary: "Ask no longer to delete an object"}, s.withdrawDeletion)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "ask-deletion", Method: http.MethodPost, Path: path, Summary: "Request the deletion of an object; another person must approve it"}, s.askDeletion)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "approve-deletion", Method: http.MethodPost, Path: path + "/approval", Summary: "Approve another person's request to delete an object"}, s.approveDeletion)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "withdraw-deletion", Method: http.MethodDelete, Path: path, Summary: "Withdraw or decline the deletion of an object"}, s.withdrawDeletion)
 }
 
 func (s *Service) listDeletions(ctx context.Context, in *endpoint.Paging) (*endpoint.Output[registry.Page[registry.Deletion]], error) {
@@ -39,13 +39,13 @@ type deletionInput struct {
 func (s *Service) askDeletion(ctx context.Context, in *deletionInput) (*endpoint.Output[registry.Deletion], error) {
 	reason := strings.TrimSpace(in.Body.Reason)
 	if reason == "" {
-		return nil, endpoint.Invalid("nothing was asked", wire.Fault{Location: "body.reason", Message: "missing: why the object is to be deleted"})
+		return nil, endpoint.Invalid("no deletion was requested", wire.Fault{Location: "body.reason", Message: "missing: give the reason; it is kept permanently"})
 	}
 	o, err := lookup.Object(ctx, s.Registry, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return s.decided(ctx, "deletion asked for")(s.Registry.AskDeletion(ctx, o.ID, reason, access.Actor(ctx)))
+	return s.decided(ctx, "deletion requested")(s.Registry.AskDeletion(ctx, o.ID, reason, access.Actor(ctx)))
 }
 
 func (s *Service) approveDeletion(ctx context.Context, in *lookup.ObjectID) (*endpoint.Output[registry.Deletion], error) {

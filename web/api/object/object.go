@@ -17,11 +17,11 @@ func (s *Service) objectRoutes() {
 	get := http.MethodGet
 	endpoint.Register(s.Server, endpoint.Operation{ID: "list-objects", Method: get, Path: "/objects", Summary: "List objects, newest first"}, s.listObjects)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "read-object", Method: get, Path: "/objects/{id}", Summary: "Show an object and its versions"}, s.object)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "object-files", Method: get, Path: "/objects/{id}/files", Summary: "The files of an object's version, by path"}, s.files)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "object-events", Method: get, Path: "/objects/{id}/events", Summary: "The preservation events of an object"}, s.premis)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "receipt-keys", Method: get, Path: "/receipt-keys", Summary: "The public keys of all receipts"}, s.receiptKeys)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "verify-object", Method: http.MethodPost, Path: "/objects/{id}/verify", Summary: "Read every byte of an object again and compare"}, s.verify)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "check-object", Method: http.MethodPost, Path: "/objects/{id}/fixity", Summary: "Have every stored file of an object checked in every storage, by items of action fixity", Status: http.StatusAccepted}, s.checkObject)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "object-files", Method: get, Path: "/objects/{id}/files", Summary: "List the files of an object's version, by path"}, s.files)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "object-events", Method: get, Path: "/objects/{id}/events", Summary: "List the preservation events of an object"}, s.premis)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "receipt-keys", Method: get, Path: "/receipt-keys", Summary: "List the public keys of all receipts"}, s.receiptKeys)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "verify-object", Method: http.MethodPost, Path: "/objects/{id}/verify", Summary: "Read and compare every byte of an object"}, s.verify)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "check-object", Method: http.MethodPost, Path: "/objects/{id}/fixity", Summary: "Enqueue a fixity check of every stored file of an object, in every storage", Status: http.StatusAccepted}, s.checkObject)
 }
 
 type objectsInput struct {
@@ -42,17 +42,13 @@ func (s *Service) listObjects(ctx context.Context, in *objectsInput) (*endpoint.
 }
 
 func (s *Service) object(ctx context.Context, in *lookup.ObjectID) (*endpoint.Output[registry.Object], error) {
-	o, err := lookup.Object(ctx, s.Registry, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return &endpoint.Output[registry.Object]{Body: o}, nil
+	return endpoint.Answered(lookup.Object(ctx, s.Registry, in.ID))
 }
 
 type filesInput struct {
 	lookup.ObjectID
 	endpoint.Paging
-	Version int `query:"version" minimum:"0" doc:"The newest when not given"`
+	Version int `query:"version" minimum:"0" doc:"The newest when absent"`
 }
 
 func (s *Service) files(ctx context.Context, in *filesInput) (*endpoint.Output[registry.Page[registry.File]], error) {
@@ -89,10 +85,9 @@ func (s *Service) premis(ctx context.Context, in *premisInput) (*endpoint.Output
 	return endpoint.Page(events), nil
 }
 
-// verify reads every byte of every replica of an object, one after the other, and compares what is
-// in storage with the digests and versions that the Registry recorded. Where these cannot be read
-// any more, what the bytes come to by their own inventory is told, and that it is no more than
-// that.
+// verify reads every byte of every replica of an object, one after the other, and compares it with
+// the recorded digests and versions. If the record cannot be read, it compares the bytes with the
+// inventory beside them only, and says so.
 func (s *Service) verify(ctx context.Context, in *lookup.ObjectID) (*endpoint.Output[wire.VerifyReport], error) {
 	o, err := lookup.Readable(ctx, s.Registry, in.ID)
 	if err != nil {
@@ -123,7 +118,7 @@ func (s *Service) verify(ctx context.Context, in *lookup.ObjectID) (*endpoint.Ou
 	return &endpoint.Output[wire.VerifyReport]{Body: v}, nil
 }
 
-// versionNumber is the number in the name of an OCFL version.
+// versionNumber returns the number in the name of an OCFL version.
 func versionNumber(name string) (int, bool) {
 	n, err := strconv.Atoi(strings.TrimPrefix(name, "v"))
 	return n, err == nil
@@ -134,7 +129,7 @@ type checkObjectInput struct {
 	Body wire.CheckObjectRequest
 }
 
-// checkObject has every file of an object looked at, and answers how things stand.
+// checkObject enqueues a fixity check of every file of an object, and returns the object.
 func (s *Service) checkObject(ctx context.Context, in *checkObjectInput) (*endpoint.Output[registry.Object], error) {
 	o, err := lookup.Object(ctx, s.Registry, in.ID)
 	if err != nil {

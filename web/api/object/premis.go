@@ -23,7 +23,7 @@ import (
 func (s *Service) premisRoute() {
 	s.Stream(endpoint.Operation{
 		ID: "object-premis", Method: http.MethodGet, Path: "/objects/{id}/premis",
-		Summary: "The object, its versions, files and events as a PREMIS 3 document",
+		Summary: "Download an object with its versions, files and events as a PREMIS 3 document",
 	}, []*huma.Param{objectParam()}, "application/xml", func(r *http.Request) (*endpoint.Streamed, error) {
 		ctx := r.Context()
 		o, err := lookup.Object(ctx, s.Registry, r.PathValue("id"))
@@ -38,8 +38,8 @@ func (s *Service) premisRoute() {
 }
 
 // writePREMIS writes the document: the object as an intellectual entity, each version as a
-// representation of it, each file once, included in the versions that have it, then the events and
-// who did them. It holds a page of rows at a time.
+// representation, each file once, with the versions that include it, then the events and their
+// agents. It holds one page of rows in memory.
 func (s *Service) writePREMIS(ctx context.Context, w io.Writer, o registry.Object) error {
 	out := premis.NewWriter(w)
 	d := &premisDocument{service: s, object: o, out: out, agents: map[premis.Identifier]*premis.Agent{}}
@@ -70,12 +70,11 @@ type premisDocument struct {
 	object  registry.Object
 	out     *premis.Writer
 	agents  map[premis.Identifier]*premis.Agent
-	// deleted is the event that took the object from every storage, as links have it; none of one
-	// that is there.
+	// deleted links the event that deleted the object; it is empty for an object that exists.
 	deleted []premis.Identifier
 }
 
-// The types of identifiers that are ours alone.
+// Holdfast's own types of identifiers.
 const (
 	localID   = "local"
 	accountID = "account" // of people
@@ -85,12 +84,12 @@ func (d *premisDocument) ark() premis.Identifier {
 	return premis.Identifier{Type: "ARK", Value: d.object.ARK}
 }
 
-// version names a version: the ARK, /v and its number.
+// version identifies a version: the ARK, /v and the number.
 func (d *premisDocument) version(n int) premis.Identifier {
 	return premis.Identifier{Type: localID, Value: fmt.Sprintf("%s/v%d", d.object.ARK, n)}
 }
 
-// file names a file: the version since which it is so, and its path in the form of
+// file identifies a file: the version that introduced it, and its path in the form of
 // receipt.EscapePath.
 func (d *premisDocument) file(f registry.File) premis.Identifier {
 	return premis.Identifier{Type: localID, Value: d.version(f.Version).Value + "/" + receipt.EscapePath(f.Path)}
@@ -121,7 +120,7 @@ func (d *premisDocument) entities() error {
 	return nil
 }
 
-// place says where a storage is, or how it is called where that is not known here.
+// place returns the address of a storage, or its name if this process does not know the address.
 func (d *premisDocument) place(storage string) premis.Identifier {
 	if root, err := d.service.Objects.Of(storage); err == nil && root.Address != "" {
 		return premis.Identifier{Type: "URI", Value: premis.Text(root.Address)}
@@ -129,7 +128,7 @@ func (d *premisDocument) place(storage string) premis.Identifier {
 	return premis.Identifier{Type: localID, Value: premis.Text(storage)}
 }
 
-// files writes a row when the next one has come, which says until which version it was so.
+// files writes a row once it has read the next one, which shows the last version with the row.
 func (d *premisDocument) files(ctx context.Context) error {
 	var last registry.File
 	end := func(next registry.File) error {
@@ -150,7 +149,7 @@ func (d *premisDocument) files(ctx context.Context) error {
 		for _, f := range rows {
 			after = registry.FilePlace{Path: f.Path, Version: f.Version}
 			if f.Version > d.object.Head {
-				continue // recorded since we began
+				continue // recorded after the document was started
 			}
 			if err := end(f); err != nil {
 				return err
@@ -187,7 +186,7 @@ func (d *premisDocument) writeFile(f registry.File, until int) error {
 	return d.out.WriteObject(o)
 }
 
-// pronom is a format as PRONOM knows it. What is empty is left out: an element without a value
+// pronom returns a format as PRONOM describes it. It omits empty values: an element without a value
 // would end the document.
 func pronom(f registry.Format) premis.Format {
 	out := premis.Format{Registry: "PRONOM", Key: premis.Text(f.PUID)}
@@ -202,7 +201,7 @@ func pronom(f registry.Format) premis.Format {
 	return out
 }
 
-// events writes all events, of whatever type.
+// events writes all events of all types.
 func (d *premisDocument) events(ctx context.Context) error {
 	for after := ""; ; {
 		page, err := d.service.Registry.PremisEvents(ctx, d.object.ID, after, endpoint.StreamRows)
@@ -242,8 +241,8 @@ func (d *premisDocument) event(e registry.Premis) error {
 	return d.out.WriteEvent(v)
 }
 
-// about links what an event was done to: a version, or the object; of a deletion, the object and
-// all its versions.
+// about links what an event concerns: a version or the object; for a deletion, the object and all
+// its versions.
 func (d *premisDocument) about(e registry.Premis) []premis.Link {
 	if premis.EventType(e.Type) == premis.Deletion {
 		links := []premis.Link{{ID: d.ark()}}
@@ -258,14 +257,14 @@ func (d *premisDocument) about(e registry.Premis) []premis.Link {
 	return []premis.Link{{ID: d.ark()}}
 }
 
-// link links an agent, which the document then has.
+// link links an agent and adds it to the document.
 func (d *premisDocument) link(a *premis.Agent, role string) premis.Link {
 	d.agents[a.IDs[0]] = a
 	return premis.Link{ID: a.IDs[0], Roles: []string{role}}
 }
 
-// softwareOf describes the agent of an event, which a program recorded that calls itself by its
-// name and version. People are in no event's agent.
+// softwareOf describes the agent of an event: a program, with name and version. An event's agent is
+// never a person.
 func softwareOf(name string) *premis.Agent {
 	a := &premis.Agent{IDs: []premis.Identifier{{Type: localID, Value: name}}, Names: []string{name}, Type: premis.Software}
 	if program, version, ok := strings.Cut(name, " "); ok && program != "" && strings.ContainsAny(version, "0123456789") {
@@ -274,7 +273,7 @@ func softwareOf(name string) *premis.Agent {
 	return a
 }
 
-// personOf describes who decided something, by the name of their account.
+// personOf describes a person who made a decision, by account name.
 func personOf(name string) *premis.Agent {
 	return &premis.Agent{IDs: []premis.Identifier{{Type: accountID, Value: name}}, Names: []string{name}, Type: premis.Person}
 }

@@ -22,7 +22,7 @@ import (
 func (s *Service) receiptRoute() {
 	s.Stream(endpoint.Operation{
 		ID: "object-receipt", Method: http.MethodGet, Path: "/objects/{id}/versions/{version}/receipt",
-		Summary: "The signed deposit receipt of a version",
+		Summary: "Download the signed deposit receipt of a version",
 	}, []*huma.Param{
 		objectParam(),
 		{Name: "version", In: "path", Required: true, Description: "The version's number; 0: the newest", Schema: &huma.Schema{Type: "integer"}},
@@ -30,7 +30,7 @@ func (s *Service) receiptRoute() {
 		ctx := r.Context()
 		version, err := strconv.Atoi(r.PathValue("version"))
 		if err != nil || version < 0 {
-			return nil, endpoint.Invalid("no receipt was sent", wire.Fault{Location: "path.version", Message: "it is no version's number", Found: r.PathValue("version")})
+			return nil, endpoint.Invalid("the receipt was not sent", wire.Fault{Location: "path.version", Message: "not the number of a version", Found: r.PathValue("version")})
 		}
 		o, err := lookup.Version(ctx, s.Registry, r.PathValue("id"), version)
 		if err != nil {
@@ -38,7 +38,7 @@ func (s *Service) receiptRoute() {
 		}
 		kept, err := s.Registry.DepositReceipt(ctx, o.ID, o.Head)
 		if errors.Is(err, registry.ErrNotFound) {
-			return nil, endpoint.NotFound("version %d of %s has no receipt: it was recorded by a Holdfast that signed none, and none can be made later", o.Head, o.ID)
+			return nil, endpoint.NotFound("version %d of %s has no receipt: Holdfast did not sign receipts when it recorded this version, and cannot do so later", o.Head, o.ID)
 		} else if err != nil {
 			return nil, err
 		}
@@ -52,25 +52,24 @@ func (s *Service) receiptRoute() {
 	})
 }
 
-// chainReaches refuses a receipt whose last event is gone. What was sent of it could not be told
-// from a connection that broke off, after which to try again is right.
+// chainReaches refuses a receipt whose last event is missing. Otherwise the client would see a
+// broken connection, and would retry in vain.
 func (s *Service) chainReaches(ctx context.Context, kept registry.DepositReceipt) error {
 	if kept.LastEvent < kept.FirstEvent {
-		return nil // it holds none
+		return nil // the receipt has no events
 	}
 	page, err := s.All.PremisEvents(ctx, kept.ObjectID, registry.AfterSeq(kept.LastEvent-1), 1)
 	if err != nil || len(page.Rows) > 0 && page.Rows[0].Seq == kept.LastEvent {
 		return err
 	}
-	s.Log.ErrorContext(ctx, "the end of a chain of events was cut off", "object", kept.ObjectID, "event", kept.LastEvent)
+	s.Log.ErrorContext(ctx, "a chain of events was truncated", "object", kept.ObjectID, "event", kept.LastEvent)
 	return wire.NewProblem(http.StatusInternalServerError, wire.CodeDamaged, fmt.Sprintf(
-		"event %d of %s is missing, which the receipt of version %d was signed over: the end of the chain of events was cut off; have an operator run `holdfast object audit %s`",
+		"event %d of %s is missing, but the receipt of version %d covers it: the chain of events was truncated; ask an operator to run `holdfast object audit %s`",
 		kept.LastEvent, kept.ObjectID, kept.Version, kept.ObjectID))
 }
 
-// writeReceipt sends what is signed, and the lines that it was signed over. When they are not what
-// they were then, all are sent, so that whoever verifies them learns what was changed, and the
-// connection breaks off.
+// writeReceipt sends the signed head and the lines that it covers. If the lines have changed since,
+// it sends all of them, so that a verifier finds the changes, and then aborts the connection.
 func (s *Service) writeReceipt(ctx context.Context, w io.Writer, kept registry.DepositReceipt) error {
 	head, err := receipt.ParseHeader(kept.Head)
 	if err != nil {
@@ -92,7 +91,7 @@ func (s *Service) writeReceipt(ctx context.Context, w io.Writer, kept registry.D
 		return err
 	}
 	if manifest.Digest() != head.Manifest || end != head.Events.After {
-		return fmt.Errorf("the inventory of version %d of %s is not what its receipt was signed over", kept.Version, kept.ObjectID)
+		return fmt.Errorf("the inventory of version %d of %s has changed since its receipt was signed", kept.Version, kept.ObjectID)
 	}
 	return nil
 }
@@ -115,11 +114,11 @@ func (s *Service) writeFiles(ctx context.Context, w io.Writer, kept registry.Dep
 	}
 }
 
-// writeEvents returns the hash that the chain comes to.
+// writeEvents writes the events and returns the hash of the chain's end.
 func (s *Service) writeEvents(ctx context.Context, w io.Writer, kept registry.DepositReceipt, hash string) (string, error) {
 	for after := kept.FirstEvent - 1; after < kept.LastEvent; {
-		// Nothing may be left out of what is hashed: whoever may see the object may see its
-		// receipt, which names no item.
+		// No hashed event may be left out. Whoever may see the object may see its receipt, which
+		// names no item.
 		page, err := s.All.PremisEvents(ctx, kept.ObjectID, registry.AfterSeq(after), endpoint.StreamRows)
 		if err != nil || len(page.Rows) == 0 {
 			return hash, err

@@ -8,14 +8,14 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// replicaHead is how far a storage has an object.
+// replicaHead is the newest version of an object in a storage.
 type replicaHead struct {
 	storage string
-	version int // the newest that is recorded there
+	version int // the newest recorded version
 }
 
-// replicasOf are the storages that an object is recorded in, those of its collection first, in the
-// collection's order.
+// replicasOf returns the storages that an object is recorded in: first those of its collection, in
+// the collection's order.
 func (s *Service) replicasOf(ctx context.Context, o registry.Object) ([]replicaHead, error) {
 	c, err := s.All.Collection(ctx, o.Collection)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {

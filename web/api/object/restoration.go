@@ -24,7 +24,7 @@ func (s *Service) restorationRoutes() {
 	get, path := http.MethodGet, "/objects/{id}/restores"
 	endpoint.Register(s.Server, endpoint.Operation{
 		ID: "restore-object", Method: http.MethodPost, Path: path, Status: http.StatusAccepted,
-		Summary: "Have a version of an object made into one file that can be fetched; while that is under way, or lies ready, it is what is answered",
+		Summary: "Restore a version of an object as one file to download; returns a restore of the same version that is under way or ready",
 	}, s.restoreObject)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "list-restores", Method: get, Path: path, Summary: "List the restores of an object, newest first"}, s.restorations)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "read-restore", Method: get, Path: path + "/{n}", Summary: "Show a restore of an object"}, s.restoration)
@@ -33,13 +33,13 @@ func (s *Service) restorationRoutes() {
 
 type restoreInput struct {
 	lookup.ObjectID
-	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"A repeat with the same key answers what the first one did"`
+	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"A repeat with the same key gets the first one's answer"`
 	Body wire.RestoreRequest
 }
 
 func (s *Service) restoreObject(ctx context.Context, in *restoreInput) (*endpoint.Output[registry.Restoration], error) {
 	faults := append(valid.Text("header.Idempotency-Key", in.Key, valid.MaxText), valid.Text("body.reason", in.Body.Reason, valid.MaxText)...)
-	if err := endpoint.Invalid("nothing is restored", faults...); err != nil {
+	if err := endpoint.Invalid("nothing was restored", faults...); err != nil {
 		return nil, err
 	}
 	if _, err := lookup.Readable(ctx, s.Registry, in.ID); err != nil {
@@ -56,7 +56,7 @@ func (s *Service) restoreObject(ctx context.Context, in *restoreInput) (*endpoin
 	if err != nil {
 		return nil, err
 	}
-	s.Log.InfoContext(ctx, "restore asked for", "object", o.ID, "version", o.Head, "item", it.ID, "actor", access.Actor(ctx))
+	s.Log.InfoContext(ctx, "restore requested", "object", o.ID, "version", o.Head, "item", it.ID, "actor", access.Actor(ctx))
 	return endpoint.Answered(s.Registry.RestorationOf(ctx, it.ID))
 }
 
@@ -84,7 +84,7 @@ func (s *Service) restorations(ctx context.Context, in *restorationsInput) (*end
 // RestoreNumber names a restore in a path.
 type RestoreNumber struct {
 	lookup.ObjectID
-	N int `path:"n" minimum:"1" doc:"The restore's number among the object's"`
+	N int `path:"n" minimum:"1" doc:"The number of the restore of this object"`
 }
 
 func (s *Service) restoration(ctx context.Context, in *RestoreNumber) (*endpoint.Output[registry.Restoration], error) {
@@ -110,14 +110,14 @@ func (s *Service) restorationOf(ctx context.Context, in *lookup.ItemID) (*endpoi
 	return endpoint.Answered(s.Registry.RestorationOf(ctx, in.ID))
 }
 
-// restoredRoute adds GET /objects/{id}/restores/{n}/content, which streams what was restored.
+// restoredRoute adds GET /objects/{id}/restores/{n}/content, which streams a restored file.
 func (s *Service) restoredRoute() {
 	op := s.Describe(endpoint.Operation{
-		ID: "restored-content", Method: http.MethodGet, Path: "/objects/{id}/restores/{n}/content", Summary: "The file that a restore came to, whole or by Range: a bag in a tar",
+		ID: "restored-content", Method: http.MethodGet, Path: "/objects/{id}/restores/{n}/content", Summary: "Download a restored file, whole or by Range: a bag in a tar",
 	})
 	op.Parameters = []*huma.Param{
 		{Name: "id", In: "path", Required: true, Description: "The object's ARK, percent-encoded", Schema: &huma.Schema{Type: "string"}},
-		{Name: "n", In: "path", Required: true, Description: "The restore's number among the object's", Schema: &huma.Schema{Type: "integer"}},
+		{Name: "n", In: "path", Required: true, Description: "The number of the restore of this object", Schema: &huma.Schema{Type: "integer"}},
 	}
 	s.DocumentAs(&op, tarType, &huma.Schema{Type: "string", Format: "binary"})
 	s.HandleFunc("GET /objects/{id}/restores/{n}/content", func(w http.ResponseWriter, r *http.Request) {
@@ -129,18 +129,18 @@ func (s *Service) restoredRoute() {
 
 const tarType = "application/x-tar"
 
-// restored sends what was restored. An error means that nothing was sent yet.
+// restored sends a restored file. An error means that nothing was sent yet.
 func (s *Service) restored(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	if err := s.Permit(ctx, "restored-content"); err != nil {
 		return err
 	}
 	for key := range r.URL.Query() {
-		return endpoint.Invalid("no file was sent", wire.Fault{Location: "query." + key, Message: "unknown query parameter"})
+		return endpoint.Invalid("the file was not sent", wire.Fault{Location: "query." + key, Message: "unknown query parameter"})
 	}
 	n, err := strconv.Atoi(r.PathValue("n"))
 	if err != nil {
-		return endpoint.Invalid("no file was sent", wire.Fault{Location: "path.n", Message: "it is no restore's number", Found: r.PathValue("n")})
+		return endpoint.Invalid("the file was not sent", wire.Fault{Location: "path.n", Message: "not the number of a restore", Found: r.PathValue("n")})
 	}
 	if _, err := lookup.Readable(ctx, s.Registry, r.PathValue("id")); err != nil {
 		return err
@@ -152,14 +152,14 @@ func (s *Service) restored(w http.ResponseWriter, r *http.Request) error {
 	if err := fetchable(restore); err != nil {
 		return err
 	}
-	if by := registry.RestoredBy(restore.Place); by == "" || restore.ItemID != "" && by != restore.ItemID { // whose id some may not see
+	if by := registry.RestoredBy(restore.Place); by == "" || restore.ItemID != "" && by != restore.ItemID { // callers who may not see the item get no id
 		return wire.NewProblem(http.StatusInternalServerError, wire.CodeDamaged, fmt.Sprintf(
-			"restore %d of %s is recorded at a place that is not its own; ask for another one", n, restore.ObjectID))
+			"restore %d of %s is recorded with a file that is not its own; request another restore", n, restore.ObjectID))
 	}
 	info, err := s.Staging.Stat(ctx, restore.Place)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && info.Size != restore.SizeBytes {
 		return wire.NewProblem(http.StatusInternalServerError, wire.CodeDamaged, fmt.Sprintf(
-			"what restore %d of %s came to is not in staging any more as it was written; have an operator look at the staging volume, and ask for another one", n, restore.ObjectID))
+			"the file of restore %d of %s is missing or changed in staging; request another restore, and ask an operator to check the staging volume", n, restore.ObjectID))
 	} else if err != nil {
 		return err
 	}
@@ -172,16 +172,16 @@ func (s *Service) restored(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// fetchable returns the problem of a restore that nothing can be fetched of.
+// fetchable returns the problem of a restore without a file to fetch.
 func fetchable(r registry.Restoration) error {
 	switch {
 	case r.Status == registry.RestoreReady:
 		return nil
 	case r.Status == registry.RestoreRemoved:
-		return wire.NewProblem(http.StatusGone, wire.CodeGone, fmt.Sprintf("restore %d of %s was removed on %s; ask for another one",
+		return wire.NewProblem(http.StatusGone, wire.CodeGone, fmt.Sprintf("restore %d of %s was removed on %s; request another restore",
 			r.N, r.ObjectID, r.ExpiresAt.UTC().Format(time.DateTime)))
 	case r.Status.Open():
-		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, fmt.Sprintf("restore %d of %s is not ready yet (%s); ask again later", r.N, r.ObjectID, r.Status))
+		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, fmt.Sprintf("restore %d of %s is not ready yet (%s); try again later", r.N, r.ObjectID, r.Status))
 	}
 	return wire.NewProblem(http.StatusConflict, wire.CodeConflict, fmt.Sprintf("restore %d of %s is %s: %s", r.N, r.ObjectID, r.Status, r.Note))
 }

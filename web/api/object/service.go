@@ -11,16 +11,16 @@ import (
 	"github.com/holdfast/holdfast/web/api/endpoint"
 )
 
-// Service answers what is asked about objects. All fields must be set.
+// Service serves the operations on objects. All fields must be set.
 type Service struct {
 	*endpoint.Server
 	Registry Registry // limited to what the caller may see
 	All      All
 	Objects  ocfl.Roots
-	Staging  storage.Store // where what was restored lies
+	Staging  storage.Store // where restored files are
 }
 
-// Registry is what a Service asks.
+// Registry is what a Service needs of the Registry.
 type Registry interface {
 	registry.ItemReader
 	registry.Inventory
@@ -31,7 +31,7 @@ type Registry interface {
 	registry.Deciding
 }
 
-// All is what a Service must know whoever asks; nothing of it is shown.
+// All is what a Service needs of the Registry, whoever the caller is. It is not shown to callers.
 type All interface {
 	registry.Catalog
 	registry.Profiles
@@ -48,7 +48,7 @@ func (s *Service) Routes() {
 	s.premisRoute()
 }
 
-// objectParam is the object in a path.
+// objectParam describes the object in a path.
 func objectParam() *huma.Param {
 	return &huma.Param{Name: "id", In: "path", Required: true, Description: "The object's ARK, percent-encoded", Schema: &huma.Schema{Type: "string"}}
 }

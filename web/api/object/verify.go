@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// What the Registry knows otherwise than storage.
+// Codes of differences between the Registry's record and a storage.
 const (
 	nothingThere      = "R001"
 	versionMissing    = "R002"
@@ -34,9 +34,9 @@ type replicaVerification struct {
 	faults  []wire.VerifyFault
 }
 
-// verifyReplica reads every byte of an object in one storage, and compares what is there with
-// itself, by OCFL, and with what was recorded. The first says that files and inventory agree, which
-// whoever can write there can see to; the second that they are those that were preserved.
+// verifyReplica reads every byte of an object in one storage. It validates the object by OCFL and
+// compares it with the record. The first shows that files and inventory agree, which anybody who
+// can write there can achieve. The second shows that they are the preserved ones.
 func (s *Service) verifyReplica(ctx context.Context, o registry.Object, h replicaHead) (wire.VerifyReplica, []wire.VerifyFault, error) {
 	v := &replicaVerification{
 		service: s, object: o, storage: h.storage,
@@ -50,7 +50,7 @@ func (v *replicaVerification) note(code, path, format string, args ...any) {
 	v.faults = append(v.faults, wire.VerifyFault{Storage: v.storage, Code: code, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// fault notes what makes the replica unsound.
+// fault records a fault and marks the replica invalid.
 func (v *replicaVerification) fault(code, path, format string, args ...any) {
 	v.out.Valid = false
 	v.note(code, path, format, args...)
@@ -59,14 +59,14 @@ func (v *replicaVerification) fault(code, path, format string, args ...any) {
 func (v *replicaVerification) run(ctx context.Context) error {
 	root, err := v.service.Objects.Of(v.storage)
 	if err != nil {
-		v.fault(storageUnknown, "", "it is recorded there, and this Registry knows no storage of that name; name it in HOLDFAST_STORAGE_URL")
-		return nil //nolint:nilerr // it is a finding
+		v.fault(storageUnknown, "", "the object is recorded in a storage that this Registry does not know; add it to HOLDFAST_STORAGE_URL")
+		return nil //nolint:nilerr // reported as a fault
 	}
 	v.root = root.Root
 	r, err := root.Verify(ctx, v.object.ID, ocfl.ValidateOptions{})
 	switch {
 	case errors.Is(err, ocfl.ErrNotFound):
-		v.fault(nothingThere, "", "it is recorded, and storage has nothing of it")
+		v.fault(nothingThere, "", "the object is recorded here but missing from the storage")
 		return nil
 	case err != nil:
 		return fmt.Errorf("verify %s in storage %q: %w", v.object.ID, v.storage, err)
@@ -83,24 +83,24 @@ func (v *replicaVerification) run(ctx context.Context) error {
 		if ctx.Err() != nil || !errors.As(err, &record) {
 			return fmt.Errorf("verify %s in storage %q: %w", v.object.ID, v.storage, err)
 		}
-		v.service.Log.WarnContext(ctx, "an object was verified without its record", "object", v.object.ID, "storage", v.storage, "error", err)
+		v.service.Log.WarnContext(ctx, "verified an object without its record", "object", v.object.ID, "storage", v.storage, "error", err)
 		v.out.Against = wire.AgainstInventory
-		v.note(recordUnreadable, "", "what was recorded could not be read, so the files were compared with the inventory beside them only; verify it again")
+		v.note(recordUnreadable, "", "the record could not be read, so the files were compared only with the inventory beside them; verify the object again")
 	}
 	return nil
 }
 
-// recordError says that what was recorded could not be read.
+// recordError says that the record could not be read.
 type recordError struct{ err error }
 
 // Error implements error.
-func (e *recordError) Error() string { return "read what was recorded: " + e.err.Error() }
+func (e *recordError) Error() string { return "read the record:  " + e.err.Error() }
 
-// Unwrap returns what kept it from being read.
+// Unwrap returns the read error.
 func (e *recordError) Unwrap() error { return e.err }
 
-// compare compares storage with the record. An error says that either could not be read, a
-// *recordError that it was the record.
+// compare compares a storage with the record. An error says that one of them could not be read; a
+// *recordError means the record.
 func (v *replicaVerification) compare(ctx context.Context) error {
 	if err := v.compareHead(ctx); err != nil {
 		return err
@@ -115,15 +115,15 @@ func (v *replicaVerification) compare(ctx context.Context) error {
 	return v.compareFiles(ctx)
 }
 
-// compareHead compares the newest version in storage with the recorded one. One below it means that
-// a version is gone; one above it must have been announced, or be recorded by now.
+// compareHead compares the newest version in the storage with the record. If it is lower, a version
+// is missing. If it is higher, it must be announced, or recorded by now.
 func (v *replicaVerification) compareHead(ctx context.Context) error {
 	n := v.out.Version
 	if n == 0 {
-		return nil // it cannot be told, which is a fault already
+		return nil // unknown, which is already reported as a fault
 	}
 	if n < v.out.Recorded {
-		v.fault(versionMissing, "", "version %d is recorded, and the newest in storage is %d", v.out.Recorded, n)
+		v.fault(versionMissing, "", "version %d is recorded, but the newest in storage is %d", v.out.Recorded, n)
 	}
 	if n <= v.object.Head {
 		return nil
@@ -133,16 +133,16 @@ func (v *replicaVerification) compareHead(ctx context.Context) error {
 		return &recordError{err}
 	}
 	if n > max(now.Head, now.Announced) {
-		v.fault(versionUnrecorded, fmt.Sprintf("v%d", n), "version %d is in storage, and nobody recorded or announced one after version %d", n, now.Head)
+		v.fault(versionUnrecorded, fmt.Sprintf("v%d", n), "version %d is in storage, but no version after %d is recorded or announced", n, now.Head)
 	}
 	return nil
 }
 
-// compareInventory compares the inventory of a version with its recorded digest.
+// compareInventory compares a version's inventory with its recorded digest.
 func (v *replicaVerification) compareInventory(ctx context.Context, version registry.ObjectVersion) error {
 	algorithm, digest, ok := strings.Cut(version.Inventory, ":")
 	if !ok {
-		return nil // recorded before its digest was: the comparison of its files remains
+		return nil // recorded without an inventory digest; its files are compared anyway
 	}
 	file := fmt.Sprintf("v%d/inventory.json", version.Version)
 	got, err := v.root.Examine(ctx, ocfl.Stored{ID: v.object.ID, Path: file, Algorithm: algorithm, Digest: digest}, nil)
@@ -151,7 +151,7 @@ func (v *replicaVerification) compareInventory(ctx context.Context, version regi
 	}
 	switch got {
 	case ocfl.Wrong:
-		v.fault(inventoryReplaced, file, "it is not the inventory that was recorded, whose %s is %s", algorithm, digest)
+		v.fault(inventoryReplaced, file, "it differs from the recorded inventory, whose %s is %s", algorithm, digest)
 	case ocfl.Gone:
 		v.fault(inventoryReplaced, file, "it is missing; its recorded %s is %s", algorithm, digest)
 	case ocfl.Right:
@@ -159,9 +159,9 @@ func (v *replicaVerification) compareInventory(ctx context.Context, version regi
 	return nil
 }
 
-// compareFiles compares the files of all versions, as the newest recorded version's inventory in
-// storage has them, with the recorded ones, version by version. An inventory that is damaged has
-// been found so by then.
+// compareFiles compares the files of all versions with the record, version by version. It reads
+// them from the inventory of the newest recorded version. A damaged inventory has already been
+// reported.
 func (v *replicaVerification) compareFiles(ctx context.Context) error {
 	inv, err := v.root.Inventory(ctx, v.object.ID, min(v.out.Recorded, v.out.Version))
 	if err != nil {
@@ -187,11 +187,11 @@ func (v *replicaVerification) compareFiles(ctx context.Context) error {
 	}
 }
 
-// comparison compares the states in an inventory with the recorded rows of an object's files, which
-// come by path and version, as the states are sorted: both are gone through once, side by side.
+// comparison compares the states in an inventory with the recorded rows of an object's files. Both
+// are sorted by path and version, so it reads both once, side by side.
 type comparison struct {
 	inv    *ocfl.Inventory
-	states [][]ocfl.StateFile // by version; what no row has been compared with yet
+	states [][]ocfl.StateFile // by version; files not yet compared with a row
 	fault  func(code, path, format string, args ...any)
 	rows   []registry.File // of one path
 }
@@ -206,7 +206,7 @@ func newComparison(inv *ocfl.Inventory, fault func(code, path, format string, ar
 
 func (c *comparison) add(f registry.File) {
 	if f.Version > len(c.states) {
-		return // of a version that is not compared
+		return // a version that is not compared
 	}
 	if len(c.rows) > 0 && c.rows[0].Path != f.Path {
 		c.path()
@@ -214,7 +214,7 @@ func (c *comparison) add(f registry.File) {
 	c.rows = append(c.rows, f)
 }
 
-// end tells of what no row has led to.
+// end reports the files in storage without a row.
 func (c *comparison) end() {
 	if len(c.rows) > 0 {
 		c.path()
@@ -224,11 +224,11 @@ func (c *comparison) end() {
 	}
 }
 
-// path compares one path in all versions with its rows, and tells of each row once.
+// path compares one path in all versions with its rows. It reports each row at most once.
 func (c *comparison) path() {
 	path := c.rows[0].Path
-	at := -1 // the row that holds
-	told := -2
+	at := -1 // the row that is valid
+	reported := -2
 	for n := range c.states {
 		for at+1 < len(c.rows) && c.rows[at+1].Version <= n+1 {
 			at++
@@ -238,23 +238,23 @@ func (c *comparison) path() {
 		if rest := c.states[n]; len(rest) > 0 && rest[0].Path == path {
 			digest, c.states[n] = rest[0].Digest, rest[1:]
 		}
-		if told == at {
+		if reported == at {
 			continue
 		}
 		if why := c.differs(at, digest); why != "" {
 			c.fault(fileDiffers, receipt.EscapePath(path), "in version %d %s", n+1, why)
-			told = at
+			reported = at
 		}
 	}
 	c.rows = c.rows[:0]
 }
 
-// differs says how a path's digest in a version ("": it is not there) differs from the row that
-// holds then, or "".
+// differs describes how a path's digest in a version ("": missing) differs from the valid row; ""
+// if it does not.
 func (c *comparison) differs(at int, digest string) string {
 	if at < 0 || c.rows[at].Deleted {
 		if digest != "" {
-			return "storage has it, and it was not recorded"
+			return "it is in storage but not recorded"
 		}
 		return ""
 	}
@@ -262,22 +262,22 @@ func (c *comparison) differs(at int, digest string) string {
 	want := row.Digests[c.inv.Algorithm]
 	switch {
 	case digest == "":
-		return "it is recorded, and storage has it not"
+		return "it is recorded but not in storage"
 	case want == "":
-		return fmt.Sprintf("its %s was not recorded, and it cannot be compared", c.inv.Algorithm)
+		return fmt.Sprintf("it cannot be compared, because its %s was not recorded", c.inv.Algorithm)
 	case !strings.EqualFold(digest, want):
-		return fmt.Sprintf("its %s is %s in storage, and %s is recorded", c.inv.Algorithm, digest, want)
+		return fmt.Sprintf("its %s is %s in storage but recorded as %s", c.inv.Algorithm, digest, want)
 	default:
 		return ""
 	}
 }
 
-// before tells of the files of a version that come before a path, "" being the end: no row has led
-// to them.
+// before reports the files of a version that sort before a path ("": all that are left), because
+// they have no row.
 func (c *comparison) before(n int, path string) {
 	rest := c.states[n]
 	for len(rest) > 0 && (path == "" || rest[0].Path < path) {
-		c.fault(fileDiffers, receipt.EscapePath(rest[0].Path), "in version %d storage has it, and it was not recorded", n+1)
+		c.fault(fileDiffers, receipt.EscapePath(rest[0].Path), "in version %d it is in storage but not recorded", n+1)
 		rest = rest[1:]
 	}
 	c.states[n] = rest

@@ -23,15 +23,15 @@ import (
 func (s *Service) credentialRoutes() {
 	const path = "/collections/{name}/credentials"
 	endpoint.Register(s.Server, endpoint.Operation{ID: "list-credentials", Method: http.MethodGet, Path: path, Summary: "List a collection's credentials for sources, without their secrets"}, s.credentials)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "put-credential", Method: http.MethodPut, Path: path, Summary: "Set the credential of a collection for an origin; its secret is sealed and never told again"}, s.putCredential)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "remove-credential", Method: http.MethodDelete, Path: path, Summary: "Forget a credential"}, s.removeCredential)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "put-credential", Method: http.MethodPut, Path: path, Summary: "Set the credential of a collection for an origin; its secret is stored encrypted and never returned"}, s.putCredential)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "remove-credential", Method: http.MethodDelete, Path: path, Summary: "Remove a credential"}, s.removeCredential)
 	const subscription = "/subscriptions/{name}/credentials"
-	endpoint.Register(s.Server, endpoint.Operation{ID: "list-subscription-credentials", Method: http.MethodGet, Path: subscription, Summary: "List what a subscription shows its receiver, without the secrets"}, s.subscriptionCredentials)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "put-subscription-credential", Method: http.MethodPut, Path: subscription, Summary: "Set a subscription's signing key, or its credential for its receiver; it is sealed and never told again"}, s.putSubscriptionCredential)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "remove-subscription-credential", Method: http.MethodDelete, Path: subscription, Summary: "Forget a subscription's key or credential"}, s.removeSubscriptionCredential)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-subscription-credentials", Method: http.MethodGet, Path: subscription, Summary: "List a subscription's credentials and signing keys, without the secrets"}, s.subscriptionCredentials)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "put-subscription-credential", Method: http.MethodPut, Path: subscription, Summary: "Set a subscription's signing key, or its credential for its receiver; it is stored encrypted and never returned"}, s.putSubscriptionCredential)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "remove-subscription-credential", Method: http.MethodDelete, Path: subscription, Summary: "Remove a subscription's key or credential"}, s.removeSubscriptionCredential)
 }
 
-// shownCredential is what is told of a credential.
+// shownCredential returns a credential without its secret.
 func shownCredential(c registry.Credential) wire.Credential {
 	return wire.Credential{Credential: c, KeyID: secret.KeyID(c.Sealed)}
 }
@@ -63,7 +63,7 @@ type putCredentialInput struct {
 
 func (s *Service) putCredential(ctx context.Context, in *putCredentialInput) (*endpoint.Output[wire.Credential], error) {
 	origin, originErr := registry.CanonicalOrigin(in.Body.Origin)
-	if err := endpoint.Invalid("no credential was set", credentialFaults(in.Body, origin, originErr)...); err != nil {
+	if err := endpoint.Invalid("the credential was not set", credentialFaults(in.Body, origin, originErr)...); err != nil {
 		return nil, err
 	}
 	if _, err := lookup.Collection(ctx, s.Registry, in.Name); err != nil {
@@ -72,7 +72,8 @@ func (s *Service) putCredential(ctx context.Context, in *putCredentialInput) (*e
 	return s.setCredential(ctx, in.Name, origin, in.Body)
 }
 
-// setCredential seals a secret and keeps it. A repeat seals it anew and changes nothing else.
+// setCredential encrypts a secret and stores it. A repeat encrypts it again and changes nothing
+// else.
 func (s *Service) setCredential(ctx context.Context, owner, origin string, r wire.CredentialRequest) (*endpoint.Output[wire.Credential], error) {
 	c := registry.Credential{
 		Collection: owner, Origin: origin, Kind: registry.CredentialKind(r.Kind), Name: r.Name,
@@ -89,19 +90,19 @@ func (s *Service) setCredential(ctx context.Context, owner, origin string, r wir
 	return &endpoint.Output[wire.Credential]{Body: shownCredential(c)}, nil
 }
 
-// seal puts a secret into a credential that is otherwise complete.
+// seal encrypts a secret into a credential whose other fields are set.
 func (s *Service) seal(c *registry.Credential, text string) (err error) {
 	c.Sealed, err = s.Keys.Seal(text, c.About()...)
 	if errors.Is(err, secret.ErrNoKey) {
 		return wire.NewProblem(http.StatusConflict, wire.CodeNoKey,
-			"no credential was set: this Registry has no key to seal it with; set HOLDFAST_SECRET_KEY for it and for the workers "+
-				"that fetch (openssl rand -base64 32), start them again, and set the credential then")
+			"the credential was not set: this Registry has no key to encrypt it with; set HOLDFAST_SECRET_KEY for it and for the workers "+
+				"that fetch (openssl rand -base64 32), restart them, and set the credential again")
 	}
 	return err
 }
 
-// credentialFaults says all that is wrong with a request. Nothing of the secret is repeated, and of
-// the origin only once it is known to hold none.
+// credentialFaults returns all faults of a request. They never repeat the secret, and repeat the
+// origin only once it is known to contain none.
 func credentialFaults(r wire.CredentialRequest, origin string, originErr error) (faults []wire.Fault) {
 	fault := func(field, format string, args ...any) {
 		faults = append(faults, wire.Fault{Location: "body." + field, Message: fmt.Sprintf(format, args...)})
@@ -116,34 +117,34 @@ func credentialFaults(r wire.CredentialRequest, origin string, originErr error) 
 	}
 	switch {
 	case !slices.Contains(registry.CredentialKinds(), kind):
-		fault("kind", "it must be one of %v", registry.CredentialKinds())
+		fault("kind", "must be one of %v", registry.CredentialKinds())
 		return faults
 	case originErr == nil && !kind.For(origin):
-		fault("kind", "%s is not for %s; a web server takes basic or bearer, a bucket s3 or default-chain, signing:NAME a signing key", kind, origin)
+		fault("kind", "%s does not fit %s; a web server takes basic or bearer, a bucket s3 or default-chain, signing:NAME a signing key", kind, origin)
 	}
 	named := kind == registry.CredentialBasic || kind == registry.CredentialS3
 	switch {
 	case named && r.Name == "":
 		fault("name", "missing: basic needs a user, s3 the id of an access key")
 	case !named && r.Name != "":
-		fault("name", "%s has none", kind)
+		fault("name", "%s has no name", kind)
 	case kind == registry.CredentialBasic && strings.Contains(r.Name, ":"):
-		fault("name", "a user cannot have a colon in it (RFC 7617)")
+		fault("name", "a user must not contain a colon (RFC 7617)")
 	default:
 		faults = append(faults, valid.Text("body.name", r.Name, valid.MaxText)...)
 	}
 	faults = append(faults, secretFaults(kind, r.Secret)...)
 	if !kind.ForBucket() {
 		if r.Endpoint != "" || r.Region != "" || r.PathStyle {
-			fault("endpoint", "endpoint, region and path_style are a bucket's")
+			fault("endpoint", "endpoint, region and path_style are for buckets only")
 		}
 		return faults
 	}
 	if kind == registry.CredentialS3 && r.Endpoint == "" && r.Region == "" {
-		fault("region", "missing: where is the bucket? Give its region, or the endpoint of a service that is not AWS's own")
+		fault("region", "missing: give the bucket's region, or the endpoint of a service other than AWS")
 	}
 	if r.Region != "" && strings.Trim(r.Region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
-		fault("region", "it has letters, digits, - and _ only, such as eu-central-1")
+		fault("region", "has letters, digits, - and _ only, such as eu-central-1")
 	}
 	return append(faults, endpointFaults(r.Endpoint)...)
 }
@@ -153,13 +154,13 @@ func secretFaults(kind registry.CredentialKind, secret string) []wire.Fault {
 	fault := func(text string) []wire.Fault { return []wire.Fault{{Location: "body.secret", Message: text}} }
 	switch {
 	case kind == registry.CredentialDefaultChain && secret != "":
-		return fault("default-chain has none: it is what the workers have themselves")
+		return fault("default-chain has no secret: it uses the workers' own credentials")
 	case kind != registry.CredentialDefaultChain && secret == "":
 		return fault("missing")
 	case len(secret) > most:
-		return fault("it is longer than 8192 bytes")
+		return fault("longer than 8192 bytes")
 	case strings.ContainsFunc(secret, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return fault("it has a control character in it, such as the end of a line")
+		return fault("contains a control character, such as the end of a line")
 	case kind == registry.CredentialSigning:
 		if _, err := callback.ParseKey(secret); err != nil {
 			return fault(err.Error())
@@ -177,7 +178,7 @@ func endpointFaults(endpoint string) []wire.Fault {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
 		strings.ContainsAny(endpoint, "?#") || len(endpoint) > valid.MaxText {
-		return []wire.Fault{{Location: "body.endpoint", Message: "it must be an http or https address without user, query and fragment"}}
+		return []wire.Fault{{Location: "body.endpoint", Message: "must be an http or https address without user, query and fragment"}}
 	}
 	return nil
 }
@@ -197,11 +198,11 @@ func (s *Service) removeCredential(ctx context.Context, in *removeCredentialInpu
 func (s *Service) forgetCredential(ctx context.Context, owner, text string) error {
 	origin, err := registry.CanonicalOrigin(text)
 	if err != nil {
-		return endpoint.Invalid("nothing was removed", wire.Fault{Location: "query.origin", Message: err.Error()})
+		return endpoint.Invalid("the credential was not removed", wire.Fault{Location: "query.origin", Message: err.Error()})
 	}
 	err = s.Registry.RemoveCredential(ctx, owner, origin, access.Actor(ctx))
 	if errors.Is(err, registry.ErrNotFound) {
-		return endpoint.NotFound("%s has no credential for %s; list its credentials to see those there are", owner, origin)
+		return endpoint.NotFound("%s has no credential for %s; list its credentials to see the existing ones", owner, origin)
 	}
 	if err == nil {
 		s.Log.InfoContext(ctx, "credential removed", "collection", owner, "origin", origin, "actor", access.Actor(ctx))
@@ -225,9 +226,9 @@ func (s *Service) putSubscriptionCredential(ctx context.Context, in *putSubscrip
 	origin, originErr := registry.CanonicalOrigin(in.Body.Origin)
 	faults := credentialFaults(in.Body, origin, originErr)
 	if registry.CredentialKind(in.Body.Kind).ForBucket() {
-		faults = append(faults, wire.Fault{Location: "body.kind", Message: "a receiver is shown basic or bearer, or what is signed by a signing key"})
+		faults = append(faults, wire.Fault{Location: "body.kind", Message: "a receiver takes basic, bearer or a signing key"})
 	}
-	if err := endpoint.Invalid("no credential was set", faults...); err != nil {
+	if err := endpoint.Invalid("the credential was not set", faults...); err != nil {
 		return nil, err
 	}
 	if _, err := s.subscriptionOf(ctx, in.Name); err != nil {

@@ -1,7 +1,7 @@
-// Package outbound serves what Holdfast shows to others, and whom it tells: the credentials of
-// collections for sources and receivers, subscriptions with their keys.
+// Package outbound serves subscriptions, and the credentials that Holdfast presents to sources and
+// receivers.
 //
-// A secret is sealed before it is stored, and is never answered again.
+// A secret is encrypted before it is stored, and is never returned.
 package outbound
 
 import (
@@ -10,14 +10,14 @@ import (
 	"github.com/holdfast/holdfast/web/api/endpoint"
 )
 
-// Service answers what is asked about credentials and subscriptions.
+// Service serves the operations on credentials and subscriptions.
 type Service struct {
 	*endpoint.Server
 	Registry Registry
 	Keys     *secret.Keys // nil: no credential can be set
 }
 
-// Registry is what a Service asks, limited to what the caller may see.
+// Registry is what a Service needs of the Registry, limited to what the caller may see.
 type Registry interface {
 	registry.Profiles
 	registry.Unlocking

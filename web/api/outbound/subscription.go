@@ -16,13 +16,13 @@ import (
 
 func (s *Service) subscriptionRoutes() {
 	const path = "/subscriptions/{name}"
-	endpoint.Register(s.Server, endpoint.Operation{ID: "list-subscriptions", Method: http.MethodGet, Path: "/subscriptions", Summary: "List who is told of events, and how far they are"}, s.subscriptions)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-subscriptions", Method: http.MethodGet, Path: "/subscriptions", Summary: "List subscriptions and their progress"}, s.subscriptions)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "read-subscription", Method: http.MethodGet, Path: path, Summary: "Show a subscription"}, s.subscription)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "put-subscription", Method: http.MethodPut, Path: path, Summary: "Have a receiver told of events, or change who is told of which"}, s.putSubscription)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "remove-subscription", Method: http.MethodDelete, Path: path, Summary: "End a subscription, and forget its keys"}, s.removeSubscription)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "rewind-subscription", Method: http.MethodPut, Path: path + "/cursor", Summary: "Go on after an earlier event, or a later one"}, s.rewindSubscription)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "pause-subscription", Method: http.MethodPut, Path: path + "/pause", Summary: "Send nothing more for the time being; nothing is lost"}, s.pauseSubscription)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "resume-subscription", Method: http.MethodDelete, Path: path + "/pause", Summary: "Go on after a pause; one that is failing is tried at once"}, s.resumeSubscription)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "put-subscription", Method: http.MethodPut, Path: path, Summary: "Create or change a subscription"}, s.putSubscription)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "remove-subscription", Method: http.MethodDelete, Path: path, Summary: "Remove a subscription and its keys"}, s.removeSubscription)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "rewind-subscription", Method: http.MethodPut, Path: path + "/cursor", Summary: "Move a subscription's cursor back or forward"}, s.rewindSubscription)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "pause-subscription", Method: http.MethodPut, Path: path + "/pause", Summary: "Pause a subscription; no event is lost"}, s.pauseSubscription)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "resume-subscription", Method: http.MethodDelete, Path: path + "/pause", Summary: "Resume a subscription; a failing one is tried at once"}, s.resumeSubscription)
 }
 
 // SubscriptionName names a subscription in a path.
@@ -38,7 +38,7 @@ func (s *Service) subscriptions(ctx context.Context, _ *struct{}) (*endpoint.Out
 	return endpoint.Listed(all), nil
 }
 
-// subscriptionOf returns a subscription, or a problem that names those there are.
+// subscriptionOf returns a subscription, or a problem that lists the existing ones.
 func (s *Service) subscriptionOf(ctx context.Context, name string) (registry.Subscription, error) {
 	all, err := s.Registry.Subscriptions(ctx)
 	if err != nil {
@@ -50,17 +50,13 @@ func (s *Service) subscriptionOf(ctx context.Context, name string) (registry.Sub
 		for i, b := range all {
 			names[i] = b.Name
 		}
-		return registry.Subscription{}, endpoint.NotFound("there is no subscription %q; use one of those there are (%s)", name, strings.Join(names, ", "))
+		return registry.Subscription{}, endpoint.NotFound("subscription %q was not found; use one of %s", name, strings.Join(names, ", "))
 	}
 	return all[i], nil
 }
 
 func (s *Service) subscription(ctx context.Context, in *SubscriptionName) (*endpoint.Output[registry.Subscription], error) {
-	b, err := s.subscriptionOf(ctx, in.Name)
-	if err != nil {
-		return nil, err
-	}
-	return &endpoint.Output[registry.Subscription]{Body: b}, nil
+	return endpoint.Answered(s.subscriptionOf(ctx, in.Name))
 }
 
 type putSubscriptionInput struct {
@@ -83,7 +79,7 @@ func (s *Service) putSubscription(ctx context.Context, in *putSubscriptionInput)
 	return s.changed(ctx, "set", in.Name, func() (registry.Subscription, error) { return s.Registry.PutSubscription(ctx, r) })
 }
 
-// defaultKey is the credential that a key becomes that is set together with a subscription.
+// defaultKey is the origin of a signing key that is set in the request of its subscription.
 const defaultKey = "signing:default"
 
 func (s *Service) signingKey(ctx context.Context, name string, r wire.SubscriptionRequest) (registry.Credential, error) {
@@ -92,7 +88,7 @@ func (s *Service) signingKey(ctx context.Context, name string, r wire.Subscripti
 		faults[i].Location = "body.signing_key"
 	}
 	if _, ok := (registry.Subscription{Target: r.Target}).Topic(); ok {
-		faults = append(faults, wire.Fault{Location: "body.signing_key", Message: "messages of NSQ are not signed"})
+		faults = append(faults, wire.Fault{Location: "body.signing_key", Message: "NSQ messages are not signed; leave the key out"})
 	}
 	if err := endpoint.Invalid("the subscription was not set", faults...); err != nil {
 		return registry.Credential{}, err
@@ -102,8 +98,8 @@ func (s *Service) signingKey(ctx context.Context, name string, r wire.Subscripti
 	return c, err
 }
 
-// changed carries out an act on a subscription and shows it as it is then. A webhook's address is
-// not logged: it may hold a secret.
+// changed makes a change of a subscription and returns the subscription afterwards. It does not log
+// a webhook's address, which may contain a secret.
 func (s *Service) changed(ctx context.Context, act, name string, change func() (registry.Subscription, error)) (*endpoint.Output[registry.Subscription], error) {
 	b, err := change()
 	if errors.Is(err, registry.ErrNotFound) {
@@ -135,13 +131,13 @@ type rewindSubscriptionInput struct {
 }
 
 func (s *Service) rewindSubscription(ctx context.Context, in *rewindSubscriptionInput) (*endpoint.Output[registry.Subscription], error) {
-	if err := endpoint.Invalid("nothing was changed", valid.Text("body.reason", in.Body.Reason, valid.MaxText)...); err != nil {
+	if err := endpoint.Invalid("the cursor was not moved", valid.Text("body.reason", in.Body.Reason, valid.MaxText)...); err != nil {
 		return nil, err
 	}
 	cursor := registry.FeedNow
 	if in.Body.Cursor != nil {
 		if cursor = *in.Body.Cursor; cursor < 0 {
-			return nil, endpoint.Invalid("nothing was changed", wire.Fault{Location: "body.cursor", Message: "no event has a number below 0; leave it out for the newest"})
+			return nil, endpoint.Invalid("the cursor was not moved", wire.Fault{Location: "body.cursor", Message: "must be 0 or more; leave it out for the newest event"})
 		}
 	}
 	return s.changed(ctx, "rewind", in.Name, func() (registry.Subscription, error) {
@@ -158,9 +154,9 @@ func (s *Service) pauseSubscription(ctx context.Context, in *pauseSubscriptionIn
 	reason := strings.TrimSpace(in.Body.Reason)
 	faults := valid.Text("body.reason", reason, valid.MaxText)
 	if reason == "" {
-		faults = append(faults, wire.Fault{Location: "body.reason", Message: "missing: whoever wonders where the events are is shown it"})
+		faults = append(faults, wire.Fault{Location: "body.reason", Message: "missing: give the reason; it is shown with the subscription"})
 	}
-	if err := endpoint.Invalid("nothing was changed", faults...); err != nil {
+	if err := endpoint.Invalid("the subscription was not paused", faults...); err != nil {
 		return nil, err
 	}
 	return s.changed(ctx, "pause", in.Name, func() (registry.Subscription, error) {

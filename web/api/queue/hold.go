@@ -18,9 +18,9 @@ import (
 
 func (s *Service) holdRoutes() {
 	get := http.MethodGet
-	endpoint.Register(s.Server, endpoint.Operation{ID: "list-holds", Method: get, Path: "/holds", Summary: "List what is held"}, s.holds)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "add-hold", Method: http.MethodPost, Path: "/holds", Summary: "Keep items of a scope from starting"}, s.addHold)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "remove-hold", Method: http.MethodDelete, Path: "/holds", Summary: "Let go what a hold keeps"}, s.removeHold)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-holds", Method: get, Path: "/holds", Summary: "List holds"}, s.holds)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "add-hold", Method: http.MethodPost, Path: "/holds", Summary: "Hold the items of a scope: they start no further step"}, s.addHold)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "remove-hold", Method: http.MethodDelete, Path: "/holds", Summary: "Remove a hold"}, s.removeHold)
 }
 
 func (s *Service) holds(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.Page[registry.Hold]], error) {
@@ -31,8 +31,8 @@ func (s *Service) holds(ctx context.Context, _ *struct{}) (*endpoint.Output[regi
 	return endpoint.Listed(holds), nil
 }
 
-// checkScope says whether a hold can have this scope and key. That the thing exists is another
-// question.
+// checkScope returns the faults of a hold's scope and key. It does not check that the held thing
+// exists.
 func checkScope(in string, scope registry.HoldScope, key string) []wire.Fault {
 	switch {
 	case !slices.Contains(registry.HoldScopes(), scope):
@@ -40,7 +40,7 @@ func checkScope(in string, scope registry.HoldScope, key string) []wire.Fault {
 	case scope.Keyless() && key != "":
 		return []wire.Fault{{Location: in + ".key", Message: fmt.Sprintf("a hold on %s has no key", scope)}}
 	case !scope.Keyless() && key == "":
-		return []wire.Fault{{Location: in + ".key", Message: fmt.Sprintf("missing: which %s?", scope)}}
+		return []wire.Fault{{Location: in + ".key", Message: fmt.Sprintf("missing: name the %s", scope)}}
 	case scope == registry.HoldStage:
 		return valid.OneOf(in+".key", registry.Stage(key), registry.Stages())
 	}
@@ -48,7 +48,7 @@ func checkScope(in string, scope registry.HoldScope, key string) []wire.Fault {
 }
 
 type addHoldInput struct {
-	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"Accepted and not needed: a repeat changes nothing"`
+	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"Accepted but not needed: a repeat changes nothing"`
 	Body wire.HoldRequest
 }
 
@@ -58,9 +58,9 @@ func (s *Service) addHold(ctx context.Context, in *addHoldInput) (*endpoint.Outp
 	}
 	faults := append(checkScope("body", h.Scope, h.Key), valid.Text("body.reason", h.Reason, valid.MaxText)...)
 	if h.Reason == "" {
-		faults = append(faults, wire.Fault{Location: "body.reason", Message: "missing: whoever finds an item held is shown why"})
+		faults = append(faults, wire.Fault{Location: "body.reason", Message: "missing: give the reason; it is shown with held items"})
 	}
-	if err := endpoint.Invalid("nothing was held", faults...); err != nil {
+	if err := endpoint.Invalid("the hold was not added", faults...); err != nil {
 		return nil, err
 	}
 	var err error
@@ -73,7 +73,7 @@ func (s *Service) addHold(ctx context.Context, in *addHoldInput) (*endpoint.Outp
 		_, err = s.Registry.Item(ctx, h.Key)
 	case registry.HoldVolume:
 		err = s.volumeExists(ctx, h.Key)
-	case registry.HoldAll, registry.HoldIngest, registry.HoldStage, registry.HoldWorker: // a worker may be held before it starts
+	case registry.HoldAll, registry.HoldIngest, registry.HoldStage, registry.HoldWorker: // a worker can be held before it starts
 	}
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (s *Service) addHold(ctx context.Context, in *addHoldInput) (*endpoint.Outp
 	return &endpoint.Output[registry.Hold]{Body: h}, nil
 }
 
-// holdOf is the hold as it is recorded: a repeat has the first one's time.
+// holdOf returns the hold as it is recorded: a repeated hold keeps the time of the first.
 func (s *Service) holdOf(ctx context.Context, h registry.Hold) (registry.Hold, error) {
 	all, err := s.Registry.Holds(ctx)
 	if err != nil {
@@ -96,12 +96,12 @@ func (s *Service) holdOf(ctx context.Context, h registry.Hold) (registry.Hold, e
 	}
 	i := slices.IndexFunc(all, func(other registry.Hold) bool { return other.Scope == h.Scope && other.Key == h.Key })
 	if i < 0 {
-		return h, nil // released again
+		return h, nil // removed in the meantime
 	}
 	return all[i], nil
 }
 
-// volumeExists refuses the name of a volume that nothing goes to: a hold on it would keep nothing.
+// volumeExists refuses an unknown volume: a hold on it would hold nothing.
 func (s *Service) volumeExists(ctx context.Context, name string) error {
 	known := append([]string{registry.DefaultStaging}, s.Objects.Names()...)
 	all, err := s.Registry.Collections(ctx)
@@ -116,7 +116,7 @@ func (s *Service) volumeExists(ctx context.Context, name string) error {
 		}
 	}
 	if !slices.Contains(known, name) {
-		return endpoint.NotFound("there is no volume %q; use one of those there are (%s)", name, strings.Join(known, ", "))
+		return endpoint.NotFound("volume %q was not found; use one of %s", name, strings.Join(known, ", "))
 	}
 	return nil
 }
@@ -127,12 +127,12 @@ type removeHoldInput struct {
 }
 
 func (s *Service) removeHold(ctx context.Context, in *removeHoldInput) (*struct{}, error) {
-	if err := endpoint.Invalid("nothing was released", checkScope("query", in.Scope, in.Key)...); err != nil {
+	if err := endpoint.Invalid("the hold was not removed", checkScope("query", in.Scope, in.Key)...); err != nil {
 		return nil, err
 	}
 	err := s.Registry.RemoveHold(ctx, in.Scope, in.Key, access.Actor(ctx))
 	if errors.Is(err, registry.ErrNotFound) {
-		return nil, endpoint.NotFound("there is no hold on %s; list the holds to see those there are",
+		return nil, endpoint.NotFound("no hold on %s was found; list the holds to see the existing ones",
 			strings.TrimSpace(string(in.Scope)+" "+in.Key))
 	}
 	if err == nil {

@@ -13,7 +13,7 @@ import (
 )
 
 type searchOrphansInput struct {
-	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"A repeat with the same key answers what the first one did"`
+	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"A repeat with the same key gets the first one's answer"`
 	Body wire.OrphanRequest
 }
 
@@ -28,13 +28,13 @@ func (s *Service) searchOrphans(ctx context.Context, in *searchOrphansInput) (*e
 	if err := search.Check(); err != nil {
 		faults = append(faults, wire.Fault{Location: "body.older_hours", Message: err.Error(), Found: fmt.Sprint(*in.Body.OlderHours)})
 	}
-	if err := endpoint.Invalid("nothing is looked for", faults...); err != nil {
+	if err := endpoint.Invalid("the search was not started", faults...); err != nil {
 		return nil, err
 	}
 	it, err := s.Registry.SearchOrphans(ctx, registry.OrphanRequest{Search: search, Actor: access.Actor(ctx), IdempotencyKey: in.Key})
 	if err != nil {
 		return nil, err
 	}
-	s.Log.InfoContext(ctx, "search for orphans asked for", "item", it.ID, "remove", search.Remove, "actor", access.Actor(ctx))
+	s.Log.InfoContext(ctx, "search for orphaned data enqueued", "item", it.ID, "remove", search.Remove, "actor", access.Actor(ctx))
 	return endpoint.Item(it)
 }

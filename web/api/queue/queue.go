@@ -13,14 +13,14 @@ import (
 )
 
 func (s *Service) queueRoutes() {
-	endpoint.Register(s.Server, endpoint.Operation{ID: "queue-status", Method: http.MethodGet, Path: "/queue", Summary: "What waits and runs in every stage"}, s.queueStatus)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "read-accepting", Method: http.MethodGet, Path: "/queue/accepting", Summary: "Whether submissions are taken"}, s.accepting)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "queue-status", Method: http.MethodGet, Path: "/queue", Summary: "Show how many items wait and run in each stage"}, s.queueStatus)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "read-accepting", Method: http.MethodGet, Path: "/queue/accepting", Summary: "Show whether submissions are accepted"}, s.accepting)
 	endpoint.Register(s.Server, endpoint.Operation{
 		ID: "search-orphans", Method: http.MethodPost, Path: "/orphans", Status: http.StatusAccepted,
-		Summary: "Look for what belongs to nobody, by an item whose results.orphans tells what was found, and remove it if that is asked for",
+		Summary: "Search for orphaned data, and remove them on request; results.orphans of the returned item lists the findings",
 	}, s.searchOrphans)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "set-accepting", Method: http.MethodPut, Path: "/queue/accepting", Summary: "Take submissions, or refuse them for the time being"}, s.setAccepting)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "list-workers", Method: http.MethodGet, Path: "/workers", Summary: "List the workers that are alive"}, s.workers)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "set-accepting", Method: http.MethodPut, Path: "/queue/accepting", Summary: "Accept submissions, or refuse them until further notice"}, s.setAccepting)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-workers", Method: http.MethodGet, Path: "/workers", Summary: "List the live workers"}, s.workers)
 }
 
 func (s *Service) queueStatus(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.QueueStatus], error) {
@@ -33,11 +33,7 @@ func (s *Service) queueStatus(ctx context.Context, _ *struct{}) (*endpoint.Outpu
 }
 
 func (s *Service) accepting(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.Accepting], error) {
-	a, err := s.Registry.Accepting(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &endpoint.Output[registry.Accepting]{Body: a}, nil
+	return endpoint.Answered(s.Registry.Accepting(ctx))
 }
 
 type setAcceptingInput struct {
@@ -48,7 +44,7 @@ func (s *Service) setAccepting(ctx context.Context, in *setAcceptingInput) (*end
 	a := registry.Accepting{On: in.Body.On, Reason: strings.TrimSpace(in.Body.Reason), Actor: access.Actor(ctx)}
 	faults := valid.Text("body.reason", a.Reason, valid.MaxText)
 	if a.Reason == "" {
-		faults = append(faults, wire.Fault{Location: "body.reason", Message: "missing: whoever submits is shown why"})
+		faults = append(faults, wire.Fault{Location: "body.reason", Message: "missing: give the reason; depositors who submit are shown it"})
 	}
 	if err := endpoint.Invalid("nothing was changed", faults...); err != nil {
 		return nil, err
@@ -56,7 +52,7 @@ func (s *Service) setAccepting(ctx context.Context, in *setAcceptingInput) (*end
 	if err := s.Registry.SetAccepting(ctx, a); err != nil {
 		return nil, err
 	}
-	s.Log.InfoContext(ctx, "accepting submissions changed", "on", a.On, "reason", a.Reason, "actor", a.Actor)
+	s.Log.InfoContext(ctx, "acceptance of submissions changed", "on", a.On, "reason", a.Reason, "actor", a.Actor)
 	return s.accepting(ctx, nil)
 }
 

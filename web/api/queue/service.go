@@ -1,5 +1,5 @@
-// Package queue serves what stands before all items: how much waits and runs, whether submissions
-// are taken, holds, the workers that are alive, and the search for orphaned data.
+// Package queue serves the state of the whole queue: waiting and running items, whether submissions
+// are accepted, holds, live workers, and the search for orphaned data.
 package queue
 
 import (
@@ -8,14 +8,14 @@ import (
 	"github.com/holdfast/holdfast/web/api/endpoint"
 )
 
-// Service answers what is asked about the queue. All fields must be set.
+// Service serves the operations on the queue. All fields must be set.
 type Service struct {
 	*endpoint.Server
 	Registry Registry
-	Objects  ocfl.Roots // whose names are volumes, too
+	Objects  ocfl.Roots // their names are volumes too
 }
 
-// Registry is what a Service asks, limited to what the caller may see.
+// Registry is what a Service needs of the Registry, limited to what the caller may see.
 type Registry interface {
 	registry.ItemReader
 	registry.Queue

@@ -1,5 +1,5 @@
-// Package redact takes the secrets out of the addresses in what is shown: a page or a feed is seen
-// by more people than may fetch from there.
+// Package redact removes secrets from addresses in items and events: more people may see those than
+// may fetch from the address.
 package redact
 
 import (
@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
-// Events takes the secrets out of the addresses that events carry. What cannot be read is left out.
+// Events removes the secrets from the addresses in events. It removes the data of an event that it
+// cannot decode.
 func Events(events []registry.Event) {
 	for i, e := range events {
 		var fields map[string]json.RawMessage
@@ -34,7 +35,7 @@ func Events(events []registry.Event) {
 	}
 }
 
-// Item takes the secrets out of the address in an item's spec.
+// Item removes the secrets from the address in an item's spec.
 func Item(it *registry.WorkItem) error {
 	if len(it.Spec) == 0 {
 		return nil

@@ -1,8 +1,8 @@
-// Package shortid completes ids that people give in short: the beginning of an id, of 8 characters
-// or more, that begins only one among those that the caller may see.
+// Package shortid completes short ids: the first 8 or more characters of an id, if they are unique
+// among the ids that the caller may see.
 //
-// It knows of what kind an id is by its place: a part of an address, a field of an input with the
-// tag `id`, a term of a query. Workers send whole ids only.
+// The place of an id tells its kind: a part of a path, a field of an input with the tag `id`, a
+// term of a query. Workers send complete ids only.
 package shortid
 
 import (
@@ -21,38 +21,37 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// The least length of the beginning of an id that stands for the whole, the length of a whole one,
-// and how many are named that it could mean.
+// Lengths of ids, and how many candidates an error lists.
 const (
 	leastID         = 8
 	wholeID         = 36 // of items, graphs and uploads; those of tokens and sessions are shorter
 	mostAmbiguities = 10
 )
 
-// Completer completes ids. Without a Registry it can do nothing, and need not.
+// Completer completes short ids. Without a Registry it serves only to make a specification.
 type Completer struct {
 	Registry Registry // limited to what the caller may see
 	Access   *access.Table
 	SignIn   *signin.Service // nil: there are no sessions
 }
 
-// Registry is what ids are looked up in.
+// Registry is what a Completer needs of the Registry.
 type Registry interface {
 	registry.Receiving
 	Items(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error)
 	Tokens(ctx context.Context) ([]registry.Token, error)
 }
 
-// candidate is something that an id in short could mean, with a word or two for people.
+// candidate is a thing that a short id may mean, with a description for people.
 type candidate struct{ id, about string }
 
-// ambiguity refuses what begins several ids, and names these.
+// ambiguity is the error of a short id with several candidates.
 type ambiguity struct {
 	*wire.Problem
 	text string
 }
 
-// Unwrap returns the problem that the API answers with.
+// Unwrap returns the API's problem.
 func (a *ambiguity) Unwrap() error { return a.Problem }
 
 func ambiguous(location, text string, meant []candidate) error {
@@ -67,19 +66,17 @@ func ambiguous(location, text string, meant []candidate) error {
 		}
 		fmt.Fprintf(&b, "%s (%s)", one.id, one.about)
 	}
-	return &ambiguity{text: text, Problem: wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, text+" begins the ids of several: "+b.String()+
-		"; correct what the errors name", wire.Fault{Location: location, Message: "give more of the id that you mean"})}
+	return &ambiguity{text: text, Problem: wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, text+" is ambiguous, it begins several ids: "+b.String()+
+		"; give more characters", wire.Fault{Location: location, Message: "give more characters of the id"})}
 }
 
-// Whole completes the beginning of an id, of 8 characters or more, of a kind of thing: a batch,
-// item, graph, upload, token or session. All ids of requests in short go through here, those of
-// addresses, parameters, queries and bodies alike; workers send whole ids only. It looks only at
-// what the request's token may see, so that nobody learns of others' ids, and leaves what begins
-// none of them as it is: the operation says that there is no such thing. The error is an *ambiguity
-// for what could be several.
+// Whole completes a short id of a kind of thing: a batch, item, graph, upload, token or session. It
+// considers only what the caller's token may see, so that nobody learns the ids of others. A text
+// that begins no id is returned unchanged: the operation then answers that there is no such thing.
+// An ambiguous id is an *ambiguity.
 func (c *Completer) Whole(ctx context.Context, kind, location, text string) (string, error) {
 	if len(text) == wholeID && reads[kind] != "" {
-		return strings.ToLower(text), nil // as those in short are: all ids are in small letters
+		return strings.ToLower(text), nil // ids are lower-case
 	}
 	if len(text) < leastID || len(text) > wholeID || reads[kind] == "" {
 		return text, nil
@@ -96,8 +93,8 @@ func (c *Completer) Whole(ctx context.Context, kind, location, text string) (str
 	return text, nil
 }
 
-// query completes the ids of batches in a query. One that cannot be read is left to whoever reads
-// it.
+// query completes the ids of batches in a query. It returns an invalid query unchanged, for the
+// caller to refuse.
 func (c *Completer) query(ctx context.Context, location, text string) (string, error) {
 	q, err := query.Parse(text)
 	if err != nil {
@@ -111,8 +108,8 @@ func (c *Completer) query(ctx context.Context, location, text string) (string, e
 		values := query.Values(t)
 		for n, v := range values {
 			if len(v) < leastID {
-				return text, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, "correct what the errors name", wire.Fault{
-					Location: location, Found: v, Message: fmt.Sprintf("batch:%s is too short to tell which batch is meant; give its first %d characters or more", v, leastID),
+				return text, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, "the query was refused; correct the fields that the errors name", wire.Fault{
+					Location: location, Found: v, Message: fmt.Sprintf("batch:%s is too short to identify a batch; give at least the first %d characters of its id", v, leastID),
 				})
 			}
 			if values[n], err = c.Whole(ctx, "batches", location, v); err != nil {
@@ -128,15 +125,15 @@ func (c *Completer) query(ctx context.Context, location, text string) (string, e
 	return q.String(), nil
 }
 
-// tagID marks a field of an operation's input that is an id, by the kind of thing that it is of, or
-// a query; the key of a hold is an id where its field Scope says so.
+// tagID is the tag of input fields that are ids or queries. Its value is the kind of thing,
+// taggedQuery, or taggedScope: then the field Scope tells the kind.
 const (
 	tagID       = "id"
 	taggedQuery = "query"
 	taggedScope = "scope"
 )
 
-// Has says whether there are such fields in a type.
+// Has reports whether a type has such fields.
 func Has(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice:
@@ -155,8 +152,7 @@ func Has(t reflect.Type) bool {
 // Input completes the ids in an operation's input.
 func (c *Completer) Input(ctx context.Context, in reflect.Value) error { return c.input(ctx, "", in) }
 
-// input completes the ids in an operation's input, or in a part of it, which is at a location of
-// the request.
+// input completes the ids in an operation's input or a part of it, at a location of the request.
 func (c *Completer) input(ctx context.Context, location string, v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -204,7 +200,7 @@ func (c *Completer) field(ctx context.Context, location string, in reflect.Value
 	return err
 }
 
-// locationOf is where in a request a field of an input is, as huma names it.
+// locationOf returns the location of an input's field, as huma names it.
 func locationOf(within string, f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	switch {
@@ -218,9 +214,9 @@ func locationOf(within string, f reflect.StructField) string {
 	return within + "." + name
 }
 
-// Address completes the ids that a request's address has in its path, and on the pages also those
-// of its query. base is what stands before the address: "" for the pages, where what could be
-// several is shown by a search. fail answers what cannot be completed.
+// Address completes the ids in a request's path and, on the pages, also those in its query. base is
+// the prefix of the path, "" for the pages. The pages answer an ambiguous id with a search; fail
+// answers other errors.
 func (c *Completer) Address(base string, fail func(http.ResponseWriter, *http.Request, error), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		address := *r.URL
@@ -263,15 +259,14 @@ func (c *Completer) Address(base string, fail func(http.ResponseWriter, *http.Re
 	})
 }
 
-// reads are the operations that show the things that a part of the address is for.
+// reads maps a part of a path to the operation that shows such things.
 var reads = map[string]string{
 	"batches": "read-batch", "items": "read-item", "graphs": "read-graph", "uploads": "read-upload", "tokens": "list-tokens",
 	"sessions": "list-sessions",
 }
 
-// meant returns what the beginning of an id could mean, of a kind of thing that has a part of the
-// address for itself; nothing where the id is whole or no part of one, or for whoever may not be
-// shown such a thing: the operation answers them.
+// meant returns the candidates for a short id of a kind of thing. It returns none if the text
+// cannot be a short id, or if the caller may not see such things: the operation then answers.
 func (c *Completer) meant(ctx context.Context, kind, start string) ([]candidate, error) {
 	if shown, known := reads[kind]; !known || !c.Access.May(access.Of(ctx).Token, shown) {
 		return nil, nil
@@ -286,7 +281,7 @@ func (c *Completer) meant(ctx context.Context, kind, start string) ([]candidate,
 		return c.meantGraphs(ctx, start)
 	case "uploads":
 		if !shortItem(start) {
-			return nil, nil // of parts that are sent one after the other, none needs the list
+			return nil, nil // the many requests that send an upload's parts then do not read the list
 		}
 		return c.meantUploads(ctx, begins)
 	case "tokens":
@@ -314,7 +309,7 @@ func (c *Completer) meant(ctx context.Context, kind, start string) ([]candidate,
 	return nil, nil
 }
 
-// shortItem says that text may begin an item's id without being whole.
+// shortItem reports whether text may be a short id of an item.
 func shortItem(start string) bool { return len(start) < wholeID && registry.IDStart(start) }
 
 func (c *Completer) meantItems(ctx context.Context, action registry.Action, start string) (out []candidate, err error) {
@@ -328,7 +323,7 @@ func (c *Completer) meantItems(ctx context.Context, action registry.Action, star
 	return out, err
 }
 
-// meantUploads looks at the uploads that are on their way and at those that have ended.
+// meantUploads searches incoming and complete uploads.
 func (c *Completer) meantUploads(ctx context.Context, begins func(id string) bool) (out []candidate, err error) {
 	incoming, err := c.Registry.IncomingOf(ctx, "")
 	for _, u := range incoming {
@@ -348,7 +343,7 @@ func (c *Completer) meantUploads(ctx context.Context, begins func(id string) boo
 	return out, err
 }
 
-// meantGraphs asks for an item of one graph after the other.
+// meantGraphs finds one item of each graph in turn.
 func (c *Completer) meantGraphs(ctx context.Context, start string) (out []candidate, err error) {
 	if !shortItem(start) {
 		return nil, nil

@@ -24,11 +24,7 @@ func (s *Service) readUpload(ctx context.Context, in *PathID) (*endpoint.Output[
 	if err != nil {
 		return nil, s.noUpload(err, in.ID)
 	}
-	status, err := s.endedStatus(ctx, u)
-	if err != nil {
-		return nil, err
-	}
-	return &endpoint.Output[wire.UploadStatus]{Body: status}, nil
+	return endpoint.Answered(s.endedStatus(ctx, u))
 }
 
 // List asks for uploads.

@@ -1,6 +1,6 @@
-// Package valid judges the values in requests. Each function returns what is wrong with a value at
-// a location of the request, in words for people; nothing when it is good. It asks nobody: whether
-// a thing that is named exists is another question.
+// Package valid checks values in requests. Each function returns the faults of a value at a
+// location of the request, with texts for people; nil if it is valid. It does not check whether a
+// named thing exists.
 package valid
 
 import (
@@ -22,46 +22,46 @@ import (
 // Limits on text, in bytes.
 const (
 	MaxText = 2000 // of a title, a reason and the like
-	MaxName = 255  // of a file's name: what file systems take
+	MaxName = 255  // of a file's name: the limit of file systems
 )
 
-// Text returns a fault unless text is at most limit bytes of UTF-8 without control characters,
-// which no title has and every terminal obeys.
+// Text returns a fault unless text is at most limit bytes of UTF-8 without control characters. A
+// control character has no place in a title, and terminals would execute it.
 func Text(location, text string, limit int) []wire.Fault {
 	switch bad := strings.IndexFunc(text, unicode.IsControl); {
 	case len(text) > limit:
-		return []wire.Fault{{Location: location, Message: fmt.Sprintf("%d bytes long; at most %d can be kept", len(text), limit)}}
+		return []wire.Fault{{Location: location, Message: fmt.Sprintf("%d bytes long; at most %d are allowed", len(text), limit)}}
 	case !utf8.ValidString(text):
-		return []wire.Fault{{Location: location, Message: "it is not UTF-8"}}
+		return []wire.Fault{{Location: location, Message: "not UTF-8"}}
 	case bad >= 0:
 		return []wire.Fault{{Location: location, Message: fmt.Sprintf("byte %d is a control character (%q)", bad, text[bad])}}
 	}
 	return nil
 }
 
-// Name returns a fault unless name can be a file's name: it becomes part of the object.
+// Name returns a fault unless name can be the name of a file in an object.
 func Name(location, name string) []wire.Fault {
 	if faults := Text(location, name, MaxName); faults != nil {
 		return faults
 	}
 	switch {
 	case name == "." || name == "..", strings.ContainsRune(name, '/'):
-		return []wire.Fault{{Location: location, Message: "a file's name has no folders; give the last part alone", Found: name}}
+		return []wire.Fault{{Location: location, Message: "the name of a file has no folders; give only its last part", Found: name}}
 	}
 	for part := range strings.SplitSeq(name, `\`) {
 		if part == ".." {
-			return []wire.Fault{{Location: location, Message: `it has .. beside a backslash, which leads out of a folder on Windows; rename the file`, Found: name}}
+			return []wire.Fault{{Location: location, Message: `contains .. beside a backslash, which leads out of a folder on Windows; rename the file`, Found: name}}
 		}
 	}
 	return nil
 }
 
-// Priority returns a fault unless a submission or a profile may ask for the priority.
+// Priority returns a fault unless submissions and profiles may have the priority.
 func Priority(location string, priority *int) []wire.Fault {
 	return refused(location, registry.CheckPriority(priority))
 }
 
-// Express returns a fault unless an operator may ask for the priority.
+// Express returns a fault unless operators may set the priority.
 func Express(location string, priority *int) []wire.Fault {
 	return refused(location, registry.CheckExpress(priority))
 }
@@ -73,7 +73,7 @@ func refused(location string, err error) []wire.Fault {
 	return []wire.Fault{{Location: location, Message: err.Error()}}
 }
 
-// OneOf returns a fault unless value is one of those there are; nothing is the same as not to ask.
+// OneOf returns a fault unless value is one of known or empty.
 func OneOf[T ~string](location string, value T, known []T) []wire.Fault {
 	if value == "" || slices.Contains(known, value) {
 		return nil
@@ -81,7 +81,7 @@ func OneOf[T ~string](location string, value T, known []T) []wire.Fault {
 	return []wire.Fault{{Location: location, Message: fmt.Sprintf("%q is not one of %v", value, known), Found: string(value)}}
 }
 
-// Digest returns a digest as it is kept: the algorithm's own name, lower-case hex.
+// Digest returns a digest in canonical form: the algorithm's own name and lower-case hex.
 func Digest(location string, d *registry.Digest) (*registry.Digest, []wire.Fault) {
 	if d == nil {
 		return nil, nil
@@ -99,28 +99,29 @@ func Digest(location string, d *registry.Digest) (*registry.Digest, []wire.Fault
 	value := strings.ToLower(d.Value)
 	if _, err := hex.DecodeString(value); err != nil || len(value) != length {
 		return nil, []wire.Fault{{
-			Location: location + ".value", Message: fmt.Sprintf("a digest of %s has %d hex digits", name, length), Found: d.Value,
+			Location: location + ".value", Message: fmt.Sprintf("a %s digest has %d hex digits", name, length), Found: d.Value,
 		}}
 	}
 	return &registry.Digest{Algorithm: name, Value: value}, nil
 }
 
-// Mails returns a fault for each text that is no mail address, or one when there are too many.
+// Mails returns a fault for each invalid mail address, or one fault if there are too many
+// addresses.
 func Mails(location string, addresses []string) (faults []wire.Fault) {
 	if most := registry.MostMailAddresses; len(addresses) > most {
-		return []wire.Fault{{Location: location, Message: fmt.Sprintf("%d addresses; at most %d get a report", len(addresses), most)}}
+		return []wire.Fault{{Location: location, Message: fmt.Sprintf("%d addresses; at most %d are allowed", len(addresses), most)}}
 	}
 	for i, a := range addresses {
 		if _, err := registry.MailAddress(a); err != nil || len(a) > MaxText || Text("", a, MaxText) != nil {
 			faults = append(faults, wire.Fault{
-				Location: fmt.Sprintf("%s[%d]", location, i), Message: "it is no mail address", Found: a,
+				Location: fmt.Sprintf("%s[%d]", location, i), Message: "not a mail address", Found: a,
 			})
 		}
 	}
 	return faults
 }
 
-// Query reads a query, and says what is wrong with it at a location of the request.
+// Query parses a query. It returns the fault at a location of the request.
 func Query(location, text string) (registry.Query, []wire.Fault) {
 	q, err := query.Parse(text)
 	var wrong *registry.QueryError
@@ -130,7 +131,7 @@ func Query(location, text string) (registry.Query, []wire.Fault) {
 	return q, nil
 }
 
-// QueryFault is what is wrong with a query at a location of the request.
+// QueryFault returns the fault of a query at a location of the request.
 func QueryFault(location string, wrong *registry.QueryError) wire.Fault {
 	return wire.Fault{
 		Location: location, Column: wrong.Position, Message: wrong.Error(), Found: wrong.Word, Expected: strings.Join(wrong.Known, ", "),
