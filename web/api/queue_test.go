@@ -100,7 +100,7 @@ func TestPutCollection_Storages(t *testing.T) {
 	b := newBench(t, withTape)
 	for storages, want := range map[string]string{
 		`["tape","storage"]`: "",
-		`["storage","disk"]`: `there is no storage of this name; use one of those there are (storage, tape)`,
+		`["storage","disk"]`: `unknown storage; use one of the existing ones (storage, tape)`,
 		`["tape","tape"]`:    `storage \"tape\" is named twice`,
 		`["staging"]`:        "the name is the staging volume's",
 		`["Tape"]`:           "small letters",

@@ -18,13 +18,13 @@ func (s scoped) Item(ctx context.Context, id string) (registry.WorkItem, error) 
 	return it, v.maskItem(ctx, &it)
 }
 
-// maskItem leaves out of an item what it says of items that may not be seen.
+// maskItem removes from an item the ids of items that the caller may not see.
 func (v sight) maskItem(ctx context.Context, it *registry.WorkItem) error {
 	if !v.limited() {
 		return nil
 	}
 	if it.HeldBy != nil {
-		h := *it.HeldBy // several items may share it
+		h := *it.HeldBy // several items may share the hold
 		it.HeldBy = &h
 		if err := v.mask(ctx, &h.Reason); err != nil {
 			return err
@@ -65,7 +65,7 @@ func (s scoped) Failures(ctx context.Context, q registry.ItemQuery) (registry.Pa
 	return page, err
 }
 
-// Graph implements registry.Graphs. Items that may not be seen are left out with their edges.
+// Graph implements registry.Graphs. It omits items that the caller may not see, and their edges.
 func (s scoped) Graph(ctx context.Context, id string) (registry.GraphView, error) {
 	v := s.sight(ctx)
 	g, err := s.all.Graph(ctx, id)
@@ -76,7 +76,7 @@ func (s scoped) Graph(ctx context.Context, id string) (registry.GraphView, error
 		return g, err
 	}
 	seen := map[string]bool{}
-	g.Items, _ = kept(g.Items, func(it registry.WorkItem) (bool, error) {
+	g.Items, _ = filter(g.Items, func(it registry.WorkItem) (bool, error) {
 		seen[it.ID] = v.sees(it.Collection)
 		return seen[it.ID], nil
 	})
@@ -93,9 +93,9 @@ func (s scoped) Graph(ctx context.Context, id string) (registry.GraphView, error
 		if ok, known := seen[id]; known {
 			return ok, nil
 		}
-		return v.seesItem(ctx, id) // an item that was there before the graph
+		return v.seesItem(ctx, id) // an item outside the graph
 	}
-	g.Edges, err = kept(g.Edges, func(e registry.Edge) (bool, error) {
+	g.Edges, err = filter(g.Edges, func(e registry.Edge) (bool, error) {
 		if ok, err := may(e.ItemID); err != nil || !ok {
 			return false, err
 		}
@@ -104,7 +104,7 @@ func (s scoped) Graph(ctx context.Context, id string) (registry.GraphView, error
 	return g, err
 }
 
-// Edges implements registry.Graphs. Edges to items that may not be seen are left out.
+// Edges implements registry.Graphs. It omits edges to items that the caller may not see.
 func (s scoped) Edges(ctx context.Context, itemID string) (requires, required []registry.Edge, err error) {
 	v := s.sight(ctx)
 	if _, err := v.item(ctx, itemID); err != nil {
@@ -114,16 +114,16 @@ func (s scoped) Edges(ctx context.Context, itemID string) (requires, required []
 	if err != nil || !v.limited() {
 		return requires, required, err
 	}
-	requires, err = kept(requires, func(e registry.Edge) (bool, error) { return v.seesItem(ctx, e.RequiresID) })
+	requires, err = filter(requires, func(e registry.Edge) (bool, error) { return v.seesItem(ctx, e.RequiresID) })
 	if err != nil {
 		return nil, nil, err
 	}
-	required, err = kept(required, func(e registry.Edge) (bool, error) { return v.seesItem(ctx, e.ItemID) })
+	required, err = filter(required, func(e registry.Edge) (bool, error) { return v.seesItem(ctx, e.ItemID) })
 	return requires, required, err
 }
 
-// QueueStatus implements registry.Queue. Whoever does not see everything is told what may keep
-// their own from starting, and nothing of how much others have in the queue.
+// QueueStatus implements registry.Queue. Callers with limited sight see what may hold their own
+// items, but not how much others have in the queue.
 func (s scoped) QueueStatus(ctx context.Context) (registry.QueueStatus, error) {
 	q, err := s.all.QueueStatus(ctx)
 	if v := s.sight(ctx); err != nil || !v.limited() {
@@ -139,9 +139,9 @@ func (s scoped) Subscriptions(ctx context.Context) ([]registry.Subscription, err
 	return s.sight(ctx).subscriptions(all), err
 }
 
-// subscriptions is what is told of subscriptions: to whoever does not see everything nothing, and
-// to whoever cannot change them only whose the addresses are, since the path of one may be a
-// secret.
+// subscriptions returns what the caller may see of subscriptions. Callers with limited sight see
+// none. Callers who cannot change subscriptions see only the receivers' hosts, because the path of
+// an address may be a secret.
 func (v sight) subscriptions(all []registry.Subscription) []registry.Subscription {
 	if v.limited() {
 		return nil
@@ -154,15 +154,15 @@ func (v sight) subscriptions(all []registry.Subscription) []registry.Subscriptio
 	return all
 }
 
-// Holds implements registry.Queue. Whoever does not see everything is told of the holds that may
-// cover their own; those on volumes and workers are no business of theirs.
+// Holds implements registry.Queue. Callers with limited sight see the holds that may cover their
+// own items, without those on volumes and workers.
 func (s scoped) Holds(ctx context.Context) ([]registry.Hold, error) {
 	v := s.sight(ctx)
 	holds, err := s.all.Holds(ctx)
 	if err != nil || !v.limited() {
 		return holds, err
 	}
-	return kept(holds, func(h registry.Hold) (bool, error) {
+	return filter(holds, func(h registry.Hold) (bool, error) {
 		switch h.Scope {
 		case registry.HoldAll, registry.HoldIngest, registry.HoldStage:
 			return len(v.within()) > 0, nil
@@ -222,18 +222,18 @@ func (s scoped) Feed(ctx context.Context, q registry.FeedQuery) ([]registry.Even
 	return events, err
 }
 
-// FeedEnd implements registry.Feeds. A cursor says nothing of what lies before it.
+// FeedEnd implements registry.Feeds. The cursor reveals nothing of the events before it.
 func (s scoped) FeedEnd(ctx context.Context) (int64, error) { return s.all.FeedEnd(ctx) }
 
 // AwaitFeed implements registry.Feeds.
 func (s scoped) AwaitFeed(ctx context.Context, after int64) error { return s.all.AwaitFeed(ctx, after) }
 
-// Accepting implements registry.Submitting. Whoever may submit is told.
+// Accepting implements registry.Submitting. Everybody who may submit sees it.
 func (s scoped) Accepting(ctx context.Context) (registry.Accepting, error) {
 	return s.all.Accepting(ctx)
 }
 
-// Audit implements registry.Feeds. There is none for those who do not see everything.
+// Audit implements registry.Feeds. It is empty for callers with limited sight.
 func (s scoped) Audit(ctx context.Context, q registry.AuditQuery) (registry.Page[registry.Event], error) {
 	if s.sight(ctx).limited() {
 		return registry.Page[registry.Event]{}, nil
@@ -241,8 +241,7 @@ func (s scoped) Audit(ctx context.Context, q registry.AuditQuery) (registry.Page
 	return s.all.Audit(ctx, q)
 }
 
-// Attempts implements registry.AttemptReader. Those of an item that was purged are there, as its
-// events are.
+// Attempts implements registry.AttemptReader. It also returns the attempts of a purged item.
 func (s scoped) Attempts(ctx context.Context, itemID string) ([]registry.Attempt, error) {
 	v := s.sight(ctx)
 	if v.limited() {
@@ -375,7 +374,7 @@ func (s scoped) RestorationOf(ctx context.Context, itemID string) (registry.Rest
 	return r, v.restoration(ctx, &r)
 }
 
-// restoration leaves out of a restore the ids of items that may not be seen.
+// restoration removes from a restore the ids of items that the caller may not see.
 func (v sight) restoration(ctx context.Context, r *registry.Restoration) (err error) {
 	if !v.limited() {
 		return nil
@@ -394,7 +393,7 @@ func (s scoped) DepositReceipt(ctx context.Context, objectID string, version int
 	return s.all.DepositReceipt(ctx, objectID, version)
 }
 
-// ReceiptKeys implements registry.Attesting. They are public.
+// ReceiptKeys implements registry.Attesting. The keys are public.
 func (s scoped) ReceiptKeys(ctx context.Context) ([]registry.ReceiptKey, error) {
 	return s.all.ReceiptKeys(ctx)
 }
@@ -416,7 +415,7 @@ func (s scoped) ProfileVersions(ctx context.Context, mnemonic string, before, li
 	return s.all.ProfileVersions(ctx, mnemonic, before, limit)
 }
 
-// PutCollection implements registry.Profiles. Who may, may for all collections.
+// PutCollection implements registry.Profiles. Its role is not limited to collections.
 func (s scoped) PutCollection(ctx context.Context, c registry.Collection, actor string) error {
 	return s.all.PutCollection(ctx, c, actor)
 }
@@ -428,11 +427,11 @@ func (s scoped) Collections(ctx context.Context) ([]registry.Collection, error) 
 	if err != nil || !v.limited() {
 		return all, err
 	}
-	return kept(all, func(c registry.Collection) (bool, error) { return v.sees(c.Mnemonic), nil })
+	return filter(all, func(c registry.Collection) (bool, error) { return v.sees(c.Mnemonic), nil })
 }
 
-// Workers implements registry.AttemptReader. Whoever does not see everything is told how many there
-// are and what they serve.
+// Workers implements registry.AttemptReader. Callers with limited sight see only the number of
+// workers and what they serve.
 func (s scoped) Workers(ctx context.Context) ([]registry.WorkerInfo, error) {
 	workers, err := s.all.Workers(ctx)
 	if err != nil || !s.sight(ctx).limited() {
@@ -447,6 +446,7 @@ func (s scoped) Workers(ctx context.Context) ([]registry.WorkerInfo, error) {
 // Ping implements registry.ForWorkers.
 func (s scoped) Ping(ctx context.Context) error { return s.all.Ping(ctx) }
 
+// Deliveries implements registry.DeliveryReader.
 func (s scoped) Deliveries(ctx context.Context, itemID string) ([]registry.Delivery, error) {
 	if v := s.sight(ctx); v.limited() {
 		if err := Past(ctx, s, itemID); err != nil {

@@ -7,19 +7,19 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// brought says whether what somebody sends is the asker's own. An upload on its way is nobody's but
-// its sender's, by the token's name, which no other token ever has; admins see all.
-func (v sight) brought(createdBy string) bool {
-	return v.everybodys() || v.token.Name != "" && v.token.Name == createdBy
+// isSender reports whether the caller sent an upload. An incoming upload belongs to its sender's
+// token name, which no other token ever has. Admins count as senders of all uploads.
+func (v sight) isSender(createdBy string) bool {
+	return v.seesAllUploads() || v.token.Name != "" && v.token.Name == createdBy
 }
 
-func (v sight) everybodys() bool {
+func (v sight) seesAllUploads() bool {
 	return v.token.Role == registry.RoleAdmin
 }
 
 // BeginUpload implements registry.Receiving.
 func (s scoped) BeginUpload(ctx context.Context, u registry.NewUpload) (registry.Incoming, error) {
-	if !s.sight(ctx).brought(u.CreatedBy) {
+	if !s.sight(ctx).isSender(u.CreatedBy) {
 		return registry.Incoming{}, absent("upload", u.ID)
 	}
 	return s.all.BeginUpload(ctx, u)
@@ -28,7 +28,7 @@ func (s scoped) BeginUpload(ctx context.Context, u registry.NewUpload) (registry
 // IncomingByID implements registry.Uploads.
 func (s scoped) IncomingByID(ctx context.Context, id string) (registry.Incoming, error) {
 	in, err := s.all.IncomingByID(ctx, id)
-	if errors.Is(err, registry.ErrNotFound) || err == nil && !s.sight(ctx).brought(in.CreatedBy) {
+	if errors.Is(err, registry.ErrNotFound) || err == nil && !s.sight(ctx).isSender(in.CreatedBy) {
 		return registry.Incoming{}, absent("upload", id)
 	}
 	return in, err
@@ -38,7 +38,7 @@ func (s scoped) IncomingByID(ctx context.Context, id string) (registry.Incoming,
 func (s scoped) IncomingOf(ctx context.Context, createdBy string) ([]registry.Incoming, error) {
 	v := s.sight(ctx)
 	switch {
-	case v.everybodys():
+	case v.seesAllUploads():
 		return s.all.IncomingOf(ctx, createdBy)
 	case v.token.Name == "" || createdBy != "" && createdBy != v.token.Name:
 		return nil, nil
@@ -66,16 +66,15 @@ func (s scoped) SaveUpload(ctx context.Context, p registry.UploadPart) (registry
 
 // FinishUpload implements registry.Receiving.
 func (s scoped) FinishUpload(ctx context.Context, u registry.Upload) error {
-	if !s.sight(ctx).brought(u.CreatedBy) {
+	if !s.sight(ctx).isSender(u.CreatedBy) {
 		return absent("upload", u.ID)
 	}
 	return s.all.FinishUpload(ctx, u)
 }
 
-// DropUpload implements registry.Receiving. Once given up an upload is not there for whoever sent
-// it.
+// DropUpload implements registry.Receiving. A dropped upload no longer exists for its sender.
 func (s scoped) DropUpload(ctx context.Context, id string) error {
-	if !s.sight(ctx).everybodys() {
+	if !s.sight(ctx).seesAllUploads() {
 		if _, err := s.IncomingByID(ctx, id); err != nil {
 			return err
 		}
@@ -87,7 +86,7 @@ func (s scoped) DropUpload(ctx context.Context, id string) error {
 func (s scoped) StoredUploads(ctx context.Context, createdBy, after string) (registry.Page[registry.Upload], error) {
 	v := s.sight(ctx)
 	switch {
-	case v.everybodys():
+	case v.seesAllUploads():
 		return s.all.StoredUploads(ctx, createdBy, after)
 	case v.token.Name == "" || createdBy != "" && createdBy != v.token.Name:
 		return registry.Page[registry.Upload]{}, nil
@@ -99,7 +98,7 @@ func (s scoped) StoredUploads(ctx context.Context, createdBy, after string) (reg
 func (s scoped) UploadUse(ctx context.Context, createdBy string) ([]registry.UploadUse, error) {
 	v := s.sight(ctx)
 	switch {
-	case v.everybodys():
+	case v.seesAllUploads():
 		return s.all.UploadUse(ctx, createdBy)
 	case v.token.Name == "" || createdBy != "" && createdBy != v.token.Name:
 		return nil, nil
@@ -107,10 +106,9 @@ func (s scoped) UploadUse(ctx context.Context, createdBy string) ([]registry.Upl
 	return s.all.UploadUse(ctx, v.token.Name)
 }
 
-// DroppedUploads implements registry.Receiving. They are for who removes their bytes, and nobody
-// else's.
+// DroppedUploads implements registry.Receiving. Only the sweep of staging needs them.
 func (s scoped) DroppedUploads(ctx context.Context) ([]registry.DroppedUpload, error) {
-	if !s.sight(ctx).everybodys() {
+	if !s.sight(ctx).seesAllUploads() {
 		return nil, nil
 	}
 	return s.all.DroppedUploads(ctx)
@@ -118,7 +116,7 @@ func (s scoped) DroppedUploads(ctx context.Context) ([]registry.DroppedUpload, e
 
 // ForgetUpload implements registry.Receiving.
 func (s scoped) ForgetUpload(ctx context.Context, id string) error {
-	if !s.sight(ctx).everybodys() {
+	if !s.sight(ctx).seesAllUploads() {
 		return nil
 	}
 	return s.all.ForgetUpload(ctx, id)

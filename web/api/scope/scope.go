@@ -1,9 +1,9 @@
 // Package scope limits a Registry to what the caller may see.
 //
-// The API and the pages read through [New], so that no operation can forget whose request it
-// answers. For a depositor, what is in another collection is not there: every answer is the one
-// that an unknown id gets. Acts of admins and of workers are bound by role (web/api/access), not by
-// collection, and pass through.
+// The API and the pages read through [New], so that no operation can forget to check the caller.
+// For a depositor, things in other collections do not exist: every answer about them is that of an
+// unknown id. Acts of admins and workers are limited by role (web/api/access), not by collection,
+// and pass through.
 package scope
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast/holdfast/web/api/access"
 )
 
-// Registry is all that the API and the pages ask of the Registry.
+// Registry is all that the API and the pages need of the Registry.
 type Registry interface {
 	registry.ForWorkers
 	registry.Receiving
@@ -40,11 +40,11 @@ type Registry interface {
 	registry.Secrets
 }
 
-// New returns r limited to what the caller in each call's context (web/api/access) may see; without
-// a caller, nothing is seen.
+// New returns r limited to what the caller in each call's context (web/api/access) may see. Without
+// a caller, nothing is visible.
 //
-// It has each method itself that shows something of a collection. One that is added to a role which
-// is not embedded does not compile before somebody has thought about it here.
+// Every method that shows something of a collection is written here. A new method of a role that is
+// not embedded does not compile until it is added here.
 func New(r Registry) Registry {
 	return scoped{
 		Working: r, Batching: r, Preserving: r, Locking: r, Deleting: r, Checking: r, Restoring: r, Delivering: r, Mailing: r, Unlocking: r,
@@ -54,7 +54,7 @@ func New(r Registry) Registry {
 }
 
 type scoped struct {
-	// What workers do.
+	// Methods of workers pass through.
 	registry.Working
 	registry.Batching
 	registry.Preserving
@@ -65,7 +65,7 @@ type scoped struct {
 	registry.Delivering
 	registry.Mailing
 	registry.Unlocking
-	// What people do.
+	// Acts of people pass through.
 	registry.Commanding
 	registry.Holding
 	registry.Requesting
@@ -78,7 +78,7 @@ type scoped struct {
 	all Registry
 }
 
-// sight is what a request may see.
+// sight is what the caller of a request may see.
 type sight struct {
 	all   Registry
 	token registry.Token
@@ -86,7 +86,7 @@ type sight struct {
 
 func (s scoped) sight(ctx context.Context) sight { return sight{s.all, access.Of(ctx).Token} }
 
-// within is what lists are limited to; nil does not limit.
+// within returns the collections to which lists are limited; nil means no limit.
 func (v sight) within() []string {
 	if v.token.Role == "" {
 		return []string{}
@@ -94,16 +94,16 @@ func (v sight) within() []string {
 	return v.token.Within()
 }
 
-// limited says that not everything may be seen.
+// limited reports whether the caller may not see everything.
 func (v sight) limited() bool { return v.within() != nil }
 
-// sees says whether what is in a collection may be seen.
+// sees reports whether the caller may see things in a collection.
 func (v sight) sees(collection string) bool {
 	within := v.within()
 	return within == nil || slices.Contains(within, collection)
 }
 
-// narrow is a list's own limit and the token's.
+// narrow returns the collections that both a query and the caller's token allow.
 func (v sight) narrow(asked []string) []string {
 	within := v.within()
 	switch {
@@ -115,11 +115,11 @@ func (v sight) narrow(asked []string) []string {
 	return slices.DeleteFunc(slices.Clone(within), func(c string) bool { return !slices.Contains(asked, c) })
 }
 
-// absent is the error for what is not there, and for what is not there for this request: nobody can
-// tell the two apart.
+// absent is the error for things that do not exist, and for things that the caller may not see: the
+// two must look the same.
 func absent(what, id string) error { return fmt.Errorf("%s %s: %w", what, id, registry.ErrNotFound) }
 
-// item returns an item that may be seen.
+// item returns an item that the caller may see.
 func (v sight) item(ctx context.Context, id string) (registry.WorkItem, error) {
 	it, err := v.all.Item(ctx, id)
 	if errors.Is(err, registry.ErrNotFound) || err == nil && !v.sees(it.Collection) {
@@ -128,8 +128,8 @@ func (v sight) item(ctx context.Context, id string) (registry.WorkItem, error) {
 	return it, err
 }
 
-// Past returns an error unless there is, or was before it was purged, such an item in r, a Registry
-// of [New]: its events and attempts outlive it, and the events say which collection it was in.
+// Past returns nil if an item exists in r, a Registry of [New], or existed before it was purged.
+// Events and attempts outlive the item, and the events name its collection.
 func Past(ctx context.Context, r interface {
 	Item(ctx context.Context, id string) (registry.WorkItem, error)
 	Feed(ctx context.Context, q registry.FeedQuery) ([]registry.Event, error)
@@ -149,7 +149,7 @@ func Past(ctx context.Context, r interface {
 	return nil
 }
 
-// seesItem says whether there is such an item that may be seen.
+// seesItem reports whether an item exists and the caller may see it.
 func (v sight) seesItem(ctx context.Context, id string) (bool, error) {
 	_, err := v.item(ctx, id)
 	if errors.Is(err, registry.ErrNotFound) {
@@ -158,7 +158,8 @@ func (v sight) seesItem(ctx context.Context, id string) (bool, error) {
 	return err == nil, err
 }
 
-// object returns an object that may be seen, without the ids of items that may not.
+// object returns an object that the caller may see, without the ids of items that the caller may
+// not see.
 func (v sight) object(ctx context.Context, id string) (registry.Object, error) {
 	o, err := v.all.Object(ctx, id)
 	if errors.Is(err, registry.ErrNotFound) || err == nil && !v.sees(o.Collection) {
@@ -180,7 +181,7 @@ func (v sight) object(ctx context.Context, id string) (registry.Object, error) {
 	return o, nil
 }
 
-// seenID is the id of an item if that may be seen, else "".
+// seenID returns an item's id if the caller may see the item, and "" otherwise.
 func (v sight) seenID(ctx context.Context, id string) (string, error) {
 	if ok, err := v.seesItem(ctx, id); err != nil || !ok {
 		return "", err
@@ -188,11 +189,11 @@ func (v sight) seenID(ctx context.Context, id string) (string, error) {
 	return id, nil
 }
 
-// anID is what an item's id looks like in a text.
+// anID matches an item's id in a text.
 var anID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// masked is a text in which the ids of items that may not be seen are left out: what an item waits
-// for may be another collection's.
+// masked replaces in a text the ids of items that the caller may not see. For example, an item may
+// wait for one of another collection.
 func (v sight) masked(ctx context.Context, text string) (string, error) {
 	if !v.limited() {
 		return text, nil
@@ -211,7 +212,7 @@ func (v sight) masked(ctx context.Context, text string) (string, error) {
 	return text, failed
 }
 
-// mask masks several texts.
+// mask masks several texts in place.
 func (v sight) mask(ctx context.Context, texts ...*string) error {
 	for _, t := range texts {
 		masked, err := v.masked(ctx, *t)
@@ -223,8 +224,8 @@ func (v sight) mask(ctx context.Context, texts ...*string) error {
 	return nil
 }
 
-// kept are the rows that may be seen.
-func kept[T any](rows []T, may func(T) (bool, error)) (out []T, err error) {
+// filter returns the rows that the caller may see.
+func filter[T any](rows []T, may func(T) (bool, error)) (out []T, err error) {
 	for _, r := range rows {
 		ok, err := may(r)
 		if err != nil {

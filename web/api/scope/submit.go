@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// UploadByID implements registry.Uploads. An upload is in no collection yet: a depositor has those
-// that its own token brought, by the token's name, which no other token ever has.
+// UploadByID implements registry.Uploads. An upload is in no collection yet, so a depositor sees
+// the uploads of its own token's name, which no other token ever has.
 func (s scoped) UploadByID(ctx context.Context, id string) (registry.Upload, error) {
 	v := s.sight(ctx)
 	u, err := s.all.UploadByID(ctx, id)
@@ -19,7 +19,7 @@ func (s scoped) UploadByID(ctx context.Context, id string) (registry.Upload, err
 	return u, err
 }
 
-// RetireUpload implements registry.Receiving. No depositor's operation asks for it.
+// RetireUpload implements registry.Receiving. No operation of depositors needs it.
 func (s scoped) RetireUpload(ctx context.Context, uploadID string) (bool, error) {
 	if s.sight(ctx).limited() {
 		return false, absent("upload", uploadID)
@@ -78,7 +78,7 @@ func (s scoped) Seal(ctx context.Context, graphID, actor string) error {
 	return s.all.Seal(ctx, graphID, actor)
 }
 
-// RequestObject makes an item about an object that may be seen.
+// RequestObject implements registry.Requesting for objects that the caller may see.
 func (s scoped) RequestObject(ctx context.Context, r registry.ObjectRequest) (registry.WorkItem, error) {
 	v := s.sight(ctx)
 	if v.limited() {
@@ -90,7 +90,7 @@ func (s scoped) RequestObject(ctx context.Context, r registry.ObjectRequest) (re
 	return s.all.RequestObject(ctx, r)
 }
 
-// submission checks that all that a submission names may be seen.
+// submission returns an error unless the caller may see everything that a submission names.
 func (v sight) submission(ctx context.Context, sub registry.Submission) error {
 	if !v.sees(sub.Collection) {
 		return absent("collection", sub.Collection)
@@ -106,7 +106,7 @@ func (v sight) submission(ctx context.Context, sub registry.Submission) error {
 	return nil
 }
 
-// graph checks that a graph may be built on: all that is in it may be seen.
+// graph returns an error unless the caller may see everything in a graph, and so may add to it.
 func (v sight) graph(ctx context.Context, id string) error {
 	if !v.limited() {
 		return nil
@@ -124,8 +124,8 @@ func (v sight) graph(ctx context.Context, id string) error {
 	return nil
 }
 
-// key makes an idempotency key a token's own, so that nobody learns of another depositor's or
-// spoils it. Those who see everything share theirs.
+// key makes an idempotency key private to a depositor's token, so that no other depositor can find
+// or use it. Callers who see everything share their keys.
 func (v sight) key(key string) string {
 	if key == "" || !v.limited() {
 		return key

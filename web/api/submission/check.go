@@ -17,20 +17,21 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// CheckPath is where payloads are sent to be judged.
+// CheckPath is the path to which payloads are sent for a check without a submission.
 const CheckPath = wire.Base + "/check"
 
-// checkRoute adds POST /check: the body is the payload, streamed, unless an upload is named.
+// checkRoute adds POST /check. The body is the payload, as a stream, unless the query names an
+// upload.
 func (s *Service) checkRoute() {
 	op := s.Describe(endpoint.Operation{
 		ID: "check", Method: http.MethodPost, Path: "/check",
-		Summary: "Judge a payload as a submission would, and keep nothing of it",
+		Summary: "Check a payload as a submission would, without storing it",
 	})
 	text := &huma.Schema{Type: "string"}
 	op.Parameters = []*huma.Param{
-		{Name: "type", In: "query", Description: "What it is to be judged as; auto when not given", Schema: text},
-		{Name: "collection", In: "query", Description: "The collection whose wishes it is to meet; none when not given", Schema: text},
-		{Name: "upload_id", In: "query", Description: "An upload to judge, which stays; the body is judged when none is named", Schema: text},
+		{Name: "type", In: "query", Description: "The type to check it as; auto when absent", Schema: text},
+		{Name: "collection", In: "query", Description: "The collection whose profile applies; none when absent", Schema: text},
+		{Name: "upload_id", In: "query", Description: "An upload to check, which is kept; when absent, the body is checked", Schema: text},
 	}
 	op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/octet-stream": {
 		Schema: &huma.Schema{Type: "string", Format: "binary"},
@@ -43,11 +44,11 @@ func (s *Service) checkRoute() {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(v) // the asker has gone if this fails
+		_ = json.NewEncoder(w).Encode(v) // a failure means that the client has disconnected
 	})
 }
 
-// check judges an upload, or the body.
+// check judges an upload or the body.
 func (s *Service) check(w http.ResponseWriter, r *http.Request) (intake.Report, error) {
 	ctx := r.Context()
 	if err := s.Permit(ctx, "check"); err != nil {
@@ -60,7 +61,7 @@ func (s *Service) check(w http.ResponseWriter, r *http.Request) (intake.Report, 
 			faults = append(faults, wire.Fault{Location: "query." + name, Message: "unknown query parameter"})
 		}
 	}
-	if err := endpoint.Invalid("nothing was judged", faults...); err != nil {
+	if err := endpoint.Invalid("nothing was checked", faults...); err != nil {
 		return intake.Report{}, err
 	}
 	var c registry.Collection
@@ -76,20 +77,20 @@ func (s *Service) check(w http.ResponseWriter, r *http.Request) (intake.Report, 
 	}
 	u, err := s.Registry.UploadByID(ctx, id)
 	if errors.Is(err, registry.ErrNotFound) {
-		return intake.Report{}, endpoint.NotFound("there is no upload %q; send the file to POST %s and give the id it answers, or send it as the body", id, upload.Path)
+		return intake.Report{}, endpoint.NotFound("upload %q was not found; send the file to POST %s and use the id of its answer, or send the file as the body", id, upload.Path)
 	} else if err != nil {
 		return intake.Report{}, err
 	}
 	if _, err := s.Staging.Stat(ctx, source.UploadKey(u.ID)); errors.Is(err, storage.ErrNotFound) {
-		return intake.Report{}, endpoint.NotFound("upload %s (%s) is not here any more; send the file again", u.ID, u.Filename)
+		return intake.Report{}, endpoint.NotFound("upload %s (%s) is no longer stored; send the file again", u.ID, u.Filename)
 	}
 	v, err := s.verdict(ctx, u, t, c)
 	return v.For(c.Profile), err
 }
 
-// checkBody stores a body as an upload, since a container cannot be judged from a stream that
-// cannot be read twice, and removes it when it is judged. After a kill it is an upload that nobody
-// submits.
+// checkBody stores a body as an upload, judges it and removes it. A container cannot be judged from
+// a stream, because it must be read twice. If the process dies meanwhile, an unsubmitted upload
+// remains, which expires.
 func (s *Service) checkBody(w http.ResponseWriter, r *http.Request, t registry.PayloadType, c registry.Collection) (intake.Report, error) {
 	ctx := r.Context()
 	u, err := s.Uploads.Store(w, r, registry.NewUpload{Filename: "to-be-judged"})

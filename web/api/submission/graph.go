@@ -22,18 +22,18 @@ func (s *Service) graphRoutes() {
 	endpoint.Register(s.Server, endpoint.Operation{
 		ID: "prepare-graph", Method: http.MethodPost, Path: "/graphs", Status: http.StatusCreated,
 		Refuses: []int{http.StatusTooManyRequests, http.StatusInsufficientStorage},
-		Summary: "Prepare submissions that depend on each other; nothing of them starts before the graph is sealed",
+		Summary: "Prepare submissions that depend on each other; none starts before the graph is sealed",
 	}, s.prepareGraph)
-	endpoint.Register(s.Server, endpoint.Operation{ID: "seal-graph", Method: http.MethodPost, Path: "/graphs/{id}/seal", Summary: "Let a graph's items go"}, s.sealGraph)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "seal-graph", Method: http.MethodPost, Path: "/graphs/{id}/seal", Summary: "Seal a graph, so that its items start"}, s.sealGraph)
 }
 
 type prepareInput struct {
-	Key       string `header:"Idempotency-Key" maxLength:"200" doc:"A repeat with the same key answers what the first one did"`
+	Key       string `header:"Idempotency-Key" maxLength:"200" doc:"A repeat with the same key gets the first one's answer"`
 	UserAgent string `header:"User-Agent"`
 	Body      wire.GraphRequest
 }
 
-// prepareGraph takes submissions in, all or none. What it answers is committed.
+// prepareGraph accepts submissions, all or none. When it answers, they are committed.
 func (s *Service) prepareGraph(ctx context.Context, in *prepareInput) (*endpoint.Output[registry.PreparedGraph], error) {
 	g := registry.Graph{ID: in.Body.GraphID, Actor: access.Actor(ctx), IdempotencyKey: in.Key}
 	faults := valid.Text("header.Idempotency-Key", in.Key, valid.MaxText)
@@ -82,8 +82,8 @@ func (s *Service) nodeSubmission(ctx context.Context, in *prepareInput, n wire.N
 	return sub
 }
 
-// acceptUploads judges the uploads of a graph's nodes and notes in them what is known of their
-// payloads. Until done is called nobody else decides about these uploads.
+// acceptUploads judges the uploads of a graph's nodes and sets in the nodes what it learns of them.
+// Until done is called, nobody else can submit or remove these uploads.
 func (s *Service) acceptUploads(ctx context.Context, nodes []wire.NodeRequest, g registry.Graph) (done func(), err error) {
 	var taken []func()
 	release := func() {
@@ -102,7 +102,7 @@ func (s *Service) acceptUploads(ctx context.Context, nodes []wire.NodeRequest, g
 			ids = append(ids, n.UploadID)
 		}
 	}
-	slices.Sort(ids) // so that two calls never wait for each other
+	slices.Sort(ids) // a fixed order prevents deadlocks
 	for _, id := range ids {
 		f, err := s.Uploads.Take(ctx, id)
 		if err != nil {
@@ -128,15 +128,15 @@ func (s *Service) acceptNode(ctx context.Context, id string, sub *registry.Submi
 	}
 	_, err = s.Staging.Stat(ctx, source.UploadKey(id))
 	if errors.Is(err, storage.ErrNotFound) {
-		return endpoint.NotFound("upload %s (%s) is not here any more; send the file again", u.ID, u.Filename)
+		return endpoint.NotFound("upload %s (%s) is no longer stored; send the file again", u.ID, u.Filename)
 	} else if err != nil {
-		return fmt.Errorf("look for upload %s: %w", id, err)
+		return fmt.Errorf("find upload %s: %w", id, err)
 	}
 	return s.accept(ctx, u, sub)
 }
 
-// uploadsTwice finds uploads that two nodes name: an upload is one batch's own, and is removed with
-// it.
+// uploadsTwice returns the faults of uploads that two nodes name. An upload belongs to one batch
+// and is removed with it.
 func uploadsTwice(nodes []wire.NodeRequest) (faults []wire.Fault) {
 	first := map[string]string{}
 	for i, n := range nodes {
@@ -145,7 +145,7 @@ func uploadsTwice(nodes []wire.NodeRequest) (faults []wire.Fault) {
 		}
 		if key, there := first[n.UploadID]; there {
 			faults = append(faults, wire.Fault{
-				Location: fmt.Sprintf("body.nodes[%d].upload_id", i), Message: fmt.Sprintf("it is node %q's; send the file again for this one", key),
+				Location: fmt.Sprintf("body.nodes[%d].upload_id", i), Message: fmt.Sprintf("node %q uses this upload; send the file again for this node", key),
 			})
 			continue
 		}
@@ -162,8 +162,8 @@ func (s *Service) sealGraph(ctx context.Context, in *lookup.ItemID) (*struct{}, 
 	return nil, nil //nolint:nilnil // huma answers 204
 }
 
-// nodeLocation is where in a request a node stands; the last of those with its key, which is the
-// one too many.
+// nodeLocation returns the location of a node in a request. If several have the key, it is the last
+// one.
 func nodeLocation(g registry.Graph, key string) string {
 	for i, n := range slices.Backward(g.Nodes) {
 		if key != "" && n.Key == key {
@@ -173,9 +173,8 @@ func nodeLocation(g registry.Graph, key string) string {
 	return "body.nodes"
 }
 
-// invalidGraph is the problem of a graph, or of a submission's requirements, in which this is
-// wrong, and of what else is wrong with the request; nil when nothing is. at is where in the
-// request a node stands.
+// invalidGraph returns the problem of a graph or of a submission's requirements, with the request's
+// other faults, or nil. at returns the location of a node in the request.
 func invalidGraph(what string, wrong []*registry.GraphError, at func(key string) string, others []wire.Fault) error {
 	if len(wrong) == 0 {
 		return endpoint.Invalid(what, others...)
@@ -184,7 +183,7 @@ func invalidGraph(what string, wrong []*registry.GraphError, at func(key string)
 	for _, e := range wrong {
 		faults = append(faults, endpoint.GraphFault(at(e.Key), e))
 	}
-	p := wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeGraph, what+"; correct what the errors name", append(faults, others...)...)
+	p := wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeGraph, what+"; correct the fields that the errors name", append(faults, others...)...)
 	p.Cause = wire.CauseOf(wrong[0])
 	return p
 }

@@ -21,51 +21,51 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// judgements are verdicts on uploads, found or in the making. A large bag takes longer to judge
-// than a request may last on its way through proxies, so a judgement goes on when whoever asked for
-// it has gone, and is there when he asks again.
+// judgements are verdicts on uploads, complete or under way. Judging a large bag takes longer than
+// requests may last behind proxies. So a judgement goes on after its caller has disconnected, and
+// the caller's next request gets the verdict.
 type judgements struct {
-	stop <-chan struct{} // the server is about to stop
+	stop <-chan struct{} // closed when the server begins to stop
 	log  *slog.Logger
 
 	mu   sync.Mutex
 	of   map[judged]*judgement
-	kept []*judgement // those of them whose end is known, the oldest first
+	kept []*judgement // complete judgements, oldest first
 }
 
-// judged is what a verdict depends on.
+// judged is everything that a verdict depends on.
 type judged struct {
 	upload     string
 	typ        registry.PayloadType
-	bagProfile string // the collection's, as what follows
-	names      string // how those are read that are not UTF-8
-	noid       string // the template of its own
-	owner      string // whose objects may be told of
+	bagProfile string // the collection's, like the following fields
+	names      string // encoding of names that are not UTF-8
+	noid       string // its NOID template
+	owner      string // whose objects the verdict may mention
 	withoutDC  bool
 }
 
 type judgement struct {
 	of      judged
-	token   string        // of who asked first
-	over    chan struct{} // closed when what follows is known
+	token   string        // of the first caller
+	over    chan struct{} // closed when the following fields are set
 	verdict intake.Report
 	err     error
-	size    int // of the verdict, in memory
+	size    int // of the verdict in memory, in bytes
 	expiry  *time.Timer
 }
 
 const (
 	// judgeWait is how long a request waits for a verdict.
 	judgeWait = 20 * time.Second
-	// judgeKeep is how long a verdict waits for somebody to ask again.
+	// judgeKeep is how long a verdict is kept for the next request.
 	judgeKeep = 10 * time.Minute
-	// judgeKeepError is how long an error does: long enough for who polls, and what caused it may
-	// pass.
+	// judgeKeepError is how long an error is kept: long enough for a polling client, and short
+	// because its cause may pass.
 	judgeKeepError = time.Minute
 )
 
-// What is kept of verdicts, of one token and in all. The oldest go first; who asks for one of them
-// has it found again.
+// Limits on kept verdicts, for one token and for all. The oldest are dropped first; a later request
+// judges the upload again.
 const (
 	judgeKeepOfToken, judgeBytesOfToken = 1_000, 8 << 20
 	judgeKeepOfAll, judgeBytesOfAll     = 5_000, 32 << 20
@@ -75,13 +75,13 @@ func newJudgements(stop <-chan struct{}, log *slog.Logger) *judgements {
 	return &judgements{stop: stop, log: log, of: map[judged]*judgement{}}
 }
 
-// finding finds a verdict. It ends when its context does.
+// finding judges an upload. It ends when its context does.
 type finding func(context.Context) (intake.Report, error)
 
-// ask returns the verdict on j, which the first who asks has found. It returns a problem with
-// CodeJudging when that takes longer than wait; the verdict is still in the making then. One that
-// accepts is kept for a while, since who submits several uploads at once has to ask for all of them
-// again when one takes longer; all others, and errors, are forgotten when they were told.
+// ask returns the verdict on j; the first caller starts the judgement. If it takes longer than
+// wait, ask returns a problem with CodeJudging, and the judgement goes on. An accepting verdict is
+// kept for a while: a client that submits several uploads at once asks for all of them again when
+// one takes longer. Other verdicts and errors are forgotten once returned.
 func (all *judgements) ask(ctx context.Context, token string, j judged, wait time.Duration, find finding) (intake.Report, error) {
 	found := all.begin(context.WithoutCancel(ctx), token, j, find)
 	timer := time.NewTimer(wait)
@@ -94,13 +94,13 @@ func (all *judgements) ask(ctx context.Context, token string, j judged, wait tim
 		return found.verdict, found.err
 	case <-timer.C:
 		return intake.Report{}, wire.NewProblem(http.StatusServiceUnavailable, wire.CodeJudging, fmt.Sprintf(
-			"upload %s is still being judged, which takes a while for large ones; nothing was submitted yet; ask again", j.upload))
+			"upload %s is still being checked, and nothing was submitted yet; repeat the request in a moment", j.upload))
 	case <-ctx.Done():
 		return intake.Report{}, context.Cause(ctx)
 	}
 }
 
-// begin returns the judgement on j, and starts it unless somebody has.
+// begin returns the judgement on j, and starts it if there is none.
 func (all *judgements) begin(ctx context.Context, token string, j judged, find finding) *judgement {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -110,7 +110,7 @@ func (all *judgements) begin(ctx context.Context, token string, j judged, find f
 	found := &judgement{of: j, token: token, over: make(chan struct{})}
 	all.of[j] = found
 	ctx, cancel := context.WithCancel(ctx)
-	go func() { // whether the server stops or the verdict is found
+	go func() { // ends when the server stops or the verdict is complete
 		defer cancel()
 		select {
 		case <-all.stop:
@@ -127,11 +127,11 @@ func (all *judgements) begin(ctx context.Context, token string, j judged, find f
 	return found
 }
 
-// keep keeps what was found for who asks again, and forgets the oldest of those that are too many.
+// keep stores a complete judgement for later requests, and drops the oldest ones beyond the limits.
 func (all *judgements) keep(found *judgement) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if all.of[found.of] != found { // it was told and forgotten already
+	if all.of[found.of] != found { // it was already returned and forgotten
 		return
 	}
 	all.kept = append(all.kept, found)
@@ -156,7 +156,7 @@ func (all *judgements) keep(found *judgement) {
 	}
 }
 
-// forget has the next who asks find it anew.
+// forget removes a judgement, so that the next request judges again.
 func (all *judgements) forget(found *judgement) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -169,12 +169,12 @@ func (all *judgements) drop(found *judgement) {
 		delete(all.of, found.of)
 	}
 	if found.expiry != nil {
-		found.expiry.Stop() // it would hold the verdict
+		found.expiry.Stop() // the timer would keep the verdict in memory
 	}
 }
 
-// find finds the verdict, unless the server stops before. A panic is the error of this judgement
-// alone: in a goroutine of its own it would end the process.
+// find judges an upload, unless the server stops before. It turns a panic into an error: in a
+// goroutine of its own, a panic would end the process.
 func (all *judgements) find(ctx context.Context, j judged, find finding) (verdict intake.Report, err error) {
 	err = panics.Guard(func() (err error) {
 		verdict, err = find(ctx)
@@ -190,11 +190,11 @@ func (all *judgements) find(ctx context.Context, j judged, find finding) (verdic
 	return verdict, err
 }
 
-// errStopping says that a verdict was not found because the server stops.
+// errStopping says that the server stopped before the verdict was complete.
 var errStopping = fmt.Errorf("the service is stopping: %w", registry.ErrUnavailable)
 
-// verdict judges an upload's bytes as what a type says, and by what a collection's profile asks
-// for.
+// verdict judges an upload as a type and by a collection's profile, and waits for the verdict at
+// most judgeWait.
 func (s *Service) verdict(ctx context.Context, u registry.Upload, t registry.PayloadType, c registry.Collection) (intake.Report, error) {
 	key := judged{u.ID, t, string(c.Profile.BagProfile), c.Profile.NameEncoding, c.Profile.NOIDTemplate, c.Profile.Owner, c.Profile.SuppressDCLocalIDs}
 	v, err := s.judgements.ask(ctx, tokenOf(ctx), key, judgeWait, func(ctx context.Context) (intake.Report, error) {
@@ -207,9 +207,9 @@ func (s *Service) verdict(ctx context.Context, u registry.Upload, t registry.Pay
 	return v, err
 }
 
-// judgeNow judges an upload for as long as its context lasts, in the slots of the gate: a short
-// while in one for small work, and as long as it takes in one for large work when that did not do.
-// c is the zero value for no collection.
+// judgeNow judges an upload until its context ends, with slots of the gate. It first tries for a
+// short time in a slot for small work; if that is not enough, it takes a slot for large work. c is
+// the zero value for no collection.
 func (s *Service) judgeNow(ctx context.Context, u registry.Upload, t registry.PayloadType, c registry.Collection) (intake.Report, error) {
 	bagProfile, err := intake.BagProfile(c.Profile)
 	if err != nil {
@@ -228,7 +228,7 @@ func (s *Service) judgeNow(ctx context.Context, u registry.Upload, t registry.Pa
 		return first.Verdict, err
 	}
 	work.Bytes, work.Memory = s.Gate.Small()+1, first.Memory
-	o.Row = s.ARKs.Row(ctx, c.Profile) // it counts what it judged
+	o.Row = s.ARKs.Row(ctx, c.Profile) // a Row counts the rows that it has judged
 	var v intake.Report
 	err = s.admitted(ctx, u, work, func() (err error) {
 		v, err = intake.Judge(ctx, in, t, o)
@@ -237,18 +237,18 @@ func (s *Service) judgeNow(ctx context.Context, u registry.Upload, t registry.Pa
 	return v, err
 }
 
-// tokenOf is whose call it is; of a session without a token only the name is known.
+// tokenOf identifies the caller: the token's id or, for a session without a token, its name.
 func tokenOf(ctx context.Context) string {
 	who := access.Of(ctx).Token
 	return cmp.Or(who.ID, who.Name)
 }
 
-// admitted runs judge when the gate lets the work in.
+// admitted runs judge once the gate admits the work.
 func (s *Service) admitted(ctx context.Context, u registry.Upload, w gate.Work, judge func() error) error {
 	leave, err := s.Gate.Enter(ctx, w)
 	if errors.Is(err, gate.ErrFull) {
 		return wire.NewProblem(http.StatusServiceUnavailable, wire.CodeJudging, fmt.Sprintf(
-			"upload %s cannot be judged yet: too many of your uploads wait already; ask again in a minute", u.ID))
+			"upload %s was not checked yet, because too many of your uploads are waiting; repeat the request in a minute", u.ID))
 	} else if err != nil {
 		return err
 	}

@@ -27,25 +27,25 @@ func payloadType(location, name string) (registry.PayloadType, []wire.Fault) {
 	return t, nil
 }
 
-// urlFault says why a payload cannot be fetched from an address, and else the name that the address
-// gives it. What is at the address, and whether it may be asked, is for the workers to find out.
+// urlFault returns the fault of a payload's address, or else the file name in the address. Workers
+// find out what is there and whether it may be fetched.
 func urlFault(location, raw string) (faults []wire.Fault, name string) {
 	const most = 8192
 	fault := func(format string, args ...any) ([]wire.Fault, string) {
 		return []wire.Fault{{Location: location, Message: fmt.Sprintf(format, args...)}}, ""
 	}
 	if len(raw) > most {
-		return fault("%d bytes long; at most %d can be kept", len(raw), most)
+		return fault("%d bytes long; at most %d are allowed", len(raw), most)
 	}
 	if strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return fault("it has a space or a control character; write a space as %%20")
+		return fault("contains a space or a control character; write a space as %%20")
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return fault("it is no well-formed URL; check the percent signs, the host and the port")
+		return fault("not a valid URL; check the percent signs, the host and the port")
 	}
 	if u.User != nil {
-		return fault("a name or a password does not belong there; take it out and have an admin store it for the collection (holdfast collection credential set)")
+		return fault("must not contain a user name or password; remove it, and ask an admin to store it for the collection (holdfast collection credential set)")
 	}
 	switch strings.ToLower(u.Scheme) {
 	case "http", "https":
@@ -59,16 +59,16 @@ func urlFault(location, raw string) (faults []wire.Fault, name string) {
 		}
 		return nil, name
 	case "":
-		return fault("it has no scheme; begin it with https://, or upload the file first")
+		return fault("has no scheme; start it with https://, or upload the file first")
 	case "file":
-		return fault("the server cannot read your files; upload it first and give the upload_id")
+		return fault("the server cannot read files on your computer; upload the file and give its upload_id")
 	case "upload":
 		return fault("give the id of an upload as upload_id")
 	default:
-		return fault("scheme %q cannot be fetched; use http, https or s3, or upload the file first", u.Scheme)
+		return fault("scheme %q is not supported; use http, https or s3, or upload the file first", u.Scheme)
 	}
 	if u.Hostname() == "" {
-		return fault("it names no host")
+		return fault("has no host")
 	}
 	if name = path.Base(u.Path); name == "." || name == "/" || valid.Name("", name) != nil {
 		name = u.Hostname()
@@ -76,7 +76,7 @@ func urlFault(location, raw string) (faults []wire.Fault, name string) {
 	return nil, name
 }
 
-// objectARK returns an object's ARK in the form in which it is kept, "" for none.
+// objectARK returns an object's ARK in its stored form, "" for none.
 func objectARK(location, text string) (string, []wire.Fault) {
 	if text == "" {
 		return "", nil
@@ -88,26 +88,27 @@ func objectARK(location, text string) (string, []wire.Fault) {
 	ark = ark.Normalize()
 	if ark.Qualifier != "" {
 		return "", []wire.Fault{{
-			Location: location, Message: fmt.Sprintf("it names a part of an object; give the object's own, %s", ark.Base()), Found: text,
+			Location: location, Message: fmt.Sprintf("names a part of an object; give the object's own ARK, %s", ark.Base()), Found: text,
 		}}
 	}
 	return ark.String(), nil
 }
 
-// MailLimits bound what depositors and operators can have mailed to others than themselves and the
-// collection's own people.
+// MailLimits bound the mails that depositors and operators can cause to addresses other than their
+// own and the collection's.
 type MailLimits struct {
-	Domains    []string // whose addresses every submission may name, beside those that the collection's profile allows
-	TokenDaily int64    // how many such addresses the submissions of a token may name in a day; 0: any number
+	Domains    []string // allowed for every submission, in addition to those of the collection's profile
+	TokenDaily int64    // such addresses per token and day; 0: any number
 }
 
-// mailTerms are what the asker's submissions are bound by; an admin, who could change them, is not.
+// mailTerms returns the limits on the caller's submissions. An admin, who could change them, has
+// none.
 func (s *Service) mailTerms(ctx context.Context) *registry.MailTerms {
 	token := access.Of(ctx).Token
 	if token.Role == registry.RoleAdmin {
 		return nil
 	}
-	own, err := registry.MailAddress(token.Name) // which an admin gave
+	own, err := registry.MailAddress(token.Name) // an admin chose the name
 	if err != nil {
 		own = ""
 	}

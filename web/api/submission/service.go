@@ -1,9 +1,9 @@
-// Package submission takes payloads in: it judges them, submits them, prepares graphs of
-// submissions that depend on each other, and judges beforehand what is not to be submitted.
+// Package submission accepts payloads: it judges and submits them, prepares graphs of submissions
+// that depend on each other, and checks payloads without submitting them.
 //
-// What is answered is committed: the batch is there, whatever happens next. An upload is judged
-// whole before it is submitted; a judgement goes on when whoever asked for it has gone. How uploads
-// come in is for web/api/upload.
+// When it answers a submission, the batch is committed. It judges an upload completely before it
+// submits it, and a judgement goes on after its caller has disconnected. Receiving uploads is the
+// task of web/api/upload.
 package submission
 
 import (
@@ -19,21 +19,20 @@ import (
 	"github.com/holdfast/holdfast/web/api/upload"
 )
 
-// Options say how payloads are judged and where they go. Server, Registry, Uploads, Staging and
-// Gate must be set.
+// Options configure a Service. Server, Registry, Uploads, Staging and Gate must be set.
 type Options struct {
 	Server   *endpoint.Server
 	Registry Registry // limited to what the caller may see
 	Uploads  *upload.Service
 	Staging  storage.Store
 	ARKs     intake.ARKs   // judge supplied names
-	Unpack   unpack.Limits // on what an upload may unpack to when it is judged
-	TempDir  string        // of temporary files, which judging large bags needs; "": that of os.TempDir
-	Gate     *gate.Gate    // that judgements go through
+	Unpack   unpack.Limits // on unpacking an upload to judge it
+	TempDir  string        // folder of temporary files for judging large bags; "": os.TempDir
+	Gate     *gate.Gate    // admits judgements
 	Mails    MailLimits
 }
 
-// Registry is what a Service asks.
+// Registry is what a Service needs of the Registry.
 type Registry interface {
 	registry.Submitting
 	registry.Graphs
@@ -43,15 +42,14 @@ type Registry interface {
 	Item(ctx context.Context, id string) (registry.WorkItem, error)
 }
 
-// Service takes payloads in. Its only state is the judgements under way in this process.
+// Service accepts payloads. Its only state are the judgements of this process.
 type Service struct {
 	*endpoint.Server
 	Options
 	judgements *judgements
 }
 
-// New returns a Service. It has no goroutines but those that judge uploads, which end with the
-// Server's Done.
+// New returns a Service. Its goroutines judge uploads and end with the Server's Done.
 func New(o Options) *Service {
 	return &Service{Server: o.Server, Options: o, judgements: newJudgements(o.Server.Done, o.Server.Log)}
 }
@@ -61,7 +59,7 @@ func (s *Service) Routes() {
 	endpoint.Register(s.Server, endpoint.Operation{
 		ID: "submit-payload", Method: http.MethodPost, Path: "/batches", Status: http.StatusAccepted,
 		Refuses: []int{http.StatusTooManyRequests, http.StatusInsufficientStorage},
-		Summary: "Submit a payload: a URL, or an upload",
+		Summary: "Submit a payload: a URL or an upload",
 	}, s.submit)
 	s.graphRoutes()
 	s.checkRoute()

@@ -20,13 +20,12 @@ import (
 )
 
 type submitInput struct {
-	Key       string `header:"Idempotency-Key" maxLength:"200" doc:"A repeat with the same key answers what the first one did"`
+	Key       string `header:"Idempotency-Key" maxLength:"200" doc:"A repeat with the same key gets the first one's answer"`
 	UserAgent string `header:"User-Agent"`
 	Body      wire.SubmitRequest
 }
 
-// submit takes a payload in. What it answers is committed: the batch is there, whatever happens
-// next.
+// submit accepts a payload. When it answers, the batch is committed.
 func (s *Service) submit(ctx context.Context, in *submitInput) (*endpoint.Output[wire.SubmitResponse], error) {
 	spec, faults := specOf(in.Body)
 	faults = append(faults, valid.Text("header.Idempotency-Key", in.Key, valid.MaxText)...)
@@ -68,7 +67,7 @@ func (s *Service) submit(ctx context.Context, in *submitInput) (*endpoint.Output
 	return s.receipt(ctx, receipt, sub)
 }
 
-// receipt answers with what the batch is now, which for a duplicate may be over already.
+// receipt answers with the present state of the batch, which for a duplicate may be settled.
 func (s *Service) receipt(ctx context.Context, r registry.Receipt, sub registry.Submission) (*endpoint.Output[wire.SubmitResponse], error) {
 	answer := wire.SubmitResponse{BatchID: r.BatchID, Duplicate: r.Duplicate, State: registry.StatePending, Type: sub.Spec.Type, NoMail: r.NoMail}
 	it, err := s.Registry.Item(ctx, r.BatchID)
@@ -76,8 +75,8 @@ func (s *Service) receipt(ctx context.Context, r registry.Receipt, sub registry.
 	case err == nil:
 		answer.State = it.State
 	case !r.Duplicate:
-		// It is in. To answer with an error now would make the depositor submit it again.
-		s.Log.WarnContext(ctx, "batch is committed but cannot be read", "batch", r.BatchID, "err", err)
+		// The batch is committed. An error would make the depositor submit it again.
+		s.Log.WarnContext(ctx, "a committed batch could not be read", "batch", r.BatchID, "err", err)
 	default:
 		return nil, err
 	}
@@ -86,7 +85,7 @@ func (s *Service) receipt(ctx context.Context, r registry.Receipt, sub registry.
 	return &endpoint.Output[wire.SubmitResponse]{Body: answer}, nil
 }
 
-// agent keeps a User-Agent within bounds; a strange one is no reason to refuse a deposit.
+// agent limits a User-Agent header. An odd one must not prevent a deposit.
 func agent(header string) string {
 	const most = 200
 	header = strings.ToValidUTF8(header, "\uFFFD")
@@ -96,7 +95,7 @@ func agent(header string) string {
 	return header
 }
 
-// specOf turns a request into a spec, with every fault that it has.
+// specOf converts a request to a spec, with all faults of the request.
 func specOf(r wire.SubmitRequest) (registry.Spec, []wire.Fault) {
 	spec := registry.Spec{
 		Mode: registry.Add, URL: r.URL, Filename: r.Filename, SizeBytes: -1, Submitter: r.Submitter,
@@ -115,9 +114,9 @@ func specOf(r wire.SubmitRequest) (registry.Spec, []wire.Fault) {
 	add(f)
 	switch {
 	case r.URL == "" && r.UploadID == "":
-		add([]wire.Fault{{Location: "body.url", Message: "missing: give url, or upload_id of what was sent to POST " + upload.Path}})
+		add([]wire.Fault{{Location: "body.url", Message: "missing: give url, or upload_id of an upload to POST  " + upload.Path}})
 	case r.URL != "" && r.UploadID != "":
-		add([]wire.Fault{{Location: "body.upload_id", Message: "url is given too; a payload is the one or the other"}})
+		add([]wire.Fault{{Location: "body.upload_id", Message: "give either url or upload_id, not both"}})
 	case r.UploadID != "":
 		spec.URL = registry.UploadURL(r.UploadID)
 		add(valid.Text("body.upload_id", r.UploadID, 200))
@@ -129,7 +128,7 @@ func specOf(r wire.SubmitRequest) (registry.Spec, []wire.Fault) {
 		}
 	}
 	if r.Folder && r.UploadID == "" {
-		add([]wire.Fault{{Location: "body.folder", Message: "only an upload can be a folder that was packed to be sent; leave it out"}})
+		add([]wire.Fault{{Location: "body.folder", Message: "only an upload can be a packed folder; leave it out"}})
 	}
 	if r.Filename != "" {
 		add(valid.Name("body.filename", r.Filename))
@@ -150,7 +149,7 @@ func specOf(r wire.SubmitRequest) (registry.Spec, []wire.Fault) {
 	return spec, faults
 }
 
-// updateFaults refuse an update that can never find its object.
+// updateFaults refuses an update that can never find its object.
 func updateFaults(spec registry.Spec) []wire.Fault {
 	if !spec.UpdatesNothing() {
 		return nil
@@ -165,15 +164,15 @@ func updatesNothing() wire.Fault {
 func localIDFaults(ids []string) (faults []wire.Fault) {
 	const most = 100
 	if len(ids) > most {
-		return []wire.Fault{{Location: "body.local_ids", Message: fmt.Sprintf("%d of them; at most %d can be kept", len(ids), most)}}
+		return []wire.Fault{{Location: "body.local_ids", Message: fmt.Sprintf("%d local ids; at most %d are allowed", len(ids), most)}}
 	}
 	for i, id := range ids {
 		at := fmt.Sprintf("body.local_ids[%d]", i)
 		switch {
 		case strings.TrimSpace(id) == "":
-			faults = append(faults, wire.Fault{Location: at, Message: "it is empty"})
+			faults = append(faults, wire.Fault{Location: at, Message: "empty"})
 		case slices.Contains(ids[:i], id):
-			faults = append(faults, wire.Fault{Location: at, Message: fmt.Sprintf("%q stands here twice", id), Found: id})
+			faults = append(faults, wire.Fault{Location: at, Message: fmt.Sprintf("%q is listed twice", id), Found: id})
 		default:
 			faults = append(faults, valid.Text(at, id, valid.MaxText)...)
 		}
@@ -181,15 +180,15 @@ func localIDFaults(ids []string) (faults []wire.Fault) {
 	return faults
 }
 
-// judgeARK refuses a supplied ARK, which is one, when it is mistyped.
+// judgeARK refuses a supplied ARK that is mistyped.
 func (s *Service) judgeARK(ctx context.Context, text string, p registry.Profile) error {
 	ark, err := noid.ParseARK(text)
 	if err != nil {
-		return nil //nolint:nilerr // none is given: a wrong one was refused before
+		return nil //nolint:nilerr // none is given: an invalid one was refused earlier
 	}
 	err = s.ARKs.Judge(ctx, ark, p)
 	if wrong := (*intake.MistypedError)(nil); errors.As(err, &wrong) {
-		return endpoint.Invalid("the ARK is mistyped", wire.Fault{Location: "body.ark", Message: wrong.Error() + "; " + wrong.Remedy(), Found: text})
+		return endpoint.Invalid("nothing was submitted, because the ARK is mistyped", wire.Fault{Location: "body.ark", Message: wrong.Error() + "; " + wrong.Remedy(), Found: text})
 	}
 	return err
 }

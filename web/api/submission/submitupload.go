@@ -18,10 +18,10 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// submitUpload judges an upload and submits it. An upload is one batch's own, and is removed with
-// it; one that was refused, or that brought what is here already, is removed at once.
+// submitUpload judges an upload and submits it. An upload belongs to one batch and is removed with
+// it. A refused upload, and one whose content was submitted before, is removed at once.
 func (s *Service) submitUpload(ctx context.Context, id string, sub *registry.Submission) (registry.Receipt, error) {
-	// Who removes an upload must know that nobody submits it at the same time.
+	// While an upload is taken, nobody else can submit or remove it.
 	done, err := s.Uploads.Take(ctx, id)
 	if err != nil {
 		return registry.Receipt{}, err
@@ -35,7 +35,7 @@ func (s *Service) submitUpload(ctx context.Context, id string, sub *registry.Sub
 	if errors.Is(err, storage.ErrNotFound) {
 		return s.repeated(ctx, u, sub)
 	} else if err != nil {
-		return registry.Receipt{}, fmt.Errorf("look for upload %s: %w", id, err)
+		return registry.Receipt{}, fmt.Errorf("find upload %s: %w", id, err)
 	}
 	if err := s.accept(ctx, u, sub); err != nil {
 		return registry.Receipt{}, err
@@ -47,14 +47,14 @@ func (s *Service) submitUpload(ctx context.Context, id string, sub *registry.Sub
 	return r, err
 }
 
-// uploadFor finds an upload and notes in a submission what is known of it.
+// uploadFor finds an upload and sets its name and size in a submission.
 func (s *Service) uploadFor(ctx context.Context, id string, sub *registry.Submission) (registry.Upload, error) {
 	u, err := s.Registry.UploadByID(ctx, id)
 	if errors.Is(err, registry.ErrNotFound) {
 		if in, err := s.Registry.IncomingByID(ctx, id); err == nil {
 			return u, wire.NewProblem(http.StatusConflict, wire.CodeConflict, upload.StillToCome(in))
 		}
-		return u, endpoint.NotFound("there is no upload %q; send the file to POST %s and give the id it answers", id, upload.Path)
+		return u, endpoint.NotFound("upload %q was not found; send the file to POST %s and use the id of its answer", id, upload.Path)
 	} else if err != nil {
 		return u, err
 	}
@@ -65,7 +65,7 @@ func (s *Service) uploadFor(ctx context.Context, id string, sub *registry.Submis
 	return u, nil
 }
 
-// accept judges an upload, and removes it when it cannot be taken.
+// accept judges an upload. If it must be refused, accept removes it.
 func (s *Service) accept(ctx context.Context, u registry.Upload, sub *registry.Submission) error {
 	v, err := s.judge(ctx, u, sub)
 	_, refused := intake.AsRefusal(err)
@@ -79,14 +79,14 @@ func (s *Service) accept(ctx context.Context, u registry.Upload, sub *registry.S
 	return err
 }
 
-// judge settles what an upload is, and returns the verdict on whether it can be taken: an
-// *intake.Refusal or a problem says that it cannot.
+// judge determines the type of an upload and returns the verdict. An *intake.Refusal or a problem
+// says that the upload is refused.
 func (s *Service) judge(ctx context.Context, u registry.Upload, sub *registry.Submission) (v intake.Report, err error) {
 	spec := &sub.Spec
 	if d := spec.Digest; d != nil && d.Algorithm == u.Digest.Algorithm && d.Value != u.Digest.Value {
-		p := endpoint.Unprocessable(wire.CodeDigestMismatch, "upload %s (%s) has the %s %s, not %s; the upload was removed; send it again, or correct the digest",
+		p := endpoint.Unprocessable(wire.CodeDigestMismatch, "upload %s (%s) has the %s %s, not %s, and was removed; send it again, or correct the digest",
 			u.ID, u.Filename, d.Algorithm, u.Digest.Value, d.Value)
-		p.Faults = []wire.Fault{{Location: "body.digest", Message: "it is not that of the upload", Expected: d.Value, Found: u.Digest.Value}}
+		p.Faults = []wire.Fault{{Location: "body.digest", Message: "differs from the digest of the upload", Expected: d.Value, Found: u.Digest.Value}}
 		return v, p
 	}
 	c, err := lookup.Collection(ctx, s.Registry, sub.Collection)
@@ -104,8 +104,8 @@ func (s *Service) judge(ctx context.Context, u registry.Upload, sub *registry.Su
 	return v, nil
 }
 
-// repeated answers for an upload whose bytes are gone: with its batch when this is what was
-// submitted as that batch, so that a depositor whose first answer was lost gets it now.
+// repeated answers for an upload whose bytes are gone. If the same request made a batch of it
+// before, repeated returns that batch: the depositor may have missed the first answer.
 func (s *Service) repeated(ctx context.Context, u registry.Upload, sub *registry.Submission) (registry.Receipt, error) {
 	batch, found, err := s.Uploads.BatchOf(ctx, u)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Service) repeated(ctx context.Context, u registry.Upload, sub *registry
 		}
 	}
 	if !found {
-		return registry.Receipt{}, endpoint.NotFound("upload %s (%s) is not here any more; send the file again", u.ID, u.Filename)
+		return registry.Receipt{}, endpoint.NotFound("upload %s (%s) is no longer stored; send the file again", u.ID, u.Filename)
 	}
 	var before registry.Spec
 	if err := json.Unmarshal(batch.Spec, &before); err != nil {
@@ -127,12 +127,12 @@ func (s *Service) repeated(ctx context.Context, u registry.Upload, sub *registry
 	if now.Type == registry.AutoType {
 		now.Type = before.Type
 	}
-	// What the Registry filled in, and what does not describe the payload.
+	// Fields that the Registry set, and fields that do not describe the payload.
 	now.Profile, now.RouteVersion, now.SubmittedAt, now.UserAgent = before.Profile, before.RouteVersion, before.SubmittedAt, before.UserAgent
 	now.ProfileVersion, now.Force = before.ProfileVersion, before.Force
 	if batch.Collection != sub.Collection || !sameJSON(now, before) {
 		return registry.Receipt{}, wire.NewProblem(http.StatusConflict, wire.CodeConflict, fmt.Sprintf(
-			"upload %s was used up by batch %s, which was submitted with other arguments; send the file again", u.ID, batch.ID))
+			"batch %s used upload %s with other arguments; send the file again", batch.ID, u.ID))
 	}
 	sub.Spec.Type = before.Type
 	return registry.Receipt{BatchID: batch.ID, Duplicate: true}, nil
