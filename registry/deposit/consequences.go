@@ -129,7 +129,7 @@ func (t *tx) preservedConsequences(it registry.WorkItem) (out []string, err erro
 
 // endNotice says who is notified when a batch ends with a status.
 func (t *tx) endNotice(batch registry.WorkItem, status registry.Status) (string, error) {
-	to, err := t.out.TellsEnd(batch, status)
+	to, err := t.out.EndRecipients(batch, status)
 	if err != nil {
 		return "", err
 	}

@@ -161,7 +161,7 @@ func (b *builder) add(n registry.Node, content string) error {
 	if err != nil {
 		return err
 	}
-	if err := b.out.MayMail(sub, c); err != nil {
+	if err := b.out.CheckMail(sub, c); err != nil {
 		return fmt.Errorf("node %q: %w", n.Key, err)
 	}
 	it := b.newBatch(sub, c, content)

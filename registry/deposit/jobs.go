@@ -107,7 +107,7 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 	if err := errors.Join(t.InsertRows(insertWaiting, waiting), t.InsertRows(insertEdge, edges)); err != nil {
 		return 0, fmt.Errorf("write locks and edges of jobs: %w", err)
 	}
-	if err := t.out.TellBorn(items); err != nil {
+	if err := t.out.QueueFailureCallbacks(items); err != nil {
 		return 0, fmt.Errorf("queue callbacks for refused rows: %w", err)
 	}
 	if err := t.noteExpanded(batch, jobs); err != nil {

@@ -63,7 +63,7 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 			return registry.Receipt{}, err
 		}
 	}
-	if err := t.out.MayMail(sub, c); err != nil {
+	if err := t.out.CheckMail(sub, c); err != nil {
 		return registry.Receipt{}, err
 	}
 	it := t.newBatch(sub, c, content)
@@ -99,7 +99,7 @@ func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
 
 // noMail says whether a submission names addresses although this Registry sends no mail.
 func (t *tx) noMail(sub registry.Submission) bool {
-	return len(sub.Spec.Notify) > 0 && !t.store.out.Mails()
+	return len(sub.Spec.Notify) > 0 && !t.store.out.SendsMail()
 }
 
 // withDefaultName names an unnamed submission after its payload.

@@ -24,7 +24,7 @@ func (s *Outbound) PutCredential(ctx context.Context, c registry.Credential) err
 }
 
 func (t *Tx) putCredential(c registry.Credential) error {
-	if err := t.hasOwner(c.Collection); err != nil {
+	if err := t.requireOwner(c.Collection); err != nil {
 		return err
 	}
 	err := t.Do(`INSERT INTO credential (collection, origin, kind, name, endpoint, region, path_style, sealed, created_by, created_at)
@@ -35,14 +35,15 @@ func (t *Tx) putCredential(c registry.Credential) error {
 	if err != nil {
 		return err
 	}
-	if err := t.tryAnew(c.Collection); err != nil {
+	if err := t.retryNow(c.Collection); err != nil {
 		return err
 	}
 	return t.noteCredential(c, registry.EventCredentialSet, c.CreatedBy)
 }
 
-// hasOwner returns ErrNotFound unless there is such an owner of credentials.
-func (t *Tx) hasOwner(owner string) (err error) {
+// requireOwner returns ErrNotFound unless the collection or subscription that a credential is for
+// exists.
+func (t *Tx) requireOwner(owner string) (err error) {
 	if name, ok := registry.OwningSubscription(owner); ok {
 		_, err = t.subscription(name)
 	} else {
@@ -51,8 +52,8 @@ func (t *Tx) hasOwner(owner string) (err error) {
 	return err
 }
 
-// noteCredential writes an event that is in no collection: what opens a collection's sources is not
-// its depositors' to know.
+// noteCredential writes an event about a credential. The event is in no collection, so that
+// depositors do not see it.
 func (t *Tx) noteCredential(c registry.Credential, kind, actor string) error {
 	return t.Event(c.Collection, 0, kind, actor, struct {
 		Collection string                  `json:"collection"`
@@ -89,7 +90,7 @@ func (s *Outbound) RemoveCredential(ctx context.Context, collection, origin, act
 		if err := t.Do(`DELETE FROM credential WHERE collection = $1 AND origin = $2`, collection, origin); err != nil {
 			return err
 		}
-		if err := t.tryAnew(c.Collection); err != nil {
+		if err := t.retryNow(c.Collection); err != nil {
 			return err
 		}
 		return t.noteCredential(c, registry.EventCredentialRemoved, actor)

@@ -28,23 +28,23 @@ func (s *Outbound) NoteDelivery(ctx context.Context, l registry.Lease, try regis
 			return err
 		}
 		try.Error = sqldb.Clean(try.Error)
-		if d, err = t.noteTry(try); err != nil {
+		if d, err = t.recordTry(try); err != nil {
 			return err
 		}
-		told := d
-		told.Target = try.Message.Masked().Target() // events are kept when the batch and its deliveries are not
-		told.Error = strings.ReplaceAll(told.Error, d.Target, told.Target)
-		return t.Event(try.Message.Subject, 0, registry.EventDelivery, work.ActorWorker, told)
+		event := d
+		event.Target = try.Message.Masked().Target() // events outlive a purge of the batch and its deliveries
+		event.Error = strings.ReplaceAll(event.Error, d.Target, event.Target)
+		return t.Event(try.Message.Subject, 0, registry.EventDelivery, work.ActorWorker, event)
 	})
 	if err != nil {
-		return d, fmt.Errorf("note a try to deliver %s: %w", try.Message.ID(), err)
+		return d, fmt.Errorf("record a try to deliver %s: %w", try.Message.ID(), err)
 	}
 	return d, nil
 }
 
-// noteTry notes a try in the message's row. Of an item that was purged meanwhile there is none, and
-// none is made: nobody would remove it again, and it has an address.
-func (t *Tx) noteTry(try registry.DeliveryTry) (d registry.Delivery, err error) {
+// recordTry records a try in the message's row. If the item was purged meanwhile it adds no row:
+// the row holds an address, and nothing would delete it.
+func (t *Tx) recordTry(try registry.DeliveryTry) (d registry.Delivery, err error) {
 	m, at := try.Message, sqldb.FromMicros(t.Now)
 	subject, err := t.Item(m.Subject)
 	if errors.Is(err, registry.ErrNotFound) {
@@ -58,14 +58,14 @@ func (t *Tx) noteTry(try registry.DeliveryTry) (d registry.Delivery, err error) 
 	} else if err != nil {
 		return d, err
 	}
-	if err := t.announce(m, ""); err != nil {
+	if err := t.addDelivery(m, ""); err != nil {
 		return d, err
 	}
 	var sent sql.NullInt64
 	if try.Error == "" {
 		sent = sql.NullInt64{Int64: t.Now, Valid: true}
 		if m.State == registry.StateCompleted && m.Mail == "" {
-			if err := t.toldAfterAll(subject); err != nil {
+			if err := t.clearUntold(subject); err != nil {
 				return d, err
 			}
 		}
@@ -78,26 +78,26 @@ func (t *Tx) noteTry(try registry.DeliveryTry) (d registry.Delivery, err error) 
 	return scanDelivery(t.Row(selectDelivery+`WHERE d.id = $1`, m.ID()))
 }
 
-// announce makes the row of a message, which is left as it is when it is there; carrier is the item
-// that goes on with it.
-func (t *Tx) announce(m registry.DeliverySpec, carrier string) error {
-	err := t.InsertRows(insertDelivery, [][]any{t.deliveryOf(m, carrier)})
+// addDelivery adds the row of a message, if there is none. carrier is the item that delivers it
+// from now on; "" is the job itself.
+func (t *Tx) addDelivery(m registry.DeliverySpec, carrier string) error {
+	err := t.InsertRows(insertDelivery, [][]any{t.deliveryRow(m, carrier)})
 	if err != nil || carrier == "" {
 		return err
 	}
 	return t.Do(`UPDATE delivery SET item_id = $2, target = $3 WHERE id = $1`, m.ID(), carrier, m.Target())
 }
 
-// insertDelivery is the statement that writes deliveryOf rows.
+// insertDelivery inserts rows of deliveryRow.
 var insertDelivery = sqldb.InsertNew(`INSERT INTO delivery (id, subject, kind, state, target, tries, created_at, http_status, error, item_id)`,
 	`($1, $2, $3, $4, $5, 0, $6, 0, '', $7)`)
 
-func (t *Tx) deliveryOf(m registry.DeliverySpec, carrier string) []any {
+func (t *Tx) deliveryRow(m registry.DeliverySpec, carrier string) []any {
 	return []any{m.ID(), m.Subject, m.Kind(), m.State, m.Target(), t.Now, carrier}
 }
 
-// carrierOf is an item that goes on with a message about an item of a tenant and collection.
-func carrierOf(tenant, collection string, m registry.DeliverySpec, actor string) work.NewItem {
+// messageItem returns a new item that delivers a message about an item of a tenant and collection.
+func messageItem(tenant, collection string, m registry.DeliverySpec, actor string) work.NewItem {
 	route, _ := registry.RouteOf(registry.DeliverMessage)
 	m.Reason = sqldb.Clean(m.Reason)
 	return work.NewItem{
@@ -106,24 +106,24 @@ func carrierOf(tenant, collection string, m registry.DeliverySpec, actor string)
 	}
 }
 
-// carry makes the item that goes on with a message about an item.
-func (t *Tx) carry(it registry.WorkItem, m registry.DeliverySpec, actor string) (id string, err error) {
-	n := carrierOf(it.Tenant, it.Collection, m, actor)
+// queueMessage adds the item that delivers a message about an item.
+func (t *Tx) queueMessage(it registry.WorkItem, m registry.DeliverySpec, actor string) (id string, err error) {
+	n := messageItem(it.Tenant, it.Collection, m, actor)
 	if err := t.Insert(n); err != nil {
 		return "", err
 	}
-	return n.ID, t.announce(m, n.ID)
+	return n.ID, t.addDelivery(m, n.ID)
 }
 
-// carryDigest makes the item that tells operators something, and is its own subject. It is in no
-// collection.
-func (t *Tx) carryDigest(m registry.DeliverySpec) error {
-	n := carrierOf(sqldb.Tenant, "", m, work.ActorRegistry)
+// queueDigest adds the item that delivers a digest to operators. The message is about this item
+// itself, which is in no collection.
+func (t *Tx) queueDigest(m registry.DeliverySpec) error {
+	n := messageItem(sqldb.Tenant, "", m, work.ActorRegistry)
 	n.ID = m.Subject
 	if err := t.Insert(n); err != nil {
 		return err
 	}
-	return t.announce(m, n.ID)
+	return t.addDelivery(m, n.ID)
 }
 
 // PassOn implements registry.Delivering.
@@ -137,28 +137,29 @@ func (s *Outbound) PassOn(ctx context.Context, l registry.Lease, m registry.Deli
 			return err
 		}
 		if it.ID != m.Subject {
-			return fmt.Errorf("%w: item %s does not tell of item %s", registry.ErrInvalid, it.ID, m.Subject)
+			return fmt.Errorf("%w: item %s delivers no message about item %s", registry.ErrInvalid, it.ID, m.Subject)
 		}
 		if m, err = t.ownMessage(it, m); err != nil {
 			return err
 		}
-		var passed bool // an item that was given up since goes on with nothing
+		var passed bool // an item that was given up delivers nothing
 		err = t.Get(`SELECT EXISTS (SELECT 1`+fromDelivery+`WHERE d.id = $1 AND c.status NOT IN ('aborted', 'deleted'))`, []any{m.ID()}, &passed)
 		if passed || err != nil {
 			return err
 		}
-		_, err = t.carry(it, m, work.ActorWorker)
+		_, err = t.queueMessage(it, m, work.ActorWorker)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("pass delivery %s on: %w", m.ID(), err)
+		return fmt.Errorf("queue delivery %s as an item: %w", m.ID(), err)
 	}
 	return nil
 }
 
-// tellFailed has it told, in the transaction in which a job fails, that it did. A job that fails at
-// notify is preserved, and its receiver does not answer: there is nothing to tell.
-func (t *Tx) tellFailed(s work.Shift) error {
+// queueFailureCallback queues the failure callback in the transaction that fails the job. A job
+// that fails at notify gets none: its object is preserved, and it is the receiver that does not
+// answer.
+func (t *Tx) queueFailureCallback(s work.Shift) error {
 	if s.Status != registry.Failed || s.Item.Action != registry.Ingest || s.Item.Stage == registry.Notify {
 		return nil
 	}
@@ -170,33 +171,33 @@ func (t *Tx) tellFailed(s work.Shift) error {
 	if err != nil {
 		return err
 	}
-	if m, told := failure(it.ID, it.RetryCount, callback); told {
-		_, err = t.carry(it, m, work.ActorRegistry)
+	if m, wanted := failureMessage(it.ID, it.RetryCount, callback); wanted {
+		_, err = t.queueMessage(it, m, work.ActorRegistry)
 	}
 	return err
 }
 
-// failure is the message that a job failed after it was sent back some times; told is false when
-// nobody is to be told.
-func failure(jobID string, times int, to *registry.Callback) (m registry.DeliverySpec, told bool) {
+// failureMessage returns the message that a job failed after so many requeues. wanted is false if
+// the receiver wants none.
+func failureMessage(jobID string, times int, to *registry.Callback) (m registry.DeliverySpec, wanted bool) {
 	if to == nil || to.CompletedOnly {
 		return m, false
 	}
 	return registry.DeliverySpec{Subject: jobID, State: registry.StateFailed, Times: times, Callback: *to}, true
 }
 
-// TellBorn has it told of jobs that were born failed that they were: as tellFailed does, for all of
-// them with a few statements.
-func (t *Tx) TellBorn(jobs []work.NewItem) error {
+// QueueFailureCallbacks queues the failure callbacks of new jobs that were refused, with a constant
+// number of statements. It skips the other jobs.
+func (t *Tx) QueueFailureCallbacks(jobs []work.NewItem) error {
 	var carriers []work.NewItem
 	var rows [][]any
 	for _, n := range jobs {
-		m, told := failure(n.ID, 0, n.Spec.Profile.Callback)
-		if n.Status != registry.Failed || !told {
+		m, wanted := failureMessage(n.ID, 0, n.Spec.Profile.Callback)
+		if n.Status != registry.Failed || !wanted {
 			continue
 		}
-		carrier := carrierOf(n.Tenant, n.Collection, m, work.ActorRegistry)
-		carriers, rows = append(carriers, carrier), append(rows, t.deliveryOf(m, carrier.ID))
+		carrier := messageItem(n.Tenant, n.Collection, m, work.ActorRegistry)
+		carriers, rows = append(carriers, carrier), append(rows, t.deliveryRow(m, carrier.ID))
 	}
 	if len(carriers) == 0 {
 		return nil
@@ -207,7 +208,7 @@ func (t *Tx) TellBorn(jobs []work.NewItem) error {
 	return t.InsertRows(insertDelivery, rows)
 }
 
-// callbackOf is the callback that a job's collection had when it was submitted; nil: none.
+// callbackOf returns the callback that the job's collection had at the submission, or nil.
 func callbackOf(it registry.WorkItem) (*registry.Callback, error) {
 	spec, err := work.SpecOf(it)
 	return spec.Profile.Callback, err
@@ -232,7 +233,7 @@ func (s *Outbound) Redeliver(ctx context.Context, r registry.RedeliverRequest) (
 		return err
 	})
 	if err != nil {
-		return registry.WorkItem{}, fmt.Errorf("deliver again what became of item %s: %w", r.ItemID, err)
+		return registry.WorkItem{}, fmt.Errorf("redeliver the outcome of item %s: %w", r.ItemID, err)
 	}
 	return it, nil
 }
@@ -251,13 +252,13 @@ func (t *Tx) redeliver(r registry.RedeliverRequest) (id string, err error) {
 		}
 		return t.mailAgain(it, now, r)
 	case it.Action != registry.Ingest:
-		return "", fmt.Errorf("%w: an item of action %s is not told of", registry.ErrInvalid, it.Action)
+		return "", fmt.Errorf("%w: there are no messages about items of action %s", registry.ErrInvalid, it.Action)
 	case it.Status == registry.Completed, it.Status == registry.Failed && it.Stage == registry.Notify:
 		m.State = registry.StateCompleted
 	case it.Status == registry.Failed:
 		m.State = registry.StateFailed
 	default:
-		return "", fmt.Errorf("%w: it is %s, and only what has completed or failed is told of", registry.ErrInvalid, it.State)
+		return "", fmt.Errorf("%w: it is %s; only completed and failed jobs have messages", registry.ErrInvalid, it.State)
 	}
 	now, err := collection.ProfileNow(t.Tx, it.Collection)
 	if err != nil {
@@ -267,35 +268,28 @@ func (t *Tx) redeliver(r registry.RedeliverRequest) (id string, err error) {
 		return "", fmt.Errorf("collection %s: %w", it.Collection, registry.ErrNoCallback)
 	}
 	m.Callback = *now.Callback
-	return t.carry(it, m, r.Actor)
+	return t.queueMessage(it, m, r.Actor)
 }
 
-// fromDelivery is messages d, each with the item c that goes on with it, or did, while it is there.
+// fromDelivery selects messages d, each with the item c that delivers it, if that exists.
 const fromDelivery = ` FROM delivery d LEFT JOIN work_item c ON c.id = d.item_id `
 
 const selectDelivery = `SELECT d.id, d.subject, d.kind, d.state, d.target, d.tries, d.tried_at, d.sent_at, d.http_status, d.error, COALESCE(c.id, '')` + fromDelivery
 
-// itemGoesOn is true of a message whose item c still goes on with it, or failed and waits for an
-// admin.
-const itemGoesOn = `c.status NOT IN ('completed', 'aborted', 'deleted')`
+// itemOpen is true for a message whose item c still delivers it, or failed and waits for an
+// operator.
+const itemOpen = `c.status NOT IN ('completed', 'aborted', 'deleted')`
 
-// jobGoesOn is true of a message that its job tells by itself, and still does, or did when it
-// failed: nobody gave that up.
-const jobGoesOn = `d.kind = 'callback' AND d.state = '` + string(registry.StateCompleted) + `' AND EXISTS (SELECT 1 FROM work_item j JOIN work_detail w ON w.item_id = j.id
+// jobOpen is true for a message that its job delivers at its notify stage, unless that delivery was
+// given up or is done.
+const jobOpen = `d.kind = 'callback' AND d.state = '` + string(registry.StateCompleted) + `' AND EXISTS (SELECT 1 FROM work_item j JOIN work_detail w ON w.item_id = j.id
 	WHERE j.id = d.subject AND j.stage = '` + string(registry.Notify) + `' AND j.status NOT IN ('completed', 'aborted', 'deleted')
 	AND w.results NOT LIKE '%"` + registry.ResultUntold + `":%')`
 
 func scanDelivery(row sqldb.Scanner) (d registry.Delivery, err error) {
 	var tried, sent sql.NullInt64
 	err = row.Scan(&d.ID, &d.Subject, &d.Kind, &d.State, &d.Target, &d.Tries, &tried, &sent, &d.Status, &d.Error, &d.ItemID)
-	if tried.Valid {
-		at := sqldb.FromMicros(tried.Int64)
-		d.TriedAt = &at
-	}
-	if sent.Valid {
-		at := sqldb.FromMicros(sent.Int64)
-		d.SentAt = &at
-	}
+	d.TriedAt, d.SentAt = sqldb.Optional(tried), sqldb.Optional(sent)
 	return d, err
 }
 

@@ -9,11 +9,11 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// TakeSubscriptions implements registry.Forwarding. While there are no subscriptions it writes
-// nothing.
+// TakeSubscriptions implements registry.Forwarding. It writes nothing while no subscription is
+// active.
 func (s *Outbound) TakeSubscriptions(ctx context.Context, owner string, lease time.Duration) (out []registry.SubscriptionTurn, err error) {
 	if owner == "" || sqldb.Clean(owner) != owner || lease <= 0 {
-		return nil, fmt.Errorf("take subscriptions: %w: it takes an owner and a lease", registry.ErrInvalid)
+		return nil, fmt.Errorf("take subscriptions: %w: owner or lease is missing", registry.ErrInvalid)
 	}
 	var any bool
 	err = s.db.Read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM subscription WHERE paused_at IS NULL)`).Scan(&any)
@@ -30,8 +30,8 @@ func (s *Outbound) TakeSubscriptions(ctx context.Context, owner string, lease ti
 }
 
 func (t *Tx) takeSubscriptions(owner string, lease time.Duration) (out []registry.SubscriptionTurn, err error) {
-	// Writing transactions take turns, so that what is tested here stays true until it is written
-	// (R16).
+	// Writing transactions run one after the other, so the condition still holds when the row is
+	// written (R16).
 	err = t.Do(`UPDATE subscription SET turn = CASE WHEN owner = $1 THEN turn ELSE turn + 1 END, owner = $1, lease_until = $3
 		WHERE paused_at IS NULL AND (owner = $1 OR owner = '' OR lease_until < $2)`, owner, t.Now, t.Now+lease.Microseconds())
 	if err != nil {
@@ -43,11 +43,11 @@ func (t *Tx) takeSubscriptions(owner string, lease time.Duration) (out []registr
 	}
 	all, err := sqldb.Collect(t.Ask(selectSubscription+`WHERE owner = $1 ORDER BY name`, owner), "", scanSubscription)
 	for _, b := range all {
-		turn := registry.SubscriptionTurn{Subscription: b, Source: source}
+		leased := registry.SubscriptionTurn{Subscription: b, Source: source}
 		if b.NextTry != nil {
-			turn.Wait = max(0, b.NextTry.Sub(sqldb.FromMicros(t.Now)))
+			leased.Wait = max(0, b.NextTry.Sub(sqldb.FromMicros(t.Now)))
 		}
-		out = append(out, turn)
+		out = append(out, leased)
 	}
 	return out, err
 }
@@ -59,7 +59,7 @@ func (t *Tx) endLeases() error {
 
 // NoteForwarded implements registry.Forwarding.
 func (s *Outbound) NoteForwarded(ctx context.Context, p registry.SubscriptionProgress) error {
-	return s.noteTurn(ctx, p.ID, func(t *Tx) (int64, error) {
+	return s.fencedUpdate(ctx, p.ID, func(t *Tx) (int64, error) {
 		return t.Exec(`UPDATE subscription SET told_up_to = $3, told = told + $4, told_at = CASE WHEN $4 > 0 THEN $5 ELSE told_at END,
 			failing_since = NULL, tries = 0, error = '', next_try = NULL WHERE id = $1 AND turn = $2`, p.ID, p.Turn, p.Cursor, p.Told, t.Now)
 	})
@@ -67,14 +67,15 @@ func (s *Outbound) NoteForwarded(ctx context.Context, p registry.SubscriptionPro
 
 // NoteUnforwarded implements registry.Forwarding.
 func (s *Outbound) NoteUnforwarded(ctx context.Context, f registry.SubscriptionFailure) error {
-	return s.noteTurn(ctx, f.ID, func(t *Tx) (int64, error) {
+	return s.fencedUpdate(ctx, f.ID, func(t *Tx) (int64, error) {
 		return t.Exec(`UPDATE subscription SET failing_since = COALESCE(failing_since, $3), tries = tries + 1, error = $4, next_try = $5
 			WHERE id = $1 AND turn = $2`, f.ID, f.Turn, t.Now, sqldb.Clean(f.Error), t.Now+f.Wait.Microseconds())
 	})
 }
 
-// noteTurn carries out a fenced write.
-func (s *Outbound) noteTurn(ctx context.Context, id string, update func(*Tx) (int64, error)) error {
+// fencedUpdate runs an update of a leased subscription. It returns registry.ErrSubscriptionLost if
+// the update changes no row, because another process has the lease.
+func (s *Outbound) fencedUpdate(ctx context.Context, id string, update func(*Tx) (int64, error)) error {
 	err := s.write(ctx, func(t *Tx) error {
 		n, err := update(t)
 		if err == nil && n == 0 {
@@ -83,7 +84,7 @@ func (s *Outbound) noteTurn(ctx context.Context, id string, update func(*Tx) (in
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("note how far subscription %s is: %w", id, err)
+		return fmt.Errorf("save the progress of subscription %s: %w", id, err)
 	}
 	return nil
 }

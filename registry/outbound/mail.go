@@ -15,14 +15,14 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// mailing is a mail about a batch, to everybody who is told of it.
+// mailing is a mail about a batch and its recipients.
 type mailing struct {
 	registry.DeliverySpec
 	to []string
 }
 
-// mail makes an item for each address that a batch is told of by mail, in the transaction that
-// makes true what they tell. It returns the ids; none when nobody is to be told or nobody can be.
+// mail adds an item for each recipient of a mail about a batch, in the transaction that makes the
+// mail true. It returns their ids: none if there are no recipients or this Registry makes no mails.
 func (t *Tx) mail(batch registry.WorkItem, m mailing, actor string) (ids []string, err error) {
 	if !t.store.mails {
 		return nil, nil
@@ -30,7 +30,7 @@ func (t *Tx) mail(batch registry.WorkItem, m mailing, actor string) (ids []strin
 	for _, to := range m.to {
 		spec := m.DeliverySpec
 		spec.Subject, spec.To = batch.ID, to
-		id, err := t.carry(batch, spec, actor)
+		id, err := t.queueMessage(batch, spec, actor)
 		if err != nil {
 			return nil, err
 		}
@@ -39,10 +39,10 @@ func (t *Tx) mail(batch registry.WorkItem, m mailing, actor string) (ids []strin
 	return ids, nil
 }
 
-// MayMail refuses a submission that names addresses to which mails may not go, and counts those of
-// others: in a row of its token's day, so that neither other processes nor a restart nor a purge
-// begin anew.
-func (t *Tx) MayMail(sub registry.Submission, c registry.Collection) error {
+// CheckMail refuses a submission that names addresses to which it may not send. It counts addresses
+// of other people against the token's daily limit. The count is a row of the token and day, so
+// neither other processes nor a restart nor a purge reset it.
+func (t *Tx) CheckMail(sub registry.Submission, c registry.Collection) error {
 	terms := sub.Mails
 	if terms == nil {
 		return nil
@@ -55,19 +55,19 @@ func (t *Tx) MayMail(sub registry.Submission, c registry.Collection) error {
 	day, token := t.Now/aDay, sqldb.Clean(terms.Token)
 	var used int64
 	if err := t.Get(`SELECT COALESCE((SELECT addresses FROM mail_named WHERE token = $1 AND day = $2), 0)`, []any{token, day}, &used); err != nil {
-		return fmt.Errorf("count the addresses that token %s has named: %w", terms.Token, err)
+		return fmt.Errorf("count the addresses named by token %s: %w", terms.Token, err)
 	}
 	if terms.Daily > 0 && used+need > terms.Daily {
 		return &registry.MailLimitError{Token: terms.Token, Daily: terms.Daily, Used: used, Need: need, Until: sqldb.FromMicros((day + 1) * aDay)}
 	}
 	if err := t.Do(`DELETE FROM mail_named WHERE day < $1`, day-1); err != nil {
-		return fmt.Errorf("remove what was counted on earlier days: %w", err)
+		return fmt.Errorf("delete the counts of earlier days: %w", err)
 	}
 	return t.Do(`INSERT INTO mail_named (token, day, addresses) VALUES ($1, $2, $3)
 		ON CONFLICT (token, day) DO UPDATE SET addresses = mail_named.addresses + $3`, token, day, need)
 }
 
-// MailQueued has it told that a batch was taken in.
+// MailQueued queues the mail that a batch was accepted, if its profile wants one.
 func (t *Tx) MailQueued(batch registry.WorkItem, spec registry.Spec) error {
 	if spec.Profile.Mail == nil || !spec.Profile.Mail.Queued {
 		return nil
@@ -76,9 +76,9 @@ func (t *Tx) MailQueued(batch registry.WorkItem, spec registry.Spec) error {
 	return err
 }
 
-// MailReport has a report told, in the transaction that stores it: from then on it is what is to be
-// told, whatever becomes of the worker that made it, and a repeat finds it there. What failed is
-// told in any case, and so is what came of that later.
+// MailReport queues the mails about a report, in the transaction that stores the report. So a
+// repeat after a kill queues no second mail. Failures are always mailed, and so is what became of
+// them in later reports.
 func (t *Tx) MailReport(batch registry.WorkItem) error {
 	spec, err := work.SpecOf(batch)
 	if err != nil {
@@ -96,28 +96,28 @@ func (t *Tx) MailReport(batch registry.WorkItem) error {
 	if err != nil {
 		return fmt.Errorf("read report: %w", err)
 	}
-	told := registry.DeliverySpec{Mail: registry.MailReport, State: registry.StateCompleted, Closing: batch.Closing}
+	message := registry.DeliverySpec{Mail: registry.MailReport, State: registry.StateCompleted, Closing: batch.Closing}
 	if failed > 0 {
-		told.State = registry.StateFailed
+		message.State = registry.StateFailed
 	}
 	if failed > 0 || since > 0 || !rules.FailuresOnly {
-		if _, err := t.mail(batch, mailing{told, to}, work.ActorRegistry); err != nil {
+		if _, err := t.mail(batch, mailing{message, to}, work.ActorRegistry); err != nil {
 			return err
 		}
 	}
 	var gone bool
 	if err := t.Get(`SELECT `+JobDeleted+` FROM work_item i WHERE i.id = $1`, []any{batch.ID}, &gone); err != nil {
-		return fmt.Errorf("look for deleted jobs: %w", err)
+		return fmt.Errorf("look up deleted jobs: %w", err)
 	}
 	if rules.Safe && failed == 0 && completed > 0 && !gone {
-		told.Mail = registry.MailSafe
-		_, err = t.mail(batch, mailing{told, to}, work.ActorRegistry)
+		message.Mail = registry.MailSafe
+		_, err = t.mail(batch, mailing{message, to}, work.ActorRegistry)
 	}
 	return err
 }
 
-// mailFailed has it told, in the transaction in which a batch fails while it is expanded, that it
-// did: it will not report.
+// mailFailed queues the mail that a batch failed at expand, in the transaction that fails it. Such
+// a batch gets no report.
 func (t *Tx) mailFailed(s work.Shift) error {
 	if s.Status != registry.Failed || s.Item.Action != registry.Batch || s.Stage != registry.Expand || !t.store.mails {
 		return nil
@@ -134,10 +134,10 @@ func (t *Tx) mailFailed(s work.Shift) error {
 	return err
 }
 
-// mailStopped has it told, in the transaction in which a batch is ended for good, that it was: see
-// tellsEnd.
+// mailStopped queues the mail that a batch was aborted or deleted, in the transaction that ends it,
+// to the [Tx.EndRecipients].
 func (t *Tx) mailStopped(s work.Shift) error {
-	to, err := t.TellsEnd(s.Item, s.Status)
+	to, err := t.EndRecipients(s.Item, s.Status)
 	if err != nil || len(to) == 0 {
 		return err
 	}
@@ -145,13 +145,13 @@ func (t *Tx) mailStopped(s work.Shift) error {
 	return err
 }
 
-// TellsEnd are the addresses that are told that a batch, which is as it was before, ends in a
-// status; none when nobody is, or its people know already that nothing more comes: it was aborted
-// before it was deleted, could not be expanded, or has reported.
-func (t *Tx) TellsEnd(batch registry.WorkItem, status registry.Status) ([]string, error) {
+// EndRecipients returns the addresses to mail when a batch ends with a status. batch is as it was
+// before. There are none if the recipients already know that nothing more comes: the batch was
+// aborted before, failed at expand, or has a report.
+func (t *Tx) EndRecipients(batch registry.WorkItem, status registry.Status) ([]string, error) {
 	ended := status == registry.Aborted || status == registry.Deleted
-	told := batch.Status == registry.Aborted || batch.Status == registry.Failed && batch.Stage == registry.Expand
-	if !ended || told || batch.Action != registry.Batch || !t.store.mails {
+	known := batch.Status == registry.Aborted || batch.Status == registry.Failed && batch.Stage == registry.Expand
+	if !ended || known || batch.Action != registry.Batch || !t.store.mails {
 		return nil, nil
 	}
 	if reported, err := t.HasReport(batch.ID); err != nil || reported {
@@ -167,12 +167,12 @@ func (t *Tx) HasReport(batchID string) (yes bool, err error) {
 	return yes, err
 }
 
-// stoppedMail tells that a batch was ended, and the reason that was given. The note tells operators
-// more: who did it, and what of which other collection it had waited for.
+// stoppedMail is the mail that a batch was ended, with the reason given. It leaves out the note,
+// which tells operators who did it and which other collection the batch waited for.
 func stoppedMail(status registry.Status, note, reason string) registry.DeliverySpec {
 	m := registry.DeliverySpec{Mail: registry.MailStopped, State: registry.StateAborted, Why: reason}
 	if strings.HasPrefix(note, work.WaitedNote) {
-		m.Why = "what it waited for was given up"
+		m.Why = "an item that it waited for was given up"
 	}
 	if status == registry.Deleted {
 		m.State = registry.StateDeleted
@@ -180,8 +180,8 @@ func stoppedMail(status registry.Status, note, reason string) registry.DeliveryS
 	return m
 }
 
-// endedFor is the reason that was given when a batch was ended for good.
-func (t *Tx) endedFor(id string) (string, error) {
+// endReason returns the reason that was given when a batch was aborted or deleted.
+func (t *Tx) endReason(id string) (string, error) {
 	var data string
 	err := t.Get(`SELECT data FROM event WHERE item_id = $1 AND type IN ($2, $3) ORDER BY feed_seq DESC LIMIT 1`,
 		[]any{id, string(registry.ActAbort), string(registry.ActDelete)}, &data)
@@ -201,8 +201,8 @@ func failedMail(batch registry.WorkItem) registry.DeliverySpec {
 	return registry.DeliverySpec{Mail: registry.MailFailed, State: registry.StateFailed, Times: batch.RetryCount}
 }
 
-// mailAgain has a batch's last report, or why it failed or was ended, told once more, to whom it
-// would be told now. It returns the id of the first of the items.
+// mailAgain queues another mail with a batch's last report, or with why it failed or was ended, to
+// the present recipients. It returns the id of the first item.
 func (t *Tx) mailAgain(batch registry.WorkItem, profile registry.Profile, r registry.RedeliverRequest) (string, error) {
 	spec, err := work.SpecOf(batch)
 	if err != nil {
@@ -214,9 +214,9 @@ func (t *Tx) mailAgain(batch registry.WorkItem, profile registry.Profile, r regi
 	err = t.Get(`SELECT closing, failed FROM report WHERE batch_id = $1 ORDER BY closing DESC LIMIT 1`, []any{batch.ID}, &again.Closing, &failed)
 	switch {
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
-		return "", fmt.Errorf("look for reports: %w", err)
+		return "", fmt.Errorf("look up the last report: %w", err)
 	case again.Closing == 0 && (batch.Status == registry.Aborted || batch.Status == registry.Deleted):
-		reason, err := t.endedFor(batch.ID)
+		reason, err := t.endReason(batch.ID)
 		if err != nil {
 			return "", err
 		}
@@ -239,7 +239,7 @@ func (t *Tx) mailAgain(batch registry.WorkItem, profile registry.Profile, r regi
 	return ids[0], nil
 }
 
-// digestSetting is the row that says which period's digest was made last.
+// digestSetting is the setting that names the period of the last digest.
 const digestSetting = "mail-digest"
 
 // MakeDigest implements registry.Notifying.
@@ -253,16 +253,16 @@ func (s *Outbound) MakeDigest(ctx context.Context, r registry.DigestRequest) (ma
 	err = s.write(ctx, func(t *Tx) error {
 		made = 0
 		begin, end := r.Period(sqldb.FromMicros(t.Now))
-		// A period that is yet to come was made when the clock was wrong.
-		there, err := t.Exec(`INSERT INTO setting (name, value, reason, actor, at) VALUES ($1, $2, '', $3, $4)
+		// A stored period in the future comes from a wrong clock, and does not count.
+		changed, err := t.Exec(`INSERT INTO setting (name, value, reason, actor, at) VALUES ($1, $2, '', $3, $4)
 			ON CONFLICT (name) DO UPDATE SET value = $2, at = $4 WHERE CAST(setting.value AS BIGINT) < $5 OR CAST(setting.value AS BIGINT) >= $6`,
 			digestSetting, strconv.FormatInt(begin.Unix(), 10), work.ActorRegistry, t.Now, begin.Unix(), end.Unix())
-		if err != nil || there == 0 {
+		if err != nil || changed == 0 {
 			return err
 		}
 		for _, to := range r.To {
 			m := registry.DeliverySpec{Subject: sqldb.NewID(), Mail: registry.MailDigest, To: to, Period: begin.Unix(), Until: end.Unix()}
-			if err := t.carryDigest(m); err != nil {
+			if err := t.queueDigest(m); err != nil {
 				return err
 			}
 			made++
@@ -277,12 +277,12 @@ func (s *Outbound) MakeDigest(ctx context.Context, r registry.DigestRequest) (ma
 
 // Attention implements registry.Mailing.
 func (s *Outbound) Attention(ctx context.Context) (a registry.Attention, err error) {
-	const most, untold = 20, `WHERE d.sent_at IS NULL AND d.tries > 0 AND (` + itemGoesOn + ` OR ` + jobGoesOn + `)`
-	if err := s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*)`+fromDelivery+untold).Scan(&a.Undelivered); err != nil {
-		return a, fmt.Errorf("count what was not delivered: %w", err)
+	const most, undelivered = 20, `WHERE d.sent_at IS NULL AND d.tries > 0 AND (` + itemOpen + ` OR ` + jobOpen + `)`
+	if err := s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*)`+fromDelivery+undelivered).Scan(&a.Undelivered); err != nil {
+		return a, fmt.Errorf("count undelivered messages: %w", err)
 	}
-	a.Messages, err = sqldb.Collect(s.db.Read.Ask(ctx, selectDelivery+untold+` ORDER BY d.tried_at DESC, d.id`+sqldb.Limit(most)),
-		"list what was not delivered", scanDelivery)
+	a.Messages, err = sqldb.Collect(s.db.Read.Ask(ctx, selectDelivery+undelivered+` ORDER BY d.tried_at DESC, d.id`+sqldb.Limit(most)),
+		"list undelivered messages", scanDelivery)
 	if err != nil {
 		return a, err
 	}
@@ -293,7 +293,7 @@ func (s *Outbound) Attention(ctx context.Context) (a registry.Attention, err err
 		return a, err
 	}
 	it, err := s.work.Item(ctx, id)
-	if errors.Is(err, registry.ErrNotFound) { // it was purged just now
+	if errors.Is(err, registry.ErrNotFound) { // purged meanwhile
 		return a, nil
 	} else if err != nil {
 		return a, err
@@ -303,6 +303,6 @@ func (s *Outbound) Attention(ctx context.Context) (a registry.Attention, err err
 	return a, nil
 }
 
-// JobDeleted is true for the batches i of whose jobs one was deleted: whatever is reported of the
-// others, they do not have all that was submitted.
+// JobDeleted is true for a batch i with a deleted job. Such a batch never has all that was
+// submitted, whatever its report says.
 const JobDeleted = `EXISTS (SELECT 1 FROM work_item d WHERE d.parent_id = i.id AND d.status = 'deleted')`

@@ -8,26 +8,26 @@ import (
 	"github.com/holdfast/holdfast/registry/collection"
 )
 
-// This file is this subject's part of one rule: what an attempt writes may name only what its own
-// item is about. Whoever has the secret of one worker can so spoil the items that it is given, and
-// nobody else's. It is judged in the transaction that writes, so that it holds for workers in the
-// same process, too.
+// This file has this subject's part of one rule: an attempt's write may name only what its own item
+// is about. So whoever steals the secret of one worker can spoil only the items that this worker is
+// given. The check runs in the transaction that writes, so it also holds for workers in the same
+// process.
 
-// ownMessage is a message as an item may tell it: an item of action deliver the one that it was
-// made for, a job that it completed, to the callback that it was submitted under or that its
-// collection has now. The Registry alone makes mails.
+// ownMessage returns a message as an item may deliver it, or ErrInvalid. A deliver item has the
+// message that it was made for. A job has only the message that it completed, to the callback of
+// its submission or to its collection's present one. Only the Registry makes mails.
 func (t *Tx) ownMessage(it registry.WorkItem, m registry.DeliverySpec) (registry.DeliverySpec, error) {
 	if it.Action == registry.DeliverMessage {
 		if own, ok := registry.DeliverySpecIn(it.Spec); ok && own.ID() == m.ID() {
 			return own, nil
 		}
-		return m, fmt.Errorf("%w: item %s does not tell of item %s", registry.ErrInvalid, it.ID, m.Subject)
+		return m, fmt.Errorf("%w: item %s delivers no message about item %s", registry.ErrInvalid, it.ID, m.Subject)
 	}
 	if it.ID != m.Subject || it.Action != registry.Ingest {
-		return m, fmt.Errorf("%w: item %s does not tell of item %s", registry.ErrInvalid, it.ID, m.Subject)
+		return m, fmt.Errorf("%w: item %s delivers no message about item %s", registry.ErrInvalid, it.ID, m.Subject)
 	}
 	if m.Mail != "" || m.State != registry.StateCompleted {
-		return m, fmt.Errorf("%w: a job tells its callback that it completed, and nothing else; this is a message of kind %s that it is %q",
+		return m, fmt.Errorf("%w: a job delivers only the callback that it completed, not a message of kind %s that it is %q",
 			registry.ErrInvalid, m.Kind(), m.State)
 	}
 	old, err := callbackOf(it)

@@ -1,12 +1,12 @@
 package outbound
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
@@ -53,7 +53,8 @@ func (s *Outbound) Subscriptions(ctx context.Context) ([]registry.Subscription, 
 	return all, nil
 }
 
-// AllSubscriptions lists some subscriptions, with how far they are behind.
+// AllSubscriptions lists the subscriptions that a SQL clause selects, with how far each is behind
+// the feed.
 func (s *Outbound) AllSubscriptions(ctx context.Context, which string) ([]registry.Subscription, error) {
 	all, err := sqldb.Collect(s.db.Read.Ask(ctx, selectSubscription+which), "", scanSubscription)
 	if err != nil || len(all) == 0 {
@@ -80,12 +81,12 @@ func (s *Outbound) AllSubscriptions(ctx context.Context, which string) ([]regist
 	return all, nil
 }
 
-// changeSubscription carries out what a person asks of a subscription, and returns it as it is
-// then.
+// changeSubscription runs a person's change of a subscription, and returns the subscription as it
+// is afterwards.
 func (s *Outbound) changeSubscription(ctx context.Context, what, name string, change func(*Tx) error) (out registry.Subscription, err error) {
 	err = s.write(ctx, func(t *Tx) (err error) {
 		if sqldb.Clean(name) != name {
-			return registry.ErrNotFound // it cannot even be asked for
+			return registry.ErrNotFound // no stored name looks like this
 		}
 		if err := change(t); err != nil {
 			return err
@@ -99,9 +100,9 @@ func (s *Outbound) changeSubscription(ctx context.Context, what, name string, ch
 	return out, nil
 }
 
-// anew is what every change by a person does: it fences whoever forwards, and forgets what the
-// subscription is failing with.
-const anew = `turn = turn + 1, failing_since = NULL, tries = 0, error = '', next_try = NULL`
+// clearFailure is part of every change by a person: it fences the process that forwards, and clears
+// the failure.
+const clearFailure = `turn = turn + 1, failing_since = NULL, tries = 0, error = '', next_try = NULL`
 
 // PutSubscription implements registry.Subscribing.
 func (s *Outbound) PutSubscription(ctx context.Context, r registry.SubscriptionRequest) (registry.Subscription, error) {
@@ -129,8 +130,7 @@ func (t *Tx) setSubscription(r registry.SubscriptionRequest) error {
 		return fmt.Errorf("encode filter: %w", err)
 	}
 	have, err := t.subscription(r.Name)
-	switch {
-	case errors.Is(err, registry.ErrNotFound):
+	if errors.Is(err, registry.ErrNotFound) {
 		from, err := t.cursorAt(r.From)
 		if err != nil {
 			return err
@@ -145,12 +145,13 @@ func (t *Tx) setSubscription(r registry.SubscriptionRequest) error {
 		return t.noteSubscription(r.Name, registry.EventSubscriptionSet, r.Actor, subscriptionEvent{
 			Receiver: registry.Subscription{Target: r.Target}.Receiver(), Filter: &r.Filter, Cursor: &from,
 		})
-	case err != nil:
+	} else if err != nil {
 		return err
-	case have.Target == r.Target && reflect.DeepEqual(have.Filter, normal(r.Filter)):
-		return nil
 	}
-	if err := t.Do(`UPDATE subscription SET target = $2, filter = $3, `+anew+` WHERE id = $1`, have.ID, r.Target, string(filter)); err != nil {
+	if stored, err := json.Marshal(have.Filter); err != nil || have.Target == r.Target && bytes.Equal(stored, filter) {
+		return err
+	}
+	if err := t.Do(`UPDATE subscription SET target = $2, filter = $3, `+clearFailure+` WHERE id = $1`, have.ID, r.Target, string(filter)); err != nil {
 		return err
 	}
 	return t.noteSubscription(r.Name, registry.EventSubscriptionSet, r.Actor, subscriptionEvent{
@@ -158,24 +159,12 @@ func (t *Tx) setSubscription(r registry.SubscriptionRequest) error {
 	})
 }
 
-// normal is a filter as it is read back: what restricts nothing is nil.
-func normal(f registry.FeedFilter) registry.FeedFilter {
-	return registry.FeedFilter{Types: some(f.Types), Collections: some(f.Collections), Actions: some(f.Actions), States: some(f.States)}
-}
-
-func some[T any](list []T) []T {
-	if len(list) == 0 {
-		return nil
-	}
-	return list
-}
-
-// cursorAt is a cursor that a person has given: FeedNow is the feed's end, and beyond that there is
-// none.
+// cursorAt resolves a cursor that a person gave: FeedNow is the feed's end. It returns ErrInvalid
+// for a cursor beyond the end.
 func (t *Tx) cursorAt(cursor int64) (int64, error) {
 	var end int64
 	if err := t.Get(`SELECT COALESCE(MAX(feed_seq), 0) FROM event`, nil, &end); err != nil {
-		return 0, fmt.Errorf("look for the feed's end: %w", err)
+		return 0, fmt.Errorf("look up the feed's end: %w", err)
 	}
 	switch {
 	case cursor == registry.FeedNow:
@@ -188,8 +177,8 @@ func (t *Tx) cursorAt(cursor int64) (int64, error) {
 	return cursor, nil
 }
 
-// subscriptionEvent is the data of events about subscriptions. The whole address of a webhook is
-// not among it: its path may be a secret, and more people see events.
+// subscriptionEvent is the data of an event about a subscription. It leaves out a webhook's full
+// address: the path may be a secret, and more people see events.
 type subscriptionEvent struct {
 	Receiver string               `json:"receiver,omitempty"`
 	Filter   *registry.FeedFilter `json:"filter,omitempty"`
@@ -201,14 +190,14 @@ func (t *Tx) noteSubscription(name, kind, actor string, data subscriptionEvent) 
 	return t.Event(registry.SubscriptionOwner(name), 0, kind, actor, data)
 }
 
-// tryAnew has a failing subscription tried at once whose credentials were changed, which may be
-// what its receiver missed. One that is not failing goes on undisturbed, and so does a collection.
-func (t *Tx) tryAnew(owner string) error {
+// retryNow makes a failing subscription try again at once, because its credentials changed. It
+// leaves other subscriptions, and collections, alone.
+func (t *Tx) retryNow(owner string) error {
 	name, ok := registry.OwningSubscription(owner)
 	if !ok {
 		return nil
 	}
-	return t.Do(`UPDATE subscription SET `+anew+` WHERE name = $1 AND failing_since IS NOT NULL`, name)
+	return t.Do(`UPDATE subscription SET `+clearFailure+` WHERE name = $1 AND failing_since IS NOT NULL`, name)
 }
 
 // RemoveSubscription implements registry.Subscribing.
@@ -245,7 +234,7 @@ func (s *Outbound) RewindSubscription(ctx context.Context, name string, cursor i
 		if cursor, err = t.cursorAt(cursor); err != nil {
 			return err
 		}
-		if err := t.Do(`UPDATE subscription SET told_up_to = $2, rewinds = rewinds + 1, `+anew+` WHERE id = $1`, have.ID, cursor); err != nil {
+		if err := t.Do(`UPDATE subscription SET told_up_to = $2, rewinds = rewinds + 1, `+clearFailure+` WHERE id = $1`, have.ID, cursor); err != nil {
 			return err
 		}
 		return t.noteSubscription(name, registry.EventSubscriptionRewound, actor, subscriptionEvent{Cursor: &cursor, Reason: sqldb.Clean(reason)})
@@ -275,7 +264,7 @@ func (s *Outbound) ResumeSubscription(ctx context.Context, name, actor string) (
 		if err != nil || have.Paused == nil && have.FailingSince == nil {
 			return err
 		}
-		err = t.Do(`UPDATE subscription SET paused_at = NULL, paused_by = '', paused_why = '', `+anew+` WHERE id = $1`, have.ID)
+		err = t.Do(`UPDATE subscription SET paused_at = NULL, paused_by = '', paused_why = '', `+clearFailure+` WHERE id = $1`, have.ID)
 		if err != nil {
 			return err
 		}

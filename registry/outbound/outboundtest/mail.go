@@ -697,7 +697,7 @@ func stoppedMailed(f *fixture) {
 	f.Confirm(items["a"], registry.ActAbort)
 	f.mailed(items["a"])
 	f.mailed(items["b"], told)
-	f.mailsSay(items["b"], "what it waited for was given up")
+	f.mailsSay(items["b"], "an item that it waited for was given up")
 }
 
 // mailsSay looks at the reason that the mails about an ended batch tell: nothing of who ended it,

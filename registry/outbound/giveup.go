@@ -11,10 +11,10 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// endTelling ends the tries to tell a job's receiver: the next attempt at its step tells nobody,
-// gives staging back and completes the job. A try that is under way may still succeed; then the job
-// was told, and nothing was given up (see tx.toldAfterAll).
-func (t *Tx) endTelling(it registry.WorkItem, c registry.Command) error {
+// giveUpCallback stops the tries to reach a job's receiver. The next attempt at notify skips the
+// callback, releases staging and completes the job. A running try may still succeed; tx.clearUntold
+// then removes the record.
+func (t *Tx) giveUpCallback(it registry.WorkItem, c registry.Command) error {
 	to := registry.Pending
 	if it.Status == registry.Running {
 		to = registry.Running
@@ -29,7 +29,7 @@ func (t *Tx) endTelling(it registry.WorkItem, c registry.Command) error {
 	u := registry.Untold{Target: receiver.Target(), Actor: c.Actor, Reason: sqldb.Clean(c.Reason), At: sqldb.FromMicros(t.Now)}
 	raw, err := json.Marshal(u)
 	if err != nil {
-		return fmt.Errorf("encode who gave up: %w", err)
+		return fmt.Errorf("encode the record of the given-up callback: %w", err)
 	}
 	if to == registry.Running {
 		err = t.Event(it.ID, it.Attempt, string(c.Act), c.Actor, work.Moved{From: it.Stage, Stage: it.Stage, Status: to, Reason: sqldb.Clean(c.Reason)})
@@ -42,22 +42,21 @@ func (t *Tx) endTelling(it registry.WorkItem, c registry.Command) error {
 	return t.SetResult(it, registry.ResultUntold, raw)
 }
 
-// toldAfterAll forgets that a delivery was given up when the receiver was told all the same: by a
-// try that was under way, or because somebody asked for it later.
-func (t *Tx) toldAfterAll(subject registry.WorkItem) error {
+// clearUntold removes the record that a callback was given up, because the receiver got it after
+// all: from a try that was running, or from a later redelivery.
+func (t *Tx) clearUntold(subject registry.WorkItem) error {
 	if _, given := subject.Results[registry.ResultUntold]; !given {
 		return nil
 	}
 	return t.SetResult(subject, registry.ResultUntold, nil)
 }
 
-// eventAimed is the type of the event that says that a job tells another receiver than before.
-const eventAimed = "callback-changed"
+// eventRetargeted is the kind of the event that says that a job's callback has a new receiver.
+const eventRetargeted = "callback-changed"
 
-// aim lets a job that is sent back to tell its receiver tell the one that its collection has now: a
-// person asks for it now, and the old one may be gone. A collection that has none any more leaves
-// the job's as it is.
-func (t *Tx) aim(it registry.WorkItem, actor string) error {
+// retarget makes a job that is requeued at notify use the collection's present callback, since the
+// old receiver may be gone. If the collection has none now, the job keeps its own.
+func (t *Tx) retarget(it registry.WorkItem, actor string) error {
 	old, err := it.Receiver()
 	if err != nil || old == nil {
 		return err
@@ -73,5 +72,5 @@ func (t *Tx) aim(it registry.WorkItem, actor string) error {
 	if err := t.SetResult(it, registry.ResultCallback, raw); err != nil {
 		return err
 	}
-	return t.Event(it.ID, it.Attempt, eventAimed, actor, map[string]string{"from": old.Target(), "to": now.Callback.Target()})
+	return t.Event(it.ID, it.Attempt, eventRetargeted, actor, map[string]string{"from": old.Target(), "to": now.Callback.Target()})
 }
