@@ -1,4 +1,4 @@
-// Package faults keeps the first faults of any number, in bounded memory, and counts the others.
+// Package faults keeps the first of many faults in bounded memory and counts all.
 package faults
 
 import (
@@ -7,17 +7,17 @@ import (
 	"slices"
 )
 
-// Most is how many faults a report lists unless its caller says otherwise. All are counted.
+// Most is the default number of faults that a report lists. All are counted.
 const Most = 1000
 
-// MaxText is the greatest number of bytes of a text in a fault: a file's name, a value. It holds
-// the longest name that a container may have. Longer texts are cut.
+// MaxText is the greatest length of a text in a fault, in bytes, such as a file name or a value. It
+// fits the longest name that a container may have. Longer texts are cut.
 const MaxText = 1024
 
-// Named is how many files with faults an error or an event names.
+// Named is how many faulty files an error or an event names.
 const Named = 10
 
-// Join joins the faults of files, of which there are more than errs has.
+// Join joins errors of files and says how many more files have errors.
 func Join(errs []error, more int) error {
 	err := errors.Join(errs...)
 	if more > 0 {
@@ -26,19 +26,19 @@ func Join(errs []error, more int) error {
 	return err
 }
 
-// List counts faults and keeps the first of them in a given order. So which faults are kept does
-// not depend on the order in which they are found, except for those that compare as equal: of these
-// the first found are kept. It is not safe for concurrent use.
+// List counts faults and keeps the first of them in a given order. The order in which faults are
+// found does not matter, except for faults that compare as equal: of these it keeps the first
+// found. It is not safe for concurrent use.
 type List[F any] struct {
 	most    int
 	compare func(a, b F) int
-	kept    []F // sorted up to clean
+	kept    []F // the first clean elements are sorted
 	clean   int
 	total   int64
 }
 
-// New returns a List that keeps the first most faults by compare; Most of them if most is not
-// above 0.
+// New returns a List that keeps the first most faults in the order of compare. If most is not
+// positive it keeps Most.
 func New[F any](most int, compare func(a, b F) int) *List[F] {
 	if most <= 0 {
 		most = Most
@@ -46,7 +46,7 @@ func New[F any](most int, compare func(a, b F) int) *List[F] {
 	return &List[F]{most: most, compare: compare}
 }
 
-// Add counts a fault, and keeps it while it is among the first.
+// Add counts a fault, and keeps it if it is among the first.
 func (l *List[F]) Add(f F) {
 	l.total++
 	if l.clean == l.most && l.compare(f, l.kept[l.most-1]) >= 0 {
@@ -57,30 +57,30 @@ func (l *List[F]) Add(f F) {
 	}
 }
 
-// Count counts n faults that are not kept.
+// Count counts n faults without keeping them.
 func (l *List[F]) Count(n int64) { l.total += n }
 
-// Total is the number of faults that were added or counted.
+// Total returns the number of faults that were added or counted.
 func (l *List[F]) Total() int64 { return l.total }
 
-// Kept returns the first faults, in order; nil for none. The caller must not change them.
+// Kept returns the first faults in order, or nil. The caller must not change them.
 func (l *List[F]) Kept() []F {
 	l.sort()
 	return l.kept
 }
 
-// sort puts the faults in order and drops those that are not among the first.
+// sort sorts the faults and drops those that are not among the first.
 func (l *List[F]) sort() {
 	if len(l.kept) == l.clean {
 		return
 	}
 	slices.SortStableFunc(l.kept, l.compare)
 	n := min(len(l.kept), l.most)
-	clear(l.kept[n:]) // their texts go
+	clear(l.kept[n:]) // release their memory
 	l.kept, l.clean = l.kept[:n], n
 }
 
-// Cut shortens a text of a fault to MaxText bytes, at the beginning of a rune, and marks the cut.
+// Cut shortens a text to MaxText bytes at a rune boundary and marks the cut.
 func Cut(text string) string {
 	const mark = "…"
 	if len(text) <= MaxText {

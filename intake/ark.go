@@ -11,35 +11,35 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Objects is where objects are looked up.
+// Objects looks up preserved objects.
 type Objects interface {
 	KnowsObject(ctx context.Context, id string) (bool, error)
 	Object(ctx context.Context, id string) (registry.Object, error)
 }
 
-// ARKs judges the ARKs that deposits bring along. Those that have the form of names that are drawn
-// here must have the right check character: a slip of the hand would make an object of its own,
-// under a name that nobody looks for. What stands under another NAAN may be another institution's,
-// and is mistyped only if its object is known under ours.
+// ARKs checks the ARKs that deposits supply. An ARK in the form of our own names must have the
+// right check character, because a typing error would create a separate object under a name that
+// nobody looks for. An ARK under a similar NAAN may belong to another institution; it counts as
+// mistyped only if the corrected ARK names an object of ours.
 type ARKs struct {
-	Template noid.Template // that names are drawn from where a profile has none; without a NAAN nothing is judged
-	Objects  Objects       // nil: none are known
+	Template noid.Template // the default template for minting; without a NAAN it is ignored
+	Objects  Objects       // may be nil
 }
 
-// MistypedError says that an ARK has the form of a name that is drawn here and is none.
+// MistypedError says that an ARK looks like one of our names but has a typing error.
 type MistypedError struct {
 	ARK    noid.ARK
-	Likely []noid.ARK // what was probably meant, the most likely first
-	Known  bool       // the first of them names an object of the same owner
+	Likely []noid.ARK // the names that were probably meant, most likely first
+	Known  bool       // Likely has one name, that of an object with the same owner
 }
 
 // Error implements error.
 func (e *MistypedError) Error() string {
-	return fmt.Sprintf("%s is mistyped: its check character does not fit the rest, so a letter is wrong, missing or too many, or two are exchanged%s", e.ARK.Base(), e.meant())
+	return fmt.Sprintf("%s is mistyped: its check character does not match, so a character is wrong, missing or extra, or two are swapped%s", e.ARK.Base(), e.meant())
 }
 
-// mostLikely is how many names are told when none of them names an object, and mostCandidates of
-// how many that is any help.
+// mostLikely is how many names a message lists if none of them names an object. mostCandidates is
+// how many candidates there may be at all.
 const (
 	mostLikely     = 3
 	mostCandidates = 20
@@ -56,22 +56,22 @@ func (e *MistypedError) meant() string {
 	case e.Known || len(names) == 1:
 		return "; it was probably meant to be " + names[0]
 	case len(names) > mostLikely:
-		return fmt.Sprintf("; %d names differ from it by one slip, among them %s", len(names), strings.Join(names[:mostLikely], ", "))
+		return fmt.Sprintf("; %d names differ from it by one typing error, among them %s", len(names), strings.Join(names[:mostLikely], ", "))
 	default:
 		return "; it was probably meant to be one of " + strings.Join(names, ", ")
 	}
 }
 
-// Remedy says what to do.
+// Remedy returns what to do.
 func (e *MistypedError) Remedy() string {
 	return "correct the ARK, or leave it out to have one minted"
 }
 
-// ContentFault says that the deposit is at fault.
+// ContentFault returns true: the deposit is at fault.
 func (e *MistypedError) ContentFault() bool { return true }
 
-// Judge returns a *MistypedError for an ARK that is mistyped, unless there is an object of that
-// name all the same. Any other error says that it could not be looked up.
+// Judge returns a *MistypedError for a mistyped ARK, unless an object of that name exists. Any
+// other error says that the look-up failed.
 func (j ARKs) Judge(ctx context.Context, ark noid.ARK, p registry.Profile) error {
 	var wrong *MistypedError
 	foreign := false
@@ -99,7 +99,7 @@ func (j ARKs) Judge(ctx context.Context, ark noid.ARK, p registry.Profile) error
 		return nil
 	}
 	for _, likely := range wrong.Likely {
-		// Of another owner's objects nothing is told.
+		// Do not reveal objects of other owners.
 		o, err := j.Objects.Object(ctx, likely.ObjectID())
 		switch {
 		case err == nil && o.Owner == p.Owner:
@@ -115,22 +115,21 @@ func (j ARKs) Judge(ctx context.Context, ark noid.ARK, p registry.Profile) error
 	return wrong
 }
 
-// mostLookedUp is of how many mistyped rows of one manifest the object that was meant is looked
-// for.
+// mostLookedUp bounds the mistyped rows of one manifest for which the intended object is looked up.
 const mostLookedUp = 100
 
-// Row returns what judges the rows of one manifest, for [Options].Row. The error that it returns
-// says that something could not be looked up.
+// Row returns a function that checks the rows of one manifest, for [Options].Row. It returns an
+// error if a look-up fails.
 func (j ARKs) Row(ctx context.Context, p registry.Profile) func(*checkm.Row) ([]checkm.Fault, error) {
 	found := 0
 	return func(row *checkm.Row) ([]checkm.Fault, error) {
 		ark, err := noid.ParseARK(row.PrimaryID)
 		if err != nil {
-			return nil, nil //nolint:nilerr // it has none, or a wrong one, which is a fault of the row already
+			return nil, nil //nolint:nilerr // no ARK, or an invalid one, which is already a fault of the row
 		}
 		judge := j
 		if found >= mostLookedUp && j.Objects != nil {
-			judge.Objects = named{j.Objects}
+			judge.Objects = idsOnly{j.Objects}
 		}
 		err = judge.Judge(ctx, ark, p)
 		var wrong *MistypedError
@@ -140,20 +139,20 @@ func (j ARKs) Row(ctx context.Context, p registry.Profile) func(*checkm.Row) ([]
 		found++
 		return []checkm.Fault{{
 			Severity: checkm.Error, Rule: checkm.RulePrimaryID, Line: row.Line, Field: "mrt:primaryIdentifier", Found: row.PrimaryID,
-			Expected: "an ARK whose check character fits" + wrong.meant(), Fix: wrong.Remedy(),
+			Expected: "an ARK whose check character matches" + wrong.meant(), Fix: wrong.Remedy(),
 		}}, nil
 	}
 }
 
-// named knows which objects there are and tells nothing of them.
-type named struct{ Objects }
+// idsOnly knows which objects exist, but returns none.
+type idsOnly struct{ Objects }
 
 // Object implements Objects.
-func (named) Object(context.Context, string) (registry.Object, error) {
+func (idsOnly) Object(context.Context, string) (registry.Object, error) {
 	return registry.Object{}, registry.ErrNotFound
 }
 
-// templates are those that names are drawn from for a profile, the profile's own first.
+// templates returns the templates that may be used for a profile, the profile's own first.
 func (j ARKs) templates(p registry.Profile) (out []noid.Template) {
 	if t, err := noid.ParseTemplate(p.NOIDTemplate); err == nil {
 		if t.NAAN == "" {

@@ -18,16 +18,15 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// smallFile is the size up to which files of a bag are digested beside each other; of larger ones
-// the algorithms are.
+// smallFile is the size up to which several files of a bag are hashed at the same time. For a
+// larger file its algorithms run in parallel instead.
 const smallFile = 1 << 20
 
-// mostWorkers bounds the files that are digested beside each other unless Options say otherwise:
-// each is held in memory.
+// mostWorkers bounds the files that are hashed at the same time, because each is in memory.
 const mostWorkers = 8
 
-// judgeBag looks at every file of the bag in a container. tops are the names among which those of
-// its manifests are.
+// judgeBag checks all files of the bag in a container. tops are the names near the top of the
+// container, which include those of the manifests.
 func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, d *descriptions, o Options) (Report, error) {
 	how, err := BagOptions(ctx, in, o.BagProfile)
 	if err != nil {
@@ -35,14 +34,10 @@ func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, d 
 	}
 	how.TempDir = o.TempDir
 	bag := bagit.NewValidator(how)
-	defer bag.Close() //nolint:errcheck // only after a failure it does anything
+	defer bag.Close() //nolint:errcheck // does something only after a failure
 	bag.ExpectManifests(tops...)
-	workers := o.Workers
-	if workers <= 0 {
-		workers = min(runtime.GOMAXPROCS(0), mostWorkers)
-	}
 	group, gctx := errgroup.WithContext(ctx)
-	group.SetLimit(workers)
+	group.SetLimit(min(runtime.GOMAXPROCS(0), mostWorkers))
 	err = unpack.Walk(gctx, in, o.Limits, func(e unpack.Entry, r io.Reader) error {
 		if e.Size > smallFile || bag.NeedsContent(e.Name) {
 			return bag.Add(gctx, e.Name, e.Size, r)
@@ -59,7 +54,7 @@ func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, d 
 	if failed := group.Wait(); failed != nil && !errors.Is(failed, context.Canceled) {
 		err = failed
 	}
-	if err != nil { // the container itself was sound a moment ago
+	if err != nil { // not a fault of the container, which was sound in the first walk
 		return Report{}, err
 	}
 	report, err := bag.Finish()
@@ -73,25 +68,25 @@ func judgeBag(ctx context.Context, in unpack.Input, v *Report, tops []string, d 
 	return v.bag(report), nil
 }
 
-// BagOptions are how a bag in a container is judged. A profile may have a say in the form in which
-// it came, which its first bytes tell. The error is that of reading in.
+// BagOptions returns the options for checking a bag in a container. A profile may restrict the form
+// of the bag, so BagOptions reads the first bytes of in. The error comes from reading.
 func BagOptions(ctx context.Context, in unpack.Input, p *bagit.Profile) (bagit.Options, error) {
 	o := bagit.Options{FindBase: true, Profile: p}
 	if p == nil {
 		return o, nil
 	}
 	head, err := headOf(ctx, in)
-	o.Form = bagit.Form(source.Sniff(head)) // both call the forms by the usual endings of files
+	o.Form = bagit.Form(source.Sniff(head)) // the same names in both packages
 	return o, err
 }
 
-// bag draws the verdict on a bag. A holey one is taken: what it leaves out is fetched, and judged
-// then.
+// bag takes the verdict from the report on a bag. A holey bag is accepted: the missing files are
+// fetched and the bag is checked again.
 func (v *Report) bag(r *bagit.Report) Report {
 	v.Version, v.Files, v.Bytes = r.Version.String(), r.PayloadFiles, r.PayloadBytes
 	v.addFaults(fetchFaults(r))
 	holey := r.Holey()
-	v.named = v.named || holey // by what is still to be fetched
+	v.named = v.named || holey // a file still to be fetched may name the object
 	listed := map[Severity]int{}
 	for _, f := range r.Faults {
 		severity := Severity(f.Severity)
@@ -112,16 +107,15 @@ func (v *Report) bag(r *bagit.Report) Report {
 	return v.settle()
 }
 
-// FetchRefusal is the verdict on the addresses in a bag's fetch.txt, as far as they are needed; nil
-// when all can be asked.
+// FetchRefusal returns the refusal for invalid addresses in a bag's fetch.txt, or nil. It ignores
+// files that the bag has.
 func FetchRefusal(r *bagit.Report) error {
 	v := newReport(string(registry.BagType))
 	v.addFaults(fetchFaults(r))
 	return v.settled()
 }
 
-// fetchFaults judges the addresses of files that a bag left out, by the rule for those of a
-// manifest's rows.
+// fetchFaults checks the addresses of missing files by the rules for rows of a manifest.
 func fetchFaults(r *bagit.Report) (out []Fault) {
 	for _, e := range r.Fetch {
 		if wrong := checkm.Address(e.URL); wrong != nil && !e.Present {

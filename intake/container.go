@@ -9,25 +9,26 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast/holdfast/checkm"
+	"github.com/holdfast/holdfast/faults"
 	"github.com/holdfast/holdfast/pathset"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// judgeContainer walks a container to its end, and then once more when it is a bag or has an
-// mrt-manifest.txt: only now it is known which digests are needed of its files.
+// judgeContainer walks a container to its end. If it is a bag or has an mrt-manifest.txt, it walks
+// the container again, because only then it knows which digests are needed.
 func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType, o Options) (Report, error) {
-	v := newReport(string(registry.ContainerType)).atMost(o.MaxFaults)
+	v := newReport(string(registry.ContainerType))
 	var top TopFolder
-	var tops []string // names that a bag's own files may have
+	var tops []string // names that may be the bag's tag files
 	var list *Listing
 	described := descriptions{withoutDC: o.WithoutDC}
-	var long []Fault   // of names
-	var unlisted error // why there is no list although there is an mrt-manifest.txt
+	var long []Fault   // long names
+	var unlisted error // the error of reading the mrt-manifest.txt
 	err := unpack.Walk(ctx, in, o.Limits, func(e unpack.Entry, r io.Reader) error {
 		v.Files, v.Bytes = v.Files+1, v.Bytes+e.Size
-		top.Meet(e.Name)
-		if part := pathset.LongPart(e.Name); part != "" && len(long) < v.most {
+		top.Add(e.Name)
+		if part := pathset.LongPart(e.Name); part != "" && len(long) < faults.Most {
 			long = append(long, longName(e.Name, part))
 		}
 		if strings.Count(e.Name, "/") <= 1 && len(tops) < mostTops {
@@ -36,7 +37,7 @@ func judgeContainer(ctx context.Context, in unpack.Input, t registry.PayloadType
 		if e.Name == ListingFile {
 			list, unlisted = ReadListing(r)
 		}
-		return described.meet(e.Name, r) // an error of r is the walk's, too
+		return described.add(e.Name, r) // Walk returns errors of r too
 	})
 	v.named = described.named
 	isBag := t == registry.BagType || t == registry.AutoType && top.Bag()
@@ -75,13 +76,13 @@ func longName(name, part string) Fault {
 	return Fault{
 		Severity: Warning, Rule: string(checkm.RuleNameLong), File: name, Found: fmt.Sprintf("a part of %d bytes", len(part)),
 		Expected: fmt.Sprintf("parts of at most %d bytes between slashes", pathset.MaxPart),
-		Fix:      "it is kept, but cannot be exported to most disks: shorten it",
+		Fix:      "it is kept, but cannot be exported to most disks: shorten the name",
 	}
 }
 
-// judgeListing holds the files of a sound container against its list.
+// judgeListing compares the files of a sound container with its list.
 func judgeListing(ctx context.Context, in unpack.Input, v *Report, list *Listing, o Options) error {
-	err := unpack.Walk(ctx, in, o.Limits, func(e unpack.Entry, r io.Reader) error { return list.meet(e.Name, e.Size, r) })
+	err := unpack.Walk(ctx, in, o.Limits, func(e unpack.Entry, r io.Reader) error { return list.checkFile(e.Name, e.Size, r) })
 	if err != nil {
 		return err
 	}
@@ -91,8 +92,8 @@ func judgeListing(ctx context.Context, in unpack.Input, v *Report, list *Listing
 	return nil
 }
 
-// ContainerRefusal is the verdict on a container that unpack.Walk ended over; nil when the error is
-// not one of the container.
+// ContainerRefusal returns the refusal for an error of unpack.Walk, or nil if the container is not
+// at fault.
 func ContainerRefusal(err error) *Refusal {
 	v := newReport(string(registry.ContainerType))
 	var several *unpack.Faults
@@ -105,7 +106,7 @@ func ContainerRefusal(err error) *Refusal {
 		v.Errors += int64(several.More)
 		v.limited = several.Limit
 		if several.Cut {
-			v.add(Fault{Severity: Warning, Rule: "container-cut", Message: "the rest of it was not looked at", Fix: "correct what is listed, and check it again"})
+			v.add(Fault{Severity: Warning, Rule: "container-cut", Message: "the rest of it was not checked", Fix: "correct what is listed, and check it again"})
 		}
 	case errors.As(err, &one) && one.ContentFault():
 		v.add(containerFault(one))
@@ -127,6 +128,6 @@ func containerFault(e *unpack.Error) Fault {
 	return f
 }
 
-// mostTops bounds the names that are kept of a container that may be a bag: no bag has that many
-// files of its own, and those that are missed cost digests, never a verdict.
+// mostTops bounds the names that are kept of a container that may be a bag. No bag has that many
+// tag files; missing one costs time, never a wrong verdict.
 const mostTops = 10_000

@@ -14,14 +14,14 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// ErrNoJudge says that a folder is neither a bag nor an OCFL object or storage root, and was not
-// said to be one.
+// ErrNoJudge is returned for a folder that is neither a bag nor an OCFL object or storage root, and
+// was not declared to be one.
 var ErrNoJudge = errors.New("neither a bag nor an OCFL object or storage root")
 
-// Folder judges the folder that is the root of fsys, an OCFL object, an OCFL storage root or a bag;
-// of a folder on a disk, take rootfs.Open's, which cannot be led out of it. t is OCFLObject,
-// OCFLRoot or a payload type. ErrNoJudge is returned for any other folder that is not to be judged
-// as one of these; other errors are of reading, or ctx's.
+// Folder checks the folder at the root of fsys: an OCFL object, an OCFL storage root or a bag. For
+// a folder on disk, pass safefs.Open's file system, which does not follow links out of the folder.
+// t is OCFLObject, OCFLRoot or a payload type. It returns ErrNoJudge for any other folder, unless t
+// says otherwise. Other errors come from reading or from ctx.
 func Folder(ctx context.Context, fsys fs.FS, t registry.PayloadType, o Options) (Report, error) {
 	if t != OCFLObject && t != OCFLRoot {
 		var err error
@@ -42,7 +42,7 @@ func Folder(ctx context.Context, fsys fs.FS, t registry.PayloadType, o Options) 
 	if err != nil {
 		return Report{}, err
 	}
-	v := newReport(string(registry.BagType)).atMost(o.MaxFaults)
+	v := newReport(string(registry.BagType))
 	if err := askBag(ctx, v, report, o); err != nil {
 		return Report{}, err
 	}
@@ -52,10 +52,10 @@ func Folder(ctx context.Context, fsys fs.FS, t registry.PayloadType, o Options) 
 	return v.bag(report), nil
 }
 
-// Files judges the folder that is the root of fsys as the container that it would be sent as, once
-// it is known that files and bytes are in it and nothing else. The error is of reading.
+// Files checks the folder at the root of fsys as the container that it will be sent as. files and
+// bytes are its totals. The error comes from reading.
 func Files(fsys fs.FS, files, bytes int64, o Options) (Report, error) {
-	v := newReport(string(registry.ContainerType)).atMost(o.MaxFaults)
+	v := newReport(string(registry.ContainerType))
 	v.Files, v.Bytes = files, bytes
 	if err := v.describedIn(fsys, "."); err != nil {
 		return Report{}, err
@@ -66,7 +66,7 @@ func Files(fsys fs.FS, files, bytes int64, o Options) (Report, error) {
 	} else if err != nil {
 		return Report{}, err
 	}
-	defer list.Close() //nolint:errcheck // only read from
+	defer list.Close() //nolint:errcheck // opened for reading
 	listing, err := ReadListing(list)
 	if refusal, ok := AsRefusal(err); ok {
 		v.addAll(refusal.Report)
@@ -78,7 +78,7 @@ func Files(fsys fs.FS, files, bytes int64, o Options) (Report, error) {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		return readFile(fsys, name, func(size int64, r io.Reader) error { return listing.meet(name, size, r) })
+		return readFile(fsys, name, func(size int64, r io.Reader) error { return listing.checkFile(name, size, r) })
 	})
 	if err != nil {
 		return Report{}, err
@@ -89,13 +89,13 @@ func Files(fsys fs.FS, files, bytes int64, o Options) (Report, error) {
 	return v.settle(), nil
 }
 
-// describedIn judges the files that describe an object and lie in these folders.
+// describedIn checks the metadata files in these folders.
 func (v *Report) describedIn(fsys fs.FS, folders ...string) error {
 	var d descriptions
 	for _, folder := range folders {
 		for _, name := range []string{metadata.ERCFile, metadata.DataCiteFile, metadata.DublinCoreFile} {
 			name = path.Join(folder, name)
-			err := readFile(fsys, name, func(_ int64, r io.Reader) error { return d.meet(name, r) })
+			err := readFile(fsys, name, func(_ int64, r io.Reader) error { return d.add(name, r) })
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
@@ -105,13 +105,13 @@ func (v *Report) describedIn(fsys fs.FS, folders ...string) error {
 	return nil
 }
 
-// readFile hands a file to fn.
+// readFile passes a file to fn.
 func readFile(fsys fs.FS, name string, fn func(size int64, r io.Reader) error) error {
 	file, err := fsys.Open(name)
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // only read from
+	defer file.Close() //nolint:errcheck // opened for reading
 	info, err := file.Stat()
 	if err != nil {
 		return err
@@ -119,8 +119,8 @@ func readFile(fsys fs.FS, name string, fn func(size int64, r io.Reader) error) e
 	return fn(info.Size(), file)
 }
 
-// folderForm is the form in which a bag in a folder counts: as it is, or as the tar that it would
-// be sent as where a profile asks for a packed one.
+// folderForm returns the form of a bag in a folder: a folder, or a tar if the profile requires a
+// packed bag, because the folder will be sent as a tar.
 func folderForm(p *bagit.Profile) bagit.Form {
 	if p != nil && !p.Accepts(bagit.FormFolder) {
 		return bagit.FormTar
@@ -128,9 +128,9 @@ func folderForm(p *bagit.Profile) bagit.Form {
 	return bagit.FormFolder
 }
 
-// recogniseFolder tells by what lies at its top what a folder is: OCFLObject, OCFLRoot, a bag, or
-// t, which is none of them. A bag may lie in the only folder that there is, as in a container; root
-// is where it does.
+// recogniseFolder recognizes a folder by the names at its top: OCFLObject, OCFLRoot or a bag;
+// otherwise it returns t. A bag may also lie in the only folder, as in a container; root is that
+// folder.
 func recogniseFolder(fsys fs.FS, t registry.PayloadType) (is registry.PayloadType, root fs.FS, err error) {
 	top, err := folderSigns(fsys)
 	switch {
@@ -149,7 +149,7 @@ func recogniseFolder(fsys fs.FS, t registry.PayloadType) (is registry.PayloadTyp
 	}
 	below, err := fs.Sub(fsys, top.only)
 	if err != nil {
-		return t, nil, fmt.Errorf("look into the folder: %w", err)
+		return t, nil, fmt.Errorf("open the folder: %w", err)
 	}
 	signs, err := folderSigns(below)
 	if err != nil || !signs.bag() {
@@ -158,23 +158,23 @@ func recogniseFolder(fsys fs.FS, t registry.PayloadType) (is registry.PayloadTyp
 	return registry.BagType, below, nil
 }
 
-// signs are what lies at the top of a folder.
+// signs are the characteristic names at the top of a folder.
 type signs struct {
 	bagSigns
-	only                            string // the folder that is all there is
+	only                            string // the name of the only entry, if it is a folder
 	declaration, inventory, version bool   // of an OCFL object
 	rootDeclaration                 bool   // of an OCFL storage root
 }
 
-// declares notes a file that declares what the folder is.
+// declares records the name of a declaration.
 func (s *signs) declares(name string) {
 	isObject := strings.HasPrefix(name, "0=ocfl_object_")
 	s.declaration = s.declaration || isObject
 	s.rootDeclaration = s.rootDeclaration || !isObject && strings.HasPrefix(name, "0=ocfl_")
 }
 
-// object says whether it is an OCFL object. One that has lost its declaration still has its
-// inventory and its versions.
+// object reports whether the folder is an OCFL object. An object without its declaration still has
+// its inventory and versions.
 func (s signs) object() bool { return s.declaration || s.inventory && s.version }
 
 func folderSigns(fsys fs.FS) (s signs, err error) {
@@ -193,7 +193,7 @@ func folderSigns(fsys fs.FS) (s signs, err error) {
 			}
 			name += "/"
 		}
-		s.meet(name)
+		s.add(name)
 	}
 	return s, nil
 }

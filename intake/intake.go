@@ -1,10 +1,10 @@
-// Package intake decides what a payload is and whether it can be accepted. The API uses it for
-// uploads, the expand worker for what it fetched, and `holdfast check` on a depositor's disk, so
-// all three agree.
+// Package intake recognizes the type of a payload and decides whether it can be accepted. The API
+// uses it for uploads, the expand worker for fetched payloads, and `holdfast check` for files on a
+// depositor's disk, so all three agree.
 //
-// It judges a payload by its bytes alone, in streams: memory grows with the number of files in a
-// container or bag, never with their size. A [Report] has all faults of the payload, each with its
-// place and its cure. Errors are system faults and say nothing about the payload.
+// It checks payloads as streams of bytes. Memory grows with the number of files in a container or
+// bag, never with their size. A [Report] lists all faults of the payload, each with its place and
+// its fix. Errors are system faults and say nothing about the payload.
 package intake
 
 import (
@@ -20,51 +20,46 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// Options change how a payload is judged. The zero value is what holds where a collection asks for
-// nothing.
+// Options control the checks of a payload. The zero value is for a collection without special
+// requirements.
 type Options struct {
-	// Limits bound what containers may unpack to.
+	// Limits bound the unpacking of containers.
 	Limits unpack.Limits
-	// Remote is asked for every file that a manifest, or a bag that leaves files out, names:
-	// whether it is there, and of the size that was said. Nil asks for none.
+	// Remote is asked for each file that a manifest or fetch.txt names: whether it exists and has
+	// the stated size. Nil asks for none.
 	Remote source.Fetcher
-	// Workers is how many files are digested at a time; 0 is one per core.
-	Workers int
-	// BagProfile is what bags must meet, beside their specification; nil is nothing more.
+	// BagProfile holds requirements on bags beyond the specification. It may be nil.
 	BagProfile *bagit.Profile
-	// TempDir is the folder of temporary files, which large bags need; "" is the one that
-	// os.TempDir names.
+	// TempDir is the folder for temporary files, which large bags need; "" is os.TempDir.
 	TempDir string
-	// Large has OCFL objects judged whatever memory they take. Otherwise one with more than some
+	// Large removes the memory limit for OCFL objects. Otherwise an object with more than about
 	// 80,000 files is refused.
 	Large bool
-	// WithoutDC: local ids in mrt-dc.xml do not count, as registry.Profile.SuppressDCLocalIDs says.
+	// WithoutDC ignores local ids in mrt-dc.xml, as registry.Profile.SuppressDCLocalIDs does.
 	WithoutDC bool
-	// Row says what is wrong with a row of a manifest beside what the manifest's rules say, as
-	// [ARKs.Row] does; its error ends the judging. Nil: nothing.
+	// Row returns further faults of a manifest row, such as [ARKs.Row] does. Its error ends the
+	// check. It may be nil.
 	Row func(*checkm.Row) ([]checkm.Fault, error)
-	// Object is told of each object of an OCFL storage root, with its folder, as soon as it is
-	// judged; its error ends the judging. Nil tells nobody.
+	// Object is called with the folder and report of each object of an OCFL storage root. Its error
+	// ends the check. It may be nil.
 	Object func(folder string, r Report) error
-	// MaxFaults is how many faults a Report lists; 0 is 1,000. All are counted.
-	MaxFaults int
 }
 
-// BagProfile reads the BagIt profile that a collection demands; nil when it demands none.
+// BagProfile returns the BagIt profile that a collection requires, or nil.
 func BagProfile(p registry.Profile) (*bagit.Profile, error) {
 	if len(p.BagProfile) == 0 {
 		return nil, nil //nolint:nilnil // none is an answer
 	}
 	profile, err := bagit.ParseProfile(bytes.NewReader(p.BagProfile))
 	if err != nil {
-		return nil, fmt.Errorf("read the collection's bag_profile: %w; give the collection another one", err)
+		return nil, fmt.Errorf("read the collection's bag_profile: %w; correct it in the collection's profile", err)
 	}
 	return profile, nil
 }
 
-// Judge says what the payload in is and whether it can be taken as type t, which may be automatic.
-// The verdict is there in any case but that of an error: what cannot be taken has Accepted unset.
-// The error is that of reading in, or ctx's.
+// Judge recognizes the payload in and checks whether it can be accepted as type t, which may be
+// AutoType. The Report of a refused payload has Accepted unset. The error comes from reading in, or
+// from ctx.
 func Judge(ctx context.Context, in unpack.Input, t registry.PayloadType, o Options) (Report, error) {
 	t, err := resolve(ctx, in, t)
 	if refusal, refused := AsRefusal(err); refused {
@@ -100,7 +95,7 @@ func Judge(ctx context.Context, in unpack.Input, t registry.PayloadType, o Optio
 	}
 }
 
-// resolve settles an automatic type by the payload's first bytes.
+// resolve replaces AutoType by the type that the payload's first bytes show.
 func resolve(ctx context.Context, in unpack.Input, t registry.PayloadType) (registry.PayloadType, error) {
 	if t != registry.AutoType {
 		return t, nil
@@ -112,7 +107,7 @@ func resolve(ctx context.Context, in unpack.Input, t registry.PayloadType) (regi
 	return Resolve(t, head)
 }
 
-// headOf reads a payload's first bytes.
+// headOf returns a payload's first bytes.
 func headOf(ctx context.Context, in unpack.Input) ([]byte, error) {
 	r, err := in.Open(ctx, 0, min(in.Size, HeadLen))
 	if err != nil {

@@ -14,33 +14,32 @@ import (
 	"github.com/holdfast/holdfast/fixity"
 )
 
-// ListingFile is the file, at the top of a container, in which it may list what is in it (profile
+// ListingFile is a file at the top of a container that lists the container's files (profile
 // mrt-object-manifest).
 const ListingFile = "mrt-manifest.txt"
 
-// Listing holds the files of a container against what its own mrt-manifest.txt says, both ways:
-// every file that it lists is there, every other one that is there is listed, and sizes and digests
-// are as stated. It may be used by several goroutines.
+// Listing compares the files of a container with its mrt-manifest.txt: all listed files exist, all
+// other files are listed, and sizes and digests match. It is safe for concurrent use.
 type Listing struct {
 	mu       sync.Mutex
-	promised map[string]promise // of files that were not met yet
+	promised map[string]promise // of files that were not checked yet
 	wrong    *faults.List[Fault]
 }
 
-// mostListed bounds the bytes of names and digests that a Listing keeps, with 64 for each row: some
-// 150,000 rows.
+// mostListed bounds the bytes of names and digests that a Listing keeps, with 64 more for each row:
+// about 150,000 rows.
 const mostListed = 24 << 20
 
-// promise is what is said of one file.
+// promise is the row of one file.
 type promise struct {
 	line      int
-	size      int64  // -1 when nothing is said
-	algorithm string // "" when nothing is said
+	size      int64  // -1 if not given
+	algorithm string // "" if not given
 	digest    string
 }
 
-// ReadListing reads an mrt-manifest.txt to its end. The error is a *Refusal that has all its
-// faults, or that of r.
+// ReadListing reads an mrt-manifest.txt to its end. The error is a *Refusal with all its faults, or
+// comes from r.
 func ReadListing(r io.Reader) (*Listing, error) {
 	l := &Listing{
 		promised: map[string]promise{},
@@ -67,10 +66,10 @@ func ReadListing(r io.Reader) (*Listing, error) {
 		if before > 0 && !checkm.Refused(wrong) {
 			v.add(Fault{
 				Severity: Error, Rule: string(checkm.RuleNameDuplicate), Source: lineOf(row.Line), Found: row.Name,
-				Expected: fmt.Sprintf("each name once; the other one stands on line %d", before), Fix: "list each file once",
+				Expected: fmt.Sprintf("each name once; the other one is on line %d", before), Fix: "list each file once",
 			})
 		}
-		if row.Name == ListingFile { // a file cannot state its own digest
+		if row.Name == ListingFile { // a file cannot contain its own digest
 			own = row.Line
 			continue
 		}
@@ -79,8 +78,8 @@ func ReadListing(r io.Reader) (*Listing, error) {
 		}
 		if kept > mostListed {
 			v.add(Fault{
-				Severity: Error, Rule: "listing-limit", Source: lineOf(row.Line), Message: "it lists more files than can be compared with the container",
-				Fix: "make several objects of it, or leave " + ListingFile + " out",
+				Severity: Error, Rule: "listing-limit", Source: lineOf(row.Line), Message: "it lists too many files to compare them with the container",
+				Fix: "split it into several objects, or leave " + ListingFile + " out",
 			})
 			return nil, v.settled()
 		}
@@ -92,10 +91,10 @@ func ReadListing(r io.Reader) (*Listing, error) {
 	return l, v.settled()
 }
 
-// settled is the refusal that the faults come to, or nil.
+// settled returns the refusal for the faults, or nil.
 func (v *Report) settled() error { return v.settle().Refusal() }
 
-// listingFault is a fault of the listing as one of the container that it lies in.
+// listingFault converts a fault of the list to one of the container.
 func listingFault(f checkm.Fault) Fault {
 	fault := manifestFault(f)
 	fault.Line, fault.Column, fault.Source = 0, 0, lineOf(f.Line)
@@ -109,15 +108,15 @@ func lineOf(line int) string {
 	return fmt.Sprintf("%s:%d", ListingFile, line)
 }
 
-// Wants returns the algorithm of the digest that is stated for a file, "" for none.
+// Wants returns the algorithm of a file's digest in the list, or "".
 func (l *Listing) Wants(name string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.promised[name].algorithm
 }
 
-// Check holds a file against what is stated of it. digest is by the algorithm that Wants names, in
-// lower-case hex. What is wrong is kept for Finish; ok says that nothing is.
+// Check compares a file with its row. digest is of the algorithm that Wants returns, in lower-case
+// hex. It returns false and records a fault if they differ; Finish returns the faults.
 func (l *Listing) Check(name string, size int64, digest string) (ok bool) {
 	if name == ListingFile {
 		return true
@@ -129,7 +128,7 @@ func (l *Listing) Check(name string, size int64, digest string) (ok bool) {
 	f := Fault{Severity: Error, File: name, Source: lineOf(p.line)}
 	switch {
 	case !listed:
-		f.Rule, f.Source, f.Message = "listing-extra", ListingFile, "it is there, and not listed"
+		f.Rule, f.Source, f.Message = "listing-extra", ListingFile, "the file exists but is not listed"
 		f.Fix = "list it, or leave it out"
 	case p.size >= 0 && p.size != size:
 		f.Rule, f.Expected, f.Found = "listing-size", fmt.Sprintf("%d bytes", p.size), fmt.Sprintf("%d bytes", size)
@@ -144,9 +143,9 @@ func (l *Listing) Check(name string, size int64, digest string) (ok bool) {
 	return false
 }
 
-// meet holds a file against what is stated of it, taking the digest that is asked for. The error is
-// that of r.
-func (l *Listing) meet(name string, size int64, r io.Reader) error {
+// checkFile compares a file with its row. It computes the digest that the row needs. The error
+// comes from r.
+func (l *Listing) checkFile(name string, size int64, r io.Reader) error {
 	algorithm, digest := l.Wants(name), ""
 	if algorithm != "" {
 		d, err := fixity.NewDigester(algorithm)
@@ -162,22 +161,22 @@ func (l *Listing) meet(name string, size int64, r io.Reader) error {
 	return nil
 }
 
-// Finish returns what is wrong, in the order of names, once all files were checked: the first
-// 1,000. Wrong counts all.
+// Finish returns the first 1,000 faults, sorted by name, after all files were checked. Wrong counts
+// all.
 func (l *Listing) Finish() []Fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(l.promised)) {
 		l.wrong.Add(Fault{
 			Severity: Error, Rule: "listing-absent", File: name, Source: lineOf(l.promised[name].line),
-			Message: "it is listed, and not there", Fix: "pack it, too, or take it off the list",
+			Message: "the file is listed but does not exist", Fix: "pack it too, or remove it from the list",
 		})
 	}
 	clear(l.promised)
 	return l.wrong.Kept()
 }
 
-// Wrong is how many faults there are, once Finish was called.
+// Wrong returns the number of faults, after Finish.
 func (l *Listing) Wrong() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

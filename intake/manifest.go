@@ -7,9 +7,9 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Manifest judges a manifest of type t to its end. An object manifest stands and falls as a whole;
-// of a batch manifest only what condemns the manifest itself keeps it from being taken, since bad
-// rows fail alone. The error is that of r.
+// Manifest checks a manifest of type t to its end. An object manifest is accepted or refused as a
+// whole. A batch manifest is refused only for faults of the manifest itself, because bad rows fail
+// alone. The error comes from r.
 func Manifest(r io.Reader, t registry.PayloadType, o Options) (Report, error) {
 	v, err := judgeManifest(r, t, o)
 	if err != nil {
@@ -19,10 +19,10 @@ func Manifest(r io.Reader, t registry.PayloadType, o Options) (Report, error) {
 }
 
 func judgeManifest(r io.Reader, t registry.PayloadType, o Options) (*Report, error) {
-	v := newReport(string(t)).atMost(o.MaxFaults)
+	v := newReport(string(t))
 	_, v.batch = t.JobType()
 	v.named = v.batch
-	report, err := checkm.Check(r, checkm.Options{Kind: checkm.Kind(t), MaxFaults: v.most, Row: func(row *checkm.Row) ([]checkm.Fault, error) {
+	report, err := checkm.Check(r, checkm.Options{Kind: checkm.Kind(t), Row: func(row *checkm.Row) ([]checkm.Fault, error) {
 		v.named = v.named || o.names(row.Name)
 		if o.Row == nil {
 			return nil, nil

@@ -11,32 +11,32 @@ import (
 	"github.com/holdfast/holdfast/metadata"
 )
 
-// descriptions judges the files by which a container describes its object, where they count: at its
-// top, or in a bag's payload folder, which is known only in the end.
+// descriptions checks the metadata files of a container that count: those at its top, and those in
+// a bag's payload folder, which is known only at the end.
 type descriptions struct {
 	faults map[string][]Fault // by folder
-	held   int                // octets of them, without those of the first folders
-	more   bool               // there are faults that are not kept
-	named  bool               // one that may count gives an ARK or a local id
-	// withoutDC: the local ids of mrt-dc.xml do not count.
+	held   int                // octets of the faults, without those of the first folders
+	more   bool               // some faults were not kept
+	named  bool               // a file that may count has an ARK or a local id
+	// withoutDC ignores the local ids of mrt-dc.xml.
 	withoutDC bool
 }
 
-// names says whether a file of this name may give its object an ARK or a local id.
+// names reports whether a file of this name may contain the object's ARK or a local id.
 func (o Options) names(file string) bool {
 	return file == metadata.ERCFile || file == metadata.DublinCoreFile && !o.WithoutDC
 }
 
-// mostDescribed bounds what is kept of faulty descriptions in folders that may be a bag's payload.
-// One of them counts, if any.
+// mostDescribed bounds the faults that are kept for folders that may be a bag's payload folder. At
+// most one of these folders counts.
 const mostDescribed = 1 << 20
 
-// meet reads a file when it may be one that describes. The error is that of r.
-func (d *descriptions) meet(name string, r io.Reader) error {
+// add reads a file if it is a metadata file that may count. The error comes from r.
+func (d *descriptions) add(name string, r io.Reader) error {
 	folder := path.Dir(name)
 	above, last := path.Split(folder)
 	first := folder == "." || folder == bagit.PayloadDir
-	if !first && (last != bagit.PayloadDir || strings.Count(above, "/") > 1) { // a bag's base lies one folder deep at most
+	if !first && (last != bagit.PayloadDir || strings.Count(above, "/") > 1) { // a bag's base is at most one folder deep
 		return nil
 	}
 	s := metadata.Sources{SuppressDublinCoreLocalID: d.withoutDC}
@@ -46,20 +46,20 @@ func (d *descriptions) meet(name string, r io.Reader) error {
 		s.ERC = new(metadata.ERC)
 		*s.ERC, err = metadata.ReadERC(r)
 	case metadata.DataCiteFile:
-		_, err = metadata.ReadDataCite(r) // whose identifiers are no names of the object
+		_, err = metadata.ReadDataCite(r) // its identifiers do not name the object
 	case metadata.DublinCoreFile:
 		s.DublinCore = new(metadata.DublinCore)
 		*s.DublinCore, err = metadata.ReadDublinCore(r)
 	}
 	if err == nil {
-		m, conflict := metadata.Merge(s) // which is told when the object gets its name
+		m, conflict := metadata.Merge(s) // the conflict is reported when the object is named
 		d.named = d.named || conflict != nil || m.PrimaryID != "" || len(m.LocalIDs) > 0
 	}
 	if !metadata.Malformed(err) {
 		return err
 	}
 	f := descriptionFault(name, faults.Cut(err.Error()), fmt.Sprintf("correct it, or leave %s out", path.Base(name)))
-	if !first { // of the first there are three files each
+	if !first { // the first folders have at most three such files each
 		if d.held += len(name) + len(folder) + len(f.Message) + 500; d.held > mostDescribed {
 			d.more = true
 			return nil
@@ -72,16 +72,16 @@ func (d *descriptions) meet(name string, r io.Reader) error {
 	return nil
 }
 
-// of returns the faults of the files that count where the payload lies in folder, "." for the top.
+// of returns the faults that count if the payload lies in folder, "." for the top.
 func (d *descriptions) of(folder string) []Fault {
 	wrong := d.faults["."]
 	if folder != "." {
 		wrong = append(wrong, d.faults[folder]...)
 	}
 	if d.more && folder != "." && folder != bagit.PayloadDir {
-		// One of those that were not kept may be this folder's. Who cannot tell does not accept.
-		wrong = append(wrong, descriptionFault(folder, "there are too many files that describe objects and cannot be read",
-			"correct them, or leave them out; leave out what lies beside the bag"))
+		// The faults of this folder may be among those that were not kept, so refuse.
+		wrong = append(wrong, descriptionFault(folder, "too many metadata files cannot be read",
+			"correct them or leave them out; also leave out what lies beside the bag"))
 	}
 	return wrong
 }

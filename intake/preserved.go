@@ -13,15 +13,15 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Types of what is preserved already. It cannot be submitted, only judged.
+// Types of preserved data. They can be checked, not submitted.
 const (
 	OCFLObject registry.PayloadType = "ocfl-object"
 	OCFLRoot   registry.PayloadType = "ocfl-root" // a storage root, with all its objects
 )
 
-// Preserved judges the OCFL object, or the storage root, that is all of a store. t is OCFLObject,
-// OCFLRoot, or anything else to tell by what lies there; ErrNoJudge is returned when that is
-// neither. Other errors are of reading, or ctx's.
+// Preserved checks the OCFL object or storage root that fills a store. t is OCFLObject, OCFLRoot,
+// or any other type to recognize it. It returns ErrNoJudge if the store is neither. Other errors
+// come from reading or from ctx.
 func Preserved(ctx context.Context, s storage.Store, t registry.PayloadType, o Options) (Report, error) {
 	if t != OCFLObject && t != OCFLRoot {
 		var top signs
@@ -50,20 +50,20 @@ func Preserved(ctx context.Context, s storage.Store, t registry.PayloadType, o O
 	return rootVerdict(o)(ocfl.ValidateRoot(ctx, s, "", options, o.object))
 }
 
-// judgeObject judges an OCFL object by its specification, 1.0 or 1.1.
+// judgeObject checks an OCFL object against its specification, 1.0 or 1.1.
 func judgeObject(ctx context.Context, fsys fs.FS, o Options) (Report, error) {
 	return objectVerdict(o)(ocfl.ValidateFS(ctx, fsys, o.ocfl()))
 }
 
-// judgeRoot judges an OCFL storage root, and every object in it.
+// judgeRoot checks an OCFL storage root and every object in it.
 func judgeRoot(ctx context.Context, fsys fs.FS, o Options) (Report, error) {
 	return rootVerdict(o)(ocfl.ValidateRootFS(ctx, fsys, o.ocfl(), o.object))
 }
 
-// inventoryMemory is what names and digests of an OCFL object may take.
+// inventoryMemory bounds the memory for names and digests of an OCFL object, in bytes.
 const inventoryMemory = 64 << 20
 
-// ocfl is how OCFL objects are judged.
+// ocfl returns the options for checking OCFL objects.
 func (o Options) ocfl() ocfl.ValidateOptions {
 	if o.Large {
 		return ocfl.ValidateOptions{}
@@ -71,7 +71,7 @@ func (o Options) ocfl() ocfl.ValidateOptions {
 	return ocfl.ValidateOptions{Memory: inventoryMemory}
 }
 
-// object tells Object of an object of a storage root.
+// object calls Object for an object of a storage root.
 func (o Options) object(folder string, r *ocfl.Report) error {
 	if o.Object == nil {
 		return nil
@@ -83,26 +83,26 @@ func (o Options) object(folder string, r *ocfl.Report) error {
 	return o.Object(folder, v)
 }
 
-// objectVerdict makes a Report of a validation.
+// objectVerdict converts the report on an object.
 func objectVerdict(o Options) func(*ocfl.Report, error) (Report, error) {
 	return func(r *ocfl.Report, err error) (Report, error) {
 		if err != nil {
 			return Report{}, absent(err)
 		}
-		v := newReport(string(OCFLObject)).atMost(o.MaxFaults)
+		v := newReport(string(OCFLObject))
 		v.Version, v.Files, v.Bytes = r.Spec, int64(r.Files), r.Bytes
 		v.addOCFL(r.Faults, r.Count)
 		return v.settle(), nil
 	}
 }
 
-// rootVerdict makes a Report of the validation of a storage root.
+// rootVerdict converts the report on a storage root.
 func rootVerdict(o Options) func(*ocfl.RootReport, error) (Report, error) {
 	return func(r *ocfl.RootReport, err error) (Report, error) {
 		if err != nil {
 			return Report{}, absent(err)
 		}
-		v := newReport(string(OCFLRoot)).atMost(o.MaxFaults)
+		v := newReport(string(OCFLRoot))
 		v.Version, v.Objects, v.Files, v.Bytes = r.Spec, int64(r.Objects), int64(r.Files), r.Bytes
 		if r.Invalid > 0 {
 			v.add(Fault{Severity: Error, Rule: "objects", Message: fmt.Sprintf("%d of %d objects are not valid", r.Invalid, r.Objects)})
@@ -112,7 +112,7 @@ func rootVerdict(o Options) func(*ocfl.RootReport, error) (Report, error) {
 	}
 }
 
-// absent makes what is not there at all an error that is fs.ErrNotExist.
+// absent wraps ocfl.ErrNotFound as fs.ErrNotExist.
 func absent(err error) error {
 	if errors.Is(err, ocfl.ErrNotFound) {
 		return fmt.Errorf("nothing is there: %w", fs.ErrNotExist)
@@ -120,7 +120,7 @@ func absent(err error) error {
 	return err
 }
 
-// addOCFL adds what a validation found: the faults that it lists, and those that it counts only.
+// addOCFL adds the listed faults of a validation and counts the others.
 func (v *Report) addOCFL(faults []ocfl.Fault, count int64) {
 	for _, f := range faults {
 		severity := Warning
@@ -129,7 +129,7 @@ func (v *Report) addOCFL(faults []ocfl.Fault, count int64) {
 		}
 		fix := ""
 		if f.Code == ocfl.CodeLarge {
-			fix = "judge it with holdfast check --large, which takes as much memory as it needs"
+			fix = "use holdfast check --large, which takes as much memory as it needs"
 		}
 		v.add(Fault{Severity: severity, Rule: f.Code, File: f.Path, Message: f.Message, Fix: fix})
 	}

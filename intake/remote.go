@@ -17,26 +17,26 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// askedAtOnce is how many files sources are asked for at a time.
+// askedAtOnce is how many requests to sources run at the same time.
 const askedAtOnce = 16
 
-// The rules on what sources say.
+// The rules on files at sources.
 const (
-	ruleRemoteMissing     = "remote-missing"     // the source says that there is no such file
-	ruleRemoteSize        = "remote-size"        // the source's file has another size than was said
-	ruleRemoteRefused     = "remote-refused"     // the address is one that is never asked
-	ruleRemoteNotAsked    = "remote-not-asked"   // a warning: only the service has what it takes to ask
-	ruleRemoteUnreachable = "remote-unreachable" // the source could not be asked, or would not tell
+	ruleRemoteMissing     = "remote-missing"     // the file does not exist
+	ruleRemoteSize        = "remote-size"        // its size differs
+	ruleRemoteRefused     = "remote-refused"     // the address is not allowed
+	ruleRemoteNotAsked    = "remote-not-asked"   // a warning: only the service has the credentials to ask
+	ruleRemoteUnreachable = "remote-unreachable" // the source could not be asked, or did not answer
 )
 
-// remote is a file that lies elsewhere.
+// remote is a file at a source.
 type remote struct {
 	url  string
-	size int64 // -1 unknown
-	at   Fault // where it is named
+	size int64 // -1 if unknown
+	at   Fault // the place where it is listed
 }
 
-// askManifest asks for the file of every row that can be used.
+// askManifest asks for the file of every usable row.
 func askManifest(ctx context.Context, v *Report, in unpack.Input, t registry.PayloadType, o Options) error {
 	if o.Remote == nil || v.whole {
 		return nil
@@ -65,7 +65,7 @@ func askManifest(ctx context.Context, v *Report, in unpack.Input, t registry.Pay
 	})
 }
 
-// askBag asks for every file that a bag leaves out.
+// askBag asks for every missing file of a bag.
 func askBag(ctx context.Context, v *Report, report *bagit.Report, o Options) error {
 	if o.Remote == nil {
 		return nil
@@ -84,7 +84,7 @@ func askBag(ctx context.Context, v *Report, report *bagit.Report, o Options) err
 	})
 }
 
-// ask asks sources for all files, several at a time.
+// ask asks sources for all files, several at the same time.
 func ask(ctx context.Context, v *Report, f source.Fetcher, all func(each func(remote) error) error) error {
 	var mu sync.Mutex
 	group, gctx := errgroup.WithContext(ctx)
@@ -107,12 +107,12 @@ func ask(ctx context.Context, v *Report, f source.Fetcher, all func(each func(re
 	return err
 }
 
-// askOne asks for one file and says what is wrong with it.
+// askOne asks for one file and returns its fault, if any.
 func askOne(ctx context.Context, f source.Fetcher, r remote) (fault Fault, wrong bool) {
 	fault = r.at
 	if strings.HasPrefix(strings.ToLower(r.url), source.S3Scheme+":") {
 		fault.Severity, fault.Rule = Warning, ruleRemoteNotAsked
-		fault.Message = "it lies in S3, and the credentials that the collection has for it are not known here"
+		fault.Message = "it is in S3, and the collection's credential for it is not available here"
 		return fault, true
 	}
 	info, err := f.Head(ctx, r.url)
@@ -124,7 +124,7 @@ func askOne(ctx context.Context, f source.Fetcher, r remote) (fault Fault, wrong
 	case err == nil:
 		fault.Rule, fault.Expected = ruleRemoteSize, fmt.Sprintf("%d bytes", r.size)
 		fault.Found, fault.Fix = fmt.Sprintf("%d bytes at the source", info.Size), "correct the size, or put the right file there"
-	default: // which says what to do
+	default: // the error says what to do
 		fault.Rule, fault.Message = ruleRemoteUnreachable, err.Error()
 		if fault.Unreachable = !errors.As(err, &said) || !said.ContentFault(); fault.Unreachable {
 			break

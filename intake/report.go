@@ -21,73 +21,72 @@ const (
 	Warning Severity = "warning"
 )
 
-// Report is what was found in a payload.
+// Report is the result of checking a payload.
 type Report struct {
-	// Type is what it was judged as: a payload type, never auto, ocfl-object or ocfl-root.
+	// Type is the type as which it was checked: a payload type but never auto, or ocfl-object or
+	// ocfl-root.
 	Type string `json:"type" doc:"What it was judged as"`
-	// Valid says that nothing is wrong with it. Accepted says that it is taken although: bad rows
-	// of a batch fail alone, and files that a bag leaves out are fetched.
+	// Valid says that there are no errors. Accepted says that it can be submitted: bad rows of a
+	// batch fail alone, and missing files of a bag are fetched.
 	Valid    bool `json:"valid" doc:"Nothing is wrong with it"`
 	Accepted bool `json:"accepted" doc:"It would be taken: of a batch, bad rows fail alone"`
-	// Version is that of the specification which the payload says it follows, of a bag or an OCFL
-	// object.
+	// Version is the version of the specification that a bag or OCFL object declares.
 	Version string `json:"version,omitempty" doc:"Of the specification that a bag or OCFL object says it follows"`
-	// Objects counts those of an OCFL storage root.
+	// Objects is the number of objects of an OCFL storage root.
 	Objects int64 `json:"objects,omitempty" doc:"Of an OCFL storage root"`
-	// Files counts the payload's files, and Bytes adds them up as far as their sizes are known.
-	// Rows counts those of a manifest, and RowsRefused those of them that would fail.
+	// Files is the number of the payload's files, Bytes the sum of their known sizes. Rows is the
+	// number of rows of a manifest, RowsRefused the number of those that would fail.
 	Files       int64 `json:"files" doc:"Of the payload, without those still to be fetched"`
 	Bytes       int64 `json:"bytes" doc:"Of the files whose size is known"`
 	Rows        int64 `json:"rows,omitempty" doc:"Of a manifest"`
 	RowsRefused int64 `json:"rows_refused,omitempty" doc:"Of a manifest, those that would fail"`
-	// Errors and Warnings count all faults. Unreachable counts those of the errors that are
-	// nobody's content: what could not be asked just now.
+	// Errors and Warnings count all faults. Unreachable counts the errors that are not content
+	// faults, because a source could not be asked.
 	Errors      int64 `json:"errors" doc:"How many errors there are, listed or not"`
 	Warnings    int64 `json:"warnings" doc:"How many warnings there are, listed or not"`
 	Unreachable int64 `json:"unreachable,omitempty" doc:"Errors that say only that something could not be asked"`
-	// Faults are the first of them, errors before warnings.
+	// Faults lists the first 1,000 faults, errors before warnings.
 	Faults []Fault `json:"faults" doc:"All faults, or the first of very many, errors before warnings"`
 
-	most  int
 	first *faults.List[Fault]
-	whole bool // an error condemns all of it, not only a row
+	whole bool // an error refuses the whole manifest, not only a row
 	batch bool
 	named bool // see NamesObject
 
-	limited bool // a limit on what is unpacked ended the judging
+	limited bool // the check ended at a limit on unpacking
 }
 
-// NamesObject says whether the payload may say which object it is of: a file that describes it
-// brings an ARK or a local id, or would lie in it and was not sent yet. Of a batch manifest each
-// row speaks for itself, so that this is true.
+// NamesObject reports whether the payload may identify its object: a metadata file contains an ARK
+// or a local id, or such a file is still to be fetched. It is true for a batch manifest, whose rows
+// identify their objects.
 func (v Report) NamesObject() bool { return v.named }
 
-// Fault is one thing that is wrong with a payload.
+// Fault is one fault of a payload.
 type Fault struct {
 	Severity Severity `json:"severity"`
-	// Rule names what was broken; it never changes its meaning. Clause is where the specification
-	// says so.
+	// Rule names the rule that was broken; its meaning never changes. Clause is its place in the
+	// specification.
 	Rule   string `json:"rule"`
 	Clause string `json:"clause,omitempty"`
-	// File is the name of a file in a container, bag or object; Line, Column and Field are of a
-	// manifest.
+	// File is the name of a file in a container, bag or object. Line, Column and Field are those of
+	// a manifest.
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
 	Field  string `json:"field,omitempty"`
-	// Source is the file and line that says otherwise, as manifest-md5.txt:3.
+	// Source is the file and line that contradicts, such as manifest-md5.txt:3.
 	Source string `json:"source,omitempty"`
-	// Message says in a sentence what the others do not.
+	// Message is a sentence, used where Expected and Found do not suffice.
 	Message  string `json:"message,omitempty"`
 	Expected string `json:"expected,omitempty"`
 	Found    string `json:"found,omitempty"`
 	Fix      string `json:"fix,omitempty"`
-	// Unreachable says that it is not the content's: something could not be asked.
+	// Unreachable says that it is not a content fault: a source could not be asked.
 	Unreachable bool `json:"unreachable,omitempty"`
 }
 
-// Location is where the fault is, for people: "line 7, column 3 (nfo:hashValue)", or a file's name;
-// "" for the whole.
+// Location returns the place of the fault for people: "line 7, column 3 (nfo:hashValue)", or the
+// name of a file, or "" for the whole payload.
 func (f Fault) Location() string {
 	switch {
 	case f.Line > 0:
@@ -106,7 +105,7 @@ func (f Fault) Location() string {
 	}
 }
 
-// Error is the fault in one line, with its place.
+// Error returns the fault in one line with its place.
 func (f Fault) Error() string {
 	if at := f.Location(); at != "" {
 		return at + ": " + f.Text()
@@ -114,7 +113,7 @@ func (f Fault) Error() string {
 	return f.Text()
 }
 
-// Text is the fault in one line, without its place.
+// Text returns the fault in one line without its place.
 func (f Fault) Text() string {
 	var b strings.Builder
 	b.WriteString(f.Rule)
@@ -126,16 +125,8 @@ func (f Fault) Text() string {
 	return b.String()
 }
 
-func newReport(what string) *Report { return (&Report{Type: what}).atMost(faults.Most) }
-
-// atMost says how many faults are listed; 0 leaves it as it is. It is called before the first is
-// added.
-func (v *Report) atMost(n int) *Report {
-	if n > 0 {
-		v.most = n
-		v.first = faults.New(n, func(a, b Fault) int { return cmp.Compare(rank(a), rank(b)) })
-	}
-	return v
+func newReport(what string) *Report {
+	return &Report{Type: what, first: faults.New(faults.Most, func(a, b Fault) int { return cmp.Compare(rank(a), rank(b)) })}
 }
 
 // rank puts errors before warnings.
@@ -146,7 +137,7 @@ func rank(f Fault) int {
 	return 0
 }
 
-// add counts a fault, and keeps it among the first.
+// add counts a fault, and keeps it if it is among the first.
 func (v *Report) add(f Fault) {
 	switch {
 	case f.Severity == Warning:
@@ -163,17 +154,17 @@ func (v *Report) add(f Fault) {
 	v.first.Add(f)
 }
 
-// countMore counts faults of which only the number is known.
+// countMore counts faults that are not listed.
 func (v *Report) countMore(errs, warnings int64) {
 	v.Errors += errs
 	v.Warnings += warnings
 }
 
-// addAll counts the faults of another report, and keeps those that it has.
+// addAll adds the listed faults of another report and counts all.
 func (v *Report) addAll(other Report) {
 	errs, warnings := v.Errors, v.Warnings
 	v.addFaults(other.Faults)
-	v.Errors, v.Warnings = errs+other.Errors, warnings+other.Warnings // of very many it has only the first
+	v.Errors, v.Warnings = errs+other.Errors, warnings+other.Warnings // other may list only the first of its faults
 }
 
 func (v *Report) addFaults(all []Fault) {
@@ -182,7 +173,7 @@ func (v *Report) addFaults(all []Fault) {
 	}
 }
 
-// settle draws the verdict from the faults.
+// settle takes the verdict from the faults.
 func (v *Report) settle() Report {
 	v.Valid = v.Errors == 0
 	v.Accepted = v.Valid || v.batch && !v.whole
@@ -190,24 +181,24 @@ func (v *Report) settle() Report {
 	return *v
 }
 
-// Detached returns the report as whoever keeps it should have it: it holds nothing in memory but
-// its own texts. size is about what it takes, in bytes.
+// Detached returns a copy for keeping. It shares no memory with other data. size is its memory in
+// bytes, estimated.
 func (v Report) Detached() (own Report, size int) {
-	v.first = nil // which has the same faults
+	v.first = nil // Faults has the same
 	size = 500
 	v.Faults = slices.Clone(v.Faults)
 	for i := range v.Faults {
 		f := &v.Faults[i]
 		size += 250 + len(f.Rule) + len(f.Clause) + len(f.Fix)
 		for _, text := range []*string{&f.File, &f.Field, &f.Source, &f.Message, &f.Expected, &f.Found} {
-			*text = strings.Clone(*text) // it may be a part of a far longer one
+			*text = strings.Clone(*text) // it may be part of a much longer string
 			size += len(*text)
 		}
 	}
 	return v, size
 }
 
-// Refusal returns an error of type *Refusal when the payload cannot be taken, else nil.
+// Refusal returns a *Refusal if the payload cannot be accepted, else nil.
 func (v Report) Refusal() error {
 	if v.Accepted {
 		return nil
@@ -215,9 +206,9 @@ func (v Report) Refusal() error {
 	return &Refusal{Report: v}
 }
 
-// RefusalFor is Refusal for a collection with a profile: where that stops a batch on a bad row, one
-// row that would fail condemns the manifest, too. That a row's file is not there is none of it: it
-// shows when the file is fetched.
+// RefusalFor returns the refusal for a collection with this profile, or nil. With StopOnBadRow, one
+// bad row refuses the whole batch. A missing file at a source does not count as a bad row: it shows
+// when the file is fetched.
 func (v Report) RefusalFor(p registry.Profile) error {
 	if v.Valid || !v.Accepted || !p.StopOnBadRow {
 		return v.Refusal()
@@ -225,28 +216,28 @@ func (v Report) RefusalFor(p registry.Profile) error {
 	return &Refusal{Report: v, Whole: true}
 }
 
-// For is the report for a collection with a profile, which may not take what others do.
+// For returns the report for a collection with this profile, which may refuse what others accept.
 func (v Report) For(p registry.Profile) Report {
 	v.Accepted = v.Accepted && v.RefusalFor(p) == nil
 	return v
 }
 
-// Refusal says why a payload cannot be taken. It is a content fault.
+// Refusal says why a payload is refused. It is a content fault.
 type Refusal struct {
 	Report Report
-	Whole  bool // only because the collection takes a batch whole or not at all
+	Whole  bool // only because the collection accepts a batch only as a whole
 }
 
-// AsRefusal finds the refusal in an error.
+// AsRefusal returns the *Refusal in an error, if there is one.
 func AsRefusal(err error) (refusal *Refusal, ok bool) {
 	ok = errors.As(err, &refusal)
 	return refusal, ok
 }
 
-// ContentFault marks the deposit as at fault.
+// ContentFault returns true: the deposit is at fault.
 func (e *Refusal) ContentFault() bool { return true }
 
-// ErrorCode is the rule that was broken first, which failures are grouped by.
+// ErrorCode returns the first broken rule. Failures are grouped by it.
 func (e *Refusal) ErrorCode() string {
 	for _, f := range e.Report.Faults {
 		if f.Severity == Error {
@@ -256,7 +247,7 @@ func (e *Refusal) ErrorCode() string {
 	return ""
 }
 
-// Error names the first faults and counts the rest.
+// Error returns the first faults and how many follow.
 func (e *Refusal) Error() string {
 	const shown = 3
 	var b strings.Builder
@@ -267,7 +258,7 @@ func (e *Refusal) Error() string {
 	}
 	fmt.Fprintf(&b, "%s refused, %d %s", v.Type, v.Errors, errors)
 	if e.Whole {
-		fmt.Fprintf(&b, " in lines %s, and the collection takes a batch whole or not at all", e.lines())
+		fmt.Fprintf(&b, " in lines %s, and the collection accepts a batch only as a whole", e.lines())
 	}
 	errs := v.Of(Error)
 	for _, f := range errs[:min(len(errs), shown)] {
@@ -279,12 +270,12 @@ func (e *Refusal) Error() string {
 	return b.String()
 }
 
-// Of are the listed faults of a severity.
+// Of returns the listed faults of a severity.
 func (v Report) Of(s Severity) []Fault {
 	return slices.DeleteFunc(slices.Clone(v.Faults), func(f Fault) bool { return f.Severity != s })
 }
 
-// lines names the first lines that have an error and counts the rest.
+// lines lists the first lines with errors and how many follow.
 func (e *Refusal) lines() string {
 	const shown = 20
 	var lines []string

@@ -6,28 +6,27 @@ import (
 	"github.com/holdfast/holdfast/bagit"
 )
 
-// TopFolder tells whether a container or folder is a bag, by the names of its files, which it is
-// shown in any order.
+// TopFolder recognizes a bag by the names of the files in a container or folder, added in any
+// order.
 //
-// It is one when a declaration (bagit.txt) lies at its top, or in the one folder that everything
-// lies in. Where there are payload manifests beside a payload folder it was meant to be one, and is
-// judged as one: to preserve a bag that has lost its declaration as mere files would let nobody
-// notice.
+// It is a bag if a declaration (bagit.txt) lies at its top, or in the only folder at its top.
+// Payload manifests beside a payload folder count too: a bag that lost its declaration would
+// otherwise be preserved as ordinary files, and nobody would notice.
 type TopFolder struct {
 	met, several bool
-	name         string // the folder of all so far, "" for none
+	name         string // the only top folder so far, "" for none
 	top, below   bagSigns
 }
 
-// bagSigns are what is at the top of a bag.
+// bagSigns are the characteristic names at the top of a bag.
 type bagSigns struct{ declaration, manifest, payload bool }
 
-// Meet takes note of a file's name.
-func (t *TopFolder) Meet(name string) {
+// Add adds the name of a file.
+func (t *TopFolder) Add(name string) {
 	folder, rest, within := strings.Cut(name, "/")
-	t.top.meet(name)
+	t.top.add(name)
 	if within {
-		t.below.meet(rest)
+		t.below.add(rest)
 	} else {
 		folder = ""
 	}
@@ -35,10 +34,10 @@ func (t *TopFolder) Meet(name string) {
 	t.met, t.name = true, folder
 }
 
-// Bag says whether the names so far are those of a bag.
+// Bag reports whether the names so far are those of a bag.
 func (t *TopFolder) Bag() bool { return t.top.bag() || !t.several && t.below.bag() }
 
-func (s *bagSigns) meet(name string) {
+func (s *bagSigns) add(name string) {
 	s.declaration = s.declaration || name == bagit.DeclarationFile
 	s.manifest = s.manifest || strings.HasPrefix(name, "manifest-") && strings.HasSuffix(name, ".txt") && !strings.Contains(name, "/")
 	s.payload = s.payload || strings.HasPrefix(name, bagit.PayloadDir+"/")

@@ -10,13 +10,12 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
-// HeadLen is how much of a payload Recognise should see.
+// HeadLen is how many bytes of a payload Recognise should see.
 const HeadLen = source.SniffLen
 
-// Recognise tells a payload's type by its first bytes, or all of a shorter one; names are not
-// looked at. A manifest that names no known profile is taken for an object manifest, so that its
-// submitter is told what is wrong with it. Whether a container holds a bag shows only when it is
-// opened.
+// Recognise returns a payload's type by its first bytes; names do not matter. A manifest without a
+// known profile counts as an object manifest, so that its submitter gets that fault. Whether a
+// container holds a bag shows only when it is opened.
 func Recognise(head []byte) registry.PayloadType {
 	if kind, ok := checkm.Detect(head); ok {
 		if t := registry.PayloadType(kind); slices.Contains(registry.PayloadTypes(), t) {
@@ -30,9 +29,9 @@ func Recognise(head []byte) registry.PayloadType {
 	return registry.FileType
 }
 
-// Resolve settles an automatic type by content. A container stays automatic: that it is a bag shows
-// only when it is opened. A manifest that names no known profile is a *Refusal: what it lists, only
-// its submitter can say.
+// Resolve replaces AutoType by the type that the content shows. A container keeps AutoType, because
+// only opening it shows whether it is a bag. A manifest without a known profile is a *Refusal,
+// because only its submitter knows what it lists.
 func Resolve(t registry.PayloadType, head []byte) (registry.PayloadType, error) {
 	if t != registry.AutoType {
 		return t, nil
@@ -41,8 +40,8 @@ func Resolve(t registry.PayloadType, head []byte) (registry.PayloadType, error) 
 		v := newReport("manifest")
 		v.add(manifestFault(checkm.Fault{
 			Line: 1, Rule: checkm.RuleNoProfile, Severity: checkm.Error, Manifest: true,
-			Expected: "a #%profile line with one of Merritt's profiles", Found: "none that is known",
-			Fix: "add the profile, or say by the type what the manifest lists",
+			Expected: "a #%profile line with one of Merritt's profiles", Found: "no known profile",
+			Fix: "add the profile, or give the type of the manifest when you submit it",
 		}))
 		return "", &Refusal{Report: v.settle()}
 	}
@@ -52,7 +51,7 @@ func Resolve(t registry.PayloadType, head []byte) (registry.PayloadType, error) 
 	return registry.AutoType, nil
 }
 
-// ParseType returns the payload type of a name as users write it; the error names what there is.
+// ParseType returns the payload type with this name. The error lists all types.
 func ParseType(name string) (registry.PayloadType, error) {
 	t := registry.PayloadType(strings.ToLower(name))
 	if !slices.Contains(registry.PayloadTypes(), t) {
@@ -61,7 +60,7 @@ func ParseType(name string) (registry.PayloadType, error) {
 	return t, nil
 }
 
-// IsManifest says whether payloads of this type are Checkm manifests.
+// IsManifest reports whether payloads of this type are Checkm manifests.
 func IsManifest(t registry.PayloadType) bool {
 	_, batch := t.JobType()
 	return batch || t == registry.ObjectManifest

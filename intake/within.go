@@ -7,23 +7,23 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// smallWindow is what decompressing may hold of a payload that is judged within few bytes.
+// smallWindow bounds the decompression window in JudgeWithin.
 const smallWindow = 8 << 20
 
-// judgeMemory is what a judgement holds beside what unpacking does: names, faults, buffers for
+// judgeMemory is the memory of a check beside that of unpacking: names, faults, buffers for
 // digests.
 const judgeMemory = 64 << 20
 
-// Attempt is what JudgeWithin comes to.
+// Attempt is the result of JudgeWithin.
 type Attempt struct {
-	// Done says that Verdict is there. Otherwise Judge has to find it, and may hold Memory bytes.
+	// Done says that Verdict is set. Otherwise call Judge, which may need Memory bytes.
 	Done    bool
 	Verdict Report
 	Memory  int64
 }
 
-// JudgeWithin is Judge for a payload of which no more than most bytes have to be read, unpacked
-// ones included. On any other payload it gives up after that many.
+// JudgeWithin does what Judge does if that needs at most most bytes of reading and unpacking.
+// Otherwise it stops there.
 func JudgeWithin(ctx context.Context, in unpack.Input, t registry.PayloadType, o Options, most int64) (Attempt, error) {
 	head, err := headOf(ctx, in)
 	if err != nil {
@@ -46,7 +46,7 @@ func JudgeWithin(ctx context.Context, in unpack.Input, t registry.PayloadType, o
 	return Attempt{Done: true, Verdict: v}, nil
 }
 
-// atMost is a limit, 0 for its default, that is lowered.
+// atMost lowers a limit; 0 means its default.
 func atMost(limit, most int64) int64 {
 	if limit <= 0 {
 		return most

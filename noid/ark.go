@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// MaxARK is the longest ARK that ParseARK takes, in bytes.
+// MaxARK is the greatest length of an ARK in bytes.
 const MaxARK = 2048
 
-// Resolver before an ARK makes an address of it that works wherever it is read.
+// Resolver makes a web address of an ARK when put before it.
 const Resolver = "https://n2t.net/"
 
-// ARK is a parsed Archival Resource Key. It is comparable with ==, which compares what was written;
-// Equal compares what is meant. The zero value is no ARK: IsZero reports it.
+// ARK is a parsed Archival Resource Key. == compares what was written; Equal compares what is
+// meant. The zero value is not an ARK.
 type ARK struct {
-	NAAN string // who assigns names, in lower case: betanumeric, mostly five digits
-	Name string // the base name, shoulder and check character included, as written
-	// Qualifier is all that follows the name, its leading "/" or "." included: parts ("/page/2"),
-	// then variants (".v2.tiff"). Parts and Variants take it apart.
+	NAAN string // the name assigning authority number in lower case, usually five digits
+	Name string // the base name as written, with shoulder and check character
+	// Qualifier is everything after the name, with its leading "/" or "." (parts such as "/page/2",
+	// then variants such as ".v2.tiff").
 	Qualifier string
-	// Inflection is a trailing "?", "??", "?info" and the like, its "?" included. It asks about the
-	// object and is no part of its identity.
+	// Inflection is a trailing "?", "??", "?info" and the like. It is a question about the object
+	// and no part of its identity.
 	Inflection string
 }
 
-// Part names the piece of an ARK or of a template that an error is about.
+// Part is the part of an ARK or a template that an error is about.
 type Part string
 
-// The parts that errors name.
+// The parts.
 const (
 	PartScheme    Part = "scheme"
 	PartNAAN      Part = "NAAN"
@@ -40,9 +40,9 @@ const (
 
 // ARKError says why ParseARK refused a string.
 type ARKError struct {
-	Input  string // what was to be parsed, cut to 80 bytes
-	Part   Part   // the piece that is wrong
-	Reason string // what is wrong with it
+	Input  string // the parsed text, cut to 80 bytes
+	Part   Part
+	Reason string
 }
 
 // Error implements error.
@@ -50,12 +50,12 @@ func (e *ARKError) Error() string {
 	return fmt.Sprintf("ARK %q: %s: %s", e.Input, e.Part, e.Reason)
 }
 
-// ParseARK reads an ARK: "ark:/NAAN/name", or the newer "ark:NAAN/name", with an optional qualifier
-// and inflection (draft-kunze-ark, sections 2 and 3). The scheme is taken in any case; typographic
-// hyphens become "-"; white space around the ARK is dropped. What the depositor wrote is kept,
-// hyphens included; use Normalize to compare.
+// ParseARK reads an ARK: "ark:/NAAN/name" or the newer "ark:NAAN/name", with an optional qualifier
+// and inflection (draft-kunze-ark, sections 2 and 3). The scheme may be in any case. Typographic
+// hyphens become "-", and white space around the ARK is dropped. Otherwise the text is kept,
+// including hyphens; use Normalize to compare.
 //
-// Every error is an *ARKError. A wrong check character is none: see CheckARK.
+// Every error is an *ARKError. ParseARK does not verify the check character; see Template.Mistyped.
 func ParseARK(s string) (ARK, error) {
 	fail := func(p Part, format string, args ...any) (ARK, error) {
 		return ARK{}, &ARKError{Input: cut(s, 80), Part: p, Reason: fmt.Sprintf(format, args...)}
@@ -103,11 +103,11 @@ func ParseARK(s string) (ARK, error) {
 	return a, nil
 }
 
-// IsZero reports whether a is no ARK at all.
+// IsZero reports whether a is the zero value.
 func (a ARK) IsZero() bool { return a == ARK{} }
 
-// String returns "ark:/NAAN/name", qualifier and inflection, as they were written; "" for the zero
-// value. This is the form in which Holdfast stores and prints ARKs.
+// String returns "ark:/NAAN/name" with qualifier and inflection as written, or "" for the zero
+// value. Holdfast stores and prints ARKs in this form.
 func (a ARK) String() string {
 	if a.IsZero() {
 		return ""
@@ -115,17 +115,17 @@ func (a ARK) String() string {
 	return "ark:/" + a.NAAN + "/" + a.Name + a.Qualifier + a.Inflection
 }
 
-// Base returns the ARK of the object alone: without qualifier and inflection.
+// Base returns the ARK without qualifier and inflection.
 func (a ARK) Base() ARK { return ARK{NAAN: a.NAAN, Name: a.Name} }
 
-// ObjectID returns the name under which the object is stored, locked and looked up: the normalised
-// ARK of the object alone.
+// ObjectID returns the key under which the object is stored, locked and looked up: the normalized
+// ARK without qualifier.
 func (a ARK) ObjectID() string { return a.Base().Normalize().String() }
 
-// Normalize returns the form in which two ARKs that mean the same are equal (draft-kunze-ark,
-// "Normalization"): no hyphens, no repeated or trailing "/" and "." in the qualifier, upper-case
-// hex digits in percent escapes, no inflection. The case of the name and the order of parts and
-// variants are kept, since they matter.
+// Normalize returns the form in which equivalent ARKs are equal (draft-kunze-ark, "Normalization"):
+// without hyphens, without repeated or trailing "/" and "." in the qualifier, with upper-case hex
+// digits in percent escapes, without inflection. It keeps the case of the name and the order of
+// parts and variants, because they matter.
 func (a ARK) Normalize() ARK {
 	return ARK{
 		NAAN:      strings.ReplaceAll(a.NAAN, "-", ""),
@@ -137,35 +137,7 @@ func (a ARK) Normalize() ARK {
 // Equal reports whether a and b name the same thing.
 func (a ARK) Equal(b ARK) bool { return a.Normalize() == b.Normalize() }
 
-// Parts returns the components of the qualifier that "/" sets apart: of "/page/2.v2.tiff", "page"
-// and "2". Only the last component's periods begin variants. It is nil when there are none.
-func (a ARK) Parts() []string {
-	parts, _ := a.split()
-	return parts
-}
-
-// Variants returns the components at the qualifier's end that "." sets apart: of "/page/2.v2.tiff",
-// "v2" and "tiff". It is nil when there are none.
-func (a ARK) Variants() []string {
-	_, variants := a.split()
-	return variants
-}
-
-func (a ARK) split() (parts, variants []string) {
-	q := squeeze(a.Qualifier)
-	slash := strings.LastIndexByte(q, '/')
-	if dot := strings.IndexByte(q[slash+1:], '.'); dot >= 0 {
-		dot += slash + 1
-		variants = strings.Split(q[dot+1:], ".")
-		q = q[:dot]
-	}
-	if q = strings.Trim(q, "/"); q != "" {
-		parts = strings.Split(q, "/")
-	}
-	return parts, variants
-}
-
-// squeeze drops trailing structural characters and keeps the first of any run of them.
+// squeeze drops trailing separators, and all but the first of consecutive ones.
 func squeeze(q string) string {
 	var b strings.Builder
 	for i := range len(q) {
@@ -181,8 +153,8 @@ func structural(c byte) bool { return c == '/' || c == '.' }
 
 func isNAAN(c byte) bool { return c == '-' || strings.IndexByte(Alphabet, c) >= 0 }
 
-// isARKChar reports what a name or a qualifier may hold; '%' begins an escape and is looked at
-// apart.
+// isARKChar reports whether a name or qualifier may contain the character. '%' begins an escape,
+// which is checked separately.
 func isARKChar(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || strings.IndexByte("=~*+@_$%-./", c) >= 0
 }
@@ -196,7 +168,7 @@ func firstOutside(s string, in func(byte) bool) int {
 	return -1
 }
 
-// badChar says what in s an ARK cannot hold, or "".
+// badChar returns what an ARK cannot contain in s, or "".
 func badChar(s string) string {
 	if i := firstOutside(s, isARKChar); i >= 0 {
 		return fmt.Sprintf("character %q at byte %d is not allowed", s[i], i)
@@ -236,7 +208,7 @@ func upperEscapes(s string) string {
 	return string(b)
 }
 
-// asciiHyphens replaces the dashes that word processors put in place of "-".
+// asciiHyphens replaces typographic dashes by "-".
 func asciiHyphens(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\u00ad' || '\u2010' <= r && r <= '\u2015' || r == '\u2212' {

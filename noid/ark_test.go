@@ -117,28 +117,6 @@ func TestARK_Equal(t *testing.T) {
 	}
 }
 
-func TestARK_PartsVariants(t *testing.T) {
-	tests := []struct {
-		in              string
-		parts, variants []string
-	}{
-		{"ark:/12345/x5", nil, nil},
-		{"ark:/12345/x5/s3/f8.05v.tiff", []string{"s3", "f8"}, []string{"05v", "tiff"}},
-		{"ark:/12345/x5.v1", nil, []string{"v1"}},
-		{"ark:/12345/x5/a.b/c", []string{"a.b", "c"}, nil},
-		{"ark:/12345/x5//a/", []string{"a"}, nil},
-	}
-	for _, tt := range tests {
-		a := parse(t, tt.in)
-		if diff := cmp.Diff(tt.parts, a.Parts()); diff != "" {
-			t.Errorf("parts of %s (-want +got):\n%s", tt.in, diff)
-		}
-		if diff := cmp.Diff(tt.variants, a.Variants()); diff != "" {
-			t.Errorf("variants of %s (-want +got):\n%s", tt.in, diff)
-		}
-	}
-}
-
 func TestARK_Base(t *testing.T) {
 	a := parse(t, "ark:/12345/x-5/p2.tiff?info")
 	if got, want := a.Base().String(), "ark:/12345/x-5"; got != want {
@@ -182,8 +160,5 @@ func FuzzParseARK(f *testing.F) {
 		if m, err := noid.ParseARK(n.String()); err != nil || m != n {
 			t.Fatalf("%q: normal form %q does not parse: %v", s, n, err)
 		}
-		a.Parts()
-		a.Variants()
-		noid.CheckARK(a)
 	})
 }

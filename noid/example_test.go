@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast/holdfast/noid"
 )
 
-// A template draws a name, and knows a name of its own that was typed wrong.
+// Mint makes a name with a check character, which reveals typing errors.
 func ExampleTemplate_Mint() {
 	template, err := noid.ParseTemplate("99999/fk4.reeeeeeeek")
 	if err != nil {
@@ -17,8 +17,18 @@ func ExampleTemplate_Mint() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(ark.NAAN, len(ark.Name), noid.CheckARK(ark))
-	// Output: 99999 12 ok
+	fmt.Println(ark.NAAN, len(ark.Name))
+
+	// Swap the last two characters before the check character of a name.
+	good, err := noid.ParseARK("ark:/99999/fk4000000bcf")
+	if err != nil {
+		panic(err)
+	}
+	likely, mistyped := template.Mistyped(good)
+	fmt.Println(mistyped, len(likely) > 0)
+	// Output:
+	// 99999 12
+	// true true
 }
 
 // Two ways to write one ARK name the same object.

@@ -4,49 +4,45 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 )
 
-// MaxMask is the longest mask that ParseTemplate takes, in characters.
+// MaxMask is the greatest length of a mask in characters.
 const MaxMask = 64
 
 // The errors of minting.
 var (
-	// ErrExhausted is returned by MintN when a bounded sequential template has no more names.
-	ErrExhausted = errors.New("template exhausted")
-	// ErrGenerator is returned by Mint for a sequential template and by MintN for a random one.
+	// ErrGenerator is returned by Mint for a template that is not Random.
 	ErrGenerator = errors.New("template has another generator")
-	// ErrNoNAAN is returned when a template without a NAAN is to mint: give it one by WithNAAN.
+	// ErrNoNAAN is returned by Mint for a template without a NAAN; see WithNAAN.
 	ErrNoNAAN = errors.New("template has no NAAN")
 )
 
-// Generator is how a template chooses the next name.
+// Generator says how the names of a template are chosen.
 type Generator byte
 
-// The generators of NOID.
+// The generators of NOID. Mint supports only Random.
 const (
-	Random     Generator = 'r' // in no order
+	Random     Generator = 'r' // at random
 	Sequential Generator = 's' // counting, until the mask is full
-	Unbounded  Generator = 'z' // counting; the leftmost mask character is repeated as often as needed
+	Unbounded  Generator = 'z' // counting; the leftmost mask character is repeated as needed
 )
 
-// Template is a parsed NOID template: where names live and what they look like. Its fields are
-// read-only by convention; a Template may be used by many goroutines at once. Make one by
-// ParseTemplate.
+// Template is a parsed NOID template, made by ParseTemplate. Do not change its fields. It is safe
+// for concurrent use.
 type Template struct {
-	NAAN      string    // "" when the template had none
-	Shoulder  string    // what every name begins with
+	NAAN      string    // "" if the template has none
+	Shoulder  string    // the prefix of every name
 	Generator Generator // how the rest is chosen
-	Mask      string    // d (a digit) and e (one of Alphabet), one per character
-	Check     bool      // whether a check character follows
+	Mask      string    // one letter per character: d (a digit) or e (one of Alphabet)
+	Check     bool      // a check character follows
 }
 
 // TemplateError says why ParseTemplate refused a string.
 type TemplateError struct {
-	Input  string // what was to be parsed
-	Part   Part   // the piece that is wrong
-	Reason string // what is wrong with it
+	Input  string // the parsed text, cut to 80 bytes
+	Part   Part
+	Reason string
 }
 
 // Error implements error.
@@ -55,10 +51,11 @@ func (e *TemplateError) Error() string {
 }
 
 // ParseTemplate reads a NOID template: an optional "ark:/", an optional NAAN and "/", the shoulder,
-// and the mask. The mask is set apart by a period ("fk4.reeeeeeeek") or braces
-// ("99999/fk4{.reeeeeeeek}", "99999/fk4{eedk}"). It begins with its generator, r, s or z, which
-// only the form with braces and no period may leave out (r is meant); then one or more of d and e;
-// then, if there is to be a check character, k.
+// and the mask.
+//
+// The mask follows a period ("fk4.reeeeeeeek") or stands in braces ("99999/fk4{.reeeeeeeek}",
+// "99999/fk4{eedk}"). It consists of the generator r, s or z, one or more of d and e, and k for a
+// check character. In braces without a period the generator may be missing; r is the default.
 //
 // Every error is a *TemplateError.
 func ParseTemplate(s string) (Template, error) {
@@ -118,8 +115,8 @@ func ParseTemplate(s string) (Template, error) {
 	return t, nil
 }
 
-// String returns the template in NOID's own form, "99999/fk4.reeeeeeeek"; ParseTemplate reads it
-// back as the same.
+// String returns the template in NOID's form, such as "99999/fk4.reeeeeeeek". ParseTemplate reads
+// it back.
 func (t Template) String() string {
 	var b strings.Builder
 	if t.NAAN != "" {
@@ -132,34 +129,17 @@ func (t Template) String() string {
 	return b.String()
 }
 
-// WithNAAN returns the template with that NAAN in place of its own. The error is a *TemplateError.
+// WithNAAN returns the template with another NAAN. The error is a *TemplateError.
 func (t Template) WithNAAN(naan string) (Template, error) {
 	t.NAAN = ""
 	return ParseTemplate(naan + "/" + t.String())
 }
 
-// Size returns how many names the template has: math.MaxUint64 when there are more than that can
-// say, or no end.
-func (t Template) Size() uint64 {
-	if t.Generator == Unbounded {
-		return math.MaxUint64
-	}
-	size := uint64(1)
-	for i := range len(t.Mask) {
-		base := radix(t.Mask[i])
-		if size > math.MaxUint64/base {
-			return math.MaxUint64
-		}
-		size *= base
-	}
-	return size
-}
-
-// Mint makes a name of a random template from the bytes of rand (crypto/rand.Reader in production),
-// every name as likely as any other. It keeps no record: a caller whose name is taken calls again.
-// The ARK has the template's NAAN and no qualifier.
+// Mint makes a name of a Random template from the bytes of rand (crypto/rand.Reader in production).
+// All names are equally likely. If the name is taken, call Mint again. The ARK has the template's
+// NAAN and no qualifier.
 //
-// Errors: ErrGenerator, ErrNoNAAN, or what rand returned, wrapped.
+// Errors: ErrGenerator, ErrNoNAAN, or the wrapped error of rand.
 func (t Template) Mint(rand io.Reader) (ARK, error) {
 	if t.Generator != Random {
 		return ARK{}, fmt.Errorf("mint from %s: %w", t, ErrGenerator)
@@ -175,31 +155,7 @@ func (t Template) Mint(rand io.Reader) (ARK, error) {
 	return t.finish(name)
 }
 
-// MintN makes the name number n, counted from 0, of a sequential template. Different n give
-// different names; the caller owns the counter.
-//
-// Errors: ErrGenerator for a random template, ErrExhausted when n is not below Size, ErrNoNAAN.
-func (t Template) MintN(n uint64) (ARK, error) {
-	if t.Generator != Sequential && t.Generator != Unbounded {
-		return ARK{}, fmt.Errorf("mint number %d from %s: %w", n, t, ErrGenerator)
-	}
-	name := make([]byte, len(t.Mask))
-	left := n
-	for i := len(t.Mask) - 1; i >= 0; i-- {
-		base := radix(t.Mask[i])
-		name[i] = Alphabet[left%base]
-		left /= base
-	}
-	if left > 0 && t.Generator == Sequential {
-		return ARK{}, fmt.Errorf("mint number %d from %s: %w", n, t, ErrExhausted)
-	}
-	for base := radix(t.Mask[0]); left > 0; left /= base {
-		name = append([]byte{Alphabet[left%base]}, name...)
-	}
-	return t.finish(name)
-}
-
-// finish puts shoulder and check character around what was generated.
+// finish adds the shoulder and the check character.
 func (t Template) finish(generated []byte) (ARK, error) {
 	if t.NAAN == "" {
 		return ARK{}, fmt.Errorf("mint from %s: %w", t, ErrNoNAAN)
@@ -211,8 +167,8 @@ func (t Template) finish(generated []byte) (ARK, error) {
 	return ARK{NAAN: t.NAAN, Name: name}, nil
 }
 
-// draw returns one of the first base characters of Alphabet. Bytes above the largest multiple of
-// base are thrown away, since taking them would favour the first characters.
+// draw returns one of the first base characters of Alphabet. It discards bytes above the largest
+// multiple of base, because they would favor the first characters.
 func draw(rand io.Reader, base uint64) (byte, error) {
 	limit := 256 - 256%base
 	var b [1]byte

@@ -5,19 +5,20 @@ import (
 	"strings"
 )
 
-// Mistyped says whether an ARK looks like a name of the template and is none. likely are the names
-// of the template that one slip of the hand makes into this one, the most likely first. These are
-// mistyped:
+// Mistyped reports whether an ARK looks like a name of the template with a typing error. likely are
+// the names that were probably meant, the most likely first. These ARKs are mistyped:
 //
-//   - What has the template's NAAN, its shoulder and the length of its names, and a letter that no such name has, or a check
-//     character that is not that of the rest. Two neighbours exchanged are more likely than one wrong letter.
-//   - What is a letter longer or shorter than that.
-//   - What becomes a name of the template when one slip in its shoulder, or in its NAAN, is put right. The NAAN may be right all the same,
-//     and another institution's: likely is then of another NAAN than a, and the caller decides.
+//   - One with the template's NAAN, its shoulder and the length of its names, but with a character
+//     that no name has, or a wrong check character. Two swapped neighbors are more likely than one
+//     wrong character.
+//   - One that is a character longer or shorter.
+//   - One that becomes a name of the template when one error in its shoulder or NAAN is corrected.
+//     A different NAAN may also be another institution's: likely then has another NAAN than a, and
+//     the caller decides.
 //
-// Of the last two only what has no right check character as it stands, since that is another
-// template's name. A template without a check character has no mistyped names. Hyphens, qualifier
-// and inflection play no part.
+// The last two count only if the ARK's own check character is wrong; otherwise it is a name of
+// another template. A template without check character has no mistyped names. Hyphens, qualifier
+// and inflection are ignored.
 func (t Template) Mistyped(a ARK) (likely []ARK, is bool) {
 	a = a.Base().Normalize()
 	own := strings.EqualFold(t.NAAN, a.NAAN)
@@ -46,7 +47,8 @@ func (t Template) Mistyped(a ARK) (likely []ARK, is bool) {
 	return likely, is || len(likely) > 0
 }
 
-// otherShoulder returns the names of the template that a slip in the shoulder makes into a name.
+// otherShoulder returns the names of the template that become this name by one error in the
+// shoulder.
 func (t Template) otherShoulder(name string) (likely []ARK) {
 	for n := len(t.Shoulder) - 1; n <= len(t.Shoulder)+1; n++ {
 		if n < 1 || n >= len(name) || !oneSlip(t.Shoulder, strings.ToLower(name[:n])) {
@@ -59,8 +61,8 @@ func (t Template) otherShoulder(name string) (likely []ARK) {
 	return likely
 }
 
-// otherLength says whether a name is a letter longer or shorter than those of the template. An
-// unbounded one has them of any length.
+// otherLength reports whether a name is one character longer or shorter than those of the template.
+// It returns false for an unbounded template, whose names have different lengths.
 func (t Template) otherLength(name string) (likely []ARK, is bool) {
 	more := len(name) - len(t.Shoulder) - len(t.Mask) - 1
 	if t.Generator == Unbounded || more != 1 && more != -1 || !strings.HasPrefix(name, t.Shoulder) {
@@ -82,8 +84,8 @@ func (t Template) otherLength(name string) (likely []ARK, is bool) {
 	return likely, true
 }
 
-// oneSlip says whether text is what one slip of the hand makes of meant: a wrong letter, one too
-// many or too few, two exchanged.
+// oneSlip reports whether one typing error turns meant into text: a wrong, extra or missing
+// character, or two swapped ones.
 func oneSlip(meant, text string) bool {
 	from, last := 0, min(len(meant), len(text))
 	for from < last && meant[from] == text[from] {
@@ -97,8 +99,8 @@ func oneSlip(meant, text string) bool {
 	return len(meant)+len(text) > 0 && (len(meant) <= 1 && len(text) <= 1 || exchanged)
 }
 
-// oneLetter returns the names of the template that two neighbours exchanged, or one wrong letter,
-// make into a name of its shape.
+// oneLetter returns the names of the template that become this name by swapping two neighbors or
+// changing one character.
 func (t Template) oneLetter(name string) (likely []ARK) {
 	try := func(slip []byte) {
 		other := ARK{NAAN: t.NAAN, Name: string(slip)}
@@ -112,8 +114,7 @@ func (t Template) oneLetter(name string) (likely []ARK) {
 		slip[i], slip[i+1] = slip[i+1], slip[i]
 		try(slip)
 	}
-	// What is not a letter of names at all is where the slip is; one that looks like it is tried
-	// first.
+	// A character that no name has must be the error. Try the one that looks like it first.
 	for i := from; i < len(name); i++ {
 		slip := []byte(name)
 		if like := strings.IndexByte("oOiIlLaAeEsSuU", name[i]); like >= 0 {
@@ -133,7 +134,7 @@ func (t Template) oneLetter(name string) (likely []ARK) {
 	return likely
 }
 
-// shaped says whether a name has the shoulder and the length of the template's names.
+// shaped reports whether a name has the shoulder and the length of the template's names.
 func (t Template) shaped(name string) bool {
 	rest, ok := strings.CutPrefix(name, t.Shoulder)
 	if t.Generator == Unbounded {
@@ -142,11 +143,11 @@ func (t Template) shaped(name string) bool {
 	return ok && len(rest) == len(t.Mask)+1
 }
 
-// mints says whether a name of the template's shape is one that it makes.
+// mints reports whether the template makes this name, which is shaped.
 func (t Template) mints(name string) bool {
 	last := len(name) - 1
 	generated := name[len(t.Shoulder):last]
-	more := len(generated) - len(t.Mask) // of an unbounded template, whose leftmost mask character is repeated
+	more := len(generated) - len(t.Mask) // for an unbounded template, whose leftmost mask character is repeated
 	for i := range len(generated) {
 		if v := strings.IndexByte(Alphabet, generated[i]); v < 0 || uint64(v) >= radix(t.Mask[max(0, i-more)]) {
 			return false

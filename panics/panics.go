@@ -1,5 +1,5 @@
-// Package panics turns a panic into an error where it would end the whole process: in goroutines
-// that net/http does not guard.
+// Package panics turns panics into errors in goroutines where they would end the process, because
+// net/http does not recover there.
 package panics
 
 import (
@@ -7,16 +7,16 @@ import (
 	"runtime/debug"
 )
 
-// Error is what a function panicked with. It is never the fault of the content that was worked on.
+// Error is a recovered panic. It is never a content fault.
 type Error struct {
 	Value any
 	Stack []byte // of the goroutine that panicked
 }
 
-// Error has the value and the stack, for logs.
+// Error returns the value and the stack, for logs.
 func (e *Error) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
 
-// Guard calls do, and returns its error; an *Error when it panics.
+// Guard calls do and returns its error, or an *Error if it panics.
 func Guard(do func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

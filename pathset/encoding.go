@@ -9,35 +9,35 @@ import (
 	"golang.org/x/text/encoding/ianaindex"
 )
 
-// Encoding is a way to read names that are not UTF-8. The zero value reads none.
+// Encoding decodes names that are not UTF-8. The zero value decodes none.
 type Encoding struct {
-	name string // as it was given, in lower case
+	name string // as given, in lower case
 	enc  encoding.Encoding
 }
 
-// ParseEncoding finds an encoding by a name of the IANA registry, such as cp437, iso-8859-1 or
-// windows-1252; "" is the zero value. ASCII must stand for itself in it, since that is what folders
-// are told by.
+// ParseEncoding returns the encoding with a name of the IANA registry, such as cp437, iso-8859-1 or
+// windows-1252; "" gives the zero value. The encoding must contain ASCII unchanged, because slashes
+// separate folders.
 func ParseEncoding(name string) (Encoding, error) {
 	if name == "" {
 		return Encoding{}, nil
 	}
 	enc, err := ianaindex.IANA.Encoding(name)
 	if err != nil || enc == nil {
-		return Encoding{}, fmt.Errorf("%q is no encoding that is known; there are cp437, iso-8859-1, windows-1252, shift_jis and others of IANA's list", name)
+		return Encoding{}, fmt.Errorf("%q is not a known encoding; there are cp437, iso-8859-1, windows-1252, shift_jis and others of IANA's list", name)
 	}
 	const probe = "0123456789 abcxyz ABCXYZ ./-_"
 	if got, err := enc.NewEncoder().String(probe); err != nil || got != probe {
-		return Encoding{}, fmt.Errorf("%q cannot be the encoding of names: ASCII does not stand for itself in it", name)
+		return Encoding{}, fmt.Errorf("%q cannot be the encoding of names: it does not contain ASCII unchanged", name)
 	}
 	if read, err := enc.NewDecoder().String("\xc3\xbc"); err == nil && read == "ü" {
-		return Encoding{}, fmt.Errorf("%q needs no rule: names in UTF-8 are kept as they are", name)
+		return Encoding{}, fmt.Errorf("%q needs no setting: names in UTF-8 are kept as they are", name)
 	}
 	return Encoding{strings.ToLower(name), enc}, nil
 }
 
-// Escape shows a name so that its bytes can be had back: what is neither printable ASCII nor %
-// stands as %XX.
+// Escape returns a name in which all bytes but printable ASCII, and every %, are written as %XX. So
+// the original bytes can be restored.
 func Escape(raw string) string {
 	var b strings.Builder
 	for i := range len(raw) {
@@ -50,11 +50,10 @@ func Escape(raw string) string {
 	return b.String()
 }
 
-// String is the encoding's name; "" of the zero value.
+// String returns the encoding's name, or "" for the zero value.
 func (e Encoding) String() string { return e.name }
 
-// Decode reads a name. It is false when the bytes are not of the encoding: reading them would lose
-// what they were.
+// Decode decodes a name. It returns false if encoding the result would not give the same bytes.
 func (e Encoding) Decode(raw string) (string, bool) {
 	if e.enc == nil {
 		return "", false

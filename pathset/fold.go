@@ -8,9 +8,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Fold returns the text that names have in common which a file system without case, or one that
-// normalises, takes for one: without the differences of case and, as Unicode's canonical caseless
-// matching has it, of normal form.
+// Fold returns the same text for names that a file system without case, or one that normalizes,
+// treats as equal. It removes differences of case and normal form by Unicode's canonical caseless
+// matching.
 func Fold(name string) string {
 	if ascii(name) {
 		return strings.ToLower(name)
@@ -27,7 +27,7 @@ func ascii(name string) bool {
 	return true
 }
 
-// small has each byte of ASCII in lower case, and 0 for all others.
+// small maps ASCII to lower case, and all other bytes to 0.
 var small = func() (t [256]byte) {
 	for c := range byte(utf8.RuneSelf) {
 		t[c] = c
@@ -38,7 +38,7 @@ var small = func() (t [256]byte) {
 	return t
 }()
 
-// appendFold appends Fold(name) to b, without an allocation for what nearly all names are.
+// appendFold appends Fold(name) to b, without an allocation for ASCII.
 func appendFold(b []byte, name string) []byte {
 	for i := range len(name) {
 		c := small[name[i]]

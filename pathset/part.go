@@ -2,11 +2,11 @@ package pathset
 
 import "strings"
 
-// MaxPart is the longest part of a path, in bytes, that most file systems can hold: NAME_MAX of
-// Linux and macOS.
+// MaxPart is the greatest length of a path segment in bytes on most file systems: NAME_MAX of Linux
+// and macOS.
 const MaxPart = 255
 
-// LongPart returns the first part of a path that is longer than MaxPart, or "".
+// LongPart returns the first segment of a path that is longer than MaxPart, or "".
 func LongPart(name string) string {
 	if len(name) <= MaxPart {
 		return ""

@@ -1,8 +1,8 @@
-// Package pathset finds names of files that cannot lie beside each other in one object. It serves
-// everything that judges lists of files: manifests, containers, bags.
+// Package pathset finds file names that cannot exist together in one object. It is used for
+// manifests, containers and bags.
 //
-// A file cannot have another's name, nor be a folder that another lies in. Names that differ only
-// by case or normal form are two names, but not every disk can keep them apart.
+// Two files cannot have the same name, and a file cannot be the folder of another. Names that
+// differ only in case or normal form are different names, but some disks cannot hold both.
 package pathset
 
 import (
@@ -11,30 +11,32 @@ import (
 	"strings"
 )
 
-// MaxFiles and MaxFolders are how many names of files, and how many different folders, a Set keeps.
-// At most, it takes some 60 MiB.
+// MaxFiles and MaxFolders bound the files and the different folders in a Set. A full Set takes
+// about 60 MiB.
 const (
 	MaxFiles   = 2_000_000
 	MaxFolders = 1_000_000
 )
 
-// maxAlike is how many names a Set keeps that differ by case or normal form only. To meet one more
-// takes as many steps.
+// maxAlike bounds the names in a Set that differ only in case or normal form. Adding one takes time
+// in proportion to their number.
 const maxAlike = 1000
 
-// Set remembers names of files and their folders in some 20 bytes each, whatever their length,
-// under the hash of their folded form, so that one look finds a name and all that differ from it
-// only by case or normal form. It compares 56 bits of the folded form's hash and 31 of that of the
-// name as written: that two of a million different names are taken for one has a likelihood of 1 in
-// 10^14, and for variants of each other 1 in 10^5. The seeds are new each time, so that nobody can
-// choose names that meet. It is not safe for concurrent use.
+// Set holds names of files and their folders in about 20 bytes each, whatever their length. It
+// stores hashes by folded name, so one look-up finds a name and all that differ only in case or
+// normal form.
+//
+// It compares 56 bits of the hash of the folded name and 31 bits of the hash of the name as
+// written. Among a million different names, two are confused with probability 10^-14, or 10^-5 if
+// they are variants. The seeds are random, so nobody can construct collisions. It is not safe for
+// concurrent use.
 type Set struct {
-	// tables are made and grow one by one, each at a time of its own, so that the set of a few
-	// names is small, no growth is felt, and never all of them have just become larger.
+	// tables grow independently and at different times. So a small set stays small, no single
+	// growth takes long, and they never all have spare room at once.
 	tables        [256]table
 	folded, exact maphash.Seed
-	touched       uint16 // what AddAll looked at; only there to be written to
-	lastFolder    string // of the last file; it and what it lies in are known
+	touched       uint16 // written by AddAll so that its reads are not optimized away
+	lastFolder    string // of the last file; it and its parents are in the set
 	folders       int
 	files         int
 	mostFiles     int
@@ -46,49 +48,48 @@ func NewSet() *Set {
 	return &Set{folded: maphash.MakeSeed(), exact: maphash.MakeSeed(), mostFiles: MaxFiles, mostFolders: MaxFolders}
 }
 
-// Kind says what keeps a name from lying beside an earlier one.
+// Kind says how a name clashes with an earlier one.
 type Kind uint8
 
 // The kinds, the worst last.
 const (
 	Fine       Kind = iota
-	Variant         // it differs from it by case or normal form only, or a folder does
-	FileFolder      // one of the two is a folder that the other lies in
-	Same            // it is the same
-	TooMany         // there are more than MaxFiles, MaxFolders or 1,000 that are alike: nothing is known of this one
+	Variant         // it or one of its folders differs only in case or normal form
+	FileFolder      // one is a file and the other its folder
+	Same            // the names are equal
+	TooMany         // more than MaxFiles, MaxFolders or 1,000 similar names: this one was not checked
 )
 
-// Clash is what a name has in common with an earlier one.
+// Clash describes how a name clashes with an earlier one.
 type Clash struct {
 	Kind Kind
-	// At is the place at which the earlier name was added; 0 when Fine or TooMany.
+	// At is the position of the earlier name, or 0 if Kind is Fine or TooMany.
 	At int
-	// Folder is the folder of the new name that is a file; "" when the new name itself is what
-	// clashes.
+	// Folder is the folder of the new name that clashes, or "" if the new name itself does.
 	Folder string
 }
 
-// worse takes o if it is worse, or as bad and with an earlier name.
+// worse replaces c by o if o is worse, or equally bad with an earlier position.
 func (c *Clash) worse(o Clash) {
 	if o.Kind > c.Kind || o.Kind == c.Kind && o.At < c.At {
 		*c = o
 	}
 }
 
-// Add remembers the name of a file, a relative path without empty parts, and says what it clashes
-// with of those before. at is its place, counted from 1, that the Clash of a later name tells;
-// beyond 2^32-1 all are that one.
+// Add adds the name of a file, a relative path without empty segments, and returns how it clashes
+// with earlier names. at is its position, counted from 1, for the Clash of later names; positions
+// above 2^32-1 are stored as that.
 func (s *Set) Add(name string, at int) Clash { return s.add(s.entry(name, false, at)) }
 
-// File is a name that AddAll adds.
+// File is a name for AddAll.
 type File struct {
 	Name  string
 	At    int
-	Clash Clash // is filled in
+	Clash Clash // set by AddAll
 }
 
-// AddAll adds files as Add does, one after the other. It takes less time: what many names wait for
-// is the memory that their tables lie in, and here they wait for it together.
+// AddAll adds files one after the other, as Add does. It is faster, because it loads the memory of
+// many names at the same time.
 func (s *Set) AddAll(files []File) {
 	var entries [64]entry
 	for len(files) > 0 {
@@ -124,8 +125,8 @@ func (s *Set) add(e entry) Clash {
 	return clash
 }
 
-// AddFolder remembers a folder, which may come often, and those that it lies in. It is never the
-// Same.
+// AddFolder adds a folder and its parents. The same folder may be added several times; the result
+// is never Same.
 func (s *Set) AddFolder(name string, at int) Clash {
 	clash := s.addFolders(name, at)
 	if clash.Folder == name {
@@ -134,12 +135,12 @@ func (s *Set) AddFolder(name string, at int) Clash {
 	return clash
 }
 
-// addFolders enters a folder and those around it, as far as they are not known yet.
+// addFolders adds a folder and its parents, until it meets one that is in the set.
 func (s *Set) addFolders(folder string, at int) Clash {
 	var worst Clash
 	for {
 		clash := s.meet(s.entry(folder, true, at))
-		if clash.Kind == Same { // so those around it are known, too
+		if clash.Kind == Same { // so its parents are in the set too
 			return worst
 		}
 		if clash.Kind != Fine {
@@ -154,7 +155,7 @@ func (s *Set) addFolders(folder string, at int) Clash {
 	}
 }
 
-// entry is a name on its way into a table.
+// entry is a name to be put into a table.
 type entry struct {
 	name  string
 	at    int
@@ -168,7 +169,7 @@ func (s *Set) entry(name string, folder bool, at int) entry {
 	return entry{name: name, at: at, table: uint8(fold >> 56), slot: newSlot(fold, maphash.String(s.exact, name), folder, at)}
 }
 
-// meet looks for a name and enters it, unless it is there as what it is now.
+// meet looks up a name and adds it unless it is there.
 func (s *Set) meet(e entry) Clash {
 	t := &s.tables[e.table]
 	if t.slots == nil {
@@ -196,11 +197,10 @@ func (s *Set) meet(e entry) Clash {
 	return clash
 }
 
-// slot is one name, or nothing where at is 0. It is made of small parts, so that it takes no more
-// bytes than they do.
+// slot is one stored name; it is empty if at is 0. Its small fields avoid padding.
 type slot struct {
 	fold  [3]uint16 // of the folded form's hash
-	exact [2]uint16 // of the hash of the name as written; the lowest bit is set for a folder
+	exact [2]uint16 // of the hash of the exact name; the lowest bit marks a folder
 	at    [2]uint16
 }
 
@@ -221,12 +221,12 @@ func (s *slot) folder() bool { return s.exact[0]&1 == 1 }
 
 func (s *slot) place() int { return int(s.at[0]) | int(s.at[1])<<16 }
 
-// clash says what the new name k has in common with s, whose folded form is the same.
+// clash compares the new name k with s. Their folded forms are equal.
 func (s *slot) clash(k *slot) Clash {
 	switch {
 	case s.exact == k.exact:
 		return Clash{Kind: Same, At: s.place()}
-	case s.folder() && k.folder(): // folders that are variants of each other show in their files, if at all
+	case s.folder() && k.folder(): // their files will show the clash, if any
 		return Clash{}
 	case s.exact[0]|1 == k.exact[0]|1 && s.exact[1] == k.exact[1]:
 		return Clash{Kind: FileFolder, At: s.place()}
@@ -234,23 +234,21 @@ func (s *slot) clash(k *slot) Clash {
 	return Clash{Kind: Variant, At: s.place()}
 }
 
-// table is a hash table with open addressing: what does not fit into its slot goes into the next
-// that is free.
+// table is a hash table with open addressing and linear probing.
 type table struct {
 	slots []slot
 	used  int
 }
 
-// first is the slot at which the search for k begins. It grows with the hash, so that a table that
-// grows keeps its order.
+// first returns the slot at which the search for k begins. It increases with the hash, so growing a
+// table keeps its order.
 func (t *table) first(k *slot) int {
 	hash := uint64(k.fold[1]) | uint64(k.fold[2])<<16
 	return int(hash * uint64(len(t.slots)) >> 32)
 }
 
-// find returns the worst of what k has in common with the names that are there, of several the
-// first, the free slot at which the search ended, and how many names there are of the same folded
-// form.
+// find returns the worst clash of k with the names in the table (the earliest of equally bad ones),
+// the free slot at which the search ended, and the number of names with the same folded form.
 func (t *table) find(k *slot) (c Clash, free, alike int) {
 	for i := t.first(k); ; i++ {
 		if i == len(t.slots) {
@@ -267,10 +265,9 @@ func (t *table) find(k *slot) (c Clash, free, alike int) {
 	}
 }
 
-// insert adds k, whose search ended at free. A fifth of the slots is free, or searches would be
-// long; tables grow by a half, or most of the memory of a million names would be room for more of
-// them. With the 8 their sizes, as they were made, are spread evenly over what lies between one
-// growth and the next.
+// insert stores k, whose search ended at free. A fifth of the slots stays free, so that searches
+// are short. Tables grow by a half, so that little memory is spare. The added 8 keeps the different
+// initial sizes evenly spread.
 func (t *table) insert(k slot, free int) {
 	t.used++
 	if t.used*5 <= len(t.slots)*4 {

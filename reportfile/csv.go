@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// CSV writes jobs as a table (RFC 4180) with a line of names at its head. A text that a spreadsheet
-// would take for a formula has a ' before it, since names and errors are a depositor's; JSON has it
-// as it is.
+// CSV writes jobs as a table (RFC 4180) with a header line. It puts a ' before texts that a
+// spreadsheet would take for a formula, because names and errors come from depositors. JSON has the
+// original text.
 func CSV(w io.Writer, jobs iter.Seq2[registry.JobResult, error]) error {
 	out := csv.NewWriter(w)
 	err := out.Write([]string{
@@ -43,7 +43,7 @@ func CSV(w io.Writer, jobs iter.Seq2[registry.JobResult, error]) error {
 	return errors.Join(err, out.Error())
 }
 
-// text is a cell that no spreadsheet takes for a formula.
+// text returns a cell that no spreadsheet takes for a formula.
 func text(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 		return "'" + cell

@@ -11,15 +11,15 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// JSON writes a report as one object: its figures, then failed_jobs and completed_jobs, one job a
-// line. q is as for [Jobs]: a list that it leaves out is left out, and its changes select in both.
+// JSON writes a report as one object: its figures, then failed_jobs and completed_jobs with one job
+// per line. q selects jobs as for [Jobs]. If q.List is set, the other list is left out.
 func JSON(ctx context.Context, w io.Writer, s Source, r registry.BatchReport, q registry.ReportQuery) error {
 	out := bufio.NewWriter(w)
 	head, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)
 	}
-	_, _ = out.Write(head[:len(head)-1]) // an error stays with the writer, and Flush tells it
+	_, _ = out.Write(head[:len(head)-1]) // Flush returns the error
 	q.BatchID, q.Closing = r.BatchID, r.Closing
 	only := q.List
 	for _, list := range registry.ReportLists() {

@@ -1,8 +1,7 @@
-// Package reportfile writes a batch's stored report for people and programs: as a table, as a JSON
-// document.
+// Package reportfile writes a batch's stored report as a table or as a JSON document.
 //
-// A report of any length needs one page of its jobs in memory. A report that is cut short ends in
-// an error, never in an end that looks complete.
+// It needs memory for one page of jobs, whatever the length of the report. An interrupted report
+// ends in an error, never in an end that looks complete.
 package reportfile
 
 import (
@@ -12,17 +11,18 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Source is what a report is read from: a Registry, or its client.
+// Source provides the jobs of a report: a Registry, or its client.
 type Source interface {
 	// ReportJobs is as in registry.ReportReader.
 	ReportJobs(ctx context.Context, q registry.ReportQuery) ([]registry.JobResult, error)
 }
 
-// pageRows is how many jobs are held at a time.
+// pageRows is how many jobs are in memory at a time.
 const pageRows = 500
 
-// Jobs yields the jobs of a report that q selects, in row order; its Limit is not looked at. q
-// names a closing: with 0, for the last one, pages of two reports could be mixed. An error ends it.
+// Jobs yields the jobs of a report that q selects, in row order. It ignores q.Limit. q must name a
+// closing: with 0, which means the last one, pages of two reports could be mixed. It stops at an
+// error.
 func Jobs(ctx context.Context, s Source, q registry.ReportQuery) iter.Seq2[registry.JobResult, error] {
 	q.Limit = pageRows
 	return func(yield func(registry.JobResult, error) bool) {

@@ -1,7 +1,7 @@
-// Package safefs reads folders whose content cannot lead out of them.
+// Package safefs reads folders without following links out of them.
 //
-// It gives what os.Root.FS gives, names and errors alike, in less time: the folder used last stays
-// open, so each of its files is opened in one step instead of through all folders above it.
+// It returns the same names and errors as os.Root.FS in less time. It keeps the last folder open,
+// so further files in it are opened in one step instead of through all parent folders.
 package safefs
 
 import (
@@ -19,7 +19,7 @@ type FS struct {
 	last atomic.Pointer[folder]
 }
 
-// rooted is what os.Root.FS can do.
+// rooted is the interface of os.Root.FS.
 type rooted interface {
 	fs.FS
 	fs.ReadDirFS
@@ -27,7 +27,7 @@ type rooted interface {
 	fs.StatFS
 }
 
-// folder is one below the root. It is opened when a second file of it is: until then root is nil.
+// folder is a subfolder. Its root is nil until a second file in it is opened.
 type folder struct {
 	name string
 	root *os.Root
@@ -40,7 +40,7 @@ func (f *folder) close() error {
 	return f.root.Close()
 }
 
-// Open opens a folder; it must be closed.
+// Open opens a folder. The caller must close it.
 func Open(name string) (*FS, error) {
 	root, err := os.OpenRoot(name)
 	if err != nil {
@@ -53,7 +53,7 @@ func Open(name string) (*FS, error) {
 	return &FS{rooted: all, root: root}, nil
 }
 
-// Close closes the folder, once all other calls have returned. Files that were opened stay open.
+// Close closes the folder. All other calls must have returned. Files that were opened stay open.
 func (f *FS) Close() error { return errors.Join(f.last.Swap(nil).close(), f.root.Close()) }
 
 // Open implements fs.FS.
@@ -67,13 +67,12 @@ func (f *FS) Open(name string) (fs.File, error) {
 			return file, nil
 		}
 	}
-	// Of a link only the whole folder says whether it leads out of it; another call may have closed
-	// the last folder meanwhile; and an error shall name the whole path.
+	// Try the whole path: only then it shows whether a link leads out, another call may have closed
+	// the last folder, and errors must contain the whole path.
 	return f.rooted.Open(name)
 }
 
-// in returns a folder that was the last one already, and nil for another one, which is the last one
-// from now on.
+// in returns the folder if it is the last one. Otherwise it makes it the last one and returns nil.
 func (f *FS) in(name string) *os.Root {
 	last := f.last.Load()
 	switch {
@@ -84,10 +83,10 @@ func (f *FS) in(name string) *os.Root {
 	default:
 		root, err := f.root.OpenRoot(name)
 		if err != nil {
-			return nil // Open says what is wrong
+			return nil // Open returns the error
 		}
 		last = &folder{name: name, root: root}
 	}
-	_ = f.last.Swap(last).close() // a folder that was only read has nothing to lose
+	_ = f.last.Swap(last).close() // opened for reading
 	return last.root
 }

@@ -1,11 +1,11 @@
-// Package secret encrypts secrets that are kept in a database. Only our processes have the key. The
-// text is bound to what it is about, so nobody who has the database can read it, change it, or move
-// it to another row.
+// Package secret encrypts secrets that are stored in a database. Only our processes have the key.
+// Each sealed text is bound to its context, so nobody with access to the database can read it,
+// change it, or move it to another row.
 //
-// A key comes from a secret text by HKDF with SHA-256 (RFC 5869, no salt). It is expanded, not
-// stretched, so the text must be random, such as the output of `openssl rand -base64 32`, and not a
-// password. The cipher is AES-256-GCM (NIST SP 800-38D) with a random nonce of 96 bits, safe for
-// 2^32 texts under one key, far more than a Registry has.
+// A key is derived from a text by HKDF with SHA-256 (RFC 5869, no salt). The derivation does not
+// slow down guessing, so the text must be random, such as the output of `openssl rand -base64 32`,
+// and not a password. The cipher is AES-256-GCM (NIST SP 800-38D) with a random nonce of 96 bits,
+// safe for 2^32 texts under one key.
 package secret
 
 import (
@@ -21,48 +21,49 @@ import (
 	"strings"
 )
 
-// Shortest is the least number of characters of the text that a key is made of.
+// Shortest is the least number of characters of a text from which a key is derived.
 const Shortest = 32
 
 var (
-	// ErrNoKey answers Seal and Open of Keys without a key.
+	// ErrNoKey is returned by Seal and Open if there are no keys.
 	ErrNoKey = errors.New("there is no key to seal secrets with")
-	// ErrBroken says that sealed text was changed, is about something else, or was never sealed.
+	// ErrBroken says that a sealed text was changed, belongs to another context, or was never
+	// sealed.
 	ErrBroken = errors.New("the sealed text was changed, or belongs elsewhere")
 )
 
-// UnknownKeyError says that text was sealed under a key that is not among those given.
+// UnknownKeyError says that a text was sealed with a key that is not among the given ones.
 type UnknownKeyError struct {
-	ID string // the key's
+	ID string // of the key
 }
 
-// Error names the key.
+// Error returns the id of the key.
 func (e *UnknownKeyError) Error() string {
 	return "it is sealed under the key " + e.ID + ", which is not among those given"
 }
 
-// Keys seal under the first of them and open what any of them sealed, so that a new key is put
-// before the old one and the old one taken away when nothing is sealed under it any more. The
-// methods may be called concurrently. A nil *Keys has none.
+// Keys seals with its first key and opens what any of its keys sealed. To rotate, put a new key
+// first, and remove the old one once nothing is sealed with it. It is safe for concurrent use. A
+// nil *Keys has no keys.
 type Keys struct {
 	keys []key
 }
 
-// key is one key with its name.
+// key is one key and its id.
 type key struct {
 	id   string
 	aead cipher.AEAD
 }
 
-// What HKDF expands a text for. The name of a key tells nothing of the key.
+// The purposes for HKDF. The id of a key reveals nothing about the key.
 const (
 	forSealing = "holdfast seal v1: key"
 	forNaming  = "holdfast seal v1: key id"
 )
 
-// Parse makes keys of texts separated by commas, the one that seals first. Spaces around them are
-// left out, and so are empty ones; of no text it makes nil. The error tells which text is too short
-// or there twice, and repeats none.
+// Parse makes keys of texts separated by commas; the first one seals. It ignores spaces around
+// texts and empty texts. Without a text it returns nil. The error says which text is too short or
+// repeated, without showing it.
 func Parse(texts string) (*Keys, error) {
 	var k Keys
 	place := 0
@@ -123,9 +124,8 @@ func (k *Keys) find(id string) (key, bool) {
 // format begins sealed text: format.KEYID.BASE64URL.
 const format = "hf1"
 
-// Seal encrypts a secret and binds it to what it is about: Open needs the very same words in the
-// same order. The same secret sealed twice gives different texts, of printable ASCII. ErrNoKey is
-// the only error.
+// Seal encrypts a secret and binds it to the words of about; Open needs the same words in the same
+// order. Each call returns a different text of printable ASCII. The only error is ErrNoKey.
 func (k *Keys) Seal(secret string, about ...string) (string, error) {
 	if k == nil || len(k.keys) == 0 {
 		return "", ErrNoKey
@@ -135,8 +135,9 @@ func (k *Keys) Seal(secret string, about ...string) (string, error) {
 	return format + "." + first.id + "." + base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
-// Open returns the secret in a sealed text. ErrNoKey when there is no key at all, *UnknownKeyError
-// when not the one that is needed, ErrBroken when the text is not one that was sealed about this.
+// Open returns the secret in a sealed text. It returns ErrNoKey if there are no keys,
+// *UnknownKeyError if the needed key is missing, and ErrBroken if the text is invalid or not sealed
+// about these words.
 func (k *Keys) Open(sealed string, about ...string) (string, error) {
 	if k == nil || len(k.keys) == 0 {
 		return "", ErrNoKey
@@ -160,8 +161,8 @@ func (k *Keys) Open(sealed string, about ...string) (string, error) {
 	return string(secret), nil
 }
 
-// KeyID names the key that a text was sealed under, "" when it is no sealed text. It needs no key
-// and proves nothing.
+// KeyID returns the id of the key that a text was sealed with, or "" if it is not a sealed text. It
+// needs no key and verifies nothing.
 func KeyID(sealed string) string {
 	id, _, _ := parse(sealed)
 	return id
@@ -175,8 +176,8 @@ func parse(sealed string) (id, text string, ok bool) {
 	return parts[1], parts[2], true
 }
 
-// bound is the associated data: each word with its length, so that no two lists of words come to
-// the same bytes.
+// bound returns the associated data: each word with its length, so that different lists give
+// different bytes.
 func bound(id string, about []string) []byte {
 	var out []byte
 	for _, word := range append([]string{format, id}, about...) {

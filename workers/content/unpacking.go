@@ -134,7 +134,7 @@ func (u *unpacking) walk(ctx context.Context) error {
 // take stages one entry, unless an earlier attempt has.
 func (u *unpacking) take(ctx context.Context, e unpack.Entry, r io.Reader) error {
 	u.seq++
-	u.top.Meet(e.Name)
+	u.top.Add(e.Name)
 	if u.seq <= u.before.Files {
 		u.staged(e)
 		if u.seq == u.before.Files && u.sum() != u.before.Names {

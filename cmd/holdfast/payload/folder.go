@@ -136,7 +136,7 @@ func (e tarEntry) header() *tar.Header {
 func (f *Folder) bag() bool {
 	var top intake.TopFolder
 	for _, e := range f.entries {
-		top.Meet(e.name)
+		top.Add(e.name)
 	}
 	return top.Bag()
 }
