@@ -177,7 +177,7 @@ func (c *closeReport) changed(t *tx) (rows []int64, all bool, err error) {
 		return nil, false, err
 	}
 	all = len(items) < reportEvents
-	items = append(items, t.Told()...)
+	items = append(items, t.NotedItems()...)
 	jobs := t.Ask(`SELECT row_no FROM work_item WHERE `+t.Among("id")+` AND parent_id = $2`, t.List(items), c.batch.ID)
 	rows, err = sqldb.Collect(jobs, "list changed jobs", func(row sqldb.Scanner) (n int64, err error) { return n, row.Scan(&n) })
 	return rows, all, err

@@ -102,7 +102,7 @@ func messageItem(tenant, collection string, m registry.DeliverySpec, actor strin
 	m.Reason = sqldb.Clean(m.Reason)
 	return work.NewItem{
 		ID: sqldb.NewID(), Tenant: tenant, Collection: collection, Action: registry.DeliverMessage, Stage: route.First(),
-		Status: registry.Pending, Priority: registry.DefaultPriority, Name: m.Title(), Actor: actor, Input: m, Told: m.Masked(),
+		Status: registry.Pending, Priority: registry.DefaultPriority, Name: m.Title(), Actor: actor, Input: m, EventSpec: m.Masked(),
 	}
 }
 

@@ -195,7 +195,7 @@ func (s *Search) addGroups(ctx context.Context, q *registry.QueueStatus, holds [
 
 // addRung counts the messages that are waited for (R19), as the relay does.
 func (s *Search) addRung(ctx context.Context, q *registry.QueueStatus) error {
-	return s.addByStage(ctx, q, `SELECT stage, COUNT(*) FROM work_item WHERE tenant = $1 AND `+work.Rung+` GROUP BY stage`, []any{sqldb.Tenant, sqldb.Micros(s.db.Now())},
+	return s.addByStage(ctx, q, `SELECT stage, COUNT(*) FROM work_item WHERE tenant = $1 AND `+work.MessageSent+` GROUP BY stage`, []any{sqldb.Tenant, sqldb.Micros(s.db.Now())},
 		func(line *registry.StageQueue, n int64) { line.Rung = n })
 }
 

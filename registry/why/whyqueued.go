@@ -100,7 +100,7 @@ func (s *Reasons) whyQueued(ctx context.Context, it registry.WorkItem, w *regist
 // whyCrowded says of a queued item that its collection has all the slots that it may have, and how
 // many these are.
 func (s *Reasons) whyCrowded(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
-	c, err := work.CrowdAt(it.Stage, sqldb.Micros(s.db.Now()), func(query string, args ...any) (map[string]int64, error) {
+	c, err := work.SlotSharesAt(it.Stage, sqldb.Micros(s.db.Now()), func(query string, args ...any) (map[string]int64, error) {
 		return sqldb.Numbers(s.db.Read.Ask(ctx, query, args...))
 	})
 	if err != nil {

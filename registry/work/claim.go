@@ -46,11 +46,11 @@ func (e *Engine) Claim(ctx context.Context, r registry.ClaimRequest) (registry.C
 // claimAll answers several claims. A refusal is no error: what it writes (the freed place in the
 // window) must stay.
 func (t *Tx) claimAll(ws []*sqldb.Write) error {
-	known, kept, err := t.claimed(ws)
+	known, kept, err := t.formerClaims(ws)
 	if err != nil {
 		return err
 	}
-	strangers, err := t.strangers(ws)
+	strangers, err := t.refusedClaims(ws)
 	if err != nil {
 		return err
 	}
@@ -75,11 +75,11 @@ func (t *Tx) claimAll(ws []*sqldb.Write) error {
 		case repeated:
 			err = t.repeat(c, *former)
 		case held:
-			c.refused, err = t.turnAway(c.ClaimRequest, registry.ReasonHeld)
+			c.refused, err = t.refuseForNow(c.ClaimRequest, registry.ReasonHeld)
 		default:
 			known[c.RequestID] = nil
 			var busy bool
-			if busy, err = t.claimAlone(c, kept[c.Worker]); !busy {
+			if busy, err = t.claimReserved(c, kept[c.Worker]); !busy {
 				turns[c.Stage] = append(turns[c.Stage], c)
 			}
 		}
@@ -104,12 +104,12 @@ func (t *Tx) claimTurns(stage registry.Stage, cs []*claiming) error {
 	if err := t.promote(); err != nil {
 		return err
 	}
-	items, crowd, err := t.next(stage, len(cs))
+	items, shares, err := t.next(stage, len(cs))
 	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(items, turn.suspect) {
-		if items, cs, err = t.apart(stage, cs); err != nil {
+		if items, cs, err = t.separateSuspects(stage, cs); err != nil {
 			return err
 		}
 	}
@@ -131,18 +131,18 @@ func (t *Tx) claimTurns(stage registry.Stage, cs []*claiming) error {
 		return err
 	}
 	for _, c := range cs {
-		if c.refused, err = t.refuse(c.ClaimRequest, crowd); err != nil {
+		if c.refused, err = t.refuse(c.ClaimRequest, shares); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ringAgain keeps at least as many messages on their way as there are offered items: when a message
+// resendMessage keeps at least as many messages on their way as there are offered items: when a message
 // fetches an item that is not offered, as taken was not, one that is has lost its message, the
 // hinted one if it still waits, and is due again. That holds for a message of the item's own, too:
 // it was sent before the item came back, or rang for another already.
-func (t *Tx) ringAgain(taken registry.WorkItem, hint string) error {
+func (t *Tx) resendMessage(taken registry.WorkItem, hint string) error {
 	n, err := t.Exec(`UPDATE work_item SET nudge_at = $2, nudges = 0 WHERE id = (
 		SELECT o.id FROM work_item o WHERE o.stage = $3 AND o.status = 'pending' AND o.nudges > 0
 		ORDER BY o.id <> $1, o.rank, o.id LIMIT 1)`, hint, t.Now, taken.Stage)
@@ -166,9 +166,9 @@ func (f former) of(r registry.ClaimRequest) bool {
 	return f.stage == r.Stage && (r.Token == "" || f.Token == "" || r.Token == f.Token)
 }
 
-// claimed returns what requests got that were made before; and by worker the items that workers are
+// formerClaims returns what requests got that were made before; and by worker the items that workers are
 // kept free for.
-func (t *Tx) claimed(ws []*sqldb.Write) (known map[string]*former, kept map[string]string, err error) {
+func (t *Tx) formerClaims(ws []*sqldb.Write) (known map[string]*former, kept map[string]string, err error) {
 	ids := make([]string, len(ws))
 	for i, w := range ws {
 		ids[i] = claimingOf(w).RequestID
@@ -257,7 +257,7 @@ func (t *Tx) start(all []starting) error {
 	}
 	for _, s := range all {
 		if !s.item.offered {
-			if err := t.ringAgain(s.item.WorkItem, s.Hint); err != nil {
+			if err := t.resendMessage(s.item.WorkItem, s.Hint); err != nil {
 				return err
 			}
 		}
@@ -287,11 +287,11 @@ func (t *Tx) startAgain(row []any) error {
 // the message that brought the hint is used up. Where the crowd keeps any item from starting, the
 // message stays, and whoever has it asks again: the hinted item may have been given to the message
 // of another one, which has no other message now.
-func (t *Tx) refuse(r registry.ClaimRequest, crowd *crowd) (*registry.NotClaimable, error) {
+func (t *Tx) refuse(r registry.ClaimRequest, shares *slotShares) (*registry.NotClaimable, error) {
 	refused := &registry.NotClaimable{ItemID: r.Hint, Reason: registry.ReasonSettled}
-	turned := crowd != nil && crowd.turned
+	turned := shares != nil && shares.keptBack
 	if turned {
-		refused.Again = crowd.again()
+		refused.Again = shares.retryAfter()
 	}
 	it, err := t.Item(r.Hint)
 	if errors.Is(err, registry.ErrNotFound) {
@@ -322,7 +322,7 @@ func (t *Tx) refuse(r registry.ClaimRequest, crowd *crowd) (*registry.NotClaimab
 	}
 	if refused.Reason == registry.ReasonQueued {
 		// It was not come by this time, for all that had to be looked at before it.
-		return refused, t.place(it.ID)
+		return refused, t.refreshReady(it.ID)
 	}
 	freed, err := t.Exec(`UPDATE work_item SET nudges = 0 WHERE id = $1 AND nudges > 0`, it.ID)
 	t.wake = t.wake || freed > 0
@@ -357,9 +357,9 @@ func (e *Engine) Claimed(ctx context.Context, q registry.ClaimedQuery) ([]regist
 		sqldb.Clean(q.Token), sqldb.Clean(q.Collection), q.After), "list what token "+q.Token+" claimed", ScanItem)
 }
 
-// strangers are the claims that get nothing whatever there is: in the name of a worker that another
+// refusedClaims are the claims that get nothing whatever there is: in the name of a worker that another
 // token has announced, or by a token that was revoked since it was looked at.
-func (t *Tx) strangers(ws []*sqldb.Write) (map[*sqldb.Write]error, error) {
+func (t *Tx) refusedClaims(ws []*sqldb.Write) (map[*sqldb.Write]error, error) {
 	var workers, tokens []string
 	for _, w := range ws {
 		workers = append(workers, claimingOf(w).Worker)

@@ -31,7 +31,7 @@ func (e *Engine) Command(ctx context.Context, c registry.Command) (registry.Work
 // command carries an act out, once for each idempotency key: a repeat changes nothing. It returns
 // the item as it is then, or as it was when its rows are gone.
 func (t *Tx) command(c registry.Command) (registry.WorkItem, error) {
-	was, err := t.asked(c)
+	was, err := t.commandOnce(c)
 	if err != nil {
 		return was, err
 	}
@@ -42,7 +42,7 @@ func (t *Tx) command(c registry.Command) (registry.WorkItem, error) {
 	return it, err
 }
 
-func (t *Tx) asked(c registry.Command) (was registry.WorkItem, err error) {
+func (t *Tx) commandOnce(c registry.Command) (was registry.WorkItem, err error) {
 	words := []string{c.ItemID, string(c.Act), string(c.From), c.Reason}
 	if c.Priority != nil {
 		words = append(words, strconv.Itoa(*c.Priority))
@@ -150,7 +150,7 @@ func (t *Tx) stop(it registry.WorkItem, c registry.Command, to registry.Status) 
 	}
 	ch := ChangeBy(it, c, to)
 	if to.Settled() {
-		ch.Note = done(c)
+		ch.Note = stopNote(c)
 	}
 	if it.Status == registry.Running {
 		if err := t.withdraw(it, ch.Note, to); err != nil {
@@ -168,19 +168,19 @@ func (t *Tx) stop(it registry.WorkItem, c registry.Command, to registry.Status) 
 			return err
 		}
 	}
-	return t.family(it, c)
+	return t.actOnJobs(it, c)
 }
 
-// family carries what was done to a batch out on its jobs.
-func (t *Tx) family(it registry.WorkItem, c registry.Command) error {
+// actOnJobs carries what was done to a batch out on its jobs.
+func (t *Tx) actOnJobs(it registry.WorkItem, c registry.Command) error {
 	if it.Action != registry.Batch {
 		return nil
 	}
 	return t.store.hooks.Family(t, it, c)
 }
 
-// done tells by whom and why an item was stopped.
-func done(c registry.Command) string {
+// stopNote tells by whom and why an item was stopped.
+func stopNote(c registry.Command) string {
 	words := map[registry.Act]string{
 		registry.ActCancel: "cancelled", registry.ActAbort: "aborted", registry.ActDelete: "deleted",
 	}
@@ -200,7 +200,7 @@ func (t *Tx) retryNow(it registry.WorkItem, c registry.Command) error {
 	if err := t.Do(`UPDATE work_item SET run_at = $2, updated_at = $2 WHERE id = $1`, it.ID, t.Now); err != nil {
 		return fmt.Errorf("bring the next try of item %s forward: %w", it.ID, err)
 	}
-	if err := t.place(it.ID); err != nil {
+	if err := t.refreshReady(it.ID); err != nil {
 		return err
 	}
 	return t.Event(it.ID, it.Attempt, string(c.Act), c.Actor, Moved{From: it.Stage, Stage: it.Stage, Status: it.Status, Reason: sqldb.Clean(c.Reason), Error: it.Note, Class: it.ErrorClass})

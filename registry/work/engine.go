@@ -150,7 +150,7 @@ func (t *Tx) Next() { t.Audit = "" }
 func (t *Tx) Part() (undo func()) {
 	noted := len(t.events)
 	return func() {
-		t.forget()
+		t.dropCached()
 		t.events = t.events[:min(noted, len(t.events))]
 	}
 }
@@ -171,8 +171,8 @@ func (t *Tx) Committed() {
 	}
 }
 
-// forget makes the transaction look anew at what it keeps of answers.
-func (t *Tx) forget() { t.promoted, t.open, t.onWorkers = false, nil, nil }
+// dropCached makes the transaction look anew at what it keeps of answers.
+func (t *Tx) dropCached() { t.promoted, t.open, t.onWorkers = false, nil, nil }
 
 // Try runs one of several parts of a transaction. What the part was refused is returned first, with
 // nothing left of its writes, and the others go on; the second error ends the whole transaction.

@@ -75,8 +75,8 @@ func (t *Tx) writeEvents() error {
 	return nil
 }
 
-// keepCollection tells noted events of an item whose row goes which collection it was in.
-func (t *Tx) keepCollection(it registry.WorkItem) {
+// setEventCollection tells noted events of an item whose row goes which collection it was in.
+func (t *Tx) setEventCollection(it registry.WorkItem) {
 	const itemID, collection = 1, 7
 	for _, e := range t.events {
 		if e[itemID] == it.ID {
@@ -125,8 +125,8 @@ type Moved struct {
 	Spec   any                 `json:"spec,omitempty"` // of an item that is no batch or job
 }
 
-// Told are the items that events of this transaction are about, which nobody can read yet.
-func (t *Tx) Told() (items []string) {
+// NotedItems are the items that events of this transaction are about, which nobody can read yet.
+func (t *Tx) NotedItems() (items []string) {
 	for _, e := range t.events {
 		if id, ok := e[1].(string); ok {
 			items = append(items, id)

@@ -49,7 +49,7 @@ func (e *Engine) AddHold(ctx context.Context, h registry.Hold) error {
 }
 
 func (t *Tx) addHold(h registry.Hold) error {
-	t.forget()
+	t.dropCached()
 	if err := checkHold(h); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (e *Engine) RemoveHold(ctx context.Context, scope registry.HoldScope, key, 
 }
 
 func (t *Tx) removeHold(scope registry.HoldScope, key, actor string) error {
-	t.forget()
+	t.dropCached()
 	h := registry.Hold{Scope: scope, Key: key}
 	if sqldb.Clean(key) != key {
 		return registry.ErrNotFound // it cannot even be asked for
@@ -122,7 +122,7 @@ func (t *Tx) removeHold(scope registry.HoldScope, key, actor string) error {
 		return err
 	}
 	h.CreatedAt = sqldb.FromMicros(at)
-	apart, err := t.holdApart(h)
+	apart, err := t.holdOneByOne(h)
 	if err != nil {
 		return err
 	}
@@ -141,10 +141,10 @@ func (t *Tx) removeHold(scope registry.HoldScope, key, actor string) error {
 	return t.Event(key, 0, string(registry.ActUnhold), actor, heldEvent{Scope: scope, Key: key, Apart: apart})
 }
 
-// holdApart gives every item that waits and that the hold, which is gone by now, covered alone a
+// holdOneByOne gives every item that waits and that the hold, which is gone by now, covered alone a
 // hold of its own, when it was that of a collection that releases one by one. It returns how many
 // these are.
-func (t *Tx) holdApart(h registry.Hold) (int64, error) {
+func (t *Tx) holdOneByOne(h registry.Hold) (int64, error) {
 	if h.Scope != registry.HoldCollection {
 		return 0, nil
 	}
@@ -232,9 +232,9 @@ func Pointers[T any](rows []T) []*T {
 	return out
 }
 
-// turnedAway is when an item is rung for again that a worker asked for which is to have nothing:
+// resendAfter is when an item is rung for again that a worker asked for which is to have nothing:
 // soon, since another worker may have it, and not at once, since this one may be asked again.
-const turnedAway = time.Second
+const resendAfter = time.Second
 
 // heldWorker says whether a hold keeps a worker from being given anything.
 func (t *Tx) heldWorker(id string) (bool, error) {
@@ -254,12 +254,12 @@ func (t *Tx) workerHolds() ([]registry.Hold, error) {
 	return t.onWorkers, nil
 }
 
-// turnAway refuses a worker that is to have nothing. The message that brought the hint is used up,
+// refuseForNow refuses a worker that is to have nothing. The message that brought the hint is used up,
 // so the item is due again soon (R20).
-func (t *Tx) turnAway(r registry.ClaimRequest, why registry.Reason) (*registry.NotClaimable, error) {
+func (t *Tx) refuseForNow(r registry.ClaimRequest, why registry.Reason) (*registry.NotClaimable, error) {
 	err := t.Do(`UPDATE work_item SET nudge_at = $3, nudges = 0
 		WHERE id = $1 AND stage = $2 AND status = 'pending' AND nudges > 0 AND nudge_at > $3`,
-		r.Hint, r.Stage, t.Now+turnedAway.Microseconds())
+		r.Hint, r.Stage, t.Now+resendAfter.Microseconds())
 	if err != nil {
 		return nil, fmt.Errorf("ring for %s again: %w", r.Hint, err)
 	}

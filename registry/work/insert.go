@@ -26,7 +26,7 @@ type NewItem struct {
 	Code                           string // of the note of one that is born failed
 	Actor                          string
 	Input                          any    // the spec of actions that have one of their own; its event tells it, too, unless
-	Told                           any    // this is set, which it tells in its place
+	EventSpec                      any    // this is set, which it tells in its place
 	Delay                          int64  // microseconds until it may run
 	Graph                          string // "" for none
 	Blockers                       int64  // requirements that are open; the caller writes their edges
@@ -137,7 +137,7 @@ func (t *Tx) Insert(items ...NewItem) error {
 		}
 		err = t.Note(Entry{
 			ItemID: n.ID, Kind: string(b.act), Actor: n.Actor, Collection: n.Collection, part: n.Parent != "",
-			Data: Moved{Stage: n.Stage, Status: n.Status, Error: n.Note, Class: n.Class, Spec: cmp.Or(n.Told, n.Input)},
+			Data: Moved{Stage: n.Stage, Status: n.Status, Error: n.Note, Class: n.Class, Spec: cmp.Or(n.EventSpec, n.Input)},
 		})
 		if err != nil {
 			return err

@@ -17,9 +17,6 @@ import (
 // (R25).
 const mostLooked = 2 * sqldb.GroupWrites
 
-// stagingStages write to the staging volume.
-var stagingStages = stagesWhere(func(s registry.Step) bool { return s.Writes == registry.StagingVolume })
-
 // turn is an item whose turn it is.
 type turn struct {
 	registry.WorkItem
@@ -70,15 +67,15 @@ type lineup struct {
 	of     map[string]int  // how many are of a lane
 	spent  map[string]bool // lanes that have no more
 	looked int64
-	crowd  crowd
+	shares slotShares
 }
 
 // next returns the items whose turn it is in a stage, at most n. It may also miss some when very
 // many items had to be set aside to get at them; the call after this goes on there. crowded says
 // that some are kept from starting although there may be a slot.
-func (t *Tx) next(stage registry.Stage, n int) (turns []turn, crowded *crowd, err error) {
+func (t *Tx) next(stage registry.Stage, n int) (turns []turn, shares *slotShares, err error) {
 	l := &lineup{Tx: t, stage: stage, want: n, taken: map[string]bool{}, of: map[string]int{}, spent: map[string]bool{}}
-	if l.crowd, err = CrowdAt(stage, t.Now, t.Numbers); err == nil {
+	if l.shares, err = SlotSharesAt(stage, t.Now, t.Numbers); err == nil {
 		err = l.express()
 	}
 	for err == nil && len(l.turns) < l.want && l.looked < mostLooked {
@@ -90,7 +87,7 @@ func (t *Tx) next(stage registry.Stage, n int) (turns []turn, crowded *crowd, er
 	if err != nil {
 		return nil, nil, fmt.Errorf("look whose turn it is at %s: %w", stage, err)
 	}
-	return l.turns, &l.crowd, nil
+	return l.turns, &l.shares, nil
 }
 
 // express takes what goes before all turns.
@@ -139,7 +136,7 @@ func (l *lineup) round() (more bool, err error) {
 // turnOf takes a lane's first items, so many at most. Where its collection has all the slots that
 // it may have, these are of its uploads alone, which wait for nobody's server.
 func (l *lineup) turnOf(collection string, share int) error {
-	room, query := l.crowd.room(collection), heads
+	room, query := l.shares.room(collection), heads
 	crowded := room == 0
 	if crowded {
 		l.looked++
@@ -148,8 +145,8 @@ func (l *lineup) turnOf(collection string, share int) error {
 		} else if len(first) == 0 {
 			return l.closeLane(l.stage, collection)
 		}
-		l.crowd.turned, query = true, uploads
-		if !l.crowd.apart {
+		l.shares.keptBack, query = true, uploads
+		if !l.shares.exempt {
 			l.spent[collection] = true
 			return nil
 		}
@@ -189,7 +186,7 @@ func (l *lineup) take(collection string, first ...turn) error {
 	}
 	for _, n := range first {
 		l.taken[n.ID] = true
-		l.crowd.take(n)
+		l.shares.take(n)
 	}
 	l.turns = append(l.turns, first...)
 	l.of[collection] += len(first)

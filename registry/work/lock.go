@@ -151,5 +151,5 @@ func (t *Tx) wakeLocked(id string) error {
 	if n == 0 {
 		return nil
 	}
-	return t.place(id)
+	return t.refreshReady(id)
 }

@@ -78,14 +78,14 @@ func (t *Tx) moveAll(all []Shift) error {
 	}
 	var gone []Shift
 	for _, s := range all {
-		if err := t.moved(s); err != nil {
+		if err := t.afterMove(s); err != nil {
 			return err
 		}
 		if s.Status.Settled() {
 			gone = append(gone, s)
 		}
 	}
-	return t.letGo(gone)
+	return t.releaseSettled(gone)
 }
 
 func (t *Tx) positionOf(s Shift) position {
@@ -107,14 +107,14 @@ func (t *Tx) positionOf(s Shift) position {
 	return p
 }
 
-// moved sees to what follows from an item's new position.
-func (t *Tx) moved(s Shift) (err error) {
+// afterMove sees to what follows from an item's new position.
+func (t *Tx) afterMove(s Shift) (err error) {
 	it, c := s.Item, s.Change
 	if t.positionOf(s).ready == 1 {
 		t.wake = true
 		err = t.openLane(c.Stage, it.Collection)
 	} else if it.BlockerCount > 0 && c.Status == registry.Pending {
-		err = t.place(it.ID) // whether its open prerequisites matter depends on the stage and on them
+		err = t.refreshReady(it.ID) // whether its open prerequisites matter depends on the stage and on them
 	}
 	if err != nil {
 		return err
@@ -150,10 +150,10 @@ func Check(it registry.WorkItem, act registry.Act, to registry.Status) error {
 	return err
 }
 
-// letGo releases what settled items had: their locks, their edges to dependents, and, when they
+// releaseSettled releases what settled items had: their locks, their edges to dependents, and, when they
 // completed, their room. A failed or cancelled item keeps its staging for a requeue, and so its
 // reservation; that of an aborted or deleted one goes when its staging is gone (R24).
-func (t *Tx) letGo(gone []Shift) error {
+func (t *Tx) releaseSettled(gone []Shift) error {
 	if len(gone) == 0 {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (t *Tx) letGo(gone []Shift) error {
 				return err
 			}
 		}
-		if err := t.keep(s.Item); err != nil {
+		if err := t.setRetention(s.Item); err != nil {
 			return err
 		}
 	}

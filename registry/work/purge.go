@@ -29,7 +29,7 @@ func (t *Tx) Purge(it registry.WorkItem, c registry.Command) error {
 		return fmt.Errorf("list jobs: %w", err)
 	}
 	if len(jobs) > AtOnce {
-		return t.family(it, c)
+		return t.actOnJobs(it, c)
 	}
 	for _, id := range jobs {
 		job, err := t.Item(id)
@@ -90,7 +90,7 @@ func (t *Tx) PurgeRows(it registry.WorkItem, c registry.Command) error {
 	if err := t.Event(it.ID, it.Attempt, string(c.Act), c.Actor, Moved{Stage: it.Stage, Status: it.Status, Reason: sqldb.Clean(c.Reason)}); err != nil {
 		return err
 	}
-	t.keepCollection(it)
+	t.setEventCollection(it)
 	for _, purged := range t.store.hooks.Purged {
 		if err := purged(t, it); err != nil {
 			return fmt.Errorf("purge item %s: %w", it.ID, err)

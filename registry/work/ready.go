@@ -12,9 +12,9 @@ import (
 // waits is true for the rows i with ready = 1 that cannot be claimed all the same.
 var waits = `(` + Blocked + ` OR ` + HeldBy + ` OR ` + LockedOut + `)`
 
-// place makes an item's readiness and its message what the facts say: it is due again at once, or
+// refreshReady makes an item's readiness and its message what the facts say: it is due again at once, or
 // when its time comes. It is to be called after a change of what an item waits for.
-func (t *Tx) place(id string) error {
+func (t *Tx) refreshReady(id string) error {
 	var stage registry.Stage
 	var collection string
 	var ready int
@@ -111,9 +111,9 @@ func (t *Tx) setAside(stage registry.Stage, collection string, own bool) (int64,
 func (t *Tx) putBack(scope registry.HoldScope, key string) error {
 	switch scope {
 	case registry.HoldItem:
-		return t.placeAside(key)
+		return t.refreshAside(key)
 	case registry.HoldBatch:
-		if err := t.placeAside(key); err != nil {
+		if err := t.refreshAside(key); err != nil {
 			return err
 		}
 	case registry.HoldVolume:
@@ -128,13 +128,13 @@ func (t *Tx) putBack(scope registry.HoldScope, key string) error {
 	return t.putBackMore()
 }
 
-func (t *Tx) placeAside(id string) error {
+func (t *Tx) refreshAside(id string) error {
 	var aside bool
 	err := t.Get(`SELECT EXISTS (SELECT 1 FROM work_item WHERE id = $1 AND ready = 3)`, []any{id}, &aside)
 	if err != nil || !aside {
 		return err
 	}
-	return t.place(id)
+	return t.refreshReady(id)
 }
 
 // putBackMore goes on with one released hold, in the order of ids, so that what another hold sets

@@ -29,11 +29,11 @@ func (e *Engine) Renew(ctx context.Context, r registry.RenewRequest) (registry.R
 			return err
 		}
 		out.Held = held
-		if err := t.seen(r, held); err != nil {
+		if err := t.noteWorker(r, held); err != nil {
 			return err
 		}
 		for _, b := range r.Beats {
-			ok, err := t.beat(b, r.Lease.Microseconds())
+			ok, err := t.renewOne(b, r.Lease.Microseconds())
 			if err != nil {
 				return err
 			}
@@ -49,8 +49,8 @@ func (e *Engine) Renew(ctx context.Context, r registry.RenewRequest) (registry.R
 	return out, nil
 }
 
-// beat extends one attempt. An expired attempt that nobody has taken away yet still lives (R15).
-func (t *Tx) beat(b registry.Beat, lease int64) (bool, error) {
+// renewOne extends one attempt. An expired attempt that nobody has taken away yet still lives (R15).
+func (t *Tx) renewOne(b registry.Beat, lease int64) (bool, error) {
 	n, err := t.Exec(`UPDATE attempt AS a SET lease_until = $3 WHERE item_id = $1 AND n = $2 AND finished_at IS NULL AND ($4 = '' OR token IS NULL OR token = $4)
 		AND NOT `+t.store.hooks.RevokedToken,
 		b.Lease.ItemID, b.Lease.N, t.Now+lease, b.Lease.Token)
@@ -93,9 +93,9 @@ func (t *Tx) progress(l registry.Lease, p []registry.Progress) error {
 	return err
 }
 
-// seen notes a living worker and what it can take, which is the relay's window, and for how long
+// noteWorker notes a living worker and what it can take, which is the relay's window, and for how long
 // its leases are.
-func (t *Tx) seen(r registry.RenewRequest, held bool) error {
+func (t *Tx) noteWorker(r registry.RenewRequest, held bool) error {
 	w, lease := r.Worker, r.Lease
 	if w.ID == "" {
 		return nil

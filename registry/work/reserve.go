@@ -115,7 +115,7 @@ func (t *Tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.No
 }
 
 // mostKept is the share of what may be filled of a volume that failed items of one collection may
-// keep before its others wait.
+// setRetention before its others wait.
 const mostKept = 0.5
 
 // keptBy is what failed and cancelled items of a collection keep on a volume, so that a requeue
@@ -238,7 +238,7 @@ func (t *Tx) wakeForRoom() error {
 		return fmt.Errorf("wake those who wait for room: %w", err)
 	}
 	for _, id := range woken {
-		if err := t.place(id); err != nil {
+		if err := t.refreshReady(id); err != nil {
 			return err
 		}
 	}

@@ -90,7 +90,7 @@ func ownResult(name string) error {
 // told are the events that steps bring with their settlements, beside those of the engine. An event
 // of another kind would have a worker write the audit log, or tell those who read the feed what
 // happened to what is others'.
-var told = map[registry.Stage][]string{
+var stepEvents = map[registry.Stage][]string{
 	registry.Expand:   {"manifest-refused", "manifest-warnings", "rows-repeated"},
 	registry.Estimate: {"manifest-warnings"},
 	registry.Download: {"manifest-warnings"},
@@ -102,8 +102,8 @@ var told = map[registry.Stage][]string{
 // ownEvents returns ErrInvalid for events that the step of an item does not tell.
 func ownEvents(it registry.WorkItem, events []registry.NewEvent) error {
 	for _, e := range events {
-		if !slices.Contains(told[it.Stage], e.Type) {
-			return fmt.Errorf("%w: %s does not tell %q, only %q", registry.ErrInvalid, it.Stage, e.Type, told[it.Stage])
+		if !slices.Contains(stepEvents[it.Stage], e.Type) {
+			return fmt.Errorf("%w: %s does not tell %q, only %q", registry.ErrInvalid, it.Stage, e.Type, stepEvents[it.Stage])
 		}
 	}
 	return nil

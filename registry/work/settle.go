@@ -162,7 +162,7 @@ func (t *Tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 		}
 	}
 	if se.SizeBytes == nil && se.Files == nil && se.DoneBytes == nil && se.DoneFiles == nil && se.PriorityAdd == 0 {
-		return t.tell(*it, se)
+		return t.writeStepEvents(*it, se)
 	}
 	set(&it.SizeBytes, se.SizeBytes)
 	set(&it.Files, se.Files)
@@ -179,11 +179,11 @@ func (t *Tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 			return err
 		}
 	}
-	return t.tell(*it, se)
+	return t.writeStepEvents(*it, se)
 }
 
-// tell writes the events that the attempt reports.
-func (t *Tx) tell(it registry.WorkItem, se registry.Settlement) error {
+// writeStepEvents writes the events that the attempt reports.
+func (t *Tx) writeStepEvents(it registry.WorkItem, se registry.Settlement) error {
 	for _, e := range se.Events {
 		if err := t.Event(it.ID, se.Lease.N, e.Type, ActorWorker, e.Data); err != nil {
 			return err

@@ -154,7 +154,7 @@ func (t *Tx) lose(l lapsed) (registry.WorkItem, error) {
 	}
 	c := Change{
 		act: registry.ActLose, Stage: it.Stage, Status: registry.Pending, tries: it.Tries, losses: l.losses + 1,
-		n: l.lease.N, Actor: ActorRegistry, Note: l.story(), code: l.code(),
+		n: l.lease.N, Actor: ActorRegistry, Note: l.sentence(), code: l.code(),
 	}
 	if l.stuck || l.alone && !l.advanced || c.losses > lossesFree {
 		if c, err = t.charge(it, c, bound(l.max)); err != nil {
@@ -169,7 +169,7 @@ func (t *Tx) lose(l lapsed) (registry.WorkItem, error) {
 		return it, fmt.Errorf("encode verdict: %w", err)
 	}
 	err = t.Do(`UPDATE attempt SET finished_at = $3, outcome = 'lost', error = $4, response = $5
-		WHERE item_id = $1 AND n = $2`, l.lease.ItemID, l.lease.N, t.Now, l.story(), string(v))
+		WHERE item_id = $1 AND n = $2`, l.lease.ItemID, l.lease.N, t.Now, l.sentence(), string(v))
 	return it, err
 }
 
@@ -191,8 +191,8 @@ func (t *Tx) charge(it registry.WorkItem, c Change, most int) (Change, error) {
 	return c, nil
 }
 
-// story tells people what happened.
-func (l lapsed) story() string {
+// sentence tells people what happened.
+func (l lapsed) sentence() string {
 	since := sqldb.FromMicros(l.started).Format(time.RFC3339)
 	if l.stuck {
 		return fmt.Sprintf("worker %s made no progress; it had held the item since %s", l.worker, since)

@@ -107,7 +107,7 @@ func (t *Tx) unblocked(id string) error {
 	if n == 0 {
 		return nil
 	}
-	return t.place(id)
+	return t.refreshReady(id)
 }
 
 // reopen is the mirror image of satisfy, for an item that runs again. A running dependent finishes
@@ -122,7 +122,7 @@ func (t *Tx) reopen(itemID string) error {
 		if err := t.Do(`UPDATE work_item SET blocker_count = blocker_count + 1 WHERE id = $1`, id); err != nil {
 			return fmt.Errorf("block %s: %w", id, err)
 		}
-		if err := t.place(id); err != nil {
+		if err := t.refreshReady(id); err != nil {
 			return err
 		}
 	}

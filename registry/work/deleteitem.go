@@ -16,7 +16,7 @@ func (t *Tx) remove(it registry.WorkItem, c registry.Command) error {
 		return err
 	}
 	ch := ChangeBy(it, c, registry.Deleted)
-	ch.Note = done(c)
+	ch.Note = stopNote(c)
 	if err := t.Move(it, ch); err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (t *Tx) remove(it registry.WorkItem, c registry.Command) error {
 	if err := errors.Join(t.endHold(it, c.Actor), t.abortDependents(it, c.Reason, c.Actor)); err != nil {
 		return err
 	}
-	return t.family(it, c)
+	return t.actOnJobs(it, c)
 }
 
 // endHold takes away the hold on an item that is given up for good: what of its jobs is only

@@ -14,20 +14,20 @@ import (
 const (
 	// mostExpired bounds how many items one call looks at, each in a transaction of its own (R25).
 	mostExpired = 500
-	// carriedFor is how long items are kept that carried out something for others: their subjects
+	// carrierRetention is how long items are kept that carried out something for others: their subjects
 	// tell what came of it.
-	carriedFor = 30 * 24 * time.Hour
-	// tryAgain is when a batch is looked at again that could not be purged, or was not purged
+	carrierRetention = 30 * 24 * time.Hour
+	// retryPurgeAfter is when a batch is looked at again that could not be purged, or was not purged
 	// whole.
-	tryAgain = 24 * time.Hour
+	retryPurgeAfter = 24 * time.Hour
 )
 
-// keep notes until when a completed item is kept. Whatever happens to it afterwards forgets that.
-func (t *Tx) keep(it registry.WorkItem) error {
+// setRetention notes until when a completed item is kept. Whatever happens to it afterwards forgets that.
+func (t *Tx) setRetention(it registry.WorkItem) error {
 	var kept time.Duration
 	switch it.Action {
 	case registry.Tidy, registry.DeliverMessage:
-		kept = carriedFor
+		kept = carrierRetention
 	case registry.Batch:
 		var spec registry.Spec
 		if err := json.Unmarshal(it.Spec, &spec); err != nil {
@@ -55,7 +55,7 @@ func (e *Engine) PurgeExpired(ctx context.Context) (batches int, err error) {
 	for _, id := range ids {
 		var purged bool
 		err := e.Write(ctx, func(t *Tx) (err error) {
-			purged, err = t.expire(id)
+			purged, err = t.purgeExpired(id)
 			return err
 		})
 		if err != nil { // which must not keep the others
@@ -71,9 +71,9 @@ func (e *Engine) PurgeExpired(ctx context.Context) (batches int, err error) {
 	return batches, errors.Join(errs...)
 }
 
-// expire purges an item whose time is over, unless somebody was faster. batch says that it is a
+// purgeExpired purges an item whose time is over, unless somebody was faster. batch says that it is a
 // batch, and goes.
-func (t *Tx) expire(id string) (batch bool, err error) {
+func (t *Tx) purgeExpired(id string) (batch bool, err error) {
 	var due int
 	err = t.Get(`SELECT COUNT(*) FROM work_item WHERE id = $1 AND status = 'completed' AND purge_at <= $2`, []any{id, t.Now}, &due)
 	if err != nil || due == 0 {
@@ -88,7 +88,7 @@ func (t *Tx) expire(id string) (batch bool, err error) {
 		return false, t.PurgeRows(it, c)
 	}
 	// First, since a batch with many jobs is still there afterwards, and so is one that refuses.
-	if err := t.Do(`UPDATE work_item SET purge_at = $2 WHERE id = $1`, id, t.Now+tryAgain.Microseconds()); err != nil {
+	if err := t.Do(`UPDATE work_item SET purge_at = $2 WHERE id = $1`, id, t.Now+retryPurgeAfter.Microseconds()); err != nil {
 		return false, fmt.Errorf("note when to look again: %w", err)
 	}
 	if wanted, err := t.wanted(it); wanted || err != nil {

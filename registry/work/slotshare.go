@@ -14,22 +14,22 @@ import (
 // for no source at all. What runs is never stopped: a slot that is kept free is what lets the next
 // one in.
 
-// crowd is how many more items from outside may run in a stage at this moment.
-type crowd struct {
-	free   int            // of all collections together
-	most   int            // of one collection
-	runs   map[string]int // by collection
-	slots  int            // of all workers
-	spare  int            // those of them that are spare; 0: no rule
-	apart  bool           // what is our own does not count
-	turned bool           // somebody was kept from a slot
+// slotShares is how many more items from outside may run in a stage at this moment.
+type slotShares struct {
+	free     int            // of all collections together
+	most     int            // of one collection
+	runs     map[string]int // by collection
+	slots    int            // of all workers
+	spare    int            // those of them that are spare; 0: no rule
+	exempt   bool           // what is our own does not count
+	keptBack bool           // somebody was kept from a slot
 }
 
-// CrowdAt counts what runs in a stage at a moment, in microseconds. Stages that fetch nothing, and
+// SlotSharesAt counts what runs in a stage at a moment, in microseconds. Stages that fetch nothing, and
 // workers without spare slots, have no rule. A worker that was killed counts as long as its leases
 // do, with its slots and with what it ran: a process that starts in its place has a name of its
 // own, and nothing tells that it replaces it rather than joins it.
-func CrowdAt(stage registry.Stage, now int64, numbers func(query string, args ...any) (map[string]int64, error)) (c crowd, err error) {
+func SlotSharesAt(stage registry.Stage, now int64, numbers func(query string, args ...any) (map[string]int64, error)) (c slotShares, err error) {
 	step, ok := stepOf(stage)
 	if !ok || step.Fetches == registry.NoSource {
 		return c, nil
@@ -46,7 +46,7 @@ func CrowdAt(stage registry.Stage, now int64, numbers func(query string, args ..
 		return c, nil
 	}
 	counted := ``
-	if c.apart = step.Fetches == registry.NamedSource; c.apart {
+	if c.exempt = step.Fetches == registry.NamedSource; c.exempt {
 		counted = ` AND i.own = 0`
 	}
 	running, err := numbers(`SELECT i.collection, COUNT(*) FROM work_item i JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
@@ -56,7 +56,7 @@ func CrowdAt(stage registry.Stage, now int64, numbers func(query string, args ..
 		return c, fmt.Errorf("count what runs at %s: %w", stage, err)
 	}
 	c.most, c.free, c.runs = max(1, c.slots-c.spare), c.slots, map[string]int{}
-	if c.apart {
+	if c.exempt {
 		c.free -= c.spare / 2
 	}
 	for collection, n := range running {
@@ -76,7 +76,7 @@ func stepOf(stage registry.Stage) (registry.Step, bool) {
 }
 
 // room is how many more items from outside a collection may start.
-func (c *crowd) room(collection string) int {
+func (c *slotShares) room(collection string) int {
 	if c.spare == 0 {
 		return math.MaxInt
 	}
@@ -85,14 +85,14 @@ func (c *crowd) room(collection string) int {
 
 // KeepsBack says whether an item of a collection, which could start otherwise, is kept from a slot;
 // own says that it lies in our staging.
-func (c *crowd) KeepsBack(it registry.WorkItem, own bool) bool {
-	return it.Priority >= 0 && (!own || !c.apart) && c.room(it.Collection) == 0
+func (c *slotShares) KeepsBack(it registry.WorkItem, own bool) bool {
+	return it.Priority >= 0 && (!own || !c.exempt) && c.room(it.Collection) == 0
 }
 
 // Sentence says what keeps an item back.
-func (c *crowd) Sentence(it registry.WorkItem) string {
+func (c *slotShares) Sentence(it registry.WorkItem) string {
 	kept := "other collections"
-	if c.apart {
+	if c.exempt {
 		kept += " and uploads"
 	}
 	if n := c.runs[it.Collection]; n >= c.most {
@@ -104,8 +104,8 @@ func (c *crowd) Sentence(it registry.WorkItem) string {
 }
 
 // take counts an item that is about to start.
-func (c *crowd) take(n turn) {
-	if c.spare > 0 && (!c.apart || !n.own) {
+func (c *slotShares) take(n turn) {
+	if c.spare > 0 && (!c.exempt || !n.own) {
 		c.runs[n.Collection]++
 		c.free--
 	}
@@ -114,7 +114,7 @@ func (c *crowd) take(n turn) {
 // again is when a worker that was kept from an item asks again, unless one of its slots becomes
 // free before. With up to ten spare slots of a stage all its workers together ask about twice a
 // second; with more, each asks every five seconds.
-func (c *crowd) again() time.Duration {
+func (c *slotShares) retryAfter() time.Duration {
 	const each, most = 500 * time.Millisecond, 5 * time.Second
 	return min(time.Duration(max(1, c.spare))*each, most)
 }

@@ -18,9 +18,9 @@ import (
 // suspect says that an item is to run alone.
 func (n turn) suspect() bool { return n.losses >= lossesFree }
 
-// claimAlone answers a claim of a worker that is kept free for an item, "" for none. done is false
+// claimReserved answers a claim of a worker that is kept free for an item, "" for none. done is false
 // when it is not, or not any more.
-func (t *Tx) claimAlone(c *claiming, itemID string) (done bool, err error) {
+func (t *Tx) claimReserved(c *claiming, itemID string) (done bool, err error) {
 	if itemID == "" {
 		return false, nil
 	}
@@ -29,7 +29,7 @@ func (t *Tx) claimAlone(c *claiming, itemID string) (done bool, err error) {
 		return false, fmt.Errorf("look for item %s, which runs alone: %w", itemID, err)
 	}
 	if len(found) == 0 || !found[0].suspect() || found[0].waiting {
-		return false, t.keepNoLonger(itemID) // it has ended, got on or been stopped
+		return false, t.unreserveWorker(itemID) // it has ended, got on or been stopped
 	}
 	var by string
 	var others int64
@@ -39,30 +39,30 @@ func (t *Tx) claimAlone(c *claiming, itemID string) (done bool, err error) {
 	case err != nil:
 		return false, fmt.Errorf("look for what worker %s runs: %w", c.Worker, err)
 	case by != "" && by != c.Worker:
-		return false, t.keepNoLonger(itemID)
+		return false, t.unreserveWorker(itemID)
 	case by == "" && others == 0 && found[0].Stage == c.Stage:
 		if err := t.start([]starting{{c, found[0]}}); err != nil || c.Hint == itemID {
 			return true, err
 		}
 		// The message was another item's, which this worker is not given now, and whose place the
 		// message of this one will not take.
-		_, err := t.turnAway(c.ClaimRequest, registry.ReasonQueued)
+		_, err := t.refuseForNow(c.ClaimRequest, registry.ReasonQueued)
 		return true, err
 	}
-	c.refused, err = t.turnAway(c.ClaimRequest, registry.ReasonQueued)
+	c.refused, err = t.refuseForNow(c.ClaimRequest, registry.ReasonQueued)
 	return true, err
 }
 
-func (t *Tx) keepNoLonger(itemID string) error {
+func (t *Tx) unreserveWorker(itemID string) error {
 	if err := t.Do(`DELETE FROM alone WHERE item_id = $1`, itemID); err != nil {
 		return fmt.Errorf("keep no worker free for item %s: %w", itemID, err)
 	}
 	return nil
 }
 
-// apart sees to the items of a stage that are to run alone, among those whose turn it is. It
+// separateSuspects sees to the items of a stage that are to run alone, among those whose turn it is. It
 // returns the others, and the claims that are not answered yet.
-func (t *Tx) apart(stage registry.Stage, cs []*claiming) ([]turn, []*claiming, error) {
+func (t *Tx) separateSuspects(stage registry.Stage, cs []*claiming) ([]turn, []*claiming, error) {
 	// More are looked at, so that nobody goes without because of them.
 	items, _, err := t.next(stage, 2*len(cs)+lossesFree)
 	if err != nil {
@@ -72,11 +72,11 @@ func (t *Tx) apart(stage registry.Stage, cs []*claiming) ([]turn, []*claiming, e
 		if !s.suspect() {
 			continue
 		}
-		worker, err := t.workerFor(s, cs)
+		worker, err := t.chooseWorker(s, cs)
 		if err != nil {
 			return nil, nil, err
 		}
-		if cs, err = t.keepFree(worker, s, cs); err != nil {
+		if cs, err = t.reserveWorker(worker, s, cs); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -84,10 +84,10 @@ func (t *Tx) apart(stage registry.Stage, cs []*claiming) ([]turn, []*claiming, e
 	return items[:min(len(items), len(cs))], cs, nil
 }
 
-// workerFor chooses the worker that a suspect item runs on: one that asks and runs nothing; else
+// chooseWorker chooses the worker that a suspect item runs on: one that asks and runs nothing; else
 // the one that is kept free for it already, if it lives; else the one that runs least. "" when no
 // worker is known.
-func (t *Tx) workerFor(s turn, cs []*claiming) (worker string, err error) {
+func (t *Tx) chooseWorker(s turn, cs []*claiming) (worker string, err error) {
 	for _, c := range cs {
 		var busy bool
 		err := t.Get(`SELECT EXISTS (SELECT 1 FROM attempt WHERE worker = $1 AND finished_at IS NULL)`, []any{c.Worker}, &busy)
@@ -108,9 +108,9 @@ func (t *Tx) workerFor(s turn, cs []*claiming) (worker string, err error) {
 	return worker, nil
 }
 
-// keepFree keeps a worker free for a suspect item. If it is among those that ask, it gets the item
+// reserveWorker keeps a worker free for a suspect item. If it is among those that ask, it gets the item
 // when it runs nothing, and nothing in any case. It returns the other claims.
-func (t *Tx) keepFree(worker string, s turn, cs []*claiming) (others []*claiming, err error) {
+func (t *Tx) reserveWorker(worker string, s turn, cs []*claiming) (others []*claiming, err error) {
 	if worker == "" {
 		return cs, nil
 	}
@@ -127,7 +127,7 @@ func (t *Tx) keepFree(worker string, s turn, cs []*claiming) (others []*claiming
 			others = append(others, c)
 			continue
 		}
-		if _, err := t.claimAlone(c, s.ID); err != nil {
+		if _, err := t.claimReserved(c, s.ID); err != nil {
 			return nil, err
 		}
 		given = given || c.refused == nil
@@ -136,7 +136,7 @@ func (t *Tx) keepFree(worker string, s turn, cs []*claiming) (others []*claiming
 		return others, nil
 	}
 	err = t.Do(`UPDATE work_item SET nudge_at = $2, nudges = 0 WHERE id = $1 AND (nudge_at > $2 OR nudges > 0)`,
-		s.ID, t.Now+turnedAway.Microseconds())
+		s.ID, t.Now+resendAfter.Microseconds())
 	if err != nil {
 		return nil, fmt.Errorf("ring for item %s again: %w", s.ID, err)
 	}

@@ -33,7 +33,7 @@ func (t *Tx) setPriority(it registry.WorkItem, p int) error {
 	if err != nil {
 		return fmt.Errorf("change priority of item %s: %w", it.ID, err)
 	}
-	return t.place(it.ID)
+	return t.refreshReady(it.ID)
 }
 
 // prioritise carries the act out.

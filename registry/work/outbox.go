@@ -38,8 +38,8 @@ func (e *Engine) Due(ctx context.Context, d registry.DueRequest) ([]registry.Wak
 	return wakes, nil
 }
 
-// Rung is true for the rows for which a message is on its way at the time $2.
-const Rung = `status = 'pending' AND nudges > 0 AND nudge_at > $2`
+// MessageSent is true for the rows for which a message is on its way at the time $2.
+const MessageSent = `status = 'pending' AND nudges > 0 AND nudge_at > $2`
 
 func (e *Engine) anyDue(ctx context.Context) (found bool, err error) {
 	err = e.db.Read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM work_item WHERE nudge_at <= $1) OR EXISTS (SELECT 1 FROM putback)`,
@@ -68,7 +68,7 @@ func (t *Tx) allDue(d registry.DueRequest) (wakes []registry.Wake, err error) {
 			continue
 		}
 		var outstanding int
-		err := t.Get(`SELECT COUNT(*) FROM work_item WHERE stage = $1 AND `+Rung, []any{stage, t.Now}, &outstanding)
+		err := t.Get(`SELECT COUNT(*) FROM work_item WHERE stage = $1 AND `+MessageSent, []any{stage, t.Now}, &outstanding)
 		if err != nil {
 			return nil, fmt.Errorf("stage %s: %w", stage, err)
 		}
@@ -199,7 +199,7 @@ func (e *Engine) Undo(ctx context.Context, wakes []registry.Wake) error {
 			if n == 0 {
 				continue // the message arrived after all
 			}
-			if err := t.place(w.ItemID); err != nil {
+			if err := t.refreshReady(w.ItemID); err != nil {
 				return err
 			}
 		}

@@ -16,8 +16,8 @@ type fleet struct {
 	holds   []registry.Hold // oldest first
 }
 
-// crew is the part of a fleet that serves one stage.
-type crew struct {
+// stageSlots is the part of a fleet that serves one stage.
+type stageSlots struct {
 	Capacity, Free int             // of those that are neither held nor stopping
 	Held           []registry.Hold // one for each worker that is held
 	Stopping       int
@@ -32,7 +32,7 @@ func (e *Engine) Fleet(ctx context.Context) (f fleet, err error) {
 	return f, err
 }
 
-func (f fleet) Of(stage registry.Stage) (c crew) {
+func (f fleet) Of(stage registry.Stage) (c stageSlots) {
 	for _, w := range f.workers {
 		if w.Capacity[stage] == 0 {
 			continue
