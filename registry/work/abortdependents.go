@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// WaitsFor selects the ids of what waits, directly or through others, for the success of the item
-// $1 and has not been satisfied.
+// WaitsFor begins a statement: its rows gone are the items that wait, directly or through others,
+// for the success of the item $1.
 const WaitsFor = `WITH RECURSIVE gone (id) AS (
 			SELECT d.item_id FROM work_dep d WHERE d.requires_id = $1 AND d.wait_for = 'success' AND d.satisfied_at IS NULL
 			UNION
@@ -16,21 +16,21 @@ const WaitsFor = `WITH RECURSIVE gone (id) AS (
 			WHERE d.wait_for = 'success' AND d.satisfied_at IS NULL)
 		`
 
-// WaitedNote begins the note of what was aborted because of what it waited for, which may be of
-// another collection.
+// WaitedNote begins the note of an item that was aborted because a required item was. That item may
+// belong to another collection.
 const WaitedNote = "it waited for the success of item "
 
-// Abortable limits items i to those that an abort reaches.
+// Abortable is an SQL condition: an abort reaches row i.
 const Abortable = `i.status IN ('prepare', 'pending', 'failed', 'cancelled')`
 
-// abortDependents aborts, in the transaction that ended it, everything that waits directly or
-// through others for the success of an item which will never complete. What was satisfied before
-// stays as it is, and so do siblings. None of these items can be running: an open requirement of
-// success keeps an item from starting, and is never opened again.
+// abortDependents aborts all items that wait, directly or through others, for the success of an
+// item that will never complete. Satisfied edges and siblings stay as they are. None of the items
+// can be running: an open requirement of success keeps an item from starting, and a satisfied one
+// of them never opens again.
 func (t *Tx) abortDependents(it registry.WorkItem, reason, actor string) error {
 	dependents, err := t.items(WaitsFor+`SELECT `+ItemColumns+` FROM gone g JOIN work_item i ON i.id = g.id WHERE `+Abortable+` ORDER BY i.id`, it.ID)
 	if err != nil {
-		return fmt.Errorf("find what waits for item %s: %w", it.ID, err)
+		return fmt.Errorf("find items that wait for item %s: %w", it.ID, err)
 	}
 	for _, dependent := range dependents {
 		err := t.Move(dependent, Change{
@@ -38,7 +38,7 @@ func (t *Tx) abortDependents(it registry.WorkItem, reason, actor string) error {
 			Note: sqldb.Clean(fmt.Sprintf(WaitedNote+"%s (%s), which was given up", it.ID, it.Name)),
 		})
 		if err != nil {
-			return fmt.Errorf("abort what waits for item %s: %w", it.ID, err)
+			return fmt.Errorf("abort item that waits for item %s: %w", it.ID, err)
 		}
 	}
 	return nil

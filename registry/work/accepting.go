@@ -15,8 +15,7 @@ const (
 	eventAccepting  = "accepting"
 )
 
-// scanAccepting reads the row of selectAccepting. Where nobody said anything, submissions are
-// taken.
+// scanAccepting reads the row of selectAccepting. Without a row, submissions are accepted.
 func scanAccepting(row sqldb.Scanner) (registry.Accepting, error) {
 	var a registry.Accepting
 	var at int64
@@ -35,8 +34,8 @@ func (e *Engine) Accepting(ctx context.Context) (registry.Accepting, error) {
 	return scanAccepting(e.db.Read.QueryRowContext(ctx, selectAccepting))
 }
 
-// Accepting returns *registry.NotAccepting while no submissions are taken: what everything asks
-// that lets one in.
+// Accepting returns a *registry.NotAccepting while submissions are not accepted. Everything that
+// admits one calls it.
 func (t *Tx) Accepting() error {
 	a, err := scanAccepting(t.Row(selectAccepting))
 	if err != nil {
@@ -56,7 +55,7 @@ func (e *Engine) SetAccepting(ctx context.Context, a registry.Accepting) error {
 	}
 	a.Reason, a.Actor = sqldb.Clean(a.Reason), sqldb.Clean(a.Actor)
 	err := e.Write(ctx, func(t *Tx) error {
-		// A repeat says the same since the same time.
+		// A repeated command keeps the time of the first.
 		err := t.Do(`INSERT INTO setting (name, value, reason, actor, at) VALUES ('accepting', $1, $2, $3, $4)
 			ON CONFLICT (name) DO UPDATE SET value = $1, reason = $2, actor = $3,
 				at = CASE WHEN setting.value = $1 THEN setting.at ELSE $4 END`, value, a.Reason, a.Actor, t.Now)

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// cause is what a failed row keeps of its cause: the rest follows from the note.
+// cause is the part of a failure's cause that its row stores. The rest follows from the note.
 type cause struct{ fingerprint, code, host string }
 
 func causeOf(stage registry.Stage, class registry.ErrorClass, code, host, note string) cause {
@@ -17,15 +17,14 @@ func causeOf(stage registry.Stage, class registry.ErrorClass, code, host, note s
 	return cause{c.Fingerprint(), c.Code, c.Host}
 }
 
-// Bounds of nameCauses: of a transaction, and of a call.
+// Bounds of nameCauses: items in one transaction, transactions in one call.
 const (
 	causesAtOnce = 1000
 	causesTimes  = 10
 )
 
-// nameCauses finds the causes of failed items that have none: that failed before there were causes,
-// or with a program that knows of none. It does a bounded amount at a time, and nothing but look at
-// an index where there is nothing to do.
+// nameCauses finds the causes of failed items without one: they failed under an older program. It
+// does a bounded amount. Without such items it only looks into an index.
 func (e *Engine) nameCauses(ctx context.Context) error {
 	for range causesTimes {
 		var some bool
@@ -40,7 +39,7 @@ func (e *Engine) nameCauses(ctx context.Context) error {
 	return nil
 }
 
-// nameCauses finds the causes of some of them.
+// nameCauses finds the causes of up to causesAtOnce failed items.
 func (t *Tx) nameCauses() error {
 	found, err := t.causeless()
 	if err != nil {
@@ -56,7 +55,7 @@ func (t *Tx) nameCauses() error {
 	return nil
 }
 
-// causeless returns failed items without a cause, by the cause that they are found to have.
+// causeless returns failed items without a cause, grouped by the cause that they should have.
 func (t *Tx) causeless() (found sqldb.Groups[cause], err error) {
 	found = sqldb.Groups[cause]{}
 	err = sqldb.Each(t.Ask(`SELECT i.id, i.stage, i.error_class, i.note FROM work_item i

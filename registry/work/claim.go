@@ -13,10 +13,10 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// errNoRequestID refuses a claim that could not be told from another one.
+// errNoRequestID refuses a claim whose repeat could not be recognised.
 var errNoRequestID = fmt.Errorf("%w: a claim needs a request id", registry.ErrInvalid)
 
-// claiming is a claim in a group.
+// claiming is one claim of a group, with its answer.
 type claiming struct {
 	registry.ClaimRequest
 	got     registry.Claim
@@ -43,8 +43,8 @@ func (e *Engine) Claim(ctx context.Context, r registry.ClaimRequest) (registry.C
 	return c, nil
 }
 
-// claimAll answers several claims. A refusal is no error: what it writes (the freed place in the
-// window) must stay.
+// claimAll answers the claims of a group. A refusal is not an error, because its write must be
+// kept: it frees a place in the relay's window.
 func (t *Tx) claimAll(ws []*sqldb.Write) error {
 	known, kept, err := t.formerClaims(ws)
 	if err != nil {
@@ -68,10 +68,10 @@ func (t *Tx) claimAll(ws []*sqldb.Write) error {
 			w.Err = errNoRequestID
 		case strangers[w] != nil:
 			w.Err = strangers[w]
-		case repeated && former == nil: // asked for by another claim of this group
+		case repeated && former == nil: // repeats another claim of this group
 			again = append(again, w)
 		case repeated && !former.of(c.ClaimRequest):
-			w.Err = fmt.Errorf("%w: request id %q is of another claim, for another stage or with another token", registry.ErrInvalid, c.RequestID)
+			w.Err = fmt.Errorf("%w: request id %q belongs to another claim (different stage or token)", registry.ErrInvalid, c.RequestID)
 		case repeated:
 			err = t.repeat(c, *former)
 		case held:
@@ -98,8 +98,8 @@ func (t *Tx) claimAll(ws []*sqldb.Write) error {
 	return nil
 }
 
-// claimTurns gives the items whose turn it is in a stage to those who ask there, each the one it
-// has a hint of where that is among them.
+// claimTurns gives a stage's next items to the claims for that stage. A claim gets the item that
+// its message hinted at if that is among them.
 func (t *Tx) claimTurns(stage registry.Stage, cs []*claiming) error {
 	if err := t.promote(); err != nil {
 		return err
@@ -138,36 +138,36 @@ func (t *Tx) claimTurns(stage registry.Stage, cs []*claiming) error {
 	return nil
 }
 
-// resendMessage keeps at least as many messages on their way as there are offered items: when a message
-// fetches an item that is not offered, as taken was not, one that is has lost its message, the
-// hinted one if it still waits, and is due again. That holds for a message of the item's own, too:
-// it was sent before the item came back, or rang for another already.
+// resendMessage keeps at least as many messages on their way as there are offered items. The item
+// taken had not been offered, so its message was meant for another item, which now has none. That
+// item becomes due again: the hinted one if it still waits. This also holds for a message of taken
+// itself, which was sent before the item came back or was answered already.
 func (t *Tx) resendMessage(taken registry.WorkItem, hint string) error {
 	n, err := t.Exec(`UPDATE work_item SET nudge_at = $2, nudges = 0 WHERE id = (
 		SELECT o.id FROM work_item o WHERE o.stage = $3 AND o.status = 'pending' AND o.nudges > 0
 		ORDER BY o.id <> $1, o.rank, o.id LIMIT 1)`, hint, t.Now, taken.Stage)
 	if err != nil {
-		return fmt.Errorf("ring again in place of %s: %w", taken.ID, err)
+		return fmt.Errorf("send another message in place of %s: %w", taken.ID, err)
 	}
 	t.wake = t.wake || n > 0
 	return nil
 }
 
-// former is an attempt that a request got before.
+// former is the attempt that an earlier request got.
 type former struct {
 	registry.Lease
 	stage registry.Stage
 	over  bool
 }
 
-// of says whether a request may be the one that got the attempt: for the same stage, and with the
-// same token, as in tx.live.
+// of reports whether a request may be the one that got the attempt. Stage and token must match, as
+// in [Tx.Live].
 func (f former) of(r registry.ClaimRequest) bool {
 	return f.stage == r.Stage && (r.Token == "" || f.Token == "" || r.Token == f.Token)
 }
 
-// formerClaims returns what requests got that were made before; and by worker the items that workers are
-// kept free for.
+// formerClaims returns the attempts that repeated requests got the first time, by request id. kept
+// maps each worker that is reserved for a suspect item to that item.
 func (t *Tx) formerClaims(ws []*sqldb.Write) (known map[string]*former, kept map[string]string, err error) {
 	ids := make([]string, len(ws))
 	for i, w := range ws {
@@ -191,8 +191,8 @@ func (t *Tx) formerClaims(ws []*sqldb.Write) (known map[string]*former, kept map
 	return known, kept, err
 }
 
-// repeat answers a repeated request with the attempt it got the first time, while that lives (R9).
-// A late repeat must not start an attempt that nobody would run.
+// repeat answers a repeated request with the attempt of the first time, while that attempt lives
+// (R9). A late repeat must not start an attempt that no worker would run.
 func (t *Tx) repeat(c *claiming, f former) (err error) {
 	if f.over {
 		c.refused, err = t.refuse(c.ClaimRequest, nil)
@@ -203,13 +203,13 @@ func (t *Tx) repeat(c *claiming, f former) (err error) {
 	return err
 }
 
-// starting is a claim and the item that it gets.
+// starting is a claim with the item that it gets.
 type starting struct {
 	*claiming
 	item turn
 }
 
-// start begins the attempts.
+// start starts the attempts.
 func (t *Tx) start(all []starting) error {
 	if len(all) == 0 {
 		return nil
@@ -265,13 +265,13 @@ func (t *Tx) start(all []starting) error {
 	return nil
 }
 
-// insertAttempt is the statement that writes attempts.
+// insertAttempt writes attempts.
 var insertAttempt = sqldb.InsertInto(
 	`INSERT INTO attempt (item_id, n, request_id, stage, worker, version, started_at, lease_until, stuck_after, progress_at, max_attempts, token)`,
 	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`)
 
-// startAgain begins the next attempt of an item that snoozes again and again in the row of its last
-// one, whose number grows (R24). It is not news.
+// startAgain starts the next attempt of an item that snoozes repeatedly. It reuses the row of the
+// last attempt and raises its number (R24). It writes no event.
 func (t *Tx) startAgain(row []any) error {
 	err := t.Do(`UPDATE attempt SET n = $2, request_id = $3, worker = $5, version = $6, started_at = $7,
 		lease_until = $8, stuck_after = $9, progress_at = $10, max_attempts = $11, token = $12, advanced = 0, snoozes = snoozes + 1,
@@ -283,10 +283,10 @@ func (t *Tx) startAgain(row []any) error {
 	return nil
 }
 
-// refuse says why the hinted item cannot be had, and frees its place in the relay's window (R20):
-// the message that brought the hint is used up. Where the crowd keeps any item from starting, the
-// message stays, and whoever has it asks again: the hinted item may have been given to the message
-// of another one, which has no other message now.
+// refuse answers a claim that got nothing with the reason why its hinted item cannot be claimed.
+// The message is used up, so refuse frees the item's place in the relay's window (R20). If slot
+// shares keep items back, the message stays and its worker asks again: the hinted item may have
+// gone to another item's message, and that item has no other message.
 func (t *Tx) refuse(r registry.ClaimRequest, shares *slotShares) (*registry.NotClaimable, error) {
 	refused := &registry.NotClaimable{ItemID: r.Hint, Reason: registry.ReasonSettled}
 	turned := shares != nil && shares.keptBack
@@ -321,7 +321,7 @@ func (t *Tx) refuse(r registry.ClaimRequest, shares *slotShares) (*registry.NotC
 		return refused, nil
 	}
 	if refused.Reason == registry.ReasonQueued {
-		// It was not come by this time, for all that had to be looked at before it.
+		// The claim ended before it reached this item: it had to step over too many others.
 		return refused, t.refreshReady(it.ID)
 	}
 	freed, err := t.Exec(`UPDATE work_item SET nudges = 0 WHERE id = $1 AND nudges > 0`, it.ID)
@@ -329,7 +329,7 @@ func (t *Tx) refuse(r registry.ClaimRequest, shares *slotShares) (*registry.NotC
 	return refused, err
 }
 
-// waitsFor tells what keeps a pending item from being claimed; ReasonQueued when nothing does.
+// waitsFor returns the reason why a pending item cannot be claimed, or ReasonQueued if it can be.
 func (t *Tx) waitsFor(it registry.WorkItem) (registry.Reason, error) {
 	var isBlocked, isHeld, isLocked, due bool
 	err := t.Get(`SELECT `+Blocked+`, `+HeldBy+`, `+LockedOut+`, i.run_at <= $2 FROM work_item i WHERE i.id = $1`,
@@ -351,14 +351,14 @@ func (t *Tx) waitsFor(it registry.WorkItem) (registry.Reason, error) {
 
 // Claimed implements registry.TokenKeeper.
 func (e *Engine) Claimed(ctx context.Context, q registry.ClaimedQuery) ([]registry.WorkItem, error) {
-	const most = 100 // a token may have claimed thousands, with results of megabytes
+	const most = 100 // a token may have claimed thousands, with megabytes of results
 	return sqldb.Collect(e.db.Read.Ask(ctx, SelectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
 		WHERE i.status = 'running' AND a.finished_at IS NULL AND a.token = $1 AND ($2 = '' OR i.collection = $2) AND i.id > $3 ORDER BY i.id`+sqldb.Limit(most),
-		sqldb.Clean(q.Token), sqldb.Clean(q.Collection), q.After), "list what token "+q.Token+" claimed", ScanItem)
+		sqldb.Clean(q.Token), sqldb.Clean(q.Collection), q.After), "list items claimed by token "+q.Token, ScanItem)
 }
 
-// refusedClaims are the claims that get nothing whatever there is: in the name of a worker that another
-// token has announced, or by a token that was revoked since it was looked at.
+// refusedClaims returns the errors of claims that may get nothing: another token has announced the
+// claim's worker, or the claim's token was revoked after the request was authenticated.
 func (t *Tx) refusedClaims(ws []*sqldb.Write) (map[*sqldb.Write]error, error) {
 	var workers, tokens []string
 	for _, w := range ws {

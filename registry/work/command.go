@@ -19,7 +19,7 @@ func (e *Engine) Command(ctx context.Context, c registry.Command) (registry.Work
 		it, err = t.command(c)
 		return err
 	})
-	if errors.As(err, new(*registry.PastNoReturn)) || errors.As(err, new(*registry.ConfirmationNeeded)) { // which name the act and the item themselves
+	if errors.As(err, new(*registry.PastNoReturn)) || errors.As(err, new(*registry.ConfirmationNeeded)) { // these errors name the act and the item already
 		return registry.WorkItem{}, err
 	}
 	if err != nil {
@@ -28,8 +28,8 @@ func (e *Engine) Command(ctx context.Context, c registry.Command) (registry.Work
 	return it, nil
 }
 
-// command carries an act out, once for each idempotency key: a repeat changes nothing. It returns
-// the item as it is then, or as it was when its rows are gone.
+// command carries out an act, once for each idempotency key. It returns the item as it is
+// afterwards, or as it was before if its rows are gone.
 func (t *Tx) command(c registry.Command) (registry.WorkItem, error) {
 	was, err := t.commandOnce(c)
 	if err != nil {
@@ -66,7 +66,7 @@ func (t *Tx) commandOnce(c registry.Command) (was registry.WorkItem, err error) 
 	return was, t.Answer(c.IdempotencyKey, args, c.ItemID, c.Act, c.Actor)
 }
 
-// CarryOut does what the command asks of the item.
+// CarryOut carries out a command on an item.
 func (t *Tx) CarryOut(it registry.WorkItem, c registry.Command) error {
 	switch c.Act {
 	case registry.ActRequeue:
@@ -76,7 +76,7 @@ func (t *Tx) CarryOut(it registry.WorkItem, c registry.Command) error {
 	case registry.ActCancel:
 		to := registry.Cancelled
 		if it.Action == registry.Batch && it.Status == registry.Pending && it.Stage == registry.Report && it.BlockerCount > 0 {
-			to = registry.Pending // it reports what becomes of its jobs
+			to = registry.Pending // it reports the outcomes of its jobs
 		}
 		return t.stop(it, c, to)
 	case registry.ActAbort:
@@ -99,18 +99,20 @@ func (t *Tx) CarryOut(it registry.WorkItem, c registry.Command) error {
 	}
 }
 
-// ChangeBy is what an admin's act makes of an item that stays in its stage.
+// ChangeBy returns the change by which a person's act leaves an item in its stage, with a new
+// status.
 func ChangeBy(it registry.WorkItem, c registry.Command, to registry.Status) Change {
 	return Change{act: c.Act, Stage: it.Stage, Status: to, n: it.Attempt, Actor: c.Actor, Reason: sqldb.Clean(c.Reason)}
 }
 
-// requeue sends an item back to the stage where it failed or an earlier one. Tries start anew.
+// requeue makes an item pending again, at the stage where it failed or an earlier one. Its tries
+// start at zero.
 func (t *Tx) requeue(it registry.WorkItem, c registry.Command) error {
 	ch := ChangeBy(it, c, registry.Pending)
 	route, _ := it.Route()
 	if c.From != "" {
 		if !slices.Contains(route.UpTo(it.Stage), c.From) {
-			return fmt.Errorf("stage %q: it may start again at %v: %w", c.From, route.UpTo(it.Stage), refusal(it, c.Act, ch.Status))
+			return fmt.Errorf("it cannot restart at stage %q, only at %v: %w", c.From, route.UpTo(it.Stage), refusal(it, c.Act, ch.Status))
 		}
 		ch.Stage = c.From
 	}
@@ -128,8 +130,9 @@ func (t *Tx) requeue(it registry.WorkItem, c registry.Command) error {
 			return err
 		}
 	}
-	// An item that is sent further back is to be looked at anew. Where it failed it goes on from
-	// the last checkpoint: what was wrong was never noted as done.
+	// An item that goes back to an earlier stage is checked again from there. In the stage where it
+	// failed it continues from the last checkpoint, because faulty data were never recorded as
+	// done.
 	if it.Attempt > 0 && ch.Stage != it.Stage {
 		if err := t.SetResult(it, registry.ResultRecheck, json.RawMessage(strconv.FormatInt(it.Attempt, 10))); err != nil {
 			return err
@@ -138,7 +141,7 @@ func (t *Tx) requeue(it registry.WorkItem, c registry.Command) error {
 	return nil
 }
 
-// stop ends an item where it stands, and the attempt at it if it runs.
+// stop cancels or aborts an item, and withdraws its attempt if it runs.
 func (t *Tx) stop(it registry.WorkItem, c registry.Command, to registry.Status) error {
 	if err := t.may(it, c.Act, to); err != nil {
 		return err
@@ -171,7 +174,7 @@ func (t *Tx) stop(it registry.WorkItem, c registry.Command, to registry.Status) 
 	return t.actOnJobs(it, c)
 }
 
-// actOnJobs carries what was done to a batch out on its jobs.
+// actOnJobs carries out the act on a batch's jobs.
 func (t *Tx) actOnJobs(it registry.WorkItem, c registry.Command) error {
 	if it.Action != registry.Batch {
 		return nil
@@ -179,7 +182,7 @@ func (t *Tx) actOnJobs(it registry.WorkItem, c registry.Command) error {
 	return t.store.hooks.Family(t, it, c)
 }
 
-// stopNote tells by whom and why an item was stopped.
+// stopNote returns the note of a stopped item: by whom, and why.
 func stopNote(c registry.Command) string {
 	words := map[registry.Act]string{
 		registry.ActCancel: "cancelled", registry.ActAbort: "aborted", registry.ActDelete: "deleted",
@@ -191,14 +194,14 @@ func stopNote(c registry.Command) string {
 	return sqldb.Clean(by)
 }
 
-// retryNow lets an item have its next try at once. The tries that were counted stay counted, and so
-// does what it waited for.
+// retryNow lets an item have its next try at once. It changes neither the counted tries nor what
+// the item waits for.
 func (t *Tx) retryNow(it registry.WorkItem, c registry.Command) error {
 	if err := Check(it, c.Act, registry.Pending); err != nil {
 		return err
 	}
 	if err := t.Do(`UPDATE work_item SET run_at = $2, updated_at = $2 WHERE id = $1`, it.ID, t.Now); err != nil {
-		return fmt.Errorf("bring the next try of item %s forward: %w", it.ID, err)
+		return fmt.Errorf("start the next try of item %s now: %w", it.ID, err)
 	}
 	if err := t.refreshReady(it.ID); err != nil {
 		return err
@@ -206,7 +209,7 @@ func (t *Tx) retryNow(it registry.WorkItem, c registry.Command) error {
 	return t.Event(it.ID, it.Attempt, string(c.Act), c.Actor, Moved{From: it.Stage, Stage: it.Stage, Status: it.Status, Reason: sqldb.Clean(c.Reason), Error: it.Note, Class: it.ErrorClass})
 }
 
-// updateReport lets a failed batch report again, once the jobs that run again have settled.
+// updateReport lets a failed batch report again as soon as its running jobs have settled.
 func (t *Tx) updateReport(it registry.WorkItem, c registry.Command) error {
 	if it.Action == registry.Batch && it.Status == registry.Failed && it.Stage != registry.Report {
 		return fmt.Errorf("the batch failed before it had jobs; requeue it instead: %w", refusal(it, c.Act, registry.Pending))
@@ -217,7 +220,7 @@ func (t *Tx) updateReport(it registry.WorkItem, c registry.Command) error {
 	return t.unblocked(it.ID)
 }
 
-// holdOne sets or takes away the hold on an item, which for a batch covers its jobs, too.
+// holdOne adds or releases the hold on an item. The hold on a batch covers its jobs, too.
 func (t *Tx) holdOne(it registry.WorkItem, c registry.Command) error {
 	if err := Check(it, c.Act, it.Status); err != nil {
 		return err
@@ -229,21 +232,21 @@ func (t *Tx) holdOne(it registry.WorkItem, c registry.Command) error {
 	if c.Act == registry.ActUnhold {
 		err := t.removeHold(scope, it.ID, c.Actor)
 		if errors.Is(err, registry.ErrNotFound) && scope == registry.HoldBatch {
-			return t.removeHold(registry.HoldItem, it.ID, c.Actor) // of a collection that releases one by one
+			return t.removeHold(registry.HoldItem, it.ID, c.Actor) // of a collection that releases items one by one
 		}
 		return err
 	}
 	return t.addHold(registry.Hold{Scope: scope, Key: it.ID, Reason: c.Reason, Actor: c.Actor})
 }
 
-// refusal is the state machine's answer to what it does not have.
+// refusal returns the error of the state machine for an act that it does not allow.
 func refusal(it registry.WorkItem, act registry.Act, to registry.Status) error {
 	te := registry.Refuse(it.Position(), act, to)
 	te.ItemID = it.ID
 	return te
 }
 
-// isRefusal tells a no to an act from a fault of ours.
+// isRefusal reports whether an error refuses the act, as opposed to a fault of the system.
 func isRefusal(err error) bool {
 	var (
 		transition *registry.TransitionError

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// remove gives an item up. A batch's jobs follow by a bulk act of their own.
+// remove deletes an item. A bulk act of its own deletes a batch's jobs.
 func (t *Tx) remove(it registry.WorkItem, c registry.Command) error {
 	if err := t.may(it, c.Act, registry.Deleted); err != nil {
 		return err
@@ -20,8 +20,8 @@ func (t *Tx) remove(it registry.WorkItem, c registry.Command) error {
 	if err := t.Move(it, ch); err != nil {
 		return err
 	}
-	// The staging of what was aborted has been seen to, but not the upload of a batch whose jobs go
-	// only now.
+	// An aborted item's staging was cleaned up by the abort. A batch's upload goes only now, with
+	// its jobs.
 	if it.Status != registry.Aborted || it.Action == registry.Batch {
 		if err := t.store.hooks.Stopped(t, it, c.Actor); err != nil {
 			return err
@@ -33,8 +33,8 @@ func (t *Tx) remove(it registry.WorkItem, c registry.Command) error {
 	return t.actOnJobs(it, c)
 }
 
-// endHold takes away the hold on an item that is given up for good: what of its jobs is only
-// carried on would be held by it for ever.
+// endHold releases the hold on an item that is aborted or deleted. Otherwise it would hold for ever
+// those of its jobs that must still be completed.
 func (t *Tx) endHold(it registry.WorkItem, actor string) error {
 	if !it.OwnHold {
 		return nil
@@ -47,8 +47,8 @@ func (t *Tx) endHold(it registry.WorkItem, actor string) error {
 	return nil
 }
 
-// confirmed returns a *registry.ConfirmationNeeded when an act has consequences that nobody
-// confirmed.
+// confirmed returns a *registry.ConfirmationNeeded if the act has consequences and the command does
+// not confirm them.
 func (t *Tx) confirmed(it registry.WorkItem, c registry.Command) error {
 	if c.Confirmed {
 		return nil
@@ -56,7 +56,7 @@ func (t *Tx) confirmed(it registry.WorkItem, c registry.Command) error {
 	needed, err := t.store.hooks.Consequences(t, it, c.Act)
 	switch {
 	case err != nil:
-		return fmt.Errorf("look what %s of item %s would take along: %w", c.Act, it.ID, err)
+		return fmt.Errorf("look for the consequences of %s for item %s: %w", c.Act, it.ID, err)
 	case len(needed) > 0:
 		return &registry.ConfirmationNeeded{ItemID: it.ID, Act: c.Act, Consequences: needed}
 	}

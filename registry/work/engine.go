@@ -1,8 +1,11 @@
-// Package work is the Registry's engine: items that go from stage to stage, each step under an
-// attempt with a lease. It keeps routes, attempts, leases, lanes, holds, locks, requirements, room
-// on volumes, and the feed of events, and it decides what becomes of an item. What items are about
-// (deposits, objects, messages) is for the subjects above it: they make items, write in its
-// transactions, and are asked at a few [Hooks].
+// Package work is the Registry's durable work engine. Items go from stage to stage along their
+// route. Each step runs under an attempt with a lease. The engine keeps items, routes, attempts,
+// leases, lanes, holds, locks, requirements, room on volumes and the feed of events. It decides
+// what becomes of an item.
+//
+// The engine knows nothing of deposits, objects or messages. Those subjects lie above it: they
+// insert items, write in its transactions and join them through [Hooks]. Its statements name no
+// table of theirs.
 //
 // Every method is one transaction. Methods that take a lease are fenced by it. The conformance kit
 // is work/worktest.
@@ -15,12 +18,12 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// Engine is the engine over a database.
+// Engine is the work engine of one database. Its methods may be called concurrently.
 type Engine struct {
 	db    *sqldb.DB
 	hooks Hooks
-	tx    Tx     // the writer's: one transaction is open at a time
-	notes []byte // that items' note keys are made of
+	tx    Tx     // the writer's: only one transaction is open at a time
+	notes []byte // the secret from which items' note keys are derived
 	woken chan struct{}
 
 	renews, settles, claims, others *sqldb.Kind
@@ -29,49 +32,50 @@ type Engine struct {
 	taken sqldb.Bell // an admin took attempts away
 }
 
-// Hooks are where subjects join the engine's transactions. Each is called in the transaction that
-// makes true what it is told; its error undoes that. Several of a kind are called in their order.
+// Hooks are the functions through which subjects join the engine's transactions. The engine calls a
+// hook in the transaction that makes the change; an error rolls the change back. Several hooks of a
+// kind are called in their order. All hooks must be set.
 type Hooks struct {
-	// Settled sees to what a subject has to do with an item that settled.
+	// Settled handles an item that settled.
 	Settled []func(*Tx, Shift) error
-	// Stopped sees to what an item that was given up left behind.
+	// Stopped cleans up what an aborted or deleted item left behind.
 	Stopped func(t *Tx, it registry.WorkItem, actor string) error
-	// Requeued is told of an item that somebody has sent back, as it was before, and of where it
-	// goes.
+	// Requeued handles an item that a person requeued. it is the item before the change.
 	Requeued []func(t *Tx, it registry.WorkItem, to Change) error
-	// Started is told of an item of a graph that was sealed: it may run from now on.
+	// Started handles an item of a graph that was sealed: from now on the item may run.
 	Started func(t *Tx, it registry.WorkItem) error
-	// Family carries an act on a batch out on its jobs.
+	// Family carries out an act on a batch on the batch's jobs.
 	Family func(t *Tx, batch registry.WorkItem, c registry.Command) error
-	// Consequences are what an act cannot take back, a sentence each: nothing is done before
-	// somebody confirms them.
+	// Consequences returns one sentence for each irreversible effect of an act. The engine asks for
+	// confirmation before it carries the act out.
 	Consequences func(t *Tx, it registry.WorkItem, act registry.Act) ([]string, error)
-	// Wanted says that a subject still needs a batch, or a job of it, although it was kept for its
-	// time.
+	// Wanted reports whether a subject still needs a batch or one of its jobs although its
+	// retention has ended.
 	Wanted func(t *Tx, batch registry.WorkItem) (bool, error)
-	// Purged takes away what a subject keeps of an item whose rows go for good.
+	// Purged deletes a subject's rows about an item whose own rows are being deleted.
 	Purged []func(t *Tx, it registry.WorkItem) error
-	// Reported counts a batch's jobs as its report of the present closing did: those that did not
-	// complete, those of them whose objects are preserved, and all; stored is false when there is
-	// no such report.
+	// Reported returns the counts of the stored report of a batch's present closing: the jobs that
+	// did not complete (bad), those of them whose objects are preserved (safe), and all jobs.
+	// stored is false if there is no such report.
 	Reported func(t *Tx, batch registry.WorkItem) (bad, safe, all int64, stored bool, err error)
-	// Committed is the object that an item has announced or stored something of, with the version,
-	// 0 when all of the object is meant; known is false when there is none.
+	// Committed returns the object and version that an item has announced or stored. The version is
+	// 0 if the item concerns the whole object. known is false if there is none.
 	Committed func(t *Tx, itemID string) (object string, version int, known bool, err error)
-	// OneByOne says that a hold on a collection is released item by item.
+	// OneByOne reports whether releasing a hold on the collection releases its items one by one.
 	OneByOne func(t *Tx, collection string) (bool, error)
-	// RevokedToken is an SQL condition: the token of attempt a was revoked. Statements contain it,
-	// so that the fence costs no statement of its own.
+	// RevokedToken is an SQL condition: the token of attempt a was revoked. The engine puts it into
+	// the statements that check a lease, so that the check costs no statement of its own.
 	RevokedToken string
-	// RevokedTokens returns the names of those tokens that were revoked, by their ids.
+	// RevokedTokens returns the names of those tokens that were revoked, by id.
 	RevokedTokens func(t *Tx, ids []string) (names map[string]string, err error)
-	// Reclaimed ends the leases that a subject gave to other processes: none of them lives.
+	// Reclaimed ends the leases that a subject gave to processes. The engine calls it when no other
+	// process lives.
 	Reclaimed func(t *Tx) error
 
 	acts map[registry.Act]func(t *Tx, it registry.WorkItem, c registry.Command) error
 }
 
-// Act has an act of admins carried out by a subject.
+// Act registers the function that carries out an act which belongs to a subject.
 func (h *Hooks) Act(act registry.Act, do func(t *Tx, it registry.WorkItem, c registry.Command) error) {
 	if h.acts == nil {
 		h.acts = map[registry.Act]func(t *Tx, it registry.WorkItem, c registry.Command) error{}
@@ -79,13 +83,13 @@ func (h *Hooks) Act(act registry.Act, do func(t *Tx, it registry.WorkItem, c reg
 	h.acts[act] = do
 }
 
-// New makes the engine of a database and draws what its databases have drawn once. [Engine.Start]
-// starts it.
+// New returns the engine of a database. It creates the database's secret on first use.
+// [Engine.Start] starts the engine.
 func New(ctx context.Context, db *sqldb.DB) (*Engine, error) {
 	e := &Engine{db: db, woken: make(chan struct{}, 1)}
 	e.tx.store = e
-	// No lease shall run out behind other work (R25), and settles come before claims, whose items
-	// and locks they may be about to free (R11).
+	// Renewals come first, so that no lease expires behind other work (R25). Settles come before
+	// claims, because they may free the items and locks that claims want (R11).
 	e.renews = &sqldb.Kind{Order: 0}
 	e.settles = &sqldb.Kind{Order: 1, Together: func(_ *sqldb.Tx, ws []*sqldb.Write) error { return e.tx.settleAll(ws) }}
 	e.claims = &sqldb.Kind{Order: 2, Together: func(_ *sqldb.Tx, ws []*sqldb.Write) error { return e.tx.claimAll(ws) }}
@@ -96,14 +100,14 @@ func New(ctx context.Context, db *sqldb.DB) (*Engine, error) {
 	return e, nil
 }
 
-// Start starts the database's writer, with what the subjects hang in. It is called once.
+// Start starts the database's writer with the subjects' hooks. It must be called exactly once.
 func (e *Engine) Start(ctx context.Context, hooks Hooks) {
 	e.hooks = hooks
 	e.db.Start(ctx, &e.tx)
 }
 
-// Write runs fn in a transaction and returns when it is committed, or fn's error when it was rolled
-// back. fn may run twice.
+// Write runs fn in a transaction and returns after the commit. If fn fails, Write rolls back and
+// returns fn's error. fn may run twice.
 func (e *Engine) Write(ctx context.Context, fn func(*Tx) error) error {
 	return e.queue(ctx, e.others, fn)
 }
@@ -118,24 +122,24 @@ func (e *Engine) Woken() <-chan struct{} { return e.woken }
 func (e *Engine) wake() {
 	select {
 	case e.woken <- struct{}{}:
-	default: // one is waiting already
+	default: // a wake-up is already pending
 	}
 }
 
-// Tx is the open transaction, with what the engine keeps beside it.
+// Tx is the open transaction, with the engine's state for it.
 type Tx struct {
 	*sqldb.Tx
 	store  *Engine
-	wake   bool    // a message became due, or the relay may offer more
+	wake   bool    // an item became due, or the relay may offer more
 	wrote  bool    // an event
-	taken  bool    // an attempt, from a worker that shall hear of it
-	Audit  string  // the bulk act that the events now written are a part of
-	events [][]any // noted and not yet written
+	taken  bool    // an attempt was withdrawn; its worker must learn that
+	Audit  string  // id of the bulk act that the next events belong to
+	events [][]any // noted, not yet written
 
-	// What many writes of a group ask, and only few of them change.
-	promoted  bool            // nothing more becomes due by time
-	open      map[Lane]bool   // lanes that have been opened, and not closed since
-	onWorkers []registry.Hold // the holds on workers; nil: not looked up
+	// Answers that many writes of a group need and few change.
+	promoted  bool            // no item is due and waits to be made ready
+	open      map[Lane]bool   // lanes known to be open
+	onWorkers []registry.Hold // the holds on workers; nil: not read yet
 }
 
 // Begin implements sqldb.Above.
@@ -171,11 +175,12 @@ func (t *Tx) Committed() {
 	}
 }
 
-// dropCached makes the transaction look anew at what it keeps of answers.
+// dropCached drops the cached answers, so that the transaction reads them again.
 func (t *Tx) dropCached() { t.promoted, t.open, t.onWorkers = false, nil, nil }
 
-// Try runs one of several parts of a transaction. What the part was refused is returned first, with
-// nothing left of its writes, and the others go on; the second error ends the whole transaction.
+// Try runs one of several parts of a transaction. If the part is refused, Try undoes the part's
+// writes and returns the refusal first; the transaction goes on. The second error ends the whole
+// transaction.
 func (t *Tx) Try(part func() error) (refused, err error) {
 	refused, err = t.Tx.Part(part)
 	if err == nil && refused != nil && !isRefusal(refused) {

@@ -9,30 +9,29 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// ActorRegistry is the actor of what the Registry does by itself.
+// ActorRegistry is the actor of what the Registry does on its own.
 const ActorRegistry = "registry"
 
 // ActorWorker is the actor of what workers settle.
 const ActorWorker = "worker"
 
-// Entry is an event to be written.
+// Entry is an event to write.
 type Entry struct {
 	ItemID      string
 	attempt     int64
 	Kind, Actor string
 	Data        any
-	Collection  string // "": that of the item, if there is such an item
-	part        bool   // of an act that has its own entry in the audit log
+	Collection  string // "": the item's, if there is such an item
+	part        bool   // part of an act that has its own entry in the audit log
 }
 
-// Event appends one event of an item, with its collection.
+// Event appends an event of an item, with the item's collection.
 func (t *Tx) Event(itemID string, attempt int64, kind, actor string, data any) error {
 	return t.Note(Entry{ItemID: itemID, attempt: attempt, Kind: kind, Actor: actor, Data: data})
 }
 
-// Note appends one event. Writing transactions are serialised until their commit can be seen, so
-// the feed's cursor can be given inside them: nobody who has read up to a number finds a smaller
-// one later (R17).
+// Note appends an event. Write transactions are serial until their commit is visible, so the feed's
+// numbers can be assigned inside them: a reader at one number never sees a smaller one later (R17).
 func (t *Tx) Note(e Entry) error {
 	text, err := json.Marshal(e.Data)
 	if err != nil {
@@ -52,9 +51,9 @@ func (t *Tx) Note(e Entry) error {
 	return nil
 }
 
-// writeEvents writes what was noted, many events a statement. They get their numbers here, in the
-// order in which they were noted. Only the end of the transaction calls it: written inside a
-// savepoint, they could be undone with another write.
+// writeEvents writes the noted events, many in one statement, and numbers them in the order in
+// which they were noted. Only the end of the transaction calls it: a savepoint that is rolled back
+// would take other writes' events with it.
 func (t *Tx) writeEvents() error {
 	if len(t.events) == 0 {
 		return nil
@@ -75,7 +74,8 @@ func (t *Tx) writeEvents() error {
 	return nil
 }
 
-// setEventCollection tells noted events of an item whose row goes which collection it was in.
+// setEventCollection sets the collection of an item's noted events, whose row is about to be
+// deleted.
 func (t *Tx) setEventCollection(it registry.WorkItem) {
 	const itemID, collection = 1, 7
 	for _, e := range t.events {
@@ -85,12 +85,12 @@ func (t *Tx) setEventCollection(it registry.WorkItem) {
 	}
 }
 
-// insertEvent is the statement that writes events.
+// insertEvent writes events.
 var insertEvent = sqldb.InsertInto(
 	`INSERT INTO event (feed_seq, id, item_id, attempt, type, actor, at, data, collection, audit_id, audited)`,
 	`($1, $2, $3, $4, $5, $6, $7, $8, COALESCE((SELECT collection FROM work_item WHERE id = $3), $9), $10, $11)`)
 
-// isAct says whether an event is what a person did or was refused.
+// isAct reports whether an event is a person's act or a refused request.
 func isAct(kind, actor string) bool {
 	switch {
 	case kind == registry.EventRefused:
@@ -101,8 +101,8 @@ func isAct(kind, actor string) bool {
 	return !slices.Contains(systemActs, kind)
 }
 
-// systemActs are the types of events that workers and the Registry bring about, whoever their actor
-// is.
+// systemActs are the types of events that workers and the Registry cause, even when their actor is
+// a person.
 var systemActs = func() (kinds []string) {
 	for _, t := range registry.Transitions() {
 		if t.By == "worker" || t.By == "registry" {
@@ -122,10 +122,10 @@ type Moved struct {
 	Class  registry.ErrorClass `json:"error_class,omitempty"`
 	Worker string              `json:"worker,omitempty"`
 	Wait   string              `json:"wait,omitempty"`
-	Spec   any                 `json:"spec,omitempty"` // of an item that is no batch or job
+	Spec   any                 `json:"spec,omitempty"` // of an item that is neither batch nor job
 }
 
-// NotedItems are the items that events of this transaction are about, which nobody can read yet.
+// NotedItems returns the items of the events that this transaction has noted and not written.
 func (t *Tx) NotedItems() (items []string) {
 	for _, e := range t.events {
 		if id, ok := e[1].(string); ok {

@@ -12,12 +12,12 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// feedWindow is how many events one statement looks through: a reader who wants few of many must
-// not read for long at a time (R25).
+// feedWindow is how many events one statement reads at most. A reader who filters out most events
+// must not hold a read for long (R25).
 const feedWindow = 10_000
 
-// feedPoll is how often the feed's end is looked for although the bell did not ring: on PostgreSQL
-// another process may have written.
+// feedPoll is how often AwaitFeed looks without a signal: on PostgreSQL another process may have
+// written.
 const feedPoll = 500 * time.Millisecond
 
 const selectEvent = `SELECT id, feed_seq, item_id, collection, attempt, type, actor, audit_id, at, data FROM event`
@@ -48,7 +48,7 @@ func (e *Engine) Feed(ctx context.Context, q registry.FeedQuery) ([]registry.Eve
 	return out, nil
 }
 
-// feedBetween lists events after q.After and up to a cursor, 0 being no bound.
+// feedBetween lists events after q.After, up to a cursor; 0 means no upper bound.
 func (e *Engine) feedBetween(ctx context.Context, q registry.FeedQuery, upTo int64, limit int) ([]registry.Event, error) {
 	var w sqldb.Where
 	w.Add("feed_seq > ?", q.After)
@@ -92,7 +92,7 @@ func (e *Engine) AwaitFeed(ctx context.Context, after int64) error {
 	again := time.NewTicker(feedPoll)
 	defer again.Stop()
 	for {
-		news := e.news.Wait() // before looking, so that nothing comes between
+		news := e.news.Wait() // before reading the end, so that no signal is missed
 		end, err := e.FeedEnd(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -149,21 +149,21 @@ func (e *Engine) Refused(ctx context.Context, r registry.Refusal) error {
 	return nil
 }
 
-// Source is what this Registry is called, for ever: urn:uuid: and a UUID, which its database was
-// given when it was made.
+// Source returns the Registry's permanent identifier: urn:uuid: and the UUID that its database got
+// when it was created.
 func (e *Engine) Source(ctx context.Context) (source string, err error) {
 	if err = e.db.Read.QueryRowContext(ctx, selectSource).Scan(&source); err != nil {
-		return "", fmt.Errorf("read what this Registry is called: %w", err)
+		return "", fmt.Errorf("read the Registry's identifier: %w", err)
 	}
 	return source, nil
 }
 
 const selectSource = `SELECT value FROM setting WHERE name = 'source'`
 
-// Source is as of [Engine], inside a transaction.
+// Source is [Engine.Source] inside the transaction.
 func (t *Tx) Source() (source string, err error) {
 	if err := t.Get(selectSource, nil, &source); err != nil {
-		return "", fmt.Errorf("read what this Registry is called: %w", err)
+		return "", fmt.Errorf("read the Registry's identifier: %w", err)
 	}
 	return source, nil
 }

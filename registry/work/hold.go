@@ -14,10 +14,10 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// checkHold refuses what would cover nothing, or everything by mistake.
+// checkHold refuses a hold that would cover nothing, or everything by mistake.
 func checkHold(h registry.Hold) error {
 	if sqldb.Clean(h.Key) != h.Key {
-		return fmt.Errorf("%w: the key is too long, or no text", registry.ErrInvalid)
+		return fmt.Errorf("%w: the key is too long or not valid text", registry.ErrInvalid)
 	}
 	switch h.Scope {
 	case registry.HoldAll, registry.HoldIngest:
@@ -69,8 +69,8 @@ func (t *Tx) addHold(h registry.Hold) error {
 	return t.Event(h.Key, 0, string(registry.ActHold), h.Actor, heldEvent{Scope: h.Scope, Key: h.Key, Reason: sqldb.Clean(h.Reason)})
 }
 
-// holdable refuses a hold on an item, or on a batch, that the state machine has none for: nothing
-// of it would start anyway. What retention would purge may be held, since that keeps it.
+// holdable refuses a hold on an item or batch that could not start anyway. A hold on an item with a
+// retention is allowed, because it prevents the purge.
 func (t *Tx) holdable(h registry.Hold) error {
 	if h.Scope != registry.HoldItem && h.Scope != registry.HoldBatch {
 		return nil
@@ -89,12 +89,12 @@ func (t *Tx) holdable(h registry.Hold) error {
 	return Check(it, registry.ActHold, it.Status)
 }
 
-// heldEvent is the data of a hold's event, and of its release.
+// heldEvent is the data of the events of a hold and of its release.
 type heldEvent struct {
 	Scope  registry.HoldScope `json:"scope"`
 	Key    string             `json:"key"`
 	Reason string             `json:"reason,omitempty"`
-	// Apart is how many items got a hold of their own instead.
+	// Apart counts the items that got a hold of their own instead.
 	Apart int64 `json:"held_apart,omitempty"`
 }
 
@@ -111,7 +111,7 @@ func (t *Tx) removeHold(scope registry.HoldScope, key, actor string) error {
 	t.dropCached()
 	h := registry.Hold{Scope: scope, Key: key}
 	if sqldb.Clean(key) != key {
-		return registry.ErrNotFound // it cannot even be asked for
+		return registry.ErrNotFound // no such key can exist
 	}
 	var at int64
 	err := t.Get(`DELETE FROM hold WHERE scope = $1 AND key = $2 RETURNING reason, actor, created_at`, []any{scope, key},
@@ -127,8 +127,8 @@ func (t *Tx) removeHold(scope registry.HoldScope, key, actor string) error {
 		return err
 	}
 	if scope != registry.HoldWorker {
-		// Ring for what waited; what another hold covers is skipped when it is offered. Only what
-		// was offered before the hold has its next message in the future, so these are few.
+		// Make waiting items due again; offering skips those that another hold covers. Only items
+		// offered before the hold have their next message in the future, so these are few.
 		err = t.Do(`UPDATE work_item SET nudge_at = $1, nudges = 0 WHERE status = 'pending' AND nudge_at > $1 AND run_at <= $1`, t.Now)
 		if err != nil {
 			return err
@@ -141,9 +141,9 @@ func (t *Tx) removeHold(scope registry.HoldScope, key, actor string) error {
 	return t.Event(key, 0, string(registry.ActUnhold), actor, heldEvent{Scope: scope, Key: key, Apart: apart})
 }
 
-// holdOneByOne gives every item that waits and that the hold, which is gone by now, covered alone a
-// hold of its own, when it was that of a collection that releases one by one. It returns how many
-// these are.
+// holdOneByOne handles the release of a hold on a collection that releases items one by one. Each
+// waiting item that no other hold covers gets a hold of its own. It returns how many. The
+// collection's hold must be deleted already.
 func (t *Tx) holdOneByOne(h registry.Hold) (int64, error) {
 	if h.Scope != registry.HoldCollection {
 		return 0, nil
@@ -179,13 +179,13 @@ func ScanHold(row sqldb.Scanner) (h registry.Hold, err error) {
 	return h, err
 }
 
-// NameHolds is the function of that name on the reading connections.
+// NameHolds is nameHolds on the reading connections.
 func (e *Engine) NameHolds(ctx context.Context, items ...*registry.WorkItem) error {
 	return nameHolds(func(query string, args ...any) sqldb.Asking { return e.db.Read.Ask(ctx, query, args...) }, items...)
 }
 
-// nameHolds says of each item that is held by which hold: the oldest that covers it. A hold that
-// was released since the item was read holds it no more. Items that are not held cost nothing.
+// nameHolds sets the HeldBy of each held item to the oldest hold that covers it, or to nil if the
+// hold was released since the item was read. Without held items it runs no statement.
 func nameHolds(ask func(string, ...any) sqldb.Asking, items ...*registry.WorkItem) error {
 	var held []*registry.WorkItem
 	var keys []any
@@ -207,7 +207,7 @@ func nameHolds(ask func(string, ...any) sqldb.Asking, items ...*registry.WorkIte
 	for i := range keys {
 		marks[i] = "$" + strconv.Itoa(i+1)
 	}
-	// There may be many holds on single items, so only those of these items are read.
+	// There may be many holds on single items, so read only those of these items.
 	holds, err := sqldb.Collect(ask(SelectHold+`WHERE scope IN ('all', 'ingest', 'stage', 'collection', 'volume')
 		OR (scope IN ('batch', 'item') AND key IN (`+strings.Join(marks, ", ")+`)) ORDER BY created_at, scope, key`, keys...), "look up holds", ScanHold)
 	if err != nil {
@@ -223,7 +223,7 @@ func nameHolds(ask func(string, ...any) sqldb.Asking, items ...*registry.WorkIte
 	return nil
 }
 
-// Pointers are the addresses of rows.
+// Pointers returns the addresses of the elements of rows.
 func Pointers[T any](rows []T) []*T {
 	out := make([]*T, len(rows))
 	for i := range rows {
@@ -232,11 +232,12 @@ func Pointers[T any](rows []T) []*T {
 	return out
 }
 
-// resendAfter is when an item is rung for again that a worker asked for which is to have nothing:
-// soon, since another worker may have it, and not at once, since this one may be asked again.
+// resendAfter is when an item gets its next message after a worker was refused that may have
+// nothing. Soon, because another worker may take the item; not at once, because the same worker may
+// ask again.
 const resendAfter = time.Second
 
-// heldWorker says whether a hold keeps a worker from being given anything.
+// heldWorker reports whether a hold covers a worker, which then gets no items.
 func (t *Tx) heldWorker(id string) (bool, error) {
 	holds, err := t.workerHolds()
 	return slices.ContainsFunc(holds, func(h registry.Hold) bool { return h.CoversWorker(id) }), err
@@ -254,20 +255,20 @@ func (t *Tx) workerHolds() ([]registry.Hold, error) {
 	return t.onWorkers, nil
 }
 
-// refuseForNow refuses a worker that is to have nothing. The message that brought the hint is used up,
-// so the item is due again soon (R20).
+// refuseForNow refuses the claim of a worker that may have nothing. The claim used up the hinted
+// item's message, so the item becomes due again soon (R20).
 func (t *Tx) refuseForNow(r registry.ClaimRequest, why registry.Reason) (*registry.NotClaimable, error) {
 	err := t.Do(`UPDATE work_item SET nudge_at = $3, nudges = 0
 		WHERE id = $1 AND stage = $2 AND status = 'pending' AND nudges > 0 AND nudge_at > $3`,
 		r.Hint, r.Stage, t.Now+resendAfter.Microseconds())
 	if err != nil {
-		return nil, fmt.Errorf("ring for %s again: %w", r.Hint, err)
+		return nil, fmt.Errorf("send another message for item %s: %w", r.Hint, err)
 	}
 	return &registry.NotClaimable{ItemID: r.Hint, Reason: why}, nil
 }
 
-// closeWindow takes the slots of the workers that a new hold covers out of the relay's window.
-// Their next renewals keep them out.
+// closeWindow removes the slots of the workers that a new hold covers from the relay's window. The
+// workers' next renewals keep them out.
 func (t *Tx) closeWindow(h registry.Hold) error {
 	ids, err := t.Strings(`SELECT id FROM worker WHERE seen_at > $1`, t.Now-workerAlive.Microseconds())
 	if err != nil {

@@ -8,16 +8,17 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// HeldBy is true for the rows i of work_item that some hold keeps from starting in their stage. It
-// is the rule of registry.Hold.Covers.
+// HeldBy is an SQL condition: a hold keeps row i of work_item from starting in its stage. It is the
+// same rule as registry.Hold.Covers. Claims and the relay ask it; nothing else decides whether an
+// item is held.
 var HeldBy = heldAt("i.stage")
 
-// heldNext is heldBy for the step that starts next, which for a running row is the one after its
-// own.
+// heldNext is HeldBy for the step that starts next. For a running row that is the step after the
+// present one.
 var heldNext = heldAt(nextStage())
 
-// Each scope is looked up by the key of hold, however many holds there are, and nothing is looked
-// up when there are none.
+// heldAt looks each scope up by the key of table hold, however many holds there are. Without holds
+// it looks up nothing more.
 func heldAt(stage string) string {
 	return `(EXISTS (SELECT 1 FROM hold) AND (EXISTS (SELECT 1 FROM hold WHERE scope = 'all')
 	OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'stage' AND h.key = ` + stage + `)
@@ -33,8 +34,8 @@ func heldAt(stage string) string {
 		AND EXISTS (SELECT 1 FROM hold WHERE scope = 'volume' AND key = '` + registry.DefaultStaging + `'))))`
 }
 
-// nextStage is the stage of a row's next step, as SQL: the next one of the route that is not
-// optional, or that the item takes.
+// nextStage returns the SQL expression for the stage of row i's next step: the next on the route
+// that is not optional, or that the item takes.
 func nextStage() string {
 	var b strings.Builder
 	b.WriteString("CASE WHEN i.status <> 'running' THEN i.stage")
@@ -55,8 +56,8 @@ func nextStage() string {
 	return b.String() + " ELSE i.stage END"
 }
 
-// IsOther is true for the rows i of work_item whose storages after the first include a name. Holds
-// on volumes have no commas.
+// IsOther returns the SQL condition that the storages of row i after the first include a name.
+// Names of storages have no commas.
 func IsOther(name string) string {
 	return `(i.other_storages <> '' AND REPLACE(i.other_storages, ',' || ` + name + ` || ',', '') <> i.other_storages)`
 }
@@ -65,12 +66,12 @@ func writingStages(to ...registry.VolumeKind) string {
 	return stagesWhere(func(s registry.Step) bool { return slices.Contains(to, s.Writes) })
 }
 
-// stagingStages write to the staging volume.
+// stagingStages are the stages that write to the staging volume.
 var stagingStages = stagesWhere(func(s registry.Step) bool { return s.Writes == registry.StagingVolume })
 
-// Shut is true for the rows of work_item or lane, called by an alias, that a hold covers as a
-// whole, whatever the items. There is one staging volume, so a hold on it covers stages as a whole,
-// too.
+// Shut returns the SQL condition that a hold covers all items like a row of work_item or lane,
+// which the statement calls alias. There is one staging volume, so a hold on that covers whole
+// stages, too.
 func Shut(alias string) string {
 	return `EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'all'
 	OR (h.scope = 'stage' AND h.key = ` + alias + `.stage)

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// Fingerprint is a digest of a request's arguments, by which a repeat is told from another request.
+// Fingerprint returns a digest of a request's arguments. A repeat has the same one.
 func Fingerprint(args any) (string, error) {
 	text, err := json.Marshal(args)
 	if err != nil {
@@ -22,8 +22,9 @@ func Fingerprint(args any) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Keyed finds the item of an earlier request with the same idempotency key; ErrIdempotencyConflict
-// when that had other arguments.
+// Keyed returns the item of an earlier request with the same idempotency key. It returns
+// ErrIdempotencyConflict if that request had other arguments. ok is false without an earlier
+// request.
 func (t *Tx) Keyed(key, args string) (itemID string, ok bool, err error) {
 	if key == "" {
 		return "", false, nil
@@ -41,8 +42,8 @@ func (t *Tx) Keyed(key, args string) (itemID string, ok bool, err error) {
 	return itemID, true, nil
 }
 
-// Answer records what a request with an idempotency key was about, in the transaction that carried
-// it out.
+// Answer records the item of a request with an idempotency key, in the transaction that carries the
+// request out. An empty key records nothing.
 func (t *Tx) Answer(key, args, itemID string, act registry.Act, actor string) error {
 	if key == "" {
 		return nil

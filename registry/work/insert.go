@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// NewItem is an item to be born.
+// NewItem is an item to insert.
 type NewItem struct {
 	ID, Tenant, Collection, Parent string
 	Line, Row                      int64 // as in registry.NewJob
@@ -23,25 +23,25 @@ type NewItem struct {
 	Fingerprint                    string
 	Class                          registry.ErrorClass
 	Note                           string
-	Code                           string // of the note of one that is born failed
+	Code                           string // failure code of an item that is inserted as failed
 	Actor                          string
-	Input                          any    // the spec of actions that have one of their own; its event tells it, too, unless
-	EventSpec                      any    // this is set, which it tells in its place
+	Input                          any    // the spec, for actions with a spec type of their own; also the event's data
+	EventSpec                      any    // replaces Input in the event
 	Delay                          int64  // microseconds until it may run
 	Graph                          string // "" for none
-	Blockers                       int64  // requirements that are open; the caller writes their edges
+	Blockers                       int64  // open requirements; the caller inserts their edges
 	Storages                       []string
 	Optional                       []registry.Stage
 }
 
-// birth is how an item begins.
+// birth is the initial condition of an item.
 type birth struct {
 	act             registry.Act
 	nudge, finished sql.NullInt64
 	ready           int
 }
 
-// birth says how the item begins at a moment.
+// birth returns how the item begins at a time in microseconds.
 func (n NewItem) birth(now int64) (birth, error) {
 	b := birth{act: registry.ActSubmit}
 	switch {
@@ -61,7 +61,7 @@ func (n NewItem) birth(now int64) (birth, error) {
 	return b, registry.CheckAct(registry.Position{Action: n.Action, Stage: n.Stage}, b.act, n.Status)
 }
 
-// detail is what the item is about, as its row has it.
+// detail returns the item's row of work_detail.
 func (n NewItem) detail() ([]any, error) {
 	var input any = n.Spec
 	if n.Input != nil {
@@ -78,10 +78,10 @@ func (n NewItem) detail() ([]any, error) {
 	return []any{n.ID, string(spec), payload}, nil
 }
 
-// insertDetail is the statement that writes what items are about.
+// insertDetail writes rows of work_detail.
 var insertDetail = sqldb.InsertInto(`INSERT INTO work_detail (item_id, spec, payload)`, `($1, $2, $3)`)
 
-// values are the item's row, with its number in the order in which items came.
+// values returns the item's row of work_item. seq numbers items in the order of insertion.
 func (n NewItem) values(b birth, seq, now int64) []any {
 	var first string
 	var others []string
@@ -103,7 +103,7 @@ func (n NewItem) values(b birth, seq, now int64) []any {
 	}
 }
 
-// insertItem is the statement that writes items.
+// insertItem writes rows of work_item.
 var insertItem = sqldb.InsertInto(
 	`INSERT INTO work_item (seq, id, tenant, collection, parent_id, row_no, ordinal, action, stage, status, priority, rank, name,
 		fingerprint, error_class, note, run_at, nudge_at, created_by, created_at, updated_at, finished_at, graph_id, blocker_count,
@@ -111,7 +111,7 @@ var insertItem = sqldb.InsertInto(
 	`($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20, $21, $22, $23, $24, $25, $26, $27, $28,
 		$29, $30, $31)`)
 
-// Insert makes items, each with its event and, when it is pending, its message.
+// Insert inserts items, each with its event. Items that are ready become due at once.
 func (t *Tx) Insert(items ...NewItem) error {
 	var seq int64
 	if err := t.Get(`SELECT COALESCE(MAX(seq), 0) FROM work_item`, nil, &seq); err != nil {
@@ -147,7 +147,7 @@ func (t *Tx) Insert(items ...NewItem) error {
 		return fmt.Errorf("insert items: %w", err)
 	}
 	if err := t.InsertRows(insertDetail, details); err != nil {
-		return fmt.Errorf("insert what items are about: %w", err)
+		return fmt.Errorf("insert details of items: %w", err)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// ItemColumns are what scanItem reads.
+// ItemColumns are the columns that ScanItem reads.
 var ItemColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.row_no, i.ordinal, i.action, i.stage, i.status,
 	i.priority, i.name, (SELECT w.spec FROM work_detail w WHERE w.item_id = i.id), (SELECT w.results FROM work_detail w WHERE w.item_id = i.id), i.size_bytes, i.files, i.done_bytes, i.done_files, i.blocker_count, i.closing,
 	i.attempt, i.tries, i.retry_count, i.error_class, i.note, i.created_by, i.graph_id, i.created_at, i.updated_at, i.run_at,
@@ -23,16 +23,16 @@ var ItemColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.ro
 	(i.action = 'batch' AND i.status = 'deleted' AND (SELECT COUNT(*) FROM work_item j WHERE j.parent_id = i.id
 		AND j.status IN ('prepare', 'pending', 'running', 'failed', 'cancelled', 'aborted')) > 0), ` + mostTries
 
-// mostTries is how many tries the step of a row i has that waits for its next one, 0 when that is
-// not known, and -1 when the row waits for nothing, or for something else.
+// mostTries is the number of tries that the step of row i has, if row i waits for its next try. It
+// is 0 if the number is unknown, and -1 if the row waits for something else or for nothing.
 const mostTries = `CASE WHEN i.status = 'pending' AND i.tries > 0 AND i.wait_reason = '' AND i.blocker_count = 0
 	THEN COALESCE((SELECT t.max_attempts FROM attempt t WHERE t.item_id = i.id AND t.n = i.attempt), 0) ELSE -1 END`
 
-// SelectItem selects what ScanItem reads, of rows i.
+// SelectItem selects what ScanItem reads from rows i.
 var SelectItem = `SELECT ` + ItemColumns + ` FROM work_item i `
 
-// ScanItem reads a row of itemColumns. HeldBy of an item that is held is not nil, and says which
-// hold it is only after nameHolds.
+// ScanItem reads a row of ItemColumns. HeldBy of a held item is not nil, but names the hold only
+// after nameHolds.
 func ScanItem(row sqldb.Scanner) (registry.WorkItem, error) {
 	var (
 		it                      registry.WorkItem
@@ -75,10 +75,10 @@ func ScanItem(row sqldb.Scanner) (registry.WorkItem, error) {
 	return it, nil
 }
 
-// RowOf is the row that an item is shown with, whose ordinal was read into Row.
+// RowOf returns the row number that people see. ScanItem must have read the ordinal into Row.
 func RowOf(it registry.WorkItem) int64 { return cmp.Or(it.Row, it.Line) }
 
-// derive fills in what follows from the item's position.
+// derive sets the fields that follow from the item's position.
 func derive(it *registry.WorkItem) {
 	p := it.Position()
 	if it.Status != registry.Pending || it.HeldBy != nil {
@@ -89,7 +89,7 @@ func derive(it *registry.WorkItem) {
 	it.State, it.AllowedActs = registry.StateOf(p), registry.AllowedActs(p)
 }
 
-// Item reads one item inside the transaction.
+// Item reads one item in the transaction.
 func (t *Tx) Item(id string) (registry.WorkItem, error) {
 	it, err := ScanItem(t.Row(SelectItem+`WHERE i.id = $1`, id))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -100,7 +100,7 @@ func (t *Tx) Item(id string) (registry.WorkItem, error) {
 	return it, nameHolds(t.Ask, &it)
 }
 
-// items reads the items that a query of itemColumns selects, with their holds.
+// items reads the items that a query of ItemColumns selects, with their holds.
 func (t *Tx) items(query string, args ...any) ([]registry.WorkItem, error) {
 	out, err := sqldb.Collect(t.Ask(query, args...), "", ScanItem)
 	if err != nil {
@@ -109,7 +109,8 @@ func (t *Tx) items(query string, args ...any) ([]registry.WorkItem, error) {
 	return out, nameHolds(t.Ask, Pointers(out)...)
 }
 
-// ReadItems is items on the reading connections.
+// ReadItems reads the items that a query of ItemColumns selects, with their holds, on the reading
+// connections.
 func (e *Engine) ReadItems(ctx context.Context, query string, args ...any) ([]registry.WorkItem, error) {
 	out, err := sqldb.Collect(e.db.Read.Ask(ctx, query, args...), "", ScanItem)
 	if err != nil {
@@ -118,8 +119,8 @@ func (e *Engine) ReadItems(ctx context.Context, query string, args ...any) ([]re
 	return out, e.NameHolds(ctx, Pointers(out)...)
 }
 
-// Live returns the item of a lease, or ErrClaimLost when its attempt is not the live one: the fence
-// of every write.
+// Live returns the item of a lease. It returns ErrClaimLost unless the lease's attempt is the live
+// one. Every fenced write calls it first.
 func (t *Tx) Live(l registry.Lease) (registry.WorkItem, error) {
 	it, err := ScanItem(t.Row(SelectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
 		WHERE i.id = $1 AND i.attempt = $2 AND i.status = 'running' AND a.finished_at IS NULL AND ($3 = '' OR a.token IS NULL OR a.token = $3)
@@ -143,7 +144,7 @@ func (e *Engine) Item(ctx context.Context, id string) (registry.WorkItem, error)
 	return it, e.NameHolds(ctx, &it)
 }
 
-// SpecOf is what a batch or a job was submitted with.
+// SpecOf returns the spec of a batch or job.
 func SpecOf(it registry.WorkItem) (spec registry.Spec, err error) {
 	if err := json.Unmarshal(it.Spec, &spec); err != nil {
 		return spec, fmt.Errorf("decode spec of item %s: %w", it.ID, err)
@@ -151,11 +152,10 @@ func SpecOf(it registry.WorkItem) (spec registry.Spec, err error) {
 	return spec, nil
 }
 
-// Commit notes how far an item is with what it changes in storage, in the transaction that makes it
-// true.
+// Commit records how far an item has changed storage, in the transaction that records the change.
 func (t *Tx) Commit(itemID string, c registry.Commitment) error {
 	if err := t.Do(`UPDATE work_item SET commitment = $2 WHERE id = $1`, itemID, c); err != nil {
-		return fmt.Errorf("note that item %s has %s something: %w", itemID, c, err)
+		return fmt.Errorf("record that item %s is %s: %w", itemID, c, err)
 	}
 	return nil
 }

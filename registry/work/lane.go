@@ -9,33 +9,33 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// A lane is the ready items of one collection in one stage. The lanes of a stage take turns: the
-// one that was served longest ago comes next, so that ten jobs never wait for the ten thousand of
-// another depositor. Items without a collection share a lane.
+// A lane holds the ready items of one collection in one stage. The lanes of a stage take turns: the
+// lane that was served longest ago is next. So ten jobs never wait for another depositor's ten
+// thousand. Items without a collection share a lane.
 
-// mostLooked bounds how many lanes and items one call steps over, so that no transaction gets long
+// mostLooked bounds how many lanes and items one call steps over, so that transactions stay short
 // (R25).
 const mostLooked = 2 * sqldb.GroupWrites
 
-// turn is an item whose turn it is.
+// turn is an item that is next in its lane.
 type turn struct {
 	registry.WorkItem
 	offered bool // a message for it is on its way
 	snoozed bool // its last attempt was a snooze of this stage
-	waiting bool // it is ready, and cannot be claimed all the same
-	losses  int  // attempts in a row that were lost in this stage
-	own     bool // what it names lies in our own staging
+	waiting bool // marked ready, but something keeps it from being claimed
+	losses  int  // consecutive attempts lost in this stage
+	own     bool // its data lie in our own staging
 }
 
 // selectTurn selects what scanTurns reads.
 var selectTurn = `SELECT ` + ItemColumns + `, i.nudges > 0, EXISTS (SELECT 1 FROM attempt a WHERE a.item_id = i.id AND a.n = i.attempt
 	AND a.stage = i.stage AND a.outcome = 'snooze'), CASE WHEN ` + waits + ` THEN 1 ELSE 0 END, i.losses, i.own = 1 FROM work_item i `
 
-// Items that an operator put in front of everything, and the first of a lane.
+// Express items come before all lanes; heads are a lane's first items.
 var (
 	express = selectTurn + `WHERE i.stage = $1 AND i.ready = 1 AND i.rank < 0 AND NOT ` + Shut("i") + ` ORDER BY i.rank, i.id`
 	heads   = selectTurn + `WHERE i.stage = $1 AND i.collection = $2 AND i.ready = 1 ORDER BY i.rank, i.id`
-	// uploads are those of a lane that wait for nobody's server.
+	// uploads are a lane's items that wait for no outside source.
 	uploads = selectTurn + `WHERE i.stage = $1 AND i.collection = $2 AND i.ready = 1 AND i.own = 1 ORDER BY i.rank, i.id`
 )
 
@@ -56,23 +56,22 @@ func (t *Tx) readTurns(n int, query string, args ...any) (out []turn, err error)
 	return out, rows.Err()
 }
 
-// lineup is the items whose turn it is, as one call finds them. They stay ready until they are
-// started.
+// lineup collects the items that are next, for one call. The items stay ready until they start.
 type lineup struct {
 	*Tx
 	stage  registry.Stage
 	want   int
 	turns  []turn
-	taken  map[string]bool // their ids
-	of     map[string]int  // how many are of a lane
-	spent  map[string]bool // lanes that have no more
+	taken  map[string]bool // ids of turns
+	of     map[string]int  // how many turns each lane has
+	spent  map[string]bool // lanes without more items
 	looked int64
 	shares slotShares
 }
 
-// next returns the items whose turn it is in a stage, at most n. It may also miss some when very
-// many items had to be set aside to get at them; the call after this goes on there. crowded says
-// that some are kept from starting although there may be a slot.
+// next returns at most n items of a stage whose turn it is. It may miss some if it had to set aside
+// very many items first; the next call continues there. shares says whether slot shares kept items
+// back.
 func (t *Tx) next(stage registry.Stage, n int) (turns []turn, shares *slotShares, err error) {
 	l := &lineup{Tx: t, stage: stage, want: n, taken: map[string]bool{}, of: map[string]int{}, spent: map[string]bool{}}
 	if l.shares, err = SlotSharesAt(stage, t.Now, t.Numbers); err == nil {
@@ -85,12 +84,12 @@ func (t *Tx) next(stage registry.Stage, n int) (turns []turn, shares *slotShares
 		}
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("look whose turn it is at %s: %w", stage, err)
+		return nil, nil, fmt.Errorf("find the next items at %s: %w", stage, err)
 	}
 	return l.turns, &l.shares, nil
 }
 
-// express takes what goes before all turns.
+// express takes the items that come before all lanes.
 func (l *lineup) express() error {
 	for ; l.looked < mostLooked; l.looked++ {
 		found, err := l.readTurns(l.want, express, l.stage)
@@ -115,7 +114,8 @@ func (l *lineup) express() error {
 	return nil
 }
 
-// round gives every lane its share of what is wanted still; false when there are no lanes.
+// round gives each lane its share of the items still wanted. It returns false if there are no
+// lanes.
 func (l *lineup) round() (more bool, err error) {
 	wanted := l.want - len(l.turns)
 	lanes, err := l.lanes(l.stage, wanted+len(l.spent))
@@ -133,8 +133,8 @@ func (l *lineup) round() (more bool, err error) {
 	return len(lanes) > 0, nil
 }
 
-// turnOf takes a lane's first items, so many at most. Where its collection has all the slots that
-// it may have, these are of its uploads alone, which wait for nobody's server.
+// turnOf takes at most share of a lane's first items. If the collection already has all slots it
+// may have, turnOf takes only its uploads, which wait for no outside source.
 func (l *lineup) turnOf(collection string, share int) error {
 	room, query := l.shares.room(collection), heads
 	crowded := room == 0
@@ -174,12 +174,12 @@ func (l *lineup) turnOf(collection string, share int) error {
 	aside, err := l.setAside(l.stage, collection, crowded)
 	l.looked += aside + 1
 	if err == nil && waiting == 0 && aside >= sqldb.GroupWrites {
-		err = l.served(l.stage, collection) // there may be many more of them: it is somebody else's turn now
+		err = l.served(l.stage, collection) // many more may have to be set aside: let the next lane have its turn
 	}
 	return err
 }
 
-// take takes items of a lane, which has its turn with them.
+// take takes items of a lane, whose turn is over with that.
 func (l *lineup) take(collection string, first ...turn) error {
 	if len(first) == 0 {
 		return nil
@@ -193,14 +193,14 @@ func (l *lineup) take(collection string, first ...turn) error {
 	return l.served(l.stage, collection)
 }
 
-// Lane is named by its stage and collection.
+// Lane identifies a lane.
 type Lane struct {
 	stage      registry.Stage
 	collection string
 }
 
-// openLane gives a collection its turns in a stage, where it has a ready item now. One that is new
-// comes next; one that was there before keeps its place, so that nobody gains by coming and going.
+// openLane opens a lane, which has a ready item now. A new lane is next. A lane that was closed
+// keeps its place, so that closing and opening gains nothing.
 func (t *Tx) openLane(stage registry.Stage, collection string) error {
 	l := Lane{stage, collection}
 	if t.open[l] {
@@ -218,7 +218,7 @@ func (t *Tx) openLane(stage registry.Stage, collection string) error {
 	return nil
 }
 
-// closeLane ends the turns of a collection that has no ready item.
+// closeLane closes a lane, which has no ready item.
 func (t *Tx) closeLane(stage registry.Stage, collection string) error {
 	delete(t.open, Lane{stage, collection})
 	err := t.Do(`UPDATE lane SET active = 0 WHERE stage = $1 AND collection = $2`, stage, collection)
@@ -228,17 +228,18 @@ func (t *Tx) closeLane(stage registry.Stage, collection string) error {
 	return nil
 }
 
-// served notes that a collection had its turn.
+// served records that a lane had its turn.
 func (t *Tx) served(stage registry.Stage, collection string) error {
 	err := t.Do(`UPDATE lane SET served = (SELECT COALESCE(MAX(m.served), 0) + 1 FROM lane m WHERE m.stage = $1)
 		WHERE stage = $1 AND collection = $2`, stage, collection)
 	if err != nil {
-		return fmt.Errorf("note the turn of %s at %s: %w", collection, stage, err)
+		return fmt.Errorf("record the turn of %s at %s: %w", collection, stage, err)
 	}
 	return nil
 }
 
-// lanes are the collections that have a turn in a stage, the next one first: so many, or some more.
+// lanes returns the collections with an open lane in a stage, the next one first: at least most of
+// them, if there are so many.
 func (t *Tx) lanes(stage registry.Stage, most int) ([]string, error) {
 	return t.Strings(`SELECT l.collection FROM lane l WHERE l.stage = $1 AND l.active = 1 AND NOT `+Shut("l")+`
 		ORDER BY l.served, l.collection`+sqldb.Limit(sqldb.Doubled(most)), stage)

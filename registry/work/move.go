@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// Change is where an item goes.
+// Change says where an item goes, and why.
 type Change struct {
 	act    registry.Act
 	Stage  registry.Stage
@@ -20,21 +20,21 @@ type Change struct {
 	delay  int64 // microseconds until it may run
 	class  registry.ErrorClass
 	Note   string
-	code   string // of a failure: what happened in one word, and with which host
+	code   string // of a failure: its code, and the host that caused it
 	host   string
 	wait   registry.Reason
 	Actor  string
-	n      int64 // the attempt
+	n      int64 // number of the attempt
 	Reason string
 }
 
-// Shift is an item that goes somewhere.
+// Shift is an item with its change.
 type Shift struct {
 	Item registry.WorkItem
 	Change
 }
 
-// position is what a shift writes.
+// position is what a shift writes. Items with equal positions share a statement.
 type position struct {
 	stage           registry.Stage
 	status          registry.Status
@@ -46,15 +46,15 @@ type position struct {
 	runAt           int64
 	nudge, finished sql.NullInt64
 	ready           int
-	waits           int64 // 1: it is still in the stage where it has waited for room
+	waits           int64 // 1: the item stays in the stage in which it has waited for room
 }
 
-// Move carries out a change.
+// Move carries out a change of one item.
 func (t *Tx) Move(it registry.WorkItem, c Change) error { return t.moveAll([]Shift{{it, c}}) }
 
-// moveAll carries out changes of different items: the one place where (stage, status) of known
-// items is written. Items that come to the same position share a statement, and what settled items
-// leave behind is seen to for all of them, their dependents last (R23).
+// moveAll carries out the changes of different items. It is the only place that writes the stage
+// and status of known items. Items with equal positions share a statement. After all items are
+// written, it releases what settled items held, and at last makes their dependents ready (R23).
 func (t *Tx) moveAll(all []Shift) error {
 	at := sqldb.Groups[position]{}
 	for i, s := range all {
@@ -107,19 +107,19 @@ func (t *Tx) positionOf(s Shift) position {
 	return p
 }
 
-// afterMove sees to what follows from an item's new position.
+// afterMove does what follows from an item's new position.
 func (t *Tx) afterMove(s Shift) (err error) {
 	it, c := s.Item, s.Change
 	if t.positionOf(s).ready == 1 {
 		t.wake = true
 		err = t.openLane(c.Stage, it.Collection)
 	} else if it.BlockerCount > 0 && c.Status == registry.Pending {
-		err = t.refreshReady(it.ID) // whether its open prerequisites matter depends on the stage and on them
+		err = t.refreshReady(it.ID) // readiness depends on the stage and on which requirements are open
 	}
 	if err != nil {
 		return err
 	}
-	// An item that still waits for the same thing has no news to tell.
+	// An item that snoozes again for the same reason writes no event.
 	if c.act != registry.ActSnooze || c.Note != it.Note {
 		err = t.Event(it.ID, c.n, string(c.act), c.Actor, Moved{
 			From: it.Stage, Stage: c.Stage, Status: c.Status, Reason: c.Reason, Error: c.Note, Class: c.class, Wait: string(c.wait),
@@ -135,12 +135,12 @@ func (t *Tx) afterMove(s Shift) (err error) {
 		if err := t.leaveLine(it.ID); err != nil {
 			return err
 		}
-		return t.unblocked(it.ID) // a batch whose jobs are settled already begins its closing here
+		return t.unblocked(it.ID) // if its jobs have settled already, the batch begins its closing here
 	}
 	return nil
 }
 
-// Check asks the state machine.
+// Check returns a *registry.TransitionError unless the state machine allows the act.
 func Check(it registry.WorkItem, act registry.Act, to registry.Status) error {
 	err := registry.CheckAct(it.Position(), act, to)
 	var te *registry.TransitionError
@@ -150,9 +150,9 @@ func Check(it registry.WorkItem, act registry.Act, to registry.Status) error {
 	return err
 }
 
-// releaseSettled releases what settled items had: their locks, their edges to dependents, and, when they
-// completed, their room. A failed or cancelled item keeps its staging for a requeue, and so its
-// reservation; that of an aborted or deleted one goes when its staging is gone (R24).
+// releaseSettled releases what settled items hold: locks, edges of dependents, and the room of
+// completed items. A failed or cancelled item keeps its staging for a requeue, and so its
+// reservation. The reservation of an aborted or deleted item goes with its staging (R24).
 func (t *Tx) releaseSettled(gone []Shift) error {
 	if len(gone) == 0 {
 		return nil
@@ -161,7 +161,7 @@ func (t *Tx) releaseSettled(gone []Shift) error {
 	for i, s := range gone {
 		ids[i] = s.Item.ID
 	}
-	// Most had nothing any more.
+	// Most items hold nothing any more, so ask for all of them at once.
 	locked, err := t.Strings(`SELECT item_id FROM lock WHERE `+t.Among("item_id")+`
 		UNION SELECT item_id FROM lock_wait WHERE `+t.Among("item_id"), t.List(ids))
 	if err != nil {

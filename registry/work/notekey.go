@@ -9,12 +9,12 @@ import (
 	"fmt"
 )
 
-// loadNoteKey reads the secret that items' note keys are made of, which is drawn when there is none
-// yet. It is a part of the record: it goes into backups with it, and comes back with them. Of
-// several processes at once one draws it.
+// loadNoteKey reads the secret from which the items' note keys are derived, and creates it on first
+// use. The secret is part of the database, so backups contain it. If several processes start at
+// once, all use the same one.
 func (e *Engine) loadNoteKey(ctx context.Context) error {
 	drawn := make([]byte, sha256.Size)
-	_, _ = rand.Read(drawn) // which never fails
+	_, _ = rand.Read(drawn) // it never fails
 	text, err := e.db.Setting(ctx, "note-key", ActorRegistry, hex.EncodeToString(drawn))
 	if err == nil {
 		e.notes, err = hex.DecodeString(text)
@@ -28,7 +28,7 @@ func (e *Engine) loadNoteKey(ctx context.Context) error {
 	return nil
 }
 
-// noteKey is an item's own key: whoever has one item's can make no other's of it.
+// noteKey returns the key of an item's interim data. The key of one item does not reveal another's.
 func (e *Engine) noteKey(itemID string) []byte {
 	h := hmac.New(sha256.New, e.notes)
 	h.Write([]byte("interim data of item " + itemID))

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// workerAlive is how long a worker counts after its last renewal.
+// workerAlive is how long a worker counts as alive after its last renewal.
 const workerAlive = time.Minute
 
 // Due implements registry.Dispatching.
@@ -38,7 +38,7 @@ func (e *Engine) Due(ctx context.Context, d registry.DueRequest) ([]registry.Wak
 	return wakes, nil
 }
 
-// MessageSent is true for the rows for which a message is on its way at the time $2.
+// MessageSent is an SQL condition: at the time $2 a message for the row is on its way.
 const MessageSent = `status = 'pending' AND nudges > 0 AND nudge_at > $2`
 
 func (e *Engine) anyDue(ctx context.Context) (found bool, err error) {
@@ -50,9 +50,9 @@ func (e *Engine) anyDue(ctx context.Context) (found bool, err error) {
 	return found, nil
 }
 
-// allDue offers items of every stage that has any, while its window has room. Outstanding is
-// counted from rows (R19): items that were offered and not yet claimed or refused. Held and locked
-// rows are skipped (R20); unhold and unlock ring again.
+// allDue offers items of every stage while the stage's window has room. It counts the messages on
+// their way from rows (R19): items that were offered and neither claimed nor refused. It skips held
+// and locked rows (R20); releasing the hold or lock makes them due again.
 func (t *Tx) allDue(d registry.DueRequest) (wakes []registry.Wake, err error) {
 	open, err := t.Numbers(`SELECT stage, COUNT(*) FROM lane WHERE active = 1 GROUP BY stage`)
 	if err != nil || len(open) == 0 {
@@ -72,8 +72,8 @@ func (t *Tx) allDue(d registry.DueRequest) (wakes []registry.Wake, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("stage %s: %w", stage, err)
 		}
-		// A stage without workers gets messages too: what waits there is what such a fleet is
-		// started for.
+		// A stage without workers gets messages too: autoscaling starts workers because messages
+		// wait.
 		room := d.Window*max(int(capacity[string(stage)]), 1) - outstanding
 		if room <= 0 {
 			continue
@@ -87,9 +87,9 @@ func (t *Tx) allDue(d registry.DueRequest) (wakes []registry.Wake, err error) {
 	return wakes, nil
 }
 
-// offer shares the window's room out among the lanes, those whose turn is next first. Which items
-// bear the messages decides nothing: every claim takes the item whose turn it is. So a collection
-// whose ten thousand items fill the window keeps nobody waiting.
+// offer divides the window's room among the lanes, longest unserved lane first. The choice does not
+// decide what is worked on, because every claim takes the item whose turn it is. It only keeps one
+// collection's many items from filling the window.
 func (t *Tx) offer(stage registry.Stage, d registry.DueRequest, room int) ([]registry.Wake, error) {
 	lanes, err := t.lanes(stage, mostLooked)
 	if err != nil {
@@ -125,7 +125,7 @@ func (t *Tx) offer(stage registry.Stage, d registry.DueRequest, room int) ([]reg
 	return wakes, nil
 }
 
-// offered is an item that a message is sent for.
+// offered is an item for which a message will be sent.
 type offered struct {
 	registry.Wake
 	rank    int64
@@ -133,7 +133,7 @@ type offered struct {
 	waiting bool
 }
 
-// offerLane offers a lane's first items whose message is due, at most n.
+// offerLane offers at most n of a lane's first items that are due.
 func (t *Tx) offerLane(stage registry.Stage, collection string, d registry.DueRequest, n int) ([]offered, error) {
 	found, err := t.firstDue(stage, collection, n)
 	if err != nil {
@@ -144,7 +144,7 @@ func (t *Tx) offerLane(stage registry.Stage, collection string, d registry.DueRe
 		if err != nil {
 			return nil, err
 		}
-		t.wake = t.wake || aside > 0 // there may be more of them than were looked at
+		t.wake = t.wake || aside > 0 // there may be more of them than were read
 		if found, err = t.firstDue(stage, collection, n); err != nil {
 			return nil, err
 		}
@@ -177,7 +177,8 @@ func (t *Tx) firstDue(stage registry.Stage, collection string, n int) (out []off
 	return out, rows.Err()
 }
 
-// renudge is how long a message that was sent n times before is waited for, in microseconds.
+// renudge returns the time in microseconds until a message is sent again that was sent n times
+// before. It doubles each time, up to a maximum.
 func renudge(d registry.DueRequest, n int) int64 {
 	wait := d.Renudge
 	for range n {
@@ -197,7 +198,7 @@ func (e *Engine) Undo(ctx context.Context, wakes []registry.Wake) error {
 				return err
 			}
 			if n == 0 {
-				continue // the message arrived after all
+				continue // the message was delivered after all
 			}
 			if err := t.refreshReady(w.ItemID); err != nil {
 				return err

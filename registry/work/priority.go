@@ -7,13 +7,12 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// errNoPriority refuses a change of priority that names none.
+// errNoPriority refuses a change of priority without a priority.
 var errNoPriority = fmt.Errorf("%w: no priority was given", registry.ErrInvalid)
 
-// Rank orders a lane's ready items: age, with every point of priority worth a minute of it. It
-// never changes while an item waits, so that nothing starves and nothing has to be updated (R20).
-// Below 0 a priority is express: its rank is below any time, so that the item goes before all that
-// have one, whenever they were made.
+// Rank returns an item's place among a lane's ready items: its age, where one point of priority is
+// worth one minute. It stays the same while an item waits, so nothing starves and nothing has to be
+// updated (R20). A priority below 0 is express: its rank comes before all ranks that are times.
 func Rank(createdAt int64, priority int) int64 {
 	const minute = 60_000_000
 	if priority < 0 {
@@ -22,7 +21,7 @@ func Rank(createdAt int64, priority int) int64 {
 	return createdAt + int64(priority)*minute
 }
 
-// setPriority gives an item another turn, from the very next claim on. A pending one is rung for at
+// setPriority changes an item's priority from the next claim on. A pending item becomes due at
 // once.
 func (t *Tx) setPriority(it registry.WorkItem, p int) error {
 	if err := registry.CheckExpress(&p); err != nil {
@@ -36,7 +35,7 @@ func (t *Tx) setPriority(it registry.WorkItem, p int) error {
 	return t.refreshReady(it.ID)
 }
 
-// prioritise carries the act out.
+// prioritise carries out the act that changes a priority.
 func (t *Tx) prioritise(it registry.WorkItem, c registry.Command) error {
 	if err := Check(it, c.Act, it.Status); err != nil {
 		return err

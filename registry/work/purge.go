@@ -8,11 +8,11 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// AtOnce is how many items one transaction acts on: more are acted on by a bulk act.
+// AtOnce is the largest number of items that one transaction acts on. A bulk act handles more.
 const AtOnce = 100
 
-// Purge removes an item's rows for good. A batch goes with its jobs, which must all be completed or
-// deleted: at once when they are few, otherwise by a bulk act. Events, attempts, commands and the
+// Purge deletes an item's rows for good. A batch goes with its jobs, which must all be completed or
+// deleted: at once if they are few, otherwise by a bulk act. Events, attempts, commands and the
 // inventory stay (R28).
 func (t *Tx) Purge(it registry.WorkItem, c registry.Command) error {
 	if err := t.jobsDone(it, c); err != nil {
@@ -43,8 +43,8 @@ func (t *Tx) Purge(it registry.WorkItem, c registry.Command) error {
 	return t.PurgeRows(it, c)
 }
 
-// jobsDone refuses the purge of a deleted batch whose jobs were not all deleted with it, and names
-// some of them.
+// jobsDone refuses to purge a deleted batch that still has jobs which are neither completed nor
+// deleted. The error names some of them.
 func (t *Tx) jobsDone(it registry.WorkItem, c registry.Command) error {
 	if !it.JobsLeft {
 		return nil
@@ -52,7 +52,7 @@ func (t *Tx) jobsDone(it registry.WorkItem, c registry.Command) error {
 	const named = 3
 	left, err := t.items(SelectItem+`WHERE i.parent_id = $1 AND i.status NOT IN ('completed', 'deleted') ORDER BY i.row_no`+sqldb.Limit(named+1), it.ID)
 	if err != nil {
-		return fmt.Errorf("look for jobs that are left: %w", err)
+		return fmt.Errorf("look for unfinished jobs: %w", err)
 	}
 	var names []string
 	for _, job := range left[:min(named, len(left))] {
@@ -61,10 +61,11 @@ func (t *Tx) jobsDone(it registry.WorkItem, c registry.Command) error {
 	if len(left) > named {
 		names = append(names, "and more")
 	}
-	return fmt.Errorf("jobs of it are neither completed nor deleted: %s; delete them, or let them complete, first: %w", strings.Join(names, ", "), refusal(it, c.Act, ""))
+	return fmt.Errorf("it has jobs that are neither completed nor deleted: %s; delete them or let them complete first: %w", strings.Join(names, ", "), refusal(it, c.Act, ""))
 }
 
-// purgeable refuses a purge of what somebody still works on, has announced or waits for.
+// purgeable refuses to purge an item that has open jobs, runs, has announced a version that is not
+// recorded, or is required by others.
 func (t *Tx) purgeable(it registry.WorkItem, c registry.Command) error {
 	const family = `(SELECT id FROM work_item WHERE id = $1 OR parent_id = $1)`
 	for _, obstacle := range []struct{ query, text string }{
@@ -85,7 +86,7 @@ func (t *Tx) purgeable(it registry.WorkItem, c registry.Command) error {
 	return nil
 }
 
-// PurgeRows removes one item's rows.
+// PurgeRows deletes the rows of one item.
 func (t *Tx) PurgeRows(it registry.WorkItem, c registry.Command) error {
 	if err := t.Event(it.ID, it.Attempt, string(c.Act), c.Actor, Moved{Stage: it.Stage, Status: it.Status, Reason: sqldb.Clean(c.Reason)}); err != nil {
 		return err

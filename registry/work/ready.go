@@ -9,11 +9,11 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// waits is true for the rows i with ready = 1 that cannot be claimed all the same.
+// waits is an SQL condition: row i cannot be claimed although it is marked ready.
 var waits = `(` + Blocked + ` OR ` + HeldBy + ` OR ` + LockedOut + `)`
 
-// refreshReady makes an item's readiness and its message what the facts say: it is due again at once, or
-// when its time comes. It is to be called after a change of what an item waits for.
+// refreshReady computes an item's readiness and the time of its message anew. Call it after
+// anything changed that the item waits for.
 func (t *Tx) refreshReady(id string) error {
 	var stage registry.Stage
 	var collection string
@@ -27,7 +27,7 @@ func (t *Tx) refreshReady(id string) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	} else if err != nil {
-		return fmt.Errorf("place item %s: %w", id, err)
+		return fmt.Errorf("update readiness of item %s: %w", id, err)
 	}
 	if ready != 1 {
 		return nil
@@ -36,8 +36,8 @@ func (t *Tx) refreshReady(id string) error {
 	return t.openLane(stage, collection)
 }
 
-// promote makes ready what has become due by time, and goes on with putting back what released
-// holds had set aside. It takes a bounded number of items; what is left follows with the next call.
+// promote makes items ready whose time has come, and continues to put back items that released
+// holds had set aside. It handles a bounded number; the next call continues.
 func (t *Tx) promote() error {
 	if t.promoted {
 		return nil
@@ -46,7 +46,7 @@ func (t *Tx) promote() error {
 	err := t.Get(`SELECT EXISTS (SELECT 1 FROM work_item WHERE status = 'pending' AND ready = 0 AND run_at <= $1),
 		EXISTS (SELECT 1 FROM putback)`, []any{t.Now}, &due, &released)
 	if err != nil {
-		return fmt.Errorf("look for what became due: %w", err)
+		return fmt.Errorf("look for items that became due: %w", err)
 	}
 	t.promoted = !due && !released
 	if due {
@@ -57,7 +57,7 @@ func (t *Tx) promote() error {
 				RETURNING id, stage, collection`, t.List(ids), t.Now)
 		}
 		if err != nil {
-			return fmt.Errorf("promote what became due: %w", err)
+			return fmt.Errorf("make due items ready: %w", err)
 		}
 	}
 	if released {
@@ -66,8 +66,8 @@ func (t *Tx) promote() error {
 	return nil
 }
 
-// enter runs an update that makes items ready, opens their lanes, and returns their ids. The update
-// returns id, stage and collection.
+// enter runs an update that makes items ready, opens their lanes and returns their ids. The update
+// must return id, stage and collection.
 func (t *Tx) enter(query string, args ...any) (ids []string, err error) {
 	lanes := map[Lane]bool{}
 	err = sqldb.Each(t.Ask(query, args...), "", func(row sqldb.Scanner) error {
@@ -89,8 +89,8 @@ func (t *Tx) enter(query string, args ...any) (ids []string, err error) {
 	return ids, nil
 }
 
-// setAside takes those of a lane's first items that wait out of the way of claims, and returns how
-// many they were. own: of its uploads alone.
+// setAside marks those of a lane's first items as not ready that cannot be claimed, so that claims
+// need not step over them. It returns how many. With own it looks only at uploads.
 func (t *Tx) setAside(stage registry.Stage, collection string, own bool) (int64, error) {
 	among := ``
 	if own {
@@ -105,9 +105,8 @@ func (t *Tx) setAside(stage registry.Stage, collection string, own bool) (int64,
 	return n, nil
 }
 
-// putBack lets what a hold had set aside be looked at again, now that the hold is gone. The jobs of
-// a batch and the items of a volume may be very many: they follow with the next claims and looks
-// for what is due, however often the process dies.
+// putBack makes items ready again that a released hold had set aside. Batches and volumes may have
+// very many: claims and the relay put the rest back, also after a restart.
 func (t *Tx) putBack(scope registry.HoldScope, key string) error {
 	switch scope {
 	case registry.HoldItem:
@@ -118,12 +117,12 @@ func (t *Tx) putBack(scope registry.HoldScope, key string) error {
 		}
 	case registry.HoldVolume:
 	case registry.HoldAll, registry.HoldIngest, registry.HoldStage, registry.HoldCollection, registry.HoldWorker:
-		return nil // they set nothing aside
+		return nil // these set nothing aside
 	}
 	err := t.Do(`INSERT INTO putback (scope, key, after_id) VALUES ($1, $2, '')
 		ON CONFLICT (scope, key) DO UPDATE SET after_id = ''`, scope, key)
 	if err != nil {
-		return fmt.Errorf("put back what the hold on %s %s set aside: %w", scope, key, err)
+		return fmt.Errorf("put back items set aside by the hold on %s %s: %w", scope, key, err)
 	}
 	return t.putBackMore()
 }
@@ -137,8 +136,8 @@ func (t *Tx) refreshAside(id string) error {
 	return t.refreshReady(id)
 }
 
-// putBackMore goes on with one released hold, in the order of ids, so that what another hold sets
-// aside again meanwhile does not keep it from coming to its end.
+// putBackMore continues with one released hold, in the order of ids. So it ends even if another
+// hold sets items aside again meanwhile.
 func (t *Tx) putBackMore() error {
 	var scope registry.HoldScope
 	var key, after string
@@ -155,14 +154,14 @@ func (t *Tx) putBackMore() error {
 			`+covered+` ORDER BY id`+sqldb.Limit(sqldb.GroupWrites)+`)
 		RETURNING id, stage, collection`, key, after, t.Now)
 	if err != nil {
-		return fmt.Errorf("put back what the hold on %s %s set aside: %w", scope, key, err)
+		return fmt.Errorf("put back items set aside by the hold on %s %s: %w", scope, key, err)
 	}
 	if len(ids) < sqldb.GroupWrites {
 		err := t.Do(`DELETE FROM putback WHERE scope = $1 AND key = $2`, scope, key)
 		return err
 	}
 	for _, id := range ids {
-		after = max(after, id) // RETURNING has no order
+		after = max(after, id) // RETURNING returns rows in no order
 	}
 	err = t.Do(`UPDATE putback SET after_id = $3 WHERE scope = $1 AND key = $2`, scope, key, after)
 	return err

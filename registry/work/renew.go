@@ -49,7 +49,8 @@ func (e *Engine) Renew(ctx context.Context, r registry.RenewRequest) (registry.R
 	return out, nil
 }
 
-// renewOne extends one attempt. An expired attempt that nobody has taken away yet still lives (R15).
+// renewOne extends the lease of one attempt. An attempt with an expired lease lives until the sweep
+// takes it away (R15).
 func (t *Tx) renewOne(b registry.Beat, lease int64) (bool, error) {
 	n, err := t.Exec(`UPDATE attempt AS a SET lease_until = $3 WHERE item_id = $1 AND n = $2 AND finished_at IS NULL AND ($4 = '' OR token IS NULL OR token = $4)
 		AND NOT `+t.store.hooks.RevokedToken,
@@ -93,8 +94,8 @@ func (t *Tx) progress(l registry.Lease, p []registry.Progress) error {
 	return err
 }
 
-// noteWorker notes a living worker and what it can take, which is the relay's window, and for how long
-// its leases are.
+// noteWorker records a living worker, its slots and the length of its leases. The slots make up the
+// relay's window.
 func (t *Tx) noteWorker(r registry.RenewRequest, held bool) error {
 	w, lease := r.Worker, r.Lease
 	if w.ID == "" {
@@ -134,8 +135,8 @@ func (t *Tx) noteWorker(r registry.RenewRequest, held bool) error {
 		if known {
 			continue
 		}
-		// What was offered before there was this worker may be lost, or not be looked at for a
-		// while.
+		// Messages sent before this worker existed may be lost, or may wait for long. Send them
+		// again.
 		err = t.Do(`UPDATE work_item SET nudge_at = $2, nudges = 0
 			WHERE stage = $1 AND status = 'pending' AND nudges > 0 AND nudge_at > $2`, stage, t.Now)
 		if err != nil {
@@ -146,12 +147,12 @@ func (t *Tx) noteWorker(r registry.RenewRequest, held bool) error {
 	return nil
 }
 
-// owners are the tokens by which those of some workers that live were announced: "" for a process
-// that has the Registry in itself, NULL for one that a program of the version before has noted.
+// owners returns the tokens that announced those of the workers that are alive. The token is "" for
+// a process that contains the Registry, and NULL for a worker recorded by the version before.
 func (t *Tx) owners(workers []string) (owners map[string]sql.NullString, err error) {
 	rows, err := t.Query(`SELECT id, token FROM worker WHERE `+t.Among("id")+` AND seen_at > $2`, t.List(workers), t.Now-workerAlive.Microseconds())
 	if err != nil {
-		return nil, fmt.Errorf("look whose workers announce themselves: %w", err)
+		return nil, fmt.Errorf("look up the tokens of workers: %w", err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	owners = map[string]sql.NullString{}
@@ -159,7 +160,7 @@ func (t *Tx) owners(workers []string) (owners map[string]sql.NullString, err err
 		var id string
 		var owner sql.NullString
 		if err := rows.Scan(&id, &owner); err != nil {
-			return nil, fmt.Errorf("look whose workers announce themselves: %w", err)
+			return nil, fmt.Errorf("look up the tokens of workers: %w", err)
 		}
 		owners[id] = owner
 	}

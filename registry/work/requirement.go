@@ -11,16 +11,16 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// Need is one requirement of an item that is being born, as it stands at this moment.
+// Need is one requirement of an item that is being inserted, as it stands now.
 type Need struct {
-	ID        string // of the required item
+	ID        string // the required item
 	WaitFor   registry.WaitFor
 	satisfied bool
 }
 
-// NeedOf looks at the item that is required by its id. Writers are one after the other, so it
-// cannot settle between this look and the edge's birth: either it has settled, and the edge is born
-// satisfied, or its settlement finds the edge (R12).
+// NeedOf reads the required item. Write transactions are serial, so the required item cannot settle
+// between this read and the insertion of the edge. If it has settled, the edge is inserted as
+// satisfied; otherwise its settlement finds the edge (R12).
 func (t *Tx) NeedOf(r registry.Requirement) (Need, error) {
 	n := Need{ID: r.ItemID, WaitFor: r.WaitFor}
 	if n.WaitFor == "" {
@@ -40,7 +40,7 @@ func (t *Tx) NeedOf(r registry.Requirement) (Need, error) {
 	return n, nil
 }
 
-// OpenNeeds counts those that keep the item from starting.
+// OpenNeeds counts the requirements that keep the item from starting.
 func OpenNeeds(needs []Need) (n int64) {
 	for _, r := range needs {
 		if !r.satisfied {
@@ -50,7 +50,7 @@ func OpenNeeds(needs []Need) (n int64) {
 	return n
 }
 
-// Require writes the edges of an item that was inserted with as many blockers as of them are open.
+// Require inserts the edges of an item, whose blocker count must already be [OpenNeeds] of them.
 func (t *Tx) Require(itemID string, needs []Need) error {
 	for _, r := range needs {
 		satisfied := sql.NullInt64{Int64: t.Now, Valid: r.satisfied}
@@ -63,12 +63,12 @@ func (t *Tx) Require(itemID string, needs []Need) error {
 	return nil
 }
 
-// satisfy closes the edges that settled items satisfy, and lets dependents go whose last one it
-// was. The count taken off is that of the edges these very statements closed, so that blocker_count
-// always equals a recount (I9, R12). A batch is written once, however many of its jobs settled
-// together (R23).
+// satisfy closes the edges that settled items satisfy, and makes dependents without open edges
+// ready. It subtracts exactly the edges that these statements closed, so that blocker_count always
+// equals a recount (I9, R12). A batch is written once, however many of its jobs settled together
+// (R23).
 func (t *Tx) satisfy(settled []Shift) error {
-	by := sqldb.Groups[bool]{} // whether they completed
+	by := sqldb.Groups[bool]{} // by whether they completed
 	for _, s := range settled {
 		by.Add(s.Status == registry.Completed, s.Item.ID)
 	}
@@ -94,10 +94,10 @@ func (t *Tx) satisfy(settled []Shift) error {
 	return nil
 }
 
-// unblocked rings for a pending item that nothing blocks any more. A batch that stands at its
-// report begins its next closing in the same transaction, so that there is exactly one report for
-// each (R22). One that is to be expanded does not wait for its jobs: they settle without a ring,
-// unless there was none yet.
+// unblocked makes a pending item ready that nothing blocks any more. A batch at its report stage
+// begins its next closing in the same transaction, so that each closing has exactly one report
+// (R22). A batch that is not expanded yet does not wait for its jobs: their settling changes
+// nothing, unless the batch was blocked.
 func (t *Tx) unblocked(id string) error {
 	n, err := t.Exec(`UPDATE work_item AS i SET closing = CASE WHEN i.stage = 'report' THEN i.closing + 1 ELSE i.closing END
 		WHERE i.id = $1 AND i.status = 'pending' AND (i.blocker_count = 0 OR i.ready = 2) AND NOT `+Blocked, id)
@@ -110,8 +110,8 @@ func (t *Tx) unblocked(id string) error {
 	return t.refreshReady(id)
 }
 
-// reopen is the mirror image of satisfy, for an item that runs again. A running dependent finishes
-// its step.
+// reopen is the reverse of satisfy, for an item that runs again. A running dependent finishes its
+// step.
 func (t *Tx) reopen(itemID string) error {
 	dependents, err := t.Strings(`UPDATE work_dep SET satisfied_at = NULL WHERE requires_id = $1 AND satisfied_at IS NOT NULL
 		RETURNING item_id`, itemID)

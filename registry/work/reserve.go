@@ -12,11 +12,11 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// roomWoken is how many of those who wait for room are woken when some comes free.
+// roomWoken is how many items that wait for room are woken when some becomes free.
 const roomWoken = 8
 
-// Reserve implements registry.Working. What is staged already is counted by the volume itself, so a
-// reservation counts for what is still to come: max(0, reserved - staged) (R24).
+// Reserve implements registry.Working. The volume's own usage already includes staged bytes. So a
+// reservation counts only what is still to come: max(0, reserved - staged) (R24).
 func (e *Engine) Reserve(ctx context.Context, l registry.Lease, r registry.Reservation) error {
 	if err := bounds.Check(l, r); err != nil {
 		return err
@@ -39,25 +39,24 @@ func (e *Engine) Reserve(ctx context.Context, l registry.Lease, r registry.Reser
 	return nil
 }
 
-// mostPromised bounds the sum of what is promised of a volume, so that no number of reservations
-// overflows it.
+// mostPromised bounds the sum of a volume's reservations, so that it cannot overflow.
 const mostPromised = 1 << 62
 
 func (t *Tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.NoSpaceError, error) {
 	if r.Total == 0 {
-		r.Bytes = 0 // a volume without an end has room for all: what is promised of it takes nobody's
+		r.Bytes = 0 // a volume without a limit has room for all, so nothing is reserved
 	}
-	if r.Staged > 0 && r.Staged != it.DoneBytes { // more than its last renewal told
+	if r.Staged > 0 && r.Staged != it.DoneBytes { // its last renewal reported less
 		it.DoneBytes = r.Staged
 		err := t.Do(`UPDATE work_item SET done_bytes = $2 WHERE id = $1`, it.ID, it.DoneBytes)
 		if err == nil {
 			err = t.staged(it.ID)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("note what item %s has staged: %w", it.ID, err)
+			return nil, fmt.Errorf("record the staged bytes of item %s: %w", it.ID, err)
 		}
 	}
-	var reserved, own, had int64 // by others, still to come of the item itself, and all of it
+	var reserved, own, had int64 // by others; this item's outstanding bytes; all of this item's bytes
 	err := t.Get(`SELECT COALESCE((SELECT bytes FROM promised WHERE volume = $1), 0),
 		COALESCE((SELECT remaining FROM reservation WHERE item_id = $2 AND volume = $1), 0),
 		COALESCE((SELECT bytes FROM reservation WHERE item_id = $2 AND volume = $1), 0)`, []any{r.Volume, it.ID}, &reserved, &own, &had)
@@ -66,8 +65,8 @@ func (t *Tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.No
 	}
 	reserved -= own
 	need := max(0, r.Bytes-it.DoneBytes)
-	// What gives room back is never refused, however full the volume is. What lies there already
-	// need not stay so: all of it must fit, too.
+	// A request that gives room back is granted however full the volume is. But staged bytes may
+	// have to be fetched again, so the whole reservation must fit, too.
 	limit := r.Threshold * float64(r.Total)
 	gives := need < own && float64(r.Bytes) <= max(float64(had), limit)
 	full := !gives && r.Total > 0 && (float64(r.Used)+float64(reserved)+float64(need) > limit || float64(r.Bytes) > limit || reserved+need > mostPromised)
@@ -114,44 +113,43 @@ func (t *Tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.No
 	return nil, err
 }
 
-// mostKept is the share of what may be filled of a volume that failed items of one collection may
-// setRetention before its others wait.
+// mostKept is the share of a volume's limit that one collection's failed items may keep before its
+// other items wait.
 const mostKept = 0.5
 
-// keptBy is what failed and cancelled items of a collection keep on a volume, so that a requeue
-// need not begin anew. Nobody frees it but people: without a bound one collection's failures would
-// take the room of all.
+// keptBy returns the bytes that a collection's failed and cancelled items keep on a volume for a
+// requeue. Only people free them, so without a bound one collection's failures would fill the
+// volume.
 func (t *Tx) keptBy(collection, volume string) (bytes int64, err error) {
 	var sum float64
 	err = t.Get(`SELECT COALESCE(`+sqldb.Sum("r.bytes")+`, 0) FROM reservation r WHERE r.volume = $1
 		AND EXISTS (SELECT 1 FROM work_item i WHERE i.id = r.item_id AND i.collection = $2 AND i.status IN ('failed', 'cancelled'))`, []any{volume, collection}, &sum)
 	if err != nil {
-		return 0, fmt.Errorf("look what failed items of %s keep on %s: %w", collection, volume, err)
+		return 0, fmt.Errorf("add up what failed items of %s keep on %s: %w", collection, volume, err)
 	}
 	return sqldb.Whole(sum), nil
 }
 
-// roomSoon is how soon an item that waits for room looks again, at the latest: what waits for
-// longer keeps nobody from growing.
+// roomSoon is how soon an item that waits for room must look again to have precedence. An item that
+// waits longer does not keep others from growing.
 const roomSoon = 10 * time.Minute
 
-// holders looks at the other items that hold room on a volume and go on: first says that none of
-// those before this one waits for more, alone that there are none.
+// holders looks at the other active items that hold room on a volume. first reports that no older
+// one waits for more room; alone, that there are no others.
 func (t *Tx) holders(itemID, volume string) (first, alone bool, err error) {
 	const others = `EXISTS (SELECT 1 FROM reservation r JOIN work_item i ON i.id = r.item_id
 		WHERE r.volume = $1 AND r.bytes > 0 AND i.id <> $2 AND i.status IN ('running', 'pending')`
 	err = t.Get(`SELECT NOT `+others+` AND i.id < $2 AND i.status = 'pending' AND i.wait_reason = 'no-space' AND i.run_at <= $3), NOT `+others+`)`,
 		[]any{volume, itemID, t.Now + roomSoon.Microseconds()}, &first, &alone)
 	if err != nil {
-		return first, alone, fmt.Errorf("look who holds room on %s: %w", volume, err)
+		return first, alone, fmt.Errorf("look for items that hold room on %s: %w", volume, err)
 	}
 	return first, alone, nil
 }
 
-// roomWait adds the wait that is over to those before it in this stage, when an item that found no
-// room is claimed again, and returns how long they are together, in microseconds. For an item that
-// holds no room yet they begin anew whenever another gets some: a long queue that moves is no
-// reason to fail.
+// roomWait adds the wait that just ended to the item's earlier waits for room in this stage. It
+// returns their sum in microseconds. For an item that holds no room yet, the sum starts anew
+// whenever another item gets room: a long queue that moves is no reason to fail.
 func (t *Tx) roomWait(it registry.WorkItem) (waited int64, err error) {
 	err = t.Get(`SELECT CASE WHEN i.wait_reason = 'no-space' THEN i.room_waited + $2 - COALESCE(a.finished_at, $2) ELSE 0 END
 		FROM work_item i JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt WHERE i.id = $1`, []any{it.ID, t.Now}, &waited)
@@ -170,7 +168,7 @@ func (t *Tx) roomWait(it registry.WorkItem) (waited int64, err error) {
 	return max(waited, 0), nil
 }
 
-// promise keeps the sum of what is still to come to a volume, so that nobody has to add up
+// promise adds to the sum of bytes still to come to a volume, so that no statement has to add up
 // thousands of reservations.
 func (t *Tx) promise(volume string, more int64) error {
 	err := t.Do(`INSERT INTO promised (volume, bytes) VALUES ($1, $2)
@@ -181,8 +179,8 @@ func (t *Tx) promise(volume string, more int64) error {
 	return nil
 }
 
-// staged brings an item's reservation up to date with what is staged of it. It is to be called
-// after each change of done_bytes.
+// staged updates an item's reservation by what is staged of it. Call it after each change of
+// done_bytes.
 func (t *Tx) staged(itemID string) error {
 	var volume string
 	var was, is int64
@@ -196,7 +194,7 @@ func (t *Tx) staged(itemID string) error {
 	if is > was {
 		var promised int64
 		if err := t.Get(`SELECT bytes FROM promised WHERE volume = $1`, []any{volume}, &promised); err != nil {
-			return fmt.Errorf("look up what is promised of %s: %w", volume, err)
+			return fmt.Errorf("look up the reserved bytes of %s: %w", volume, err)
 		}
 		is = min(is, was+max(0, mostPromised-promised))
 	}
@@ -218,8 +216,8 @@ func (t *Tx) dropReservation(itemID string) (had bool, err error) {
 	return true, t.promise(volume, -remaining)
 }
 
-// Unreserve gives a completed item's room back and rings for those that wait for some. Its staging
-// is gone by now.
+// Unreserve gives back the room of a completed item, whose staging is gone, and wakes items that
+// wait for room.
 func (t *Tx) Unreserve(itemID string) error {
 	freed, err := t.dropReservation(itemID)
 	if err != nil || !freed {
@@ -228,14 +226,14 @@ func (t *Tx) Unreserve(itemID string) error {
 	return t.wakeForRoom()
 }
 
-// wakeForRoom rings for those that wait for room, best first. They are few at a time, so that a
-// long queue costs little; the rest look again when their snooze ends.
+// wakeForRoom wakes a few items that wait for room, best rank first, so that a long queue costs
+// little. The others look again when their snooze ends.
 func (t *Tx) wakeForRoom() error {
 	woken, err := t.Strings(`UPDATE work_item SET run_at = $1 WHERE id IN (
 		SELECT id FROM work_item WHERE stage IN ('provision', 'download', 'process', 'restore') AND status = 'pending' AND wait_reason = 'no-space' ORDER BY rank, id`+sqldb.Limit(roomWoken)+`)
 		RETURNING id`, t.Now)
 	if err != nil {
-		return fmt.Errorf("wake those who wait for room: %w", err)
+		return fmt.Errorf("wake items that wait for room: %w", err)
 	}
 	for _, id := range woken {
 		if err := t.refreshReady(id); err != nil {

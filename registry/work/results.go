@@ -46,7 +46,7 @@ func (e *Engine) SaveResult(ctx context.Context, l registry.Lease, name string, 
 	return holds, nil
 }
 
-// SetResult sets a result of an item, or takes it away with a nil value.
+// SetResult sets a result of an item. A nil value deletes it.
 func (t *Tx) SetResult(it registry.WorkItem, name string, value json.RawMessage) error {
 	if it.Results == nil {
 		it.Results = map[string]json.RawMessage{}
@@ -66,7 +66,7 @@ func (t *Tx) writeResults(it registry.WorkItem) error {
 	return err
 }
 
-// ownResults is ownResult for all results of an attempt.
+// ownResults calls ownResult for all results of an attempt.
 func ownResults(results map[string]json.RawMessage) error {
 	for name := range results {
 		if err := ownResult(name); err != nil {
@@ -76,20 +76,19 @@ func ownResults(results map[string]json.RawMessage) error {
 	return nil
 }
 
-// ownResult returns ErrInvalid for a result that the Registry itself sets, and acts on: the name
-// that was settled, what two people decided.
+// ownResult returns ErrInvalid for results that only the Registry sets, because it acts on them: a
+// settled name, a decision of two people.
 func ownResult(name string) error {
 	switch name {
 	case registry.ResultAbandon, registry.ResultARK, registry.ResultBulk, registry.ResultCallback, registry.ResultDuplicateOf, registry.ResultExpanded,
 		registry.ResultRecheck, registry.ResultSentBack, registry.ResultSuperseded, registry.ResultUntold:
-		return fmt.Errorf("%w: the Registry itself sets the result %s", registry.ErrInvalid, name)
+		return fmt.Errorf("%w: only the Registry sets the result %s", registry.ErrInvalid, name)
 	}
 	return nil
 }
 
-// told are the events that steps bring with their settlements, beside those of the engine. An event
-// of another kind would have a worker write the audit log, or tell those who read the feed what
-// happened to what is others'.
+// stepEvents are the types of events that steps may send with their settlements. Any other type
+// would let a worker write to the audit log, or report events about other items in the feed.
 var stepEvents = map[registry.Stage][]string{
 	registry.Expand:   {"manifest-refused", "manifest-warnings", "rows-repeated"},
 	registry.Estimate: {"manifest-warnings"},
@@ -99,11 +98,11 @@ var stepEvents = map[registry.Stage][]string{
 	registry.Delete:   {"identifier-withdrawn"},
 }
 
-// ownEvents returns ErrInvalid for events that the step of an item does not tell.
+// ownEvents returns ErrInvalid for events that the item's stage may not send.
 func ownEvents(it registry.WorkItem, events []registry.NewEvent) error {
 	for _, e := range events {
 		if !slices.Contains(stepEvents[it.Stage], e.Type) {
-			return fmt.Errorf("%w: %s does not tell %q, only %q", registry.ErrInvalid, it.Stage, e.Type, stepEvents[it.Stage])
+			return fmt.Errorf("%w: stage %s may not report events of type %q, only %q", registry.ErrInvalid, it.Stage, e.Type, stepEvents[it.Stage])
 		}
 	}
 	return nil

@@ -12,17 +12,18 @@ import (
 )
 
 const (
-	// mostExpired bounds how many items one call looks at, each in a transaction of its own (R25).
+	// mostExpired bounds how many items one call reads. Each is purged in its own transaction
+	// (R25).
 	mostExpired = 500
-	// carrierRetention is how long items are kept that carried out something for others: their subjects
-	// tell what came of it.
+	// carrierRetention is how long completed tidy and delivery items are kept. The items that they
+	// served record the outcome.
 	carrierRetention = 30 * 24 * time.Hour
-	// retryPurgeAfter is when a batch is looked at again that could not be purged, or was not purged
-	// whole.
+	// retryPurgeAfter is when a batch is tried again that could not be purged, or only in part.
 	retryPurgeAfter = 24 * time.Hour
 )
 
-// setRetention notes until when a completed item is kept. Whatever happens to it afterwards forgets that.
+// setRetention sets the time at which a completed item may be purged. Any later change of the item
+// clears it.
 func (t *Tx) setRetention(it registry.WorkItem) error {
 	var kept time.Duration
 	switch it.Action {
@@ -36,7 +37,7 @@ func (t *Tx) setRetention(it registry.WorkItem) error {
 		if spec.Profile.RetentionDays == nil {
 			return nil
 		}
-		// While it is what the same content again would repeat it is needed.
+		// Duplicates refer to the batch for this long.
 		known := sqldb.FromMicros(t.Now).Sub(it.CreatedAt)
 		kept = max(time.Duration(*spec.Profile.RetentionDays)*24*time.Hour, spec.Profile.DuplicateWindow()-known)
 	default:
@@ -49,7 +50,7 @@ func (t *Tx) setRetention(it registry.WorkItem) error {
 func (e *Engine) PurgeExpired(ctx context.Context) (batches int, err error) {
 	ids, err := e.db.Column(ctx, `SELECT id FROM work_item WHERE purge_at <= $1 ORDER BY purge_at`+sqldb.Limit(mostExpired), sqldb.Micros(e.db.Now()))
 	if err != nil {
-		return 0, fmt.Errorf("look for what was kept for its time: %w", err)
+		return 0, fmt.Errorf("look for items whose retention has ended: %w", err)
 	}
 	var errs []error
 	for _, id := range ids {
@@ -58,8 +59,8 @@ func (e *Engine) PurgeExpired(ctx context.Context) (batches int, err error) {
 			purged, err = t.purgeExpired(id)
 			return err
 		})
-		if err != nil { // which must not keep the others
-			errs = append(errs, fmt.Errorf("purge item %s, which was kept for its time: %w", id, err))
+		if err != nil { // one failure must not keep the others
+			errs = append(errs, fmt.Errorf("purge item %s, whose retention has ended: %w", id, err))
 		}
 		if purged {
 			batches++
@@ -71,8 +72,8 @@ func (e *Engine) PurgeExpired(ctx context.Context) (batches int, err error) {
 	return batches, errors.Join(errs...)
 }
 
-// purgeExpired purges an item whose time is over, unless somebody was faster. batch says that it is a
-// batch, and goes.
+// purgeExpired purges an item whose retention has ended, unless the item changed meanwhile. batch
+// is true if the item is a batch and is being purged.
 func (t *Tx) purgeExpired(id string) (batch bool, err error) {
 	var due int
 	err = t.Get(`SELECT COUNT(*) FROM work_item WHERE id = $1 AND status = 'completed' AND purge_at <= $2`, []any{id, t.Now}, &due)
@@ -83,13 +84,14 @@ func (t *Tx) purgeExpired(id string) (batch bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	c := registry.Command{ItemID: id, Act: registry.ActPurge, Actor: ActorRegistry, Reason: "it was kept for its time"}
+	c := registry.Command{ItemID: id, Act: registry.ActPurge, Actor: ActorRegistry, Reason: "its retention has ended"}
 	if it.Action != registry.Batch {
 		return false, t.PurgeRows(it, c)
 	}
-	// First, since a batch with many jobs is still there afterwards, and so is one that refuses.
+	// This comes first: a batch with many jobs still exists after the purge, and so does one that
+	// may not be purged.
 	if err := t.Do(`UPDATE work_item SET purge_at = $2 WHERE id = $1`, id, t.Now+retryPurgeAfter.Microseconds()); err != nil {
-		return false, fmt.Errorf("note when to look again: %w", err)
+		return false, fmt.Errorf("set the time of the next purge: %w", err)
 	}
 	if wanted, err := t.wanted(it); wanted || err != nil {
 		return false, err
@@ -98,7 +100,7 @@ func (t *Tx) purgeExpired(id string) (batch bool, err error) {
 	return refused == nil && err == nil, err
 }
 
-// wanted says that a hold covers a batch or one of its jobs, or that a subject still needs them.
+// wanted reports whether a hold covers a batch or one of its jobs, or a subject still needs them.
 func (t *Tx) wanted(batch registry.WorkItem) (bool, error) {
 	var holds int
 	err := t.Get(`SELECT COUNT(*) FROM hold h WHERE h.scope IN ('all', 'ingest') OR h.scope = 'collection' AND h.key = $2

@@ -42,10 +42,10 @@ func (t *Tx) seal(graphID, actor string) error {
 	return err
 }
 
-// acyclic returns a *CycleError when items of the graph wait for each other, be it through items of
-// other graphs. Every edge counts that is open or can be opened again: only what is completed,
-// aborted or deleted never runs again. A batch's edges to its own jobs lead nowhere back, since
-// jobs require nothing.
+// acyclic returns a *CycleError if items of the graph wait for each other, also through items of
+// other graphs. An edge counts if it is open or may open again; only completed, aborted and deleted
+// items never run again. Edges from a batch to its jobs cannot be part of a cycle, because jobs
+// require nothing.
 func (t *Tx) acyclic(graphID string) error {
 	const mayRun = `NOT IN ('completed', 'aborted', 'deleted')`
 	edges, err := t.edgePairs(`WITH RECURSIVE reach (id) AS (
@@ -72,14 +72,15 @@ func (t *Tx) edgePairs(query string, args ...any) (pairs [][2]string, err error)
 	})
 }
 
-// findCycle returns the items of one cycle, each requiring the next and the last the first, or nil.
+// findCycle returns the items of one cycle, or nil. Each item requires the next, and the last
+// requires the first.
 func findCycle(edges [][2]string) []string {
 	requires := map[string][]string{}
 	for _, e := range edges {
 		requires[e[0]] = append(requires[e[0]], e[1])
 	}
 	var path []string
-	at := map[string]int{} // place in path, from 1; 0: not seen; -1: leads to no cycle
+	at := map[string]int{} // place in path, from 1; 0: not visited; -1: leads to no cycle
 	var visit func(id string) []string
 	visit = func(id string) []string {
 		if at[id] > 0 {
@@ -106,7 +107,7 @@ func findCycle(edges [][2]string) []string {
 	return nil
 }
 
-// IsSealed tells whether a graph is sealed; ErrNotFound when there is none.
+// IsSealed reports whether a graph is sealed. It returns ErrNotFound if there is no such graph.
 func (t *Tx) IsSealed(graphID string) (sealed bool, err error) {
 	err = t.Get(`SELECT sealed_at IS NOT NULL FROM graph WHERE id = $1`, []any{graphID}, &sealed)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -117,7 +118,7 @@ func (t *Tx) IsSealed(graphID string) (sealed bool, err error) {
 	return sealed, nil
 }
 
-// sealed refuses to let an item go whose graph is still being built: nothing of that starts.
+// sealed returns an error if the item's graph is not sealed yet: no item of such a graph starts.
 func (t *Tx) sealed(it registry.WorkItem) error {
 	if it.GraphID == "" {
 		return nil

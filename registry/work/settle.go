@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// settling is a settle in a group.
+// settling is one settlement of a group, with its verdict.
 type settling struct {
 	registry.Settlement
 	verdict registry.Verdict
@@ -33,8 +33,8 @@ func (e *Engine) Settle(ctx context.Context, se registry.Settlement) (registry.V
 	return settlingOf(w).verdict, nil
 }
 
-// settleAll settles several attempts. One that does not live is told so, or answered as the first
-// time.
+// settleAll settles several attempts. An attempt that is not live gets ErrClaimLost, or the verdict
+// of its first settlement.
 func (t *Tx) settleAll(ws []*sqldb.Write) error {
 	items, err := t.liveAll(ws)
 	if err != nil {
@@ -58,7 +58,7 @@ func (t *Tx) settleAll(ws []*sqldb.Write) error {
 		if w.Err = errors.Join(ownResults(se.Results), ownEvents(it, se.Events)); w.Err != nil {
 			continue
 		}
-		delete(items, at) // who comes a second time finds it settled
+		delete(items, at) // a second settlement finds it settled
 		if err := t.learn(&it, se.Settlement); err != nil {
 			return err
 		}
@@ -85,8 +85,8 @@ func (t *Tx) settleAll(ws []*sqldb.Write) error {
 	return nil
 }
 
-// liveAll returns the items whose attempts live, by their leases: what the fence of each write
-// asks, asked for many.
+// liveAll returns the items whose attempts are live, by lease. It checks for many writes what
+// [Tx.Live] checks for one.
 func (t *Tx) liveAll(ws []*sqldb.Write) (map[registry.Lease]registry.WorkItem, error) {
 	ids := make([]string, len(ws))
 	for i, w := range ws {
@@ -104,7 +104,7 @@ func (t *Tx) liveAll(ws []*sqldb.Write) (map[registry.Lease]registry.WorkItem, e
 	return items, nil
 }
 
-// othersAttempts are the settlements that are asked for by another token than claimed the attempt.
+// othersAttempts returns the settlements whose token is not the one that claimed the attempt.
 func (t *Tx) othersAttempts(ws []*sqldb.Write) (map[*sqldb.Write]bool, error) {
 	others := map[*sqldb.Write]bool{}
 	for _, w := range ws {
@@ -115,7 +115,7 @@ func (t *Tx) othersAttempts(ws []*sqldb.Write) (map[*sqldb.Write]bool, error) {
 		var another bool
 		err := t.Get(`SELECT EXISTS (SELECT 1 FROM attempt WHERE item_id = $1 AND n = $2 AND token <> $3)`, []any{l.ItemID, l.N, l.Token}, &another)
 		if err != nil {
-			return nil, fmt.Errorf("look who claimed item %s: %w", l.ItemID, err)
+			return nil, fmt.Errorf("look up who claimed item %s: %w", l.ItemID, err)
 		}
 		if another {
 			others[w] = true
@@ -124,8 +124,8 @@ func (t *Tx) othersAttempts(ws []*sqldb.Write) (map[*sqldb.Write]bool, error) {
 	return others, nil
 }
 
-// settled answers a repeated settlement with the recorded verdict (R9); any other one has lost its
-// claim.
+// settled answers a repeated settlement with the recorded verdict (R9). Any other gets
+// ErrClaimLost.
 func (t *Tx) settled(se registry.Settlement) (v registry.Verdict, err error) {
 	var outcome registry.Outcome
 	var response string
@@ -145,7 +145,7 @@ func (t *Tx) settled(se registry.Settlement) (v registry.Verdict, err error) {
 	return v, nil
 }
 
-// learn notes what the attempt found out about the item, whatever becomes of it.
+// learn records what the attempt found out about the item, whatever the verdict.
 func (t *Tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 	for name, value := range se.Results {
 		if it.Results == nil {
@@ -168,7 +168,7 @@ func (t *Tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 	set(&it.Files, se.Files)
 	set(&it.DoneBytes, se.DoneBytes)
 	set(&it.DoneFiles, se.DoneFiles)
-	if it.Priority >= 0 { // what an operator put in front of everything stays there
+	if it.Priority >= 0 { // express items stay express
 		it.Priority += se.PriorityAdd
 	}
 	if err := t.writeLearnt(it); err != nil {
@@ -198,7 +198,7 @@ func (t *Tx) writeLearnt(it *registry.WorkItem) error {
 		it.ID, it.SizeBytes, it.Files, it.DoneBytes, it.DoneFiles, it.Priority,
 		Rank(sqldb.Micros(it.CreatedAt), it.Priority))
 	if err != nil {
-		return fmt.Errorf("note what was learnt of item %s: %w", it.ID, err)
+		return fmt.Errorf("record sizes and priority of item %s: %w", it.ID, err)
 	}
 	return nil
 }
@@ -209,14 +209,14 @@ func set(field, value *int64) {
 	}
 }
 
-// closing is an attempt that ends with a verdict.
+// closing is an attempt that ends, with its verdict.
 type closing struct {
 	registry.Settlement
 	verdict registry.Verdict
 }
 
-// closeAttempts records outcomes and verdicts, so that a repeat is answered alike. Attempts that
-// end alike share a statement; an item has one that is open.
+// closeAttempts records outcomes and verdicts, so that a repeated settlement gets the same answer.
+// Attempts with the same ending share a statement. An item has at most one open attempt.
 func (t *Tx) closeAttempts(all []closing) error {
 	type ending struct {
 		outcome                 registry.Outcome

@@ -8,33 +8,32 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Who fetches from slow sources holds slots for long. So where workers fetch, a collection takes no
-// more slots than the workers have without their spare ones, whoever waits; and where uploads can
-// be told from what lies outside, half of the spare slots is left to uploads, so that these wait
-// for no source at all. What runs is never stopped: a slot that is kept free is what lets the next
-// one in.
+// Fetching from slow sources holds slots for long. So in stages that fetch, one collection gets at
+// most the slots that are not spare, even if no other collection waits. Where uploads can be told
+// from outside sources, half of the spare slots is left to uploads, so that uploads never wait for
+// a source. Running steps are never stopped.
 
-// slotShares is how many more items from outside may run in a stage at this moment.
+// slotShares says how many more items from outside sources may start in a stage.
 type slotShares struct {
-	free     int            // of all collections together
-	most     int            // of one collection
-	runs     map[string]int // by collection
-	slots    int            // of all workers
-	spare    int            // those of them that are spare; 0: no rule
-	exempt   bool           // what is our own does not count
-	keptBack bool           // somebody was kept from a slot
+	free     int            // free slots, for all collections together
+	most     int            // how many slots one collection may have
+	runs     map[string]int // how many slots each collection has
+	slots    int            // slots of all workers
+	spare    int            // spare slots among them; 0: no limits apply
+	exempt   bool           // items whose data lie in our staging do not count
+	keptBack bool           // an item was kept back
 }
 
-// SlotSharesAt counts what runs in a stage at a moment, in microseconds. Stages that fetch nothing, and
-// workers without spare slots, have no rule. A worker that was killed counts as long as its leases
-// do, with its slots and with what it ran: a process that starts in its place has a name of its
-// own, and nothing tells that it replaces it rather than joins it.
+// SlotSharesAt counts what runs in a stage at a time in microseconds. Stages that fetch nothing,
+// and workers without spare slots, have no limits. A killed worker counts until its leases end,
+// with its slots and what it ran: its replacement has another name, and nothing shows that it is a
+// replacement.
 func SlotSharesAt(stage registry.Stage, now int64, numbers func(query string, args ...any) (map[string]int64, error)) (c slotShares, err error) {
 	step, ok := stepOf(stage)
 	if !ok || step.Fetches == registry.NoSource {
 		return c, nil
 	}
-	// What a held or stopping worker still runs takes none of these slots.
+	// What held or stopping workers still run takes none of these slots.
 	const serving = `w.stage = $1 AND w.seen_at + w.lease > $2 AND w.capacity > 0`
 	sums, err := numbers(`SELECT 'slots', COALESCE(SUM(capacity), 0) FROM worker_stage w WHERE `+serving+`
 		UNION ALL SELECT 'spare', COALESCE(SUM(spare), 0) FROM worker_stage w WHERE `+serving, stage, now)
@@ -53,7 +52,7 @@ func SlotSharesAt(stage registry.Stage, now int64, numbers func(query string, ar
 		JOIN worker_stage w ON w.worker_id = a.worker AND `+serving+`
 		WHERE i.stage = $1 AND i.status = 'running'`+counted+` GROUP BY i.collection`, stage, now)
 	if err != nil {
-		return c, fmt.Errorf("count what runs at %s: %w", stage, err)
+		return c, fmt.Errorf("count running items at %s: %w", stage, err)
 	}
 	c.most, c.free, c.runs = max(1, c.slots-c.spare), c.slots, map[string]int{}
 	if c.exempt {
@@ -75,7 +74,7 @@ func stepOf(stage registry.Stage) (registry.Step, bool) {
 	return r.Step(stage)
 }
 
-// room is how many more items from outside a collection may start.
+// room returns how many more items from outside sources a collection may start.
 func (c *slotShares) room(collection string) int {
 	if c.spare == 0 {
 		return math.MaxInt
@@ -83,13 +82,13 @@ func (c *slotShares) room(collection string) int {
 	return max(0, min(c.free, c.most-c.runs[collection]))
 }
 
-// KeepsBack says whether an item of a collection, which could start otherwise, is kept from a slot;
-// own says that it lies in our staging.
+// KeepsBack reports whether the limits keep an item from starting that could start otherwise. own
+// says that the item's data lie in our staging.
 func (c *slotShares) KeepsBack(it registry.WorkItem, own bool) bool {
 	return it.Priority >= 0 && (!own || !c.exempt) && c.room(it.Collection) == 0
 }
 
-// Sentence says what keeps an item back.
+// Sentence explains to people what keeps an item back.
 func (c *slotShares) Sentence(it registry.WorkItem) string {
 	kept := "other collections"
 	if c.exempt {
@@ -111,9 +110,9 @@ func (c *slotShares) take(n turn) {
 	}
 }
 
-// again is when a worker that was kept from an item asks again, unless one of its slots becomes
-// free before. With up to ten spare slots of a stage all its workers together ask about twice a
-// second; with more, each asks every five seconds.
+// retryAfter returns when a worker asks again after an item was kept back, unless one of its slots
+// becomes free earlier. With up to ten spare slots of a stage, all its workers together ask about
+// twice a second. With more, each asks every five seconds.
 func (c *slotShares) retryAfter() time.Duration {
 	const each, most = 500 * time.Millisecond, 5 * time.Second
 	return min(time.Duration(max(1, c.spare))*each, most)

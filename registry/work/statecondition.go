@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// PositionBits are what registry.StateOf looks at beside action, stage and status, as bits with
-// their conditions. Every state's condition is made by asking StateOf about all combinations, so
-// that it cannot say anything else than what items show.
+// PositionBits are the SQL conditions that registry.StateOf needs beside action, stage and status.
+// Each is one bit. The condition of a state is made by calling StateOf with all combinations, so
+// that it always agrees with what items show.
 var PositionBits = []string{
 	"i.attempt > 0",
 	"i.blocker_count > 0",
@@ -20,13 +20,13 @@ var PositionBits = []string{
 	HeldBy,
 }
 
-// Of positionBits.
+// Masks of PositionBits.
 const (
 	AllBits = 1<<4 - 1
 	HeldBit = 1 << 3
 )
 
-// PositionOf is the position of a row with some of PositionBits.
+// PositionOf returns the position of a row for which some of the PositionBits hold.
 func PositionOf(a registry.Action, stage registry.Stage, status registry.Status, bits int) registry.Position {
 	p := registry.Position{Action: a, Stage: stage, Status: status, Held: bits&HeldBit != 0}
 	if bits&1 != 0 {
@@ -41,13 +41,13 @@ func PositionOf(a registry.Action, stage registry.Stage, status registry.Status,
 	return p
 }
 
-// Place is a stage and a status there.
+// Place is a stage with a status.
 type Place struct {
 	Stage  registry.Stage
 	Status registry.Status
 }
 
-// Places are all that a known item may have, whether or not it can come there.
+// Places returns all combinations of stage and status, also those that no item can reach.
 func Places() []Place {
 	var out []Place
 	for _, stage := range registry.Stages() {
@@ -58,8 +58,8 @@ func Places() []Place {
 	return out
 }
 
-// BitsOf returns with which bits an item at a place is in one of the states, whose names are
-// compared without regard to case.
+// BitsOf returns the bit combinations with which an item at a place is in one of the states. The
+// case of states' names does not matter.
 func BitsOf(at Place, states []string) (bits []int) {
 	action, _ := registry.ActionOf(at.Stage)
 	for b := 0; b <= AllBits; b++ {
@@ -71,11 +71,11 @@ func BitsOf(at Place, states []string) (bits []int) {
 	return bits
 }
 
-// StateCond is true for the rows i of work_item that show one of the states.
+// StateCond returns the SQL condition that row i of work_item is in one of the states.
 func StateCond(states []string) string {
 	var conds []string
 	for _, status := range registry.Statuses() {
-		// Stages where the same bits decide share a condition.
+		// Stages with the same combinations share a condition.
 		stagesOf, order := map[string][]registry.Stage{}, []string{}
 		for _, stage := range registry.Stages() {
 			cond := bitsCond(BitsOf(Place{stage, status}, states))
@@ -106,8 +106,8 @@ func StateCond(states []string) string {
 
 const always = "always"
 
-// bitsCond is true for rows with one of some combinations of bits; "" for none, always for all of
-// them.
+// bitsCond returns the SQL condition that a row has one of the bit combinations: "" for none of
+// them, always for all.
 func bitsCond(bits []int) string {
 	if len(bits) == 0 {
 		return ""
@@ -131,7 +131,7 @@ func bitsCond(bits []int) string {
 	return "(" + BitsSum(which) + " IN (" + strings.Join(codes, ", ") + "))"
 }
 
-// BitsSum adds up those of some bits that a row i of work_item has.
+// BitsSum returns the SQL sum of those bits of the mask whose conditions hold for row i of work_item.
 func BitsSum(which int) string {
 	var sum []string
 	for i, cond := range PositionBits {

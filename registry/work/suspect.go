@@ -10,16 +10,16 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// An item whose attempts are lost again and again may be what takes its workers down, or always
-// have been in the company of what does. It is told by running alone (R13): a worker is kept free
-// for it, comes to rest, runs it, and is given nothing else meanwhile. What is lost then is
-// charged.
+// An item whose attempts are lost again and again is a suspect: it may kill its workers, or it may
+// always have run beside an item that does. Running alone tells which (R13). The engine reserves a
+// worker for the suspect, waits until that worker runs nothing, and gives it nothing else
+// meanwhile. A loss then counts as the suspect's.
 
-// suspect says that an item is to run alone.
+// suspect reports whether an item must run alone.
 func (n turn) suspect() bool { return n.losses >= lossesFree }
 
-// claimReserved answers a claim of a worker that is kept free for an item, "" for none. done is false
-// when it is not, or not any more.
+// claimReserved answers a claim of a worker that may be reserved for an item; itemID is "" if it is
+// not. done is false if the worker is not reserved, or not any more.
 func (t *Tx) claimReserved(c *claiming, itemID string) (done bool, err error) {
 	if itemID == "" {
 		return false, nil
@@ -29,7 +29,7 @@ func (t *Tx) claimReserved(c *claiming, itemID string) (done bool, err error) {
 		return false, fmt.Errorf("look for item %s, which runs alone: %w", itemID, err)
 	}
 	if len(found) == 0 || !found[0].suspect() || found[0].waiting {
-		return false, t.unreserveWorker(itemID) // it has ended, got on or been stopped
+		return false, t.unreserveWorker(itemID) // it has ended, made progress or been stopped
 	}
 	var by string
 	var others int64
@@ -37,15 +37,15 @@ func (t *Tx) claimReserved(c *claiming, itemID string) (done bool, err error) {
 		(SELECT COUNT(*) FROM attempt WHERE worker = $2 AND finished_at IS NULL)`, []any{itemID, c.Worker}, &by, &others)
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("look for what worker %s runs: %w", c.Worker, err)
+		return false, fmt.Errorf("look up what worker %s runs: %w", c.Worker, err)
 	case by != "" && by != c.Worker:
 		return false, t.unreserveWorker(itemID)
 	case by == "" && others == 0 && found[0].Stage == c.Stage:
 		if err := t.start([]starting{{c, found[0]}}); err != nil || c.Hint == itemID {
 			return true, err
 		}
-		// The message was another item's, which this worker is not given now, and whose place the
-		// message of this one will not take.
+		// The message was for another item. This worker cannot take that item now, and the message
+		// does not take the place of the suspect's own message.
 		_, err := t.refuseForNow(c.ClaimRequest, registry.ReasonQueued)
 		return true, err
 	}
@@ -55,15 +55,15 @@ func (t *Tx) claimReserved(c *claiming, itemID string) (done bool, err error) {
 
 func (t *Tx) unreserveWorker(itemID string) error {
 	if err := t.Do(`DELETE FROM alone WHERE item_id = $1`, itemID); err != nil {
-		return fmt.Errorf("keep no worker free for item %s: %w", itemID, err)
+		return fmt.Errorf("release the worker reserved for item %s: %w", itemID, err)
 	}
 	return nil
 }
 
-// separateSuspects sees to the items of a stage that are to run alone, among those whose turn it is. It
-// returns the others, and the claims that are not answered yet.
+// separateSuspects takes the suspects out of a stage's next items and assigns them to workers. It
+// returns the other items, and the claims that are not answered yet.
 func (t *Tx) separateSuspects(stage registry.Stage, cs []*claiming) ([]turn, []*claiming, error) {
-	// More are looked at, so that nobody goes without because of them.
+	// Read more items than asked for, so that the suspects leave no claim without an item.
 	items, _, err := t.next(stage, 2*len(cs)+lossesFree)
 	if err != nil {
 		return nil, nil, err
@@ -84,15 +84,15 @@ func (t *Tx) separateSuspects(stage registry.Stage, cs []*claiming) ([]turn, []*
 	return items[:min(len(items), len(cs))], cs, nil
 }
 
-// chooseWorker chooses the worker that a suspect item runs on: one that asks and runs nothing; else
-// the one that is kept free for it already, if it lives; else the one that runs least. "" when no
-// worker is known.
+// chooseWorker returns the worker that a suspect shall run on, or "" if none is known. It prefers a
+// worker that asks and runs nothing. Next comes the worker that is already reserved, if it lives;
+// then the one that runs least.
 func (t *Tx) chooseWorker(s turn, cs []*claiming) (worker string, err error) {
 	for _, c := range cs {
 		var busy bool
 		err := t.Get(`SELECT EXISTS (SELECT 1 FROM attempt WHERE worker = $1 AND finished_at IS NULL)`, []any{c.Worker}, &busy)
 		if err != nil {
-			return "", fmt.Errorf("look for what worker %s runs: %w", c.Worker, err)
+			return "", fmt.Errorf("look up what worker %s runs: %w", c.Worker, err)
 		}
 		if !busy {
 			return c.Worker, nil
@@ -108,8 +108,9 @@ func (t *Tx) chooseWorker(s turn, cs []*claiming) (worker string, err error) {
 	return worker, nil
 }
 
-// reserveWorker keeps a worker free for a suspect item. If it is among those that ask, it gets the item
-// when it runs nothing, and nothing in any case. It returns the other claims.
+// reserveWorker reserves a worker for a suspect. If the worker has claims in cs, it gets the
+// suspect if it runs nothing, and otherwise nothing. reserveWorker returns the claims of other
+// workers.
 func (t *Tx) reserveWorker(worker string, s turn, cs []*claiming) (others []*claiming, err error) {
 	if worker == "" {
 		return cs, nil
@@ -119,7 +120,7 @@ func (t *Tx) reserveWorker(worker string, s turn, cs []*claiming) (others []*cla
 		err = t.Do(`INSERT INTO alone (item_id, worker) VALUES ($1, $2)`, s.ID, worker)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("keep worker %s free for item %s: %w", worker, s.ID, err)
+		return nil, fmt.Errorf("reserve worker %s for item %s: %w", worker, s.ID, err)
 	}
 	given := false
 	for _, c := range cs {
@@ -138,26 +139,26 @@ func (t *Tx) reserveWorker(worker string, s turn, cs []*claiming) (others []*cla
 	err = t.Do(`UPDATE work_item SET nudge_at = $2, nudges = 0 WHERE id = $1 AND (nudge_at > $2 OR nudges > 0)`,
 		s.ID, t.Now+resendAfter.Microseconds())
 	if err != nil {
-		return nil, fmt.Errorf("ring for item %s again: %w", s.ID, err)
+		return nil, fmt.Errorf("send another message for item %s: %w", s.ID, err)
 	}
 	return others, nil
 }
 
-// WhyAlone says of a queued item that it runs alone, and on which worker.
+// WhyAlone adds to the explanation of a queued item that it runs alone, and on which worker.
 func (e *Engine) WhyAlone(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
 	var losses int
 	var worker string
 	err := e.db.Read.QueryRowContext(ctx, `SELECT losses, COALESCE((SELECT worker FROM alone WHERE item_id = i.id), '') FROM work_item i WHERE i.id = $1`,
 		it.ID).Scan(&losses, &worker)
 	if err != nil {
-		return fmt.Errorf("ask whether item %s runs alone: %w", it.ID, err)
+		return fmt.Errorf("look up whether item %s runs alone: %w", it.ID, err)
 	}
 	if losses < lossesFree {
 		return nil
 	}
 	w.Sentence += fmt.Sprintf("; its workers were lost %d times in a row, so it runs alone", losses)
 	if worker != "" {
-		w.Sentence += ", when worker " + worker + " has nothing else in hand"
+		w.Sentence += " as soon as worker " + worker + " runs nothing else"
 	}
 	return nil
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// Backoff of an item whose attempts are lost again and again (I11), and how many losses in a row
-// are not charged because the attempt had got on or was not alone. After these the item runs alone,
-// and every loss is its own: otherwise a step that always kills its worker half-way would run for
-// ever.
+// lostBackoff and its cap delay an item whose attempts are lost repeatedly (I11). lossesFree
+// consecutive losses are not counted if the attempt had made progress or did not run alone. After
+// them the item runs alone and every loss counts. Otherwise a step that always kills its worker
+// half-way would run for ever.
 const (
 	lostBackoff    = time.Minute
 	lostBackoffCap = time.Hour
@@ -48,9 +48,8 @@ func (e *Engine) Sweep(ctx context.Context, lease time.Duration) ([]registry.Lea
 	return lost, nil
 }
 
-// Reclaim forgets all workers and takes away every live attempt at once. Only a process that knows
-// that no worker is left may call it: the embedded default at start, when it has just taken the
-// lock on its folder.
+// Reclaim forgets all workers and takes away all live attempts. Call it only if no worker can be
+// alive: `holdfast up` does at start, when it holds the lock on its folder.
 func (e *Engine) Reclaim(ctx context.Context) ([]registry.Lease, error) {
 	var all []registry.Lease
 	for {
@@ -75,8 +74,9 @@ func (e *Engine) Reclaim(ctx context.Context) ([]registry.Lease, error) {
 	}
 }
 
-// pulse notes that the sweep ran, and tells whether it must be quiet: after a gap of over half a
-// lease workers could not renew either, so they get one lease first (R14).
+// pulse records that the sweep ran, and reports whether it must take nothing away. After a gap of
+// more than half a lease, workers may have been unable to renew, too, so they get one more lease
+// (R14).
 func (t *Tx) pulse(name string, lease int64) (quiet bool, err error) {
 	var at, quietUntil int64
 	err = t.Get(`SELECT at, quiet_until FROM pulse WHERE name = $1`, []any{name}, &at, &quietUntil)
@@ -86,7 +86,7 @@ func (t *Tx) pulse(name string, lease int64) (quiet bool, err error) {
 	if gap := t.Now - at; err == nil && (gap > lease/2 || gap < 0) {
 		quietUntil = t.Now + lease
 	}
-	quietUntil = min(quietUntil, t.Now+lease) // a clock that was set back must not keep it quiet for longer
+	quietUntil = min(quietUntil, t.Now+lease) // a clock that was set back must not prolong it
 	err = t.Do(`INSERT INTO pulse (name, at, quiet_until) VALUES ($1, $2, $3)
 		ON CONFLICT (name) DO UPDATE SET at = $2, quiet_until = $3`, name, t.Now, quietUntil)
 	if err != nil {
@@ -100,17 +100,17 @@ type lapsed struct {
 	worker   string
 	max      int
 	advanced bool
-	stuck    bool // it was renewed, but did not get on
-	alone    bool // its worker held nothing else, so what took the worker down can only have been this
+	stuck    bool // it was renewed but made no progress
+	alone    bool // its worker ran nothing else, so only this can have killed it
 	losses   int
 	started  int64
 }
 
-// stuck is true for the attempts a whose worker lives at $1 and which do not get on (R29).
+// stuck is an SQL condition: attempt a is renewed at $1 but makes no progress (R29).
 const stuck = `(a.lease_until >= $1 AND a.stuck_after > 0 AND a.progress_at + a.stuck_after < $1)`
 
-// takeAway closes live attempts a that match a condition as lost, at most 500 of them. each, unless
-// it is nil, is called for their items.
+// takeAway closes as lost those live attempts a that match a condition, at most 500. It calls each,
+// unless nil, with their items.
 func (t *Tx) takeAway(condition string, each func(*Tx, registry.WorkItem) error) ([]registry.Lease, error) {
 	found, err := t.lapsed(`SELECT a.item_id, a.n, a.worker, a.max_attempts, a.advanced = 1, `+stuck+`,
 			NOT EXISTS (SELECT 1 FROM attempt o WHERE o.worker = a.worker AND o.finished_at IS NULL AND o.item_id <> a.item_id),
@@ -144,9 +144,10 @@ func (t *Tx) lapsed(query string, args ...any) (out []lapsed, err error) {
 	})
 }
 
-// lose ends one attempt without its worker. A loss after progress, or in the company of other
-// items, is not charged (R13): it is the machine's, or a neighbour's. One that stood still while
-// its worker lived is, and so are losses without end. It returns the item as it was.
+// lose ends one attempt without its worker, and returns the item as it was before. A loss after
+// progress, or beside other items, does not count as a try (R13): the machine or another item may
+// have caused it. A loss counts if the attempt was stuck while its worker lived, or if there were
+// too many in a row.
 func (t *Tx) lose(l lapsed) (registry.WorkItem, error) {
 	it, err := t.Item(l.lease.ItemID)
 	if err != nil {
@@ -173,8 +174,8 @@ func (t *Tx) lose(l lapsed) (registry.WorkItem, error) {
 	return it, err
 }
 
-// charge counts a loss. With its tries used up the item fails, or goes on where the route says that
-// it never fails.
+// charge counts a loss as a try. If no try is left, the item fails, or advances if the route says
+// that its stage never fails.
 func (t *Tx) charge(it registry.WorkItem, c Change, most int) (Change, error) {
 	c.tries++
 	c.class = registry.SystemFault
@@ -191,7 +192,7 @@ func (t *Tx) charge(it registry.WorkItem, c Change, most int) (Change, error) {
 	return c, nil
 }
 
-// sentence tells people what happened.
+// sentence explains to people how the attempt was lost.
 func (l lapsed) sentence() string {
 	since := sqldb.FromMicros(l.started).Format(time.RFC3339)
 	if l.stuck {
@@ -200,7 +201,7 @@ func (l lapsed) sentence() string {
 	return fmt.Sprintf("worker %s was lost; it had held the item since %s", l.worker, since)
 }
 
-// code is what happened in one word.
+// code returns the error code of the loss.
 func (l lapsed) code() string {
 	if l.stuck {
 		return "stuck"
@@ -208,8 +209,8 @@ func (l lapsed) code() string {
 	return "worker-lost"
 }
 
-// lostDelay lets an item go on at once (I4), until it has been charged so often that it must be
-// suspected of taking its workers down (R13).
+// lostDelay returns how long an item waits after a counted loss. The first ones cost no delay (I4);
+// after them the item is suspected of killing its workers (R13).
 func lostDelay(tries int) time.Duration {
 	const atOnce = 3
 	if tries <= atOnce {

@@ -2,7 +2,7 @@ package work
 
 import "fmt"
 
-// Count is a number with its noun.
+// Count returns a number with its noun.
 func Count(n int64, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -10,7 +10,7 @@ func Count(n int64, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Either is the sentence about one, or about several with their number in it.
+// Either returns one if n is 1, and otherwise the format several with n.
 func Either(n int64, one, several string) string {
 	if n == 1 {
 		return one

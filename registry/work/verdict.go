@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// decide turns a worker's outcome into a change by the route and the rules of docs/states.md.
+// decide turns a worker's outcome into a change, by the route and the rules in docs/states.md.
 func (t *Tx) decide(it registry.WorkItem, se registry.Settlement) (Change, error) {
 	c := Change{Stage: it.Stage, Status: registry.Pending, tries: it.Tries, n: se.Lease.N, Actor: "worker", Note: se.Error}
 	route, _ := it.Route()
@@ -37,8 +37,8 @@ func (t *Tx) decide(it registry.WorkItem, se registry.Settlement) (Change, error
 	case registry.OutcomeSentBack:
 		return t.sendBack(it, route, se, c)
 	case registry.OutcomeReleased:
-		// That a worker stopped is no news of the item: a failure that still counts stays noted,
-		// and nothing else.
+		// A worker's stop says nothing about the item. Keep only the note of failures that still
+		// count.
 		c.act, c.Reason, c.Note = registry.ActRelease, se.Error, ""
 		if it.Tries > 0 {
 			c.Note, c.class = it.Note, it.ErrorClass
@@ -53,10 +53,11 @@ func (t *Tx) decide(it registry.WorkItem, se registry.Settlement) (Change, error
 	return c, fmt.Errorf("%w: a worker cannot settle with outcome %q", registry.ErrInvalid, se.Outcome)
 }
 
-// sendBack goes to an earlier stage. An item that was sent back as often as one may be tried fails.
+// sendBack moves the item to an earlier stage. It fails the item that was sent back as often as it
+// may be tried.
 func (t *Tx) sendBack(it registry.WorkItem, route registry.Route, se registry.Settlement, c Change) (Change, error) {
 	if se.Back == it.Stage || !slices.Contains(route.UpTo(it.Stage), se.Back) {
-		return c, fmt.Errorf("%w: %s cannot be sent back to %q; what is before it: %v", registry.ErrInvalid, it.Stage, se.Back, route.UpTo(it.Stage))
+		return c, fmt.Errorf("%w: %s cannot be sent back to %q; the stages before it are %v", registry.ErrInvalid, it.Stage, se.Back, route.UpTo(it.Stage))
 	}
 	sent := registry.SentBack{Requeues: it.RetryCount}
 	var before registry.SentBack
@@ -86,7 +87,7 @@ func (t *Tx) sendBack(it registry.WorkItem, route registry.Route, se registry.Se
 	return c, nil
 }
 
-// advance goes to the next stage, or ends the item after the last one.
+// advance moves the item to its next stage, or ends it after the last one.
 func (t *Tx) advance(it registry.WorkItem, route registry.Route, c Change) (Change, error) {
 	c.tries, c.Note, c.class, c.code, c.host, c.delay = 0, "", "", "", "", 0
 	if next, more := route.Next(it.Stage); more {
@@ -102,7 +103,7 @@ func (t *Tx) advance(it registry.WorkItem, route registry.Route, c Change) (Chan
 		return c, fmt.Errorf("count failed jobs: %w", err)
 	}
 	if bad == 0 && all == 0 {
-		// A batch that repeats another has no jobs; one whose jobs are all deleted came to nothing.
+		// A duplicate batch has no jobs. A batch whose jobs were all deleted produced nothing.
 		if err := t.Get(`SELECT COUNT(*) FROM work_item WHERE parent_id = $1`, []any{it.ID}, &all); err != nil {
 			return c, fmt.Errorf("count deleted jobs: %w", err)
 		}
@@ -118,8 +119,8 @@ func (t *Tx) advance(it registry.WorkItem, route registry.Route, c Change) (Chan
 	return c, nil
 }
 
-// reported counts a batch's jobs as its report did, so that batch and report never contradict each
-// other, whatever became of the jobs since; where no report was stored, as they are now.
+// reported counts a batch's jobs as its stored report did, so that batch and report agree whatever
+// happened to the jobs since. Without a stored report it counts them as they are now.
 func (t *Tx) reported(batch registry.WorkItem) (bad, safe, all int64, err error) {
 	bad, safe, all, stored, err := t.store.hooks.Reported(t, batch)
 	if err == nil && !stored {
@@ -129,9 +130,9 @@ func (t *Tx) reported(batch registry.WorkItem) (bad, safe, all int64, err error)
 	return bad, safe, all, err
 }
 
-// unlockedMeanwhile lets an item that waits for a lock go at once when the lock came free while it
-// was settling. An item that stands in no lock's queue waits for something else on the object, and
-// keeps its delay.
+// unlockedMeanwhile removes the delay of an item that snoozes for a lock if the lock became free
+// while the item was settling. An item that stands in no lock's line waits for something else on
+// the object and keeps its delay.
 func (t *Tx) unlockedMeanwhile(it registry.WorkItem, c *Change) error {
 	if c.wait != registry.ReasonLocked {
 		return nil
@@ -140,7 +141,7 @@ func (t *Tx) unlockedMeanwhile(it registry.WorkItem, c *Change) error {
 	err := t.Get(`SELECT EXISTS (SELECT 1 FROM lock_wait w WHERE w.item_id = i.id) AND NOT `+LockedOut+`
 		FROM work_item i WHERE i.id = $1`, []any{it.ID}, &free)
 	if err != nil {
-		return fmt.Errorf("look at locks: %w", err)
+		return fmt.Errorf("read locks: %w", err)
 	}
 	if free {
 		c.delay = 0
@@ -148,8 +149,8 @@ func (t *Tx) unlockedMeanwhile(it registry.WorkItem, c *Change) error {
 	return nil
 }
 
-// bound is how many counted failures an item may have in a stage when its worker's answer is n
-// (I11).
+// bound returns how many counted failures an item may have in a stage if its worker sent n; 0 means
+// the default (I11).
 func bound(n int) int {
 	const unset = 5
 	if n <= 0 {

@@ -12,13 +12,12 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// lookAgain is how often those who wait for news look by themselves: another process may have
-// committed them.
+// lookAgain is how often a waiting call looks without a signal: another process may have written.
 const lookAgain = 500 * time.Millisecond
 
-// withdraw closes the live attempt of an item that an admin takes away. Its end is later than that
-// of any other that was taken from the same worker, so that it can serve as the cursor of
-// [Store.Withdrawn].
+// withdraw closes the live attempt of an item that a person takes away from its worker. Its end is
+// later than the worker's other withdrawn attempts, so that it can serve as the cursor of
+// [Engine.Withdrawn].
 func (t *Tx) withdraw(it registry.WorkItem, why string, to registry.Status) error {
 	response, err := json.Marshal(registry.Verdict{Stage: it.Stage, Status: to})
 	if err != nil {
@@ -31,7 +30,7 @@ func (t *Tx) withdraw(it registry.WorkItem, why string, to registry.Status) erro
 	var last int64
 	err = t.Get(`SELECT COALESCE(MAX(finished_at), 0) FROM attempt WHERE worker = $1 AND outcome = 'withdrawn'`, []any{worker}, &last)
 	if err != nil {
-		return fmt.Errorf("look up what was taken from worker %s: %w", worker, err)
+		return fmt.Errorf("look up attempts withdrawn from worker %s: %w", worker, err)
 	}
 	err = t.Do(`UPDATE attempt SET finished_at = $3, outcome = 'withdrawn', error = $4, response = $5
 		WHERE item_id = $1 AND n = $2 AND finished_at IS NULL`, it.ID, it.Attempt, max(t.Now, last+1), why, string(response))
@@ -54,9 +53,9 @@ func (e *Engine) Withdrawn(ctx context.Context, q registry.WithdrawnQuery) ([]re
 		taken, next, err := e.withdrawn(ctx, q)
 		switch {
 		case ctx.Err() != nil:
-			return nil, q.After, nil // the wait is over, which is no fault
+			return nil, q.After, nil // the caller stopped waiting, which is no fault
 		case err != nil:
-			return nil, q.After, fmt.Errorf("list what was taken from worker %s: %w", q.Worker, err)
+			return nil, q.After, fmt.Errorf("list attempts withdrawn from worker %s: %w", q.Worker, err)
 		case len(taken) > 0:
 			return taken, next, nil
 		}
@@ -66,7 +65,7 @@ func (e *Engine) Withdrawn(ctx context.Context, q registry.WithdrawnQuery) ([]re
 		case <-ctx.Done():
 			return nil, q.After, nil
 		case <-e.db.Closed():
-			return nil, q.After, fmt.Errorf("list what was taken from worker %s: %w", q.Worker, sqldb.ErrClosed)
+			return nil, q.After, fmt.Errorf("list attempts withdrawn from worker %s: %w", q.Worker, sqldb.ErrClosed)
 		}
 	}
 }
@@ -86,8 +85,8 @@ func (e *Engine) withdrawn(ctx context.Context, q registry.WithdrawnQuery) (out 
 	return out, next, err
 }
 
-// may returns nil when an act may be asked of an item. Of one that could be asked if it had not
-// announced a version, or begun to delete an object, it says so (R7).
+// may returns nil if the act is allowed for the item. It returns a *registry.PastNoReturn if the
+// act would be allowed had the item not announced a version or begun to delete an object (R7).
 func (t *Tx) may(it registry.WorkItem, act registry.Act, to registry.Status) error {
 	err := Check(it, act, to)
 	uncommitted := it
@@ -107,7 +106,7 @@ func (t *Tx) may(it registry.WorkItem, act registry.Act, to registry.Status) err
 	return p
 }
 
-// supersede notes that the live attempt of an item was taken from its worker.
+// supersede records that the live attempt of an item was taken away from its worker.
 func (t *Tx) supersede(it registry.WorkItem) error {
 	return t.SetResult(it, registry.ResultSuperseded, json.RawMessage(strconv.FormatInt(it.Attempt, 10)))
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// fleet is the workers that are alive and the holds on workers.
+// fleet lists the living workers and the holds on workers.
 type fleet struct {
 	workers []registry.WorkerInfo
 	holds   []registry.Hold // oldest first
 }
 
-// stageSlots is the part of a fleet that serves one stage.
+// stageSlots describes the part of a fleet that serves one stage.
 type stageSlots struct {
-	Capacity, Free int             // of those that are neither held nor stopping
-	Held           []registry.Hold // one for each worker that is held
+	Capacity, Free int             // of workers that are neither held nor stopping
+	Held           []registry.Hold // one for each held worker
 	Stopping       int
 }
 
-// Fleet counts the workers of each stage that are alive, and their slots.
+// Fleet reads the living workers and the holds on workers.
 func (e *Engine) Fleet(ctx context.Context) (f fleet, err error) {
 	if f.workers, err = e.Workers(ctx); err != nil {
 		return f, err
