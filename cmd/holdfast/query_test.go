@@ -38,7 +38,7 @@ func TestList_Query(t *testing.T) {
 	}
 	asked = nil
 	holdfast(t, "item", "list", "x", "state:faild").Wants(t, exit.Usage).Says(t, "character 9", "did you mean failed?", "known are", "holdfast item list --help")
-	holdfast(t, "item", "list", "--stage", "lunch").Wants(t, exit.Usage).Says(t, `"lunch" is no stage`, "download")
+	holdfast(t, "item", "list", "--stage", "lunch").Wants(t, exit.Usage).Says(t, `unknown stage "lunch"`, "download")
 	if asked != nil {
 		t.Errorf("a bad query was sent: %q", asked)
 	}

@@ -1,6 +1,6 @@
-// Package account keeps who may ask for what: tokens, and the sessions and one-time links that
-// stand for them. It keeps hashes, never secrets, and knows nothing of what is asked for; of the
-// engine it takes away the attempts of a token that is revoked.
+// Package account keeps tokens, and the sessions and one-time links that represent them. It stores
+// hashes, never secrets. It does not know what a token is used for. When a token is revoked, the
+// engine withdraws the token's attempts.
 package account
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// Accounts is who may ask for what.
+// Accounts keeps tokens, sessions and sign-in links. Its methods may be called concurrently.
 type Accounts struct {
 	db   *sqldb.DB
 	work *work.Engine

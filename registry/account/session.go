@@ -14,14 +14,14 @@ import (
 
 var _ registry.Signing = (*Accounts)(nil)
 
-// seenEvery is how often at most a session's use is written, so that reading pages does not become
-// writing.
+// seenEvery is the shortest interval at which a session's use is recorded, so that reading pages
+// writes little.
 const seenEvery = time.Minute
 
 const selectSession = `SELECT s.id, s.hash, s.token_id, s.subject, s.name, s.role, s.collections, s.method, s.agent, s.address,
 	s.created_at, s.seen_at, s.idle, s.expires_at FROM session s LEFT JOIN token t ON t.id = s.token_id `
 
-// goodSession is the condition that a session is good at the time $1.
+// goodSession is an SQL condition: the session is valid at the time $1.
 const goodSession = `s.expires_at > $1 AND s.seen_at + s.idle > $1
 	AND (s.token_id = '' OR t.id IS NOT NULL AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > $1)) `
 
@@ -71,7 +71,7 @@ func (s *Accounts) AddLink(ctx context.Context, hash, tokenID string, good time.
 	return nil
 }
 
-// goodToken returns a token, or ErrNotFound unless it can be used.
+// goodToken returns a token. It returns ErrNotFound if the token is unknown, revoked or expired.
 func (t *tx) goodToken(id string) (registry.Token, error) {
 	tok, err := scanToken(t.Row(selectToken+`WHERE id = $1`, id))
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !tok.Good(sqldb.FromMicros(t.Now)) {
@@ -104,7 +104,7 @@ func (s *Accounts) AddLinkedSession(ctx context.Context, link string, in registr
 		} else if err != nil {
 			return err
 		}
-		// Writing transactions run one after the other, so nobody else has found it meanwhile.
+		// Write transactions are serial, so no other sign-in can use the link.
 		if err := t.Do(`DELETE FROM sign_in_link WHERE hash = $1`, link); err != nil {
 			return err
 		}
@@ -168,7 +168,8 @@ func (t *tx) addSession(s registry.Session, l registry.Lifetime) (registry.Sessi
 	return stored, t.noteSession(stored, registry.EventSignedIn, stored.Name)
 }
 
-// endLongestUnused makes room for one more session of the same token or subject.
+// endLongestUnused ends the longest unused sessions of the same token or subject, so that there is
+// room for one more.
 func (t *tx) endLongestUnused(of registry.Session) error {
 	for {
 		found, err := scanSession(t.Row(selectSession+`WHERE s.token_id = $1 AND s.subject = $2 ORDER BY s.seen_at DESC, s.created_at DESC, s.id LIMIT 1 OFFSET $3`,
@@ -187,7 +188,8 @@ func (t *tx) endLongestUnused(of registry.Session) error {
 	}
 }
 
-// noteSession writes an event that tells nothing by which a session could be used.
+// noteSession writes an event of a session. It contains nothing that would let a reader use the
+// session.
 func (t *tx) noteSession(s registry.Session, kind, actor string) error {
 	return t.Event(s.ID, 0, kind, actor, struct {
 		Name    string                `json:"name"`
@@ -212,7 +214,7 @@ func (s *Accounts) SessionByHash(ctx context.Context, hash string, active bool) 
 	if !active || now.Sub(found.SeenAt) < min(seenEvery, found.Idle/10) {
 		return found, nil
 	}
-	// Whoever was held up since the look above must not bring back what has ended meanwhile.
+	// A delayed request must not revive a session that has expired since the query above.
 	err = s.write(ctx, func(t *tx) error {
 		return t.Do(`UPDATE session SET seen_at = $2 WHERE hash = $1 AND seen_at < $2 AND seen_at + idle > $2`, hash, t.Now)
 	})
@@ -227,7 +229,7 @@ func (s *Accounts) Sessions(ctx context.Context) (out []registry.Session, err er
 	ask := s.db.Read.Ask(ctx, selectSession+`WHERE `+goodSession+`ORDER BY s.seen_at DESC, s.created_at DESC, s.id`, sqldb.Micros(s.db.Now()))
 	return sqldb.Collect(ask, "list sessions", func(row sqldb.Scanner) (registry.Session, error) {
 		found, err := scanSession(row)
-		found.Hash = "" // nobody who lists sessions needs it
+		found.Hash = "" // a list does not need it
 		return found, err
 	})
 }

@@ -36,7 +36,7 @@ func scanToken(row sqldb.Scanner) (registry.Token, error) {
 	return tok, nil
 }
 
-// stagesOf are stages that stand in a column, with commas between them.
+// stagesOf reads the stages in a column, which are separated by commas.
 func stagesOf(text string) (out []registry.Stage) {
 	for s := range strings.SplitSeq(text, ",") {
 		if s != "" {
@@ -92,7 +92,8 @@ func (s *Accounts) AddToken(ctx context.Context, tok registry.Token) error {
 	return nil
 }
 
-// tokenNote is what an event tells of a token: nothing by which it could be used.
+// tokenNote is the data of a token's event. It contains nothing that would let a reader use the
+// token.
 type tokenNote struct {
 	Name        string           `json:"name"`
 	Role        registry.Role    `json:"role"`
@@ -117,7 +118,7 @@ func (s *Accounts) TokenByHash(ctx context.Context, hash string) (registry.Token
 func (s *Accounts) Tokens(ctx context.Context) (out []registry.Token, err error) {
 	return sqldb.Collect(s.db.Read.Ask(ctx, selectToken+`ORDER BY created_at, id`), "list tokens", func(row sqldb.Scanner) (registry.Token, error) {
 		tok, err := scanToken(row)
-		tok.Hash = "" // nobody who lists tokens needs it
+		tok.Hash = "" // a list does not need it
 		return tok, err
 	})
 }

@@ -1,11 +1,10 @@
-// Package bounds has the bounds of everything that workers ask the Registry for: each number, text
-// and list in the arguments of registry.ForWorkers. [Check] is what the methods that write, and
-// those that search, begin with. So one leaked secret takes neither room nor turns from others, and
-// no sum of what workers say overflows.
+// Package bounds limits what workers may send to the Registry: each number, text and list in the
+// arguments of registry.ForWorkers. Methods that write or search call [Check] first. So a leaked
+// secret cannot take room or slots from others, and no sum of workers' numbers overflows.
 //
-// The bounds are far above what workers send: they refuse no deposit. What an attempt may name is
-// another matter, which needs its item; the subjects judge that in their transactions. The package
-// knows the Registry's words and no database.
+// The bounds are far above what workers send; they refuse no deposit. Which data an attempt may
+// name depends on its item, so the subjects check that in their transactions. The package knows the
+// Registry's types and no database.
 package bounds
 
 import (
@@ -19,39 +18,39 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// What the bounds are, beside those that the words of the Registry have.
+// The bounds that package registry does not define itself.
 const (
-	mostDelay    = 24 * time.Hour          // a step puts its item off for an hour at most, also when a source asks to be left alone
+	mostDelay    = 24 * time.Hour          // a step delays its item by an hour at most, even if a source asks for more
 	mostKeep     = 36_500 * 24 * time.Hour // as HOLDFAST_RESTORE_DAYS
-	mostSlots    = 2_000                   // of a worker in a stage: HOLDFAST_CONCURRENCY is 1,000 at most, and half as many are spare
+	mostSlots    = 2_000                   // slots of a worker in a stage: HOLDFAST_CONCURRENCY is at most 1,000, plus half as many spare ones
 	mostAttempts = 1_000                   // as HOLDFAST_MAX_ATTEMPTS
-	mostLater    = 100                     // a step makes its item later by 10 at most
-	mostLine     = 1 << 40                 // of a manifest
-	mostRoom     = 1 << 56                 // bytes that an item asks for on a volume, or has there
-	mostItem     = 1 << 50                 // bytes, or files, of an item: estimate takes a larger claim for unknown
+	mostLater    = 100                     // a step lowers its item's priority by 10 at most
+	mostLine     = 1 << 40                 // line of a manifest
+	mostRoom     = 1 << 56                 // bytes that an item reserves, or has, on a volume
+	mostItem     = 1 << 50                 // bytes, or files, of an item; estimate treats more as unknown
 	mostObject   = 1 << 56                 // bytes, or files, of a version
-	mostCount    = 1 << 40                 // of versions, requeues and closings
+	mostCount    = 1 << 40                 // versions, requeues and closings
 
-	mostName    = 4 << 10   // bytes of an id, a version, a code: of what Holdfast itself makes
-	mostPath    = 256 << 10 // bytes of a path: names have up to 64 KiB, and may be escaped
-	mostText    = 4 << 20   // bytes of what a depositor or a server wrote: metadata files have that many
+	mostName    = 4 << 10   // bytes of an id, a version, a code: values made by Holdfast itself
+	mostPath    = 256 << 10 // bytes of a path: names have up to 64 KiB and may be escaped
+	mostText    = 4 << 20   // bytes of a text from a depositor or server: metadata files can have that many
 	mostTelling = 8 << 20   // bytes of an event's data: a thousand faults
 
 	mostTexts  = 100_000   // local ids, collections
 	mostBeats  = 100_000   // attempts of a process
 	mostFiles  = 1_000     // rows of the inventory in a call (R25)
 	mostJobs   = 500       // rows of a batch in a call (R25)
-	mostEvents = 2_000_000 // preservation events of a version: one for each file whose name was read in another encoding
+	mostEvents = 2_000_000 // preservation events of a version: one for each file name in another encoding
 	mostTold   = 100       // events of an attempt
-	mostMade   = 100       // results and measures of a step, its stages, storages, digests of a file, terms of a query
+	mostMade   = 100       // results, measures, stages and storages of a step, digests of a file, terms of a query
 )
 
-// bound is what a field may hold.
+// bound limits the value of a field.
 type bound struct {
-	least, most int64 // of a number, or of each in a list
+	least, most int64 // of a number, or of each number in a list
 	text        int   // bytes of a text, or of each in a list
 	list        int   // entries of a list
-	judged      bool  // false: there is nothing to judge, as of what is replaced
+	judged      bool  // false: the field is not checked, because the Registry replaces it
 }
 
 func number(least, most int64) bound     { return bound{least: least, most: most, judged: true} }
@@ -62,16 +61,16 @@ func numbers(most int, each bound) bound { each.list = most; return each }
 
 var (
 	name  = text(mostName)
-	any64 = number(math.MinInt64, math.MaxInt64) // a cursor, or a number that is looked up, shown or cut
-	size  = number(-1, mostItem)                 // -1: not known, or unchanged
+	any64 = number(math.MinInt64, math.MaxInt64) // a cursor, or a number that is only looked up, shown or cut
+	size  = number(-1, mostItem)                 // -1: unknown or unchanged
 	count = number(0, mostCount)
 	slots = numbers(mostMade, number(0, mostSlots))
-	// replaced is what the Registry does not take from a worker: it knows better.
+	// replaced marks fields whose value from a worker the Registry ignores.
 	replaced = bound{}
 )
 
-// bounds are those of the fields of all that workers ask for, by the field's type and name. A field
-// that has none is a fault, which TestEveryField finds.
+// bounds has the bound of each field of all arguments, by type and field name. TestEveryField fails
+// if one is missing.
 var bounds = map[string]bound{
 	"Lease.ItemID": name, "Lease.N": any64,
 
@@ -133,7 +132,7 @@ var bounds = map[string]bound{
 	"DeletionQuery.Within": texts(mostTexts, mostName), "DeletionQuery.After": text(mostText), "DeletionQuery.Limit": any64,
 }
 
-// The bounds of arguments that are no fields.
+// The bounds of arguments that are not structs.
 var (
 	ofOther = bound{most: mostCount, text: mostText, judged: true} // names, and numbers of versions
 	ofList  = map[reflect.Type]bound{
@@ -143,9 +142,9 @@ var (
 	}
 )
 
-// Check returns ErrInvalid when something in the arguments of a method of registry.ForWorkers is
-// out of bounds. The methods that write call it first, whoever asks: a worker in the same process
-// is bound as one over the API is. It does not look at the database.
+// Check returns ErrInvalid if an argument of a method of registry.ForWorkers is out of bounds.
+// Methods that write call it first, for workers in the same process as for workers over the API. It
+// does not read the database.
 func Check(arguments ...any) error {
 	for _, a := range arguments {
 		v := reflect.ValueOf(a)
@@ -160,7 +159,7 @@ func Check(arguments ...any) error {
 	return nil
 }
 
-// fieldsOf caches what there is to judge of a struct.
+// fieldsOf caches the fields to check of each struct.
 var fieldsOf sync.Map // reflect.Type to []boundField
 
 type boundField struct {
@@ -185,7 +184,7 @@ func fields(t reflect.Type) []boundField {
 	return out
 }
 
-// bearsFields says whether a field without a bound of its own has fields that have some.
+// bearsFields reports whether a field without a bound is a struct whose fields have bounds.
 func bearsFields(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -193,7 +192,7 @@ func bearsFields(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]()
 }
 
-// judge returns ErrInvalid when a value, of which name is what to call it, is out of its bounds.
+// judge returns ErrInvalid if a value is out of bounds. name is the value's name in errors.
 func (b bound) judge(name string, v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -237,33 +236,33 @@ func (b bound) judge(name string, v reflect.Value) error {
 			}
 		}
 	case reflect.Float64:
-		if f := v.Float(); !(f >= float64(b.least) && f <= float64(b.most)) { // which NaN is not
-			return fmt.Errorf("%w: %s is %g; it is from %d to %d", registry.ErrInvalid, name, f, b.least, b.most)
+		if f := v.Float(); !(f >= float64(b.least) && f <= float64(b.most)) { // NaN fails this
+			return fmt.Errorf("%w: %s is %g; it must be from %d to %d", registry.ErrInvalid, name, f, b.least, b.most)
 		}
 	case reflect.Int, reflect.Int64:
 		if n := v.Int(); n < b.least || n > b.most {
 			if v.Type() == reflect.TypeFor[time.Duration]() {
-				return fmt.Errorf("%w: %s is %s; it is from %s to %s", registry.ErrInvalid, name, time.Duration(n), time.Duration(b.least), time.Duration(b.most))
+				return fmt.Errorf("%w: %s is %s; it must be from %s to %s", registry.ErrInvalid, name, time.Duration(n), time.Duration(b.least), time.Duration(b.most))
 			}
-			return fmt.Errorf("%w: %s is %d; it is from %d to %d", registry.ErrInvalid, name, n, b.least, b.most)
+			return fmt.Errorf("%w: %s is %d; it must be from %d to %d", registry.ErrInvalid, name, n, b.least, b.most)
 		}
 	case reflect.Bool:
 	default:
-		return fmt.Errorf("%w: %s is a %s, which nobody judges", registry.ErrInvalid, name, v.Kind())
+		return fmt.Errorf("%w: %s is a %s, which has no bounds", registry.ErrInvalid, name, v.Kind())
 	}
 	return nil
 }
 
 func (b bound) judgeText(name string, n int) error {
 	if n > b.text {
-		return fmt.Errorf("%w: %s takes %s; it may take up to %s", registry.ErrInvalid, name, registry.SizeText(int64(n)), registry.SizeText(int64(b.text)))
+		return fmt.Errorf("%w: %s has %s; the limit is %s", registry.ErrInvalid, name, registry.SizeText(int64(n)), registry.SizeText(int64(b.text)))
 	}
 	return nil
 }
 
 func (b bound) judgeList(name string, n int) error {
 	if n > b.list {
-		return fmt.Errorf("%w: %s has %d entries; it may have up to %d", registry.ErrInvalid, strings.TrimPrefix(name, "[]registry."), n, b.list)
+		return fmt.Errorf("%w: %s has %d entries; the limit is %d", registry.ErrInvalid, strings.TrimPrefix(name, "[]registry."), n, b.list)
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func TestCheck(t *testing.T) {
 		"Settlement.Delay is -1ns":     registry.Settlement{Delay: -1},
 		"Settlement.SizeBytes is -2":   registry.Settlement{SizeBytes: less(-2)},
 		"Settlement.PriorityAdd":       registry.Settlement{PriorityAdd: -1},
-		"Settlement.Error takes 4 MiB": registry.Settlement{Error: strings.Repeat("x", mostText+1)},
+		"Settlement.Error has 4 MiB":   registry.Settlement{Error: strings.Repeat("x", mostText+1)},
 		"Settlement.Events has 101":    registry.Settlement{Events: make([]registry.NewEvent, mostTold+1)},
 		"NewEvent.Type":                registry.Settlement{Events: []registry.NewEvent{{Type: strings.Repeat("x", mostName+1)}}},
 		"WorkerInfo.Spare is 2001":     registry.RenewRequest{Worker: registry.WorkerInfo{Spare: map[registry.Stage]int{registry.Scan: 2001}}},

@@ -15,24 +15,24 @@ import (
 
 const refusalsShown = 20
 
-// applied is how far a bulk act is, as its durable result has it: what came before the cursor is
-// done with.
+// applied is the progress of a bulk act, stored as its durable result. Items before the cursor are
+// done.
 type applied struct {
 	registry.BulkProgress
-	Cursor int64 `json:"cursor"` // the seq of the last item that was looked at
+	Cursor int64 `json:"cursor"` // seq of the last item read
 }
 
-// found is an item that matched when it was looked for.
+// found is an item that matched when it was read.
 type found struct {
 	id  string
 	seq int64
 }
 
-// errMoved says that another call has carried on meanwhile.
-var errMoved = errors.New("the bulk act was carried on by another call")
+// errMoved: another call continued the bulk act meanwhile.
+var errMoved = errors.New("another call continued the bulk act")
 
-// ApplyNext implements registry.Working. The next items are looked for outside the transaction,
-// since a search may take long; in it each is looked at again.
+// ApplyNext implements registry.Working. It searches for the next items outside the transaction,
+// because a search may take long. In the transaction it checks each item again.
 func (s *Acts) ApplyNext(ctx context.Context, l registry.Lease) (registry.BulkProgress, error) {
 	for {
 		p, err := s.applyNext(ctx, l)
@@ -40,7 +40,7 @@ func (s *Acts) ApplyNext(ctx context.Context, l registry.Lease) (registry.BulkPr
 			continue
 		}
 		if err != nil {
-			return registry.BulkProgress{}, fmt.Errorf("carry on with bulk act %s: %w", l.ItemID, err)
+			return registry.BulkProgress{}, fmt.Errorf("continue bulk act %s: %w", l.ItemID, err)
 		}
 		return p, nil
 	}
@@ -85,7 +85,7 @@ func (s *Acts) applyNext(ctx context.Context, l registry.Lease) (registry.BulkPr
 
 func decodeBulk(it registry.WorkItem) (spec registry.BulkSpec, p applied, err error) {
 	if it.Action != registry.Bulk {
-		return spec, p, fmt.Errorf("%w: item %s is no bulk act", registry.ErrInvalid, it.ID)
+		return spec, p, fmt.Errorf("%w: item %s is not a bulk act", registry.ErrInvalid, it.ID)
 	}
 	if err := json.Unmarshal(it.Spec, &spec); err != nil {
 		return spec, p, fmt.Errorf("decode spec of item %s: %w", it.ID, err)
@@ -106,7 +106,7 @@ func (s *Acts) nextOf(ctx context.Context, bulkID string, spec registry.BulkSpec
 		return nil, err
 	}
 	w.Add("i.id <> ?", bulkID)
-	w.Add("+i.created_at <= ?", sqldb.Micros(spec.AskedAt)) // the sign: SQLite is not to take this for what narrows it
+	w.Add("+i.created_at <= ?", sqldb.Micros(spec.AskedAt)) // the sign keeps SQLite from using an index for this condition
 	w.Add("i.seq > ?", from.Cursor)
 	if err := s.find.AddText(ctx, w, registry.ItemQuery{Match: spec.Match, Within: spec.Within}); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (s *Acts) nextOf(ctx context.Context, bulkID string, spec registry.BulkSpec
 	})
 }
 
-// applyTo carries the act out on each item that still matches, and notes how far it is in the same
+// applyTo carries out the act on each item that still matches. It records its progress in the same
 // transaction.
 func (t *tx) applyTo(bulk registry.WorkItem, spec registry.BulkSpec, p applied, next []found) (applied, error) {
 	for _, f := range next {
@@ -157,7 +157,7 @@ func (t *tx) applyTo(bulk registry.WorkItem, spec registry.BulkSpec, p applied, 
 	return p, t.SetResult(bulk, registry.ResultBulk, raw)
 }
 
-// matching returns the item if it still matches.
+// matching returns the item if it still matches, and otherwise an empty item.
 func (t *tx) matching(spec registry.BulkSpec, id string) (it registry.WorkItem, err error) {
 	w, err := t.store.bulkWhere(spec)
 	if err != nil {
@@ -171,7 +171,7 @@ func (t *tx) matching(spec registry.BulkSpec, id string) (it registry.WorkItem, 
 	return t.Item(id)
 }
 
-// applyOne carries the act out on one item. A job that is deleted with its batch is stopped first.
+// applyOne carries out the act on one item. It stops a job before it deletes it with its batch.
 func (t *tx) applyOne(bulk registry.WorkItem, spec registry.BulkSpec, it registry.WorkItem) error {
 	c := registry.Command{
 		ItemID: it.ID, Act: spec.Act, From: spec.From, Priority: spec.Priority, Reason: spec.Reason, Actor: bulk.CreatedBy,
@@ -183,7 +183,7 @@ func (t *tx) applyOne(bulk registry.WorkItem, spec registry.BulkSpec, it registr
 	if spec.Parent != "" && spec.Act == registry.ActDelete && !it.Status.Settled() {
 		stop := c
 		if it.Commitment == registry.Preserved && slices.Contains(it.AllowedActs, registry.ActGiveUp) {
-			stop.Act = registry.ActGiveUp // its object stays, and it completes
+			stop.Act = registry.ActGiveUp // its object stays, and the job completes
 			return t.CarryOut(it, stop)
 		}
 		stop.Act = registry.ActAbort

@@ -1,5 +1,5 @@
-// Package bulk carries an act out on every item that a query finds: some at a time, each time in
-// one transaction with a cursor, so that a kill neither skips nor repeats one.
+// Package bulk carries out an act on every item that a query finds. Each transaction handles some
+// items and moves a cursor, so that a killed process neither skips nor repeats one.
 package bulk
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// Acts is acts on all items that a query finds.
+// Acts carries out bulk acts. Its methods may be called concurrently.
 type Acts struct {
 	db   *sqldb.DB
 	work *work.Engine
@@ -39,8 +39,8 @@ func (s *Acts) write(ctx context.Context, fn func(*tx) error) error {
 	return s.work.Write(ctx, func(t *work.Tx) error { return fn(s.in(t)) })
 }
 
-// Bulk implements registry.Commanding. What matches is counted before the transaction: it may take
-// long, and nobody may write meanwhile.
+// Bulk implements registry.Commanding. It counts the matching items before the transaction:
+// counting may take long and must not block writers.
 func (s *Acts) Bulk(ctx context.Context, b registry.BulkRequest) (registry.WorkItem, error) {
 	it, err := s.bulk(ctx, b)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Acts) bulk(ctx context.Context, b registry.BulkRequest) (it registry.Wo
 		return it, err
 	}
 	if err := s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*) FROM work_item i`+w.String(), w.Args...).Scan(&spec.Matched); err != nil {
-		return it, fmt.Errorf("count what matches: %w", err)
+		return it, fmt.Errorf("count matching items: %w", err)
 	}
 	err = s.write(ctx, func(t *tx) error {
 		id, known, err := t.Keyed(b.IdempotencyKey, args)
@@ -105,8 +105,8 @@ func bulkSpec(b registry.BulkRequest) (registry.BulkSpec, error) {
 	}, nil
 }
 
-// bulkWhere is what a bulk act is about. What the query says of ages is meant as of the moment it
-// was asked.
+// bulkWhere returns the condition for the items of a bulk act. Ages in the query are relative to
+// the time of the request.
 func (s *Acts) bulkWhere(b registry.BulkSpec) (*sqldb.Where, error) {
 	w, err := search.ItemWhere(registry.ItemQuery{Match: b.Match, Within: b.Within, ParentID: b.Parent}, s.db.Dialect.Name(), sqldb.Micros(b.AskedAt))
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Acts) bulkWhere(b registry.BulkSpec) (*sqldb.Where, error) {
 		return w, nil
 	}
 	switch b.Act {
-	case registry.ActDelete: // what is done stays; what cannot be stopped any more is refused
+	case registry.ActDelete: // completed jobs stay; acts on jobs that cannot be stopped are refused
 		w.Add("i.status NOT IN ('completed', 'deleted')")
 	case registry.ActCancel, registry.ActAbort:
 		w.Add("i.status IN ('prepare', 'pending', 'running')")
@@ -125,8 +125,8 @@ func (s *Acts) bulkWhere(b registry.BulkSpec) (*sqldb.Where, error) {
 	return w, nil
 }
 
-// addBulk makes the item that carries a bulk act out. Its first event is the one audit entry of all
-// that it does.
+// addBulk inserts the item that carries out a bulk act. Its first event is the only audit entry of
+// the whole act.
 func (t *tx) addBulk(spec registry.BulkSpec, actor string) (id string, err error) {
 	id, spec.AskedAt = sqldb.NewID(), sqldb.FromMicros(t.Now)
 	route, _ := registry.RouteOf(registry.Bulk)
@@ -136,8 +136,8 @@ func (t *tx) addBulk(spec registry.BulkSpec, actor string) (id string, err error
 	})
 }
 
-// family lets a batch's jobs share its fate: those that are open when it is stopped, all that have
-// not completed when it is deleted.
+// family carries out an act on a batch's jobs: on open jobs if the batch is stopped, on all that
+// have not completed if it is deleted.
 func (t *tx) family(batch registry.WorkItem, c registry.Command) error {
 	if batch.Action != registry.Batch {
 		return nil
@@ -159,7 +159,7 @@ func (t *tx) family(batch registry.WorkItem, c registry.Command) error {
 	return nil
 }
 
-// Join has acts on a batch carried out on its jobs.
+// Join registers the hook that carries out acts on a batch's jobs.
 func (s *Acts) Join(h *work.Hooks) {
 	h.Family = func(t *work.Tx, batch registry.WorkItem, c registry.Command) error { return s.in(t).family(batch, c) }
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// purgeRest ends a purge that was carried out in portions: the batch goes when none of its jobs is
-// left.
+// purgeRest ends a purge in portions: it deletes the batch after the last of its jobs.
 func (t *tx) purgeRest(spec registry.BulkSpec, actor string, p *applied) error {
 	batch, err := t.Item(spec.Parent)
 	if err != nil {

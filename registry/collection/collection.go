@@ -1,6 +1,5 @@
-// Package collection keeps collections: what deposits go to, each with the versions of its profile.
-// It knows nothing of what is deposited: others read the profile that a collection has now, or the
-// one that was frozen into a deposit.
+// Package collection keeps collections and the versions of their profiles. It does not know what is
+// deposited. Other subjects read a collection's present profile, or the one that a deposit keeps.
 package collection
 
 import (
@@ -15,16 +14,17 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// Profiles are the collections of a Registry and the versions of their profiles.
+// Profiles keeps collections and the versions of their profiles. Its methods may be called
+// concurrently.
 type Profiles struct {
 	db   *sqldb.DB
 	work *work.Engine
 }
 
-// New returns the collections that an engine's items are in.
+// New returns the collections of a Registry.
 func New(db *sqldb.DB, engine *work.Engine) *Profiles { return &Profiles{db, engine} }
 
-// Of returns a collection inside a transaction; ErrNotFound when there is none.
+// Of returns a collection in a transaction. It returns ErrNotFound if there is none.
 func Of(t *work.Tx, mnemonic string) (registry.Collection, error) {
 	c, err := scan(t.Row(selectCollection+`WHERE mnemonic = $1`, mnemonic))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -33,7 +33,7 @@ func Of(t *work.Tx, mnemonic string) (registry.Collection, error) {
 	return c, err
 }
 
-// ProfileNow is the profile that a collection has now; none of one that is not there.
+// ProfileNow returns a collection's present profile, or an empty one for an unknown collection.
 func ProfileNow(t *work.Tx, collection string) (now registry.Profile, err error) {
 	c, err := Of(t, collection)
 	if errors.Is(err, registry.ErrNotFound) {
@@ -42,7 +42,7 @@ func ProfileNow(t *work.Tx, collection string) (now registry.Profile, err error)
 	return c.Profile, err
 }
 
-// OneByOne says that a hold on a collection is released item by item.
+// OneByOne reports whether releasing a hold on the collection releases its items one by one.
 func OneByOne(t *work.Tx, mnemonic string) (bool, error) {
 	now, err := ProfileNow(t, mnemonic)
 	return now.ReleaseOneByOne, err
@@ -93,8 +93,8 @@ func (s *Profiles) PutCollection(ctx context.Context, c registry.Collection, act
 	return nil
 }
 
-// putProfile makes a version of a profile the collection's. Creating a collection has made its
-// first version already, by a trigger, for programs that know of none.
+// putProfile makes a version the collection's present profile. A trigger has inserted version 1
+// with the collection already, for programs that do not know versions.
 func putProfile(t *work.Tx, v registry.ProfileVersion, profile string) error {
 	err := t.Do(`INSERT INTO collection (mnemonic, tenant, profile, version, created_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (mnemonic) DO UPDATE SET profile = $3, version = $4`, v.Collection, sqldb.Tenant, profile, v.Version, t.Now)
@@ -106,7 +106,7 @@ func putProfile(t *work.Tx, v registry.ProfileVersion, profile string) error {
 	if err != nil {
 		return err
 	}
-	// Events are told to every subscription, and are there when the version's row is not.
+	// Every subscription receives events, and they outlive the version's row.
 	return t.Note(work.Entry{ItemID: v.Collection, Kind: "collection", Actor: v.Actor, Collection: v.Collection, Data: struct {
 		registry.Profile
 		Version int `json:"version"`

@@ -14,12 +14,11 @@ import (
 // Field describes a field of the query language, for help texts.
 type Field struct {
 	Name    string
-	Example string // of a value
+	Example string // an example of a value
 	Means   string
 }
 
-// Fields returns every field of the query language, in the order in which people want to read of
-// them.
+// Fields returns all fields of the query language, in the order of their help.
 func Fields() []Field {
 	fields := allFields()
 	out := make([]Field, len(fields))
@@ -29,11 +28,11 @@ func Fields() []Field {
 	return out
 }
 
-// field is one field with the way its values are read.
+// field is a field with the function that reads its values.
 type field struct {
 	name, example, means string
-	list                 bool // a comma separates values, any of which matches
-	// one reads one value and returns how it is spelled, and what is wrong with it.
+	list                 bool // commas separate values, any of which may match
+	// one reads one value. It returns the value's normal form, or what is wrong with it.
 	one func(value string) (string, *valueError)
 }
 
@@ -45,28 +44,28 @@ type valueError struct {
 func allFields() []field {
 	return []field{
 		{"state", "failed,held", "the state that people see", true, oneOfNames("state", stateNames())},
-		{"status", "pending", "what is happening to it at its stage", true, oneOfNames("status", texts(registry.Statuses()))},
+		{"status", "pending", "its condition in its stage", true, oneOfNames("status", texts(registry.Statuses()))},
 		{"stage", "download", "where on its route it stands", true, oneOfNames("stage", texts(registry.Stages()))},
-		{"action", "batch", "what is to be done: ingest is a job", true, oneOfNames("action", actionNames())},
+		{"action", "batch", "the kind of item; ingest is a job", true, oneOfNames("action", actionNames())},
 		{"collection", "demo", "the collection's mnemonic", true, asGiven},
-		{"batch", "ID", "the jobs of a batch, by its id or the first 8 characters of it or more, in the order of its rows", true, asGiven},
-		{"graph", "ID", "what was prepared together, by its id or the first 8 characters of it or more", true, asGiven},
-		{"id", "0199f3c2", "an id, or its first 8 characters or more", true, idStart},
+		{"batch", "ID", "the jobs of a batch, by its id or at least the first 8 characters of it, in the order of its rows", true, asGiven},
+		{"graph", "ID", "the items of a graph, by its id or at least the first 8 characters of it", true, asGiven},
+		{"id", "0199f3c2", "an id, or at least its first 8 characters", true, idStart},
 		{"name", "thesis", "part of the name", false, asGiven},
-		{"error", "timeout", "part of the note that says what went wrong", false, asGiven},
-		{"class", "content", "whose fault the failure is", true, oneOfNames("class", texts([]registry.ErrorClass{registry.ContentFault, registry.SystemFault, registry.JobsFault}))},
-		{"cause", "9f86d081884c7d65", "failed for this cause, as item failures shows it", true, causeFingerprint},
+		{"error", "timeout", "part of the error message", false, asGiven},
+		{"class", "content", "the class of the failure: content, system or jobs", true, oneOfNames("class", texts([]registry.ErrorClass{registry.ContentFault, registry.SystemFault, registry.JobsFault}))},
+		{"cause", "9f86d081884c7d65", "failed for this cause, as shown by item failures", true, causeFingerprint},
 		{"by", "alice", "who submitted it", true, asGiven},
 		{"held", "yes", "whether a hold keeps it from starting", false, oneOfNames("held", []string{"yes", "no"})},
 		{"delayed", "yes", "whether it waits for the time of its next try", false, oneOfNames("delayed", []string{"yes", "no"})},
-		{"priority", "<10", "lower goes first; with <, <=, > or >= a range", false, comparison},
-		{"retries", ">0", "how often it was sent back by an admin", false, comparison},
-		{"older", "2h", "submitted before that long ago: s, m, h, d, w", false, age},
-		{"newer", "30m", "submitted within that time", false, age},
+		{"priority", "<10", "lower comes first; <, <=, > or >= give a range", false, comparison},
+		{"retries", ">0", "how often an admin requeued it", false, comparison},
+		{"older", "2h", "submitted longer ago than this: s, m, h, d, w", false, age},
+		{"newer", "30m", "submitted within this time", false, age},
 	}
 }
 
-// fieldNamed returns a field by its name in any case.
+// fieldNamed returns a field by its name, in upper or lower case.
 func fieldNamed(name string) (field, bool) {
 	fields := allFields()
 	i := slices.IndexFunc(fields, func(f field) bool { return strings.EqualFold(f.name, name) })
@@ -76,7 +75,7 @@ func fieldNamed(name string) (field, bool) {
 	return fields[i], true
 }
 
-// read returns a value as it is kept.
+// read returns the normal form of a value.
 func (f field) read(value string) (string, *valueError) {
 	if !f.list {
 		return f.one(value)
@@ -128,7 +127,7 @@ func oneOfNames(what string, names []string) func(string) (string, *valueError) 
 		if slices.Contains(names, lower) {
 			return lower, nil
 		}
-		problem := fmt.Sprintf("%q is no %s", value, what)
+		problem := fmt.Sprintf("unknown %s %q", what, value)
 		if near := registry.Nearest(lower, names); near != "" {
 			problem += fmt.Sprintf("; did you mean %s?", near)
 		}
@@ -138,13 +137,12 @@ func oneOfNames(what string, names []string) func(string) (string, *valueError) 
 
 func idStart(value string) (string, *valueError) {
 	if !registry.IDStart(value) {
-		return "", &valueError{problem: fmt.Sprintf("%q is no id; it must be one, or at least its first 8 characters", value)}
+		return "", &valueError{problem: fmt.Sprintf("%q is not an id; give a whole id, or at least its first 8 characters", value)}
 	}
 	return strings.ToLower(value), nil
 }
 
-// CompareNumber splits the value of a field that is compared, such as <10, into operator and
-// number.
+// CompareNumber splits the value of a comparison, such as <10, into operator and number.
 func CompareNumber(value string) (op string, n int64, err error) {
 	op = "="
 	for _, known := range []string{"<=", ">=", "<", ">", "="} {
@@ -160,7 +158,7 @@ func CompareNumber(value string) (op string, n int64, err error) {
 func comparison(value string) (string, *valueError) {
 	op, n, err := CompareNumber(value)
 	if err != nil {
-		return "", &valueError{problem: fmt.Sprintf("%q is no whole number, which may have <, <=, >, >= or = before it", value)}
+		return "", &valueError{problem: fmt.Sprintf("%q is not a whole number; <, <=, >, >= or = may stand before it", value)}
 	}
 	if op == "=" {
 		op = ""
@@ -168,7 +166,7 @@ func comparison(value string) (string, *valueError) {
 	return op + strconv.FormatInt(n, 10), nil
 }
 
-// Age is the time that the value of a field such as older stands for.
+// Age returns the duration that the value of a field such as older means.
 func Age(value string) (time.Duration, error) {
 	const day = 24 * time.Hour
 	const longest = 100 * 365 * day
@@ -186,7 +184,7 @@ func Age(value string) (time.Duration, error) {
 func age(value string) (string, *valueError) {
 	lower := strings.ToLower(value)
 	if _, err := Age(lower); err != nil {
-		return "", &valueError{problem: fmt.Sprintf("%q is no time; it is a whole number and s, m, h, d or w, such as 30m, and at most 100 years", value)}
+		return "", &valueError{problem: fmt.Sprintf("%q is not a length of time; give a whole number and s, m, h, d or w, such as 30m, at most 100 years", value)}
 	}
 	if digits := strings.TrimLeft(lower[:len(lower)-1], "0"); digits != "" {
 		return digits + lower[len(lower)-1:], nil
@@ -197,7 +195,7 @@ func age(value string) (string, *valueError) {
 func causeFingerprint(value string) (string, *valueError) {
 	lower := strings.ToLower(value)
 	if _, err := hex.DecodeString(lower); err != nil || len(lower) != registry.FingerprintLen {
-		return "", &valueError{problem: fmt.Sprintf("%q is no cause; it must be the %d digits that item failures shows", value, registry.FingerprintLen)}
+		return "", &valueError{problem: fmt.Sprintf("%q is not a cause; give the %d digits that item failures shows", value, registry.FingerprintLen)}
 	}
 	return lower, nil
 }

@@ -1,6 +1,6 @@
-// Package query reads the query language of lists (docs/query.md) into registry.Query: words, and
-// fields with their values. It says what is wrong with a text, and where; what a query matches is
-// the business of who looks it up (registry/search).
+// Package query parses the query language of lists (docs/query.md) into registry.Query: words, and
+// fields with values. Its errors say what is wrong in a text, and where. Package registry/search
+// executes queries.
 package query
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Values returns the values of a term, any of which matches: several for a field that takes a list,
-// otherwise one.
+// Values returns the values of a term, any of which may match: several for a field that takes a
+// list, otherwise one.
 func Values(t registry.Term) []string {
 	if f, ok := fieldNamed(t.Field); ok && f.list {
 		return strings.Split(t.Value, ",")
@@ -22,24 +22,23 @@ func Values(t registry.Term) []string {
 	return []string{t.Value}
 }
 
-// Parse reads a query: words that are separated by spaces, each a piece of text to be found or
-// field:value. A value, or a text, with spaces stands in quotes, in which a backslash makes a quote
-// or a backslash literal; a minus sign in front of a word turns it round. What stands for a field
-// or a state is read without regard to case. [Fields] lists the fields. An empty text is the query
-// that matches everything. The error is a *registry.QueryError.
+// Parse parses a query: words separated by spaces, each a text or field:value. A text or value that
+// contains spaces stands in quotes, in which a backslash escapes a quote or a backslash. A minus
+// sign in front of a word negates it. Fields and states may be upper or lower case; [Fields] lists
+// them. An empty text matches everything. Errors are *registry.QueryError.
 func Parse(text string) (registry.Query, error) {
 	if len(text) > registry.MaxQueryBytes {
-		return registry.Query{}, &registry.QueryError{Position: 1, Problem: fmt.Sprintf("it is %d bytes long; at most %d are taken", len(text), registry.MaxQueryBytes)}
+		return registry.Query{}, &registry.QueryError{Position: 1, Problem: fmt.Sprintf("the query is %d bytes long; the limit is %d bytes", len(text), registry.MaxQueryBytes)}
 	}
 	if !utf8.ValidString(text) {
-		return registry.Query{}, &registry.QueryError{Position: 1, Problem: "it is not UTF-8"}
+		return registry.Query{}, &registry.QueryError{Position: 1, Problem: "the query is not UTF-8"}
 	}
 	p := parser{text: text}
 	var q registry.Query
 	for p.skipSpace(); p.at < len(p.text); p.skipSpace() {
 		start := p.at
 		if len(q.Terms) == registry.MaxQueryTerms {
-			return registry.Query{}, p.fault(start, fmt.Sprintf("it has more than %d words", registry.MaxQueryTerms))
+			return registry.Query{}, p.fault(start, fmt.Sprintf("the query has more than %d words", registry.MaxQueryTerms))
 		}
 		t, err := p.term()
 		if err != nil {
@@ -47,17 +46,17 @@ func Parse(text string) (registry.Query, error) {
 		}
 		q.Terms = append(q.Terms, t)
 	}
-	// Quotes may make what is said longer than what was read.
+	// The normal form may be longer, because of quotes.
 	if n := len(q.String()); n > registry.MaxQueryBytes {
-		return registry.Query{}, &registry.QueryError{Position: 1, Problem: fmt.Sprintf("it is %d bytes long when it is written out; at most %d are taken", n, registry.MaxQueryBytes)}
+		return registry.Query{}, &registry.QueryError{Position: 1, Problem: fmt.Sprintf("the query is %d bytes long in its normal form; the limit is %d bytes", n, registry.MaxQueryBytes)}
 	}
 	return q, nil
 }
 
-// parser walks over the text of a query.
+// parser reads the text of a query.
 type parser struct {
 	text string
-	at   int // the next byte
+	at   int // index of the next byte
 }
 
 func (p *parser) skipSpace() {
@@ -70,8 +69,8 @@ func (p *parser) skipSpace() {
 	}
 }
 
-// fault is an error about the word that begins at a byte and ends where the parser stands, or with
-// the word.
+// fault returns an error about the word that begins at a byte and ends at the parser's position, or
+// at the word's end if that is later.
 func (p *parser) fault(start int, problem string, known ...string) error {
 	end := max(p.at, start)
 	for end < len(p.text) && p.text[end] != ' ' {
@@ -82,7 +81,7 @@ func (p *parser) fault(start int, problem string, known ...string) error {
 	}
 }
 
-// term reads one word.
+// term parses one word.
 func (p *parser) term() (registry.Term, error) {
 	start := p.at
 	var t registry.Term
@@ -94,7 +93,7 @@ func (p *parser) term() (registry.Term, error) {
 	field, known := fieldNamed(name)
 	if name != "" && !known {
 		if strings.HasPrefix(p.text[p.at+len(name)+1:], "/") {
-			name = "" // an ARK or an address is text
+			name = "" // an ARK or a URL is text
 		} else {
 			return t, p.unknownField(start, name)
 		}
@@ -111,7 +110,7 @@ func (p *parser) term() (registry.Term, error) {
 	case value == "" && t.Field != "":
 		return t, p.fault(start, fmt.Sprintf("%s needs a value, such as %s:%s", t.Field, t.Field, field.example))
 	case value == "":
-		return t, p.fault(start, "there is nothing to look for")
+		return t, p.fault(start, "the word is empty")
 	}
 	if bad := strings.IndexFunc(value, unicode.IsControl); bad >= 0 {
 		return t, p.fault(start, fmt.Sprintf("%q has a control character", value))
@@ -126,7 +125,7 @@ func (p *parser) term() (registry.Term, error) {
 	return t, nil
 }
 
-// fieldName returns the letters before a colon at which the parser stands, "" when there are none.
+// fieldName returns the letters before a colon at the parser's position, or "".
 func (p *parser) fieldName() string {
 	rest := p.text[p.at:]
 	n := strings.IndexFunc(rest, func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_' })
@@ -136,7 +135,7 @@ func (p *parser) fieldName() string {
 	return rest[:n]
 }
 
-// value reads what a term looks for, and stops behind it.
+// value parses what a term looks for, and stops behind it.
 func (p *parser) value() (string, error) {
 	start := p.at
 	if p.at == len(p.text) || p.text[p.at] != '"' {
@@ -157,7 +156,7 @@ func (p *parser) value() (string, error) {
 		case c == '"':
 			p.at++
 			if r, _ := utf8.DecodeRuneInString(p.text[p.at:]); p.at < len(p.text) && !unicode.IsSpace(r) {
-				return "", p.fault(start, "there is no space behind the closing quote")
+				return "", p.fault(start, "a space is missing after the closing quote")
 			}
 			return b.String(), nil
 		default:
@@ -168,11 +167,11 @@ func (p *parser) value() (string, error) {
 }
 
 func (p *parser) unknownField(start int, name string) error {
-	problem := fmt.Sprintf("%q is no field", strings.ToLower(name))
+	problem := fmt.Sprintf("unknown field %q", strings.ToLower(name))
 	if near := registry.Nearest(strings.ToLower(name), fieldNames()); near != "" {
 		problem += fmt.Sprintf("; did you mean %s?", near)
 	} else {
-		problem += "; text with a colon stands in quotes"
+		problem += "; to search for text that contains a colon, quote it"
 	}
 	return p.fault(start, problem, fieldNames()...)
 }

@@ -1,6 +1,5 @@
-// Package remedy tells people what puts an item right that did not complete, and how much of its
-// work a restart keeps. It knows items and what failed with them; what waits, and for what, is
-// package why's.
+// Package remedy explains how to fix an item that did not complete, and how much of its work a
+// restart keeps. Package registry/why explains why an item waits.
 package remedy
 
 import (
@@ -11,24 +10,23 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Fix is what puts right that an item did not complete: what the producer corrects, or what an
-// admin does.
+// Fix is what fixes an item that did not complete: a correction by the producer, or an act of an
+// admin.
 type Fix struct {
-	Text string // "" for what needs nothing
-	// Requeue says that an admin's requeue is a part of it. Where it is not, a requeue would fail
-	// again, or be refused.
+	Text string // "" if nothing needs to be done
+	// Requeue reports whether an admin's requeue is part of the fix. Otherwise a requeue would fail
+	// again or be refused.
 	Requeue bool
-	From    registry.Stage // where that begins; "": where the item failed
+	From    registry.Stage // stage from which to requeue; "": where the item failed
 }
 
-// Of says what puts an item right. It is the one place where that is said, for reports, mails,
-// lists of failures, what they offer, and the answer to why. code is what happened in one word and
-// remedy what the worker knew; either may be "". Of the item it needs action, stage, status,
-// attempt, commitment, error class and spec.
+// Of returns the fix for an item. Reports, mails, lists of failures and package registry/why all
+// use it. code is the failure's code, and remedy the worker's advice; either may be empty. The item
+// needs its action, stage, status, attempt, commitment, error class and spec.
 func Of(it registry.WorkItem, code, remedy string) Fix {
 	f := fixOf(it, code, remedy)
 	if f.Requeue && slices.Contains(registry.AllowedActs(it.Position()), registry.ActAbandon) {
-		f.Text += "; where its version can never be completed, two admins abandon it"
+		f.Text += "; if its version can never be completed, two admins abandon it"
 	}
 	return f
 }
@@ -51,7 +49,7 @@ func fixOf(it registry.WorkItem, code, remedy string) Fix {
 	case p.Refused():
 		return Fix{Text: "the producer corrects the row and submits it alone, in a new batch"}
 	case code == registry.CodeAbandoned:
-		return Fix{Text: "an admin requeues the item, which makes the version anew, or deletes it", Requeue: true}
+		return Fix{Text: "an admin requeues the item to make the version again, or deletes it", Requeue: true}
 	case it.ErrorClass == registry.ContentFault:
 		return contentFix(it, code)
 	case it.ErrorClass == registry.JobsFault:
@@ -64,13 +62,13 @@ func fixOf(it registry.WorkItem, code, remedy string) Fix {
 	case remedy != "":
 		return Fix{Text: remedy + ", then requeue the item", Requeue: true}
 	}
-	return Fix{Text: "an admin looks at the cause and requeues the item", Requeue: true}
+	return Fix{Text: "an admin finds the cause and requeues the item", Requeue: true}
 }
 
-// contentFix says what the producer corrects. What exactly is wrong, and where, is in the item's
-// note. What is fetched from an address needs no submission of its own when it has been mended
-// there: that would make a second object of it, and all jobs of a batch that did complete would be
-// made once more, too. What was uploaded never changes, and can only be submitted anew.
+// contentFix returns what the producer corrects; the item's note says what is wrong, and where. A
+// file that the producer mends at its address needs no new submission. That would make a second
+// object, and repeat the completed jobs of a batch. An upload never changes, so it must be
+// submitted again.
 func contentFix(it registry.WorkItem, code string) Fix {
 	anew := "submits this deposit alone"
 	if it.Action == registry.Batch {
@@ -85,20 +83,20 @@ func contentFix(it registry.WorkItem, code string) Fix {
 	case code == "digest-unsupported":
 		return Fix{Text: "the producer gives a digest by sha256 or sha512, and " + anew}
 	case code == "http-404", code == "http-410":
-		text := "the producer puts the file there, then an admin requeues the item; where the address is wrong, the producer corrects it and " + anew
+		text := "the producer puts the file there, then an admin requeues the item; if the address is wrong, the producer corrects it and " + anew
 		return Fix{Text: text, Requeue: true}
 	case code == "identifier-mismatch", code == "owner-mismatch", code == "name-taken":
 		return Fix{Text: "the producer corrects the ARK or the local id, and " + anew}
 	case code == "no-object":
-		return Fix{Text: "the producer corrects the identifier, or leaves the update away, and " + anew}
+		return Fix{Text: "the producer corrects the identifier, or submits without update, and " + anew}
 	case strings.HasPrefix(code, "unpack-"):
-		what = "packs the container anew"
+		what = "packs the container again"
 	}
 	if !fetched(it) {
 		return Fix{Text: "the producer " + what + ", and " + anew}
 	}
 	f := Fix{Requeue: true, From: fetchedAgain(it)}
-	f.Text = "the producer " + what + "; what is mended at its address an admin requeues"
+	f.Text = "the producer " + what + "; if it is mended at its address, an admin requeues the item"
 	if f.From != "" {
 		f.Text += " from " + string(f.From)
 	}
@@ -106,17 +104,18 @@ func contentFix(it registry.WorkItem, code string) Fix {
 	return f
 }
 
-// fetched says that some of what the item takes in comes from addresses, where it may be mended.
+// fetched reports whether some of the item's data come from addresses, where the producer can mend
+// them.
 func fetched(it registry.WorkItem) bool {
 	var spec registry.Spec
 	if err := json.Unmarshal(it.Spec, &spec); err != nil {
-		return true // it is not known
+		return true // unknown
 	}
 	return !spec.Own(it.Action)
 }
 
-// fetchedAgain is the stage from which a requeued item fetches its files once more, "" when that is
-// where it failed, or before.
+// fetchedAgain returns the stage from which a requeued item fetches its files again. It returns ""
+// if the item failed there or before.
 func fetchedAgain(it registry.WorkItem) registry.Stage {
 	if r, ok := registry.RouteOf(it.Action); ok && it.Stage != registry.Download && slices.Contains(r.UpTo(it.Stage), registry.Download) {
 		return registry.Download
@@ -124,16 +123,16 @@ func fetchedAgain(it registry.WorkItem) registry.Stage {
 	return ""
 }
 
-// ResumePoint tells people how much of an item's present step is done and kept, so that a restart
-// continues there; "" where nothing is. attempts are all of the item's, oldest first. What a
-// restart finds may be a little less: a kill costs what came after the last checkpoint.
+// ResumePoint describes how much of an item's present step is done and kept, so that a restart
+// continues there; "" if nothing is. attempts are all attempts of the item, oldest first. A restart
+// may find a little less: a kill loses what came after the last checkpoint.
 func ResumePoint(it registry.WorkItem, attempts []registry.Attempt) string {
 	if it.Status.Settled() && it.Status != registry.Failed && it.Status != registry.Cancelled {
 		return ""
 	}
-	var forgotten int64 // attempts up to this one have left nothing to go on with
+	var forgotten int64 // up to this attempt, all progress was dropped
 	if raw, ok := it.Results[registry.ResultRecheck]; ok {
-		_ = json.Unmarshal(raw, &forgotten) // which the Registry wrote
+		_ = json.Unmarshal(raw, &forgotten) // the Registry wrote it
 	}
 	var furthest []registry.Progress
 	for i := len(attempts) - 1; i >= 0 && attempts[i].Stage == it.Stage && attempts[i].N > forgotten; i-- {
@@ -151,8 +150,8 @@ func ResumePoint(it registry.WorkItem, attempts []registry.Attempt) string {
 	return strings.Join(parts, ", ") + "; a restart continues here"
 }
 
-// keep adds a measure whose work is kept, unless an attempt came further: a worker that takes over
-// counts up from nothing.
+// keep adds a measure whose work is kept, unless an earlier attempt came further: a new worker
+// counts from zero.
 func keep(furthest []registry.Progress, p registry.Progress) []registry.Progress {
 	if !p.Kept || p.Position <= 0 {
 		return furthest
@@ -168,8 +167,8 @@ func keep(furthest []registry.Progress, p registry.Progress) []registry.Progress
 	return append(furthest, p)
 }
 
-// far says how far a measure is: 48,211 of 70,002 files transferred; 1.2 of 1.9 TiB transferred.
-// Where the measure does not know how far it will go, the item may.
+// far describes a measure: 48,211 of 70,002 files transferred; 1.2 of 1.9 TiB transferred. If the
+// measure has no end, far uses the item's size.
 func far(p registry.Progress, it registry.WorkItem) string {
 	text, what, end := registry.CountText, p.Title, p.End
 	if p.Unit == "bytes" {

@@ -47,8 +47,8 @@ func (s *Search) CountItems(ctx context.Context, q registry.ItemQuery) (map[regi
 	return counts, nil
 }
 
-// countFound counts what is found by something else than its place.
-func countFound(w *sqldb.Where, words search, held bool) string {
+// countFound counts items of a query that restricts more than stage and status.
+func countFound(w *sqldb.Where, words textSearch, held bool) string {
 	from := "work_item i"
 	if len(words.terms) > 0 && len(words.ids) == 0 {
 		from = words.from()
@@ -61,12 +61,12 @@ func countFound(w *sqldb.Where, words search, held bool) string {
 	return `SELECT i.stage, i.status, ` + work.BitsSum(bits) + `, COUNT(*) FROM ` + from + w.String() + ` GROUP BY 1, 2, 3`
 }
 
-// countPlaces counts place by place, and reads a row only where its state does not follow from its
-// place, which the indexes have: nearly all items are settled.
+// countPlaces counts by stage and status, which the indexes contain. It reads rows only where these
+// do not determine the state; nearly all items are settled.
 func countPlaces(w *sqldb.Where, r *reach, held bool) string {
 	counts := make([]string, len(r.places))
 	for i, p := range r.places {
-		bits := decisive(p)
+		bits := decidingBits(p)
 		if !held {
 			bits &^= work.HeldBit
 		}
@@ -80,8 +80,8 @@ func countPlaces(w *sqldb.Where, r *reach, held bool) string {
 	return strings.Join(counts, " UNION ALL ")
 }
 
-// decisive are the bits that decide which state an item at a place is in.
-func decisive(p work.Place) (bits int) {
+// decidingBits returns the bits that decide the state of an item at a place.
+func decidingBits(p work.Place) (bits int) {
 	action, _ := registry.ActionOf(p.Stage)
 	for b := 0; b <= work.AllBits; b++ {
 		for i := range work.PositionBits {
@@ -93,7 +93,7 @@ func decisive(p work.Place) (bits int) {
 	return bits
 }
 
-// addUp adds up rows of stage, status, bits and how many items have them.
+// addUp adds up rows of stage, status, bits and count by state.
 func (s *Search) addUp(ctx context.Context, query string, args []any) (counts map[registry.State]int64, err error) {
 	counts = map[registry.State]int64{}
 	err = sqldb.Each(s.db.Read.Ask(ctx, query, args...), "", func(row sqldb.Scanner) error {

@@ -13,9 +13,8 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// Failures implements registry.ItemReader. The groups are added up from an index of the failed
-// items, by the database, so that it takes no memory however many there are; one row of each group
-// is read, in the same snapshot.
+// Failures implements registry.ItemReader. The database groups failed items from an index, so that
+// memory does not grow with their number. It reads one row of each group in the same snapshot.
 func (s *Search) Failures(ctx context.Context, q registry.ItemQuery) (page registry.Page[registry.FailureGroup], err error) {
 	if err := bounds.Check(q); err != nil {
 		return page, err
@@ -28,7 +27,7 @@ func (s *Search) Failures(ctx context.Context, q registry.ItemQuery) (page regis
 		return page, fmt.Errorf("group failures: %w", err)
 	}
 	if len(r.places) == 0 {
-		return page, nil // it asks for what has not failed
+		return page, nil // the query asks for items that have not failed
 	}
 	rows, err := sqldb.Collect(s.db.Read.Ask(ctx, statement, w.Args...), "group failures", scanFailures)
 	return sqldb.PageOf(rows, limit, func(last registry.FailureGroup) string { return sqldb.Cursor(last.Count, last.Fingerprint) }), err
@@ -73,16 +72,16 @@ func (s *Search) planFailures(ctx context.Context, q registry.ItemQuery, r reach
 	}
 	var b strings.Builder
 	b.WriteString(`WITH g AS (SELECT i.cause AS cause, COUNT(*) AS n, MIN(i.finished_at) AS first, MAX(i.finished_at) AS last, MAX(i.seq) AS seq
-		FROM work_item i` + s.amongFailed(r) + w.String() + ` GROUP BY i.cause` + having)
+		FROM work_item i` + s.failureIndex(r) + w.String() + ` GROUP BY i.cause` + having)
 	fmt.Fprintf(&b, " ORDER BY n DESC, cause LIMIT %d)", limit)
 	b.WriteString(` SELECT g.cause, g.n, g.first, g.last, e.id, e.action, e.stage, e.error_class, e.cause_code, e.cause_host, e.note, e.attempt, w.spec, COALESCE(a.remedy, '')
 		FROM g JOIN work_item e ON e.seq = g.seq JOIN work_detail w ON w.item_id = e.id LEFT JOIN attempt a ON a.item_id = e.id AND a.n = e.attempt ORDER BY g.n DESC, g.cause`)
 	return b.String(), w, nil
 }
 
-// amongFailed names the index by which SQLite, which has no statistics, reads failed items: nothing
-// else is as small. What else is asked is compared on the way.
-func (s *Search) amongFailed(r reach) string {
+// failureIndex names the index with which SQLite, which has no statistics here, must read failed
+// items: no other is as small. Other conditions are checked row by row.
+func (s *Search) failureIndex(r reach) string {
 	switch {
 	case s.db.Dialect.Name() != sqldb.SQLite || r.ids != nil:
 		return ""

@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// QueueStatus implements registry.Queue. It reads an index entry for each item that waits or runs,
-// however many are settled; while single items or batches are held, it reads the rows of those that
-// wait.
+// QueueStatus implements registry.Queue. It reads one index entry for each waiting or running item,
+// and none for settled ones. While single items or batches are held, it reads the rows of waiting
+// items.
 func (s *Search) QueueStatus(ctx context.Context) (registry.QueueStatus, error) {
 	q, err := s.queueStatus(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err e
 	if err := s.addRunning(ctx, &q); err != nil {
 		return q, err
 	}
-	if err := s.addRung(ctx, &q); err != nil {
+	if err := s.addOutstanding(ctx, &q); err != nil {
 		return q, err
 	}
 	f, err := s.work.Fleet(ctx)
@@ -65,14 +65,14 @@ func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err e
 		return q, err
 	}
 	for i := range q.Stages {
-		crew := f.Of(q.Stages[i].Stage)
-		q.Stages[i].Capacity, q.Stages[i].Free = crew.Capacity, crew.Free
+		slots := f.Of(q.Stages[i].Stage)
+		q.Stages[i].Capacity, q.Stages[i].Free = slots.Capacity, slots.Free
 	}
 	return q, nil
 }
 
-// paused returns the hold on everything, else that on all deposits, nil when there is neither, and
-// the number of holds of any scope.
+// paused returns the hold on everything, or else the hold on all deposits, or nil; and the number
+// of all holds.
 func (s *Search) paused(ctx context.Context) (*registry.Hold, int, error) {
 	var n int
 	if err := s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*) FROM hold`).Scan(&n); err != nil {
@@ -85,7 +85,7 @@ func (s *Search) paused(ctx context.Context) (*registry.Hold, int, error) {
 	return &holds[0], n, nil
 }
 
-// stageOf is the line of a stage; a stage of an older route has none.
+// stageOf returns the entry of a stage. A stage of an older route gets an entry that is discarded.
 func stageOf(q *registry.QueueStatus, stage registry.Stage) *registry.StageQueue {
 	i := slices.IndexFunc(q.Stages, func(s registry.StageQueue) bool { return s.Stage == stage })
 	if i < 0 {
@@ -94,18 +94,17 @@ func stageOf(q *registry.QueueStatus, stage registry.Stage) *registry.StageQueue
 	return &q.Stages[i]
 }
 
-// heldApart is 1 for the rows i that a hold on a batch or a single item covers. The other scopes
-// cover groups of rows alike, so that the aggregates ask registry.Hold.Covers once for each group
-// instead of SQL for each row.
-const heldApart = `CASE WHEN i.id IN (SELECT key FROM hold WHERE scope IN ('item', 'batch'))
+// heldSingly is an SQL expression: 1 for rows i that a hold on a batch or item covers. Other scopes
+// cover whole groups of rows, so registry.Hold.Covers decides once for each group.
+const heldSingly = `CASE WHEN i.id IN (SELECT key FROM hold WHERE scope IN ('item', 'batch'))
 	OR i.parent_id IN (SELECT key FROM hold WHERE scope = 'batch') THEN 1 ELSE 0 END`
 
-// sharedHolds are the holds that cover groups of rows alike.
+// sharedHolds returns the holds that cover whole groups of rows.
 func (s *Search) sharedHolds(ctx context.Context) ([]registry.Hold, error) {
 	return sqldb.Collect(s.db.Read.Ask(ctx, work.SelectHold+`WHERE scope IN ('all', 'ingest', 'stage', 'collection', 'volume')`), "look up holds", work.ScanHold)
 }
 
-// HoldScopes are the scopes of the holds that there are.
+// HoldScopes returns the scopes of the present holds.
 func (s *Search) HoldScopes(ctx context.Context) (scopes map[registry.HoldScope]bool, err error) {
 	scopes = map[registry.HoldScope]bool{}
 	err = sqldb.Each(s.db.Read.Ask(ctx, `SELECT DISTINCT scope FROM hold`), "look up holds", func(row sqldb.Scanner) error {
@@ -119,18 +118,18 @@ func (s *Search) HoldScopes(ctx context.Context) (scopes map[registry.HoldScope]
 	return scopes, err
 }
 
-// What keeps the pending rows i from starting beside holds, by their readiness: each has an index
-// that the count can be read from. An item that became due is ready although no claim has looked at
-// it yet. Where the index is in another order than the groups, an expression for the stage keeps
-// SQLite from preferring another one, of all items, for its order.
+// What besides holds keeps pending rows i from starting, by readiness. Each count can be read from
+// an index. An item that became due counts as ready although no claim has looked at it yet. Where
+// the index has another order than the groups, the stage is an expression, so that SQLite does not
+// choose a larger index for its order.
 var waitingByReadiness = []struct{ readiness, waits, stage string }{
 	{"i.ready = 1", work.LockedOut, "i.stage"},
 	{"i.status = 'pending' AND i.ready = 0 AND i.run_at >= 0", "i.run_at > $1", "i.stage || ''"},
 	{"i.ready IN (2, 3)", "1 = 1", "i.stage"},
 }
 
-// waitingQuery counts the pending rows of a readiness by what shared holds look at, and by whether
-// they are held apart; columns that no hold makes a difference for are not read.
+// waitingQuery counts the pending rows of a readiness, by what shared holds cover and by whether
+// they are held singly. It omits columns that no present hold needs.
 func waitingQuery(readiness, waits, stage string, scopes map[registry.HoldScope]bool) string {
 	volume, others, apart, group := `''`, `''`, `0`, stage+`, i.collection`
 	if scopes[registry.HoldVolume] {
@@ -138,7 +137,7 @@ func waitingQuery(readiness, waits, stage string, scopes map[registry.HoldScope]
 		group += `, 3, 4`
 	}
 	if scopes[registry.HoldItem] || scopes[registry.HoldBatch] {
-		apart = heldApart
+		apart = heldSingly
 		group += `, 5`
 	}
 	return fmt.Sprintf(`SELECT %[6]s, i.collection, %[1]s, %[7]s, %[2]s, COUNT(*), SUM(CASE WHEN %[3]s THEN 1 ELSE 0 END),
@@ -193,8 +192,8 @@ func (s *Search) addGroups(ctx context.Context, q *registry.QueueStatus, holds [
 	})
 }
 
-// addRung counts the messages that are waited for (R19), as the relay does.
-func (s *Search) addRung(ctx context.Context, q *registry.QueueStatus) error {
+// addOutstanding counts the messages on their way (R19), as the relay does.
+func (s *Search) addOutstanding(ctx context.Context, q *registry.QueueStatus) error {
 	return s.addByStage(ctx, q, `SELECT stage, COUNT(*) FROM work_item WHERE tenant = $1 AND `+work.MessageSent+` GROUP BY stage`, []any{sqldb.Tenant, sqldb.Micros(s.db.Now())},
 		func(line *registry.StageQueue, n int64) { line.Rung = n })
 }
@@ -208,7 +207,7 @@ func (s *Search) addRunning(ctx context.Context, q *registry.QueueStatus) error 
 		})
 }
 
-// addByStage notes what a query counts for each stage.
+// addByStage passes each stage's count of a query to note.
 func (s *Search) addByStage(ctx context.Context, q *registry.QueueStatus, query string, args []any, note func(*registry.StageQueue, int64)) (err error) {
 	return sqldb.Each(s.db.Read.Ask(ctx, query, args...), "", func(row sqldb.Scanner) error {
 		var stage registry.Stage
@@ -221,8 +220,8 @@ func (s *Search) addByStage(ctx context.Context, q *registry.QueueStatus, query 
 	})
 }
 
-// oneCopy counts the collections whose objects are kept in one storage only. Of a profile, which
-// may be long, no more is read than that.
+// oneCopy counts the collections whose objects are kept in only one storage. Profiles may be long,
+// so it reads only that part of them.
 func (s *Search) oneCopy(ctx context.Context) (n int64, err error) {
 	texts, err := s.db.Column(ctx, `SELECT `+s.db.Dialect.Members("profile", "storages")+` FROM collection`)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// mostLookedThrough bounds among how many items text is looked for that the text indexes do not
-// know.
-const mostLookedThrough = 10_000
+// mostScanned bounds how many items are searched for text that the text index cannot find.
+const mostScanned = 10_000
 
-// indexed says that the text index helps to find text: it has pieces of three letters or digits.
+// indexed reports whether the text index can find a text: it needs three letters or digits in a
+// row.
 func indexed(text string) bool {
 	const least = 3
 	run := 0
@@ -29,9 +29,8 @@ func indexed(text string) bool {
 	return false
 }
 
-// shortTerm is the first term of a query that asks for text which the text index does not know; ok
-// is false when there is none, and when the index, or a name, leaves few items to look for it
-// among.
+// shortTerm returns the first term whose text the text index cannot find. ok is false if there is
+// none, or if another term leaves few items to search.
 func shortTerm(q registry.ItemQuery, r reach) (short registry.Term, ok bool) {
 	if r.ids != nil || r.batches != nil || r.graphs != nil {
 		return short, false
@@ -56,11 +55,11 @@ func shortTerm(q registry.ItemQuery, r reach) (short registry.Term, ok bool) {
 	return short, ok
 }
 
-// checkShort refuses a query for text that the text index does not know, with a
-// *registry.QueryError, when its other words leave too many items to look for it among.
+// checkShort returns a *registry.QueryError if a query's text cannot be found by the text index and
+// its other terms leave too many items to search.
 func (s *Search) checkShort(ctx context.Context, q registry.ItemQuery, r reach) error {
 	short, ok := shortTerm(q, r)
-	if !ok || len(r.places) == 0 { // its words contradict each other: nothing can match
+	if !ok || len(r.places) == 0 { // its terms contradict each other: nothing can match
 		return nil
 	}
 	var w sqldb.Where
@@ -68,13 +67,13 @@ func (s *Search) checkShort(ctx context.Context, q registry.ItemQuery, r reach) 
 	if !known {
 		conds = []string{"1 = 1"}
 	}
-	many, err := s.asMany(ctx, &r, w.Args, conds, mostLookedThrough+1)
+	many, err := s.hasAtLeast(ctx, &r, w.Args, conds, mostScanned+1)
 	if err != nil || !many {
 		return err
 	}
 	return &registry.QueryError{
 		Position: strings.Index(q.Match.String(), short.String()) + 1, Word: short.String(),
-		Problem: fmt.Sprintf("%q has no three letters or digits in a row, and there are more than %s items to look for it in: "+
-			"ask for more of the text, or name a collection, a state or the like that fewer items have", short.Value, sqldb.HumanCount(mostLookedThrough)),
+		Problem: fmt.Sprintf("%q has no three letters or digits in a row, and more than %s items would have to be searched: "+
+			"search for a longer text, or add a collection, a state or another field that fewer items match", short.Value, sqldb.HumanCount(mostScanned)),
 	}
 }

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// clock is where compared times come from (R15). Writers have their transaction's; readers, who
-// only tell times to people, use this process's clock as far as it differs from the database's.
+// clock is the source of times that are compared (R15). A write transaction uses its own time.
+// Readers only show times to people; they use this process's clock, corrected by its difference to
+// the database's.
 type clock struct {
-	fixed func() time.Time // when set, the only source
+	fixed func() time.Time // if set, the only source
 	ahead atomic.Int64     // microseconds by which the database's clock is ahead of this process's
 }
 
@@ -19,8 +20,8 @@ func (c *clock) now() time.Time {
 	return time.Now().Add(time.Duration(c.ahead.Load()) * time.Microsecond)
 }
 
-// begun returns the moment of a transaction that began at the database's time now, 0 when the
-// database has no clock of its own.
+// begun returns the time of a transaction that began at the database's time now, in microseconds.
+// now is 0 if the database has no clock of its own.
 func (c *clock) begun(now int64) int64 {
 	if c.fixed != nil || now == 0 {
 		return c.now().UnixMicro()

@@ -9,22 +9,21 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Asking is a query that is run when it is called.
+// Asking is a query that runs when it is called.
 type Asking func() (*sql.Rows, error)
 
-// Ask is a query inside the transaction.
+// Ask returns a query in the transaction.
 func (t *Tx) Ask(query string, args ...any) Asking {
 	return func() (*sql.Rows, error) { return t.Query(query, args...) }
 }
 
-// Ask is a query on the reading connections.
+// Ask returns a query on the reading connections.
 func (r Reader) Ask(ctx context.Context, query string, args ...any) Asking {
 	return func() (*sql.Rows, error) { return r.QueryContext(ctx, query, args...) }
 }
 
-// Each runs a query and gives its rows to scan, one after the other, until one of them is an error.
-// When it returns, the rows are closed and the next statement may come. The error says what it was
-// about; "" is for callers that say so themselves.
+// Each runs a query and calls scan for each row, until a call fails. It closes the rows before it
+// returns. about is the text in front of errors; leave it empty if the caller adds its own.
 func Each(ask Asking, about string, scan func(Scanner) error) error {
 	err := eachRow(ask, scan)
 	if err != nil && about != "" {
@@ -47,7 +46,7 @@ func eachRow(ask Asking, scan func(Scanner) error) (err error) {
 	return rows.Err()
 }
 
-// Collect is as each, and returns what scan makes of the rows; nil when there are none.
+// Collect is [Each], and returns the values that scan returned. Without rows it returns nil.
 func Collect[T any](ask Asking, about string, scan func(Scanner) (T, error)) (out []T, err error) {
 	err = Each(ask, about, func(row Scanner) error {
 		one, err := scan(row)
@@ -62,14 +61,14 @@ func Collect[T any](ask Asking, about string, scan func(Scanner) (T, error)) (ou
 	return out, nil
 }
 
-// value reads a row's only column.
+// value reads the only column of a row.
 func value[T any](row Scanner) (v T, err error) {
 	err = row.Scan(&v)
 	return v, err
 }
 
-// PageOf makes a page of at most limit rows of what a query for one more has found. next is where
-// the page after the last row of a full one begins.
+// PageOf returns a page of at most limit rows. rows come from a query with a limit of one more.
+// next returns the cursor behind the last row of a full page.
 func PageOf[T any](rows []T, limit int, next func(last T) string) (page registry.Page[T]) {
 	if len(rows) > limit {
 		rows = rows[:limit]
@@ -79,11 +78,11 @@ func PageOf[T any](rows []T, limit int, next func(last T) string) (page registry
 	return page
 }
 
-// Scanner is a row that is read.
+// Scanner is a row that can be scanned.
 type Scanner interface{ Scan(dest ...any) error }
 
-// WithMore is a row of which the last columns are scanned into more, behind what whoever scans it
-// knows of.
+// WithMore returns a row that scans its last columns into more. Its caller scans only the columns
+// before them.
 func WithMore(row Scanner, more ...any) Scanner { return withMore{row, more} }
 
 type withMore struct {

@@ -1,12 +1,12 @@
-// Package sqldb is the SQL kernel of the Registry: transactions in groups, the two dialects,
-// migrations, and what every subject needs to write statements and to read rows. It knows nothing
-// of what the tables mean.
+// Package sqldb is the SQL kernel of the Registry: grouped transactions, the two dialects,
+// migrations, and helpers for writing statements and reading rows. It does not know what the tables
+// mean.
 //
-// Writing transactions take turns, on SQLite because there is one writer, on PostgreSQL by an
-// advisory lock. So what a transaction reads stays true until it commits. Writes that arrive during
-// a commit join the next transaction and share its fsync. If one of them fails, all run again with
-// a savepoint each, so that a fault never touches its neighbours (R10). Reads use a pool of their
-// own and never block writers (R25). docs/design.md, "The two databases", says why.
+// Write transactions are serial: SQLite has one writer, and PostgreSQL uses an advisory lock. So
+// what a transaction reads stays true until it commits. Writes that arrive during a commit form the
+// next group: they share one transaction and its fsync. If one of them fails, all run again with a
+// savepoint each, so that a failure never affects the others (R10). Reads use their own pool and
+// never block writers (R25). docs/design.md, "The two databases", gives the reasons.
 package sqldb
 
 import (
@@ -19,56 +19,56 @@ import (
 	"time"
 )
 
-// Tenant is the only tenant of the embedded default.
+// Tenant is the only tenant.
 const Tenant = "default"
 
-// Options says what to open.
+// Options configures [Open].
 type Options struct {
-	URL string           // sqlite:PATH, whose file is made when it is missing, or postgres://...
-	Now func() time.Time // the clock that all compared times come from (R15); nil: the database's (SQLite: this process's)
+	URL string           // sqlite:PATH (created if missing) or postgres://...
+	Now func() time.Time // clock of all compared times (R15); nil: the database's (SQLite: this process's)
 	Log *slog.Logger     // nil: discard
 }
 
-// DB is an open database: one writer, and a pool of readers.
+// DB is an open database with one writer and a pool of readers. Its methods may be called
+// concurrently.
 type DB struct {
 	Dialect Dialect
-	Read    Reader // query only
+	Read    Reader // for queries only
 	Log     *slog.Logger
 
-	db     *sql.DB // the writer's
+	db     *sql.DB // the writer's connections
 	clock  clock
-	above  Above
+	state  TxState
 	writes chan *Write
 	closed chan struct{} // closed by Close: no new writes
 	done   chan struct{} // closed when the writer has ended
 
 	closeOnce sync.Once
-	closeErr  error // of the first Close
+	closeErr  error // result of the first Close
 
-	// fault, when a test sets it, is asked before every statement of the writer; its error is the
+	// fault is set by tests. The writer calls it before every statement; its error becomes the
 	// statement's.
 	fault func(query string) error
 }
 
-// Above is what keeps facts of its own beside the transaction that is open. The writer calls it,
-// one call at a time.
-type Above interface {
-	// Begin begins a transaction.
+// TxState is the state that a higher layer keeps beside the open transaction. The writer makes one
+// call at a time.
+type TxState interface {
+	// Begin starts a transaction with fresh state.
 	Begin(t *Tx)
-	// Next begins another write of the transaction, or several that are run together.
+	// Next starts the next write of the transaction, or several that run together.
 	Next()
-	// Part begins what may be undone alone; undo forgets what was noted since.
+	// Part starts a part that may be undone alone. undo drops the state that was added since.
 	Part() (undo func())
-	// Flush writes what was noted, just before the commit.
+	// Flush writes pending rows just before the commit.
 	Flush() error
-	// Committed is told that the transaction is durable.
+	// Committed runs after the transaction has become durable.
 	Committed()
 }
 
-// Open opens a database, and brings the schema of a SQLite file up to date: this process is the
-// only one that uses it, which is cmd's care. A PostgreSQL database is used as it is:
-// *[SchemaError] says that [Migrate] has to be run, or that this program is too old (R27). Nothing
-// is written before Start.
+// Open opens a database. It migrates a SQLite file, which only this process may use; package cmd
+// ensures that. It does not migrate PostgreSQL: *[SchemaError] means that [Migrate] must run, or
+// that this program is too old (R27). Writes are possible after Start.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	dialect, err := dialectOf(o.URL)
 	if err != nil {
@@ -96,21 +96,22 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return d, nil
 }
 
-// Start starts the writer. It is called once.
-func (d *DB) Start(ctx context.Context, above Above) {
-	d.above = above
+// Start starts the writer. It must be called exactly once.
+func (d *DB) Start(ctx context.Context, state TxState) {
+	d.state = state
 	go d.writer(context.WithoutCancel(ctx))
 }
 
-// Now is the present moment, as far as this process knows it; a transaction has its own.
+// Now returns the present time as far as this process knows it. A transaction has its own time.
 func (d *DB) Now() time.Time { return d.clock.now() }
 
-// Close ends the writer after the transaction under way and closes the database. It may be called
-// again, also concurrently: every call returns when the database is closed, with the same error.
+// Close ends the writer after the open transaction and closes the database. It may be called
+// repeatedly and concurrently: every call returns after the database is closed, with the same
+// error.
 func (d *DB) Close() error {
 	d.closeOnce.Do(func() {
 		close(d.closed)
-		if d.above == nil { // never started
+		if d.state == nil { // never started
 			close(d.done)
 		}
 		<-d.done
@@ -119,7 +120,7 @@ func (d *DB) Close() error {
 	return d.closeErr
 }
 
-// Closed is closed when Close is called.
+// Closed returns a channel that is closed when Close is called.
 func (d *DB) Closed() <-chan struct{} { return d.closed }
 
 // Ping implements registry.ForWorkers.
@@ -130,8 +131,8 @@ func (d *DB) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Setting returns a value that is drawn once for a database, by fresh, and is the same for all
-// processes from then on.
+// Setting returns a named value of the database. The first call stores fresh; from then on all
+// processes get that value.
 func (d *DB) Setting(ctx context.Context, name, actor, fresh string) (value string, err error) {
 	const find = `SELECT value FROM setting WHERE name = $1`
 	err = d.db.QueryRowContext(ctx, find, name).Scan(&value)

@@ -10,64 +10,65 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// The names of the dialects, as the marker lines of the migrations have them.
+// Names of the dialects, as in the marker lines of the migrations.
 const (
 	SQLite     = "sqlite"
 	PostgreSQL = "postgres"
 )
 
-// Dialect is all that differs between the databases beside their text indexes: every statement is
-// the same text.
+// Dialect is what differs between the databases, except their text indexes. Statements have the
+// same text in both.
 type Dialect interface {
 	wording
 	diagnosis
-	// open returns the writer's pool and the readers'.
+	// open returns the pools of the writer and of the readers.
 	open() (write, read *sql.DB, err error)
-	// begin starts a transaction that no other writer, of whatever process, runs beside, and
-	// returns the database's time in microseconds, 0 when this process's clock is the one that
-	// counts, with what committed needs.
+	// begin starts a transaction that runs beside no other writer of any process. It returns the
+	// database's time in microseconds, or 0 if this process's clock counts. mark is for committed.
 	begin(t *Tx) (now int64, mark string, err error)
-	// committed tells what became of a transaction whose commit got no answer.
+	// committed reports whether a transaction was committed whose commit got no answer.
 	committed(ctx context.Context, db *sql.DB, mark string) (bool, error)
-	// pipelines says that statements whose results nobody waits for are better sent together, by
-	// run.
+	// pipelines reports whether statements without results are better sent together, by run.
 	pipelines() bool
-	// run runs statements in their order on a connection of the driver's own kind.
+	// run runs statements in order on a connection of the driver's own type.
 	run(ctx context.Context, conn any, statements []statement) error
-	// patience is how long a transaction may take before its connection is given up; 0: for ever.
+	// patience is the longest time that a transaction may take before its connection is dropped; 0:
+	// no limit.
 	patience() time.Duration
-	// Name is as in the marker lines of the migrations.
+	// Name is the name in the marker lines of the migrations.
 	Name() string
-	// goose is how the migrations are applied.
+	// goose returns how goose applies the migrations.
 	goose() (goose.Dialect, []goose.ProviderOption, error)
 }
 
 // wording is what differs in the text of statements and in their arguments.
 type wording interface {
-	// statement is a statement's text as the database is asked to prepare it.
+	// statement returns the text that the database prepares.
 	statement(query string) string
-	// among is the condition that a column is one of the texts of a parameter which list makes.
+	// among returns the condition that a column is one of the texts in a parameter, which list
+	// makes.
 	among(column, parameter string) string
-	// Members is some members of the JSON object in a column, as an object of their own.
+	// Members returns the SQL expression for an object with some members of the JSON object in a
+	// column.
 	Members(column string, names ...string) string
 	list(texts []string) any
-	// PayloadOwner is the owner in the profile in the spec of a row w of work_detail; NULL of items
-	// that are about no payload.
+	// PayloadOwner returns the SQL expression for the owner in the profile in the spec of row w of
+	// work_detail. It is NULL for items without a payload.
 	PayloadOwner() string
 }
 
-// diagnosis is what an error of the database means.
+// diagnosis classifies errors of the database.
 type diagnosis interface {
-	// gone says that an error means that the connection cannot be used any more.
-	gone(err error) bool
-	// full says that an error means that the disk is full, and the connection is as good as before.
-	full(err error) bool
-	// unfit says that an error means that an argument is nothing that the database could hold: no
-	// text, too long a key, too large a number.
-	unfit(err error) bool
+	// connLost reports whether the connection can no longer be used.
+	connLost(err error) bool
+	// diskFull reports whether the disk is full. The connection can still be used.
+	diskFull(err error) bool
+	// unstorable reports whether the database cannot store an argument: invalid text, too long a
+	// key, too large a number.
+	unstorable(err error) bool
 }
 
-// dialectOf returns the dialect of a database's address, sqlite:PATH or postgres://...
+// dialectOf returns the dialect for a database address, sqlite:PATH or postgres://...
 func dialectOf(address string) (Dialect, error) {
 	scheme, rest, _ := strings.Cut(address, ":")
 	switch {
@@ -76,6 +77,6 @@ func dialectOf(address string) (Dialect, error) {
 	case scheme == "postgres" || scheme == "postgresql":
 		return newPostgres(address)
 	}
-	// The address may hold a password and is not repeated.
+	// The address may contain a password, so the error does not repeat it.
 	return nil, fmt.Errorf("database address begins with %q; it must be sqlite:PATH or postgres://USER@HOST/NAME", scheme)
 }

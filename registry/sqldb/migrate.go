@@ -18,27 +18,27 @@ import (
 //go:embed migration/*.sql
 var migrations embed.FS
 
-// oldestSchema is the oldest version that this program works on.
+// oldestSchema is the oldest schema version that this program works on.
 const oldestSchema = 1
 
-// SchemaError refuses a database whose schema this program does not work on (R27).
+// SchemaError is the error for a database whose schema this program does not work on (R27).
 type SchemaError struct {
 	Have           int64 // the database's version; 0: it has no schema
-	Oldest, Newest int64 // the versions that this program accepts
+	Oldest, Newest int64 // versions that this program accepts
 }
 
-// Error says what to run.
+// Error says which versions differ, and what to run.
 func (e *SchemaError) Error() string {
 	if e.Have > e.Newest {
-		return fmt.Sprintf("the database's schema is version %d and serves this program, which knows versions %d to %d, no more; run a newer holdfast",
+		return fmt.Sprintf("the database's schema is version %d, which no longer works with this program (it knows versions %d to %d); run a newer holdfast",
 			e.Have, e.Oldest, e.Newest)
 	}
-	return fmt.Sprintf("the database's schema is version %d and this program works on versions %d to %d; run: holdfast migrate",
+	return fmt.Sprintf("the database's schema is version %d, but this program needs version %d to %d; run: holdfast migrate",
 		e.Have, e.Oldest, e.Newest)
 }
 
-// Migrate brings a database's schema up to the newest version and returns the versions before and
-// after. Several processes may call it at once: one does the work and the others wait for it.
+// Migrate migrates a database's schema to the newest version. It returns the versions before and
+// after. If several processes call it at once, one migrates and the others wait.
 func Migrate(ctx context.Context, address string) (from, to int64, err error) {
 	d, err := dialectOf(address)
 	if err != nil {
@@ -61,7 +61,7 @@ func migrate(ctx context.Context, d Dialect, db *sql.DB) (from, to int64, err er
 		return 0, 0, fmt.Errorf("read schema version: %w", err)
 	}
 	if from > newest(p) {
-		return from, from, serves(ctx, db, from, newest(p))
+		return from, from, stillServes(ctx, db, from, newest(p))
 	}
 	if _, err := p.Up(ctx); err != nil {
 		return from, 0, fmt.Errorf("migrate schema: %w", err)
@@ -72,7 +72,7 @@ func migrate(ctx context.Context, d Dialect, db *sql.DB) (from, to int64, err er
 	return from, to, nil
 }
 
-// checkSchema returns a *SchemaError unless this program works on the database as it is.
+// checkSchema returns a *SchemaError unless this program works on the database's schema.
 func checkSchema(ctx context.Context, d Dialect, db *sql.DB) error {
 	p, err := provider(d, db)
 	if err != nil {
@@ -86,18 +86,18 @@ func checkSchema(ctx context.Context, d Dialect, db *sql.DB) error {
 	case have < oldestSchema:
 		return &SchemaError{Have: have, Oldest: oldestSchema, Newest: newest(p)}
 	case have > newest(p):
-		return serves(ctx, db, have, newest(p))
+		return stillServes(ctx, db, have, newest(p))
 	}
 	return nil
 }
 
-// serves asks a schema that is newer than this program whether it serves it still: a migration that
-// only adds leaves the setting as it is, one that takes away raises it.
-func serves(ctx context.Context, db *sql.DB, have, known int64) error {
+// stillServes checks whether a schema newer than this program still works with it. Migrations that
+// only add leave the setting unchanged; a migration that removes something raises it.
+func stillServes(ctx context.Context, db *sql.DB, have, known int64) error {
 	var oldest int64
 	err := db.QueryRowContext(ctx, `SELECT CAST(value AS INTEGER) FROM setting WHERE name = 'schema-serves'`).Scan(&oldest)
 	if err != nil {
-		return fmt.Errorf("read which programs schema %d serves: %w", have, err)
+		return fmt.Errorf("read which programs work with schema %d: %w", have, err)
 	}
 	if known < oldest {
 		return &SchemaError{Have: have, Oldest: oldestSchema, Newest: known}
@@ -126,7 +126,7 @@ func newest(p *goose.Provider) int64 {
 	return sources[len(sources)-1].Version
 }
 
-// migrationsFor is the migrations as one dialect reads them.
+// migrationsFor returns the migrations in one dialect.
 func migrationsFor(dialect string) (fs.FS, error) {
 	names, err := fs.Glob(migrations, "migration/*.sql")
 	if err != nil {
@@ -143,8 +143,8 @@ func migrationsFor(dialect string) (fs.FS, error) {
 	return files, nil
 }
 
-// inDialect leaves out what stands between marker lines of other dialects, and uses the dialect's
-// word for bytes.
+// inDialect removes the lines between the marker lines of other dialects, and uses the dialect's
+// type for bytes.
 func inDialect(text, dialect string) string {
 	const marker = "-- +dialect "
 	var out []string
@@ -167,5 +167,5 @@ func inDialect(text, dialect string) string {
 
 var _ error = (*SchemaError)(nil)
 
-// unavailable marks an error of the database's own: it does not answer, or not in time.
+// unavailable marks an error of a database that does not answer, or not in time.
 func unavailable(err error) error { return fmt.Errorf("%w: %w", registry.ErrUnavailable, err) }

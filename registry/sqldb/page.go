@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// PageSize bounds a page.
+// PageSize returns the size of a page: the default for 0, and a maximum.
 func PageSize(limit int) int {
 	const normal, most = 50, 500
 	if limit <= 0 {
@@ -19,12 +19,12 @@ func PageSize(limit int) int {
 	return min(limit, most)
 }
 
-// Cursor is where a page ends: the sort key of a page's last row.
+// Cursor returns the cursor behind a page: the sort key of its last row.
 func Cursor(n int64, id string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(n, 36) + " " + id))
 }
 
-// ParseCursor is the inverse of Cursor; ErrNotFound for what is none.
+// ParseCursor is the inverse of Cursor. It returns ErrNotFound for text that is not a cursor.
 func ParseCursor(s string) (n int64, id string, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil {
@@ -38,7 +38,7 @@ func ParseCursor(s string) (n int64, id string, err error) {
 	return n, id, nil
 }
 
-// Column reads a query's single text column.
+// Column returns the values of a query with one text column.
 func (d *DB) Column(ctx context.Context, query string, args ...any) (out []string, err error) {
 	return Collect(d.Read.Ask(ctx, query, args...), "", value[string])
 }

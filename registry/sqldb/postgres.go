@@ -19,15 +19,14 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// postgres is a database that several processes write to. They take turns: a transaction begins by
-// taking an advisory lock, which makes what holds for SQLite's one writer hold for all of them. A
-// group of writes shares one turn, so that turns are few. Rows are so locked before they are tested
-// (R16), the feed's cursor is given in the order of commits (R17), and no two transactions can
-// deadlock (R11).
+// postgres is a database that several processes write to. Each transaction begins by taking an
+// advisory lock, so that writes are serial as on SQLite. A group of writes shares one turn of the
+// lock. So rows are locked before they are tested (R16), the feed is numbered in the order of
+// commits (R17), and no two transactions can deadlock (R11).
 type postgres struct{ config *pgx.ConnConfig }
 
-// Bounds of a turn. A process that stops in the middle of one must not keep the others from theirs:
-// the server ends its transaction.
+// Limits of a turn. If a process stops in the middle of one, the server ends its transaction, so
+// that others get theirs.
 const (
 	turnIdle      = 10 * time.Second // between two statements
 	turnWait      = 20 * time.Second // for the turn
@@ -38,7 +37,7 @@ const (
 func newPostgres(address string) (postgres, error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil {
-		// The error repeats the address, and with it a password.
+		// The error of pgx contains the address, which may contain a password.
 		return postgres{}, errors.New("database address cannot be read; it must be postgres://USER:PASSWORD@HOST:PORT/NAME?sslmode=MODE")
 	}
 	config.ConnectTimeout = 10 * time.Second
@@ -54,8 +53,8 @@ func (d postgres) open() (write, read *sql.DB, err error) {
 		"idle_in_transaction_session_timeout": millis(turnIdle),
 		"lock_timeout":                        millis(turnWait),
 		"statement_timeout":                   millis(turnStatement),
-		// To plan a write for its very arguments takes longer than to run it, the more so the
-		// larger the tables are.
+		// Planning a write for its actual arguments takes longer than running it, even more so with
+		// large tables.
 		"plan_cache_mode": "force_generic_plan",
 	}))
 	write.SetMaxOpenConns(2)
@@ -69,11 +68,11 @@ func (d postgres) open() (write, read *sql.DB, err error) {
 	return write, read, nil
 }
 
-// with is the configuration with settings of the session.
+// with returns the configuration with session settings added.
 func (d postgres) with(settings map[string]string) *pgx.ConnConfig {
 	c := d.config.Copy()
 	c.RuntimeParams["application_name"] = "holdfast"
-	c.RuntimeParams["jit"] = "off" // it takes longer than what it makes faster
+	c.RuntimeParams["jit"] = "off" // compiling takes longer than it saves
 	for name, value := range settings {
 		c.RuntimeParams[name] = value
 	}
@@ -82,8 +81,8 @@ func (d postgres) with(settings map[string]string) *pgx.ConnConfig {
 
 func millis(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
 
-// begin waits for the writer's turn. The time is asked for after it has come, or a later
-// transaction could carry an earlier time.
+// begin waits for the writer's turn. It reads the time after the turn has come; otherwise a later
+// transaction could have an earlier time.
 func (d postgres) begin(t *Tx) (now int64, mark string, err error) {
 	if _, err := t.Exec("BEGIN"); err != nil {
 		return 0, "", err
@@ -98,7 +97,7 @@ func (d postgres) committed(ctx context.Context, db *sql.DB, mark string) (bool,
 	var status sql.NullString
 	err := db.QueryRowContext(ctx, `SELECT pg_xact_status(CAST(CAST($1 AS TEXT) AS xid8))`, mark).Scan(&status)
 	if err != nil {
-		return false, fmt.Errorf("ask what became of transaction %s: %w", mark, err)
+		return false, fmt.Errorf("look up the outcome of transaction %s: %w", mark, err)
 	}
 	switch status.String {
 	case "committed":
@@ -109,8 +108,9 @@ func (d postgres) committed(ctx context.Context, db *sql.DB, mark string) (bool,
 	return false, fmt.Errorf("transaction %s is still in progress", mark)
 }
 
-// gone tells the loss of a connection, and a server that is stopping, from an answer.
-func (d postgres) gone(err error) bool {
+// connLost tells lost connections and stopping servers from answers. A full disk counts, too: the
+// server may end the connection.
+func (d postgres) connLost(err error) bool {
 	var answered *pgconn.PgError
 	if errors.As(err, &answered) {
 		switch answered.Code {
@@ -126,7 +126,7 @@ func (d postgres) gone(err error) bool {
 		errors.As(err, &connect) || pgconn.Timeout(err) || err != nil && strings.Contains(err.Error(), "conn closed")
 }
 
-func (d postgres) full(error) bool { return false } // gone has it, since the server may end the connection
+func (d postgres) diskFull(error) bool { return false } // connLost covers it
 
 func (d postgres) statement(query string) string { return query }
 
@@ -154,8 +154,7 @@ func (d postgres) among(column, parameter string) string {
 	return column + " = ANY(CAST(" + parameter + " AS TEXT[]))"
 }
 
-// Members leaves an object as it is that has a NUL somewhere, which PostgreSQL refuses to look
-// into.
+// Members returns an object with a NUL in it unchanged, because PostgreSQL refuses to parse it.
 func (d postgres) Members(column string, names ...string) string {
 	parts := make([]string, len(names))
 	for i, name := range names {
@@ -167,7 +166,7 @@ func (d postgres) Members(column string, names ...string) string {
 
 func (d postgres) list(texts []string) any { return texts }
 
-func (d postgres) unfit(err error) bool {
+func (d postgres) unstorable(err error) bool {
 	var answered *pgconn.PgError
 	if !errors.As(err, &answered) {
 		return false
@@ -182,8 +181,8 @@ func (d postgres) unfit(err error) bool {
 func (d postgres) patience() time.Duration { return turnWhole }
 
 func (d postgres) goose() (goose.Dialect, []goose.ProviderOption, error) {
-	// One lock for each schema, asked for every second for ten minutes: a migration of a large
-	// table takes its time.
+	// Each schema has its own lock. Ask for it every second for ten minutes: migrating a large
+	// table takes time.
 	place := crc32.ChecksumIEEE([]byte("holdfast " + d.config.Database + " " + d.config.RuntimeParams["search_path"]))
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(int64(place)), lock.WithLockTimeout(1, 600))
 	if err != nil {

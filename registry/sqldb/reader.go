@@ -5,22 +5,23 @@ import (
 	"database/sql"
 )
 
-// Reader is the readers' pool. Its errors tell a database that does not answer from other trouble.
+// Reader is the pool of readers. Its errors are registry.ErrUnavailable if the database does not
+// answer.
 type Reader struct {
 	*sql.DB
 	Dialect Dialect
 }
 
-// QueryContext is as of sql.DB.
+// QueryContext is sql.DB.QueryContext with classified errors.
 func (r Reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	rows, err := r.DB.QueryContext(ctx, query, args...)
-	if err != nil && r.Dialect.unfit(err) {
-		return nil, unfit(err)
+	if err != nil && r.Dialect.unstorable(err) {
+		return nil, unstorable(err)
 	}
-	return rows, r.told(err)
+	return rows, r.classify(err)
 }
 
-// QueryRowContext is as of sql.DB.
+// QueryRowContext is sql.DB.QueryRowContext with classified errors.
 func (r Reader) QueryRowContext(ctx context.Context, query string, args ...any) Scanner {
 	return readRow{r.DB.QueryRowContext(ctx, query, args...), r}
 }
@@ -30,17 +31,17 @@ type readRow struct {
 	reader Reader
 }
 
-// Scan is as of sql.Row.
-func (r readRow) Scan(dest ...any) error { return r.reader.told(r.row.Scan(dest...)) }
+// Scan is sql.Row.Scan with classified errors.
+func (r readRow) Scan(dest ...any) error { return r.reader.classify(r.row.Scan(dest...)) }
 
-func (r Reader) told(err error) error {
+func (r Reader) classify(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case r.Dialect.gone(err):
+	case r.Dialect.connLost(err):
 		return unavailable(err)
-	case r.Dialect.unfit(err):
-		return sql.ErrNoRows // nothing is called so
+	case r.Dialect.unstorable(err):
+		return sql.ErrNoRows // no row can have such a value
 	}
 	return err
 }

@@ -6,20 +6,21 @@ import (
 	"strings"
 )
 
-// rowsInto is a statement that writes rows, for 1, 2, 4 and so on up to 32 of them: few statements
-// are prepared, however many rows there are.
+// rowsInto is an INSERT statement for 1, 2, 4 and so on up to 32 rows. So few statements are
+// prepared, whatever the number of rows.
 type rowsInto struct {
 	texts []string
-	order []int // which value of a row each parameter has: one may stand in several places
+	order []int // which value of a row each parameter is; a value may occur several times
 }
 
 var parameter = regexp.MustCompile(`\$\d+`)
 
-// InsertInto makes the statements from what stands before VALUES and the values of a row, whose
-// parameters are numbered from 1. In the statements they are numbered by their places, each once.
+// InsertInto returns the statements for a head, which ends before VALUES, and the values of one
+// row. The row's parameters are numbered from 1 and may repeat. In the statements each parameter
+// occurs once, in order.
 func InsertInto(head, row string) rowsInto { return rowsStatements(head, row, "") }
 
-// InsertNew is as insertInto; rows that are there already stay as they are.
+// InsertNew is InsertInto for rows that may exist already; existing rows stay unchanged.
 func InsertNew(head, row string) rowsInto {
 	return rowsStatements(head, row, " ON CONFLICT DO NOTHING")
 }
@@ -27,7 +28,7 @@ func InsertNew(head, row string) rowsInto {
 func rowsStatements(head, row, tail string) (out rowsInto) {
 	const sizes = 6
 	for _, p := range parameter.FindAllString(row, -1) {
-		n, _ := strconv.Atoi(p[1:]) // it is digits
+		n, _ := strconv.Atoi(p[1:]) // the pattern matches digits only
 		out.order = append(out.order, n-1)
 	}
 	var b strings.Builder
@@ -48,7 +49,7 @@ func rowsStatements(head, row, tail string) (out rowsInto) {
 	return out
 }
 
-// InsertRows writes rows, as many a statement as can be.
+// InsertRows inserts rows with as few statements as possible.
 func (t *Tx) InsertRows(into rowsInto, rows [][]any) error {
 	for size := len(into.texts) - 1; len(rows) > 0; {
 		for 1<<size > len(rows) {
@@ -68,10 +69,9 @@ func (t *Tx) InsertRows(into rowsInto, rows [][]any) error {
 	return nil
 }
 
-// bareParameters writes the parameters of a statement as question marks where each stands once, and
-// in order. The driver of SQLite asks for the name of every parameter that it binds, and SQLite
-// goes through all names before it: with the 800 of a large insert that took more time than
-// anything else.
+// bareParameters replaces $1, $2 and so on by question marks if each occurs once and in order.
+// SQLite's driver looks up the name of every parameter it binds, and SQLite searches all names
+// before it. For the 800 parameters of a large insert that took most of the time.
 func bareParameters(query string) string {
 	for i, p := range parameter.FindAllString(query, -1) {
 		if p != "$"+strconv.Itoa(i+1) {
@@ -81,13 +81,13 @@ func bareParameters(query string) string {
 	return parameter.ReplaceAllString(query, "?")
 }
 
-// Limit ends a query after n rows. It is a part of the text: SQLite would plan the query anew for
-// each value of a parameter.
+// Limit returns a LIMIT clause. The number is part of the text, because SQLite plans a query anew
+// for each value of a parameter.
 func Limit(n int) string { return " LIMIT " + strconv.Itoa(n) }
 
-// Doubled is the least power of two that is not below n, for limits of which there shall not be too
-// many.
-func Doubled(n int) int {
+// PowerOfTwo returns the least power of two that is at least n. Limits use it so that there are few
+// different statements.
+func PowerOfTwo(n int) int {
 	most := 1
 	for most < n {
 		most *= 2

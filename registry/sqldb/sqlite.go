@@ -15,7 +15,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// sqlite is an embedded database: one process owns its file, and one connection writes.
+// sqlite is an embedded database. One process owns its file, and one connection writes.
 type sqlite struct{ path string }
 
 func (d sqlite) Name() string { return SQLite }
@@ -23,9 +23,8 @@ func (d sqlite) Name() string { return SQLite }
 func (d sqlite) PayloadOwner() string { return `json_extract(w.spec, '$.profile.owner')` }
 
 func (d sqlite) open() (write, read *sql.DB, err error) {
-	// In a large database the pages of a claim lie far apart: there has to be room for those of
-	// some dozen collections, and a checkpoint writes each once, however often it has changed since
-	// the last one.
+	// In a large database the pages of a claim lie far apart. The cache has room for those of some
+	// dozen collections. A rare checkpoint writes a page once, however often it changed.
 	if write, err = sql.Open("sqlite", d.dsn("_txlock=immediate&_pragma=cache_size(-16384)&_pragma=wal_autocheckpoint(4000)")); err != nil {
 		return nil, nil, err
 	}
@@ -38,8 +37,8 @@ func (d sqlite) open() (write, read *sql.DB, err error) {
 	return write, read, nil
 }
 
-// dsn makes the driver's address. synchronous=FULL: a commit survives power loss, which I2 needs.
-// The journal of savepoints is of no use after a crash and stays in memory.
+// dsn returns the driver's address. With synchronous=FULL a commit survives a power failure, which
+// I2 requires. The journal of savepoints is useless after a crash, so it stays in memory.
 func (d sqlite) dsn(extra string) string {
 	return "file:" + (&url.URL{Path: d.path}).EscapedPath() +
 		"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)&_pragma=busy_timeout(10000)" +
@@ -51,12 +50,12 @@ func (d sqlite) begin(t *Tx) (now int64, mark string, err error) {
 	return 0, "", err
 }
 
-// committed: a commit that failed is none; whoever asks has rolled it back.
+// committed: a failed commit did not happen; the caller rolls it back.
 func (d sqlite) committed(context.Context, *sql.DB, string) (bool, error) { return false, nil }
 
-func (d sqlite) gone(error) bool { return false }
+func (d sqlite) connLost(error) bool { return false }
 
-func (d sqlite) full(err error) bool {
+func (d sqlite) diskFull(err error) bool {
 	var answered *driver.Error
 	return errors.As(err, &answered) && answered.Code()&0xff == sqlite3.SQLITE_FULL
 }
@@ -65,7 +64,7 @@ func (d sqlite) statement(query string) string { return bareParameters(query) }
 
 func (d sqlite) pipelines() bool { return false }
 
-func (d sqlite) run(context.Context, any, []statement) error { return nil } // nothing is kept back
+func (d sqlite) run(context.Context, any, []statement) error { return nil } // statements are never kept back
 
 func (d sqlite) among(column, parameter string) string {
 	return column + " IN (SELECT value FROM json_each(" + parameter + "))"
@@ -82,15 +81,15 @@ func (d sqlite) Members(column string, names ...string) string {
 func (d sqlite) list(texts []string) any {
 	text, err := json.Marshal(texts)
 	if err != nil {
-		panic(fmt.Errorf("encode texts: %w", err)) // there is no text that cannot be encoded
+		panic(fmt.Errorf("encode texts: %w", err)) // every text can be encoded
 	}
 	return string(text)
 }
 
-func (d sqlite) unfit(error) bool { return false }
+func (d sqlite) unstorable(error) bool { return false }
 
 func (d sqlite) patience() time.Duration { return 0 }
 
 func (d sqlite) goose() (goose.Dialect, []goose.ProviderOption, error) {
-	return goose.DialectSQLite3, nil, nil // the one writing connection is the lock
+	return goose.DialectSQLite3, nil, nil // the only writing connection is the lock
 }

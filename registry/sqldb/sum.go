@@ -1,9 +1,9 @@
 package sqldb
 
-// Sum is a sum of whole numbers, as SQL, that does not overflow whatever the numbers are: sources
-// and workers say them. It is a floating-point number, exact up to 2^53; NULL of nothing. [Whole]
-// reads it.
+// Sum returns the SQL expression for a sum that cannot overflow, because workers and sources supply
+// the numbers. It is a floating-point number, exact up to 2^53, and NULL without rows. [Whole]
+// converts it.
 func Sum(expression string) string { return `SUM(CAST(` + expression + ` AS DOUBLE PRECISION))` }
 
-// Whole is a sum as a whole number, 2^62 at most.
+// Whole returns a sum as a whole number, at most 2^62.
 func Whole(sum float64) int64 { return int64(min(sum, 1<<62)) }

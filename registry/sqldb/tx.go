@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// Tx is the open transaction of the writing connection. Statements are prepared once for each
-// connection and kept.
+// Tx is the open transaction of the writing connection. Each statement is prepared once per
+// connection. It is for one goroutine at a time.
 type Tx struct {
-	Now int64 // microseconds; one moment for the whole group
+	Now int64 // microseconds; the same for the whole group
 
 	db     *DB
-	ctx    context.Context // of the transaction: a caller that gives up must not break its neighbours' writes
+	ctx    context.Context // the transaction's: a caller that gives up must not break the writes of others
 	giveUp context.CancelFunc
-	conn   *sql.Conn // nil: there is none yet, or the last one is gone
+	conn   *sql.Conn // nil: none yet, or the last one is lost
 	stmts  map[string]stmt
-	mark   string      // by which the database tells what became of the transaction
-	later  []statement // asked for and not yet sent
+	mark   string      // identifies the transaction for Dialect.committed
+	later  []statement // kept back, not yet sent
 }
 
-// Bit is a truth as the tables hold it.
+// Bit returns a boolean as tables store it.
 func Bit(b bool) int64 {
 	if b {
 		return 1
@@ -31,13 +31,13 @@ func Bit(b bool) int64 {
 	return 0
 }
 
-// stmt is a prepared statement that lives as long as its connection.
+// stmt is a prepared statement, which lives as long as its connection.
 type stmt struct{ *sql.Stmt }
 
-// begin starts a transaction, on a new connection when the last one is gone.
+// begin starts a transaction, on a new connection if the last one was lost.
 func (t *Tx) begin(ctx context.Context) error {
 	t.giveUp, t.mark, t.later = func() {}, "", nil
-	t.db.above.Begin(t)
+	t.db.state.Begin(t)
 	if patience := t.db.Dialect.patience(); patience > 0 {
 		ctx, t.giveUp = context.WithTimeout(ctx, patience)
 	}
@@ -45,7 +45,7 @@ func (t *Tx) begin(ctx context.Context) error {
 	if t.conn == nil {
 		conn, err := t.db.db.Conn(ctx)
 		if err != nil {
-			return t.over(fmt.Errorf("connect: %w", err))
+			return t.finish(fmt.Errorf("connect: %w", err))
 		}
 		t.conn, t.stmts = conn, map[string]stmt{}
 	}
@@ -57,10 +57,10 @@ func (t *Tx) begin(ctx context.Context) error {
 	return nil
 }
 
-// commit makes the transaction durable. When the answer is lost, the database is asked what became
-// of it (R10).
+// commit makes the transaction durable. If the answer is lost, commit asks the database for the
+// outcome (R10).
 func (t *Tx) commit(ctx context.Context) error {
-	err := t.db.above.Flush()
+	err := t.db.state.Flush()
 	if err == nil {
 		err = t.send()
 	}
@@ -69,9 +69,9 @@ func (t *Tx) commit(ctx context.Context) error {
 	}
 	_, err = t.Exec("COMMIT")
 	if err == nil {
-		return t.over(nil)
+		return t.finish(nil)
 	}
-	if !t.db.Dialect.gone(err) {
+	if !t.db.Dialect.connLost(err) {
 		return t.undo(err)
 	}
 	t.disconnect()
@@ -81,66 +81,66 @@ func (t *Tx) commit(ctx context.Context) error {
 		done, askErr := t.db.Dialect.committed(asked, t.db.db, t.mark)
 		switch {
 		case askErr == nil && done:
-			return t.over(nil)
+			return t.finish(nil)
 		case askErr == nil:
-			return t.over(err)
+			return t.finish(err)
 		}
 		select {
 		case <-asked.Done():
-			return t.over(errors.Join(err, askErr))
+			return t.finish(errors.Join(err, askErr))
 		case <-time.After(wait):
 		}
 	}
 }
 
-// How long, and at first how often, the database is asked what became of a transaction.
+// How long commit asks for an outcome, and its first interval.
 const (
 	askFor   = 20 * time.Second
 	askFirst = 20 * time.Millisecond
 )
 
-// undo rolls the transaction back after err, and lets go of a connection that is of no more use.
+// undo rolls the transaction back after err, and drops a lost connection.
 func (t *Tx) undo(err error) error {
 	t.later = nil
-	if t.db.Dialect.gone(err) {
+	if t.db.Dialect.connLost(err) {
 		t.disconnect()
 	} else if _, rollback := t.Exec("ROLLBACK"); rollback != nil {
 		err = errors.Join(err, rollback)
-		if t.db.Dialect.gone(rollback) {
+		if t.db.Dialect.connLost(rollback) {
 			t.disconnect()
 		}
 	}
-	return t.over(err)
+	return t.finish(err)
 }
 
-// over is what every transaction ends with.
-func (t *Tx) over(err error) error {
+// finish ends every transaction.
+func (t *Tx) finish(err error) error {
 	t.giveUp()
-	if err != nil && t.db.Dialect.gone(err) {
+	if err != nil && t.db.Dialect.connLost(err) {
 		return unavailable(err)
 	}
 	return err
 }
 
-// disconnect closes a connection that is gone, so that the next transaction gets a new one.
+// disconnect drops a lost connection, so that the next transaction opens a new one.
 func (t *Tx) disconnect() {
 	if t.conn == nil {
 		return
 	}
-	// The pool must not hand it out again.
+	// The pool must not reuse it.
 	_ = t.conn.Raw(func(any) error { return driver.ErrBadConn })
-	_ = t.close() // nothing of it is left to save
+	_ = t.close() // nothing of it can be saved
 }
 
-// Among is the condition that a column is one of the texts of the first parameter, which list
+// Among returns the condition that a column is one of the texts of the first parameter, which List
 // makes.
 func (t *Tx) Among(column string) string { return t.db.Dialect.among(column, "$1") }
 
-// List is a parameter for Among.
+// List returns a parameter for Among.
 func (t *Tx) List(texts []string) any { return t.db.Dialect.list(texts) }
 
-// bare runs writes as they are. The error of one, which it notes in it, means that the transaction
-// has to be undone.
+// bare runs writes without savepoints. If one fails, the transaction must be undone; the write has
+// its own error.
 func (t *Tx) bare(ws []*Write) error {
 	for first := 0; first < len(ws); {
 		last := first + 1
@@ -155,9 +155,9 @@ func (t *Tx) bare(ws []*Write) error {
 	return nil
 }
 
-// together runs writes of one kind, one when they do not join.
+// together runs several writes of one kind, or a single write.
 func (t *Tx) together(ws []*Write) error {
-	t.db.above.Next()
+	t.db.state.Next()
 	for _, w := range ws {
 		w.Err = nil
 	}
@@ -167,7 +167,7 @@ func (t *Tx) together(ws []*Write) error {
 	return ws[0].Do(t)
 }
 
-// run runs a write, or several of one kind.
+// run runs several writes of one kind, or a single write, and sets their errors.
 func (t *Tx) run(ws []*Write) error {
 	err := t.together(ws)
 	if err == nil {
@@ -176,13 +176,13 @@ func (t *Tx) run(ws []*Write) error {
 	for _, w := range ws {
 		w.Err = err
 	}
-	if t.db.Dialect.gone(err) {
+	if t.db.Dialect.connLost(err) {
 		return err
 	}
 	return errOneFailed
 }
 
-// savepoints runs each write so that its error undoes it alone.
+// savepoints runs each write in a savepoint, so that its error undoes it alone.
 func (t *Tx) savepoints(ws []*Write) error {
 	for _, w := range ws {
 		if err := t.savepoint(w); err != nil {
@@ -192,21 +192,21 @@ func (t *Tx) savepoints(ws []*Write) error {
 	return nil
 }
 
-// savepoint runs one write so that its error, which it notes in w, undoes it alone. An error it
-// returns means that the transaction cannot be trusted any more: SQLite ends it by itself on some
-// errors, a full disk among them.
+// savepoint runs one write in a savepoint; the write's error undoes it alone. An error that
+// savepoint returns means that the transaction is broken: SQLite itself ends a transaction on some
+// errors, such as a full disk.
 func (t *Tx) savepoint(w *Write) error {
 	if _, err := t.Exec("SAVEPOINT w"); err != nil {
 		return err
 	}
-	forget := t.db.above.Part()
+	forget := t.db.state.Part()
 	err := t.together([]*Write{w})
 	if err == nil {
 		err = t.send()
 	}
 	if err != nil {
 		w.Err = err
-		if t.db.Dialect.gone(w.Err) {
+		if t.db.Dialect.connLost(w.Err) {
 			return w.Err
 		}
 		t.later = nil
@@ -219,24 +219,24 @@ func (t *Tx) savepoint(w *Write) error {
 	return err
 }
 
-// statement is one whose result nobody waits for.
+// statement is a statement whose result no caller waits for.
 type statement struct {
 	query string
 	args  []any
 }
 
-// mostLater is how many statements are kept back.
+// mostLater is how many statements are kept back at most.
 const mostLater = 64
 
-// Do runs a statement of which nothing but its success is of interest. Where a statement costs a
-// trip over a network it is kept back and travels with the next one that is waited for, so that an
-// error may come from there: it ends the write, or the transaction, all the same.
+// Do runs a statement for which only success matters. Where statements travel over a network, it
+// keeps the statement back and sends it with the next one. So the error may come from a later call;
+// it still fails the write or the transaction.
 func (t *Tx) Do(query string, args ...any) error {
 	if !t.db.Dialect.pipelines() {
 		_, err := t.Exec(query, args...)
 		return err
 	}
-	if err := t.hurt(query); err != nil {
+	if err := t.injectedFault(query); err != nil {
 		return err
 	}
 	t.later = append(t.later, statement{query, args})
@@ -246,7 +246,7 @@ func (t *Tx) Do(query string, args ...any) error {
 	return t.send()
 }
 
-// send runs what was kept back.
+// send runs the statements that were kept back.
 func (t *Tx) send() error {
 	if len(t.later) == 0 {
 		return nil
@@ -256,8 +256,8 @@ func (t *Tx) send() error {
 	return t.conn.Raw(func(driverConn any) error { return t.db.Dialect.run(t.ctx, driverConn, later) })
 }
 
-// hurt is the error that a test wants of a statement.
-func (t *Tx) hurt(query string) error {
+// injectedFault returns the error that a test wants for a statement.
+func (t *Tx) injectedFault(query string) error {
 	if t.db.fault == nil {
 		return nil
 	}
@@ -268,7 +268,7 @@ func (t *Tx) prepare(query string) (stmt, error) {
 	if err := t.send(); err != nil {
 		return stmt{}, err
 	}
-	if err := t.hurt(query); err != nil {
+	if err := t.injectedFault(query); err != nil {
 		return stmt{}, err
 	}
 	if st, ok := t.stmts[query]; ok {
@@ -282,7 +282,7 @@ func (t *Tx) prepare(query string) (stmt, error) {
 	return t.stmts[query], nil
 }
 
-// Exec returns how many rows the statement changed.
+// Exec runs a statement and returns how many rows it changed.
 func (t *Tx) Exec(query string, args ...any) (int64, error) {
 	st, err := t.prepare(query)
 	if err != nil {
@@ -295,12 +295,12 @@ func (t *Tx) Exec(query string, args ...any) (int64, error) {
 	return res.RowsAffected()
 }
 
-// Get scans the one row of a query into dest; sql.ErrNoRows when there is none.
+// Get scans the only row of a query into dest. Without a row it returns sql.ErrNoRows.
 func (t *Tx) Get(query string, args []any, dest ...any) error {
 	return t.Row(query, args...).Scan(dest...)
 }
 
-// Row returns the one row of a query, to be scanned before the next statement.
+// Row returns the only row of a query. Scan it before the next statement.
 func (t *Tx) Row(query string, args ...any) Scanner {
 	st, err := t.prepare(query)
 	if err != nil {
@@ -314,7 +314,7 @@ type failedRow struct{ err error }
 
 func (r failedRow) Scan(...any) error { return r.err }
 
-// Query returns the rows of a query; the caller closes them before its next statement.
+// Query returns the rows of a query. The caller closes them before its next statement.
 func (t *Tx) Query(query string, args ...any) (*sql.Rows, error) {
 	st, err := t.prepare(query)
 	if err != nil {
@@ -323,17 +323,17 @@ func (t *Tx) Query(query string, args ...any) (*sql.Rows, error) {
 	return st.QueryContext(t.ctx, args...)
 }
 
-// Strings collects a query's single text column.
+// Strings returns the values of a query with one text column.
 func (t *Tx) Strings(query string, args ...any) (out []string, err error) {
 	return Collect(t.Ask(query, args...), "", value[string])
 }
 
-// Numbers collects a query's rows of a text and a number.
+// Numbers returns the rows of a query with a text and a number column, by text.
 func (t *Tx) Numbers(query string, args ...any) (map[string]int64, error) {
 	return Numbers(t.Ask(query, args...))
 }
 
-// Numbers collects a query's rows of a text and a number.
+// Numbers returns the rows of a query with a text and a number column, by text.
 func Numbers(ask Asking) (map[string]int64, error) {
 	out := map[string]int64{}
 	err := Each(ask, "", func(row Scanner) error {
@@ -346,7 +346,7 @@ func Numbers(ask Asking) (map[string]int64, error) {
 	return out, err
 }
 
-// close gives the connection back.
+// close closes the connection with its statements.
 func (t *Tx) close() error {
 	if t.conn == nil {
 		return nil

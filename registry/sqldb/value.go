@@ -13,14 +13,13 @@ import (
 // NewID returns a UUIDv7: unique, and sorted by time.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// Micros is a time as tables have it.
+// Micros returns a time in microseconds, as tables store it.
 func Micros(t time.Time) int64 { return t.UnixMicro() }
 
 // FromMicros is the inverse of Micros, in UTC.
 func FromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
-// Clean makes text fit for every database and every reader: valid UTF-8, no NUL, at most 2,000
-// bytes (R10).
+// Clean makes text storable in every database: valid UTF-8, without NUL, at most 2,000 bytes (R10).
 func Clean(s string) string {
 	const limit = 2000
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
@@ -34,7 +33,7 @@ func Clean(s string) string {
 	return s + "…"
 }
 
-// Optional is the time in a column that may be NULL, as nil then.
+// Optional returns the time in a nullable column, or nil.
 func Optional(at sql.NullInt64) *time.Time {
 	if !at.Valid {
 		return nil
@@ -43,7 +42,7 @@ func Optional(at sql.NullInt64) *time.Time {
 	return &t
 }
 
-// HumanCount groups the digits of a number.
+// HumanCount returns a number with a comma between groups of three digits.
 func HumanCount(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for at := len(text) - 3; at > 0; at -= 3 {

@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// Where collects conditions with their arguments.
+// Where collects conditions and their arguments.
 type Where struct {
 	Conds []string
 	Args  []any
 }
 
-// Bind numbers the ? of a condition, which stand for args.
+// Bind replaces each ? in a condition by the number of its argument, adds the arguments, and
+// returns the condition.
 func (w *Where) Bind(cond string, args ...any) string {
 	for _, a := range args {
 		w.Args = append(w.Args, a)
@@ -20,22 +21,22 @@ func (w *Where) Bind(cond string, args ...any) string {
 	return cond
 }
 
-// Add appends a condition whose ? stand for args.
+// Add appends a condition, whose ? stand for args.
 func (w *Where) Add(cond string, args ...any) { w.Conds = append(w.Conds, w.Bind(cond, args...)) }
 
-// AddIn appends a condition that a column has one of some values, which may be none.
+// AddIn appends the condition that a column has one of some values. Without values nothing matches.
 func (w *Where) AddIn(column string, values []string) {
 	w.Conds = append(w.Conds, w.In(column, values))
 }
 
-// Within is addIn for a restriction that there may not be: nil does not restrict.
+// Within is AddIn for an optional restriction: nil restricts nothing.
 func (w *Where) Within(column string, values []string) {
 	if values != nil {
 		w.AddIn(column, values)
 	}
 }
 
-// In is a condition that a column has one of some values.
+// In returns the condition that a column has one of some values.
 func (w *Where) In(column string, values []string) string {
 	if len(values) == 0 {
 		return "(1 = 0)"
@@ -47,10 +48,10 @@ func (w *Where) In(column string, values []string) string {
 	return "(" + column + " IN (" + strings.Join(marks, ", ") + "))"
 }
 
-// String is the conditions as SQL, with WHERE before them.
+// String returns the WHERE clause.
 func (w *Where) String() string { return " WHERE " + strings.Join(w.Conds, " AND ") }
 
-// With is String with one more condition.
+// With returns the WHERE clause with one more condition, unless that is empty.
 func (w *Where) With(cond string) string {
 	if cond == "" {
 		return w.String()
@@ -58,15 +59,15 @@ func (w *Where) With(cond string) string {
 	return w.String() + " AND " + cond
 }
 
-// Contains makes a LIKE pattern that finds text as it is.
+// Contains returns a LIKE pattern that finds text literally.
 func Contains(text string) string { return "%" + Literal(text) + "%" }
 
-// Literal is text in a LIKE pattern, whose escape is the backslash.
+// Literal escapes text for a LIKE pattern, with the backslash as escape.
 func Literal(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text)
 }
 
-// Names writes values that are names of ours, letters alone, as an SQL list.
+// Names returns constants of ours, which are letters only, as an SQL list.
 func Names[T ~string](values []T) string {
 	quoted := make([]string, len(values))
 	for i, v := range values {

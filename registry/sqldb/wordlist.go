@@ -2,8 +2,8 @@ package sqldb
 
 import "strings"
 
-// WordList is a few words as one column has them: each between commas, so that one is found by
-// ",WORD,"; "" for none. No word has a comma.
+// WordList returns a few words as one column stores them: each between commas, so that ",WORD,"
+// finds it; "" for none. Words have no commas.
 func WordList[S ~string](words []S) string {
 	if len(words) == 0 {
 		return ""

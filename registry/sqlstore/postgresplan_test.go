@@ -65,7 +65,7 @@ func TestQueryPlans_PostgreSQL(t *testing.T) {
 	if err := l.s.SetReader(sql.OpenDB(rec)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(search.LookAt(100, 60))
+	t.Cleanup(search.SetSampleSizes(100, 60))
 	l.readLists(t)
 
 	conn, err := db.Conn(t.Context())

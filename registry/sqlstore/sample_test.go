@@ -55,7 +55,7 @@ func TestSample_SamePages(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, sizes := range [][2]int{{5000, 3000}, {20, 500}, {20, 60}, {1, 12}} {
-			undo := search.LookAt(sizes[0], sizes[1])
+			undo := search.SetSampleSizes(sizes[0], sizes[1])
 			var got []string
 			for after := ""; ; {
 				page, err := s.Items(t.Context(), registry.ItemQuery{Match: match, Limit: 7, After: after})

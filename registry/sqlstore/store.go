@@ -1,6 +1,5 @@
-// Package sqlstore puts the Registry together: its subjects, each in a package of its own, over one
-// SQL database, SQLite, embedded, or PostgreSQL, which several processes may share. It is the one
-// place that knows all of them.
+// Package sqlstore assembles the Registry from its subjects over one SQL database: embedded SQLite,
+// or PostgreSQL, which several processes may share. It is the only package that knows all subjects.
 package sqlstore
 
 import (
@@ -23,19 +22,19 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// Options says what to open.
+// Options configures [Open].
 type Options struct {
-	URL string           // sqlite:PATH, whose file is made when it is missing, or postgres://...
-	Now func() time.Time // the clock that all compared times come from (R15); nil: the database's (SQLite: this process's)
+	URL string           // sqlite:PATH (created if missing) or postgres://...
+	Now func() time.Time // clock of all compared times (R15); nil: the database's (SQLite: this process's)
 	Log *slog.Logger     // nil: discard
-	// ReceiptKey signs the receipts of versions as they are recorded. nil: they get none.
+	// ReceiptKey signs the receipts of versions as they are recorded. Without it they get none.
 	ReceiptKey *receipt.Key
-	// Mail: somebody delivers mails. Otherwise none are made.
+	// Mail reports whether mails are delivered. Otherwise none are created.
 	Mail bool
 }
 
-// Store is the whole Registry. Every method is one transaction; docs/design.md says how they take
-// turns.
+// Store is the whole Registry. Every method is one transaction and may be called concurrently;
+// docs/design.md says how transactions take turns.
 type Store struct {
 	*work.Engine
 	*collection.Profiles
@@ -50,10 +49,9 @@ type Store struct {
 	db *sqldb.DB
 }
 
-// Open opens the database and starts the writer; Close ends it. A SQLite file is made when it is
-// missing, and its schema is brought up to date: this process is the only one that uses it, which
-// is cmd's care. A PostgreSQL database is used as it is: *[sqldb.SchemaError] says that
-// [sqldb.Migrate] has to be run, or that this program is too old (R27).
+// Open opens the database and starts the writer; Close ends it. It creates or migrates a SQLite
+// file, which only this process may use; package cmd ensures that. It does not migrate PostgreSQL:
+// *[sqldb.SchemaError] means that [sqldb.Migrate] must run, or that this program is too old (R27).
 func Open(ctx context.Context, o Options) (*Store, error) {
 	db, err := sqldb.Open(ctx, sqldb.Options{URL: o.URL, Now: o.Now, Log: o.Log})
 	if err != nil {
@@ -82,8 +80,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close ends the writer after the transaction under way and closes the database. It may be called
-// again, also concurrently: every call returns when the store is closed, with the same error.
+// Close ends the writer after the open transaction and closes the database. It may be called
+// repeatedly and concurrently: every call returns after the store is closed, with the same error.
 func (s *Store) Close() error { return s.db.Close() }
 
 // Ping implements registry.ForWorkers.

@@ -1,5 +1,5 @@
-// Package why answers one question: why does this item wait, and what would let it go? It reads
-// what the engine decides by, and writes nothing.
+// Package why explains why an item waits, and what would let it continue. It reads the facts by
+// which the engine decides, and writes nothing.
 package why
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// Reasons is why items wait.
+// Reasons explains why items wait. Its methods may be called concurrently.
 type Reasons struct {
 	db   *sqldb.DB
 	work *work.Engine
 	find *search.Search
 }
 
-// New returns answers to why items wait.
+// New returns the explanations of a Registry.
 func New(db *sqldb.DB, engine *work.Engine, find *search.Search) *Reasons {
 	return &Reasons{db: db, work: engine, find: find}
 }
@@ -69,18 +69,18 @@ func (s *Reasons) whySettled(ctx context.Context, it registry.WorkItem, w *regis
 	var code string
 	err = s.db.Read.QueryRowContext(ctx, `SELECT cause_code FROM work_item WHERE id = $1`, it.ID).Scan(&code)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = nil // it was purged meanwhile
+		err = nil // the item was purged meanwhile
 	}
 	w.Act = remedy.Of(it, code, known).Text
 	if a, asked := it.Abandonment(); asked && a.Waits(s.db.Now()) {
-		w.Sentence += fmt.Sprintf("; that its version is abandoned was %s", a.Text())
-		w.Act = "another admin agrees that the version is abandoned, or requeues the item, which carries the version on"
+		w.Sentence += fmt.Sprintf("; abandoning its version was %s", a.Text())
+		w.Act = "another admin confirms the abandonment, or requeues the item to complete the version"
 	}
 	return err
 }
 
-// remedy is what the last attempt's worker knew to let the item go on, "" when nothing; and how
-// many attempts it has.
+// remedy returns the advice of the last attempt's worker ("" for none), and the attempts that its
+// step has.
 func (s *Reasons) remedy(ctx context.Context, it registry.WorkItem) (remedy string, most int, err error) {
 	err = s.db.Read.QueryRowContext(ctx, `SELECT remedy, max_attempts FROM attempt WHERE item_id = $1 AND n = $2`, it.ID, it.Attempt).
 		Scan(&remedy, &most)
@@ -90,7 +90,7 @@ func (s *Reasons) remedy(ctx context.Context, it registry.WorkItem) (remedy stri
 	return remedy, most, err
 }
 
-// orByItself is what helps an item that also goes on by itself.
+// orByItself combines a worker's advice with what happens without it.
 func orByItself(remedy, itself string) string {
 	if remedy == "" {
 		return "nothing: it is " + itself
@@ -98,7 +98,7 @@ func orByItself(remedy, itself string) string {
 	return remedy + "; it is " + itself
 }
 
-// orNow adds to what helps an item that waits for its next try that this can be had at once.
+// orNow adds to the advice for a waiting item that it can be retried at once, if it can.
 func orNow(act string, it registry.WorkItem) string {
 	if !slices.Contains(it.AllowedActs, registry.ActRetryNow) {
 		return act
@@ -135,7 +135,7 @@ func whyHeld(it registry.WorkItem, w *registry.Why) {
 	w.Sentence, w.Act = holdSentence(*it.HeldBy, it), releaseAct(*it.HeldBy)
 }
 
-// holdSentence says by whom an item is held, since when and why.
+// holdSentence says who holds an item, since when, and why.
 func holdSentence(h registry.Hold, it registry.WorkItem) string {
 	what := "held"
 	switch h.Scope {
@@ -161,7 +161,7 @@ func releaseAct(h registry.Hold) string {
 	return fmt.Sprintf("release the hold on %s %s", h.Scope, h.Key)
 }
 
-// moment is a time as people are told it: the time of day when it is near.
+// moment formats a time for people: only the time of day if it is today.
 func (s *Reasons) moment(t time.Time) string {
 	if now := s.db.Now().UTC(); t.UTC().Format(time.DateOnly) == now.Format(time.DateOnly) {
 		return t.UTC().Format(time.TimeOnly) + " UTC"
@@ -169,7 +169,7 @@ func (s *Reasons) moment(t time.Time) string {
 	return t.UTC().Format(time.DateTime) + " UTC"
 }
 
-// span is a length of time as people are told it: 42 s, 4 m, 3 h 20 m.
+// span formats a duration for people: 42 s, 4 m, 3 h 20 m.
 func span(d time.Duration) string {
 	switch d = d.Round(time.Second); {
 	case d < 2*time.Minute:
@@ -180,7 +180,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d h %d m", d/time.Hour, d%time.Hour/time.Minute)
 }
 
-// called is an item as a sentence names it.
+// called returns an item's name and id for a sentence.
 func called(it registry.WorkItem) string {
 	return strings.TrimSpace(it.Name + " " + it.ID)
 }

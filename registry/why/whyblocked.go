@@ -9,13 +9,14 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// whyPrepared explains an item of a graph that is still being built.
+// whyPrepared explains an item whose graph is not sealed yet.
 func whyPrepared(it registry.WorkItem, w *registry.Why) {
 	w.Reason, w.Act = registry.ReasonBlocked, "seal graph "+it.GraphID
-	w.Sentence = fmt.Sprintf("its graph %s is still being built; nothing of it starts before it is sealed", it.GraphID)
+	w.Sentence = fmt.Sprintf("its graph %s is not sealed yet; its items start after that", it.GraphID)
 }
 
-// whyBlocked names what an item requires, what needs a person first, and what would help it.
+// whyBlocked names the items that an item requires, and what would help. Items that need a person
+// come first.
 func (s *Reasons) whyBlocked(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
 	const named = 3
 	w.Reason = registry.ReasonBlocked

@@ -10,16 +10,16 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// mostCounted bounds how many items are counted to tell a position.
+// mostCounted bounds how many items are counted for a position.
 const mostCounted = 10_000
 
-// line is where an item stands in its stage.
+// line is an item's position in its stage.
 type line struct {
-	place, of   int64 // more than mostCounted: at least so many
-	collections int64 // that take turns
+	place, of   int64 // if above mostCounted: at least so many
+	collections int64 // collections that take turns
 }
 
-// String tells the place.
+// String describes the position.
 func (l line) String() string {
 	most := sqldb.HumanCount(mostCounted)
 	switch {
@@ -31,7 +31,7 @@ func (l line) String() string {
 	return fmt.Sprintf("position %d of %d", l.place, l.of)
 }
 
-// lineOf finds an item's place by rank among those of its stage that nothing keeps from starting.
+// lineOf returns an item's position by rank among the items of its stage that could start.
 func (s *Reasons) lineOf(ctx context.Context, it registry.WorkItem) (l line, err error) {
 	scopes, err := s.find.HoldScopes(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Reasons) lineOf(ctx context.Context, it registry.WorkItem) (l line, err
 	if err != nil {
 		return l, fmt.Errorf("count the items of its stage: %w", err)
 	}
-	l.place, l.of = l.place+1, l.of+1 // itself
+	l.place, l.of = l.place+1, l.of+1 // the item itself
 	err = s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*) FROM lane l WHERE l.stage = $1 AND l.active = 1 AND NOT `+work.Shut("l")+`
 		AND EXISTS (SELECT 1 FROM work_item i WHERE i.stage = l.stage AND i.collection = l.collection AND i.ready = 1)`,
 		it.Stage).Scan(&l.collections)
@@ -62,7 +62,7 @@ func (s *Reasons) lineOf(ctx context.Context, it registry.WorkItem) (l line, err
 	return l, nil
 }
 
-// whyQueued gives the item's place, and says when there is nobody to take it.
+// whyQueued explains the item's position, and whether no worker can take it.
 func (s *Reasons) whyQueued(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
 	l, err := s.lineOf(ctx, it)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Reasons) whyQueued(ctx context.Context, it registry.WorkItem, w *regist
 	if l.collections > 1 {
 		w.Sentence += fmt.Sprintf(", where %d collections take turns", l.collections)
 	}
-	w.Act = "nothing: it is taken in its turn; a lower priority number would bring it forward"
+	w.Act = "nothing: it starts in its turn; a lower priority number brings it forward"
 	if err := errors.Join(s.whyCrowded(ctx, it, w), s.work.WhyAlone(ctx, it, w)); err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func (s *Reasons) whyQueued(ctx context.Context, it registry.WorkItem, w *regist
 	return nil
 }
 
-// whyCrowded says of a queued item that its collection has all the slots that it may have, and how
-// many these are.
+// whyCrowded explains if a queued item is kept back because its collection has all slots it may
+// have.
 func (s *Reasons) whyCrowded(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
 	c, err := work.SlotSharesAt(it.Stage, sqldb.Micros(s.db.Now()), func(query string, args ...any) (map[string]int64, error) {
 		return sqldb.Numbers(s.db.Read.Ask(ctx, query, args...))
@@ -109,11 +109,11 @@ func (s *Reasons) whyCrowded(ctx context.Context, it registry.WorkItem, w *regis
 	var own bool
 	err = s.db.Read.QueryRowContext(ctx, `SELECT COALESCE((SELECT own FROM work_item WHERE id = $1), 0) = 1`, it.ID).Scan(&own)
 	if err != nil {
-		return fmt.Errorf("ask what item %s names: %w", it.ID, err)
+		return fmt.Errorf("look up the source of item %s: %w", it.ID, err)
 	}
 	if c.KeepsBack(it, own) {
 		w.Reason, w.Sentence = registry.ReasonCrowded, c.Sentence(it)+"; "+w.Sentence
-		w.Act = fmt.Sprintf("nothing: it starts when one that runs there ends; more workers for %s, or a higher HOLDFAST_CONCURRENCY, let more run at once", it.Stage)
+		w.Act = fmt.Sprintf("nothing: it starts when a running one ends; more workers for %s, or a higher HOLDFAST_CONCURRENCY, let more run at once", it.Stage)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func (s *Reasons) whyRunning(ctx context.Context, it registry.WorkItem, w *regis
 	w.Reason, w.Since, w.Actor = registry.ReasonRunning, a.StartedAt, a.Worker
 	w.Sentence = fmt.Sprintf("running %s on %s for %s, lease until %s", a.Stage, a.Worker, span(now.Sub(a.StartedAt)), s.moment(a.LeaseUntil))
 	if now.After(a.LeaseUntil) {
-		w.Sentence = fmt.Sprintf("was running %s on %s, whose lease ended at %s; it is taken back and goes on by itself",
+		w.Sentence = fmt.Sprintf("was running %s on %s, whose lease ended at %s; another worker will take over",
 			a.Stage, a.Worker, s.moment(a.LeaseUntil))
 	}
 	for i, p := range a.Progress {
@@ -34,7 +34,7 @@ func (s *Reasons) whyRunning(ctx context.Context, it registry.WorkItem, w *regis
 	return nil
 }
 
-// progressText is one measure: 48 of 70 files, 1.2 GiB of 3 GiB.
+// progressText describes one measure: 48 of 70 files, 1.2 GiB of 3 GiB.
 func progressText(p registry.Progress) string {
 	number, unit := func(n int64) string { return fmt.Sprint(n) }, " "+p.Unit
 	if p.Unit == "bytes" {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// whyJobsOpen names the first few jobs that a batch waits for, and what these need.
+// whyJobsOpen names the first jobs that a batch waits for, and what they need.
 func (s *Reasons) whyJobsOpen(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
 	const shown = 3
 	required, err := s.work.ReadItems(ctx, `SELECT `+work.ItemColumns+` FROM work_dep d JOIN work_item i ON i.id = d.requires_id
@@ -36,12 +36,12 @@ func (s *Reasons) whyJobsOpen(ctx context.Context, it registry.WorkItem, w *regi
 	}
 	w.Act = strings.Join(acts, "; ")
 	if w.Act == "" {
-		w.Act = "nothing: it goes on when they are settled"
+		w.Act = "nothing: it continues when they have settled"
 	}
 	return nil
 }
 
-// lets says what would let an item go that others wait for, "" when it goes by itself.
+// lets returns what a person can do to let a required item continue; "" if it continues on its own.
 func lets(it registry.WorkItem) string {
 	switch {
 	case it.Status == registry.Failed || it.Status == registry.Cancelled:
@@ -54,8 +54,7 @@ func lets(it registry.WorkItem) string {
 	return ""
 }
 
-// whyLocked names who has a lock that the item needs, or stands in line for it in front of the
-// item.
+// whyLocked names the item that has the lock, or that stands earlier in its line.
 func (s *Reasons) whyLocked(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
 	var key, holder string
 	err := s.db.Read.QueryRowContext(ctx, `SELECT key, holder FROM (SELECT w.key AS key,
@@ -64,7 +63,7 @@ func (s *Reasons) whyLocked(ctx context.Context, it registry.WorkItem, w *regist
 			FROM lock_wait w WHERE w.item_id = $1) k
 		WHERE holder <> $1 ORDER BY key LIMIT 1`, it.ID).Scan(&key, &holder)
 	if errors.Is(err, sql.ErrNoRows) {
-		return s.whyQueued(ctx, it, w) // freed between two reads
+		return s.whyQueued(ctx, it, w) // the lock became free between two reads
 	} else if err != nil {
 		return err
 	}
@@ -77,15 +76,15 @@ func (s *Reasons) whyLocked(ctx context.Context, it registry.WorkItem, w *regist
 		called(other), other.StateText(s.db.Now().UTC()), key)
 	w.Act = lets(other)
 	if w.Act == "" {
-		w.Act = "nothing: it goes on when that item is settled"
+		w.Act = "nothing: it continues when that item has settled"
 	}
 	return nil
 }
 
-// whySnoozed says what a worker found missing.
+// whySnoozed explains what a worker found missing.
 func (s *Reasons) whySnoozed(ctx context.Context, it registry.WorkItem, wait registry.Reason, w *registry.Why) error {
 	var since sql.NullInt64
-	// Since the first of the snoozes in a row.
+	// Since the first of consecutive snoozes.
 	err := s.db.Read.QueryRowContext(ctx, `SELECT MIN(at) FROM event WHERE item_id = $1 AND type = 'snooze' AND feed_seq >
 		(SELECT COALESCE(MAX(feed_seq), 0) FROM event WHERE item_id = $1 AND type IN ('advance', 'retry', 'release', 'lose', 'requeue'))`,
 		it.ID).Scan(&since)
@@ -96,33 +95,33 @@ func (s *Reasons) whySnoozed(ctx context.Context, it registry.WorkItem, wait reg
 		w.Since = sqldb.FromMicros(since.Int64)
 	}
 	w.Reason = wait
-	w.Sentence = fmt.Sprintf("%s; looked at again at %s", it.Note, s.moment(it.RunAt))
+	w.Sentence = fmt.Sprintf("%s; next check at %s", it.Note, s.moment(it.RunAt))
 	remedy, _, err := s.remedy(ctx, it)
 	if err != nil {
 		return err
 	}
-	w.Act = orNow(orByItself(remedy, "looked at again by itself"), it)
+	w.Act = orNow(orByItself(remedy, "checked again automatically"), it)
 	switch wait {
 	case registry.ReasonNoSpace:
-		w.Act = orNow("free room on the volume, or let items that have room reserved there complete; it is looked at again by itself", it)
+		w.Act = orNow("free room on the volume, or let items that have room reserved there complete; it is checked again automatically", it)
 	case registry.ReasonNoMemory:
-		w.Act = orNow("nothing, or raise HOLDFAST_UNPACK_MEMORY of the process workers; it is looked at again by itself", it)
+		w.Act = orNow("nothing, or raise HOLDFAST_UNPACK_MEMORY of the process workers; it is checked again automatically", it)
 	case registry.ReasonThawing:
-		w.Act = "nothing: it goes on when the archive has given the bytes back"
+		w.Act = "nothing: it continues when the archive has restored the files"
 	case registry.ReasonLocked:
-		w.Act = "nothing: it goes on when the item that has the lock is settled"
+		w.Act = "nothing: it continues when the item that has the lock has settled"
 	default:
 	}
 	return nil
 }
 
-// whyNotDue says when the step is tried again, and why it must be.
+// whyNotDue explains when the step is tried again, and why.
 func (s *Reasons) whyNotDue(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
 	remedy, most, err := s.remedy(ctx, it)
 	if err != nil {
 		return err
 	}
-	w.Reason, w.Act = registry.ReasonNotDue, orNow(orByItself(remedy, "tried again by itself"), it)
+	w.Reason, w.Act = registry.ReasonNotDue, orNow(orByItself(remedy, "retried automatically"), it)
 	note := it.Note
 	if it.Tries > 0 {
 		try := fmt.Sprintf("attempt %d", it.Tries+1)

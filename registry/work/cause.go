@@ -56,8 +56,8 @@ func (t *Tx) nameCauses() error {
 }
 
 // causeless returns failed items without a cause, grouped by the cause that they should have.
-func (t *Tx) causeless() (found sqldb.Groups[cause], err error) {
-	found = sqldb.Groups[cause]{}
+func (t *Tx) causeless() (found sqldb.IDsByKey[cause], err error) {
+	found = sqldb.IDsByKey[cause]{}
 	err = sqldb.Each(t.Ask(`SELECT i.id, i.stage, i.error_class, i.note FROM work_item i
 		WHERE i.status = 'failed' AND i.cause = '' LIMIT `+strconv.Itoa(causesAtOnce)), "", func(row sqldb.Scanner) error {
 		var id, note string

@@ -28,8 +28,8 @@ type Engine struct {
 
 	renews, settles, claims, others *sqldb.Kind
 
-	news  sqldb.Bell // an event was written
-	taken sqldb.Bell // an admin took attempts away
+	news  sqldb.Signal // an event was written
+	taken sqldb.Signal // an admin took attempts away
 }
 
 // Hooks are the functions through which subjects join the engine's transactions. The engine calls a
@@ -142,15 +142,15 @@ type Tx struct {
 	onWorkers []registry.Hold // the holds on workers; nil: not read yet
 }
 
-// Begin implements sqldb.Above.
+// Begin implements sqldb.TxState.
 func (t *Tx) Begin(tx *sqldb.Tx) {
 	*t = Tx{Tx: tx, store: t.store}
 }
 
-// Next implements sqldb.Above.
+// Next implements sqldb.TxState.
 func (t *Tx) Next() { t.Audit = "" }
 
-// Part implements sqldb.Above.
+// Part implements sqldb.TxState.
 func (t *Tx) Part() (undo func()) {
 	noted := len(t.events)
 	return func() {
@@ -159,19 +159,19 @@ func (t *Tx) Part() (undo func()) {
 	}
 }
 
-// Flush implements sqldb.Above.
+// Flush implements sqldb.TxState.
 func (t *Tx) Flush() error { return t.writeEvents() }
 
-// Committed implements sqldb.Above.
+// Committed implements sqldb.TxState.
 func (t *Tx) Committed() {
 	if t.wake {
 		t.store.wake()
 	}
 	if t.wrote {
-		t.store.news.Ring()
+		t.store.news.Notify()
 	}
 	if t.taken {
-		t.store.taken.Ring()
+		t.store.taken.Notify()
 	}
 }
 

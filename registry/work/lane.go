@@ -41,7 +41,7 @@ var (
 
 // readTurns reads the first n rows of selectTurn.
 func (t *Tx) readTurns(n int, query string, args ...any) (out []turn, err error) {
-	rows, err := t.Query(query+sqldb.Limit(sqldb.Doubled(n)), args...)
+	rows, err := t.Query(query+sqldb.Limit(sqldb.PowerOfTwo(n)), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -242,5 +242,5 @@ func (t *Tx) served(stage registry.Stage, collection string) error {
 // them, if there are so many.
 func (t *Tx) lanes(stage registry.Stage, most int) ([]string, error) {
 	return t.Strings(`SELECT l.collection FROM lane l WHERE l.stage = $1 AND l.active = 1 AND NOT `+Shut("l")+`
-		ORDER BY l.served, l.collection`+sqldb.Limit(sqldb.Doubled(most)), stage)
+		ORDER BY l.served, l.collection`+sqldb.Limit(sqldb.PowerOfTwo(most)), stage)
 }

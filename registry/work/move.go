@@ -56,7 +56,7 @@ func (t *Tx) Move(it registry.WorkItem, c Change) error { return t.moveAll([]Shi
 // and status of known items. Items with equal positions share a statement. After all items are
 // written, it releases what settled items held, and at last makes their dependents ready (R23).
 func (t *Tx) moveAll(all []Shift) error {
-	at := sqldb.Groups[position]{}
+	at := sqldb.IDsByKey[position]{}
 	for i, s := range all {
 		if err := Check(s.Item, s.act, s.Status); err != nil {
 			return err

@@ -161,7 +161,7 @@ func (t *Tx) offerLane(stage registry.Stage, collection string, d registry.DueRe
 
 func (t *Tx) firstDue(stage registry.Stage, collection string, n int) (out []offered, err error) {
 	rows, err := t.Query(`SELECT i.id, i.action, i.rank, i.nudges, CASE WHEN `+waits+` THEN 1 ELSE 0 END FROM work_item i
-		WHERE i.stage = $1 AND i.collection = $2 AND i.ready = 1 AND i.nudge_at <= $3 ORDER BY i.rank, i.id`+sqldb.Limit(sqldb.Doubled(n)),
+		WHERE i.stage = $1 AND i.collection = $2 AND i.ready = 1 AND i.nudge_at <= $3 ORDER BY i.rank, i.id`+sqldb.Limit(sqldb.PowerOfTwo(n)),
 		stage, collection, t.Now)
 	if err != nil {
 		return nil, err

@@ -68,7 +68,7 @@ func (t *Tx) Require(itemID string, needs []Need) error {
 // equals a recount (I9, R12). A batch is written once, however many of its jobs settled together
 // (R23).
 func (t *Tx) satisfy(settled []Shift) error {
-	by := sqldb.Groups[bool]{} // by whether they completed
+	by := sqldb.IDsByKey[bool]{} // by whether they completed
 	for _, s := range settled {
 		by.Add(s.Status == registry.Completed, s.Item.ID)
 	}

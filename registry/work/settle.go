@@ -222,7 +222,7 @@ func (t *Tx) closeAttempts(all []closing) error {
 		outcome                 registry.Outcome
 		error, remedy, response string
 	}
-	ended := sqldb.Groups[ending]{}
+	ended := sqldb.IDsByKey[ending]{}
 	for _, c := range all {
 		response, err := json.Marshal(c.verdict)
 		if err != nil {

@@ -68,7 +68,7 @@ func failuresGrouped(f *fixture) {
 		{
 			Cause: registry.CauseOf(registry.Download, registry.ContentFault, "http-404", "h.example.org", f.Item(jobs[1]).Note),
 			Count: 1, First: begin.Add(time.Minute), Last: begin.Add(time.Minute), ItemID: jobs[1], Note: f.Item(jobs[1]).Note,
-			Act: "the producer puts the file there, then an admin requeues the item; where the address is wrong, the producer corrects it and submits this deposit alone",
+			Act: "the producer puts the file there, then an admin requeues the item; if the address is wrong, the producer corrects it and submits this deposit alone",
 		},
 	}
 	for i, g := range want {

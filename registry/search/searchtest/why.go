@@ -155,7 +155,7 @@ func whyWaitingCases() []whyCase {
 		}, registry.ReasonCrowded, []string{
 			"of the 4 slots at download, collection " + registrytest.Mnemonic + " has the 2 that one collection may have; the others (2) are kept for other collections and uploads",
 			"position 2 of 2 for download",
-		}, "", 0, "nothing: it starts when one that runs there ends"},
+		}, "", 0, "nothing: it starts when a running one ends"},
 		{"crowded_by_many_collections", func(f *fixture) string {
 			f.Collections("a", "b")
 			first := f.WaitingAt(registry.Download, "a", 2, false)
@@ -189,7 +189,7 @@ func whyWaitingCases() []whyCase {
 			f.Waits(c[1].Lease, c[0].Lease, "x")
 			f.Snooze(c[1].Lease)
 			return c[1].Item.ID
-		}, registry.ReasonLocked, []string{"waits for item job-1 ", "(Processing)", "works on the same object", ":x"}, "", 0, "nothing: it goes on when that item is settled"},
+		}, registry.ReasonLocked, []string{"waits for item job-1 ", "(Processing)", "works on the same object", ":x"}, "", 0, "nothing: it continues when that item has settled"},
 		{"locked_by_what_needs_an_act", func(f *fixture) string {
 			c := f.Processing(2)
 			id := f.Named(c[0].Lease, "x")
@@ -211,13 +211,13 @@ func whyWaitingCases() []whyCase {
 			id := f.Job(registry.Download)
 			f.Settle(registry.Settlement{Lease: f.TakeItem(id).Lease, Outcome: registry.OutcomeRetry, Error: "401", Remedy: "set the credential", Delay: time.Minute})
 			return id
-		}, registry.ReasonNotDue, []string{"attempt 2 of 5: 401"}, "", 0, "set the credential; it is tried again by itself"},
+		}, registry.ReasonNotDue, []string{"attempt 2 of 5: 401"}, "", 0, "set the credential; it is retried automatically"},
 		{"retry_that_nobody_need_help_any_more", func(f *fixture) string {
 			id := f.Job(registry.Download)
 			f.Settle(registry.Settlement{Lease: f.TakeItem(id).Lease, Outcome: registry.OutcomeRetry, Error: "401", Remedy: "set the credential"})
 			f.Settle(registry.Settlement{Lease: f.TakeItem(id).Lease, Outcome: registry.OutcomeRetry, Error: "busy", Delay: time.Minute})
 			return id
-		}, registry.ReasonNotDue, []string{"attempt 3 of 5: busy"}, "", 0, "nothing: it is tried again by itself"},
+		}, registry.ReasonNotDue, []string{"attempt 3 of 5: busy"}, "", 0, "nothing: it is retried automatically"},
 		{"snoozed_for_a_service", func(f *fixture) string {
 			id := f.Job(registry.Process)
 			for range 2 {
@@ -226,7 +226,7 @@ func whyWaitingCases() []whyCase {
 			}
 			f.Clock.Pass(-time.Minute)
 			return id
-		}, registry.ReasonNotDue, []string{"EZID is away; looked at again at 12:02:00 UTC"}, "", 0, "see to EZID; it is looked at again by itself"},
+		}, registry.ReasonNotDue, []string{"EZID is away; next check at 12:02:00 UTC"}, "", 0, "see to EZID; it is checked again automatically"},
 		{"failed_and_somebody_can_help", func(f *fixture) string {
 			id := f.Job(registry.Download)
 			f.Settle(registry.Settlement{Lease: f.TakeItem(id).Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "401", Remedy: "set the credential"})

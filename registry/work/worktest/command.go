@@ -81,7 +81,7 @@ func retryNow(f *fixture) {
 		}
 		why, err := f.Store.Why(f.Context(), id)
 		f.Must(err)
-		f.Says(why.Act, "tried again by itself", "at once: retry item "+id)
+		f.Says(why.Act, "retried automatically", "at once: retry item "+id)
 		if it := f.Confirm(id, registry.ActRetryNow); it.Status != registry.Pending || it.Tries != tries || it.RetryCount != 0 || it.Delayed || it.RunAt.After(f.Clock.Now()) {
 			f.Errorf("retried after %d tries: %+v", tries, it)
 		}

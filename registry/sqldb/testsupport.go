@@ -6,20 +6,20 @@ import (
 	"errors"
 )
 
-// What tests need of a database: faults, and the schema of another day.
+// Functions for tests only: injected faults, another reader, older schemas.
 
-// SetFault makes the writer ask f before each of its statements; its error is the statement's. It
-// must be called while no write is under way.
+// SetFault makes the writer call f before each of its statements; f's error becomes the
+// statement's. Call it while no write is under way.
 func (d *DB) SetFault(f func(query string) error) { d.fault = f }
 
-// SetReader replaces the pool that reads go through. It must be called before the first read.
+// SetReader replaces the pool of readers. Call it before the first read.
 func (d *DB) SetReader(db *sql.DB) error {
 	old := d.Read.DB
 	d.Read.DB = db
 	return old.Close()
 }
 
-// MigrateTo brings a database's schema to a version, up or down.
+// MigrateTo migrates a database's schema to a version, up or down.
 func MigrateTo(ctx context.Context, address string, version int64) (err error) {
 	d, err := dialectOf(address)
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// What a list costs is how many rows are looked at before its page is full. narrow finds places in
-// the indexes that together have every row that a query selects, and as few others as can be; each
-// is read newest first up to a page, and the pages are merged. It decides how fast an answer comes
-// and never what it is: the whole condition is applied in each place.
+// A list costs as many rows as it reads before its page is full. narrow finds places in the indexes
+// that together contain every row of the query, and few others. Each place is read newest first, up
+// to a page, and the pages are merged. This decides only the speed of an answer: the complete
+// condition applies at each place.
 
-// mostPlaces bounds how many places one statement looks at.
+// mostPlaces bounds how many places one statement reads.
 const mostPlaces = 120
 
-// reach is what a query allows of the columns that indexes begin with; nil is everything.
+// reach is what a query allows in the columns with which indexes begin; nil allows everything.
 type reach struct {
 	places      []work.Place
-	narrowed    bool // places are fewer than there are for a reason other than the action
+	narrowed    bool // places are restricted by more than the action
 	collections []string
 	actions     []string
 	classes     []string
@@ -35,7 +35,7 @@ type reach struct {
 	held        bool
 }
 
-// reachOf reads what a query allows. A term that it does not understand allows everything.
+// reachOf returns the reach of a query. A term that it does not know restricts nothing.
 func reachOf(q registry.ItemQuery) reach {
 	r := reach{places: work.Places()}
 	if q.Action != "" {
@@ -107,7 +107,7 @@ func (r *reach) term(t registry.Term) {
 	case "id":
 		r.only(&r.ids, values)
 	case "error":
-		r.noted = true // an empty text is not asked for
+		r.noted = true // the text is never empty
 	case "retries":
 		op, n, err := query.CompareNumber(t.Value)
 		r.requeued = r.requeued || err == nil && (op == ">" && n >= 0 || (op == ">=" || op == "=") && n > 0)
@@ -119,7 +119,7 @@ func (r *reach) keep(is func(work.Place) bool) {
 	r.places = slices.DeleteFunc(r.places, func(p work.Place) bool { return !is(p) })
 }
 
-// only keeps those of what is allowed that are among values.
+// only restricts allowed to values.
 func (r *reach) only(allowed *[]string, values []string) {
 	if *allowed == nil {
 		*allowed = slices.Compact(slices.Sorted(slices.Values(values)))
@@ -128,7 +128,7 @@ func (r *reach) only(allowed *[]string, values []string) {
 	*allowed = slices.DeleteFunc(*allowed, func(v string) bool { return !slices.Contains(values, v) })
 }
 
-// statuses are those of the places.
+// statuses returns the statuses of the places.
 func (r *reach) statuses() []registry.Status {
 	var out []registry.Status
 	for _, p := range r.places {
@@ -139,17 +139,18 @@ func (r *reach) statuses() []registry.Status {
 	return out
 }
 
-// settled says that only settled items are asked for.
+// settled reports whether the query asks only for settled items.
 func (r *reach) settled() bool {
 	return r.narrowed && !slices.ContainsFunc(r.places, func(p work.Place) bool { return !p.Status.Settled() })
 }
 
-// apart says that no jobs are asked for: the few other items have an index of their own.
-func (r *reach) apart() bool {
+// noJobs reports whether the query asks for no jobs. The other items are few and have their own
+// index.
+func (r *reach) noJobs() bool {
 	return r.actions != nil && !slices.Contains(r.actions, string(registry.Ingest))
 }
 
-// narrow returns the conditions of the places to look at, none for everything in order. empty says
+// narrow returns the conditions of the places to read; none means all rows in order. empty reports
 // that nothing can match.
 func (s *Search) narrow(ctx context.Context, r *reach, w *sqldb.Where) (conds []string, empty bool, err error) {
 	if len(r.places) == 0 {
@@ -165,7 +166,7 @@ func (s *Search) narrow(ctx context.Context, r *reach, w *sqldb.Where) (conds []
 	return conds, known && len(conds) == 0, nil
 }
 
-// conds returns the conditions of the places to look at; known is false when nothing narrows them.
+// conds returns the conditions of the places to read. known is false if nothing restricts them.
 func (r *reach) conds(w *sqldb.Where) (conds []string, known bool) {
 	each := func(column string, values []string, more string) {
 		for _, v := range values {
@@ -196,7 +197,7 @@ func (r *reach) conds(w *sqldb.Where) (conds []string, known bool) {
 		}
 	case r.requeued:
 		conds = []string{"i.retry_count > 0"}
-	case r.apart():
+	case r.noJobs():
 		for _, s := range r.statuses() {
 			each("i.action", r.actions, " AND i.action <> 'ingest' AND i.status = '"+string(s)+"'")
 		}
@@ -208,8 +209,8 @@ func (r *reach) conds(w *sqldb.Where) (conds []string, known bool) {
 		}
 	case r.noted && r.narrowed:
 		for _, p := range r.places {
-			// The action follows from the stage; SQLite counts the columns by which it may choose
-			// an index.
+			// The action follows from the stage. It is here because SQLite chooses an index by how
+			// many of its columns occur.
 			a, _ := registry.ActionOf(p.Stage)
 			conds = append(conds, "i.tenant = '"+sqldb.Tenant+"' AND i.action = '"+string(a)+"' AND "+atPlace(p)+" AND i.note <> ''")
 		}
@@ -227,8 +228,7 @@ func (r *reach) conds(w *sqldb.Where) (conds []string, known bool) {
 	return conds, true
 }
 
-// sorted is the order in which the indexes have the places of conds; "" where they have none that
-// all places share.
+// sorted returns the order that the indexes of the places share, or "".
 func (r *reach) sorted() string {
 	if r.ids != nil || r.batches != nil || r.graphs != nil {
 		return ""
@@ -240,8 +240,8 @@ func atPlace(p work.Place) string {
 	return "i.stage = '" + string(p.Stage) + "' AND i.status = '" + string(p.Status) + "'"
 }
 
-// heldAt returns where held items are, by the holds that there are; known is false when that does
-// not narrow it.
+// heldAt returns the places of held items, by the present holds. known is false if the holds
+// restrict nothing.
 func (s *Search) heldAt(ctx context.Context, w *sqldb.Where) (conds []string, known bool, err error) {
 	holds, err := s.work.Holds(ctx)
 	if err != nil {
@@ -260,7 +260,7 @@ func (s *Search) heldAt(ctx context.Context, w *sqldb.Where) (conds []string, kn
 			conds = append(conds, w.Bind("i.id = ?", h.Key), w.Bind("i.parent_id = ? AND i.status = 'pending'", h.Key))
 		case registry.HoldItem:
 			conds = append(conds, w.Bind("i.id = ?", h.Key))
-		case registry.HoldWorker: // keeps no item back, only one worker
+		case registry.HoldWorker: // keeps back a worker, not an item
 		case registry.HoldAll, registry.HoldIngest, registry.HoldVolume:
 			w.Args = w.Args[:before]
 			return nil, false, nil

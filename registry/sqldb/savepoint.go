@@ -2,14 +2,14 @@ package sqldb
 
 import "errors"
 
-// Part runs one of several parts of a transaction. What the part came to is returned first, with
-// nothing left of its writes when it is an error, and the others go on; the second error ends the
-// whole transaction.
+// Part runs one of several parts of a transaction. If the part fails, Part undoes the part's writes
+// and returns its error first; the transaction goes on. The second error ends the whole
+// transaction.
 func (t *Tx) Part(part func() error) (undone, err error) {
 	if _, err := t.Exec("SAVEPOINT part"); err != nil {
 		return nil, err
 	}
-	forget := t.db.above.Part()
+	forget := t.db.state.Part()
 	if undone = part(); undone == nil {
 		undone = t.send()
 	}

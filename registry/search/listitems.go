@@ -12,17 +12,16 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// order is how the rows of a list follow each other. seq grows from item to item as created_at
-// does, unless a clock was set back.
+// order is the order of a list. seq grows with created_at, unless a clock was set back.
 type order struct {
-	name string // in the cursor: a page goes on in the order in which the first one began
+	name string // stored in the cursor: later pages keep the order of the first
 	by   string
 }
 
 var (
 	byRow  = order{name: "row", by: "i.row_no, i.seq"}
 	byAge  = order{name: "age", by: "i.created_at DESC, i.seq DESC"}
-	byText = order{name: "seq", by: "i.seq DESC"} // as the text index has it
+	byText = order{name: "seq", by: "i.seq DESC"} // the order of the text index
 )
 
 // Items implements registry.ItemReader.
@@ -50,7 +49,7 @@ func (s *Search) Items(ctx context.Context, q registry.ItemQuery) (page registry
 	return page, s.work.NameHolds(ctx, work.Pointers(page.Rows)...)
 }
 
-// page reads a page of a list.
+// page reads one page of a list.
 func (s *Search) page(ctx context.Context, l itemList, statement string) (registry.Page[registry.WorkItem], error) {
 	limit := l.limit - 1
 	var seqs []int64
@@ -63,14 +62,15 @@ func (s *Search) page(ctx context.Context, l itemList, statement string) (regist
 	return sqldb.PageOf(rows, limit, func(last registry.WorkItem) string { return l.cursor(last, seqs[limit-1]) }), err
 }
 
-// itemList is how a page of items is read: at spots that together have every row of it.
+// itemList is the plan for a page of items: it reads spots that together contain all rows of the
+// page.
 type itemList struct {
-	w      *sqldb.Where // the whole condition, which holds at every spot
+	w      *sqldb.Where // the complete condition, which applies at every spot
 	order  order
 	limit  int
-	with   string  // what stands before the statement
-	sample *sample // what is looked at first; nil for none
-	spots  []spot  // none: no row is selected
+	with   string  // WITH clause before the statement
+	sample *sample // what is sampleRows at first; nil for none
+	spots  []spot  // none: no row matches
 }
 
 // spot is a part of an index, in the order of the list.
@@ -78,10 +78,10 @@ type spot struct {
 	from  string
 	cond  string
 	order string
-	text  bool // by way of SQLite's text index
+	text  bool // through SQLite's text index
 }
 
-// planList decides how a list is read.
+// planList plans how a list is read.
 func (s *Search) planList(ctx context.Context, q registry.ItemQuery, limit int) (l itemList, err error) {
 	l = itemList{order: byAge, limit: limit}
 	if l.w, err = ItemWhere(q, s.db.Dialect.Name(), sqldb.Micros(s.db.Now())); err != nil {
@@ -105,8 +105,8 @@ func (s *Search) planList(ctx context.Context, q registry.ItemQuery, limit int) 
 	switch {
 	case words.none:
 		return l, nil
-	case words.tried() && r.batches == nil && r.graphs == nil:
-		many, empty, err := s.crowded(ctx, &r)
+	case words.sampledFirst() && r.batches == nil && r.graphs == nil:
+		many, empty, err := s.manyRows(ctx, &r)
 		if err != nil || empty {
 			return l, err
 		}
@@ -117,14 +117,14 @@ func (s *Search) planList(ctx context.Context, q registry.ItemQuery, limit int) 
 		if err != nil || empty {
 			return l, err
 		}
-		l.first(conds)
+		l.readFewFirst(conds)
 	case !words.few:
 		conds, empty, err := s.narrow(ctx, &r, l.w)
 		if err != nil || empty {
 			return l, err
 		}
 		if l.order == byAge && at.order != byAge.name && len(words.terms) > 0 {
-			many, _, err := s.crowded(ctx, &r)
+			many, _, err := s.manyRows(ctx, &r)
 			if err != nil {
 				return l, err
 			}
@@ -132,16 +132,16 @@ func (s *Search) planList(ctx context.Context, q registry.ItemQuery, limit int) 
 				l.order = byText
 			}
 		}
-		l.look(conds)
+		l.readPlaces(conds)
 	}
 	if words.few || l.order == byText {
-		l.read(words)
+		l.readByText(words)
 	}
-	return l, l.goOn(at)
+	return l, l.startAfter(at)
 }
 
-// look reads the list at some places, everywhere when there are none.
-func (l *itemList) look(conds []string) {
+// readPlaces plans to read the list at some places, or everywhere if there are none.
+func (l *itemList) readPlaces(conds []string) {
 	l.spots = nil
 	for _, c := range conds {
 		l.spots = append(l.spots, spot{from: "work_item i", cond: c, order: l.order.by})
@@ -151,10 +151,9 @@ func (l *itemList) look(conds []string) {
 	}
 }
 
-// first reads all rows at some places, which are few, before their text is looked at. The planner
-// takes words to be spread evenly and would rather look for one where it is said to be common,
-// which may be where it does not occur at all.
-func (l *itemList) first(conds []string) {
+// readFewFirst plans to read all rows at a few places before it compares their text. The planner
+// assumes that words are spread evenly, and would rather search for a word that seems common.
+func (l *itemList) readFewFirst(conds []string) {
 	at := make([]string, len(conds))
 	for i, c := range conds {
 		at[i] = `SELECT i.* FROM work_item i WHERE i.tenant = '` + sqldb.Tenant + `' AND ` + c
@@ -163,8 +162,8 @@ func (l *itemList) first(conds []string) {
 	l.spots = []spot{{from: "few i", order: l.order.by}}
 }
 
-// read reads the list by way of the text index, which has no ids.
-func (l *itemList) read(words search) {
+// readByText plans to read the list through the text index, which contains no ids.
+func (l *itemList) readByText(words textSearch) {
 	by := l.order.by
 	if l.order == byText {
 		by = "x.rowid DESC"
@@ -177,7 +176,7 @@ func (l *itemList) read(words search) {
 	}
 }
 
-// statement is the list's SQL.
+// statement returns the SQL of the list.
 func (l *itemList) statement() string {
 	columns := l.with + `SELECT ` + work.ItemColumns + `, i.seq FROM `
 	if len(l.spots) == 1 {
@@ -195,14 +194,14 @@ func (l *itemList) rows(p spot) string {
 	return p.from + l.w.With(p.cond) + " ORDER BY " + p.order + fmt.Sprintf(" LIMIT %d", l.limit)
 }
 
-// itemCursor is the last row of a page, by its numbers in the order.
+// itemCursor is the position of a page's last row.
 type itemCursor struct {
 	order  string // "" for the first page
 	n, seq int64
 }
 
-// goOn makes the list begin behind a cursor.
-func (l *itemList) goOn(at itemCursor) error {
+// startAfter makes the list begin behind a cursor.
+func (l *itemList) startAfter(at itemCursor) error {
 	switch {
 	case at.order == "":
 		return nil

@@ -10,32 +10,30 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// How PostgreSQL looks for text where there are many rows. Its planner takes words to be spread
-// evenly, and would read a million rows for a word that is common, but not where it is looked for;
-// and its text index finds all or nothing. So some of the newest rows are looked at first, which is
-// enough for a page of what is common there. When it is not, the text is rare there, and all that
-// has it is read.
+// How PostgreSQL searches text among many rows. Its planner assumes that words are spread evenly,
+// and would read a million rows for a word that is common elsewhere. Its text index returns all
+// matches or none. So a list first reads some of the newest rows, which fill a page if the text is
+// common there. If they do not, the text is rare there, and all rows with it are read.
 
-// looked is how many of the newest rows are looked at for a page. Tests, whose databases are small,
-// make it less.
-var looked = 3000
+// sampleRows is how many of the newest rows are read for a page. Tests with small databases lower
+// it.
+var sampleRows = 3000
 
-// lookedFurther is how many times as many are looked at when the first are likely to lead to a full
-// page.
-const lookedFurther = 7
+// sampleFactor is how many times more rows are read if the first sample makes a full page likely.
+const sampleFactor = 7
 
-// sample is a list of the newest rows.
+// sample is a list that reads only the newest rows.
 type sample struct {
 	itemList
-	conds  []string // of the places to look at
+	conds  []string // conditions of the places to read
 	behind string   // the cursor's condition; "" for the first page
 }
 
-// tried says that a search is tried on the newest rows before the text index is asked.
-func (s search) tried() bool { return len(s.terms) > 0 && s.dialect == sqldb.PostgreSQL }
+// sampledFirst reports whether the newest rows are read before the text index.
+func (s textSearch) sampledFirst() bool { return len(s.terms) > 0 && s.dialect == sqldb.PostgreSQL }
 
-// planText plans a list of what has some text.
-func (s *Search) planText(ctx context.Context, q registry.ItemQuery, l itemList, words search, r *reach, at itemCursor) (itemList, error) {
+// planText plans a list of items with some text.
+func (s *Search) planText(ctx context.Context, q registry.ItemQuery, l itemList, words textSearch, r *reach, at itemCursor) (itemList, error) {
 	first := sample{itemList: itemList{order: l.order, limit: l.limit}}
 	var err error
 	if first.w, err = ItemWhere(q, s.db.Dialect.Name(), sqldb.Micros(s.db.Now())); err != nil {
@@ -48,18 +46,18 @@ func (s *Search) planText(ctx context.Context, q registry.ItemQuery, l itemList,
 		first.conds = []string{"TRUE"}
 	}
 	before := len(first.w.Conds)
-	if err := first.goOn(at); err != nil {
+	if err := first.startAfter(at); err != nil {
 		return l, err
 	}
 	if len(first.w.Conds) > before {
 		first.behind = " AND " + first.w.Conds[before]
 	}
 	l.sample = &first
-	if err := l.goOn(at); err != nil {
+	if err := l.startAfter(at); err != nil {
 		return l, err
 	}
-	// What the index found is looked up row by row: what it is thought to find may be so much that
-	// the planner would read the whole table for it.
+	// Look up the index's matches row by row. If the planner expected many of them, it would read
+	// the whole table instead.
 	l.with = `WITH found AS MATERIALIZED (SELECT x.seq FROM item_text x WHERE ` + words.cond(l.w) + `), few AS MATERIALIZED (SELECT i.* FROM found,
 		LATERAL (SELECT i.* FROM work_item i WHERE i.seq = found.seq OFFSET 0) i` + l.w.String()
 	for _, id := range words.ids {
@@ -70,20 +68,20 @@ func (s *Search) planText(ctx context.Context, q registry.ItemQuery, l itemList,
 	return l, nil
 }
 
-// trySample reads a page of the newest rows: of more of them when those that were looked at first
-// promise it. The page has no next one when it is not full, which says nothing of older rows.
+// trySample reads a page of the newest rows, and of more of them if the first sample promises it. A
+// page that is not full has no next one, although older rows may match.
 func (s *Search) trySample(ctx context.Context, l *sample) (page registry.Page[registry.WorkItem], err error) {
-	for _, rows := range []int{max(looked, 6*l.limit), max(lookedFurther*looked, 6*l.limit)} {
+	for _, rows := range []int{max(sampleRows, 6*l.limit), max(sampleFactor*sampleRows, 6*l.limit)} {
 		page, err = s.page(ctx, l.itemList, l.statement(rows))
-		if err != nil || page.Next != "" || len(page.Rows)*lookedFurther < l.limit {
+		if err != nil || page.Next != "" || len(page.Rows)*sampleFactor < l.limit {
 			break
 		}
 	}
 	return page, err
 }
 
-// statement reads so many of the newest rows, of each place as many, and of these only what is
-// younger than the oldest that was looked at in every place: a full page of it is the page.
+// statement reads the given number of newest rows, the same number at each place. It keeps only
+// rows younger than the oldest row read at every place, so that a full page is complete.
 func (l *sample) statement(newest int) string {
 	each := newest / len(l.conds)
 	if len(l.conds) == 1 {
@@ -100,16 +98,16 @@ func (l *sample) statement(newest int) string {
 		fmt.Sprintf(` ORDER BY %s LIMIT %d`, l.order.by, l.limit)
 }
 
-// window is the newest rows of a place.
+// window selects the newest rows of a place.
 func (l *sample) window(columns, cond string, most int) string {
 	return fmt.Sprintf(`SELECT %s FROM work_item i WHERE i.tenant = '%s' AND %s%s ORDER BY %s LIMIT %d`,
 		columns, sqldb.Tenant, cond, l.behind, l.order.by, most)
 }
 
-// LookAt makes lists take fewer rows for many than they do, as in a database that is as many times
-// larger: for tests. It returns what undoes that.
-func LookAt(some, newest int) (undo func()) {
-	beforeSome, beforeLooked := someRows, looked
-	someRows, looked = some, newest
-	return func() { someRows, looked = beforeSome, beforeLooked }
+// SetSampleSizes lowers the bounds of lists, as if the database were larger. It is for tests. undo
+// restores the bounds.
+func SetSampleSizes(some, newest int) (undo func()) {
+	beforeSome, beforeLooked := someRows, sampleRows
+	someRows, sampleRows = some, newest
+	return func() { someRows, sampleRows = beforeSome, beforeLooked }
 }

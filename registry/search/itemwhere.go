@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// ItemWhere is the whole condition that the rows i of work_item which a query selects fulfil, at
-// the moment now. What makes it fast is no part of it, so that lists, counts and bulk acts all mean
-// the same. The error is a *registry.QueryError, for a query that ParseQuery did not make.
+// ItemWhere returns the complete condition for the rows i of work_item that a query selects, at the
+// time now in microseconds. Lists, counts and bulk acts all use it; what only makes them fast is
+// elsewhere. It returns a *registry.QueryError for a query that query.Parse did not make.
 func ItemWhere(q registry.ItemQuery, dialect string, now int64) (*sqldb.Where, error) {
 	w := &sqldb.Where{}
 	w.Add("i.tenant = ?", sqldb.Tenant)
@@ -41,7 +41,7 @@ func ItemWhere(q registry.ItemQuery, dialect string, now int64) (*sqldb.Where, e
 	return w, addTerms(w, q.Match, dialect, now)
 }
 
-// addTerms adds the terms of a query.
+// addTerms adds the conditions of a query's terms.
 func addTerms(w *sqldb.Where, q registry.Query, dialect string, now int64) error {
 	for _, t := range q.Terms {
 		cond, err := termCond(w, t, dialect, now)
@@ -56,7 +56,8 @@ func addTerms(w *sqldb.Where, q registry.Query, dialect string, now int64) error
 	return nil
 }
 
-// termCond is the condition of a term, in brackets and never NULL, so that it can be turned round.
+// termCond returns the condition of a term, in parentheses and never NULL, so that it can be
+// negated.
 func termCond(w *sqldb.Where, t registry.Term, dialect string, now int64) (string, error) {
 	values := query.Values(t)
 	switch t.Field {
@@ -117,11 +118,11 @@ func termCond(w *sqldb.Where, t registry.Term, dialect string, now int64) (strin
 		op := map[string]string{"older": "<", "newer": ">="}[t.Field]
 		return w.Bind("(i.created_at "+op+" ?)", now-int64(d/time.Microsecond)), nil
 	}
-	return "", fmt.Errorf("%q is no field", t.Field)
+	return "", fmt.Errorf("unknown field %q", t.Field)
 }
 
-// actionCond tells an action by its stages, which are on no other route: the indexes have the
-// stage.
+// actionCond recognises an action by its stages, because the indexes contain the stage. No stage is
+// on two routes.
 func actionCond(a registry.Action) string {
 	route, ok := registry.RouteOf(a)
 	if !ok {
@@ -134,11 +135,11 @@ func actionCond(a registry.Action) string {
 	return "(i.stage IN " + sqldb.Names(stages) + ")"
 }
 
-// idCond finds an id, or those that begin with a part of one. The range is for the index; where the
-// database's order of text is another than that of bytes, LIKE has the last word.
+// idCond returns the condition for an id or the beginning of one. The range is for the index. LIKE
+// decides where the database does not order text by bytes.
 func idCond(w *sqldb.Where, id string) string { return startCond(w, "i.id", id) }
 
-// startCond is idCond for the ids in a column.
+// startCond is idCond for any column of ids.
 func startCond(w *sqldb.Where, column, id string) string {
 	const whole = 36
 	if !registry.IDStart(id) {
@@ -151,7 +152,7 @@ func startCond(w *sqldb.Where, column, id string) string {
 	return w.Bind("("+column+" >= ? AND "+column+" < ? AND "+column+` LIKE ? ESCAPE '\')`, id, id+"g", sqldb.Literal(id)+"%")
 }
 
-// startsCond finds any of several.
+// startsCond returns the condition for any of several ids.
 func startsCond(w *sqldb.Where, column string, ids []string) string {
 	conds := make([]string, len(ids))
 	for i, id := range ids {
@@ -160,7 +161,7 @@ func startsCond(w *sqldb.Where, column string, ids []string) string {
 	return "(" + strings.Join(conds, " OR ") + ")"
 }
 
-// textCond finds text in the name or the note, or as the beginning of the id.
+// textCond returns the condition for text in the name or note, or at the beginning of the id.
 func textCond(w *sqldb.Where, dialect, text string) string {
 	cond := "(" + likeCond(w, dialect, "i.name", text) + " OR " + likeCond(w, dialect, "i.note", text)
 	if registry.IDStart(text) {
@@ -169,8 +170,8 @@ func textCond(w *sqldb.Where, dialect, text string) string {
 	return cond + ")"
 }
 
-// likeCond finds text as it is in a column, without regard to the case of letters (SQLite: of
-// ASCII's).
+// likeCond returns the condition for literal text in a column, in upper or lower case (SQLite: for
+// ASCII letters).
 func likeCond(w *sqldb.Where, dialect, column, text string) string {
 	op := "LIKE"
 	if dialect == sqldb.PostgreSQL {
