@@ -165,7 +165,7 @@ func (g Graph) Problems() []*GraphError {
 		add("", "%d nodes in one call; at most %d are taken: send the rest in another call for the same graph", len(g.Nodes), MostNodes)
 	}
 	if edges > MostEdges {
-		add("", "%d requirements in one call; the limit is %d bytes", edges, MostEdges)
+		add("", "%d requirements in one call; the limit is %d", edges, MostEdges)
 	}
 	return all
 }
@@ -176,7 +176,7 @@ func (s Submission) Problems() []*GraphError {
 	var all []*GraphError
 	problems := requirementProblems(s.Requires)
 	if len(s.Requires) > MostEdges {
-		problems = append(problems, fmt.Sprintf("%d requirements; the limit is %d bytes", len(s.Requires), MostEdges))
+		problems = append(problems, fmt.Sprintf("%d requirements; the limit is %d", len(s.Requires), MostEdges))
 	}
 	for _, r := range s.Requires {
 		if r.Key != "" {
