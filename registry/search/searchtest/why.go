@@ -248,7 +248,7 @@ func whyWaitingCases() []whyCase {
 			}
 			f.Clock.Pass(-time.Minute)
 			return id
-		}, registry.ReasonNoSpace, []string{"needs 12 MiB", "volume staging is 83 % used", "0 bytes reserved", "looked at again at 12:03:00 UTC"}, "", 0, "free room on the volume"},
+		}, registry.ReasonNoSpace, []string{"needs 12 MiB", "volume staging is 83 % used", "0 bytes reserved", "next check at 12:03:00 UTC"}, "", 0, "free room on the volume"},
 		{"running", func(f *fixture) string {
 			id := f.Job(registry.Download)
 			f.Clock.Pass(time.Minute)
@@ -270,7 +270,7 @@ func whyWaitingCases() []whyCase {
 			f.TakeItem(id)
 			f.Clock.Pass(time.Minute)
 			return id
-		}, registry.ReasonRunning, []string{"was running expand on worker-1, whose lease ended at 12:00:30 UTC", "taken back"}, "worker-1", 0, ""},
+		}, registry.ReasonRunning, []string{"was running expand on worker-1, whose lease ended at 12:00:30 UTC", "another worker will take over"}, "worker-1", 0, ""},
 		{"failed_on_its_content", func(f *fixture) string {
 			id := f.Submit()
 			f.FailItem(id, registry.ContentFault)

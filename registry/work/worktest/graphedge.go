@@ -240,7 +240,7 @@ func c24Why(f *fixture) {
 			f.Errorf("%s: %+v, want blocked, %q and %q", key, w, sentence, act)
 		}
 	}
-	why("a", "being built", "seal graph "+id)
+	why("a", "not sealed yet", "seal graph "+id)
 	f.Must(f.Store.Seal(f.Context(), id, "depositor"))
 	why("b", items["a"]+" (a)", "")
 	f.FailItem(items["a"], registry.SystemFault)
