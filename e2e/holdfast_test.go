@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/internal/powerloss"
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
 
@@ -33,6 +34,7 @@ type holdfast struct {
 	done chan error
 
 	listen string // its address; "": a new one at each start
+	trace  string // where strace writes its file operations; "": it runs without
 
 	database string         // the Registry's address on PostgreSQL; "": registry.db in the folder
 	redis    string         // Redis' address for interim data; "": interim.db in the folder
@@ -91,7 +93,11 @@ func upAt(t *testing.T, listen string, env ...string) *holdfast {
 // start starts the process, with more flags if there are any, and waits until it is ready.
 func (h *holdfast) start(flags ...string) {
 	h.t.Helper()
-	h.proc = exec.Command(binary, append([]string{"up", "--dir", h.dir, "--listen", cmp.Or(h.listen, "127.0.0.1:0")}, flags...)...)
+	args := append([]string{"up", "--dir", h.dir, "--listen", cmp.Or(h.listen, "127.0.0.1:0")}, flags...)
+	h.proc = exec.Command(binary, args...)
+	if h.trace != "" {
+		h.proc = powerloss.Command(h.trace, binary, args...)
+	}
 	h.proc.Env = h.environment()
 	h.log = &logText{}
 	h.proc.Stderr = h.log
@@ -130,7 +136,14 @@ func (h *holdfast) environment() []string {
 // signal sends a signal and returns how the process ended.
 func (h *holdfast) signal(s os.Signal) error {
 	h.t.Helper()
-	if err := h.proc.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	to := h.proc.Process
+	if h.trace != "" {
+		var err error
+		if to, err = powerloss.Traced(h.proc); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	if err := to.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		h.t.Fatal(err)
 	}
 	select {

@@ -5,6 +5,7 @@ set -euo pipefail
 # command package...: the packages are installed when the command is not found.
 needs=(
 	"gcc gcc libc6-dev" # the race detector
+	"strace strace" # writes down file operations, for the losses of power
 	"curl curl ca-certificates" # asks whether databases of vulnerabilities can be reached
 	"redis-server redis-server"
 	"/usr/sbin/clamd clamav-daemon"
