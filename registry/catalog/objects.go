@@ -246,10 +246,7 @@ func (s *Catalog) addChecks(ctx context.Context, o *registry.Object) error {
 	if err != nil {
 		return fmt.Errorf("look up the checks of %s: %w", o.ID, err)
 	}
-	if asked.Valid {
-		at := sqldb.FromMicros(asked.Int64)
-		o.CheckAsked = &at
-	}
+	o.CheckAsked = sqldb.Optional(asked)
 	var file []byte
 	var checked int64
 	err = s.db.Read.QueryRowContext(ctx, `SELECT content_path, checked_at FROM stored_file WHERE object_id = $1 AND version <= $2

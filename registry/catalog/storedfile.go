@@ -89,11 +89,7 @@ func (t *tx) storedFile(it registry.WorkItem) (registry.StoredFile, error) {
 	if f.Digests, err = decodeDigests(digests); err != nil {
 		return f, fmt.Errorf("file %q: %w", f.File, err)
 	}
-	f.CheckedAt = sqldb.FromMicros(checked)
-	if damaged.Valid {
-		at := sqldb.FromMicros(damaged.Int64)
-		f.DamagedAt = &at
-	}
+	f.CheckedAt, f.DamagedAt = sqldb.FromMicros(checked), sqldb.Optional(damaged)
 	f.Storages, err = t.Strings(`SELECT storage FROM replica WHERE object_id = $1 AND version = $2`, f.ObjectID, f.Version)
 	slices.Sort(f.Storages)
 	return f, err
