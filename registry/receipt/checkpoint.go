@@ -15,56 +15,56 @@ import (
 	"time"
 )
 
-// The first line of a checkpoint. One that tells of accepted gaps is of the second format, and
-// every other one of the first.
+// The first line of a checkpoint. One with accepted gaps has the second format, every other one the
+// first.
 const (
-	CheckpointMagic = `{"holdfast_checkpoint":1}` + "\n"
-	checkpointGaps  = `{"holdfast_checkpoint":2}` + "\n"
+	CheckpointMagic     = `{"holdfast_checkpoint":1}` + "\n"
+	checkpointGapsMagic = `{"holdfast_checkpoint":2}` + "\n"
 )
 
-// ErrCheckpoint says that a text is no checkpoint, or was changed, or is not signed by a key that
-// is known.
-var ErrCheckpoint = errors.New("the checkpoint does not hold")
+// ErrCheckpoint: a text is not a checkpoint, was changed, or is not signed by a known key.
+var ErrCheckpoint = errors.New("the checkpoint is not valid")
 
-// ChainEnd is where the chain of an object's events ended when it was looked at. Chains only grow:
-// the event of this number has this hash for ever.
+// ChainEnd is the end of an object's chain of events at some moment. Chains only grow, so the event
+// with this number always has this hash.
 type ChainEnd struct {
 	Object string `json:"object"`
-	Seq    int64  `json:"seq"`  // number of its last event
+	Seq    int64  `json:"seq"`  // number of the last event
 	Hash   string `json:"hash"` // of that event
 }
 
-// Accepted says that people took a record for right that was older than a checkpoint, as after a
-// backup was restored. The gaps follow it.
+// Accepted records that people accepted a record that was older than a checkpoint, for instance
+// after a restored backup. Its gaps follow it.
 type Accepted struct {
 	At         time.Time `json:"at"`
-	Checkpoint string    `json:"checkpoint"` // name of the one that the record was older than
+	Checkpoint string    `json:"checkpoint"` // name of the newer checkpoint
 	Heads      string    `json:"heads"`      // of that checkpoint
 	AskedBy    string    `json:"asked_by"`
 	ApprovedBy string    `json:"approved_by"`
 	Reason     string    `json:"reason"`
 }
 
-// Gap is a part of an object's chain that is lost, as was accepted: the events after one, to the
-// one that a checkpoint had signed.
+// Gap is a lost part of an object's chain that was accepted: the events from After+1 to To.
 type Gap struct {
 	Object string `json:"object"`
-	After  int64  `json:"after"` // number of the last event that was left; 0: none was
+	After  int64  `json:"after"` // number of the last event that is left; 0: none
 	To     int64  `json:"to"`
-	Hash   string `json:"hash"` // that was signed, of event To
+	Hash   string `json:"hash"` // signed hash of event To
 }
 
-// Checkpoint is the signed end of a checkpoint: a text with the chain ends of all objects.
+// Checkpoint is the signed last part of a checkpoint file, which lists the chain ends of all
+// objects.
 type Checkpoint struct {
 	At        time.Time `json:"at"`
-	Storage   string    `json:"storage"` // that it was made for
+	Storage   string    `json:"storage"` // the storage that it was made for
 	Objects   int64     `json:"objects"`
-	Heads     string    `json:"heads"` // sha256:HEX of all lines before
+	Heads     string    `json:"heads"` // sha256:HEX of all earlier lines
 	Key       string    `json:"key"`
 	PublicKey string    `json:"public_key"`
 }
 
-// SignCheckpoint completes a checkpoint with the key's names, and returns its last two lines.
+// SignCheckpoint fills in the key, signs, and returns the last two lines of the file: the signed
+// line and the signature's line.
 func (k *Key) SignCheckpoint(c Checkpoint) []byte {
 	public := k.Public()
 	c.Key, c.PublicKey = public.ID(), public.String()
@@ -76,18 +76,17 @@ func (c Checkpoint) line() []byte {
 	var w line
 	w.text(`{"at":`)
 	w.time(c.At)
-	w.named("storage", c.Storage)
-	w.text(`,"objects":`)
-	w.number(c.Objects)
-	w.named("heads", c.Heads)
-	w.named("key", c.Key)
-	w.named("public_key", c.PublicKey)
+	w.field("storage", c.Storage)
+	w.numberField("objects", c.Objects)
+	w.field("heads", c.Heads)
+	w.field("key", c.Key)
+	w.field("public_key", c.PublicKey)
 	w.text("}\n")
 	return w.b
 }
 
-// CheckpointWriter writes the lines of a checkpoint, one at a time: first what was accepted, then
-// the ends of the chains.
+// CheckpointWriter writes the lines of a checkpoint: first the acceptances with their gaps, then
+// the chain ends. It is not safe for concurrent use.
 type CheckpointWriter struct {
 	out     io.Writer
 	sum     hash.Hash
@@ -95,7 +94,7 @@ type CheckpointWriter struct {
 	objects int64
 }
 
-// NewCheckpointWriter begins a checkpoint. Nothing is written before the first line.
+// NewCheckpointWriter returns a writer that writes to out. It writes nothing before the first line.
 func NewCheckpointWriter(out io.Writer) *CheckpointWriter {
 	return &CheckpointWriter{out: out, sum: sha256.New()}
 }
@@ -110,13 +109,13 @@ func (w *CheckpointWriter) write(magic string, text []byte) error {
 	return err
 }
 
-// Accept writes who accepted that the record was older. Its gaps come next.
-func (w *CheckpointWriter) Accept(a Accepted) error { return w.write(checkpointGaps, a.line()) }
+// Accept writes an acceptance. Its gaps come next.
+func (w *CheckpointWriter) Accept(a Accepted) error { return w.write(checkpointGapsMagic, a.line()) }
 
-// Gap writes a gap that was accepted.
-func (w *CheckpointWriter) Gap(g Gap) error { return w.write(checkpointGaps, g.line()) }
+// Gap writes an accepted gap.
+func (w *CheckpointWriter) Gap(g Gap) error { return w.write(checkpointGapsMagic, g.line()) }
 
-// Add writes where an object's chain ends.
+// Add writes the end of an object's chain.
 func (w *CheckpointWriter) Add(e ChainEnd) error {
 	w.objects++
 	return w.write(CheckpointMagic, e.line())
@@ -126,11 +125,11 @@ func (a Accepted) line() []byte {
 	var w line
 	w.text(`{"accepted":{"at":`)
 	w.time(a.At)
-	w.named("checkpoint", a.Checkpoint)
-	w.named("heads", a.Heads)
-	w.named("asked_by", a.AskedBy)
-	w.named("approved_by", a.ApprovedBy)
-	w.named("reason", a.Reason)
+	w.field("checkpoint", a.Checkpoint)
+	w.field("heads", a.Heads)
+	w.field("asked_by", a.AskedBy)
+	w.field("approved_by", a.ApprovedBy)
+	w.field("reason", a.Reason)
 	w.text("}}\n")
 	return w.b
 }
@@ -139,11 +138,9 @@ func (g Gap) line() []byte {
 	var w line
 	w.text(`{"gap":{"object":`)
 	w.string(g.Object)
-	w.text(`,"after":`)
-	w.number(g.After)
-	w.text(`,"to":`)
-	w.number(g.To)
-	w.named("hash", g.Hash)
+	w.numberField("after", g.After)
+	w.numberField("to", g.To)
+	w.field("hash", g.Hash)
 	w.text("}}\n")
 	return w.b
 }
@@ -152,47 +149,47 @@ func (e ChainEnd) line() []byte {
 	var w line
 	w.text(`{"object":`)
 	w.string(e.Object)
-	w.text(`,"seq":`)
-	w.number(e.Seq)
-	w.named("hash", e.Hash)
+	w.numberField("seq", e.Seq)
+	w.field("hash", e.Hash)
 	w.text("}\n")
 	return w.b
 }
 
-// End returns what is to be signed. The signed lines are written to where the others went.
+// End returns the checkpoint to sign with [Key.SignCheckpoint]. The caller appends the signed lines
+// to the same output.
 func (w *CheckpointWriter) End(at time.Time, storage string) Checkpoint {
 	return Checkpoint{At: at, Storage: storage, Objects: w.objects, Heads: "sha256:" + hex.EncodeToString(w.sum.Sum(nil))}
 }
 
-// CheckpointLines is who is handed the lines of a checkpoint as they are read, in the order in
-// which they stand there: acceptances with their gaps, then the ends of the chains. What is nil is
-// passed over. An error ends the reading.
+// CheckpointLines are functions that get the lines of a checkpoint as they are read: acceptances
+// with their gaps, then chain ends. A nil function skips its lines. An error stops the reading.
 type CheckpointLines struct {
 	Accepted func(Accepted) error
 	Gap      func(Gap) error
 	End      func(ChainEnd) error
 }
 
-// ReadCheckpoint reads a checkpoint, a line at a time, and hands them on: nothing of them holds
-// before it has returned without an error. ErrCheckpoint says that it does not hold; another error
-// is that of the reader or of lines. Keys are those that are trusted.
+// ReadCheckpoint reads a checkpoint line by line, passes each line on, and verifies the signature
+// with the trusted keys. Callers must not rely on any line until it returns without an error. It
+// returns ErrCheckpoint for an invalid checkpoint, and otherwise the error of the reader or of
+// lines.
 func ReadCheckpoint(r io.Reader, keys []PublicKey, lines CheckpointLines) (c Checkpoint, err error) {
-	in, sum, before := bufio.NewReaderSize(r, 64<<10), sha256.New(), int64(0)
-	gaps := false // may come yet
+	in, sum, objects := bufio.NewReaderSize(r, 64<<10), sha256.New(), int64(0)
+	gaps := false // whether acceptances and gaps may still come
 	for n := 1; ; n++ {
-		text, err := boundedLine(in)
+		text, err := readLine(in)
 		if err != nil {
 			return c, err
 		}
 		switch {
 		case n == 1:
-			if gaps = string(text) == checkpointGaps; !gaps && string(text) != CheckpointMagic {
-				return c, fmt.Errorf("%w: it does not begin as one", ErrCheckpoint)
+			if gaps = string(text) == checkpointGapsMagic; !gaps && string(text) != CheckpointMagic {
+				return c, fmt.Errorf("%w: its first line is not that of a checkpoint", ErrCheckpoint)
 			}
 		case bytes.HasPrefix(text, []byte(`{"at":`)):
-			return readEnd(in, text, keys, before, "sha256:"+hex.EncodeToString(sum.Sum(nil)))
+			return readEnd(in, text, keys, objects, "sha256:"+hex.EncodeToString(sum.Sum(nil)))
 		case gaps && !bytes.HasPrefix(text, []byte(`{"object":`)):
-			if err := lines.accepted(n, text); err != nil {
+			if err := lines.readAccepted(n, text); err != nil {
 				return c, err
 			}
 		default:
@@ -201,7 +198,7 @@ func ReadCheckpoint(r io.Reader, keys []PublicKey, lines CheckpointLines) (c Che
 				return c, errLine(n)
 			}
 			gaps = false
-			before++
+			objects++
 			if lines.End != nil {
 				if err := lines.End(end); err != nil {
 					return c, err
@@ -213,18 +210,18 @@ func ReadCheckpoint(r io.Reader, keys []PublicKey, lines CheckpointLines) (c Che
 }
 
 func errLine(n int) error {
-	return fmt.Errorf("%w: line %d is not in the form of its lines", ErrCheckpoint, n)
+	return fmt.Errorf("%w: line %d does not have the form of a checkpoint's line", ErrCheckpoint, n)
 }
 
-// accepted reads line n, which tells of what was accepted.
-func (l CheckpointLines) accepted(n int, text []byte) error {
+// readAccepted reads line n, an acceptance or a gap.
+func (l CheckpointLines) readAccepted(n int, text []byte) error {
 	var in struct {
 		Accepted *Accepted `json:"accepted"`
 		Gap      *Gap      `json:"gap"`
 	}
 	switch err := decode(text, &in); {
 	case err != nil:
-	case in.Accepted != nil && oneYear(in.Accepted.At) && bytes.Equal(in.Accepted.line(), text):
+	case in.Accepted != nil && fourDigitYear(in.Accepted.At) && bytes.Equal(in.Accepted.line(), text):
 		if l.Accepted == nil {
 			return nil
 		}
@@ -238,27 +235,27 @@ func (l CheckpointLines) accepted(n int, text []byte) error {
 	return errLine(n)
 }
 
-// readEnd verifies the signed line and its signature, after which nothing may follow.
+// readEnd verifies the signed line and its signature. Nothing may follow them.
 func readEnd(in *bufio.Reader, text []byte, keys []PublicKey, objects int64, heads string) (c Checkpoint, err error) {
-	if err := json.Unmarshal(text, &c); err != nil || !oneYear(c.At) || !bytes.Equal(c.line(), text) {
-		return c, fmt.Errorf("%w: the signed line is not in its form", ErrCheckpoint)
+	if err := json.Unmarshal(text, &c); err != nil || !fourDigitYear(c.At) || !bytes.Equal(c.line(), text) {
+		return c, fmt.Errorf("%w: the signed line is malformed", ErrCheckpoint)
 	}
-	second, err := boundedLine(in)
+	second, err := readLine(in)
 	if err != nil {
 		return c, err
 	}
 	signature, err := parseSignature(second)
 	if err != nil {
-		return c, fmt.Errorf("%w: its signature: %w", ErrCheckpoint, err)
+		return c, fmt.Errorf("%w: its signature is malformed: %w", ErrCheckpoint, err)
 	}
 	if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {
-		return c, errors.Join(fmt.Errorf("%w: something follows its signature", ErrCheckpoint), err)
+		return c, errors.Join(fmt.Errorf("%w: there is text after its signature", ErrCheckpoint), err)
 	}
 	switch {
 	case !signedBy(keys, c.Key, text, signature):
-		return c, fmt.Errorf("%w: it was changed after it was signed, or not signed by a key of this service (%s)", ErrCheckpoint, c.Key)
+		return c, fmt.Errorf("%w: it was changed after signing, or key %s is not a key of this service", ErrCheckpoint, c.Key)
 	case c.Heads != heads || c.Objects != objects:
-		return c, fmt.Errorf("%w: its lines are not those that were signed", ErrCheckpoint)
+		return c, fmt.Errorf("%w: its lines were changed after signing", ErrCheckpoint)
 	}
 	return c, nil
 }
@@ -272,24 +269,25 @@ func signedBy(keys []PublicKey, id string, text, signature []byte) bool {
 	return false
 }
 
-// VerifyHead verifies the signature of a receipt's signed line by the keys that are trusted, and
-// returns what it says.
+// VerifyHead verifies the signature of a receipt's signed line with the trusted keys, and returns
+// its header.
 func VerifyHead(head string, signature []byte, keys []PublicKey) (Header, error) {
 	h, err := ParseHeader(head)
 	if err == nil && !signedBy(keys, h.Key, []byte(head), signature) {
-		err = fmt.Errorf("it was changed after it was signed, or not signed by a key of this service (%s, signature %s)", h.Key, base64.StdEncoding.EncodeToString(signature))
+		err = fmt.Errorf("it was changed after signing, or key %s is not a key of this service (signature %s)", h.Key, base64.StdEncoding.EncodeToString(signature))
 	}
 	return h, err
 }
 
-// boundedLine reads a line with its end. One that is cut off or too long is no checkpoint's.
-func boundedLine(in *bufio.Reader) ([]byte, error) {
+// readLine reads a line with its line feed. It returns ErrCheckpoint for a line that is cut off or
+// too long.
+func readLine(in *bufio.Reader) ([]byte, error) {
 	text, err := in.ReadSlice('\n')
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("%w: it is cut off", ErrCheckpoint)
 	case errors.Is(err, bufio.ErrBufferFull):
-		return nil, fmt.Errorf("%w: a line is longer than any of a checkpoint", ErrCheckpoint)
+		return nil, fmt.Errorf("%w: a line is too long", ErrCheckpoint)
 	}
 	return bytes.Clone(text), err
 }

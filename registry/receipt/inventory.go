@@ -2,8 +2,8 @@ package receipt
 
 import "github.com/holdfast/holdfast/registry"
 
-// FileOf is a file of the inventory as receipts of a format hold it: without what is found out
-// about its bytes later on.
+// FileOf returns a file of the inventory as receipts of a format have it, without later findings
+// such as its file format.
 func FileOf(f registry.File, format int) File {
 	out := File{Path: f.Path, Size: f.SizeBytes, Digests: f.Digests, Content: f.ContentPath}
 	if format > 1 {
@@ -12,8 +12,7 @@ func FileOf(f registry.File, format int) File {
 	return out
 }
 
-// EventOf is an event of the inventory as the chain holds it: without the work item, which is ours
-// alone.
+// EventOf returns a PREMIS event as the chain has it, without the work item, which is internal.
 func EventOf(e registry.Premis) Event {
 	return Event{
 		Seq: e.Seq, Object: e.ObjectID, ID: e.ID, Version: e.Version, Type: e.Type, At: e.At, Agent: e.Agent, Outcome: e.Outcome,

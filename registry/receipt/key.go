@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// Key signs receipts. It may be used concurrently.
+// Key signs receipts and checkpoints. It is safe for concurrent use.
 type Key struct{ private ed25519.PrivateKey }
 
-// ParseKey reads a key: the base64 of its 32 random bytes, as `openssl rand -base64 32` prints it.
-// The error repeats nothing of the text.
+// ParseKey reads a key: the base64 of 32 random bytes, as `openssl rand -base64 32` prints it. Its
+// error repeats nothing of the text.
 func ParseKey(text string) (*Key, error) {
 	seed, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSpace(text))
 	if err != nil || len(seed) != ed25519.SeedSize {
@@ -29,17 +29,17 @@ func ParseKey(text string) (*Key, error) {
 // NewKey returns the text of a fresh key, as ParseKey takes it.
 func NewKey() string {
 	seed := make([]byte, ed25519.SeedSize)
-	_, _ = rand.Read(seed) // it never fails: crypto/rand ends the program first
+	_, _ = rand.Read(seed) // never fails: crypto/rand ends the program instead
 	return base64.StdEncoding.EncodeToString(seed)
 }
 
-// Public returns the key that verifies what this one signs.
+// Public returns the public key, which verifies the signatures.
 func (k *Key) Public() PublicKey {
-	return PublicKey(k.private.Public().(ed25519.PublicKey)) // crypto/ed25519 says that it is one
+	return PublicKey(k.private.Public().(ed25519.PublicKey)) // documented by crypto/ed25519
 }
 
-// Sign completes a header with the key's names, and returns its line and the signature of that. The
-// same header and key give the same bytes.
+// Sign fills in the header's key and returns its line and the signature of that line. The same
+// header and key give the same bytes.
 func (k *Key) Sign(h Header) (head string, signature []byte) {
 	public := k.Public()
 	h.Key, h.PublicKey = public.ID(), public.String()
@@ -48,37 +48,38 @@ func (k *Key) Sign(h Header) (head string, signature []byte) {
 	return string(w.b), ed25519.Sign(k.private, w.b)
 }
 
-// Head is the beginning of a receipt: the signed line, and the line with its signature.
+// Head returns the beginning of a receipt: the signed line and the signature's line.
 func Head(head string, signature []byte) []byte {
 	return []byte(head + `{"signature":"` + base64.StdEncoding.EncodeToString(signature) + "\"}\n")
 }
 
-// PublicKey verifies receipts. It has 32 bytes.
+// PublicKey verifies signatures. It has 32 bytes.
 type PublicKey ed25519.PublicKey
 
-// String is the key in hex.
+// String returns the key in hex.
 func (p PublicKey) String() string { return hex.EncodeToString(p) }
 
 func (p PublicKey) der() []byte {
 	der, err := x509.MarshalPKIXPublicKey(ed25519.PublicKey(p))
 	if err != nil {
-		panic(err) // it is a key of a kind that is known
+		panic(err) // cannot happen: x509 knows Ed25519
 	}
 	return der
 }
 
-// ID names the key: the SHA-256, in hex, of its DER form, which is what `openssl pkey -pubin -outform DER | sha256sum` prints.
+// ID identifies the key: the SHA-256, in hex, of its DER form. `openssl pkey -pubin -outform DER |
+// sha256sum` prints the same.
 func (p PublicKey) ID() string {
 	sum := sha256.Sum256(p.der())
 	return hex.EncodeToString(sum[:])
 }
 
-// PEM is the key as openssl reads it.
+// PEM returns the key in the form that openssl reads.
 func (p PublicKey) PEM() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: p.der()}))
 }
 
-// ParsePublicKey reads a key as String writes it.
+// ParsePublicKey reads a key in the form of [PublicKey.String].
 func ParsePublicKey(text string) (PublicKey, error) {
 	raw, err := hex.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(raw) != ed25519.PublicKeySize {
@@ -87,8 +88,8 @@ func ParsePublicKey(text string) (PublicKey, error) {
 	return PublicKey(raw), nil
 }
 
-// ParsePublicKeys reads any number of keys as PEM writes them. What stands around them is passed over; without one it is an
-// error.
+// ParsePublicKeys reads one or more keys in the form of [PublicKey.PEM] and ignores the text around
+// them. Without any it returns an error.
 func ParsePublicKeys(text []byte) ([]PublicKey, error) {
 	var keys []PublicKey
 	for {
@@ -106,12 +107,12 @@ func ParsePublicKeys(text []byte) ([]PublicKey, error) {
 		}
 		public, ok := key.(ed25519.PublicKey)
 		if !ok {
-			return nil, errors.New("the public key is not one of Ed25519")
+			return nil, errors.New("the public key is not an Ed25519 key")
 		}
 		keys = append(keys, PublicKey(public))
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("there is no public key in it (-----BEGIN PUBLIC KEY-----)")
+		return nil, errors.New("it contains no public key (-----BEGIN PUBLIC KEY-----)")
 	}
 	return keys, nil
 }

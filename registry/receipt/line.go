@@ -10,21 +10,21 @@ import (
 	"unicode/utf8"
 )
 
-// line writes JSON in the one form that receipts have. It is our own, since hashes are taken over
-// it: what encoding/json writes has changed with releases of Go, and may again.
+// line writes JSON in the one form of receipts. Hashes are computed over it, so it must never
+// change. The output of encoding/json has changed between releases of Go.
 type line struct{ b []byte }
 
 func (w *line) text(s string) { w.b = append(w.b, s...) }
 
 func (w *line) number(n int64) { w.b = strconv.AppendInt(w.b, n, 10) }
 
-// timeForm is a moment in UTC, to the microsecond.
-const timeForm = "2006-01-02T15:04:05.000000Z"
+// timeFormat is a time in UTC with microseconds.
+const timeFormat = "2006-01-02T15:04:05.000000Z"
 
-func (w *line) time(t time.Time) { w.string(t.UTC().Format(timeForm)) }
+func (w *line) time(t time.Time) { w.string(t.UTC().Format(timeFormat)) }
 
-// string writes a string: quote, backslash and control characters escaped, all others as they are
-// in UTF-8. What is no UTF-8 becomes U+FFFD.
+// string writes a string. It escapes quotes, backslashes and control characters, and writes all
+// else as UTF-8. Invalid UTF-8 becomes U+FFFD.
 func (w *line) string(s string) {
 	const digits = "0123456789abcdef"
 	w.b = append(w.b, '"')
@@ -45,7 +45,7 @@ func (w *line) string(s string) {
 	w.b = append(w.b, '"')
 }
 
-// plain says of text that it is printable ASCII in which nothing is ever escaped.
+// plain says whether a text is printable ASCII that neither string nor EscapePath escapes.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '%' {
@@ -71,32 +71,23 @@ func (w *line) digests(d map[string]string) {
 func (w *line) event(e Event) {
 	w.text(`{"seq":`)
 	w.number(e.Seq)
-	w.text(`,"object":`)
-	w.string(e.Object)
-	w.text(`,"id":`)
-	w.string(e.ID)
-	w.text(`,"version":`)
-	w.number(int64(e.Version))
-	w.text(`,"type":`)
-	w.string(e.Type)
-	w.text(`,"at":`)
-	w.time(e.At)
-	w.text(`,"agent":`)
-	w.string(e.Agent)
-	w.text(`,"outcome":`)
-	w.string(e.Outcome)
-	w.text(`,"detail":`)
-	w.string(e.Detail)
+	w.field("object", e.Object)
+	w.field("id", e.ID)
+	w.numberField("version", int64(e.Version))
+	w.field("type", e.Type)
+	w.timeField("at", e.At)
+	w.field("agent", e.Agent)
+	w.field("outcome", e.Outcome)
+	w.field("detail", e.Detail)
 	w.text("}")
 }
 
 func (w *line) header(h Header) {
 	w.text(Magic)
 	w.number(int64(cmp.Or(h.Format, Format)))
-	w.named("object", h.Object)
-	w.text(`,"version":`)
-	w.number(int64(h.Version))
-	w.named("owner", h.Owner)
+	w.field("object", h.Object)
+	w.numberField("version", int64(h.Version))
+	w.field("owner", h.Owner)
 	w.text(`,"local_ids":[`)
 	for i, id := range h.LocalIDs {
 		if i > 0 {
@@ -105,24 +96,19 @@ func (w *line) header(h Header) {
 		w.string(id)
 	}
 	w.text("]")
-	w.named("title", h.Title)
-	w.named("creator", h.Creator)
-	w.named("date", h.Date)
-	w.text(`,"created":`)
-	w.time(h.Created)
-	w.text(`,"recorded":`)
-	w.time(h.Recorded)
-	w.text(`,"files":`)
-	w.number(h.Files)
-	w.text(`,"bytes":`)
-	w.number(h.Bytes)
-	w.named("manifest", h.Manifest)
+	w.field("title", h.Title)
+	w.field("creator", h.Creator)
+	w.field("date", h.Date)
+	w.timeField("created", h.Created)
+	w.timeField("recorded", h.Recorded)
+	w.numberField("files", h.Files)
+	w.numberField("bytes", h.Bytes)
+	w.field("manifest", h.Manifest)
 	w.text(`,"events":{"first":`)
 	w.number(h.Events.First)
-	w.text(`,"count":`)
-	w.number(h.Events.Count)
-	w.named("before", h.Events.Before)
-	w.named("after", h.Events.After)
+	w.numberField("count", h.Events.Count)
+	w.field("before", h.Events.Before)
+	w.field("after", h.Events.After)
 	w.text(`},"replicas":[`)
 	for i, r := range h.Replicas {
 		if i > 0 {
@@ -130,25 +116,37 @@ func (w *line) header(h Header) {
 		}
 		w.text(`{"storage":`)
 		w.string(r.Storage)
-		w.text(`,"verified":`)
-		w.time(r.Verified)
-		w.named("inventory", r.Inventory)
+		w.timeField("verified", r.Verified)
+		w.field("inventory", r.Inventory)
 		w.text("}")
 	}
 	w.text("]")
-	w.named("key", h.Key)
-	w.named("public_key", h.PublicKey)
+	w.field("key", h.Key)
+	w.field("public_key", h.PublicKey)
 	w.text("}\n")
 }
 
-func (w *line) named(name, value string) {
-	w.text(`,"` + name + `":`)
+func (w *line) name(name string) {
+	w.text(`,"`)
+	w.text(name)
+	w.text(`":`)
+}
+
+func (w *line) field(name, value string) {
+	w.name(name)
 	w.string(value)
 }
 
-// EscapePath writes a path, whatever its bytes, as text that JSON and XML can carry: "%", control
-// characters, bytes that are no UTF-8, and U+FFFE and U+FFFF are written as %XX for each byte. No
-// two paths come to the same.
+func (w *line) numberField(name string, n int64) {
+	w.name(name)
+	w.number(n)
+}
+
+func (w *line) timeField(name string, t time.Time) { w.field(name, t.UTC().Format(timeFormat)) }
+
+// EscapePath returns a path, of any bytes, as text that JSON and XML can carry. It writes "%",
+// control characters, invalid UTF-8, U+FFFE and U+FFFF as %XX for each byte. Different paths give
+// different texts.
 func EscapePath(path string) string {
 	if plain(path) {
 		return path
@@ -169,7 +167,7 @@ func EscapePath(path string) string {
 	return b.String()
 }
 
-// UnescapePath is the inverse of EscapePath; ok is false for what that never writes.
+// UnescapePath is the inverse of EscapePath. ok is false for a text that EscapePath never returns.
 func UnescapePath(text string) (path string, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

@@ -13,17 +13,16 @@ import (
 	"time"
 )
 
-// errForm is what is wrong with a line that says something, but not in the one form that it must
-// have.
-var errForm = errors.New("it is not written in the form of a receipt's lines")
+// errForm: the JSON is readable, but not written in the one allowed form.
+var errForm = errors.New("it does not have the form of a receipt's line")
 
-// decode reads a line's JSON. That the line has the one form is for the caller to see, by writing
-// what was read once more: so no name stands twice and nothing is hidden between the values.
+// decode decodes a line. The caller must encode the result again and compare: that rules out
+// repeated names and hidden content.
 func decode(text []byte, out any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(out); err != nil {
-		return fmt.Errorf("it cannot be read: %w", err)
+		return fmt.Errorf("it cannot be decoded: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errForm
@@ -31,7 +30,7 @@ func decode(text []byte, out any) error {
 	return nil
 }
 
-// ParseHeader reads a signed line. It does not verify anything.
+// ParseHeader decodes a signed line. It does not verify the signature.
 func ParseHeader(head string) (Header, error) { return parseHeader([]byte(head)) }
 
 func parseHeader(text []byte) (h Header, err error) {
@@ -42,10 +41,10 @@ func parseHeader(text []byte) (h Header, err error) {
 		Format int `json:"holdfast_receipt"`
 	}
 	if err := json.Unmarshal(text, &in); err != nil {
-		return h, fmt.Errorf("it cannot be read: %w", err)
+		return h, fmt.Errorf("it cannot be decoded: %w", err)
 	}
 	if in.Format < 1 || in.Format > Format {
-		return h, fmt.Errorf("its format is %d, and this program knows formats 1 to %d; use a newer holdfast", in.Format, Format)
+		return h, fmt.Errorf("its format is %d, but this program knows only formats 1 to %d; use a newer holdfast", in.Format, Format)
 	}
 	var whole struct {
 		Format int `json:"holdfast_receipt"`
@@ -58,7 +57,7 @@ func parseHeader(text []byte) (h Header, err error) {
 	h.Format = in.Format
 	var w line
 	w.header(h)
-	if !bytes.Equal(w.b, text) || !oneYear(h.Created, h.Recorded) {
+	if !bytes.Equal(w.b, text) || !fourDigitYear(h.Created, h.Recorded) {
 		return h, errForm
 	}
 	return h, check(map[string]bool{
@@ -71,12 +70,12 @@ func parseHeader(text []byte) (h Header, err error) {
 		"events.after":   isHash(h.Events.After),
 		"manifest":       isHash(strings.TrimPrefix(h.Manifest, "sha256:")) && strings.HasPrefix(h.Manifest, "sha256:"),
 		"key":            isHash(h.Key),
-		"public_key":     isHash(h.PublicKey), // as long as one
+		"public_key":     isHash(h.PublicKey), // same length
 		"object (empty)": h.Object != "",
 	})
 }
 
-// check names the first value that cannot be.
+// check returns an error that names the invalid values.
 func check(values map[string]bool) error {
 	var bad []string
 	for name, ok := range values {
@@ -88,11 +87,11 @@ func check(values map[string]bool) error {
 		return nil
 	}
 	slices.Sort(bad)
-	return fmt.Errorf("the value of %s cannot be", strings.Join(bad, ", "))
+	return fmt.Errorf("invalid value of %s", strings.Join(bad, ", "))
 }
 
-// oneYear says whether times can be written in the one form: with a year of four digits.
-func oneYear(times ...time.Time) bool {
+// fourDigitYear says whether the times have a year of four digits, which the form requires.
+func fourDigitYear(times ...time.Time) bool {
 	return !slices.ContainsFunc(times, func(t time.Time) bool { y := t.UTC().Year(); return y < 0 || y > 9999 })
 }
 
@@ -117,7 +116,7 @@ func parseSignature(text []byte) ([]byte, error) {
 	return signature, nil
 }
 
-// parseFile reads a file's line of a format.
+// parseFile decodes a file's line of a format.
 func parseFile(text []byte, format int) (f File, err error) {
 	var in struct {
 		File     string            `json:"file"`
@@ -151,7 +150,7 @@ func parseEvent(text []byte) (e Event, hash string, err error) {
 	if err := decode(text, &in); err != nil {
 		return e, "", err
 	}
-	if !oneYear(in.Event.At) || !bytes.Equal(in.Event.Line(in.Hash), text) {
+	if !fourDigitYear(in.Event.At) || !bytes.Equal(in.Event.Line(in.Hash), text) {
 		return e, "", errForm
 	}
 	return in.Event, in.Hash, check(map[string]bool{"hash": isHash(in.Hash)})

@@ -1,12 +1,13 @@
-// Package receipt makes and verifies signed deposit receipts: what a version of an object consists
-// of, what was done to it, and where it lies, signed by the service that holds it.
+// Package receipt makes and verifies signed deposit receipts. A receipt says what a version of an
+// object consists of, what was done to it, and where it is stored. The service that holds the
+// object signs it.
 //
-// It makes two promises. A receipt is a text of lines with exactly one form each, so any tool can
-// compute digests and signatures over its bytes, in fifty years. And only its first line is signed:
-// it has the digest of the list of files and the ends of the chain of events. So a receipt of any
-// number of files is small to sign and to keep, and is read and written as a stream.
+// It makes two promises. Each line of a receipt has exactly one form, so any tool can compute
+// digests and signatures over its bytes, in fifty years. Only the first line is signed: it has the
+// digest of the list of files and the ends of the chain of events. So a receipt of any number of
+// files is small to sign and to keep, and is written and read as a stream.
 //
-// docs/receipt.md describes the format. Ed25519 is RFC 8032; the key's id is the SHA-256 of its
+// docs/receipt.md describes the format. Ed25519 is RFC 8032; a key's id is the SHA-256 of its
 // SubjectPublicKeyInfo (RFC 8410).
 package receipt
 
@@ -18,11 +19,11 @@ import (
 	"time"
 )
 
-// Format is the version of the format that is written here. Those before are understood for ever:
-// in format 1 no file has a time.
+// Format is the version of the format that this package writes. It reads all earlier versions. In
+// format 1 no file has a time.
 const Format = 2
 
-// Magic begins every receipt of whatever format.
+// Magic begins every receipt of every format.
 const Magic = `{"holdfast_receipt":`
 
 // Zero is the hash before the first event of an object.
@@ -30,7 +31,7 @@ var Zero = strings.Repeat("0", hex.EncodedLen(sha256.Size))
 
 // Header is the signed first line.
 type Header struct {
-	Format    int       `json:"-"`       // 0: the one that is written here
+	Format    int       `json:"-"`       // 0: Format
 	Object    string    `json:"object"`  // its ARK
 	Version   int       `json:"version"` // from 1
 	Owner     string    `json:"owner"`
@@ -39,7 +40,7 @@ type Header struct {
 	Creator   string    `json:"creator"`
 	Date      string    `json:"date"`
 	Created   time.Time `json:"created"`  // the version, as its OCFL inventory says
-	Recorded  time.Time `json:"recorded"` // from when on it counted as preserved
+	Recorded  time.Time `json:"recorded"` // when it became preserved
 	Files     int64     `json:"files"`
 	Bytes     int64     `json:"bytes"`
 	Manifest  string    `json:"manifest"` // sha256:HEX of the lines of files
@@ -49,19 +50,19 @@ type Header struct {
 	PublicKey string    `json:"public_key"` // that key, in hex
 }
 
-// Span is the part of an object's chain of events that a receipt holds: all since the receipt of
-// the version before.
+// Span is the part of an object's chain of events that a receipt holds: all events since the
+// previous version's receipt.
 type Span struct {
-	First  int64  `json:"first"` // number of its first event in the chain, from 1
+	First  int64  `json:"first"` // number of the first event, from 1
 	Count  int64  `json:"count"`
 	Before string `json:"before"` // hash of the event before the first, or Zero
-	After  string `json:"after"`  // hash of the last one; Before when there is none
+	After  string `json:"after"`  // hash of the last event; Before if there is none
 }
 
-// Replica is a copy of the version that was read back and found right.
+// Replica is a copy of the version that was read back and compared.
 type Replica struct {
 	Storage   string    `json:"storage"`   // name of the storage
-	Verified  time.Time `json:"verified"`  // when all of it had been read back
+	Verified  time.Time `json:"verified"`  // when the check had read all of it
 	Inventory string    `json:"inventory"` // ALGORITHM:HEX of its OCFL inventory
 }
 
@@ -70,10 +71,10 @@ type File struct {
 	Path    string // logical path, as bytes: producer/NAME or system/NAME
 	Size    int64
 	Digests map[string]string // hex by algorithm
-	// Modified is when the producer last changed it, as its source told, to the microsecond; zero
-	// when nobody knows.
+	// Modified is when the producer last changed it, as its source said, in microseconds. It is
+	// zero if unknown.
 	Modified time.Time
-	Content  string // its place in the OCFL object
+	Content  string // content path in the OCFL object
 }
 
 // Event is one event of the object's chain.
@@ -81,7 +82,7 @@ type Event struct {
 	Seq     int64     `json:"seq"` // its number in the chain, from 1
 	Object  string    `json:"object"`
 	ID      string    `json:"id"`
-	Version int       `json:"version"` // that it is about; 0: all
+	Version int       `json:"version"` // the event's version; 0: all
 	Type    string    `json:"type"`
 	At      time.Time `json:"at"`
 	Agent   string    `json:"agent"`
@@ -89,8 +90,8 @@ type Event struct {
 	Detail  string    `json:"detail"`
 }
 
-// Hash chains an event to the one before: the SHA-256 of that one's hash in hex, a line feed, the
-// event as it stands in its line, and a line feed.
+// Hash returns the hash that chains an event to the one before. It is the SHA-256 of the previous
+// hash in hex, a line feed, the event as in its line, and a line feed.
 func (e Event) Hash(before string) string {
 	var w line
 	w.text(before)
@@ -101,43 +102,39 @@ func (e Event) Hash(before string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Line is the event's line in a receipt; hash is its own.
+// Line returns the event's line in a receipt. hash is the event's own.
 func (e Event) Line(hash string) []byte {
 	var w line
 	w.text(`{"event":`)
 	w.event(e)
-	w.text(`,"hash":`)
-	w.string(hash)
+	w.field("hash", hash)
 	w.text("}\n")
 	return w.b
 }
 
-// Line is the file's line in a receipt.
+// Line returns the file's line in a receipt.
 func (f File) Line() []byte {
 	var w line
 	w.text(`{"file":`)
 	w.string(EscapePath(f.Path))
-	w.text(`,"size":`)
-	w.number(f.Size)
+	w.numberField("size", f.Size)
 	w.text(`,"digests":`)
 	w.digests(f.Digests)
-	if !f.Modified.IsZero() && oneYear(f.Modified) {
-		w.text(`,"modified":`)
-		w.time(f.Modified)
+	if !f.Modified.IsZero() && fourDigitYear(f.Modified) {
+		w.timeField("modified", f.Modified)
 	}
-	w.text(`,"content":`)
-	w.string(EscapePath(f.Content))
+	w.field("content", EscapePath(f.Content))
 	w.text("}\n")
 	return w.b
 }
 
-// Manifest adds up the files of a version. The zero value is empty.
+// Manifest sums up the files of a version. Its zero value is empty and ready to use.
 type Manifest struct {
 	Files, Bytes int64
 	sum          hash.Hash
 }
 
-// Add adds a file and returns its line. Files come by ascending path.
+// Add adds a file and returns its line. Files must come in ascending order of their paths.
 func (m *Manifest) Add(f File) []byte {
 	if m.sum == nil {
 		m.sum = sha256.New()
@@ -149,7 +146,7 @@ func (m *Manifest) Add(f File) []byte {
 	return text
 }
 
-// Digest is sha256:HEX of the lines so far.
+// Digest returns sha256:HEX of the lines so far.
 func (m *Manifest) Digest() string {
 	if m.sum == nil {
 		m.sum = sha256.New()

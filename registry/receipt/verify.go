@@ -9,39 +9,39 @@ import (
 	"io"
 )
 
-// MaxLine is the most bytes that a line may have.
+// MaxLine is the largest number of bytes in a line.
 const MaxLine = 1 << 20
 
-// maxFaults is how many faults are told; the others are counted.
+// maxFaults is how many faults a result lists. It counts the others.
 const maxFaults = 100
 
-// Options say what to verify a receipt with.
+// Options are what a receipt is verified against.
 type Options struct {
-	// Keys are those that are trusted. Without any it is only verified that the receipt is whole
-	// and unchanged since whoever has its key signed it.
+	// Keys are the trusted keys. Without any, Verify only checks that the receipt is complete and
+	// unchanged since the holder of its own key signed it.
 	Keys []PublicKey
-	// File, when it is set, is called for every file, in the receipt's order. What it returns is a
-	// fault of that file; ErrStop ends the reading, with the error that it is joined with.
+	// File is called for every file, in the receipt's order, unless it is nil. Its error becomes a
+	// fault of the file. An error that wraps ErrStop ends the reading.
 	File func(File) error
 }
 
-// ErrStop ends Verify when Options.File returns it, with the error that it came in.
+// ErrStop ends Verify when Options.File returns it. Verify returns the error that wraps it.
 var ErrStop = errors.New("stop reading the receipt")
 
-// Result is what verifying a receipt came to.
+// Result is the outcome of a verification.
 type Result struct {
-	Header  Header // as read; nothing of it holds unless there are no faults
-	Trusted bool   // it is signed by one of Options.Keys
+	Header  Header // as read; do not rely on it if there are faults
+	Trusted bool   // whether one of Options.Keys signed it
 	Files   int64  // lines that were read
 	Events  int64
 	Faults  []Fault // the first hundred
 	Total   int64   // of all faults
 }
 
-// Valid says that nothing is wrong.
+// Valid says whether there are no faults.
 func (r *Result) Valid() bool { return r.Total == 0 }
 
-// Add notes one more thing that is wrong.
+// Add adds a fault.
 func (r *Result) Add(f Fault) {
 	r.Total++
 	if len(r.Faults) < maxFaults {
@@ -51,12 +51,12 @@ func (r *Result) Add(f Fault) {
 
 // Fault is one thing that is wrong.
 type Fault struct {
-	Line    int64  `json:"line,omitempty"` // of the receipt, from 1; 0: it is about no one line
+	Line    int64  `json:"line,omitempty"` // of the receipt, from 1; 0: no single line
 	Where   string `json:"where"`          // header, signature, key, files, events, or file PATH, event N
 	Message string `json:"message"`
 }
 
-// Error says where and what.
+// Error says what is wrong, and where.
 func (f Fault) Error() string {
 	if f.Line == 0 {
 		return f.Where + ": " + f.Message
@@ -64,12 +64,12 @@ func (f Fault) Error() string {
 	return fmt.Sprintf("line %d: %s: %s", f.Line, f.Where, f.Message)
 }
 
-// Verify reads a receipt and says everything that is wrong with it. It holds a line at a time,
-// never more than MaxLine bytes, and reads no further than the header says that the receipt goes.
-// The error is the reader's, or Options.File's; what was found until then is in the result.
+// Verify reads a receipt and reports everything that is wrong with it. It keeps one line in memory,
+// at most MaxLine bytes, and reads no further than the header announces. Its error is that of the
+// reader or of Options.File; the result then has the faults found so far.
 func Verify(r io.Reader, o Options) (*Result, error) {
 	v := &verifier{Result: &Result{}, Options: o, in: bufio.NewReaderSize(r, 64<<10)}
-	return v.Result, v.all()
+	return v.Result, v.verify()
 }
 
 type verifier struct {
@@ -79,18 +79,18 @@ type verifier struct {
 	line     int64
 	buf      []byte
 	manifest Manifest
-	last     string // path of the file before
-	chain    string // hash of the event before
+	last     string // path of the previous file
+	chain    string // hash of the previous event
 }
 
 func (v *verifier) fault(line int64, where, format string, args ...any) {
 	v.Add(Fault{Line: line, Where: where, Message: fmt.Sprintf(format, args...)})
 }
 
-// errTooLong ends the reading of what is no receipt.
+// errTooLong ends the reading: no receipt has such a line.
 var errTooLong = errors.New("line too long")
 
-// next reads a line with its end. io.EOF: there is none.
+// next reads a line with its line feed. It returns io.EOF at the end.
 func (v *verifier) next() ([]byte, error) {
 	v.buf = v.buf[:0]
 	for {
@@ -104,57 +104,57 @@ func (v *verifier) next() ([]byte, error) {
 			return v.buf, nil
 		case errors.Is(err, io.EOF) && len(v.buf) > 0:
 			v.line++
-			return v.buf, nil // without its end, so that it has not the form
+			return v.buf, nil // the missing line feed fails the check of its form
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		}
 	}
 }
 
-func (v *verifier) all() error {
+func (v *verifier) verify() error {
 	err := v.head()
 	if err == nil {
 		err = v.body()
 	}
 	switch {
 	case errors.Is(err, errTooLong):
-		v.fault(v.line+1, "line", "it is longer than %d bytes; no line of a receipt is", MaxLine)
+		v.fault(v.line+1, "line", "it is longer than %d bytes, the limit of a receipt's line", MaxLine)
 		return nil
-	case errors.Is(err, errOver):
+	case errors.Is(err, errStopped):
 		return nil
 	}
 	return err
 }
 
-// errOver ends a reading whose fault is told.
-var errOver = errors.New("nothing more can be read")
+// errStopped ends the reading after a fault that makes the rest unreadable.
+var errStopped = errors.New("nothing more can be read")
 
 // head verifies header, key and signature.
 func (v *verifier) head() error {
 	text, err := v.next()
 	if errors.Is(err, io.EOF) {
 		v.fault(0, "header", "the file is empty")
-		return errOver
+		return errStopped
 	} else if err != nil {
 		return err
 	}
 	signed := bytes.Clone(text)
 	if v.Header, err = parseHeader(signed); err != nil {
 		v.fault(1, "header", "%v", err)
-		return errOver
+		return errStopped
 	}
 	public, err := ParsePublicKey(v.Header.PublicKey)
 	if err != nil {
 		v.fault(1, "key", "%v", err)
-		return errOver
+		return errStopped
 	}
 	if public.ID() != v.Header.Key {
-		v.fault(1, "key", "it is named %s, and its public key is that of %s", v.Header.Key, public.ID())
+		v.fault(1, "key", "the header names key %s, but its public key has the id %s", v.Header.Key, public.ID())
 	}
 	text, err = v.next()
 	if errors.Is(err, io.EOF) {
 		v.fault(2, "signature", "it is missing: the receipt is cut off")
-		return errOver
+		return errStopped
 	} else if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (v *verifier) head() error {
 		return nil
 	}
 	if !ed25519.Verify(ed25519.PublicKey(public), signed, signature) {
-		v.fault(2, "signature", "it is not the header's: the header was changed after it was signed, or somebody else signed")
+		v.fault(2, "signature", "it does not match the header: the header was changed after signing, or another key signed it")
 	}
 	v.trust(public)
 	return nil
@@ -175,7 +175,7 @@ func (v *verifier) trust(public PublicKey) {
 		v.Trusted = v.Trusted || bytes.Equal(k, public)
 	}
 	if len(v.Keys) > 0 && !v.Trusted {
-		v.fault(1, "key", "the receipt is signed by key %s, which is not among those given", public.ID())
+		v.fault(1, "key", "the receipt is signed by key %s, which is not among the keys given", public.ID())
 	}
 }
 
@@ -200,25 +200,25 @@ func (v *verifier) body() error {
 			return err
 		}
 	}
-	v.sums()
+	v.compareSums()
 	if _, err := v.next(); err == nil {
-		v.fault(v.line, "receipt", "there is more than the %d files and %d events that are signed", v.Header.Files, v.Header.Events.Count)
+		v.fault(v.line, "receipt", "there is more than the %d files and %d events of the signed header", v.Header.Files, v.Header.Events.Count)
 	} else if !errors.Is(err, io.EOF) {
 		return err
 	}
 	return nil
 }
 
-// sums compares what all lines come to with what is signed.
-func (v *verifier) sums() {
+// compareSums compares the sums over all lines with the signed header.
+func (v *verifier) compareSums() {
 	if got := v.manifest.Digest(); got != v.Header.Manifest {
-		v.fault(0, "files", "the list of files was changed: it comes to %s, and %s is signed", got, v.Header.Manifest)
+		v.fault(0, "files", "the list of files was changed: its digest is %s, and the header says %s", got, v.Header.Manifest)
 	}
 	if v.manifest.Bytes != v.Header.Bytes {
-		v.fault(0, "files", "their sizes come to %d bytes, and %d are signed", v.manifest.Bytes, v.Header.Bytes)
+		v.fault(0, "files", "the sizes add up to %d bytes, and the header says %d", v.manifest.Bytes, v.Header.Bytes)
 	}
 	if v.chain != v.Header.Events.After {
-		v.fault(0, "events", "the chain of events ends at %s, and %s is signed: events were changed", v.chain, v.Header.Events.After)
+		v.fault(0, "events", "events were changed: the chain ends at %s, and the header says %s", v.chain, v.Header.Events.After)
 	}
 }
 
@@ -247,8 +247,7 @@ func (v *verifier) file(text []byte) error {
 	return nil
 }
 
-// event goes on with the hash that stands there, so that of changed events each is named and none
-// after it.
+// event continues with the hash in the line. So each changed event is reported, and none after it.
 func (v *verifier) event(text []byte) {
 	v.Events++
 	seq := v.Header.Events.First + v.Events - 1
@@ -266,7 +265,7 @@ func (v *verifier) event(text []byte) {
 		v.fault(v.line, where, "it is about another object, %s", e.Object)
 	}
 	if want := e.Hash(v.chain); want != hash {
-		v.fault(v.line, where, "it was changed, or the hash of the event before it was: it comes to %s, and %s stands there", want, hash)
+		v.fault(v.line, where, "it was changed, or the hash of the event before it: its hash must be %s, but the line has %s", want, hash)
 	}
 	v.chain = hash
 }
