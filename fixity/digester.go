@@ -9,21 +9,20 @@ import (
 	"sync"
 )
 
-// stateVersion tags saved states with what wrote them; another implementation's are not understood
+// stateVersion marks which implementation wrote a saved state. No other implementation reads it
 // (R27).
 const stateVersion = "go1"
 
-// Digester takes several digests of one stream. Large writes go to the algorithms side by side,
-// each on a core of its own, since the slow ones would otherwise add up. It belongs to one
-// goroutine.
+// Digester computes several digests of one stream. It passes large writes to the algorithms in
+// parallel, since slow algorithms would otherwise add up. It is not safe for concurrent use.
 type Digester struct {
 	names  []string
 	hashes []hash.Hash
 	size   int64
 }
 
-// NewDigester returns a digester for the algorithms; naming one twice is the same as once. The
-// error wraps ErrUnknown.
+// NewDigester returns a digester for the algorithms. It ignores repeated names. The error wraps
+// ErrUnknown.
 func NewDigester(algorithms ...string) (*Digester, error) {
 	d := &Digester{}
 	for _, name := range algorithms {
@@ -39,7 +38,7 @@ func NewDigester(algorithms ...string) (*Digester, error) {
 	return d, nil
 }
 
-// Write implements io.Writer. It never fails, and keeps nothing of p.
+// Write implements io.Writer. It never fails, and does not retain p.
 func (d *Digester) Write(p []byte) (int, error) {
 	const worthwhile = 64 << 10
 	d.size += int64(len(p))
@@ -58,10 +57,11 @@ func (d *Digester) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Size is the number of bytes seen.
+// Size returns the number of bytes written.
 func (d *Digester) Size() int64 { return d.size }
 
-// Sums returns the digests so far, lower-case hex by algorithm. More may be written after it.
+// Sums returns the digests so far, as lower-case hex by algorithm. The stream may continue
+// afterwards.
 func (d *Digester) Sums() map[string]string {
 	sums := make(map[string]string, len(d.names))
 	for i, name := range d.names {
@@ -70,7 +70,7 @@ func (d *Digester) Sums() map[string]string {
 	return sums
 }
 
-// State is a digester's state, to go on from in another process. It is JSON of a few hundred bytes
+// State is the saved state of a digester, for another process. As JSON it has a few hundred bytes
 // (R27).
 type State struct {
 	Version string            `json:"version"`
@@ -78,13 +78,13 @@ type State struct {
 	Hashes  map[string][]byte `json:"hashes"`
 }
 
-// State saves where the digester stands, which goes on undisturbed.
+// State returns the digester's state and does not change it.
 func (d *Digester) State() (State, error) {
 	s := State{Version: stateVersion, Size: d.size, Hashes: map[string][]byte{}}
 	for i, name := range d.names {
 		m, ok := d.hashes[i].(encoding.BinaryMarshaler)
 		if !ok {
-			return State{}, fmt.Errorf("save state of %s: it has none", name)
+			return State{}, fmt.Errorf("save state of %s: not supported", name)
 		}
 		raw, err := m.MarshalBinary()
 		if err != nil {
@@ -95,9 +95,9 @@ func (d *Digester) State() (State, error) {
 	return s, nil
 }
 
-// Restore goes on from a saved state. ok is false, and the digester as it was, when the state is
-// another implementation's or of other algorithms: then the bytes are to be digested again, which
-// is never an error (R27).
+// Restore continues from a saved state. It returns false, and changes nothing, if the state is of
+// another implementation or of other algorithms. Then the caller must read the bytes again; that is
+// not an error (R27).
 func (d *Digester) Restore(s State) (ok bool) {
 	if s.Version != stateVersion || len(s.Hashes) != len(d.names) || s.Size < 0 {
 		return false

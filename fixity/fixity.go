@@ -1,12 +1,12 @@
-// Package fixity computes digests of a stream, by several algorithms at once, and in a form that
-// survives the process.
+// Package fixity computes digests of a stream, with several algorithms at once. A computation can
+// be saved and continued in another process.
 //
-// Each algorithm has one name, in lower case: adler32, crc32, md2, md5, sha1, sha256, sha384,
+// Algorithms have one name each, in lower case: adler32, crc32, md2, md5, sha1, sha256, sha384,
 // sha512 and sha512/256.
 package fixity
 
 import (
-	"crypto/md5"  //nolint:gosec // depositors' digests are what they are
+	"crypto/md5"  //nolint:gosec // depositors choose the algorithms of their digests
 	"crypto/sha1" //nolint:gosec // likewise
 	"crypto/sha256"
 	"crypto/sha512"
@@ -17,10 +17,11 @@ import (
 	"hash/crc32"
 )
 
-// ErrUnknown says that an algorithm is not known here.
+// ErrUnknown: the algorithm is not supported.
 var ErrUnknown = errors.New("unknown digest algorithm")
 
-// New returns a fresh hash, or an error that wraps ErrUnknown and names what is known.
+// New returns a new hash. For an unknown algorithm it returns an error that wraps ErrUnknown and
+// names the known ones.
 func New(algorithm string) (hash.Hash, error) {
 	switch algorithm {
 	case "adler32":
@@ -46,7 +47,7 @@ func New(algorithm string) (hash.Hash, error) {
 	}
 }
 
-// Algorithms returns the known names in order.
+// Algorithms returns the known names, sorted.
 func Algorithms() []string {
 	return []string{"adler32", "crc32", "md2", "md5", "sha1", "sha256", "sha384", "sha512", "sha512/256"}
 }

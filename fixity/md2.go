@@ -5,10 +5,9 @@ import (
 	"hash"
 )
 
-// md2 is the digest of RFC 1319. Nobody should choose it; deposits that were made when it was usual
-// have it. It is slow.
+// md2 is the slow digest of RFC 1319. It is here for old deposits; new ones should not use it.
 type md2 struct {
-	state    [3 * md2Block]byte // only the first block is carried from one to the next
+	state    [3 * md2Block]byte // only the first block carries over
 	checksum [md2Block]byte
 	block    [md2Block]byte
 	n        int // bytes in block
@@ -16,7 +15,7 @@ type md2 struct {
 
 const md2Block = 16
 
-// md2Table is the permutation of RFC 1319, 3.2, drawn from the digits of pi.
+// md2Table is the permutation of RFC 1319, 3.2, made from the digits of pi.
 var md2Table = [256]byte{
 	41, 46, 67, 201, 162, 216, 124, 1, 61, 54, 84, 161, 236, 240, 6, 19,
 	98, 167, 5, 243, 192, 199, 115, 140, 152, 147, 43, 217, 188, 76, 130, 202,
@@ -61,7 +60,7 @@ func (d *md2) Write(p []byte) (int, error) {
 	return total, nil
 }
 
-// fold takes one block in (RFC 1319, 3.2 and 3.4).
+// fold processes one block (RFC 1319, 3.2 and 3.4).
 func (d *md2) fold(block [md2Block]byte) {
 	last := d.checksum[md2Block-1]
 	for i, b := range block {

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// emitter renders one entity. The first value that cannot be written is kept in err, and the
-// rendering is void.
+// emitter renders one entity. It keeps the first invalid value in err; the rendering is then
+// discarded.
 type emitter struct {
 	b    bytes.Buffer
-	open []string // the elements that are open, below the root
+	open []string // the open elements below the root
 	err  error
 }
 
@@ -27,7 +27,7 @@ func (e *emitter) header() {
 		schemaLocation + `" version="3.0">` + "\n")
 }
 
-// attr is an attribute whose value is one of our own constants.
+// attr is an attribute. Its value is always one of our constants.
 type attr struct{ name, value string }
 
 func (e *emitter) indent() { e.raw(strings.Repeat("  ", len(e.open)+1)) }
@@ -40,7 +40,7 @@ func (e *emitter) start(name string, attrs ...attr) {
 	e.raw(">")
 }
 
-// nested writes an element that holds what children writes.
+// nested writes an element with the content that children writes.
 func (e *emitter) nested(name string, children func(), attrs ...attr) {
 	e.indent()
 	e.start(name, attrs...)
@@ -52,14 +52,14 @@ func (e *emitter) nested(name string, children func(), attrs ...attr) {
 	e.raw("</" + name + ">\n")
 }
 
-// leaf writes an element that must have a value.
+// leaf writes an element with a value. An empty value is an error.
 func (e *emitter) leaf(name, value string, attrs ...attr) {
 	switch {
 	case strings.TrimSpace(value) == "":
-		e.refuse(name, value, "it must have a value")
+		e.refuse(name, value, "a value is required")
 		return
 	case !inXML(value):
-		e.refuse(name, value, "it holds a character that XML cannot carry")
+		e.refuse(name, value, "XML cannot carry one of its characters")
 		return
 	}
 	e.indent()
@@ -70,7 +70,7 @@ func (e *emitter) leaf(name, value string, attrs ...attr) {
 	e.raw("</" + name + ">\n")
 }
 
-// optional writes an element if it has a value.
+// optional writes an element unless its value is empty.
 func (e *emitter) optional(name, value string, attrs ...attr) {
 	if value != "" {
 		e.leaf(name, value, attrs...)
@@ -83,7 +83,7 @@ func (e *emitter) each(name string, values []string) {
 	}
 }
 
-// identifier writes prefix, prefixType and prefixValue, and whatever more belongs into the element.
+// identifier writes the element prefix with prefixType, prefixValue, and what more writes.
 func (e *emitter) identifier(prefix string, id Identifier, more ...func()) {
 	e.nested(prefix, func() {
 		e.leaf(prefix+"Type", id.Type)
@@ -94,10 +94,10 @@ func (e *emitter) identifier(prefix string, id Identifier, more ...func()) {
 	})
 }
 
-// identifiers writes any number of identifiers, at least min.
+// identifiers writes identifiers. Fewer than least is an error.
 func (e *emitter) identifiers(prefix string, ids []Identifier, least int) {
 	if len(ids) < least {
-		e.refuse(prefix, "", "there must be one at least")
+		e.refuse(prefix, "", "at least one is required")
 	}
 	for _, id := range ids {
 		e.identifier(prefix, id)
@@ -110,7 +110,7 @@ func (e *emitter) refuse(element, value, reason string) {
 	}
 }
 
-// inXML reports whether XML 1.0 can carry every character of s.
+// inXML says whether XML 1.0 can carry every character of s.
 func inXML(s string) bool {
 	if !utf8.ValidString(s) {
 		return false
@@ -122,7 +122,8 @@ func uncarriable(r rune) bool {
 	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
 }
 
-// Text returns a text as XML can carry it: what it cannot is U+FFFD. An Identifier must not be made so, or two might come to one.
+// Text replaces each character that XML cannot carry with U+FFFD. Never use it for an Identifier:
+// two of them could become the same.
 func Text(s string) string {
 	return strings.Map(func(r rune) rune {
 		if uncarriable(r) {

@@ -5,19 +5,19 @@ import (
 	"fmt"
 )
 
-// The errors of using a Writer.
+// Errors of a Writer.
 var (
-	// ErrOrder is returned for an object after an event or an agent, and for an event after an
-	// agent: the schema wants all objects, then all events, then all agents.
+	// ErrOrder: an object came after an event or an agent, or an event after an agent. The schema
+	// requires all objects, then all events, then all agents.
 	ErrOrder = errors.New("entity out of order: objects come first, then events, then agents")
-	// ErrNoObject is returned by Close when no object was written: the schema wants one at least.
-	ErrNoObject = errors.New("a PREMIS document needs an object")
-	// ErrClosed is returned by every write after Close.
+	// ErrNoObject: Close found no object. The schema requires at least one.
+	ErrNoObject = errors.New("a PREMIS document needs at least one object")
+	// ErrClosed: the Writer is closed.
 	ErrClosed = errors.New("PREMIS writer is closed")
 )
 
-// ValueError says which value an entity was refused for. Nothing of the entity was written; the
-// Writer goes on.
+// ValueError names the value for which an entity was refused. Nothing of the entity was written,
+// and the Writer can continue.
 type ValueError struct {
 	Element string // the PREMIS element
 	Value   string

@@ -6,20 +6,20 @@ import (
 	"encoding/hex"
 )
 
-// UUIDType is the identifier type of the ids that EventID makes.
+// UUIDType is the identifier type of EventID's results.
 const UUIDType = "UUID"
 
-// EventID returns the identifier of an event, a UUID of version 5 (RFC 9562) derived from the work
-// item and the event's name within it, so that a step that runs again records the same event and
-// not a second one. Further parts, such as a replica or a version, tell apart events of one name.
-// The same arguments give the same id for ever, and ("a", "bc") another than ("ab", "c").
+// EventID returns the identifier of an event: a version 5 UUID (RFC 9562) of the work item, the
+// event's name, and further parts such as a replica or a version. So a step that runs again records
+// the same event, not a second one. The same arguments always give the same id, and ("a", "bc")
+// gives another one than ("ab", "c").
 func EventID(item, event string, parts ...string) Identifier {
-	// Holdfast's own namespace. Changing it would double every event ever recorded.
+	// Holdfast's own namespace. A change would duplicate every recorded event.
 	namespace := [16]byte{0x5b, 0x1f, 0x0c, 0x5e, 0x9d, 0x3a, 0x4e, 0x0b, 0x8a, 0x71, 0x2d, 0x64, 0xc6, 0x0e, 0x97, 0xf3}
 	h := sha1.New()
 	h.Write(namespace[:])
 	for _, s := range append([]string{item, event}, parts...) {
-		// Lengths keep the parts apart whatever they hold.
+		// Lengths separate the parts, whatever they contain.
 		var n [8]byte
 		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
 		h.Write(n[:])

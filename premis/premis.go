@@ -1,10 +1,10 @@
-// Package premis writes PREMIS 3.0 documents: what an object is made of, what was done to it, and
+// Package premis writes PREMIS 3.0 documents: what an object consists of, what was done to it, and
 // who did it.
 //
-// It makes two promises. After Close, the output is a document that the PREMIS 3.0 schema accepts:
-// elements in its order and number, in its namespace. An entity that cannot be written so is
-// refused whole, before its first byte. And the same entities give the same bytes, with identifiers
-// derived from what they name (see [EventID]), so recording an object twice changes nothing.
+// It makes two promises. After Close, the PREMIS 3.0 schema accepts the output: its elements have
+// the required order, number and namespace. The writer refuses an entity that cannot be written so,
+// before its first byte. And the same entities give the same bytes, with identifiers derived from
+// what they name (see [EventID]). So recording an object twice changes nothing.
 //
 // A [Writer] holds one entity at a time, so memory does not grow with the number of files.
 //
@@ -13,7 +13,7 @@ package premis
 
 import "time"
 
-// Identifier is a typed identifier of an object, an event or an agent. Both fields must be given.
+// Identifier is a typed identifier of an object, an event or an agent. Both fields are required.
 type Identifier struct {
 	Type  string // such as ARK, UUID, local
 	Value string
@@ -24,8 +24,8 @@ type Category int
 
 // The categories that Holdfast writes.
 const (
-	IntellectualEntity Category = iota + 1 // what the ARK names, over all its versions
-	Representation                         // one version of it: a set of files
+	IntellectualEntity Category = iota + 1 // what the ARK names: all versions
+	Representation                         // one version: a set of files
 	File                                   // one file
 )
 
@@ -33,13 +33,13 @@ const (
 type Object struct {
 	Category Category
 	IDs      []Identifier // at least one
-	// OriginalName is the producer's name. Control characters and bytes that are no text, which XML
-	// cannot carry, are written as %XX, as is every "%" of such a name and all of a name of white
-	// space alone; a significantProperties element then says so.
+	// OriginalName is the producer's name. XML cannot carry control characters and invalid UTF-8. A
+	// name with such bytes is percent-encoded there, including every "%", and so is the whole of a
+	// name of white space only. A significantProperties element then says so.
 	OriginalName string
-	// Characteristics must be given for a File and for nothing else.
+	// Characteristics are required for a File and forbidden for other objects.
 	Characteristics *Characteristics
-	Storage         []Storage // not for an intellectual entity
+	Storage         []Storage // forbidden for an intellectual entity
 	Relationships   []Relationship
 	Events          []Identifier // events that this object took part in
 }
@@ -48,17 +48,17 @@ type Object struct {
 type Characteristics struct {
 	Fixity []Fixity
 	Size   int64 // in bytes; negative when unknown
-	// Formats are the format's identifications. The schema wants one: when there is none, "unknown"
-	// is written.
+	// Formats are identifications of the format. The schema requires one: without any, the writer
+	// adds "unknown".
 	Formats []Format
-	// Modified is when the file was last changed before it came, left out when zero or when its
-	// year does not have four digits. It is written as
+	// Modified is when the file was last changed before it arrived. It is left out if it is zero or
+	// its year does not have four digits. The writer puts it into
 	// creatingApplication/dateCreatedByApplication, in UTC: the data dictionary (1.5.5.3) has the
-	// date of the last modification there, which no copy changes.
+	// date of the last modification there, which copying does not change.
 	Modified time.Time
 }
 
-// Fixity is a digest of a file. Algorithm and Digest must be given.
+// Fixity is a digest of a file. Algorithm and Digest are required.
 type Fixity struct {
 	Algorithm  string // such as SHA-512 or sha512; see HashFunction
 	Digest     string // in hex
@@ -75,22 +75,22 @@ type Format struct {
 	Notes    []string
 }
 
-// Storage is a place where an object's bytes are. One of Location and Medium must be given.
+// Storage is a place with an object's bytes. Location or Medium is required.
 type Storage struct {
 	Location Identifier
 	Medium   string
 }
 
-// Relationship ties an object to others.
+// Relationship links an object to others.
 type Relationship struct {
 	Type    string       // such as structural
 	SubType string       // such as is included in
 	Objects []Identifier // at least one
-	Events  []Identifier // the events by which it came about
+	Events  []Identifier // the events that created the relationship
 }
 
-// IncludedIn returns the relationship of a file to its representation. It points from the part to
-// the whole, so that a whole of many parts stays small.
+// IncludedIn returns the relationship of a file to its representation. It goes from the part to the
+// whole, so a whole of many parts stays small.
 func IncludedIn(whole Identifier) Relationship {
 	return Relationship{Type: "structural", SubType: "is included in", Objects: []Identifier{whole}}
 }
@@ -100,19 +100,19 @@ func Represents(entity Identifier) Relationship {
 	return Relationship{Type: "structural", SubType: "represents", Objects: []Identifier{entity}}
 }
 
-// Event is something that was done, to one object or in one run to many.
+// Event is something that was done to one object, or in one run to many.
 type Event struct {
 	ID      Identifier // see EventID
 	Type    EventType
 	Time    time.Time // when it ended; written in UTC
 	Details []string  // how it was done
 	Outcome Outcome   // the zero value leaves it out
-	Notes   []string  // what came of it
+	Notes   []string  // results
 	Agents  []Link
 	Objects []Link
 }
 
-// Link ties an event to an agent or an object.
+// Link links an event to an agent or an object.
 type Link struct {
 	ID    Identifier
 	Roles []string // such as implementer or executing program; source or outcome
@@ -129,19 +129,18 @@ const (
 	Hardware     AgentType = "hardware"
 )
 
-// The roles of agents that Holdfast writes: the software that did it, who had it done, and who
-// allowed it.
+// Roles of agents: the software that executed the event, who had it done, and who authorized it.
 const (
 	ExecutingProgram = "executing program"
 	Implementer      = "implementer"
 	Authorizer       = "authorizer"
 )
 
-// Agent is who did or was answerable for an event: a worker, a person, an institution.
+// Agent is a person, institution or program that did an event or is responsible for it.
 type Agent struct {
 	IDs     []Identifier // at least one
 	Names   []string
-	Type    AgentType // must be given
+	Type    AgentType // required
 	Version string    // of the software
 	Notes   []string
 }

@@ -20,15 +20,15 @@ func (e *emitter) object(o *Object) {
 	case File:
 		kind = "file"
 	default:
-		e.refuse("object", strconv.Itoa(int(o.Category)), "it is of no category")
+		e.refuse("object", strconv.Itoa(int(o.Category)), "unknown category")
 		return
 	}
 	if (o.Category == File) != (o.Characteristics != nil) {
-		e.refuse("objectCharacteristics", kind, "a file must have them and nothing else may")
+		e.refuse("objectCharacteristics", kind, "required for a file, forbidden for other objects")
 		return
 	}
 	if o.Category == IntellectualEntity && len(o.Storage) > 0 {
-		e.refuse("storage", kind, "an intellectual entity has none")
+		e.refuse("storage", kind, "forbidden for an intellectual entity")
 		return
 	}
 	e.nested("object", func() {
@@ -83,11 +83,11 @@ func (e *emitter) characteristics(c *Characteristics) {
 func (e *emitter) format(f Format) {
 	switch {
 	case f.Name == "" && f.Registry == "":
-		e.refuse("format", "", "it has neither a name nor a registry")
+		e.refuse("format", "", "a name or a registry is required")
 	case f.Name == "" && f.Version != "":
-		e.refuse("formatVersion", f.Version, "it is the version of no named format")
+		e.refuse("formatVersion", f.Version, "a version needs the format's name")
 	case f.Registry == "" && (f.Key != "" || f.Role != ""):
-		e.refuse("formatRegistryKey", f.Key, "it is the key of no registry")
+		e.refuse("formatRegistryKey", f.Key, "a key or a role needs a registry")
 	}
 	e.nested("format", func() {
 		if f.Name != "" {
@@ -109,7 +109,7 @@ func (e *emitter) format(f Format) {
 
 func (e *emitter) storage(s Storage) {
 	if s == (Storage{}) {
-		e.refuse("storage", "", "it has neither a location nor a medium")
+		e.refuse("storage", "", "a location or a medium is required")
 		return
 	}
 	e.nested("storage", func() {
@@ -132,11 +132,11 @@ func (e *emitter) relationship(r Relationship) {
 // event renders an event in the order of the schema's eventComplexType.
 func (e *emitter) event(v *Event) {
 	if v.Time.IsZero() {
-		e.refuse("eventDateTime", "", "it must have a value")
+		e.refuse("eventDateTime", "", "a value is required")
 		return
 	}
 	if y := v.Time.UTC().Year(); y < 1 || y > 9999 {
-		e.refuse("eventDateTime", v.Time.String(), "its year does not have four digits")
+		e.refuse("eventDateTime", v.Time.String(), "the year must have four digits")
 		return
 	}
 	e.nested("event", func() {
@@ -178,8 +178,7 @@ func (e *emitter) agent(a *Agent) {
 	})
 }
 
-// vocabulary returns the attributes that say where a value is defined; none for a value without a
-// URI.
+// vocabulary returns the attributes that name a value's vocabulary. A value without a URI has none.
 func vocabulary(authority, authorityURI, uri string) []attr {
 	if uri == "" {
 		return nil
@@ -187,9 +186,9 @@ func vocabulary(authority, authorityURI, uri string) []attr {
 	return []attr{{"authority", authority}, {"authorityURI", authorityURI}, {"valueURI", uri}}
 }
 
-// carriableName returns a name as XML can carry it, and whether it had to be percent-encoded for
-// that. A name of white space alone is encoded, too, since readers of XML would take it for none.
-func carriableName(name string) (string, bool) {
+// carriableName returns a name as XML can carry it. encoded is true if that is percent-encoded. A
+// name of white space only is encoded as well, since XML readers would take it for empty.
+func carriableName(name string) (text string, encoded bool) {
 	blank := name != "" && strings.TrimSpace(name) == ""
 	if inXML(name) && !blank {
 		return name, false

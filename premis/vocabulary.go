@@ -2,7 +2,7 @@ package premis
 
 import "strings"
 
-// The vocabularies of the Library of Congress that values are drawn from.
+// Vocabularies of the Library of Congress.
 const (
 	eventTypes    = "http://id.loc.gov/vocabulary/preservation/eventType"
 	eventOutcomes = "http://id.loc.gov/vocabulary/preservation/eventOutcome"
@@ -11,8 +11,8 @@ const (
 	agentRoles    = "http://id.loc.gov/vocabulary/preservation/eventRelatedAgentRole"
 )
 
-// EventType is a kind of event, by the label that id.loc.gov gives it. A label outside that
-// vocabulary may be written, too, but is not said to be of it.
+// EventType is a kind of event: a label of id.loc.gov. The writer accepts other labels, and writes
+// them without a reference to the vocabulary.
 type EventType string
 
 // The event types that Holdfast records.
@@ -30,8 +30,8 @@ const (
 	FilenameChange             EventType = "filename change"
 	FixityCheck                EventType = "fixity check"
 	FormatIdentification       EventType = "format identification"
-	// IdentifierAssignment is not in the vocabulary as it could be checked; it is written without a
-	// reference to it.
+	// IdentifierAssignment is not in the vocabulary as far as we could check, so it is written
+	// without a reference.
 	IdentifierAssignment       EventType = "identifier assignment"
 	InformationPackageCreation EventType = "information package creation"
 	Ingestion                  EventType = "ingestion"
@@ -53,7 +53,7 @@ const (
 	VirusCheck                 EventType = "virus check"
 )
 
-// URI returns the type's URI at id.loc.gov, or "" for a type that is not known to be there.
+// URI returns the type's URI at id.loc.gov, or "" if there is none that we know.
 func (t EventType) URI() string {
 	if code := t.code(); code != "" {
 		return eventTypes + "/" + code
@@ -130,8 +130,7 @@ func (t EventType) code() string {
 	}
 }
 
-// Outcome is how an event ended, by the label that id.loc.gov gives it. Other labels may be
-// written, too.
+// Outcome is how an event ended: a label of id.loc.gov. The writer accepts other labels.
 type Outcome string
 
 // The outcomes of id.loc.gov.
@@ -141,7 +140,7 @@ const (
 	Warning Outcome = "warning"
 )
 
-// URI returns the outcome's URI at id.loc.gov, or "" for an outcome that is not there.
+// URI returns the outcome's URI at id.loc.gov, or "" if there is none.
 func (o Outcome) URI() string {
 	switch o {
 	case Success:
@@ -155,8 +154,8 @@ func (o Outcome) URI() string {
 	}
 }
 
-// HashFunction returns the label of a digest algorithm at id.loc.gov and its URI there; of one that
-// is not known to be there the name as it is given, and "".
+// HashFunction returns a digest algorithm's label and URI at id.loc.gov. For an unknown algorithm
+// it returns the name unchanged, and "".
 func HashFunction(algorithm string) (label, uri string) {
 	labels := map[string]string{"md5": "MD5", "sha1": "SHA-1", "sha256": "SHA-256", "sha384": "SHA-384", "sha512": "SHA-512"}
 	code := strings.ReplaceAll(strings.ToLower(algorithm), "-", "")
@@ -166,7 +165,7 @@ func HashFunction(algorithm string) (label, uri string) {
 	return labels[code], hashFunctions + "/" + code
 }
 
-// URI returns the type's URI at id.loc.gov, or "" for a type that is not there.
+// URI returns the type's URI at id.loc.gov, or "" if there is none.
 func (t AgentType) URI() string {
 	codes := map[AgentType]string{Person: "per", Organization: "org", Software: "sof", Hardware: "har"}
 	if codes[t] == "" {

@@ -11,7 +11,7 @@ const (
 	schemaLocation = namespace + " http://www.loc.gov/standards/premis/v3/premis-v3-0.xsd"
 )
 
-// stage is how far a document has come; it never goes back.
+// stage is how far a document is. It never goes back.
 type stage int
 
 const (
@@ -21,22 +21,23 @@ const (
 	closed
 )
 
-// Writer streams a PREMIS document. It is for one goroutine. An entity that is refused
-// (*ValueError, ErrOrder) leaves the document as it was; an error of the underlying writer is
-// returned by every later call.
+// Writer writes a PREMIS document as a stream. It is not safe for concurrent use. A refused entity
+// (*ValueError, ErrOrder) leaves the document unchanged. After an error of the underlying writer,
+// every later call returns that error.
 type Writer struct {
 	w      *bufio.Writer
 	e      emitter
 	stage  stage
 	begun  bool
-	object bool // whether there is one
+	object bool // whether an object was written
 	err    error
 }
 
-// NewWriter returns a Writer to w. Close ends the document; w itself is left open.
+// NewWriter returns a Writer to w. Close completes the document and leaves w open.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: bufio.NewWriter(w)} }
 
-// WriteObject adds an object. Errors: *ValueError, ErrOrder, ErrClosed, or the underlying writer's.
+// WriteObject adds an object. It returns a *ValueError, ErrOrder, ErrClosed, or an error of the
+// underlying writer.
 func (w *Writer) WriteObject(o *Object) error {
 	if err := w.write(objects, func(e *emitter) { e.object(o) }); err != nil {
 		return fmt.Errorf("write PREMIS object: %w", err)
@@ -45,7 +46,7 @@ func (w *Writer) WriteObject(o *Object) error {
 	return nil
 }
 
-// WriteEvent adds an event, after all objects. Errors are those of WriteObject.
+// WriteEvent adds an event, after all objects. It returns the same errors as WriteObject.
 func (w *Writer) WriteEvent(v *Event) error {
 	if err := w.write(events, func(e *emitter) { e.event(v) }); err != nil {
 		return fmt.Errorf("write PREMIS event: %w", err)
@@ -53,7 +54,8 @@ func (w *Writer) WriteEvent(v *Event) error {
 	return nil
 }
 
-// WriteAgent adds an agent, after all objects and events. Errors are those of WriteObject.
+// WriteAgent adds an agent, after all objects and events. It returns the same errors as
+// WriteObject.
 func (w *Writer) WriteAgent(a *Agent) error {
 	if err := w.write(agents, func(e *emitter) { e.agent(a) }); err != nil {
 		return fmt.Errorf("write PREMIS agent: %w", err)
@@ -61,9 +63,9 @@ func (w *Writer) WriteAgent(a *Agent) error {
 	return nil
 }
 
-// Close ends the document and flushes it. Without it the document is truncated, and shows it. A
-// second call returns ErrClosed; ErrNoObject leaves the Writer open for the missing object if there
-// were no events or agents yet.
+// Close completes the document and flushes it. Without Close the document is visibly truncated. A
+// second call returns ErrClosed. After ErrNoObject the missing object can still be written, unless
+// there are events or agents already.
 func (w *Writer) Close() error {
 	if !w.object && w.err == nil && w.stage != closed {
 		return fmt.Errorf("close PREMIS document: %w", ErrNoObject)
@@ -79,7 +81,7 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// write renders one entity apart and only then passes it on.
+// write renders one entity in memory and then passes it on.
 func (w *Writer) write(at stage, render func(*emitter)) error {
 	switch {
 	case w.err != nil:
