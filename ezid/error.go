@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Kind says what an [Error] comes to.
+// Kind is the kind of an [Error].
 type Kind string
 
-// The kinds. None of them is the deposit's fault.
+// The kinds. None is a content fault.
 const (
-	Away    Kind = "away"    // EZID does not answer, or asks to come again: it passes by itself
-	Denied  Kind = "denied"  // 401, 403: the account
-	Exists  Kind = "exists"  // a name to be created is there already
-	Missing Kind = "missing" // there is no such name
+	Away    Kind = "away"    // EZID does not answer, or asks to retry later; it may pass
+	Denied  Kind = "denied"  // 401, 403: the account lacks access
+	Exists  Kind = "exists"  // the name to be created exists
+	Missing Kind = "missing" // the name does not exist
 	Taken   Kind = "taken"   // the name belongs to somebody else
-	Refused Kind = "refused" // any other refusal: what was sent is not to EZID's liking
-	Foreign Kind = "foreign" // the answer is none of EZID's
-	Broken  Kind = "broken"  // 500: EZID fails at this name
+	Refused Kind = "refused" // any other refusal of the request
+	Foreign Kind = "foreign" // the answer does not come from EZID
+	Broken  Kind = "broken"  // 500: EZID fails for this name
 )
 
-// Error is what every call returns that comes to no good end.
+// Error is the error type of all calls, apart from errors of the context.
 type Error struct {
 	Op         string // create, read or modify
 	ARK        string
@@ -30,11 +30,11 @@ type Error struct {
 	Kind       Kind
 	Status     int           // of HTTP, or 0
 	Reason     string        // EZID's own words, or ""
-	RetryAfter time.Duration // how long EZID asks to be left alone, or 0
+	RetryAfter time.Duration // how long EZID asks to wait, or 0
 	Err        error         // the cause, or nil
 }
 
-// Error says what was done to what name, and what happened.
+// Error returns the operation, the name and what happened.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s at EZID (%s): ", e.Op, e.ARK, e.Host)
@@ -44,15 +44,15 @@ func (e *Error) Error() string {
 	case Denied:
 		b.WriteString("it denies access")
 	case Exists:
-		b.WriteString("the name is there already")
+		b.WriteString("the name exists already")
 	case Missing:
-		b.WriteString("there is no such name")
+		b.WriteString("the name does not exist")
 	case Taken:
 		b.WriteString("the name belongs to somebody else")
 	case Refused:
 		b.WriteString("it refuses")
 	case Foreign:
-		b.WriteString("this is no answer of EZID")
+		b.WriteString("the answer does not come from EZID")
 	case Broken:
 		b.WriteString("it failed")
 	}
@@ -71,35 +71,35 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Remedy says what lets the item go on.
+// Remedy returns what to do so that the item can continue.
 func (e *Error) Remedy() string {
 	switch e.Kind {
 	case Away:
-		return fmt.Sprintf("see that EZID (%s) is up and can be reached from the workers", e.Host)
+		return fmt.Sprintf("check that EZID (%s) is up and that the workers can reach it", e.Host)
 	case Denied:
-		return "correct the user and password in HOLDFAST_EZID_URL, or have EZID allow that user this shoulder"
+		return "correct the user and password in HOLDFAST_EZID_URL, or ask EZID to give that user access to the shoulder"
 	case Foreign:
 		return "correct the address in HOLDFAST_EZID_URL"
 	case Broken:
-		return "ask those who run EZID why it fails at this name"
+		return "ask the operators of EZID why it fails for this name"
 	case Taken:
-		return fmt.Sprintf("find out who changed %s at EZID and put its element %s right", e.ARK, itemElement)
+		return fmt.Sprintf("find out who changed %s at EZID, and restore its element %s", e.ARK, itemElement)
 	case Exists, Missing, Refused:
 		return "correct what EZID refuses (HOLDFAST_EZID_TARGET, the collection's noid_template)"
 	}
 	return ""
 }
 
-// ErrorCode is the error in one word, which failures are grouped by.
+// ErrorCode returns the error in one word. Failures are grouped by it.
 func (e *Error) ErrorCode() string { return "ezid-" + string(e.Kind) }
 
-// ErrorHost is EZID's host.
+// ErrorHost returns EZID's host.
 func (e *Error) ErrorHost() string { return e.Host }
 
-// AsksToWait is how long EZID asks to be left alone, or 0.
+// AsksToWait returns how long EZID asks to wait, or 0.
 func (e *Error) AsksToWait() time.Duration { return e.RetryAfter }
 
-// Is reports whether err is an *[Error] of that kind.
+// Is reports whether err is an *[Error] of this kind.
 func (k Kind) Is(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Kind == k

@@ -24,8 +24,8 @@ const (
 	tryTimeout  = 20 * time.Second // shorter than a lease
 	dialTime    = 5 * time.Second
 	longestWait = 10 * time.Second // between two tries
-	// mostAnswer bounds an answer. Names carry little metadata here, but others may have given them
-	// more.
+	// mostAnswer bounds an answer in bytes. Holdfast gives names little metadata, but others may
+	// have added more.
 	mostAnswer = 1 << 20
 )
 
@@ -40,7 +40,8 @@ func newHTTP() *http.Client {
 			DisableCompression:  true,
 			ForceAttemptHTTP2:   true,
 		},
-		// Nobody else is shown the password, and a PUT that became a GET would look like success.
+		// A redirect would send the password elsewhere, and a PUT that became a GET would look like
+		// success.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -53,8 +54,8 @@ type operation struct {
 	body   metadata.Record
 }
 
-// do carries an operation out, several times when EZID is away or fails, and returns the elements
-// of the answer.
+// do performs an operation and returns the elements of the answer. It retries while EZID is away or
+// fails.
 func (c *Client) do(ctx context.Context, o operation) (metadata.Record, error) {
 	var body bytes.Buffer
 	if len(o.body) > 0 {
@@ -72,13 +73,13 @@ func (c *Client) do(ctx context.Context, o operation) (metadata.Record, error) {
 		case ctx.Err() != nil || !errors.As(err, &e) || e.Kind != Away && e.Kind != Broken:
 			return nil, backoff.Permanent(err)
 		case e.RetryAfter > 0:
-			return nil, backoff.Permanent(err) // it is left alone for that long
+			return nil, backoff.Permanent(err) // the worker waits that long
 		}
 		return nil, err
 	}, backoff.WithBackOff(wait), backoff.WithMaxTries(tries), backoff.WithMaxElapsedTime(0))
 }
 
-// try asks once.
+// try sends one request.
 func (c *Client) try(ctx context.Context, o operation, body []byte) (metadata.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
@@ -109,7 +110,7 @@ func (c *Client) try(ctx context.Context, o operation, body []byte) (metadata.Re
 	return c.judge(o, resp, text)
 }
 
-// bare takes the address off an error of net/http: it is told already.
+// bare removes the address from an error of net/http, because Error shows it already.
 func bare(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -122,7 +123,7 @@ func (c *Client) fault(o operation, k Kind, status int, err error) *Error {
 	return &Error{Op: o.op, ARK: o.ark, Host: c.base.Host, Kind: k, Status: status, Err: err}
 }
 
-// judge reads an answer: a status line, "success: ARK" or "error: reason", then elements.
+// judge parses an answer: a status line, "success: ARK" or "error: reason", then elements.
 func (c *Client) judge(o operation, resp *http.Response, text []byte) (metadata.Record, error) {
 	if len(text) > mostAnswer {
 		return nil, c.fault(o, Foreign, resp.StatusCode, fmt.Errorf("it is longer than %d bytes", mostAnswer))
@@ -140,7 +141,7 @@ func (c *Client) judge(o operation, resp *http.Response, text []byte) (metadata.
 	switch {
 	case line.Label == "success" && resp.StatusCode/100 == 2:
 		if !same(line.Value, o.ark) {
-			return nil, c.fault(o, Foreign, resp.StatusCode, fmt.Errorf("it speaks of %q", line.Value))
+			return nil, c.fault(o, Foreign, resp.StatusCode, fmt.Errorf("it is about %q", line.Value))
 		}
 		return rest, nil
 	case line.Label == "error":
@@ -151,15 +152,14 @@ func (c *Client) judge(o operation, resp *http.Response, text []byte) (metadata.
 	return nil, c.fault(o, foreign(resp.StatusCode), resp.StatusCode, fmt.Errorf("it begins with %q", line.Label))
 }
 
-// same says whether a status line names the ARK that was asked for, in whatever of its forms.
+// same reports whether a status line names the requested ARK in any of its forms.
 func same(value, ark string) bool {
 	got, err := noid.ParseARK(value)
 	want, err2 := noid.ParseARK(ark)
 	return err == nil && err2 == nil && got.Equal(want)
 }
 
-// ofStatus is what a status says by itself, whoever sent it; "" when the words have to be looked
-// at.
+// ofStatus returns the kind that a status alone implies, or "" if the text of the answer decides.
 func ofStatus(status int) Kind {
 	switch status {
 	case http.StatusTooManyRequests, http.StatusRequestTimeout,
@@ -171,8 +171,8 @@ func ofStatus(status int) Kind {
 	return ""
 }
 
-// ofReason is what EZID's words say. It gives its reasons after "bad request - ", in words of which
-// only the beginning has stayed over the years.
+// ofReason returns the kind that EZID's text implies. Reasons follow "bad request - "; only their
+// beginnings have been stable over the years.
 func ofReason(status int, reason string) Kind {
 	const badRequest = "bad request - "
 	words, bad := strings.CutPrefix(strings.ToLower(reason), badRequest)
@@ -191,7 +191,7 @@ func ofReason(status int, reason string) Kind {
 	return Refused
 }
 
-// foreign is what an answer in another form comes to: of a server that fails it may be anything.
+// foreign returns the kind of an answer in another format. A failing server may send anything.
 func foreign(status int) Kind {
 	if status >= http.StatusInternalServerError {
 		return Broken
@@ -199,7 +199,7 @@ func foreign(status int) Kind {
 	return Foreign
 }
 
-// reasonIn is EZID's reason in an answer that may be anybody's, "" when there is none.
+// reasonIn returns EZID's reason if the answer has one, or "".
 func reasonIn(text []byte) string {
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	reason, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "error: ")
@@ -209,7 +209,7 @@ func reasonIn(text []byte) string {
 	return reason
 }
 
-// retryAfter reads the header of that name (RFC 9110, 10.2.3), in seconds.
+// retryAfter reads the Retry-After header in seconds (RFC 9110, 10.2.3).
 func retryAfter(resp *http.Response) time.Duration {
 	seconds, err := strconv.ParseInt(strings.TrimSpace(resp.Header.Get("Retry-After")), 10, 32)
 	if err != nil || seconds < 0 {

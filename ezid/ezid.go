@@ -1,9 +1,8 @@
 // Package ezid registers the names of objects at EZID, the service that publishes ARKs.
 //
-// It makes two promises. Names are chosen here: EZID gets each by an idempotent PUT with the id of
-// the item that it was chosen for, so a repeat after a kill or a lost answer finds its own name and
-// takes no second one (R8). And every call may be repeated after a lost answer, an outage or a
-// kill, with the same result.
+// Holdfast chooses the names. EZID gets each name by an idempotent PUT with the id of the item that
+// it was chosen for. So a retry after a crash or a lost answer finds its own name and takes no
+// second one (R8). Every call may be repeated with the same result.
 //
 // Source: the EZID API, version 2 (ezid.cdlib.org/doc/apidoc.html).
 package ezid
@@ -19,26 +18,24 @@ import (
 	"github.com/holdfast/holdfast/metadata"
 )
 
-// ARKField is what stands for the ARK, percent-encoded, in [Options.Target].
+// ARKField is the placeholder for the percent-encoded ARK in [Options.Target].
 const ARKField = "{ark}"
 
-// Options says which EZID is asked, by whom.
+// Options configure a Client.
 type Options struct {
-	// URL is the service's address with user and password, both percent-encoded where they must be:
+	// URL is the service's address with user and password, percent-encoded where necessary:
 	// https://user:password@ezid.cdlib.org.
 	URL string
-	// Target is the address that a name leads to, with [ARKField] where the ARK belongs. "" leaves
-	// it to EZID, whose own page about the name it is then.
+	// Target is the address that names lead to, with [ARKField] in place of the ARK. "" leaves it
+	// to EZID, which uses its own page about the name.
 	Target    string
 	UserAgent string
-	// Wait is how long a call waits before its second try; every further wait is twice as long. 0
-	// is a second.
+	// Wait is the wait before a second try. Each further wait is twice as long. 0 means one second.
 	Wait time.Duration
 }
 
-// Client asks one EZID. Its methods may be called concurrently. Each call makes up to three tries,
-// of 20 seconds at the most, when EZID is away or does not answer as it should; every error is an
-// *[Error] or the context's own.
+// Client is a client of one EZID. It is safe for concurrent use. Each call makes up to three tries
+// of at most 20 seconds while EZID is away or fails. Every error is an *[Error] or the context's.
 type Client struct {
 	base           *url.URL // without credentials
 	user, password string
@@ -48,7 +45,7 @@ type Client struct {
 	http           *http.Client
 }
 
-// New returns a client. The error says what is wrong with an option and never repeats the password.
+// New returns a client. Errors describe a wrong option and never contain the password.
 func New(o Options) (*Client, error) {
 	u, err := ParseURL(o.URL)
 	if err != nil {
@@ -69,8 +66,8 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// ParseURL reads the service's address, which must be http or https and have a user and a password.
-// The error never repeats it.
+// ParseURL parses the service's address, which must be http or https with user and password. The
+// error never contains the password.
 func ParseURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -85,7 +82,7 @@ func ParseURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// CheckTarget says what is wrong with a target, nil for a good one and for "".
+// CheckTarget returns an error if a target is invalid. "" is valid.
 func CheckTarget(target string) error {
 	if target == "" {
 		return nil
@@ -100,23 +97,23 @@ func CheckTarget(target string) error {
 	return nil
 }
 
-// Close gives idle connections back.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Host names the service, for people.
+// Host returns the service's host, for people.
 func (c *Client) Host() string { return c.base.Host }
 
-// Name is an object's name and what EZID is to know of it. ARK and Item must be given; who, what
-// and when are for [Client.Publish].
+// Name is an object's name with its metadata for EZID. ARK and Item are required; Who, What and
+// When are for [Client.Publish].
 type Name struct {
 	ARK  string   `json:"ark"`
-	Item string   `json:"item"` // the item that the name was chosen for: it tells our name from another's
+	Item string   `json:"item"` // the item that the name was chosen for; it proves that a name is ours
 	Who  []string `json:"who,omitempty"`
 	What []string `json:"what,omitempty"`
 	When []string `json:"when,omitempty"`
 }
 
-// The elements that EZID knows a name by, those with an underscore its own.
+// The elements and values of names at EZID. Those with an underscore are defined by EZID.
 const (
 	itemElement   = "holdfast.item"
 	statusElement = "_status"
@@ -125,7 +122,7 @@ const (
 	unavailable   = "unavailable"
 )
 
-// identity is what a name has from the beginning: whose it is, and where it will lead.
+// identity returns the elements that a name always has: its item and its target.
 func (c *Client) identity(n Name, status string) metadata.Record {
 	r := metadata.Record{}.Add(itemElement, n.Item).Add("_profile", "erc")
 	if status != "" {
@@ -137,8 +134,8 @@ func (c *Client) identity(n Name, status string) metadata.Record {
 	return r
 }
 
-// whole adds the metadata, in ERC's profile. EZID takes one value an element, so several are joined
-// as it advises, and an element that nobody has given says so by ERC's code.
+// whole adds the metadata in the ERC profile. EZID takes one value per element, so several are
+// joined as it advises. A missing element gets ERC's code for that.
 func (c *Client) whole(n Name, status string) metadata.Record {
 	r := c.identity(n, status)
 	for _, e := range []struct {

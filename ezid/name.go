@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast/holdfast/metadata"
 )
 
-// Reserve makes a name ours: EZID knows it from now on, and tells nobody. A name that is there
-// already for the same item, by an earlier call, is a success whatever became of it since. Kind
-// [Taken]: somebody else has it.
+// Reserve registers a name as ours without publishing it. It also succeeds if an earlier call for
+// the same item created the name, whatever its status is now. It returns an error of kind [Taken]
+// if somebody else has the name.
 func (c *Client) Reserve(ctx context.Context, n Name) error {
 	_, err := c.do(ctx, create(n, c.identity(n, reserved)))
 	if !Exists.Is(err) {
@@ -21,7 +21,7 @@ func (c *Client) Reserve(ctx context.Context, n Name) error {
 	return c.own(ctx, n)
 }
 
-// own returns nil when the name is ours.
+// own returns nil if the name is ours.
 func (c *Client) own(ctx context.Context, n Name) error {
 	o := operation{op: "read", method: http.MethodGet, ark: n.ARK}
 	has, err := c.do(ctx, o)
@@ -30,10 +30,10 @@ func (c *Client) own(ctx context.Context, n Name) error {
 	case err == nil:
 		return c.compare(o, has, n)
 	case Missing.Is(err):
-		// Reserved names can be deleted, and this one was since it existed. It is asked for again.
+		// Reserved names can be deleted, and this one was deleted meanwhile. The retry creates it.
 		return c.fault(o, Away, 0, fmt.Errorf("it came and went: %w", err))
 	case errors.As(err, &denied) && denied.Status == http.StatusForbidden:
-		denied.Kind = Taken // EZID knows us, or it would not have told that the name is there
+		denied.Kind = Taken // EZID knows the account, because it reported that the name exists
 		return denied
 	}
 	return err
@@ -50,9 +50,10 @@ func (c *Client) compare(o operation, has metadata.Record, n Name) error {
 	return nil
 }
 
-// Publish makes a name public with its metadata, or refreshes them when it is: then its status
-// stays, also when somebody has made it unavailable. A name that EZID has lost, as it loses those
-// for tests after two weeks, is made anew. Kind [Taken]: the name is not ours any more.
+// Publish makes a name public with its metadata. If it is already public or unavailable, Publish
+// updates the metadata and keeps the status. If EZID has lost the name, as it deletes test names
+// after two weeks, Publish creates it again. It returns an error of kind [Taken] if the name is no
+// longer ours.
 func (c *Client) Publish(ctx context.Context, n Name) error {
 	o := operation{op: "read", method: http.MethodGet, ark: n.ARK}
 	has, err := c.do(ctx, o)
@@ -61,7 +62,7 @@ func (c *Client) Publish(ctx context.Context, n Name) error {
 		if !Exists.Is(err) {
 			return err
 		}
-		has, err = c.do(ctx, o) // an earlier try has made it, whose answer was lost
+		has, err = c.do(ctx, o) // an earlier try created it and its answer was lost
 	}
 	if err != nil {
 		return err
@@ -77,9 +78,9 @@ func (c *Client) Publish(ctx context.Context, n Name) error {
 	return err
 }
 
-// Withdraw makes a public name unavailable, with the reason "withdrawn": it leads to EZID's page
-// that says so from now on. What people have made unavailable for a reason of theirs, what nobody
-// was told of, and what EZID has lost, stay so. Kind [Taken]: the name is not ours any more.
+// Withdraw makes a public name unavailable with the reason "withdrawn". It then leads to EZID's
+// page with that reason. Withdraw does nothing if the name is reserved, already unavailable or
+// missing. It returns an error of kind [Taken] if the name is no longer ours.
 func (c *Client) Withdraw(ctx context.Context, n Name) error {
 	o := operation{op: "read", method: http.MethodGet, ark: n.ARK}
 	has, err := c.do(ctx, o)

@@ -8,25 +8,25 @@ import (
 	"unicode/utf8"
 )
 
-// maxFaults bounds how many faults a reader reports of one file.
+// maxFaults bounds the faults that a reader reports for one file.
 const maxFaults = 100
 
 // Element is one name and value of an ANVL record.
 type Element struct {
 	Label string
 	Value string
-	Line  int // where a reader found it, counted from 1; writers ignore it
+	Line  int // in the file that was read, from 1; writers ignore it
 }
 
-// Record is an ANVL record: elements in order, labels may repeat.
+// Record is an ANVL record: elements in order. Labels may repeat.
 type Record []Element
 
-// Add appends an element and returns the longer record.
+// Add returns the record with an element appended.
 func (r Record) Add(label, value string) Record {
 	return append(r, Element{Label: label, Value: value})
 }
 
-// First returns the first value with that label, letter case ignored, and whether there is one.
+// First returns the first value with this label, ignoring case, and whether there is one.
 func (r Record) First(label string) (string, bool) {
 	for _, e := range r {
 		if strings.EqualFold(e.Label, label) {
@@ -36,34 +36,24 @@ func (r Record) First(label string) (string, bool) {
 	return "", false
 }
 
-// All returns every value with that label, letter case ignored, in order.
-func (r Record) All(label string) []string {
-	var values []string
-	for _, e := range r {
-		if strings.EqualFold(e.Label, label) {
-			values = append(values, e.Value)
-		}
-	}
-	return values
-}
-
-// Separator is what a writer puts between the colon and the value.
+// Separator is the text between the colon and the value.
 type Separator string
 
-// The separators that Merritt's files use.
+// The separators in Merritt's files.
 const (
 	Space Separator = " "
 	Tab   Separator = "\t"
 )
 
-// ReadANVL reads all records of an ANVL text. A record ends at a blank line; a line that begins
-// with white space continues the value above it, joined by one space; a line that begins with "#"
-// is a comment. Lines end with LF, CRLF or CR. Escapes %XX are resolved in labels and values,
-// except %00 and those that would not give UTF-8: these stay as they are, since they were meant
-// literally.
+// ReadANVL reads all records of an ANVL text. A record ends at a blank line. A line that begins
+// with white space continues the value above, joined by one space. A line that begins with "#" is a
+// comment. Lines end with LF, CRLF or CR.
 //
-// Faults are *SyntaxError, up to 100 of them joined; the records are returned only if there is
-// none. ErrTooLarge is returned above MaxSize.
+// Escapes %XX in labels and values are decoded. Exceptions are %00 and escapes that would not give
+// UTF-8, which were meant literally.
+//
+// Faults are *SyntaxError, up to 100 of them joined; then no records are returned. A text above
+// MaxSize is ErrTooLarge.
 func ReadANVL(r io.Reader) ([]Record, error) {
 	text, err := readAll(r, MaxSize)
 	if err != nil {
@@ -83,9 +73,9 @@ func ReadANVL(r io.Reader) ([]Record, error) {
 type anvlParser struct {
 	records []Record
 	record  Record
-	value   []string // pieces of the value being read, to be joined once
+	value   []string // lines of the current value
 	faults  []error
-	// skipping is set after a faulty line, so that its continuation is not a second fault.
+	// skipping is set after a faulty line, so that its continuation lines are not further faults.
 	skipping bool
 }
 
@@ -151,11 +141,12 @@ func (p *anvlParser) fault(n int, reason string) {
 	}
 }
 
-// WriteANVL writes one record, one line for each element, without a closing blank line. Values are
-// escaped as by EscapeValue and labels as by EscapeLabel, so that ReadANVL gives them back. An
-// empty value leaves the bare "label:".
+// WriteANVL writes one record, one line per element, without a blank line at the end. It escapes
+// values with EscapeValue and labels with EscapeLabel, so ReadANVL returns them unchanged. An empty
+// value gives just "label:".
 //
-// A value that no escape can carry (not UTF-8, a NUL) is a *FieldError; then nothing is written.
+// For a value that cannot be written (not UTF-8, or with a NUL) it returns a *FieldError and writes
+// nothing.
 func WriteANVL(w io.Writer, sep Separator, r Record) error {
 	return writeANVL(w, "ANVL", sep, r)
 }
@@ -180,7 +171,7 @@ func writeANVL(w io.Writer, file string, sep Separator, r Record) error {
 	return writeWhole(w, file, b.String())
 }
 
-// writeWhole hands the finished text to w in one call, so that a refused value never leaves half a
+// writeWhole writes the finished text in one call, so that a refused value never leaves half a
 // file.
 func writeWhole(w io.Writer, file, text string) error {
 	if _, err := io.WriteString(w, text); err != nil {
@@ -191,13 +182,12 @@ func writeWhole(w io.Writer, file, text string) error {
 
 func carriable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// EscapeValue returns s as it stands in an ANVL value: "%", control characters, and white space at
-// either end as %XX.
+// EscapeValue escapes s for an ANVL value: "%", control characters, and white space at either end
+// become %XX.
 func EscapeValue(s string) string { return escape(s, false) }
 
-// EscapeLabel returns s as it stands in an ANVL label: as EscapeValue, and also ":", a leading "#",
-// and a leading byte order mark, which at the beginning of a file would be taken for none of the
-// label's.
+// EscapeLabel escapes s for an ANVL label: like EscapeValue, and also ":", a leading "#" and a
+// leading byte order mark, which at the start of a file would not count as part of the label.
 func EscapeLabel(s string) string { return escape(s, true) }
 
 func escape(s string, label bool) string {

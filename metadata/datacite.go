@@ -6,18 +6,17 @@ import (
 	"io"
 )
 
-// DataCite holds what Holdfast reads of a DataCite record (kernels 2 to 4).
+// DataCite holds the fields of a DataCite record that Holdfast uses (kernels 2 to 4).
 type DataCite struct {
 	Creators []string // creatorName
-	// Titles are the main titles; translated, alternative and sub-titles only if there is no main
-	// one.
+	// Titles are the main titles, or if there are none, translated, alternative and sub-titles.
 	Titles          []string
 	PublicationYear string
 	Publisher       string
-	Identifiers     []Identifier // identifier, then the alternate identifiers
+	Identifiers     []Identifier // the identifier, then the alternate identifiers
 }
 
-// Identifier is an identifier with the type that its source gives it, such as DOI.
+// Identifier is an identifier with its type according to the record, such as DOI.
 type Identifier struct {
 	Type  string
 	Value string
@@ -44,11 +43,11 @@ type dataciteXML struct {
 	} `xml:"alternateIdentifiers>alternateIdentifier"`
 }
 
-// ReadDataCite reads a DataCite record such as mrt-datacite.xml, in any kernel's namespace. White
-// space within a value becomes one space; empty values are left out. The file is read to its end,
-// so that a truncated one is an error.
+// ReadDataCite reads a DataCite record such as mrt-datacite.xml, in the namespace of any kernel.
+// White space within a value becomes one space. Empty values are ignored. The file is read to its
+// end, so a truncated one is an error.
 //
-// Errors: *SyntaxError, ErrTooLarge, and ErrNoMetadata when the root is not "resource".
+// Errors: *SyntaxError, ErrTooLarge, and ErrNoMetadata if the root is not "resource".
 func ReadDataCite(r io.Reader) (DataCite, error) {
 	dec := newDecoder(r)
 	var in dataciteXML
@@ -97,8 +96,8 @@ func (d *DataCite) addIdentifier(kind, value string) {
 	}
 }
 
-// metadata returns what Merge takes from DataCite. Its identifiers are those of a publication and
-// name other things as often as this one, so none becomes a local id.
+// metadata returns the DataCite part for Merge. None of its identifiers becomes a local id, because
+// they identify a publication and often other things than this object.
 func (d *DataCite) metadata() Metadata {
 	m := Metadata{Who: d.Creators, What: d.Titles}
 	addValue(&m.When, d.PublicationYear)

@@ -7,26 +7,26 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDeleteSize is the largest mrt-delete.txt that ReadDelete takes, in bytes: room for the names
-// of the largest objects.
+// MaxDeleteSize is the largest mrt-delete.txt that ReadDelete accepts, in bytes. The names of the
+// largest objects fit.
 const MaxDeleteSize = 32 << 20
 
 // Deletion is one line of mrt-delete.txt.
 type Deletion struct {
-	// Name is the file to delete, relative to the producer's files. A leading "producer/", which
-	// some producers put before it, is dropped.
+	// Name is the file to delete, relative to the producer's files, without the leading "producer/"
+	// that some producers write.
 	Name    string
-	Literal string // the line as it stands
+	Literal string // the line in the file
 	Line    int    // counted from 1
 }
 
-// ReadDelete reads mrt-delete.txt, a producer's list of the files that an update is to remove, one
-// name a line. Names are kept byte for byte; blank lines are skipped and a name given twice is
-// returned once. There are no comments and no escapes, since "#" and "%" are parts of names.
+// ReadDelete reads mrt-delete.txt, a producer's list of the files that an update removes, one name
+// per line. Names are kept byte for byte. Blank lines and repeated names are skipped. There are no
+// comments and escapes, because "#" and "%" may be parts of names.
 //
-// A name that leaves its folder (absolute, or with "." or ".." or empty components), is not UTF-8
-// or holds a NUL is a *SyntaxError; up to 100 are joined and no deletions returned. ErrTooLarge is
-// returned above MaxDeleteSize.
+// A name is a *SyntaxError if it is absolute, has ".", ".." or empty components, is not UTF-8, or
+// contains a NUL. Up to 100 errors are joined, and no deletions are returned. A text above
+// MaxDeleteSize is ErrTooLarge.
 func ReadDelete(r io.Reader) ([]Deletion, error) {
 	text, err := readAll(r, MaxDeleteSize)
 	if err != nil {
@@ -57,7 +57,7 @@ func ReadDelete(r io.Reader) ([]Deletion, error) {
 	return deletions, nil
 }
 
-// badName says why a name is no name of a file in an object, or "".
+// badName returns why a name is invalid, or "".
 func badName(name string) string {
 	switch {
 	case !utf8.ValidString(name):

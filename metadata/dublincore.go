@@ -40,7 +40,7 @@ type dcElement struct {
 	list   bool // WriteDublinCore splits its values at ";"
 }
 
-// elements lists the fields in the order of the element set, which is the order of writing.
+// elements returns the fields in the order of the element set, which WriteDublinCore uses.
 func (d *DublinCore) elements() []dcElement {
 	return []dcElement{
 		{"title", &d.Title, false},
@@ -62,7 +62,7 @@ func (d *DublinCore) elements() []dcElement {
 }
 
 func (d *DublinCore) element(name xml.Name) *[]string {
-	// A prefix that the file forgot to declare comes as the namespace "dc".
+	// An undeclared prefix appears as the namespace "dc".
 	if name.Space != dcElements && name.Space != dcTerms && name.Space != "dc" {
 		return nil
 	}
@@ -74,12 +74,12 @@ func (d *DublinCore) element(name xml.Name) *[]string {
 	return nil
 }
 
-// ReadDublinCore reads an XML file with Dublin Core elements, such as mrt-dc.xml or an OAI record,
-// whatever its root and wherever they stand. White space within a value becomes one space; empty
-// values are left out. The file is read to its end, so that a truncated one is an error.
+// ReadDublinCore reads the Dublin Core elements of an XML file, such as mrt-dc.xml or an OAI
+// record, with any root and at any depth. White space within a value becomes one space. Empty
+// values are ignored. The file is read to its end, so a truncated one is an error.
 //
-// Errors: *SyntaxError, ErrTooLarge, and ErrNoMetadata for XML that is neither named like Dublin
-// Core nor holds any.
+// Errors: *SyntaxError, ErrTooLarge, and ErrNoMetadata if the XML has no Dublin Core elements and
+// its root is not named after Dublin Core.
 func ReadDublinCore(r io.Reader) (DublinCore, error) {
 	dec := newDecoder(r)
 	var d DublinCore
@@ -125,12 +125,12 @@ func ReadDublinCore(r io.Reader) (DublinCore, error) {
 	return d, nil
 }
 
-// WriteDublinCore writes mrt-dc.xml: the elements in the order of the element set. The values of
-// creator, subject, relation and identifier are split at ";" as by SplitLocalIDs, one element for
-// each piece. Empty values are left out.
+// WriteDublinCore writes mrt-dc.xml with the elements in the order of the element set. It splits
+// the values of creator, subject, relation and identifier with SplitLocalIDs, and writes one
+// element for each part. Empty values are left out.
 //
-// A value that XML 1.0 cannot carry (control characters, not UTF-8) is a *FieldError; then nothing
-// is written.
+// For a value that XML 1.0 cannot hold (control characters, not UTF-8) it returns a *FieldError and
+// writes nothing.
 func WriteDublinCore(w io.Writer, d DublinCore) error {
 	const file = "mrt-dc.xml"
 	var b strings.Builder
@@ -149,7 +149,7 @@ func WriteDublinCore(w io.Writer, d DublinCore) error {
 				continue
 			}
 			if !inXML(v) {
-				return &FieldError{File: file, Field: "dc:" + e.name, Reason: "holds a character that XML cannot carry"}
+				return &FieldError{File: file, Field: "dc:" + e.name, Reason: "contains a character that XML cannot hold"}
 			}
 			b.WriteString("  <dc:" + e.name + ">")
 			if err := xml.EscapeText(&b, []byte(v)); err != nil {
@@ -162,7 +162,7 @@ func WriteDublinCore(w io.Writer, d DublinCore) error {
 	return writeWhole(w, file, b.String())
 }
 
-// metadata returns what Merge takes from Dublin Core. ARKs among the identifiers are no local ids.
+// metadata returns the Dublin Core part for Merge. ARKs among the identifiers are not local ids.
 func (d *DublinCore) metadata() Metadata {
 	m := Metadata{Who: d.Creator, What: d.Title, When: d.Date}
 	for _, id := range d.Identifier {

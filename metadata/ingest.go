@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// Ingest is what mrt-ingest.txt records: what was submitted, by whom, and what became of it. Fields
-// stand in the order of the file. Service, SubmissionDate, Batch, Job, File, Type, Profile and
-// Collections must be given; other empty fields are left out of the file, but for
-// SuppliedIdentifier.
+// Ingest is the content of mrt-ingest.txt: what was submitted, by whom, and what became of it. The
+// fields are in the order of the file. Service, SubmissionDate, Batch, Job, File, Type, Profile and
+// Collections are required. Other empty fields are left out, except for SuppliedIdentifier.
 type Ingest struct {
 	Service            string    // ingest: the software and its version
 	SubmissionDate     time.Time // written in UTC
@@ -16,13 +15,13 @@ type Ingest struct {
 	Job                string
 	UserAgent          string // the submitter
 	File               string
-	Type               string // Merritt's name: file, container, object-manifest ...
+	Type               string // Merritt's name for the type: file, container, object-manifest ...
 	Profile            string
 	Collections        []string // collection ARKs
 	StorageService     string
 	StorageNode        string
 	Notification       []string // mail addresses
-	SuppliedIdentifier string   // the ARK that came with the submission; (:unas) if none
+	SuppliedIdentifier string   // the ARK in the submission; (:unas) if empty
 	DigestType         string
 	DigestValue        string
 	Creator            string
@@ -31,8 +30,8 @@ type Ingest struct {
 	LocalIDs           []string
 	Note               string
 
-	// What later steps found.
-	PackageIntegrity    string // "valid" when the payload had its declared digest
+	// The results of later steps.
+	PackageIntegrity    string // "valid" if the payload had its declared digest
 	ContainerValidity   string
 	ManifestValidity    string
 	ManifestIntegrity   string
@@ -42,11 +41,11 @@ type Ingest struct {
 	Handlers            []string // the steps that ran, in order
 }
 
-// WriteIngest writes mrt-ingest.txt, ANVL with a tab after the colon; lists are joined by ";" as by
+// WriteIngest writes mrt-ingest.txt: ANVL with a tab after the colon, lists joined with
 // JoinLocalIDs.
 //
-// A missing field that must be given, or a value that ANVL cannot carry, is a *FieldError; then
-// nothing is written.
+// For a missing required field, or a value that ANVL cannot hold, it returns a *FieldError and
+// writes nothing.
 func WriteIngest(w io.Writer, v Ingest) error {
 	supplied := v.SuppliedIdentifier
 	if supplied == "" {
@@ -93,7 +92,7 @@ type field struct {
 	required     bool
 }
 
-// writeFields writes the fields that have a value; one that must have and has none is an error.
+// writeFields writes the fields that have a value. A missing required field is an error.
 func writeFields(w io.Writer, file string, sep Separator, fields []field) error {
 	var r Record
 	for _, f := range fields {

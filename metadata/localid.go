@@ -2,9 +2,8 @@ package metadata
 
 import "strings"
 
-// SplitLocalIDs takes apart a list of local ids as it stands in forms, manifests and ERCs: at ";",
-// white space around each dropped, empty ones left out. "%sc" stands for a ";" within an id and
-// "%pe" for a "%".
+// SplitLocalIDs splits a list of local ids in a form, manifest or ERC at ";". It trims white space
+// and drops empty ids. "%sc" stands for ";" within an id, and "%pe" for "%".
 func SplitLocalIDs(list string) []string {
 	var ids []string
 	for id := range strings.SplitSeq(list, ";") {
@@ -15,10 +14,9 @@ func SplitLocalIDs(list string) []string {
 	return ids
 }
 
-// JoinLocalIDs is the reverse of SplitLocalIDs: the ids with ";" between them.
+// JoinLocalIDs reverses SplitLocalIDs.
 func JoinLocalIDs(ids []string) string {
-	// Only a % that would read as an escape is written as one, so that ordinary ids stay as they
-	// are.
+	// Escape a % only if it would read as an escape, so that ordinary ids stay unchanged.
 	escaper := strings.NewReplacer(";", "%sc", "%sc", "%pesc", "%pe", "%pepe")
 	list := make([]string, 0, len(ids))
 	for _, id := range ids {
@@ -31,8 +29,7 @@ func JoinLocalIDs(ids []string) string {
 
 func localIDUnescaper() *strings.Replacer { return strings.NewReplacer("%sc", ";", "%pe", "%") }
 
-// MergeLocalIDs returns the ids of all lists in order, each string once. Ids are compared as whole
-// strings: loc1 and loc10 are two.
+// MergeLocalIDs returns the ids of all lists in order without duplicates.
 func MergeLocalIDs(lists ...[]string) []string {
 	var merged []string
 	seen := make(map[string]bool)
@@ -47,13 +44,13 @@ func MergeLocalIDs(lists ...[]string) []string {
 	return merged
 }
 
-// IsARK reports whether an identifier is an ARK, by its scheme alone.
+// IsARK reports whether an identifier has the scheme of an ARK.
 func IsARK(id string) bool {
 	id = strings.TrimSpace(id)
 	return len(id) > 4 && strings.EqualFold(id[:4], "ark:")
 }
 
-// splitIDs sorts the identifiers of one list.
+// splitIDs separates the ARKs and the local ids of a list.
 func splitIDs(list string) (arks, local []string) {
 	for _, id := range SplitLocalIDs(list) {
 		if IsARK(id) {

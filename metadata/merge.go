@@ -5,30 +5,26 @@ import (
 	"strings"
 )
 
-// Metadata is what is known of an object from all its sources.
+// Metadata is the merged metadata of an object.
 type Metadata struct {
 	Who       []string
 	What      []string
 	When      []string
-	PrimaryID string   // the ARK, as written; "" when there is none yet
+	PrimaryID string   // the ARK as written, or ""
 	LocalIDs  []string // each once, in order
 }
 
-// Sources are the places that metadata come from. Absent sources are nil or empty.
+// Sources are the sources of metadata. Missing sources are nil or empty.
 type Sources struct {
 	ERC        *ERC        // the payload's mrt-erc.txt
 	DataCite   *DataCite   // the payload's mrt-datacite.xml
 	DublinCore *DublinCore // the payload's mrt-dc.xml
-	Form       Metadata    // the manifest's row or the form; its local ids already split
-	// EarlierLocalIDs are those of the object that an update is for; they come first in the merged
-	// list.
-	EarlierLocalIDs []string
-	// SuppressDublinCoreLocalID keeps dc:identifier from becoming a local id: a setting of the
-	// collection.
+	Form       Metadata    // the manifest's row or the form; its local ids are already split
+	// SuppressDublinCoreLocalID ignores local ids in dc:identifier, a setting of the collection.
 	SuppressDublinCoreLocalID bool
 }
 
-// ConflictError says that two sources name different ARKs for one object.
+// ConflictError says that two sources name different ARKs.
 type ConflictError struct {
 	First, FirstSource   string
 	Second, SecondSource string
@@ -39,13 +35,14 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("primary identifiers differ: %s names %s, %s names %s", e.FirstSource, e.First, e.SecondSource, e.Second)
 }
 
-// Merge puts the sources together. For each of who, what and when the first source that has it
-// wins, in the order mrt-erc, mrt-datacite, mrt-dc, form; a value of "(:unas)" counts as not had,
-// other codes are statements and count. The primary identifier is the form's or the ERC's ARK;
-// identifiers in XML never become it. Local ids are those of the earlier version, the form, the ERC
-// and Dublin Core, in that order, each string once.
+// Merge merges the sources. For each of who, what and when it takes the first source that has a
+// value, in the order mrt-erc, mrt-datacite, mrt-dc, form. "(:unas)" counts as no value; other
+// codes count as values.
 //
-// Two ARKs that differ by more than the slash after "ark:" and by hyphens are a *ConflictError.
+// The primary identifier is the ARK of the form or of the ERC, never an identifier in XML. Local
+// ids are those of the form, the ERC and Dublin Core, in that order, without duplicates.
+//
+// It returns a *ConflictError for two different ARKs, ignoring hyphens and the slash after "ark:".
 func Merge(s Sources) (Metadata, error) {
 	m := Metadata{PrimaryID: strings.TrimSpace(s.Form.PrimaryID)}
 	var fromERC ERC
@@ -76,12 +73,12 @@ func Merge(s Sources) (Metadata, error) {
 	if s.SuppressDublinCoreLocalID {
 		fromDC.LocalIDs = nil
 	}
-	m.LocalIDs = MergeLocalIDs(s.EarlierLocalIDs, s.Form.LocalIDs, local, fromDC.LocalIDs)
+	m.LocalIDs = MergeLocalIDs(s.Form.LocalIDs, local, fromDC.LocalIDs)
 	return m, nil
 }
 
-// ERC returns the metadata as an ERC whose first place is the ARK and whose second are the local
-// ids, which is what WriteERC puts into mrt-erc.txt.
+// ERC returns the metadata as an ERC for mrt-erc.txt. Its first place is the ARK, its second the
+// list of local ids.
 func (m Metadata) ERC() ERC {
 	e := ERC{Who: m.Who, What: m.What, When: m.When}
 	if m.PrimaryID != "" {
@@ -93,7 +90,7 @@ func (m Metadata) ERC() ERC {
 	return e
 }
 
-// firstOf returns the values of the first list that says anything, a copy.
+// firstOf returns a copy of the first list that has a value.
 func firstOf(lists ...[]string) []string {
 	for _, list := range lists {
 		var said []string
@@ -113,8 +110,8 @@ func firstOf(lists ...[]string) []string {
 	return nil
 }
 
-// sameARK compares two ARKs as far as this package knows them: scheme, slash and hyphens are of no
-// account.
+// sameARK reports whether two ARKs are equal, ignoring the case of the scheme, the slash after it
+// and hyphens.
 func sameARK(a, b string) bool { return bareARK(a) == bareARK(b) }
 
 func bareARK(s string) string {

@@ -68,7 +68,6 @@ func TestMerge_Identifiers(t *testing.T) {
 	}{
 		{"form, ERC, Dublin Core", func(*metadata.Sources) {}, "ark:/99999/dummy", "localidfour;localidfive;localid;localidtwo;localidthree;dc1"},
 		{"Dublin Core suppressed", func(s *metadata.Sources) { s.SuppressDublinCoreLocalID = true }, "ark:/99999/dummy", "localidfour;localidfive;localid;localidtwo;localidthree"},
-		{"earlier ids first", func(s *metadata.Sources) { s.EarlierLocalIDs = []string{"loc1", "localid"} }, "ark:/99999/dummy", "loc1;localid;localidfour;localidfive;localidtwo;localidthree;dc1"},
 		{"form's ARK, same but for slash and hyphen", func(s *metadata.Sources) { s.Form.PrimaryID = " ark:99999/dum-my" }, "ark:99999/dum-my", "localidfour;localidfive;localid;localidtwo;localidthree;dc1"},
 		{"no ARK", func(s *metadata.Sources) { s.ERC = nil }, "", "localidfour;localidfive;dc1;localid"},
 	}

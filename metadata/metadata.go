@@ -1,12 +1,14 @@
-// Package metadata reads and writes the small descriptive files that travel with an object: ANVL
-// records, the ERC among them, Dublin Core and DataCite XML, and the system files named mrt-*.
+// Package metadata reads and writes the small descriptive files of an object: ANVL records
+// including the ERC, Dublin Core and DataCite XML, and the system files named mrt-*.
 //
-// It makes three promises. A writer writes the whole file or, on any error, nothing, and the same
-// value always gives the same bytes (no clock, no map order). A reader returns what a writer wrote:
-// values are escaped, never cut or changed, except for white space in XML, which is layout. And a
-// reader limits its input, so a metadata file of any size costs little memory.
+// It makes three promises:
+//   - A writer writes the whole file, or on an error nothing. The same value always gives the same
+//     bytes.
+//   - A reader returns what a writer wrote: values are escaped, never cut or changed, except for
+//     white space in XML.
+//   - A reader limits its input, so a file of any size needs little memory.
 //
-// Sources: draft-kunze-anvl (ANVL), draft-kunze-erc (ERC, its codes for missing values), DCMI
+// Sources: draft-kunze-anvl (ANVL), draft-kunze-erc (ERC and its codes for missing values), DCMI
 // Metadata Element Set 1.1, DataCite kernels 2 to 4, and Merritt's system files (docs/design.md,
 // "Where we differ from what might be expected").
 package metadata
@@ -18,7 +20,7 @@ import (
 	"strings"
 )
 
-// The files, beside the content of a deposit, that describe the object it becomes.
+// The metadata files of a deposit.
 const (
 	ERCFile        = "mrt-erc.txt"
 	DataCiteFile   = "mrt-datacite.xml"
@@ -26,39 +28,37 @@ const (
 	DeleteFile     = "mrt-delete.txt" // of an update
 )
 
-// MaxSize is the largest metadata file that a reader of this package takes, in bytes.
+// MaxSize is the largest metadata file that readers accept, in bytes, except for ReadDelete.
 const MaxSize = 4 << 20
 
 const byteOrderMark = "\ufeff"
 
-// The errors of reading that have no place in the file.
+// Errors of readers that concern the whole file.
 var (
-	// ErrTooLarge is returned when a file is larger than the reader takes: MaxSize, for ReadDelete
-	// MaxDeleteSize.
+	// ErrTooLarge says that a file is larger than MaxSize, or MaxDeleteSize for ReadDelete.
 	ErrTooLarge = errors.New("metadata file too large")
-	// ErrNoMetadata is returned when a file is sound but not of the kind that it was read as.
+	// ErrNoMetadata says that a well-formed file has no metadata of the expected kind.
 	ErrNoMetadata = errors.New("no metadata of that kind in the file")
 )
 
-// SyntaxError is a fault at a line of a file. A reader that finds several returns them joined;
-// errors.As gives the first.
+// SyntaxError is a fault in a line of a file. A reader joins several; errors.As returns the first.
 type SyntaxError struct {
-	Line   int // counted from 1
+	Line   int // from 1
 	Reason string
 }
 
 // Error implements error.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Reason) }
 
-// Malformed says whether an error of a reader is of the file, not of reading it: a *SyntaxError,
-// ErrNoMetadata or ErrTooLarge.
+// Malformed reports whether a reader's error is a fault of the file: a *SyntaxError, ErrNoMetadata
+// or ErrTooLarge.
 func Malformed(err error) bool {
 	return errors.As(err, new(*SyntaxError)) || errors.Is(err, ErrNoMetadata) || errors.Is(err, ErrTooLarge)
 }
 
-// FieldError says which value a writer refused, and why. Nothing was written then.
+// FieldError says which value a writer refused, and why. Nothing was written.
 type FieldError struct {
-	File   string // "mrt-mom.txt"; "ANVL" for a record of no known file
+	File   string // such as "mrt-mom.txt"; "ANVL" for WriteANVL
 	Field  string
 	Reason string
 }
@@ -66,27 +66,14 @@ type FieldError struct {
 // Error implements error.
 func (e *FieldError) Error() string { return fmt.Sprintf("%s: %s %s", e.File, e.Field, e.Reason) }
 
-// Code is one of ERC's codes that stand for a missing value.
+// Code is one of ERC's codes for a missing value.
 type Code string
 
-// The codes of ERC.
-const (
-	Unaccessible Code = "(:unac)" // temporarily inaccessible
-	Unallowed    Code = "(:unal)" // suppressed on purpose
-	Inapplicable Code = "(:unap)" // makes no sense here
-	Unassigned   Code = "(:unas)" // nobody has given one; the default of every writer here
-	Unavailable  Code = "(:unav)" // cannot be had, perhaps unknown
-	Unknown      Code = "(:unkn)" // known to be unknown, such as an anonymous author
-	None         Code = "(:none)" // there never was one and never will be
-	Null         Code = "(:null)" // explicitly empty
-	ToBeAssigned Code = "(:tba)"  // comes later
-	EtAl         Code = "(:etal)" // too many to name
-	At           Code = "(:at)"   // the value stands at the identifier that follows
-)
+// Unassigned says that nobody has given a value. Writers use it for missing values.
+const Unassigned Code = "(:unas)"
 
-// ParseCode takes apart a value such as "(:unkn) unknown": the code, in lower case, and the words
-// after it. It reports false when the value does not begin with "(:letters)". Codes that are not
-// listed above are returned as they are.
+// ParseCode splits a value such as "(:unkn) unknown" into the code in lower case and the words
+// after it. It returns false if the value does not begin with "(:letters)".
 func ParseCode(value string) (code Code, words string, ok bool) {
 	v := strings.TrimSpace(value)
 	end := strings.IndexByte(v, ')')
@@ -113,7 +100,7 @@ func readAll(r io.Reader, limit int64) (string, error) {
 	return strings.TrimPrefix(string(b), byteOrderMark), nil
 }
 
-// splitLines cuts text at LF, CRLF and lone CR; an unfinished last line counts.
+// splitLines splits text at LF, CRLF and lone CR. The last line may be unfinished.
 func splitLines(text string) []string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	text = strings.ReplaceAll(text, "\r", "\n")

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// ERC is an Electronic Resource Citation: who made what when, and where it is. Every element may
-// have several values.
+// ERC is an Electronic Resource Citation. Every element may have several values.
 type ERC struct {
 	Who   []string
 	What  []string
@@ -14,12 +13,12 @@ type ERC struct {
 	Where []string
 }
 
-// ReadERC reads the first ERC of an ANVL text: the elements who, what, when and where, letter case
-// ignored, that follow "erc:" up to the next "erc:", or the one-line form "erc: who | what | when |
-// where". The line "erc:" and blank lines between the elements are forgiven, since producers leave
-// them out and put them in. Other elements are passed over; empty values count as absent.
+// ReadERC reads the first ERC of an ANVL text: the elements who, what, when and where after "erc:",
+// up to the next "erc:", or the one-line form "erc: who | what | when | where". Case is ignored.
+// The line "erc:" may be missing, and there may be blank lines between elements. Other elements and
+// empty values are ignored.
 //
-// Errors: those of ReadANVL, and ErrNoMetadata when none of the four elements is there.
+// Errors: those of ReadANVL, and ErrNoMetadata if none of the four elements exists.
 func ReadERC(r io.Reader) (ERC, error) {
 	records, err := ReadANVL(r)
 	if err != nil {
@@ -55,7 +54,7 @@ func (e *ERC) orNone(found bool) (ERC, error) {
 	return *e, nil
 }
 
-// addOneLine takes the values of the abbreviated form and reports whether there were any.
+// addOneLine adds the values of the one-line form. It returns false if there are none.
 func (e *ERC) addOneLine(value string) bool {
 	if value == "" {
 		return false
@@ -90,9 +89,8 @@ func addValue(to *[]string, value string) {
 	}
 }
 
-// Identifiers returns the ARKs and the local ids among the values of where: each value is split at
-// ";", what begins with "ark:" is an ARK, the codes for missing values are nothing, the rest are
-// local ids. Both lists keep their order and hold no string twice.
+// Identifiers returns the ARKs and the local ids in the values of where. Each value is split at
+// ";". Codes for missing values are ignored. Both lists keep their order and have no duplicates.
 func (e ERC) Identifiers() (arks, local []string) {
 	for _, value := range e.Where {
 		a, l := splitIDs(value)
@@ -101,8 +99,8 @@ func (e ERC) Identifiers() (arks, local []string) {
 	return MergeLocalIDs(arks), MergeLocalIDs(local)
 }
 
-// WriteERC writes mrt-erc.txt: "erc:", then who, what, when and where, a line for each value,
-// "(:unas)" for an element without any. Errors are those of WriteANVL.
+// WriteERC writes mrt-erc.txt: "erc:", then who, what, when and where with one line per value, or
+// "(:unas)" for an element without values. Errors are those of WriteANVL.
 func WriteERC(w io.Writer, e ERC) error {
 	r := Record{}.Add("erc", "")
 	for _, el := range []struct {

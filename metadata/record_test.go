@@ -163,10 +163,10 @@ func TestParseCode(t *testing.T) {
 		words string
 		ok    bool
 	}{
-		{"(:unkn) unknown", metadata.Unknown, "unknown", true},
+		{"(:unkn) unknown", metadata.Code("(:unkn)"), "unknown", true},
 		{" (:UNAS) ", metadata.Unassigned, "", true},
-		{"(:tba)", metadata.ToBeAssigned, "", true},
-		{"(:at) ark:/1/b", metadata.At, "ark:/1/b", true},
+		{"(:tba)", metadata.Code("(:tba)"), "", true},
+		{"(:at) ark:/1/b", metadata.Code("(:at)"), "ark:/1/b", true},
 		{"(:xyz) later", "(:xyz)", "later", true},
 		{"(:)", "", "", false},
 		{"(:un kn)", "", "", false},

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// MOM is what mrt-mom.txt records: the object's place among Merritt's kinds of object.
+// MOM is the content of mrt-mom.txt: the kind of object in Merritt's terms.
 type MOM struct {
-	PrimaryID string   // the object's ARK; must be given
-	Type      string   // such as MRT-curatorial; must be given
-	Role      string   // such as MRT-content; must be given
-	Aggregate string   // such as MRT-collection; left out when empty
-	LocalIDs  []string // left out when empty
+	PrimaryID string   // the object's ARK; required
+	Type      string   // such as MRT-curatorial; required
+	Role      string   // such as MRT-content; required
+	Aggregate string   // such as MRT-collection; optional
+	LocalIDs  []string // optional
 }
 
-// WriteMOM writes mrt-mom.txt. A missing field that must be given, or a value that ANVL cannot
-// carry, is a *FieldError; then nothing is written.
+// WriteMOM writes mrt-mom.txt. For a missing required field, or a value that ANVL cannot hold, it
+// returns a *FieldError and writes nothing.
 func WriteMOM(w io.Writer, v MOM) error {
 	return writeFields(w, "mrt-mom.txt", Space, []field{
 		{"primaryIdentifier", v.PrimaryID, true},
@@ -26,13 +26,13 @@ func WriteMOM(w io.Writer, v MOM) error {
 	})
 }
 
-// Owner is what mrt-owner.txt records.
+// Owner is the content of mrt-owner.txt.
 type Owner struct {
-	ARK string // the owner's ARK, under which local ids are unique
+	ARK string // the owner's ARK; local ids are unique below it
 }
 
-// WriteOwner writes mrt-owner.txt: the ARK and nothing else, not even a newline. A value that is
-// empty or does not fit one line is a *FieldError; then nothing is written.
+// WriteOwner writes mrt-owner.txt: only the ARK, without a newline. For a value that is empty or
+// does not fit on one line it returns a *FieldError and writes nothing.
 func WriteOwner(w io.Writer, v Owner) error {
 	const file = "mrt-owner.txt"
 	if err := checkLine(file, "owner", v.ARK); err != nil {
@@ -41,13 +41,13 @@ func WriteOwner(w io.Writer, v Owner) error {
 	return writeWhole(w, file, v.ARK)
 }
 
-// Membership is what mrt-membership.txt records.
+// Membership is the content of mrt-membership.txt.
 type Membership struct {
-	Collections []string // ARKs of the collections that hold the object; at least one
+	Collections []string // ARKs of the object's collections; at least one
 }
 
-// WriteMembership writes mrt-membership.txt, one ARK a line. An empty list, or a value that is
-// empty or does not fit one line, is a *FieldError; then nothing is written.
+// WriteMembership writes mrt-membership.txt, one ARK per line. For an empty list, or a value that
+// is empty or does not fit on one line, it returns a *FieldError and writes nothing.
 func WriteMembership(w io.Writer, v Membership) error {
 	const file = "mrt-membership.txt"
 	if len(v.Collections) == 0 {
@@ -61,14 +61,14 @@ func WriteMembership(w io.Writer, v Membership) error {
 	return writeWhole(w, file, strings.Join(v.Collections, "\n")+"\n")
 }
 
-// checkLine refuses what a file without escapes cannot hold.
+// checkLine refuses a value that a file without escapes cannot hold.
 func checkLine(file, name, value string) error {
 	reason := ""
 	switch {
 	case strings.TrimSpace(value) == "":
 		reason = "is missing"
 	case !carriable(value) || strings.ContainsAny(value, "\r\n"):
-		reason = "does not fit one line of text"
+		reason = "does not fit on one line of text"
 	default:
 		return nil
 	}

@@ -14,19 +14,18 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// decoder reads XML whose elements are nested at most mostNested deep.
+// decoder reads XML with a limit on the nesting of elements.
 type decoder struct {
 	*xml.Decoder
 
-	text *xml.Decoder // that takes the text apart, and knows the lines
+	text *xml.Decoder // the underlying decoder, which knows line numbers
 }
 
 // newDecoder returns a decoder of at most MaxSize bytes in UTF-8, UTF-16 with a byte order mark,
-// ISO-8859-1 or Windows-1252. Entities beyond XML's own five are refused and nothing outside the
-// file is fetched.
+// ISO-8859-1 or Windows-1252. It refuses entities other than XML's own five, and fetches nothing.
 func newDecoder(r io.Reader) decoder {
 	limited := &limitedReader{r: r, left: MaxSize}
-	// UTF-16 shows itself by its mark only; without one the bytes go through as they are.
+	// UTF-16 is recognized by its byte order mark. Other bytes pass unchanged.
 	d := xml.NewDecoder(transform.NewReader(limited, unicode.BOMOverride(encoding.Nop.NewDecoder())))
 	d.CharsetReader = func(label string, in io.Reader) (io.Reader, error) {
 		switch strings.ToLower(label) {
@@ -43,7 +42,7 @@ func newDecoder(r io.Reader) decoder {
 	return decoder{xml.NewTokenDecoder(&shallow{d: d}), d}
 }
 
-// limitedReader fails with ErrTooLarge instead of ending, so that a cut file is not taken for a
+// limitedReader fails with ErrTooLarge at its limit, so that a truncated file is not taken for a
 // whole one.
 type limitedReader struct {
 	r    io.Reader
@@ -61,15 +60,14 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	if l.left -= int64(n); l.left < 0 {
 		return 0, fmt.Errorf("read metadata: %w: more than %d bytes", ErrTooLarge, MaxSize)
 	}
-	return n, err // bare, since io.EOF is among them
+	return n, err // not wrapped, because it may be io.EOF
 }
 
-// mostNested is how deep elements may be nested. A decoder keeps some 100 bytes of each that is
-// open.
+// mostNested bounds the nesting of elements. A decoder keeps about 100 bytes for each open element.
 const mostNested = 10_000
 
-// shallow yields a decoder's tokens as they stand in the text, and fails when elements are nested
-// too deep. For that the decoder keeps nothing of the elements that are open.
+// shallow yields the raw tokens of a decoder, and fails if elements are nested too deep. For raw
+// tokens the decoder keeps nothing of open elements.
 type shallow struct {
 	d     *xml.Decoder
 	depth int
@@ -87,10 +85,10 @@ func (s *shallow) Token() (xml.Token, error) {
 	if s.depth > mostNested {
 		return nil, fmt.Errorf("read metadata: %w: elements nested more than %d deep", ErrTooLarge, mostNested)
 	}
-	return t, err // bare, since io.EOF is among them
+	return t, err // not wrapped, because it may be io.EOF
 }
 
-// xmlError gives a decoder's errors the form of this package.
+// xmlError converts a decoder's error.
 func xmlError(d decoder, err error) error {
 	line, _ := d.text.InputPos()
 	var syntax *xml.SyntaxError
@@ -103,13 +101,13 @@ func xmlError(d decoder, err error) error {
 	return fmt.Errorf("read XML, line %d: %w", line, err)
 }
 
-// oneLine drops the white space by which XML files are laid out; other spaces, such as the no-break
-// space, are text.
+// oneLine joins the words of a text by single spaces. Other spaces, such as the no-break space, are
+// text.
 func oneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' || r == '\r' }), " ")
 }
 
-// inXML reports whether XML 1.0 can carry every character of s.
+// inXML reports whether XML 1.0 can hold every character of s.
 func inXML(s string) bool {
 	if !utf8.ValidString(s) {
 		return false

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Changes tells in words what a profile has that another had not, a line each; none when both ask
-// for the same.
+// Changes describes how a profile differs from an earlier one, one line per change. It returns none
+// if they are equal.
 func Changes(before, after registry.Profile) ([]string, error) {
 	old, err := nodeOf(before)
 	if err != nil {
@@ -31,16 +31,16 @@ func Changes(before, after registry.Profile) ([]string, error) {
 		b, has := is[name]
 		switch {
 		case a == b && had == has:
-		case strings.HasPrefix(name, "bag_profile") && had && has: // a page of its own
-			changes = append(changes, name+": another document")
+		case strings.HasPrefix(name, "bag_profile") && had && has: // too long to show
+			changes = append(changes, name+": replaced by another document")
 		case strings.HasPrefix(name, "bag_profile") && has:
-			changes = append(changes, name+": a document, which was not given")
+			changes = append(changes, name+": added a document")
 		case !had:
-			changes = append(changes, fmt.Sprintf("%s: %s, which was not given", name, b))
+			changes = append(changes, fmt.Sprintf("%s: %s; it was not set", name, b))
 		case !has && strings.HasPrefix(name, "bag_profile"):
-			changes = append(changes, name+": not given any more")
+			changes = append(changes, name+": removed")
 		case !has:
-			changes = append(changes, fmt.Sprintf("%s: not given any more; it was %s", name, a))
+			changes = append(changes, fmt.Sprintf("%s: removed; it was %s", name, a))
 		default:
 			changes = append(changes, fmt.Sprintf("%s: %s; it was %s", name, b, a))
 		}
@@ -48,8 +48,8 @@ func Changes(before, after registry.Profile) ([]string, error) {
 	return changes, nil
 }
 
-// parts are a profile's values by their names, and the names in order. Callback and mail rules are
-// taken apart.
+// parts returns the values of a profile by name, and the names in order. Callback and mail rules
+// are split into their fields.
 func parts(root *node) (values map[string]string, names []string) {
 	values = map[string]string{}
 	add := func(name string, n *node) {

@@ -11,12 +11,12 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// check compares a document with what a profile has, notes where everything stands, and returns all
-// faults.
+// check compares a document with the structure of a profile, records the place of each part, and
+// returns all faults.
 func (d *Document) check(root *node) (faults Faults) {
 	c := checker{places: d.places}
 	if root.kind != mapping {
-		return Faults{{root.Place, fmt.Sprintf("it is %s; a profile is names with values, such as owner: ark:/99999/example", root.kind)}}
+		return Faults{{root.Place, fmt.Sprintf("it is %s; a profile consists of names with values, such as owner: ark:/99999/example", root.kind)}}
 	}
 	c.compare(root, reflect.TypeFor[registry.Profile](), "")
 	slices.SortStableFunc(c.faults, func(a, b Fault) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
@@ -32,7 +32,7 @@ func (c *checker) fault(at Place, format string, args ...any) {
 	c.faults = append(c.faults, Fault{at, fmt.Sprintf(format, args...)})
 }
 
-// compare looks whether a node fits a type.
+// compare checks that a node fits a type.
 func (c *checker) compare(n *node, t reflect.Type, path string) {
 	c.places[path] = n.Place
 	if t.Kind() == reflect.Pointer {
@@ -53,13 +53,13 @@ func (c *checker) compare(n *node, t reflect.Type, path string) {
 			c.compare(item, t.Elem(), at)
 		}
 	case n.kind != wanted(t):
-		c.fault(n.Place, "%s is %s; %s is wanted%s", path, n.kind, wanted(t), advice(n, t))
+		c.fault(n.Place, "%s is %s; want %s%s", path, n.kind, wanted(t), advice(n, t))
 	case wanted(t) == number && !fits(n.scalar):
-		c.fault(n.Place, "%s is %s; a whole number is wanted", path, n.scalar)
+		c.fault(n.Place, "%s is %s; want a whole number", path, n.scalar)
 	}
 }
 
-// fields compares the fields of a node with those of a struct.
+// fields checks the fields of a node against those of a struct.
 func (c *checker) fields(n *node, t reflect.Type, path string) {
 	known := map[string]reflect.Type{}
 	var names []string
@@ -83,19 +83,19 @@ func (c *checker) fields(n *node, t reflect.Type, path string) {
 	}
 }
 
-// once tells which names stand in a node twice.
+// once reports names that occur twice in a node.
 func (c *checker) once(n *node) {
 	first := map[string]Place{}
 	for _, f := range n.fields {
 		if at, ok := first[f.name]; ok {
-			c.fault(f.Place, "%s stands on line %d already; write it once", f.name, at.Line)
+			c.fault(f.Place, "%s is already on line %d; write it once", f.name, at.Line)
 			continue
 		}
 		first[f.name] = f.Place
 	}
 }
 
-// free notes the places of a document within the document, in which any name may stand, once.
+// free records the places of an embedded document, which may have any names, each once.
 func (c *checker) free(n *node, path string) {
 	c.places[path] = n.Place
 	c.once(n)
@@ -107,7 +107,7 @@ func (c *checker) free(n *node, path string) {
 	}
 }
 
-// wanted is the kind that a type is written as.
+// wanted returns the kind of node for a type.
 func wanted(t reflect.Type) kind {
 	switch t.Kind() {
 	case reflect.Struct:
@@ -123,16 +123,16 @@ func wanted(t reflect.Type) kind {
 	}
 }
 
-// advice says how a value that is of another kind than wanted may have been meant.
+// advice returns how to correct a value of the wrong kind, or "".
 func advice(n *node, t reflect.Type) string {
 	switch {
 	case wanted(t) == written && (n.kind == number || n.kind == truth):
 		return "; put it into quotes"
 	case wanted(t) == list && n.kind == written:
-		return ", even of one: [" + n.scalar + "]"
+		return ", even for one value: [" + n.scalar + "]"
 	}
 	return ""
 }
 
-// fits says whether a number is a whole one that can be kept.
+// fits reports whether a number is an integer of 64 bits.
 func fits(number string) bool { return json.Unmarshal([]byte(number), new(int64)) == nil }

@@ -1,9 +1,9 @@
-// Package profile reads and writes collections' profiles as people write them: in YAML or JSON, or
-// as Merritt's key: value files.
+// Package profile reads and writes profiles of collections in YAML, in JSON, and in Merritt's key:
+// value format.
 //
-// A document is taken whole or not at all. All faults are reported at once, each with line and
-// column. Nothing is guessed: a name that is misspelled or stands twice, or a value of another
-// type, is a fault. Whether a collection may have the profile is for the Registry to decide.
+// A document is accepted as a whole or not at all. All faults are reported at once with line and
+// column. Nothing is guessed: an unknown or repeated name, or a value of the wrong type, is a
+// fault. The Registry decides whether a collection may have the profile.
 package profile
 
 import (
@@ -15,23 +15,23 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// MaxSize is the size of the largest document that is read, in bytes.
+// MaxSize is the greatest size of a document in bytes.
 const MaxSize = 1 << 20
 
-// Place is where something stands in a document, from 1 on. The zero Place is nowhere.
+// Place is a position in a document, counted from 1. The zero Place is unknown.
 type Place struct {
 	Line   int `json:"line,omitempty"`
 	Column int `json:"column,omitempty"`
 }
 
-// Document is a profile that was read, and where its parts stand.
+// Document is a parsed profile with the places of its parts.
 type Document struct {
 	Profile registry.Profile
 	places  map[string]Place
 }
 
-// Place returns where a part of the profile stands, named as the Registry names it in its refusals
-// (body.mail.to[1]): itself, else what it would be a part of.
+// Place returns the place of a part of the profile, named as in the Registry's refusals
+// (body.mail.to[1]). For a missing part it returns the place of the nearest part that contains it.
 func (d *Document) Place(location string) Place { return nearestPlace(d.places, location) }
 
 func nearestPlace(places map[string]Place, location string) Place {
@@ -44,16 +44,16 @@ func nearestPlace(places map[string]Place, location string) Place {
 	}
 }
 
-// Fault is one thing that is wrong with a document.
+// Fault is one fault of a document.
 type Fault struct {
 	Place
 	Message string `json:"message"`
 }
 
-// Faults are all that is wrong with a document, in its order.
+// Faults are all faults of a document in its order.
 type Faults []Fault
 
-// Error names each with its place.
+// Error returns all faults with their places, one per line.
 func (f Faults) Error() string {
 	lines := make([]string, len(f))
 	for i, one := range f {
@@ -65,11 +65,11 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Parse reads a profile. A document that begins with { is JSON, any other YAML. What is null is not
-// given. The error is Faults.
+// Parse reads a profile. A document that begins with { is JSON, any other YAML. A null value counts
+// as not given. The error is Faults.
 func Parse(text []byte) (*Document, error) {
 	if len(text) > MaxSize {
-		return nil, Faults{{Place{1, 1}, fmt.Sprintf("it has %d bytes; a profile has %d at most", len(text), MaxSize)}}
+		return nil, Faults{{Place{1, 1}, fmt.Sprintf("it has %d bytes; a profile may have at most %d", len(text), MaxSize)}}
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	parse := fromYAML
@@ -84,7 +84,7 @@ func Parse(text []byte) (*Document, error) {
 	if faults := d.check(root); len(faults) > 0 {
 		return nil, faults
 	}
-	// What was checked fits, but for numbers that are too large.
+	// The checked document fits, unless a number is too large.
 	if err := json.Unmarshal(root.json(), &d.Profile); err != nil {
 		return nil, Faults{{root.Place, err.Error()}}
 	}

@@ -78,40 +78,40 @@ func TestParse_Faults(t *testing.T) {
 		want       []string
 	}{
 		{"all at once", "name: 7\nownr: ark:/1/2\ncollections: ark:/1/2\nscan: yes\nmail:\n  to: [a@b.example, 5]\n  sfae: true\nname: x\n", []string{
-			"1:7 name is a number; text is wanted; put it into quotes",
+			"1:7 name is a number; want text; put it into quotes",
 			"2:1 ownr is unknown; did you mean owner?",
-			"3:14 collections is text; a list is wanted, even of one: [ark:/1/2]",
-			"4:7 scan is text; true or false is wanted",
-			"6:21 mail.to[1] is a number; text is wanted; put it into quotes",
+			"3:14 collections is text; want a list, even for one value: [ark:/1/2]",
+			"4:7 scan is text; want true or false",
+			"6:21 mail.to[1] is a number; want text; put it into quotes",
 			"7:3 mail.sfae is unknown; did you mean safe?",
-			"8:1 name stands on line 1 already; write it once",
+			"8:1 name is already on line 1; write it once",
 		}},
 		{"in JSON", "{\n\t\"name\": 7,\n\t\"Owner\": \"\\ud83d\\ude00\", \"mail\": {\"to\": [null]},\n\t\"name\": \"x\"}", []string{
-			"2:10 name is a number; text is wanted; put it into quotes",
+			"2:10 name is a number; want text; put it into quotes",
 			"3:2 Owner is unknown; did you mean owner?",
 			"3:43 mail.to[0] is empty",
-			"4:2 name stands on line 2 already; write it once",
+			"4:2 name is already on line 2; write it once",
 		}},
 		{"numbers", "priority: 010\nretention_days: 1.5\nduplicate_days: 0x1f\n", []string{
 			"1:11 010 can be read in several ways; write a number in decimal, or text in quotes",
 			"3:17 0x1f can be read in several ways; write a number in decimal, or text in quotes",
 		}},
 		{"no whole number", "retention_days: 1.5\npriority: 99999999999999999999\n", []string{
-			"1:17 retention_days is 1.5; a whole number is wanted", "2:11 priority is 99999999999999999999; a whole number is wanted",
+			"1:17 retention_days is 1.5; want a whole number", "2:11 priority is 99999999999999999999; want a whole number",
 		}},
 		{"what YAML has beside", "name: &a x\nembargo: *a\ndescription: !!binary aGk=\nowner: !mine x\n", []string{
-			"1:7 anchors and aliases are not taken; write it out", "2:10 anchors and aliases are not taken; write it out",
-			"3:14 !!binary is not taken; write it out", "4:8 !mine is not taken; write it out",
+			"1:7 anchors and aliases are not supported; write the value out", "2:10 anchors and aliases are not supported; write the value out",
+			"3:14 !!binary is not supported; write the value out", "4:8 !mine is not supported; write the value out",
 		}},
-		{"merged", "callback:\n  <<: {url: x}\n", []string{"2:3 a name is wanted here"}},
-		{"twice within", "bag_profile:\n  A: 1\n  B: {C: 1, C: 2}\n", []string{"3:13 C stands on line 3 already; write it once"}},
-		{"two documents", "name: a\n---\nname: b\n", []string{"2:1 a second document begins here; one profile is taken"}},
-		{"two in JSON", "{} {}", []string{"1:5 it is no JSON: something follows the profile; a document is one profile"}},
-		{"nothing", "", []string{"1:1 there is nothing in it"}},
-		{"a list", "- a\n", []string{"1:1 it is a list; a profile is names with values, such as owner: ark:/99999/example"}},
-		{"no YAML", "name: a\n\tscan: true\n", []string{"2:0 it is no YAML: found a tab character that violates indentation"}},
-		{"no JSON", "{\"name\": \"a\"\n\"scan\": true}", []string{"2:1 it is no JSON: invalid character '\"' after object key:value pair"}},
-		{"half a JSON", "{\"name\": \"a\",\n", []string{"2:1 it is no JSON: the document ends before it is whole"}},
+		{"merged", "callback:\n  <<: {url: x}\n", []string{"2:3 want a name here"}},
+		{"twice within", "bag_profile:\n  A: 1\n  B: {C: 1, C: 2}\n", []string{"3:13 C is already on line 3; write it once"}},
+		{"two documents", "name: a\n---\nname: b\n", []string{"2:1 a second document begins here; give one profile"}},
+		{"two in JSON", "{} {}", []string{"1:5 not valid JSON: more text follows the profile; a document contains one profile"}},
+		{"nothing", "", []string{"1:1 the document is empty"}},
+		{"a list", "- a\n", []string{"1:1 it is a list; a profile consists of names with values, such as owner: ark:/99999/example"}},
+		{"no YAML", "name: a\n\tscan: true\n", []string{"2:0 not valid YAML: found a tab character that violates indentation"}},
+		{"no JSON", "{\"name\": \"a\"\n\"scan\": true}", []string{"2:1 not valid JSON: invalid character '\"' after object key:value pair"}},
+		{"half a JSON", "{\"name\": \"a\",\n", []string{"2:1 not valid JSON: the document ends too early"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := profile.Parse([]byte(tt.text))
@@ -176,15 +176,15 @@ func TestChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"name: Maps; it was Maps & plans: yes", "priority: 3; it was 7", "scan: not given any more; it was true", "bag_profile: another document",
-		`mail.to: ["a@example.org","b@example.org"]; it was ["a@example.org"]`, "mail.queued: not given any more; it was true",
-		"mail.failures_only: not given any more; it was true", "retention_days: not given any more; it was 90",
+		"name: Maps; it was Maps & plans: yes", "priority: 3; it was 7", "scan: removed; it was true", "bag_profile: replaced by another document",
+		`mail.to: ["a@example.org","b@example.org"]; it was ["a@example.org"]`, "mail.queued: removed; it was true",
+		"mail.failures_only: removed; it was true", "retention_days: not given any more; it was 90",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 	got, err = profile.Changes(registry.Profile{Owner: "o"}, registry.Profile{Owner: "o", BagProfile: json.RawMessage(`{}`), Embargo: "till 2030"})
-	if diff := cmp.Diff([]string{"bag_profile: a document, which was not given", "embargo: till 2030, which was not given"}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{"bag_profile: added a document", "embargo: till 2030; it was not set"}, got); diff != "" || err != nil {
 		t.Errorf("changes (-want +got):\n%s%v", diff, err)
 	}
 }

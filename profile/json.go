@@ -9,16 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how deep lists may lie in each other.
+// maxDepth bounds the nesting of lists.
 const maxDepth = 100
 
-// jsonReader makes nodes of a document's tokens.
+// jsonReader converts the tokens of a document to nodes.
 type jsonReader struct {
 	text []byte
 	*json.Decoder
 
-	seen int64 // bytes that were counted
-	at   Place // of what follows them
+	seen int64 // bytes before at
+	at   Place
 }
 
 func fromJSON(text []byte) (*node, Faults) {
@@ -30,7 +30,7 @@ func fromJSON(text []byte) (*node, Faults) {
 	n, err := r.value(0)
 	if err == nil {
 		if _, end := r.Token(); !errors.Is(end, io.EOF) {
-			err = errors.New("something follows the profile; a document is one profile")
+			err = errors.New("more text follows the profile; a document contains one profile")
 		}
 	}
 	if err == nil {
@@ -38,15 +38,15 @@ func fromJSON(text []byte) (*node, Faults) {
 	}
 	at := r.next()
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) && syntax.Offset > r.InputOffset() {
-		at = r.place(syntax.Offset - 1) // within a token
+		at = r.place(syntax.Offset - 1) // inside a token
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		at, err = r.place(int64(len(text))), errors.New("the document ends before it is whole")
+		at, err = r.place(int64(len(text))), errors.New("the document ends too early")
 	}
-	return nil, Faults{{at, "it is no JSON: " + err.Error()}}
+	return nil, Faults{{at, "not valid JSON: " + err.Error()}}
 }
 
-// place is where a byte stands. It is not before the last one that was asked for.
+// place returns the place of a byte. Offsets must not decrease from call to call.
 func (r *jsonReader) place(offset int64) Place {
 	for ; r.seen < min(offset, int64(len(r.text))); r.seen++ {
 		switch b := r.text[r.seen]; {
@@ -59,7 +59,7 @@ func (r *jsonReader) place(offset int64) Place {
 	return r.at
 }
 
-// next is where the next token begins.
+// next returns where the next token begins.
 func (r *jsonReader) next() Place {
 	at := r.InputOffset()
 	for at < int64(len(r.text)) && strings.IndexByte(" \t\r\n,:", r.text[at]) >= 0 {
@@ -75,7 +75,7 @@ func (r *jsonReader) value(depth int) (*node, error) {
 		return nil, err
 	}
 	if depth > maxDepth {
-		return nil, errors.New("lists lie too deep in each other")
+		return nil, errors.New("lists are nested too deep")
 	}
 	switch v := token.(type) {
 	case json.Delim:
@@ -95,7 +95,7 @@ func (r *jsonReader) value(depth int) (*node, error) {
 	return n, nil
 }
 
-// below reads what a node that begins with a delimiter holds, and its end.
+// below reads the content of a node that begins with a delimiter, and its end.
 func (r *jsonReader) below(n *node, begin json.Delim, depth int) error {
 	n.kind = list
 	if begin == '{' {
@@ -115,7 +115,7 @@ func (r *jsonReader) below(n *node, begin json.Delim, depth int) error {
 		if err != nil {
 			return err
 		}
-		f.name, _ = name.(string) // the decoder has made sure of it
+		f.name, _ = name.(string) // the decoder accepts only strings here
 		if f.value, err = r.value(depth + 1); err != nil {
 			return err
 		}

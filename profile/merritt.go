@@ -12,54 +12,55 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Merritt is what a profile of Merritt's becomes.
+// Merritt is an imported profile of Merritt's.
 type Merritt struct {
 	Mnemonic string // the ProfileID without _content
 	Profile  registry.Profile
-	Fates    []Fate // of every property, in the order of the file
-	// Login is what the callback's address had in it, nil for nothing. It stands in no other field.
+	Fates    []Fate // of all properties, in the order of the file
+	// Login is the user and password in the callback's address, or nil. No other field contains
+	// them.
 	Login *Login
 
 	places map[string]Place
 }
 
-// Login is a name and a password that a callback's receiver asks for. Text that is made of it does
-// not tell the password.
+// Login is the user and password for a callback's receiver. Formatting it does not show the
+// password.
 type Login struct {
 	Origin, User string
 	password     string
 }
 
-// Password is to be sealed and nothing else.
+// Password returns the password. Only seal it.
 func (l *Login) Password() string { return l.password }
 
-// Fate is what became of properties.
+// Fate says what became of properties in the import.
 type Fate struct {
 	Properties []string `json:"properties"`
 	Line       int      `json:"line"` // of the first
-	// Taken: it means here what it meant there. Changed: something like it was set. LeftOut:
-	// nothing follows from it here.
+	// Kind is Taken if the meaning is the same, Changed if something similar was set, and LeftOut
+	// if nothing was set.
 	Kind FateKind `json:"fate"`
 	Text string   `json:"text"` // what was set, or why nothing was
 }
 
-// FateKind is how much of a property was taken.
+// FateKind is the kind of a Fate.
 type FateKind string
 
-// The kinds of fates.
+// The kinds.
 const (
 	Taken   FateKind = "taken"
 	Changed FateKind = "changed"
 	LeftOut FateKind = "left out"
 )
 
-// Place returns the line of the property that a part of the profile was made of, named as in
+// Place returns the line of the property from which a part of the profile was made; see
 // [Document.Place].
 func (m *Merritt) Place(location string) Place { return nearestPlace(m.places, location) }
 
-// ParseMerritt reads a profile of a collection of Merritt's. storages are those here that take the
-// place of a storage node there, by its number. The error is Faults: what cannot be read, what is
-// no collection's profile, and what would mean something else here.
+// ParseMerritt imports a profile of one of Merritt's collections. storages maps the numbers of
+// Merritt's storage nodes to storages here. The error is Faults: lines that cannot be read,
+// profiles of other things than collections, and properties that would change their meaning.
 func ParseMerritt(text []byte, storages map[string][]string) (*Merritt, error) {
 	list, faults := properties(text)
 	if len(faults) > 0 {
@@ -92,7 +93,7 @@ type merrittReader struct {
 	storages map[string][]string
 	faults   Faults
 
-	namespace, minter, suppression property // "" where they are not given
+	namespace, minter, suppression property // zero if not given
 }
 
 func (r *merrittReader) fault(p property, format string, args ...any) {
@@ -103,7 +104,7 @@ func (r *merrittReader) fate(p property, kind FateKind, format string, args ...a
 	r.Fates = append(r.Fates, Fate{[]string{p.name}, p.line, kind, fmt.Sprintf(format, args...)})
 }
 
-// folded is fate for properties that share theirs with those of the lines before.
+// folded does what fate does, and joins properties with the same fate in consecutive lines.
 func (r *merrittReader) folded(p property, kind FateKind, text string) {
 	if n := len(r.Fates); n > 0 && r.Fates[n-1].Kind == kind && r.Fates[n-1].Text == text {
 		r.Fates[n-1].Properties = append(r.Fates[n-1].Properties, p.name)
@@ -112,11 +113,10 @@ func (r *merrittReader) folded(p property, kind FateKind, text string) {
 	r.fate(p, kind, "%s", text)
 }
 
-// set notes which line a part of the profile is of.
+// set records the line from which a part of the profile was made.
 func (r *merrittReader) set(p property, path string) { r.places[path] = Place{Line: p.line} }
 
-// kind refuses what is no collection's profile: those of owners, of service level agreements and of
-// services.
+// kind refuses profiles of owners, service level agreements and services.
 func (r *merrittReader) kind(list []property) {
 	const wanted = "only profiles of collections are imported, whose ProfileID ends in _content"
 	is := map[string]property{}
@@ -129,7 +129,7 @@ func (r *merrittReader) kind(list []property) {
 	case id.value == "":
 		r.fault(id, "it has no ProfileID; %s", wanted)
 	case !ok || name == "":
-		r.fault(id, "ProfileID %s is no collection's; %s", id.value, wanted)
+		r.fault(id, "ProfileID %s is not that of a collection; %s", id.value, wanted)
 	}
 	r.Mnemonic = name
 	for _, one := range []struct{ name, means, ours string }{
@@ -150,24 +150,24 @@ func (r *merrittReader) kind(list []property) {
 		"Type": {"", "MRT-curatorial", "MRT-system"},
 	} {
 		if p := is[name]; !slices.Contains(known, p.value) {
-			r.fault(p, "%s %s is not known, so neither is what the profile is of; %s", name, p.value, wanted)
+			r.fault(p, "%s %s is unknown, so it is unclear what the profile is for; %s", name, p.value, wanted)
 		}
 	}
 }
 
-// reasons say why nothing follows here from properties that nothing follows from.
+// reasons says, by property, why it has no effect here.
 func reasons() map[string]string {
 	return map[string]string{
-		"NotificationFormat": "mails are text and HTML here, with their lists as JSON and CSV",
-		"NotificationType":   "every report names each object here, failed or not",
-		"StorageService":     "storages are known here by their names",
+		"NotificationFormat": "mails here are text and HTML, with lists as JSON and CSV",
+		"NotificationType":   "reports here always list each object, failed or not",
+		"StorageService":     "storages have names here",
 		"EZID_co-owner":      "co-owners are not set here; set them at EZID",
-		"Context":            "it was told EZID as mrt.creator, which is not told from here",
-		"CreationDate":       "a version of a profile has the time of its import here",
-		"ModificationDate":   "a version of a profile has the time of its import here",
-		"Type":               "it says that this is a profile of a collection",
-		"Role":               "it says that this is a profile of a collection",
-		"Aggregate":          "it says that this is a profile of a collection",
+		"Context":            "Merritt sent it to EZID as mrt.creator; Holdfast does not",
+		"CreationDate":       "profile versions have the time of their import here",
+		"ModificationDate":   "profile versions have the time of their import here",
+		"Type":               "it only says that this is the profile of a collection",
+		"Role":               "it only says that this is the profile of a collection",
+		"Aggregate":          "it only says that this is the profile of a collection",
 	}
 }
 
@@ -200,7 +200,7 @@ func (r *merrittReader) property(p property) {
 		r.suppression = p
 	case p.name == "Identifier-scheme":
 		if !strings.EqualFold(p.value, "ARK") {
-			r.fault(p, "Identifier-scheme %s: objects have ARKs here and nothing else", p.value)
+			r.fault(p, "Identifier-scheme %s: objects have only ARKs here", p.value)
 			return
 		}
 		r.fate(p, Taken, "every object has an ARK")
@@ -213,7 +213,7 @@ func (r *merrittReader) property(p property) {
 	case p.name == "Priority":
 		n, err := strconv.Atoi(p.value)
 		if err != nil {
-			r.fault(p, "Priority %s is no whole number", p.value)
+			r.fault(p, "Priority %s is not a whole number", p.value)
 			return
 		}
 		f.Priority = &n
@@ -234,7 +234,7 @@ func (r *merrittReader) property(p property) {
 	case reasons()[base] != "":
 		r.fate(p, LeftOut, "%s", reasons()[base])
 	default:
-		r.fate(p, LeftOut, "it is not known here")
+		r.fate(p, LeftOut, "there is nothing like it here")
 	}
 }
 
@@ -245,57 +245,57 @@ func (r *merrittReader) to() *registry.MailRules {
 	return r.Profile.Mail
 }
 
-// mail says what is told of. Merritt tells of every batch that is queued and reported, unless that
-// is suppressed.
+// mail sets which mails are sent. Merritt sends one when a batch is queued and one with its report,
+// unless that is suppressed.
 func (r *merrittReader) mail() {
 	rules, p := r.to(), r.suppression
 	switch strings.ToLower(p.value) {
 	case "":
 		rules.Queued = true
 	case "partial":
-		r.fate(p, Taken, "no mails of batches that are queued")
+		r.fate(p, Taken, "no mails when batches are queued")
 	case "full":
 		rules.FailuresOnly = true
-		r.fate(p, Changed, "mail.failures_only: batches that went well are not told of; failures are never hidden here")
+		r.fate(p, Changed, "mail.failures_only: no mails about successful batches; failures are always reported here")
 	default:
-		r.fault(p, "NotificationSuppression %s is not known; there are partial and full", p.value)
+		r.fault(p, "NotificationSuppression %s is unknown; use partial or full", p.value)
 	}
 	if len(rules.To) == 0 && !rules.Queued && !rules.FailuresOnly {
 		r.Profile.Mail = nil
 	}
 }
 
-// callback takes a receiver's address without what it asks for. What Merritt adds to it is added,
-// and as there a receiver that cannot be told fails no job.
+// callback takes a receiver's address without its credentials, and appends the path that Merritt
+// appends. As in Merritt, a receiver that cannot be reached fails no job.
 func (r *merrittReader) callback(p property) {
 	u, err := url.Parse(p.value)
 	if err != nil || u.Hostname() == "" {
-		r.fault(p, "CallbackURL is no address; it is https://HOST/PATH") // and may have a password in it
+		r.fault(p, "CallbackURL is not an address; write https://HOST/PATH") // and may have a password in it
 		return
 	}
-	said := "callback.url, with /mc/{job} as there; what it is told is JSON with the same fields"
+	said := "callback.url, with /mc/{job} as in Merritt; the message is JSON with the same fields"
 	if u.User != nil {
 		password, _ := u.User.Password()
 		r.Login = &Login{Origin: u.Scheme + "://" + u.Host, User: u.User.Username(), password: password}
 		u.User = nil
-		said += fmt.Sprintf(". The name and password in it are kept in no profile: holdfast collection credential set %s %s --basic %s",
+		said += fmt.Sprintf(". Its user and password are not stored in the profile; set them: holdfast collection credential set %s %s --basic %s",
 			r.Mnemonic, r.Login.Origin, r.Login.User)
 	}
 	if u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(u.String(), "?#{}") {
-		r.fault(p, "CallbackURL has a query, a fragment or a brace, which a callback's address has not here")
+		r.fault(p, "CallbackURL has a query, a fragment or a brace, which a callback's address must not have")
 		return
 	}
 	address := strings.TrimSuffix(u.String(), "/") + "/mc/{job}"
 	r.Profile.Callback = &registry.Callback{URL: address, GoesOn: true}
 	r.set(p, "callback")
-	r.fate(p, Changed, "%s", said+". A receiver that cannot be told does not fail the job (callback.goes_on)")
+	r.fate(p, Changed, "%s", said+". A receiver that cannot be reached does not fail the job (callback.goes_on)")
 }
 
-// storage takes the storages that were named for a node.
+// storage sets the storages that replace a node.
 func (r *merrittReader) storage(p property) {
 	names, ok := r.storages[p.value]
 	if !ok {
-		r.fate(p, LeftOut, "versions go to the storage that has no name; name others by --storage %s=NAME[,NAME]", p.value)
+		r.fate(p, LeftOut, "versions go to the default storage; choose others with --storage %s=NAME[,NAME]", p.value)
 		return
 	}
 	r.Profile.Storages = names
@@ -303,11 +303,10 @@ func (r *merrittReader) storage(p property) {
 	r.fate(p, Changed, "storages: %s", strings.Join(names, ", "))
 }
 
-// mask is what names look like behind their shoulder: as those do that are minted here.
+// mask is the part of the template after the shoulder, as in the service's default.
 const mask = "{.reeeeeeeek}"
 
-// names says where objects' names come from: from the shoulder that EZID was asked for, else from
-// the namespace.
+// names sets how objects are named: by the shoulder at EZID, or else by the namespace.
 func (r *merrittReader) names() {
 	shoulder := func(text string) (string, bool) {
 		text = strings.TrimPrefix(strings.TrimPrefix(text, "ark:"), "/")
@@ -324,23 +323,23 @@ func (r *merrittReader) names() {
 		f.Minting, f.NOIDTemplate = registry.MintEZID, template
 		r.set(p, "minting")
 		r.set(p, "noid_template")
-		r.fate(p, Changed, "minting: ezid, noid_template: %s. Names are drawn here and told EZID; the workers need HOLDFAST_EZID_URL and its account", template)
+		r.fate(p, Changed, "minting: ezid, noid_template: %s. Names are minted here and registered at EZID; the workers need HOLDFAST_EZID_URL and its account", template)
 	default:
-		r.fault(p, "ObjectMinterURL names no shoulder of EZID's (https://HOST/shoulder/ark:/NAAN/SHOULDER); take it out to have names minted here")
+		r.fault(p, "ObjectMinterURL does not name a shoulder at EZID (https://HOST/shoulder/ark:/NAAN/SHOULDER); remove it to mint names here")
 	}
 	p = r.namespace
 	template, ok = shoulder(p.value)
 	switch {
 	case p.value == "":
 	case f.NOIDTemplate != "" && (!ok || template == f.NOIDTemplate):
-		r.fate(p, LeftOut, "the shoulder of ObjectMinterURL says it")
+		r.fate(p, LeftOut, "the shoulder of ObjectMinterURL is used")
 	case f.NOIDTemplate != "":
-		r.fault(p, "Identifier-namespace %s is another one than the shoulder of ObjectMinterURL; leave in the one that is meant", p.value)
+		r.fault(p, "Identifier-namespace %s differs from the shoulder of ObjectMinterURL; remove one of the two", p.value)
 	case ok:
 		f.NOIDTemplate = template
 		r.set(p, "noid_template")
-		r.fate(p, Changed, "noid_template: %s. Names are drawn here", template)
+		r.fate(p, Changed, "noid_template: %s. Names are minted here", template)
 	default:
-		r.fate(p, LeftOut, "no template can be made of it; names are drawn from the service's own, HOLDFAST_NAAN and HOLDFAST_NOID_TEMPLATE")
+		r.fate(p, LeftOut, "it is not a template; names are minted from the service's own, HOLDFAST_NAAN and HOLDFAST_NOID_TEMPLATE")
 	}
 }

@@ -66,15 +66,15 @@ func TestParseMerritt(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		"2 ProfileID: taken: the collection is maps", "3 ProfileDescription: taken: description", "4 Identifier-scheme: taken: every object has an ARK",
-		"5 Identifier-namespace: left out: the shoulder of ObjectMinterURL says it", "6 Collection.1: taken: collections", "7 Collection.2: taken: collections",
-		"8 Type: left out: it says that this is a profile of a collection", "9 Role: left out: it says that this is a profile of a collection",
+		"5 Identifier-namespace: left out: the shoulder of ObjectMinterURL is used", "6 Collection.1: taken: collections", "7 Collection.2: taken: collections",
+		"8 Type: left out: it only says that this is the profile of a collection", "9 Role: left out: it only says that this is the profile of a collection",
 		"10 Aggregate: left out: it is empty", "11 Owner: taken: owner", "12 Notification.1: taken: mail", "13 Notification.2: taken: mail",
-		"14 NotificationType: left out: every report names each object here, failed or not", "15 NotificationSuppression: taken: no mails of batches that are queued",
+		"14 NotificationType: left out: reports here always list each object, failed or not", "15 NotificationSuppression: taken: no mails when batches are queued",
 		"17 HandlerQueue.1,HandlerQueue.2,HandlerProcess.1: left out: the stages of a job are the same for all collections here",
-		"20 StorageService: left out: storages are known here by their names", "21 StorageNode: changed: storages: main, second",
-		"22 CreationDate: left out: a version of a profile has the time of its import here",
+		"20 StorageService: left out: storages have names here", "21 StorageNode: changed: storages: main, second",
+		"22 CreationDate: left out: profile versions have the time of their import here",
 		"23 ObjectMinterURL: changed: minting: ezid, noid_template: 99999/fk4{", "24 CallbackURL: changed: callback", "25 Priority: taken: priority",
-		"26 SuppressDublinCoreLocalID: taken: suppress_dc_local_ids", "27 Context: left out: it was told EZID as mrt", "28 DataoneURL: left out: it is not known here",
+		"26 SuppressDublinCoreLocalID: taken: suppress_dc_local_ids", "27 Context: left out: Merritt sent it to EZID as mrt", "28 DataoneURL: left out: there is nothing like it here",
 	}, fates); diff != "" {
 		t.Errorf("fates (-want +got):\n%s", diff)
 	}
@@ -142,7 +142,7 @@ func TestParseMerritt_Refused(t *testing.T) {
 		want       []string
 	}{
 		{"an owner", "ProfileID: cdl_owner\nType: MRT-system\nRole: MRT-class\nAggregate: MRT-owner\n", []string{
-			"1 ProfileID cdl_owner is no collection's; only profiles of collections are imported, whose ProfileID ends in _content",
+			"1 ProfileID cdl_owner is not that of a collection; only profiles of collections are imported, whose ProfileID ends in _content",
 			"2 Type MRT-system makes it a profile of the system's own objects; only profiles of collections are imported, whose ProfileID ends in _content",
 			"3 Role MRT-class makes it a profile of a collection as an object of its own; only profiles of collections are imported, whose ProfileID ends in _content",
 			"4 Aggregate MRT-owner makes it a profile of an owner; only profiles of collections are imported, whose ProfileID ends in _content",
@@ -152,25 +152,25 @@ func TestParseMerritt_Refused(t *testing.T) {
 		}},
 		{"a service", "ServiceName: ingest\n", []string{"1 it has no ProfileID; only profiles of collections are imported, whose ProfileID ends in _content"}},
 		{"of what nobody knows", leastMerritt + "Role: MRT-other", []string{
-			"4 Role MRT-other is not known, so neither is what the profile is of; only profiles of collections are imported, whose ProfileID ends in _content",
+			"4 Role MRT-other is unknown, so it is unclear what the profile is for; only profiles of collections are imported, whose ProfileID ends in _content",
 		}},
 		{"no owner", "ProfileID: a_content\n", []string{"1 it has no Owner, which every collection has", "1 it has no Collection.1, which every collection has"}},
 		{"other names", leastMerritt + "Identifier-scheme: DOI\nObjectMinterURL: https://e.example.org/mint\nIdentifier-namespace: x y", []string{
-			"4 Identifier-scheme DOI: objects have ARKs here and nothing else",
-			"5 ObjectMinterURL names no shoulder of EZID's (https://HOST/shoulder/ark:/NAAN/SHOULDER); take it out to have names minted here",
+			"4 Identifier-scheme DOI: objects have only ARKs here",
+			"5 ObjectMinterURL does not name a shoulder at EZID (https://HOST/shoulder/ark:/NAAN/SHOULDER); remove it to mint names here",
 		}},
 		{"two shoulders", leastMerritt + "ObjectMinterURL: https://e.example.org/shoulder/ark:/99999/fk4\nIdentifier-namespace: 99999/fk5", []string{
-			"5 Identifier-namespace 99999/fk5 is another one than the shoulder of ObjectMinterURL; leave in the one that is meant",
+			"5 Identifier-namespace 99999/fk5 differs from the shoulder of ObjectMinterURL; remove one of the two",
 		}},
 		{"values", leastMerritt + "Priority: low\nNotificationSuppression: most\nSuppressDublinCoreLocalID: perhaps\nCallbackURL: https://a:" + merrittPassword + "@h/?q=1", []string{
-			"4 Priority low is no whole number", "5 NotificationSuppression most is not known; there are partial and full",
-			"6 SuppressDublinCoreLocalID perhaps is neither true nor false", "7 CallbackURL has a query, a fragment or a brace, which a callback's address has not here",
+			"4 Priority low is not a whole number", "5 NotificationSuppression most is unknown; use partial or full",
+			"6 SuppressDublinCoreLocalID perhaps is neither true nor false", "7 CallbackURL has a query, a fragment or a brace, which a callback's address must not have",
 		}},
-		{"no address", leastMerritt + "CallbackURL: a:" + merrittPassword + "@h/", []string{"4 CallbackURL is no address; it is https://HOST/PATH"}},
+		{"no address", leastMerritt + "CallbackURL: a:" + merrittPassword + "@h/", []string{"4 CallbackURL is not an address; write https://HOST/PATH"}},
 		{"what Java reads otherwise", leastMerritt + "ProfileDescription: a\\\n  b\nOwner: again\nno property\nA B: c\nX: \xff", []string{
-			"4 a backslash stands there, which Java takes for the start of something else; write it without",
-			"5 no property is there; a line is NAME: VALUE", "6 Owner stands on line 2 already; leave in the one that is meant",
-			"7 no property is there; a line is NAME: VALUE", "8 no property is there; a line is NAME: VALUE", "9 it is not UTF-8; convert the file",
+			"4 the line has a backslash, which Java reads as an escape; remove it",
+			"5 not a property; write NAME: VALUE", "6 Owner is already on line 2; remove one of the two",
+			"7 not a property; write NAME: VALUE", "8 not a property; write NAME: VALUE", "9 it is not UTF-8; convert the file",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// kind is what a part of a document is.
+// kind is the kind of a node.
 type kind string
 
 // The kinds, in words for people.
@@ -18,11 +18,11 @@ const (
 	nothing kind = "null"
 )
 
-// node is a part of a document, whichever language that is in.
+// node is a part of a document in either language.
 type node struct {
 	Place
 	kind   kind
-	scalar string // of text what it says, of others what JSON writes
+	scalar string // the text, or the JSON of other values
 	fields []field
 	items  []*node
 }
@@ -34,7 +34,7 @@ type field struct {
 	value *node
 }
 
-// json is the node in JSON, with its fields in their order.
+// json returns the node in JSON, with its fields in their order.
 func (n *node) json() []byte {
 	switch n.kind {
 	case mapping:
@@ -57,6 +57,6 @@ func (n *node) json() []byte {
 }
 
 func quoted(s string) string {
-	out, _ := json.Marshal(s) // text can always be encoded
+	out, _ := json.Marshal(s) // cannot fail for text
 	return string(out)
 }

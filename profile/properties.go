@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// property is a line of Merritt's profiles.
+// property is a line of a Merritt profile.
 type property struct {
 	name, value string
 	line        int
 }
 
-// base is the name without its number: Notification of Notification.2.
+// base returns the name without its number: Notification for Notification.2.
 func (p property) base() string {
 	if m := aNumbered.FindStringSubmatch(p.name); m != nil {
 		return m[1]
@@ -27,12 +27,12 @@ var (
 	aNumbered = regexp.MustCompile(`^(.+)\.[0-9]+$`)
 )
 
-// properties reads key: value lines, as Java's Properties do where both mean the same. What Java
-// takes for something else than people do (backslashes, which it takes away, and names that stand
-// twice, of which it drops one) is a fault.
+// properties reads key: value lines, as Java's Properties does. Where Java deviates from what
+// people expect, it reports a fault: for backslashes, which Java drops, and repeated names, of
+// which Java keeps only the last.
 func properties(text []byte) (list []property, faults Faults) {
 	if len(text) > MaxSize {
-		return nil, Faults{{Place{Line: 1}, fmt.Sprintf("it has %d bytes; a profile has %d at most", len(text), MaxSize)}}
+		return nil, Faults{{Place{Line: 1}, fmt.Sprintf("it has %d bytes; a profile may have at most %d", len(text), MaxSize)}}
 	}
 	first := map[string]int{}
 	number := 0
@@ -51,11 +51,11 @@ func properties(text []byte) (list []property, faults Faults) {
 		case !utf8.ValidString(line):
 			fault("it is not UTF-8; convert the file")
 		case strings.ContainsRune(line, '\\'):
-			fault("a backslash stands there, which Java takes for the start of something else; write it without")
+			fault("the line has a backslash, which Java reads as an escape; remove it")
 		case m == nil:
-			fault("no property is there; a line is NAME: VALUE")
+			fault("not a property; write NAME: VALUE")
 		case first[m[1]] > 0:
-			fault("%s stands on line %d already; leave in the one that is meant", m[1], first[m[1]])
+			fault("%s is already on line %d; remove one of the two", m[1], first[m[1]])
 		default:
 			first[m[1]] = number
 			list = append(list, property{m[1], m[2], number})

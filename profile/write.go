@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// YAML writes a profile as a document that [Parse] makes the same profile of, with lines of comment
-// above it. What is not given is left out.
+// YAML writes a profile as a document that [Parse] reads back, with comment lines at its start.
+// Values that are not given are left out.
 func YAML(p registry.Profile, comment ...string) ([]byte, error) {
 	root, err := nodeOf(p)
 	if err != nil {
@@ -33,7 +33,7 @@ func YAML(p registry.Profile, comment ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// JSON writes a profile as YAML does, in JSON and without comment.
+// JSON writes a profile in JSON, without comment.
 func JSON(p registry.Profile) ([]byte, error) {
 	root, err := nodeOf(p)
 	if err != nil {
@@ -42,7 +42,7 @@ func JSON(p registry.Profile) ([]byte, error) {
 	return root.json(), nil
 }
 
-// nodeOf is a profile as a document, without what is not given.
+// nodeOf returns a profile as a document, without values that are not given.
 func nodeOf(p registry.Profile) (*node, error) {
 	text, err := json.Marshal(p)
 	if err != nil {

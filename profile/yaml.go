@@ -18,13 +18,13 @@ func fromYAML(text []byte) (*node, Faults) {
 	err := d.Decode(&doc)
 	switch {
 	case errors.Is(err, io.EOF):
-		return nil, Faults{{Place{1, 1}, "there is nothing in it"}}
+		return nil, Faults{{Place{1, 1}, "the document is empty"}}
 	case err != nil:
 		return nil, Faults{syntaxFault(err)}
 	}
 	switch err := d.Decode(&more); {
 	case err == nil:
-		return nil, Faults{{Place{more.Line, more.Column}, "a second document begins here; one profile is taken"}}
+		return nil, Faults{{Place{more.Line, more.Column}, "a second document begins here; give one profile"}}
 	case !errors.Is(err, io.EOF):
 		return nil, Faults{syntaxFault(err)}
 	}
@@ -35,7 +35,7 @@ func fromYAML(text []byte) (*node, Faults) {
 
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
 
-// syntaxFault is what the parser says, which knows a line at most.
+// syntaxFault converts an error of the parser, which may contain a line.
 func syntaxFault(err error) Fault {
 	f := Fault{Place{Line: 1}, err.Error()}
 	if m := yamlError.FindStringSubmatch(f.Message); m != nil {
@@ -44,12 +44,11 @@ func syntaxFault(err error) Fault {
 		}
 		f.Message = m[2]
 	}
-	f.Message = "it is no YAML: " + f.Message
+	f.Message = "not valid YAML: " + f.Message
 	return f
 }
 
-// yamlReader makes nodes of YAML's. Of its many ways to write a thing only those are taken that
-// mean the same to everybody.
+// yamlReader converts YAML nodes. It accepts only notations that mean the same to everybody.
 type yamlReader struct{ faults Faults }
 
 func (r *yamlReader) fault(at *yaml.Node, format string, args ...any) *node {
@@ -61,9 +60,9 @@ func (r *yamlReader) node(y *yaml.Node, depth int) *node {
 	n := &node{Place: Place{y.Line, y.Column}}
 	switch {
 	case depth > maxDepth:
-		return r.fault(y, "lists lie too deep in each other")
+		return r.fault(y, "lists are nested too deep")
 	case y.Anchor != "" || y.Kind == yaml.AliasNode:
-		return r.fault(y, "anchors and aliases are not taken; write it out")
+		return r.fault(y, "anchors and aliases are not supported; write the value out")
 	}
 	switch y.Kind {
 	case yaml.MappingNode:
@@ -71,7 +70,7 @@ func (r *yamlReader) node(y *yaml.Node, depth int) *node {
 		for i := 0; i+1 < len(y.Content); i += 2 {
 			name := y.Content[i]
 			if name.Kind != yaml.ScalarNode || name.ShortTag() == "!!merge" {
-				r.fault(name, "a name is wanted here")
+				r.fault(name, "want a name here")
 				continue
 			}
 			n.fields = append(n.fields, field{Place{name.Line, name.Column}, name.Value, r.node(y.Content[i+1], depth+1)})
@@ -95,7 +94,7 @@ var (
 func (r *yamlReader) scalar(y *yaml.Node, n *node) *node {
 	n.scalar = y.Value
 	switch tag := y.ShortTag(); {
-	case tag == "!!str", tag == "!!timestamp": // a day is text here
+	case tag == "!!str", tag == "!!timestamp": // dates are text here
 		n.kind = written
 	case tag == "!!int" && aDecimal.MatchString(y.Value), tag == "!!float" && aNumber.MatchString(y.Value):
 		n.kind = number
@@ -106,7 +105,7 @@ func (r *yamlReader) scalar(y *yaml.Node, n *node) *node {
 	case tag == "!!null":
 		n.kind, n.scalar = nothing, "null"
 	default:
-		return r.fault(y, "%s is not taken; write it out", y.Tag)
+		return r.fault(y, "%s is not supported; write the value out", y.Tag)
 	}
 	return n
 }

@@ -156,7 +156,7 @@ func TestCollectionProfiles_Faults(t *testing.T) {
 		says []string
 	}{
 		{"ownr: ark:/99999/o\nscan: yes\n", exit.Usage, []string{
-			"bad.yaml is not a valid profile", "bad.yaml:1:1: ownr is unknown; did you mean owner?", "bad.yaml:2:7: scan is text; true or false is wanted",
+			"bad.yaml is not a valid profile", "bad.yaml:1:1: ownr is unknown; did you mean owner?", "bad.yaml:2:7: scan is text; want true or false",
 		}},
 		{"owner: nobody\ncollections: [ark:/99999/c]\nmail:\n  to:\n    - a@example.org\n    - nobody\nstorages: [none]\nbag_profile:\n  Nonsense: 1\n", exit.Usage, []string{
 			"the collection was not changed", "bad.yaml:1:8: owner: ", "bad.yaml:6:7: mail.to[1]: it is no mail address", "bad.yaml:7:12: storages[0]: ", "bad.yaml:9:13: bag_profile.Nonsense: ",

@@ -1,5 +1,5 @@
-// Package ezidtest is an EZID for tests: it does what the documentation of EZID's API says of names
-// that are created, read and modified, on 127.0.0.1, and fails on demand.
+// Package ezidtest is an EZID for tests, on 127.0.0.1. It creates, reads and modifies names as
+// EZID's API documentation says, and fails on demand.
 package ezidtest
 
 import (
@@ -15,28 +15,28 @@ import (
 	"testing"
 )
 
-// The account that a server knows.
+// The account of the server.
 const (
 	User     = "apitest"
 	Password = "p:w%/@ geheim" // what an address must escape
 )
 
-// Server is an EZID.
+// Server is an EZID server.
 type Server struct {
 	t      testing.TB
 	server *httptest.Server
 
 	mu    sync.Mutex
 	names map[string]map[string]string // elements by ARK
-	asked []string                     // METHOD ark, of all requests that were let in
+	asked []string                     // "METHOD ark" of all requests
 	fault Fault
 }
 
-// Fault may answer a request in the server's stead, or after it: then what the server says is lost.
-// It returns whether it has answered.
+// Fault may answer a request instead of the server, or call serve with another writer, so that the
+// server's answer is lost. It returns whether it answered.
 type Fault func(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter)) bool
 
-// New starts a server, which is stopped with the test.
+// New starts a server. It stops with the test.
 func New(t testing.TB) *Server {
 	s := &Server{t: t, names: map[string]map[string]string{}}
 	s.server = httptest.NewServer(s)
@@ -44,10 +44,10 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// URL is the server's address, with the account.
+// URL returns the server's address with the account.
 func (s *Server) URL() string { return s.With(User, Password) }
 
-// With is the server's address with another account.
+// With returns the server's address with another account.
 func (s *Server) With(user, password string) string {
 	u, err := url.Parse(s.server.URL)
 	if err != nil {
@@ -57,28 +57,28 @@ func (s *Server) With(user, password string) string {
 	return u.String()
 }
 
-// Fail makes a fault of all requests from now on; nil heals.
+// Fail installs a fault for all further requests; nil removes it.
 func (s *Server) Fail(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = f
 }
 
-// Put makes a name somebody's, as an act of theirs.
+// Put stores a name with these elements.
 func (s *Server) Put(ark string, elements map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.names[ark] = elements
 }
 
-// Remove makes the server forget a name.
+// Remove deletes a name.
 func (s *Server) Remove(ark string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.names, ark)
 }
 
-// Name returns a name's elements, nil when there is none.
+// Name returns a name's elements, or nil.
 func (s *Server) Name(ark string) map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *Server) Names() []string {
 	return names
 }
 
-// Asked returns the requests that came, as "METHOD ark".
+// Asked returns all requests as "METHOD ark".
 func (s *Server) Asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	has, exists := s.names[ark]
 	switch {
 	case !ok:
-		s.t.Errorf("%s %s: no name is to be asked for", r.Method, r.URL.Path)
+		s.t.Errorf("%s %s: not a request for a name", r.Method, r.URL.Path)
 		answer(w, http.StatusBadRequest, "error: bad request - not here")
 	case err != nil:
 		answer(w, http.StatusBadRequest, "error: bad request - malformed or incomplete request body")
@@ -173,10 +173,10 @@ func answer(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
 	w.Header().Set("Content-Length", fmt.Sprint(len(text)))
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text) // to a client that may have gone
+	_, _ = io.WriteString(w, text) // the client may be gone
 }
 
-// parse reads a body as EZID does; bad says what is wrong with it.
+// parse parses a body as EZID does; bad says what is wrong with it.
 func parse(text string) (elements map[string]string, bad string) {
 	elements = map[string]string{}
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\r' || r == '\n' })
@@ -199,7 +199,7 @@ func parse(text string) (elements map[string]string, bad string) {
 	return elements, ""
 }
 
-// unescape is EZID's: each escape is a character of its own, not a byte of UTF-8.
+// unescape decodes as EZID does: each escape is a character, not a byte of UTF-8.
 func unescape(s string) (string, bool) {
 	var b strings.Builder
 	for {
