@@ -205,7 +205,7 @@ func TestRoles_Start(t *testing.T) {
 	t.Run("a token of another stage is refused", func(t *testing.T) {
 		secret := f.secret("--name", "eva", "--role", "worker", "--stage", "scan,process", "--dir", f.dir)
 		r := f.role(download, []string{"HOLDFAST_TOKEN=" + secret}, "worker", "process", "download")
-		f.refused(r, 2, "HOLDFAST_TOKEN is good for scan,process, and not for download", "holdfast token create --role worker --stage process,download")
+		f.refused(r, 2, "HOLDFAST_TOKEN is valid for scan,process, not for download", "holdfast token create --role worker --stage process,download")
 		says(t, "a worker's token without a stage", f.runIn("", "token", "create", "--name", "eva2", "--role", "worker", "--dir", f.dir).stderr, "body.stages", "--stage")
 		says(t, "the list", f.must(0, "token", "list").stdout, "scan, process")
 	})

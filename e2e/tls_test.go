@@ -139,7 +139,7 @@ func TestPlainHTTP(t *testing.T) {
 		t.Errorf("on all addresses: %d %s%s", r.code, r.stdout, r.stderr)
 	}
 	meant := upAt(t, "0.0.0.0:0", "HOLDFAST_PLAIN_HTTP=yes")
-	if !strings.Contains(meant.log.String(), "plain HTTP is served on an address that is not loopback") {
+	if !strings.Contains(meant.log.String(), "serving plain HTTP on an address that is not loopback") {
 		t.Errorf("no warning:\n%s", meant.log)
 	}
 }

@@ -2,8 +2,8 @@ package config
 
 import "strings"
 
-// closest returns the known name that takes the fewest changes to become, or "" when all are far
-// off. The prefix that all of them have makes none of them closer.
+// closest returns the most similar known name, or "" if none is similar. The common prefix does not
+// count.
 func closest(name string, known []string) string {
 	best, least := "", 1+len(strings.TrimPrefix(name, Prefix+"_"))/5
 	for _, k := range known {
@@ -14,8 +14,7 @@ func closest(name string, known []string) string {
 	return best
 }
 
-// distance counts the characters to insert, remove or replace, two neighbours that changed places
-// counting once.
+// distance returns the number of characters to insert, remove or replace, or of neighbours to swap.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -18,15 +18,15 @@ import (
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
-// Fault is one thing wrong with the environment.
+// Fault is one fault of the environment.
 type Fault struct {
 	Name  string // the variable
-	Found string // its value; a secret's is described, not repeated
-	Want  string // what should stand there
-	Err   error  // more about it, or nil
+	Found string // its value; a secret is only described
+	Want  string // the expected form
+	Err   error  // the cause, or nil
 }
 
-// Error names the variable, what was found and what is expected.
+// Error returns the variable, its value and the expected form.
 func (f *Fault) Error() string {
 	text := fmt.Sprintf("%s: found %s; expected %s", f.Name, f.Found, f.Want)
 	if f.Err != nil {
@@ -35,16 +35,16 @@ func (f *Fault) Error() string {
 	return text
 }
 
-// Unwrap returns what lies beneath, or nil.
+// Unwrap returns the cause, or nil.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// UnknownError refuses a variable that begins with HOLDFAST_ and is not known.
+// UnknownError is the error of an unknown variable that begins with HOLDFAST_.
 type UnknownError struct {
 	Name  string
-	Close string // the known name that it resembles, or ""
+	Close string // the most similar known name, or ""
 }
 
-// Error names the variable and the one that may be meant.
+// Error returns the variable and the similar name.
 func (e *UnknownError) Error() string {
 	if e.Close == "" {
 		return e.Name + ": unknown; remove it (docs/configuration.md lists the names)"
@@ -53,8 +53,8 @@ func (e *UnknownError) Error() string {
 }
 
 // Load reads the process's environment over the defaults. The error joins a *Fault or *UnknownError
-// for everything that is wrong; what could be read is returned beside it, so that more can be
-// looked for.
+// for each fault. Load returns the valid values with it, so that callers can look for further
+// faults.
 func Load(defaults Config) (Config, error) {
 	c := defaults
 	fields := fieldsOf(&c, Prefix)
@@ -81,7 +81,7 @@ func Load(defaults Config) (Config, error) {
 	return c, errors.Join(faults...)
 }
 
-// field is one variable and where its value goes.
+// field is one variable and the place of its value.
 type field struct {
 	name   string // of the variable
 	prefix string
@@ -89,7 +89,7 @@ type field struct {
 	value  reflect.Value
 }
 
-// fieldsOf lists the variables of the struct that v points to.
+// fieldsOf returns the variables of the struct that v points to.
 func fieldsOf(v any, prefix string) []field {
 	var fields []field
 	s := reflect.ValueOf(v).Elem()
@@ -106,9 +106,8 @@ func fieldsOf(v any, prefix string) []field {
 	return fields
 }
 
-// read sets the field from its variable. envconfig stops at its first error and takes an empty
-// value for a value, so it is given a struct of this one field, and only when there is something in
-// the variable.
+// read sets the field from its variable, unless that is empty. envconfig stops at its first error
+// and reads empty values, so it gets a struct of this one field.
 func (f field) read() error {
 	text := os.Getenv(f.name)
 	if text == "" {
@@ -116,7 +115,7 @@ func (f field) read() error {
 	}
 	one := reflect.New(reflect.StructOf([]reflect.StructField{f.typ}))
 	if err := envconfig.Process(f.prefix, one.Interface()); err != nil {
-		// The cause by its own words; envconfig's would name Go types, and repeat a secret.
+		// Use the cause only: envconfig's error names Go types and repeats secrets.
 		if parse := new(envconfig.ParseError); errors.As(err, &parse) {
 			err = parse.Err
 		}
@@ -129,7 +128,7 @@ func (f field) read() error {
 	return nil
 }
 
-// trimmed takes the space around commas away, and what stands between two commas and is nothing.
+// trimmed removes the space around the elements of a list, and empty elements.
 func trimmed(list []string) []string {
 	var out []string
 	for _, s := range list {
@@ -143,7 +142,7 @@ func trimmed(list []string) []string {
 func (f field) fault(text string, err error) *Fault {
 	found := fmt.Sprintf("%q", text)
 	if f.typ.Tag.Get("secret") != "" {
-		// Its cause might repeat it.
+		// The cause might contain the secret.
 		found, err = fmt.Sprintf("%d characters", len(text)), nil
 	}
 	if errors.Is(err, errForm) {
@@ -152,7 +151,7 @@ func (f field) fault(text string, err error) *Fault {
 	return &Fault{Name: f.name, Found: found, Want: f.typ.Tag.Get("want"), Err: err}
 }
 
-// fault makes the Fault of a variable of Config.
+// fault returns the Fault of a variable of Config.
 func fault(name, text string, err error) error {
 	t, _ := reflect.TypeFor[Config]().FieldByNameFunc(func(field string) bool {
 		t, ok := reflect.TypeFor[Config]().FieldByName(field)
@@ -161,7 +160,7 @@ func fault(name, text string, err error) error {
 	return field{name: Prefix + "_" + name, typ: t}.fault(text, err)
 }
 
-// check judges values by their meaning.
+// check validates values that depend on others or on files.
 func (c Config) check() []error {
 	var faults []error
 	judge := func(name, text string, good bool) {
@@ -208,7 +207,7 @@ func (c Config) check() []error {
 	return faults
 }
 
-// checkTLS judges what is said of certificates.
+// checkTLS validates the settings of certificates.
 func (c Config) checkTLS() []error {
 	var faults []error
 	if c.TLSCert != "" && c.TLSKey == "" {
@@ -218,7 +217,7 @@ func (c Config) checkTLS() []error {
 		faults = append(faults, fault("TLS_CERT", "", errors.New("HOLDFAST_TLS_KEY needs it")))
 	}
 	if len(c.ACMEHosts) > 0 && c.TLSCert != "" {
-		faults = append(faults, fault("ACME_HOSTS", strings.Join(c.ACMEHosts, ","), errors.New("HOLDFAST_TLS_CERT gives a certificate; set one of the two")))
+		faults = append(faults, fault("ACME_HOSTS", strings.Join(c.ACMEHosts, ","), errors.New("HOLDFAST_TLS_CERT is set, too; set only one of them")))
 	}
 	if c.ACMEDirectory != "" && !isSecure(c.ACMEDirectory) {
 		faults = append(faults, fault("ACME_DIRECTORY", c.ACMEDirectory, nil))
@@ -232,7 +231,7 @@ func (c Config) checkTLS() []error {
 	return faults
 }
 
-// checkOIDC judges what is said of an OpenID provider.
+// checkOIDC validates the settings of an OpenID provider.
 func (c Config) checkOIDC() []error {
 	var faults []error
 	if c.OIDCIssuer != "" && !isSecure(c.OIDCIssuer) {
@@ -249,7 +248,7 @@ func (c Config) checkOIDC() []error {
 	return faults
 }
 
-// checkMail judges what is said of mail.
+// checkMail validates the settings of mail.
 func (c Config) checkMail() []error {
 	var faults []error
 	judge := func(name, text string, err error) {
@@ -282,7 +281,7 @@ func (c Config) checkMail() []error {
 	return faults
 }
 
-// IsListen says whether text has the form of an address to listen on.
+// IsListen reports whether text has the form of an address to listen on.
 func IsListen(text string) bool { return isAddr(text) }
 
 func isDatabase(text string) bool {
@@ -290,7 +289,7 @@ func isDatabase(text string) bool {
 	return ok && path != "" || isURL(text, "postgres", "postgresql")
 }
 
-// unknown refuses what begins like ours and is not.
+// unknown returns an error for each variable with our prefix that is not in known.
 func unknown(known []string) []error {
 	var faults []error
 	environ := os.Environ()

@@ -7,27 +7,27 @@ import (
 	"strings"
 )
 
-// What a role cannot do without, as [Config.Require] takes it.
+// Needs of roles, for [Config.Require].
 var (
 	RegistryNeeds = []string{"DATABASE_URL", "STAGING_URL", "STORAGE_URL", "NSQD_ADDR NSQLOOKUPD_ADDRS", "RECEIPT_KEY"}
 	WorkerNeeds   = []string{"URL", "TOKEN", "REDIS_URL", "STAGING_URL", "STORAGE_URL", "NSQD_ADDR NSQLOOKUPD_ADDRS"}
 )
 
-// MissingError says that a role cannot do without a setting.
+// MissingError is the error of a missing setting that a role needs.
 type MissingError struct {
-	Names []string // of the variables, any of which would do
+	Names []string // the variables, any of which suffices
 	Role  string   // the command that needs it
-	Want  string   // what should stand in the first
+	Want  string   // the form of the first
 }
 
-// Error names the variables and what should stand there.
+// Error returns the variables and the expected form.
 func (e *MissingError) Error() string {
 	return strings.Join(e.Names, " or ") + ": not set, and holdfast " + e.Role + " needs it; expected " + e.Want
 }
 
-// Require checks that a role's settings are there. Each need is the name of one, without its
-// prefix, or several with spaces between them, of which any will do. The error joins a
-// *MissingError for each that is not met.
+// Require checks that a role's settings are set. Each need is a setting's name without its prefix,
+// or several separated by spaces, any of which suffices. The error joins a *MissingError for each
+// unmet need.
 func (c Config) Require(role string, needs ...string) error {
 	fields := fieldsOf(&c, Prefix)
 	var missing []error
@@ -43,7 +43,7 @@ func (c Config) Require(role string, needs ...string) error {
 				e.Want = fields[i].typ.Tag.Get("want")
 			}
 			e.Names = append(e.Names, fields[i].name)
-			there = there || os.Getenv(fields[i].name) != "" // what is set and wrong is a fault of its own
+			there = there || os.Getenv(fields[i].name) != "" // a wrong value is reported by Load
 		}
 		if !there {
 			missing = append(missing, e)

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Secrets returns the names of the secret variables that a role uses, sorted: role is registry,
-// worker or migrate, and stages are a worker's. Whatever another secret gives access to is lost too
-// when such a process is taken over, so no process should be given one that is not listed here.
+// Secrets returns the names of the secret variables that a role uses, sorted. role is registry,
+// worker or migrate; stages are the worker's. Give a process no other secrets: an attacker in it
+// would have them, too.
 func Secrets(role string, stages ...registry.Stage) []string {
 	return secrets(func(_ string, users []string) bool { return uses(users, role, stages) })
 }
@@ -19,7 +19,7 @@ func Secrets(role string, stages ...registry.Stage) []string {
 // AllSecrets returns the names of all secret variables, sorted.
 func AllSecrets() []string { return secrets(func(string, []string) bool { return true }) }
 
-// Unneeded returns the secret variables that are set and that the role does not use, sorted.
+// Unneeded returns the names of secret variables that are set but not used by the role, sorted.
 func Unneeded(role string, stages ...registry.Stage) []string {
 	return secrets(func(name string, users []string) bool { return os.Getenv(name) != "" && !uses(users, role, stages) })
 }
@@ -32,7 +32,7 @@ func StageSettings(s registry.Stage) []string {
 	})
 }
 
-// uses says whether a role, or one of a worker's stages, is among those who use a setting.
+// uses reports whether a role, or one of a worker's stages, is among the users of a setting.
 func uses(users []string, role string, stages []registry.Stage) bool {
 	return slices.Contains(users, role) || slices.ContainsFunc(stages, func(s registry.Stage) bool {
 		step, _ := registry.StepOf(s)
@@ -40,16 +40,14 @@ func uses(users []string, role string, stages []registry.Stage) bool {
 	})
 }
 
-// secrets returns the names of the secret variables that take says yes to, by name and by who uses
-// it, sorted.
+// secrets returns the names of the secret variables that take accepts, sorted.
 func secrets(take func(name string, users []string) bool) []string {
 	return named(func(tag reflect.StructTag, users []string) bool {
 		return tag.Get("secret") == "true" && take(Prefix+"_"+tag.Get("envconfig"), users)
 	})
 }
 
-// named returns the names of the variables that take says yes to, by tag and by who uses it,
-// sorted.
+// named returns the names of the variables that take accepts, sorted.
 func named(take func(tag reflect.StructTag, users []string) bool) (names []string) {
 	for _, f := range fieldsOf(&Config{}, Prefix) {
 		if take(f.typ.Tag, strings.Fields(f.typ.Tag.Get("for"))) {

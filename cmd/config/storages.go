@@ -15,8 +15,8 @@ type Storage struct {
 	Address string // as open.URL takes it
 }
 
-// Storages returns the preservation storages, the one called [registry.DefaultStorage] first; none
-// when the variable is not set. The error names the variable at fault; Load has checked it.
+// Storages returns the preservation storages, [registry.DefaultStorage] first; none if the variable
+// is not set. Its error names the variable at fault; Load has checked it.
 func (c Config) Storages() ([]Storage, error) {
 	all, err := parseStorages(c.StorageURL)
 	if err == nil {
@@ -24,13 +24,13 @@ func (c Config) Storages() ([]Storage, error) {
 	}
 	var f *Fault
 	if wrong := fault("STORAGE_URL", c.StorageURL, nil); errors.As(wrong, &f) {
-		f.Err = err // which repeats no secret
+		f.Err = err // it contains no secret
 	}
 	return all, f
 }
 
-// parseStorages reads addresses, each with NAME= before it or without, between spaces or commas.
-// Its errors tell names that a storage can have and nothing else, which may be secret.
+// parseStorages parses addresses separated by spaces or commas, each with or without NAME= before
+// it. Its errors quote valid storage names only, because the rest may be secret.
 func parseStorages(text string) (all []Storage, err error) {
 	var errs []error
 	for _, word := range splitStorages(text) {
@@ -40,17 +40,17 @@ func parseStorages(text string) (all []Storage, err error) {
 		}
 		switch {
 		case registry.CheckStorageName(s.Name) != nil:
-			errs = append(errs, fmt.Errorf("number %d has no name that a storage can have: small letters, digits, - and _, not %s", len(all)+1, registry.DefaultStaging))
+			errs = append(errs, fmt.Errorf("number %d has an invalid name: use small letters, digits, - and _, and not %s", len(all)+1, registry.DefaultStaging))
 			s.Name = ""
 		case !isURL(s.Address, "file", "s3"):
-			errs = append(errs, fmt.Errorf("number %d has no address of this form", len(all)+1))
+			errs = append(errs, fmt.Errorf("number %d has an invalid address", len(all)+1))
 		}
 		for _, other := range all {
 			if other.Name == s.Name && s.Name != "" {
-				errs = append(errs, fmt.Errorf("two storages are called %q; give each a name of its own: NAME=ADDRESS", s.Name))
+				errs = append(errs, fmt.Errorf("two storages are called %q; give each its own name: NAME=ADDRESS", s.Name))
 			}
 			if open.Overlap(other.Address, s.Address) {
-				errs = append(errs, fmt.Errorf("storages %q and %q are the same place, or one lies in the other", other.Name, s.Name))
+				errs = append(errs, fmt.Errorf("storages %q and %q are the same place, or one is inside the other", other.Name, s.Name))
 			}
 		}
 		if all = append(all, s); s.Name == registry.DefaultStorage {
@@ -60,8 +60,8 @@ func parseStorages(text string) (all []Storage, err error) {
 	return all, errors.Join(errs...)
 }
 
-// splitStorages cuts the setting at spaces and commas, but for the commas of a layout, before each
-// of its parameters: file:///objects?layout=0006,delimiter=/ is one address.
+// splitStorages splits the setting at spaces and commas, except at commas before the parameters of
+// a layout: file:///objects?layout=0006,delimiter=/ is one address.
 func splitStorages(text string) (words []string) {
 	for field := range strings.FieldsSeq(text) {
 		begun := false
@@ -77,8 +77,8 @@ func splitStorages(text string) (words []string) {
 	return words
 }
 
-// ofLayout says whether a word after a comma is a parameter of the layout that an address ends
-// with: NAME=VALUE, and no storage.
+// ofLayout reports whether a word after a comma is a parameter of the layout that address ends
+// with: NAME=VALUE, and not a storage.
 func ofLayout(address, word string) bool {
 	_, query, _ := strings.Cut(address, "?")
 	parameters := strings.Split(query, "&")

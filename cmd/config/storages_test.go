@@ -23,11 +23,11 @@ func TestStorages(t *testing.T) {
 		}},
 		{"file:///a file:///b", `two storages are called "storage"`, nil},
 		{"b=file:///a b=file:///b", `two storages are called "b"`, nil},
-		{"file:///a b=file:///a/b", `storages "storage" and "b" are the same place, or one lies in the other`, nil},
+		{"file:///a b=file:///a/b", `storages "storage" and "b" are the same place, or one is inside the other`, nil},
 		{"file:///a b=s3://x/p,c=s3://x/p/q", `storages "b" and "c"`, nil},
-		{"file:///a s3cret!=file:///b", "number 2 has no name that a storage can have", nil},
-		{"staging=file:///a", "number 1 has no name", nil},
-		{"file:///a b=ftp://s3cret/", "number 2 has no address of this form", nil},
+		{"file:///a s3cret!=file:///b", "number 2 has an invalid name", nil},
+		{"staging=file:///a", "number 1 has an invalid name", nil},
+		{"file:///a b=ftp://s3cret/", "number 2 has an invalid address", nil},
 	} {
 		set(t, map[string]string{"HOLDFAST_STORAGE_URL": tt.text})
 		c, err := config.Load(config.Default())

@@ -13,11 +13,10 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// errForm says no more than that a value does not have the form that its variable's description
-// asks for.
+// errForm: the value does not have the form that its description names. It quotes nothing.
 var errForm = errors.New("not of that form")
 
-// Count is a number of things, 1 to 1000; 0 when it is not set.
+// Count is a number from 1 to 1000; 0 if not set.
 type Count int
 
 // Decode implements envconfig.Decoder.
@@ -30,7 +29,7 @@ func (c *Count) Decode(text string) error {
 	return nil
 }
 
-// Duration is a span of time above 0; 0 when it is not set.
+// Duration is a span of time above 0; 0 if not set.
 type Duration time.Duration
 
 // Decode implements envconfig.Decoder.
@@ -43,7 +42,7 @@ func (d *Duration) Decode(text string) error {
 	return nil
 }
 
-// LeaseTime is a duration above 0 that a lease may last; 0 when it is not set.
+// LeaseTime is the duration of a lease, above 0; 0 if not set.
 type LeaseTime time.Duration
 
 // Decode implements envconfig.Decoder.
@@ -69,7 +68,7 @@ func (s *Span) Decode(text string) error {
 	return nil
 }
 
-// Amount is a number without an upper bound, above 0.
+// Amount is a number above 0, without an upper bound.
 type Amount int64
 
 // Decode implements envconfig.Decoder.
@@ -82,7 +81,7 @@ func (a *Amount) Decode(text string) error {
 	return nil
 }
 
-// Quota is how many of something there may be, from 0 on; 0 is any number.
+// Quota is a limit from 0 on; 0 is no limit.
 type Quota int64
 
 // Decode implements envconfig.Decoder.
@@ -101,7 +100,7 @@ type Percent float64
 // Decode implements envconfig.Decoder. A percent sign may follow.
 func (p *Percent) Decode(text string) error {
 	v, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "%")), 64)
-	// Written so that NaN is refused, too.
+	// This form refuses NaN, too.
 	if err != nil || !(v > 0 && v <= 100) {
 		return errForm
 	}
@@ -109,13 +108,13 @@ func (p *Percent) Decode(text string) error {
 	return nil
 }
 
-// Rate is how often in a second, above 0; 0 when it is not set.
+// Rate is a number per second, above 0; 0 if not set.
 type Rate float64
 
 // Decode implements envconfig.Decoder.
 func (r *Rate) Decode(text string) error {
 	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	// Written so that NaN is refused, too.
+	// This form refuses NaN, too.
 	if err != nil || !(v > 0 && v <= 1e6) {
 		return errForm
 	}
@@ -123,7 +122,7 @@ func (r *Rate) Decode(text string) error {
 	return nil
 }
 
-// Days is how many days something may take, from 0 on.
+// Days is a number of days, from 0 on.
 type Days float64
 
 // Decode implements envconfig.Decoder.
@@ -136,10 +135,10 @@ func (d *Days) Decode(text string) error {
 	return nil
 }
 
-// Duration is the same.
+// Duration returns it as a time.Duration.
 func (d Days) Duration() time.Duration { return time.Duration(float64(d) * 24 * float64(time.Hour)) }
 
-// Lasting is how many days something lasts, above 0.
+// Lasting is a number of days, above 0.
 type Lasting Days
 
 // Decode implements envconfig.Decoder.
@@ -153,11 +152,10 @@ func (l *Lasting) Decode(text string) error {
 	return nil
 }
 
-// Duration is the same.
+// Duration returns it as a time.Duration.
 func (l Lasting) Duration() time.Duration { return Days(l).Duration() }
 
-// Bytes is a number of bytes, from 64 KiB on; 0 when it is not set. KiB, MiB, GiB or TiB may
-// follow.
+// Bytes is a number of bytes, from 64 KiB on, with an optional KiB, MiB, GiB or TiB; 0 if not set.
 type Bytes int64
 
 // Decode implements envconfig.Decoder.
@@ -171,7 +169,7 @@ func (b *Bytes) Decode(text string) error {
 	return nil
 }
 
-// Size is a number of bytes, from 0 on. KiB, MiB, GiB or TiB may follow.
+// Size is a number of bytes, from 0 on, with an optional KiB, MiB, GiB or TiB.
 type Size int64
 
 // Decode implements envconfig.Decoder.
@@ -184,7 +182,7 @@ func (s *Size) Decode(text string) error {
 	return nil
 }
 
-// bytesOf reads a number of bytes, in its unit.
+// bytesOf parses a number of bytes with an optional unit.
 func bytesOf(text string) (n int64, ok bool) {
 	text, unit := strings.TrimSpace(text), int64(1)
 	for name, size := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40} {
@@ -200,7 +198,7 @@ func bytesOf(text string) (n int64, ok bool) {
 	return n * unit, true
 }
 
-// Yes is whether something is wanted.
+// Yes is yes or no.
 type Yes bool
 
 // Decode implements envconfig.Decoder.
@@ -216,7 +214,7 @@ func (y *Yes) Decode(text string) error {
 	return nil
 }
 
-// Rhythm is when something is done: once in each Every, Offset after it begins.
+// Rhythm is a schedule: once in each Every, Offset after its beginning.
 type Rhythm struct{ Every, Offset time.Duration }
 
 // Decode implements envconfig.Decoder.
@@ -237,19 +235,19 @@ func (r *Rhythm) Decode(text string) error {
 // Share returns the percentage as a share, 0 to 1.
 func (p Percent) Share() float64 { return float64(p) / 100 }
 
-// isURL says whether text is an absolute URL of one of the schemes.
+// isURL reports whether text is an absolute URL of one of the schemes.
 func isURL(text string, schemes ...string) bool {
 	u, err := url.Parse(text)
 	return err == nil && slices.Contains(schemes, strings.ToLower(u.Scheme)) && (u.Host != "" || u.Path != "")
 }
 
-// isWeb says whether text is an address that HTTP requests can go to.
+// isWeb reports whether text is an http or https address.
 func isWeb(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && isURL(text, "http", "https") && u.Host != ""
 }
 
-// isSecure says whether text is an address that HTTPS requests can go to, or one of this machine.
+// isSecure reports whether text is an https address, or an http address of this machine.
 func isSecure(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || !isWeb(text) {
@@ -259,7 +257,7 @@ func isSecure(text string) bool {
 	return strings.EqualFold(u.Scheme, "https") || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// isAddr says whether text is host:port.
+// isAddr reports whether text is host:port.
 func isAddr(text string) bool {
 	_, port, err := net.SplitHostPort(text)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Command demo shows Holdfast's main job from end to end on a machine that has only Go. It serves a
-// small sample, starts `holdfast up` in a temporary folder, submits the sample, and checks
-// everything that came out. It exits with 0 only when all of that is right.
+// small sample, starts `holdfast up` in a temporary folder, submits the sample, and checks all
+// results. It exits with 0 only if all are right.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	err := run(ctx, os.Args[1])
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "\nThe demo did not come out as expected:", err)
+		fmt.Fprintln(os.Stderr, "\nThe demo failed:", err)
 		os.Exit(1)
 	}
 	fmt.Println("\nEverything came out as expected.")
@@ -39,7 +39,7 @@ func main() {
 // demo is one run.
 type demo struct {
 	holdfast string
-	folder   string // all that the run leaves, removed at its end
+	folder   string // removed at the end
 	source   string // the sample's address
 }
 
@@ -69,7 +69,7 @@ func run(ctx context.Context, holdfast string) error {
 	return errors.Join(d.job(ctx, sample), stop())
 }
 
-// job is what a depositor and then an archivist would do.
+// job does the work of a depositor and an archivist.
 func (d *demo) job(ctx context.Context, s *sample) error {
 	say("Submit a batch of two object manifests, one of which lies about a digest, a zip container and a single file:")
 	code, err := d.show(ctx, "submit", d.source+"/batch.checkm", d.source+"/letters.zip", d.source+"/portrait.svg",
@@ -78,7 +78,7 @@ func (d *demo) job(ctx context.Context, s *sample) error {
 		return err
 	}
 	if code != exitPartly {
-		return fmt.Errorf("submit ended with %d; %d says that some jobs completed and some failed", code, exitPartly)
+		return fmt.Errorf("submit ended with %d, want %d: some jobs completed and some failed", code, exitPartly)
 	}
 	var batches []struct {
 		ID    string `json:"id"`
@@ -95,7 +95,7 @@ func (d *demo) job(ctx context.Context, s *sample) error {
 				return err
 			}
 			if b.State != "Failed" {
-				return fmt.Errorf("the batch is %s, not Failed, although one of its jobs cannot complete", b.State)
+				return fmt.Errorf("the batch is %s, want Failed: one of its jobs cannot complete", b.State)
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func (d *demo) job(ctx context.Context, s *sample) error {
 	return d.compare(ctx, s)
 }
 
-// compare exports every object and holds each byte against the sample.
+// compare exports every object and compares each byte with the sample.
 func (d *demo) compare(ctx context.Context, s *sample) error {
 	var objects []struct {
 		ID    string `json:"object_id"`
@@ -120,7 +120,7 @@ func (d *demo) compare(ctx context.Context, s *sample) error {
 		return err
 	}
 	if len(objects) != len(s.objects) {
-		return fmt.Errorf("%d objects were stored, not %d", len(objects), len(s.objects))
+		return fmt.Errorf("%d objects were stored, want %d", len(objects), len(s.objects))
 	}
 	found := 0
 	for i, o := range objects {
@@ -140,14 +140,14 @@ func (d *demo) compare(ctx context.Context, s *sample) error {
 
 const exitPartly = 3
 
-// up starts Holdfast and waits until it is ready; stop ends it as Ctrl-C would.
+// up starts Holdfast and waits until it is ready. stop ends it like Ctrl-C.
 func (d *demo) up(ctx context.Context) (stop func() error, err error) {
 	data := filepath.Join(d.folder, "data")
 	cmd := exec.CommandContext(ctx, d.holdfast, "up", "--dir", data, "--listen", "127.0.0.1:0") //nolint:gosec // the program under demonstration
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 30 * time.Second
-	// The sample's server is on loopback, which sources may not name otherwise; and a demo should
-	// not wait because the machine's disk happens to be full.
+	// The sample's server is on loopback, which sources must be allowed. A full disk should not
+	// delay the demo.
 	cmd.Env = append(os.Environ(), "HOLDFAST_NET_ALLOW=127.0.0.1", "HOLDFAST_STAGING_FULL=100", "HOLDFAST_STAGING_RESERVE=0",
 		"HOLDFAST_STAGING_FULL_UNESTIMATED=100", "HOLDFAST_LOG_LEVEL=warn")
 	var log bytes.Buffer
@@ -162,7 +162,7 @@ func (d *demo) up(ctx context.Context) (stop func() error, err error) {
 	}
 	first, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("holdfast up did not come up: %s", log.String()), cmd.Wait())
+		return nil, errors.Join(fmt.Errorf("holdfast up did not start: %s", log.String()), cmd.Wait())
 	}
 	say("%s (up in %d ms)", strings.TrimSpace(first), time.Since(begun).Milliseconds())
 	go io.Copy(io.Discard, out) //nolint:errcheck // what else it prints is for people
@@ -176,13 +176,13 @@ func (d *demo) up(ctx context.Context) (stop func() error, err error) {
 	}, nil
 }
 
-// command is a client command that finds the running Holdfast.
+// command returns a client command of the running Holdfast.
 func (d *demo) command(ctx context.Context, args []string) *exec.Cmd {
 	args = append(args, "--dir", filepath.Join(d.folder, "data"))
 	return exec.CommandContext(ctx, d.holdfast, args...) //nolint:gosec // the program under demonstration
 }
 
-// show runs a command as a person would, and returns its exit code.
+// show runs a command with its output visible, and returns its exit code.
 func (d *demo) show(ctx context.Context, args ...string) (int, error) {
 	fmt.Printf("$ holdfast %s\n", strings.Join(args, " "))
 	cmd := d.command(ctx, args)
@@ -196,7 +196,7 @@ func (d *demo) quiet(ctx context.Context, args ...string) (int, error) {
 	return exitCode(cmd.Run())
 }
 
-// read decodes a command's JSON lines into a list.
+// read runs a command and decodes its JSON lines into a list.
 func (d *demo) read(ctx context.Context, list any, args ...string) error {
 	cmd := d.command(ctx, args)
 	cmd.Stderr = os.Stderr

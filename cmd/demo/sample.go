@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// sample is what the demo's depositor has: two objects of several files with manifests, a zip and a
+// sample is the deposit of the demo: two objects of several files with manifests, a zip and a
 // picture.
 type sample struct {
-	address string            // where it is served
-	files   map[string][]byte // by name, served as they are
+	address string            // of its server
+	files   map[string][]byte // by name
 	objects []map[string][]byte
 }
 
@@ -54,7 +54,7 @@ func makeSample() (*sample, error) {
 	return s, nil
 }
 
-// picture is a small image of its own kind for each colour.
+// picture returns a small image, a different one for each colour.
 func picture(colour string) []byte {
 	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" width="64" height="64"><circle cx="32" cy="32" r="28" fill=%q/></svg>`, colour)
 }
@@ -77,7 +77,7 @@ func zipOf(files map[string][]byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// ServeHTTP serves the files, and the manifests, which name this very server.
+// ServeHTTP serves the files, and the manifests, which name this server.
 func (s *sample) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	data, ok := s.files[name]
@@ -107,7 +107,7 @@ const (
 	batchFields  = header + " | mrt:primaryIdentifier | mrt:localIdentifier | mrt:creator | mrt:title | mrt:date\n"
 )
 
-// manifest is the manifest of an object.
+// manifest returns the manifest of an object.
 func (s *sample) manifest(names ...string) []byte {
 	out := []byte(strings.Replace(objectFields, "{profile}", "mrt-ingest-manifest", 1))
 	for _, name := range names {
@@ -117,7 +117,7 @@ func (s *sample) manifest(names ...string) []byte {
 	return append(out, "#%eof\n"...)
 }
 
-// batch is the manifest of the batch.
+// batch returns the manifest of the batch.
 func (s *sample) batch() []byte {
 	out := []byte(strings.Replace(batchFields, "{profile}", "mrt-batch-manifest", 1))
 	out = fmt.Appendf(out, "%s/diary.checkm | | | | | diary.checkm | | diary-1 | Nguyễn, Minh | A fisherman's diary | 1929\n", s.address)
@@ -130,8 +130,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// compare holds an exported object against the one that it must be, and returns how many files it
-// has.
+// compare compares an exported folder with the sample's objects. It returns the number of its
+// files.
 func (s *sample) compare(folder string) (int, error) {
 	got := map[string][]byte{}
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -153,7 +153,7 @@ func (s *sample) compare(folder string) (int, error) {
 			return len(got), nil
 		}
 	}
-	return 0, errors.New("it is none of the objects that were submitted")
+	return 0, errors.New("it is not one of the submitted objects")
 }
 
 func equal(a, b map[string][]byte) bool {

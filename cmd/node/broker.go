@@ -10,15 +10,15 @@ import (
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
-// BrokerOptions says what an NSQ broker's process does. Common.Listen is its HTTP side.
+// BrokerOptions has the options of NewBroker. Common.Listen is its HTTP side.
 type BrokerOptions struct {
 	Common
 	TCP           string        // host:port for NSQ clients; port 0 takes a free one
-	Broadcast     string        // the host that lookups answer; "" the one that is listened on
+	Broadcast     string        // the host in answers to lookups; "": that of TCP
 	MaxMsgTimeout time.Duration // 0: the broker's default
-	MaxMemory     int64         // bytes that what it holds may take; 0: the broker's default
-	AuthSecret    string        // what clients must say; "": nothing
-	Remote        bool          // others than this machine may be served
+	MaxMemory     int64         // bytes of messages in memory; 0: the broker's default
+	AuthSecret    string        // required from clients; "": none
+	Remote        bool          // serve other machines, too
 }
 
 // Broker is a running [broker.Broker].
@@ -27,8 +27,8 @@ type Broker struct {
 	tcp string
 }
 
-// NewBroker runs the in-memory broker as a process of its own, with its HTTP side: /ping, /stats,
-// the lookup of itself, and health.
+// NewBroker runs the in-memory broker alone, with its HTTP side: /ping, /stats, lookups of itself,
+// and health.
 func NewBroker(ctx context.Context, o BrokerOptions) (*Broker, error) {
 	out := &Broker{}
 	n, err := start(ctx, o.Common, func(n *Node) error {
@@ -55,7 +55,7 @@ func NewBroker(ctx context.Context, o BrokerOptions) (*Broker, error) {
 			return errors.Join(remoteBroker("--http-address", n.Listen, broker.ErrRemote), l.Close())
 		}
 		if o.Remote {
-			n.Log.WarnContext(ctx, "the broker serves others than this machine, in plain text: keep it in a network of its own",
+			n.Log.WarnContext(ctx, "the broker serves other machines, in plain text: keep it in a private network",
 				"nsqd", b.Addr(), "http", l.Addr().String(), "asks_for_secret", o.AuthSecret != "")
 		}
 		mux := n.health(nil)
@@ -67,13 +67,13 @@ func NewBroker(ctx context.Context, o BrokerOptions) (*Broker, error) {
 	return out, err
 }
 
-// remoteBroker is why a broker does not listen where others can reach it.
+// remoteBroker returns the error of a broker that would listen where other machines can reach it.
 func remoteBroker(flag, address string, err error) error {
 	return &NeedError{
 		Setting: flag, What: "the broker's address " + address, Err: err,
-		Fix: "listen on loopback (127.0.0.1), or say that it is meant by --remote, in a network of its own and with HOLDFAST_NSQ_AUTH_SECRET (docs/security.md, The broker)",
+		Fix: "listen on loopback (127.0.0.1), or add --remote, in a private network and with HOLDFAST_NSQ_AUTH_SECRET (docs/security.md, The broker)",
 	}
 }
 
-// TCP is the address for NSQ clients.
+// TCP returns the address for NSQ clients.
 func (b *Broker) TCP() string { return b.tcp }

@@ -63,7 +63,7 @@ func TestNewBroker_Remote(t *testing.T) {
 				t.Errorf("%+v: %v, want it refused", c, err)
 			case !refused && err != nil:
 				t.Errorf("%+v remote=%t: %v", c, remote, err)
-			case remote != strings.Contains(log.String(), "others than this machine"):
+			case remote != strings.Contains(log.String(), "serves other machines"):
 				t.Errorf("%+v remote=%t: log %s", c, remote, log.String())
 			}
 			if err == nil {

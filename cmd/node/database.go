@@ -12,7 +12,7 @@ import (
 )
 
 // openDatabase opens the Registry's database until the node is closed. key signs receipts; nil:
-// none are signed. mails says that somebody sends mails.
+// none are signed. mails says that mails are sent.
 func (n *Node) openDatabase(ctx context.Context, address string, key *receipt.Key, mails bool) (*sqlstore.Store, error) {
 	s, closeAll, err := openDatabase(ctx, sqlstore.Options{URL: address, Log: n.Log, ReceiptKey: key, Mail: mails})
 	if err == nil {
@@ -21,9 +21,8 @@ func (n *Node) openDatabase(ctx context.Context, address string, key *receipt.Ke
 	return s, err
 }
 
-// OpenDatabase opens the Registry's database. A SQLite file belongs to one process at a time:
-// [ErrInUse] when another one has it. What is returned beside the store closes it and gives the
-// file back.
+// OpenDatabase opens the Registry's database. A SQLite file serves one process at a time:
+// [ErrInUse] if another one has it. The returned function closes the store and releases the file.
 func OpenDatabase(ctx context.Context, address string, log *slog.Logger) (*sqlstore.Store, func() error, error) {
 	return openDatabase(ctx, sqlstore.Options{URL: address, Log: log})
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// What the chaos suite (e2e) injects into a build of its own; here there is nothing of it.
+// Faults that the chaos suite (e2e) injects into its own build. Other builds have none.
 
-// faulty is where faults of the staging volume come in.
+// faulty wraps the staging volume.
 func faulty(staging storage.Store) storage.Store { return staging }
 
-// registryClock is the Registry's clock on SQLite; nil: the machine's.
+// registryClock returns the Registry's clock on SQLite; nil: the machine's.
 func registryClock() func() time.Time { return nil }

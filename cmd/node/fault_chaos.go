@@ -10,15 +10,15 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-// The faults of a chaos build (go build -tags chaos), which no release is. The environment says
-// what is wrong:
+// The faults of a chaos build (go build -tags chaos), which is never released. The environment
+// chooses them:
 //
-//	CHAOS_STAGING_FULL  a path: while there is a file, the staging volume takes no more bytes
-//	CHAOS_CLOCK_OFFSET  a duration: how far the Registry's clock is ahead of the workers' own
+//	CHAOS_STAGING_FULL  a path: while this file exists, the staging volume is full
+//	CHAOS_CLOCK_OFFSET  a duration: how far the Registry's clock is ahead of the workers'
 
 const lookEvery = 20 * time.Millisecond
 
-// faulty is where faults of the staging volume come in.
+// faulty wraps the staging volume.
 func faulty(staging storage.Store) storage.Store {
 	path := os.Getenv("CHAOS_STAGING_FULL")
 	if path == "" {
@@ -37,7 +37,7 @@ func faulty(staging storage.Store) storage.Store {
 	return f
 }
 
-// registryClock is the Registry's clock on SQLite; nil: the machine's.
+// registryClock returns the Registry's clock on SQLite; nil: the machine's.
 func registryClock() func() time.Time {
 	offset, err := time.ParseDuration(os.Getenv("CHAOS_CLOCK_OFFSET"))
 	if err != nil {

@@ -19,21 +19,21 @@ import (
 )
 
 var (
-	// ErrInUse says that another process runs on the folder, or on the SQLite file.
+	// ErrInUse: another process runs on the folder or the SQLite file.
 	ErrInUse = errors.New("another holdfast is running on this")
-	// ErrFolder says that the folder cannot be made or written.
+	// ErrFolder: the folder cannot be made or written.
 	ErrFolder = errors.New("data folder cannot be used")
 )
 
-// ClientFile is the name, in the folder, of the file by which client commands find the running
+// ClientFile is the name of the file in the folder by which client commands find the running
 // process.
 const ClientFile = "client.json"
 
-// Client is what a client command needs to know.
+// Client is the content of ClientFile.
 type Client struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
-	CA    string `json:"ca,omitempty"` // the PEM file whose certificates it is known by, beside the machine's authorities
+	CA    string `json:"ca,omitempty"` // a PEM file of authorities to trust besides the machine's
 }
 
 // folder is the locked data folder.
@@ -42,8 +42,8 @@ type folder struct {
 	lock *os.File
 }
 
-// openFolder makes the folder when it is missing and takes its lock, which the kernel gives back
-// however we end.
+// openFolder makes the folder if it is missing, and takes its lock, which the kernel releases when
+// the process ends.
 func openFolder(path string) (*folder, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
@@ -57,11 +57,11 @@ func openFolder(path string) (*folder, error) {
 	return &folder{path: path, lock: lock}, nil
 }
 
-// tempFolder is the name, in the folder, of that of temporary files.
+// tempFolder is the name of the folder of temporary files.
 const tempFolder = "temp"
 
-// temporary makes the folder of temporary files. It lies where staging does, so that what is in it
-// counts as used there.
+// temporary makes the folder of temporary files, on the volume of staging, where they count as used
+// room.
 func (f *folder) temporary() (string, error) {
 	path := filepath.Join(f.path, tempFolder)
 	if err := os.MkdirAll(path, privateFolder); err != nil {
@@ -70,8 +70,8 @@ func (f *folder) temporary() (string, error) {
 	return filepath.Abs(path)
 }
 
-// takeLock takes a lock that the kernel gives back however we end. It returns ErrInUse when another
-// process has it.
+// takeLock takes a lock that the kernel releases when the process ends. It returns ErrInUse if
+// another process has it.
 func takeLock(name string) (*os.File, error) {
 	lock, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -86,9 +86,8 @@ func takeLock(name string) (*os.File, error) {
 	return lock, nil
 }
 
-// tighten takes from others what they may do with the folder and the secrets in it. What is
-// preserved is not tightened by itself: whoever keeps it elsewhere, by a link, may let others read
-// it.
+// tighten removes other users' permissions from the folder and the secrets in it. It leaves
+// preserved files alone: their keeper may let others read them.
 func (f *folder) tighten(ctx context.Context, log *slog.Logger) {
 	tighten(ctx, log, f.path, privateFolder)
 	tighten(ctx, log, filepath.Join(f.path, tempFolder), privateFolder)
@@ -97,15 +96,14 @@ func (f *folder) tighten(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// Close gives the lock back.
+// Close releases the lock.
 func (f *folder) Close() error { return f.lock.Close() }
 
-// KeyFile is the name, in the folder, of the file with the key that seals credentials.
+// KeyFile is the name of the file in the folder with the key that encrypts credentials.
 const KeyFile = "secret.key"
 
-// keys returns the keys of these texts, and after them the folder's own, which what it has sealed
-// still needs. The folder gets one when there would be none. A kill leaves it with a whole key or
-// without one.
+// keys returns the keys in texts, then the folder's own, which decrypts earlier credentials. If
+// there is none at all, it makes the folder's key, whole or not at all.
 func (f *folder) keys(texts string) (*secret.Keys, error) {
 	name := filepath.Join(f.path, KeyFile)
 	own, err := os.ReadFile(name)
@@ -128,11 +126,10 @@ func (f *folder) keys(texts string) (*secret.Keys, error) {
 	return keys, nil
 }
 
-// ReceiptKeyFile is the name, in the folder, of the file with the key that signs receipts.
+// ReceiptKeyFile is the name of the file in the folder with the key that signs receipts.
 const ReceiptKeyFile = "receipt.key"
 
-// receiptKey returns the folder's key for receipts, and makes one where there is none. A kill
-// leaves it with a whole key or without one.
+// receiptKey returns the folder's key for receipts. It makes a missing one, whole or not at all.
 func (f *folder) receiptKey() (*receipt.Key, error) {
 	name := filepath.Join(f.path, ReceiptKeyFile)
 	text, err := os.ReadFile(name)
@@ -147,13 +144,13 @@ func (f *folder) receiptKey() (*receipt.Key, error) {
 	}
 	key, err := receipt.ParseKey(string(text))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w; put the key back, or remove the file: then a new one is made, and what the old one signed stays valid", name, err)
+		return nil, fmt.Errorf("read %s: %w; put the key back, or remove the file: a new key is made then, and earlier receipts stay valid", name, err)
 	}
 	return key, nil
 }
 
-// client writes the client file for this run and returns its admin token: the one of the last run
-// while the Registry still knows it, so that tokens do not pile up.
+// client writes the client file and returns its admin token. It reuses the last run's token while
+// the Registry knows it, so that tokens do not pile up.
 func (f *folder) client(ctx context.Context, r registry.TokenKeeper, c Client) (string, error) {
 	name := filepath.Join(f.path, ClientFile)
 	var last Client
@@ -174,8 +171,8 @@ func (f *folder) client(ctx context.Context, r registry.TokenKeeper, c Client) (
 	return c.Token, write(name, c)
 }
 
-// addToken makes an admin token. When one was made before whose client file is lost, its name is
-// not free any more.
+// addToken makes an admin token. If the name is taken, by a token whose client file was lost, it
+// appends the id.
 func addToken(ctx context.Context, r registry.TokenKeeper, secret string) error {
 	const name = "holdfast up"
 	tok := registry.Token{ID: rand.Text(), Hash: signin.Hash(secret), Name: name, Role: registry.RoleAdmin, CreatedBy: "holdfast"}
@@ -187,7 +184,7 @@ func addToken(ctx context.Context, r registry.TokenKeeper, secret string) error 
 	return err
 }
 
-// write replaces a file whole, readable by its owner only.
+// write replaces a file with v as JSON.
 func write(name string, v any) error {
 	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -196,7 +193,8 @@ func write(name string, v any) error {
 	return writeFile(name, append(raw, '\n'))
 }
 
-// writeFile replaces a file whole, on the disk when it returns, readable by its owner only.
+// writeFile replaces a file as a whole, readable by its owner only. It is synced when writeFile
+// returns.
 func writeFile(name string, text []byte) (err error) {
 	defer func() {
 		if err != nil {

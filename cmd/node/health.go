@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// AskHealth asks /healthz of a process of any role. trust says how it is known by TLS; nil: as
-// others are.
+// AskHealth requests /healthz of a process of any role. trust verifies its certificate; nil: the
+// machine's authorities.
 func AskHealth(ctx context.Context, address string, trust *tls.Config) (wire.Health, error) {
 	var h wire.Health
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/healthz", nil)

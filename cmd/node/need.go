@@ -21,57 +21,55 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// needTimeout bounds one try to open something, needPause lies between two.
+// needTimeout limits one try to open a need; needPause is the time between two tries.
 const (
 	needTimeout = 5 * time.Second
 	needPause   = 500 * time.Millisecond
 )
 
-// need is something that a role cannot start without: a service that must answer, or a place that
-// must be there.
+// need is a service or place that a role needs to start.
 type need struct {
-	setting string                      // the variable that says where it is
-	address string                      // its value; "" when it is not set, which is a fault of its own
-	what    string                      // it is
+	setting string                      // the variable with its address
+	address string                      // its value; "" if not set, which is a fault of its own
+	what    string                      // its name for people
 	fix     string                      // what to do
 	open    func(context.Context) error // may be called again after an error
 }
 
-// NeedError says that something which a role cannot start without is wrong or does not answer, and
-// what to do.
+// NeedError is the error of a need that is wrong or does not answer, with advice.
 type NeedError struct {
-	Setting string // the variable that says where it is
-	What    string // it is
+	Setting string // the variable with its address
+	What    string // its name for people
 	Fix     string
-	Down    bool // it does not answer, which may pass by itself
+	Down    bool // it does not answer, which may be temporary
 	Err     error
 }
 
-// Error names the setting, what is wrong and what to do.
+// Error returns the setting, the fault and the advice.
 func (e *NeedError) Error() string {
 	return fmt.Sprintf("%s: %s: %v; %s", e.Setting, e.What, e.Err, e.Fix)
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the fault.
 func (e *NeedError) Unwrap() error { return e.Err }
 
-// meet opens all that a role needs, all at once. What does not answer is asked again until Wait is
-// over, since in a fleet processes start in any order; what is wrong would be wrong then, too. The
-// error joins a *NeedError for each that is not met, beside Faults, or is the cause of ctx.
+// meet opens all needs at once. It retries those that do not answer until Wait is over, because the
+// processes of a fleet start in any order. Other faults are final. It returns joined *NeedErrors,
+// with Faults, or the cause of ctx.
 func (n *Node) meet(ctx context.Context, needs []need) error {
 	needs = slices.DeleteFunc(needs, func(nd need) bool { return nd.address == "" })
 	if n.Faults != nil {
 		_, errs, _ := tryAll(ctx, needs)
 		return errors.Join(n.Faults, errors.Join(errs...))
 	}
-	begun, told := time.Now(), false
+	begun, warned := time.Now(), false
 	for {
 		var errs []error
 		var final bool
 		needs, errs, final = tryAll(ctx, needs)
 		switch {
 		case len(errs) == 0:
-			if told {
+			if warned {
 				n.Log.InfoContext(ctx, "all services answer", "after", time.Since(begun).Round(time.Millisecond))
 			}
 			return nil
@@ -79,8 +77,8 @@ func (n *Node) meet(ctx context.Context, needs []need) error {
 			return context.Cause(ctx)
 		case final || time.Since(begun) >= n.Wait:
 			return errors.Join(errs...)
-		case !told:
-			told = true
+		case !warned:
+			warned = true
 			n.Log.WarnContext(ctx, "waiting for services that do not answer", "at_most", n.Wait, "err", errors.Join(errs...))
 		}
 		select {
@@ -91,8 +89,8 @@ func (n *Node) meet(ctx context.Context, needs []need) error {
 	}
 }
 
-// tryAll opens needs side by side and returns those that are not met, each with its error; final
-// says that waiting is of no use.
+// tryAll opens needs at once. It returns the failed ones with their errors; final says that
+// retrying is useless.
 func tryAll(ctx context.Context, needs []need) (unmet []need, errs []error, final bool) {
 	ctx, cancel := context.WithTimeout(ctx, needTimeout)
 	defer cancel()
@@ -107,7 +105,7 @@ func tryAll(ctx context.Context, needs []need) (unmet []need, errs []error, fina
 			down := isDown(err)
 			unmet, final = append(unmet, nd), final || !down
 			if own := new(NeedError); errors.As(err, &own) {
-				errs = append(errs, own) // which knows better which setting is wrong
+				errs = append(errs, own) // it names the setting more precisely
 				continue
 			}
 			errs = append(errs, &NeedError{Setting: nd.setting, What: nd.what, Fix: nd.fix, Down: down, Err: err})
@@ -116,18 +114,18 @@ func tryAll(ctx context.Context, needs []need) (unmet []need, errs []error, fina
 	return unmet, errs, final
 }
 
-// isDown tells what does not answer, or not yet, from what is wrong.
+// isDown reports whether a service does not answer, or not yet, rather than being wrong.
 func isDown(err error) bool {
 	var refused *wire.Problem
 	var sql interface{ SQLState() string }
 	var connecting *net.OpError
 	var answered interface{ HTTPStatusCode() int } // of S3
-	var name *net.DNSError                         // in a fleet, names come with the processes that have them
+	var name *net.DNSError                         // in a fleet, names appear with their processes
 	switch {
 	case errors.As(err, &refused):
 		return refused.Status >= http.StatusInternalServerError || refused.Status == http.StatusTooManyRequests
 	case errors.As(err, &sql):
-		// The database answers: it is starting or stopping, or has no room for another connection.
+		// The database is starting or stopping, or has no free connection.
 		return strings.HasPrefix(sql.SQLState(), "57P") || strings.HasPrefix(sql.SQLState(), "53")
 	case errors.As(err, &answered):
 		return answered.HTTPStatusCode() >= http.StatusInternalServerError || answered.HTTPStatusCode() == http.StatusTooManyRequests
@@ -139,7 +137,7 @@ func isDown(err error) bool {
 	}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// listening is the need to bind HOLDFAST_LISTEN; the listener is put where it is wanted.
+// listening is the need to bind HOLDFAST_LISTEN. It stores the listener in l.
 func (n *Node) listening(l *net.Listener, listen func(context.Context) (net.Listener, error)) need {
 	return need{
 		"HOLDFAST_LISTEN", n.Listen, "its own address", "stop what listens there, or give another address of this machine",

@@ -41,7 +41,7 @@ func TestWorker_NSQ(t *testing.T) {
 		{"one of two", []string{"127.0.0.1:1", good}, false, ""},
 		{"none", []string{"127.0.0.1:1", "127.0.0.1:2"}, true, "127.0.0.1:2: connect: connection refused"},
 		{"messages are taken back too soon", []string{nsqd(t, broker.Options{MsgTimeout: time.Second, MaxMsgTimeout: 30 * time.Second}), good}, false, "--max-msg-timeout=30s; start it with 1m0s at least"},
-		{"no secret", []string{nsqd(t, broker.Options{AuthSecret: "a secret of the test"})}, false, "it asks for a secret"},
+		{"no secret", []string{nsqd(t, broker.Options{AuthSecret: "a secret of the test"})}, false, "requires a secret"},
 		{"too few at once", []string{nsqd(t, broker.Options{MaxRdyCount: 6})}, false, "--max-rdy-count=6; start it with 9 at least"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,10 +1,10 @@
 // Package node assembles Holdfast's processes from their parts. `holdfast up` runs all parts in one
 // process over one folder. In production each role is a process of its own, made of the same parts.
 //
-// A process that cannot start leaves nothing running. One that is closed drains first.
+// A process that cannot start leaves nothing running. Closing a process drains it first.
 //
-// It picks the drivers, which everything else takes as contracts. It knows no command line and no
-// settings: cmd/holdfast/process makes its options of them.
+// This package alone picks the drivers; all others take contracts. It knows no command line and no
+// settings: cmd/holdfast/process makes its options.
 package node
 
 import (
@@ -22,15 +22,15 @@ import (
 	"github.com/holdfast/holdfast/web/signin"
 )
 
-// Common is what every process is told. Log must be set.
+// Common has the options of all processes. Log must be set.
 type Common struct {
-	Listen  string // host:port of its HTTP side; port 0 takes a free one, "" none, which only a worker may have
+	Listen  string // host:port of its HTTP server; port 0 takes a free one; "", for workers only, is none
 	Log     *slog.Logger
 	Version string        // of the program
-	Grace   time.Duration // the time that stopping may take; 0: 25 s
+	Grace   time.Duration // how long stopping may take; 0: 25 s
 	Wait    time.Duration // how long a role waits at its start for services that do not answer; 0: not at all
-	// Faults are what is known to be wrong already. With them a role does not start: it looks at
-	// the rest, as far as it is told of it, and returns everything together.
+	// Faults are known faults of the configuration. With them a role does not start: it checks the
+	// rest as far as it can, and returns all faults together.
 	Faults error
 }
 
@@ -47,17 +47,18 @@ type Node struct {
 	tls     *tls.Config        // nil: plain HTTP
 	proxied bool               // plain HTTP is for proxies and this machine only
 	streams chan struct{}      // closed when the server is about to stop
-	loops   context.Context    //nolint:containedctx // what runs until stop is called
+	loops   context.Context    //nolint:containedctx // ends when stop is called
 	stop    context.CancelFunc // ends workers and loops
 	running sync.WaitGroup
 	failed  chan error
-	leaving chan struct{} // closed when the machine is taken
+	leaving chan struct{} // closed at a spot notice
 
 	closing sync.Once
 	closed  error
 }
 
-// start makes a node of what assemble opens and runs. When that fails, nothing is left running.
+// start makes a node with assemble, which opens and runs its parts. If that fails, nothing is left
+// running.
 func start(ctx context.Context, c Common, assemble func(*Node) error) (*Node, error) {
 	n := &Node{Common: c, failed: make(chan error, 1), streams: make(chan struct{}), leaving: make(chan struct{})}
 	if n.Grace <= 0 {
@@ -70,8 +71,8 @@ func start(ctx context.Context, c Common, assemble func(*Node) error) (*Node, er
 	return n, nil
 }
 
-// listen binds the address, so that a taken one is told before anything has started. Who connects
-// waits until serve.
+// listen binds the address, so that a taken one is reported before anything has started. Clients
+// wait until serve.
 func (n *Node) listen(ctx context.Context) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", n.Listen)
@@ -82,7 +83,7 @@ func (n *Node) listen(ctx context.Context) (net.Listener, error) {
 		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
 			return err
 		}
-		return nil // the server has closed it
+		return nil // the server closed it
 	})
 	n.url = "http://" + l.Addr().String()
 	return l, nil
@@ -93,7 +94,7 @@ func (n *Node) serve(l net.Listener, handler http.Handler) {
 		Handler: handler, TLSConfig: n.tls, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(n.Log.Handler(), slog.LevelDebug),
 	}
-	n.server.RegisterOnShutdown(func() { close(n.streams) }) // which Shutdown would wait for
+	n.server.RegisterOnShutdown(func() { close(n.streams) }) // Shutdown waits for them
 	n.running.Go(func() {
 		serve := n.server.Serve
 		if n.tls != nil {
@@ -113,40 +114,39 @@ func (n *Node) run(loop func(context.Context)) {
 func (n *Node) fail(err error) {
 	select {
 	case n.failed <- err:
-	default: // the first one counts
+	default: // the first error counts
 	}
 }
 
-// URL is the address of its HTTP side; "" when it has none.
+// URL returns the address of its HTTP server, "" if it has none.
 func (n *Node) URL() string { return n.url }
 
-// Worker is what the Registry calls the workers of this process; "" when there are none.
+// Worker returns the id of this process's workers, "" if it has none.
 func (n *Node) Worker() string { return n.worker }
 
-// Token is an admin's bearer token, which only [Up] makes.
+// Token returns an admin's bearer token. Only [Up] makes one.
 func (n *Node) Token() string { return n.token }
 
-// Failed delivers an error when a part ended by itself; the node should then be closed.
+// Failed delivers an error if a part ended by itself. Close the node then.
 func (n *Node) Failed() <-chan error { return n.failed }
 
-// Leaving is closed when the machine is about to be taken; the node should then be closed, which is
-// no fault.
+// Leaving is closed at a spot notice, when the machine is about to be taken. Close the node then;
+// this is no fault.
 func (n *Node) Leaving() <-chan struct{} { return n.leaving }
 
-// Close drains and stops everything: no new work is begun, steps checkpoint and give their items
-// back, uncounted. It returns within the grace period and a little. It may be called again, and
-// answers alike.
+// Close drains and stops everything: it starts no new work, and steps save their progress and
+// release their items, uncounted. It returns shortly after the grace period at the latest. A second
+// call waits for the first and returns the same error.
 func (n *Node) Close() error {
 	n.closing.Do(func() { n.closed = n.release() })
 	return n.closed
 }
 
 func (n *Node) release() error {
-	n.stop() // first of all, so that nothing more is claimed while the last requests are answered
+	n.stop() // first, so that nothing more is claimed
 	var errs []error
 	if n.server != nil {
-		// Requests under way may end; uploads that would take longer are broken off and leave
-		// nothing.
+		// Requests under way may finish. Longer uploads are cut off and can be resumed.
 		ctx, cancel := context.WithTimeout(context.Background(), n.Grace/5)
 		if n.server.Shutdown(ctx) != nil {
 			errs = append(errs, n.server.Close())
@@ -161,7 +161,7 @@ func (n *Node) release() error {
 	return errors.Join(errs...)
 }
 
-// onClose notes what is to be closed, last opened first.
+// onClose registers a closer. The last one registered runs first.
 func (n *Node) onClose(c func() error) {
 	n.opening.Lock()
 	defer n.opening.Unlock()

@@ -11,30 +11,30 @@ import (
 	"github.com/holdfast/holdfast/queue"
 )
 
-// NSQ says where the nsqds are: Addrs directly, LookupAddrs the nsqlookupds that know them. One
-// must be set.
+// NSQ has the addresses of the nsqds: Addrs directly, LookupAddrs those of nsqlookupds. One must be
+// set.
 type NSQ struct {
 	Addrs, LookupAddrs []string
-	AuthSecret         string // what is said to nsqds that ask for a secret; "": they cannot be used
+	AuthSecret         string // for nsqds that require a secret; "": they cannot be used
 }
 
-// producer says where wake-ups are sent to.
+// producer returns the configuration of the wake-ups' producer.
 func (q NSQ) producer() queue.ProducerConfig {
 	return queue.ProducerConfig{Addrs: q.Addrs, LookupAddrs: q.LookupAddrs, AuthSecret: q.AuthSecret}
 }
 
-// consumer says where workers listen.
+// consumer returns the configuration of the workers' consumers.
 func (q NSQ) consumer() queue.ConsumerConfig {
 	return queue.ConsumerConfig{Addrs: q.Addrs, LookupAddrs: q.LookupAddrs, AuthSecret: q.AuthSecret}
 }
 
-// limits are what nsqds must allow at least; 0 anything.
+// limits are the least values that nsqds must allow; 0 is any.
 type limits struct {
 	msgTimeout time.Duration
 	ready      int
 }
 
-// needs is that one nsqd at least can be used, and that each that answers allows enough.
+// needs is the need for at least one usable nsqd. Each nsqd that answers must allow enough.
 func (q NSQ) needs(n *Node, l limits) []need {
 	setting := "HOLDFAST_NSQD_ADDR"
 	if len(q.LookupAddrs) > 0 {
@@ -43,13 +43,13 @@ func (q NSQ) needs(n *Node, l limits) []need {
 	address := strings.Join(slices.Concat(q.Addrs, q.LookupAddrs), ", ")
 	return []need{{
 		setting, address, "nsqd at " + address,
-		"start nsqd (or holdfast broker) there, or correct the address; where it asks for a secret, set HOLDFAST_NSQ_AUTH_SECRET to the one that it was started with",
+		"start nsqd (or holdfast broker) there, or correct the address; if it requires a secret, set HOLDFAST_NSQ_AUTH_SECRET to it",
 		func(ctx context.Context) error { return q.check(ctx, n, l) },
 	}}
 }
 
-// check asks every nsqlookupd and every nsqd. That some do not answer is logged, that none does is
-// an error.
+// check contacts each nsqlookupd and nsqd. It logs those that do not answer, and returns an error
+// if none does.
 func (q NSQ) check(ctx context.Context, n *Node, l limits) error {
 	addrs := slices.Clone(q.Addrs)
 	var down, wrong []error
@@ -78,11 +78,11 @@ func (q NSQ) check(ctx context.Context, n *Node, l limits) error {
 	case len(wrong) > 0:
 		return errors.Join(append(wrong, down...)...)
 	case good == 0 && len(down) == 0:
-		return fmt.Errorf("%w: nsqlookupd knows none", queue.ErrUnavailable)
+		return fmt.Errorf("%w: nsqlookupd knows no nsqd", queue.ErrUnavailable)
 	case good == 0:
 		return fmt.Errorf("%w: %w", queue.ErrUnavailable, errors.Join(down...))
 	case len(down) > 0:
-		n.Log.WarnContext(ctx, "some of the nsqds do not answer; the others are used", "err", errors.Join(down...))
+		n.Log.WarnContext(ctx, "some nsqds do not answer; using the others", "err", errors.Join(down...))
 	}
 	return nil
 }

@@ -12,17 +12,17 @@ import (
 	"syscall"
 )
 
-// What others of this machine may do with what is ours, at most (docs/security.md, "Files").
+// The most permissions that our files may have (docs/security.md, "Files").
 const (
 	privateFile   fs.FileMode = 0o600
 	privateFolder fs.FileMode = 0o700
-	// sharedFolder is staging's of processes that may run as several users of one group.
+	// sharedFolder is for staging, which processes of several users of one group may share.
 	sharedFolder fs.FileMode = 0o770
 )
 
-// tighten takes permissions beyond most away from a file or folder that is ours, whoever gave them
-// and whenever it was made. It warns about one that is another user's, and where the file system
-// keeps the permissions. What is not there is left out. It follows links. A repeat changes nothing.
+// tighten removes permissions beyond most from a file or folder of ours. It warns if the file
+// belongs to another user or the file system keeps the permissions. It ignores a missing file, and
+// follows links.
 func tighten(ctx context.Context, log *slog.Logger, path string, most fs.FileMode) {
 	loose := func() (info fs.FileInfo, yes bool, err error) {
 		info, err = os.Stat(path)
@@ -48,20 +48,19 @@ func tighten(ctx context.Context, log *slog.Logger, path string, most fs.FileMod
 	if info != nil {
 		mode = info.Mode().Perm().String()
 	}
-	log.WarnContext(ctx, "others on this machine may use a file or folder of ours; take their permissions away, or put it where they cannot come",
+	log.WarnContext(ctx, "other users of this machine can access this path; remove their permissions, or move it to a private folder",
 		"path", path, "permissions", mode, "most", most.String(), "err", err)
 }
 
-// TightenDatabase takes from others of this machine what they may do with the SQLite file at an
-// address, and with what SQLite keeps beside it, which gets the file's own permissions when SQLite
-// makes it. A file that is missing is made, empty, so that others never see what comes into it. It
-// does nothing for other databases.
+// TightenDatabase removes other users' permissions from the SQLite file at an address and from its
+// companion files, which SQLite makes with the file's permissions. It makes a missing file, empty,
+// so that others never see its content. It ignores other databases.
 func TightenDatabase(ctx context.Context, log *slog.Logger, address string) {
 	path, ok := strings.CutPrefix(address, "sqlite:")
 	if !ok {
 		return
 	}
-	if file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, privateFile); err == nil { // otherwise SQLite says why
+	if file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, privateFile); err == nil { // SQLite reports errors
 		_ = file.Close()
 	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -72,7 +71,7 @@ func TightenDatabase(ctx context.Context, log *slog.Logger, address string) {
 	}
 }
 
-// tightenStaging is tighten for the folder of an address of staging, and does nothing for a bucket.
+// tightenStaging tightens the folder of a staging address. It ignores buckets.
 func tightenStaging(ctx context.Context, log *slog.Logger, address string) {
 	if u, err := url.Parse(address); err == nil && u.Scheme == "file" {
 		tighten(ctx, log, u.Path, sharedFolder)

@@ -120,7 +120,7 @@ func TestUp_Private(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "storage")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("storage: %v, %v, want it left as it was", info.Mode(), err)
 	}
-	if text := log.String(); strings.Contains(text, "others on this machine") {
+	if text := log.String(); strings.Contains(text, "other users of this machine") {
 		t.Errorf("warned although all is ours: %s", text)
 	}
 
@@ -143,7 +143,7 @@ func TestUp_Private(t *testing.T) {
 	if err := n.Close(); err != nil {
 		t.Error(err)
 	}
-	if text := log.String(); strings.Count(text, "others on this machine") != 1 || !strings.Contains(text, "path="+path) || !strings.Contains(text, "another user") {
+	if text := log.String(); strings.Count(text, "other users of this machine") != 1 || !strings.Contains(text, "path="+path) || !strings.Contains(text, "another user") {
 		t.Errorf("log %s, want one warning, of staging", text)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o755 {

@@ -8,11 +8,11 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
-// RegistryOptions says what a Registry's process works on. All must be set, but ReceiptKey, and
-// that one of the fields of NSQ is enough.
+// RegistryOptions has the options of Registry. All must be set, except ReceiptKey and one of the
+// fields of NSQ.
 type RegistryOptions struct {
 	Common
-	Work // which workers are to be expected: their leases and topics
+	Work // the leases and topics of the workers, which run elsewhere
 	Places
 	NSQ
 	Web
@@ -20,19 +20,19 @@ type RegistryOptions struct {
 	ReceiptKey *receipt.Key // signs receipts; nil: none are signed
 }
 
-// Registry runs API, pages, relay and sweep over a database. On PostgreSQL there may be many such
-// processes; a SQLite file is one process's. The error joins a *[NeedError] for everything that is
-// wrong or does not answer.
+// Registry runs API, pages, relay and sweep over a database. On PostgreSQL several such processes
+// may run; a SQLite file serves one. The error joins a *[NeedError] for each need that is wrong or
+// does not answer.
 func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 	return start(ctx, o.Common, func(n *Node) error {
 		var listener net.Listener
-		d := &desk{
+		d := &registryServer{
 			template: o.Template,
 			prefix:   o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, limits: o.Uploads, mails: o.Mail.Limits, digest: o.Mail.Digest, unpack: o.Unpack, tempDir: o.TempDir, gate: o.gate(), keys: o.Sources.Keys,
 			guard: source.Guard{Allow: o.Sources.Allow}, web: o.Web,
 		}
 		needs := []need{n.listening(&listener, func(ctx context.Context) (net.Listener, error) { return n.listenWeb(ctx, o.Web) }), {
-			"HOLDFAST_DATABASE_URL", o.Database, "the Registry's database", "start it, correct the address, or prepare it by holdfast migrate",
+			"HOLDFAST_DATABASE_URL", o.Database, "the Registry's database", "start it, correct the address, or run holdfast migrate",
 			func(ctx context.Context) (err error) {
 				d.registry, err = n.openDatabase(ctx, o.Database, o.ReceiptKey, o.Mail.On)
 				return err
@@ -51,10 +51,10 @@ func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 		if d.objects, err = found.complete(ctx, n, d.registry.HasReplicas); err != nil {
 			return err
 		}
-		// Workers are processes of their own and may be at work, so that only their leases tell.
+		// Workers of their own processes may be at work, so wait for their leases.
 		if err := d.prepare(ctx, n.Log, false); err != nil {
 			return err
 		}
-		return n.runDesk(ctx, d, listener, o.producer())
+		return n.runRegistry(ctx, d, listener, o.producer())
 	})
 }

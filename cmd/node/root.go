@@ -10,15 +10,15 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// layoutParameter is what an address of preservation storage may have beside what open.URL takes:
-// how its storage root lays out objects, as ocfl.ParseLayout reads it.
+// layoutParameter is the parameter of a storage address with the layout of its storage root, as
+// ocfl.ParseLayout reads it.
 const layoutParameter = "layout"
 
-// splitLayout takes the layout out of an address; it is nil where the address names none.
+// splitLayout removes the layout from an address. It is nil if the address has none.
 func splitLayout(address string) (rest string, layout ocfl.Layout, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return address, nil, nil //nolint:nilerr // open.URL says what is wrong, and does not quote it
+		return address, nil, nil //nolint:nilerr // open.URL reports it without secrets
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil || !query.Has(layoutParameter) {
@@ -32,8 +32,7 @@ func splitLayout(address string) (rest string, layout ocfl.Layout, err error) {
 	return u.String(), layout, nil
 }
 
-// newRoot is a place that has no storage root yet, in the layout that it is to get (nil: the
-// default).
+// newRoot is a place without a storage root, and the layout for it (nil: the default).
 type newRoot struct {
 	store  storage.Store
 	layout ocfl.Layout
@@ -43,13 +42,13 @@ type newRoot struct {
 func (r newRoot) make(ctx context.Context) (*ocfl.Root, error) {
 	root, err := ocfl.OpenRoot(ctx, r.store, "", r.layout)
 	if errors.Is(err, ocfl.ErrLayout) {
-		err = fmt.Errorf("%w; a storage root keeps the layout that it was made in: leave %s out, or name another folder", err, layoutParameter)
+		err = fmt.Errorf("%w; a storage root keeps its first layout: leave %s out, or name another folder", err, layoutParameter)
 	}
 	return root, err
 }
 
-// findRoot opens the storage root at an address. One that exists keeps its layout: an address that
-// names another is refused. Where there is none, root is nil and fresh is where one can be made.
+// findRoot opens the storage root at an address. It refuses an existing root with another layout
+// than the address names. If there is no root, root is nil and fresh can make one.
 func (n *Node) findRoot(ctx context.Context, address string) (root *ocfl.Root, fresh newRoot, err error) {
 	address, fresh.layout, err = splitLayout(address)
 	if err != nil {
@@ -65,15 +64,14 @@ func (n *Node) findRoot(ctx context.Context, address string) (root *ocfl.Root, f
 	return root, fresh, err
 }
 
-// foundRoots are the storage roots that a process works on, some of which may have to be made
-// first.
+// foundRoots are the storage roots of a process. Some may not exist yet.
 type foundRoots struct {
 	storages []Storage
 	roots    ocfl.Roots
-	fresh    []newRoot // where a root can be made; of those that are there the zero value
+	fresh    []newRoot // where a root must be made; zero for existing roots
 }
 
-// find is the needs of these storages: they are found, or it is found that there is no root yet.
+// find returns the needs of storages: each root is opened or known to be missing.
 func (f *foundRoots) find(n *Node, all []Storage) (needs []need) {
 	f.storages, f.roots, f.fresh = all, make(ocfl.Roots, len(all)), make([]newRoot, len(all))
 	for i, s := range all {
@@ -87,13 +85,12 @@ func (f *foundRoots) find(n *Node, all []Storage) (needs []need) {
 	return needs
 }
 
-var errEmptyStorage = errors.New("there is no storage root, and the Registry knows objects that lie in this storage")
+var errEmptyStorage = errors.New("there is no storage root, although the Registry knows objects in this storage")
 
-const fixEmptyStorage = "mount its volume, or correct the address; if its bytes are lost, begin it anew by: holdfast storage init ADDRESS"
+const fixEmptyStorage = "mount its volume, or correct the address; if its bytes are lost, make a new root with: holdfast storage init ADDRESS"
 
-// complete makes the roots that are not there yet, and returns all. It refuses to where the
-// Registry knows replicas: such a place is a folder on which no volume is mounted, or another
-// bucket, and what is written there is lost from sight.
+// complete makes the missing roots and returns all. It refuses if the Registry knows replicas
+// there: the place is then an unmounted folder or the wrong bucket.
 func (f *foundRoots) complete(ctx context.Context, n *Node, known func(ctx context.Context, storage string) (bool, error)) (ocfl.Roots, error) {
 	var needs []need
 	for i, s := range f.storages {
@@ -114,7 +111,7 @@ func (f *foundRoots) complete(ctx context.Context, n *Node, known func(ctx conte
 	return f.roots, n.meet(ctx, needs)
 }
 
-// records is what the Registry's own database tells of storages.
+// records is what the Registry's database knows about storages.
 type records interface {
 	HadReplicas(ctx context.Context, storage string) (bool, error)
 	HadObjects(ctx context.Context) (bool, error)
@@ -122,25 +119,24 @@ type records interface {
 	Source(ctx context.Context) (string, error)
 }
 
-// errStrangeStorage says that a storage holds what a Registry does not know.
-var errStrangeStorage = errors.New("it holds objects that the Registry does not know")
+// errUnknownObjects: a storage holds objects that the Registry does not know.
+var errUnknownObjects = errors.New("it holds objects that the Registry does not know")
 
-// What to do about a storage with strange objects; the command that accepts it follows.
+// Advice about a storage with unknown objects. The command that accepts it follows.
 const (
-	fixEmptyDatabase = "restore the Registry's database from its backup, or correct the addresses; an empty database never learns of these objects: " +
-		"to begin with one beside them all the same, run: "
-	fixOlderDatabase = "this database knows objects, but none in this storage: is it another Registry's storage, then correct the address; was the database restored from a " +
-		"backup that is older than the first object in this storage, then take a newer backup if there is one, and otherwise start with --paused after the command below, and " +
-		"have two admins accept what is lost (docs/receipt.md, \"After a backup was restored\"): "
+	fixEmptyDatabase = "restore the Registry's database from its backup, or correct the addresses; an empty database never learns of these objects; " +
+		"to start with one nevertheless, run: "
+	fixOlderDatabase = "this database knows objects, but none in this storage; if it is another Registry's storage, correct the address; if the database was restored from a " +
+		"backup that is older than the first object in this storage, use a newer backup; if there is none, run the command below, start with --paused, and " +
+		"let two admins accept the loss (docs/receipt.md, \"After a backup was restored\"): "
 )
 
-// judge refuses storages that hold objects of which this Registry, which never recorded anything
-// there, knows nothing: its database is new, or another's, and what is preserved there would be
-// unknown to it for ever.
+// judge refuses storages with objects that this Registry does not know, if it never recorded
+// anything there: its database is new or another's, and would never learn of these objects.
 //
-// An object is announced in the database before its first byte is written. So the storage is looked
-// at first and the database second, and the first object found decides: what another process is
-// just storing is known by then, although it is not recorded.
+// An object is announced in the database before its first byte is written. So judge reads the
+// storage first and the database second: an object that another process is just storing is known by
+// then. The first object found decides.
 func (f *foundRoots) judge(ctx context.Context, n *Node, known records) error {
 	source, err := known.Source(ctx)
 	if err != nil {
@@ -166,15 +162,15 @@ func (f *foundRoots) judge(ctx context.Context, n *Node, known records) error {
 			if had || err != nil {
 				return err
 			}
-			strange, err := stranger(ctx, root, known)
+			strange, err := unknownObject(ctx, root, known)
 			if strange == "" || err != nil {
 				return err
 			}
 			accepted, err := root.Accepts(ctx, source)
 			if err == nil && !accepted {
-				err = fmt.Errorf("%w, such as %s", errStrangeStorage, strange)
+				err = fmt.Errorf("%w, such as %s", errUnknownObjects, strange)
 			} else if err == nil {
-				n.Log.WarnContext(ctx, "storage holds objects that this Registry does not know, and was accepted all the same", "storage", s.Name, "such_as", strange)
+				n.Log.WarnContext(ctx, "storage holds objects that this Registry does not know; it was accepted by holdfast storage accept", "storage", s.Name, "such_as", strange)
 			}
 			return err
 		}})
@@ -182,14 +178,14 @@ func (f *foundRoots) judge(ctx context.Context, n *Node, known records) error {
 	return n.meet(ctx, needs)
 }
 
-// stranger names the first object of a root if it is not known; "" when it is, or there is none.
-func stranger(ctx context.Context, root *ocfl.Root, known records) (string, error) {
+// unknownObject returns the first object of a root if the Registry does not know it, else "".
+func unknownObject(ctx context.Context, root *ocfl.Root, known records) (string, error) {
 	for object, err := range root.Objects(ctx) {
 		switch {
 		case err != nil && object.Key == "":
 			return "", err
 		case err != nil:
-			return "what lies in " + object.Key, nil // it is an object, although its inventory is damaged
+			return "the object in " + object.Key, nil // an object with a damaged inventory
 		}
 		is, err := known.KnowsObject(ctx, object.ID)
 		if is || err != nil {
@@ -200,8 +196,8 @@ func stranger(ctx context.Context, root *ocfl.Root, known records) (string, erro
 	return "", nil
 }
 
-// AcceptStorage notes in the storage root at an address that the Registry of that name may work
-// there, although it does not know the objects that are there.
+// AcceptStorage records in the storage root at an address that the named Registry may use it,
+// although it does not know its objects.
 func AcceptStorage(ctx context.Context, c Common, address, registry string) error {
 	n, err := start(ctx, c, func(n *Node) error {
 		root, _, err := n.findRoot(ctx, address)
@@ -216,13 +212,13 @@ func AcceptStorage(ctx context.Context, c Common, address, registry string) erro
 	if err != nil {
 		return fmt.Errorf("accept the storage at %s: %w", storageName(address), err)
 	}
-	return n.Close() //nolint:contextcheck // it closes although ctx may be over
+	return n.Close() //nolint:contextcheck // Close must run even if ctx has ended
 }
 
-var errNoRoot = errors.New("there is no storage root; an empty storage needs no consent")
+var errNoRoot = errors.New("there is no storage root; an empty storage need not be accepted")
 
-// InitStorage makes a storage root at an address, in a folder or bucket that is there and empty,
-// and says in which layout. A root that is there already stays as it is: made is false.
+// InitStorage makes a storage root at an address, in an existing, empty folder or bucket, and
+// returns its layout. An existing root stays as it is: made is false.
 func InitStorage(ctx context.Context, c Common, address string) (layout string, made bool, err error) {
 	var root *ocfl.Root
 	n, err := start(ctx, c, func(n *Node) (err error) {
@@ -236,5 +232,5 @@ func InitStorage(ctx context.Context, c Common, address string) (layout string, 
 	if err != nil {
 		return "", false, fmt.Errorf("make a storage root at %s: %w", storageName(address), err)
 	}
-	return root.Layout().Name(), made, n.Close() //nolint:contextcheck // it closes although ctx may be over
+	return root.Layout().Name(), made, n.Close() //nolint:contextcheck // Close must run even if ctx has ended
 }

@@ -173,13 +173,13 @@ func TestStorageOfAnother(t *testing.T) {
 	put("/inventory.json", `{"id":"`+id+`","type":"https://ocfl.io/1.1/spec/#inventory","digestAlgorithm":"sha512","head":"v1","contentDirectory":"content"`)
 	err = judge(told{})
 	var refused *NeedError
-	if !errors.Is(err, errStrangeStorage) || !errors.As(err, &refused) || !strings.Contains(err.Error(), `"second"`) || strings.Contains(err.Error(), `"storage"`) ||
+	if !errors.Is(err, errUnknownObjects) || !errors.As(err, &refused) || !strings.Contains(err.Error(), `"second"`) || strings.Contains(err.Error(), `"storage"`) ||
 		!strings.Contains(err.Error(), id) || !strings.Contains(refused.Fix, "backup") || !strings.Contains(refused.Fix, "holdfast storage accept "+all[1].Address+" --registry "+testSource) {
 		t.Errorf("a strange object: %v, want which storage, which object and what to do", err)
 	}
 	err = judge(told{other: true})
-	if !errors.Is(err, errStrangeStorage) || !errors.As(err, &refused) || strings.Contains(refused.Fix, "empty database") ||
-		!strings.Contains(refused.Fix, "accept what is lost") || !strings.HasSuffix(refused.Fix, "holdfast storage accept "+all[1].Address+" --registry "+testSource) {
+	if !errors.Is(err, errUnknownObjects) || !errors.As(err, &refused) || strings.Contains(refused.Fix, "empty database") ||
+		!strings.Contains(refused.Fix, "accept the loss") || !strings.HasSuffix(refused.Fix, "holdfast storage accept "+all[1].Address+" --registry "+testSource) {
 		t.Errorf("a database that knows objects elsewhere: %v, %+v, want words that fit", err, refused)
 	}
 	for name, known := range map[string]told{"announced": {objects: []string{id}}, "recorded": {had: true}} {

@@ -2,8 +2,7 @@ package node
 
 import "strings"
 
-// ShellWord is a word as it stands in a command that somebody is told to type: a shell takes it as
-// it is.
+// ShellWord quotes a word for a shell command that a user is to type.
 func ShellWord(word string) string {
 	const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,-"
 	if word != "" && strings.Trim(word, harmless) == "" {

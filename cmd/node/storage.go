@@ -14,8 +14,7 @@ import (
 	"github.com/holdfast/holdfast/storage/open"
 )
 
-// openStorage opens the store that an address names, until the node is closed, and asks whether it
-// can be worked with.
+// openStorage opens the store at an address until the node is closed, and checks that it is ready.
 func (n *Node) openStorage(ctx context.Context, address string) (storage.Store, error) {
 	s, err := open.URL(ctx, address)
 	if err != nil {
@@ -26,15 +25,15 @@ func (n *Node) openStorage(ctx context.Context, address string) (storage.Store, 
 		return nil, errors.Join(err, s.Close())
 	}
 	for _, remark := range remarks {
-		n.Log.WarnContext(ctx, "storage promises less than it should", "remark", remark)
+		n.Log.WarnContext(ctx, "the storage lacks a guarantee that Holdfast relies on", "remark", remark)
 	}
 	n.onClose(s.Close)
 	return s, nil
 }
 
-// reserve has staging leave some of its volume to others: to the database and logs, which mostly
-// share it. What is below 0 stands for a fiftieth of the volume: 1 GiB at least, but no more than a
-// tenth. Buckets have no volume.
+// reserve makes staging leave bytes of its volume free, for the database and logs that often share
+// it. A negative number stands for a fiftieth of the volume, at least 1 GiB and at most a tenth.
+// Buckets have no volume.
 func reserve(staging storage.Store, bytes int64) {
 	s, ok := staging.(*dir.Store)
 	if !ok {
@@ -49,11 +48,10 @@ func reserve(staging storage.Store, bytes int64) {
 	}})
 }
 
-// measured changes what staging's volume tells of its room; tests set it before they start a
-// process.
+// measured changes the reported room of staging's volume. Tests set it before they start a process.
 var measured func(storage.Space) storage.Space
 
-// storageName is how inventories name the storage at an address: without its options and
+// storageName returns the name of a storage address in inventories: without options and
 // credentials.
 func storageName(address string) string {
 	u, err := url.Parse(address)
@@ -64,7 +62,7 @@ func storageName(address string) string {
 	return u.String()
 }
 
-// buckets are those among the places.
+// buckets returns the buckets among the places.
 func (p Places) buckets() (names []string) {
 	addresses := []string{p.Staging}
 	for _, s := range p.Storages {
@@ -78,7 +76,7 @@ func (p Places) buckets() (names []string) {
 	return names
 }
 
-// Places says where bytes are kept. Both must be set.
+// Places has the addresses of staging and storage. Both must be set.
 type Places struct {
 	Staging  string // as open.URL takes it
 	Storages []Storage
@@ -86,24 +84,24 @@ type Places struct {
 
 // Storage is a preservation storage.
 type Storage struct {
-	Name    string // one is called registry.DefaultStorage
+	Name    string // one must be registry.DefaultStorage
 	Address string // as open.URL takes it
 }
 
-var errNoDefault = fmt.Errorf("none of the storages is called %q, or has no name", registry.DefaultStorage)
+var errNoDefault = fmt.Errorf("no storage is called %q or has no name", registry.DefaultStorage)
 
-// what it is, for people.
+// what returns the storage's name for people.
 func (s Storage) what() string {
 	return fmt.Sprintf("preservation storage %q at %s", s.Name, storageName(s.Address))
 }
 
-// settingStorage is the variable that says where preservation storage is.
+// settingStorage is the variable with the storage addresses.
 const settingStorage = "HOLDFAST_STORAGE_URL"
 
-const fixStore = "it must be a folder, or a bucket, that is there and that this process may write to"
+const fixStore = "it must be an existing folder or bucket that this process may write to"
 
-// needs are the stores; they are put where they are wanted once they are open. The roots are to be
-// completed then.
+// needs returns the needs of staging and storages. They store the opened stores in staging and
+// objects, whose roots must then be completed.
 func (p Places) needs(n *Node, staging *storage.Store, reserved int64, objects *foundRoots) []need {
 	needs := append(objects.find(n, p.Storages), need{
 		"HOLDFAST_STAGING_URL", p.Staging, "staging at " + storageName(p.Staging), fixStore, func(ctx context.Context) (err error) {

@@ -20,34 +20,34 @@ import (
 	"github.com/holdfast/holdfast/storage/dir"
 )
 
-// UpOptions says what to run in one process, and how. Dir must be set.
+// UpOptions has the options of Up. Dir must be set.
 type UpOptions struct {
 	Common
 	Work
 	Web
-	Dir string // made when it is missing; everything of this Holdfast lies in it, but what goes to Storages
-	// Paused, unless it is "", pauses everything for this reason before any step begins.
+	Dir string // made if missing; has all data except that in Storages
+	// Paused, unless it is "", pauses everything with this reason before any step begins.
 	Paused string
-	// Storages are preservation storages beside the folder's own, which is called
-	// registry.DefaultStorage: none here may be called so.
+	// Storages are further preservation storages. The folder's own is called
+	// registry.DefaultStorage; none of these may be.
 	Storages []Storage
-	// NSQ is where events go that are for topics. Wake-ups never do. Without it there are none:
-	// nobody else would find the broker in this process, which keeps what nobody reads in memory.
+	// NSQ receives the events of subscriptions to topics, and never wake-ups. Without it such
+	// events are not sent: the embedded broker is private to this process.
 	NSQ NSQ
-	// Database is the Registry's address; "" is a SQLite file in Dir, which is nobody else's.
+	// Database is the Registry's address; "" is a SQLite file in Dir, private to this process.
 	Database string
-	// SecretKey are the texts of keys that seal credentials, as secret.Parse takes them. They go
-	// before the folder's own key, which is made only when there are none; the keys in Work are not
-	// looked at.
+	// SecretKey has keys for encrypting credentials, as secret.Parse reads them. They take
+	// precedence over the folder's own key, which is made only if there are none. The keys in Work
+	// are ignored.
 	SecretKey string
-	// ReceiptKey signs receipts; nil: the folder's own key, which is made at the first start.
+	// ReceiptKey signs receipts; nil: the folder's own key, made at the first start.
 	ReceiptKey *receipt.Key
 }
 
 // Up opens or makes the folder and runs everything in it: Registry, broker, workers, API and pages.
-// What an earlier process left under way goes on. The errors say what is wrong with which setting:
-// [ErrInUse] when another process has the folder, syscall.EADDRINUSE for the address. When it
-// fails, nothing is left running.
+// It resumes the work of an earlier process. Errors name the setting at fault: [ErrInUse] if
+// another process has the folder, syscall.EADDRINUSE for the address. If it fails, nothing is left
+// running.
 func Up(ctx context.Context, o UpOptions) (*Node, error) {
 	return start(ctx, o.Common, func(n *Node) error { return n.up(ctx, o) })
 }
@@ -60,7 +60,7 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 	n.onClose(folder.Close)
 	o.ACME.Cache = cmp.Or(o.ACME.Cache, filepath.Join(o.Dir, "acme"))
 	folder.tighten(ctx, n.Log)
-	// The address first: it is what most often is taken, and nothing should have started then.
+	// Bind the address first: it is taken most often, and then nothing should have started.
 	listener, err := n.listenWeb(ctx, o.Web)
 	if err != nil {
 		return err
@@ -78,31 +78,31 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 			return err
 		}
 	}
-	desk := &desk{
+	server := &registryServer{
 		template: o.Template, prefix: o.TopicPrefix, lease: o.longestLease(), recheck: o.FixityEvery, uploads: o.UploadKeep, limits: o.Uploads, mails: o.Mail.Limits, digest: o.Mail.Digest, unpack: o.Unpack, tempDir: o.TempDir, gate: o.gate(), keys: o.Sources.Keys,
 		guard: source.Guard{Allow: o.Sources.Allow}, web: o.Web,
 	}
-	if desk.topics, err = n.topics(ctx, o.NSQ); err != nil {
+	if server.topics, err = n.topics(ctx, o.NSQ); err != nil {
 		return err
 	}
-	crew := &crew{Work: o.Work, gate: desk.gate}
-	if err := n.openUp(ctx, o, desk, crew); err != nil {
+	pool := &workerPool{Work: o.Work, gate: server.gate}
+	if err := n.openUp(ctx, o, server, pool); err != nil {
 		return err
 	}
-	if err := desk.prepare(ctx, n.Log, o.Database == ""); err != nil {
+	if err := server.prepare(ctx, n.Log, o.Database == ""); err != nil {
 		return err
 	}
-	n.store = desk.registry
+	n.store = server.registry
 	if o.Paused != "" {
-		if err := desk.registry.AddHold(ctx, registry.Hold{Scope: registry.HoldAll, Reason: o.Paused, Actor: "up"}); err != nil {
+		if err := server.registry.AddHold(ctx, registry.Hold{Scope: registry.HoldAll, Reason: o.Paused, Actor: "up"}); err != nil {
 			return err
 		}
 	}
-	if n.token, err = folder.client(ctx, desk.registry, Client{URL: n.url, CA: absolute(o.TLSCert)}); err != nil {
+	if n.token, err = folder.client(ctx, server.registry, Client{URL: n.url, CA: absolute(o.TLSCert)}); err != nil {
 		return err
 	}
-	// Other users of this machine reach it, too; the secret is told to this process's own clients
-	// alone.
+	// Other users of this machine can reach the port, so it asks for a secret that stays in this
+	// process.
 	own := NSQ{AuthSecret: rand.Text()}
 	b, err := broker.New(broker.Options{Log: n.Log, AuthSecret: own.AuthSecret})
 	if err != nil {
@@ -114,15 +114,15 @@ func (n *Node) up(ctx context.Context, o UpOptions) error {
 	}
 	own.Addrs = []string{b.Addr()}
 	n.Log.DebugContext(ctx, "the broker of this process listens", "nsqd", b.Addr())
-	if err := n.runDesk(ctx, desk, listener, own.producer()); err != nil {
+	if err := n.runRegistry(ctx, server, listener, own.producer()); err != nil {
 		return err
 	}
-	crew.queue = own.consumer()
-	_, err = n.runCrew(crew, registry.Stages()) // the broker is in this process
+	pool.queue = own.consumer()
+	_, err = n.runWorkers(pool, registry.Stages()) // the broker is embedded, so listening is not needed
 	return err
 }
 
-// topics is what sends to topics that others read.
+// topics returns the producer of events for topics.
 func (n *Node) topics(ctx context.Context, q NSQ) (forward.Queue, error) {
 	if len(q.Addrs)+len(q.LookupAddrs) == 0 {
 		return noTopics{}, nil
@@ -137,16 +137,16 @@ func (n *Node) topics(ctx context.Context, q NSQ) (forward.Queue, error) {
 	return p, nil
 }
 
-// noTopics is where there is no nsqd that others can read from.
+// noTopics is the producer without an nsqd that others can read from.
 type noTopics struct{}
 
 // Send implements forward.Queue.
 func (noTopics) Send(context.Context, string, ...[]byte) error {
-	return errors.New("there is no nsqd that others can read from: set HOLDFAST_NSQD_ADDR or HOLDFAST_NSQLOOKUPD_ADDRS, and start again")
+	return errors.New("topics need an nsqd: set HOLDFAST_NSQD_ADDR or HOLDFAST_NSQLOOKUPD_ADDRS, and start again")
 }
 
-// openUp opens everything that lies in the folder.
-func (n *Node) openUp(ctx context.Context, o UpOptions, d *desk, c *crew) error {
+// openUp opens everything in the folder.
+func (n *Node) openUp(ctx context.Context, o UpOptions, d *registryServer, c *workerPool) error {
 	database := cmp.Or(o.Database, "sqlite:"+filepath.Join(o.Dir, "registry.db"))
 	r, err := n.openDatabase(ctx, database, o.ReceiptKey, o.Mail.Sender != nil)
 	if err != nil {
@@ -160,7 +160,7 @@ func (n *Node) openUp(ctx context.Context, o UpOptions, d *desk, c *crew) error 
 		return err
 	}
 	n.onClose(i.Close)
-	TightenDatabase(ctx, n.Log, "sqlite:"+path) // a damaged one was set aside, and another made
+	TightenDatabase(ctx, n.Log, "sqlite:"+path) // again: Open may have replaced a damaged file
 	c.interim = i
 	path = filepath.Join(o.Dir, "staging")
 	staging, err := dir.Create(path)

@@ -11,26 +11,24 @@ import (
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
-// Web is how a process that serves the API and the pages meets browsers. The zero value has
-// defaults.
+// Web has the options for browsers. The zero value has defaults.
 type Web struct {
 	Lifetime registry.Lifetime       // of sessions
-	Proxies  webserver.Proxies       // whose word about clients is believed
-	Provider *signin.ProviderOptions // where people sign in, too; nil: nowhere
+	Proxies  webserver.Proxies       // whose X-Forwarded headers are believed
+	Provider *signin.ProviderOptions // an OpenID provider; nil: none
 	// TLSCert and TLSKey are PEM files of a certificate chain and its key, read again when they
-	// change; "": plain HTTP is served.
+	// change; "": plain HTTP.
 	TLSCert, TLSKey string
-	// ACME gets certificates by itself, where there is no TLSCert; without hosts: it does not.
+	// ACME gets certificates, if there is no TLSCert and it has hosts.
 	ACME webserver.ACMEOptions
-	// Plain says that plain HTTP is meant for all, although others can reach the address. Without
-	// it, [Proxies] alone are served by it there.
+	// Plain allows plain HTTP for all on an address that others can reach. Without it, only
+	// [Proxies] may use it there.
 	Plain bool
-	HSTS  time.Duration // how long browsers are kept on HTTPS; 0: they are not
+	HSTS  time.Duration // of Strict-Transport-Security; 0: not sent
 }
 
-// listenWeb binds the address of API and pages. Requests are served by TLS when there is a
-// certificate; it is an error when they would not be although others can reach the address and
-// nobody has said that this is meant. With proxies alone it is meant for them.
+// listenWeb binds the address of API and pages, with TLS if there is a certificate. It returns an
+// error for plain HTTP on an address that others can reach, unless Plain or Proxies allow it.
 func (n *Node) listenWeb(ctx context.Context, w Web) (net.Listener, error) {
 	if w.ACME.Cache != "" {
 		tighten(ctx, n.Log, w.ACME.Cache, privateFolder)
@@ -41,7 +39,7 @@ func (n *Node) listenWeb(ctx context.Context, w Web) (net.Listener, error) {
 		if certificate, err = webserver.LoadCertificate(w.TLSCert, w.TLSKey, n.Log); err != nil {
 			return nil, &NeedError{
 				Setting: "HOLDFAST_TLS_CERT", What: "the certificate of API and pages", Err: err,
-				Fix: "give the PEM files of a certificate chain and its key, as HOLDFAST_TLS_CERT and HOLDFAST_TLS_KEY",
+				Fix: "set HOLDFAST_TLS_CERT and HOLDFAST_TLS_KEY to the PEM files of a certificate chain and its key",
 			}
 		}
 	}
@@ -60,21 +58,21 @@ func (n *Node) listenWeb(ctx context.Context, w Web) (net.Listener, error) {
 		n.url = "https://" + net.JoinHostPort(w.ACME.Hosts[0], port)
 	case !webserver.Reachable(l.Addr()):
 	case w.Plain:
-		n.Log.WarnContext(ctx, "plain HTTP is served on an address that is not loopback: tokens and cookies can be read on the way", "address", l.Addr().String())
+		n.Log.WarnContext(ctx, "serving plain HTTP on an address that is not loopback: others on the network can read tokens and cookies", "address", l.Addr().String())
 	case len(w.Proxies) > 0:
 		n.proxied = true
 	default:
 		return nil, errors.Join(&NeedError{
 			Setting: "HOLDFAST_LISTEN", What: "its own address", Err: webserver.ErrPlain,
-			Fix: "give a certificate by HOLDFAST_TLS_CERT and HOLDFAST_TLS_KEY, or listen on loopback behind a reverse proxy, or name the proxy's network in " +
-				"HOLDFAST_TRUSTED_PROXIES; if the network is private and plain HTTP is meant, set HOLDFAST_PLAIN_HTTP=yes (docs/security.md, TLS)",
+			Fix: "set HOLDFAST_TLS_CERT and HOLDFAST_TLS_KEY to a certificate, or listen on loopback behind a reverse proxy, or name the proxy's network in " +
+				"HOLDFAST_TRUSTED_PROXIES; in a private network you can set HOLDFAST_PLAIN_HTTP=yes (docs/security.md, TLS)",
 		}, l.Close())
 	}
 	return l, nil
 }
 
-// SignInLink makes a link by which a browser signs in as the admin whose token [Up] has made, once,
-// within signin.LinkGood.
+// SignInLink makes a link that signs a browser in as the admin of [Up]'s token, once, within
+// signin.LinkGood.
 func (n *Node) SignInLink(ctx context.Context) (string, error) {
 	token, err := n.store.TokenByHash(ctx, signin.Hash(n.token))
 	if err != nil {

@@ -21,24 +21,24 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// WorkerOptions says which stages a process serves, and with what. All must be set, but that one of
-// the fields of NSQ is enough.
+// WorkerOptions has the options of Worker. All must be set, except the pools of authorities and one
+// of the fields of NSQ.
 type WorkerOptions struct {
 	Common
 	Work
 	Places
 	NSQ
 	Stages   []registry.Stage
-	Registry string         // the address of its API
+	Registry string         // the address of the API
 	Token    string         // of role worker
-	Roots    *x509.CertPool // by which the Registry is known over HTTPS; nil: the machine's
+	Roots    *x509.CertPool // authorities of the Registry's certificate; nil: the machine's
 	Redis    string         // for interim data
-	// RedisRoots are the authorities by one of which Redis is known over TLS; nil: the machine's.
+	// RedisRoots are authorities of Redis's certificate; nil: the machine's.
 	RedisRoots *x509.CertPool
 }
 
-// Worker serves stages, until it is closed or EC2 announces that it takes the machine
-// ([Node.Leaving]). The error joins a *[NeedError] for everything that is wrong or does not answer.
+// Worker serves stages until it is closed or EC2 announces that it takes the machine
+// ([Node.Leaving]). The error joins a *[NeedError] for each need that is wrong or does not answer.
 func Worker(ctx context.Context, o WorkerOptions) (*Node, error) {
 	return start(ctx, o.Common, func(n *Node) error { return n.work(ctx, o) })
 }
@@ -46,7 +46,7 @@ func Worker(ctx context.Context, o WorkerOptions) (*Node, error) {
 func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 	var listener net.Listener
 	var kept *redis.Store
-	c := &crew{
+	c := &workerPool{
 		Work: o.Work, gate: o.gate(), buckets: o.buckets(),
 		queue: o.consumer(),
 	}
@@ -59,7 +59,7 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 	}, {
 		"HOLDFAST_REDIS_URL", o.Redis, "Redis at " + redacted(o.Redis), "start it, or correct the address",
 		func(ctx context.Context) (err error) {
-			if kept == nil { // not opened by an earlier try
+			if kept == nil { // no earlier try opened it
 				if kept, err = redis.Open(o.Redis, o.RedisRoots); err != nil {
 					return err
 				}
@@ -79,7 +79,7 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 	if c.objects, err = found.complete(ctx, n, store.HasReplicas); err != nil {
 		return err
 	}
-	listening, err := n.runCrew(c, o.Stages)
+	listening, err := n.runWorkers(c, o.Stages)
 	if err != nil {
 		return err
 	}
@@ -97,8 +97,7 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 	return nil
 }
 
-// checkRegistry asks the Registry who it is, and whether it takes this process for a worker of
-// these stages.
+// checkRegistry checks that the Registry answers and that the token may serve these stages.
 func (n *Node) checkRegistry(ctx context.Context, o WorkerOptions, s *protocol.Client) error {
 	health, err := AskHealth(ctx, o.Registry, &tls.Config{RootCAs: o.Roots})
 	if err != nil {
@@ -121,11 +120,11 @@ func (n *Node) checkRegistry(ctx context.Context, o WorkerOptions, s *protocol.C
 	case token.Role == registry.RoleWorker:
 		for _, stage := range o.Stages {
 			if !token.Serves([]registry.Stage{stage}) {
-				return fmt.Errorf("HOLDFAST_TOKEN is good for %s, and not for %s; %s", stageList(token.Stages), stage, remedy)
+				return fmt.Errorf("HOLDFAST_TOKEN is valid for %s, not for %s; %s", stageList(token.Stages), stage, remedy)
 			}
 		}
 		if len(token.Stages) == 0 {
-			n.Log.WarnContext(ctx, "HOLDFAST_TOKEN was made before tokens had stages and is good for every stage: a leak of it hurts more than it has to",
+			n.Log.WarnContext(ctx, "HOLDFAST_TOKEN has no stages, so it is valid for every stage: replace it by one for this worker's stages",
 				"token", token.Name, "fix", remedy+", and revoke this one")
 		}
 	}
@@ -133,7 +132,7 @@ func (n *Node) checkRegistry(ctx context.Context, o WorkerOptions, s *protocol.C
 	return nil
 }
 
-// stageList are stages as the command line takes them.
+// stageList formats stages as command-line arguments.
 func stageList(stages []registry.Stage) string {
 	words := make([]string, len(stages))
 	for i, s := range stages {
@@ -142,11 +141,11 @@ func stageList(stages []registry.Stage) string {
 	return strings.Join(words, ",")
 }
 
-// checkRedis asks whether Redis answers; that it may forget is a warning, not an error.
+// checkRedis checks that Redis answers. It warns if Redis may forget data.
 func (n *Node) checkRedis(ctx context.Context, s *redis.Store) error {
 	err := s.Check(ctx)
 	if errors.As(err, new(*redis.Warning)) {
-		n.Log.WarnContext(ctx, "interim data may be lost, at the price of work done twice", "err", err)
+		n.Log.WarnContext(ctx, "Redis may lose interim data; the work is then repeated", "err", err)
 		return nil
 	}
 	return err

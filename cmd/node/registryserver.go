@@ -34,46 +34,45 @@ import (
 	"github.com/holdfast/holdfast/web/ui"
 )
 
-// desk is the Registry's part of a process: API and pages, relay, forwarder and sweep, over the
-// database.
-type desk struct {
+// registryServer is the Registry's part of a process: API, pages, relay, forwarder, sweep and the
+// other periodic jobs, over the database.
+type registryServer struct {
 	registry *sqlstore.Store
 	staging  storage.Store
 	objects  ocfl.Roots
-	keys     *secret.Keys  // seal credentials; nil: none can be set
-	unpack   unpack.Limits // on what an upload may unpack to
+	keys     *secret.Keys  // encrypt credentials; nil: none can be set
+	unpack   unpack.Limits // limits on the unpacked size of an upload
 	tempDir  string
-	gate     *gate.Gate             // that judgements of uploads go through
-	template noid.Template          // that names are drawn from
+	gate     *gate.Gate             // admits judgements of uploads
+	template noid.Template          // of new names
 	prefix   string                 // of topics
-	lease    time.Duration          // the longest that workers are given
-	recheck  time.Duration          // how old the check of a stored file may get; 0: no schedule
-	digest   registry.DigestRequest // whom to tell what waits for operators; to nobody: nobody is
+	lease    time.Duration          // the longest lease of workers
+	recheck  time.Duration          // the longest time between two checks of a stored file; 0: no schedule
+	digest   registry.DigestRequest // of what waits for operators; without addressees no digest is sent
 	limits   upload.Limits
 	mails    submission.MailLimits
-	uploads  time.Duration // how long uploads are kept that nobody goes on with; 0: the API's default
-	guard    source.Guard  // judges the addresses of webhooks
-	web      Web           // how browsers sign in, and what serves them
-	topics   forward.Queue // where events go that are for topics; nil: to the nsqds of the wake-ups
+	uploads  time.Duration // how long unfinished uploads are kept; 0: the API's default
+	guard    source.Guard  // checks the addresses of webhooks
+	web      Web           // TLS, sessions and sign-in
+	topics   forward.Queue // carries events for topics; nil: the nsqds of the wake-ups
 }
 
 // DefaultCollection is the collection of submissions that name none.
 const DefaultCollection = "default"
 
-// prepare takes back what an earlier process had in hand, and sees to it that there is a
-// collection. alone says that no worker of an earlier process can be left.
-func (d *desk) prepare(ctx context.Context, log *slog.Logger, alone bool) error {
+// prepare makes waiting items due again and makes sure that the default collection exists. alone
+// says that no worker of an earlier process is left: it then takes their items back at once.
+func (d *registryServer) prepare(ctx context.Context, log *slog.Logger, alone bool) error {
 	if alone {
 		lost, err := d.registry.Reclaim(ctx)
 		if err != nil {
 			return err
 		}
 		for _, l := range lost {
-			log.InfoContext(ctx, "goes on with an item of an earlier process", "item", l.ItemID, "attempt", l.N)
+			log.InfoContext(ctx, "resuming an item of an earlier process", "item", l.ItemID, "attempt", l.N)
 		}
 	}
-	// Messages may be gone: a new broker has none, and a process that was killed may not have sent
-	// its last.
+	// Messages may be lost: a new broker has none, and a killed process may not have sent its last.
 	if err := d.registry.Reoffer(ctx); err != nil {
 		return err
 	}
@@ -87,9 +86,9 @@ func (d *desk) prepare(ctx context.Context, log *slog.Logger, alone bool) error 
 	}}, "holdfast")
 }
 
-// runDesk serves requests and runs what the Registry does by itself.
-func (n *Node) runDesk(ctx context.Context, d *desk, l net.Listener, q queue.ProducerConfig) error {
-	handler, err := n.handler(d) //nolint:contextcheck // every request brings its own
+// runRegistry serves requests and runs the periodic jobs.
+func (n *Node) runRegistry(ctx context.Context, d *registryServer, l net.Listener, q queue.ProducerConfig) error {
+	handler, err := n.handler(d) //nolint:contextcheck // each request has its own
 	if err != nil {
 		return err
 	}
@@ -98,7 +97,7 @@ func (n *Node) runDesk(ctx context.Context, d *desk, l net.Listener, q queue.Pro
 	q.OnChange = func(string) {
 		select {
 		case changed <- struct{}{}:
-		default: // one is waiting already
+		default: // one is pending
 		}
 	}
 	producer, err := queue.OpenProducer(context.WithoutCancel(ctx), q)
@@ -124,41 +123,41 @@ func (n *Node) runDesk(ctx context.Context, d *desk, l net.Listener, q queue.Pro
 	n.run(fixityschedule.New(d.registry, d.recheck, n.Log).Run)
 	n.run(periodic.Job{
 		Do: func(ctx context.Context) error { return d.purgeExpired(ctx, n.Log) }, Every: purgeEvery, Log: n.Log,
-		Fails: "batches cannot be purged whose retention is over", Works: "batches are purged again whose retention is over",
+		Fails: "purging batches after their retention failed; will retry", Works: "purging batches after their retention works again",
 	}.Run)
 	if len(d.digest.To) > 0 {
 		n.run(periodic.Job{
 			Do: func(ctx context.Context) error { return d.makeDigest(ctx, n.Log) }, Every: digestEvery, Log: n.Log,
-			Fails: "the operators' digest cannot be made", Works: "the operators' digest can be made again",
+			Fails: "making the operators' digest failed; will retry", Works: "making the operators' digest works again",
 		}.Run)
 	}
 	n.run(periodic.Job{
 		Do: (&checkpoint.Checkpointer{Registry: d.registry, Objects: d.objects}).Make, Every: checkpointEvery, Log: n.Log,
-		Fails: "no checkpoint of the events can be made; holdfast object audit --all says more", Works: "checkpoints of the events are made again",
+		Fails: "writing a checkpoint failed; holdfast object audit --all has the details", Works: "writing checkpoints works again",
 	}.Run)
 	n.run((&staging.Sweeper{Registry: d.registry, Staging: d.staging, Log: n.Log}).Run)
 	n.serve(l, handler)
 	return nil
 }
 
-// checkpointEvery is between two looks whether a day's checkpoint is due.
+// checkpointEvery is the interval of checks whether the day's checkpoint is due.
 const checkpointEvery = 10 * time.Minute
 
-// digestEvery is between two looks whether a digest is due.
+// digestEvery is the interval of checks whether a digest is due.
 const digestEvery = 30 * time.Second
 
-func (d *desk) makeDigest(ctx context.Context, log *slog.Logger) error {
+func (d *registryServer) makeDigest(ctx context.Context, log *slog.Logger) error {
 	made, err := d.registry.MakeDigest(ctx, d.digest)
 	if made > 0 {
-		log.InfoContext(ctx, "operators are told what waits for them", "mails", made)
+		log.InfoContext(ctx, "queued the operators' digest", "mails", made)
 	}
 	return err
 }
 
-// purgeEvery is between two looks for what was kept for its time, which is told in days.
+// purgeEvery is the interval of checks for batches whose retention, counted in days, is over.
 const purgeEvery = time.Minute
 
-func (d *desk) purgeExpired(ctx context.Context, log *slog.Logger) error {
+func (d *registryServer) purgeExpired(ctx context.Context, log *slog.Logger) error {
 	batches, err := d.registry.PurgeExpired(ctx)
 	if batches > 0 {
 		log.InfoContext(ctx, "purged batches whose retention is over", "batches", batches)
@@ -166,9 +165,9 @@ func (d *desk) purgeExpired(ctx context.Context, log *slog.Logger) error {
 	return err
 }
 
-// reoffer rings again for what waits whenever an nsqd went away or came back: the messages that it
-// held may be gone, and without this they would be missed until each is repeated by itself (R19).
-func (d *desk) reoffer(ctx context.Context, log *slog.Logger, changed <-chan struct{}) {
+// reoffer makes waiting items due again whenever an nsqd went away or came back. Its messages may
+// be lost, and each would otherwise be repeated only by its own timer (R19).
+func (d *registryServer) reoffer(ctx context.Context, log *slog.Logger, changed <-chan struct{}) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -176,13 +175,13 @@ func (d *desk) reoffer(ctx context.Context, log *slog.Logger, changed <-chan str
 		case <-changed:
 		}
 		if err := d.registry.Reoffer(ctx); err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "what was offered cannot be offered again yet; it will be repeated by itself", "err", err)
+			log.WarnContext(ctx, "re-offering items failed; each is repeated by its own timer", "err", err)
 		}
 	}
 }
 
-// handler is the API and the pages beside it. Streams end when the server is about to stop.
-func (n *Node) handler(d *desk) (http.Handler, error) {
+// handler returns the API and the pages. Streams end when the server is about to stop.
+func (n *Node) handler(d *registryServer) (http.Handler, error) {
 	browsers := signin.New(signin.Options{Store: d.registry, Log: n.Log, Lifetime: d.web.Lifetime, Provider: d.web.Provider})
 	pages := func(p api.ForPages) (http.Handler, error) {
 		return ui.New(ui.Options{Registry: p.Registry, Forms: p.Forms, Account: p.Account, Uploads: p.Uploads, Log: n.Log, Version: n.Version})

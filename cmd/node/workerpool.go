@@ -38,44 +38,44 @@ import (
 	"github.com/holdfast/holdfast/workers/payload"
 )
 
-// Work says how workers work. Template must be set.
+// Work has the options of workers. Template must be set.
 type Work struct {
 	Sources  Sources
 	Template noid.Template // with its NAAN
-	EZID     *ezid.Client  // of collections that keep their names there; nil: none do
+	EZID     *ezid.Client  // for collections that keep their names at EZID; nil: none do
 
 	StagingFull, StagingFullUnestimated float64 // shares, 0 to 1
-	StagingReserve                      int64   // bytes of its volume that staging leaves alone; below 0: by the volume's size
+	StagingReserve                      int64   // bytes of its volume that staging leaves free; negative: by the volume's size
 	Uploads                             upload.Limits
-	UnknownSize                         int64 // bytes that a file may have whose size nobody tells; 0: any number
+	UnknownSize                         int64 // the most bytes of a file of unknown size; 0: any number
 	Unpack                              unpack.Limits
-	JudgeMemory                         int64             // bytes that the Registry's judging of large uploads may hold in all; 0: gate.DefaultMemory
-	TempDir                             string            // of temporary files; "": of Up "temp" in its folder, else that of os.TempDir
-	UnpackMemory                        int64             // bytes of windows that this process's workers may decompress containers in; 0: gate.DefaultMemory
-	ClamdAddr                           string            // "": items that are to be scanned fail
-	Siegfried                           siegfried.Options // URL "": formats are known by media type only
+	JudgeMemory                         int64             // bytes of memory for judging large uploads; 0: gate.DefaultMemory
+	TempDir                             string            // for temporary files; "": with Up "temp" in its folder, else os.TempDir
+	UnpackMemory                        int64             // bytes of memory for this process's decompression windows; 0: gate.DefaultMemory
+	ClamdAddr                           string            // "": items that need a scan fail
+	Siegfried                           siegfried.Options // without URL formats are known by media type only
 	TopicPrefix                         string
-	FixityEvery                         time.Duration // how old the check of a stored file may get; 0: no schedule
-	FixityBytes                         int64         // a second that checks read in this process; 0: no limit
-	UploadKeep                          time.Duration // how long the Registry keeps uploads that nobody goes on with; 0: 7 days
-	RestoreKeep                         time.Duration // how long what was restored can be fetched; 0: a week
+	FixityEvery                         time.Duration // the longest time between two checks of a stored file; 0: no schedule
+	FixityBytes                         int64         // bytes a second that checks of this process read; 0: no limit
+	UploadKeep                          time.Duration // how long the Registry keeps unfinished uploads; 0: 7 days
+	RestoreKeep                         time.Duration // how long a restored tar can be fetched; 0: a week
 	Mail                                Mail
 
 	Policy func(s registry.Stage) base.Worker // nil: defaults
 }
 
-// Mail says whether and how people are told by mail. The zero value is a Holdfast without mail.
+// Mail has the options for mail. The zero value sends none.
 type Mail struct {
-	On        bool            // a Registry that is a process of its own makes mails; one in `up` does when there is a Sender
-	Sender    *mail.Sender    // of this process's worker; nil: it can send none
-	Templates *mail.Templates // nil: ours
-	Link      string          // the address of the pages, for people; "": mails have no links
+	On        bool            // whether the role registry makes mails; `up` does if there is a Sender
+	Sender    *mail.Sender    // for this process's worker; nil: it sends none
+	Templates *mail.Templates // nil: Holdfast's own
+	Link      string          // the address of the pages; "": mails have no links
 	Digest    registry.DigestRequest
-	Limits    submission.MailLimits // on what depositors can have mailed
+	Limits    submission.MailLimits // limits on mails that depositors request
 }
 
-// mails is what the workers of a process tell people by.
-func (c *crew) mails() (*delivery.Mails, error) {
+// mails returns what the workers of a process send mails with.
+func (c *workerPool) mails() (*delivery.Mails, error) {
 	templates := c.Mail.Templates
 	if templates == nil {
 		var err error
@@ -86,16 +86,16 @@ func (c *crew) mails() (*delivery.Mails, error) {
 	return &delivery.Mails{Registry: c.registry, Sender: c.Mail.Sender, Templates: templates, Link: c.Mail.Link}, nil
 }
 
-// Sources says how what depositors name is fetched.
+// Sources has the options for fetching from sources.
 type Sources struct {
-	Allow []netip.Prefix // addresses that sources may have although the guard refuses them
-	// PerHost, RequestsPerSecond and BytesPerSecond limit what this process asks of one server; 0
+	Allow []netip.Prefix // addresses inside your network that sources may have
+	// PerHost, RequestsPerSecond and BytesPerSecond limit this process's requests to one server; 0
 	// is the default of source.HTTPOptions.
 	PerHost           int
 	RequestsPerSecond float64
 	BytesPerSecond    int
-	LeastRate         int          // bytes a second below which a source counts as stalled; 0: it never does
-	Keys              *secret.Keys // open the credentials of collections; nil: what needs one fails
+	LeastRate         int          // a source with fewer bytes a second counts as stalled; 0: no limit
+	Keys              *secret.Keys // decrypt the credentials of collections; nil: items that need one fail
 }
 
 func (w Work) policy(s registry.Stage) base.Worker {
@@ -105,7 +105,7 @@ func (w Work) policy(s registry.Stage) base.Worker {
 	return w.Policy(s)
 }
 
-// longestLease is the longest lease that a worker of any stage is given.
+// longestLease returns the longest lease of all stages.
 func (w Work) longestLease() (longest time.Duration) {
 	for _, s := range registry.Stages() {
 		p := w.policy(s)
@@ -114,7 +114,7 @@ func (w Work) longestLease() (longest time.Duration) {
 	return longest
 }
 
-// mostSlots is the most items that a worker of these stages works on at once.
+// mostSlots returns the most items that a worker of these stages has under way.
 func (w Work) mostSlots(stages []registry.Stage) (most int) {
 	for _, s := range stages {
 		p := w.policy(s)
@@ -123,27 +123,27 @@ func (w Work) mostSlots(stages []registry.Stage) (most int) {
 	return most
 }
 
-// gate is what judging and unpacking in a process go through.
+// gate returns the gate for judging and unpacking in a process.
 func (w Work) gate() *gate.Gate {
 	return gate.New(gate.Options{Memory: w.JudgeMemory, UnpackMemory: w.UnpackMemory})
 }
 
-// crew is the workers' part of a process.
-type crew struct {
+// workerPool is the workers' part of a process.
+type workerPool struct {
 	Work
 	gate     *gate.Gate
 	registry registry.ForWorkers
 	interim  interim.Store
 	staging  storage.Store
 	objects  ocfl.Roots
-	buckets  []string // that staging and storage are in
+	buckets  []string // of staging and storage
 	queue    queue.ConsumerConfig
 }
 
-// identifier is what finds the formats of files; nil without an address.
+// identifier returns the client of siegfried; nil without an address.
 func (n *Node) identifier(o siegfried.Options) (format.Identifier, error) {
 	if o.URL == "" {
-		return nil, nil //nolint:nilnil // none is an answer
+		return nil, nil //nolint:nilnil // none is configured
 	}
 	c, err := siegfried.New(o)
 	if err != nil {
@@ -153,7 +153,7 @@ func (n *Node) identifier(o siegfried.Options) (format.Identifier, error) {
 	return c, nil
 }
 
-// scanner is what looks for viruses; nil without an address.
+// scanner returns the client of clamd; nil without an address.
 func scanner(addr string) *clamd.Client {
 	if addr == "" {
 		return nil
@@ -161,8 +161,9 @@ func scanner(addr string) *clamd.Client {
 	return clamd.New(addr)
 }
 
-// runCrew runs the workers of some stages. What it returns says whether they hear of work.
-func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context.Context) error, err error) {
+// runWorkers runs the workers of some stages. listening returns an error while a stage is not
+// subscribed at any nsqd.
+func (n *Node) runWorkers(c *workerPool, stages []registry.Stage) (listening func(context.Context) error, err error) {
 	fetcher := source.NewHTTP(source.HTTPOptions{
 		Guard: source.Guard{Allow: c.Sources.Allow}, Log: n.Log, UserAgent: "Holdfast/" + n.Version, PerHost: c.Sources.PerHost,
 		RequestsPerSecond: c.Sources.RequestsPerSecond, BytesPerSecond: c.Sources.BytesPerSecond,
@@ -198,27 +199,27 @@ func (n *Node) runCrew(c *crew, stages []registry.Stage) (listening func(context
 	all = slices.DeleteFunc(all, func(h base.Handler) bool { return !slices.Contains(stages, h.Stage()) })
 	c.queue.Log = n.Log
 	n.worker = workerID()
-	ears := &ears{}
+	subscribed := &subscriptions{}
 	runner := &base.Runner{
 		Registry: c.registry, Interim: c.interim, WorkerID: n.worker, Version: n.Version, Log: n.Log, Grace: n.Grace,
-		Connect: ears.of(base.Queue(c.queue, c.TopicPrefix)),
+		Connect: subscribed.of(base.Queue(c.queue, c.TopicPrefix)),
 	}
 	n.run(func(ctx context.Context) {
 		if err := runner.Run(ctx, all...); err != nil {
 			n.fail(fmt.Errorf("workers: %w", err))
 		}
 	})
-	return ears.check, nil
+	return subscribed.check, nil
 }
 
-// ears are the subscriptions of a process's workers.
-type ears struct {
+// subscriptions are the NSQ consumers of a process's workers.
+type subscriptions struct {
 	mu   sync.Mutex
 	each map[registry.Stage]interface{ Connections() int }
 }
 
-// of notes the subscriptions that are made.
-func (e *ears) of(connect base.ConnectFunc) base.ConnectFunc {
+// of wraps connect and records its consumers.
+func (e *subscriptions) of(connect base.ConnectFunc) base.ConnectFunc {
 	return func(ctx context.Context, action registry.Action, stage registry.Stage, free int, handle base.HandleFunc) (base.Consumer, error) {
 		c, err := connect(ctx, action, stage, free, handle)
 		if err != nil {
@@ -236,8 +237,8 @@ func (e *ears) of(connect base.ConnectFunc) base.ConnectFunc {
 	}
 }
 
-// check is an error while a stage has no nsqd that it hears of work by.
-func (e *ears) check(context.Context) error {
+// check returns an error if a stage has no connection to an nsqd.
+func (e *subscriptions) check(context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.each) == 0 {
@@ -245,14 +246,14 @@ func (e *ears) check(context.Context) error {
 	}
 	for stage, c := range e.each {
 		if c.Connections() == 0 {
-			return fmt.Errorf("stage %s is subscribed at no nsqd", stage)
+			return fmt.Errorf("stage %s has no connection to an nsqd", stage)
 		}
 	}
 	return nil
 }
 
-// workerID is unique for each start of a process (R9), and tells people where to look. Forwarders
-// have one, too.
+// workerID returns an id that is unique for each start of a process (R9) and names host and process
+// id. Forwarders use it, too.
 func workerID() string {
 	host, err := os.Hostname()
 	if err != nil {
