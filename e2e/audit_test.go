@@ -72,13 +72,13 @@ func TestAudit(t *testing.T) {
 	h.query("registry.db", `DELETE FROM premis_event WHERE version = 2`)
 	h.start()
 	audit(1, "TAMPERED  "+ark, "the receipt of version 2 ends with")
-	if r := h.run("object", "receipt", ark); r.code != 1 || !strings.Contains(r.stderr, "was cut off") {
+	if r := h.run("object", "receipt", ark); r.code != 1 || !strings.Contains(r.stderr, "was truncated") {
 		t.Errorf("the receipt: exit code %d, want 1\n%s", r.code, r.stderr)
 	}
 	h.stop()
 	h.query("registry.db", `DELETE FROM receipt WHERE version = 2`)
 	h.start()
-	audit(1, "OLDER", "whole     "+ark, "1 checkpoint do not agree")
+	audit(1, "OLDER", "whole     "+ark, "1 checkpoint differ from")
 	h.stop()
 
 	// Or changes an event.
@@ -111,7 +111,7 @@ func TestAudit(t *testing.T) {
 	audit(1, "OLDER")
 	unseen := h.as(ben, "object", "accept-older", "--approve")
 	request := regexp.MustCompile(`--agrees-to ([0-9a-f]{32})`).FindStringSubmatch(unseen.stderr)
-	if unseen.code == 0 || request == nil || !strings.Contains(unseen.stderr, ark+"  events ") || !strings.Contains(unseen.stderr, "ann asked for it") {
+	if unseen.code == 0 || request == nil || !strings.Contains(unseen.stderr, ark+"  events ") || !strings.Contains(unseen.stderr, "ann requested it") {
 		t.Fatalf("approved unseen: %d %s%s", unseen.code, unseen.stdout, unseen.stderr)
 	}
 	audit(1, "OLDER")
