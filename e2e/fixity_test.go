@@ -82,7 +82,7 @@ func TestFixity(t *testing.T) {
 	h.until("the file is told of", func() bool { return len(h.list("action:tidy", "state:failed")) == 1 })
 	sweep := h.list("action:tidy", "state:failed")[0]
 	says(t, "the search", h.must(0, "item", "show", sweep.ID).stdout, `"abc/lost.txt" in storage second`, "requeue")
-	says(t, "the list", h.must(0, "queue", "orphans", "--storages", "--older", "1h").stdout, "foreign", "abc/lost.txt in second", "it belongs to no object")
+	says(t, "the list", h.must(0, "queue", "orphans", "--storages", "--older", "1h").stdout, "foreign", "abc/lost.txt in second", "belongs to no object")
 	says(t, "the queue", h.must(0, "queue", "status").stdout, "FOREIGN FILES")
 	if err := os.Remove(planted); err != nil {
 		t.Fatal(err)

@@ -83,7 +83,7 @@ func TestR07_RefusedBeforeTheIntent(t *testing.T) {
 		}
 		why, err := r.registry.Why(t.Context(), it.ID)
 		must(t, err)
-		if !strings.Contains(why.Act, "bring the Registry up to it") {
+		if !strings.Contains(why.Act, "update the Registry") {
 			t.Errorf("what helps: %q", why.Act)
 		}
 		r.notIntended(it.ID)

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Apply carries a bulk act out, a portion at a time. What each portion did is noted with it by the
-// Registry, so that it goes on where it was stopped or killed.
+// Apply performs a bulk act in portions. The Registry records what each portion did, so that an
+// interrupted act continues where it stopped.
 type Apply struct {
 	base.Worker
 	Registry registry.Working
@@ -27,9 +27,9 @@ func (w *Apply) Work(ctx context.Context, item *base.Item) error {
 		}
 		p, err := w.Registry.ApplyNext(ctx, item.Lease())
 		if err != nil {
-			return fmt.Errorf("carry on: %w", err)
+			return fmt.Errorf("apply the next portion: %w", err)
 		}
-		progress.SetEnd(max(p.Matched, p.Applied+p.Refused)) // more may match by now
+		progress.SetEnd(max(p.Matched, p.Applied+p.Refused)) // more items may match by now
 		progress.Set(p.Applied + p.Refused)
 		if p.Done {
 			return nil

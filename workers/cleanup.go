@@ -14,16 +14,16 @@ import (
 	"github.com/holdfast/holdfast/workers/tidy"
 )
 
-// subjectWait is how long it waits while its subject is at work again.
+// subjectWait is how long a cleanup waits while its subject is being worked on again.
 const subjectWait = time.Minute
 
-// jobsDeleted is how long it is waited for the jobs of a batch to be deleted with it, before the
-// upload that one of them may need is left to the search for orphans.
-const jobsDeleted = 24 * time.Hour
+// jobsDeletedWait is how long a cleanup waits for a batch's jobs to be deleted, before it leaves
+// the upload that a job may need to the search for orphaned data.
+const jobsDeletedWait = 24 * time.Hour
 
-// Cleanup removes what an item that was given up has left in staging; and what a worker from which
-// an item was taken has written there after the item completed and gave everything back (R26). The
-// Registry gives the room back with the settlement.
+// Cleanup removes staged data of an item that was aborted or deleted. It also removes what a
+// superseded worker wrote after its item had completed and released everything (R26). The Registry
+// releases the room with the settlement.
 type Cleanup struct {
 	base.Worker
 	Registry registry.ForWorkers
@@ -48,22 +48,22 @@ func (w *Cleanup) Work(ctx context.Context, item *base.Item) error {
 		return tidy.Release(ctx, item, item.ID, w.Staging, w.Interim)
 	}
 	subject, err := w.Registry.Item(ctx, spec.Subject)
-	if err != nil && !errors.Is(err, registry.ErrNotFound) { // it may have been purged meanwhile
+	if err != nil && !errors.Is(err, registry.ErrNotFound) { // it may have been purged
 		return err
 	}
 	switch {
 	case err != nil:
-	case !subject.Status.Settled(): // a batch that reports once more
+	case !subject.Status.Settled(): // a batch that makes another report
 		return base.Snooze(subjectWait, registry.ReasonBlocked, fmt.Sprintf("item %s is %s", spec.Subject, subject.State))
 	case subject.Status != registry.Aborted && subject.Status != registry.Deleted && subject.Status != registry.Completed:
-		return base.Fatal(fmt.Errorf("item %s is %s: what it has in staging stays", spec.Subject, subject.Status))
+		return base.Fatal(fmt.Errorf("item %s is %s: its staged data stays", spec.Subject, subject.Status))
 	}
 	if err == nil && subject.Action == registry.Batch && subject.Status != registry.Completed {
 		needed, err := tidy.ReleaseUpload(ctx, w.Registry, w.Staging, item, subject)
 		if err != nil {
 			return err
 		}
-		if needed && subject.Status == registry.Deleted && item.Now().Sub(item.CreatedAt) < jobsDeleted {
+		if needed && subject.Status == registry.Deleted && item.Now().Sub(item.CreatedAt) < jobsDeletedWait {
 			return base.Snooze(subjectWait, registry.ReasonBlocked, "jobs of batch "+subject.ID+" are not deleted yet")
 		}
 	}

@@ -23,9 +23,9 @@ import (
 const deleteWait = time.Minute
 
 // Delete removes an object whose deletion two people have agreed to. It marks the object in the
-// Registry, fenced, which ends all reading. In each storage it writes a tombstone before the first
-// byte goes. It withdraws the name at EZID, where the object has one. At last it writes the record.
-// It may be repeated at any point.
+// Registry, fenced, which ends all reading. In each storage it writes a tombstone before it deletes
+// the first byte. It withdraws the object's name at EZID, if it has one there. Finally it records
+// the deletion. It may be repeated at any point.
 type Delete struct {
 	base.Worker
 	Registry interface {
@@ -33,7 +33,7 @@ type Delete struct {
 		registry.Deleting
 		registry.Inventory
 	}
-	Roots   ocfl.Roots // all that objects may lie in
+	Roots   ocfl.Roots // all storages that may have objects
 	Names   identity.Names
 	Version string
 }
@@ -78,20 +78,20 @@ func (w *Delete) Work(ctx context.Context, item *base.Item) error {
 		}
 	}
 	return w.Registry.RecordDeletion(ctx, item.Lease(), d.ObjectID, []registry.Premis{{
-		ID: premis.EventID(item.ID, string(premis.Deletion), "").Value, ObjectID: d.ObjectID, ItemID: item.ID, // of no one version: all are gone
+		ID: premis.EventID(item.ID, string(premis.Deletion), "").Value, ObjectID: d.ObjectID, ItemID: item.ID, // for all versions: they are all gone
 		Type: string(premis.Deletion), At: item.Now(), Agent: "Holdfast " + w.Version, Outcome: "success",
 		Detail: fmt.Sprintf("asked for by %s, approved by %s: %s", d.AskedBy, d.ApprovedBy, d.Reason),
 	}})
 }
 
-// mark takes the object from its readers, once it is noted what it was.
+// mark records a description of the object and hides the object from readers.
 func (w *Delete) mark(ctx context.Context, item *base.Item, id string) (registry.Deletion, error) {
 	o, err := w.Registry.Object(ctx, id)
 	if err != nil {
 		return registry.Deletion{}, err
 	}
 	if o.Deletion.Gone() {
-		return w.Registry.MarkDeleting(ctx, item.Lease(), id, o.Deletion.Last) // as an earlier attempt has
+		return w.Registry.MarkDeleting(ctx, item.Lease(), id, o.Deletion.Last) // an earlier attempt has marked it
 	}
 	// A replica that this worker cannot reach would outlive its object.
 	for _, v := range o.Versions {
@@ -116,7 +116,7 @@ func (w *Delete) mark(ctx context.Context, item *base.Item, id string) (registry
 	return w.Registry.MarkDeleting(ctx, item.Lease(), id, last)
 }
 
-// filesDigest is that of the list of the last version's files.
+// filesDigest returns the digest of the list of the last version's files.
 func (w *Delete) filesDigest(ctx context.Context, o registry.Object) (string, error) {
 	h := sha256.New()
 	for after := ""; ; {
@@ -138,8 +138,8 @@ func (w *Delete) filesDigest(ctx context.Context, o registry.Object) (string, er
 	}
 }
 
-// inventoryDigest is that of an object's root inventory, "" when there is none: what is damaged can
-// be deleted, too.
+// inventoryDigest returns the digest of an object's root inventory, or "" if there is none: a
+// damaged object can be deleted too.
 func inventoryDigest(ctx context.Context, root *ocfl.Root, id string) (string, error) {
 	base, err := root.ObjectKey(id)
 	if err != nil {
@@ -159,7 +159,7 @@ func inventoryDigest(ctx context.Context, root *ocfl.Root, id string) (string, e
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// tombstone is what stays in the storages: the same bytes for whichever attempt writes them.
+// tombstone returns the file that remains in the storages. All attempts produce the same bytes.
 func tombstone(d registry.Deletion) ([]byte, error) {
 	var out bytes.Buffer
 	to := json.NewEncoder(&out)

@@ -9,13 +9,12 @@ import (
 	"github.com/holdfast/holdfast/workers/delivery"
 )
 
-// deliverTries is how often a receiver is asked that does not answer, which with waits of up to an
-// hour is some four days.
-const deliverTries = 100
+// deliverMaxAttempts is how often Deliver tries a receiver that does not answer. With waits of up
+// to an hour, that takes about four days.
+const deliverMaxAttempts = 100
 
-// Deliver tells a receiver what became of a job, where the job itself does not wait for it: it
-// failed, or its collection lets deliveries go on, or a person asked for it again. And it sends all
-// mails.
+// Deliver sends all mails, and the callbacks that a job does not wait for: the job failed, its
+// collection delivers independently, or a person requested another delivery.
 type Deliver struct {
 	base.Worker
 	Callbacks *delivery.Callbacks
@@ -25,29 +24,29 @@ type Deliver struct {
 // Stage implements base.Handler.
 func (w *Deliver) Stage() registry.Stage { return registry.Deliver }
 
-// MaxAttempts implements base.Handler. A receiver that is down needs no person for days.
-func (w *Deliver) MaxAttempts() int { return deliverTries }
+// MaxAttempts implements base.Handler. An unavailable receiver needs no person for days.
+func (w *Deliver) MaxAttempts() int { return deliverMaxAttempts }
 
 // Work implements base.Handler.
 func (w *Deliver) Work(ctx context.Context, item *base.Item) error {
 	m, ok := registry.DeliverySpecIn(item.WorkItem.Spec)
 	switch {
 	case !ok:
-		return base.Fatal(errors.New("the item does not say what is to be told; delete it"))
+		return base.Fatal(errors.New("the item names no message to deliver; delete it"))
 	case m.Mail == registry.MailDigest:
-		return w.Mails.TellOperators(ctx, item, m)
+		return w.Mails.SendDigest(ctx, item, m)
 	}
 	subject, err := w.Callbacks.Registry.Item(ctx, m.Subject)
 	if errors.Is(err, registry.ErrNotFound) {
-		return nil // it was purged: there is nothing to tell
+		return nil // it was purged: there is nothing to report
 	} else if err != nil {
 		return err
 	}
 	if m.Mail != "" {
-		return w.Mails.Tell(ctx, item, subject, m)
+		return w.Mails.SendBatch(ctx, item, subject, m)
 	}
 	if m.State == registry.StateFailed && (subject.Status != registry.Failed || subject.RetryCount != m.Times) {
-		return nil // it was sent back since, and what comes of that is told then
+		return nil // it was requeued since; its new outcome will be delivered
 	}
-	return w.Callbacks.Tell(ctx, item, subject, m)
+	return w.Callbacks.Deliver(ctx, item, subject, m)
 }

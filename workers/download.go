@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast/holdfast/workers/room"
 )
 
-// Download fetches every file of a job into staging, with all its digests in one pass, and checks
-// size and digest where the depositor gave them. It goes on inside a file where an earlier attempt
-// stopped.
+// Download fetches every file of a job into staging and computes all its digests in one pass. It
+// checks size and digest if the depositor stated them. It resumes inside a file where an earlier
+// attempt stopped.
 type Download struct {
 	base.Worker
 	payloads payload.Files
@@ -32,7 +32,7 @@ func (w *Download) Work(ctx context.Context, item *base.Item) error {
 	if err != nil {
 		return err
 	}
-	// What is written shows in the item's progress, which the Registry hears of later.
+	// The item's progress counts the written bytes; the Registry learns of them later.
 	space := staging.NewRoom(given, 0, func(ctx context.Context, bytes, staged int64) error {
 		return w.volume.Ask(ctx, item, registry.Reservation{Bytes: bytes, Staged: staged, Threshold: w.volume.Full}, 0)
 	})
@@ -59,12 +59,16 @@ func (w *Download) Work(ctx context.Context, item *base.Item) error {
 	return payload.Warn(item)
 }
 
-// giveBack gives up what a job has staged, and the room that it was given for it, where keeping it
-// could keep others from going on for ever: when the Registry asks for it, since several that grow
-// at once would each wait with a part of the volume; and of a job of unknown size that finds the
-// disk full, or fails for want of room. It begins anew when there is room. One of unknown size that
-// fails because of its content keeps its files, for a requeue, and no more room than these take. It
-// returns err, with its own.
+// giveBack deletes what a job has staged and releases its room, if keeping them could block others
+// forever. That is the case:
+//
+//   - if the Registry asks for it, since several growing jobs could each hold a part of the volume
+//     and wait for the rest;
+//   - if a job of unknown size finds the disk full, or fails for lack of room.
+//
+// Such a job starts over when there is room. A job of unknown size that fails because of its
+// content keeps its files for a requeue, and only the room that they take. giveBack returns err,
+// joined with its own error.
 func (w *Download) giveBack(ctx context.Context, item *base.Item, given int64, err error) error {
 	full, refused := errors.AsType[*registry.NoSpaceError](err)
 	unsized := item.SizeBytes < 0
@@ -73,7 +77,7 @@ func (w *Download) giveBack(ctx context.Context, item *base.Item, given int64, e
 	if !away && !wrong || ctx.Err() != nil {
 		return err
 	}
-	if err := item.Writable(ctx); err != nil { // of what a successor may follow nothing is taken away
+	if err := item.Writable(ctx); err != nil { // delete nothing that a successor may use
 		return err
 	}
 	for n := range item.Lease().N {
@@ -82,7 +86,7 @@ func (w *Download) giveBack(ctx context.Context, item *base.Item, given int64, e
 		}
 		earlier := registry.Lease{ItemID: item.ID, N: n + 1}
 		if failed := w.payloads.Staging.DeletePrefix(ctx, staging.Key(earlier, "files")); failed != nil {
-			return errors.Join(err, fmt.Errorf("give room back: %w", failed))
+			return errors.Join(err, fmt.Errorf("release room: %w", failed))
 		}
 	}
 	if !wrong {
@@ -94,14 +98,14 @@ func (w *Download) giveBack(ctx context.Context, item *base.Item, given int64, e
 	return err
 }
 
-// list writes the list that Process goes by.
+// list writes the list of files for Process.
 func (w *Download) list(ctx context.Context, item *base.Item, f *payload.Fetcher) (result.Downloaded, error) {
 	sum := result.Downloaded{List: staging.Key(item.Lease(), "files.jsonl")}
 	list, err := staging.CreateList[staging.File](ctx, w.payloads.Staging, sum.List)
 	if err != nil {
 		return sum, err
 	}
-	defer list.Abort() //nolint:errcheck // nothing depends on a list that is given up
+	defer list.Abort() //nolint:errcheck // an aborted list leaves nothing that matters
 	progress := item.Progress("files listed", "files")
 	err = w.payloads.Each(ctx, item, func(m payload.Member) error {
 		file, ok, err := f.Noted(ctx, m)
@@ -127,8 +131,8 @@ func (w *Download) list(ctx context.Context, item *base.Item, f *payload.Fetcher
 	return sum, err
 }
 
-// correct gives back what was reserved in excess, now that the size is known. A container keeps
-// what it was given to be unpacked in (R24).
+// correct releases the room that is not needed, now that the size is known. A container keeps its
+// room for unpacking (R24).
 func (w *Download) correct(ctx context.Context, item *base.Item, space *staging.Room, bytes int64) error {
 	keep := bytes
 	if payload.Unpacks(item.Spec().Type) {
@@ -137,7 +141,7 @@ func (w *Download) correct(ctx context.Context, item *base.Item, space *staging.
 	err := w.volume.Reserve(ctx, item, keep, 0, w.volume.Full)
 	var full *registry.NoSpaceError
 	if errors.As(err, &full) {
-		keep = space.Granted() // the volume was filled meanwhile: what was promised still holds
+		keep = space.Granted() // the volume was filled meanwhile; the promised room remains
 	} else if err != nil {
 		return err
 	}

@@ -14,23 +14,22 @@ import (
 )
 
 const (
-	// headsAtOnce is how many files of a job are asked for their size at a time.
+	// headsAtOnce is how many files of a job are asked for their size concurrently.
 	headsAtOnce = 16
-	// laterBy is added to the priority number of a job whose size is unknown or very large, as in
-	// Merritt.
-	laterBy = 10
-	// veryLarge is the size from which a job makes way for others.
+	// deferPriority is added to the priority number of a job whose size is unknown or very large,
+	// as in Merritt.
+	deferPriority = 10
+	// veryLarge is the size from which a job lets others pass.
 	veryLarge = 100 << 30
-	// incredible is the size from which a claim counts for nothing: sums of it could not be added
-	// up.
-	incredible = 1 << 50
-	// resultDeferred says that a job was put back already, so that estimating it again does not do
-	// so once more.
+	// maxCredibleSize is the size from which a stated size is ignored: sums would overflow.
+	maxCredibleSize = 1 << 50
+	// resultDeferred records that a job was deferred, so that another estimate does not defer it
+	// again.
 	resultDeferred = "deferred"
 )
 
-// Estimate asks for the size of every file of a job, without fetching any. It never fails a job:
-// what cannot be asked is unknown here, and judged by Download.
+// Estimate asks for the size of every file of a job without fetching it. It never fails a job: what
+// it cannot ask is unknown, and Download judges it.
 type Estimate struct {
 	base.Worker
 	payloads payload.Files
@@ -54,7 +53,7 @@ func (w *Estimate) Work(ctx context.Context, item *base.Item) error {
 		})
 		return gctx.Err()
 	})
-	_ = group.Wait() // nothing of it fails
+	_ = group.Wait() // no function returns an error
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -63,16 +62,16 @@ func (w *Estimate) Work(ctx context.Context, item *base.Item) error {
 	}
 	bytes, files := sum.bytes, sum.files
 	if err != nil {
-		bytes, files = -1, -1 // the manifest itself is the trouble; Download says what it is
+		bytes, files = -1, -1 // the manifest itself is at fault; Download reports it
 	}
 	item.SetSize(bytes, files)
-	if err := w.makeWay(item, bytes); err != nil {
+	if err := w.deferLarge(item, bytes); err != nil {
 		return err
 	}
 	return payload.Warn(item)
 }
 
-// sizeOf is what the source says, else what the depositor does; -1 when neither can be relied on.
+// sizeOf returns the size that the source states, or else the depositor's; -1 if neither is known.
 func sizeOf(ctx context.Context, from source.Fetcher, m payload.Member) int64 {
 	size := m.Wanted.SizeBytes
 	if info, err := from.Head(ctx, m.Wanted.URL); err == nil && info.Size >= 0 {
@@ -81,7 +80,7 @@ func sizeOf(ctx context.Context, from source.Fetcher, m payload.Member) int64 {
 	return size
 }
 
-// sizes adds up sizes as long as all of them are known.
+// sizes adds up sizes while all of them are known.
 type sizes struct {
 	mu    sync.Mutex
 	bytes int64 // -1 unknown
@@ -92,15 +91,15 @@ func (s *sizes) add(size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.files++
-	if size < 0 || s.bytes < 0 || size >= incredible-s.bytes {
+	if size < 0 || s.bytes < 0 || size >= maxCredibleSize-s.bytes {
 		s.bytes = -1
 		return
 	}
 	s.bytes += size
 }
 
-// makeWay lets jobs of known and ordinary size go first, once.
-func (w *Estimate) makeWay(item *base.Item, size int64) error {
+// deferLarge defers a job of unknown or very large size, once.
+func (w *Estimate) deferLarge(item *base.Item, size int64) error {
 	if size >= 0 && size < veryLarge {
 		return nil
 	}
@@ -108,6 +107,6 @@ func (w *Estimate) makeWay(item *base.Item, size int64) error {
 	if _, err := item.Result(resultDeferred, &already); err != nil || already {
 		return err
 	}
-	item.AddPriority(laterBy)
+	item.AddPriority(deferPriority)
 	return item.SetResult(resultDeferred, true)
 }

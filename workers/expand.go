@@ -23,40 +23,39 @@ import (
 
 const (
 	// jobsAtOnce is how many rows become jobs in one transaction: few enough that others do not
-	// wait long behind them (R25).
+	// wait long (R25).
 	jobsAtOnce = 400
-	// resultType is the name of the durable result that says what the payload was found to be.
+	// resultType is the durable result with the payload's type.
 	resultType = "type"
-	// codeNoIdentifier is the code of a row that is an update of nothing that it names.
+	// codeNoIdentifier is the error code of an update that names no object.
 	codeNoIdentifier = "identifier-missing"
 )
 
 // Expand makes a batch's jobs: one for a single payload, one for each row of a batch manifest. A
-// corrupt manifest fails the batch; a bad row is born as a failed job of its own, and the others go
-// on.
+// damaged manifest fails the batch. A bad row becomes a failed job, and the others continue.
 type Expand struct {
 	base.Worker
 	Registry registry.Batching
-	ARKs     intake.ARKs // judges supplied names
+	ARKs     intake.ARKs // judges supplied ARKs
 	payloads payload.Files
 }
 
 // Stage implements base.Handler.
 func (w *Expand) Stage() registry.Stage { return registry.Expand }
 
-// Work implements base.Handler. What the payload is, and the manifest's bytes, are settled once, so
+// Work implements base.Handler. It determines the payload's type and the manifest's bytes once, so
 // that a repeat makes the same jobs even if the source has changed.
 func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 	spec := item.Spec()
 	if repeats, err := w.repeats(ctx, item); err != nil || repeats {
 		return err
 	}
-	err := item.Once(ctx, resultType, &spec.Type, func(ctx context.Context) (any, error) { return w.recognise(ctx, item) })
+	err := item.Once(ctx, resultType, &spec.Type, func(ctx context.Context) (any, error) { return w.resolveType(ctx, item) })
 	if err != nil {
 		return err
 	}
 	if spec.Type != registry.FileType {
-		spec.Modified = time.Time{} // of the container or manifest, not of what is in it
+		spec.Modified = time.Time{} // it is the time of the container or manifest, not of its files
 	}
 	if spec.Filename == "" {
 		spec.Filename = lastPart(spec.URL)
@@ -74,68 +73,68 @@ func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 	if err != nil {
 		return errors.Join(err, payload.NoteRefusal(item, "manifest-refused", err))
 	}
-	said, err := w.expand(ctx, item, found, expansion{spec: spec, jobType: jobType, rows: found.Rows})
+	repeated, err := w.expand(ctx, item, found, expansion{spec: spec, jobType: jobType, rows: found.Rows})
 	if err != nil {
 		return err
 	}
-	if err := said.tell(item); err != nil {
+	if err := repeated.recordEvent(item); err != nil {
 		return err
 	}
 	return payload.Warn(item)
 }
 
-// repeats says whether the batch is one of what is here already, by its address and what the source
-// says of it. It then has no jobs. A source that does not say is asked for the content.
+// repeats reports whether the batch repeats an earlier submission, by its address and the source's
+// validator. Such a batch has no jobs. If the source has no validator, only the content can tell.
 func (w *Expand) repeats(ctx context.Context, item *base.Item) (bool, error) {
 	spec := item.Spec()
 	if _, upload := registry.UploadID(spec.URL); upload {
-		return false, nil // whose bytes were compared when it was submitted
+		return false, nil // its bytes were compared when it was submitted
 	}
 	info, err := w.payloads.Sources(item.Collection).Head(ctx, spec.URL)
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
 	if err != nil || info.Validator == "" {
-		return false, nil //nolint:nilerr // what is wrong with the source shows when it is read
+		return false, nil //nolint:nilerr // the error shows again when the source is read
 	}
 	first, err := w.Registry.FirstOf(ctx, item.Lease(), info.Validator)
 	return first != "", err
 }
 
-// recognise settles an automatic type by the payload's first bytes.
-func (w *Expand) recognise(ctx context.Context, item *base.Item) (registry.PayloadType, error) {
+// resolveType replaces an automatic type by the type of the payload's first bytes.
+func (w *Expand) resolveType(ctx context.Context, item *base.Item) (registry.PayloadType, error) {
 	spec := item.Spec()
 	if spec.Type != registry.AutoType {
 		return spec.Type, nil
 	}
 	body, err := w.payloads.Sources(item.Collection).Open(ctx, spec.URL, source.Point{})
 	if err != nil {
-		return "", fmt.Errorf("look at the payload: %w", err)
+		return "", fmt.Errorf("read the start of the payload: %w", err)
 	}
 	defer body.Close()
 	head, err := io.ReadAll(io.LimitReader(body, intake.HeadLen))
 	if err != nil {
-		return "", fmt.Errorf("look at the payload: %w", err)
+		return "", fmt.Errorf("read the start of the payload: %w", err)
 	}
 	return intake.Resolve(spec.Type, head)
 }
 
-// expansion is what a batch's rows have in common.
+// expansion is what all rows of a batch have in common.
 type expansion struct {
 	spec    registry.Spec
 	jobType registry.PayloadType
 	rows    int64
 }
 
-// expand makes jobs of the rows in portions. A repeat goes on behind the last row that is a job
-// (R22): to read the rows before it again costs little, to send them to the Registry would cost as
-// much as the first time.
-func (w *Expand) expand(ctx context.Context, item *base.Item, m payload.Manifest, e expansion) (*said, error) {
+// expand makes jobs of the rows in portions. A repeat continues after the last row that is a job
+// (R22). Reading the earlier rows again costs little; sending them again would cost as much as the
+// first time.
+func (w *Expand) expand(ctx context.Context, item *base.Item, m payload.Manifest, e expansion) (*repeatedRows, error) {
 	var begun int64
 	if _, err := item.Result(registry.ResultExpanded, &begun); err != nil {
 		return nil, err
 	}
-	said, err := w.survey(ctx, item, m, e)
+	repeated, err := w.findRepeats(ctx, item, m, e)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +151,7 @@ func (w *Expand) expand(ctx context.Context, item *base.Item, m payload.Manifest
 	err = w.payloads.Rows(ctx, m, e.spec.Type, func(row checkm.Row, faults []checkm.Fault) error {
 		n++
 		j := e.job(item, n, row, faults)
-		said.look(&j)
+		repeated.mark(&j)
 		if j.Line <= begun {
 			progress.Add(1)
 			return nil
@@ -167,25 +166,25 @@ func (w *Expand) expand(ctx context.Context, item *base.Item, m payload.Manifest
 		return flush()
 	})
 	if err != nil || len(jobs) == 0 {
-		return said, err
+		return repeated, err
 	}
-	return said, flush()
+	return repeated, flush()
 }
 
-// job is row n as a job: the row's own values, and what the batch says of all. Identifiers are a
-// row's own only.
+// job returns row n as a job: the row's own values, and the batch's common ones. Identifiers come
+// only from the row.
 func (e expansion) job(item *base.Item, n int64, row checkm.Row, faults []checkm.Fault) registry.NewJob {
 	s := e.spec
 	wanted := payload.WantedOf(row)
 	s.Type, s.URL, s.Filename, s.SizeBytes, s.Digest = e.jobType, row.URL, row.Name, wanted.SizeBytes, wanted.Digest
-	s.Modified = wanted.Modified // the row's alone: the batch's own would be the manifest's
+	s.Modified = wanted.Modified // only the row's: the batch's would be that of the manifest
 	s.PrimaryID, s.LocalIDs = normalARK(row.PrimaryID), row.LocalIDs
 	s.Title, s.Creator, s.Date = cmp.Or(row.Title, s.Title), cmp.Or(row.Creator, s.Creator), cmp.Or(row.Date, s.Date)
 	j := registry.NewJob{Line: int64(row.Line), Row: n, Name: row.Name, Priority: e.priority(item), Spec: s}
 	if checkm.Refused(faults) {
 		j.Class, j.Fault, j.Code = registry.ContentFault, describeFaults(faults), firstRule(faults)
 		if u, err := url.Parse(row.URL); err != nil || u.User != nil {
-			j.Spec.URL = source.Redact(row.URL) // a password must not be kept
+			j.Spec.URL = source.Redact(row.URL) // never store a password
 		}
 	} else if s.UpdatesNothing() {
 		j.Class, j.Fault, j.Code = registry.ContentFault, fmt.Sprintf("line %d: %v", row.Line, registry.ErrUpdatesNothing), codeNoIdentifier
@@ -196,14 +195,14 @@ func (e expansion) job(item *base.Item, n int64, row checkm.Row, faults []checkm
 	return j
 }
 
-// ruleMistyped is the rule that a row breaks whose ARK is mistyped.
+// ruleMistyped is the rule that a row with a mistyped ARK breaks.
 const ruleMistyped = "primary-identifier"
 
-// judgeARK makes a job whose row has a mistyped ARK one that failed.
+// judgeARK makes the job a failed one if its row has a mistyped ARK.
 func (w *Expand) judgeARK(ctx context.Context, row checkm.Row, j *registry.NewJob) error {
 	ark, err := noid.ParseARK(j.Spec.PrimaryID)
 	if err != nil || j.Fault != "" {
-		return nil //nolint:nilerr // it has none, or a wrong one, which is a fault of its row already
+		return nil //nolint:nilerr // without an ARK, or with an invalid one, which is already a fault of the row
 	}
 	err = w.ARKs.Judge(ctx, ark, j.Spec.Profile)
 	if wrong := (*intake.MistypedError)(nil); errors.As(err, &wrong) {
@@ -213,8 +212,8 @@ func (w *Expand) judgeARK(ctx context.Context, row checkm.Row, j *registry.NewJo
 	return err
 }
 
-// priority is Merritt's: the larger the batch, the later its jobs. What the submission or its
-// collection's profile asked for stays, and so does what an operator has set since.
+// priority returns Merritt's priority: the larger the batch, the later its jobs. A priority set by
+// the submission, its profile or an operator has precedence.
 func (e expansion) priority(item *base.Item) int {
 	const growth, last = 10, 99
 	if e.spec.Priority != nil || item.Priority != registry.DefaultPriority {
@@ -223,7 +222,7 @@ func (e expansion) priority(item *base.Item) int {
 	return min(last, registry.DefaultPriority+int(growth*math.Log(float64(max(e.rows, 1)))))
 }
 
-// normalARK is an ARK in the form in which it is compared and locked; what is none stays for
+// normalARK returns an ARK in the form that is compared and locked. It leaves other text for
 // Process to refuse.
 func normalARK(id string) string {
 	ark, err := noid.ParseARK(id)
@@ -243,7 +242,7 @@ func describeFaults(faults []checkm.Fault) string {
 	return strings.Join(texts, "; ")
 }
 
-// firstRule is the first rule that a row breaks.
+// firstRule returns the first rule that a row breaks.
 func firstRule(faults []checkm.Fault) string {
 	for _, f := range faults {
 		if f.Severity == checkm.Error {
@@ -253,7 +252,7 @@ func firstRule(faults []checkm.Fault) string {
 	return ""
 }
 
-// lastPart is the name that an address ends with.
+// lastPart returns the last part of an address's path.
 func lastPart(rawURL string) string {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.Path == "" || strings.HasSuffix(u.Path, "/") {

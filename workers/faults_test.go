@@ -34,7 +34,7 @@ func TestFaults_ContentOrSystem(t *testing.T) {
 	}{
 		{name: "404", do: answer(404), class: registry.ContentFault, words: []string{"x.bin", "404", "/f"}},
 		{name: "410", do: answer(410), class: registry.ContentFault},
-		{name: "403", do: answer(403), class: registry.SystemFault, words: []string{"give access"}},
+		{name: "403", do: answer(403), class: registry.SystemFault, words: []string{"grant access"}},
 		{name: "401", do: answer(401), class: registry.SystemFault},
 		{name: "429", do: answer(429), class: registry.SystemFault},
 		{name: "500", do: answer(500), class: registry.SystemFault},

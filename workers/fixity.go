@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast/holdfast/workers/fixitycheck"
 )
 
-// fixitySlots is how many files a process checks at once: it has time, and deposits go first.
+// fixitySlots is how many files a process checks concurrently: few, since deposits have precedence.
 const fixitySlots = 2
 
 // Fixity checks one stored file of an object in every storage that has it.

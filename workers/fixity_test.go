@@ -58,7 +58,7 @@ func (p *pair) file(storage, path string) string {
 func (p *pair) worker(change ...func(*workers.Fixity)) *workers.Fixity {
 	w := &workers.Fixity{
 		Worker:  base.Worker{Attempts: 3},
-		Checker: fixitycheck.Checker{Registry: p.registry, Objects: slices.Clone(p.deps.Objects), Version: "1.2.3", Pace: fixitycheck.NewPace(0)},
+		Checker: fixitycheck.Checker{Registry: p.registry, Objects: slices.Clone(p.deps.Objects), Version: "1.2.3", Limiter: fixitycheck.NewLimiter(0)},
 	}
 	for _, c := range change {
 		c(w)

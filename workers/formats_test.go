@@ -101,7 +101,7 @@ func TestFormats_EachContentOnce(t *testing.T) {
 	}
 	events := r.events(o, "format identification")
 	if len(events) != 1 || events[0].Agent != "knowing 1" || !strings.HasPrefix(events[0].Detail, "2 of 4 files identified; not identified: ") ||
-		!strings.Contains(events[0].Detail, "1 of these are larger") {
+		!strings.Contains(events[0].Detail, "1 of these are too large") {
 		t.Fatalf("events %+v, want one with the counts", events)
 	}
 	spec.Mode = registry.Update
@@ -114,7 +114,7 @@ func TestFormats_EachContentOnce(t *testing.T) {
 		t.Errorf("formats of version 2: %v", got)
 	}
 	events = r.events(o, "format identification")
-	if len(events) != 2 || events[1].Detail != "3 of 3 files identified, 2 as an earlier version was, whose content they have" {
+	if len(events) != 2 || events[1].Detail != "3 of 3 files identified, 2 of them by an earlier version with the same content" {
 		t.Errorf("events %+v", events)
 	}
 }

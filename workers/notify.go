@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast/holdfast/workers/tidy"
 )
 
-// Notify ends a job: its object is stored and recorded, so the receiver of its collection is told,
-// where it has one, and what it had in staging is given back. The batch's edge is satisfied by the
-// settlement itself.
+// Notify ends a job whose object is stored and recorded. It notifies the receiver of the
+// collection, if there is one, and releases the job's staged data. The settlement itself tells the
+// batch.
 type Notify struct {
 	base.Worker
 	Callbacks *delivery.Callbacks
@@ -30,7 +30,7 @@ func (w *Notify) Stage() registry.Stage { return registry.Notify }
 func (w *Notify) Work(ctx context.Context, item *base.Item) error {
 	to, err := item.Receiver()
 	if err == nil && to != nil {
-		err = w.tell(ctx, item, *to)
+		err = w.notifyReceiver(ctx, item, *to)
 	}
 	if err != nil {
 		return err
@@ -38,11 +38,11 @@ func (w *Notify) Work(ctx context.Context, item *base.Item) error {
 	return tidy.Release(ctx, item, item.ID, w.Staging, w.Interim)
 }
 
-// tell has it told that the job completed. Where deliveries go on by themselves, the last try is
-// not the job's failure.
-func (w *Notify) tell(ctx context.Context, item *base.Item, to registry.Callback) error {
+// notifyReceiver sends the callback that the job completed. If the collection delivers
+// independently, the last try passes the message on instead of failing the job.
+func (w *Notify) notifyReceiver(ctx context.Context, item *base.Item, to registry.Callback) error {
 	m := registry.DeliverySpec{Subject: item.ID, State: registry.StateCompleted, Callback: to}
-	err := w.Callbacks.Tell(ctx, item, item.WorkItem, m)
+	err := w.Callbacks.Deliver(ctx, item, item.WorkItem, m)
 	var refused *callback.Error
 	if to.GoesOn && errors.As(err, &refused) && ctx.Err() == nil && item.Tries+1 >= w.MaxAttempts() {
 		return w.Callbacks.Registry.PassOn(ctx, item.Lease(), m)

@@ -17,13 +17,13 @@ import (
 	"github.com/holdfast/holdfast/workers/version"
 )
 
-// intentWait is how long a job waits while another one's version of its object is open.
+// intentWait is how long a job waits while another job's version of its object is open.
 const intentWait = time.Minute
 
-// Process turns staged files into a version of an object: it unpacks and validates, finds or mints
-// the identifier, plans the version with Merritt's system files, announces the plan in the
-// Registry, and only then writes it, verified at the destination. From the announcement on a repeat
-// writes the same bytes.
+// Process makes a version of an object from staged files. It unpacks and validates them, finds or
+// mints the identifier, and plans the version with Merritt's system files. It announces the plan in
+// the Registry. Only then does it write the version, verified at the destination. After the
+// announcement a repeat writes the same bytes.
 type Process struct {
 	base.Worker
 	opener  *content.Opener
@@ -52,7 +52,7 @@ func (w *Process) Work(ctx context.Context, item *base.Item) error {
 		return err
 	}
 	if f := p.Formats; f != nil && payload.Unpacks(item.Spec().Type) {
-		// What was fetched was one file; what it held is what its depositor counts.
+		// One file was fetched, but the depositor counts the files in it.
 		item.SetSize(item.SizeBytes, f.Files)
 		item.SetDone(item.DoneBytes, f.Files)
 	}
@@ -67,19 +67,19 @@ func (w *Process) Work(ctx context.Context, item *base.Item) error {
 	return item.SetResult(result.NameVersion, p.Version)
 }
 
-// plan prepares a version and announces it. It returns the plan that holds: an earlier attempt's,
-// if that got so far.
+// plan prepares a version and announces it. If an earlier attempt has announced a plan, that one
+// holds.
 func (w *Process) plan(ctx context.Context, item *base.Item) (result.Plan, error) {
-	d, err := w.read(ctx, item)
+	d, err := w.openAndDescribe(ctx, item)
 	if base.ContentFault(err) && ctx.Err() == nil {
-		// Staging may have given other bytes than it has, just once: a fault that only one reading
-		// shows is no content fault (R6).
-		d, err = w.read(ctx, item)
+		// Staging may have returned wrong bytes once. A fault counts as a content fault only if two
+		// readings show it (R6).
+		d, err = w.openAndDescribe(ctx, item)
 	}
 	if err != nil {
 		return result.Plan{}, content.NoteRefusal(item, err)
 	}
-	scan, err := w.scanned(ctx, item, d.Contents)
+	scan, err := w.scanContents(ctx, item, d.Contents)
 	if err != nil {
 		return result.Plan{}, w.opener.GiveUp(ctx, item, err)
 	}
@@ -96,9 +96,9 @@ func (w *Process) plan(ctx context.Context, item *base.Item) (result.Plan, error
 	return w.maker.Announce(ctx, item, p)
 }
 
-// read opens what was downloaded, judges and describes it. After a fault of the content it begins
-// anew.
-func (w *Process) read(ctx context.Context, item *base.Item) (version.Description, error) {
+// openAndDescribe opens, judges and describes the downloaded files. After a content fault it starts
+// over.
+func (w *Process) openAndDescribe(ctx context.Context, item *base.Item) (version.Description, error) {
 	files, err := w.opener.Open(ctx, item)
 	if err != nil {
 		return version.Description{}, err
@@ -110,12 +110,12 @@ func (w *Process) read(ctx context.Context, item *base.Item) (version.Descriptio
 	return d, nil
 }
 
-// scanned returns what the scan of the files that are to be preserved came to; nil when the item
-// takes none. What came out of a container is scanned now, file by file: clamd takes larger
-// archives for clean unseen, and does not know all kinds.
-func (w *Process) scanned(ctx context.Context, item *base.Item, c result.Contents) (*result.Scanned, error) {
+// scanContents returns the scan of the files to preserve; nil if the item needs none. The files of
+// a container are scanned now, one by one: clamd reports larger archives as clean without scanning
+// them, and does not know all kinds.
+func (w *Process) scanContents(ctx context.Context, item *base.Item, c result.Contents) (*result.Scanned, error) {
 	if !slices.Contains(item.Optional, registry.Scan) {
-		return nil, nil //nolint:nilnil // none is an answer
+		return nil, nil //nolint:nilnil // nil is an answer
 	}
 	s, err := result.ScanOf(item)
 	if err == nil && c.List != c.From {

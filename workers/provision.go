@@ -9,17 +9,17 @@ import (
 	"github.com/holdfast/holdfast/workers/room"
 )
 
-// unpackFactor is how much room a container is given for itself and what is in it. It is a guess
-// that Process corrects as it unpacks.
+// unpackFactor is how many times its size a container reserves for itself and its contents. It is
+// an estimate that Process corrects while it unpacks.
 const unpackFactor = 3
 
-// Provision gives a job room on the staging volume before its first byte is fetched. A job for
-// which there is none waits without a worker, and every waiting job is looked at, so that a small
-// one passes a big one.
+// Provision reserves room on the staging volume before a job's first byte is fetched. A job without
+// room waits without a worker. All waiting jobs are considered, so that a small one passes a large
+// one.
 type Provision struct {
 	base.Worker
 	volume      room.Volume
-	Unestimated float64 // the share for jobs of unknown size
+	Unestimated float64 // the share of the volume for jobs of unknown size
 }
 
 // Stage implements base.Handler.

@@ -19,12 +19,12 @@ import (
 	"github.com/holdfast/holdfast/workers/result"
 )
 
-// filesAtATime is how many inventory rows go into one transaction (R25).
+// filesAtATime is how many inventory rows are written in one transaction (R25).
 const filesAtATime = 500
 
-// Record enters a stored version into the inventory with its preservation events, and has its
-// object's name made public. It may be repeated: nothing is visible until its last, fenced
-// transaction, and that changes nothing the second time.
+// Record writes a stored version and its preservation events into the inventory, and makes the
+// object's name public. It may be repeated. Nothing is visible until its last, fenced transaction,
+// and a repeat of that changes nothing.
 type Record struct {
 	base.Worker
 	Registry registry.Preserving
@@ -57,7 +57,7 @@ func (w *Record) Work(ctx context.Context, item *base.Item) error {
 	}
 	where, missing, err := result.ReplicasOf(item)
 	if err == nil && len(missing) > 0 {
-		err = w.tooEarly(item, p, missing)
+		err = w.backForReplicas(item, p, missing)
 	}
 	if err != nil {
 		return err
@@ -77,8 +77,8 @@ func (w *Record) Work(ctx context.Context, item *base.Item) error {
 	return w.Names.Publish(ctx, item, *p.EZID)
 }
 
-// tooEarly sends an item to where the replicas are made that it should have by now.
-func (w *Record) tooEarly(item *base.Item, p result.Plan, missing []string) error {
+// backForReplicas sends an item back to the stage that makes the missing replicas.
+func (w *Record) backForReplicas(item *base.Item, p result.Plan, missing []string) error {
 	err := fmt.Errorf("version %d of %s is not in the storages %s yet", p.Version, p.ObjectID, strings.Join(missing, ", "))
 	if route, _ := item.Route(); slices.Contains(route.UpTo(item.Stage), registry.Replicate) && !slices.Contains(missing, item.Storages[0]) {
 		return base.Back(registry.Replicate, err)
@@ -86,20 +86,20 @@ func (w *Record) tooEarly(item *base.Item, p result.Plan, missing []string) erro
 	return base.Back(registry.Process, err)
 }
 
-// noteRecorded is the name under which an attempt notes how many files it has recorded.
+// noteRecorded is the interim entry for the number of recorded files.
 const noteRecorded = "recorded"
 
-// recorded is how many of a list's files, from the first on, are in the inventory.
+// recorded says how many files of a list, from the first, are in the inventory.
 type recorded struct {
 	List  string `json:"list"`
 	Files int64  `json:"files"`
 }
 
-// files enters the list's files, from where an earlier attempt stopped, and returns those whose
-// names were not UTF-8.
+// files writes the list's files into the inventory, starting where an earlier attempt stopped. It
+// returns the files whose names were not UTF-8.
 func (w *Record) files(ctx context.Context, item *base.Item, p result.Plan) (renamed []result.Planned, err error) {
 	done := recorded{List: p.List}
-	noted := p.Files > filesAtATime // most jobs have fewer, for which a note would cost more than it saves
+	noted := p.Files > filesAtATime // most jobs have fewer, for which an entry would cost more than it saves
 	if noted {
 		before, ok, err := base.Get[recorded](ctx, item, noteRecorded)
 		if err != nil {
@@ -123,7 +123,7 @@ func (w *Record) files(ctx context.Context, item *base.Item, p result.Plan) (ren
 	skip := done.Files
 	for e, err := range staging.ReadList[result.Planned](ctx, w.Staging, p.List, p.ListDigest) {
 		if err != nil {
-			return nil, lost(err)
+			return nil, backIfLost(err)
 		}
 		if e.Encoding != "" {
 			renamed = append(renamed, e)
@@ -151,18 +151,18 @@ func (w *Record) files(ctx context.Context, item *base.Item, p result.Plan) (ren
 	return renamed, flush()
 }
 
-// lost sends the item back when the list of what was stored is not there any more as it was
-// written: Process makes it anew.
-func lost(err error) error {
-	err = fmt.Errorf("read what was stored: %w", err)
+// backIfLost sends the item back to Process if the list of stored files is missing or damaged:
+// Process makes it again.
+func backIfLost(err error) error {
+	err = fmt.Errorf("read the list of stored files: %w", err)
 	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, staging.ErrDamaged) {
 		return base.Back(registry.Process, err)
 	}
 	return err
 }
 
-// renamings are an event for each file whose name was not UTF-8, with the bytes that it was.
-// unpack.MaxDecoded bounds them.
+// renamings returns an event for each file whose name was not UTF-8, with the original bytes.
+// unpack.MaxDecoded limits their number.
 func (w *Record) renamings(item *base.Item, p result.Plan, renamed []result.Planned) []registry.Premis {
 	events := make([]registry.Premis, 0, len(renamed))
 	for _, f := range renamed {
@@ -176,8 +176,8 @@ func (w *Record) renamings(item *base.Item, p result.Plan, renamed []result.Plan
 	return events
 }
 
-// events are what PREMIS wants to know of the version: one event a run over all files, with ids
-// that a repeat has too.
+// events returns the PREMIS events of the version: one event per run over all files, with ids that
+// a repeat gives again.
 func (w *Record) events(item *base.Item, p result.Plan, got result.Downloaded, where []registry.Replica) []registry.Premis {
 	var events []registry.Premis
 	by := func(agent string, at time.Time, kind premis.EventType, detail string) {
@@ -191,15 +191,15 @@ func (w *Record) events(item *base.Item, p result.Plan, got result.Downloaded, w
 		add(premis.IdentifierAssignment, p.ObjectID)
 	}
 	algorithm := p.Algorithm
-	add(premis.MessageDigestCalculation, fmt.Sprintf("%s of %d files as they came in", algorithm, p.Files))
+	add(premis.MessageDigestCalculation, fmt.Sprintf("%s of %d received files", algorithm, p.Files))
 	if got.Checked > 0 {
-		add(premis.FixityCheck, fmt.Sprintf("%d of %d files came with a digest that the depositor gave, and have it", got.Checked, got.Files))
+		add(premis.FixityCheck, fmt.Sprintf("%d of %d files had a digest stated by the depositor, and match it", got.Checked, got.Files))
 	}
 	if p.Bag {
 		add(premis.Validation, "valid as a BagIt bag: complete, every digest verified")
 	}
 	if p.NoZone > 0 {
-		add(premis.MetadataExtraction, fmt.Sprintf("the container tells no time zone of the times of %d files; they are taken for UTC, and may be off by 14 hours", p.NoZone))
+		add(premis.MetadataExtraction, fmt.Sprintf("the container states no time zone for the times of %d files; UTC is assumed, and they may be wrong by up to 14 hours", p.NoZone))
 	}
 	if s := p.Scan; s != nil {
 		by(s.Engine, s.At, premis.VirusCheck, s.Detail())
@@ -220,7 +220,7 @@ func (w *Record) events(item *base.Item, p result.Plan, got result.Downloaded, w
 	return events
 }
 
-// address is where a storage is, or its name where this worker knows no more.
+// address returns the address of a storage, or its name if this worker does not know the address.
 func (w *Record) address(name string) string {
 	if root, err := w.Objects.Of(name); err == nil && root.Address != "" {
 		return root.Address

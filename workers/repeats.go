@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	// eventRepeats is the event that tells of rows of a batch manifest that repeat an earlier row.
+	// eventRepeats is the event about rows of a batch manifest that repeat earlier rows.
 	eventRepeats = "rows-repeated"
 	// repeatsKept is how many of them it names.
 	repeatsKept = 10
 )
 
-// said is what the rows of a batch manifest have said so far. It is found anew by each attempt, and
-// is the same each time.
-type said struct {
+// repeatedRows collects the rows of a batch manifest that repeat earlier rows. Each attempt
+// collects them anew, with the same result.
+type repeatedRows struct {
 	finder *repeat.Finder[registry.RowPlace]
 	count  int64
 	first  []string
 }
 
-// survey begins to look for rows that say the same. A manifest with very many rows is read once
-// more for that.
-func (w *Expand) survey(ctx context.Context, item *base.Item, m payload.Manifest, e expansion) (*said, error) {
-	s := &said{finder: repeat.New[registry.RowPlace](e.rows, repeat.Kept)}
+// findRepeats returns the collector of repeated rows. For a manifest with very many rows it first
+// reads the manifest once more.
+func (w *Expand) findRepeats(ctx context.Context, item *base.Item, m payload.Manifest, e expansion) (*repeatedRows, error) {
+	s := &repeatedRows{finder: repeat.New[registry.RowPlace](e.rows, repeat.Kept)}
 	if !s.finder.TwoPasses() {
 		return s, nil
 	}
@@ -49,9 +49,9 @@ func (w *Expand) survey(ctx context.Context, item *base.Item, m payload.Manifest
 	})
 }
 
-// look notes in a job which earlier row its row repeats. What was refused stores nothing, and
+// mark records in a job which earlier row its row repeats. A refused row stores nothing, so it
 // repeats nothing.
-func (s *said) look(j *registry.NewJob) {
+func (s *repeatedRows) mark(j *registry.NewJob) {
 	if j.Fault != "" {
 		return
 	}
@@ -66,9 +66,9 @@ func (s *said) look(j *registry.NewJob) {
 	}
 }
 
-// tell notes in the batch's history, once, how many rows repeat an earlier one, and the first of
-// them.
-func (s *said) tell(item *base.Item) error {
+// recordEvent records in the batch's history, once, how many rows repeat an earlier one, and names
+// the first of them.
+func (s *repeatedRows) recordEvent(item *base.Item) error {
 	if s.count == 0 && !s.finder.Incomplete() {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (s *said) tell(item *base.Item) error {
 	}
 	data := map[string]any{"count": s.count, "first": s.first}
 	if s.finder.Incomplete() {
-		data["incomplete"] = fmt.Sprintf("there may be more: rows are compared with at most %d others", repeat.Kept)
+		data["incomplete"] = fmt.Sprintf("there may be more: each row is compared with at most %d others", repeat.Kept)
 	}
 	if err := item.Event(eventRepeats, data); err != nil {
 		return err
@@ -85,8 +85,8 @@ func (s *said) tell(item *base.Item) error {
 	return item.SetResult(registry.ResultRepeats, true)
 }
 
-// sumOf stands for all of a row that matters to what is stored. The size does not: it is compared,
-// and part of nothing.
+// sumOf returns a digest of everything in a row that affects what is stored. The size does not: it
+// is only compared.
 func sumOf(s registry.Spec) repeat.Sum {
 	var digest registry.Digest
 	if s.Digest != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/holdfast/holdfast/workers/room"
 )
 
-// Replicate copies the version that Process stored to the other storages of the collection, to all
-// of them side by side, and with it every earlier version that a storage lacks. Each byte is read
-// back where it was copied to. A storage that has the version is noted for good, so that only what
-// failed is tried again; the item goes on when all have it.
+// Replicate copies the version that Process stored to all other storages of the collection
+// concurrently, with every earlier version that a storage lacks. Each copied byte is read back. A
+// durable result records each complete storage, so that a retry repeats only what failed. The item
+// continues when all storages have the version.
 type Replicate struct {
 	base.Worker
 	Objects ocfl.Roots
@@ -56,16 +56,16 @@ func (w *Replicate) Work(ctx context.Context, item *base.Item) error {
 	return room.Wait(errors.Join(errs...))
 }
 
-// copy brings a storage up to the version.
+// copy copies the version and missing earlier versions to a storage.
 func (w *Replicate) copy(ctx context.Context, item *base.Item, p result.Plan, from ocfl.Named, name string) error {
 	to, err := w.Objects.Of(name)
 	if err != nil {
 		return err
 	}
-	// The number of files is not known before, since earlier versions may be missing, too.
+	// The number of files is unknown, since earlier versions may be missing too.
 	files := item.Progress("files copied to "+name+" and verified", "files").Kept()
 	bytes := item.Progress("bytes copied to "+name+" and verified", "bytes").Kept()
-	var doneFiles, doneBytes int64 // of the versions before
+	var doneFiles, doneBytes int64 // of the earlier versions
 	var last ocfl.Progress
 	var stored *resume.Stored
 	err = to.Replicate(ctx, from.Root, p.ObjectID, p.Version, func(version int, digest string) (ocfl.CommitOptions, error) {
@@ -87,7 +87,7 @@ func (w *Replicate) copy(ctx context.Context, item *base.Item, p result.Plan, fr
 		}, item.Writable(ctx)
 	})
 	if err != nil && ctx.Err() != nil && stored != nil {
-		err = errors.Join(err, stored.Note(ctx)) // told to stop: the next worker goes on right here
+		err = errors.Join(err, stored.Note(ctx)) // stopping: the next worker resumes here
 	}
 	return err
 }

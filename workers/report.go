@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/workers/tidy"
 )
 
-// Report closes a batch when its last job is settled: it stores the report, and lets go of the
-// upload when nothing of it can be needed again.
+// Report closes a batch when its last job is settled: it stores the report, and releases the upload
+// if nothing can need it again.
 type Report struct {
 	base.Worker
 	Registry registry.ForWorkers
@@ -21,8 +21,7 @@ type Report struct {
 	Interim  interim.Store
 }
 
-// jobsWait is how long a batch is left alone some of whose jobs were sent back just before it was
-// reported.
+// jobsWait is how long a batch waits if some of its jobs were requeued just before the report.
 const jobsWait = time.Second
 
 // Stage implements base.Handler.
@@ -32,7 +31,7 @@ func (w *Report) Stage() registry.Stage { return registry.Report }
 func (w *Report) Work(ctx context.Context, item *base.Item) error {
 	_, err := w.Registry.CloseReport(ctx, item.Lease())
 	if errors.Is(err, registry.ErrJobsOpen) {
-		return base.Snooze(jobsWait, registry.ReasonBlocked, "jobs of it run again") // and rings when they are settled
+		return base.Snooze(jobsWait, registry.ReasonBlocked, "some of its jobs are running again") // the Registry wakes it when they are settled
 	} else if err != nil {
 		return err
 	}

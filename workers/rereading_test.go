@@ -234,7 +234,7 @@ func TestR06_NoFileIsTakenForScanned(t *testing.T) {
 	}
 	r.deps.Staging = staged
 	it := r.ends(id)
-	isContent(t, it, "infected holds "+clamdtest.Signature)
+	isContent(t, it, "infected contains "+clamdtest.Signature)
 	r.nothingStored()
 }
 

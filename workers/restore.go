@@ -15,12 +15,12 @@ import (
 	"github.com/holdfast/holdfast/workers/tidy"
 )
 
-// restoreStuck is how long a restore may go without progress: of a large one the store takes that
-// long to put the file together.
+// restoreStuck is how long a restore may go without progress: that is how long a store may take to
+// assemble a large file.
 const restoreStuck = 2 * time.Hour
 
-// Restore brings a version of an object to where its depositors fetch it, as one tar on the staging
-// volume (package restore), and has the Registry tell people where.
+// Restore makes a version of an object available for download, as one tar on the staging volume
+// (package restore), and has the Registry notify the people who wait for it.
 type Restore struct {
 	base.Worker
 	Restorer restore.Restorer
@@ -31,7 +31,7 @@ type Restore struct {
 	Staging storage.Store
 	Interim interim.Store
 	Version string
-	Keep    time.Duration // for how long it can be fetched
+	Keep    time.Duration // how long it can be downloaded
 }
 
 // Stage implements base.Handler.
@@ -61,7 +61,7 @@ func (w *Restore) Work(ctx context.Context, item *base.Item) error {
 	return tidy.Release(ctx, item, item.ID, w.Staging, w.Interim)
 }
 
-// restore does all that is left to do of a restore that is not ready.
+// restore does the remaining work of a restore that is not ready.
 func (w *Restore) restore(ctx context.Context, item *base.Item, known registry.Restoration) error {
 	made, err := w.Restorer.Restore(ctx, item, known)
 	if err != nil {

@@ -441,7 +441,7 @@ func spoilt(t *testing.T, offset int64, said string) {
 	id := r.restore(o)
 	staging.Flip(fmt.Sprintf("items/%s/1/restore-0.tar", id), offset)
 	_, err := r.restoring(t.Context(), id, 0)
-	if it := r.item(id); err == nil || it.Tries != 1 || !strings.Contains(it.Note, "does not read as it was written") || !strings.Contains(it.Note, said) {
+	if it := r.item(id); err == nil || it.Tries != 1 || !strings.Contains(it.Note, "is damaged") || !strings.Contains(it.Note, said) {
 		t.Fatalf("%v: %s", err, it.Note)
 	}
 	staging.Heal()
@@ -516,7 +516,7 @@ func TestRestore_Thaws(t *testing.T) {
 		it := r.item(id)
 		waits(t, it)
 		why, err := r.registry.Why(t.Context(), id)
-		if err != nil || why.Reason != registry.ReasonThawing || !strings.Contains(why.Sentence, fmt.Sprintf("%d of the files", n)) || it.RunAt.Sub(it.UpdatedAt) < time.Minute {
+		if err != nil || why.Reason != registry.ReasonThawing || !strings.Contains(why.Sentence, fmt.Sprintf("restore %d files", n)) || it.RunAt.Sub(it.UpdatedAt) < time.Minute {
 			t.Errorf("%q: %+v, %v", what, why, err)
 		}
 		for range 5 { // it looks again, and asks for nothing more

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/workers/scanning"
 )
 
-// Scan has everything that was downloaded looked at for viruses, in collections that ask for it. A
-// container is looked at as it came; what comes out of it, Process has looked at file by file.
+// Scan scans everything that was downloaded for viruses, in collections that require it. It scans a
+// container as a whole; Process scans the container's files one by one.
 type Scan struct {
 	base.Worker
 	scanner scanning.Scanner
@@ -33,7 +33,7 @@ func (w *Scan) Work(ctx context.Context, item *base.Item) error {
 		err = errors.Join(payload.Files{Staging: w.scanner.Staging}.Examine(ctx, item, got), err)
 	}
 	if err != nil {
-		return payload.Gone(err)
+		return payload.BackIfGone(err)
 	}
 	return item.SetResult(result.NameScan, s)
 }

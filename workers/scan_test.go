@@ -98,7 +98,7 @@ func TestScan(t *testing.T) {
 			name: "in a container that is larger than clamd takes", spec: func(r *rig) registry.Spec {
 				tar := tarOf(r.t, map[string]string{"a": infected, "b": strings.Repeat("x", clamdtest.MaxFile/2), "c": strings.Repeat("y", clamdtest.MaxFile/2)})
 				return registry.Spec{Type: registry.ContainerType, Filename: "c.tar", URL: r.site.put("c", tar)}
-			}, stage: registry.Process, class: registry.ContentFault, words: []string{"a holds " + clamdtest.Signature},
+			}, stage: registry.Process, class: registry.ContentFault, words: []string{"a contains " + clamdtest.Signature},
 		},
 		{
 			name: "container's files one by one", spec: func(r *rig) registry.Spec {
@@ -119,7 +119,7 @@ func TestScan(t *testing.T) {
 		{
 			name: "larger than clamd takes, taken unseen", profile: registry.Profile{ScanPartly: true}, spec: func(r *rig) registry.Spec {
 				return registry.Spec{Type: registry.ContainerType, Filename: "c.zip", URL: r.site.put("c", zipOf(r.t, map[string]string{"a": "1", "big": large}))}
-			}, detail: "no virus found in 1 files; 1 files were not scanned, being larger than the engine takes: big",
+			}, detail: "no virus found in 1 files; 1 files were not scanned, since they are too large for the engine: big",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

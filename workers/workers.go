@@ -1,9 +1,10 @@
-// Package workers holds the worker of each stage, one file each. What several stages do, and what
-// is long, stands in the packages below it; a worker says in which order.
+// Package workers has the worker of each stage, one file each. The packages below it have the work
+// that several stages share, and everything long; a worker calls them in order.
 //
 // Each worker does one step of one item and may be killed at any instant. It writes only names of
-// its own attempt (R0), keeps in the Registry what must not be made twice (R8), and tells content
-// faults from system faults by the kind of its error (I8).
+// its own attempt (R0), and keeps in the Registry what must not be made twice (R8). The kind of its
+// error distinguishes content faults from system faults (I8). Workers do not know how items are
+// claimed, renewed and settled: that is package base.
 package workers
 
 import (
@@ -37,57 +38,54 @@ import (
 	"github.com/holdfast/holdfast/workers/version"
 )
 
-// Deps is what workers work with.
+// Deps are the dependencies and settings of the workers.
 type Deps struct {
 	Registry registry.ForWorkers
 	Interim  interim.Store
-	Source   func(collection string) source.Fetcher // for one step of an item of the collection; Sources.Of is one
+	Source   func(collection string) source.Fetcher // for one step of an item of the collection; for instance Sources.Of
 	Staging  storage.Store
 	Volume   string     // the staging volume's name, for reservations
-	Objects  ocfl.Roots // under the names of the storages
+	Objects  ocfl.Roots // by storage name
 	Template noid.Template
-	EZID     *ezid.Client // of collections that keep their names there; nil: what needs it fails
+	EZID     *ezid.Client // for collections with names at EZID; nil: their items fail
 	Random   io.Reader    // for minting
 	Version  string       // of the program, for provenance
 
-	// StagingFull and StagingFullUnestimated are the shares of the staging volume, 0 to 1, that may
-	// be used and promised when a job of known, or unknown, size is to start.
+	// StagingFull and StagingFullUnestimated are shares of the staging volume, 0 to 1. A job of
+	// known or unknown size starts only if used and reserved bytes stay below them.
 	StagingFull, StagingFullUnestimated float64
 
-	// UnknownSize is how many bytes a file may have whose size neither its source nor the depositor
-	// tells; 0: any number.
+	// UnknownSize limits the bytes of a file of unknown size; 0: no limit.
 	UnknownSize int64
 
-	// Clamd looks for viruses; nil: items that are to be scanned fail.
+	// Clamd scans for viruses; nil: items that must be scanned fail.
 	Clamd *clamd.Client
 
-	// Identifier finds the formats of files; nil: their media type is all that is known.
+	// Identifier identifies the formats of files; nil: only their media types are known.
 	Identifier format.Identifier
 
-	// Unpack are the limits on what one container may unpack to. The zero value has defaults.
+	// Unpack limits what one container may unpack to. The zero value has defaults.
 	Unpack unpack.Limits
 
 	// TempDir is the folder of temporary files, which large bags need; "": that of os.TempDir.
 	TempDir string
 
-	// Gate bounds the memory that containers are decompressed in, for all of this process; nil:
-	// nothing does.
+	// Gate limits the memory for decompressing containers in this process; nil: no limit.
 	Gate *gate.Gate
 
-	// Sweep bounds the search for files that belong to no object. The zero value has defaults.
+	// Sweep limits the search for orphaned data. The zero value has defaults.
 	Sweep tidy.SweepBounds
 
-	// FixityBytes is how many bytes a second the checks of stored files read in this process; 0: as
-	// many as they can.
+	// FixityBytes limits how many bytes a second fixity checks read in this process; 0: no limit.
 	FixityBytes int64
 
-	// Callbacks tells receivers how jobs ended.
+	// Callbacks sends the callbacks about jobs.
 	Callbacks *delivery.Callbacks
 
-	// Mails tells people by mail.
+	// Mails sends the mails.
 	Mails *delivery.Mails
 
-	// RestoreKeep is how long what was restored can be fetched; 0: a week.
+	// RestoreKeep is how long a restored version can be downloaded; 0: a week.
 	RestoreKeep time.Duration
 
 	// Policy returns the configured policy of a stage.
@@ -96,9 +94,9 @@ type Deps struct {
 
 const defaultRestoreKeep = 7 * 24 * time.Hour
 
-// Spare is how many slots a worker of a stage has beside slots others, where it has to wait for
-// sources: for every four one more that serves other collections, and where uploads wait for no
-// source one more that serves these.
+// Spare returns how many additional slots a stage's worker has beside slots others. A stage that
+// waits for sources has one for every four, for other collections. If uploads wait for no source
+// there, it has as many again for them.
 func Spare(s registry.Stage, slots int) int {
 	step, _ := registry.StepOf(s)
 	more := max(1, slots/4)
@@ -150,7 +148,7 @@ func All(d *Deps) []base.Handler {
 		},
 		&Fixity{
 			Worker:  d.Policy(registry.Fixity),
-			Checker: fixitycheck.Checker{Registry: d.Registry, Objects: d.Objects, Version: d.Version, Pace: fixitycheck.NewPace(d.FixityBytes)},
+			Checker: fixitycheck.Checker{Registry: d.Registry, Objects: d.Objects, Version: d.Version, Limiter: fixitycheck.NewLimiter(d.FixityBytes)},
 		},
 		&Deliver{Worker: d.Policy(registry.Deliver), Callbacks: d.Callbacks, Mails: d.Mails},
 		&Restore{

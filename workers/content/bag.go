@@ -21,17 +21,17 @@ import (
 	"github.com/holdfast/holdfast/workers/result"
 )
 
-// bagFilesAtOnce is how many files of a bag are digested at a time.
+// bagFilesAtOnce is how many files of a bag are digested concurrently.
 const bagFilesAtOnce = 4
 
-// bag judges unpacked files as a bag, after fetching what its fetch.txt names and it does not have.
-// The files that describe the object lie with its payload.
+// bag judges unpacked files as a bag, after fetching the missing files that its fetch.txt names.
+// The files that describe the object are in the bag's payload.
 func (w *Opener) bag(ctx context.Context, item *base.Item, room *staging.Room, container staging.File, c result.Contents) (result.Contents, error) {
 	o, err := w.bagOptions(ctx, item, container)
 	if err != nil {
 		return c, err
 	}
-	c, err = w.fillHoles(ctx, item, room, c, o)
+	c, err = w.fetchMissing(ctx, item, room, c, o)
 	if err != nil {
 		return c, err
 	}
@@ -42,7 +42,7 @@ func (w *Opener) bag(ctx context.Context, item *base.Item, room *staging.Room, c
 	if !report.Valid {
 		return c, base.Content(&bagRefusal{report})
 	}
-	c.Kind, c.Folder = registry.BagType, inBag(report, bagit.PayloadDir)
+	c.Kind, c.Folder = registry.BagType, pathInBag(report, bagit.PayloadDir)
 	event := map[string]any{"what": "bag", "version": report.Version, "payload_files": report.PayloadFiles}
 	if report.Profile != "" {
 		event["profile"] = report.Profile
@@ -50,7 +50,8 @@ func (w *Opener) bag(ctx context.Context, item *base.Item, room *staging.Room, c
 	return c, item.Event("validation", event)
 }
 
-// bagOptions has the profile that the collection demanded when the item was submitted.
+// bagOptions returns the options with the profile that the collection required when the item was
+// submitted.
 func (w *Opener) bagOptions(ctx context.Context, item *base.Item, container staging.File) (bagit.Options, error) {
 	profile, err := intake.BagProfile(item.Spec().Profile)
 	if err != nil {
@@ -61,20 +62,20 @@ func (w *Opener) bagOptions(ctx context.Context, item *base.Item, container stag
 	return o, err
 }
 
-// inBag is where in the container a path of the bag lies.
-func inBag(report *bagit.Report, path string) string {
+// pathInBag returns the path in the container of a path in the bag.
+func pathInBag(report *bagit.Report, path string) string {
 	if report.Base == "" {
 		return path
 	}
 	return report.Base + "/" + path
 }
 
-// judgeBag looks at every file of a bag: first at those that are read, by which the digests that
-// the others need are known. Of those that have them from being unpacked not a byte is read again.
+// judgeBag judges every file of a bag. It first reads the tag files, which say which digests the
+// others need. It does not read files again that have those digests from unpacking.
 func (w *Opener) judgeBag(ctx context.Context, item *base.Item, c result.Contents, o bagit.Options) (*bagit.Report, error) {
 	v := bagit.NewValidator(o)
-	defer v.Close()       //nolint:errcheck // only after a failure it does anything
-	var tagFiles []string // of the top and of the folders in it: a bag's base is one of these
+	defer v.Close()       //nolint:errcheck // matters only after a failure
+	var tagFiles []string // at the top and one folder below: a bag's base is one of these
 	for f, err := range c.All(ctx, w.Payloads.Staging) {
 		if err != nil {
 			return nil, err
@@ -117,9 +118,9 @@ func (w *Opener) judgeFile(ctx context.Context, item *base.Item, v *bagit.Valida
 	})
 }
 
-// refused is the event that has the faults of a bag, errors first; of very many as many as an event
-// can hold.
-func refused(report *bagit.Report) map[string]any {
+// refusalEvent returns the event with a bag's faults, errors first, and as many as an event can
+// hold.
+func refusalEvent(report *bagit.Report) map[string]any {
 	const room = 256 << 10
 	used, faults := 0, []bagit.Fault{}
 	for _, f := range report.Faults {
@@ -133,17 +134,17 @@ func refused(report *bagit.Report) map[string]any {
 	}
 }
 
-// NoteRefusal writes all that is wrong with a bag that err refuses to the item's history. It
-// returns err, joined with its own error.
+// NoteRefusal records in the item's history all faults of a bag that err refuses. It returns err,
+// joined with its own error.
 func NoteRefusal(item *base.Item, err error) error {
 	var refusal *bagRefusal
 	if !errors.As(err, &refusal) {
 		return err
 	}
-	return errors.Join(err, item.Event("bag-refused", refused(refusal.report)))
+	return errors.Join(err, item.Event("bag-refused", refusalEvent(refusal.report)))
 }
 
-// bagRefusal says what is wrong with a bag.
+// bagRefusal is the error of an invalid bag.
 type bagRefusal struct{ report *bagit.Report }
 
 // Error names the first faults and counts the rest.
@@ -155,7 +156,7 @@ func (e *bagRefusal) Error() string {
 		texts = append(texts, f.String())
 	}
 	if len(errs) > shown {
-		texts = append(texts, fmt.Sprintf("and %d more, which the item's history names", len(errs)-shown))
+		texts = append(texts, fmt.Sprintf("and %d more, listed in the item's history", len(errs)-shown))
 	}
 	return fmt.Sprintf("the bag is not valid, %d errors: %s", len(errs), strings.Join(texts, "; "))
 }

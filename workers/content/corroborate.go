@@ -15,12 +15,12 @@ import (
 	"github.com/holdfast/holdfast/workers/result"
 )
 
-// readAtOnce is how many files are read again at a time for a digest that was not taken as they
-// came out.
+// readAtOnce is how many files are read again concurrently for a digest that unpacking did not
+// compute.
 const readAtOnce = 4
 
-// corroborate holds what came out of a container against the container's own mrt-manifest.txt. All
-// that is wrong is one content fault. A container without that file promises nothing.
+// corroborate compares the files of a container with the container's own mrt-manifest.txt. All
+// differences are one content fault. Without that file there is nothing to compare.
 func (w *Opener) corroborate(ctx context.Context, item *base.Item, c result.Contents) error {
 	listing, err := w.listing(ctx, item, c)
 	if err != nil || listing == nil {
@@ -49,10 +49,10 @@ func (w *Opener) corroborate(ctx context.Context, item *base.Item, c result.Cont
 	for _, f := range wrong[:min(len(wrong), faults.Named)] {
 		texts = append(texts, f)
 	}
-	return base.Content(fmt.Errorf("the container is not what its %s says: %w", intake.ListingFile, faults.Join(texts, len(wrong)-len(texts))))
+	return base.Content(fmt.Errorf("the container differs from its %s: %w", intake.ListingFile, faults.Join(texts, len(wrong)-len(texts))))
 }
 
-// listing reads a container's own list; nil when it has none.
+// listing reads a container's own list; nil if there is none.
 func (w *Opener) listing(ctx context.Context, item *base.Item, c result.Contents) (*intake.Listing, error) {
 	for f, err := range c.All(ctx, w.Payloads.Staging) {
 		if err != nil {
@@ -71,10 +71,10 @@ func (w *Opener) listing(ctx context.Context, item *base.Item, c result.Contents
 		}
 		return listing, nil
 	}
-	return nil, nil //nolint:nilnil // none is an answer
+	return nil, nil //nolint:nilnil // nil is an answer
 }
 
-// compare holds one file against the list. Its errors are the system's.
+// compare compares one file with the list. Its errors are system faults.
 func (w *Opener) compare(ctx context.Context, item *base.Item, listing *intake.Listing, f staging.File) error {
 	var digest string
 	algorithm := listing.Wants(f.Name)

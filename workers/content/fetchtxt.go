@@ -16,13 +16,13 @@ import (
 	"github.com/holdfast/holdfast/workers/result"
 )
 
-// fetchedFolder is the set of files that a bag's fetch.txt names.
+// fetchedFolder is the folder of the files that a bag's fetch.txt names.
 const fetchedFolder = "fetched"
 
-// fillHoles fetches what a bag left out and names in fetch.txt (RFC 8493, 2.2.3), and returns the
-// contents with it. A bag that lacks anything else stays as it is, to be refused with all that is
-// wrong with it.
-func (w *Opener) fillHoles(ctx context.Context, item *base.Item, room *staging.Room, c result.Contents, o bagit.Options) (result.Contents, error) {
+// fetchMissing fetches the files that a bag omits and names in fetch.txt (RFC 8493, 2.2.3), and
+// returns the contents with them. It does not fetch for a bag that lacks anything else: that bag is
+// refused with all its faults.
+func (w *Opener) fetchMissing(ctx context.Context, item *base.Item, room *staging.Room, c result.Contents, o bagit.Options) (result.Contents, error) {
 	has := false
 	for f, err := range c.All(ctx, w.Payloads.Staging) {
 		if err != nil {
@@ -45,28 +45,28 @@ func (w *Opener) fillHoles(ctx context.Context, item *base.Item, room *staging.R
 	if err != nil {
 		return c, err
 	}
-	// The transfer's own measures are the download's.
+	// The measures of the transfer belong to the download.
 	f.BytesDone, f.FilesDone = item.Progress("bytes of the bag fetched", "bytes").Kept(), item.Progress("files of the bag fetched", "files").Kept()
 	for _, a := range report.Algorithms {
-		if slices.Contains(fixity.Algorithms(), a) { // the others are taken when the bag is judged
+		if slices.Contains(fixity.Algorithms(), a) { // the others are computed when the bag is judged
 			f.Algorithms = append(f.Algorithms, a)
 		}
 	}
-	err = f.All(ctx, func(fn func(payload.Member) error) error { return w.holes(report, fn) })
+	err = f.All(ctx, func(fn func(payload.Member) error) error { return w.eachMissing(report, fn) })
 	if err != nil {
-		return c, fmt.Errorf("fetch what the bag names in %s: %w", bagit.FetchFile, err)
+		return c, fmt.Errorf("fetch the files named in %s: %w", bagit.FetchFile, err)
 	}
-	return w.filled(ctx, item, c, report, f)
+	return w.listWithFetched(ctx, item, c, report, f)
 }
 
-// holes calls fn for each file that a bag left out.
-func (w *Opener) holes(report *bagit.Report, fn func(payload.Member) error) error {
+// eachMissing calls fn for each file that a bag omits.
+func (w *Opener) eachMissing(report *bagit.Report, fn func(payload.Member) error) error {
 	for i, e := range report.Fetch {
 		if e.Present {
 			continue
 		}
-		// The length that it claims is not to be relied on; the manifests decide.
-		m := payload.Member{Seq: int64(i) + 1, Name: inBag(report, e.File), Wanted: staging.Wanted{URL: e.URL, SizeBytes: -1}}
+		// The length in fetch.txt is unreliable; the manifests decide.
+		m := payload.Member{Seq: int64(i) + 1, Name: pathInBag(report, e.File), Wanted: staging.Wanted{URL: e.URL, SizeBytes: -1}}
 		if err := fn(m); err != nil {
 			return err
 		}
@@ -74,14 +74,14 @@ func (w *Opener) holes(report *bagit.Report, fn func(payload.Member) error) erro
 	return nil
 }
 
-// filled writes the list of everything that the bag now has.
-func (w *Opener) filled(ctx context.Context, item *base.Item, c result.Contents, report *bagit.Report, f *payload.Fetcher) (result.Contents, error) {
+// listWithFetched writes the list of the bag's files including the fetched ones.
+func (w *Opener) listWithFetched(ctx context.Context, item *base.Item, c result.Contents, report *bagit.Report, f *payload.Fetcher) (result.Contents, error) {
 	key := staging.Key(item.Lease(), unpackedFolder+"/filled.jsonl")
 	list, err := staging.CreateList[staging.File](ctx, w.Payloads.Staging, key)
 	if err != nil {
 		return c, err
 	}
-	defer list.Abort() //nolint:errcheck // nothing depends on a list that is given up
+	defer list.Abort() //nolint:errcheck // an aborted list leaves nothing that matters
 	seq := int64(0)
 	for file, err := range c.All(ctx, w.Payloads.Staging) {
 		if err != nil {
@@ -92,7 +92,7 @@ func (w *Opener) filled(ctx context.Context, item *base.Item, c result.Contents,
 			return c, err
 		}
 	}
-	err = w.holes(report, func(m payload.Member) error {
+	err = w.eachMissing(report, func(m payload.Member) error {
 		file, ok, err := f.Noted(ctx, m)
 		if err != nil {
 			return err

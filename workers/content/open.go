@@ -1,12 +1,13 @@
-// Package content opens what was downloaded: it unpacks containers and judges what came out.
+// Package content opens downloaded payloads: it unpacks containers and judges their contents.
 //
-// A file or a manifest's files are taken as they are. A container is unpacked into staging, and
-// goes on after the file at which an earlier attempt stopped. What came out is judged as a BagIt
-// bag, or against the container's own mrt-manifest.txt. Everything that came out of a container
-// came out of the very bytes that were downloaded: otherwise what was damaged here is had anew
-// (R6), and only what two readings show is called the deposit's fault.
+// A file, or the files of a manifest, are used as they are. A container is unpacked into staging; a
+// repeat continues after the file at which an earlier attempt stopped. Its contents are judged as a
+// BagIt bag, or against the container's own mrt-manifest.txt.
 //
-// It does not know what object the files become: that is package version's.
+// The unpacked files are guaranteed to come from the bytes that were downloaded. Staged data that
+// was damaged is made again (R6), and the deposit is blamed only for faults that two readings show.
+//
+// The package does not know what object the files become: that is package version's.
 package content
 
 import (
@@ -26,29 +27,29 @@ import (
 	"github.com/holdfast/holdfast/workers/room"
 )
 
-// noteContents is the name under which an attempt notes what it unpacked and judged, so that a job
-// that has to wait afterwards does not do so again.
+// noteContents is the interim entry for the unpacked and judged contents, so that a job that has to
+// wait does not repeat the work.
 const noteContents = "contents"
 
-// Opener opens payloads. Its methods may be called concurrently, for different items.
+// Opener opens payloads. Its methods may be called concurrently for different items.
 type Opener struct {
 	Payloads payload.Files
 	Volume   room.Volume
 	Limits   unpack.Limits
-	Gate     *gate.Gate // for memory to decompress containers in; nil: as much as they take
-	TempDir  string     // of temporary files, which large bags need
+	Gate     *gate.Gate // limits the memory for decompressing; nil: no limit
+	TempDir  string     // for temporary files, which large bags need
 }
 
-// Open lists the producer's files: as downloaded, or as they came out of the container, which is
-// unpacked and judged unless an earlier attempt did. A payload that breaks its rules is a content
-// fault.
+// Open returns the producer's files: as downloaded, or as unpacked from the container. It unpacks
+// and judges the container unless an earlier attempt did. A payload that breaks its rules is a
+// content fault.
 func (w *Opener) Open(ctx context.Context, item *base.Item) (result.Contents, error) {
 	got, err := result.DownloadOf(item)
 	if err != nil {
 		return result.Contents{}, err
 	}
 	if _, err := w.Payloads.Staging.Stat(ctx, got.List); err != nil {
-		return result.Contents{}, payload.Gone(err)
+		return result.Contents{}, payload.BackIfGone(err)
 	}
 	if !payload.Unpacks(item.Spec().Type) {
 		return got.Contents(item.Spec().Type), nil
@@ -63,28 +64,29 @@ func (w *Opener) Open(ctx context.Context, item *base.Item) (result.Contents, er
 			return c, err
 		}
 	}
-	return w.unpacked(ctx, item, got)
+	return w.unpackAndNote(ctx, item, got)
 }
 
-// OpenAnew unpacks and judges the container whatever was done before.
+// OpenAnew unpacks and judges the container, and ignores what was done before.
 func (w *Opener) OpenAnew(ctx context.Context, item *base.Item, got result.Downloaded) (result.Contents, error) {
 	if err := forgetUnpacked(ctx, item); err != nil {
 		return result.Contents{}, err
 	}
-	return w.unpacked(ctx, item, got)
+	return w.unpackAndNote(ctx, item, got)
 }
 
-// forgetUnpacked makes the next unpacking begin at the first file.
+// forgetUnpacked makes the next unpacking start at the first file.
 func forgetUnpacked(ctx context.Context, item *base.Item) error {
 	return base.PutAll(ctx, item, map[string]any{noteUnpacking: unpacked{}, noteContents: result.Contents{}})
 }
 
-// unpacked takes the container apart, from where an earlier attempt stopped.
-func (w *Opener) unpacked(ctx context.Context, item *base.Item, got result.Downloaded) (result.Contents, error) {
+// unpackAndNote unpacks the container, starting where an earlier attempt stopped, and notes the
+// contents.
+func (w *Opener) unpackAndNote(ctx context.Context, item *base.Item, got result.Downloaded) (result.Contents, error) {
 	var container staging.File
 	for f, err := range got.Contents("").All(ctx, w.Payloads.Staging) {
 		if err != nil {
-			return result.Contents{}, payload.Gone(err)
+			return result.Contents{}, payload.BackIfGone(err)
 		}
 		container = f
 	}
@@ -92,20 +94,20 @@ func (w *Opener) unpacked(ctx context.Context, item *base.Item, got result.Downl
 		return w.unpack(ctx, item, container, result.Contents{From: got.List, Kind: registry.ContainerType})
 	}
 	c, err := once()
-	if errors.Is(err, errOtherOrder) {
+	if errors.Is(err, errUnpackedDiffers) {
 		err = w.removeUnpacked(ctx, item)
 		if err == nil {
 			c, err = once()
 		}
 	}
 	if err != nil {
-		return c, noteFaults(item, w.blame(ctx, item, got, w.GiveUp(ctx, item, err)))
+		return c, noteFaults(item, w.checkStaging(ctx, item, got, w.GiveUp(ctx, item, err)))
 	}
 	return c, base.Put(ctx, item, noteContents, c)
 }
 
-// noteFaults tells in the item's history all that is wrong with a container that is refused: the
-// item's note has room for a few.
+// noteFaults records in the item's history all faults of a refused container; the item's note has
+// room for only a few.
 func noteFaults(item *base.Item, err error) error {
 	refusal := intake.ContainerRefusal(err)
 	if refusal == nil || !base.ContentFault(err) {
@@ -114,10 +116,10 @@ func noteFaults(item *base.Item, err error) error {
 	return errors.Join(err, item.Event("container-refused", refusal.Report))
 }
 
-// GiveUp removes what was unpacked when no attempt can use it: by err the deposit is at fault, part
-// of it is gone, or others wait for the room that it takes. In all other cases the next attempt
-// goes on after it. Nothing refers to what was unpacked before a version is announced. It returns
-// err, joined with its own error.
+// GiveUp removes the unpacked files if no attempt can use them: err blames the deposit, a part of
+// them is gone, or others wait for their room. In all other cases the next attempt continues after
+// them. Nothing refers to unpacked files before a version is announced. It returns err, joined with
+// its own error.
 func (w *Opener) GiveUp(ctx context.Context, item *base.Item, err error) error {
 	var full *registry.NoSpaceError
 	useless := base.ContentFault(err) || errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrNoSpace) || errors.As(err, &full)
@@ -127,25 +129,25 @@ func (w *Opener) GiveUp(ctx context.Context, item *base.Item, err error) error {
 	return errors.Join(err, w.removeUnpacked(ctx, item))
 }
 
-// removeUnpacked removes what all attempts so far have unpacked.
+// removeUnpacked removes the unpacked files of all attempts so far.
 func (w *Opener) removeUnpacked(ctx context.Context, item *base.Item) error {
 	if err := forgetUnpacked(ctx, item); err != nil {
 		return err
 	}
-	if err := item.Writable(ctx); err != nil { // of what a successor may follow nothing is taken away
+	if err := item.Writable(ctx); err != nil { // delete nothing that a successor may use
 		return err
 	}
 	for n := range item.Lease().N {
 		earlier := registry.Lease{ItemID: item.ID, N: n + 1}
 		if err := w.Payloads.Staging.DeletePrefix(ctx, staging.Key(earlier, unpackedFolder)); err != nil {
-			return fmt.Errorf("remove what was unpacked: %w", err)
+			return fmt.Errorf("remove unpacked files: %w", err)
 		}
 	}
 	return nil
 }
 
-// blame makes sure that the depositor is not blamed for what happened to the bytes here (R6).
-func (w *Opener) blame(ctx context.Context, item *base.Item, got result.Downloaded, err error) error {
+// checkStaging replaces a content fault by a system fault if the staged container is damaged (R6).
+func (w *Opener) checkStaging(ctx context.Context, item *base.Item, got result.Downloaded, err error) error {
 	if !base.ContentFault(err) || ctx.Err() != nil {
 		return err
 	}
@@ -155,8 +157,9 @@ func (w *Opener) blame(ctx context.Context, item *base.Item, got result.Download
 	return err
 }
 
-// Mend has what err found damaged in staging made anew (R6): what was downloaded by Download, what
-// was made of it by the next attempt. It returns other errors as they are.
+// Mend makes staged data again that err found damaged (R6). A damaged download goes back to
+// Download; damaged unpacked files are removed, and the next attempt makes them again. It returns
+// other errors unchanged.
 func (w *Opener) Mend(ctx context.Context, item *base.Item, err error) error {
 	if !errors.Is(err, staging.ErrDamaged) || ctx.Err() != nil {
 		return err

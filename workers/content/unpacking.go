@@ -18,26 +18,25 @@ import (
 	"github.com/holdfast/holdfast/workers/resume"
 )
 
-// noteUnpacking is the name under which an attempt notes how far it has unpacked a container.
+// noteUnpacking is the interim entry for the progress of unpacking a container.
 const noteUnpacking = "unpacking"
 
-// unpacked is how far a container has been taken apart: the first files of it are staged, and
-// listed.
+// unpacked is the progress of unpacking a container: its first files are staged and listed.
 type unpacked struct {
-	From  string           `json:"from"`      // key of the list of what was downloaded
-	List  staging.ListMark `json:"list_mark"` // of these files
+	From  string           `json:"from"`      // key of the list of downloaded files
+	List  staging.ListMark `json:"list_mark"` // of the unpacked files
 	Files int64            `json:"files"`
 	Bytes int64            `json:"bytes"`
-	Names string           `json:"names"` // what their names and sizes come to: another walk may come by in another order
-	// Read and Sum are how many blocks of the container were read, and what they come to: what is
-	// staged came out of these bytes.
+	Names string           `json:"names"` // digest of their names and sizes: another walk may have another order
+	// Read is how many blocks of the container were read, and Sum is their digest: the staged files
+	// come from these bytes.
 	Read int    `json:"read"`
 	Sum  string `json:"sum"`
 }
 
-// errOtherOrder says that a container was walked in another order than by the program that began
-// with it, or that other bytes were read then.
-var errOtherOrder = errors.New("what was unpacked before does not fit")
+// errUnpackedDiffers says that this walk of the container has another order than the earlier one,
+// or that the earlier one read other bytes.
+var errUnpackedDiffers = errors.New("the files unpacked earlier differ")
 
 // unpacking stages the entries of one container.
 type unpacking struct {
@@ -51,14 +50,14 @@ type unpacking struct {
 	list         *staging.ListWriter[staging.File]
 	files, bytes *base.Progress
 	algorithm    string
-	before, now  unpacked  // as it began, and as it is
-	seq          int64     // of the entry in hand
-	names        hash.Hash // of the entries that are staged
+	before, now  unpacked  // at the start, and now
+	seq          int64     // of the present entry
+	names        hash.Hash // of the staged entries
 	due          resume.Due
 	top          intake.TopFolder
 }
 
-// unpacking begins where an earlier attempt stopped, if what that one noted is there and fits.
+// unpacking starts where an earlier attempt stopped, if its progress is there and fits.
 func (w *Opener) unpacking(ctx context.Context, item *base.Item, container staging.File, c result.Contents) (*unpacking, error) {
 	u := &unpacking{
 		item: item, container: container, limits: w.Limits, algorithm: item.Spec().Profile.Digests(), buffers: w.Payloads.Buffers,
@@ -109,36 +108,36 @@ func (u *unpacking) head(ctx context.Context) ([]byte, error) {
 	return head, nil
 }
 
-// walk stages the entries. When it is interrupted, it notes how far it came. What came out counts
-// when it returns nil: then all that was read, by earlier attempts too, are the bytes of the
-// container that was staged.
+// walk stages the entries. If it is interrupted, it notes its progress. The staged files count only
+// if it returns nil: then all bytes read, also by earlier attempts, are those of the downloaded
+// container.
 func (u *unpacking) walk(ctx context.Context) error {
 	in := unpack.Input{Size: u.container.SizeBytes, Open: u.in.Open}
-	err := unpack.Walk(ctx, in, u.limits, func(e unpack.Entry, r io.Reader) error { return u.take(ctx, e, r) })
+	err := unpack.Walk(ctx, in, u.limits, func(e unpack.Entry, r io.Reader) error { return u.stageEntry(ctx, e, r) })
 	if err == nil && u.seq < u.before.Files {
-		err = errOtherOrder
+		err = errUnpackedDiffers
 	}
 	if err == nil {
 		err = u.in.Prove(ctx)
 	}
 	if err == nil && u.before.Files > 0 && u.in.Sum(u.before.Read) != u.before.Sum {
-		err = errOtherOrder
+		err = errUnpackedDiffers
 	}
 	if err != nil && ctx.Err() != nil {
-		// Told to stop: the next worker goes on right here.
+		// Stopping: the next worker resumes here.
 		err = errors.Join(err, u.note(context.WithoutCancel(ctx)))
 	}
 	return err
 }
 
-// take stages one entry, unless an earlier attempt has.
-func (u *unpacking) take(ctx context.Context, e unpack.Entry, r io.Reader) error {
+// stageEntry stages one entry, unless an earlier attempt has.
+func (u *unpacking) stageEntry(ctx context.Context, e unpack.Entry, r io.Reader) error {
 	u.seq++
 	u.top.Add(e.Name)
 	if u.seq <= u.before.Files {
-		u.staged(e)
-		if u.seq == u.before.Files && u.sum() != u.before.Names {
-			return errOtherOrder
+		u.addName(e)
+		if u.seq == u.before.Files && u.namesSum() != u.before.Names {
+			return errUnpackedDiffers
 		}
 		return nil
 	}
@@ -146,7 +145,7 @@ func (u *unpacking) take(ctx context.Context, e unpack.Entry, r io.Reader) error
 	if err != nil {
 		return err
 	}
-	defer w.Close() //nolint:errcheck // nothing depends on a writer that is given up
+	defer w.Close() //nolint:errcheck // an aborted writer leaves nothing that matters
 	if _, err := u.buffers.Copy(w, u.bytes.Reader(r)); err != nil {
 		return err
 	}
@@ -162,7 +161,7 @@ func (u *unpacking) take(ctx context.Context, e unpack.Entry, r io.Reader) error
 		return err
 	}
 	u.files.Add(1)
-	u.staged(e)
+	u.addName(e)
 	u.now.Files, u.now.Bytes = u.seq, u.now.Bytes+f.SizeBytes
 	if !u.due.Add(f.SizeBytes) {
 		return nil
@@ -170,23 +169,23 @@ func (u *unpacking) take(ctx context.Context, e unpack.Entry, r io.Reader) error
 	return u.note(ctx)
 }
 
-// staged adds an entry that is staged to what the names come to.
-func (u *unpacking) staged(e unpack.Entry) {
+// addName adds a staged entry to the digest of names.
+func (u *unpacking) addName(e unpack.Entry) {
 	fmt.Fprintf(u.names, "%q %d\n", e.Raw, e.Size) //nolint:errcheck // it never fails
 }
 
-func (u *unpacking) sum() string { return hex.EncodeToString(u.names.Sum(nil)) }
+func (u *unpacking) namesSum() string { return hex.EncodeToString(u.names.Sum(nil)) }
 
-// note keeps how far it has come: the files are durable, so is then their list, and at last what
-// names it (R4). As long as it is not beyond what an earlier attempt did, and has not read what
-// that one did, the earlier note stays.
+// note records the progress. The files are durable first, then their list, and finally the entry
+// that names it (R4). It keeps an earlier attempt's entry until this attempt is beyond that
+// attempt's files and bytes.
 func (u *unpacking) note(ctx context.Context) (err error) {
 	if u.before.Files > 0 {
 		if u.seq <= u.before.Files || u.in.Count() < u.before.Read {
 			return nil
 		}
 		if u.in.Sum(u.before.Read) != u.before.Sum {
-			return errOtherOrder
+			return errUnpackedDiffers
 		}
 	}
 	u.now.Read = u.in.Count()
@@ -194,6 +193,6 @@ func (u *unpacking) note(ctx context.Context) (err error) {
 	if u.now.List, err = u.list.Checkpoint(ctx); err != nil {
 		return err
 	}
-	u.now.Names = u.sum()
+	u.now.Names = u.namesSum()
 	return base.Put(ctx, u.item, noteUnpacking, u.now)
 }

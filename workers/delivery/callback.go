@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast/holdfast/workers/result"
 )
 
-// Callbacks tells receivers how jobs ended, with the credentials and signing keys of the job's
+// Callbacks sends callbacks about jobs, with the credentials and signing keys of the job's
 // collection.
 type Callbacks struct {
 	Registry deliveries
@@ -26,11 +26,11 @@ type Callbacks struct {
 	Now      func() time.Time
 }
 
-// Tell makes one try to deliver a message about a job, and notes what it came to. It does not send
-// again what an earlier attempt delivered, unless a person asked for that. An error says that the
-// message was not delivered.
-func (c *Callbacks) Tell(ctx context.Context, item *base.Item, job registry.WorkItem, m registry.DeliverySpec) error {
-	return tellOnce(ctx, c.Registry, item, m, func() (int, error) { return c.send(ctx, job, m) })
+// Deliver makes one try to deliver a message about a job, and records the outcome. It does not
+// repeat a message that an earlier attempt delivered, unless a person requested that. An error
+// means that the message was not delivered.
+func (c *Callbacks) Deliver(ctx context.Context, item *base.Item, job registry.WorkItem, m registry.DeliverySpec) error {
+	return deliverOnce(ctx, c.Registry, item, m, func() (int, error) { return c.send(ctx, job, m) })
 }
 
 func (c *Callbacks) send(ctx context.Context, job registry.WorkItem, m registry.DeliverySpec) (status int, err error) {
@@ -41,7 +41,7 @@ func (c *Callbacks) send(ctx context.Context, job registry.WorkItem, m registry.
 	address := m.Callback.For(m.Subject)
 	u, err := url.Parse(address)
 	if err != nil {
-		return 0, base.Fatal(errors.New("the callback's address cannot be read; correct the collection's profile"))
+		return 0, base.Fatal(errors.New("the callback's address is invalid; correct the collection's profile"))
 	}
 	secrets := c.Wallet(job.Collection)
 	authorization, err := secrets.Header(ctx, u.Scheme+"://"+u.Host)
@@ -56,7 +56,7 @@ func (c *Callbacks) send(ctx context.Context, job registry.WorkItem, m registry.
 }
 
 // message is the body of a callback: Merritt's fields under Merritt's names (its handler
-// HandlerCallback), and ours. What is not known is left out.
+// HandlerCallback), and Holdfast's. Unknown values are omitted.
 type message struct {
 	JobID            string     `json:"jobID"`
 	PackageName      string     `json:"packageName,omitempty"`
@@ -65,9 +65,9 @@ type message struct {
 	JobStatus        string     `json:"jobStatus"` // COMPLETED or FAILED
 	JobStatusMessage string     `json:"jobStatusMessage,omitempty"`
 	PrimaryID        string     `json:"primaryID,omitempty"`
-	LocalID          string     `json:"localID,omitempty"` // several with "; " between them
+	LocalID          string     `json:"localID,omitempty"` // several are separated by "; "
 	VersionID        int        `json:"versionID,omitempty"`
-	HashAlgorithm    string     `json:"hashAlgorithm,omitempty"` // of the payload, as the depositor gave it
+	HashAlgorithm    string     `json:"hashAlgorithm,omitempty"` // of the payload, as the depositor stated it
 	HashValue        string     `json:"hashValue,omitempty"`
 	ObjectCreator    string     `json:"objectCreator,omitempty"`
 	ObjectTitle      string     `json:"objectTitle,omitempty"`
@@ -85,10 +85,10 @@ type message struct {
 	ObjectID   string              `json:"object_id,omitempty"`
 	Version    int                 `json:"version,omitempty"`
 	LocalIDs   []string            `json:"local_ids,omitempty"`
-	Files      int64               `json:"files,omitempty"` // in the version, system files included
+	Files      int64               `json:"files,omitempty"` // in the version, including system files
 	SizeBytes  int64               `json:"size_bytes,omitempty"`
 	Inventory  string              `json:"inventory,omitempty"` // ALGORITHM:HEX of the version's OCFL inventory
-	Stage      registry.Stage      `json:"stage,omitempty"`     // that it failed in
+	Stage      registry.Stage      `json:"stage,omitempty"`     // in which it failed
 	Error      string              `json:"error,omitempty"`
 	ErrorClass registry.ErrorClass `json:"error_class,omitempty"`
 }
@@ -113,7 +113,7 @@ func callbackBody(job registry.WorkItem, m registry.DeliverySpec) ([]byte, error
 	}
 	var p result.Plan
 	if err := json.Unmarshal(job.Results[result.NamePlan], &p); err != nil {
-		return nil, fmt.Errorf("read what was stored of item %s: %w", job.ID, err)
+		return nil, fmt.Errorf("read the plan of item %s: %w", job.ID, err)
 	}
 	b.CompletionDate, b.PrimaryID, b.VersionID, b.LocalIDs, b.LocalID = &p.Created, p.ObjectID, p.Version, p.LocalIDs, strings.Join(p.LocalIDs, "; ")
 	b.ObjectCreator, b.ObjectTitle, b.ObjectDate = p.Creator, p.Title, p.Date

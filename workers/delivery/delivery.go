@@ -1,9 +1,9 @@
-// Package delivery tells people and programs what became of items: by callback and by mail.
+// Package delivery sends messages about items: callbacks to programs and mails to people.
 //
-// A message is sent at least once: each try is noted in the Registry, and one that is known to have
-// been delivered is not sent again unless a person asks for it. An error says that the message was
-// not delivered, and the item that carries it tries again. A message that is not true any more when
-// its turn comes is noted as not sent.
+// A message is sent at least once. The Registry records each try. A message that was delivered is
+// not sent again unless a person requests it. An error means that the message was not delivered;
+// its item then tries again. A message that is no longer true when its time comes is recorded as
+// not sent. The package does not decide who gets which message: the Registry does.
 package delivery
 
 import (
@@ -14,37 +14,37 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// deliveries is what keeps account of messages.
+// deliveries are the methods that record messages.
 type deliveries interface {
 	registry.Delivering
 	Deliveries(ctx context.Context, itemID string) ([]registry.Delivery, error)
 	Item(ctx context.Context, id string) (registry.WorkItem, error)
 }
 
-// tellOnce makes one try to deliver a message, and notes what it came to. It does not send again
-// what an earlier attempt delivered, unless a person asked for that. An error says that the message
-// was not delivered.
-func tellOnce(ctx context.Context, r deliveries, item *base.Item, m registry.DeliverySpec, send func() (status int, err error)) error {
+// deliverOnce makes one try to deliver a message, and records the outcome. It does not repeat a
+// message that an earlier attempt delivered, unless a person requested that. An error means that
+// the message was not delivered.
+func deliverOnce(ctx context.Context, r deliveries, item *base.Item, m registry.DeliverySpec, send func() (status int, err error)) error {
 	if done, err := delivered(ctx, r, m); done || err != nil {
 		return err
 	}
-	return tellNow(ctx, r, item, m, send)
+	return deliver(ctx, r, item, m, send)
 }
 
-// tellNow is tellOnce of a message that was looked for.
-func tellNow(ctx context.Context, r deliveries, item *base.Item, m registry.DeliverySpec, send func() (status int, err error)) error {
+// deliver is deliverOnce without the check for an earlier delivery.
+func deliver(ctx context.Context, r deliveries, item *base.Item, m registry.DeliverySpec, send func() (status int, err error)) error {
 	status, err := send()
-	if err != nil && ctx.Err() != nil { // the try was cut off: what came of it is not known
+	if err != nil && ctx.Err() != nil { // the try was interrupted: its outcome is unknown
 		return err
 	}
-	if noted := note(ctx, r, item, m, status, err); noted != nil {
+	if noted := recordTry(ctx, r, item, m, status, err); noted != nil {
 		return errors.Join(noted, err)
 	}
 	return err
 }
 
-// note keeps what a try came to.
-func note(ctx context.Context, r deliveries, item *base.Item, m registry.DeliverySpec, status int, err error) error {
+// recordTry records the outcome of a try.
+func recordTry(ctx context.Context, r deliveries, item *base.Item, m registry.DeliverySpec, status int, err error) error {
 	try := registry.DeliveryTry{Message: m, Status: status}
 	if err != nil {
 		try.Error = err.Error()
@@ -53,7 +53,8 @@ func note(ctx context.Context, r deliveries, item *base.Item, m registry.Deliver
 	return noted
 }
 
-// delivered says whether the receiver has a message already, unless it is to be told again.
+// delivered reports whether the message was already delivered. A message to be sent again counts as
+// not delivered.
 func delivered(ctx context.Context, r deliveries, m registry.DeliverySpec) (bool, error) {
 	if m.Again {
 		return false, nil

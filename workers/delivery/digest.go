@@ -10,12 +10,12 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// mostListed is how many causes, holds and deletions a digest lists.
-const mostListed = 10
+// maxListed is how many causes, holds and deletions a digest lists.
+const maxListed = 10
 
-// TellOperators sends the operators' digest of what is so at this moment. It does not send one that
-// is late: the next tells more.
-func (w *Mails) TellOperators(ctx context.Context, item *base.Item, m registry.DeliverySpec) error {
+// SendDigest sends the operators' digest of the present state. It does not send a late one: the
+// next contains more.
+func (w *Mails) SendDigest(ctx context.Context, item *base.Item, m registry.DeliverySpec) error {
 	return w.send(ctx, item, m, func() (mail.Kind, any, []mail.Attachment, error) {
 		if !m.Again && item.Now().After(time.Unix(m.Until, 0)) {
 			return "", nil, nil, unsent("the time of the next digest has come")
@@ -36,7 +36,7 @@ func (w *Mails) digest(ctx context.Context, at time.Time) (d mail.Digest, err er
 	return d, nil
 }
 
-// failures are what needs a person, but batches whose jobs are among it.
+// failures adds the failed items, except batches whose jobs are among them.
 func (w *Mails) failures(ctx context.Context, d *mail.Digest) error {
 	q := registry.ItemQuery{Limit: 500}
 	for {
@@ -49,7 +49,7 @@ func (w *Mails) failures(ctx context.Context, d *mail.Digest) error {
 				continue
 			}
 			d.Failed += g.Count
-			if len(d.Failures) == mostListed {
+			if len(d.Failures) == maxListed {
 				d.More++
 				continue
 			}
@@ -61,7 +61,7 @@ func (w *Mails) failures(ctx context.Context, d *mail.Digest) error {
 	}
 }
 
-// held are the batches that a hold covers, and the holds.
+// held adds the number of held batches, and the holds.
 func (w *Mails) held(ctx context.Context, d *mail.Digest) error {
 	match := registry.Query{Terms: []registry.Term{{Field: "state", Value: "held"}}}
 	counts, err := w.Registry.CountItems(ctx, registry.ItemQuery{Action: registry.Batch, Match: match})
@@ -72,7 +72,7 @@ func (w *Mails) held(ctx context.Context, d *mail.Digest) error {
 		d.Held += n
 	}
 	holds, err := w.Registry.Holds(ctx)
-	for _, h := range holds[:min(len(holds), mostListed)] {
+	for _, h := range holds[:min(len(holds), maxListed)] {
 		on := string(h.Scope)
 		if h.Key != "" {
 			on += " " + h.Key
@@ -83,7 +83,7 @@ func (w *Mails) held(ctx context.Context, d *mail.Digest) error {
 }
 
 func (w *Mails) deletions(ctx context.Context, d *mail.Digest) error {
-	page, err := w.Registry.Deletions(ctx, registry.DeletionQuery{Limit: mostListed})
+	page, err := w.Registry.Deletions(ctx, registry.DeletionQuery{Limit: maxListed})
 	for _, del := range page.Rows {
 		d.Deletes = append(d.Deletes, mail.Deletion{Object: del.ObjectID, Reason: del.Reason, Actor: del.AskedBy, Since: del.AskedAt})
 	}
@@ -105,7 +105,7 @@ func (w *Mails) attention(ctx context.Context, d *mail.Digest) error {
 		return err
 	}
 	d.Untold = a.Undelivered
-	for _, m := range a.Messages[:min(len(a.Messages), mostListed)] {
+	for _, m := range a.Messages[:min(len(a.Messages), maxListed)] {
 		carrier, err := w.Registry.Item(ctx, m.ItemID)
 		d.Messages = append(d.Messages, mail.Untold{
 			To: m.Target, About: m.Subject, Tries: m.Tries, Error: m.Error, Over: m.ItemID != "" && (err != nil || carrier.Status.Settled()),
@@ -116,7 +116,7 @@ func (w *Mails) attention(ctx context.Context, d *mail.Digest) error {
 		if why, err := w.Registry.Why(ctx, o.ID); err == nil {
 			d.Waiting.Why = why.Sentence
 		} else {
-			d.Waiting.Why = fmt.Sprintf("why is not known: %v", err)
+			d.Waiting.Why = fmt.Sprintf("the reason is unknown: %v", err)
 		}
 	}
 	return nil

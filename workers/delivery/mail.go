@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast/holdfast/reportfile"
 )
 
-// Mails tells people by mail what became of batches, and operators what waits for them.
+// Mails sends mails about batches, and the operators' digest.
 type Mails struct {
 	Registry interface {
 		deliveries
@@ -28,19 +28,19 @@ type Mails struct {
 	}
 	Sender    *mail.Sender // nil: there is no mail server, and every mail fails
 	Templates *mail.Templates
-	Link      string // the address of the pages, for people; "": mails have no links
+	Link      string // the base address of the pages; "": mails have no links
 }
 
-// How long a mail that says that a batch is safe waits for what is missing, or damaged.
+// safeWait is how long a mail that reports a batch as safe waits for missing or damaged replicas.
 const safeWait = 30 * time.Minute
 
-// stoppedWait is how long a mail that says that a batch was ended waits for its jobs to be stopped.
+// stoppedWait is how long a mail that reports a batch as ended waits for its jobs to stop.
 const stoppedWait = 10 * time.Second
 
-// mostTold is how many jobs a mail lists; the others are in its attachments.
-const mostTold = 20
+// maxListedJobs is how many jobs a mail lists; its attachments have the others.
+const maxListedJobs = 20
 
-// noServer is the error of a mail that this process cannot send.
+// noServer is the error of a mail without a mail server.
 type noServer struct{}
 
 func (noServer) Error() string { return "there is no mail server" }
@@ -50,33 +50,33 @@ func (noServer) Remedy() string {
 	return "set HOLDFAST_SMTP_URL and HOLDFAST_MAIL_FROM for the worker deliver"
 }
 
-// unsent is why a message is not sent at all any more.
+// unsent is the reason why a message will not be sent.
 type unsent string
 
 func (u unsent) Error() string { return "not sent: " + string(u) }
 
-// Tell makes one try to send a mail about a batch, and notes what it came to. A mail that is not
-// true any more it notes as not sent. An error says that the mail was not sent yet.
-func (w *Mails) Tell(ctx context.Context, item *base.Item, batch registry.WorkItem, m registry.DeliverySpec) error {
+// SendBatch makes one try to send a mail about a batch, and records the outcome. It records a mail
+// that is no longer true as not sent. An error means that the mail was not sent yet.
+func (w *Mails) SendBatch(ctx context.Context, item *base.Item, batch registry.WorkItem, m registry.DeliverySpec) error {
 	return w.send(ctx, item, m, func() (mail.Kind, any, []mail.Attachment, error) {
-		about, spec, err := w.about(batch)
+		about, spec, err := w.describe(batch)
 		if err != nil {
 			return "", nil, nil, err
 		}
 		switch m.Mail {
 		case registry.MailQueued:
-			if givenUp(batch) {
-				return "", nil, nil, unsent("the batch is " + strings.ToLower(string(batch.State)) + ", and waits no more")
+			if endedByAdmin(batch) {
+				return "", nil, nil, unsent("the batch is " + strings.ToLower(string(batch.State)) + " and no longer waits")
 			}
 			return mail.KindQueued, mail.Queued{Batch: about, Payload: payloadOf(spec)}, nil, nil
 		case registry.MailFailed:
-			if givenUp(batch) {
+			if endedByAdmin(batch) {
 				return "", nil, nil, unsent("the batch is " + strings.ToLower(string(batch.State)) + " since")
 			}
 			if batch.Status != registry.Failed || batch.RetryCount != m.Times {
-				return "", nil, nil, unsent("the batch was sent back since, and what comes of that is told then")
+				return "", nil, nil, unsent("the batch was requeued; its new outcome will be reported")
 			}
-			why, err := w.Registry.Why(ctx, batch.ID) // which knows the cause's code and the worker's advice
+			why, err := w.Registry.Why(ctx, batch.ID) // it has the cause's code and the worker's advice
 			if err != nil {
 				return "", nil, nil, err
 			}
@@ -93,19 +93,19 @@ func (w *Mails) Tell(ctx context.Context, item *base.Item, batch registry.WorkIt
 			return mail.KindReport, data, files, err
 		case registry.MailDigest:
 		}
-		return "", nil, nil, base.Fatal(fmt.Errorf("no mail tells %q; a newer program may have made it", m.Mail))
+		return "", nil, nil, base.Fatal(fmt.Errorf("unknown kind of mail %q; a newer program may have made it", m.Mail))
 	})
 }
 
-// givenUp says that an admin ended a batch: what a mail told of it before is not so any more.
-func givenUp(batch registry.WorkItem) bool {
+// endedByAdmin reports whether an admin ended a batch: earlier mails about it are no longer true.
+func endedByAdmin(batch registry.WorkItem) bool {
 	return batch.Status == registry.Cancelled || batch.Status == registry.Aborted || batch.Status == registry.Deleted
 }
 
-// stopped says what became of the jobs of a batch that was ended for good. It waits until all are
-// stopped that will be.
+// stopped returns the data of the mail about a batch that was ended for good. It waits until its
+// jobs are stopped.
 func (w *Mails) stopped(ctx context.Context, batch registry.WorkItem, about mail.Batch, why string) (data mail.Stopped, err error) {
-	open, err := w.stopping(ctx, batch.ID)
+	open, err := w.hasStoppingJobs(ctx, batch.ID)
 	if err != nil {
 		return data, err
 	}
@@ -124,9 +124,9 @@ func (w *Mails) stopped(ctx context.Context, batch registry.WorkItem, about mail
 	return data, nil
 }
 
-// stopping says whether a batch that was ended has jobs that are yet to be stopped: what is open
-// and has announced no version.
-func (w *Mails) stopping(ctx context.Context, batchID string) (bool, error) {
+// hasStoppingJobs reports whether an ended batch has jobs that are still to be stopped: open jobs
+// that have announced no version.
+func (w *Mails) hasStoppingJobs(ctx context.Context, batchID string) (bool, error) {
 	for _, status := range []registry.Status{registry.Prepare, registry.Pending, registry.Running} {
 		q := registry.ItemQuery{ParentID: batchID, Status: status, Limit: 500}
 		for {
@@ -146,15 +146,15 @@ func (w *Mails) stopping(ctx context.Context, batchID string) (bool, error) {
 	return false, nil
 }
 
-// send makes one try to send a mail that compose makes. An unsent ends the matter: it is noted, and
-// the item is done.
+// send makes one try to send the mail that compose returns. An unsent error is recorded, and the
+// item is done.
 func (w *Mails) send(ctx context.Context, item *base.Item, m registry.DeliverySpec, compose func() (mail.Kind, any, []mail.Attachment, error)) error {
 	if done, err := delivered(ctx, w.Registry, m); done || err != nil {
 		return err
 	}
 	kind, data, files, err := compose()
 	if errors.As(err, new(unsent)) {
-		return note(ctx, w.Registry, item, m, 0, err)
+		return recordTry(ctx, w.Registry, item, m, 0, err)
 	} else if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (w *Mails) send(ctx context.Context, item *base.Item, m registry.DeliverySp
 	if err != nil {
 		return base.Fatal(err)
 	}
-	return tellNow(ctx, w.Registry, item, m, func() (int, error) {
+	return deliver(ctx, w.Registry, item, m, func() (int, error) {
 		if w.Sender == nil {
 			return 0, noServer{}
 		}
@@ -174,8 +174,8 @@ func (w *Mails) send(ctx context.Context, item *base.Item, m registry.DeliverySp
 	})
 }
 
-// about is what all mails about a batch say of it.
-func (w *Mails) about(batch registry.WorkItem) (about mail.Batch, spec registry.Spec, err error) {
+// describe returns what all mails about a batch say of it.
+func (w *Mails) describe(batch registry.WorkItem) (about mail.Batch, spec registry.Spec, err error) {
 	if err := json.Unmarshal(batch.Spec, &spec); err != nil {
 		return about, spec, fmt.Errorf("decode spec of item %s: %w", batch.ID, err)
 	}
@@ -185,7 +185,7 @@ func (w *Mails) about(batch registry.WorkItem) (about mail.Batch, spec registry.
 	}, spec, nil
 }
 
-// link is the address of an item's page.
+// link returns the address of an item's page.
 func (w *Mails) link(id string) string {
 	if w.Link == "" {
 		return ""
@@ -193,7 +193,7 @@ func (w *Mails) link(id string) string {
 	return strings.TrimSuffix(w.Link, "/") + "/items/" + id
 }
 
-// payloadOf names what was submitted.
+// payloadOf returns the name or address of the submitted payload.
 func payloadOf(spec registry.Spec) string {
 	if _, uploaded := registry.UploadID(spec.URL); uploaded {
 		return spec.Filename
@@ -201,7 +201,7 @@ func payloadOf(spec registry.Spec) string {
 	return spec.URL
 }
 
-// faultOf says whose fault a failure is.
+// faultOf names who is at fault.
 func faultOf(c registry.ErrorClass) string {
 	switch c {
 	case registry.ContentFault:
@@ -213,8 +213,8 @@ func faultOf(c registry.ErrorClass) string {
 	return ""
 }
 
-// safe says that all that a report of a batch calls completed is safe, when it is: it asks anew
-// each time, since what was right may have been damaged since.
+// safe returns the data of the mail that all completed jobs of a report are safe. It asks anew each
+// time: something may have been damaged since.
 func (w *Mails) safe(ctx context.Context, about mail.Batch, closing int64) (data mail.Safe, err error) {
 	s, err := w.Registry.BatchSafety(ctx, about.ID)
 	if err != nil {
@@ -226,16 +226,16 @@ func (w *Mails) safe(ctx context.Context, about mail.Batch, closing int64) (data
 		return data, err
 	case s.Gone > 0:
 		return data, unsent("an object of the batch was deleted")
-	case s.Objects != r.Completed: // of purged jobs it is not known whether what they stored is right
+	case s.Objects != r.Completed: // it is unknown whether the objects of purged jobs are safe
 		return data, unsent(fmt.Sprintf("report %d says that %d jobs completed, and there are %d now", r.Closing, r.Completed, s.Objects))
 	case !s.Safe():
-		return data, base.Snooze(safeWait, registry.ReasonNotDue, fmt.Sprintf("of %d objects, %d replicas were not verified, %d objects are damaged, and of %d the deletion was asked for",
+		return data, base.Snooze(safeWait, registry.ReasonNotDue, fmt.Sprintf("of %d objects, %d replicas are not verified, %d objects are damaged, and for %d a deletion is requested",
 			s.Objects, s.Missing, s.Damaged, s.Leaving))
 	}
 	return mail.Safe{Batch: about, Objects: s.Objects, Storages: s.Storages, Verified: s.VerifiedAt}, nil
 }
 
-// report says what a batch's report of one closing says, with its lists.
+// report returns the data of the mail about a batch's report, and its lists.
 func (w *Mails) report(ctx context.Context, batch registry.WorkItem, about mail.Batch, closing int64) (data mail.Report, files []mail.Attachment, err error) {
 	r, err := w.Registry.ReportOf(ctx, batch.ID, closing)
 	if err != nil {
@@ -277,9 +277,9 @@ func (w *Mails) report(ctx context.Context, batch registry.WorkItem, about mail.
 	return data, files, err
 }
 
-// jobs are the first jobs of a report that a query selects, as a mail lists them.
+// jobs returns the first jobs of a report that a query selects, as a mail lists them.
 func (w *Mails) jobs(ctx context.Context, q registry.ReportQuery) (out []mail.Job, err error) {
-	q.Limit = mostTold
+	q.Limit = maxListedJobs
 	jobs, err := w.Registry.ReportJobs(ctx, q)
 	for _, j := range jobs {
 		repeats := ""
@@ -294,8 +294,8 @@ func (w *Mails) jobs(ctx context.Context, q registry.ReportQuery) (out []mail.Jo
 	return out, err
 }
 
-// lists are a report's lists, those that are not empty, each as JSON and as CSV, as far as they can
-// be attached; what failed comes first. A list is read page by page and packed on the way.
+// lists returns a report's non-empty lists as JSON and CSV, failures first, as far as they can be
+// attached. It reads page by page and compresses on the way.
 func (w *Mails) lists(ctx context.Context, r registry.BatchReport) (files []mail.Attachment, leftOut []string, err error) {
 	left := mail.MostAttached
 	for _, list := range registry.ReportLists() {

@@ -1,13 +1,14 @@
 // Package fixitycheck reads one stored file of an object again in every storage that has it, and
-// compares it with what the Registry knows.
+// compares it with the Registry's record.
 //
-// A file that is wrong or gone in one storage is put right by the bytes of another; damage is noted
-// before it is mended. What cannot be read is the system's fault and tried again. What is right
-// nowhere, and files that belong to no version, need a person.
+// It replaces a wrong or missing file by a right copy from another storage, and records damage
+// before it mends it. A file that cannot be read is a system fault and retried. A person is needed
+// if no storage has the file right, or if there are files that belong to no version.
 //
 // Content never changes, so it is read without the object's lock. Mending takes the lock, so that
-// an object that is being deleted does not come back. With an inventory goes what is made from it
-// (sidecar, the object's root), which changes with every version: it is read under the lock.
+// an object that is being deleted does not come back. The check of an inventory includes what is
+// derived from it (sidecar, the object's root). That changes with every version, so it is read
+// under the lock.
 package fixitycheck
 
 import (
@@ -33,13 +34,13 @@ type Checker struct {
 		registry.Locking
 		registry.Checking
 	}
-	Objects ocfl.Roots    // under the names that the Registry has for its replicas
+	Objects ocfl.Roots    // by the names of the Registry's replicas
 	Version string        // of the program
-	Pace    *rate.Limiter // of all checks of the process, in bytes: see [NewPace]
+	Limiter *rate.Limiter // limits the bytes a second of all checks in the process: see [NewLimiter]
 }
 
-// Check checks the file that the item names, and mends it where that is possible. It may be
-// repeated at any point.
+// Check checks the file that the item names, and mends it if possible. It may be repeated at any
+// point.
 func (w *Checker) Check(ctx context.Context, item *base.Item) error {
 	file, err := w.Registry.StoredFile(ctx, item.Lease())
 	if errors.Is(err, registry.ErrNotFound) {
@@ -56,34 +57,34 @@ func (w *Checker) Check(ctx context.Context, item *base.Item) error {
 	if err := c.expect(ctx); err != nil {
 		return err
 	}
-	if err := c.look(ctx); err != nil {
+	if err := c.readAll(ctx); err != nil {
 		return err
 	}
 	if c.inventory {
-		if err := c.lookAround(ctx); err != nil {
+		if err := c.checkDerived(ctx); err != nil {
 			return err
 		}
 	}
-	if !c.right() || len(c.derived) > 0 {
+	if !c.allRight() || len(c.derived) > 0 {
 		if gone, err := c.lock(ctx); gone || err != nil {
 			return err
 		}
-		// Noted before anything is mended: after a kill the next attempt finds nothing to mend any
-		// more.
+		// Recorded before anything is mended: after a kill the next attempt would find nothing
+		// wrong.
 		if err := w.Registry.RecordCheck(ctx, item.Lease(), c.record("found", premis.FixityCheck)); err != nil {
 			return err
 		}
-		if !c.right() {
+		if !c.allRight() {
 			if err := c.mend(ctx); err != nil {
 				return err
 			}
 		}
 	}
 	if c.inventory {
-		if err := c.confirm(ctx); err != nil {
+		if err := c.repairDerived(ctx); err != nil {
 			return err
 		}
-		if err := c.lookBeside(ctx); err != nil {
+		if err := c.findForeign(ctx); err != nil {
 			return err
 		}
 	}
@@ -94,7 +95,7 @@ func (w *Checker) Check(ctx context.Context, item *base.Item) error {
 	return w.Registry.RecordCheck(ctx, item.Lease(), c.record("checked", kind))
 }
 
-// check is a check of one file under way.
+// check is the running check of one file.
 type check struct {
 	*Checker
 	item      *base.Item
@@ -102,13 +103,13 @@ type check struct {
 	inventory bool
 	want      ocfl.Stored
 	found     []registry.ReplicaCheck // in the order of the file's storages
-	derived   []string                // storages where the inventory is right and what is made from it is not
-	foreign   []string                // storages that have files of no version
-	beside    []string                // storages that have some below the object's logs or extensions alone
+	derived   []string                // storages where the inventory is right, but not the files derived from it
+	foreign   []string                // storages with files of no version
+	beside    []string                // storages that have such files only below the object's logs or extensions
 	mended    bool
 }
 
-// lock keeps others from the object, and says whether it is gone.
+// lock locks the object, and reports whether it is gone.
 func (c *check) lock(ctx context.Context) (gone bool, err error) {
 	if _, err = c.Registry.LockObject(ctx, c.item.Lease(), c.file.ObjectID); err == nil {
 		_, err = c.Registry.StoredFile(ctx, c.item.Lease())
@@ -119,8 +120,8 @@ func (c *check) lock(ctx context.Context) (gone bool, err error) {
 	return false, err
 }
 
-// expect says which bytes the file must have. Of an inventory that was recorded before its digest
-// was, the sidecar tells.
+// expect sets the digest that the file must have. For an inventory that was recorded without a
+// digest, the sidecar has it.
 func (c *check) expect(ctx context.Context) (err error) {
 	c.want = ocfl.Stored{ID: c.file.ObjectID, Path: string(c.file.File)}
 	for _, algorithm := range []string{ocfl.SHA512, ocfl.SHA256} {
@@ -149,13 +150,13 @@ func (c *check) expect(ctx context.Context) (err error) {
 func (c *check) root(storage string) (*ocfl.Root, error) {
 	named, err := c.Objects.Of(storage)
 	if err != nil {
-		return nil, fmt.Errorf("object %s is kept where this worker does not come: %w", c.file.ObjectID, err)
+		return nil, fmt.Errorf("object %s is in a storage that this worker does not know: %w", c.file.ObjectID, err)
 	}
 	return named.Root, nil
 }
 
-// look reads the file in every storage.
-func (c *check) look(ctx context.Context) error {
+// readAll reads the file in every storage.
+func (c *check) readAll(ctx context.Context) error {
 	if len(c.file.Storages) == 0 {
 		return base.Fatal(fmt.Errorf("no storage is recorded that has version %d of %s", c.file.Version, c.file.ObjectID))
 	}
@@ -168,7 +169,7 @@ func (c *check) look(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		got, err := root.Examine(ctx, c.want, func(r io.Reader) io.Reader { return &paced{ctx, r, c.Pace, progress.Add} })
+		got, err := root.Examine(ctx, c.want, func(r io.Reader) io.Reader { return &limitedReader{ctx, r, c.Limiter, progress.Add} })
 		if err != nil {
 			return fmt.Errorf("read it again in storage %s: %w", name, err)
 		}
@@ -180,12 +181,12 @@ func (c *check) look(ctx context.Context) error {
 	return nil
 }
 
-// lookAround looks at what is made from an inventory: its sidecar, the object's root and
+// checkDerived checks what is derived from an inventory: its sidecar, and the object's root and
 // declaration.
-func (c *check) lookAround(ctx context.Context) error {
+func (c *check) checkDerived(ctx context.Context) error {
 	for _, f := range c.found {
 		if !f.Outcome.Right() {
-			continue // which is damage already
+			continue // already damaged
 		}
 		root, err := c.root(f.Storage)
 		if err != nil {
@@ -193,7 +194,7 @@ func (c *check) lookAround(ctx context.Context) error {
 		}
 		fine, err := root.Confirmed(ctx, c.want)
 		if err != nil {
-			return fmt.Errorf("look at what follows from it in storage %s: %w", f.Storage, err)
+			return fmt.Errorf("check sidecar, root and declaration in storage %s: %w", f.Storage, err)
 		}
 		if !fine {
 			c.derived = append(c.derived, f.Storage)
@@ -202,10 +203,10 @@ func (c *check) lookAround(ctx context.Context) error {
 	return nil
 }
 
-// lookBeside looks for files that belong to no version of the object, which is right otherwise. A
-// person has to say what they are. What lies where the specification lets others write says nothing
-// about the object's content: the check fails, and the storage is not damaged.
-func (c *check) lookBeside(ctx context.Context) error {
+// findForeign looks for files that belong to no version of the object. A person must decide about
+// them. Files in places that OCFL leaves to others say nothing about the object's content: the
+// check fails, but the storage does not count as damaged.
+func (c *check) findForeign(ctx context.Context) error {
 	var files []string
 	for _, f := range c.found {
 		root, err := c.root(f.Storage)
@@ -233,12 +234,12 @@ func (c *check) lookBeside(ctx context.Context) error {
 	if err := c.Registry.RecordCheck(ctx, c.item.Lease(), c.record("foreign", premis.FixityCheck)); err != nil {
 		return err
 	}
-	return base.Fatal(fmt.Errorf("%s has files that belong to no version of it: %s; look what they are and move them away, then requeue this check",
+	return base.Fatal(fmt.Errorf("%s has files that belong to no version of it: %s; find out what they are and move them away, then requeue this check",
 		c.want.ID, strings.Join(files, ", ")))
 }
 
-// outcomes are what was found, with what belongs to the file: where that is not right, the storage
-// is damaged.
+// outcomes returns the results. A storage also counts as damaged if derived files are wrong or
+// there are files of no version.
 func (c *check) outcomes() []registry.ReplicaCheck {
 	out := slices.Clone(c.found)
 	for i, f := range out {
@@ -249,9 +250,9 @@ func (c *check) outcomes() []registry.ReplicaCheck {
 	return out
 }
 
-func (c *check) right() bool { return registry.CheckRecord{Replicas: c.found}.Right() }
+func (c *check) allRight() bool { return registry.CheckRecord{Replicas: c.found}.Right() }
 
-// mend puts the file right where it is not.
+// mend replaces the file wherever it is not right.
 func (c *check) mend(ctx context.Context) error {
 	var good string
 	for _, f := range c.found {
@@ -269,7 +270,7 @@ func (c *check) mend(ctx context.Context) error {
 		byRoot = good != ""
 	}
 	if good == "" {
-		return base.Fatal(fmt.Errorf("%s of %s is not what was stored, in any storage (%s); bring it back from elsewhere, then requeue this check",
+		return base.Fatal(fmt.Errorf("%s of %s is damaged or missing in every storage (%s); restore it from another copy, then requeue this check",
 			c.want.Path, c.want.ID, c.text()))
 	}
 	from, err := c.root(good)
@@ -300,8 +301,8 @@ func (c *check) mend(ctx context.Context) error {
 	return nil
 }
 
-// rootCopy is a storage in which the object's root has the bytes of the version's inventory, as it
-// does where the version is the newest; "" when there is none.
+// rootCopy returns a storage where the inventory in the object's root has the bytes of the
+// version's inventory, as it has for the newest version; "" if there is none.
 func (c *check) rootCopy(ctx context.Context) (storage string, err error) {
 	if !ocfl.IsInventory(c.want.Path) {
 		return "", nil
@@ -314,7 +315,7 @@ func (c *check) rootCopy(ctx context.Context) (storage string, err error) {
 			return "", err
 		}
 		if got, err := root.Examine(ctx, atRoot, nil); err != nil {
-			return "", fmt.Errorf("look at the root inventory in storage %s: %w", f.Storage, err)
+			return "", fmt.Errorf("read the root inventory in storage %s: %w", f.Storage, err)
 		} else if got == ocfl.Right {
 			return f.Storage, nil
 		}
@@ -322,8 +323,8 @@ func (c *check) rootCopy(ctx context.Context) (storage string, err error) {
 	return "", nil
 }
 
-// confirm sees to what is made from an inventory, in every storage.
-func (c *check) confirm(ctx context.Context) error {
+// repairDerived repairs what is derived from an inventory, in every storage.
+func (c *check) repairDerived(ctx context.Context) error {
 	for i, f := range c.found {
 		root, err := c.root(f.Storage)
 		if err != nil {
@@ -331,7 +332,7 @@ func (c *check) confirm(ctx context.Context) error {
 		}
 		changed, err := root.Confirm(ctx, c.want)
 		if err != nil {
-			return fmt.Errorf("make what follows from it in storage %s: %w", f.Storage, err)
+			return fmt.Errorf("repair sidecar, root and declaration in storage %s: %w", f.Storage, err)
 		}
 		if changed {
 			c.found[i].Outcome, c.mended = registry.CheckRepaired, true
@@ -341,7 +342,7 @@ func (c *check) confirm(ctx context.Context) error {
 	return nil
 }
 
-// text is what was found, for people.
+// text describes the results for people.
 func (c *check) text() string {
 	var parts []string
 	for _, f := range c.outcomes() {
@@ -359,7 +360,7 @@ func (c *check) text() string {
 	return strings.Join(parts, ", ")
 }
 
-// record is what was found so far, with one preservation event for all storages.
+// record returns the results so far, with one preservation event for all storages.
 func (c *check) record(phase string, kind premis.EventType) registry.CheckRecord {
 	outcome := "success"
 	replicas := c.outcomes()

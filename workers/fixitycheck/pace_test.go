@@ -19,13 +19,13 @@ func TestPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const perSecond, size = 100_000, 400_000
-		pace := NewPace(perSecond)
+		pace := NewLimiter(perSecond)
 		content := bytes.Repeat([]byte("holdfast"), size/8)
 		begun := time.Now()
 		var reading sync.WaitGroup
 		for range 2 {
 			reading.Go(func() {
-				got, err := io.ReadAll(&paced{t.Context(), bytes.NewReader(content), pace, func(int64) {}})
+				got, err := io.ReadAll(&limitedReader{t.Context(), bytes.NewReader(content), pace, func(int64) {}})
 				if err != nil || !bytes.Equal(got, content) {
 					t.Errorf("read %d bytes, %v", len(got), err)
 				}
@@ -50,7 +50,7 @@ func TestPaceEnds(t *testing.T) {
 			cancel()
 		}()
 		begun := time.Now()
-		n, err := io.Copy(io.Discard, &paced{ctx, bytes.NewReader(make([]byte, 1000)), pace, func(int64) {}})
+		n, err := io.Copy(io.Discard, &limitedReader{ctx, bytes.NewReader(make([]byte, 1000)), pace, func(int64) {}})
 		if !errors.Is(err, context.Canceled) || n > 12 || time.Since(begun) > 11*time.Second {
 			t.Errorf("read %d bytes in %v, %v; want it to end when it is stopped", n, time.Since(begun), err)
 		}

@@ -1,8 +1,9 @@
-// Package formats has the formats of a version's files identified.
+// Package formats identifies the formats of a version's files.
 //
-// Each content is asked about once: what an earlier version or an earlier attempt was told holds.
-// The bytes that a file is identified by are those that were staged, or the error wraps
-// staging.ErrDamaged. An unknown format is no error.
+// Each content is identified once: results of an earlier version or an earlier attempt are used
+// again. If the bytes differ from those that were staged, the error wraps staging.ErrDamaged. An
+// unknown format is no error. The package does not know how formats are identified: that is
+// [format.Identifier].
 package formats
 
 import (
@@ -28,49 +29,48 @@ import (
 )
 
 const (
-	// noteFormats begins the names under which an attempt notes the formats that it found.
+	// noteFormats begins the interim entries with the formats found.
 	noteFormats = "formats/"
-	// identifiedAtOnce is how many files of a job are identified at a time.
+	// identifiedAtOnce is how many files of a job are identified concurrently.
 	identifiedAtOnce = 4
 )
 
-// finding is what an identifier said of a content.
+// finding is the identifier's result for a content.
 type finding struct {
-	Format *registry.Format `json:"format,omitempty"` // nil: nothing fits
-	Large  bool             `json:"large,omitempty"`  // it was not looked at
-	kept   bool             // an earlier version knew it
+	Format *registry.Format `json:"format,omitempty"` // nil: unknown
+	Large  bool             `json:"large,omitempty"`  // too large: not examined
+	kept   bool             // from an earlier version
 }
 
-// Finder has the formats of staged files identified.
+// Finder identifies the formats of staged files.
 type Finder struct {
 	Identifier format.Identifier // nil: no format is identified
 	Staging    storage.Store
 }
 
-// Found is what the identifier said of a version's files, by their content. Its methods may be
-// called concurrently.
+// Found has the results for a version's files, by content. Its methods may be called concurrently.
 type Found struct {
 	item      *base.Item
-	algorithm string // of the digests that tell contents apart
+	algorithm string // of the digests that identify contents
 	asked     bool
 
 	mu      sync.Mutex
 	by      map[string]finding
-	pool    map[registry.Format]*registry.Format // equal formats are kept once
+	pool    map[registry.Format]*registry.Format // equal formats are stored once
 	Agent   string
 	unnoted map[string]finding
 	notes   int
 	due     resume.Due
 }
 
-// formatsNote is a part of them, as an attempt notes it.
+// formatsNote is an interim entry with a part of the results.
 type formatsNote struct {
 	Agent string             `json:"agent"`
 	Found map[string]finding `json:"found"`
 }
 
-// Find has files identified, each content once: what an earlier version (its files are before) or
-// an earlier attempt was told holds. Digests by the algorithm tell contents apart.
+// Find identifies files, each content once. It uses the results of an earlier version (its files
+// are before) and of earlier attempts. Digests by the algorithm identify contents.
 func (w Finder) Find(ctx context.Context, item *base.Item, algorithm string, before iter.Seq2[registry.File, error],
 	files func(context.Context) iter.Seq2[staging.File, error],
 ) (*Found, error) {
@@ -84,7 +84,7 @@ func (w Finder) Find(ctx context.Context, item *base.Item, algorithm string, bef
 	err := base.Each(ctx, item, noteFormats, func(_ string, n formatsNote) error {
 		fs.Agent = n.Agent
 		for key, t := range n.Found {
-			fs.keep(key, t)
+			fs.set(key, t)
 		}
 		return nil
 	})
@@ -96,7 +96,7 @@ func (w Finder) Find(ctx context.Context, item *base.Item, algorithm string, bef
 			return nil, err
 		}
 		if d := old.Digests[algorithm]; old.Format != nil && d != "" {
-			fs.keep(contentKey(d), finding{Format: old.Format, kept: true})
+			fs.set(contentKey(d), finding{Format: old.Format, kept: true})
 		}
 	}
 	group, gctx := errgroup.WithContext(ctx)
@@ -109,10 +109,10 @@ func (w Finder) Find(ctx context.Context, item *base.Item, algorithm string, bef
 		group.Go(func() error {
 			defer progress.Add(1)
 			key := contentKey(f.Digests[algorithm])
-			if _, ok := fs.of(key); ok {
+			if _, ok := fs.get(key); ok {
 				return nil
 			}
-			return w.ask(gctx, fs, key, f)
+			return w.identify(gctx, fs, key, f)
 		})
 	}
 	err = group.Wait()
@@ -123,9 +123,9 @@ func (w Finder) Find(ctx context.Context, item *base.Item, algorithm string, bef
 	return fs, err
 }
 
-// ask has one file identified. The bytes that it is identified by are those that were staged:
-// otherwise the error wraps staging.ErrDamaged.
-func (w Finder) ask(ctx context.Context, fs *Found, key string, f staging.File) error {
+// identify identifies one file. If its bytes differ from those that were staged, the error wraps
+// staging.ErrDamaged.
+func (w Finder) identify(ctx context.Context, fs *Found, key string, f staging.File) error {
 	sent := fs.item.Progress("bytes sent to be identified", "bytes")
 	algorithm := fs.item.Spec().Profile.Digests()
 	answer, err := w.Identifier.Identify(ctx, format.File{
@@ -133,7 +133,7 @@ func (w Finder) ask(ctx context.Context, fs *Found, key string, f staging.File) 
 			var failed error
 			err := staging.Verified(ctx, w.Staging, f.Key, algorithm, f.Digests[algorithm], func(r io.Reader) error {
 				if failed = fn(sent.Reader(r)); failed != nil {
-					return staging.ErrEnough // nothing is concluded
+					return staging.ErrEnough // nothing was concluded
 				}
 				return nil
 			})
@@ -152,10 +152,10 @@ func (w Finder) ask(ctx context.Context, fs *Found, key string, f staging.File) 
 	return fs.add(ctx, key, t, answer.Agent, f.SizeBytes)
 }
 
-// Count counts a file of a name in the summary, and returns its format. Without an identifier its
-// media type is what is known of the file.
+// Count counts a file in the summary and returns its format. Without an identifier, a file with a
+// known media type counts as known.
 func (fs *Found) Count(to *result.Identified, name string, f staging.File) *registry.Format {
-	t, _ := fs.of(contentKey(f.Digests[fs.algorithm]))
+	t, _ := fs.get(contentKey(f.Digests[fs.algorithm]))
 	known := t.Format != nil
 	if !fs.asked {
 		known = f.MIMEType != format.Unknown
@@ -164,37 +164,37 @@ func (fs *Found) Count(to *result.Identified, name string, f staging.File) *regi
 	switch {
 	case known:
 		to.Known++
-		to.Kept += one(t.kept)
-		to.Warned += one(t.Format != nil && t.Format.Warning != "")
+		to.Kept += oneIf(t.kept)
+		to.Warned += oneIf(t.Format != nil && t.Format.Warning != "")
 		return t.Format
 	case len(to.Unknown) < faults.Named:
 		to.Unknown = append(to.Unknown, name)
 	}
-	to.Large += one(t.Large)
+	to.Large += oneIf(t.Large)
 	return t.Format
 }
 
-func one(is bool) int64 {
+func oneIf(is bool) int64 {
 	if is {
 		return 1
 	}
 	return 0
 }
 
-// contentKey is as much of a digest as tells contents apart; all of very many files' would take
-// much memory.
+// contentKey returns the beginning of a digest, which identifies contents: whole digests of very
+// many files would take much memory.
 func contentKey(digest string) string { return strings.Clone(digest[:min(len(digest), 32)]) }
 
-// of is what was said of a content.
-func (fs *Found) of(key string) (t finding, ok bool) {
+// get returns the result for a content.
+func (fs *Found) get(key string) (t finding, ok bool) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	t, ok = fs.by[key]
 	return t, ok
 }
 
-// keep takes over what is known. The caller has fs to itself, or holds mu.
-func (fs *Found) keep(key string, t finding) {
+// set stores a result. The caller has fs to itself, or holds mu.
+func (fs *Found) set(key string, t finding) {
 	if t.Format != nil {
 		if fs.pool[*t.Format] == nil {
 			fs.pool[*t.Format] = t.Format
@@ -204,10 +204,10 @@ func (fs *Found) keep(key string, t finding) {
 	fs.by[key] = t
 }
 
-// add takes what was just said of a content, and notes it now and then.
+// add stores a new result, and notes results from time to time.
 func (fs *Found) add(ctx context.Context, key string, t finding, agent string, bytes int64) error {
 	fs.mu.Lock()
-	fs.keep(key, t)
+	fs.set(key, t)
 	fs.unnoted[key], fs.Agent = t, cmp.Or(agent, fs.Agent)
 	due := fs.due.Add(bytes)
 	fs.mu.Unlock()
@@ -217,7 +217,7 @@ func (fs *Found) add(ctx context.Context, key string, t finding, agent string, b
 	return fs.note(ctx)
 }
 
-// note keeps for a successor what was not noted yet.
+// note writes the new results as an interim entry.
 func (fs *Found) note(ctx context.Context) error {
 	fs.mu.Lock()
 	n := formatsNote{Agent: fs.Agent, Found: fs.unnoted}

@@ -10,54 +10,54 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// unstorable says that a storage cannot keep an object under its identifier. It is a content fault
-// where the deposit gave that.
-type unstorable struct {
+// unstorableError says that a storage cannot store an object under its identifier. It is a content
+// fault if the deposit supplied that identifier.
+type unstorableError struct {
 	ark, storage string
 	supplied     bool
 	why          error
 }
 
-// ContentFault marks the deposit as at fault.
-func (e *unstorable) ContentFault() bool { return e.supplied }
+// ContentFault blames the deposit.
+func (e *unstorableError) ContentFault() bool { return e.supplied }
 
-// ErrorCode says so in one word, which failures are grouped by.
-func (e *unstorable) ErrorCode() string { return "name-taken" }
+// ErrorCode returns the code by which failures are grouped.
+func (e *unstorableError) ErrorCode() string { return "name-taken" }
 
-// Error names the identifier and what is in its way.
-func (e *unstorable) Error() string {
-	return fmt.Sprintf("storage %q cannot keep %s: %v; nothing was written: give the object another ARK, or have one minted", e.storage, e.ark, e.why)
+// Error names the identifier and the obstacle.
+func (e *unstorableError) Error() string {
+	return fmt.Sprintf("storage %q cannot store %s: %v; nothing was written: give the object another ARK, or have one minted", e.storage, e.ark, e.why)
 }
 
-// Unwrap returns what is in its way.
-func (e *unstorable) Unwrap() error { return e.why }
+// Unwrap returns the obstacle.
+func (e *unstorableError) Unwrap() error { return e.why }
 
-// ahead says that a storage has a later version of an object than the Registry.
-type ahead struct {
+// aheadError says that a storage has a later version of an object than the Registry.
+type aheadError struct {
 	ark, storage string
 	head         int
 	why          error
 }
 
-// ErrorCode says so in one word, which failures are grouped by.
-func (e *ahead) ErrorCode() string { return "storage-ahead" }
+// ErrorCode returns the code by which failures are grouped.
+func (e *aheadError) ErrorCode() string { return "storage-ahead" }
 
-// Error says what is where.
-func (e *ahead) Error() string {
+// Error names the storage and both versions.
+func (e *aheadError) Error() string {
 	return fmt.Sprintf("storage %q has a later version of %s than the Registry, which knows %d (%v); nothing was written", e.storage, e.ark, e.head, e.why)
 }
 
-// Unwrap returns what was found there.
-func (e *ahead) Unwrap() error { return e.why }
+// Unwrap returns the storage's error.
+func (e *aheadError) Unwrap() error { return e.why }
 
 // Remedy says what to do.
-func (e *ahead) Remedy() string {
-	return "find out what wrote that version: a Registry of which this one is an older copy, or another program; bring the Registry up to it, or take the version out of the storage"
+func (e *aheadError) Remedy() string {
+	return "find out what wrote that version: another program, or a Registry of which this one is an older copy; then update the Registry, or remove the version from the storage"
 }
 
-// admit refuses an object that a storage of the item's could not be given, before anything is
-// announced: what was announced could not be carried out, and would keep the object from all
-// others. head is the object's recorded version, below 0 before that is known.
+// admit refuses an object that one of the item's storages could not store, before anything is
+// announced: such an announcement could not be carried out, and would block the object. head is the
+// object's recorded version, below 0 if that is not known yet.
 func (w *Namer) admit(ctx context.Context, item *base.Item, ark string, head int, supplied bool) error {
 	for i, name := range item.Storages {
 		root, err := w.Objects.Of(name)
@@ -69,27 +69,27 @@ func (w *Namer) admit(ctx context.Context, item *base.Item, ark string, head int
 		switch {
 		case err == nil:
 		case errors.Is(err, ocfl.ErrIDTaken), errors.As(err, &path):
-			return base.Fatal(&unstorable{ark: ark, storage: name, supplied: supplied, why: err})
+			return base.Fatal(&unstorableError{ark: ark, storage: name, supplied: supplied, why: err})
 		case errors.Is(err, ocfl.ErrVersionExists):
-			return base.Fatal(&ahead{ark: ark, storage: name, head: head, why: err})
+			return base.Fatal(&aheadError{ark: ark, storage: name, head: head, why: err})
 		case i == 0 || ctx.Err() != nil:
-			return fmt.Errorf("look at %s in storage %q: %w", ark, name, err)
+			return fmt.Errorf("check %s in storage %q: %w", ark, name, err)
 		default:
-			// A storage for copies is away: the object gets its first copy now, and the others when
-			// their storages are back.
+			// A storage for copies is unavailable: the object gets its first copy now, and the
+			// others when their storages are back.
 		}
 	}
 	return nil
 }
 
-// Folders returns the locks of the folders that an object has in the item's storages, where other
-// objects could have the same. Without them two objects could be announced for one folder, and only
-// one of them be stored.
+// Folders returns the locks of an object's folders in the item's storages, for folders that another
+// object could share. Without these locks, two objects could be announced for one folder, and only
+// one of them stored.
 func Folders(objects ocfl.Roots, item *base.Item, ark string) (keys []string) {
 	for _, name := range item.Storages {
 		root, err := objects.Of(name)
 		if err != nil {
-			continue // which admit says
+			continue // admit reports that
 		}
 		if folder, shared := root.SharedFolder(ark); shared {
 			keys = append(keys, "folder:"+name+":"+folder)
@@ -98,8 +98,8 @@ func Folders(objects ocfl.Roots, item *base.Item, ark string) (keys []string) {
 	return keys
 }
 
-// settled is what identify ends with: the object's name, with the locks of its folders.
-func (w *Namer) settled(ctx context.Context, item *base.Item, ask registry.IdentifyRequest, id registry.Identity) (registry.Identity, error) {
+// finish locks the object's folders and admits the object, and returns its identity.
+func (w *Namer) finish(ctx context.Context, item *base.Item, ask registry.IdentifyRequest, id registry.Identity) (registry.Identity, error) {
 	if ask.Folders = Folders(w.Objects, item, id.ARK); len(ask.Folders) > 0 {
 		ask.Refused = ""
 		var err error

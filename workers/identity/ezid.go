@@ -10,17 +10,16 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// ezidWait is how long a job waits while EZID does not answer. That is no fault of the job's, and
-// costs it no try.
+// ezidWait is how long a job waits, uncounted, while EZID does not answer.
 const ezidWait = 2 * time.Minute
 
-// Names keeps objects' names at EZID (R8). While EZID does not answer, its errors let the item wait
-// uncounted.
+// Names manages objects' names at EZID (R8). While EZID does not answer, its errors make the item
+// wait uncounted.
 type Names struct {
-	EZID *ezid.Client // nil: this worker knows none
+	EZID *ezid.Client // nil: this worker has no account
 }
 
-// reserve reserves the name that was chosen for an object at EZID, which does not publish it.
+// reserve reserves an object's name at EZID without publishing it.
 func (n Names) reserve(ctx context.Context, item *base.Item, id registry.Identity) error {
 	if n.EZID == nil {
 		return errNoEZID
@@ -45,8 +44,8 @@ func (n Names) Publish(ctx context.Context, item *base.Item, name ezid.Name) err
 	return item.Event("identifier-published", map[string]any{"ark": name.ARK, "at": n.EZID.Host()})
 }
 
-// Withdraw makes the name of an object that is deleted unavailable; known is the item that EZID
-// knows it by.
+// Withdraw makes the name of a deleted object unavailable. known is the item under which EZID has
+// it.
 func (n Names) Withdraw(ctx context.Context, item *base.Item, ark, known string) error {
 	if n.EZID == nil {
 		return errNoEZID
@@ -60,7 +59,7 @@ func (n Names) Withdraw(ctx context.Context, item *base.Item, ark, known string)
 	return item.Event("identifier-withdrawn", map[string]any{"ark": ark, "at": n.EZID.Host()})
 }
 
-// waitForEZID makes a wait of an outage.
+// waitForEZID turns an outage of EZID into a wait, and returns other errors unchanged.
 func waitForEZID(err error) error {
 	if ezid.Away.Is(err) {
 		return base.Await(ezidWait, registry.ReasonNotDue, err)
@@ -68,11 +67,11 @@ func waitForEZID(err error) error {
 	return err
 }
 
-// errNoEZID is told where an object's name is kept at EZID and the worker has no account there.
-var errNoEZID error = noEZID{errors.New("the object's name is kept at EZID (its collection's minting: ezid), and this worker has no HOLDFAST_EZID_URL")}
+// errNoEZID is the error of an object whose name is at EZID if the worker has no account there.
+var errNoEZID error = noEZID{errors.New("the object's name is managed at EZID (its collection has minting: ezid), and this worker has no HOLDFAST_EZID_URL")}
 
 type noEZID struct{ error }
 
 func (noEZID) Remedy() string {
-	return "set HOLDFAST_EZID_URL for the workers of process, record and delete and start them again"
+	return "set HOLDFAST_EZID_URL for the workers of process, record and delete, and restart them"
 }

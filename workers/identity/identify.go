@@ -1,10 +1,11 @@
-// Package identity settles the names of objects.
+// Package identity determines the names of objects.
 //
 // A deposit supplies an ARK, or local identifiers that lead to one, or gets one minted. A name
-// belongs to an object from the moment the Registry has it, so that no kill mints twice (R8).
-// Namer.Identify refuses a name under which a storage could not keep the object, before anything is
-// announced. Names reserves, publishes and withdraws names at EZID, for collections that keep
-// theirs there; while EZID does not answer, items wait uncounted.
+// belongs to an object from the moment the Registry has it, so that a kill never mints twice (R8).
+// Namer.Identify refuses a name under which a storage could not store the object, before anything
+// is announced. Names reserves, publishes and withdraws names at EZID, for collections that use it;
+// while EZID does not answer, items wait uncounted. The package does not know what the versions of
+// an object contain.
 package identity
 
 import (
@@ -21,20 +22,21 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Namer names objects. Its methods may be called concurrently.
+// Namer determines the names of objects. Its methods may be called concurrently.
 type Namer struct {
 	Registry registry.Preserving
 	Objects  ocfl.Roots
-	Template noid.Template // of collections that have none of their own
+	Template noid.Template // for collections without their own
 	Names    Names
 	Random   io.Reader // for minting
 
 	minting sync.Mutex // guards Random
 }
 
-// Identify settles the object's name: the one that the deposit supplied, or that its local
-// identifiers lead to, or a minted one. A minted name belongs to the item from the moment the
-// Registry has it, so that no kill can mint twice (R8). Where EZID keeps it, it is reserved there.
+// Identify determines the object's name: the supplied one, or the one that its local identifiers
+// lead to, or a minted one. A minted name belongs to the item from the moment the Registry has it,
+// so that a kill never mints twice (R8). For a collection that uses EZID, it reserves the name
+// there.
 func (w *Namer) Identify(ctx context.Context, item *base.Item, supplied string, localIDs []string) (registry.Identity, error) {
 	spec := item.Spec()
 	if spec.Mode == registry.Update && supplied == "" && len(localIDs) == 0 {
@@ -45,7 +47,7 @@ func (w *Namer) Identify(ctx context.Context, item *base.Item, supplied string, 
 		Existing: spec.Mode == registry.Update, EZID: spec.Profile.Minting == registry.MintEZID,
 	}
 	if ask.Supplied != "" {
-		// Before it is bound to anything.
+		// Before the name is bound to anything.
 		if err := w.admit(ctx, item, ask.Supplied, -1, true); err != nil {
 			return registry.Identity{}, err
 		}
@@ -62,11 +64,11 @@ func (w *Namer) Identify(ctx context.Context, item *base.Item, supplied string, 
 		} else if err != nil {
 			return id, err
 		}
-		if id, err = w.settled(ctx, item, ask, id); err != nil || id.EZIDItem == "" || id.Head > 0 {
+		if id, err = w.finish(ctx, item, ask, id); err != nil || id.EZIDItem == "" || id.Head > 0 {
 			return id, err
 		}
-		// EZID has it before the version is planned, so that nothing is written under a name that
-		// it refuses.
+		// Reserve the name before the version is planned, so that nothing is written under a name
+		// that EZID refuses.
 		err = w.Names.reserve(ctx, item, id)
 		if !ezid.Taken.Is(err) {
 			return id, err

@@ -18,26 +18,26 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// filesAtOnce is how many files of a job are fetched at a time.
+// filesAtOnce is how many files of a job are fetched concurrently.
 const filesAtOnce = 8
 
-// Fetcher brings numbered files of one item into staging, and goes on where an earlier attempt
-// stopped: after a file, or inside of it.
+// Fetcher fetches numbered files of one item into staging. It continues where an earlier attempt
+// stopped: after a file, or inside it.
 type Fetcher struct {
 	Files
-	source               source.Fetcher // the item's
+	source               source.Fetcher // of the item's collection
 	item                 *base.Item
-	folder               string // the set that the numbers are of
+	folder               string // the folder of the numbered files
 	room                 *staging.Room
 	store                storage.Store // staging, within room
 	Algorithms           []string
 	BytesDone, FilesDone *base.Progress
 	reread               *base.Progress
-	anew                 bool // no earlier attempt left anything
+	fresh                bool // no earlier attempt left anything
 }
 
-// Fetcher returns a Fetcher of a folder of the item's in staging, whose numbers are of one set of
-// files. What it writes takes from room.
+// Fetcher returns a Fetcher for a folder of the item's staged files. Each set of numbered files has
+// its own folder. Its writes take from room.
 func (p Files) Fetcher(ctx context.Context, item *base.Item, folder string, room *staging.Room) (*Fetcher, error) {
 	f := &Fetcher{
 		Files: p, source: p.Sources(item.Collection), item: item, folder: folder, room: room, store: room.Within(p.Staging),
@@ -51,16 +51,16 @@ func (p Files) Fetcher(ctx context.Context, item *base.Item, folder string, room
 	if err != nil && !errors.Is(err, found) {
 		return nil, err
 	}
-	f.anew = err == nil
+	f.fresh = err == nil
 	return f, nil
 }
 
-// All fetches what each names, several files at a time. Its error tells of all files that cannot be
-// had.
+// All fetches the files that each passes on, several concurrently. Its error names all files that
+// cannot be fetched.
 func (f *Fetcher) All(ctx context.Context, each func(fn func(Member) error) error) error {
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(filesAtOnce)
-	var bad troubles
+	var bad fileFaults
 	err := each(func(m Member) error {
 		group.Go(func() error {
 			err := f.fetch(gctx, m)
@@ -68,27 +68,27 @@ func (f *Fetcher) All(ctx context.Context, each func(fn func(Member) error) erro
 				f.FilesDone.Add(1)
 				return nil
 			}
-			return bad.keep(fmt.Errorf("file %d, %s: %w", m.Seq, m.Name, err))
+			return bad.add(fmt.Errorf("file %d, %s: %w", m.Seq, m.Name, err))
 		})
 		return gctx.Err()
 	})
 	if stop := group.Wait(); stop != nil {
-		return bad.err(stop)
+		return bad.result(stop)
 	}
-	return bad.err(err)
+	return bad.result(err)
 }
 
-// fetch brings one file in, unless it is there.
+// fetch fetches one file, unless it is already staged.
 func (f *Fetcher) fetch(ctx context.Context, m Member) error {
 	m.Wanted.Name, m.Wanted.Algorithms = m.Name, append(m.Wanted.Algorithms, f.Algorithms...)
 	run := staging.Fetch{
 		Source: f.source, Store: f.store, Buffers: f.Buffers, Key: staging.FileKey(f.item.Lease(), f.folder, m.Seq),
 		Wanted: m.Wanted, Most: f.UnknownSize, Moved: f.BytesDone.Add, Read: f.reread.Add,
 		Save: func(ctx context.Context, c staging.Checkpoint) error {
-			return base.Put(ctx, f.item, f.partNote(m.Seq), partly{c, m.asked()})
+			return base.Put(ctx, f.item, f.partNote(m.Seq), partialFetch{c, m.requestDigest()})
 		},
 	}
-	if !f.anew {
+	if !f.fresh {
 		have, ok, err := f.have(ctx, m)
 		if err != nil {
 			return err
@@ -106,23 +106,23 @@ func (f *Fetcher) fetch(ctx context.Context, m Member) error {
 		return err
 	}
 	file.Seq, file.Name = m.Seq, m.Name
-	return base.Put(ctx, f.item, f.fileNote(m.Seq), fetched{file, m.asked()})
+	return base.Put(ctx, f.item, f.fileNote(m.Seq), fetched{file, m.requestDigest()})
 }
 
-// fetched and partly are what is noted of a file that was staged, and of one that is on its way,
-// with what was asked for: a note of the same number that answers another question is none.
+// fetched is the interim entry of a staged file, partialFetch that of an incomplete one. Both
+// include what was requested: an entry for another request with the same number is ignored.
 type fetched struct {
 	staging.File
 	Asked string `json:"asked"`
 }
 
-type partly struct {
+type partialFetch struct {
 	staging.Checkpoint
 	Asked string `json:"asked"`
 }
 
-// asked is the digest of what the depositor says of a file, the address included.
-func (m Member) asked() string {
+// requestDigest returns a digest of the depositor's statements about a file, including its address.
+func (m Member) requestDigest() string {
 	var algorithm, digest string
 	if d := m.Wanted.Digest; d != nil {
 		algorithm, digest = d.Algorithm, d.Value
@@ -131,7 +131,7 @@ func (m Member) asked() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// have returns a file that an earlier attempt staged, if it is there.
+// have returns a file that an earlier attempt staged, if it exists.
 func (f *Fetcher) have(ctx context.Context, m Member) (staging.File, bool, error) {
 	file, ok, err := f.Noted(ctx, m)
 	if err != nil || !ok {
@@ -144,20 +144,20 @@ func (f *Fetcher) have(ctx context.Context, m Member) (staging.File, bool, error
 	return file, err == nil, err
 }
 
-// Noted returns a file as it was staged; ok is false when no note of it is there.
+// Noted returns the description of a staged file. ok is false if there is no entry for it.
 func (f *Fetcher) Noted(ctx context.Context, m Member) (file staging.File, ok bool, err error) {
 	n, ok, err := base.Get[fetched](ctx, f.item, f.fileNote(m.Seq))
-	return n.File, ok && n.Asked == m.asked() && staging.Owned(f.item.ID, n.Key), err
+	return n.File, ok && n.Asked == m.requestDigest() && staging.Owned(f.item.ID, n.Key), err
 }
 
-// part returns where an earlier attempt stood inside a file.
+// part returns the checkpoint of an earlier attempt inside a file.
 func (f *Fetcher) part(ctx context.Context, m Member) (*staging.Checkpoint, error) {
-	c, ok, err := base.Get[partly](ctx, f.item, f.partNote(m.Seq))
-	if err != nil || !ok || c.Asked != m.asked() {
+	c, ok, err := base.Get[partialFetch](ctx, f.item, f.partNote(m.Seq))
+	if err != nil || !ok || c.Asked != m.requestDigest() {
 		return nil, err
 	}
 	if !staging.Owned(f.item.ID, c.Key) {
-		c.Key = "" // nothing of another item is ever removed by a note (R26)
+		c.Key = "" // an entry never leads to removing data of another item (R26)
 	}
 	return &c.Checkpoint, nil
 }
@@ -166,8 +166,8 @@ func (f *Fetcher) fileNote(seq int64) string { return f.folder + "/file/" + strc
 
 func (f *Fetcher) partNote(seq int64) string { return f.folder + "/part/" + strconv.FormatInt(seq, 10) }
 
-// NoteLost returns the verdict on a step whose interim data went while it ran: what they told of is
-// fetched again, which costs time and no try (I1).
+// NoteLost returns the verdict on a step whose interim data disappeared while it ran: the files are
+// fetched again, which costs time but no try (I1).
 func NoteLost(what string) error {
-	return base.Snooze(time.Second, registry.ReasonNotDue, "the note of "+what+" was lost; it is fetched again")
+	return base.Snooze(time.Second, registry.ReasonNotDue, "the record of "+what+" was lost; it will be fetched again")
 }

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// eventWarnings is the event that tells of a manifest that was taken, but is likely not what
-	// was meant.
+	// eventWarnings is the event about a manifest that was accepted but is probably not as
+	// intended.
 	eventWarnings = "manifest-warnings"
-	// resultWarned says that it was told of, so that no later stage does so again.
+	// resultWarned records that the event was written, so that no later stage repeats it.
 	resultWarned = "warned"
-	// warningsKept is how many of a manifest's warnings are kept in full.
+	// warningsKept is how many of a manifest's warnings are recorded in full.
 	warningsKept = 10
 )
 
@@ -27,9 +27,8 @@ func warningsOf(report intake.Report) []string {
 	return texts
 }
 
-// Warn writes what is odd about the item's manifest to its history, once. Call it at the very end
-// of a step: events are written whatever becomes of the step, and a repeated one would write them
-// again.
+// Warn records the warnings about the item's manifest in its history, once. Call it at the very end
+// of a step: events are written whatever the outcome, and a repeated step would write them again.
 func Warn(item *base.Item) error {
 	var m Manifest
 	if ok, err := item.Result(resultManifest, &m); !ok || err != nil || m.Warnings == 0 {
@@ -44,8 +43,8 @@ func Warn(item *base.Item) error {
 	return item.SetResult(resultWarned, true)
 }
 
-// NoteRefusal writes the first hundred errors of what err refuses to the item's history, as an
-// event of a kind: the item's note has room for a few. It does nothing when err refuses nothing.
+// NoteRefusal records the first hundred errors of a refusal in the item's history, as an event of a
+// kind; the item's note has room for only a few. It does nothing if err is no refusal.
 func NoteRefusal(item *base.Item, kind string, err error) error {
 	const told = 100
 	var refused *intake.Refusal

@@ -14,24 +14,23 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// resultManifest is the name of the durable result that says where an item's manifest lies as it
-// was first fetched and found sound: one that changes at its source while the item runs must not
-// change the item.
+// resultManifest is the durable result that describes an item's manifest as it was first fetched
+// and accepted. Changes at its source must not change the item.
 const resultManifest = "manifest"
 
-// Manifest is a staged manifest that was found sound.
+// Manifest is a staged manifest that was accepted.
 type Manifest struct {
 	staging.File
 	Rows int64 `json:"rows"`
-	// Warnings counts what is odd about it; Warned are the first of them.
+	// Warnings is the number of warnings; Warned has the first of them.
 	Warnings int64    `json:"warnings,omitempty"`
 	Warned   []string `json:"warned,omitempty"`
 
-	bytes *staging.Blocks // what rows reads; set when they were found to be what was judged
+	bytes *staging.Blocks // what Rows reads; set after comparing it with the accepted bytes
 }
 
-// Manifest returns the item's manifest, which is fetched and judged as a whole once, and from then
-// on is what the item goes by.
+// Manifest returns the item's manifest. It is fetched and judged once as a whole; from then on
+// those bytes count.
 func (p Files) Manifest(ctx context.Context, item *base.Item, t registry.PayloadType) (Manifest, error) {
 	var m Manifest
 	err := item.Once(ctx, resultManifest, &m, func(ctx context.Context) (any, error) {
@@ -45,21 +44,21 @@ func (p Files) Manifest(ctx context.Context, item *base.Item, t registry.Payload
 	if err != nil {
 		return m, err
 	}
-	if err := p.same(ctx, &m); !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, staging.ErrDamaged) {
+	if err := p.proveStaged(ctx, &m); !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, staging.ErrDamaged) {
 		return m, err
 	}
-	return p.manifestAgain(ctx, item, m)
+	return p.refetchManifest(ctx, item, m)
 }
 
-// same says whether the staged copy of a manifest is what was found sound. What is then read of it
-// is that copy.
-func (p Files) same(ctx context.Context, m *Manifest) (err error) {
+// proveStaged compares the staged copy of a manifest with the accepted one. Rows then reads that
+// copy.
+func (p Files) proveStaged(ctx context.Context, m *Manifest) (err error) {
 	algorithm := strongest(m.Digests)
 	m.bytes, err = staging.Proven(ctx, p.Staging, m.Key, algorithm, m.Digests[algorithm])
 	return err
 }
 
-// strongest is the algorithm of the digests that is relied on. Every collection's is one of these.
+// strongest returns the stronger algorithm among the digests. Every collection uses one of the two.
 func strongest(digests map[string]string) string {
 	if digests["sha512"] != "" {
 		return "sha512"
@@ -67,13 +66,13 @@ func strongest(digests map[string]string) string {
 	return "sha256"
 }
 
-// manifestAgain brings back a manifest whose staged copy is gone, as it was.
-func (p Files) manifestAgain(ctx context.Context, item *base.Item, was Manifest) (Manifest, error) {
+// refetchManifest fetches a manifest again, unchanged, after its staged copy was lost.
+func (p Files) refetchManifest(ctx context.Context, item *base.Item, was Manifest) (Manifest, error) {
 	const name = "manifest-again"
 	algorithm := item.Spec().Profile.Digests()
 	now := was
 	now.Key = staging.Key(item.Lease(), name)
-	if err := p.same(ctx, &now); !errors.Is(err, storage.ErrNotFound) {
+	if err := p.proveStaged(ctx, &now); !errors.Is(err, storage.ErrNotFound) {
 		return now, err
 	}
 	wanted := wantedOfSpec(item.Spec())
@@ -81,19 +80,19 @@ func (p Files) manifestAgain(ctx context.Context, item *base.Item, was Manifest)
 	_, err := p.fetchManifest(ctx, item, name, wanted)
 	var changed *staging.MismatchError
 	if errors.As(err, &changed) {
-		return now, base.Fatal(changedManifest{fmt.Errorf("our copy of the manifest is gone, and it was changed at its address since (%s, first %s)",
+		return now, base.Fatal(changedManifest{fmt.Errorf("the staged copy of the manifest is lost, and the manifest at its address has changed since (%s, first %s)",
 			changed.Found, changed.Expected)})
 	} else if err != nil {
 		return now, fmt.Errorf("fetch manifest again: %w", err)
 	}
-	return now, p.same(ctx, &now)
+	return now, p.proveStaged(ctx, &now)
 }
 
 func (p Files) fetchManifest(ctx context.Context, item *base.Item, name string, wanted staging.Wanted) (staging.File, error) {
 	wanted.Algorithms = []string{item.Spec().Profile.Digests()}
 	fetch := staging.Fetch{
 		Source: p.Sources(item.Collection), Store: p.Staging, Buffers: p.Buffers, Key: staging.Key(item.Lease(), name), Wanted: wanted,
-		Most:  p.manifestMost(),
+		Most:  p.manifestLimit(),
 		Moved: item.Progress("bytes of the manifest", "bytes").Add,
 	}
 	file, err := fetch.Run(ctx)
@@ -101,10 +100,10 @@ func (p Files) fetchManifest(ctx context.Context, item *base.Item, name string, 
 	return file, err
 }
 
-// largestManifest is how many bytes a manifest of unknown size may have: some ten million rows.
+// largestManifest limits the bytes of a manifest of unknown size: some ten million rows.
 const largestManifest = 4 << 30
 
-func (p Files) manifestMost() int64 {
+func (p Files) manifestLimit() int64 {
 	if p.UnknownSize <= 0 {
 		return largestManifest
 	}
@@ -124,8 +123,8 @@ func (p Files) judge(ctx context.Context, file staging.File, t registry.PayloadT
 	return report, report.RefusalFor(profile)
 }
 
-// Rows calls fn for each row of a sound manifest, with what is wrong with it. Each is a row of what
-// was judged.
+// Rows calls fn for each row of an accepted manifest, with the row's faults. It reads only the
+// bytes that were judged.
 func (p Files) Rows(ctx context.Context, m Manifest, t registry.PayloadType, fn func(checkm.Row, []checkm.Fault) error) error {
 	r, err := m.bytes.Open(ctx, 0, -1)
 	if err != nil {
@@ -146,9 +145,9 @@ func (p Files) Rows(ctx context.Context, m Manifest, t registry.PayloadType, fn 
 	}
 }
 
-// changedManifest says that a manifest whose staged copy is gone is another one at its address by
-// now.
+// changedManifest says that a manifest's staged copy is lost and that the manifest at its address
+// is another one now.
 type changedManifest struct{ error }
 
-// Remedy says how the item can go on as it began.
-func (changedManifest) Remedy() string { return "have the manifest put back as it was at its address" }
+// Remedy says how the item can continue.
+func (changedManifest) Remedy() string { return "put the original manifest back at its address" }

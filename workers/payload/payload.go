@@ -1,12 +1,12 @@
-// Package payload tells which files an item is made of, and brings them into staging.
+// Package payload determines the files of an item and fetches them into staging.
 //
 // A payload is one file, or the files that an object manifest names. The manifest is fetched and
-// judged once; from then on the item goes by those bytes, whatever becomes of the source. Files are
-// fetched several at a time, and go on inside a file where an earlier attempt stopped. All that is
-// wrong with the files of a job is told at once. What was damaged in staging is had anew, and no
-// depositor is blamed for it (R6).
+// judged once; from then on those bytes count, whatever happens to the source. Files are fetched
+// concurrently, and continue inside a file where an earlier attempt stopped. One error names
+// everything that is wrong with a job's files. Damaged staged files are fetched again, and the
+// depositor is not blamed (R6).
 //
-// It does not look into files: that is package content's.
+// The package does not look into files: package content does.
 package payload
 
 import (
@@ -26,16 +26,16 @@ func Unpacks(t registry.PayloadType) bool {
 	return t == registry.ContainerType || t == registry.BagType || t == registry.AutoType
 }
 
-// Files tells which files items are made of. Its methods may be called concurrently.
+// Files determines the files of items. Its methods may be called concurrently.
 type Files struct {
 	Sources     func(collection string) source.Fetcher
 	Staging     storage.Store
 	Buffers     *staging.Buffers
-	UnknownSize int64       // bytes that a file of unknown size may have; 0: any number
-	ARKs        intake.ARKs // judges supplied names
+	UnknownSize int64       // limit of a file of unknown size, in bytes; 0: no limit
+	ARKs        intake.ARKs // judges supplied ARKs
 }
 
-// Member is one file that a job is made of.
+// Member is one file of a job.
 type Member struct {
 	Seq    int64
 	Name   string
@@ -60,12 +60,12 @@ func (p Files) Each(ctx context.Context, item *base.Item, fn func(Member) error)
 	})
 }
 
-// wantedOfSpec is what a submission says of its payload.
+// wantedOfSpec returns a submission's statements about its payload.
 func wantedOfSpec(s registry.Spec) staging.Wanted {
 	return staging.Wanted{URL: s.URL, SizeBytes: s.SizeBytes, Digest: s.Digest, Modified: s.Modified}
 }
 
-// WantedOf returns what a manifest's row says of its file.
+// WantedOf returns a manifest row's statements about its file.
 func WantedOf(row checkm.Row) staging.Wanted {
 	w := staging.Wanted{URL: row.URL, SizeBytes: row.Size, MIMEType: row.MIMEType, Modified: row.Modified}
 	if row.Algorithm != "" {

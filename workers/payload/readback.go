@@ -14,13 +14,13 @@ import (
 	"github.com/holdfast/holdfast/workers/result"
 )
 
-// Examine reads back what was downloaded. It returns nil when all is as it came. What is damaged it
-// removes; the error then sends the item back to Download, which fetches just that again.
+// Examine reads back the downloaded files, and returns nil if all are undamaged. It removes damaged
+// files; the error then sends the item back to Download, which fetches just those again.
 func (p Files) Examine(ctx context.Context, item *base.Item, got result.Downloaded) error {
-	var bad troubles
+	var bad fileFaults
 	for f, err := range got.Contents("").All(ctx, p.Staging) {
 		if err != nil {
-			return Gone(err)
+			return BackIfGone(err)
 		}
 		err := p.Verified(ctx, item, f, func(io.Reader) error { return nil })
 		switch {
@@ -32,12 +32,12 @@ func (p Files) Examine(ctx context.Context, item *base.Item, got result.Download
 		if err := p.Staging.Delete(ctx, f.Key); err != nil {
 			return fmt.Errorf("drop damaged %s: %w", f.Key, err)
 		}
-		bad.damaged(f)
+		bad.addDamaged(f)
 	}
-	return base.Back(registry.Download, bad.err(nil))
+	return base.Back(registry.Download, bad.result(nil))
 }
 
-// Verified has fn read a staged file, whose bytes must be those that it was noted with: see
+// Verified calls fn with a staged file, whose bytes must match the recorded digest: see
 // [staging.Verified].
 func (p Files) Verified(ctx context.Context, item *base.Item, f staging.File, fn func(io.Reader) error) error {
 	algorithm := item.Spec().Profile.Digests()
@@ -52,17 +52,17 @@ func (p Files) Verified(ctx context.Context, item *base.Item, f staging.File, fn
 	})
 }
 
-// Gone makes of an error that the list of what was downloaded is missing or damaged one that sends
-// the item back to Download. It returns any other error as it is.
-func Gone(err error) error {
+// BackIfGone sends the item back to Download if err means that the list of downloaded files is
+// missing or damaged. It returns any other error unchanged.
+func BackIfGone(err error) error {
 	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, staging.ErrDamaged) {
-		return base.Back(registry.Download, fmt.Errorf("what was downloaded is gone from staging, or damaged there, and is fetched again: %w", err))
+		return base.Back(registry.Download, fmt.Errorf("the downloaded files are missing or damaged in staging, and will be fetched again: %w", err))
 	}
 	return err
 }
 
-// WithDigest returns a staged file with its digest by one more algorithm, for which it is read back
-// when it has none.
+// WithDigest returns a staged file with its digest by one more algorithm. It reads the file back if
+// that digest is not recorded.
 func (p Files) WithDigest(ctx context.Context, item *base.Item, f staging.File, algorithm string) (staging.File, error) {
 	if f.Digests[algorithm] != "" {
 		return f, nil
@@ -79,7 +79,7 @@ func (p Files) WithDigest(ctx context.Context, item *base.Item, f staging.File, 
 	return f, nil
 }
 
-// digestOf reads a staged file back for its digest of another algorithm than it was noted with.
+// digestOf reads a staged file back and returns its digest by an algorithm that is not recorded.
 func (p Files) digestOf(ctx context.Context, item *base.Item, f staging.File, algorithm string) (string, error) {
 	d, err := fixity.NewDigester(algorithm)
 	if err != nil {

@@ -11,19 +11,18 @@ import (
 	"github.com/holdfast/holdfast/source/s3source"
 )
 
-// Sources makes the Fetcher of each collection: one that shows sources the collection's
-// credentials, and no other's.
+// Sources makes the Fetcher of each collection, which presents only that collection's credentials
+// to sources.
 type Sources struct {
 	Registry credential.Registry
-	Keys     *secret.Keys // open the credentials; nil: what needs one fails
+	Keys     *secret.Keys // decrypt the credentials; nil: sources that need one fail
 	HTTP     *source.HTTP
 	S3       *s3source.Source
 	Uploads  source.Fetcher
 }
 
-// Of returns the Fetcher of a collection, for one step: the Registry is asked for the credentials
-// when the first request to a web server or bucket is made, and what it answers holds for that
-// step.
+// Of returns the Fetcher of a collection, for one step. The first request to a web server or bucket
+// asks the Registry for the credentials, and the answer holds for that step.
 func (s *Sources) Of(collection string) source.Fetcher {
 	w := s.Wallet(collection)
 	web := s.HTTP.Authorized(w.Header)
@@ -37,7 +36,7 @@ func (s *Sources) Wallet(collection string) *credential.Wallet {
 	return credential.New(s.Registry, s.Keys, collection)
 }
 
-// bucketIn finds what buckets ask for in a collection's wallet.
+// bucketIn returns the function that finds a bucket's credentials in a collection's wallet.
 func bucketIn(w *credential.Wallet, collection string) s3source.BucketFunc {
 	return func(ctx context.Context, bucket string) (s3source.Bucket, error) {
 		c, secret, ok, err := w.Find(ctx, registry.BucketOrigin(bucket))
@@ -54,7 +53,7 @@ func bucketIn(w *credential.Wallet, collection string) s3source.BucketFunc {
 		case registry.CredentialDefaultChain:
 			b.DefaultChain = true
 		case registry.CredentialBasic, registry.CredentialBearer, registry.CredentialSigning:
-			return b, fmt.Errorf("%s: it is none for a bucket", credential.Of(c))
+			return b, fmt.Errorf("%s: this kind of credential is not for buckets", credential.Of(c))
 		}
 		return b, nil
 	}

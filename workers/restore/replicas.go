@@ -15,21 +15,21 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// filesAtATime is how many files are asked for at a time.
+// filesAtATime is how many files are requested at a time.
 const filesAtATime = 500
 
-// replicas are the replicas of a version, from which its files are read.
+// replicas reads a version's files from its replicas.
 type replicas struct {
 	registry registry.Inventory
 	object   registry.Object
 	version  int
 	roots    []ocfl.Named // that have the version, the nearest first
-	folders  []string     // of the object in each
+	folders  []string     // of the object in each root
 	reader   *replica.Reader
 }
 
-// source finds out where a version is.
-func (w *Restorer) source(o registry.Object, version int) (*replicas, error) {
+// findReplicas finds the storages that have a version.
+func (w *Restorer) findReplicas(o registry.Object, version int) (*replicas, error) {
 	s := &replicas{registry: w.Registry, object: o, version: version}
 	s.reader = &replica.Reader{Source: s}
 	var unknown []error
@@ -50,7 +50,7 @@ func (w *Restorer) source(o registry.Object, version int) (*replicas, error) {
 		return nil, fmt.Errorf("version %d of %s is in no storage that this worker knows; name its storage in HOLDFAST_STORAGE_URL: %w",
 			version, o.ID, errors.Join(append(unknown, ocfl.ErrUnknownRoot)...))
 	}
-	// In the worker's own order, as they are configured.
+	// In the order of the worker's configuration.
 	place := func(n ocfl.Named) int {
 		return slices.IndexFunc(w.Objects, func(m ocfl.Named) bool { return m.Name == n.Name })
 	}
@@ -65,7 +65,7 @@ func (w *Restorer) source(o registry.Object, version int) (*replicas, error) {
 	return s, nil
 }
 
-// files is the version's parcel.List.
+// files is the version's export.List.
 func (s *replicas) files(ctx context.Context, after string) ([]registry.File, error) {
 	return s.registry.Files(ctx, s.object.ID, s.version, after, filesAtATime)
 }
@@ -93,8 +93,8 @@ func (s *replicas) key(root int, f registry.File) string {
 	return s.folders[root] + "/" + f.ContentPath
 }
 
-// unreadable is what a restore comes to that cannot read a file: for good when the bytes are right
-// nowhere, or the object was deleted.
+// unreadable returns the verdict if a file cannot be read. The restore fails for good if no storage
+// has the file right, or if the object was deleted.
 func (s *replicas) unreadable(ctx context.Context, err error) error {
 	nowhere := new(replica.NowhereError)
 	if !errors.As(err, &nowhere) || !errors.Is(nowhere, replica.ErrDamaged) {
@@ -109,11 +109,11 @@ func (s *replicas) unreadable(ctx context.Context, err error) error {
 	for _, f := range nowhere.Found {
 		where = append(where, f.Storage+" "+f.What)
 	}
-	return base.Fatal(fmt.Errorf("%s of %s, version %d, is not what was recorded, in any storage (%s); bring it back from elsewhere, "+
-		"see that `holdfast object fixity` finds it right, then requeue this restore", nowhere.Path, s.object.ID, s.version, strings.Join(where, ", ")))
+	return base.Fatal(fmt.Errorf("%s of %s, version %d, is damaged or missing in every storage (%s); restore it from another copy, "+
+		"check it with `holdfast object fixity`, then requeue this restore", nowhere.Path, s.object.ID, s.version, strings.Join(where, ", ")))
 }
 
-// findings says for people what was wrong in which storage, "" when nothing was.
+// findings describes for people what was wrong in which storage; "" if nothing was.
 func (s *replicas) findings() string {
 	const most = 10
 	var out []string

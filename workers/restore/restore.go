@@ -1,10 +1,10 @@
-// Package restore writes a version of an object as one tar, a bag, onto the staging volume.
+// Package restore writes a version of an object as one tar, a bag, to the staging volume.
 //
-// The tar is written under a name of the attempt's own, from whatever storage has the bytes right
-// (package replica), read back and judged there, and only then given its final name, in one step.
-// So nobody ever finds half of it, or a wrong byte in it. A successor goes on at the last mark,
-// inside a file. Archived files are thawed all at once, and the item waits without a worker or
-// room.
+// It writes the tar under a name of the attempt's own, from any storage that has the bytes right
+// (package replica). It reads the tar back and judges it, and only then gives it its final name, in
+// one step. Incomplete or damaged output thus never gets its final name. A successor continues at
+// the last mark, inside a file. Archived files are thawed all at once; meanwhile the item waits
+// without a worker or room. The package does not know who may download the tar, or for how long.
 package restore
 
 import (
@@ -25,40 +25,40 @@ import (
 	"github.com/holdfast/holdfast/workers/room"
 )
 
-// Restorer makes restored parcels. Its methods may be called concurrently, for different items.
+// Restorer restores versions. Its methods may be called concurrently for different items.
 type Restorer struct {
 	Registry registry.Inventory
 	Objects  ocfl.Roots
 	Staging  storage.Store
-	Volume   room.Volume // that Staging is
+	Volume   room.Volume // the volume of Staging
 	Version  string      // of the program
-	Part     int64       // bytes between two marks that a successor goes on from; 0: 16 MiB, and more of very large files
+	Part     int64       // bytes between two marks from which a successor can continue; 0: 16 MiB, and more for very large files
 }
 
-// Restored is a parcel that lies under its final name.
+// Restored describes a tar under its final name.
 type Restored struct {
 	registry.RestoredParcel
 	ObjectID string
-	Findings string // what was wrong in which storage, for people; "" when nothing was
+	Findings string // what was wrong in which storage, for people; "" if nothing was
 }
 
-// Restore brings what was asked for to its final name, from where an earlier attempt stood. It does
-// not tell the Registry. A file that is right in no storage needs a person; archived files are
-// waited for.
+// Restore writes a requested version to its final name, continuing where an earlier attempt
+// stopped. It does not record that in the Registry. If no storage has a file right, a person is
+// needed. It waits for archived files.
 func (w *Restorer) Restore(ctx context.Context, item *base.Item, known registry.Restoration) (made Restored, err error) {
 	o, err := w.Registry.Object(ctx, known.ObjectID)
 	if err != nil {
 		return made, err
 	}
 	if o.Gone != "" {
-		return made, base.Content(fmt.Errorf("object %s is no more: %s", o.ID, o.Deletion.Text()))
+		return made, base.Content(fmt.Errorf("object %s was deleted: %s", o.ID, o.Deletion.Text()))
 	}
-	source, err := w.source(o, known.Version)
+	source, err := w.findReplicas(o, known.Version)
 	if err != nil {
 		return made, err
 	}
-	r := &restoring{Restorer: w, item: item, source: source, bytes: item.Progress(base.TransferredBytes, "bytes").Kept()}
-	if err := r.begin(ctx, o, known.Version); err != nil {
+	r := &restoreRun{Restorer: w, item: item, source: source, bytes: item.Progress(base.TransferredBytes, "bytes").Kept()}
+	if err := r.layOut(ctx, o, known.Version); err != nil {
 		return made, err
 	}
 	if err := r.thaw(ctx); err != nil {
@@ -77,21 +77,21 @@ func (w *Restorer) Restore(ctx context.Context, item *base.Item, known registry.
 	return made, err
 }
 
-// restoring is a restore under way.
-type restoring struct {
+// restoreRun is a running restore.
+type restoreRun struct {
 	*Restorer
 	item   *base.Item
 	source *replicas
 	parcel *export.Parcel
 	size   int64 // of the tar
-	files  int64 // of the object that are in it
+	files  int64 // of the object in the tar
 	done   restoreNote
 	bytes  *base.Progress
 }
 
-// begin lays the parcel out, as an earlier attempt did: the same bytes, since nothing of it depends
-// on the attempt but the agent, which is noted.
-func (r *restoring) begin(ctx context.Context, o registry.Object, version int) (err error) {
+// layOut plans the tar, with the same bytes as an earlier attempt: they depend on the attempt only
+// by the agent, which is recorded.
+func (r *restoreRun) layOut(ctx context.Context, o registry.Object, version int) (err error) {
 	if r.done, _, err = base.Get[restoreNote](ctx, r.item, noteRestore); err != nil {
 		return err
 	}
@@ -119,16 +119,16 @@ func (r *restoring) begin(ctx context.Context, o registry.Object, version int) (
 	return nil
 }
 
-// name is that of the file, for people: no longer than names may be.
-func (r *restoring) name() string {
+// name returns the file's name, cut to a valid length.
+func (r *restoreRun) name() string {
 	const most, end = 200, ".tar"
 	name := r.parcel.Base()
 	return name[:min(len(name), most)] + end
 }
 
-// validate reads the file back, judges it as depositors will, and returns its SHA-256. A file that
-// is not a valid bag of the right size is written anew by the next attempt.
-func (r *restoring) validate(ctx context.Context) (sum string, err error) {
+// validate reads the file back, judges it as depositors would, and returns its SHA-256. If it is
+// not a valid bag of the right size, the next attempt writes it again.
+func (r *restoreRun) validate(ctx context.Context) (sum string, err error) {
 	in, err := r.Staging.Open(ctx, r.done.Key, 0, -1)
 	if err != nil {
 		return "", fmt.Errorf("read restored parcel back: %w", err)
@@ -140,7 +140,7 @@ func (r *restoring) validate(ctx context.Context) (sum string, err error) {
 	read := progress.Reader(io.TeeReader(storage.Interruptible(ctx, in), h))
 	report, err := bagit.ValidateTar(ctx, read, bagit.Options{})
 	if err == nil {
-		_, err = io.Copy(io.Discard, read) // what stands behind the end of the tar
+		_, err = io.Copy(io.Discard, read) // the bytes after the end of the tar
 	}
 	if err != nil {
 		return "", fmt.Errorf("read restored parcel back: %w", err)
@@ -161,12 +161,12 @@ func (r *restoring) validate(ctx context.Context) (sum string, err error) {
 	if err := r.startOver(ctx); err != nil {
 		return "", err
 	}
-	return "", fmt.Errorf("what was written on the staging volume does not read as it was written: %s; it is written anew", strings.Join(faults, "; "))
+	return "", fmt.Errorf("the restored file on the staging volume is damaged: %s; it will be written again", strings.Join(faults, "; "))
 }
 
-// publish gives the file, which was judged, its final name. The name is this attempt's alone, so a
+// publish gives the judged file its final name. The name contains this attempt's number, so a
 // superseded attempt cannot write it.
-func (r *restoring) publish(ctx context.Context) (place string, err error) {
+func (r *restoreRun) publish(ctx context.Context) (place string, err error) {
 	place = registry.RestoredKey(r.item.Lease(), r.name())
 	if err := r.item.Writable(ctx); err != nil {
 		return "", err

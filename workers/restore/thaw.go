@@ -11,40 +11,39 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// noteThawing is the key of the note of a thaw under way.
+// noteThawing is the interim entry of a running thaw.
 const noteThawing = "thawing"
 
 const (
-	// thawedFor is how long what was thawed can be read: long enough to be read in whatever queue
-	// there is.
+	// thawedFor is how long thawed files stay readable: longer than any queue.
 	thawedFor = 7 * 24 * time.Hour
-	// A thaw takes hours: it is looked at again after an eighth of the time that it has taken,
-	// within these bounds.
+	// A thaw takes hours: check again after an eighth of the time that has passed, within these
+	// bounds.
 	thawWaitLeast = time.Minute
 	thawWaitMost  = 30 * time.Minute
 )
 
-// thawing is a thaw under way. Paths are bytes, as names are.
+// thawing is the state of a running thaw. Paths are bytes, as file names are.
 type thawing struct {
-	Since time.Time `json:"since,omitzero"` // zero: none is under way
+	Since time.Time `json:"since,omitzero"` // zero: no thaw is running
 	From  []byte    `json:"from"`           // the first file that is needed
-	Asked bool      `json:"asked"`          // for all that are
-	Files int64     `json:"files"`          // that were asked for
-	After []byte    `json:"after"`          // up to here all were asked for; or, once Asked, can be read
+	Asked bool      `json:"asked"`          // all needed files were requested
+	Files int64     `json:"files"`          // files requested
+	After []byte    `json:"after"`          // last path requested or, once Asked, known to be readable
 }
 
-// askThaw has everything thawed that is still to be written, from the file of a path on, which is
-// archived, and lets the item wait. The room for what was not written is given back, since others
-// can use it in the meantime.
-func (r *restoring) askThaw(ctx context.Context, path string) error {
-	if err := r.shrink(ctx, r.done.Last.offset()); err != nil {
+// startThaw requests all files that are still to be written, from the archived file of a path on,
+// and makes the item wait. It releases the room for what was not written, so that others can use it
+// meanwhile.
+func (r *restoreRun) startThaw(ctx context.Context, path string) error {
+	if err := r.releaseRoom(ctx, r.done.Last.offset()); err != nil {
 		return err
 	}
 	return r.awaitThaw(ctx, thawing{Since: r.item.Now(), From: []byte(path)})
 }
 
-// thaw lets the item wait while a thaw is under way.
-func (r *restoring) thaw(ctx context.Context) error {
+// thaw makes the item wait while a thaw is running.
+func (r *restoreRun) thaw(ctx context.Context) error {
 	t, _, err := base.Get[thawing](ctx, r.item, noteThawing)
 	if err != nil || t.Since.IsZero() {
 		return err
@@ -52,11 +51,11 @@ func (r *restoring) thaw(ctx context.Context) error {
 	return r.awaitThaw(ctx, t)
 }
 
-// awaitThaw asks for what was not asked for yet, and looks whether all that was asked for is there.
-// A repeat goes on where it was.
-func (r *restoring) awaitThaw(ctx context.Context, t thawing) error {
+// awaitThaw requests the remaining files, then checks whether all requested files are readable. A
+// repeat continues where it stopped.
+func (r *restoreRun) awaitThaw(ctx context.Context, t thawing) error {
 	keep := func() error { return base.Put(ctx, r.item, noteThawing, t) }
-	looked := r.item.Progress("files looked at in the archive", "files")
+	looked := r.item.Progress("files checked in the archive", "files")
 	for {
 		files, err := r.source.files(ctx, string(t.After))
 		if err != nil {
@@ -97,14 +96,14 @@ func (r *restoring) awaitThaw(ctx context.Context, t thawing) error {
 	}
 }
 
-func (r *restoring) waitThaw(t thawing) error {
+func (r *restoreRun) waitThaw(t thawing) error {
 	wait := min(max(r.item.Now().Sub(t.Since)/8, thawWaitLeast), thawWaitMost)
-	return base.Snooze(wait, registry.ReasonThawing, fmt.Sprintf("waits for the archive to give back %d of the files of %s, version %d, asked for on %s; that takes hours",
+	return base.Snooze(wait, registry.ReasonThawing, fmt.Sprintf("waiting for the archive to restore %d files of %s, version %d, requested on %s; this takes hours",
 		t.Files, r.source.object.ID, r.source.version, t.Since.UTC().Format(time.DateTime)))
 }
 
-// thaw says whether a file can be read in some storage, and has it thawed in the nearest one where
-// it is archived, if not.
+// thaw reports whether some storage can read a file. If not, it requests the file in the nearest
+// storage that has it archived.
 func (s *replicas) thaw(ctx context.Context, f registry.File) (readable bool, err error) {
 	frozen := -1
 	var errs []error
@@ -124,7 +123,7 @@ func (s *replicas) thaw(ctx context.Context, f registry.File) (readable bool, er
 		}
 	}
 	if frozen < 0 {
-		return len(errs) == 0, errors.Join(errs...) // reading says that a file is nowhere
+		return len(errs) == 0, errors.Join(errs...) // reading then reports that the file is nowhere
 	}
 	return s.roots[frozen].Store().Thaw(ctx, s.key(frozen, f), thawedFor)
 }

@@ -16,34 +16,34 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// sha256Name is the digest by which people check what they fetch.
+// sha256Name is the digest by which people check the downloaded tar.
 const sha256Name = "sha256"
 
-// noteRestore is the key of the note of how far a restore's file is.
+// noteRestore is the interim entry for the progress of a restore's file.
 const noteRestore = "restore"
 
-// restoreNote is how far a restore's file is.
+// restoreNote is the progress of a restore's file.
 type restoreNote struct {
-	Agent string `json:"agent"`           // that the file names: the program of the attempt that began it
+	Agent string `json:"agent"`           // named in the file: the program of the attempt that started it
 	Key   string `json:"key,omitempty"`   // of the file, once Whole
-	Whole bool   `json:"whole,omitempty"` // it is committed, and was not judged yet
-	// SHA256 is that of what was written, once Whole: what is read back has to come to the same.
+	Whole bool   `json:"whole,omitempty"` // it is committed, but not yet judged
+	// SHA256 is the digest of the written bytes, once Whole: reading back must give the same.
 	SHA256 string `json:"sha256,omitempty"`
-	// Last is how far it came, and Sound the last place up to which all files were compared with
-	// their digests: what is found wrong behind it is written anew from there.
+	// Last is the last mark. Sound is the last mark before which all files were compared with their
+	// digests: if something behind it is wrong, writing continues from there.
 	Last  *mark `json:"last,omitempty"`
 	Sound *mark `json:"sound,omitempty"`
 }
 
-// mark is a place in the file that a writer can go on from.
+// mark is a place in the file from which a writer can continue.
 type mark struct {
 	Key    string             `json:"key"` // of its writer
 	Stored storage.Checkpoint `json:"stored"`
 	Point  export.Point       `json:"point"`
-	Sum    fixity.State       `json:"sum"` // of all bytes before it
+	Sum    fixity.State       `json:"sum"` // of all bytes before the mark
 }
 
-// offset is where the mark is; a nil one is at the beginning.
+// offset returns the mark's position; 0 for a nil mark.
 func (m *mark) offset() int64 {
 	if m == nil {
 		return 0
@@ -51,8 +51,8 @@ func (m *mark) offset() int64 {
 	return m.Stored.Size
 }
 
-// write brings the file to its end, from where an earlier attempt stood.
-func (r *restoring) write(ctx context.Context) error {
+// write completes the file, continuing where an earlier attempt stopped.
+func (r *restoreRun) write(ctx context.Context) error {
 	if r.done.Whole {
 		_, err := r.Staging.Stat(ctx, r.done.Key)
 		if err == nil {
@@ -65,12 +65,12 @@ func (r *restoring) write(ctx context.Context) error {
 	}
 	for n := 0; ; n++ {
 		nowhere := new(replica.NowhereError)
-		err := r.writeOn(ctx, staging.Key(r.item.Lease(), fmt.Sprintf("restore-%d.tar", n)))
+		err := r.writeRest(ctx, staging.Key(r.item.Lease(), fmt.Sprintf("restore-%d.tar", n)))
 		switch {
 		case err == nil:
 			return nil
 		case errors.As(err, &nowhere) && errors.Is(err, storage.ErrArchived):
-			return r.askThaw(ctx, nowhere.Path)
+			return r.startThaw(ctx, nowhere.Path)
 		case errors.Is(err, export.ErrPoint) && r.done.Last.offset() > r.done.Sound.offset():
 		case errors.As(err, new(*export.RewriteError)):
 		default:
@@ -83,9 +83,9 @@ func (r *restoring) write(ctx context.Context) error {
 	}
 }
 
-// writeOn writes from the last mark to the end. Room is reserved before the first byte: for the
-// whole file, and while what an earlier writer has left is still needed, for that, too (R24).
-func (r *restoring) writeOn(ctx context.Context, key string) error {
+// writeRest writes from the last mark to the end. It reserves room before the first byte: for the
+// whole file and, while it is needed, for what an earlier writer has left (R24).
+func (r *restoreRun) writeRest(ctx context.Context, key string) error {
 	if err := r.reserve(ctx, r.size+r.done.Last.offset()); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (r *restoring) writeOn(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	d := &parcelWriter{restoring: r, key: key, sum: sum, part: cmp.Or(r.Part, max(staging.MinPart, r.size/10_000))}
+	d := &tarWriter{restoreRun: r, key: key, sum: sum, part: cmp.Or(r.Part, max(staging.MinPart, r.size/10_000))}
 	at, err := d.open(ctx)
 	if err != nil {
 		return err
@@ -101,12 +101,12 @@ func (r *restoring) writeOn(ctx context.Context, key string) error {
 	defer d.close()
 	r.bytes.Set(at.Offset)
 	if at.Offset > 0 && at.Digests == nil {
-		if err := d.mark(ctx, at); err != nil { // what the predecessor has left is not needed any more
+		if err := d.mark(ctx, at); err != nil { // what the predecessor left is no longer needed
 			return err
 		}
 	}
 	err = r.parcel.ContinueTar(ctx, io.MultiWriter(d.to, d.sum), at, func(size int64, between bool, point func() (export.Point, error)) error {
-		return d.reached(ctx, size, between, point)
+		return d.markIfDue(ctx, size, between, point)
 	})
 	if err != nil {
 		return err
@@ -117,13 +117,12 @@ func (r *restoring) writeOn(ctx context.Context, key string) error {
 	return d.note(ctx, restoreNote{Agent: r.done.Agent, Key: key, Whole: true, SHA256: d.sum.Sums()[sha256Name]})
 }
 
-func (r *restoring) reserve(ctx context.Context, bytes int64) error {
+func (r *restoreRun) reserve(ctx context.Context, bytes int64) error {
 	return r.Volume.Reserve(ctx, r.item, bytes, 0, r.Volume.Full)
 }
 
-// shrink gives room back, as far as the volume's state lets the Registry write it down: what was
-// promised holds in any case.
-func (r *restoring) shrink(ctx context.Context, bytes int64) error {
+// releaseRoom releases room. It ignores a full volume: what was reserved remains in any case.
+func (r *restoreRun) releaseRoom(ctx context.Context, bytes int64) error {
 	err := r.reserve(ctx, bytes)
 	if full := new(registry.NoSpaceError); errors.As(err, &full) {
 		return nil
@@ -131,8 +130,8 @@ func (r *restoring) shrink(ctx context.Context, bytes int64) error {
 	return err
 }
 
-// startOver forgets a file that is not right, and removes it.
-func (r *restoring) startOver(ctx context.Context) error {
+// startOver drops a damaged file and its record.
+func (r *restoreRun) startOver(ctx context.Context) error {
 	old := r.done
 	r.done = restoreNote{Agent: old.Agent}
 	if err := r.save(ctx); err != nil {
@@ -142,21 +141,21 @@ func (r *restoring) startOver(ctx context.Context) error {
 	return r.Staging.Delete(ctx, old.Key)
 }
 
-func (r *restoring) save(ctx context.Context) error {
+func (r *restoreRun) save(ctx context.Context) error {
 	return base.Put(ctx, r.item, noteRestore, r.done)
 }
 
-// parcelWriter is one writer of the file.
-type parcelWriter struct {
-	*restoring
+// tarWriter is one writer of the file.
+type tarWriter struct {
+	*restoreRun
 	key  string
 	to   storage.Writer
-	sum  *fixity.Digester // of all that was written, by whomever
+	sum  *fixity.Digester // of all written bytes, also by predecessors
 	part int64            // bytes between two marks
 }
 
-// reached makes a mark when it is time for one.
-func (d *parcelWriter) reached(ctx context.Context, size int64, between bool, point func() (export.Point, error)) error {
+// markIfDue makes a mark if it is due.
+func (d *tarWriter) markIfDue(ctx context.Context, size int64, between bool, point func() (export.Point, error)) error {
 	d.bytes.Set(size)
 	since := d.done.Last.offset()
 	if between {
@@ -172,8 +171,8 @@ func (d *parcelWriter) reached(ctx context.Context, size int64, between bool, po
 	return d.mark(ctx, at)
 }
 
-// mark makes what was written durable and then notes it, in this order (R4).
-func (d *parcelWriter) mark(ctx context.Context, at export.Point) error {
+// mark makes the written bytes durable, and then records the mark, in this order (R4).
+func (d *tarWriter) mark(ctx context.Context, at export.Point) error {
 	stored, err := d.to.Checkpoint(ctx)
 	if err != nil {
 		return fmt.Errorf("checkpoint restored parcel: %w", err)
@@ -190,8 +189,8 @@ func (d *parcelWriter) mark(ctx context.Context, at export.Point) error {
 	return d.note(ctx, next)
 }
 
-// note keeps how far the file is, and then discards what no attempt goes on after any more.
-func (d *parcelWriter) note(ctx context.Context, next restoreNote) error {
+// note records the progress, and then discards data from which no attempt will continue.
+func (d *tarWriter) note(ctx context.Context, next restoreNote) error {
 	old := d.done
 	d.done = next
 	if err := d.save(ctx); err != nil {
@@ -203,18 +202,18 @@ func (d *parcelWriter) note(ctx context.Context, next restoreNote) error {
 			continue
 		}
 		if err := d.Staging.Discard(ctx, m.Stored); err != nil {
-			return fmt.Errorf("discard what is not needed any more: %w", err)
+			return fmt.Errorf("discard data that is no longer needed: %w", err)
 		}
 		discarded = true
 	}
 	if !discarded {
 		return nil
 	}
-	return d.shrink(ctx, d.size)
+	return d.releaseRoom(ctx, d.size)
 }
 
-// open begins the writer, where the last mark is, if what it names is still there.
-func (d *parcelWriter) open(ctx context.Context) (at export.Point, err error) {
+// open starts the writer at the last mark, if its data is still there.
+func (d *tarWriter) open(ctx context.Context) (at export.Point, err error) {
 	if last := d.done.Last; last != nil && last.Sum.Size == last.Stored.Size && d.sum.Restore(last.Sum) {
 		d.to, err = d.Staging.Resume(ctx, d.key, last.Stored)
 		if err == nil {
@@ -226,21 +225,21 @@ func (d *parcelWriter) open(ctx context.Context) (at export.Point, err error) {
 			return at, err
 		}
 	}
-	d.done = restoreNote{Agent: d.done.Agent} // if there was more, the price is rework
+	d.done = restoreNote{Agent: d.done.Agent} // if there was more, this costs rework
 	d.to, err = d.Staging.Create(ctx, d.key)
 	return at, err
 }
 
-// close lets go of the writer. It discards what no attempt can go on after.
-func (d *parcelWriter) close() {
+// close ends the writer. It discards data from which no attempt can continue.
+func (d *tarWriter) close() {
 	if d.done.needs(d.key) {
-		_ = d.to.Close() // what is not marked is not wanted
+		_ = d.to.Close() // unmarked bytes are not needed
 		return
 	}
-	_ = d.to.Abort() // nothing depends on it; what it misses goes with the item
+	_ = d.to.Abort() // what it misses is deleted with the item
 }
 
-// needs says whether a mark is of the writer of a key.
+// needs reports whether a mark belongs to the writer of a key.
 func (d restoreNote) needs(key string) bool {
 	return d.Last != nil && d.Last.Key == key || d.Sound != nil && d.Sound.Key == key
 }

@@ -12,40 +12,40 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// NameDownload is the name of the durable result that says what was downloaded: the only names that
-// Process opens (R3).
+// NameDownload is the durable result with the list of downloaded files: Process opens only names in
+// that list (R3).
 const NameDownload = "download"
 
-// Downloaded is what a job's files came to.
+// Downloaded describes a job's downloaded files.
 type Downloaded struct {
 	List    string `json:"list"`             // key of the list of staged files, in the order of the submission
-	Digest  string `json:"digest,omitempty"` // of that list; "" where a program of before has written it
+	Digest  string `json:"digest,omitempty"` // of that list; "" if an earlier program wrote it
 	Files   int64  `json:"files"`
 	Bytes   int64  `json:"bytes"`
-	Checked int64  `json:"checked"` // files that have a digest which the depositor gave
+	Checked int64  `json:"checked"` // files with a digest stated by the depositor
 }
 
-// DownloadOf returns what was downloaded for an item.
+// DownloadOf returns the description of an item's downloaded files.
 func DownloadOf(item *base.Item) (Downloaded, error) {
-	return Of[Downloaded](item, NameDownload, "nothing is noted as downloaded; requeue the item at download")
+	return Of[Downloaded](item, NameDownload, "no download is recorded; requeue the item at download")
 }
 
-// Contents are the files as they were downloaded.
+// Contents returns the list of the downloaded files.
 func (d Downloaded) Contents(kind registry.PayloadType) Contents {
 	return Contents{From: d.List, List: d.List, Digest: d.Digest, Kind: kind}
 }
 
 // Contents is a list of the producer's files.
 type Contents struct {
-	From   string               `json:"from"`             // key of the list of what was downloaded
+	From   string               `json:"from"`             // key of the list of downloaded files
 	List   string               `json:"list"`             // key of the list of staged files
 	Digest string               `json:"digest,omitempty"` // of that list
 	Kind   registry.PayloadType `json:"kind"`             // never auto
-	Folder string               `json:"folder,omitempty"` // where the files lie that describe it; "" for the top
+	Folder string               `json:"folder,omitempty"` // folder of the files that describe the object; "" for the top
 }
 
-// All yields the files of the list that was written. One of a program of before, which noted no
-// digest of it, is as one that is damaged.
+// All yields the files of the list. A list of an earlier program, which recorded no digest, counts
+// as damaged.
 func (c Contents) All(ctx context.Context, s storage.Store) iter.Seq2[staging.File, error] {
 	return func(yield func(staging.File, error) bool) {
 		if c.Digest == "" {
@@ -64,7 +64,7 @@ func (c Contents) All(ctx context.Context, s storage.Store) iter.Seq2[staging.Fi
 	}
 }
 
-// owns says whether a key is of the item whose list it is.
+// owns reports whether a key belongs to the item of the list.
 func (c Contents) owns(key string) bool {
 	id, _, _ := strings.Cut(strings.TrimPrefix(c.List, staging.ItemsPrefix), "/")
 	return staging.Owned(id, key)

@@ -6,24 +6,23 @@ import (
 	"time"
 )
 
-// Identified is what identifying the formats of a version's files came to: one event over all of
-// them.
+// Identified summarises the identification of a version's formats: one event over all files.
 type Identified struct {
-	Agent   string    `json:"agent"` // that found them, with its version
+	Agent   string    `json:"agent"` // identifier with its version
 	At      time.Time `json:"at"`
-	Files   int64     `json:"files"`            // the producer's
-	Known   int64     `json:"known"`            // of them, those whose format is known
-	Kept    int64     `json:"kept,omitempty"`   // of the known ones, those whose content an earlier version identified
-	Warned  int64     `json:"warned,omitempty"` // of the known ones, those whose format is not certain
-	Large   int64     `json:"large,omitempty"`  // of the others, those that are larger than the identifier takes
+	Files   int64     `json:"files"`            // the producer's files
+	Known   int64     `json:"known"`            // files of known format
+	Kept    int64     `json:"kept,omitempty"`   // known files whose content an earlier version identified
+	Warned  int64     `json:"warned,omitempty"` // known files whose format is uncertain
+	Large   int64     `json:"large,omitempty"`  // unknown files that are too large for the identifier
 	Unknown []string  `json:"unknown,omitempty"`
 }
 
-// Detail is the event's text.
+// Detail returns the event's text.
 func (r *Identified) Detail() string {
 	text := fmt.Sprintf("%d of %d files identified", r.Known, r.Files)
 	if r.Kept > 0 {
-		text += fmt.Sprintf(", %d as an earlier version was, whose content they have", r.Kept)
+		text += fmt.Sprintf(", %d of them by an earlier version with the same content", r.Kept)
 	}
 	if r.Warned > 0 {
 		text += fmt.Sprintf(", %d with a warning", r.Warned)
@@ -37,7 +36,7 @@ func (r *Identified) Detail() string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	if r.Large > 0 {
-		text += fmt.Sprintf("; %d of these are larger than the identifier takes", r.Large)
+		text += fmt.Sprintf("; %d of these are too large for the identifier", r.Large)
 	}
 	return text
 }

@@ -12,23 +12,23 @@ import (
 const (
 	NamePlan    = "plan"    // everything that a repeat needs to write the same bytes (R2)
 	NameVersion = "version" // the version that this item stored
-	NameChanges = "changes" // key of the list of its changes, where that is not the plan's own
+	NameChanges = "changes" // key of the list of its changes, if it differs from the plan's
 	// NameChangesDigest is the digest of that list.
 	NameChangesDigest = "changes-digest"
 )
 
-// Plan is a version as it was announced: with the staged files that it names it is everything that
-// a repeat needs to write the same bytes, times included (R2).
+// Plan is a version as announced. With the staged files that it names, a repeat can write the same
+// bytes, including times (R2).
 type Plan struct {
 	ObjectID  string `json:"object_id"`
 	Version   int    `json:"version"`
-	Inventory string `json:"inventory"` // key of the OCFL inventory to be
+	Inventory string `json:"inventory"` // key of the planned OCFL inventory
 	Digest    string `json:"digest"`    // of that inventory, by the object's algorithm
 	Algorithm string `json:"algorithm"`
 	List      string `json:"list"`  // key of the list of the version's changes, each a Planned
 	Files     int64  `json:"files"` // in the version's state
 	Bytes     int64  `json:"bytes"`
-	// ListDigest is that of the list; "" where a program of before has planned the version.
+	// ListDigest is the digest of the list; "" if an earlier program planned the version.
 	ListDigest string `json:"list_digest,omitempty"`
 
 	LocalIDs []string `json:"local_ids"`
@@ -38,26 +38,26 @@ type Plan struct {
 	Minted   bool     `json:"minted"`
 	Bag      bool     `json:"bag"`               // the content was validated as a bag
 	Software string   `json:"software"`          // that made the plan
-	NoZone   int64    `json:"no_zone,omitempty"` // files whose time is of an unknown zone, taken for UTC
+	NoZone   int64    `json:"no_zone,omitempty"` // files whose time has an unknown zone; UTC is assumed
 
-	// EZID is what EZID is to know of the object when the version is recorded; nil when it does not
-	// have the name from us.
+	// EZID is the description that EZID gets when the version is recorded; nil if EZID does not
+	// have the name from Holdfast.
 	EZID    *ezid.Name  `json:"ezid,omitempty"`
-	Scan    *Scanned    `json:"scan,omitempty"`    // nil: the item takes none
-	Formats *Identified `json:"formats,omitempty"` // nil: planned before formats were
+	Scan    *Scanned    `json:"scan,omitempty"`    // nil: the item needs no scan
+	Formats *Identified `json:"formats,omitempty"` // nil: planned before formats were identified
 
 	Created time.Time `json:"created"`
 }
 
-// PlanOf returns the plan of the version that was stored for an item.
+// PlanOf returns the plan of an item's stored version.
 func PlanOf(item *base.Item) (Plan, error) {
 	return Of[Plan](item, NamePlan, "nothing was stored for this item; requeue it at process")
 }
 
-// Planned is one change of a version: a file as it is from now on, or one that goes.
+// Planned is one change of a version: a file's new state, or its removal.
 type Planned struct {
 	Path    string            `json:"path"`
-	Content string            `json:"content"` // path in the OCFL object; of an earlier version when the bytes are there
+	Content string            `json:"content"` // path in the OCFL object; of an earlier version if that has the bytes
 	Staged  string            `json:"staged,omitempty"`
 	Size    int64             `json:"size"`
 	Digests map[string]string `json:"digests,omitempty"`
@@ -66,6 +66,6 @@ type Planned struct {
 	Deleted bool              `json:"deleted,omitempty"`
 
 	Modified time.Time `json:"modified,omitzero"`
-	Raw      []byte    `json:"raw,omitempty"`      // the bytes that the name was read from, where these are not UTF-8
-	Encoding string    `json:"encoding,omitempty"` // by which they were
+	Raw      []byte    `json:"raw,omitempty"`      // the original bytes of the name, if they are not UTF-8
+	Encoding string    `json:"encoding,omitempty"` // the encoding of Raw
 }

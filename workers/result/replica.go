@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// NameReplica names the durable result that a storage has the item's version, every byte of it read
-// back.
+// NameReplica returns the name of the durable result that a storage has the item's version, with
+// every byte read back.
 func NameReplica(storage string) string { return "replica " + storage }
 
 // Replica is that result.

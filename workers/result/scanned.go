@@ -8,21 +8,21 @@ import (
 	"github.com/holdfast/holdfast/base"
 )
 
-// NameScan is the name of the durable result that says what a scan of what was downloaded came to.
+// NameScan is the durable result of scanning the downloaded files.
 const NameScan = "scan"
 
-// Scanned is what a scan without findings came to.
+// Scanned describes a scan without findings.
 type Scanned struct {
 	Engine string    `json:"engine"` // with its version and that of its signatures
 	At     time.Time `json:"at"`
 	Clean  int64     `json:"clean"`           // files
-	Large  int64     `json:"large,omitempty"` // files that the engine did not see all of
+	Large  int64     `json:"large,omitempty"` // files that the engine did not scan completely
 	Unseen []string  `json:"unseen,omitempty"`
 }
 
-// ScanOf returns what the scan of an item's files came to.
+// ScanOf returns the result of scanning an item's files.
 func ScanOf(item *base.Item) (Scanned, error) {
-	return Of[Scanned](item, NameScan, "nothing is noted as scanned; requeue the item at scan")
+	return Of[Scanned](item, NameScan, "no scan is recorded; requeue the item at scan")
 }
 
 // Detail is the event's text.
@@ -31,7 +31,7 @@ func (s *Scanned) Detail() string {
 	if s.Large == 0 {
 		return text
 	}
-	text += fmt.Sprintf("; %d files were not scanned, being larger than the engine takes: %s", s.Large, strings.Join(s.Unseen, ", "))
+	text += fmt.Sprintf("; %d files were not scanned, since they are too large for the engine: %s", s.Large, strings.Join(s.Unseen, ", "))
 	if more := s.Large - int64(len(s.Unseen)); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

@@ -4,9 +4,9 @@ import (
 	"slices"
 )
 
-// Places is a set of numbers that mostly follow each other, as spans: each from its first number to
-// the one after its last, ascending and apart. Files that several workers finish side by side leave
-// but a few gaps, so that it stays small however many files there are.
+// Places is a set of mostly consecutive numbers, as ascending, separate spans: each has its first
+// number and the one after its last. Files that several workers finish concurrently leave few gaps,
+// so the set stays small.
 type Places [][2]int
 
 // Has reports whether n is in the set.
@@ -15,7 +15,7 @@ func (p Places) Has(n int) bool {
 	return exact || i > 0 && n < p[i-1][1]
 }
 
-// Add puts n into the set.
+// Add adds n to the set.
 func (p Places) Add(n int) Places {
 	if p.Has(n) {
 		return p

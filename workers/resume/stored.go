@@ -7,29 +7,28 @@ import (
 	"github.com/holdfast/holdfast/base"
 )
 
-// storedFiles are those content files of a version that are stored and verified, by their place in
-// its inventory. Storage creates a file once and never changes it, so none has to be read a second
-// time.
+// storedFiles records which content files of a version are stored and verified, by their place in
+// its inventory. A storage never changes a file, so none must be verified twice.
 type storedFiles struct {
 	Inventory string `json:"inventory"` // its digest
 	Places    Places `json:"places"`
 }
 
-// Stored keeps track of the files that are stored and verified while a version is written. Its
-// methods are called one at a time.
+// Stored tracks the stored and verified files while a version is written. It must not be used
+// concurrently.
 type Stored struct {
 	item *base.Item
-	name string // of the note
+	name string // of the interim entry
 	now  storedFiles
 	due  Due
-	none bool // the version is so small that no note is ever due, nor worth asking for
+	none bool // the version is too small for an entry
 }
 
-// Before returns which files earlier attempts have stored.
+// Before returns a function that reports whether an earlier attempt has stored a file.
 func (s *Stored) Before() func(place int) bool { return slices.Clone(s.now.Places).Has }
 
-// NewStored begins with what an earlier attempt noted under a name of the same version, whose
-// inventory has the digest. files and bytes are how many the version has.
+// NewStored starts with the record of an earlier attempt, under a name, for the same version, whose
+// inventory has the digest. files and bytes are the version's numbers.
 func NewStored(ctx context.Context, item *base.Item, name, inventory string, files, bytes int64) (*Stored, error) {
 	s := &Stored{item: item, name: name, now: storedFiles{Inventory: inventory}, none: files < unnotedFiles && bytes < unnotedBytes}
 	if s.none {
@@ -42,7 +41,7 @@ func NewStored(ctx context.Context, item *base.Item, name, inventory string, fil
 	return s, err
 }
 
-// Add counts one more file, and notes now and then which there are.
+// Add adds one file, and writes the record from time to time.
 func (s *Stored) Add(ctx context.Context, place int, bytes int64) error {
 	s.now.Places = s.now.Places.Add(place)
 	if !s.due.Add(bytes) {
@@ -51,7 +50,7 @@ func (s *Stored) Add(ctx context.Context, place int, bytes int64) error {
 	return s.Note(ctx)
 }
 
-// Note keeps for a successor which files are stored.
+// Note writes the record for a successor.
 func (s *Stored) Note(ctx context.Context) error {
 	if s.none {
 		return nil

@@ -1,8 +1,9 @@
-// Package scanning has staged files looked at for viruses.
+// Package scanning scans staged files for viruses.
 //
-// A virus is a fault of the deposit. A file that the scanner cannot see all of fails the item, too,
-// as the system's fault, unless the collection takes such files unseen. Files that were found clean
-// are noted, and not scanned again by the next attempt.
+// A virus is a content fault. A file that the scanner cannot scan completely fails the item too, as
+// a system fault, unless the collection accepts such files unscanned. Files that were found clean
+// are recorded, and the next attempt does not scan them again. The package does not know how
+// viruses are found: clamd does that.
 package scanning
 
 import (
@@ -27,32 +28,32 @@ import (
 )
 
 const (
-	// noteScanned is the name under which an attempt notes which files of a list are clean.
+	// noteScanned is the interim entry with the clean files of a list.
 	noteScanned = "scanned"
-	// scannedAtOnce is how many files of a job are scanned at a time.
+	// scannedAtOnce is how many files of a job are scanned concurrently.
 	scannedAtOnce = 4
 )
 
-// Scanner has staged files looked at for viruses.
+// Scanner scans staged files for viruses.
 type Scanner struct {
-	Clamd   *clamd.Client // nil: none is set
+	Clamd   *clamd.Client // nil: not configured
 	Staging storage.Store
 }
 
-// scannedFiles are those files of a list that are clean, by their places.
+// scannedFiles records the clean files of a list, by their places.
 type scannedFiles struct {
 	List   string        `json:"list"`
 	Places resume.Places `json:"places"`
 }
 
-// Scan looks at every file of a list, after those that an earlier attempt found clean. A virus is a
-// content fault that names file and signature. What the engine cannot see all of fails the item,
-// too, as the system's fault: unless parts says that its parts are looked at later, or the
-// collection takes it unseen, which is then counted.
+// Scan scans every file of a list that no earlier attempt found clean. A virus is a content fault
+// that names the file and the signature. A file that the engine cannot scan completely is a system
+// fault. There are two exceptions: with parts, its contents will be scanned later; and a collection
+// may accept it unscanned, which is then counted.
 func (w *Scanner) Scan(ctx context.Context, item *base.Item, c result.Contents, parts bool) (result.Scanned, error) {
 	out := result.Scanned{At: item.Now().UTC().Truncate(time.Second)}
 	if w.Clamd == nil {
-		return out, base.Fatal(fmt.Errorf("collection %s asks for a virus scan, and no clamd is set; set HOLDFAST_CLAMD_ADDR and requeue the item", item.Collection))
+		return out, base.Fatal(fmt.Errorf("collection %s requires a virus scan, and no clamd is configured; set HOLDFAST_CLAMD_ADDR and requeue the item", item.Collection))
 	}
 	var err error
 	if out.Engine, err = w.Clamd.Engine(ctx); err != nil {
@@ -81,13 +82,13 @@ func (w *Scanner) Scan(ctx context.Context, item *base.Item, c result.Contents, 
 		}
 		at := place
 		group.Go(func() error {
-			found, err := w.look(gctx, item, f, bytes)
+			found, err := w.scanFile(gctx, item, f, bytes)
 			return run.add(gctx, at, f, found, err)
 		})
 	}
 	if err := group.Wait(); err != nil {
 		if ctx.Err() != nil {
-			// Told to stop: the next worker goes on right here.
+			// Stopping: the next worker resumes here.
 			err = errors.Join(err, run.note(context.WithoutCancel(ctx)))
 		}
 		return out, err
@@ -96,8 +97,8 @@ func (w *Scanner) Scan(ctx context.Context, item *base.Item, c result.Contents, 
 	return out, run.verdict(parts)
 }
 
-// look has one file scanned.
-func (w *Scanner) look(ctx context.Context, item *base.Item, f staging.File, bytes *base.Progress) (found string, err error) {
+// scanFile scans one file.
+func (w *Scanner) scanFile(ctx context.Context, item *base.Item, f staging.File, bytes *base.Progress) (found string, err error) {
 	var tooLarge error
 	algorithm := item.Spec().Profile.Digests()
 	err = staging.Verified(ctx, w.Staging, f.Key, algorithm, f.Digests[algorithm], func(r io.Reader) error {
@@ -111,7 +112,7 @@ func (w *Scanner) look(ctx context.Context, item *base.Item, f staging.File, byt
 	return found, errors.Join(tooLarge, err)
 }
 
-// scanRun gathers what is found. Its methods may be called concurrently.
+// scanRun collects the results. Its methods may be called concurrently.
 type scanRun struct {
 	item  *base.Item
 	files *base.Progress
@@ -120,12 +121,12 @@ type scanRun struct {
 	now     scannedFiles
 	due     resume.Due
 	viruses []error
-	more    int // viruses beside those
+	more    int // further viruses
 	large   int64
 	unseen  []string
 }
 
-// add takes what came of one file.
+// add records the result of one file.
 func (r *scanRun) add(ctx context.Context, place int, f staging.File, found string, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +140,7 @@ func (r *scanRun) add(ctx context.Context, place int, f staging.File, found stri
 	case err != nil:
 		return fmt.Errorf("scan %s: %w", f.Name, err)
 	case found != "" && len(r.viruses) < faults.Named:
-		r.viruses = append(r.viruses, fmt.Errorf("%s holds %s", f.Name, found))
+		r.viruses = append(r.viruses, fmt.Errorf("%s contains %s", f.Name, found))
 		return nil
 	case found != "":
 		r.more++
@@ -152,21 +153,21 @@ func (r *scanRun) add(ctx context.Context, place int, f staging.File, found stri
 	return base.Put(ctx, r.item, noteScanned, r.now)
 }
 
-// note keeps for a successor what is clean.
+// note records the clean files for a successor.
 func (r *scanRun) note(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return base.Put(ctx, r.item, noteScanned, r.now)
 }
 
-// verdict is what the files come to.
+// verdict returns the verdict on all files.
 func (r *scanRun) verdict(parts bool) error {
 	switch {
 	case len(r.viruses) > 0:
-		return base.Content(fmt.Errorf("the virus scan found something: %w", faults.Join(r.viruses, r.more)))
+		return base.Content(fmt.Errorf("the virus scan found viruses: %w", faults.Join(r.viruses, r.more)))
 	case r.large == 0 || parts || r.item.Spec().Profile.ScanPartly:
 		return nil
 	}
-	return base.Fatal(fmt.Errorf("%d files are larger than clamd takes, such as %s; raise its StreamMaxLength, MaxFileSize and MaxScanSize "+
-		"(2 GiB at most) or let the collection take them unseen (scan_partly), and requeue the item", r.large, r.unseen[0]))
+	return base.Fatal(fmt.Errorf("%d files are too large for clamd, such as %s; raise its StreamMaxLength, MaxFileSize and MaxScanSize "+
+		"(2 GiB at most) or let the collection accept them unscanned (scan_partly), and requeue the item", r.large, r.unseen[0]))
 }

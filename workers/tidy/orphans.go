@@ -20,9 +20,9 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Orphans looks for orphaned data. It lists volumes and interim data, and asks the Registry about
-// the owner that a name tells of afterwards, so that nothing is taken for an orphan whose owner
-// came meanwhile.
+// Orphans looks for orphaned data. It first lists volumes and interim data, and then asks the
+// Registry about the owner that a name implies. Data whose owner appears meanwhile thus never
+// counts as orphaned.
 type Orphans struct {
 	Registry registry.ForWorkers
 	Staging  storage.Store
@@ -31,51 +31,51 @@ type Orphans struct {
 	Bounds   SweepBounds
 }
 
-// SweepBounds are how many files of a preservation storage a search for strays looks at before it
-// notes how far it is, and before it takes a rest. The zero value has defaults.
+// SweepBounds are how many files of a preservation storage a search for strays checks before it
+// records its progress, and before it pauses. The zero value has defaults.
 type SweepBounds struct{ Note, Rest int }
 
-// The defaults of [SweepBounds].
+// Defaults of [SweepBounds].
 const (
 	sweepNote = 10_000
 	sweepRest = 500_000
 )
 
-// swept is how far a search for strays is.
-type swept struct {
+// sweepProgress is the progress of a search for strays.
+type sweepProgress struct {
 	Storage string                `json:"storage"`
-	After   string                `json:"after"` // key of the last file that was looked at
+	After   string                `json:"after"` // key of the last checked file
 	Report  registry.OrphanReport `json:"report"`
 }
 
 const (
-	sweptNote  = "swept"
-	sweepPause = time.Second // others may have the worker
-	strayNames = 20          // that a failed search tells in its note
+	noteSweep     = "swept"
+	sweepPause    = time.Second // lets other items have the worker
+	maxStrayNames = 20          // listed in the note of a failed search
 )
 
-// search is one search for orphans.
+// search is one search for orphaned data.
 type search struct {
 	*Orphans
 	registry.OrphanSearch
 	item     *base.Item
-	looked   *base.Progress
-	youngest time.Time // what changed later is not looked at
+	progress *base.Progress
+	youngest time.Time // skip what changed later
 	report   registry.OrphanReport
 }
 
-// removedNote begins the keys of interim data that tell what was removed.
+// removedNote begins the keys of interim entries that record what was removed.
 const removedNote = "removed "
 
-// Run looks for orphans as what says, and notes with the item what it found. What cannot be removed
-// it reports, and goes on. After a search for strays that found some, the error leaves the item for
-// a person.
+// Run searches for orphaned data as what specifies, and records its findings with the item. It
+// reports what it cannot remove, and continues. If a search for strays found some, the error leaves
+// the item for a person.
 func (o *Orphans) Run(ctx context.Context, item *base.Item, what registry.OrphanSearch) error {
 	s := &search{
-		Orphans: o, OrphanSearch: what, item: item, looked: item.Progress("looked at", "names"),
+		Orphans: o, OrphanSearch: what, item: item, progress: item.Progress("names checked", "names"),
 		youngest: item.Now().Add(-what.Older), report: registry.OrphanReport{Search: what},
 	}
-	// What an attempt before has removed is not found any more, and was found all the same.
+	// An earlier attempt's removals are no longer found, but belong into the report.
 	err := base.Each(ctx, item, removedNote, func(_ string, o registry.Orphan) error {
 		s.report.Add(o)
 		return nil
@@ -83,7 +83,7 @@ func (o *Orphans) Run(ctx context.Context, item *base.Item, what registry.Orphan
 	if err != nil {
 		return err
 	}
-	looks := []func(context.Context) error{s.lookAtStaging, s.lookAtInterim, s.lookAtStorages}
+	looks := []func(context.Context) error{s.searchStaging, s.searchInterim, s.searchStorages}
 	if what.Strays {
 		looks = []func(context.Context) error{s.sweep}
 	}
@@ -95,28 +95,28 @@ func (o *Orphans) Run(ctx context.Context, item *base.Item, what registry.Orphan
 	if err := item.SetResult(registry.ResultOrphans, s.report); err != nil || !what.Strays {
 		return err
 	}
-	// Sent back, it looks at everything again.
-	if err := base.Put(ctx, item, sweptNote, swept{}); err != nil || s.report.Total() == 0 {
+	// After a requeue the search starts over.
+	if err := base.Put(ctx, item, noteSweep, sweepProgress{}); err != nil || s.report.Total() == 0 {
 		return err
 	}
 	return base.Fatal(errors.New(strayText(s.report)))
 }
 
-// strayText tells people what was found.
+// strayText describes the findings for people.
 func strayText(r registry.OrphanReport) string {
 	var files []string
-	for _, o := range r.Found[:min(len(r.Found), strayNames)] {
+	for _, o := range r.Found[:min(len(r.Found), maxStrayNames)] {
 		files = append(files, fmt.Sprintf("%q in storage %s", o.Name, o.Storage))
 	}
 	if more := r.Total() - int64(len(files)); more > 0 {
 		files = append(files, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("files belong to no object: %s; look what they are and move them away, then requeue this search", strings.Join(files, ", "))
+	return fmt.Sprintf("files belong to no object: %s; find out what they are and move them away, then requeue this search", strings.Join(files, ", "))
 }
 
-// sweep looks for strays from where the attempt before was.
+// sweep searches for strays, starting where the earlier attempt stopped.
 func (s *search) sweep(ctx context.Context) error {
-	at, _, err := base.Get[swept](ctx, s.item, sweptNote)
+	at, _, err := base.Get[sweepProgress](ctx, s.item, noteSweep)
 	if err != nil {
 		return err
 	}
@@ -127,18 +127,18 @@ func (s *search) sweep(ctx context.Context) error {
 	looked := 0
 	for _, root := range s.Objects {
 		if at.Storage != "" && at.Storage != root.Name {
-			continue // it is done
+			continue // already done
 		}
 		after := at.After
-		at = swept{}
+		at = sweepProgress{}
 		err := s.strays(ctx, root, after, func(key string) error {
 			if looked++; looked%note != 0 && looked < rest {
 				return nil
 			}
-			if err := base.Put(ctx, s.item, sweptNote, swept{Storage: root.Name, After: key, Report: s.report}); err != nil || looked < rest {
+			if err := base.Put(ctx, s.item, noteSweep, sweepProgress{Storage: root.Name, After: key, Report: s.report}); err != nil || looked < rest {
 				return err
 			}
-			return base.Snooze(sweepPause, registry.ReasonNotDue, fmt.Sprintf("it goes on in storage %s", root.Name))
+			return base.Snooze(sweepPause, registry.ReasonNotDue, fmt.Sprintf("continues in storage %s", root.Name))
 		})
 		if err != nil {
 			return err
@@ -147,18 +147,18 @@ func (s *search) sweep(ctx context.Context) error {
 	return nil
 }
 
-// strays looks for files of a storage behind a key that belong to no object, and tells each, of
-// whatever kind, after it was looked at.
+// strays finds files of a storage after a key that belong to no object. It calls each after every
+// file.
 func (s *search) strays(ctx context.Context, root ocfl.Named, after string, each func(key string) error) error {
 	for f, err := range root.Walk(ctx, after) {
 		if err != nil {
 			return fmt.Errorf("list the files of storage %s: %w", root.Name, err)
 		}
-		s.looked.Add(1)
+		s.progress.Add(1)
 		if f.Stray && !f.Modified.After(s.youngest) {
 			s.report.Add(registry.Orphan{
 				Kind: registry.OrphanForeign, Name: f.Name, Storage: root.Name, Files: 1, SizeBytes: f.Size, ChangedAt: f.Modified.UTC(),
-				Why: "it belongs to no object",
+				Why: "belongs to no object",
 			})
 		}
 		if err := each(f.Key); err != nil {
@@ -168,14 +168,14 @@ func (s *search) strays(ctx context.Context, root ocfl.Named, after string, each
 	return nil
 }
 
-// lookAtStaging goes through the staging volume a folder at a time: its keys follow each other.
-func (s *search) lookAtStaging(ctx context.Context) error {
+// searchStaging checks the staging volume folder by folder: the keys of a folder are consecutive.
+func (s *search) searchStaging(ctx context.Context) error {
 	var at registry.Orphan
 	for info, err := range s.Staging.List(ctx, "") {
 		if err != nil {
 			return fmt.Errorf("list the staging volume: %w", err)
 		}
-		s.looked.Add(1)
+		s.progress.Add(1)
 		next := stagedAs(info.Key)
 		if next.Name != at.Name {
 			if err := s.judge(ctx, at); err != nil {
@@ -191,7 +191,7 @@ func (s *search) lookAtStaging(ctx context.Context) error {
 	return s.judge(ctx, at)
 }
 
-// stagedAs says which folder of the staging volume a key lies in, and what such folders are for.
+// stagedAs returns the folder of the staging volume that has a key, and the kind of such folders.
 func stagedAs(key string) registry.Orphan {
 	for _, kind := range []struct {
 		prefix string
@@ -215,14 +215,14 @@ func (s *search) judge(ctx context.Context, o registry.Orphan) (err error) {
 	remove := func(ctx context.Context) error { return s.Staging.DeletePrefix(ctx, o.Name) }
 	switch o.Kind {
 	case registry.OrphanStaged:
-		o.Kind, o.Why, err = s.whyNotItems(ctx, o.Kind, id)
+		o.Kind, o.Why, err = s.whyItemOrphaned(ctx, o.Kind, id)
 	case registry.OrphanUpload:
-		o.Kind, o.Why, err = s.whyNotUploads(ctx, id)
+		o.Kind, o.Why, err = s.whyUploadOrphaned(ctx, id)
 		remove = func(ctx context.Context) error {
-			// Nobody can submit it any more; somebody may have, since it was looked at.
+			// Nobody can submit it any more, but somebody may have since it was listed.
 			released, err := s.Registry.ReleaseUpload(ctx, s.item.Lease(), id)
 			if err == nil && !released {
-				err = errors.New("it was submitted meanwhile")
+				err = errors.New("submitted meanwhile")
 			}
 			if err != nil {
 				return err
@@ -230,47 +230,47 @@ func (s *search) judge(ctx context.Context, o registry.Orphan) (err error) {
 			return s.Staging.DeletePrefix(ctx, o.Name)
 		}
 	case registry.OrphanForeign:
-		o.Why = "it has no name of ours"
+		o.Why = "Holdfast does not use such names"
 	case registry.OrphanInterim, registry.OrphanObject:
 	}
 	if err != nil || o.Why == "" {
-		return err // and what was restored is removed when its time is over, by the Registry
+		return err // the Registry removes restored files when their time is over
 	}
-	return s.found(ctx, o, remove)
+	return s.record(ctx, o, remove)
 }
 
-// unheard says of what the Registry never heard: another one may use this volume, or this one came
-// back from a backup that is older.
-const unheard = "the Registry has never heard of its owner; another Registry may have, or this one before it was brought back from a backup"
+// unknownOwner is the reason for data of an owner that the Registry never knew. Another Registry
+// may use this volume, or this one was restored from an older backup.
+const unknownOwner = "the Registry does not know its owner; another Registry may, or this one was restored from an older backup"
 
-// whyNotItems says why an item has no right to something of a kind any more; "" when it has. What
-// is of an item without any event, which outlive items, is not ours to judge.
-func (s *search) whyNotItems(ctx context.Context, kind registry.OrphanKind, id string) (registry.OrphanKind, string, error) {
+// whyItemOrphaned returns why an item no longer needs data of a kind; "" if it does. Events outlive
+// items: if the item has none, the data counts as foreign.
+func (s *search) whyItemOrphaned(ctx context.Context, kind registry.OrphanKind, id string) (registry.OrphanKind, string, error) {
 	it, err := s.Registry.Item(ctx, id)
 	if err == nil {
-		return kind, whyOver(it, s.youngest), nil
+		return kind, whySettled(it, s.youngest), nil
 	} else if !errors.Is(err, registry.ErrNotFound) {
 		return kind, "", err
 	}
 	events, err := s.Registry.Events(ctx, id, 0, 1)
 	if err == nil && len(events) == 0 {
-		return registry.OrphanForeign, unheard, nil
+		return registry.OrphanForeign, unknownOwner, nil
 	}
 	return kind, "its item was purged", err
 }
 
-// whyOver says that an item is over and since when; "" when it is not, or not for long enough. What
-// failed or was cancelled may be sent back, and then needs what it has.
-func whyOver(it registry.WorkItem, youngest time.Time) string {
-	if !slices.Contains(over, it.State) || it.FinishedAt == nil || it.FinishedAt.After(youngest) {
+// whySettled says that an item reached a final state and when; "" if it did not, or too recently. A
+// failed or cancelled item can be requeued, and then needs its data.
+func whySettled(it registry.WorkItem, youngest time.Time) string {
+	if !slices.Contains(finalStates, it.State) || it.FinishedAt == nil || it.FinishedAt.After(youngest) {
 		return ""
 	}
 	return fmt.Sprintf("item %s is %s since %s", it.ID, it.State, it.FinishedAt.UTC().Format(time.DateTime))
 }
 
-// whyNotUploads returns why an upload is not needed any more; "" when it is needed, or may still be
+// whyUploadOrphaned returns why an upload is no longer needed; "" if it is needed, or can still be
 // submitted.
-func (s *search) whyNotUploads(ctx context.Context, id string) (registry.OrphanKind, string, error) {
+func (s *search) whyUploadOrphaned(ctx context.Context, id string) (registry.OrphanKind, string, error) {
 	const kind = registry.OrphanUpload
 	if _, err := s.Registry.IncomingByID(ctx, id); err == nil || !errors.Is(err, registry.ErrNotFound) {
 		return kind, "", err
@@ -283,41 +283,41 @@ func (s *search) whyNotUploads(ctx context.Context, id string) (registry.OrphanK
 		if needed, err := needsUpload(ctx, s.Registry, b); needed || err != nil {
 			return kind, "", err
 		}
-		if whyOver(b, s.youngest) == "" {
+		if whySettled(b, s.youngest) == "" {
 			return kind, "", nil
 		}
 	}
 	if len(batches) > 0 {
-		return kind, whyOver(batches[0], s.youngest), nil
+		return kind, whySettled(batches[0], s.youngest), nil
 	}
 	u, err := s.Registry.UploadByID(ctx, id)
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
-		return registry.OrphanForeign, unheard, nil
+		return registry.OrphanForeign, unknownOwner, nil
 	case err != nil || u.CreatedAt.After(s.youngest):
 		return kind, "", err
 	}
-	return kind, "no batch was made of it, or it was purged", nil
+	return kind, "never submitted, or its batch was purged", nil
 }
 
-// lookAtInterim goes through the items that have interim data.
-func (s *search) lookAtInterim(ctx context.Context) error {
+// searchInterim checks the items that have interim data.
+func (s *search) searchInterim(ctx context.Context) error {
 	for id, err := range s.Interim.Items(ctx) {
 		if err != nil {
 			return fmt.Errorf("list interim data: %w", err)
 		}
-		s.looked.Add(1)
-		if bornAfter(id, s.youngest) {
+		s.progress.Add(1)
+		if createdAfter(id, s.youngest) {
 			continue
 		}
-		kind, why, err := s.whyNotItems(ctx, registry.OrphanInterim, id)
+		kind, why, err := s.whyItemOrphaned(ctx, registry.OrphanInterim, id)
 		if err != nil {
 			return err
 		}
 		if why == "" {
 			continue
 		}
-		err = s.found(ctx, registry.Orphan{Kind: kind, Name: id, Why: why}, func(ctx context.Context) error { return s.Interim.Drop(ctx, id) })
+		err = s.record(ctx, registry.Orphan{Kind: kind, Name: id, Why: why}, func(ctx context.Context) error { return s.Interim.Drop(ctx, id) })
 		if err != nil {
 			return err
 		}
@@ -325,8 +325,9 @@ func (s *search) lookAtInterim(ctx context.Context) error {
 	return nil
 }
 
-// bornAfter says whether an item was made after a time, which its id tells (RFC 9562, 5.7).
-func bornAfter(id string, t time.Time) bool {
+// createdAfter reports whether an item was created after a time, by the time in its id (RFC 9562,
+// 5.7).
+func createdAfter(id string, t time.Time) bool {
 	u, err := uuid.Parse(id)
 	if err != nil || u.Version() != 7 {
 		return false
@@ -335,8 +336,8 @@ func bornAfter(id string, t time.Time) bool {
 	return time.Unix(seconds, nanos).After(t)
 }
 
-// lookAtStorages goes through the objects of the preservation storages, when that is asked for.
-func (s *search) lookAtStorages(ctx context.Context) error {
+// searchStorages checks the objects of the preservation storages, if requested.
+func (s *search) searchStorages(ctx context.Context) error {
 	if !s.Storages {
 		return nil
 	}
@@ -345,13 +346,13 @@ func (s *search) lookAtStorages(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("list the objects of storage %s: %w", root.Name, err)
 			}
-			s.looked.Add(1)
+			s.progress.Add(1)
 			known, err := s.Registry.KnowsObject(ctx, object.ID)
 			if err != nil {
 				return err
 			}
 			if !known {
-				o := registry.Orphan{Kind: registry.OrphanObject, Name: object.ID, Storage: root.Name, Why: "no record leads to it; it lies in " + object.Key}
+				o := registry.Orphan{Kind: registry.OrphanObject, Name: object.ID, Storage: root.Name, Why: "the Registry has no record of it; it is in " + object.Key}
 				if err := measure(ctx, root, object.Key, &o); err != nil {
 					return err
 				}
@@ -379,8 +380,8 @@ func measure(ctx context.Context, root ocfl.Named, folder string, o *registry.Or
 	return nil
 }
 
-// found counts an orphan, and removes it when that is asked for and may be done.
-func (s *search) found(ctx context.Context, o registry.Orphan, remove func(context.Context) error) error {
+// record counts orphaned data, and removes it if that is requested and allowed.
+func (s *search) record(ctx context.Context, o registry.Orphan, remove func(context.Context) error) error {
 	if s.Remove && o.Kind.Removable() {
 		if err := s.item.Writable(ctx); err != nil {
 			return err

@@ -1,10 +1,11 @@
-// Package tidy gives back what items have in staging, and finds orphaned data.
+// Package tidy removes items' data from staging, and finds orphaned data.
 //
-// Release removes what one item staged and noted, by its prefix and never by what interim data say
-// (R26). ReleaseUpload removes an upload that no batch can need any more. Orphans searches volumes
-// and interim data for data without an owner. It lists them first and asks the Registry afterwards,
-// so that nothing counts as orphaned whose owner came meanwhile. It removes only what is ours
-// beyond doubt.
+// Release removes everything that one item staged and noted, by its prefix and never by the content
+// of interim data (R26). ReleaseUpload removes an upload that no batch can need any more. Orphans
+// searches volumes and interim data for data without an owner. It lists them first and asks the
+// Registry afterwards, so that data whose owner appears meanwhile never counts as orphaned. It
+// removes only data that certainly belongs to this Holdfast. When to do this is decided by the
+// workers.
 package tidy
 
 import (
@@ -22,7 +23,7 @@ import (
 )
 
 // Release removes everything that the attempts of an item, named by id, have staged and noted. It
-// cleans storage by prefix, never by what interim data say (R26). A repeat removes what is left.
+// deletes by prefix, never by the content of interim data (R26). A repeat removes what is left.
 func Release(ctx context.Context, item *base.Item, id string, s storage.Store, i interim.Store) error {
 	if err := item.Writable(ctx); err != nil {
 		return err
@@ -36,13 +37,13 @@ func Release(ctx context.Context, item *base.Item, id string, s storage.Store, i
 	return nil
 }
 
-// over are the states of items that can never be at work again: what failed or was cancelled may be
-// sent back.
-var over = []registry.State{registry.StateCompleted, registry.StateAborted, registry.StateDeleted}
+// finalStates are the states of items that can never run again. Failed and cancelled items can be
+// requeued.
+var finalStates = []registry.State{registry.StateCompleted, registry.StateAborted, registry.StateDeleted}
 
-// ReleaseUpload removes the upload that a batch was submitted as, unless a job of it or another
-// batch may need it again: then needed is true. The item is the batch at its report, or the one
-// that tidies up after it. It does nothing for a batch of another source.
+// ReleaseUpload removes the upload of a batch, unless one of its jobs or another batch may still
+// need it: then needed is true. The item is the batch at its report, or the item that cleans up
+// after it. It does nothing for a batch from another source.
 func ReleaseUpload(ctx context.Context, r registry.ForWorkers, staging storage.Store, item *base.Item, batch registry.WorkItem) (needed bool, err error) {
 	var spec registry.Spec
 	if err := json.Unmarshal(batch.Spec, &spec); err != nil {
@@ -52,7 +53,7 @@ func ReleaseUpload(ctx context.Context, r registry.ForWorkers, staging storage.S
 	if !ok {
 		return false, nil
 	}
-	// Whoever submits it at this moment is told that it is gone, or keeps it.
+	// A concurrent submission either gets an error or keeps the upload.
 	if released, err := r.ReleaseUpload(ctx, item.Lease(), id); err != nil || !released {
 		return true, err
 	}
@@ -62,9 +63,9 @@ func ReleaseUpload(ctx context.Context, r registry.ForWorkers, staging storage.S
 	return false, nil
 }
 
-// needsUpload says whether a batch, or a job of it, may need the upload that it was submitted as.
+// needsUpload reports whether a batch, or one of its jobs, may need its upload.
 func needsUpload(ctx context.Context, r registry.ForWorkers, batch registry.WorkItem) (bool, error) {
-	if !slices.Contains(over, batch.State) {
+	if !slices.Contains(finalStates, batch.State) {
 		return true, nil
 	}
 	jobs, err := r.CountItems(ctx, registry.ItemQuery{ParentID: batch.ID})
@@ -72,7 +73,7 @@ func needsUpload(ctx context.Context, r registry.ForWorkers, batch registry.Work
 		return false, err
 	}
 	for state, n := range jobs {
-		if n > 0 && !slices.Contains(over, state) {
+		if n > 0 && !slices.Contains(finalStates, state) {
 			return true, nil
 		}
 	}

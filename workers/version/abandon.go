@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast/holdfast/workers/result"
 )
 
-// abandonedError is what a step comes to that gave an announced version up: the job waits for what
-// people make of it.
+// abandonedError is the error of a step that abandoned an announced version: people must decide
+// about the job.
 type abandonedError struct {
 	what string // version N of ID
 	who  registry.Abandonment
@@ -25,20 +25,20 @@ type abandonedError struct {
 // ErrorCode says so in one word, which failures are grouped by.
 func (e *abandonedError) ErrorCode() string { return registry.CodeAbandoned }
 
-// Error says who decided it.
+// Error names the version and who decided.
 func (e *abandonedError) Error() string {
 	return fmt.Sprintf("%s was abandoned (%s): nothing of it is stored", e.what, e.who.Text())
 }
 
-// Abandon gives the announced version up, as two people have decided, unless a storage shows it:
-// then it exists, and can only be rolled forward. The item holds the locks of the object and of its
-// folders since it announced the version. It ends with an error in any case: the job has not done
-// what it was for.
+// Abandon abandons the announced version, as two people have decided, unless a storage has it
+// complete: then it exists and can only be rolled forward. Since the announcement the item holds
+// the locks of the object and its folders. Abandon always returns an error: the job has not done
+// its work.
 func (w *Maker) Abandon(ctx context.Context, item *base.Item, who registry.Abandonment) error {
-	if who.DoneAt != nil { // before the attempt that did it could settle
+	if who.DoneAt != nil { // the attempt that did it could not settle
 		return base.Fatal(&abandonedError{"its version", who})
 	}
-	id, err := result.Of[registry.Identity](item, registry.ResultARK, "nothing is noted of the item's object; requeue the item")
+	id, err := result.Of[registry.Identity](item, registry.ResultARK, "no object is recorded for this item; requeue the item")
 	if err != nil {
 		return err
 	}
@@ -53,12 +53,12 @@ func (w *Maker) Abandon(ctx context.Context, item *base.Item, who registry.Aband
 	}
 	var p result.Plan
 	if err := json.Unmarshal(in.Plan, &p); err != nil {
-		return base.Fatal(fmt.Errorf("read what was announced as %s: %w", what, err))
+		return base.Fatal(fmt.Errorf("read the plan of %s: %w", what, err))
 	}
 	complete := func(storage string) error {
 		return base.Fatal(fmt.Errorf("%s is complete in storage %q, so it was not abandoned: requeue the item, which rolls it forward", what, storage))
 	}
-	// All are looked at before anything is removed from one.
+	// Check all storages before removing anything from one.
 	roots := make([]ocfl.Named, 0, len(item.Storages))
 	for _, name := range item.Storages {
 		root, err := w.Objects.Of(name)
@@ -67,7 +67,7 @@ func (w *Maker) Abandon(ctx context.Context, item *base.Item, who registry.Aband
 		}
 		shows, err := root.Shows(ctx, id.ARK, version, p.Algorithm, p.Digest)
 		if err != nil {
-			return fmt.Errorf("abandon %s: look at storage %q: %w", what, name, err)
+			return fmt.Errorf("abandon %s: check storage %q: %w", what, name, err)
 		}
 		if shows {
 			return complete(name)
@@ -85,14 +85,14 @@ func (w *Maker) Abandon(ctx context.Context, item *base.Item, who registry.Aband
 		err := root.Abandon(ctx, id.ARK, version, p.Algorithm, p.Digest, planned)
 		var foreign *ocfl.ForeignError
 		switch {
-		case errors.Is(err, ocfl.ErrComplete): // since it was looked at
+		case errors.Is(err, ocfl.ErrComplete): // completed since the check
 			return complete(root.Name)
 		case errors.As(err, &foreign):
 			emptied := ""
 			if i > 0 {
-				emptied = fmt.Sprintf(" (storages %q hold nothing of the version any more)", item.Storages[:i])
+				emptied = fmt.Sprintf(" (storages %q no longer contain the version)", item.Storages[:i])
 			}
-			return base.Fatal(fmt.Errorf("%s was not abandoned: storage %q: %w; nothing was removed there%s: see whose they are, move them out of the storage, and have the version abandoned again", what, root.Name, err, emptied))
+			return base.Fatal(fmt.Errorf("%s was not abandoned: storage %q: %w; nothing was removed there%s: find out what these files are, move them out of the storage, and abandon the version again", what, root.Name, err, emptied))
 		case err != nil:
 			return fmt.Errorf("storage %q: %w", root.Name, err)
 		}
@@ -106,7 +106,7 @@ func (w *Maker) Abandon(ctx context.Context, item *base.Item, who registry.Aband
 	return base.Fatal(&abandonedError{what, who})
 }
 
-// forgotten are the durable results by which the item would go on with the version.
+// forgotten returns the durable results by which the item would continue with the version.
 func forgotten(item *base.Item) []string {
 	names := []string{result.NamePlan, result.NameVersion, result.NameChanges, result.NameChangesDigest}
 	for _, storage := range item.Storages {
@@ -115,8 +115,7 @@ func forgotten(item *base.Item) []string {
 	return names
 }
 
-// announced reads the inventory of the announced version, which was staged with its plan, and is
-// what was announced.
+// announced reads the staged inventory of the announced version, and verifies its digest.
 func (w *Maker) announced(ctx context.Context, p result.Plan) (inv *ocfl.Inventory, err error) {
 	err = staging.Verified(ctx, w.Payloads.Staging, p.Inventory, p.Algorithm, p.Digest, func(in io.Reader) error {
 		inv, err = ocfl.ReadInventory(in, p.Inventory)

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast/holdfast/workers/result"
 )
 
-// list stages the version's changes for commit and record.
+// list stages the list of the version's changes, for commit and record.
 func (w *Maker) list(ctx context.Context, item *base.Item, dr *draft, inv *ocfl.Inventory, content []ocfl.ContentFile) error {
 	isNew := make(map[string]bool, len(content))
 	for _, c := range content {
@@ -32,7 +32,7 @@ func (w *Maker) list(ctx context.Context, item *base.Item, dr *draft, inv *ocfl.
 	if err != nil {
 		return err
 	}
-	defer list.Abort() //nolint:errcheck // nothing depends on a list that is given up
+	defer list.Abort() //nolint:errcheck // an aborted list leaves nothing that matters
 	progress := item.Progress("files planned", "files")
 	for f, err := range w.files(ctx, dr) {
 		if err != nil {
@@ -68,7 +68,7 @@ func (w *Maker) list(ctx context.Context, item *base.Item, dr *draft, inv *ocfl.
 			if err := list.Add(result.Planned{Path: old.Path, Deleted: true}); err != nil {
 				return err
 			}
-		case !dr.names(old.Path):
+		case !dr.has(old.Path):
 			dr.Files, dr.Bytes = dr.Files+1, dr.Bytes+old.SizeBytes
 		}
 	}
@@ -84,12 +84,12 @@ func (w *Maker) formats(ctx context.Context, item *base.Item, dr *draft) (*forma
 	return find.Find(ctx, item, dr.Algorithm, w.before(ctx, dr), files)
 }
 
-// names says whether the version has a file of its own at the path.
-func (dr *draft) names(path string) bool {
+// has reports whether the version has its own file at the path.
+func (dr *draft) has(path string) bool {
 	return dr.named[path] || slices.ContainsFunc(dr.system, func(f staging.File) bool { return f.Name == path })
 }
 
-// before yields the files of the version before, by path; none for a first version.
+// before yields the files of the previous version by path; none for a first version.
 func (w *Maker) before(ctx context.Context, dr *draft) iter.Seq2[registry.File, error] {
 	const page = 500
 	return func(yield func(registry.File, error) bool) {

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast/holdfast/workers/resume"
 )
 
-// Store writes the announced version, and makes it anew from what was downloaded when what was
-// staged for it cannot be used. It may be repeated at any point.
+// Store writes the announced version. If its staged data cannot be used, Store makes that again
+// from the downloaded files. It may be repeated at any point.
 func (w *Maker) Store(ctx context.Context, item *base.Item, p result.Plan) error {
 	err := w.commit(ctx, item, p)
 	if unusable(p, err) {
@@ -28,12 +28,12 @@ func (w *Maker) Store(ctx context.Context, item *base.Item, p result.Plan) error
 	return nil
 }
 
-// commit writes the announced version and reads every new byte of it back.
+// commit writes the announced version and reads every new byte back.
 func (w *Maker) commit(ctx context.Context, item *base.Item, p result.Plan) error {
 	if err := item.Writable(ctx); err != nil {
 		return err
 	}
-	home, err := w.home(item)
+	home, err := w.firstStorage(item)
 	if err != nil {
 		return err
 	}
@@ -71,13 +71,13 @@ func (w *Maker) commit(ctx context.Context, item *base.Item, p result.Plan) erro
 		},
 	})
 	if err != nil && ctx.Err() != nil {
-		// Told to stop: the next worker goes on right here.
+		// Stopping: the next worker resumes here.
 		err = errors.Join(err, stored.Note(ctx))
 	}
 	return err
 }
 
-// unusable says that what was staged for a version is gone or damaged.
+// unusable reports whether a version's staged data is missing or damaged.
 func unusable(p result.Plan, err error) bool {
 	var wrong *ocfl.DigestError
 	var inventory *ocfl.InventoryError
@@ -85,9 +85,9 @@ func unusable(p result.Plan, err error) bool {
 		errors.As(err, &inventory) && inventory.Key == p.Inventory
 }
 
-// commitAgain makes the announced version anew from what was downloaded, when what was staged for
-// it cannot be used (R6): an announced version can only be rolled forward, with the very bytes that
-// were announced. cause is why.
+// commitAgain makes the announced version again from the downloaded files, after cause showed that
+// its staged data cannot be used (R6). An announced version can only be rolled forward, with
+// exactly the announced bytes.
 func (w *Maker) commitAgain(ctx context.Context, item *base.Item, p result.Plan, cause error) error {
 	got, err := result.DownloadOf(item)
 	if err != nil {
@@ -112,7 +112,7 @@ func (w *Maker) commitAgain(ctx context.Context, item *base.Item, p result.Plan,
 		return errors.Join(err, cause)
 	}
 	if again.Digest != p.Digest {
-		return base.Fatal(fmt.Errorf("what was staged cannot be used, and what can be had now makes another version than was announced: %w", cause))
+		return base.Fatal(fmt.Errorf("the staged data cannot be used, and making it again gives another version than the announced one: %w", cause))
 	}
 	if err := w.commit(ctx, item, again); err != nil {
 		return err

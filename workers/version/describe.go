@@ -19,18 +19,18 @@ import (
 type Description struct {
 	Contents result.Contents
 	Metadata metadata.Metadata
-	supplied string // the ARK as the deposit gives it, wherever; "" when it gives none
+	supplied string // the ARK as the deposit gives it; "" if it gives none
 	dc       metadata.DublinCore
-	deleted  []string      // logical paths, update only
-	deletes  *staging.File // the file that names them
+	deleted  []string      // logical paths, updates only
+	deletes  *staging.File // the file that lists them
 }
 
-// Describe reads the producer's own description and puts it together with the submission's.
+// Describe reads the producer's own description and merges it with the submission's.
 func (w *Maker) Describe(ctx context.Context, item *base.Item, c result.Contents) (Description, error) {
 	spec := item.Spec()
 	d := Description{Contents: c}
 	s := metadata.Sources{Form: metadata.Metadata{
-		Who: given(spec.Creator), What: given(spec.Title), When: given(spec.Date),
+		Who: valuesOf(spec.Creator), What: valuesOf(spec.Title), When: valuesOf(spec.Date),
 		PrimaryID: spec.PrimaryID, LocalIDs: metadata.MergeLocalIDs(spec.LocalIDs),
 	}, SuppressDublinCoreLocalID: spec.Profile.SuppressDCLocalIDs}
 	for f, err := range c.All(ctx, w.Payloads.Staging) {
@@ -64,7 +64,7 @@ func (w *Maker) Describe(ctx context.Context, item *base.Item, c result.Contents
 	return d, nil
 }
 
-// readMetadata reads f when it is one of the files that describe an object.
+// readMetadata reads f if it is one of the files that describe an object.
 func (w *Maker) readMetadata(ctx context.Context, item *base.Item, f staging.File, s *metadata.Sources, d *Description) error {
 	var parse func(io.Reader) error
 	switch name := path.Base(f.Name); {
@@ -93,8 +93,8 @@ func (w *Maker) readMetadata(ctx context.Context, item *base.Item, f staging.Fil
 	return err
 }
 
-// inherit completes an update's description by what the object has: its other names, and who, what
-// and when where the update says nothing of them.
+// inherit completes an update's description by the object's: its other identifiers, and who, what
+// and when if the update does not state them.
 func (w *Maker) inherit(ctx context.Context, home ocfl.Named, d *Description, id registry.Identity) error {
 	object, err := w.Registry.Object(ctx, id.ARK)
 	if err != nil {
@@ -110,30 +110,30 @@ func (w *Maker) inherit(ctx context.Context, home ocfl.Named, d *Description, id
 	if err != nil {
 		return fmt.Errorf("read the description of %s: %w", id.ARK, err)
 	}
-	before, err := metadata.Merge(metadata.Sources{ERC: &old}) // which leaves out what is not assigned
+	before, err := metadata.Merge(metadata.Sources{ERC: &old}) // this omits unassigned values
 	if err != nil {
 		return fmt.Errorf("read the description of %s: %w", id.ARK, err)
 	}
 	m := &d.Metadata
-	m.Who, m.What, m.When = or(m.Who, before.Who), or(m.What, before.What), or(m.When, before.When)
+	m.Who, m.What, m.When = orElse(m.Who, before.Who), orElse(m.What, before.What), orElse(m.When, before.When)
 	return nil
 }
 
-func or(values, otherwise []string) []string {
+func orElse(values, otherwise []string) []string {
 	if len(values) == 0 {
 		return otherwise
 	}
 	return values
 }
 
-func given(value string) []string {
+func valuesOf(value string) []string {
 	if value == "" {
 		return nil
 	}
 	return []string{value}
 }
 
-// producerPath and systemPath are where files lie in an object.
+// producerPath and systemPath return the paths of files in an object.
 func producerPath(name string) string { return registry.ProducerFolder + name }
 
 func systemPath(name string) string { return registry.SystemFolder + name }

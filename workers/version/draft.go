@@ -1,12 +1,12 @@
 // Package version makes a version of an object: it describes, plans, announces and writes it.
 //
-// A plan names every file of the version, its bytes in staging and its time, so that a repeat
+// A plan names every file of the version with its bytes in staging and its time, so that a repeat
 // writes the same bytes (R2). It is announced in the Registry before the first byte is written
-// where others read. From then on the version can only be rolled forward, or abandoned by two
-// people as long as no storage shows it. What is written is read back at its destination.
+// where others read. From then on the version can only be rolled forward, or be abandoned by two
+// people while no storage has it complete. Everything written is read back at its destination.
 //
-// It takes files as package content lists them and a name that package identity settled, and writes
-// to the first storage of the item only.
+// The package takes files as package content lists them, and a name from package identity. It
+// writes only to the item's first storage: replicating is another stage.
 package version
 
 import (
@@ -30,38 +30,37 @@ import (
 	"github.com/holdfast/holdfast/workers/result"
 )
 
-// Maker makes versions of objects. Its methods may be called concurrently, for different items.
+// Maker makes versions of objects. Its methods may be called concurrently for different items.
 type Maker struct {
 	Registry registry.ForWorkers
 	Objects  ocfl.Roots
-	ARKs     intake.ARKs // judges supplied names
+	ARKs     intake.ARKs // judges supplied ARKs
 	Payloads payload.Files
 	Opener   *content.Opener
-	// Identifier finds the formats of files; nil: their media type is all that is known.
+	// Identifier identifies the formats of files; nil: only their media types are known.
 	Identifier format.Identifier
 }
 
-// draft is a version in the making.
+// draft is a version being planned.
 type draft struct {
 	result.Plan
 	Description
 	id     registry.Identity
 	prev   *ocfl.Inventory
 	system []staging.File
-	// named are the logical paths that the submission names, to tell them from what the version
-	// before has; nil for a first version.
+	// named has the logical paths of the submission, to tell them from those of the previous
+	// version; nil for a first version.
 	named map[string]bool
 }
 
-// Draft plans the version and stages everything of it that is ours. frozen has its time, its scan
-// and the software that makes it: the same submission gives the same bytes whenever these are the
-// same.
+// Draft plans the version and stages all generated files. frozen has the version's time, its scan
+// and its software: with the same frozen values, the same submission gives the same bytes.
 func (w *Maker) Draft(ctx context.Context, item *base.Item, d Description, id registry.Identity, frozen result.Plan) (result.Plan, error) {
 	dr := &draft{Plan: frozen, Description: d, id: id}
 	dr.ObjectID, dr.Version, dr.Minted = id.ARK, id.Head+1, id.Minted
 	dr.Bag = d.Contents.Kind == registry.BagType
 	dr.Inventory, dr.List = staging.Key(item.Lease(), "inventory.json"), staging.Key(item.Lease(), "version.jsonl")
-	home, err := w.home(item)
+	home, err := w.firstStorage(item)
 	if err != nil {
 		return result.Plan{}, err
 	}
@@ -69,7 +68,7 @@ func (w *Maker) Draft(ctx context.Context, item *base.Item, d Description, id re
 		return result.Plan{}, err
 	}
 	dr.Algorithm = dr.prev.Algorithm
-	if dr.Contents, err = w.digested(ctx, item, d.Contents, dr.Algorithm); err != nil {
+	if dr.Contents, err = w.withDigests(ctx, item, d.Contents, dr.Algorithm); err != nil {
 		return result.Plan{}, err
 	}
 	if id.Head > 0 && item.Spec().Mode == registry.Update {
@@ -83,7 +82,7 @@ func (w *Maker) Draft(ctx context.Context, item *base.Item, d Description, id re
 	if id.EZIDItem != "" {
 		dr.EZID = &ezid.Name{ARK: id.ARK, Item: id.EZIDItem, Who: m.Who, What: m.What, When: m.When}
 	}
-	if err := w.name(ctx, dr); err != nil {
+	if err := w.notePaths(ctx, dr); err != nil {
 		return result.Plan{}, err
 	}
 	if dr.system, err = w.systemFiles(ctx, item, home, dr); err != nil {
@@ -99,9 +98,8 @@ func (w *Maker) Draft(ctx context.Context, item *base.Item, d Description, id re
 	return dr.Plan, w.stageInventory(ctx, dr, inv)
 }
 
-// Announce makes a plan known in the Registry, before its first byte is written anywhere that
-// others read. It returns the plan that holds: the first one that was announced, be it an earlier
-// attempt's.
+// Announce announces a plan in the Registry, before its first byte is written where others read. It
+// returns the plan that holds: the first one announced, possibly by an earlier attempt.
 func (w *Maker) Announce(ctx context.Context, item *base.Item, p result.Plan) (holds result.Plan, err error) {
 	raw, err := json.Marshal(p)
 	if err != nil {
@@ -117,13 +115,13 @@ func (w *Maker) Announce(ctx context.Context, item *base.Item, p result.Plan) (h
 	return holds, nil
 }
 
-// previous is the object's head, or an empty inventory for a new object.
+// previous returns the object's head, or an empty inventory for a new object.
 func (w *Maker) previous(ctx context.Context, item *base.Item, home ocfl.Named, id registry.Identity) (*ocfl.Inventory, error) {
 	if id.Head == 0 {
 		inv, err := ocfl.New(id.ARK, item.Spec().Profile.Digests())
-		return inv, base.Fatal(err) // a profile that asks for what there is not
+		return inv, base.Fatal(err) // the profile requires an unsupported digest
 	}
-	if err := w.settle(ctx, home, id); err != nil {
+	if err := w.ensurePredecessors(ctx, home, id); err != nil {
 		return nil, err
 	}
 	inv, err := home.Inventory(ctx, id.ARK, id.Head)
@@ -133,9 +131,9 @@ func (w *Maker) previous(ctx context.Context, item *base.Item, home ocfl.Named, 
 	return inv, nil
 }
 
-// digested returns the contents with digests of the object's own algorithm, which need not be the
-// collection's of today.
-func (w *Maker) digested(ctx context.Context, item *base.Item, c result.Contents, algorithm string) (result.Contents, error) {
+// withDigests returns the contents with digests by the object's own algorithm, which may differ
+// from the collection's present one.
+func (w *Maker) withDigests(ctx context.Context, item *base.Item, c result.Contents, algorithm string) (result.Contents, error) {
 	if algorithm == item.Spec().Profile.Digests() {
 		return c, nil
 	}
@@ -161,8 +159,8 @@ func (w *Maker) digested(ctx context.Context, item *base.Item, c result.Contents
 	return c, err
 }
 
-// name notes what the submission names.
-func (w *Maker) name(ctx context.Context, dr *draft) error {
+// notePaths records the paths that the submission names.
+func (w *Maker) notePaths(ctx context.Context, dr *draft) error {
 	if dr.Version == 1 {
 		return nil
 	}
@@ -182,7 +180,7 @@ func (w *Maker) producers(ctx context.Context, dr *draft) iter.Seq2[staging.File
 		for f, err := range dr.Contents.All(ctx, w.Payloads.Staging) {
 			f.Name = producerPath(f.Name)
 			if err == nil && dr.deletes != nil && f.Key == dr.deletes.Key {
-				continue // an instruction to us, kept among our files
+				continue // an instruction, kept among the system files
 			}
 			if !yield(f, err) || err != nil {
 				return
@@ -191,7 +189,7 @@ func (w *Maker) producers(ctx context.Context, dr *draft) iter.Seq2[staging.File
 	}
 }
 
-// files yields the version's new files by logical path: the producer's, then ours.
+// files yields the version's new files by logical path: the producer's, then the system files.
 func (w *Maker) files(ctx context.Context, dr *draft) iter.Seq2[staging.File, error] {
 	return func(yield func(staging.File, error) bool) {
 		for f, err := range w.producers(ctx, dr) {
@@ -207,8 +205,8 @@ func (w *Maker) files(ctx context.Context, dr *draft) iter.Seq2[staging.File, er
 	}
 }
 
-// inventory plans the OCFL version. An update keeps what it does not name, but none of our files:
-// they tell of one version.
+// inventory plans the OCFL version. An update keeps files that it does not name, except system
+// files: they describe one version.
 func (w *Maker) inventory(ctx context.Context, item *base.Item, dr *draft) (*ocfl.Inventory, []ocfl.ContentFile, error) {
 	spec := item.Spec()
 	gone := dr.deleted
@@ -235,13 +233,13 @@ func (w *Maker) inventory(ctx context.Context, item *base.Item, dr *draft) (*ocf
 	return inv, content, err
 }
 
-// stageInventory keeps the inventory to be, so that a repeat commits the same bytes.
+// stageInventory stages the planned inventory, so that a repeat commits the same bytes.
 func (w *Maker) stageInventory(ctx context.Context, dr *draft, inv *ocfl.Inventory) error {
 	out, err := staging.Create(ctx, w.Payloads.Staging, dr.Inventory, dr.Algorithm)
 	if err != nil {
 		return err
 	}
-	defer out.Close() //nolint:errcheck // nothing depends on a writer that is given up
+	defer out.Close() //nolint:errcheck // an aborted writer leaves nothing that matters
 	if err := inv.Encode(out); err != nil {
 		return fmt.Errorf("stage inventory: %w", err)
 	}
@@ -257,8 +255,8 @@ func firstOf(values []string) string {
 	return values[0]
 }
 
-// user names who asked for the version. OCFL wants an address with the name (W007, W008): a mail
-// address where the submitter is one, else the ARK of the owner on whose behalf the submitter acts.
+// user names who requested the version. OCFL wants an address with the name (W007, W008): a mail
+// address if the submitter is one, else the ARK of the owner for whom the submitter acts.
 func user(spec registry.Spec) *ocfl.User {
 	u := &ocfl.User{Name: cmp.Or(spec.Submitter, spec.Profile.Name, spec.Profile.Owner), Address: spec.Profile.Owner}
 	if strings.Contains(spec.Submitter, "@") {

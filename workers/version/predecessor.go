@@ -11,13 +11,15 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// home is the storage that an item's version is written to first.
-func (w *Maker) home(item *base.Item) (ocfl.Named, error) { return w.Objects.Of(item.Storages[0]) }
+// firstStorage returns the storage that an item's version is written to first.
+func (w *Maker) firstStorage(item *base.Item) (ocfl.Named, error) {
+	return w.Objects.Of(item.Storages[0])
+}
 
-// settle sees to it that a version has its predecessors where it is to be written: the collection
-// may have been given another first storage since. What is missing is copied from a storage that
-// has it, the bytes that were recorded and no others, so that this needs no announcement.
-func (w *Maker) settle(ctx context.Context, home ocfl.Named, id registry.Identity) error {
+// ensurePredecessors copies the earlier versions to the first storage if they are missing there:
+// the collection's first storage may have changed. It copies exactly the recorded bytes from a
+// storage that has them, so this needs no announcement.
+func (w *Maker) ensurePredecessors(ctx context.Context, home ocfl.Named, id registry.Identity) error {
 	here, err := home.Head(ctx, id.ARK)
 	if err == nil && here.Head >= id.Head {
 		return nil

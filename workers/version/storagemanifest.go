@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast/holdfast/staging"
 )
 
-// storageManifest lists every other file of the version in Merritt's form. A name that this form
-// cannot express stands in the OCFL inventory only.
+// storageManifest lists every other file of the version in Merritt's form. It omits names that this
+// form cannot express; the OCFL inventory has them.
 func (w *Maker) storageManifest(ctx context.Context, item *base.Item, dr *draft) (staging.File, error) {
 	const name = "mrt-manifest.txt"
 	out, err := staging.Create(ctx, w.Payloads.Staging, staging.Key(item.Lease(), systemPath(name)), dr.Algorithm)
@@ -25,7 +25,7 @@ func (w *Maker) storageManifest(ctx context.Context, item *base.Item, dr *draft)
 	}
 	defer out.Close() //nolint:errcheck // nothing depends on a writer that is given up
 	list := checkm.NewWriter(out, checkm.Add)
-	// A writer is of no use any more after a row that it refused, so another one is asked before.
+	// After a refused row a writer cannot be used any more, so test each row with another one.
 	probe := checkm.NewWriter(io.Discard, checkm.Add)
 	progress := item.Progress("files listed", "files")
 	for f, err := range w.state(ctx, item, dr) {
@@ -52,8 +52,7 @@ func (w *Maker) storageManifest(ctx context.Context, item *base.Item, dr *draft)
 	return out.Commit(ctx, systemPath(name))
 }
 
-// state yields the files that the version will have: its own, and what it keeps of the version
-// before.
+// state yields the files of the future version: its own, and those kept from the previous version.
 func (w *Maker) state(ctx context.Context, item *base.Item, dr *draft) iter.Seq2[staging.File, error] {
 	return func(yield func(staging.File, error) bool) {
 		for f, err := range w.files(ctx, dr) {

@@ -26,7 +26,7 @@ const (
 func (w *Maker) systemFiles(ctx context.Context, item *base.Item, home ocfl.Named, dr *draft) ([]staging.File, error) {
 	spec := item.Spec()
 	if spec.Profile.Owner == "" || len(spec.Profile.Collections) == 0 {
-		return nil, base.Fatal(payload.Unfit(fmt.Errorf("the profile of collection %s named no owner or no collection ARK when this was submitted", item.Collection)))
+		return nil, base.Fatal(payload.Unfit(fmt.Errorf("the profile of collection %s had no owner or no collection ARK when this was submitted", item.Collection)))
 	}
 	var files []staging.File
 	for _, s := range []struct {
@@ -48,7 +48,7 @@ func (w *Maker) systemFiles(ctx context.Context, item *base.Item, home ocfl.Name
 		err := s.write(&text)
 		var field *metadata.FieldError
 		if errors.As(err, &field) {
-			return nil, base.Content(err) // a value that no file can carry came with the deposit
+			return nil, base.Content(err) // a value of the deposit that no file can express
 		} else if err != nil {
 			return nil, err
 		}
@@ -59,7 +59,7 @@ func (w *Maker) systemFiles(ctx context.Context, item *base.Item, home ocfl.Name
 		f.Modified = dr.Created
 		files = append(files, f)
 	}
-	kept, err := w.kept(ctx, item, dr)
+	kept, err := w.keptFiles(ctx, item, dr)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (w *Maker) systemFiles(ctx context.Context, item *base.Item, home ocfl.Name
 	return append(dr.system, manifest), nil
 }
 
-// stageSystem stages one of our own files.
+// stageSystem stages one system file.
 func (w *Maker) stageSystem(ctx context.Context, item *base.Item, name string, data []byte, algorithm string) (staging.File, error) {
 	out, err := staging.Create(ctx, w.Payloads.Staging, staging.Key(item.Lease(), systemPath(name)), algorithm)
 	if err != nil {
@@ -85,9 +85,9 @@ func (w *Maker) stageSystem(ctx context.Context, item *base.Item, name string, d
 	return out.Commit(ctx, systemPath(name))
 }
 
-// kept are files of the submission that are kept beside ours: the object manifest as given, and the
-// delete list.
-func (w *Maker) kept(ctx context.Context, item *base.Item, dr *draft) ([]staging.File, error) {
+// keptFiles returns the files of the submission that are kept among the system files: the original
+// object manifest, and the delete list.
+func (w *Maker) keptFiles(ctx context.Context, item *base.Item, dr *draft) ([]staging.File, error) {
 	var files []staging.File
 	if item.Spec().Type == registry.ObjectManifest {
 		m, err := w.Payloads.Manifest(ctx, item, registry.ObjectManifest)
@@ -111,7 +111,7 @@ func (w *Maker) kept(ctx context.Context, item *base.Item, dr *draft) ([]staging
 	return files, nil
 }
 
-// ingest is what was submitted and what became of it.
+// ingest returns the record of the submission and its outcome.
 func ingest(item *base.Item, dr *draft, node string) metadata.Ingest {
 	spec := item.Spec()
 	in := metadata.Ingest{
@@ -143,13 +143,13 @@ func ingest(item *base.Item, dr *draft, node string) metadata.Ingest {
 	return in
 }
 
-// dublinCore is the producer's own, completed by what else is known.
+// dublinCore returns the producer's Dublin Core, completed by other known values.
 func dublinCore(dr *draft) metadata.DublinCore {
 	dc := dr.dc
-	dc.Title, dc.Creator, dc.Date = or(dc.Title, dr.Metadata.What), or(dc.Creator, dr.Metadata.Who), or(dc.Date, dr.Metadata.When)
+	dc.Title, dc.Creator, dc.Date = orElse(dc.Title, dr.Metadata.What), orElse(dc.Creator, dr.Metadata.Who), orElse(dc.Date, dr.Metadata.When)
 	dc.Identifier = nil
 	for _, id := range append([]string{dr.ObjectID}, dr.LocalIDs...) {
-		dc.Identifier = append(dc.Identifier, metadata.JoinLocalIDs([]string{id})) // one each, also when it has a ";" in it
+		dc.Identifier = append(dc.Identifier, metadata.JoinLocalIDs([]string{id})) // one element each, also if it contains ";"
 	}
 	return dc
 }
