@@ -178,7 +178,7 @@ func TestChanges(t *testing.T) {
 	want := []string{
 		"name: Maps; it was Maps & plans: yes", "priority: 3; it was 7", "scan: removed; it was true", "bag_profile: replaced by another document",
 		`mail.to: ["a@example.org","b@example.org"]; it was ["a@example.org"]`, "mail.queued: removed; it was true",
-		"mail.failures_only: removed; it was true", "retention_days: not given any more; it was 90",
+		"mail.failures_only: removed; it was true", "retention_days: removed; it was 90",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)

@@ -159,7 +159,7 @@ func TestCollectionProfiles_Faults(t *testing.T) {
 			"bad.yaml is not a valid profile", "bad.yaml:1:1: ownr is unknown; did you mean owner?", "bad.yaml:2:7: scan is text; want true or false",
 		}},
 		{"owner: nobody\ncollections: [ark:/99999/c]\nmail:\n  to:\n    - a@example.org\n    - nobody\nstorages: [none]\nbag_profile:\n  Nonsense: 1\n", exit.Usage, []string{
-			"the collection was not changed", "bad.yaml:1:8: owner: ", "bad.yaml:6:7: mail.to[1]: it is no mail address", "bad.yaml:7:12: storages[0]: ", "bad.yaml:9:13: bag_profile.Nonsense: ",
+			"the collection was not changed", "bad.yaml:1:8: owner: ", "bad.yaml:6:7: mail.to[1]: not a mail address", "bad.yaml:7:12: storages[0]: ", "bad.yaml:9:13: bag_profile.Nonsense: ",
 		}},
 		{"owner: ark:/99999/o\n", exit.Usage, []string{"bad.yaml:1:1: collections: missing"}},
 	} {
@@ -170,7 +170,7 @@ func TestCollectionProfiles_Faults(t *testing.T) {
 	holdfast(t, "collection", "update", "default", "--dir", dir).Wants(t, exit.Usage).Says(t, "--profile FILE")
 	holdfast(t, "collection", "update", "default", "--profile", file, "--if-version", "0", "--dir", dir).Wants(t, exit.Usage).Says(t, "--if-version")
 	holdfast(t, "collection", "create", "maps", "--profile", file+".none", "--dir", dir).Wants(t, exit.NotFound).Says(t, "no such file")
-	holdfastWith(t, "name: [", "collection", "update", "default", "--profile", "-", "--dir", dir).Wants(t, exit.Usage).Says(t, "standard input:1: it is no YAML")
+	holdfastWith(t, "name: [", "collection", "update", "default", "--profile", "-", "--dir", dir).Wants(t, exit.Usage).Says(t, "standard input:1: not valid YAML")
 	if c := shownCollection(t, dir, "default"); c.Version != 1 {
 		t.Errorf("changed: %+v", c)
 	}
@@ -209,7 +209,7 @@ func TestCollectionImport(t *testing.T) {
 	}
 	prints("old_maps: would be created, version 1", file, "--dry-run").Says(t, "old_maps_content:9: Context: left out: ", "old_maps_content:6: NotificationSuppression: changed: mail.failures_only")
 	holdfast(t, "collection", "show", "old_maps", "--dir", dir).Wants(t, exit.NotFound)
-	in(file, "--storage", "9501=none").Wants(t, exit.Usage).Says(t, "old_maps_content:7: storages[0]: there is no storage of this name")
+	in(file, "--storage", "9501=none").Wants(t, exit.Usage).Says(t, "old_maps_content:7: storages[0]: unknown storage")
 	prints("old_maps: created, version 1", file, "--storage", "9501=storage").Says(t, "credential set old_maps https://r.example.org --basic ann")
 	want := registry.Profile{
 		Name: "old_maps", Description: "Old maps", Owner: "ark:/99999/o", Collections: []string{"ark:/99999/c"}, Storages: []string{"storage"},
