@@ -7,50 +7,50 @@ import (
 	"time"
 )
 
-// Working is the life of an attempt: what a worker asks while it works on an item.
+// Working is what a worker calls while it works on an item.
 type Working interface {
-	// Claim gives the stage's best ready item, nearly always the hinted one (R20), running under a
-	// new attempt; or *NotClaimable with the reason why the hinted item cannot be had. Best is
-	// first what an operator put in front of everything (a priority below 0), then the collection
-	// that was served longest ago in the stage, and of that the item that comes first by age and
-	// priority. A repeated RequestID returns the same claim while that attempt is live. A worker
-	// that is held gets nothing, for the reason held, and the hinted item is rung for again a
-	// moment later, for another worker. ErrWorkerTaken when another token has announced r.Worker;
-	// ErrClaimLost when the token that asks was revoked.
+	// Claim starts a new attempt at the stage's best ready item, nearly always the hinted one
+	// (R20). Express items (priority below 0) are best. Next comes the collection that was served
+	// longest ago in the stage, and its first item by age and priority.
+	//
+	// *NotClaimable says why the hinted item cannot be claimed. A repeated RequestID returns the
+	// same claim while its attempt is live. A held worker gets nothing, for the reason held; the
+	// hinted item gets another message a moment later. ErrWorkerTaken: another token has announced
+	// r.Worker. ErrClaimLost: the caller's token was revoked.
 	Claim(ctx context.Context, r ClaimRequest) (Claim, error)
-	// Renew extends the named attempts by r.Lease from now, notes their progress and the worker's
-	// capacity, and returns those that are no longer live: their work must stop and write nothing
-	// more. It also says whether a hold keeps the worker from being given anything; the capacity of
-	// such a worker counts as 0. ErrWorkerTaken, and nothing is renewed, when another token has
-	// announced the worker's id.
+	// Renew extends the named attempts by r.Lease from now, and records their progress and the
+	// worker's capacity. It returns the attempts that are no longer live: their work must stop and
+	// write nothing more. It also reports whether a hold covers the worker; such a worker's
+	// capacity counts as 0. ErrWorkerTaken: another token has announced the worker's id, and
+	// nothing was renewed.
 	Renew(ctx context.Context, r RenewRequest) (Renewal, error)
-	// Withdrawn returns the attempts of a worker that admins have taken away since a cursor, and
-	// the cursor to go on with: those that the asking token has claimed. It waits for one until ctx
-	// ends, and then returns none and no error; an attempt may be told twice.
+	// Withdrawn returns a worker's attempts that were withdrawn after a cursor, and the next
+	// cursor. It returns only attempts that the calling token claimed. It waits for one until ctx
+	// ends, and then returns none and no error. It may return an attempt twice.
 	Withdrawn(ctx context.Context, q WithdrawnQuery) (taken []Lease, next int64, err error)
 	// Settle closes an attempt and decides in the same transaction what comes next. A repeat with
-	// the same outcome returns the recorded verdict (R9); ErrClaimLost when somebody else closed
-	// it.
+	// the same outcome returns the recorded verdict (R9). ErrClaimLost: the attempt was closed
+	// otherwise.
 	Settle(ctx context.Context, s Settlement) (Verdict, error)
-	// SaveResult sets results[name] = value unless it is set already, and returns the value that
-	// holds. ErrInvalid when [CheckResults] refuses what the item would have.
+	// SaveResult sets results[name] to value unless it is set already, and returns the value that
+	// holds. ErrInvalid: [CheckResults] refuses the item's results.
 	SaveResult(ctx context.Context, l Lease, name string, value json.RawMessage) (json.RawMessage, error)
-	// Reserve promises bytes of a volume to the item until it completes, replacing what it had;
-	// *NoSpaceError when the volume would be filled beyond r.Threshold, and for an item at download
-	// that asks for more than it has while an earlier one that holds room waits for more. Two items
-	// are never promised the same free space (R24).
+	// Reserve reserves bytes of a volume for the item until it completes, in place of its earlier
+	// reservation. *NoSpaceError: the volume would be filled beyond r.Threshold. An item at
+	// download also gets it if it asks for more than it has while an earlier item that holds room
+	// waits for more. No free space is reserved twice (R24).
 	Reserve(ctx context.Context, l Lease, r Reservation) error
-	// ReleaseUpload is RetireUpload for an item: a batch at its report, which needs its upload no
-	// more itself, a tidy item of such a batch, or a search for orphans that removes what is older
-	// than it says. ErrInvalid for any other item or upload.
+	// ReleaseUpload is RetireUpload for an item: for a batch at its report, a tidy item of such a
+	// batch, or a search for orphans that removes uploads older than its limit. ErrInvalid: any
+	// other item or upload.
 	ReleaseUpload(ctx context.Context, l Lease, uploadID string) (released bool, err error)
-	// ApplyNext carries a bulk act out on its next at most 100 items, in one transaction with the
-	// cursor, so that a kill neither skips nor repeats one. What an item refuses is counted and
-	// told, and does not keep the others from it. Done says that there were no more.
+	// ApplyNext carries out a bulk act on its next items, at most 100, in one transaction with the
+	// cursor. So a kill neither skips nor repeats an item. Refusals are counted and do not stop the
+	// act. Done reports that no item is left.
 	ApplyNext(ctx context.Context, l Lease) (BulkProgress, error)
 }
 
-// AttemptReader is who works, and has worked, on what.
+// AttemptReader lists attempts and workers.
 type AttemptReader interface {
 	// Attempts lists an item's attempts, oldest first.
 	Attempts(ctx context.Context, itemID string) ([]Attempt, error)
@@ -58,56 +58,56 @@ type AttemptReader interface {
 	Workers(ctx context.Context) ([]WorkerInfo, error)
 }
 
-// Lease names one attempt of one item: the fencing token of every write of a worker.
+// Lease identifies one attempt of one item. It is the fencing token of a worker's writes.
 type Lease struct {
 	ItemID string `json:"item_id"`
 	N      int64  `json:"n"`
-	// Token is the id of the token by which a write is asked for over the API: the attempt must
-	// have been claimed by the same one. "" is a process that has the Registry in itself, or an
-	// admin, and asks nothing. It does not travel.
+	// Token is the id of the token with which the API authenticated the write; it must be the one
+	// that claimed the attempt. "" means a process that contains the Registry, or an admin, and is
+	// not checked. Token is not transmitted.
 	Token string `json:"-"`
 }
 
-// WorkerInfo is a live worker process and what it serves, renewed with its leases.
+// WorkerInfo is a live worker process and the stages it serves. It is renewed with its leases.
 type WorkerInfo struct {
-	// ID is unique per process start (R9). It belongs to the token that announced it first, while
-	// it is alive.
+	// ID is unique per process start (R9). While the worker is alive, it belongs to the token that
+	// announced it first.
 	ID       string        `json:"id"`
 	Version  string        `json:"version"`
-	Capacity map[Stage]int `json:"capacity"` // slots per stage
+	Capacity map[Stage]int `json:"capacity"` // slots by stage
 	Free     map[Stage]int `json:"free"`
-	// Spare are those slots of Capacity that are kept for other collections and for uploads,
-	// whether or not any wait. Where sources are waited for, a collection gets no more of the
-	// workers' slots than those that are not spare; see [SourceKind] for what counts.
+	// Spare is the part of Capacity that is kept for other collections and for uploads, even if
+	// none wait. In stages that wait for sources, one collection gets at most the slots that are
+	// not spare; see [SourceKind].
 	Spare    map[Stage]int `json:"spare,omitempty"`
 	Draining bool          `json:"draining"`
 	SeenAt   time.Time     `json:"seen_at"`
 }
 
-// ClaimRequest asks for one item of a stage.
+// ClaimRequest requests one item of a stage.
 type ClaimRequest struct {
-	RequestID   string        `json:"request_id"` // a repeat of the same request returns the same attempt (R9)
+	RequestID   string        `json:"request_id"` // a repeated request returns the same attempt (R9)
 	Stage       Stage         `json:"stage"`
-	Hint        string        `json:"hint"` // the id a message carried
+	Hint        string        `json:"hint"` // the item id in the message
 	Worker      string        `json:"worker"`
 	Version     string        `json:"version"`
 	Lease       time.Duration `json:"lease"`
-	MaxAttempts int           `json:"max_attempts"` // counted failures after which a lost attempt fails the item
-	StuckAfter  time.Duration `json:"stuck_after"`  // no progress for this long: the step is taken away (R29)
+	MaxAttempts int           `json:"max_attempts"` // number of counted failures after which a lost attempt fails the item
+	StuckAfter  time.Duration `json:"stuck_after"`  // the sweep takes the step away after this long without progress (R29)
 	Token       string        `json:"-"`            // the id of the token that asks, as in [Lease]
 }
 
-// Bounds of what a worker asks for. Configuration stays below them.
+// Bounds of workers' requests. Configuration stays below them.
 const (
-	MostLease = 24 * time.Hour      // how long a claim may outlive the last news of its process
-	MostStuck = 30 * 24 * time.Hour // how long a step may go without progress
+	MostLease = 24 * time.Hour      // longest lease
+	MostStuck = 30 * 24 * time.Hour // longest time without progress
 
-	MostResult  = 4 << 20 // bytes of one durable result, its name included
+	MostResult  = 4 << 20 // bytes of one durable result with its name
 	MostResults = 8 << 20 // bytes of all results of an item
 )
 
-// CheckResults returns ErrInvalid when an item's results take more than they may. They are read and
-// written as a whole, again and again: what is larger belongs into staging.
+// CheckResults returns ErrInvalid if an item's results are too large. They are read and written as
+// a whole, so larger data belong into staging.
 func CheckResults(results map[string]json.RawMessage) error {
 	sum := 0
 	for name, value := range results {
@@ -122,15 +122,15 @@ func CheckResults(results map[string]json.RawMessage) error {
 	return nil
 }
 
-// Claim is an item that is now running under Lease.
+// Claim is an item that now runs under Lease.
 type Claim struct {
 	Item  WorkItem `json:"item"`
 	Lease Lease    `json:"lease"`
-	// NoteKey authenticates the item's interim data: the same for every attempt of the item, and no
-	// other item's. It goes to nobody but the item's workers.
+	// NoteKey authenticates the item's interim data. It is the same for all attempts of the item
+	// and differs between items. Only the item's workers get it.
 	NoteKey []byte `json:"note_key,omitempty"`
-	// RoomWait is how long the item has waited for room on its volume, attempt after attempt. For
-	// one that holds none yet it begins anew whenever another item gets some.
+	// RoomWait is how long the item has waited for room on its volume, over several attempts. For
+	// an item that holds no room it starts anew whenever another item gets some.
 	RoomWait time.Duration `json:"room_wait,omitempty"`
 }
 
@@ -138,12 +138,12 @@ type Claim struct {
 type Beat struct {
 	Lease     Lease      `json:"lease"`
 	Progress  []Progress `json:"progress,omitempty"` // nil: unchanged
-	Advanced  bool       `json:"advanced"`           // progress moved since the last beat
+	Advanced  bool       `json:"advanced"`           // there was progress since the last beat
 	DoneBytes int64      `json:"done_bytes"`         // -1: unchanged
 	DoneFiles int64      `json:"done_files"`         // -1: unchanged
 }
 
-// RenewRequest renews exactly the attempts that a worker really runs.
+// RenewRequest renews the attempts that a worker still runs.
 type RenewRequest struct {
 	Worker WorkerInfo    `json:"worker"`
 	Lease  time.Duration `json:"lease"`
@@ -151,32 +151,31 @@ type RenewRequest struct {
 	Token  string        `json:"-"` // the id of the token that asks, as in [Lease]
 }
 
-// WithdrawnQuery asks which attempts of a worker admins have taken away.
+// WithdrawnQuery asks for a worker's withdrawn attempts.
 type WithdrawnQuery struct {
 	Worker string `json:"worker"`
-	After  int64  `json:"after"` // the cursor that the call before returned; 0 at first
+	After  int64  `json:"after"` // cursor from the previous call; 0 at first
 	Token  string `json:"-"`     // the id of the token that asks, as in [Lease]
 }
 
 // Renewal answers a renewal.
 type Renewal struct {
 	Lost []Lease `json:"lost"` // no longer live: their work must stop and write nothing more
-	// Held says that a hold on this worker keeps it from being given anything more; what runs goes
-	// on.
+	// Held reports that a hold covers the worker: it gets no more items, and running ones continue.
 	Held bool `json:"held"`
 }
 
-// Outcome is how an attempt ended.
+// Outcome says how an attempt ended.
 type Outcome string
 
-// The outcomes. A worker settles with one of the first six; the last two are the Registry's.
+// The outcomes. Workers settle with one of the first six; only the Registry uses the last two.
 const (
 	OutcomeDone      Outcome = "done"      // next stage, or completed
-	OutcomeRetry     Outcome = "retry"     // a system fault: again after Delay, or failed when tries are used up
-	OutcomeSnooze    Outcome = "snooze"    // waits Delay, not counted
+	OutcomeRetry     Outcome = "retry"     // a system fault: retried after Delay, or failed if no try is left
+	OutcomeSnooze    Outcome = "snooze"    // waits for Delay; not counted
 	OutcomeReleased  Outcome = "cancelled" // the worker is stopping: pending at once, not counted
 	OutcomeFailed    Outcome = "failed"    // no retry helps
-	OutcomeSentBack  Outcome = "sent-back" // a system fault that only an earlier stage can mend
+	OutcomeSentBack  Outcome = "sent-back" // a system fault that only an earlier stage can fix
 	OutcomeLost      Outcome = "lost"      // the lease ran out
 	OutcomeWithdrawn Outcome = "withdrawn" // an admin took the item away
 )
@@ -189,49 +188,49 @@ type Settlement struct {
 	Reason  Reason        `json:"reason"`           // snooze: what it waits for
 	Back    Stage         `json:"back,omitempty"`   // sent back: the earlier stage of the item's route
 	Error   string        `json:"error"`            // for people
-	Remedy  string        `json:"remedy,omitempty"` // what lets the item go on, beside waiting, for people; "" when nothing is known
+	Remedy  string        `json:"remedy,omitempty"` // for people: what else helps besides waiting; "" if unknown
 	Class   ErrorClass    `json:"class"`            // failed, retry, sent back
-	Code    string        `json:"code,omitempty"`   // failed, retry, sent back: what happened in one word, and with which host; see CauseOf
+	Code    string        `json:"code,omitempty"`   // failed, retry, sent back: the failure's code, and the host that caused it; see CauseOf
 	Host    string        `json:"host,omitempty"`
 
-	MaxAttempts int `json:"max_attempts"` // retry: failed when tries reach it; sent back: when it was so often
+	MaxAttempts int `json:"max_attempts"` // retry: the item fails when its tries reach it; sent back: when it was sent back so often
 
 	Results     map[string]json.RawMessage `json:"results,omitempty"`    // merged into the item's results
-	SizeBytes   *int64                     `json:"size_bytes,omitempty"` // the item's size as now known; -1 unknown
+	SizeBytes   *int64                     `json:"size_bytes,omitempty"` // the item's known size; -1: unknown
 	Files       *int64                     `json:"files,omitempty"`
 	DoneBytes   *int64                     `json:"done_bytes,omitempty"`
 	DoneFiles   *int64                     `json:"done_files,omitempty"`
 	PriorityAdd int                        `json:"priority_add"`
 	Progress    []Progress                 `json:"progress,omitempty"`
-	Events      []NewEvent                 `json:"events,omitempty"` // what else happened in the attempt
+	Events      []NewEvent                 `json:"events,omitempty"` // other events of the attempt
 }
 
-// NewEvent is an event that a worker wants written with its settlement.
+// NewEvent is an event that a worker writes with its settlement.
 type NewEvent struct {
 	Type string          `json:"type"`
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// Verdict is what a settlement came to.
+// Verdict is the result of a settlement.
 type Verdict struct {
 	Stage  Stage  `json:"stage"`
 	Status Status `json:"status"`
 	Tries  int    `json:"tries"`
 }
 
-// Reservation asks for room on a volume.
+// Reservation requests room on a volume.
 type Reservation struct {
 	Volume    string  `json:"volume"`
 	Bytes     int64   `json:"bytes"`
 	Used      int64   `json:"used"`      // bytes used on the volume, as measured now
 	Total     int64   `json:"total"`     // bytes the volume holds
-	Threshold float64 `json:"threshold"` // share of Total that may be used and promised, 0..1
-	// Staged is what lies on the volume of Bytes already, and becomes the item's done_bytes; 0:
-	// what these say.
+	Threshold float64 `json:"threshold"` // share of Total that may be used and reserved, 0..1
+	// Staged is the part of Bytes that lies on the volume already; it becomes the item's
+	// done_bytes. 0: done_bytes stays.
 	Staged int64 `json:"staged,omitempty"`
 }
 
-// Attempt is one claim of one item by one worker; while it is open it is the lease.
+// Attempt is one claim of an item by a worker. While it is open, it is the lease.
 type Attempt struct {
 	ItemID     string     `json:"item_id"`
 	N          int64      `json:"n"`
@@ -251,5 +250,5 @@ type Progress struct {
 	Unit     string `json:"unit"` // files, bytes, rows
 	Position int64  `json:"position"`
 	End      int64  `json:"end"`            // -1 unknown
-	Kept     bool   `json:"kept,omitempty"` // a later attempt goes on where this one stood, see remedy.ResumePoint
+	Kept     bool   `json:"kept,omitempty"` // the next attempt continues here, see remedy.ResumePoint
 }

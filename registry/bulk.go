@@ -5,26 +5,25 @@ import (
 	"time"
 )
 
-// ErrEmptyQuery refuses a bulk act that names nothing: it would be done to everything by mistake.
+// ErrEmptyQuery refuses a bulk act without conditions, which would apply to all items.
 var ErrEmptyQuery = errors.New("a bulk act needs a query with at least one condition")
 
 // BulkSpec is the immutable input of an item of action bulk.
 type BulkSpec struct {
 	Match  Query    `json:"match"`
-	Within []string `json:"within"` // null: all collections; an empty list: none
-	// Parent limits the act to the jobs of a batch that it was asked of: a delete stops first what
-	// still runs.
+	Within []string `json:"within"` // null: all collections; empty: none
+	// Parent limits the act to the jobs of this batch. A delete then stops running jobs first.
 	Parent   string    `json:"parent,omitempty"`
 	Act      Act       `json:"act"`
 	From     Stage     `json:"from,omitempty"`
 	Priority *int      `json:"priority,omitempty"`
 	Reason   string    `json:"reason,omitempty"`
 	Confirm  bool      `json:"confirm,omitempty"`
-	Matched  int64     `json:"matched"`  // when it was asked for
-	AskedAt  time.Time `json:"asked_at"` // items that were made later are left alone
+	Matched  int64     `json:"matched"`  // at the time of the request
+	AskedAt  time.Time `json:"asked_at"` // items inserted later are not affected
 }
 
-// Title says for people what the act is about.
+// Title describes the act for people.
 func (s BulkSpec) Title() string {
 	if s.Parent != "" {
 		return string(s.Act) + " the jobs of batch " + s.Parent
@@ -32,18 +31,18 @@ func (s BulkSpec) Title() string {
 	return string(s.Act) + " " + s.Match.String()
 }
 
-// ResultBulk names the durable result of a bulk item that says how far it is, a [BulkProgress].
+// ResultBulk is the durable result with the progress of a bulk item, a [BulkProgress].
 const ResultBulk = "bulk"
 
-// TidySpec is the immutable input of an item of action tidy, which has one of the two.
+// TidySpec is the immutable input of an item of action tidy. It has one of its fields.
 type TidySpec struct {
-	Subject string        `json:"subject,omitempty"` // the item that was given up
-	Orphans *OrphanSearch `json:"orphans,omitempty"` // what belongs to no item
+	Subject string        `json:"subject,omitempty"` // the aborted or deleted item
+	Orphans *OrphanSearch `json:"orphans,omitempty"` // a search for orphaned data
 }
 
-// BulkRequest asks an act of every item that matches a query.
+// BulkRequest requests an act on every item that matches a query.
 type BulkRequest struct {
-	Match          Query    `json:"match"` // must have a term: nothing is done to everything by mistake
+	Match          Query    `json:"match"` // needs at least one term, so that nothing is applied to all items by mistake
 	Within         []string `json:"within"`
 	Act            Act      `json:"act"`
 	From           Stage    `json:"from"`
@@ -51,15 +50,15 @@ type BulkRequest struct {
 	Reason         string   `json:"reason"`
 	Actor          string   `json:"actor"`
 	IdempotencyKey string   `json:"idempotency_key"`
-	Confirmed      bool     `json:"confirmed"` // for each item as in Command
+	Confirmed      bool     `json:"confirmed"` // as in Command, for each item
 }
 
-// BulkProgress is how far a bulk act is.
+// BulkProgress is the progress of a bulk act.
 type BulkProgress struct {
 	Done    bool  `json:"done"`
 	Matched int64 `json:"matched"` // when it was asked for
 	Applied int64 `json:"applied"`
 	Refused int64 `json:"refused"`
-	// Refusals are the first few, for people.
+	// Refusals are the first few refusals, for people.
 	Refusals []string `json:"refusals,omitempty"`
 }

@@ -9,30 +9,28 @@ import (
 	"time"
 )
 
-// Cause is what a failure comes to without what is the one item's own, so that all items that
-// failed for the same reason have the same. It is made by [CauseOf].
+// Cause is the part of a failure that is the same for all items that failed for the same reason.
+// [CauseOf] creates it.
 type Cause struct {
 	Stage Stage      `json:"stage"`
 	Class ErrorClass `json:"class"`
-	// Code is what happened in one word: http-503, timeout, digest-mismatch, a rule of checkm or a
-	// code of S3; "" when nothing but the text says it.
+	// Code is the failure's code: http-503, timeout, digest-mismatch, a rule of checkm or a code of
+	// S3; "" if only the text says it.
 	Code string `json:"code,omitempty"`
-	// Host is the one other machine that it happened with, with its port if that is named; "" for
-	// none or several.
+	// Host is the remote host of the failure, with its port if named; "" for none or several.
 	Host string `json:"host,omitempty"`
-	// Text is the note with its variable parts replaced, see [CauseText].
+	// Text is the note without its variable parts, see [CauseText].
 	Text string `json:"text"`
 }
 
-// Bounds of what a worker says of a failure.
+// Bounds of workers' codes and hosts.
 const (
 	mostCode = 64
 	mostHost = 255
 )
 
-// CauseOf returns the cause of a failure at a stage. code and host are what the worker knew of the
-// error; where it knew nothing, because it was of a version that did not tell or met an error that
-// says no more than its text, they are read from the note as far as it shows them.
+// CauseOf returns the cause of a failure in a stage. code and host come from the worker. If the
+// worker gave neither, CauseOf reads them from the note as far as possible.
 func CauseOf(stage Stage, class ErrorClass, code, host, note string) Cause {
 	note = wholeWords(note)
 	c := Cause{Stage: stage, Class: class, Code: causeWord(code, mostCode), Host: causeWord(strings.ToLower(host), mostHost), Text: CauseText(note)}
@@ -42,10 +40,9 @@ func CauseOf(stage Stage, class ErrorClass, code, host, note string) Cause {
 	return c
 }
 
-// Fingerprint names the cause: 16 hexadecimal digits, the value of the query language's field
-// cause. Where a code and a host are known, they say it all: how often a server asked to be left
-// alone, or at which of its files it was met first, is no other cause. Otherwise the text counts,
-// too.
+// Fingerprint returns the identifier of the cause: 16 hexadecimal digits, the value of the query
+// field cause. With both a code and a host the text does not count: it may differ by file or by the
+// number of retries.
 func (c Cause) Fingerprint() string {
 	parts := []string{string(c.Stage), string(c.Class), c.Code, c.Host, c.Text}
 	if c.Code != "" && c.Host != "" {
@@ -58,40 +55,38 @@ func (c Cause) Fingerprint() string {
 // FingerprintLen is how many hexadecimal digits a fingerprint has.
 const FingerprintLen = 16
 
-// FailureGroup is the failed items of a query that have one cause.
+// FailureGroup is the failed items of a query with the same cause.
 type FailureGroup struct {
-	// Fingerprint names the cause for the query language's field cause; "" is the group of those
-	// whose cause was not looked at yet, which is about to be done.
+	// Fingerprint is the value of the query field cause; "" for items whose cause is not computed
+	// yet.
 	Fingerprint string `json:"fingerprint"`
 	Cause
 	Count int64 `json:"count"`
-	// First and Last say when the first and the last of them failed.
+	// First and Last are the times of the first and the last failure.
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
-	// ItemID is one of them as an example, the one that came last; Note is what its failure says in
-	// full.
+	// ItemID is the last of the items, as an example. Note is its complete failure note.
 	ItemID string `json:"item_id"`
 	Note   string `json:"note"`
-	// Act is what puts them right, as [ItemReader.Why] says it of the example.
+	// Act says how to fix them, as [ItemReader.Why] says it for the example.
 	Act string `json:"act"`
-	// Useless says that a requeue helps none of them, by the example's remedy.Fix: their batches,
-	// or what was uploaded, cannot come out otherwise.
+	// Useless reports that a requeue cannot fix them, by the example's remedy.Fix.
 	Useless bool `json:"requeue_useless,omitempty"`
-	// From is where a requeue of them begins; "": where they failed.
+	// From is the stage from which to requeue them; "": where they failed.
 	From Stage `json:"requeue_from,omitempty"`
 }
 
-// Requeue returns the query by which the group's items are asked to be requeued in bulk, from the
-// stage From: those of q that have its cause. ok is false where that helps none of them.
+// Requeue returns the query for a bulk requeue of the group's items from the stage From: the items
+// of q with this cause. ok is false if a requeue does not help.
 func (g FailureGroup) Requeue(q Query) (match Query, ok bool) {
 	if g.Fingerprint == "" || g.Useless {
 		return Query{}, false
 	}
 	match.Terms = append(append(match.Terms, q.Terms...), Term{Field: "cause", Value: g.Fingerprint})
-	return match, len(match.Terms) <= MaxQueryTerms && len(match.String()) <= MaxQueryBytes // longer ones are not read again
+	return match, len(match.Terms) <= MaxQueryTerms && len(match.String()) <= MaxQueryBytes // longer queries cannot be parsed again
 }
 
-// Title is the cause in one line: what happened and where, or its text.
+// Title describes the cause in one line: its code and host, or its text.
 func (c Cause) Title() string {
 	switch {
 	case c.Code != "" && c.Host != "":
@@ -102,7 +97,7 @@ func (c Cause) Title() string {
 	return c.Text
 }
 
-// causeWord is a code or host as it is kept: one word, or none.
+// causeWord returns a valid code or host, or "".
 func causeWord(text string, most int) string {
 	if len(text) > most || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '@' }) {
 		return ""
@@ -110,8 +105,7 @@ func causeWord(text string, most int) string {
 	return text
 }
 
-// statusIn returns the code of the first HTTP status that a note tells with its name, "" when it
-// tells none.
+// statusIn returns the code of the first HTTP status in a note that stands with its name, or "".
 func statusIn(note string) string {
 	for at := range note {
 		if _, code := statusAt(note[at:]); code != "" && (at == 0 || !isLetterOrDigit(rune(note[at-1]))) {
@@ -121,8 +115,8 @@ func statusIn(note string) string {
 	return ""
 }
 
-// statusAt returns the code of the HTTP status, number and name, that a text begins with, and its
-// length; "" for none.
+// statusAt returns the length and code of the HTTP status, number and name, at the beginning of a
+// text; "" for none.
 func statusAt(text string) (n int, code string) {
 	if len(text) < 4 || text[3] != ' ' {
 		return 0, ""
@@ -135,7 +129,7 @@ func statusAt(text string) (n int, code string) {
 	return 4 + len(name), "http-" + text[:3]
 }
 
-// hostIn returns the host of the first address in a note, "" when it has none.
+// hostIn returns the host of the first URL in a note, or "".
 func hostIn(note string) string {
 	for word := range strings.FieldsSeq(note) {
 		if _, rest, ok := cutScheme(word); ok {

@@ -12,16 +12,17 @@ import (
 // Bounds of a normalised text, in bytes.
 const (
 	mostCauseText = 400
-	mostCauseWord = 100  // a longer one is somebody's data
-	mostCauseNote = 4096 // that is looked at; workers' notes have half of it
+	mostCauseWord = 100  // a longer word is data
+	mostCauseNote = 4096 // of which this much is read; workers' notes have half of it
 )
 
-// CauseText returns a failure's note without what differs from item to item: numbers, sizes, dates,
-// identifiers, digests, quoted text, paths and names of files have a placeholder in angle brackets
-// in their stead; of an address, scheme and host remain. Lines come sorted and each once, since it
-// is chance which of a job's files is met first, and how many more there were is left out. It has
-// at most 400 bytes and is its own CauseText. Nothing of an address but scheme and host, and no
-// word with an at sign, ever gets in, so neither passwords nor signatures do.
+// CauseText returns a failure's note without the parts that differ between items. Numbers, sizes,
+// dates, identifiers, digests, quoted text, paths and file names become placeholders in angle
+// brackets. Of a URL only scheme and host remain. Lines are sorted and unique, because the order of
+// a job's files is accidental; the number of further lines is dropped.
+//
+// The result has at most 400 bytes, and CauseText leaves it unchanged. It never contains other
+// parts of a URL, or a word with an at sign, and so neither passwords nor signatures.
 func CauseText(note string) string {
 	note = strings.ToValidUTF8(wholeWords(note), "\uFFFD")
 	lines := strings.FieldsFunc(note, func(r rune) bool { return r == '\n' || r == '\r' })
@@ -38,8 +39,8 @@ func CauseText(note string) string {
 	return fitting(out)
 }
 
-// wholeWords is a note without what is left of where it was cut, as base marks it: the last line
-// or, of a single one, the last word. Half an address may end in half a password.
+// wholeWords drops what is left where base truncated a note: the last line or, in a single line,
+// the last word. Half a URL may end in half a password.
 func wholeWords(note string) string {
 	const more = "…"
 	if len(note) > mostCauseNote {
@@ -54,7 +55,7 @@ func wholeWords(note string) string {
 	return note[:max(strings.LastIndexByte(note, ' '), 0)]
 }
 
-// fitting joins as many lines as there is room for. The first one is cut between words.
+// fitting joins as many lines as fit. It truncates the first one between words.
 func fitting(lines []string) string {
 	if len(lines) == 0 {
 		return ""
@@ -72,13 +73,13 @@ func fitting(lines []string) string {
 	return text
 }
 
-// quoted is text in double quotes, which is nearly always somebody's: a name, a local id, what a
-// column has.
+// quoted matches text in double quotes, which is nearly always data: a name, a local id, the value
+// of a column.
 var quoted = regexp.MustCompile(`"[^"]*"`)
 
 // causeLine normalises one line.
 func causeLine(line string) string {
-	// What begins before the quote, such as an address, goes with the word that it is part of.
+	// A URL or word that begins before the quote is replaced as a whole.
 	line = quoted.ReplaceAllString(line, "<text>")
 	for at := 0; at < len(line); at++ {
 		if at > 0 && line[at-1] != ' ' && line[at-1] != '(' {
@@ -105,8 +106,7 @@ func causeLine(line string) string {
 	return strings.Join(out, " ")
 }
 
-// noControl makes white space of every character that is none on a page, and of the mark of what
-// was cut.
+// noControl replaces control characters, white space and the truncation mark by spaces.
 func noControl(r rune) rune {
 	if unicode.IsControl(r) || unicode.IsSpace(r) || r == '…' {
 		return ' '
@@ -114,7 +114,7 @@ func noControl(r rune) rune {
 	return r
 }
 
-// causeWhole normalises a word: what stands between white space.
+// causeWhole normalises one word.
 func causeWhole(word string) string {
 	head, core := cutHead(word)
 	core, tail := cutTail(core)
@@ -124,7 +124,7 @@ func causeWhole(word string) string {
 	}
 	switch {
 	case strings.Contains(core, "@"):
-		return head + "<name>" + tail // of somebody, with or without a password
+		return head + "<name>" + tail // a person's, maybe with a password
 	case slashed[core]:
 		return word
 	case len(core) >= len("ark:") && strings.EqualFold(core[:len("ark:")], "ark:"):
@@ -141,7 +141,7 @@ func causeWhole(word string) string {
 	return head + causePieces(core) + tail
 }
 
-// Words that have a slash and are no path, and the ARK that messages have for an example.
+// Words with a slash that are not paths, and the ARK that messages use as an example.
 var slashed = map[string]bool{"i/o": true, "input/output": true, "and/or": true, "read/write": true, "n/a": true, "sha512/256": true, "ark:/99999/fk4test": true}
 
 var sizeUnits = map[string]bool{
@@ -152,10 +152,10 @@ var sizeUnits = map[string]bool{
 // Words with digits that mean the same in every note.
 var named = regexp.MustCompile(`^([EW]\d{3}|md[245]|sha1|sha224|sha256|sha384|sha512|sha-?\d{3}|sha3-\d{3}|crc32c?|adler32|blake2[bs]|blake3|xxh\d{2,3}|http-\d{3}|utf-8|UTF-8|x509|S3|IPv4|IPv6|HTTP|bzip2)$`)
 
-// placeholders stay as they are.
+// placeholders stay unchanged.
 var placeholders = regexp.MustCompile(`<(?:n|id|text|path|name|size|date)>`)
 
-// causePieces normalises a word piece by piece, its punctuation as it is.
+// causePieces normalises the pieces of a word and keeps its punctuation.
 func causePieces(word string) string {
 	var b strings.Builder
 	for word != "" {
@@ -193,13 +193,13 @@ func causePiece(piece string) string {
 	return "<id>" + tail
 }
 
-// cutHead splits the punctuation off a word's beginning.
+// cutHead splits leading punctuation off a word.
 func cutHead(word string) (head, core string) {
 	core = strings.TrimLeft(word, "([{'`")
 	return word[:len(word)-len(core)], core
 }
 
-// cutTail splits the punctuation off a word's end.
+// cutTail splits trailing punctuation off a word.
 func cutTail(word string) (core, tail string) {
 	core = strings.TrimRight(word, ".,;:!?)]}'`")
 	return core, word[len(core):]
@@ -207,7 +207,7 @@ func cutTail(word string) (core, tail string) {
 
 var schemed = regexp.MustCompile(`^(.*?)([A-Za-z][A-Za-z0-9+.-]*)://`)
 
-// cutScheme splits a word that has an address at its scheme.
+// cutScheme splits a word that contains a URL at its scheme.
 func cutScheme(word string) (scheme, rest string, ok bool) {
 	m := schemed.FindStringSubmatch(word)
 	if m == nil {
@@ -218,14 +218,13 @@ func cutScheme(word string) (scheme, rest string, ok bool) {
 
 var aHost = regexp.MustCompile(`^([a-z0-9._-]{1,60}|\[[0-9a-f:.]{2,45}\])(:[0-9]{1,5})?$`)
 
-// hostOf is the host, with its port, of an address behind its scheme; "" when it has none that can
-// be relied on.
+// hostOf returns the host and port of a URL without its scheme, or "" if they are not certain.
 func hostOf(rest string) string {
 	authority, path, _ := strings.Cut(rest, "/")
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
 		authority = authority[i+1:]
 	} else if strings.Contains(path, "@") && strings.Contains(authority, ":") {
-		return "" // what looks like host and port may be a name and the beginning of its password
+		return "" // host and port may be a user name and the start of a password
 	}
 	authority, _, _ = strings.Cut(authority, "?")
 	authority, _, _ = strings.Cut(authority, "#")
@@ -255,7 +254,7 @@ func isDate(word string) bool { return aDate.MatchString(word) }
 
 var aFileName = regexp.MustCompile(`^[^<>]*[^<>.]\.[A-Za-z0-9]{1,10}$`)
 
-// isFileName says whether a word looks like the name of a file, or of a host.
+// isFileName reports whether a word looks like a file name or host.
 func isFileName(word string) bool {
 	return aFileName.MatchString(word) && strings.ContainsFunc(word, unicode.IsLetter) && !isSize(word) && !isDuration(word) && utf8.RuneCountInString(word) > 3
 }

@@ -11,26 +11,25 @@ import (
 	"time"
 )
 
-// Unlocking is how a step comes by what sources and receivers ask it for.
+// Unlocking gives steps the credentials for sources and receivers.
 type Unlocking interface {
-	// Credentials lists a collection's credentials by their origins, with their secrets sealed;
-	// none of an unknown one.
+	// Credentials lists a collection's credentials by origin, with sealed secrets. An unknown
+	// collection has none.
 	Credentials(ctx context.Context, collection string) ([]Credential, error)
 }
 
-// Secrets keeps what sources and receivers ask for.
+// Secrets manages the credentials for sources and receivers.
 type Secrets interface {
-	// PutCredential keeps a credential of a collection, or of a subscription, or replaces the one
-	// of the same origin. ErrInvalid when [Credential.Check] refuses it, ErrNotFound for an unknown
-	// owner. What a subscription is failing with is forgotten, and it is tried at once; so it is
-	// when one of its credentials is removed.
+	// PutCredential adds or replaces the credential of a collection or subscription for an origin.
+	// ErrInvalid: [Credential.Check] refuses it. ErrNotFound: the owner is unknown. A failing
+	// subscription whose credentials are changed or removed is retried at once.
 	PutCredential(ctx context.Context, c Credential) error
-	// RemoveCredential forgets a credential; ErrNotFound when there is none. Requests under way may
+	// RemoveCredential deletes a credential; ErrNotFound if there is none. Requests in progress may
 	// still use it.
 	RemoveCredential(ctx context.Context, collection, origin, actor string) error
 }
 
-// CredentialKind says how a credential shows a source whose request it is.
+// CredentialKind says how a credential authenticates a request.
 type CredentialKind string
 
 // The kinds.
@@ -38,10 +37,9 @@ const (
 	CredentialBasic  CredentialKind = "basic"  // user and password, to a web server
 	CredentialBearer CredentialKind = "bearer" // a token, to a web server
 	CredentialS3     CredentialKind = "s3"     // access key id and secret key, to a bucket
-	// CredentialDefaultChain: the workers' own credentials for AWS, to a bucket. It has no secret.
+	// CredentialDefaultChain uses the workers' own AWS credentials for a bucket. It has no secret.
 	CredentialDefaultChain CredentialKind = "default-chain"
-	// CredentialSigning: a key that callbacks are signed with, so that receivers can tell that they
-	// are ours.
+	// CredentialSigning is a key that signs callbacks, so that receivers can authenticate them.
 	CredentialSigning CredentialKind = "signing"
 )
 
@@ -50,11 +48,11 @@ func CredentialKinds() []CredentialKind {
 	return []CredentialKind{CredentialBasic, CredentialBearer, CredentialS3, CredentialDefaultChain, CredentialSigning}
 }
 
-// MostSigningKeys is how many of a collection's signing keys sign: the newest.
+// MostSigningKeys is how many of a collection's signing keys sign: the newest ones.
 const MostSigningKeys = 2
 
-// For says whether credentials of this kind are for an origin in its one form: one of a bucket, of
-// a web server or, for signing keys, a name.
+// For reports whether credentials of this kind are for a canonical origin: of a bucket, of a web
+// server or, for signing keys, a name.
 func (k CredentialKind) For(origin string) bool {
 	switch k {
 	case CredentialS3, CredentialDefaultChain:
@@ -67,38 +65,37 @@ func (k CredentialKind) For(origin string) bool {
 	return false
 }
 
-// ForBucket says whether credentials of this kind are for buckets.
+// ForBucket reports whether credentials of this kind are for buckets.
 func (k CredentialKind) ForBucket() bool { return k == CredentialS3 || k == CredentialDefaultChain }
 
-// Credential is what the sources of a collection's deposits ask for, or the receiver of a
-// subscription. There is at most one for an origin of a collection.
+// Credential authenticates requests to a source of a collection's deposits, or to the receiver of a
+// subscription. A collection has at most one for each origin.
 type Credential struct {
 	Collection string         `json:"collection"` // or [SubscriptionOwner]
-	Origin     string         `json:"origin"`     // as CanonicalOrigin returns it
+	Origin     string         `json:"origin"`     // in the form of CanonicalOrigin
 	Kind       CredentialKind `json:"kind"`
-	// Name is the user, or the id of the access key; "" for the other kinds.
+	// Name is the user or the access key id; "" for other kinds.
 	Name string `json:"name,omitempty"`
-	// Endpoint, Region and PathStyle say where a bucket is. Without an endpoint it is one of AWS's
-	// own.
+	// Endpoint, Region and PathStyle locate a bucket. Without an endpoint it is at AWS.
 	Endpoint  string `json:"endpoint,omitempty"`
 	Region    string `json:"region,omitempty"`
 	PathStyle bool   `json:"path_style,omitempty"`
-	// Sealed is the secret under a key that the Registry's database does not have, bound to all of
-	// the above.
+	// Sealed is the encrypted secret, bound to the fields above. The database does not contain its
+	// key.
 	Sealed    string    `json:"-"`
 	CreatedBy string    `json:"created_by,omitempty"`
-	CreatedAt time.Time `json:"created_at"` // of this secret: to set it again replaces it
+	CreatedAt time.Time `json:"created_at"` // of this secret; setting it again replaces it
 }
 
-// About is what a credential's secret is sealed about: none of it can be changed, and no secret put
-// in another's place, without the key.
+// About returns the fields to which the sealed secret is bound. Without the key they cannot be
+// changed, and no secret can take another's place.
 func (c Credential) About() []string {
 	return []string{
 		"credential", c.Collection, c.Origin, string(c.Kind), c.Name, c.Endpoint, c.Region, strconv.FormatBool(c.PathStyle),
 	}
 }
 
-// Check returns ErrInvalid, with the reason, unless a store can keep the credential.
+// Check returns ErrInvalid, with the reason, unless the credential can be stored.
 func (c Credential) Check() error {
 	origin, err := CanonicalOrigin(c.Origin)
 	switch {
@@ -119,16 +116,16 @@ func (c Credential) Check() error {
 const (
 	webOrigin    = "https://"
 	bucketOrigin = "s3://"
-	keyOrigin    = "signing:" // of keys, which have names
+	keyOrigin    = "signing:" // for keys, which have names
 )
 
-// BucketOrigin is the origin of a bucket.
+// BucketOrigin returns the origin of a bucket.
 func BucketOrigin(bucket string) string { return bucketOrigin + bucket }
 
-// CanonicalOrigin returns the one form of an origin: https://HOST[:PORT], in lower case and without
-// the port 443, s3://BUCKET, or signing:NAME for a key, whose name has 1 to 64 letters, digits,
-// dots, hyphens and underscores. A trailing slash is taken for nothing. Other schemes, paths, users
-// and the like are refused; http is, since whoever listens would learn the secret.
+// CanonicalOrigin returns the canonical form of an origin. It is https://HOST[:PORT], in lower case
+// and without the port 443; s3://BUCKET; or signing:NAME, where NAME has 1 to 64 letters, digits,
+// dots, hyphens and underscores. It ignores a trailing slash. It refuses other schemes, paths,
+// users and so on; http is refused because it would expose the secret.
 func CanonicalOrigin(text string) (string, error) {
 	if name, ok := strings.CutPrefix(text, keyOrigin); ok {
 		if checkWord("a key's name", name) != nil {
@@ -154,7 +151,7 @@ func CanonicalOrigin(text string) (string, error) {
 	return "", errOrigin
 }
 
-// errOrigin does not repeat the text, which may hold a password.
+// errOrigin does not repeat the text, which may contain a password.
 var errOrigin = fmt.Errorf("an origin is %sHOST[:PORT], %sBUCKET or %sNAME and nothing more", webOrigin, bucketOrigin, keyOrigin)
 
 func webOriginOf(u *url.URL) (string, error) {

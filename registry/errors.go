@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// Sentinel errors of the contract, tested with errors.Is.
+// Sentinel errors of the contract. Test them with errors.Is.
 var (
 	// ErrNotFound: there is no such item, object, collection or upload.
 	ErrNotFound = errors.New("not found")
-	// ErrClaimLost: the write named an attempt that is no longer the live one. The caller must
-	// write nothing more.
+	// ErrClaimLost: the write's attempt is not the live one. The caller must write nothing more.
 	ErrClaimLost = errors.New("claim lost")
-	// ErrIdempotencyConflict: the idempotency key was used before with other arguments.
+	// ErrIdempotencyConflict: the idempotency key was used with other arguments.
 	ErrIdempotencyConflict = errors.New("idempotency key was used with other arguments")
-	// ErrWorkerTaken: the worker's id was announced by another token, whose process lives.
+	// ErrWorkerTaken: another token announced the worker's id, and its process is alive.
 	ErrWorkerTaken = errors.New("the worker's id belongs to another token")
 
-	// ErrTaken: the proposed identifier belongs to another object; propose another one.
+	// ErrTaken: the proposed identifier belongs to another object. Propose another one.
 	ErrTaken = errors.New("identifier is taken")
-	// ErrUnavailable: the Registry's database does not answer, or not in time. Whoever asked asks
-	// again; what came of a write is found under its request id, idempotency key or attempt.
+	// ErrUnavailable: the Registry's database does not answer, or not in time. Retry. The outcome
+	// of a write can be found by its request id, idempotency key or attempt.
 	ErrUnavailable = errors.New("registry is not available")
-	// ErrIntentOpen: another item's version of the object is intended and not yet recorded (R1).
+	// ErrIntentOpen: another item has announced a version of the object that is not recorded yet
+	// (R1).
 	ErrIntentOpen = errors.New("another version of the object is being written")
-	// ErrJobsOpen: a batch cannot be reported while one of its jobs is not settled. It is rung for
-	// when the last one is.
+	// ErrJobsOpen: the batch cannot be reported while a job is open. It becomes due when the last
+	// job settles.
 	ErrJobsOpen = errors.New("jobs of the batch are not settled")
-	// ErrInvalid: the arguments can never be right, whatever the state of things: too many rows in
-	// one call, an unknown outcome, a claim without a request id. Nothing was changed.
+	// ErrInvalid: the arguments can never be right, such as an unknown outcome. Nothing was
+	// changed.
 	ErrInvalid = errors.New("not a valid request")
 )
 
-// Reason is why an item is not running: one enumeration for claim, why, CLI and UI
-// (docs/commands.md, item why).
+// Reason is why an item is not running. Claims, why, CLI and pages share it (docs/commands.md, item
+// why).
 type Reason string
 
 // The reason codes.
@@ -44,25 +44,24 @@ const (
 	ReasonBlocked          Reason = "blocked"
 	ReasonLocked           Reason = "locked"
 	ReasonNoSpace          Reason = "no-space"
-	ReasonNoMemory         Reason = "no-memory" // to decompress it takes more than its worker's process has left for that
-	ReasonThawing          Reason = "thawing"   // its bytes are on their way out of an archive
+	ReasonNoMemory         Reason = "no-memory" // its worker's process has too little memory left to decompress it
+	ReasonThawing          Reason = "thawing"   // an archive is restoring its files
 	ReasonQueued           Reason = "queued"
-	ReasonCrowded          Reason = "crowded" // its collection has all the slots that one may have where sources are waited for
+	ReasonCrowded          Reason = "crowded" // its collection has all the slots that one collection may have in stages that wait for sources
 	ReasonRunning          Reason = "running"
 	ReasonRunningElsewhere Reason = "running-elsewhere"
 	ReasonSettled          Reason = "settled"
 	ReasonWrongStage       Reason = "wrong-stage"
 )
 
-// NotClaimable says why a claim gave no item.
+// NotClaimable says why a claim returned no item.
 type NotClaimable struct {
 	ItemID string `json:"item_id"` // the hinted item
 	Reason Reason `json:"reason"`
-	// After is how long the item waits at least, for not-due; 0 otherwise.
+	// After is how long the item waits at least, for not-due; otherwise 0.
 	After time.Duration `json:"after"`
-	// Again is above 0 where items wait for a slot of their collection, whatever keeps the hinted
-	// one: their messages may be used up, so this one is kept, and the same is asked again after
-	// that time at the latest.
+	// Again is above 0 if items wait for a slot of their collection. Their messages may be used up,
+	// so the worker keeps this one and claims again after at most this time.
 	Again time.Duration `json:"again"`
 }
 
@@ -71,8 +70,7 @@ func (e *NotClaimable) Error() string {
 	return fmt.Sprintf("item %s cannot be claimed: %s", e.ItemID, e.Reason)
 }
 
-// LockedError says that another item holds a lock this one needs, or waits for it in front of this
-// one.
+// LockedError: another item holds a lock that this one needs, or stands in line before it.
 type LockedError struct {
 	Key    string `json:"key"`
 	ItemID string `json:"item_id"` // the holder
@@ -83,12 +81,12 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is locked by item %s", e.Key, e.ItemID)
 }
 
-// IdentifierMismatch says that a submission names an object twice, differently. It is a content
-// fault.
+// IdentifierMismatch: a submission gives two identifiers that belong to different objects. It is a
+// content fault.
 type IdentifierMismatch struct {
 	LocalID string `json:"local_id"`
-	Known   string `json:"known"` // the ARK the local id belongs to
-	Given   string `json:"given"` // the ARK the submission names
+	Known   string `json:"known"` // ARK to which the local id belongs
+	Given   string `json:"given"` // ARK that the submission names
 }
 
 // ContentFault marks the deposit as at fault.
@@ -102,11 +100,10 @@ func (e *IdentifierMismatch) Error() string {
 	return fmt.Sprintf("local id %q belongs to %s, but the submission names %s; correct one of the two", e.LocalID, e.Known, e.Given)
 }
 
-// NoObject says that a submission is for an object that must be there and is not. It is a content
-// fault.
+// NoObject: a submission updates an object that does not exist. It is a content fault.
 type NoObject struct {
-	ARK     string `json:"ark"`      // as it was supplied, or ""
-	LocalID string `json:"local_id"` // the first of those that were given, when no ARK was
+	ARK     string `json:"ark"`      // as given, or ""
+	LocalID string `json:"local_id"` // the first one given, if no ARK was
 }
 
 // ContentFault marks the deposit as at fault.
@@ -124,10 +121,10 @@ func (e *NoObject) Error() string {
 	return fmt.Sprintf("there is no object %s to update; submit it without --update to add it", name)
 }
 
-// OwnerMismatch says that a submission names an object of another owner. It is a content fault.
+// OwnerMismatch: a submission names an object of another owner. It is a content fault.
 type OwnerMismatch struct {
 	ARK   string `json:"ark"`
-	Owner string `json:"owner"` // whose collection the submission came to
+	Owner string `json:"owner"` // owner of the submission's collection
 }
 
 // ContentFault marks the deposit as at fault.
@@ -136,28 +133,27 @@ func (e *OwnerMismatch) ContentFault() bool { return true }
 // ErrorCode says so in one word, which failures are grouped by.
 func (e *OwnerMismatch) ErrorCode() string { return "owner-mismatch" }
 
-// Error says what to do. It does not say whose the object is.
+// Error says what to do. It does not name the object's owner.
 func (e *OwnerMismatch) Error() string {
 	return fmt.Sprintf("%s is an object of another owner than %s; correct the identifier or submit to its owner's collection", e.ARK, e.Owner)
 }
 
-// NoSpaceError says that a reservation would fill the volume beyond its threshold.
+// NoSpaceError: a reservation would fill the volume beyond its threshold.
 type NoSpaceError struct {
 	Volume          string  `json:"volume"`
 	Need            int64   `json:"need"`     // bytes
 	Used            int64   `json:"used"`     // bytes on the volume
 	Total           int64   `json:"total"`    // bytes on the volume
-	Reserved        int64   `json:"reserved"` // bytes promised to others and not yet staged
+	Reserved        int64   `json:"reserved"` // bytes reserved for others and not yet staged
 	ThresholdFactor float64 `json:"threshold_factor"`
-	// Yield says that the item that asks must give back what it has staged before it asks again: an
-	// earlier one, which holds room, waits for more, or nobody else holds any that could become
-	// free. Items that grow at once would else wait for each other without end.
+	// Yield reports that the item must give back what it has staged before it asks again. Either an
+	// earlier item that holds room waits for more, or no other item holds room that could become
+	// free. Otherwise items that grow at once would wait for each other for ever.
 	Yield bool `json:"yield,omitempty"`
-	// Kept is what failed and cancelled items of the same collection keep for a requeue, when that
-	// is what is in the way: 0 otherwise.
+	// Kept is the bytes that failed and cancelled items of the collection keep for a requeue, if
+	// these are in the way; otherwise 0.
 	Kept int64 `json:"kept,omitempty"`
-	// Never says that the volume could not hold what the item is known to have even if there were
-	// nothing else on it.
+	// Never reports that the item would not fit even on the empty volume.
 	Never bool `json:"never,omitempty"`
 }
 
@@ -175,9 +171,9 @@ func (e *NoSpaceError) Error() string {
 		SizeText(e.Need), e.Volume, used, SizeText(e.Used), SizeText(e.Total), SizeText(e.Reserved), e.ThresholdFactor*100)
 }
 
-// CodeUnfitProfile is what happened where the profile of an item's collection, which the item
-// keeps, cannot be gone by.
+// CodeUnfitProfile is the code of a failure because of a wrong profile, which the item keeps from
+// its submission.
 const CodeUnfitProfile = "profile-unfit"
 
-// CodeAbandoned is what happened to a job whose announced version was abandoned: see [Abandonment].
+// CodeAbandoned is the code of a job whose announced version was abandoned, see [Abandonment].
 const CodeAbandoned = "abandoned"
