@@ -61,7 +61,7 @@ func seed(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	begun, told := time.Now(), 0
-	o.Told = func(n int) {
+	o.Progress = func(n int) {
 		if n-told >= 100_000 {
 			told = n
 			_, _ = fmt.Fprintf(stderr, "%d items, %s\n", n, time.Since(begun).Round(time.Second))

@@ -1,5 +1,5 @@
-// Package registrybench measures a Registry: how long lists, filters, searches and counts take on
-// what is in it, and how long claims and settles do.
+// Package registrybench fills databases for measurements, and measures a Registry: lists, filters,
+// searches and counts on what the database holds, and claims and settles.
 package registrybench
 
 import (
@@ -15,29 +15,29 @@ import (
 	"github.com/holdfast/holdfast/registry/query"
 )
 
-// Lists is what is asked for lists, counts and glances.
+// Lists is what measurements of lists and counts need of a Registry.
 type Lists interface {
 	registry.ItemReader
 	registry.Queue
 	registry.ReportReader
 }
 
-// Figure is how long one kind of call takes.
+// Figure is how long calls of one kind take.
 type Figure struct {
 	Name  string        `json:"name"`
 	Query string        `json:"query,omitempty"`
-	Rows  int           `json:"rows"` // -1: the query is refused as too much to look through
+	Rows  int           `json:"rows"` // -1: the Registry refused the query as too expensive
 	P50   time.Duration `json:"p50_ns"`
 	P95   time.Duration `json:"p95_ns"`
 	Max   time.Duration `json:"max_ns"`
-	// CPU is what this process used for a call on average: on a busy machine it says more than the
-	// time that passed.
+	// CPU is the average processor time of this process for a call. On a busy machine it says more
+	// than the elapsed time.
 	CPU time.Duration `json:"cpu_ns"`
 }
 
-// listed are the queries that are measured: each field, what operators ask for, words that are
-// common, rare and nowhere, and combinations whose parts are common and which together are rare.
-func listed() []string {
+// listQueries are the queries to measure: each field, what operators ask for, words that are
+// common, rare or absent, and rare combinations of common parts.
+func listQueries() []string {
 	return []string{
 		"", "action:batch", "action:batch state:failed", "state:failed", "state:completed", "state:pending", "state:processing", "state:downloading", "state:held", "-state:completed",
 		"status:running", "stage:download", "stage:download state:failed", "collection:collection_00", "collection:collection_23",
@@ -48,14 +48,10 @@ func listed() []string {
 	}
 }
 
-// Queries measures the first pages of lists, each asked for runs times, and a second page of each
-// that has one. Runs of one query are apart from each other, so that each comes after all others.
+// Queries measures the first page of each list, runs times. It asks for all lists in turn, so that
+// runs of one query are far apart.
 func Queries(ctx context.Context, s Lists, runs int) ([]Figure, error) {
-	return measureAll(ctx, listed(), runs, func(ctx context.Context, text string) (int, error) {
-		q, err := query.Parse(text)
-		if err != nil {
-			return 0, err
-		}
+	return measureQueries(ctx, listQueries(), runs, func(ctx context.Context, _ string, q registry.Query) (int, error) {
 		page, err := s.Items(ctx, registry.ItemQuery{Match: q})
 		return len(page.Rows), err
 	})
@@ -78,11 +74,7 @@ func Pages(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 			after[text] = page.Next
 		}
 	}
-	return measureAll(ctx, texts, runs, func(ctx context.Context, text string) (int, error) {
-		q, err := query.Parse(text)
-		if err != nil {
-			return 0, err
-		}
+	return measureQueries(ctx, texts, runs, func(ctx context.Context, text string, q registry.Query) (int, error) {
 		page, err := s.Items(ctx, registry.ItemQuery{Match: q, After: after[text]})
 		return len(page.Rows), err
 	})
@@ -91,11 +83,7 @@ func Pages(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 // Counts measures counts by state.
 func Counts(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	texts := []string{"", "state:failed", "collection:collection_23", "state:failed error:timeout", "state:pending,held", "thesis"}
-	return measureAll(ctx, texts, runs, func(ctx context.Context, text string) (int, error) {
-		q, err := query.Parse(text)
-		if err != nil {
-			return 0, err
-		}
+	return measureQueries(ctx, texts, runs, func(ctx context.Context, _ string, q registry.Query) (int, error) {
 		counts, err := s.CountItems(ctx, registry.ItemQuery{Match: q})
 		n := 0
 		for _, c := range counts {
@@ -105,7 +93,7 @@ func Counts(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	})
 }
 
-// Failures measures how failed items are grouped by their cause.
+// Failures measures the groups of failed items by cause.
 func Failures(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	texts := []string{"", "collection:collection_23", "class:content", "stage:download", "error:timeout", "by:\"depositor 7\""}
 	batches, err := s.Failures(ctx, registry.ItemQuery{Action: registry.Ingest, Limit: 1})
@@ -119,18 +107,14 @@ func Failures(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 		}
 		texts = append(texts, "batch:"+it.ParentID, "cause:"+g.Fingerprint)
 	}
-	return measureAll(ctx, texts, runs, func(ctx context.Context, text string) (int, error) {
-		q, err := query.Parse(text)
-		if err != nil {
-			return 0, err
-		}
+	return measureQueries(ctx, texts, runs, func(ctx context.Context, _ string, q registry.Query) (int, error) {
 		page, err := s.Failures(ctx, registry.ItemQuery{Match: q})
 		return len(page.Rows), err
 	})
 }
 
-// Glances measures what pages ask beside lists: the whole queue, and why items wait that are ready,
-// not due and blocked.
+// Glances measures what pages show besides lists: the state of the whole queue, and why items wait
+// that are ready, not due or blocked.
 func Glances(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	ids := map[string]string{}
 	for _, text := range []string{"state:pending stage:estimate", "stage:download status:pending"} {
@@ -151,7 +135,7 @@ func Glances(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 		}
 	}
 	names := append([]string{"queue status"}, slices.Sorted(maps.Keys(ids))...)
-	return measureAll(ctx, names, runs, func(ctx context.Context, name string) (int, error) {
+	return measure(ctx, names, runs, func(ctx context.Context, name string) (int, error) {
 		if id, ok := ids[name]; ok {
 			_, err := s.Why(ctx, id)
 			return 1, err
@@ -165,7 +149,17 @@ func Glances(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	})
 }
 
-func measureAll(ctx context.Context, texts []string, runs int, ask func(context.Context, string) (int, error)) ([]Figure, error) {
+func measureQueries(ctx context.Context, texts []string, runs int, ask func(context.Context, string, registry.Query) (int, error)) ([]Figure, error) {
+	return measure(ctx, texts, runs, func(ctx context.Context, text string) (int, error) {
+		q, err := query.Parse(text)
+		if err != nil {
+			return 0, err
+		}
+		return ask(ctx, text, q)
+	})
+}
+
+func measure(ctx context.Context, texts []string, runs int, ask func(context.Context, string) (int, error)) ([]Figure, error) {
 	took := make([][]time.Duration, len(texts))
 	rows := make([]int, len(texts))
 	used := make([]time.Duration, len(texts))
@@ -175,7 +169,7 @@ func measureAll(ctx context.Context, texts []string, runs int, ask func(context.
 			n, err := ask(ctx, text)
 			var refused *registry.QueryError
 			if errors.As(err, &refused) {
-				n, err = -1, nil // which takes its time, too
+				n, err = -1, nil // a refusal takes time as well
 			}
 			if err != nil {
 				return nil, fmt.Errorf("query %q: %w", text, err)
@@ -192,14 +186,14 @@ func measureAll(ctx context.Context, texts []string, runs int, ask func(context.
 	return figures, nil
 }
 
-// figure sums up how long runs took.
+// figure sums up the times of runs.
 func figure(name string, took []time.Duration) Figure {
 	slices.Sort(took)
 	at := func(share float64) time.Duration { return took[min(int(share*float64(len(took))), len(took)-1)] }
 	return Figure{Name: name, Rows: len(took), P50: at(0.5), P95: at(0.95), Max: took[len(took)-1]}
 }
 
-// cpu is the time that this process has used so far; 0 where the system does not tell.
+// cpu returns the processor time of this process so far, or 0 if the system does not say.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

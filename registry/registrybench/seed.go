@@ -18,25 +18,25 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// Seeding says how many items a database is to be filled with, for measuring. The same seed makes
-// the same items.
+// Seeding says how many items to write. The same seed makes the same items.
 type Seeding struct {
 	Items       int
 	Collections int
-	Jobs        int  // of a batch
-	History     bool // with an event and, of what was begun, an attempt of each item
+	Jobs        int  // per batch
+	History     bool // also an event for each item, and an attempt for each that was claimed
 	Seed        uint64
-	// Told is called now and then with how many items there are; nil is none.
-	Told func(items int)
+	// Progress is called now and then with the number of items written; it may be nil.
+	Progress func(items int)
 }
 
-// Seed fills a database with items as years of work leave them: 85 in 100 are completed, 8 failed
-// with notes of many kinds, the others cancelled, waiting for their turn, for a time or for other
-// items. What is kept beside the facts for claims is true of them. It writes into the tables, past
-// the Registry, its state machine and its feed, and is for databases that are measured and thrown
-// away; nothing else may write meanwhile. A PostgreSQL database has its schema already, and has
-// been looked through when Seed returns, as its housekeeping would have done by and by; SQLite
-// works without statistics.
+// Seed fills a database with items as years of work leave them: 85 % completed, 8 % failed with
+// notes of many kinds, the others cancelled or waiting for their turn, for a time or for other
+// items. The rows that claims depend on match the items.
+//
+// Seed writes into the tables and bypasses the Registry, its state machine and its feed. Use it
+// only for databases that are measured and thrown away, and let nothing else write meanwhile. A
+// PostgreSQL database must have its schema; Seed also runs VACUUM ANALYZE there, as autovacuum
+// would in time. SQLite works without statistics.
 func Seed(ctx context.Context, address string, o Seeding) (err error) {
 	o.Collections, o.Jobs = max(o.Collections, 1), max(o.Jobs, 1)
 	if err := seedCollections(ctx, address, o.Collections); err != nil {
@@ -55,10 +55,10 @@ func Seed(ctx context.Context, address string, o Seeding) (err error) {
 	db.SetMaxOpenConns(1)
 	g := &seeder{
 		Seeding: o, db: db, now: time.Now().UnixMicro(),
-		items: sheetOfItems(), details: sheetOfDetails(), events: sheetOfEvents(), attempts: sheetOfAttempts(), deps: sheetOfDeps(),
+		items: itemRows(), details: detailRows(), events: eventRows(), attempts: attemptRows(), deps: depRows(),
 	}
 	if embedded {
-		return g.withoutIndexes(ctx)
+		return g.fillWithoutIndexes(ctx)
 	}
 	if err := g.fill(ctx); err != nil {
 		return err
@@ -81,7 +81,7 @@ func seedCollections(ctx context.Context, address string, n int) (err error) {
 	return nil
 }
 
-// fill makes the items and writes them, some thousands in a transaction.
+// fill writes the items, some thousands in a transaction.
 func (g *seeder) fill(ctx context.Context) error {
 	err := g.db.QueryRowContext(ctx, `SELECT COALESCE((SELECT MAX(seq) FROM work_item), 0), COALESCE((SELECT MAX(feed_seq) FROM event), 0)`).
 		Scan(&g.seq, &g.feed)
@@ -97,23 +97,23 @@ func (g *seeder) fill(ctx context.Context) error {
 		if err := g.write(ctx); err != nil {
 			return fmt.Errorf("seed items: %w", err)
 		}
-		if g.Told != nil {
-			g.Told(g.made)
+		if g.Progress != nil {
+			g.Progress(g.made)
 		}
 	}
 	return nil
 }
 
-// withoutIndexes fills an SQLite database while its items have neither indexes nor triggers: it is
-// several times as fast to make those afterwards. A database in which that was cut short is of no
-// use.
-func (g *seeder) withoutIndexes(ctx context.Context) error {
-	const those = ` FROM sqlite_master WHERE tbl_name = 'work_item' AND type IN ('index', 'trigger') AND sql IS NOT NULL ORDER BY type, name`
-	drops, err := g.column(ctx, `SELECT 'DROP ' || type || ' ' || name`+those)
+// fillWithoutIndexes fills an SQLite database while the items have no indexes and triggers, and
+// creates those afterwards. That is several times as fast. If it is interrupted, the database is
+// useless.
+func (g *seeder) fillWithoutIndexes(ctx context.Context) error {
+	const indexes = ` FROM sqlite_master WHERE tbl_name = 'work_item' AND type IN ('index', 'trigger') AND sql IS NOT NULL ORDER BY type, name`
+	drops, err := g.column(ctx, `SELECT 'DROP ' || type || ' ' || name`+indexes)
 	if err != nil {
 		return fmt.Errorf("list indexes: %w", err)
 	}
-	again, err := g.column(ctx, `SELECT sql`+those)
+	creates, err := g.column(ctx, `SELECT sql`+indexes)
 	if err != nil {
 		return fmt.Errorf("list indexes: %w", err)
 	}
@@ -123,7 +123,7 @@ func (g *seeder) withoutIndexes(ctx context.Context) error {
 	if err := g.fill(ctx); err != nil {
 		return err
 	}
-	return g.run(ctx, append(again, `INSERT INTO item_text_collection (name) SELECT DISTINCT collection FROM work_item
+	return g.run(ctx, append(creates, `INSERT INTO item_text_collection (name) SELECT DISTINCT collection FROM work_item
 		WHERE collection NOT IN (SELECT name FROM item_text_collection)`, `INSERT INTO item_text (item_text) VALUES ('rebuild')`)...)
 }
 
@@ -136,7 +136,7 @@ func (g *seeder) run(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// column reads a query's single text column.
+// column returns a query's single text column.
 func (g *seeder) column(ctx context.Context, query string) (out []string, err error) {
 	rows, err := g.db.QueryContext(ctx, query)
 	if err != nil {
@@ -153,12 +153,12 @@ func (g *seeder) column(ctx context.Context, query string) (out []string, err er
 	return out, rows.Err()
 }
 
-// seedApart is a collection with a title of its own.
-const seedApart = 3
+// manuscriptCollection is the one collection whose items have the title "Manuscript".
+const manuscriptCollection = 3
 
 func seedCollection(i int) string { return fmt.Sprintf("collection_%02d", i) }
 
-// seeder makes one item after another.
+// seeder makes the items one by one.
 type seeder struct {
 	Seeding
 	db   *sql.DB
@@ -171,25 +171,25 @@ type seeder struct {
 	collection int
 	by         string
 	left       int    // jobs of the batch
-	open       string // an item that is not settled
+	open       string // the last item that is not settled
 
-	items, details, events, attempts, deps sheet // to be written
+	items, details, events, attempts, deps tableRows // to be written
 	lanes                                  map[lane]bool
 }
 
-// lane is named by its stage and collection.
+// lane names a lane by stage and collection.
 type lane struct {
 	stage      registry.Stage
 	collection string
 }
 
-// place is where an item is on its route.
+// place is an item's position on its route.
 type place struct {
 	stage  registry.Stage
 	status registry.Status
 }
 
-// seeded is an item as it is written.
+// seeded is an item before it is written.
 type seeded struct {
 	id, parent, name, note string
 	row                    int
@@ -204,29 +204,29 @@ type seeded struct {
 func (g *seeder) item() {
 	it := seeded{id: uuid.Must(uuid.NewV7()).String(), action: registry.Ingest}
 	if g.left == 0 {
-		// The first collections get more than the last ones, as in life.
+		// The first collections get more items than the last ones, as in real life.
 		g.collection = int(float64(g.Collections) * g.rand.Float64() * g.rand.Float64())
 		g.batch, g.left, g.by = it.id, g.Jobs, fmt.Sprintf("depositor %d", g.rand.IntN(200))
 		it.action, it.name = registry.Batch, fmt.Sprintf("batch-%06d.checkm", g.made)
 	} else {
 		it.parent, it.row = g.batch, g.Jobs-g.left+1
-		title := g.one(seedTitles)
-		if g.collection == seedApart {
-			title = "Manuscript" // which no other collection has
+		title := g.pick(seedTitles)
+		if g.collection == manuscriptCollection {
+			title = "Manuscript"
 		}
-		it.name = fmt.Sprintf("%s %s %06d.%s", title, g.one(seedTopics), g.made, g.one(seedEndings))
+		it.name = fmt.Sprintf("%s %s %06d.%s", title, g.pick(seedTopics), g.made, g.pick(seedEndings))
 		g.left--
 	}
-	g.fate(&it)
+	g.chooseOutcome(&it)
 	at := g.now - int64(time.Duration(g.Items-g.made)*20*time.Second/time.Microsecond)
 	g.made++
 	g.add(it, at)
 }
 
-func (g *seeder) one(words []string) string { return words[g.rand.IntN(len(words))] }
+func (g *seeder) pick(words []string) string { return words[g.rand.IntN(len(words))] }
 
-// fate decides what became of an item. What waits is among the newest, but for a few.
-func (g *seeder) fate(it *seeded) {
+// chooseOutcome chooses an item's position and outcome.
+func (g *seeder) chooseOutcome(it *seeded) {
 	route, _ := registry.RouteOf(it.action)
 	route = route.With(nil)
 	last := route.Steps[len(route.Steps)-1].Stage
@@ -237,9 +237,9 @@ func (g *seeder) fate(it *seeded) {
 		it.place = place{last, registry.Completed}
 	case n < 930:
 		it.place, it.class = place{anywhere, registry.Failed}, registry.SystemFault
-		it.note = fmt.Sprintf(g.one(seedFaults), g.rand.IntN(100_000))
+		it.note = fmt.Sprintf(g.pick(seedFaults), g.rand.IntN(100_000))
 		if it.retries = g.rand.IntN(40) / 39; n >= 900 {
-			it.class, it.note = registry.ContentFault, fmt.Sprintf(g.one(seedContentFaults), g.rand.IntN(100_000))
+			it.class, it.note = registry.ContentFault, fmt.Sprintf(g.pick(seedContentFaults), g.rand.IntN(100_000))
 		}
 		if it.action == registry.Batch {
 			it.place.stage, it.class, it.note = last, registry.JobsFault, fmt.Sprintf("%d of %d jobs failed", g.rand.IntN(9)+1, g.Jobs)
@@ -259,7 +259,7 @@ func (g *seeder) fate(it *seeded) {
 	}
 }
 
-// add puts an item on the sheets, with what is kept beside it.
+// add adds the rows of an item to the tables.
 func (g *seeder) add(it seeded, at int64) {
 	const spec = `{"route_version":1,"type":"file","mode":"add","url":"https://example.org/payload","filename":"payload","size_bytes":0,` +
 		`"submitted_at":"2026-01-01T00:00:00Z","profile":{"name":"Demo","owner":"ark:/99999/seed","collections":null,"noid_template":"","digest_algorithm":""}}`
@@ -278,7 +278,7 @@ func (g *seeder) add(it seeded, at int64) {
 		runAt = g.now + it.runIn.Microseconds()
 		nudge = runAt
 	default:
-		// It was rung for just now, and there is no worker.
+		// A message was published just now, and there is no worker.
 		ready, nudge = 1, g.now+time.Hour.Microseconds()+int64(g.made)
 		g.lanes[lane{it.place.stage, collection}] = true
 	}
@@ -313,24 +313,24 @@ func (g *seeder) add(it seeded, at int64) {
 }
 
 func (g *seeder) clear() {
-	for _, s := range g.sheets() {
+	for _, s := range g.tables() {
 		s.rows = s.rows[:0]
 	}
 	g.lanes = map[lane]bool{}
 }
 
-func (g *seeder) sheets() []*sheet {
-	return []*sheet{&g.items, &g.details, &g.events, &g.attempts, &g.deps}
+func (g *seeder) tables() []*tableRows {
+	return []*tableRows{&g.items, &g.details, &g.events, &g.attempts, &g.deps}
 }
 
-// write writes what is on the sheets, and opens the lanes of what is ready.
+// write inserts the collected rows and opens the lanes of ready items.
 func (g *seeder) write(ctx context.Context) error {
 	tx, err := g.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
-	for _, s := range g.sheets() {
+	for _, s := range g.tables() {
 		if err := s.write(ctx, tx); err != nil {
 			return err
 		}

@@ -8,16 +8,16 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Works is what jobs are made by, and brought through their stages.
+// Works is what the measurement of claims and settles needs of a Registry.
 type Works interface {
 	registry.Submitting
 	registry.Batching
 	registry.Working
 }
 
-// Work brings jobs through all their stages, one call after another, and returns how long claims
-// and settles took. It makes a batch in the collection, which must be there, and takes what the
-// store gives it: other items, too, when they come first.
+// Work takes jobs through all their stages, one call after another, and returns how long claims and
+// settles took. It submits a batch to the collection, which must exist. The store may also give it
+// other items that come first.
 func Work(ctx context.Context, s Works, collection string, jobs int) (claims, settles Figure, err error) {
 	w := worker{Works: s}
 	r, err := s.Submit(ctx, registry.Submission{Collection: collection, Actor: "bench", Spec: registry.Spec{
@@ -40,7 +40,7 @@ func Work(ctx context.Context, s Works, collection string, jobs int) (claims, se
 	if err := w.settle(ctx, c.Lease); err != nil {
 		return claims, settles, err
 	}
-	w = worker{Works: s, n: w.n} // those of the batch were for warming up
+	w = worker{Works: s, n: w.n} // the calls for the batch were the warm-up
 	route, _ := registry.RouteOf(registry.Ingest)
 	for _, step := range route.With(nil).Steps {
 		for range jobs {
@@ -63,7 +63,7 @@ type worker struct {
 	Works
 	n               int
 	claims, settles []time.Duration
-	claiming        time.Duration // of the processor
+	claiming        time.Duration // processor time
 	settling        time.Duration
 }
 
