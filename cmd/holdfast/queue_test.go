@@ -167,7 +167,7 @@ func holdsByName(t *testing.T, in func(...string) clitest.Result) {
 	s := in("submit", clitest.WriteFile(t, filepath.Join(t.TempDir(), "a.txt"), "a"), "--wait", "--json").Wants(t, exit.Held).Summary(t)
 	batch, job := s.BatchID, s.Jobs[0].ItemID
 	in("batch", "hold", batch, "nothing", "--reason", "a question").Wants(t, exit.Partly)
-	in("batch", "hold", job, "--reason", "a question").Wants(t, exit.NotFound).Says(t, "is no batch")
+	in("batch", "hold", job, "--reason", "a question").Wants(t, exit.NotFound).Says(t, "is not a batch")
 	in("item", "hold", job, "--reason", "another").Wants(t, exit.OK)
 	in("collection", "hold", "default", "--reason", "a third").Wants(t, exit.OK)
 	in("hold", "remove", "--scope", "stage", "--key", "process").Wants(t, exit.OK)

@@ -127,7 +127,7 @@ func TestRestore_Content(t *testing.T) {
 		}
 	}
 	must(t, b.staging.Delete(t.Context(), r.Place))
-	if lost, text := b.send(t, http.MethodGet, path, "", who...); lost.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "ask for another one") {
+	if lost, text := b.send(t, http.MethodGet, path, "", who...); lost.StatusCode != http.StatusInternalServerError || !strings.Contains(text, "request another restore") {
 		t.Errorf("what staging has lost: %d %s", lost.StatusCode, text)
 	}
 }

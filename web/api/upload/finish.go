@@ -15,11 +15,11 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// finish makes an upload of which all bytes are saved one that can be submitted: its bytes become
-// visible under its key, are read back, and are recorded with the digest of what was read. Saved to
-// the last byte nobody can change them any more, so that whoever finishes, however often, commits
-// the same (R0). rc, which may be nil, is at its end; it is used up. It goes on when the sender has
-// gone. With a *wire.Problem or errDamagedUpload the upload was given up. The caller has its turn.
+// finish completes an upload whose bytes are all saved: it makes them visible under their key,
+// reads them back, and records the digest of what it read. Nobody can change the bytes any more, so
+// repeated calls commit the same (R0). rc, which may be nil, is at its end and is used up. finish
+// goes on if the sender disconnects. With a *wire.Problem or errDamagedUpload, the upload was
+// dropped. The caller holds the upload (acquire).
 func (s *Service) finish(ctx context.Context, in registry.Incoming, rc *receiver) (registry.Upload, error) {
 	ctx = context.WithoutCancel(ctx)
 	u, err := s.finished(ctx, in, rc)
@@ -30,8 +30,8 @@ func (s *Service) finish(ctx context.Context, in registry.Incoming, rc *receiver
 	return u, err
 }
 
-// errDamagedUpload says that staging does not hold what was written.
-var errDamagedUpload = errors.New("what is read back is not what came; it was removed; send the file again")
+// errDamagedUpload says that staging does not hold the bytes that were written.
+var errDamagedUpload = errors.New("the stored bytes differ from the received ones; the upload was removed; send the file again")
 
 func (s *Service) finished(ctx context.Context, in registry.Incoming, rc *receiver) (registry.Upload, error) {
 	u := registry.Upload{ID: in.ID, Filename: in.Filename, SizeBytes: in.Offset, CreatedBy: in.CreatedBy, CreatedAt: s.Now().UTC()}
@@ -45,12 +45,12 @@ func (s *Service) finished(ctx context.Context, in registry.Incoming, rc *receiv
 	}
 	for algorithm, sum := range passed {
 		if sums[algorithm] != sum {
-			return u, fmt.Errorf("upload %s (%s): its %s was %s and is %s: %w", in.ID, in.Filename, algorithm, sum, sums[algorithm], errDamagedUpload)
+			return u, fmt.Errorf("upload %s (%s): its %s was %s when received and is %s in staging: %w", in.ID, in.Filename, algorithm, sum, sums[algorithm], errDamagedUpload)
 		}
 	}
 	u.Digest = registry.Digest{Algorithm: uploadAlgorithm, Value: sums[uploadAlgorithm]}
 	if d := in.Digest; d != nil && sums[d.Algorithm] != d.Value {
-		p := endpoint.Unprocessable(wire.CodeDigestMismatch, "the %d bytes that came of %q are not the ones that were announced; they were dropped; send the file again",
+		p := endpoint.Unprocessable(wire.CodeDigestMismatch, "the %d bytes of %q do not have the digest that was given, and were dropped; send the file again, or correct the digest",
 			u.SizeBytes, u.Filename)
 		p.Faults = []wire.Fault{{
 			Location: "header." + wire.DigestHeader, Message: "the " + d.Algorithm + " differs", Expected: d.Value, Found: sums[d.Algorithm],
@@ -59,7 +59,7 @@ func (s *Service) finished(ctx context.Context, in registry.Incoming, rc *receiv
 	}
 	err = s.Registry.FinishUpload(ctx, u)
 	if errors.Is(err, registry.ErrNotFound) {
-		return u, errors.Join(endpoint.NotFound("upload %s (%s) was given up", in.ID, in.Filename), s.removeBytes(ctx, in.ID))
+		return u, errors.Join(endpoint.NotFound("upload %s (%s) was removed meanwhile; send the file again", in.ID, in.Filename), s.removeBytes(ctx, in.ID))
 	} else if err != nil {
 		return u, err
 	}
@@ -67,32 +67,32 @@ func (s *Service) finished(ctx context.Context, in registry.Incoming, rc *receiv
 	return u, nil
 }
 
-// commit makes the bytes visible, unless they are, and returns the digests that were taken as they
-// came, as far as they are known.
+// commit makes the bytes visible, unless they are. It returns the digests computed while receiving,
+// if known.
 func (s *Service) commit(ctx context.Context, in registry.Incoming, rc *receiver) (map[string]string, error) {
 	if rc == nil {
 		_, err := s.Staging.Stat(ctx, source.UploadKey(in.ID))
 		if err == nil {
-			return nil, nil // an earlier one came as far as here
+			return nil, nil // an earlier call has committed the bytes
 		} else if !errors.Is(err, storage.ErrNotFound) {
-			return nil, fmt.Errorf("look for upload %s: %w", in.ID, err)
+			return nil, fmt.Errorf("find upload %s: %w", in.ID, err)
 		}
 		if rc, err = s.resumeReceiver(ctx, in); err != nil {
 			return nil, err
 		}
 	}
 	if _, err := rc.out.Commit(ctx); err != nil && !errors.Is(err, storage.ErrExists) {
-		rc.letGo()
+		rc.release()
 		return nil, fmt.Errorf("store upload %s: %w", in.ID, err)
 	}
-	_ = rc.out.Abort() // after Commit it does nothing; when another one was first, these bytes are not needed
+	_ = rc.out.Abort() // after Commit it does nothing; if another process was first, these bytes are not needed
 	if rc.digests == nil {
 		return nil, nil
 	}
 	return rc.digests.Sums(), nil
 }
 
-// readBack digests what is stored.
+// readBack computes the digests of the stored bytes.
 func (s *Service) readBack(ctx context.Context, in registry.Incoming) (map[string]string, error) {
 	digests, err := fixity.NewDigester(algorithmsOf(in.Digest)...)
 	if err != nil {
@@ -112,17 +112,17 @@ func (s *Service) readBack(ctx context.Context, in registry.Incoming) (map[strin
 	return digests.Sums(), nil
 }
 
-// complete finishes an upload of which all bytes have come, when whoever was about to finish it
-// could not. It waits for who is at it.
+// complete finishes an upload whose bytes have all come, if the request that was to finish it could
+// not. It waits for a request that is finishing it.
 func (s *Service) complete(ctx context.Context, id string) (registry.Upload, error) {
-	done, err := s.turn(ctx, id, nil)
+	done, err := s.acquire(ctx, id, nil)
 	if err != nil {
 		return registry.Upload{}, err
 	}
 	defer done()
 	in, err := s.Registry.IncomingByID(ctx, id)
 	if errors.Is(err, registry.ErrNotFound) {
-		return s.Registry.UploadByID(ctx, id) // somebody has finished it
+		return s.Registry.UploadByID(ctx, id) // another request has finished it
 	} else if err != nil {
 		return registry.Upload{}, err
 	}
@@ -132,7 +132,7 @@ func (s *Service) complete(ctx context.Context, id string) (registry.Upload, err
 	return s.finish(ctx, in, nil)
 }
 
-// StillToCome says how much of an upload is missing.
+// StillToCome says how much of an upload is missing, and where to send it.
 func StillToCome(in registry.Incoming) string {
-	return fmt.Sprintf("of upload %s (%s) %d of %s bytes have come; send the rest by PATCH %s/%s", in.ID, in.Filename, in.Offset, numberOr(in.SizeBytes), Path, in.ID)
+	return fmt.Sprintf("upload %s (%s) is incomplete: %d of %s bytes were received; send the rest by PATCH %s/%s", in.ID, in.Filename, in.Offset, numberOr(in.SizeBytes), Path, in.ID)
 }

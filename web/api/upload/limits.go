@@ -13,20 +13,21 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Limits bound uploads. A limit of 0 is none.
+// Limits bound uploads. A limit of 0 means none.
 type Limits struct {
-	// Full is the share of staging, 0 to 1, up to which uploads fill it; 0: all of it.
+	// Full is the share of staging, 0 to 1, that uploads may fill; 0: all of it.
 	Full float64
-	// Token is what the uploads of a depositor's token come to. TokenBytes below 0 is half of what
-	// uploads may fill.
+	// TokenBytes and TokenOpen limit the uploads of a depositor's token. TokenBytes below 0 means
+	// half of what uploads may fill.
 	TokenBytes, TokenOpen int64
-	// Collection is what those for one collection come to, unless its profile says something else.
+	// CollectionBytes and CollectionOpen limit the uploads of a collection whose profile has no
+	// limits.
 	CollectionBytes, CollectionOpen int64
-	// Tenant is what all uploads come to.
+	// TenantBytes and TenantOpen limit all uploads together.
 	TenantBytes, TenantOpen int64
 }
 
-// Threshold is the share of staging up to which uploads fill it.
+// Threshold is the share of staging that uploads may fill.
 func (l Limits) Threshold() float64 {
 	if l.Full <= 0 {
 		return 1
@@ -34,7 +35,7 @@ func (l Limits) Threshold() float64 {
 	return l.Full
 }
 
-// measured is the room of staging; bounded is false where there is no end of it.
+// measured returns the room of staging; bounded is false if it is unlimited.
 func (s *Service) measured(ctx context.Context) (space storage.Space, bounded bool, err error) {
 	space, err = s.Staging.Space(ctx)
 	if errors.Is(err, storage.ErrUnlimited) {
@@ -45,8 +46,8 @@ func (s *Service) measured(ctx context.Context) (space storage.Space, bounded bo
 	return space, true, nil
 }
 
-// limited are the limits that an upload obeys at this moment, and the room that it has.
-func (s *Service) limited(ctx context.Context, in registry.Incoming) (limits []registry.UploadLimit, room registry.UploadRoom, err error) {
+// limitsOf returns the limits that apply to an upload now, and its room.
+func (s *Service) limitsOf(ctx context.Context, in registry.Incoming) (limits []registry.UploadLimit, room registry.UploadRoom, err error) {
 	space, _, err := s.measured(ctx)
 	if err != nil {
 		return nil, room, err
@@ -72,8 +73,7 @@ func (s *Service) limited(ctx context.Context, in registry.Incoming) (limits []r
 	return limits, room, nil
 }
 
-// token is what the uploads of a depositor's token come to, with staging on a volume of total
-// bytes.
+// token returns the limit of a depositor's token. total is the size of the staging volume in bytes.
 func (l Limits) token(name string, total int64) registry.UploadLimit {
 	limit := registry.UploadLimit{Scope: registry.UploadsOfToken, Key: name, Bytes: l.TokenBytes, Open: l.TokenOpen}
 	if limit.Bytes < 0 {
@@ -82,12 +82,12 @@ func (l Limits) token(name string, total int64) registry.UploadLimit {
 	return limit
 }
 
-// tenant is what all uploads come to.
+// tenant returns the limit of all uploads together.
 func (l Limits) tenant() registry.UploadLimit {
 	return registry.UploadLimit{Scope: registry.UploadsOfTenant, Bytes: l.TenantBytes, Open: l.TenantOpen}
 }
 
-// Collection is what the uploads for a collection come to.
+// Collection returns the limit of a collection's uploads.
 func (l Limits) Collection(c registry.Collection) registry.UploadLimit {
 	limit := registry.UploadLimit{Scope: registry.UploadsOfCollection, Key: c.Mnemonic, Bytes: l.CollectionBytes, Open: l.CollectionOpen}
 	if c.Profile.UploadBytes != nil {
@@ -99,8 +99,8 @@ func (l Limits) Collection(c registry.Collection) registry.UploadLimit {
 	return limit
 }
 
-// uploadCollection is the collection that an upload is meant for: the one that it names, which the
-// asker must see, else the only one that the asker's token is good for.
+// uploadCollection returns the collection of an upload: the named one, which the caller must be
+// allowed to see, or else the only collection of the caller's token.
 func (s *Service) uploadCollection(ctx context.Context, named string) (string, error) {
 	if named == "" {
 		if of := access.Of(ctx).Token.Within(); len(of) == 1 {
@@ -112,8 +112,8 @@ func (s *Service) uploadCollection(ctx context.Context, named string) (string, e
 	return c.Mnemonic, err
 }
 
-// roomFor refuses what cannot fit before it is sent. size is -1 when it is not known.
-func (s *Service) roomFor(ctx context.Context, size int64) error {
+// checkRoom refuses an upload that cannot fit before it is sent. size is -1 if unknown.
+func (s *Service) checkRoom(ctx context.Context, size int64) error {
 	space, bounded, err := s.measured(ctx)
 	if err != nil || !bounded {
 		return err
@@ -121,8 +121,8 @@ func (s *Service) roomFor(ctx context.Context, size int64) error {
 	size = max(size, 0)
 	if left := int64(s.Limits.Threshold()*float64(space.Total)) - space.Used; size > left || left <= 0 {
 		return wire.NewProblem(http.StatusInsufficientStorage, wire.CodeNoSpace, fmt.Sprintf(
-			"the upload has %s to come and staging has %s left for uploads; wait until batches are completed, or have an operator free space on the volume; "+
-				"nothing of this request was kept", registry.SizeText(size), registry.SizeText(max(left, 0))))
+			"the upload needs %s, but staging has only %s left for uploads; nothing of this request was stored; "+
+				"wait until batches are completed, or ask an operator to free space on the volume", registry.SizeText(size), registry.SizeText(max(left, 0))))
 	}
 	return nil
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Pages are what the pages show of uploads, and how they remove one, on behalf of the caller in
-// each call's context (web/api/access).
+// Pages lists and removes uploads for the pages, on behalf of the caller in each call's context
+// (web/api/access).
 type Pages struct{ uploads *Service }
 
-// Pages returns what the pages show of the uploads here.
+// Pages returns the uploads for the pages.
 func (s *Service) Pages() Pages { return Pages{s} }
 
-// MaySee says whether who asks may list uploads at all.
+// MaySee reports whether the caller may list uploads at all.
 func (p Pages) MaySee(ctx context.Context) bool {
 	return p.uploads.Permit(ctx, "list-uploads") == nil
 }
 
-// List returns a page of the asker's own uploads, everybody's for an admin: those on their way
+// List returns a page of the caller's own uploads, or of all uploads for an admin: incoming ones
 // first.
 func (p Pages) List(ctx context.Context, after string) (registry.Page[wire.UploadStatus], error) {
 	s := p.uploads
@@ -35,7 +35,7 @@ func (p Pages) List(ctx context.Context, after string) (registry.Page[wire.Uploa
 	return out.Body, nil
 }
 
-// Upload returns one of them. registry.ErrNotFound when there is none.
+// Upload returns one of these uploads; registry.ErrNotFound if there is none.
 func (p Pages) Upload(ctx context.Context, id string) (wire.UploadStatus, error) {
 	s := p.uploads
 	if err := s.Permit(ctx, "read-upload"); err != nil {
@@ -48,7 +48,8 @@ func (p Pages) Upload(ctx context.Context, id string) (wire.UploadStatus, error)
 	return out.Body, nil
 }
 
-// Remove removes one of them. The error is a *wire.Problem with status 409 when it is a batch's.
+// Remove removes one of these uploads. It returns a *wire.Problem with status 409 if a batch uses
+// the upload.
 func (p Pages) Remove(ctx context.Context, id string) error {
 	s := p.uploads
 	if err := s.Permit(ctx, "remove-upload"); err != nil {
@@ -58,8 +59,8 @@ func (p Pages) Remove(ctx context.Context, id string) error {
 	return err
 }
 
-// Use returns what the uploads of the asker's token come to and what they may come to; for an admin
-// those of all tokens and collections.
+// Use returns the room and limits of the uploads of the caller's token; for an admin, those of all
+// tokens and collections.
 func (p Pages) Use(ctx context.Context) ([]registry.UploadUse, error) {
 	s := p.uploads
 	if err := s.Permit(ctx, "list-uploads"); err != nil {
@@ -80,8 +81,8 @@ func (p Pages) Use(ctx context.Context) ([]registry.UploadUse, error) {
 	return used, nil
 }
 
-// uploadLimits are the limits of the tenant, and of the tokens and collections that the asker sees,
-// by their scopes.
+// uploadLimits returns the limits of the tenant, and of the tokens and collections that the caller
+// sees, by scope and key.
 func (s *Service) uploadLimits(ctx context.Context) (map[registry.UploadLimit]registry.UploadLimit, error) {
 	space, _, err := s.measured(ctx)
 	if err != nil {

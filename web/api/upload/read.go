@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// readUpload tells what is known of an upload, on its way or ended.
+// readUpload returns the status of an upload, incoming or complete.
 func (s *Service) readUpload(ctx context.Context, in *PathID) (*endpoint.Output[wire.UploadStatus], error) {
 	on, err := s.Registry.IncomingByID(ctx, in.ID)
 	if err == nil {
@@ -22,19 +22,19 @@ func (s *Service) readUpload(ctx context.Context, in *PathID) (*endpoint.Output[
 	}
 	u, err := s.Registry.UploadByID(ctx, in.ID)
 	if err != nil {
-		return nil, s.noUpload(err, in.ID)
+		return nil, s.uploadMissing(err, in.ID)
 	}
 	return endpoint.Answered(s.endedStatus(ctx, u))
 }
 
-// List asks for uploads.
+// List is the input of listUploads.
 type List struct {
-	All   bool   `query:"all" doc:"Also those that have ended and whose bytes are in staging"`
-	After string `query:"after" maxLength:"200" doc:"The last page's next"`
+	All   bool   `query:"all" doc:"Also complete uploads whose bytes are in staging"`
+	After string `query:"after" maxLength:"200" doc:"next of the previous page"`
 }
 
-// listUploads lists the asker's own uploads, everybody's for an admin: those on their way, on the
-// first page, and then those that have ended.
+// listUploads lists the caller's own uploads, or all uploads for an admin: on the first page the
+// incoming ones, then the complete ones.
 func (s *Service) listUploads(ctx context.Context, in *List) (*endpoint.Output[registry.Page[wire.UploadStatus]], error) {
 	page := registry.Page[wire.UploadStatus]{Rows: []wire.UploadStatus{}}
 	if in.After == "" {
@@ -57,9 +57,9 @@ func (s *Service) listUploads(ctx context.Context, in *List) (*endpoint.Output[r
 	for _, u := range stored.Rows {
 		_, err := s.Staging.Stat(ctx, source.UploadKey(u.ID))
 		if errors.Is(err, storage.ErrNotFound) {
-			continue // removed before that was noted
+			continue // removed, but not yet recorded as removed
 		} else if err != nil {
-			return nil, fmt.Errorf("look for upload %s: %w", u.ID, err)
+			return nil, fmt.Errorf("find upload %s: %w", u.ID, err)
 		}
 		status, err := s.endedStatus(ctx, u)
 		if err != nil {
@@ -70,7 +70,7 @@ func (s *Service) listUploads(ctx context.Context, in *List) (*endpoint.Output[r
 	return &endpoint.Output[registry.Page[wire.UploadStatus]]{Body: page}, nil
 }
 
-// endedStatus is what is known of an upload that has ended.
+// endedStatus returns the status of a complete upload.
 func (s *Service) endedStatus(ctx context.Context, u registry.Upload) (wire.UploadStatus, error) {
 	status := statusOf(whole(u))
 	status.Complete, status.Digest, status.Metadata, status.ExpiresAt = true, &u.Digest, nil, nil
@@ -84,7 +84,7 @@ func (s *Service) endedStatus(ctx context.Context, u registry.Upload) (wire.Uplo
 func statusOf(in registry.Incoming) wire.UploadStatus {
 	metadata, err := wire.DecodeMetadata(in.Metadata)
 	if err != nil || len(metadata) == 0 {
-		metadata = nil // it was checked before it was kept
+		metadata = nil // it was checked before it was stored
 	}
 	return wire.UploadStatus{
 		ID: in.ID, Filename: in.Filename, SizeBytes: in.SizeBytes, Offset: in.Offset, Metadata: metadata,

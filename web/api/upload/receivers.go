@@ -11,12 +11,12 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// receivers are the uploads on their way through this process: who sends at this moment, and which
-// receivers stay open between requests.
+// receivers are the incoming uploads of this process: the requests that send bytes, and the
+// receivers that stay open between requests.
 type receivers struct {
 	mu      sync.Mutex
 	parked  map[string]*parkedReceiver
-	order   []*parkedReceiver // longest ago first
+	order   []*parkedReceiver // oldest first
 	senders map[string]*sender
 }
 
@@ -34,7 +34,7 @@ func (r *receivers) park(rc *receiver) {
 	p := &parkedReceiver{receiver: rc}
 	p.timer = time.AfterFunc(parkedFor, func() {
 		if r.remove(p) {
-			rc.letGo()
+			rc.release()
 		}
 	})
 	r.mu.Lock()
@@ -46,11 +46,11 @@ func (r *receivers) park(rc *receiver) {
 	}
 	r.mu.Unlock()
 	if oldest != nil && r.remove(oldest) {
-		oldest.letGo()
+		oldest.release()
 	}
 }
 
-// remove says whether p was parked until now.
+// remove unparks p. It returns false if p was no longer parked.
 func (r *receivers) remove(p *parkedReceiver) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,8 +68,8 @@ func (r *receivers) remove(p *parkedReceiver) bool {
 	return true
 }
 
-// unpark returns the receiver of an upload as it was just taken, or nil: there is none, or others
-// have been at the upload since.
+// unpark returns the parked receiver of an upload that was just taken. It returns nil if there is
+// none, or if another process has written to the upload since.
 func (r *receivers) unpark(in registry.Incoming) *receiver {
 	r.mu.Lock()
 	p := r.parked[in.ID]
@@ -78,99 +78,100 @@ func (r *receivers) unpark(in registry.Incoming) *receiver {
 		return nil
 	}
 	if p.in.N != in.N-1 || p.size != in.Offset || p.in.Offset != in.Offset {
-		p.letGo()
+		p.release()
 		return nil
 	}
 	p.in = in
 	return p.receiver
 }
 
-// drop ends the receiver of an upload that was given up.
+// drop ends the receiver of a dropped upload.
 func (r *receivers) drop(id string) {
 	r.mu.Lock()
 	p := r.parked[id]
 	r.mu.Unlock()
 	if p != nil && r.remove(p) {
-		p.letGo()
+		p.release()
 	}
 }
 
-// cut ends the request that brings bytes of an upload.
+// cut ends the request that sends bytes of an upload.
 func (r *receivers) cut(id string) {
 	r.mu.Lock()
 	from := r.senders[id]
 	r.mu.Unlock()
 	if from != nil {
-		from.hurry(0)
+		from.limitIdle(0)
 	}
 }
 
-// Where two want to send the same upload, the one that is at it goes on as long as bytes come.
+// If a second request wants to send bytes of an upload, the first one goes on as long as bytes
+// come.
 const (
-	quiet     = 2 * time.Second  // without a byte, while another one waits: the connection is taken for dead
-	waitsMost = 10 * time.Second // then the other one is sent away, to come again
+	takeoverIdle = 2 * time.Second  // without a byte, while another request waits: the connection counts as dead
+	takeoverWait = 10 * time.Second // then the waiting request is refused, to be retried
 )
 
-// sender is a request that brings bytes of an upload.
+// sender is a request that sends bytes of an upload.
 type sender struct {
-	control *http.ResponseController
-	mu      sync.Mutex
-	idle    time.Duration // how long it may bring nothing
-	resting bool          // all of its body is here
+	control  *http.ResponseController
+	mu       sync.Mutex
+	idle     time.Duration // how long it may send nothing
+	bodyRead bool          // its whole body has been read
 }
 
-// await gives the sender time for its next bytes. A deadline that cannot be set is the server's own
-// choice.
+// await gives the sender time for its next bytes. If no deadline can be set, the server's own
+// applies.
 func (f *sender) await() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	_ = f.control.SetReadDeadline(time.Now().Add(f.idle))
 }
 
-// hurry lets the sender be quiet for no longer than this.
-func (f *sender) hurry(idle time.Duration) {
+// limitIdle shortens the time that the sender may send nothing.
+func (f *sender) limitIdle(idle time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.resting {
+	if f.bodyRead {
 		return
 	}
 	f.idle = min(f.idle, idle)
 	_ = f.control.SetReadDeadline(time.Now().Add(f.idle))
 }
 
-// rest ends the time that the sender has; its body is over.
-func (f *sender) rest() {
+// finishBody removes the sender's deadline: its body has been read.
+func (f *sender) finishBody() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.resting = true
+	f.bodyRead = true
 	_ = f.control.SetReadDeadline(time.Time{})
 }
 
-// newSender is a request that is about to bring bytes.
+// newSender returns the sender of a request.
 func (s *Service) newSender(w http.ResponseWriter) *sender {
 	return &sender{control: http.NewResponseController(w), idle: s.Idle}
 }
 
-// turn waits until nobody else in this process is at an upload, and makes f, when it is not nil,
-// the one who sends. A sender whose connection is dead is not waited for; while one goes on
-// sending, the answer is a problem of status 423.
-func (s *Service) turn(ctx context.Context, id string, f *sender) (done func(), err error) {
+// acquire locks an upload within this process. If f is not nil, it becomes the upload's sender.
+// acquire does not wait for a sender whose connection is dead; if the present sender goes on
+// sending, it returns a problem with status 423.
+func (s *Service) acquire(ctx context.Context, id string, f *sender) (done func(), err error) {
 	r := s.receivers
 	r.mu.Lock()
 	if other := r.senders[id]; other != nil && f != nil {
-		other.hurry(quiet)
+		other.limitIdle(takeoverIdle)
 	}
 	r.mu.Unlock()
 	waiting := ctx
 	if f != nil {
 		var cancel context.CancelFunc
-		waiting, cancel = context.WithTimeout(ctx, waitsMost)
+		waiting, cancel = context.WithTimeout(ctx, takeoverWait)
 		defer cancel()
 	}
 	release, err := s.Take(waiting, id)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		return nil, wire.NewProblem(http.StatusLocked, wire.CodeBusy, fmt.Sprintf("another request is bringing bytes of upload %s; try again when it has ended", id))
+		return nil, wire.NewProblem(http.StatusLocked, wire.CodeBusy, fmt.Sprintf("another request is sending bytes of upload %s; try again when it has ended", id))
 	case err != nil:
 		return nil, err
 	case f == nil:

@@ -18,27 +18,27 @@ type PathID struct {
 	ID string `path:"id" maxLength:"200"`
 }
 
-// Removal names an upload that shall go. Who speaks tus says so.
+// Removal names an upload to remove. tus clients send their version.
 type Removal struct {
 	PathID
 	Version string `header:"Tus-Resumable"`
 }
 
-// uploadRemoved answers it.
+// uploadRemoved is the answer to a Removal.
 type uploadRemoved struct {
 	Version string `header:"Tus-Resumable"`
 }
 
-// dropUpload removes an upload that was never submitted: whoever sends or sent it has thought
-// better of it, or was refused. One that is a batch's is that batch's. A repeat changes nothing.
+// dropUpload removes an upload that was never submitted. It refuses an upload that a batch uses. A
+// repeat changes nothing.
 func (s *Service) dropUpload(ctx context.Context, in *Removal) (*uploadRemoved, error) {
 	if in.Version != "" && in.Version != wire.TusVersion {
 		return nil, otherVersion(in.Version)
 	}
 	answer := &uploadRemoved{Version: wire.TusVersion}
 	if err := s.Registry.DropUpload(ctx, in.ID); err == nil {
-		// Nothing can be saved any more. Whoever sends is cut off, so that nobody writes what is
-		// removed.
+		// No more bytes can be saved. Disconnect the sender, so that nobody writes while the bytes
+		// are removed.
 		s.receivers.cut(in.ID)
 		done, err := s.Take(ctx, in.ID)
 		if err != nil {
@@ -46,7 +46,7 @@ func (s *Service) dropUpload(ctx context.Context, in *Removal) (*uploadRemoved, 
 		}
 		defer done()
 		s.receivers.drop(in.ID)
-		s.Log.InfoContext(ctx, "upload given up", "upload", in.ID, "actor", access.Actor(ctx))
+		s.Log.InfoContext(ctx, "upload dropped", "upload", in.ID, "actor", access.Actor(ctx))
 		return answer, s.removeBytes(ctx, in.ID)
 	} else if !errors.Is(err, registry.ErrNotFound) {
 		return nil, err
@@ -58,7 +58,7 @@ func (s *Service) dropUpload(ctx context.Context, in *Removal) (*uploadRemoved, 
 	defer done()
 	u, err := s.Registry.UploadByID(ctx, in.ID)
 	if errors.Is(err, registry.ErrNotFound) {
-		return nil, endpoint.NotFound("there is no upload %q", in.ID)
+		return nil, endpoint.NotFound("upload %q was not found; list the uploads", in.ID)
 	} else if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (s *Service) dropUpload(ctx context.Context, in *Removal) (*uploadRemoved, 
 			batch.ID = "of another collection"
 		}
 		return nil, wire.NewProblem(http.StatusConflict, wire.CodeConflict,
-			fmt.Sprintf("upload %s was submitted as batch %s and is removed with it", u.ID, batch.ID))
+			fmt.Sprintf("upload %s was submitted as batch %s, and is removed when that batch is completed or deleted", u.ID, batch.ID))
 	}
 	if err := s.removeRetired(ctx, u.ID); err != nil {
 		return nil, err
@@ -82,8 +82,8 @@ func (s *Service) dropUpload(ctx context.Context, in *Removal) (*uploadRemoved, 
 	return answer, nil
 }
 
-// BatchOf looks for the newest batch that an upload was submitted as, also one that the asker may
-// not see: an upload that is in use must stay.
+// BatchOf returns the newest batch of an upload, also one that the caller may not see: an upload in
+// use must stay.
 func (s *Service) BatchOf(ctx context.Context, u registry.Upload) (registry.WorkItem, bool, error) {
 	all, err := s.All.BatchesOf(ctx, u.ID)
 	if err != nil || len(all) == 0 {
@@ -92,8 +92,8 @@ func (s *Service) BatchOf(ctx context.Context, u registry.Upload) (registry.Work
 	return all[0], true, nil
 }
 
-// Remove removes an upload unless it is, or may be, a batch's: bytes too many are a nuisance, bytes
-// too few a loss.
+// Remove removes an upload, unless a batch uses it or may use it: leftover bytes are harmless,
+// missing bytes are a loss.
 func (s *Service) Remove(ctx context.Context, u registry.Upload) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer cancel()
@@ -102,11 +102,11 @@ func (s *Service) Remove(ctx context.Context, u registry.Upload) {
 		err = s.removeRetired(ctx, u.ID)
 	}
 	if err != nil {
-		s.Log.WarnContext(ctx, "upload that nobody needs was not removed", "upload", u.ID, "err", err)
+		s.Log.WarnContext(ctx, "removing an unused upload failed", "upload", u.ID, "err", err)
 	}
 }
 
-// Sees says whether the asker may be told of an item.
+// Sees reports whether the caller may see an item.
 func (s *Service) Sees(ctx context.Context, it registry.WorkItem) (bool, error) {
 	_, err := s.Registry.Item(ctx, it.ID)
 	if errors.Is(err, registry.ErrNotFound) {
@@ -115,5 +115,5 @@ func (s *Service) Sees(ctx context.Context, it registry.WorkItem) (bool, error) 
 	return err == nil, err
 }
 
-// cleanupTime bounds what is done after a request is over.
+// cleanupTime bounds the work after a request has ended.
 const cleanupTime = 30 * time.Second

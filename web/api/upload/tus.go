@@ -24,7 +24,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// tusRoutes add what is spoken in tus 1.0.0 beside the POST that begins an upload.
+// tusRoutes adds the operations of tus 1.0.0, except the POST that creates an upload.
 func (s *Service) tusRoutes() {
 	id := &huma.Param{Name: "id", In: "path", Required: true, Schema: &huma.Schema{Type: "string"}}
 	version := headerParam(wire.TusResumableHeader, wire.TusVersion)
@@ -40,30 +40,30 @@ func (s *Service) tusRoutes() {
 		s.DocumentEmpty(&op)
 		s.HandleFunc(o.Method+" "+o.Path, serve)
 	}
-	move := s.tus("continue-upload", s.continueUpload)
-	tell := s.tus("upload-offset", s.uploadOffset)
+	patch := s.tus("continue-upload", s.continueUpload)
+	head := s.tus("upload-offset", s.uploadOffset)
 	add(endpoint.Operation{
 		ID: "continue-upload", Method: http.MethodPatch, Path: "/uploads/{id}", Status: http.StatusNoContent,
 		Refuses: []int{http.StatusPreconditionFailed, http.StatusLocked, http.StatusInsufficientStorage, wire.StatusChecksum},
-		Summary: "Bring more bytes of an upload (tus 1.0.0); what the answer counts, and every 16 MiB before it, is durable",
-	}, move, id, version, headerParam(wire.UploadOffsetHeader, "Where the upload stands"),
-		headerParam(wire.UploadChecksumHeader, "Algorithm and base64 of the bytes of this request, which count only when they agree"),
-		headerParam(wire.UploadLengthHeader, "The file's bytes, when that was left open"))
+		Summary: "Send more bytes of an upload (tus 1.0.0); bytes that the answer counts, and every 16 MiB before it, are durable",
+	}, patch, id, version, headerParam(wire.UploadOffsetHeader, "The present offset of the upload"),
+		headerParam(wire.UploadChecksumHeader, "Algorithm and base64 digest of the bytes of this request; bytes with another digest are dropped"),
+		headerParam(wire.UploadLengthHeader, "The size of the file, if it was deferred"))
 	add(endpoint.Operation{
 		ID: "upload-offset", Method: http.MethodHead, Path: "/uploads/{id}", Status: http.StatusOK, Refuses: []int{http.StatusPreconditionFailed},
-		Summary: "Where an upload stands (tus 1.0.0)",
-	}, tell, id, version)
+		Summary: "Show the offset of an upload (tus 1.0.0)",
+	}, head, id, version)
 	add(endpoint.Operation{
 		ID: "upload-protocol", Method: http.MethodOptions, Path: "/uploads", Status: http.StatusNoContent,
-		Summary: "What is spoken of tus",
+		Summary: "Show the supported version and extensions of tus",
 	}, s.uploadProtocol)
 	s.HandleFunc("OPTIONS "+one, s.uploadProtocol)
 	s.HandleFunc("POST "+one, func(w http.ResponseWriter, r *http.Request) {
 		switch method := strings.ToUpper(r.Header.Get(wire.MethodOverrideHeader)); method {
 		case http.MethodPatch:
-			move(w, r)
+			patch(w, r)
 		case http.MethodHead:
-			tell(w, r)
+			head(w, r)
 		case http.MethodDelete:
 			s.tus("remove-upload", s.removeByOverride)(w, r)
 		default:
@@ -74,7 +74,7 @@ func (s *Service) tusRoutes() {
 	})
 }
 
-// tus checks what every request of the protocol must have, and adds what every answer has.
+// tus checks what every tus request must have, and adds the headers of every tus answer.
 func (s *Service) tus(operation string, serve func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(wire.TusResumableHeader, wire.TusVersion)
@@ -102,10 +102,10 @@ func tusVersion(w http.ResponseWriter, version string) error {
 
 func otherVersion(version string) error {
 	return wire.NewProblem(http.StatusPreconditionFailed, wire.CodeTusVersion, fmt.Sprintf(
-		"the header %s is %q; only %s is spoken here", wire.TusResumableHeader, version, wire.TusVersion))
+		"the header %s is %q; only version %s is supported", wire.TusResumableHeader, version, wire.TusVersion))
 }
 
-// checksums are the algorithms that Upload-Checksum may name.
+// checksums lists the algorithms of Upload-Checksum.
 func checksums() string { return "sha1,sha256,sha512,md5,crc32" }
 
 func (s *Service) uploadProtocol(w http.ResponseWriter, r *http.Request) {
@@ -121,18 +121,18 @@ func (s *Service) uploadProtocol(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// beginUpload begins an upload in parts (creation), with its first bytes if they come along
-// (creation-with-upload).
+// beginUpload creates an upload in parts (tus extension creation), with its first bytes if the
+// request has any (creation-with-upload).
 func (s *Service) beginUpload(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	u, err := creation(r)
 	if err != nil {
 		return err
 	}
-	if err := s.takesSubmissions(ctx); err != nil {
+	if err := s.checkAccepting(ctx); err != nil {
 		return err
 	}
-	if err := s.roomFor(ctx, u.SizeBytes); err != nil {
+	if err := s.checkRoom(ctx, u.SizeBytes); err != nil {
 		return err
 	}
 	withBytes := r.ContentLength != 0
@@ -147,23 +147,23 @@ func (s *Service) beginUpload(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Location", Path+"/"+in.ID)
 	if withBytes {
-		if in, err = s.bring(w, r, in); err != nil {
+		if in, err = s.receiveBytes(w, r, in); err != nil {
 			return err
 		}
 	}
-	stands(w.Header(), in)
+	setOffset(w.Header(), in)
 	w.WriteHeader(http.StatusCreated)
 	return nil
 }
 
-// creation reads what is said of an upload before its first byte.
+// creation reads the description of a new upload from the headers.
 func creation(r *http.Request) (registry.NewUpload, error) {
 	u := registry.NewUpload{SizeBytes: -1, Metadata: strings.Join(r.Header.Values(wire.UploadMetadataHeader), ",")}
 	length, deferred := r.Header.Get(wire.UploadLengthHeader), r.Header.Get(wire.UploadDeferHeader)
 	switch {
 	case length == "" && deferred == "1":
 	case length == "" || deferred != "":
-		return u, badRequest("give either %s, the file's bytes, or %s: 1", wire.UploadLengthHeader, wire.UploadDeferHeader)
+		return u, badRequest("give either %s, the size of the file, or %s: 1", wire.UploadLengthHeader, wire.UploadDeferHeader)
 	default:
 		var err error
 		if u.SizeBytes, err = count(wire.UploadLengthHeader, length); err != nil {
@@ -175,17 +175,17 @@ func creation(r *http.Request) (registry.NewUpload, error) {
 	values, err := wire.DecodeMetadata(u.Metadata)
 	if err != nil {
 		faults = append(faults, wire.Fault{Location: where, Message: err.Error()})
-		return u, endpoint.Invalid("no upload was begun", faults...)
+		return u, endpoint.Invalid("the upload was not created", faults...)
 	}
 	if u.Filename = values[wire.MetadataFilename]; u.Filename == "" {
-		faults = append(faults, wire.Fault{Location: where, Message: "missing: filename, the file's name"})
+		faults = append(faults, wire.Fault{Location: where, Message: "missing: filename, the name of the file"})
 	} else {
 		faults = append(faults, valid.Name(where+" filename", u.Filename)...)
 	}
 	u.Collection = values[wire.MetadataCollection]
 	var f []wire.Fault
 	u.Digest, f = announcedDigest(where+" digest", values[wire.MetadataDigest])
-	if err := endpoint.Invalid("no upload was begun", append(faults, f...)...); err != nil {
+	if err := endpoint.Invalid("the upload was not created", append(faults, f...)...); err != nil {
 		return u, err
 	}
 	if u.SizeBytes == 0 {
@@ -198,7 +198,7 @@ func badRequest(format string, args ...any) error {
 	return wire.NewProblem(http.StatusBadRequest, wire.CodeBadRequest, fmt.Sprintf(format, args...))
 }
 
-// count reads a header that is a number of bytes.
+// count parses a header with a number of bytes.
 func count(name, text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || strings.HasPrefix(text, "+") {
@@ -207,25 +207,25 @@ func count(name, text string) (int64, error) {
 	return n, nil
 }
 
-// offsetMedia refuses bodies that do not say that they are bytes of an upload.
+// offsetMedia refuses bodies without the content type of tus.
 func offsetMedia(r *http.Request) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && kind == wire.TusMediaType {
 		return nil
 	}
 	return wire.NewProblem(http.StatusUnsupportedMediaType, wire.CodeUnsupportedMedia, fmt.Sprintf(
-		"bytes of an upload have the content type %s, not %q", wire.TusMediaType, r.Header.Get("Content-Type")))
+		"the bytes of an upload must have the content type %s, not %q", wire.TusMediaType, r.Header.Get("Content-Type")))
 }
 
-// stands tells where an upload stands.
-func stands(h http.Header, in registry.Incoming) {
+// setOffset writes the offset of an upload into the headers.
+func setOffset(h http.Header, in registry.Incoming) {
 	h.Set(wire.UploadOffsetHeader, strconv.FormatInt(in.Offset, 10))
 	if !in.Whole() {
 		h.Set(wire.UploadExpiresHeader, in.ExpiresAt.UTC().Format(http.TimeFormat))
 	}
 }
 
-// uploadOffset tells where an upload stands. That all of it is here is never said before it is
-// finished.
+// uploadOffset answers the offset of an upload. It finishes a complete upload before it says that
+// all bytes have come.
 func (s *Service) uploadOffset(w http.ResponseWriter, r *http.Request) error {
 	ctx, id := r.Context(), r.PathValue("id")
 	in, ended, err := s.uploadAt(ctx, id)
@@ -234,11 +234,11 @@ func (s *Service) uploadOffset(w http.ResponseWriter, r *http.Request) error {
 	}
 	if in.Whole() && !ended {
 		if _, err := s.complete(ctx, id); err != nil {
-			return s.noUpload(err, id)
+			return s.uploadMissing(err, id)
 		}
 	}
 	h := w.Header()
-	stands(h, in)
+	setOffset(h, in)
 	if in.SizeBytes >= 0 {
 		h.Set(wire.UploadLengthHeader, strconv.FormatInt(in.SizeBytes, 10))
 	} else {
@@ -251,7 +251,7 @@ func (s *Service) uploadOffset(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// uploadAt finds an upload, on its way or ended.
+// uploadAt returns an upload, incoming or complete.
 func (s *Service) uploadAt(ctx context.Context, id string) (in registry.Incoming, ended bool, err error) {
 	in, err = s.Registry.IncomingByID(ctx, id)
 	if !errors.Is(err, registry.ErrNotFound) {
@@ -259,15 +259,15 @@ func (s *Service) uploadAt(ctx context.Context, id string) (in registry.Incoming
 	}
 	u, err := s.Registry.UploadByID(ctx, id)
 	if err != nil {
-		return in, false, s.noUpload(err, id)
+		return in, false, s.uploadMissing(err, id)
 	}
-	if _, err := s.Staging.Stat(ctx, source.UploadKey(id)); errors.Is(err, storage.ErrNotFound) { // removed, or used up by its batch
-		return in, false, s.noUpload(registry.ErrNotFound, id)
+	if _, err := s.Staging.Stat(ctx, source.UploadKey(id)); errors.Is(err, storage.ErrNotFound) { // removed, or used by its batch
+		return in, false, s.uploadMissing(registry.ErrNotFound, id)
 	}
 	return whole(u), true, nil
 }
 
-// whole is an upload that has ended, as one on its way that has come to its end.
+// whole returns a complete upload in the form of an incoming one.
 func whole(u registry.Upload) registry.Incoming {
 	return registry.Incoming{
 		ID: u.ID, Filename: u.Filename, SizeBytes: u.SizeBytes, Offset: u.SizeBytes, Collection: u.Collection, CreatedBy: u.CreatedBy, CreatedAt: u.CreatedAt,
@@ -275,15 +275,15 @@ func whole(u registry.Upload) registry.Incoming {
 	}
 }
 
-// noUpload says what to do about an upload that is not there.
-func (s *Service) noUpload(err error, id string) error {
+// uploadMissing returns the problem of a missing upload.
+func (s *Service) uploadMissing(err error, id string) error {
 	if errors.Is(err, registry.ErrNotFound) {
-		return endpoint.NotFound("there is no upload %q: it was removed, has expired, or is another token's; send the file again", id)
+		return endpoint.NotFound("upload %q was not found: it was removed, has expired, or belongs to another token; send the file again", id)
 	}
 	return err
 }
 
-// continueUpload takes an upload forward.
+// continueUpload receives more bytes of an upload.
 func (s *Service) continueUpload(w http.ResponseWriter, r *http.Request) error {
 	ctx, id := r.Context(), r.PathValue("id")
 	if err := offsetMedia(r); err != nil {
@@ -298,7 +298,7 @@ func (s *Service) continueUpload(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if in.Offset != offset {
-		return elsewhere(w, in)
+		return offsetMismatch(w, in)
 	}
 	if length := r.Header.Get(wire.UploadLengthHeader); length != "" {
 		size, err := count(wire.UploadLengthHeader, length)
@@ -306,30 +306,30 @@ func (s *Service) continueUpload(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if in.SizeBytes >= 0 && in.SizeBytes != size || size < in.Offset {
-			return badRequest("upload %s cannot have %d bytes: %d have come, of %s", id, size, in.Offset, numberOr(in.SizeBytes))
+			return badRequest("upload %s cannot have a size of %d bytes: %d of %s were received", id, size, in.Offset, numberOr(in.SizeBytes))
 		}
 		if in.SizeBytes = size; size == 0 {
 			return errors.Join(emptyUpload(in.Filename), s.giveUp(ctx, id))
 		}
 	}
 	if !ended || r.ContentLength != 0 {
-		if in, err = s.bring(w, r, in); err != nil {
+		if in, err = s.receiveBytes(w, r, in); err != nil {
 			return err
 		}
 	}
-	stands(w.Header(), in)
+	setOffset(w.Header(), in)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// elsewhere refuses bytes that do not belong where the upload stands.
-func elsewhere(w http.ResponseWriter, in registry.Incoming) error {
-	stands(w.Header(), in)
+// offsetMismatch refuses bytes at another offset than the upload's.
+func offsetMismatch(w http.ResponseWriter, in registry.Incoming) error {
+	setOffset(w.Header(), in)
 	return wire.NewProblem(http.StatusConflict, wire.CodeOffset, fmt.Sprintf(
-		"upload %s stands at %d; nothing of this request was kept; ask by HEAD where to go on", in.ID, in.Offset))
+		"upload %s is at offset %d; nothing of this request was stored; get the offset by HEAD and continue there", in.ID, in.Offset))
 }
 
-// checksumOf reads Upload-Checksum; a nil hash when there is none.
+// checksumOf parses Upload-Checksum; the hash is nil if there is none.
 func checksumOf(r *http.Request) (hash.Hash, []byte, error) {
 	header := r.Header.Get(wire.UploadChecksumHeader)
 	if header == "" {
@@ -342,12 +342,12 @@ func checksumOf(r *http.Request) (hash.Hash, []byte, error) {
 			return h, want, nil
 		}
 	}
-	return nil, nil, badRequest("the header %s must be an algorithm (%s) and its base64, not %q", wire.UploadChecksumHeader, checksums(), header)
+	return nil, nil, badRequest("the header %s must be an algorithm (%s) and a digest in base64, not %q", wire.UploadChecksumHeader, checksums(), header)
 }
 
-// bring takes the body of a request into an upload that stands where in says, and finishes it when
-// that was all. in.SizeBytes may have become known with this request.
-func (s *Service) bring(w http.ResponseWriter, r *http.Request, in registry.Incoming) (registry.Incoming, error) {
+// receiveBytes receives the body of a request into an upload at in.Offset, and finishes the upload
+// if it is complete. The request may have set in.SizeBytes.
+func (s *Service) receiveBytes(w http.ResponseWriter, r *http.Request, in registry.Incoming) (registry.Incoming, error) {
 	ctx, id, size := r.Context(), in.ID, in.SizeBytes
 	sum, want, err := checksumOf(r)
 	if err != nil {
@@ -359,26 +359,26 @@ func (s *Service) bring(w http.ResponseWriter, r *http.Request, in registry.Inco
 	}
 	if r.ContentLength > left && left >= 0 {
 		return in, wire.NewProblem(http.StatusRequestEntityTooLarge, wire.CodeTooLarge, fmt.Sprintf(
-			"%d bytes are to come and %d of upload %s are missing; nothing of this request was kept", r.ContentLength, left, id))
+			"the request has %d bytes, but only %d of upload %s are missing; nothing of this request was stored", r.ContentLength, left, id))
 	}
-	if err := s.roomFor(ctx, max(r.ContentLength, left)); err != nil {
+	if err := s.checkRoom(ctx, max(r.ContentLength, left)); err != nil {
 		return in, err
 	}
 	f := s.newSender(w)
-	done, err := s.turn(ctx, id, f)
+	done, err := s.acquire(ctx, id, f)
 	if err != nil {
 		return in, err
 	}
 	defer done()
 	offset := in.Offset
 	if in, err = s.Registry.TakeUpload(ctx, id, offset); err != nil {
-		if now, ended, gone := s.uploadAt(ctx, id); gone == nil && ended { // whoever had the turn before has finished it
-			return now, elsewhere(w, now)
+		if now, ended, gone := s.uploadAt(ctx, id); gone == nil && ended { // the request before has finished it
+			return now, offsetMismatch(w, now)
 		}
-		return in, s.noUpload(err, id)
+		return in, s.uploadMissing(err, id)
 	}
 	if in.Offset != offset {
-		return in, elsewhere(w, in)
+		return in, offsetMismatch(w, in)
 	}
 	rc := s.receivers.unpark(in)
 	if rc == nil {
@@ -388,32 +388,32 @@ func (s *Service) bring(w http.ResponseWriter, r *http.Request, in registry.Inco
 			return in, err
 		}
 	}
-	flow := &inflow{body: r.Body, from: f, to: rc, left: left, sum: sum}
+	flow := &transfer{body: r.Body, from: f, to: rc, left: left, sum: sum}
 	if sum == nil {
 		flow.save = func() error { return s.save(ctx, rc, size) }
 	}
 	err = flow.run()
 	if err == nil && sum != nil && subtle.ConstantTimeCompare(sum.Sum(nil), want) == 0 {
 		err = wire.NewProblem(wire.StatusChecksum, wire.CodeChecksum, fmt.Sprintf(
-			"the bytes of this request are not those that its checksum was taken of; upload %s stands at %d as before; send them again", id, rc.in.Offset))
+			"the bytes of this request do not match its checksum; upload %s is still at offset %d; send them again", id, rc.in.Offset))
 	}
-	return s.brought(ctx, w, rc, size, sum != nil, err)
+	return s.acknowledge(ctx, w, rc, size, sum != nil, err)
 }
 
-// brought acknowledges what a request has brought, unless err says that it does not count. A sender
-// that breaks off has brought what came, but for what only a checksum could vouch for.
-func (s *Service) brought(ctx context.Context, w http.ResponseWriter, rc *receiver, size int64, checked bool, err error) (registry.Incoming, error) {
+// acknowledge saves what a request has sent, unless err says that it does not count. If the sender
+// broke off, the bytes that came count, unless only a checksum could have verified them.
+func (s *Service) acknowledge(ctx context.Context, w http.ResponseWriter, rc *receiver, size int64, checked bool, err error) (registry.Incoming, error) {
 	var cut *cutError
 	broken := errors.As(err, &cut)
 	if err != nil && !broken || broken && checked && rc.size > rc.in.Offset {
-		rc.letGo()
-		stands(w.Header(), rc.in)
-		return rc.in, s.lost(w, rc.in, brokenOff(rc, cut, err))
+		rc.release()
+		setOffset(w.Header(), rc.in)
+		return rc.in, s.claimLost(w, rc.in, interrupted(rc, cut, err))
 	}
 	if rc.size > rc.in.Offset || size != rc.in.SizeBytes {
 		if failed := s.save(ctx, rc, size); failed != nil {
-			rc.letGo()
-			return rc.in, s.lost(w, rc.in, failed)
+			rc.release()
+			return rc.in, s.claimLost(w, rc.in, failed)
 		}
 	}
 	if rc.in.Whole() {
@@ -422,33 +422,33 @@ func (s *Service) brought(ctx context.Context, w http.ResponseWriter, rc *receiv
 	}
 	s.receivers.park(rc)
 	if broken {
-		stands(w.Header(), rc.in)
-		return rc.in, brokenOff(rc, cut, err)
+		setOffset(w.Header(), rc.in)
+		return rc.in, interrupted(rc, cut, err)
 	}
 	return rc.in, nil
 }
 
-// brokenOff is what a sender that broke off is told, if it can still hear it; another error is
-// returned as it is.
-func brokenOff(rc *receiver, cut *cutError, err error) error {
+// interrupted returns the problem of a sender that broke off. It returns another error unchanged.
+func interrupted(rc *receiver, cut *cutError, err error) error {
 	if cut == nil {
 		return err
 	}
 	return wire.NewProblem(http.StatusBadRequest, wire.CodeBrokenOff, fmt.Sprintf(
-		"the request broke off (%v); upload %s stands at %d; go on there", cut.err, rc.in.ID, rc.in.Offset))
+		"the request broke off (%v); upload %s is at offset %d; continue there", cut.err, rc.in.ID, rc.in.Offset))
 }
 
-// lost tells who has lost the upload to somebody else that it stands elsewhere now.
-func (s *Service) lost(w http.ResponseWriter, in registry.Incoming, err error) error {
+// claimLost returns the problem of a request whose upload another process has taken; other errors
+// unchanged.
+func (s *Service) claimLost(w http.ResponseWriter, in registry.Incoming, err error) error {
 	if !errors.Is(err, registry.ErrClaimLost) {
 		return err
 	}
 	w.Header().Del(wire.UploadOffsetHeader)
 	return wire.NewProblem(http.StatusConflict, wire.CodeOffset, fmt.Sprintf(
-		"somebody else has taken upload %s forward, or it was removed; ask by HEAD where to go on", in.ID))
+		"another request has continued upload %s, or it was removed; get the offset by HEAD and continue there", in.ID))
 }
 
-// removeByOverride is the removal of an upload, from where there is no DELETE.
+// removeByOverride removes an upload, for clients without DELETE.
 func (s *Service) removeByOverride(w http.ResponseWriter, r *http.Request) error {
 	if _, err := s.dropUpload(r.Context(), &Removal{PathID: PathID{r.PathValue("id")}}); err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Path is where uploads are sent.
+// Path is the path of uploads.
 const Path = wire.Base + "/uploads"
 
 const (
@@ -27,23 +27,23 @@ const (
 	copyBuffer      = 1 << 20
 )
 
-// uploadRoute adds POST /uploads: the body is the file, streamed; or, for who speaks tus, the
-// beginning of an upload in parts.
+// uploadRoute adds POST /uploads. The body is the file, as a stream; for tus clients, the request
+// creates an upload in parts.
 func (s *Service) uploadRoute() {
 	op := s.Describe(endpoint.Operation{
 		ID: "upload", Method: http.MethodPost, Path: "/uploads", Status: http.StatusCreated,
 		Refuses: []int{http.StatusPreconditionFailed, http.StatusInsufficientStorage, wire.StatusChecksum},
-		Summary: "Store a file, to be submitted by its id; answered when it is durable",
+		Summary: "Upload a file, to be submitted by its id; answered when it is durable",
 	})
 	op.Parameters = []*huma.Param{
-		{Name: "filename", In: "query", Description: "The file's name, without folders; needed unless Upload-Metadata has it", Schema: &huma.Schema{Type: "string"}},
-		{Name: "collection", In: "query", Description: "The collection that it is meant for, whose quota it counts for; that of the token when it has only one", Schema: &huma.Schema{Type: "string"}},
-		{Name: wire.DigestHeader, In: "header", Description: "ALGORITHM:HEX of the bytes; others are refused and dropped", Schema: &huma.Schema{Type: "string"}},
-		headerParam(wire.TusResumableHeader, wire.TusVersion+": an upload in parts begins, without a body or with its first bytes; Location is its address"),
-		headerParam(wire.UploadLengthHeader, "The file's bytes"),
-		headerParam(wire.UploadDeferHeader, "1: the number of bytes is told later"),
-		headerParam(wire.UploadMetadataHeader, "Keys with values in base64, of an upload in parts: filename, digest (ALGORITHM:HEX) if it is known, and collection if it is meant for one; others are kept"),
-		headerParam(wire.UploadChecksumHeader, "Algorithm and base64 of the bytes of this request"),
+		{Name: "filename", In: "query", Description: "The file's name, without folders; required unless Upload-Metadata has it", Schema: &huma.Schema{Type: "string"}},
+		{Name: "collection", In: "query", Description: "The collection of the file, whose quota it uses; when absent, the token's only collection", Schema: &huma.Schema{Type: "string"}},
+		{Name: wire.DigestHeader, In: "header", Description: "ALGORITHM:HEX of the bytes; other bytes are refused", Schema: &huma.Schema{Type: "string"}},
+		headerParam(wire.TusResumableHeader, wire.TusVersion+": creates an upload in parts, with or without its first bytes; Location of the answer is its address"),
+		headerParam(wire.UploadLengthHeader, "The size of the file in bytes"),
+		headerParam(wire.UploadDeferHeader, "1: the size is sent later"),
+		headerParam(wire.UploadMetadataHeader, "Keys with base64 values, for an upload in parts: filename, optionally digest (ALGORITHM:HEX) and collection; others are stored"),
+		headerParam(wire.UploadChecksumHeader, "Algorithm and base64 digest of the bytes of this request"),
 	}
 	op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/octet-stream": {
 		Schema: &huma.Schema{Type: "string", Format: "binary"},
@@ -61,7 +61,7 @@ func (s *Service) uploadRoute() {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusCreated)
-		_ = json.NewEncoder(w).Encode(u) // the sender has gone if this fails
+		_ = json.NewEncoder(w).Encode(u) // a failure means that the client has disconnected
 	})
 }
 
@@ -69,8 +69,8 @@ func headerParam(name, description string) *huma.Param {
 	return &huma.Param{Name: name, In: "header", Description: description, Schema: &huma.Schema{Type: "string"}}
 }
 
-// receive takes an upload that comes as one body. It is an upload in parts of which the sender does
-// not know: what fails is given up.
+// receive receives an upload in one body. Internally it is an upload in parts that is dropped on
+// any failure.
 func (s *Service) receive(w http.ResponseWriter, r *http.Request) (registry.Upload, error) {
 	ctx := r.Context()
 	none := registry.Upload{}
@@ -81,21 +81,20 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (registry.Uplo
 	if err != nil {
 		return none, err
 	}
-	if err := s.takesSubmissions(ctx); err != nil {
+	if err := s.checkAccepting(ctx); err != nil {
 		return none, err
 	}
 	return s.Store(w, r, as)
 }
 
-// Store stores the body as an upload and records it. When it returns an error nothing of it is
-// left.
+// Store stores the body as an upload and records it. After an error nothing of it is left.
 func (s *Service) Store(w http.ResponseWriter, r *http.Request, as registry.NewUpload) (registry.Upload, error) {
 	ctx := r.Context()
 	none := registry.Upload{}
 	if as.SizeBytes = r.ContentLength; as.SizeBytes == 0 {
 		return none, emptyUpload(as.Filename)
 	}
-	if err := s.roomFor(ctx, r.ContentLength); err != nil {
+	if err := s.checkRoom(ctx, r.ContentLength); err != nil {
 		return none, err
 	}
 	in, err := s.begin(ctx, as)
@@ -103,7 +102,7 @@ func (s *Service) Store(w http.ResponseWriter, r *http.Request, as registry.NewU
 		return none, err
 	}
 	f := s.newSender(w)
-	done, err := s.turn(ctx, in.ID, f)
+	done, err := s.acquire(ctx, in.ID, f)
 	if err != nil {
 		return none, err
 	}
@@ -121,25 +120,25 @@ func (s *Service) receiveWhole(ctx context.Context, r *http.Request, f *sender, 
 	if err != nil {
 		return none, err
 	}
-	flow := &inflow{body: r.Body, from: f, to: rc, left: r.ContentLength}
-	if r.ContentLength < 0 { // so that a quota cuts it off
+	flow := &transfer{body: r.Body, from: f, to: rc, left: r.ContentLength}
+	if r.ContentLength < 0 { // so that a quota can stop it
 		flow.save = func() error { return s.save(ctx, rc, -1) }
 	}
 	if err := flow.run(); err != nil {
-		rc.letGo()
+		rc.release()
 		var cut *cutError
 		if !errors.As(err, &cut) {
 			return none, err
 		}
 		return none, wire.NewProblem(http.StatusBadRequest, wire.CodeBrokenOff, fmt.Sprintf(
-			"the upload broke off after %d of %s bytes (%v); nothing was kept; send the file again", rc.size, numberOr(r.ContentLength), cut.err))
+			"the upload broke off after %d of %s bytes (%v); nothing was stored; send the file again", rc.size, numberOr(r.ContentLength), cut.err))
 	}
 	if rc.size == 0 {
-		rc.letGo()
+		rc.release()
 		return none, emptyUpload(in.Filename)
 	}
 	if err := s.save(ctx, rc, rc.size); err != nil {
-		rc.letGo()
+		rc.release()
 		return none, err
 	}
 	return s.finish(ctx, rc.in, rc)
@@ -156,7 +155,7 @@ func emptyUpload(name string) error {
 	return endpoint.Unprocessable(wire.CodeEmptyUpload, "the upload of %q has no bytes; check that the file is not empty and send it again", name)
 }
 
-// begin records an upload that is to come, in the name of whoever asks.
+// begin records a new upload of the caller.
 func (s *Service) begin(ctx context.Context, u registry.NewUpload) (registry.Incoming, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -166,14 +165,14 @@ func (s *Service) begin(ctx context.Context, u registry.NewUpload) (registry.Inc
 	if u.Collection, err = s.uploadCollection(ctx, u.Collection); err != nil {
 		return registry.Incoming{}, err
 	}
-	u.Limits, u.Room, err = s.limited(ctx, registry.Incoming{CreatedBy: u.CreatedBy, Collection: u.Collection})
+	u.Limits, u.Room, err = s.limitsOf(ctx, registry.Incoming{CreatedBy: u.CreatedBy, Collection: u.Collection})
 	if err != nil {
 		return registry.Incoming{}, err
 	}
 	return s.Registry.BeginUpload(ctx, u)
 }
 
-// announcement reads what a request says about the file that follows.
+// announcement reads the description of the file from the request.
 func announcement(r *http.Request) (u registry.NewUpload, err error) {
 	var faults []wire.Fault
 	query := r.URL.Query()
@@ -190,10 +189,10 @@ func announcement(r *http.Request) (u registry.NewUpload, err error) {
 	}
 	digest, f := announcedDigest("header."+wire.DigestHeader, r.Header.Get(wire.DigestHeader))
 	u.Digest = digest
-	return u, endpoint.Invalid("nothing was uploaded", append(faults, f...)...)
+	return u, endpoint.Invalid("the file was not uploaded", append(faults, f...)...)
 }
 
-// announcedDigest reads ALGORITHM:HEX; "" is none.
+// announcedDigest parses ALGORITHM:HEX; "" means none.
 func announcedDigest(location, text string) (*registry.Digest, []wire.Fault) {
 	if text == "" {
 		return nil, nil
@@ -202,9 +201,9 @@ func announcedDigest(location, text string) (*registry.Digest, []wire.Fault) {
 	return valid.Digest(location, &registry.Digest{Algorithm: algorithm, Value: value})
 }
 
-// giveUp ends an upload on its way: from now on nothing of it can be saved, and its bytes go. The
-// caller has its turn. One that has ended after all stays. What cannot be removed now is removed by
-// the sweep.
+// giveUp drops an incoming upload: no more bytes can be saved, and its bytes are removed. A
+// complete upload stays. The sweep removes what giveUp could not. The caller holds the upload
+// (acquire).
 func (s *Service) giveUp(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTime)
 	defer cancel()
@@ -217,8 +216,8 @@ func (s *Service) giveUp(ctx context.Context, id string) error {
 	return s.removeBytes(ctx, id)
 }
 
-// removeRetired removes an upload that has ended, unless a batch needs it after all. That it goes
-// is decided first, so that nobody submits it any more and a kill leaves the rest to the sweep.
+// removeRetired removes a complete upload, unless a batch needs it. It retires the upload first, so
+// that nobody can submit it, and so that the sweep removes the rest after a kill.
 func (s *Service) removeRetired(ctx context.Context, id string) error {
 	if retired, err := s.All.RetireUpload(ctx, id); err != nil || !retired {
 		return err
@@ -229,7 +228,7 @@ func (s *Service) removeRetired(ctx context.Context, id string) error {
 	return s.All.ForgetUpload(ctx, id)
 }
 
-// removeBytes removes all bytes of an upload, also those of writers that were left.
+// removeBytes removes all bytes of an upload, also those that other writers left.
 func (s *Service) removeBytes(ctx context.Context, id string) error {
 	if err := s.Staging.DeletePrefix(ctx, source.UploadKey(id)); err != nil {
 		return fmt.Errorf("remove upload %s: %w", id, err)
@@ -237,9 +236,8 @@ func (s *Service) removeBytes(ctx context.Context, id string) error {
 	return nil
 }
 
-// takesSubmissions refuses what would let a submission in while none are taken, before its bytes
-// are read.
-func (s *Service) takesSubmissions(ctx context.Context) error {
+// checkAccepting refuses uploads before their bytes are read while submissions are not accepted.
+func (s *Service) checkAccepting(ctx context.Context) error {
 	a, err := s.Registry.Accepting(ctx)
 	if err == nil && !a.On {
 		return &registry.NotAccepting{Accepting: a}

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// inUse lets one request at a time decide about an upload.
-type inUse struct {
+// locks holds a lock for each upload, so that one request at a time decides about it.
+type locks struct {
 	mu  sync.Mutex
-	ids map[string]chan struct{} // closed when the one that has it is done
+	ids map[string]chan struct{} // closed when the holder is done
 }
 
-func newInUse() *inUse { return &inUse{ids: make(map[string]chan struct{})} }
+func newLocks() *locks { return &locks{ids: make(map[string]chan struct{})} }
 
-// take waits until nobody else has the upload; done gives it back. It ends with ctx.
-func (u *inUse) take(ctx context.Context, id string) (done func(), err error) {
+// take locks an upload; done unlocks it. It waits until ctx ends.
+func (u *locks) take(ctx context.Context, id string) (done func(), err error) {
 	for {
 		u.mu.Lock()
 		other, taken := u.ids[id]

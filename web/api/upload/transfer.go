@@ -10,30 +10,30 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// inflow is the body of one request on its way into an upload.
-type inflow struct {
+// transfer moves the body of one request into an upload.
+type transfer struct {
 	body io.Reader
 	from *sender
 	to   *receiver
-	left int64     // how much may come at most; -1: anything
-	sum  hash.Hash // of the body; nil: none is wanted
-	// save is called whenever enough has come to be acknowledged; nil: not before the end.
+	left int64     // most bytes to accept; -1: no limit
+	sum  hash.Hash // of the body; nil: not wanted
+	// save is called whenever enough bytes have come to acknowledge; nil: only at the end.
 	save func() error
 }
 
-// cutError says that the sender broke off. What came before is what was sent.
+// cutError says that the sender broke off. The bytes before that are valid.
 type cutError struct{ err error }
 
-// Error says why.
+// Error returns the text of the read error.
 func (e *cutError) Error() string { return e.err.Error() }
 
-// Unwrap returns why.
+// Unwrap returns the read error.
 func (e *cutError) Unwrap() error { return e.err }
 
-// run moves the body to its end. A *cutError is the sender's, and leaves the receiver usable; after
-// any other error it is not. Afterwards the sender has all the time there is.
-func (f *inflow) run() error {
-	defer f.from.rest()
+// run reads the body to its end. After a *cutError the receiver is still usable, after other errors
+// it is not. At the end it removes the sender's deadline.
+func (f *transfer) run() error {
+	defer f.from.finishBody()
 	buf := make([]byte, copyBuffer)
 	for {
 		f.from.await()
@@ -41,7 +41,7 @@ func (f *inflow) run() error {
 		if f.left >= 0 {
 			if f.left -= int64(n); f.left < 0 {
 				return wire.NewProblem(http.StatusRequestEntityTooLarge, wire.CodeTooLarge, fmt.Sprintf(
-					"more bytes came than upload %s has; nothing of this request was kept beyond what was saved", f.to.in.ID))
+					"the request has more bytes than upload %s; the bytes after the last saved offset were dropped", f.to.in.ID))
 			}
 		}
 		if _, failed := f.to.Write(buf[:n]); failed != nil {
