@@ -1,8 +1,9 @@
-// Package callback tells a receiver over HTTP what happened, by one signed POST per try (Standard
-// Webhooks 1.0).
+// Package callback notifies a receiver over HTTP, with one signed POST per try (Standard Webhooks
+// 1.0).
 //
-// A receiver can recognise a repeated message by its id and a forged one by its signature. Nothing
-// is sent to an address that the guard refuses. The package never retries; its caller decides that.
+// A receiver recognises a repeated message by its id and a forged one by its signature. Nothing is
+// sent to an address that the guard refuses. The package never retries; its caller decides about
+// that.
 package callback
 
 import (
@@ -25,19 +26,19 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
-// Message is what is told.
+// Message is a message to a receiver.
 type Message struct {
-	ID   string    // the same in every try: its Idempotency-Key
+	ID   string    // the same in every try; also the Idempotency-Key
 	At   time.Time // of the try
 	Body []byte    // JSON
-	Type string    // of the body, as Content-Type has it; "": application/json
+	Type string    // Content-Type of the body; "": application/json
 }
 
-// Options sets up New. The zero value is usable: it tells public addresses only.
+// Options configure a Client. The zero value allows public addresses only.
 type Options struct {
-	// Guard judges every address that is connected to.
+	// Guard checks every address before a connection.
 	Guard source.Guard
-	// UserAgent names us. Default "Holdfast".
+	// UserAgent is the User-Agent header. Default "Holdfast".
 	UserAgent string
 	// RootCAs verify receivers. Default: the system's.
 	RootCAs *x509.CertPool
@@ -56,13 +57,13 @@ const (
 	defaultUserAgent = "Holdfast"
 	defaultTimeout   = time.Minute
 	connectTimeout   = 15 * time.Second
-	// mostAnswer is how much of a receiver's answer is read, and mostShown of that is told to
-	// people.
+	// mostAnswer is the largest part of a receiver's answer that is read, in bytes; mostShown is
+	// the part shown, in characters.
 	mostAnswer = 64 << 10
 	mostShown  = 200
 )
 
-// New returns a client. Close lets go of its idle connections.
+// New returns a Client. Close closes its idle connections.
 func New(o Options) *Client {
 	c := &Client{userAgent: o.UserAgent, timeout: o.Timeout}
 	if c.userAgent == "" {
@@ -73,7 +74,7 @@ func New(o Options) *Client {
 	}
 	dialer := &net.Dialer{Timeout: connectTimeout, Control: o.Guard.Control}
 	transport := &http.Transport{
-		Proxy:               nil, // the guard could not see past one
+		Proxy:               nil, // the guard could not check addresses behind a proxy
 		DialContext:         dialer.DialContext,
 		TLSHandshakeTimeout: connectTimeout,
 		TLSClientConfig:     &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
@@ -82,43 +83,43 @@ func New(o Options) *Client {
 	}
 	c.http = &http.Client{
 		Transport: transport,
-		// A POST is not carried elsewhere: what it says, and what it shows, was meant for the one
-		// that was named.
+		// Redirects are not followed: the message and its authorization are meant for the named
+		// receiver only.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c
 }
 
-// Close lets go of idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Error is a try that failed.
+// Error is a failed try.
 type Error struct {
 	Host   string
-	Status int           // the receiver's answer; 0: none came
-	After  time.Duration // how long it asks to be left alone, or 0
-	Answer string        // the beginning of what it said
-	Err    error         // why no answer came
+	Status int           // of the receiver's answer; 0: none
+	After  time.Duration // the receiver's Retry-After, or 0
+	Answer string        // the beginning of its body
+	Err    error         // why there is no answer
 }
 
-// Error says what the receiver answered.
+// Error describes the receiver's answer.
 func (e *Error) Error() string {
 	switch {
 	case e.Status == 0:
 		return fmt.Sprintf("receiver %s did not answer: %v", e.Host, e.Err)
 	case e.Status/100 == 3:
-		return fmt.Sprintf("receiver %s answers HTTP %d; redirects are not followed: correct its address", e.Host, e.Status)
+		return fmt.Sprintf("receiver %s answered HTTP %d; redirects are not followed: correct its address", e.Host, e.Status)
 	case e.Answer == "":
-		return fmt.Sprintf("receiver %s answers HTTP %d", e.Host, e.Status)
+		return fmt.Sprintf("receiver %s answered HTTP %d", e.Host, e.Status)
 	}
-	return fmt.Sprintf("receiver %s answers HTTP %d: %s", e.Host, e.Status, e.Answer)
+	return fmt.Sprintf("receiver %s answered HTTP %d: %s", e.Host, e.Status, e.Answer)
 }
 
-// Unwrap returns why no answer came.
+// Unwrap returns why there is no answer.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrorCode is the error in one word, which failures are grouped by: http-503, or why no answer
-// came. However it shows that a receiver is down, refused or in silence, is one.
+// ErrorCode returns a word by which failures are grouped: http-503, or why there is no answer. All
+// ways in which a receiver can be down (refused, silent) have the same code.
 func (e *Error) ErrorCode() string {
 	switch {
 	case e.Status != 0:
@@ -134,37 +135,36 @@ func (e *Error) ErrorCode() string {
 	}
 }
 
-// ErrorHost is the receiver's host, with its port if the address names one.
+// ErrorHost returns the receiver's host, with the port if the address has one.
 func (e *Error) ErrorHost() string { return e.Host }
 
-// Remedy says what lets the message be told.
+// Remedy says what to do so that the message can be delivered.
 func (e *Error) Remedy() string {
 	switch {
 	case e.Host == "", e.Status/100 == 3:
 		return "correct the callback's address"
 	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden:
-		return fmt.Sprintf("set what the receiver %s asks for (holdfast collection credential set)", e.Host)
+		return fmt.Sprintf("set the credential for the receiver %s (holdfast collection credential set)", e.Host)
 	}
-	return fmt.Sprintf("see that the receiver %s is up and takes what it is told", e.Host)
+	return fmt.Sprintf("check that the receiver %s is running and accepts messages", e.Host)
 }
 
-// AsksToWait is how long the receiver asks to be left alone (RFC 9110, Retry-After).
+// AsksToWait returns the receiver's Retry-After (RFC 9110), or 0.
 func (e *Error) AsksToWait() time.Duration { return e.After }
 
-// Send makes one try to tell a receiver a message, signed by each of the keys, and returns its
-// answer's status: delivered is what it answers with 2xx. authorization is the value of the header
-// of that name; "" for none. The error is an *Error, which never repeats the address, since that
-// may hold a secret.
+// Send makes one try to deliver a message, signed with each of the keys, and returns the status of
+// the answer. A 2xx answer means delivered. authorization is the value of that header; "" means
+// none. Errors are of type *Error and never repeat the address, which may contain a secret.
 func (c *Client) Send(ctx context.Context, address string, m Message, authorization string, keys ...Key) (status int, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return 0, &Error{Err: errors.New("its address cannot be read")}
+		return 0, &Error{Err: errors.New("its address is not a URL")}
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(m.Body))
 	if err != nil {
-		return 0, &Error{Host: u.Host, Err: errors.New("its address cannot be asked")}
+		return 0, &Error{Host: u.Host, Err: errors.New("no request can be made to its address")}
 	}
 	signatures := make([]string, len(keys))
 	for i, k := range keys {
@@ -183,14 +183,14 @@ func (c *Client) Send(ctx context.Context, address string, m Message, authorizat
 	}
 	answer, err := c.http.Do(r)
 	if err != nil {
-		var told *url.Error // it quotes the address
-		if errors.As(err, &told) {
-			err = told.Err
+		var quoting *url.Error // its text quotes the address
+		if errors.As(err, &quoting) {
+			err = quoting.Err
 		}
 		return 0, &Error{Host: u.Host, Err: err}
 	}
 	defer answer.Body.Close()
-	said, _ := io.ReadAll(io.LimitReader(answer.Body, mostAnswer)) // what it says beside its status is of no consequence
+	said, _ := io.ReadAll(io.LimitReader(answer.Body, mostAnswer)) // only the status matters
 	if answer.StatusCode/100 == 2 {
 		return answer.StatusCode, nil
 	}
@@ -199,7 +199,7 @@ func (c *Client) Send(ctx context.Context, address string, m Message, authorizat
 	}
 }
 
-// shown is the beginning of an answer on one line.
+// shown returns the beginning of an answer on one line.
 func shown(said []byte) string {
 	text := strings.Join(strings.FieldsFunc(strings.ToValidUTF8(string(said), "\uFFFD"), func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsPrint(r)

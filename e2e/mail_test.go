@@ -65,7 +65,7 @@ func TestMail(t *testing.T) {
 		})
 		return got
 	}
-	await("ops@example.org", "Holdfast: nothing waits for you")
+	await("ops@example.org", "Holdfast: nothing needs attention")
 	s, code := h.submit(manifest, "--collection", "mailed", "--notify", "Ann <ann@example.org>")
 	if code != 3 || len(s.Jobs) != 2 {
 		t.Fatalf("exit=%d summary=%+v", code, s)
@@ -96,7 +96,7 @@ func TestMail(t *testing.T) {
 	h.must(0, "batch", "update-report", s.BatchID)
 	m := await("ann@example.org", "Holdfast UPDATED: batch maps.checkm (mailed) - 2 completed, 0 failed")
 	says(t, "the update", m.Text, "Since report 1: 1 now completed, 0 still failed", "b.txt (loc-b.txt): ark:/99999/")
-	says(t, "the last mail", await("ann@example.org", "is safe, your own copy may go").Text, "Objects:    2, each in storage")
+	says(t, "the last mail", await("ann@example.org", "is safe, you can delete your own copy").Text, "Objects:    2, each in storage")
 	before := await("curator@example.org", "UPDATED").Header.Get("Message-Id")
 	inbox = nil
 	h.must(0, "item", "redeliver", s.BatchID)

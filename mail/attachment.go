@@ -6,14 +6,14 @@ import (
 	"io"
 )
 
-// What attachments may weigh. Many servers refuse messages above 10 MiB or 25 MiB, and on its way
-// an attachment grows by a third.
+// Limits on attachments. Many servers refuse messages above 10 MiB or 25 MiB, and encoding makes an
+// attachment a third larger.
 const (
-	MostAttached = 6 << 20   // bytes of all attachments of a message
-	mostPlain    = 512 << 10 // bytes of one that is attached as it is; a larger one is packed
+	MostAttached = 6 << 20   // all attachments of a message, in bytes
+	mostPlain    = 512 << 10 // largest uncompressed attachment, in bytes; larger ones are compressed
 )
 
-// Attachment is a file that goes with a message.
+// Attachment is a file attached to a message.
 type Attachment struct {
 	Name string
 	Type string // its media type
@@ -22,19 +22,19 @@ type Attachment struct {
 
 func (a Attachment) reader() io.ReadSeeker { return bytes.NewReader(a.Data) }
 
-// List is a file to be attached that is written piece by piece: as it is when it is small, packed
-// by gzip when it is not, and not at all when even that is too much. Whatever is written, it takes
-// no more memory than may be attached.
+// List is an attachment that is written piece by piece. A small one is attached as it is, a larger
+// one compressed by gzip, and one that is still too large is left out. It never uses more memory
+// than the limit on attachments.
 type List struct {
 	name, media string
 	plain       bytes.Buffer
 	packed      bytes.Buffer
 	packer      *gzip.Writer
 	size        int64
-	full        bool // too much even when it is packed
+	full        bool // too large even if compressed
 }
 
-// NewList begins a file of a name and a media type.
+// NewList returns an empty List with a file name and a media type.
 func NewList(name, media string) *List {
 	l := &List{name: name, media: media}
 	l.packer = gzip.NewWriter(&l.packed)
@@ -52,7 +52,7 @@ func (l *List) Write(p []byte) (int, error) {
 	if l.full {
 		return len(p), nil
 	}
-	if _, err := l.packer.Write(p); err != nil { // which a buffer never gives
+	if _, err := l.packer.Write(p); err != nil { // a buffer never fails
 		return 0, err
 	}
 	if l.packed.Len() > MostAttached {
@@ -61,11 +61,11 @@ func (l *List) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Name is that of the file.
+// Name returns the file name.
 func (l *List) Name() string { return l.name }
 
-// Attachment ends the file and returns it when it fits into what is left; ok is false when it does
-// not.
+// Attachment completes the file. It returns ok = false if the file does not fit into the bytes that
+// are left.
 func (l *List) Attachment(left int) (a Attachment, ok bool) {
 	if l.size <= mostPlain && l.size <= int64(left) {
 		return Attachment{Name: l.name, Type: l.media, Data: l.plain.Bytes()}, true

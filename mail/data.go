@@ -5,15 +5,15 @@ import "time"
 // Kind names a mail, and its two templates: KIND.txt and KIND.html.
 type Kind string
 
-// The kinds. The type behind each is what its templates are given.
+// The kinds. Each template gets a value of the type in brackets.
 const (
-	KindQueued Kind = "queued" // [Queued]: a batch was taken in
-	KindReport Kind = "report" // [Report]: what became of a batch's jobs, or what changed since that was told
-	KindFailed Kind = "failed" // [Failed]: a batch could not be read, or not to its end
+	KindQueued Kind = "queued" // [Queued]: a batch was accepted
+	KindReport Kind = "report" // [Report]: the outcomes of a batch's jobs, or the changes since the previous report
+	KindFailed Kind = "failed" // [Failed]: a batch could not be read completely
 	// KindStopped is [Stopped]: an admin ended a batch for good.
 	KindStopped Kind = "stopped"
-	KindSafe    Kind = "safe"   // [Safe]: every copy of all that was in a batch was read back
-	KindDigest  Kind = "digest" // [Digest]: what waits for the operators
+	KindSafe    Kind = "safe"   // [Safe]: all copies of a batch's objects were verified
+	KindDigest  Kind = "digest" // [Digest]: tasks that wait for the operators
 )
 
 // Kinds returns every kind.
@@ -21,25 +21,25 @@ func Kinds() []Kind {
 	return []Kind{KindQueued, KindReport, KindFailed, KindStopped, KindSafe, KindDigest}
 }
 
-// Batch is what all mails about a batch know of it.
+// Batch has the fields of all mails about a batch.
 type Batch struct {
 	ID         string
 	Name       string // the payload's, for people
 	Title      string
 	Collection string // its mnemonic
-	Submitter  string // whom the submission names; "": nobody
+	Submitter  string // the submitter that the submission names; "": none
 	By         string // the token that submitted it
 	Submitted  time.Time
-	Link       string // to its page; "" when there is no public address
+	Link       string // to its page; "" if the service has no public address
 }
 
-// Queued is what the mail about a batch that was taken in says.
+// Queued is the data of the mail about an accepted batch.
 type Queued struct {
 	Batch
 	Payload string // what was submitted: a file's name, or an address
 }
 
-// Report is what the mail about a batch's report says.
+// Report is the data of the mail about a batch's report.
 type Report struct {
 	Batch
 	// Outcome is OK, FAILED or UPDATED.
@@ -48,31 +48,31 @@ type Report struct {
 	Made      time.Time
 	Jobs      int64
 	Completed int64
-	Preserved int64 // did not complete, although their objects are preserved: their receivers were not told, for instance
+	Preserved int64 // not completed although their objects are preserved, for instance because notifying the receiver failed
 	Failed    int64 // all others
-	// Changes is what is different from the report before; nil for the first one.
+	// Changes are the differences from the previous report; nil for the first one.
 	Changes *Changes
-	// Failures are the first of the jobs that failed; More is how many others there are.
+	// Failures are the first failed jobs; More is the number of others.
 	Failures []Job
 	More     int64
-	// Mended are the first of those that have completed since the report before; MoreMended is how
-	// many others there are.
+	// Mended are the first jobs that completed since the previous report; MoreMended is the number
+	// of others.
 	Mended     []Job
 	MoreMended int64
-	// Repeated are the first of the jobs whose rows repeat an earlier row of the manifest;
-	// MoreRepeated is how many others there are.
+	// Repeated are the first jobs whose rows repeat an earlier row of the manifest; MoreRepeated is
+	// the number of others.
 	Repeated     []Job
 	MoreRepeated int64
-	// Repeats is the id of the earlier batch with the same content, which is why this one has no
+	// Repeats is the id of the earlier batch with the same content. A batch that repeats one has no
 	// jobs.
 	Repeats string
-	// Attached are the names of the files that go with the mail, and LeftOut those that are too
-	// large for that.
+	// Attached are the names of the attached files; LeftOut those of files that were too large to
+	// attach.
 	Attached []string
 	LeftOut  []string
 }
 
-// Changes counts what is different from an earlier report.
+// Changes counts the differences from an earlier report.
 type Changes struct {
 	Since        int64 // its number
 	NowCompleted int64
@@ -85,18 +85,18 @@ type Changes struct {
 type Job struct {
 	Name     string
 	Place    string // in its batch, such as "row 3, line 5"
-	Repeats  string // the place of the first row that says the same; ""
+	Repeats  string // the place of the earlier row that this one repeats, or ""
 	LocalIDs string // several with "; " between them
 	ARK      string
 	Version  int
 	State    string
 	Error    string
-	Fault    string // whose: "the deposit" or "the system"; "" when it was stopped by an admin
-	Fix      string // what puts it right
+	Fault    string // "the deposit" or "the system"; "" if an admin stopped the job
+	Fix      string // what to do
 	Link     string // to its page, or ""
 }
 
-// Failed is what the mail about a batch that could not be read, or not to its end, says.
+// Failed is the data of the mail about a batch that could not be read completely.
 type Failed struct {
 	Batch
 	At    time.Time
@@ -105,45 +105,46 @@ type Failed struct {
 	Fix   string
 }
 
-// Stopped is what the mail says about a batch that an admin ended for good: no report, or no
-// further one, will come.
+// Stopped is the data of the mail about a batch that an admin ended for good: no further report
+// comes.
 type Stopped struct {
 	Batch
 	At    time.Time
 	State string // aborted or deleted
-	Why   string // the reason that was given; "" for none
-	Jobs  int64  // that there were
-	// Preserved are those whose objects are preserved and stay, Carried those that are past the
-	// point of no return and will be, and Left those that failed or were cancelled before, which
-	// operators may still requeue, and Ended all others: of these nothing is kept.
+	Why   string // the reason; "" for none
+	Jobs  int64  // of the batch
+	// Preserved counts jobs whose objects are preserved and stay. Carried counts jobs past the
+	// point of no return, whose objects will be preserved. Left counts jobs that had failed or were
+	// cancelled before; operators may still requeue them. Ended counts all others: nothing of them
+	// is kept.
 	Preserved int64
 	Carried   int64
 	Left      int64
 	Ended     int64
 }
 
-// Safe is what the mail says when the depositor's own copy is not the only one any more.
+// Safe is the data of the mail that the depositor's own copy is no longer the only one.
 type Safe struct {
 	Batch
 	Objects  int64
-	Storages []string  // that each of them is kept in
-	Verified time.Time // when the copy that was read longest ago was read
+	Storages []string  // that hold each object
+	Verified time.Time // the oldest verification of a copy
 }
 
-// Digest is what operators are told once a period.
+// Digest is the data of the operators' periodic mail.
 type Digest struct {
 	At       time.Time
 	Link     string     // to the pages, or ""
-	Needs    bool       // there is anything below
-	Failed   int64      // items that need a person
-	Failures []Cause    // by their causes, the largest first
-	More     int64      // how many other causes there are
+	Needs    bool       // any of the following is set
+	Failed   int64      // items that need review
+	Failures []Cause    // by cause, the largest group first
+	More     int64      // number of other causes
 	Held     int64      // batches
 	Holds    []Hold     // the first of them
-	Deletes  []Deletion // that wait for another person, the first of them
-	Damaged  int64      // stored files that are known not to be right somewhere
-	Waiting  *Waiting   // the item that waits longest; nil when none does
-	Untold   int64      // messages to receivers and addresses that could not be delivered yet, or at all
+	Deletes  []Deletion // the first ones that wait for approval
+	Damaged  int64      // stored files that are damaged in a storage
+	Waiting  *Waiting   // the item that waits longest; nil if none waits
+	Untold   int64      // undelivered messages
 	Messages []Untold   // the first of them
 	Accept   *NoAccept  // nil while submissions are accepted
 }
@@ -157,7 +158,7 @@ type Cause struct {
 	Fix   string
 }
 
-// Hold keeps items from starting.
+// Hold is a hold on items.
 type Hold struct {
 	On     string
 	Reason string
@@ -165,7 +166,7 @@ type Hold struct {
 	Since  time.Time
 }
 
-// Deletion waits for a person to approve it.
+// Deletion is a deletion that waits for approval.
 type Deletion struct {
 	Object string
 	Reason string
@@ -183,16 +184,16 @@ type Waiting struct {
 	Link  string
 }
 
-// Untold is a message that was not delivered.
+// Untold is an undelivered message.
 type Untold struct {
 	To    string
 	About string // the item's id
 	Tries int
 	Error string
-	Over  bool // nobody tries it any more
+	Over  bool // it is not tried again
 }
 
-// NoAccept says since when and why no submissions are accepted.
+// NoAccept says since when and why submissions are not accepted.
 type NoAccept struct {
 	Reason string
 	Actor  string

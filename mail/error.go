@@ -6,23 +6,23 @@ import (
 	"unicode"
 )
 
-// Error says that a message was not handed over.
+// Error says that a message was not accepted by the server.
 type Error struct {
-	Server string // that was asked
-	Code   int    // of its answer; 0: none came, or none that is about mail
-	// Permanent: the server refuses this address, or this message, for good. Otherwise asking again
+	Server string // the mail server
+	Code   int    // the SMTP code of its answer; 0: none
+	// Permanent says that the server refuses this address or message for good. Otherwise a retry
 	// may help.
 	Permanent bool
 	Err       error
 
 	doing string
-	said  string // what Err says, without the address
+	said  string // the text of Err, without the address
 }
 
-// mostShown is how many bytes of a server's answer are told to people.
+// mostShown is the largest part of a server's answer that is shown, in bytes.
 const mostShown = 500
 
-// Error tells what the server said.
+// Error returns the server's answer, shortened to one line.
 func (e *Error) Error() string {
 	said := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -39,21 +39,21 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s the mail server %s: %s", e.doing, e.Server, said)
 }
 
-// Unwrap returns what lies beneath.
+// Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Remedy says what to do.
 func (e *Error) Remedy() string {
 	switch {
 	case e.Permanent:
-		return "correct the address where it was given, or ask whoever runs the mail server why it refuses it; then have it told again"
+		return "correct the address where it was given, or ask the operator of the mail server why it refuses it; then redeliver"
 	case unauthorised(e.Code):
 		return "correct user and password in HOLDFAST_SMTP_URL"
 	}
-	return "see to the mail server, or correct HOLDFAST_SMTP_URL; it is asked again by itself"
+	return "check the mail server, or correct HOLDFAST_SMTP_URL; the mail is retried automatically"
 }
 
-// ErrorCode is the answer's code for lists of failures, "" when there was none.
+// ErrorCode returns the answer's code for grouping failures, "" if there was none.
 func (e *Error) ErrorCode() string {
 	if e.Code == 0 {
 		return ""
@@ -61,5 +61,5 @@ func (e *Error) ErrorCode() string {
 	return fmt.Sprintf("smtp-%d", e.Code)
 }
 
-// ErrorHost is the server for lists of failures.
+// ErrorHost returns the server for grouping failures.
 func (e *Error) ErrorHost() string { return e.Server }

@@ -1,8 +1,8 @@
 // Package mail composes messages from templates and hands them to an SMTP server.
 //
-// A message that is sent again has the same Message-ID. Depositors' text adds no header, recipient
-// or markup. A message is handed over whole or not at all. Errors tell a permanently refused
-// address from a server that should be asked again.
+// A repeated message has the same Message-ID. Text from depositors cannot add headers, recipients
+// or markup. A message is handed over completely or not at all. Errors distinguish a permanently
+// refused address from a server that should be tried again.
 package mail
 
 import (
@@ -25,38 +25,38 @@ import (
 
 // Message is one mail to one address.
 type Message struct {
-	// ID is the same in every try: with the sender's host it is the Message-ID, by which whoever
-	// gets it twice knows it.
+	// ID is the same in every try. With the host of the sender it is the Message-ID, by which a
+	// receiver recognises repeats.
 	ID      string
 	To      string // an address, without a name
 	At      time.Time
 	Content Content
-	// Attachments are at most [MostAttached] bytes together.
+	// Attachments have at most [MostAttached] bytes together.
 	Attachments []Attachment
 }
 
-// Content is what a mail says.
+// Content is the content of a mail.
 type Content struct {
 	Subject string
 	Text    string
 	HTML    string
 }
 
-// Options sets up New. URL and From must be set.
+// Options configure a Sender. URL and From must be set.
 type Options struct {
-	URL  string // as [ParseURL] takes it
-	From string // an address, also with a name: Holdfast <holdfast@example.org>
+	URL  string // in the form of [ParseURL]
+	From string // an address, optionally with a name: Holdfast <holdfast@example.org>
 	// RootCAs verify the server. nil: the system's.
 	RootCAs *x509.CertPool
-	// Timeout bounds each of the two parts of a try: until the server takes messages, and until it
-	// has taken this one. Default two minutes.
+	// Timeout bounds each of the two parts of a try: connecting until the server accepts messages,
+	// and sending this one. Default two minutes.
 	Timeout time.Duration
 }
 
 const defaultTimeout = 2 * time.Minute
 
-// Sender hands messages to a server. It may be used concurrently: each message has a connection of
-// its own.
+// Sender hands messages to a server. It may be used concurrently: each message has its own
+// connection.
 type Sender struct {
 	server  Server
 	from    *mail.Address
@@ -65,8 +65,7 @@ type Sender struct {
 	timeout time.Duration
 }
 
-// New returns a sender. The error says what is wrong with the address; nothing is asked of the
-// server yet.
+// New returns a Sender. The error says what is wrong with an address. It does not connect yet.
 func New(o Options) (*Sender, error) {
 	server, err := ParseURL(o.URL)
 	if err != nil {
@@ -83,35 +82,35 @@ func New(o Options) (*Sender, error) {
 	return s, nil
 }
 
-// ParseFrom reads the address that mails come from. The error does not repeat it.
+// ParseFrom parses the sender's address. The error does not repeat it.
 func ParseFrom(text string) (*mail.Address, error) {
 	from, err := mail.ParseAddress(text)
 	if err != nil || strings.ContainsFunc(text, unicode.IsControl) {
-		return nil, errors.New("it must be a mail address, such as holdfast@example.org or Holdfast <holdfast@example.org>")
+		return nil, errors.New("must be a mail address, such as holdfast@example.org or Holdfast <holdfast@example.org>")
 	}
 	return from, nil
 }
 
-// MessageID is the header of messages with this id, without its angle brackets.
+// MessageID returns the Message-ID header of an id, without angle brackets.
 func (s *Sender) MessageID(id string) string { return id + "@" + s.host }
 
-// Server names the server for people.
+// Server returns the server's address for people.
 func (s *Sender) Server() string { return s.server.Address() }
 
-// Send hands a message over. nil says that the server has taken it on. *[Error] says why it has
-// not, or that nobody knows since the answer was lost: sending the same message again is then
-// right. A cancelled ctx breaks the connection off, so that half a message is none.
+// Send hands over a message. nil means that the server has accepted it. An *[Error] says why it has
+// not, or that its answer was lost: sending the same message again is right in both cases.
+// Cancelling ctx breaks the connection, so that the server drops an incomplete message.
 func (s *Sender) Send(ctx context.Context, m Message) error {
 	msg, err := s.compose(m)
 	if err != nil {
 		return err
 	}
-	line := &line{}
+	line := &connection{}
 	client, err := s.client(line)
 	if err != nil {
 		return fmt.Errorf("set up mail: %w", err)
 	}
-	// Never by QUIT: after half a message that would end it, and have it delivered.
+	// The connection is never ended by QUIT: after half a message that would deliver it.
 	defer line.hangUp()
 	defer context.AfterFunc(ctx, line.hangUp)()
 	smtp, err := client.DialToSMTPClientWithContext(ctx)
@@ -121,12 +120,12 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 	if err := client.SendWithSMTPClient(smtp, msg); err != nil && !msg.IsDelivered() {
 		return s.fault(ctx, m.To, "send by", err)
 	}
-	_ = client.CloseWithSMTPClient(smtp) // the message is theirs, whatever comes of the farewell
+	_ = client.CloseWithSMTPClient(smtp) // the server has the message; errors of QUIT do not matter
 	return nil
 }
 
-// client is of one connection, which it makes on the line.
-func (s *Sender) client(l *line) (*gomail.Client, error) {
+// client returns a client for one connection, which it makes with l.
+func (s *Sender) client(l *connection) (*gomail.Client, error) {
 	config := &tls.Config{ServerName: s.server.Host, RootCAs: s.roots, MinVersion: tls.VersionTLS12}
 	options := []gomail.Option{gomail.WithPort(s.server.Port), gomail.WithTimeout(s.timeout), gomail.WithTLSConfig(config), gomail.WithoutNoop()}
 	switch s.server.Security {
@@ -138,18 +137,18 @@ func (s *Sender) client(l *line) (*gomail.Client, error) {
 		options = append(options, gomail.WithTLSPolicy(gomail.NoTLS), gomail.WithDialContextFunc(l.dialer(&net.Dialer{})))
 	}
 	if s.server.User != "" {
-		// The last two show the password to the server: go-mail does so over TLS, and on this
-		// machine, only.
+		// The last two mechanisms show the password to the server. go-mail uses them only over TLS,
+		// and on this machine.
 		options = append(options, gomail.WithUsername(s.server.User), gomail.WithPassword(s.server.Password),
 			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin))
 	}
 	return gomail.NewClient(s.server.Host, options...)
 }
 
-// compose makes the message as it travels.
+// compose builds the message.
 func (s *Sender) compose(m Message) (*gomail.Msg, error) {
 	if to, err := registry.MailAddress(m.To); err != nil || to != m.To {
-		return nil, &Error{Server: s.Server(), Permanent: true, said: "this is no mail address", Err: err}
+		return nil, &Error{Server: s.Server(), Permanent: true, said: "not a mail address", Err: err}
 	}
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	msg.FromMailAddress(s.from)
@@ -157,7 +156,7 @@ func (s *Sender) compose(m Message) (*gomail.Msg, error) {
 	msg.Subject(oneLine(m.Content.Subject))
 	msg.SetDateWithValue(m.At)
 	msg.SetMessageIDWithValue(s.MessageID(m.ID))
-	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: nobody's absence note answers
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: prevents automatic replies
 	msg.SetBodyString(gomail.TypeTextPlain, m.Content.Text)
 	msg.AddAlternativeString(gomail.TypeTextHTML, m.Content.HTML)
 	for _, a := range m.Attachments {
@@ -166,10 +165,10 @@ func (s *Sender) compose(m Message) (*gomail.Msg, error) {
 	return msg, nil
 }
 
-// mostSubject is how many characters of a subject are sent.
+// mostSubject is the largest length of a subject, in characters.
 const mostSubject = 250
 
-// oneLine makes a header's value of a text.
+// oneLine turns a text into the value of a header.
 func oneLine(text string) string {
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if r := []rune(text); len(r) > mostSubject {
@@ -178,13 +177,13 @@ func oneLine(text string) string {
 	return text
 }
 
-// fault is the error of a try to tell somebody. It is kept longer than the address may be, which is
-// therefore masked.
+// fault returns the error of a failed try. It masks the address, because errors are kept longer
+// than addresses may be.
 func (s *Sender) fault(ctx context.Context, to, doing string, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	said, _, _ := strings.Cut(err.Error(), ", affected ") // which go-mail adds, and is known
+	said, _, _ := strings.Cut(err.Error(), ", affected ") // added by go-mail; the address is known
 	e := &Error{Server: s.Server(), doing: doing, said: strings.ReplaceAll(said, to, registry.MaskAddress(to)), Err: err}
 	var answer *textproto.Error
 	if !errors.As(err, &answer) {
@@ -201,12 +200,12 @@ func (s *Sender) fault(ctx context.Context, to, doing string, err error) error {
 		switch send.Reason {
 		case gomail.ErrSMTPRcptTo, gomail.ErrSMTPDataClose:
 			e.Permanent = !unauthorised(e.Code)
-		default: // what is refused is not this address or message
+		default: // neither this address nor this message is refused
 		}
 	}
 	return e
 }
 
-// unauthorised says whether an answer is about who we are, which an admin changes, and not about
-// the recipient (RFC 4954).
+// unauthorised reports whether an answer refuses the sender's credentials, which an admin can
+// change, and not the recipient (RFC 4954).
 func unauthorised(code int) bool { return code == 530 || code == 534 || code == 535 || code == 538 }

@@ -2,8 +2,8 @@ package mail
 
 import "time"
 
-// samples are what templates are tried with when a process starts: of each kind one with everything
-// there can be, and one with as little as there can be.
+// samples are the data with which templates are tried when a process starts: for each kind one
+// value with all fields set, and one with none.
 func samples() map[Kind][]any {
 	at := time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
 	batch := Batch{

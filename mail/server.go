@@ -11,39 +11,39 @@ import (
 	"sync"
 )
 
-// Security is how a connection is kept from others.
+// Security is how a connection is protected.
 type Security string
 
-// The ways. With the first two the server's certificate is verified.
+// Values of Security. With the first two, the server's certificate is verified.
 const (
-	StartTLS    Security = "starttls" // the connection begins plain; a server that does not offer STARTTLS gets no mail
+	StartTLS    Security = "starttls" // plain at first; a server without STARTTLS gets no mail
 	ImplicitTLS Security = "tls"
 	NoTLS       Security = "none"
 )
 
-// Server is where messages are handed over.
+// Server is an SMTP server.
 type Server struct {
 	Host           string
 	Port           int
-	User, Password string // "": the server takes mail without
+	User, Password string // "": no authentication
 	Security       Security
 }
 
-// Address is host:port.
+// Address returns host:port.
 func (s Server) Address() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) }
 
-// The ports of a URL without one: of submission (RFC 6409) and of submission over TLS (RFC 8314).
+// Default ports: submission (RFC 6409) and submission over TLS (RFC 8314).
 const (
 	submissionPort  = 587
 	submissionsPort = 465
 )
 
-var errURL = errors.New("it must be smtp://USER:PASSWORD@HOST[:PORT], or the same with smtps")
+var errURL = errors.New("must be smtp://USER:PASSWORD@HOST[:PORT], or the same with smtps")
 
-// ParseURL reads smtp://USER:PASSWORD@HOST:PORT, which is STARTTLS, or smtps://..., which is TLS
-// from the first byte. User, password and port may be left out. `?tls=none` turns STARTTLS off,
-// which it is on this machine's own loopback, too, and `?tls=starttls` on. The error never repeats
-// the text.
+// ParseURL parses smtp://USER:PASSWORD@HOST:PORT, which means STARTTLS, or smtps://..., which means
+// TLS from the first byte. User, password and port are optional. `?tls=none` switches STARTTLS off,
+// which is the default on loopback; `?tls=starttls` switches it on. The error never repeats the
+// text.
 func ParseURL(text string) (Server, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.Opaque != "" || strings.Trim(u.Path, "/") != "" || u.Fragment != "" {
@@ -71,15 +71,15 @@ func ParseURL(text string) (Server, error) {
 	for name, values := range u.Query() {
 		asked := Security(values[0])
 		if name != "tls" || len(values) > 1 || u.Scheme != "smtp" || asked != NoTLS && asked != StartTLS {
-			return Server{}, errors.New("all that may follow a question mark is tls=none or tls=starttls, with smtp://")
+			return Server{}, errors.New("the only parameters are tls=none and tls=starttls, with smtp://")
 		}
 		s.Security = asked
 	}
 	switch {
 	case s.User == "" && s.Password != "" || s.User != "" && s.Password == "":
-		return Server{}, errors.New("user and password go together")
+		return Server{}, errors.New("give both user and password, or neither")
 	case s.User != "" && s.Security == NoTLS && !isLoopback(s.Host):
-		return Server{}, errors.New("without TLS everybody on the way could read the password")
+		return Server{}, errors.New("without TLS others could read the password in transit")
 	}
 	return s, nil
 }
@@ -92,14 +92,14 @@ func isLoopback(host string) bool {
 	return err == nil && a.IsLoopback()
 }
 
-// line is a connection that can be broken off at any moment.
-type line struct {
+// connection is a network connection that can be broken at any moment.
+type connection struct {
 	mu   sync.Mutex
 	conn net.Conn
 }
 
-// dialer makes the line's connection, as go-mail asks for it.
-func (l *line) dialer(d interface {
+// dialer returns a dial function for go-mail that makes this connection.
+func (l *connection) dialer(d interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 },
 ) func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -114,9 +114,9 @@ func (l *line) dialer(d interface {
 	}
 }
 
-// hangUp closes the connection under everything that speaks on it; it may be called at any time,
-// and again.
-func (l *line) hangUp() {
+// hangUp closes the network connection under all protocols. It may be called at any time,
+// repeatedly.
+func (l *connection) hangUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conn == nil {
@@ -124,7 +124,7 @@ func (l *line) hangUp() {
 	}
 	conn := l.conn
 	if t, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = t.NetConn() // closing TLS would say goodbye first, and wait for whoever is writing
+		conn = t.NetConn() // closing TLS would first send an alert, and wait for writers
 	}
-	_ = conn.Close() // it is closed already, or of no more use
+	_ = conn.Close() // an error does not matter: the connection is no longer used
 }

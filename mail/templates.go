@@ -17,31 +17,30 @@ import (
 //go:embed template
 var ours embed.FS
 
-// Templates are what mails are made of: for each [Kind] a KIND.txt, which also defines the template
-// "subject", and a KIND.html, in the languages of Go's text/template and html/template. What is put
-// into HTML is escaped there. batch.txt and batch.html define the template "batch", which the
-// others may use.
+// Templates render mails. Each [Kind] has a KIND.txt, which also defines the template "subject",
+// and a KIND.html, in the languages of text/template and html/template. Values are escaped in HTML.
+// batch.txt and batch.html define the template "batch" for use in the others.
 type Templates struct {
 	text map[Kind]*template.Template
 	html map[Kind]*htmltemplate.Template
 }
 
-// shared is what the templates of several kinds use.
+// shared is the template that other templates use.
 const shared = "batch"
 
-// functions are what templates may call beside Go's own.
+// functions are the functions for templates, in addition to Go's own.
 var functions = template.FuncMap{
 	"time": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") },
 	"join": func(list []string) string { return strings.Join(list, ", ") },
-	"line": oneLine, // what a person or server wrote, on one line
+	"line": oneLine, // a text from people or servers, on one line
 	"plain": func(n int64, one, many string) string {
 		return fmt.Sprintf("%d %s", n, map[bool]string{true: one, false: many}[n == 1])
 	},
 }
 
-// LoadTemplates reads the templates, those of the same name in a folder in place of ours; "" is no
-// folder. All are tried with sample data. The error joins what is wrong with each: a file that is
-// none of ours, cannot be read, or does not come to a mail.
+// LoadTemplates loads the built-in templates. Files of the same name in folder replace them; ""
+// means no folder. It tries all templates with sample data. The error joins all faults: unknown
+// file names, unreadable files, and templates that render no mail.
 func LoadTemplates(folder string) (*Templates, error) {
 	t := &Templates{text: map[Kind]*template.Template{}, html: map[Kind]*htmltemplate.Template{}}
 	var theirs fs.FS
@@ -63,7 +62,7 @@ func LoadTemplates(folder string) (*Templates, error) {
 	return t, nil
 }
 
-// load reads the templates of a kind.
+// load loads the templates of a kind.
 func (t *Templates) load(theirs fs.FS, kind Kind) (err error) {
 	text, markup := template.New(string(kind)+".txt").Funcs(functions), htmltemplate.New(string(kind)+".html").Funcs(functions)
 	for _, name := range []string{shared, string(kind)} {
@@ -85,7 +84,7 @@ func (t *Templates) load(theirs fs.FS, kind Kind) (err error) {
 	return nil
 }
 
-// within is the template of a name in a set, root being the one that the set began with.
+// within returns the template of a name in a set: root itself, or a new one.
 func within[T interface{ Name() string }](root T, name string, other func(string) T) T {
 	if root.Name() == name {
 		return root
@@ -93,8 +92,8 @@ func within[T interface{ Name() string }](root T, name string, other func(string
 	return other(name)
 }
 
-// checkNames refuses files that replace nothing: their names are misspelt. Hidden files are passed
-// over.
+// checkNames refuses files that replace no template, because their names are misspelt. It ignores
+// hidden files.
 func checkNames(folder fs.FS) error {
 	entries, err := fs.ReadDir(folder, ".")
 	if err != nil {
@@ -107,13 +106,13 @@ func checkNames(folder fs.FS) error {
 	var wrong []error
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), ".") && !slices.Contains(names, e.Name()) {
-			wrong = append(wrong, fmt.Errorf("mail template %s: there is none of this name; those that can be replaced are %s", e.Name(), strings.Join(names, ", ")))
+			wrong = append(wrong, fmt.Errorf("mail template %s: unknown template; the replaceable ones are %s", e.Name(), strings.Join(names, ", ")))
 		}
 	}
 	return errors.Join(wrong...)
 }
 
-// read returns a template's text, ours when there is no other.
+// read returns a template's text: the replacement, or else the built-in one.
 func read(theirs fs.FS, name string) (string, error) {
 	if theirs != nil {
 		text, err := fs.ReadFile(theirs, name)
@@ -127,7 +126,7 @@ func read(theirs fs.FS, name string) (string, error) {
 	return string(text), err
 }
 
-// try makes mails of the samples.
+// try renders the samples.
 func (t *Templates) try(kind Kind) error {
 	for _, sample := range samples()[kind] {
 		c, err := t.Render(kind, sample)
@@ -135,20 +134,19 @@ func (t *Templates) try(kind Kind) error {
 		case err != nil:
 			return err
 		case c.Subject == "":
-			return fmt.Errorf("mail template %s.txt: its subject is empty", kind)
+			return fmt.Errorf("mail template %s.txt: the subject is empty", kind)
 		case strings.TrimSpace(c.Text) == "" || strings.TrimSpace(c.HTML) == "":
-			return fmt.Errorf("mail templates %s.txt and .html: one comes to nothing", kind)
+			return fmt.Errorf("mail templates %s.txt and .html: one renders an empty text", kind)
 		}
 	}
 	return nil
 }
 
-// Render makes a mail's content of what it is to say: data is of the type that belongs to the kind.
-// The error names the template.
+// Render renders a mail. data must have the type of the kind. The error names the template.
 func (t *Templates) Render(kind Kind, data any) (c Content, err error) {
 	var subject, text, markup bytes.Buffer
 	if t.text[kind].Lookup("subject") == nil {
-		return c, fmt.Errorf(`mail template %s.txt: it does not say {{define "subject"}}...{{end}}`, kind)
+		return c, fmt.Errorf(`mail template %s.txt: it lacks {{define "subject"}}...{{end}}`, kind)
 	}
 	for _, err := range []error{
 		t.text[kind].ExecuteTemplate(&subject, "subject", data), t.text[kind].Execute(&text, data), t.html[kind].Execute(&markup, data),

@@ -188,7 +188,7 @@ func TestMail(t *testing.T) {
 	o := newOffice(t, registry.MailRules{To: []string{"curator@example.org"}, Queued: true})
 	batch := o.manifest([]string{"ann@example.org"}, "a.txt", "bad.txt", "ö.txt")
 	queued := o.deliver()
-	if len(queued) != 2 || queued[0].Subject != "Holdfast: batch bätch.checkm (test) was taken in" || !queued[0].TLS || queued[0].User != "holdfast" {
+	if len(queued) != 2 || queued[0].Subject != "Holdfast: batch bätch.checkm (test) was received" || !queued[0].TLS || queued[0].User != "holdfast" {
 		t.Fatalf("queued: %+v", queued)
 	}
 	o.settle(batch)
@@ -377,7 +377,7 @@ func TestMail_Safe(t *testing.T) {
 	must(t, err)
 	o.wait(time.Hour)
 	got := o.deliver()
-	if len(got) != 1 || got[0].Subject != "Holdfast: batch bätch.checkm (test) is safe, your own copy may go" {
+	if len(got) != 1 || got[0].Subject != "Holdfast: batch bätch.checkm (test) is safe, you can delete your own copy" {
 		t.Fatalf("%+v", got)
 	}
 	has(t, "text", got[0].Text, "Objects:    2, each in storage", "Read back:  all since 20")
@@ -465,7 +465,7 @@ func TestMail_Digest(t *testing.T) {
 		return o.deliver()
 	}
 	quiet := digest()
-	if len(quiet) != 1 || quiet[0].To != "ops@example.org" || quiet[0].Subject != "Holdfast: nothing waits for you" {
+	if len(quiet) != 1 || quiet[0].To != "ops@example.org" || quiet[0].Subject != "Holdfast: nothing needs attention" {
 		t.Fatalf("%+v", quiet)
 	}
 	o.settle(o.manifest(nil, "bad.txt", "good.txt"))
@@ -473,7 +473,7 @@ func TestMail_Digest(t *testing.T) {
 	must(t, o.registry.AddHold(t.Context(), registry.Hold{Scope: registry.HoldBatch, Key: waiting, Reason: "ask the donor", Actor: "curator"}))
 	must(t, o.registry.SetAccepting(t.Context(), registry.Accepting{On: false, Reason: "moving house", Actor: "admin"}))
 	got := digest()
-	if len(got) != 1 || !strings.HasPrefix(got[0].Subject, "Holdfast needs you: 1 failed, 1 held") {
+	if len(got) != 1 || !strings.HasPrefix(got[0].Subject, "Holdfast needs attention: 1 failed, 1 held") {
 		t.Fatalf("%+v", got)
 	}
 	has(t, "digest", got[0].Text, "Failed: 1 item needs a person", "fault of the deposit", "Held: 1 batch waits", "batch "+waiting+" since", "by curator: ask the donor", "moving house",

@@ -97,7 +97,7 @@ func TestUnreachable(t *testing.T) {
 	t.Setenv("HOLDFAST_URL", "http://127.0.0.1:1")
 	holdfast(t, "batch", "list").Wants(t, exit.Usage).Says(t, "HOLDFAST_TOKEN is not")
 	t.Setenv("HOLDFAST_TOKEN", "t")
-	holdfast(t, "batch", "list").Wants(t, exit.Temporary).Says(t, "cannot reach", "127.0.0.1:1", "holdfast up")
+	holdfast(t, "batch", "list").Wants(t, exit.Temporary).Says(t, "could not connect", "127.0.0.1:1", "holdfast up")
 	holdfast(t, "health").Wants(t, exit.Temporary).Says(t, "127.0.0.1:1")
 	holdfast(t, "submit", filepath.Join(t.TempDir(), "absent")).Wants(t, exit.NotFound).Says(t, "absent", "no such file")
 }

@@ -1,5 +1,5 @@
-// Package mailtest runs a real SMTP server in the process of a test. It keeps what it is sent, and
-// misbehaves on request.
+// Package mailtest runs a real SMTP server in the process of a test. It keeps the mails it
+// receives, and can misbehave on request.
 package mailtest
 
 import (
@@ -26,10 +26,10 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// Options says how a server is. The zero value takes mail from everybody, without TLS.
+// Options configure a server. The zero value accepts mail from everybody, without TLS.
 type Options struct {
-	Security       string // "starttls" or "tls"; "": neither is offered
-	User, Password string // "": nobody has to say who they are
+	Security       string // "starttls" or "tls"; "": no TLS
+	User, Password string // "": no authentication
 }
 
 // Server is a running server. Its methods may be called concurrently.
@@ -38,11 +38,11 @@ type Server struct {
 	options Options
 	tls     *tls.Config
 	roots   *x509.CertPool
-	address string // it keeps its port when it is stopped and started again
+	address string // kept across a restart
 
 	mu      sync.Mutex
 	server  *smtp.Server
-	listens net.Listener // Close of a server that does not serve yet would not find it
+	listens net.Listener // closed separately: Close of a server that does not serve yet would miss it
 	served  chan struct{}
 	mails   []Mail
 	refused map[string]*smtp.SMTPError // by recipient
@@ -50,20 +50,20 @@ type Server struct {
 	logins  int
 }
 
-// Mail is a message as it came.
+// Mail is a received message.
 type Mail struct {
 	From, To string // of the envelope
 	TLS      bool   // it came over TLS
-	User     string // who sent it; "": nobody said
+	User     string // the authenticated user, or ""
 	Raw      []byte
 	Header   mail.Header
 	Subject  string // decoded
 	Text     string
 	HTML     string
-	Files    map[string][]byte // attachments by their names, unpacked where they end in .gz
+	Files    map[string][]byte // attachments by name, decompressed if they end in .gz
 }
 
-// Start starts a server on a free port of 127.0.0.1, which ends with the test.
+// Start starts a server on a free port of 127.0.0.1. It ends with the test.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{t: t, options: o, refused: map[string]*smtp.SMTPError{}, address: "127.0.0.1:0"}
@@ -80,7 +80,7 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Up starts a server that was stopped, at its address.
+// Up restarts a stopped server at its address.
 func (s *Server) Up() {
 	s.t.Helper()
 	l, err := net.Listen("tcp", s.address)
@@ -110,7 +110,7 @@ type quiet struct{}
 func (quiet) Printf(string, ...any) {}
 func (quiet) Println(...any)        {}
 
-// Down stops it and breaks its connections off; it may be called again.
+// Down stops the server and breaks its connections. It may be called again.
 func (s *Server) Down() {
 	s.mu.Lock()
 	server, listens, served := s.server, s.listens, s.served
@@ -124,7 +124,7 @@ func (s *Server) Down() {
 	<-served
 }
 
-// URL is what HOLDFAST_SMTP_URL is, with its user.
+// URL returns a HOLDFAST_SMTP_URL for the server, with its user.
 func (s *Server) URL() string {
 	u := url.URL{Scheme: "smtp", Host: s.address}
 	switch s.options.Security {
@@ -139,10 +139,10 @@ func (s *Server) URL() string {
 	return u.String()
 }
 
-// Roots verify its certificate; nil when it has none.
+// Roots verify the server's certificate; nil if it has none.
 func (s *Server) Roots() *x509.CertPool { return s.roots }
 
-// Refuse answers an address with a code, such as 550, or takes it again, 0.
+// Refuse makes the server answer an address with a code, such as 550; 0 accepts it again.
 func (s *Server) Refuse(address string, code int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,18 +153,19 @@ func (s *Server) Refuse(address string, code int) {
 	s.refused[address] = &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{code / 100, 1, 1}, Message: "not this address"}
 }
 
-// ErrDrop has the connection broken off in place of an answer.
+// ErrDrop makes the server break the connection instead of answering.
 var ErrDrop = errors.New("drop the connection")
 
-// OnData is asked of every message that was sent whole; its error is the answer, [ErrDrop] none.
-// nil: all are taken. What is answered with an error, or not, is not kept.
+// OnData sets a function that decides about every complete message. Its error is the server's
+// answer, and [ErrDrop] breaks the connection; in both cases the message is not kept. nil accepts
+// all.
 func (s *Server) OnData(judge func(from, to string, raw []byte) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.data = judge
 }
 
-// Got returns what came since the last call.
+// Got returns the messages since the last call.
 func (s *Server) Got() []Mail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +174,7 @@ func (s *Server) Got() []Mail {
 	return mails
 }
 
-// Logins counts how often somebody said who they were, rightly or not.
+// Logins counts the attempts to authenticate, successful or not.
 func (s *Server) Logins() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,7 +257,7 @@ func (c *session) Data(r io.Reader) error {
 func (c *session) Reset()        { c.from, c.to = "", "" }
 func (c *session) Logout() error { return nil }
 
-// Parse reads a message as a mail program does.
+// Parse parses a message as a mail program does.
 func Parse(raw []byte) (Mail, error) {
 	m := Mail{Raw: raw, Files: map[string][]byte{}}
 	msg, err := mail.ReadMessage(bytes.NewReader(raw))
@@ -270,7 +271,7 @@ func Parse(raw []byte) (Mail, error) {
 	return m, m.part(msg.Header.Get, msg.Body)
 }
 
-// part takes one part of a message, or its parts.
+// part parses one part of a message and its parts.
 func (m *Mail) part(header func(string) string, body io.Reader) error {
 	media, params, err := mime.ParseMediaType(header("Content-Type"))
 	if err != nil {

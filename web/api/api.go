@@ -1,16 +1,16 @@
-// Package api puts the Registry's HTTP server together: the API under /api/v1, the workers'
-// protocol, health, sign-in and the pages.
+// Package api assembles the Registry's HTTP server: the API under /api/v1, the workers' protocol,
+// health, sign-in and the pages.
 //
-// The operations are in the packages below it, one a subject: upload, submission, item, queue,
-// object, checkpoint, collection, outbound, event, account. What they share is in endpoint, access,
-// scope, shortid, valid, lookup and redact. A subject knows those and no other subject, but
-// submission, which submits what upload has received. The tests of operations are here: they ask
-// the whole server over HTTP.
+// The operations are in the packages below it, one per subject: upload, submission, item, queue,
+// object, checkpoint, collection, outbound, event, account. Shared code is in endpoint, access,
+// scope, shortid, valid, lookup and redact. A subject imports these and no other subject, except
+// that submission submits what upload has received. The tests of operations are here: they call the
+// whole server over HTTP.
 //
 // Nothing is acknowledged before it is durable: an upload when its bytes and its record are stored,
-// a submission when its batch is committed. Every request belongs to a token whose role allows it.
-// Every refusal is a problem document (RFC 9457) that says what happened, to what, and what to do,
-// and is logged. No input, however odd, is answered by a status of the 500s.
+// a submission when its batch is committed. Every request has a token whose role allows it. Every
+// refusal is a logged problem document (RFC 9457) that says what happened, to what, and what to do.
+// No input causes a 5xx status.
 package api
 
 import (
@@ -46,53 +46,51 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Options says what to serve. Registry, Staging, Objects and Log must be set.
+// Options configure the server. Registry, Staging, Objects and Log must be set.
 type Options struct {
 	Registry scope.Registry
-	Staging  storage.Store     // where uploads are kept
+	Staging  storage.Store     // stores uploads
 	Objects  ocfl.Roots        // the preserved objects, by storage
-	Chains   checkpoint.Chains // sign checkpoints; nil: an older record cannot be accepted here
+	Chains   checkpoint.Chains // signs checkpoints; nil: this server cannot accept an older record
 	Log      *slog.Logger
-	Template noid.Template    // that names are drawn from; without a NAAN the check characters of supplied ARKs are not judged
+	Template noid.Template    // for minting ARKs; without a NAAN the check characters of supplied ARKs are not checked
 	Version  string           // of the program
-	Keys     *secret.Keys     // seal credentials; nil: none can be set
-	Unpack   unpack.Limits    // on what an upload may unpack to when it is judged; the zero value has defaults
-	TempDir  string           // of temporary files, which judging large bags needs; "": that of os.TempDir
-	Gate     *gate.Gate       // that judgements go through; nil: one with the defaults
-	SignIn   *signin.Service  // signs browsers in; nil: cookies count for nothing
+	Keys     *secret.Keys     // encrypt credentials; nil: none can be set
+	Unpack   unpack.Limits    // on unpacking an upload to judge it; the zero value means the defaults
+	TempDir  string           // folder of temporary files for judging large bags; "": os.TempDir
+	Gate     *gate.Gate       // admits judgements; nil: one with the defaults
+	SignIn   *signin.Service  // signs in browsers; nil: cookies are ignored
 	Now      func() time.Time // nil: time.Now
-	// UI makes the pages, for whoever has signed in, of what they may read and do; nil: there are
-	// none.
+	// UI returns the handler of the pages, given what they read and do; nil means no pages.
 	UI func(ForPages) (http.Handler, error)
 
-	// Done is closed when the server is about to stop: streams end then, which would last for ever
-	// otherwise. nil: they end with their connections.
+	// Done is closed when the server begins to stop. Streams, which would not end otherwise, then
+	// end. nil: they end with their connections.
 	Done <-chan struct{}
-	// KeepAlive is the time between two signs of life of a stream, in which a token that has ended
-	// is noticed; 0: 15 s.
+	// KeepAlive is the interval of a stream's keep-alive messages and of checks of its token; 0: 15
+	// s.
 	KeepAlive time.Duration
 
-	// UploadIdle is how long an upload may bring nothing before it counts as broken off; 0: 2
+	// UploadIdle is the time without a byte after which an upload counts as broken off; 0: 2
 	// minutes.
 	UploadIdle time.Duration
-	// UploadKeep is how long an upload that has not ended is kept when nothing more comes of it; 0:
-	// 7 days.
+	// UploadKeep is how long an incoming upload is kept without further bytes; 0: 7 days.
 	UploadKeep time.Duration
-	// Uploads bound them; the zero value sets no limit but the volume's size.
+	// Uploads limit uploads; the zero value means no limit but the volume's size.
 	Uploads upload.Limits
 	Mails   submission.MailLimits
 }
 
-// ForPages is what pages read and do on behalf of whoever has signed in. The contexts must be those
-// of the requests that the handler of [New] hands to the pages.
+// ForPages is what the pages read and do on behalf of the caller. Its methods need the contexts of
+// requests that the handler of [New] passes to the pages.
 type ForPages struct {
 	Registry scope.Registry // limited to what the caller may see
 	Forms    *Forms
-	Account  *account.Account // nil: nobody signs in here
+	Account  *account.Account // nil: no sign-in
 	Uploads  upload.Pages
 }
 
-// server is what stands around the operations.
+// server holds the handlers around the operations.
 type server struct {
 	*endpoint.Server
 	registry scope.Registry // limited to what the caller may see
@@ -101,14 +99,14 @@ type server struct {
 	signIn   *signin.Service
 	pages    http.Handler // nil: none
 	health   health.Server
-	bodies   shares // bytes that tokens' requests bring
-	waiting  shares // requests of tokens that stay open
+	bodies   shares // bytes of request bodies, by token
+	waiting  shares // open long polls and streams, by token
 }
 
-// New returns the handler for a whole server: API, health, sign-in and pages. It has no goroutines
-// but those that judge uploads, which end with Options.Done, and need not be closed. Bodies are
-// bounded here; the http.Server bounds headers and idle connections. The errors are a programmer's:
-// an option is missing, or the pages cannot be made.
+// New returns the handler of a whole server: API, health, sign-in and pages. Its only goroutines
+// judge uploads and end with Options.Done, so it need not be closed. It bounds bodies; the
+// http.Server bounds headers and idle connections. Errors are programming errors: a missing option,
+// or pages that cannot be made.
 func New(o Options) (http.Handler, error) {
 	if o.Registry == nil || o.Staging == nil || len(o.Objects) == 0 || o.Log == nil {
 		return nil, errors.New("api: Registry, Staging, Objects and Log must be set")
@@ -140,7 +138,8 @@ func New(o Options) (http.Handler, error) {
 	return s.handler(), nil
 }
 
-// addOperations adds all operations of the API. limited is the Registry as the caller may see it.
+// addOperations adds all operations of the API. limited is the Registry limited to what the caller
+// may see.
 func addOperations(s *endpoint.Server, limited scope.Registry, o Options) *upload.Service {
 	uploads := upload.New(upload.Options{
 		Server: s, Registry: limited, All: o.Registry, Staging: o.Staging, Idle: o.UploadIdle, Keep: o.UploadKeep, Limits: o.Uploads,
@@ -161,9 +160,10 @@ func addOperations(s *endpoint.Server, limited scope.Registry, o Options) *uploa
 	return uploads
 }
 
-// handler puts together what stands around the operations.
+// handler puts the handlers around the operations together.
 func (s *server) handler() http.Handler {
-	// To write it down takes longer than all the rest of a start, and few ask for it.
+	// The specification is rendered on the first request: that takes longer than the rest of a
+	// start.
 	spec := sync.OnceValues(s.Specification)
 	top := http.NewServeMux()
 	top.Handle(wire.Base+"/", s.authenticated(s.ids.Address(wire.Base, s.Fail, s.shared(s.bounded(s.mostBody, s.explained(s.Mux()))))))
@@ -174,7 +174,7 @@ func (s *server) handler() http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/openapi+json")
-		_, _ = w.Write(text) // the reader has gone if this fails
+		_, _ = w.Write(text) // a failure means that the client has disconnected
 	})
 	s.health.Routes(top)
 	if s.signIn != nil {
@@ -188,8 +188,8 @@ func (s *server) handler() http.Handler {
 	return s.guarded(csrf.Handler(s.explained(top)))
 }
 
-// Specification returns the OpenAPI 3.1 document of the API, indented. It does not depend on the
-// program's version.
+// Specification returns the OpenAPI 3.1 document of the API, indented. It is the same for all
+// versions of the program.
 func Specification() ([]byte, error) {
 	s := endpoint.New(endpoint.Options{Access: access.NewTable()})
 	addOperations(s, nil, Options{})

@@ -13,14 +13,14 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// asCaller adds whose request it is to a context that has the request's id.
+// asCaller adds the caller to a context that has the request's id.
 func asCaller(ctx context.Context, token registry.Token, session registry.Session) context.Context {
 	c := access.Of(ctx)
 	c.Token, c.Session = token, session
 	return access.With(ctx, c)
 }
 
-// authenticated lets only requests with a known token through, before anything of their body is
+// authenticated passes on only requests with a valid token or session. It checks before the body is
 // read.
 func (s *server) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,8 +33,8 @@ func (s *server) authenticated(next http.Handler) http.Handler {
 	})
 }
 
-// authenticate finds whose request it is. Browsers' cookies count where nothing is changed, and for
-// the pages' own forms.
+// authenticate returns the caller of a request. Cookies count only for reading and for the pages'
+// own forms.
 func (s *server) authenticate(r *http.Request) (registry.Token, registry.Session, error) {
 	header := r.Header.Get("Authorization")
 	read := r.Method == http.MethodGet || r.Method == http.MethodHead || isForm(r)
@@ -43,31 +43,30 @@ func (s *server) authenticate(r *http.Request) (registry.Token, registry.Session
 		return session.Token(), session, err
 	}
 	if header == "" {
-		return registry.Token{}, registry.Session{}, unauthenticated("a token is needed: send Authorization: Bearer TOKEN, or sign in to the pages")
+		return registry.Token{}, registry.Session{}, unauthenticated("the request has no token; send Authorization: Bearer TOKEN, or sign in to the pages")
 	}
 	scheme, secret, _ := strings.Cut(header, " ")
 	if secret = strings.TrimSpace(secret); !strings.EqualFold(scheme, "Bearer") || secret == "" {
-		return registry.Token{}, registry.Session{}, unauthenticated("the Authorization header must be Bearer and a token")
+		return registry.Token{}, registry.Session{}, unauthenticated("the Authorization header is malformed; send Authorization: Bearer TOKEN")
 	}
 	token, err := s.registry.TokenByHash(r.Context(), signin.Hash(secret))
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
-		err = unauthenticated("the token is not known here; check HOLDFAST_TOKEN or the --dir it is read from")
+		err = unauthenticated("the token is unknown here; check HOLDFAST_TOKEN, or the --dir that it is read from")
 	case err != nil:
 		err = fmt.Errorf("check token: %w", err)
 	}
 	return token, registry.Session{}, err
 }
 
-// reload is in the query of a page that loads itself again. A session is not used by that: it would
-// never end.
+// reload is in the query of a page that reloads itself. Such requests do not keep a session alive:
+// otherwise an open page would keep it for ever.
 const reload = "reload"
 
 func isReload(r *http.Request) bool { return r.URL.Query().Has(reload) }
 
-// isUse says whether somebody has asked for a page. Browsers say so over HTTPS and on localhost;
-// what belongs to a page they load by themselves, again and again under an open page that loads
-// itself again.
+// isUse reports whether a person asked for a page. Browsers mark that over HTTPS and on localhost.
+// What a page loads by itself does not count, because an open page reloads itself.
 func isUse(r *http.Request) bool {
 	asked := r.Header.Get("Sec-Fetch-Dest")
 	return !isReload(r) && (asked == "" || asked == "document") && !strings.HasPrefix(r.URL.Path, "/static/") && r.URL.Path != "/favicon.ico"

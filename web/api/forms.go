@@ -7,14 +7,14 @@ import (
 	"github.com/holdfast/holdfast/web/api/access"
 )
 
-// Forms carries out what the pages ask on behalf of whoever has logged in: by their role, within
-// what they may see, and in their name.
+// Forms does what the pages' forms ask: as the caller's role allows, within what the caller may
+// see, and in the caller's name.
 type Forms struct {
 	registry formsRegistry // limited to what the caller may see
 	access   *access.Table
 }
 
-// formsRegistry is what forms ask.
+// formsRegistry is what Forms needs of the Registry.
 type formsRegistry interface {
 	registry.ItemReader
 	registry.Inventory
@@ -23,15 +23,15 @@ type formsRegistry interface {
 	registry.Deciding
 }
 
-// MayAct says whether who asks may ask acts of items and release holds.
+// MayAct reports whether the caller may act on items and release holds.
 func (f *Forms) MayAct(ctx context.Context) bool { return f.access.Permit(ctx, "command-item") == nil }
 
-// MayAbandon says whether who asks may ask that a version is abandoned, or agree to it.
+// MayAbandon reports whether the caller may request or approve that a version is abandoned.
 func (f *Forms) MayAbandon(ctx context.Context) bool {
 	return f.access.Permit(ctx, access.Abandon) == nil
 }
 
-// Command carries an act out; the actor is who asks.
+// Command acts on an item; the actor is the caller.
 func (f *Forms) Command(ctx context.Context, c registry.Command) (registry.WorkItem, error) {
 	if err := f.access.Permit(ctx, "command-item"); err != nil {
 		return registry.WorkItem{}, err
@@ -48,7 +48,7 @@ func (f *Forms) Command(ctx context.Context, c registry.Command) (registry.WorkI
 	return f.registry.Command(ctx, c)
 }
 
-// Bulk begins an act on all that matches; the actor is who asks.
+// Bulk starts an act on all items of a query; the actor is the caller.
 func (f *Forms) Bulk(ctx context.Context, b registry.BulkRequest) (registry.WorkItem, error) {
 	if err := f.access.Permit(ctx, "bulk"); err != nil {
 		return registry.WorkItem{}, err
@@ -57,7 +57,7 @@ func (f *Forms) Bulk(ctx context.Context, b registry.BulkRequest) (registry.Work
 	return f.registry.Bulk(ctx, b)
 }
 
-// RemoveHold releases a hold; the actor is who asks.
+// RemoveHold removes a hold; the actor is the caller.
 func (f *Forms) RemoveHold(ctx context.Context, scope registry.HoldScope, key string) error {
 	if err := f.access.Permit(ctx, "remove-hold"); err != nil {
 		return err
@@ -65,8 +65,8 @@ func (f *Forms) RemoveHold(ctx context.Context, scope registry.HoldScope, key st
 	return f.registry.RemoveHold(ctx, scope, key, access.Actor(ctx))
 }
 
-// Decisions are those that who asks may make after the last deletion of an object that was asked
-// for.
+// Decisions returns the decisions that the caller may make, given the last deletion request of an
+// object.
 func (f *Forms) Decisions(ctx context.Context, last *registry.Deletion) []registry.Decision {
 	if f.access.Permit(ctx, "approve-deletion") != nil {
 		return nil
@@ -74,7 +74,7 @@ func (f *Forms) Decisions(ctx context.Context, last *registry.Deletion) []regist
 	return last.Decisions(access.Actor(ctx))
 }
 
-// Decide decides on the deletion of an object; the actor is who asks.
+// Decide makes a decision about the deletion of an object; the actor is the caller.
 func (f *Forms) Decide(ctx context.Context, objectID string, d registry.Decision, reason string) (registry.Deletion, error) {
 	operation := map[registry.Decision]string{
 		registry.DecideAsk: "ask-deletion", registry.DecideApprove: "approve-deletion", registry.DecideWithdraw: "withdraw-deletion",

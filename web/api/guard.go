@@ -20,11 +20,11 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// bodyTime bounds how long such a body may take.
+// bodyTime bounds the time to read a bounded body.
 const bodyTime = 30 * time.Second
 
-// guarded names every request, sets what every answer carries, and turns a panic into a problem of
-// this request alone.
+// guarded gives every request an id, sets the headers of every answer, and turns a panic into a
+// problem of this request alone.
 func (s *server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.Note(r.Context(), nil)
@@ -54,16 +54,16 @@ func (s *server) panicked(w *watchedWriter, r *http.Request, cause any) {
 		s.Fail(w, r, fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 		return
 	}
-	// The status is out already: breaking the connection is the only way left to say that this is
-	// not all. A reader who has gone is no fault of ours.
+	// The status was already sent. Aborting the connection is the only way to show that the answer
+	// is incomplete. A client that has disconnected is no fault of the server.
 	if !aborted && r.Context().Err() == nil {
-		s.Log.ErrorContext(r.Context(), "request panicked in its answer", "request", access.Of(r.Context()).RequestID, "path", webserver.Path(r),
+		s.Log.ErrorContext(r.Context(), "request panicked while answering", "request", access.Of(r.Context()).RequestID, "path", webserver.Path(r),
 			"err", fmt.Sprint(cause), "stack", string(debug.Stack()))
 	}
 	panic(http.ErrAbortHandler)
 }
 
-// watchedWriter knows whether an answer has begun.
+// watchedWriter notes whether the answer has begun.
 type watchedWriter struct {
 	http.ResponseWriter
 	begun bool
@@ -81,11 +81,11 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// Unwrap serves http.ResponseController.
+// Unwrap is for http.ResponseController.
 func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// bounded reads the body of everything but files, so that one that is too large or broken off is
-// refused as such.
+// bounded reads the body of every request but uploads, so that a body that is too large or
+// incomplete is refused with the right problem.
 func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if bringsFile(r) {
@@ -94,14 +94,14 @@ func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http
 		}
 		most := most(r)
 		control := http.NewResponseController(w)
-		_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // where it cannot be set, the server's own holds
+		_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // if this fails, the server's own deadline holds
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 		_ = control.SetReadDeadline(time.Time{})
 		var large *http.MaxBytesError
 		switch {
 		case errors.As(err, &large):
 			s.Fail(w, r, wire.NewProblem(http.StatusRequestEntityTooLarge, wire.CodeTooLarge, fmt.Sprintf(
-				"the body of %s %s is larger than %d bytes; payloads go to POST %s", r.Method, webserver.Path(r), most, upload.Path)))
+				"the body of %s %s is larger than %d bytes; send payloads to POST %s", r.Method, webserver.Path(r), most, upload.Path)))
 			return
 		case err != nil:
 			s.Fail(w, r, wire.NewProblem(http.StatusBadRequest, wire.CodeBrokenOff,
@@ -113,13 +113,14 @@ func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http
 	})
 }
 
-// bringsFile says whether the body of a request is a file, or a part of one, which is never read
-// whole.
+// bringsFile reports whether the body of a request is a file or part of one. Such a body is never
+// read into memory.
 func bringsFile(r *http.Request) bool {
 	return r.URL.Path == upload.Path || r.URL.Path == submission.CheckPath || (r.Method == http.MethodPatch || r.Method == http.MethodPost) && strings.HasPrefix(r.URL.Path, upload.Path+"/")
 }
 
-// mostBody is how large the body of a request may be. Workers send more, each for what it may ask.
+// mostBody returns the largest body of a request, in bytes. Workers may send more in the methods
+// that their tokens allow.
 func (s *server) mostBody(r *http.Request) int64 {
 	if name := endpoint.WorkerMethod(r); name != "" && s.access.May(access.Of(r.Context()).Token, access.Worker(name)) {
 		return protocol.MaxBody
@@ -127,10 +128,10 @@ func (s *server) mostBody(r *http.Request) int64 {
 	return endpoint.MaxBody
 }
 
-// mostForm is how large a form of the pages may be.
+// mostForm returns the largest body of the pages' forms, in bytes.
 func mostForm(*http.Request) int64 { return endpoint.MaxBody }
 
-// explained answers what mux has no route for with a problem in place of the mux's bare words.
+// explained answers requests without a route with a problem, instead of the mux's plain text.
 func (s *server) explained(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, pattern := mux.Handler(r)
@@ -138,20 +139,20 @@ func (s *server) explained(mux *http.ServeMux) http.Handler {
 			mux.ServeHTTP(w, r)
 			return
 		}
-		// Only the handler of the mux knows which methods there are.
+		// Only the mux's handler knows the allowed methods.
 		probe := discarded{}
 		h.ServeHTTP(probe, r)
 		if allow := probe.Header().Get("Allow"); allow != "" {
 			w.Header().Set("Allow", allow)
 			s.Fail(w, r, wire.NewProblem(http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed,
-				fmt.Sprintf("%s cannot be used on %s; use %s", r.Method, webserver.Path(r), allow)))
+				fmt.Sprintf("%s is not allowed on %s; use %s", r.Method, webserver.Path(r), allow)))
 			return
 		}
-		s.Fail(w, r, endpoint.NotFound("there is nothing at %s; the API is described at %s/openapi.json", webserver.Path(r), wire.Base))
+		s.Fail(w, r, endpoint.NotFound("%s was not found; the API is described at %s/openapi.json", webserver.Path(r), wire.Base))
 	})
 }
 
-// discarded is a http.ResponseWriter of which only the headers are wanted.
+// discarded is an http.ResponseWriter that keeps only the headers.
 type discarded http.Header
 
 // Header implements http.ResponseWriter.
@@ -163,7 +164,7 @@ func (d discarded) Write(p []byte) (int, error) { return len(p), nil }
 // WriteHeader implements http.ResponseWriter.
 func (d discarded) WriteHeader(int) {}
 
-// crossOrigin refuses what a browser sends from another site's page.
+// crossOrigin refuses a request that a browser sent from another site's page.
 func (s *server) crossOrigin(w http.ResponseWriter, r *http.Request) {
 	s.Fail(w, r, wire.NewProblem(http.StatusForbidden, wire.CodeCrossOrigin,
 		fmt.Sprintf("%s %s was sent from another site's page; use the pages here, or the command line", r.Method, webserver.Path(r))))

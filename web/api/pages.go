@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// isForm says whether a request is one of the pages' own forms, which browsers send with their
-// cookie. Nothing else that changes something takes one.
+// isForm reports whether a request is one of the pages' own forms. Only these may change something
+// with a cookie.
 func isForm(r *http.Request) bool {
 	if r.Method != http.MethodPost {
 		return false
@@ -19,32 +19,30 @@ func isForm(r *http.Request) bool {
 	return r.URL.Path == endSessionPath || r.URL.Path == "/holds/release" || r.URL.Path == "/failures/requeue" || strings.HasPrefix(r.URL.Path, "/deletions/") || strings.HasPrefix(r.URL.Path, uploadPages) || len(parts) == 4 && parts[0] == "" && parts[1] == "items" && parts[3] == "acts"
 }
 
-// sameOrigin refuses a form that does not say that it was sent from our own page: browsers do, and
-// what they sent from another site's page was refused before. Whoever sends a token in a header is
-// no browser.
+// sameOrigin refuses a form without a header that shows its origin. Browsers send one, and forms
+// from other sites were already refused. A request with a token is not from a browser's form.
 func sameOrigin(r *http.Request) error {
 	if r.Header.Get("Authorization") != "" || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
 		return nil
 	}
-	return wire.NewProblem(http.StatusForbidden, wire.CodeCrossOrigin, "the form does not say which page it was sent from; use the pages here, or the command line")
+	return wire.NewProblem(http.StatusForbidden, wire.CodeCrossOrigin, "the form has no Origin header; use the pages here, or the command line")
 }
 
-// endSessionPath takes the form that ends a session.
+// endSessionPath is the path of the form that ends a session.
 const endSessionPath = "/sessions/end"
 
-// uploadPages is where the pages of single uploads begin. Their forms remove them, which depositors
-// may do, too.
+// uploadPages is the path of the pages of single uploads. Their forms remove uploads, which
+// depositors may do too.
 const uploadPages = "/uploads/"
 
-// signedIn serves pages to whoever has signed in.
+// signedIn serves pages to callers who have signed in.
 func (s *server) signedIn(pages http.Handler) http.Handler {
 	pages = s.ids.Address("", s.Fail, pages)
-	// In front of all, so that nobody keeps a connection by a body that never ends, whether anybody
-	// reads it or not.
+	// It reads the body first, so that a body that never ends cannot keep a connection open.
 	return s.bounded(mostForm, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, session, err := s.authenticate(r)
 		if err != nil && r.Header.Get("Authorization") == "" && s.signIn != nil && !s.signIn.Has(r) {
-			err = unauthenticated("sign in to see this page") // which a person reads, and no program
+			err = unauthenticated("sign in to see this page") // a text for people, not for programs
 		}
 		operation := access.Pages
 		switch {
@@ -68,8 +66,8 @@ func (s *server) signedIn(pages http.Handler) http.Handler {
 	}))
 }
 
-// withoutReload takes from the address what only says that the page has loaded itself again: no
-// link of it shall say so.
+// withoutReload removes the mark of an automatic reload from the address, so that the page's links
+// do not have it.
 func withoutReload(r *http.Request) *http.Request {
 	if !isReload(r) {
 		return r
@@ -81,7 +79,7 @@ func withoutReload(r *http.Request) *http.Request {
 	return r
 }
 
-// refusePage says to a person why a page is not shown, and how to sign in.
+// refusePage shows why a page is refused, and how to sign in.
 func (s *server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 	p := s.Problem(r, err)
 	if s.signIn == nil {
@@ -91,7 +89,7 @@ func (s *server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 	s.signIn.Refuse(w, r, err, p)
 }
 
-// signInRoutes are the ways into the pages and out of them.
+// signInRoutes adds the routes that sign in and out.
 func (s *server) signInRoutes(mux *http.ServeMux) {
 	for path, do := range map[string]func(http.ResponseWriter, *http.Request) error{
 		"GET /login": s.signIn.Ask, "GET /login/oidc": s.signIn.ToProvider, "GET /login/oidc/callback": s.signIn.FromProvider,

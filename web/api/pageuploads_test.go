@@ -71,7 +71,7 @@ func TestUploadPages(t *testing.T) {
 	post(admin, mine, http.StatusForbidden, "Sec-Fetch-Site", "cross-site")
 	post(viewer, mine, http.StatusForbidden, same...)
 	post(depositor, theirs, http.StatusSeeOther, same...) // which is not there for them
-	has(post(admin, used, http.StatusConflict, same...), "Refused: ", "is removed with it")
+	has(post(admin, used, http.StatusConflict, same...), "Refused: ", "is removed when that batch")
 	if all, err := b.as(t, registry.RoleAdmin).AllUploads(t.Context()); err != nil || len(all) != 4 {
 		t.Fatalf("%d uploads are left (%v), want all four", len(all), err)
 	}

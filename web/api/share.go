@@ -12,24 +12,24 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// What the requests of one token hold at most at once in this process. A worker sends some KiB in
-// most requests, and waits for news with one for each of its processes.
+// Limits on the requests of one token at any time in this process. Most requests of a worker have a
+// few KiB; each of its processes waits with one long poll.
 const (
 	mostBodies   = 4 * protocol.MaxBody // bytes of bodies
-	leastBody    = 4 << 10              // what each of them counts at least
+	leastBody    = 4 << 10              // the least that a body counts
 	mostStreams  = 100                  // of events
-	mostListened = 1000                 // workers that wait for news of withdrawn attempts
+	mostListened = 1000                 // long polls of workers for withdrawn attempts
 )
 
-// shares count what each holder has of something.
+// shares counts how much of something each holder has.
 type shares struct {
 	mu    sync.Mutex
 	held  map[string]int64
-	freed chan struct{} // closed when something was given back
+	freed chan struct{} // closed when a share is returned
 }
 
-// take takes n of a holder's share of most, or waits until it has that many left. Without patience
-// it does not wait. giveBack is nil when it took nothing.
+// take takes n of a holder's share of most. With patience it waits until that much is free;
+// without, it returns at once. giveBack is nil if it took nothing.
 func (s *shares) take(ctx context.Context, holder string, n, most int64, patience bool) (giveBack func()) {
 	for {
 		s.mu.Lock()
@@ -69,20 +69,19 @@ func (s *shares) giveBack(holder string, n int64) {
 	}
 }
 
-// shared keeps the requests of one token from taking the memory and the connections of all: their
-// bodies take turns for a share, and of those that wait for events or news there is a number at
-// most. What is beyond is answered with 503.
+// shared prevents one token's requests from using all memory and connections. Their bodies wait for
+// a share, and the number of long polls and streams is limited. Further requests get 503.
 func (s *server) shared(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token := access.Of(r.Context()).Token.ID
 		refuse := func(what string) {
 			s.Fail(w, r, wire.NewProblem(http.StatusServiceUnavailable, wire.CodeUnavailable, fmt.Sprintf(
-				"%s; try again later, when some of the token's requests have ended", what)))
+				"%s; try again when some of them have ended", what)))
 		}
 		if most, waits := waitsFor(r); waits {
 			giveBack := s.waiting.take(r.Context(), fmt.Sprint(most, " ", token), 1, most, false)
 			if giveBack == nil {
-				refuse(fmt.Sprintf("%d requests of this token wait for news already", most))
+				refuse(fmt.Sprintf("%d requests of this token are already waiting for events", most))
 				return
 			}
 			defer giveBack()
@@ -96,7 +95,7 @@ func (s *server) shared(next http.Handler) http.Handler {
 			giveBack := s.bodies.take(ctx, token, max(size, leastBody), mostBodies, true)
 			cancel()
 			if giveBack == nil {
-				refuse(fmt.Sprintf("other requests of this token hold %d MiB of bodies", mostBodies>>20))
+				refuse(fmt.Sprintf("the bodies of this token's requests already use %d MiB", mostBodies>>20))
 				return
 			}
 			defer giveBack()
@@ -105,8 +104,8 @@ func (s *server) shared(next http.Handler) http.Handler {
 	})
 }
 
-// waitsFor says whether a request stays open until something happens, and how many such a token may
-// have.
+// waitsFor reports whether a request stays open until something happens, and how many such requests
+// a token may have.
 func waitsFor(r *http.Request) (most int64, waits bool) {
 	switch {
 	case r.Method == http.MethodGet && r.URL.Path == wire.Base+"/events":

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast/holdfast/web/protocol"
 )
 
-// workerRoute serves the workers' protocol, which is no part of the specification. Admins may ask
-// it, too.
+// workerRoute serves the workers' protocol, which is no part of the specification. Admins may call
+// it too.
 func (s *server) workerRoute(staging storage.Store) {
 	server := &protocol.Server{
 		Registry: s.registry, Fail: s.Fail, Problem: s.Problem, Until: s.Until,
@@ -31,14 +31,14 @@ func (s *server) workerRoute(staging storage.Store) {
 	s.HandleFunc("POST "+protocol.Path+"{method}", func(w http.ResponseWriter, r *http.Request) {
 		name := endpoint.WorkerMethod(r)
 		if name == "" {
-			s.Fail(w, r, endpoint.NotFound("workers ask nothing at %s; are Registry and worker of the same version?", r.URL.Path))
+			s.Fail(w, r, endpoint.NotFound("%s is not a method of the workers' protocol; check that Registry and worker have the same version", r.URL.Path))
 			return
 		}
 		if err := s.Permit(r.Context(), access.Worker(name)); err != nil {
 			s.Fail(w, r, err)
 			return
 		}
-		arguments, err := io.ReadAll(r.Body) // bounded has read it already
+		arguments, err := io.ReadAll(r.Body) // bounded has already read it
 		if err != nil {
 			s.Fail(w, r, fmt.Errorf("read the arguments of %s: %w", name, err))
 			return

@@ -1,7 +1,8 @@
-// Package health serves /healthz and /readyz of a process of any role: whether it answers, and
-// whether what it needs can be worked with.
+// Package health serves /healthz and /readyz for a process of any role: whether it is alive, and
+// whether the parts that it needs work.
 //
-// Who asks is not known, so an answer names parts and no reasons; the log has those.
+// The caller is not authenticated, so an answer names the parts but not the reasons. The log has
+// the reasons.
 package health
 
 import (
@@ -21,17 +22,17 @@ import (
 // readyTimeout bounds all checks of one /readyz.
 const readyTimeout = 5 * time.Second
 
-// Check asks whether a part of what a process needs can be worked with. Remarks are what an
-// operator should know of one that can; there are none otherwise.
+// Check checks a part that a process needs. Remarks are warnings about a part that works; there are
+// none with an error.
 type Check func(ctx context.Context) (remarks []string, err error)
 
-// Answers is the Check of what either answers or does not.
+// Answers returns the Check of a part that either answers or does not.
 func Answers(ask func(context.Context) error) Check {
 	return func(ctx context.Context) ([]string, error) { return nil, ask(ctx) }
 }
 
-// RootChecks are the checks of storages: "storage" of the default one, and "storage NAME" of each
-// other.
+// RootChecks returns the checks of storages: "storage" for the default one, and "storage NAME" for
+// each other.
 func RootChecks(roots ocfl.Roots) map[string]Check {
 	checks := map[string]Check{}
 	for _, r := range roots {
@@ -44,7 +45,8 @@ func RootChecks(roots ocfl.Roots) map[string]Check {
 	return checks
 }
 
-// StoreCheck asks a store: whether it is ready, where it can tell that, else for its room.
+// StoreCheck returns the Check of a store: its own readiness check if it has one, or else whether
+// it can measure its room.
 func StoreCheck(s storage.Store) Check {
 	if s, ok := s.(interface {
 		Ready(ctx context.Context) (remarks []string, err error)
@@ -59,15 +61,15 @@ func StoreCheck(s storage.Store) Check {
 	})
 }
 
-// limited says what is wrong with a part that can be worked with in part, in words for whoever
-// asks.
+// limited describes a part that works partly, in words for the unauthenticated caller.
 type limited string
 
 // Error implements error.
 func (e limited) Error() string { return string(e) }
 
-// StagingCheck asks the staging volume, as StoreCheck does, and whether it has room: full is the
-// share that uploads and downloads fill it to at most. A full one keeps nothing else from going on.
+// StagingCheck returns the Check of the staging volume: that of StoreCheck, and whether there is
+// room. full is the share, 0 to 1, that uploads and downloads may fill. A full volume does not stop
+// other work.
 func StagingCheck(s storage.Store, full float64) Check {
 	ask := StoreCheck(s)
 	return func(ctx context.Context) ([]string, error) {
@@ -82,33 +84,33 @@ func StagingCheck(s storage.Store, full float64) Check {
 			return remarks, err
 		}
 		if float64(space.Used) >= full*float64(space.Total) {
-			return remarks, limited("full: uploads are refused and downloads wait until there is room again; all else goes on")
+			return remarks, limited("full: uploads are refused and downloads wait until there is room; other work goes on")
 		}
 		return remarks, nil
 	}
 }
 
-// Server answers whoever asks.
+// Server answers health checks.
 type Server struct {
 	Log     *slog.Logger
 	Version string
 	Checks  map[string]Check // by part
 }
 
-// Routes adds the two to a mux.
+// Routes adds both paths to a mux.
 func (s Server) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /healthz", s.alive)
 	mux.HandleFunc("GET /readyz", s.ready)
 }
 
-// alive says that the process answers. It asks nobody else, so that a slow disk does not get it
-// killed.
+// alive answers that the process is alive. It checks nothing else, so that a slow disk does not get
+// the process killed.
 func (s Server) alive(w http.ResponseWriter, _ *http.Request) {
 	writeHealth(w, http.StatusOK, wire.Health{Status: "ok", Version: s.Version})
 }
 
-// ready says whether what the process needs can be worked with. Who asks is not known, so the
-// reasons go to the log alone.
+// ready answers whether the parts that the process needs work. The reasons go to the log only,
+// because the caller is not authenticated.
 func (s Server) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
@@ -117,16 +119,16 @@ func (s Server) ready(w http.ResponseWriter, r *http.Request) {
 		remarks, err := check(ctx)
 		short, isShort := errors.AsType[limited](err)
 		switch {
-		case isShort: // which is no reason to take the API away from people
+		case isShort: // the API remains useful
 			health.Checks[part] = short.Error()
 			if status == http.StatusOK {
 				health.Status = "limited"
 			}
 		case err != nil:
 			s.Log.ErrorContext(ctx, "not ready", "part", part, "err", err)
-			health.Checks[part], health.Status, status = "failing; the log says why", "failing", http.StatusServiceUnavailable
-		case len(remarks) > 0: // which were logged when it was opened
-			health.Checks[part] = "ok, but it promises less than it should; the log says what"
+			health.Checks[part], health.Status, status = "failing; see the log", "failing", http.StatusServiceUnavailable
+		case len(remarks) > 0: // the remarks were logged when the part was opened
+			health.Checks[part] = "ok, with warnings; see the log"
 		default:
 			health.Checks[part] = "ok"
 		}
@@ -138,5 +140,5 @@ func writeHealth(w http.ResponseWriter, status int, h wire.Health) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(h) // the asker has gone if this fails
+	_ = json.NewEncoder(w).Encode(h) // a failure means that the client has disconnected
 }

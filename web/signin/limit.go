@@ -13,22 +13,22 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Bounds on attempts to sign in, each within a minute. Secrets have 130 bits and are not guessed;
-// the bounds keep a flood from the database, the log and the audit log. They hold for one process.
+// Bounds on attempts to sign in per minute and process. Secrets have 130 bits and cannot be
+// guessed; the bounds protect the database, the log and the audit list from a flood.
 const (
 	attemptsFor     = time.Minute
-	failuresEach    = 10     // from one address, or with one beginning of a token
-	attemptsEach    = 60     // from one address, those that succeed among them
-	failuresSite    = 100    // from one site of IPv6, which has many networks
+	failuresEach    = 10     // per address, and per prefix of a token
+	attemptsEach    = 60     // per address, including successful ones
+	failuresSite    = 100    // per IPv6 site, which has many networks
 	attemptsSite    = 600    // likewise
-	attemptsOthers  = 600    // from all addresses that there is no room to count one by one
-	countersAtMost  = 10_000 // counted one by one
-	tokenPrefix     = 8      // characters of a token by which attempts on it are counted
-	networkPrefixV6 = 64     // a customer's network, in which every address is free to take
-	sitePrefixV6    = 48     // what a customer may have of networks: without a bound on it, one could fill the counters for everybody
+	attemptsOthers  = 600    // from all addresses without a counter of their own
+	countersAtMost  = 10_000 // most counters
+	tokenPrefix     = 8      // length of the prefix of a token by which attempts are counted
+	networkPrefixV6 = 64     // one customer network, whose addresses are free to choose
+	sitePrefixV6    = 48     // all networks of a customer; without this bound one customer could use up all counters
 )
 
-// TooManyError refuses an attempt to sign in for the time being.
+// TooManyError temporarily refuses an attempt to sign in.
 type TooManyError struct {
 	After time.Duration // when to try again
 }
@@ -38,29 +38,29 @@ func (e *TooManyError) Error() string {
 	return fmt.Sprintf("too many attempts to sign in from your address, or with this token; wait %d seconds and try again", int(e.After.Seconds()))
 }
 
-// Unwrap returns the problem that says it.
+// Unwrap returns the API's problem.
 func (e *TooManyError) Unwrap() error {
 	return wire.NewProblem(http.StatusTooManyRequests, wire.CodeTooManyAttempts, e.Error())
 }
 
-// limiter counts attempts of the running minute. It takes bounded memory and has no goroutine.
+// limiter counts the attempts of the present minute. It uses bounded memory and no goroutine.
 type limiter struct {
 	mu     sync.Mutex
 	since  time.Time
 	counts map[string]int
 }
 
-// others is the counter of what there is no room for.
+// others is the counter of all keys without a counter of their own.
 const others = ""
 
-// taken is where an attempt was counted, and in which minute.
+// taken records where an attempt was counted, and in which minute.
 type taken struct {
 	since   time.Time
-	counted map[string]string // by the key that was asked for
+	counted map[string]string // counters by key
 }
 
-// take counts one attempt under each key, unless one of them has had as many as it may: then it
-// counts none and refuses.
+// take counts one attempt under each key. If one of the keys has reached its bound, it counts
+// nothing and returns a *TooManyError.
 func (l *limiter) take(now time.Time, bounds ...map[string]int) (taken, error) {
 	most := map[string]int{}
 	for _, some := range bounds {
@@ -85,7 +85,7 @@ func (l *limiter) take(now time.Time, bounds ...map[string]int) (taken, error) {
 	return t, nil
 }
 
-// counter is where a key is counted, and how far.
+// counter returns the counter and the bound of a key.
 func (l *limiter) counter(key string, most int) (counted string, n int) {
 	if _, ok := l.counts[key]; ok || len(l.counts) < countersAtMost {
 		return key, most
@@ -93,8 +93,8 @@ func (l *limiter) counter(key string, most int) (counted string, n int) {
 	return others, attemptsOthers
 }
 
-// giveBack undoes take for an attempt that succeeded, of which only failures are counted. What was
-// counted in an earlier minute is gone by itself.
+// giveBack uncounts a successful attempt under keys that count only failures. Counts of an earlier
+// minute are already gone.
 func (l *limiter) giveBack(t taken, most map[string]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,10 +108,10 @@ func (l *limiter) giveBack(t taken, most map[string]int) {
 	}
 }
 
-// bounds are the keys that an attempt from an address is counted under, and how far: as an attempt,
-// and unless it succeeds as a failure.
+// bounds returns the keys and bounds of attempts from an address: those for all attempts and those
+// for failures.
 func bounds(remote string) (attempts, failures map[string]int) {
-	from, site := sender(remote)
+	from, site := clientNetwork(remote)
 	attempts, failures = map[string]int{"attempts from " + from: attemptsEach}, map[string]int{"failures from " + from: failuresEach}
 	if site != "" {
 		attempts["attempts from "+site], failures["failures from "+site] = attemptsSite, failuresSite
@@ -119,9 +119,9 @@ func bounds(remote string) (attempts, failures map[string]int) {
 	return attempts, failures
 }
 
-// sender is whom an attempt comes from: the address without its port, and of IPv6 the network, and
-// the site that it is in.
-func sender(remote string) (from, site string) {
+// clientNetwork returns the client of an attempt: the address without its port or, for IPv6, the
+// network and its site.
+func clientNetwork(remote string) (from, site string) {
 	name, _, err := net.SplitHostPort(remote)
 	if err != nil {
 		name = remote
@@ -138,7 +138,7 @@ func sender(remote string) (from, site string) {
 	return network.String(), site6.String()
 }
 
-// beginning is what attempts with a token are counted by.
-func beginning(token string) string {
+// prefixOf returns the prefix of a token by which attempts are counted.
+func prefixOf(token string) string {
 	return strings.ToValidUTF8(token[:min(len(token), tokenPrefix)], "?")
 }

@@ -119,7 +119,7 @@ func TestSender(t *testing.T) {
 		"192.0.2.1:80": {"192.0.2.1"}, "[::ffff:192.0.2.1]:80": {"192.0.2.1"}, "[2001:db8:1:2:3::4]:80": {"2001:db8:1:2::/64", "2001:db8:1::/48"},
 		"[fe80::1%eth0]:80": {"fe80::/64", "fe80::/48"}, "pipe": {"pipe"}, "": {},
 	} {
-		if from, site := sender(remote); from != want[0] || site != want[1] {
+		if from, site := clientNetwork(remote); from != want[0] || site != want[1] {
 			t.Errorf("%q: %q, %q, want %q", remote, from, site, want)
 		}
 	}

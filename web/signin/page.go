@@ -23,33 +23,34 @@ var style string
 
 var page = template.Must(template.New("page").Parse(pageText))
 
-// policy allows the page's own style, which stands in it: the pages' is theirs who have signed in.
+// policy allows only the page's own inline style. The style sheet of the pages is for signed-in
+// users only.
 var policy = func() string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 		"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }()
 
-// view is what the page shows: the form, or one of the others.
+// view is the content of the page: the sign-in form or one of its variants.
 type view struct {
-	Why  string           // why it is shown; "": it was asked for
-	Bad  bool             // somebody has tried to sign in, and it did not work
-	Next string           // where to go afterwards
-	Link string           // asks to use this link
-	As   registry.Token   // as whom it signs in
-	Ends registry.Session // the session that it would end; without an ID: none
-	Out  bool             // somebody has signed out
+	Why  string           // why the form is shown; "": the user asked for it
+	Bad  bool             // an attempt to sign in failed
+	Next string           // the page to open afterwards
+	Link string           // the one-time link to use
+	As   registry.Token   // the token that the link signs in
+	Ends registry.Session // the session that signing in would end; without an ID: none
+	Out  bool             // the user has signed out
 
-	Provider    bool   // there is an OpenID provider to sign in at
-	ProviderEnd string // where to sign out there, too
+	Provider    bool   // there is an OpenID provider
+	ProviderEnd string // the address that signs out there too
 
 	Style template.CSS
 }
 
-// Ask shows the form, or the button of a one-time link, with the name of whom it signs in: others
-// may have sent it, so that somebody works in their name. A link is not used by being looked at:
-// mail scanners and browsers fetch links before anybody clicks on them. An error means that nothing
-// was answered: the link is good no more.
+// Ask shows the sign-in form or, for a one-time link, a button with the name that the link signs
+// in: somebody else may have sent the link. Showing the page does not use up the link, because mail
+// scanners and browsers fetch links before anybody clicks. An error means that nothing was answered
+// and that the link is no longer valid.
 func (s *Service) Ask(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	v := view{Link: query.Get("link"), Next: local(query.Get("next"))}
@@ -60,14 +61,14 @@ func (s *Service) Ask(w http.ResponseWriter, r *http.Request) error {
 		} else if err != nil {
 			return err
 		}
-		v.Ends, _ = s.Session(r, false) // none when it cannot be found; the next look tells why
+		v.Ends, _ = s.Session(r, false) // none if it cannot be read; the next request shows why
 	}
 	s.show(w, r, http.StatusOK, v)
 	return nil
 }
 
-// Refuse shows the form with the reason why a page is not shown, or why somebody was not signed in.
-// It reads nothing of the request's body: who is refused may send anything there.
+// Refuse shows the form with the reason why a page was refused or signing in failed. It does not
+// read the request's body, which may contain anything.
 func (s *Service) Refuse(w http.ResponseWriter, r *http.Request, err error, p *wire.Problem) {
 	if many := new(TooManyError); errors.As(err, &many) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(many.After.Seconds())))
@@ -77,18 +78,18 @@ func (s *Service) Refuse(w http.ResponseWriter, r *http.Request, err error, p *w
 		v.Bad, v.Next = true, "/"
 	}
 	if r.Method != http.MethodGet {
-		v.Bad, v.Next = true, local(r.PostForm.Get("next")) // as SignIn has read it; no other form goes on
+		v.Bad, v.Next = true, local(r.PostForm.Get("next")) // set by SignIn; no other form has it
 	}
 	s.show(w, r, p.Status, v)
 }
 
 func (s *Service) show(w http.ResponseWriter, r *http.Request, status int, v view) {
 	v.Provider = s.provider != nil
-	v.Style = template.CSS(style) //nolint:gosec // it is ours
+	v.Style = template.CSS(style) //nolint:gosec // the style is embedded in the program
 	var text bytes.Buffer
 	if err := page.Execute(&text, v); err != nil {
-		s.log.ErrorContext(r.Context(), "sign-in page failed", "err", err)
-		http.Error(w, "The page could not be made; the log says why.", http.StatusInternalServerError)
+		s.log.ErrorContext(r.Context(), "rendering the sign-in page failed", "err", err)
+		http.Error(w, "The page could not be rendered. The log of the server has the error.", http.StatusInternalServerError)
 		return
 	}
 	dropToken(w, r)
@@ -99,5 +100,5 @@ func (s *Service) show(w http.ResponseWriter, r *http.Request, status int, v vie
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "same-origin")
 	w.WriteHeader(status)
-	_, _ = w.Write(text.Bytes()) // the reader has gone if this fails
+	_, _ = w.Write(text.Bytes()) // a failure means that the client has disconnected
 }

@@ -26,18 +26,19 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// ProviderOptions says at which OpenID provider people sign in, and who they are here by what it
-// says of them. Issuer, ClientID and Roles must be set.
+// ProviderOptions configure an OpenID provider, and who its users are here. Issuer, ClientID and
+// Roles must be set.
 type ProviderOptions struct {
 	Issuer       string
 	ClientID     string
-	ClientSecret string   // "": a public client, by PKCE alone
-	Scopes       []string // beside openid; nil: email and profile
-	// NameClaim is the claim that acts are recorded under; "": email. An e-mail address that the
-	// provider has not verified, or a claim that is missing, gives way to the subject.
+	ClientSecret string   // "": a public client, secured by PKCE alone
+	Scopes       []string // in addition to openid; nil: email and profile
+	// NameClaim is the claim whose value is the user's name in the history; "": email. The subject
+	// is used instead if the claim is missing, or if it is an e-mail address that the provider has
+	// not verified.
 	NameClaim        string
-	RolesClaim       string // whose values Roles are about; "": groups
-	CollectionsClaim string // whose values are collections of depositors, beside those of Roles; "": none
+	RolesClaim       string // the claim whose values Roles map; "": groups
+	CollectionsClaim string // the claim with further collections of depositors; "": none
 	Roles            []RoleRule
 	Roots            *x509.CertPool // nil: the machine's
 }
@@ -45,15 +46,15 @@ type ProviderOptions struct {
 // providerTime bounds one request to a provider.
 const providerTime = 10 * time.Second
 
-// provider is an OpenID provider that is asked what it is when somebody first signs in there, and
-// again until it has answered.
+// provider is an OpenID provider. Its description is read at the first sign-in, and again until
+// that succeeds.
 type provider struct {
 	ProviderOptions
 	http *http.Client
 
 	mu    sync.Mutex
 	known *oidc.Provider
-	end   string // its end_session_endpoint; "": it has none
+	end   string // its end_session_endpoint; "": none
 }
 
 func newProvider(o ProviderOptions) *provider {
@@ -67,17 +68,17 @@ func newProvider(o ProviderOptions) *provider {
 	}}}
 }
 
-// errProvider says that the provider does not answer as one does.
+// errProvider says that the provider does not answer, or not as OpenID Connect requires.
 var errProvider = errors.New("the OpenID provider does not answer")
 
-// discover returns the provider as it describes itself.
+// discover returns the provider's description.
 func (p *provider) discover(ctx context.Context) (*oidc.Provider, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.known != nil {
 		return p.known, nil
 	}
-	// What is returned asks for keys later, too, whatever becomes of this request.
+	// The returned Provider fetches keys later too, so it must not end with this request.
 	known, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), p.http), p.Issuer)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errProvider, err)
@@ -95,12 +96,12 @@ func (p *provider) discover(ctx context.Context) (*oidc.Provider, error) {
 func (p *provider) client(known *oidc.Provider, r *http.Request) *oauth2.Config {
 	return &oauth2.Config{
 		ClientID: p.ClientID, ClientSecret: p.ClientSecret, Endpoint: known.Endpoint(),
-		RedirectURL: own(r, "/login/oidc/callback"), Scopes: append([]string{oidc.ScopeOpenID}, p.Scopes...),
+		RedirectURL: ownURL(r, "/login/oidc/callback"), Scopes: append([]string{oidc.ScopeOpenID}, p.Scopes...),
 	}
 }
 
-// own is the address of a path here, as the browser sees it.
-func own(r *http.Request, path string) string {
+// ownURL returns the address of a path on this server, as the browser sees it.
+func ownURL(r *http.Request, path string) string {
 	u := url.URL{Scheme: "http", Host: r.Host, Path: path}
 	if webserver.Secure(r) {
 		u.Scheme = "https"
@@ -108,7 +109,7 @@ func own(r *http.Request, path string) string {
 	return u.String()
 }
 
-// endAt is where a browser signs out at the provider, too; "" when it cannot.
+// endAt returns the address that signs out a browser at the provider, "" if there is none.
 func (p *provider) endAt(r *http.Request) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,36 +119,37 @@ func (p *provider) endAt(r *http.Request) string {
 	}
 	query := u.Query()
 	query.Set("client_id", p.ClientID)
-	query.Set("post_logout_redirect_uri", own(r, "/login"))
+	query.Set("post_logout_redirect_uri", ownURL(r, "/login"))
 	u.RawQuery = query.Encode()
 	return u.String()
 }
 
-// way is what a browser brings back from the provider, beside what the provider sends along: nobody
-// else's answer is taken.
-type way struct {
+// signInState is what a browser's cookie holds while it is at the provider. It binds the provider's
+// answer to the browser that asked.
+type signInState struct {
 	State    string `json:"state"`
 	Nonce    string `json:"nonce"`
 	Verifier string `json:"verifier"` // of PKCE (RFC 7636)
 	Next     string `json:"next"`
 }
 
-func wayCookie(r *http.Request) string {
+func stateCookie(r *http.Request) string {
 	return strings.Replace(cookieName(r), "session", "provider", 1)
 }
 
-func (s *Service) setWay(w http.ResponseWriter, r *http.Request, value string, maxAge int) {
+func (s *Service) setState(w http.ResponseWriter, r *http.Request, value string, maxAge int) {
 	http.SetCookie(w, &http.Cookie{
-		Name: wayCookie(r), Value: value, Path: "/", HttpOnly: true, Secure: webserver.Secure(r), SameSite: http.SameSiteLaxMode, MaxAge: maxAge,
+		Name: stateCookie(r), Value: value, Path: "/", HttpOnly: true, Secure: webserver.Secure(r), SameSite: http.SameSiteLaxMode, MaxAge: maxAge,
 	})
 }
 
-// ToProvider sends the browser to the OpenID provider. An error means that nothing was answered.
+// ToProvider redirects the browser to the OpenID provider. An error means that nothing was
+// answered.
 func (s *Service) ToProvider(w http.ResponseWriter, r *http.Request) error {
 	if s.provider == nil {
 		return errNoProvider()
 	}
-	attempts, _ := bounds(r.RemoteAddr) // nothing can fail yet
+	attempts, _ := bounds(r.RemoteAddr) // there is nothing yet that can fail
 	if _, err := s.limiter.take(s.now(), attempts); err != nil {
 		return err
 	}
@@ -155,19 +157,19 @@ func (s *Service) ToProvider(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return s.providerFault(r, err)
 	}
-	on := way{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Next: local(r.URL.Query().Get("next"))}
+	on := signInState{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(), Next: local(r.URL.Query().Get("next"))}
 	text, err := json.Marshal(on)
 	if err != nil {
-		return fmt.Errorf("go to the OpenID provider: %w", err)
+		return fmt.Errorf("redirect to the OpenID provider: %w", err)
 	}
-	s.setWay(w, r, base64.RawURLEncoding.EncodeToString(text), int(LinkGood.Seconds()))
+	s.setState(w, r, base64.RawURLEncoding.EncodeToString(text), int(LinkGood.Seconds()))
 	w.Header().Set("Cache-Control", "no-store")
 	http.Redirect(w, r, s.provider.client(known, r).AuthCodeURL(on.State, oidc.Nonce(on.Nonce), oauth2.S256ChallengeOption(on.Verifier)), http.StatusSeeOther)
 	return nil
 }
 
-// FromProvider signs in the browser that comes back from the OpenID provider. An error means that
-// nobody was.
+// FromProvider signs in the browser that returns from the OpenID provider. An error means that it
+// was not signed in.
 func (s *Service) FromProvider(w http.ResponseWriter, r *http.Request) error {
 	if s.provider == nil {
 		return errNoProvider()
@@ -177,14 +179,14 @@ func (s *Service) FromProvider(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	on, err := wayOf(r)
+	on, err := stateOf(r)
 	if err != nil {
 		return err
 	}
-	s.setWay(w, r, "", -1)
+	s.setState(w, r, "", -1)
 	query := r.URL.Query()
 	if refused := query.Get("error"); refused != "" {
-		return unauthenticated(fmt.Sprintf("the OpenID provider has not signed you in (%.100q); try again", refused))
+		return unauthenticated(fmt.Sprintf("the OpenID provider did not sign you in (%.100q); try again", refused))
 	}
 	fresh, secret := newSession(r)
 	if err := s.identify(r, on, query.Get("code"), &fresh); err != nil {
@@ -199,9 +201,10 @@ func (s *Service) FromProvider(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// wayOf reads the way that a browser was sent on, when the answer is to it.
-func wayOf(r *http.Request) (on way, err error) {
-	c, err := r.Cookie(wayCookie(r))
+// stateOf reads the cookie of a browser that returns from the provider, and checks that the answer
+// belongs to it.
+func stateOf(r *http.Request) (on signInState, err error) {
+	c, err := r.Cookie(stateCookie(r))
 	if err == nil {
 		var text []byte
 		if text, err = base64.RawURLEncoding.DecodeString(c.Value); err == nil {
@@ -209,13 +212,13 @@ func wayOf(r *http.Request) (on way, err error) {
 		}
 	}
 	if err != nil || on.State == "" || subtle.ConstantTimeCompare([]byte(on.State), []byte(r.URL.Query().Get("state"))) != 1 {
-		return on, unauthenticated("this answer of the OpenID provider is not to a sign-in that this browser has begun within ten minutes; sign in again")
+		return on, unauthenticated("this browser did not start this sign-in within the last ten minutes; sign in again")
 	}
 	return on, nil
 }
 
-// identify asks the provider who has come, and fills in who that is here.
-func (s *Service) identify(r *http.Request, on way, code string, who *registry.Session) error {
+// identify asks the provider for the user and sets the user's name and role in a session.
+func (s *Service) identify(r *http.Request, on signInState, code string, who *registry.Session) error {
 	p := s.provider
 	ctx := oidc.ClientContext(r.Context(), p.http)
 	known, err := p.discover(ctx)
@@ -225,8 +228,8 @@ func (s *Service) identify(r *http.Request, on way, code string, who *registry.S
 	tokens, err := p.client(known, r).Exchange(ctx, code, oauth2.VerifierOption(on.Verifier))
 	if err != nil {
 		if refused := new(oauth2.RetrieveError); errors.As(err, &refused) && refused.Response.StatusCode < http.StatusInternalServerError {
-			s.log.InfoContext(ctx, "the OpenID provider has refused a code", "err", err)
-			return unauthenticated("the OpenID provider does not know this sign-in any more; sign in again")
+			s.log.InfoContext(ctx, "the OpenID provider refused a code", "err", err)
+			return unauthenticated("the sign-in at the OpenID provider has expired; sign in again")
 		}
 		return s.providerFault(r, err)
 	}
@@ -236,7 +239,7 @@ func (s *Service) identify(r *http.Request, on way, code string, who *registry.S
 		return s.providerFault(r, err)
 	}
 	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(on.Nonce)) != 1 {
-		return unauthenticated("the OpenID provider's answer is to another sign-in; sign in again")
+		return unauthenticated("the answer of the OpenID provider belongs to another sign-in; sign in again")
 	}
 	claims := map[string]any{}
 	if err := token.Claims(&claims); err != nil {
@@ -245,31 +248,31 @@ func (s *Service) identify(r *http.Request, on way, code string, who *registry.S
 	if known.UserInfoEndpoint() != "" {
 		info, err := known.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
 		if err != nil || info.Subject != token.Subject {
-			return s.providerFault(r, fmt.Errorf("ask who %s is: %w", token.Subject, cmp.Or(err, errors.New("it tells of somebody else"))))
+			return s.providerFault(r, fmt.Errorf("ask who %s is: %w", token.Subject, cmp.Or(err, errors.New("the answer is about another user"))))
 		}
 		more := map[string]any{}
 		if err := info.Claims(&more); err != nil {
 			return s.providerFault(r, err)
 		}
-		maps.Copy(more, claims) // what is signed counts
+		maps.Copy(more, claims) // signed claims take precedence
 		claims = more
 	}
 	who.Method, who.Subject, who.Name = registry.SignInOIDC, token.Issuer+" "+token.Subject, ProviderPrefix+p.name(token.Subject, claims)
 	who.Role, who.Collections = p.role(claims)
 	if who.Role == "" {
 		return wire.NewProblem(http.StatusForbidden, wire.CodeForbidden, fmt.Sprintf(
-			"the OpenID provider knows you as %s, but nothing that it says of you (its claim %q) gives you a role here; ask an admin of this Holdfast",
+			"the OpenID provider knows you as %s, but no value of its claim %q gives you a role here; ask an admin of Holdfast",
 			strings.TrimPrefix(who.Name, ProviderPrefix), p.RolesClaim))
 	}
 	return nil
 }
 
-// providerFault logs what went wrong with the provider, which people are not told in full.
+// providerFault logs a fault of the provider and returns a problem without its details.
 func (s *Service) providerFault(r *http.Request, err error) error {
-	s.log.WarnContext(r.Context(), "the OpenID provider cannot be used", "issuer", s.provider.Issuer, "err", err)
-	return wire.NewProblem(http.StatusServiceUnavailable, wire.CodeUnavailable, "the OpenID provider does not answer as it should; try again later, or sign in with a token")
+	s.log.WarnContext(r.Context(), "signing in with the OpenID provider failed", "issuer", s.provider.Issuer, "err", err)
+	return wire.NewProblem(http.StatusServiceUnavailable, wire.CodeUnavailable, "the OpenID provider does not answer correctly; try again later, or sign in with a token")
 }
 
 func errNoProvider() error {
-	return wire.NewProblem(http.StatusNotFound, wire.CodeNotFound, "there is no OpenID provider; sign in with a token")
+	return wire.NewProblem(http.StatusNotFound, wire.CodeNotFound, "no OpenID provider is configured; sign in with a token")
 }

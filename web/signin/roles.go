@@ -8,18 +8,18 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// RoleRule gives a role to those of whom the provider says a value.
+// RoleRule gives a role to users with a value of the roles claim.
 type RoleRule struct {
 	Value       string
 	Role        registry.Role
 	Collections []string // of a depositor
 }
 
-// rank orders roles by what they may; of several that somebody has the highest counts.
+// rank orders roles by what they may do. A user with several roles has the highest.
 var rank = []registry.Role{registry.RoleDepositor, registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin}
 
-// ParseRoles reads rules such as "staff=operator; curators=depositor:maps,letters". Values may hold
-// anything but a semicolon.
+// ParseRoles parses rules such as "staff=operator; curators=depositor:maps,letters". A value must
+// not contain a semicolon.
 func ParseRoles(text string) (rules []RoleRule, err error) {
 	for rule := range strings.SplitSeq(text, ";") {
 		if rule = strings.TrimSpace(rule); rule == "" {
@@ -27,7 +27,7 @@ func ParseRoles(text string) (rules []RoleRule, err error) {
 		}
 		at := strings.LastIndex(rule, "=")
 		if at < 1 {
-			return nil, fmt.Errorf("%q is no VALUE=ROLE", rule)
+			return nil, fmt.Errorf("%q is not VALUE=ROLE", rule)
 		}
 		role, collections, bound := strings.Cut(rule[at+1:], ":")
 		r := RoleRule{Value: strings.TrimSpace(rule[:at]), Role: registry.Role(strings.TrimSpace(role))}
@@ -38,19 +38,18 @@ func ParseRoles(text string) (rules []RoleRule, err error) {
 		}
 		switch {
 		case !slices.Contains(rank, r.Role):
-			return nil, fmt.Errorf("%q: the role is one of %v", rule, rank)
+			return nil, fmt.Errorf("%q: the role must be one of %v", rule, rank)
 		case bound && r.Role != registry.RoleDepositor:
-			return nil, fmt.Errorf("%q: only depositors are bound to collections", rule)
+			return nil, fmt.Errorf("%q: only the role depositor takes collections", rule)
 		}
 		rules = append(rules, r)
 	}
 	return rules, nil
 }
 
-// role is the role of somebody of whom the provider claims this, and a depositor's collections; ""
-// is none.
+// role returns the role that claims give, "" for none, and a depositor's collections.
 func (p *provider) role(claims map[string]any) (role registry.Role, collections []string) {
-	values := texts(claims[p.RolesClaim])
+	values := textsOf(claims[p.RolesClaim])
 	for _, rule := range p.Roles {
 		if !slices.Contains(values, rule.Value) {
 			continue
@@ -64,13 +63,13 @@ func (p *provider) role(claims map[string]any) (role registry.Role, collections 
 		return role, nil
 	}
 	if p.CollectionsClaim != "" {
-		collections = append(collections, texts(claims[p.CollectionsClaim])...)
+		collections = append(collections, textsOf(claims[p.CollectionsClaim])...)
 	}
 	slices.Sort(collections)
 	return role, slices.Compact(collections)
 }
 
-// name is what somebody is called here.
+// name returns the user's name here.
 func (p *provider) name(subject string, claims map[string]any) string {
 	const most = 200
 	name, _ := claims[p.NameClaim].(string)
@@ -83,8 +82,8 @@ func (p *provider) name(subject string, claims map[string]any) string {
 	return name
 }
 
-// texts are the values of a claim: a text, or a list of texts.
-func texts(claim any) (values []string) {
+// textsOf returns the values of a claim that is a string or a list of strings.
+func textsOf(claim any) (values []string) {
 	switch v := claim.(type) {
 	case string:
 		return []string{v}

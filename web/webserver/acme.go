@@ -10,18 +10,18 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-// ACMEOptions says how certificates are got by ACME (RFC 8555). Hosts and Cache must be set.
+// ACMEOptions configure certificates by ACME (RFC 8555). Hosts and Cache must be set.
 type ACMEOptions struct {
-	Hosts     []string       // the names that certificates are got for, and no others
-	Email     string         // at which the authority reaches the operator; "": it does not
+	Hosts     []string       // the only names to get certificates for
+	Email     string         // the operator's address for the authority; "": none
 	Directory string         // of the authority; "": Let's Encrypt
-	Cache     string         // the folder that certificates and their keys are kept in; made when it is missing
-	Roots     *x509.CertPool // by which the authority itself is known; nil: the machine's
+	Cache     string         // the folder for certificates and their keys; created if missing
+	Roots     *x509.CertPool // to verify the authority's own certificate; nil: the machine's
 }
 
-// ACME serves certificates that are got when a browser first asks for one of the hosts, and renewed
-// a month before they end. The authority proves the name by a TLS connection to port 443 of it (RFC
-// 8737), which must lead here. To use it is to accept the authority's terms.
+// ACME returns a TLS configuration that gets a certificate at the first connection to a host, and
+// renews it a month before it expires. The authority verifies the name with a TLS connection to its
+// port 443 (RFC 8737), which must lead here. Using ACME accepts the authority's terms.
 func ACME(o ACMEOptions) *tls.Config {
 	manager := &autocert.Manager{
 		Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(o.Hosts...), Cache: autocert.DirCache(o.Cache), Email: o.Email,

@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-// lookEvery is how often at most the files of a certificate are looked at.
+// lookEvery is the least interval between two checks of a certificate's files.
 const lookEvery = time.Second
 
-// Certificate is a certificate chain and its key, in PEM files that are read again when they
+// Certificate is a certificate chain and its key in PEM files. It reads the files again when they
 // change.
 type Certificate struct {
 	cert, key string
@@ -30,8 +30,8 @@ type Certificate struct {
 	mu     sync.Mutex
 	loaded *tls.Certificate
 	looked time.Time
-	files  [2]os.FileInfo // as they were when what is loaded was read
-	fault  string         // why they could not be read at the last look, which is logged once; "": they could
+	files  [2]os.FileInfo // the files as last loaded
+	fault  string         // why the last check could not read them, logged once; "": it could
 }
 
 // LoadCertificate reads a certificate chain and its key.
@@ -56,7 +56,7 @@ func (c *Certificate) stat() (files [2]os.FileInfo, err error) {
 	return files, nil
 }
 
-// read loads the files, which looked like this before they were opened.
+// read loads the files. files describes them as they were before.
 func (c *Certificate) read(files [2]os.FileInfo) error {
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 	if err == nil {
@@ -65,7 +65,7 @@ func (c *Certificate) read(files [2]os.FileInfo) error {
 	return err
 }
 
-// Config serves the certificate.
+// Config returns a TLS configuration with the certificate.
 func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,
@@ -73,8 +73,8 @@ func (c *Certificate) Config() *tls.Config {
 	}
 }
 
-// current is the certificate of the files as they are. While they cannot be read, or one of them
-// was replaced and the other not yet, it is the one from before, and each look tries again.
+// current returns the certificate in the files. If they cannot be read, or only one of them has
+// been replaced yet, it returns the previous one, and later checks try again.
 func (c *Certificate) current(ctx context.Context) *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,22 +94,22 @@ func (c *Certificate) current(ctx context.Context) *tls.Certificate {
 	switch {
 	case err == nil:
 		c.fault = ""
-		c.log.InfoContext(ctx, "the TLS certificate has changed and is served", "file", c.cert, "not_after", c.loaded.Leaf.NotAfter)
+		c.log.InfoContext(ctx, "serving a changed TLS certificate", "file", c.cert, "not_after", c.loaded.Leaf.NotAfter)
 	case err.Error() != c.fault:
 		c.fault = err.Error()
-		c.log.WarnContext(ctx, "the TLS certificate has changed and cannot be read; the one from before is served", "file", c.cert, "err", err)
+		c.log.WarnContext(ctx, "reading the changed TLS certificate failed; the previous one is served", "file", c.cert, "err", err)
 	}
 	return c.loaded
 }
 
-// same says whether a file was not written or replaced.
+// same reports whether a file was neither written nor replaced.
 func same(a, b os.FileInfo) bool {
 	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }
 
-// Name is the host of an address as clients must call it for the certificate to hold: the host
-// itself, or a name or address that the certificate is for. It is the host itself, too, when the
-// certificate is for wildcards only: which of their names leads here is not known.
+// Name returns the host name that clients must use for an address so that the certificate is valid:
+// host itself, or else a name or address in the certificate. If the certificate has only wildcards,
+// it returns host.
 func (c *Certificate) Name(host string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,7 +125,7 @@ func (c *Certificate) Name(host string) string {
 	return host
 }
 
-// names are what a certificate holds for: names, and after them addresses.
+// names returns the names and then the addresses of a certificate.
 func names(leaf *x509.Certificate) []string {
 	all := slices.Clone(leaf.DNSNames)
 	for _, ip := range leaf.IPAddresses {
@@ -134,11 +134,11 @@ func names(leaf *x509.Certificate) []string {
 	return all
 }
 
-// Trust returns the machine's certificate authorities and those of a PEM file; nil, the machine's,
-// when the file is "".
+// Trust returns the machine's certificate authorities and those of a PEM file. If file is "", it
+// returns nil, which means the machine's.
 func Trust(file string) (*x509.CertPool, error) {
 	if file == "" {
-		return nil, nil //nolint:nilnil // as x509 takes it
+		return nil, nil //nolint:nilnil // nil means the machine's for x509
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -154,8 +154,8 @@ func Trust(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// Own is how a process on the same machine knows a server by the file of its certificate, whatever
-// address it asks.
+// Own returns a TLS configuration for a client on the same machine. The client recognises the
+// server by the file of its certificate, whatever address it uses.
 func Own(certFile string) (*tls.Config, error) {
 	pool, err := Trust(certFile)
 	if err != nil {
@@ -171,12 +171,12 @@ func Own(certFile string) (*tls.Config, error) {
 	}
 	config := &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	if all := names(leaf); len(all) > 0 {
-		config.ServerName = strings.Replace(all[0], "*", "holdfast", 1) // any name that a wildcard holds for
+		config.ServerName = strings.Replace(all[0], "*", "holdfast", 1) // any name that matches the wildcard
 	}
 	return config, nil
 }
 
-// first is the first certificate of PEM blocks, among which there may be keys and parameters, too.
+// first returns the first certificate of PEM blocks, which may also contain keys and parameters.
 func first(text []byte) (*x509.Certificate, error) {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type == "CERTIFICATE" {
@@ -186,16 +186,16 @@ func first(text []byte) (*x509.Certificate, error) {
 	return nil, errors.New("there is no certificate in PEM")
 }
 
-// ErrPlain says that plain HTTP would be served where others can listen in.
-var ErrPlain = errors.New("it would serve plain HTTP on an address that is not loopback, where tokens and cookies can be read on the way")
+// ErrPlain says that plain HTTP would be served to other machines.
+var ErrPlain = errors.New("this would serve plain HTTP on an address other than loopback, where others can read tokens and cookies in transit")
 
-// Reachable says whether others than this machine can reach an address that is listened on.
+// Reachable reports whether other machines can reach a listening address.
 func Reachable(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return ok && !tcp.IP.IsLoopback()
 }
 
-// PlainTo says whether requests to an address go to another machine by plain HTTP.
+// PlainTo reports whether requests to an address use plain HTTP to another machine.
 func PlainTo(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || !strings.EqualFold(u.Scheme, "http") || strings.EqualFold(u.Hostname(), "localhost") {

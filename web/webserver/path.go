@@ -5,22 +5,21 @@ import (
 	"strings"
 )
 
-// mostPath is how many bytes of a request's path stand in logs and messages. Paths of ours are
-// shorter.
+// mostPath is the largest length of a request's path in logs and messages, in bytes. Holdfast's own
+// paths are shorter.
 const mostPath = 200
 
-// Path is a request's path for logs, events and messages: the sender makes it as long as it likes,
-// so what is beyond 200 bytes is cut off.
+// Path returns a request's path for logs, events and messages, cut to 200 bytes: the client
+// controls its length.
 func Path(r *http.Request) string { return cut(r.URL.Path, mostPath) }
 
-// mostError is how many bytes of an error stand in a log line about a request.
+// mostError is the largest length of an error in a log line about a request, in bytes.
 const mostError = 2000
 
-// ErrorText is the text of a request's error for the log: it may quote what the sender sent, so
-// what is beyond 2,000 bytes is cut off.
+// ErrorText returns an error's text for the log, cut to 2,000 bytes: it may quote the client.
 func ErrorText(err error) string { return cut(err.Error(), mostError) }
 
-// cut is a text of at most so many bytes, and dots where there was more.
+// cut shortens a text to at most the given bytes, plus dots.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

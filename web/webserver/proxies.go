@@ -1,8 +1,8 @@
-// Package webserver serves HTTP to browsers and programs outside: behind which proxies, by which
-// certificates, and whether plain HTTP is allowed.
+// Package webserver serves HTTP to browsers and programs outside: behind proxies, with
+// certificates, and with plain HTTP only where that is allowed.
 //
-// It believes nothing that a client's headers say of itself (its address, the host it asked for,
-// whether it came by TLS), unless a proxy that the operator trusts says so.
+// It ignores what a client's headers say about the client's address, the requested host and TLS,
+// unless a trusted proxy sent them.
 package webserver
 
 import (
@@ -19,10 +19,11 @@ import (
 	"time"
 )
 
-// Proxies are the networks of reverse proxies whose X-Forwarded-For, -Proto and -Host are believed.
+// Proxies are the networks of trusted reverse proxies. Their X-Forwarded-For, -Proto and -Host
+// headers count.
 type Proxies []netip.Prefix
 
-// trusts says whether an address is a proxy's.
+// trusts reports whether an address belongs to a trusted proxy.
 func (p Proxies) trusts(a netip.Addr) bool {
 	a = a.Unmap()
 	return slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(a) })
@@ -30,19 +31,19 @@ func (p Proxies) trusts(a netip.Addr) bool {
 
 type secureKey struct{}
 
-// Secure says whether a request came by HTTPS: to this process, or to a trusted proxy.
+// Secure reports whether a request came by HTTPS: to this process, or to a trusted proxy.
 func Secure(r *http.Request) bool {
 	if secure, known := r.Context().Value(secureKey{}).(bool); known {
-		return secure // a trusted proxy's word may be that its client came without, although it came by TLS itself
+		return secure // a trusted proxy that uses TLS may have a client that does not
 	}
 	return r.TLS != nil
 }
 
-// HSTS is how long browsers are kept on HTTPS when nothing else is asked for (RFC 6797).
+// HSTS is the default time for which browsers must use HTTPS (RFC 6797).
 const HSTS = 365 * 24 * time.Hour
 
-// keepsHTTPS says whether browsers should keep to HTTPS at a host. They would at all ports of
-// localhost, for whatever runs there, and take no such word of addresses.
+// keepsHTTPS reports whether browsers should be bound to HTTPS at a host. On localhost that would
+// affect other servers on other ports, and for addresses browsers ignore it.
 func keepsHTTPS(host string) bool {
 	name := host
 	if split, _, err := net.SplitHostPort(host); err == nil {
@@ -54,9 +55,8 @@ func keepsHTTPS(host string) bool {
 }
 
 // Handler makes next see requests as the client sent them: RemoteAddr is the client's address, Host
-// the host that it asked, and [Secure] says whether it asked by HTTPS. Next sees these headers of
-// nobody, since all is said by then. Answers over HTTPS carry Strict-Transport-Security for hsts;
-// 0: they do not.
+// is the requested host, and [Secure] reports whether the client used HTTPS. It removes the
+// proxies' headers. Answers over HTTPS have Strict-Transport-Security for hsts, unless hsts is 0.
 func (p Proxies) Handler(next http.Handler, hsts time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		remote, host, secure := r.RemoteAddr, r.Host, r.TLS != nil
@@ -79,8 +79,8 @@ func (p Proxies) Handler(next http.Handler, hsts time.Duration) http.Handler {
 	})
 }
 
-// client is the last address of X-Forwarded-For that is no trusted proxy's: whatever stands before
-// it was said by somebody who is not trusted. It is the proxy itself when there is none.
+// client returns the last address in X-Forwarded-For that is not a trusted proxy's. Earlier
+// addresses come from untrusted senders. If there is none, it returns the proxy's own.
 func (p Proxies) client(proxy netip.Addr, forwarded []string) netip.Addr {
 	client := proxy.Unmap()
 	for _, text := range slices.Backward(split(forwarded)) {
@@ -95,7 +95,7 @@ func (p Proxies) client(proxy netip.Addr, forwarded []string) netip.Addr {
 	return client
 }
 
-// address reads an address, with a port or without: some proxies add one.
+// address parses an address with or without a port: some proxies add one.
 func address(text string) (netip.Addr, error) {
 	if with, err := netip.ParseAddrPort(text); err == nil {
 		return with.Addr(), nil
@@ -103,7 +103,7 @@ func address(text string) (netip.Addr, error) {
 	return netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
 }
 
-// split parts the values of a header: each proxy appends its own, behind a comma or as a further
+// split splits the values of a header. Each proxy appends its value after a comma or as a further
 // line.
 func split(lines []string) []string {
 	parts := strings.Split(strings.Join(lines, ","), ",")
@@ -113,14 +113,14 @@ func split(lines []string) []string {
 	return parts
 }
 
-// last is the last proxy's value.
+// last returns the last proxy's value.
 func last(lines []string) string {
 	parts := split(lines)
 	return parts[len(parts)-1]
 }
 
-// Only refuses whoever connects from elsewhere than this machine and the proxies: for plain HTTP
-// that is there for the proxies. It stands in front of [Proxies.Handler].
+// Only refuses connections from other machines than this one and the proxies. It is for plain HTTP
+// that serves the proxies, and stands in front of [Proxies.Handler].
 func (p Proxies) Only(next http.Handler, log *slog.Logger) http.Handler {
 	var said atomic.Bool
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -130,9 +130,9 @@ func (p Proxies) Only(next http.Handler, log *slog.Logger) http.Handler {
 			return
 		}
 		if !said.Swap(true) {
-			log.WarnContext(r.Context(), "plain HTTP is refused to all but this machine and the networks of HOLDFAST_TRUSTED_PROXIES; this is said once", "remote", r.RemoteAddr)
+			log.WarnContext(r.Context(), "refused plain HTTP from outside this machine and HOLDFAST_TRUSTED_PROXIES; logged once", "remote", r.RemoteAddr)
 		}
-		http.Error(w, "Plain HTTP is served to the reverse proxy only: use its https address. If the network is private and plain HTTP is meant for others, too, set HOLDFAST_PLAIN_HTTP=yes.",
+		http.Error(w, "Plain HTTP is only for the reverse proxy: use its https address. To allow plain HTTP for others on a private network, set HOLDFAST_PLAIN_HTTP=yes.",
 			http.StatusForbidden)
 	})
 }
