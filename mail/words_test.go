@@ -23,7 +23,7 @@ func TestRender_PreservedNotDelivered(t *testing.T) {
 	}{
 		"all are preserved": {
 			mail.Report{Outcome: "FAILED", Number: 1, Jobs: 3, Completed: 1, Preserved: 2},
-			[]string{"All of this batch is preserved.", "1 completed, 0 failed, 2 preserved but not completed", "2 objects are preserved although a later step failed", "nothing of it has to be submitted again"},
+			[]string{"All of this batch is preserved.", "1 completed, 0 failed, 2 preserved but not completed", "2 objects are preserved although a later step failed", "you need not submit anything again"},
 			[]string{"Not all of"},
 		},
 		"one failed": {

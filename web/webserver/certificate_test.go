@@ -131,7 +131,7 @@ func TestCertificate_TriedAgain(t *testing.T) {
 				t.Errorf("half replaced: %d", got)
 			}
 		}
-		if got := strings.Count(log.String(), "cannot be read"); got != 1 {
+		if got := strings.Count(log.String(), "certificate failed"); got != 1 {
 			t.Errorf("logged %d times, want once:\n%s", got, &log)
 		}
 		// The right key, in a file that looks as it did: it was being written when it was looked

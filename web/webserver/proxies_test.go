@@ -128,7 +128,7 @@ func TestProxies_Only(t *testing.T) {
 			t.Errorf("%s: %d, want %d", remote, w.Code, want)
 		}
 	}
-	if got := strings.Count(log.String(), "plain HTTP is refused"); got != 1 {
+	if got := strings.Count(log.String(), "refused plain HTTP"); got != 1 {
 		t.Errorf("logged %d times, want once:\n%s", got, &log)
 	}
 }
