@@ -38,9 +38,9 @@ const (
 	newKey = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 )
 
-// TestVerify_Known: a signature by the scheme of Standard Webhooks, worked out by hand with
-// openssl: printf %s msg_1.1700000000.{} | openssl dgst -sha256 -mac HMAC -macopt
-// hexkey:000102...1f -binary | base64.
+// TestVerify_Known checks a signature of Standard Webhooks that was computed with openssl: printf
+// %s msg_1.1700000000.{} | openssl dgst -sha256 -mac HMAC -macopt hexkey:000102...1f -binary |
+// base64.
 func TestVerify_Known(t *testing.T) {
 	t.Parallel()
 	header := map[string]string{
@@ -97,8 +97,8 @@ func client(t *testing.T, o callback.Options) *callback.Client {
 	return c
 }
 
-// TestSend: a receiver can tell a message by its id and prove that it is ours with either key of a
-// rotation.
+// TestSend checks that a receiver can identify a message by its id, and verify it with either key
+// of a rotation.
 func TestSend(t *testing.T) {
 	t.Parallel()
 	url, messages := receiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
@@ -175,8 +175,8 @@ func TestSend_Refused(t *testing.T) {
 	}
 }
 
-// TestSend_Guard: no message goes where the guard does not let sources go, whatever a name resolves
-// to.
+// TestSend_Guard checks that nothing is sent to an address that the guard refuses, whatever a name
+// resolves to.
 func TestSend_Guard(t *testing.T) {
 	t.Parallel()
 	url, messages := receiver(t, func(http.ResponseWriter, *http.Request) {})
@@ -192,7 +192,7 @@ func TestSend_Guard(t *testing.T) {
 	}
 }
 
-// TestSend_TLS: a receiver whose certificate is not to be trusted is not told anything.
+// TestSend_TLS checks that nothing is sent to a receiver with an untrusted certificate.
 func TestSend_TLS(t *testing.T) {
 	t.Parallel()
 	told := false
@@ -206,7 +206,7 @@ func TestSend_TLS(t *testing.T) {
 	}
 }
 
-// TestSend_Hangs: a receiver that never answers costs a bounded time.
+// TestSend_Hangs checks that a receiver that never answers costs a bounded time.
 func TestSend_Hangs(t *testing.T) {
 	t.Parallel()
 	hang := make(chan struct{})
@@ -223,9 +223,8 @@ func TestSend_Hangs(t *testing.T) {
 	}
 }
 
-// TestError_OneCause: however it shows that a receiver is down, all jobs that could not tell it are
-// one group of failures; what it refuses, and what is wrong with its address or certificate, are
-// others.
+// TestError_OneCause checks that all failures of a receiver that is down are one group, and that
+// refusals, bad addresses and bad certificates are other groups.
 func TestError_OneCause(t *testing.T) {
 	t.Parallel()
 	gone := httptest.NewServer(http.NotFoundHandler())
@@ -280,7 +279,7 @@ func TestError_OneCause(t *testing.T) {
 	}
 }
 
-// TestDocs: the commands of docs/callbacks.md make the signature that is sent.
+// TestDocs checks that the commands of docs/callbacks.md compute the signature that is sent.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/callbacks.md")

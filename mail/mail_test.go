@@ -52,7 +52,8 @@ func fails(t *testing.T, s *mail.Sender, m mail.Message) *mail.Error {
 	return e
 }
 
-// TestSend: a message arrives whole over each kind of connection, as it was, by its Message-ID.
+// TestSend checks that a message arrives complete over each kind of connection, with its
+// Message-ID.
 func TestSend(t *testing.T) {
 	t.Parallel()
 	for _, security := range []string{"", "starttls", "tls"} {
@@ -90,8 +91,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestSend_InsistsOnTLS: a server that does not offer STARTTLS, or that nobody vouches for, gets
-// neither password nor mail.
+// TestSend_InsistsOnTLS checks that a server without STARTTLS, or with an untrusted certificate,
+// gets neither password nor mail.
 func TestSend_InsistsOnTLS(t *testing.T) {
 	t.Parallel()
 	plain := mailtest.Start(t, mailtest.Options{User: "ann", Password: "secret"})
@@ -112,8 +113,8 @@ func TestSend_InsistsOnTLS(t *testing.T) {
 	}
 }
 
-// TestSend_WrongPassword is for an admin to put right, not the address's fault, and the password is
-// in no error.
+// TestSend_WrongPassword checks that a wrong password is no fault of the address, and that no error
+// contains it.
 func TestSend_WrongPassword(t *testing.T) {
 	t.Parallel()
 	s := mailtest.Start(t, mailtest.Options{Security: "starttls", User: "ann", Password: "right"})
@@ -130,7 +131,7 @@ func TestSend_WrongPassword(t *testing.T) {
 	}
 }
 
-// TestSend_Refused tells what a server refuses for good from what it may take later.
+// TestSend_Refused checks which refusals count as permanent.
 func TestSend_Refused(t *testing.T) {
 	t.Parallel()
 	s := mailtest.Start(t, mailtest.Options{})
@@ -163,8 +164,8 @@ func TestSend_Refused(t *testing.T) {
 	}
 }
 
-// TestR22_UnknownOutcome: a server that has the message and drops the line gets it again, by the
-// same Message-ID.
+// TestR22_UnknownOutcome checks that a message is sent again, with the same Message-ID, if the
+// server has it but breaks the connection.
 func TestR22_UnknownOutcome(t *testing.T) {
 	t.Parallel()
 	s := mailtest.Start(t, mailtest.Options{Security: "starttls"})
@@ -189,8 +190,8 @@ func TestR22_UnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestSend_Down: a server that is not there is asked again; a cancelled try ends at once and leaves
-// no half message.
+// TestSend_Down checks that an unreachable server is tried again, and that a cancelled try ends at
+// once without sending half a message.
 func TestSend_Down(t *testing.T) {
 	t.Parallel()
 	s := mailtest.Start(t, mailtest.Options{})
@@ -217,7 +218,7 @@ func TestSend_Down(t *testing.T) {
 	}
 }
 
-// TestSend_NoInjection: what depositors wrote adds no header, recipient or part.
+// TestSend_NoInjection checks that text from depositors adds no header, recipient or part.
 func TestSend_NoInjection(t *testing.T) {
 	t.Parallel()
 	s := mailtest.Start(t, mailtest.Options{})
@@ -333,8 +334,8 @@ func TestLoadTemplates(t *testing.T) {
 	}
 }
 
-// TestList: small files are attached as they are, larger ones packed, and those that are too large
-// even so are left out.
+// TestList checks that small files are attached as they are, larger ones compressed, and too large
+// ones left out.
 func TestList(t *testing.T) {
 	t.Parallel()
 	fill := func(n int, block func(i int) string) *mail.List {

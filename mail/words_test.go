@@ -7,9 +7,8 @@ import (
 	"github.com/holdfast/holdfast/mail"
 )
 
-// TestRender_PreservedNotDelivered: a mail about jobs whose objects are preserved although their
-// receiver was not told says so, and never that they are not preserved, or that something has to be
-// submitted again.
+// TestRender_PreservedNotDelivered checks the mail about jobs whose objects are preserved although
+// notifying their receiver failed. It says so, and never asks to submit them again.
 func TestRender_PreservedNotDelivered(t *testing.T) {
 	t.Parallel()
 	templates, err := mail.LoadTemplates("")

@@ -170,7 +170,7 @@ func TestMail_Stopped(t *testing.T) {
 	if len(sent) != 1 || sent[0].To != "ann@example.org" || sent[0].Subject != "Holdfast STOPPED: batch bätch.checkm (test) was aborted" {
 		t.Fatalf("mails %+v", sent)
 	}
-	has(t, "text", sent[0].Text, "Why:        the <wrong> folder", "no further report", "has to be submitted again", "Jobs:       4", "1 object is preserved and stays",
+	has(t, "text", sent[0].Text, "Why:        the <wrong> folder", "no further report", "should still be preserved", "Jobs:       4", "1 object is preserved and stays",
 		"1 job had failed or was cancelled: it stays with the operators", "2 jobs are ended: nothing of them is preserved")
 	has(t, "HTML", sent[0].HTML, "the &lt;wrong&gt; folder", "2 jobs are ended", "1 job had failed")
 	if strings.Contains(sent[0].Text+sent[0].HTML, "by eve") {
@@ -242,7 +242,7 @@ func TestMail(t *testing.T) {
 	if len(update) != 2 || update[0].Subject != "Holdfast UPDATED: batch bätch.checkm (test) - 3 completed, 0 failed" {
 		t.Fatalf("update: %+v", update)
 	}
-	has(t, "update", update[0].Text, "what changed since report 1", "All of it is preserved now", "Since report 1: 1 now completed, 0 still failed, 0 newly failed", "row 2, line 7: ")
+	has(t, "update", update[0].Text, "the changes since report 1", "All of it is preserved now", "Since report 1: 1 now completed, 0 still failed, 0 newly failed", "row 2, line 7: ")
 	ids := map[string]bool{}
 	for _, m := range append(append(queued, report...), update...) {
 		ids[m.Header.Get("Message-Id")] = true

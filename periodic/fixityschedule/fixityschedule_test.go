@@ -36,8 +36,8 @@ func (d *due) Recheck(_ context.Context, r registry.RecheckRequest) (registry.Re
 	return answer.(registry.Rechecked), nil
 }
 
-// It looks at once and then again and again, whatever comes of it, and says what people must know
-// once.
+// TestScheduler checks that rounds run at intervals, whatever their outcome, and that each change
+// is logged once.
 func TestScheduler(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

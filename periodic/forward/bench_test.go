@@ -38,7 +38,7 @@ func filled(b *testing.B, n int) (*sqlstore.Store, int64) {
 	return s, end
 }
 
-// BenchmarkForward tells a backlog of 20,000 events to a webhook and to an NSQ topic over loopback.
+// BenchmarkForward sends a backlog of 20,000 events to a webhook and to an NSQ topic over loopback.
 func BenchmarkForward(b *testing.B) {
 	const events = 20_000
 	s, end := filled(b, events)

@@ -36,7 +36,7 @@ func (d *documented) Feed(_ context.Context, q registry.FeedQuery) ([]registry.E
 	return []registry.Event{d.event}, nil
 }
 
-// TestDocs: the event of docs/feed.md is what is sent.
+// TestDocs checks that the event in docs/feed.md is what is sent.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/feed.md")

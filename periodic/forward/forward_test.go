@@ -25,8 +25,8 @@ import (
 
 const signingKey = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
-// TestWebhook: a receiver gets every event of many writers, those of before and those of meanwhile,
-// once and in order, in the form of the documentation, signed, and without secrets.
+// TestWebhook checks that a receiver gets every event, earlier and concurrent ones, once and in
+// order. They have the documented form, are signed and contain no secrets.
 func TestWebhook(t *testing.T) {
 	t.Parallel()
 	s, _ := openStore(t)
@@ -97,7 +97,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// TestNSQ: a consumer of the topic gets a message for each event, in order, from a real broker.
+// TestNSQ checks with a real broker that a consumer gets one message per event, in order.
 func TestNSQ(t *testing.T) {
 	t.Parallel()
 	s, _ := openStore(t)
@@ -143,8 +143,8 @@ func TestNSQ(t *testing.T) {
 	}
 }
 
-// TestOutage: a receiver that is down for many tries gets everything in order when it is back.
-// Meanwhile the subscription says what is wrong, another one is told everything, and items come in.
+// TestOutage checks that a receiver that was down gets all events in order. Meanwhile its
+// subscription shows the error, another receiver gets everything, and items are still accepted.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	s, _ := openStore(t)
@@ -186,7 +186,7 @@ func TestOutage(t *testing.T) {
 	eventually(t, "recovery", func() bool { return subscription(t, s, "sick").FailingSince == nil })
 }
 
-// TestSlowReceiver: one that never answers keeps nobody else waiting.
+// TestSlowReceiver checks that a receiver that never answers delays no other.
 func TestSlowReceiver(t *testing.T) {
 	t.Parallel()
 	s, _ := openStore(t)
@@ -221,7 +221,8 @@ func TestSlowReceiver(t *testing.T) {
 	}
 }
 
-// TestFilter: a receiver gets what its filter takes, and its cursor passes the rest.
+// TestFilter checks that a receiver gets the events that its filter selects, and that its cursor
+// passes the rest.
 func TestFilter(t *testing.T) {
 	t.Parallel()
 	s, _ := openStore(t)
@@ -246,8 +247,8 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestR17_RewindDuringDelivery: what is under way when a subscription is rewound cannot undo that;
-// all is told again, under other message ids.
+// TestR17_RewindDuringDelivery checks that a delivery under way cannot undo a rewind: all events
+// are sent again, with new message ids.
 func TestR17_RewindDuringDelivery(t *testing.T) {
 	t.Parallel()
 	s, _ := openStore(t)
@@ -292,7 +293,8 @@ func TestR17_RewindDuringDelivery(t *testing.T) {
 	}
 }
 
-// TestRemovedDuringDelivery: nothing more is sent, and one of the same name begins anew.
+// TestRemovedDuringDelivery checks that nothing is sent after a subscription was removed, and that
+// a new one of the same name starts afresh.
 func TestRemovedDuringDelivery(t *testing.T) {
 	t.Parallel()
 	s, _ := openStore(t)
@@ -318,7 +320,7 @@ func TestRemovedDuringDelivery(t *testing.T) {
 	}
 }
 
-// TestPaused: nothing is sent while a subscription is paused, and everything afterwards.
+// TestPaused checks that nothing is sent during a pause, and everything afterwards.
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	s, _ := openStore(t)
@@ -343,8 +345,8 @@ func TestPaused(t *testing.T) {
 	}
 }
 
-// TestTooLarge: a receiver that takes small bodies only is told in small ones, all of it; an event
-// too large for anybody comes without its own data.
+// TestTooLarge checks that a receiver that takes only small bodies gets everything in small ones,
+// and that an event too large for anybody comes without its data.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	s, _ := openStore(t)
@@ -391,8 +393,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestCredentialMended: a receiver that wants signatures is told at once when the key is set,
-// however long the next try was to wait.
+// TestCredentialMended checks that a subscription is tried at once when its signing key is set,
+// however long its backoff was.
 func TestCredentialMended(t *testing.T) {
 	t.Parallel()
 	s, _ := openStore(t)

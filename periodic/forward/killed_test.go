@@ -103,10 +103,9 @@ func (q *mortalQueue) Send(_ context.Context, _ string, bodies ...[]byte) error 
 	return err
 }
 
-// TestR17_KilledAtEveryCall kills a process before and after each of its calls, and between what
-// the receiver acknowledged and the note of it. Another process takes over when the lease is over:
-// nothing is lost, what is told first comes in order, and at most the one batch that was in hand is
-// repeated.
+// TestR17_KilledAtEveryCall kills a process before and after each of its calls, and between the
+// receiver's acknowledgement and the stored cursor. Another process takes over when the lease
+// expires. No event is lost, first deliveries come in order, and at most one batch is repeated.
 func TestR17_KilledAtEveryCall(t *testing.T) {
 	t.Parallel()
 	deaths := 0
@@ -158,7 +157,7 @@ func TestR17_KilledAtEveryCall(t *testing.T) {
 	t.Logf("%d deaths", deaths)
 }
 
-// TestR17_KilledAroundSends is the same for NSQ, with the deaths before and after nsqd has the
+// TestR17_KilledAroundSends does the same for NSQ, with kills before and after nsqd has the
 // messages.
 func TestR17_KilledAroundSends(t *testing.T) {
 	t.Parallel()
@@ -194,8 +193,8 @@ func TestR17_KilledAroundSends(t *testing.T) {
 	}
 }
 
-// TestR16_SupersededIsFenced: a process that stands still in the middle of a request is superseded;
-// what it learns afterwards moves nothing, and it sends nothing more.
+// TestR16_SupersededIsFenced checks that a process that was superseded in the middle of a request
+// moves no cursor afterwards, and sends nothing more.
 func TestR16_SupersededIsFenced(t *testing.T) {
 	t.Parallel()
 	s, clock := openStore(t)

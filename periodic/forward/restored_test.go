@@ -51,8 +51,8 @@ func receiveCarefully(t testing.TB) *careful {
 	return c
 }
 
-// TestRestored: a Registry that was brought back from a backup gives the numbers of events that it
-// has lost to new ones. A receiver that drops repeats takes the new ones, each once.
+// TestRestored checks a Registry that was restored from a backup, and so reuses numbers of lost
+// events. A receiver that deduplicates gets the new events, each once.
 func TestRestored(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "registry.db")

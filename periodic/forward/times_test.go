@@ -100,8 +100,8 @@ func forwarding(t *testing.T, f *fake, q forward.Queue, log *slog.Logger) (stop 
 	return func() { cancel(); <-done }
 }
 
-// TestBackoff: a receiver that is down for two hours is asked ever more rarely, but at least every
-// six minutes, and the log says so now and then.
+// TestBackoff checks the retries for a receiver that is down for two hours: ever rarer, but at
+// least every six minutes, and logged now and then.
 func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{asked: map[string]int{}, turn: 1}
@@ -127,8 +127,8 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// TestR15_CutOffFromTheRegistry: a process that cannot renew breaks off what it sends before its
-// lease is over, sends nothing more, and goes on when it can renew again.
+// TestR15_CutOffFromTheRegistry checks that a process that cannot renew stops sending before its
+// lease expires, and resumes when it can renew again.
 func TestR15_CutOffFromTheRegistry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{asked: map[string]int{}, turn: 1}
@@ -165,7 +165,7 @@ func TestR15_CutOffFromTheRegistry(t *testing.T) {
 	})
 }
 
-// TestIdle: where nothing happens a subscription costs its renewal, and no reading.
+// TestIdle checks that an idle subscription costs only its renewals, and no reads.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{asked: map[string]int{}, turn: 1, cursor: 3}

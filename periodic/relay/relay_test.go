@@ -91,8 +91,8 @@ func waitFor(t *testing.T, what string, c <-chan struct{}) {
 	}
 }
 
-// TestR19_PublishesAfterCommit looks at the store from inside the publish: what is offered is noted
-// already, so that another relay would not offer it again, and it can be claimed.
+// TestR19_PublishesAfterCommit looks into the store during the publish. The offer is already
+// recorded, so that no other relay repeats it, and the item can be claimed.
 func TestR19_PublishesAfterCommit(t *testing.T) {
 	s := openStore(t)
 	id := submit(t, s)
@@ -117,7 +117,7 @@ func TestR19_PublishesAfterCommit(t *testing.T) {
 	waitFor(t, "the publish", published)
 }
 
-// TestWakesAtOnce: a commit rings, the poll is only the fallback.
+// TestWakesAtOnce checks that a commit wakes the relay; the poll is only the fallback.
 func TestWakesAtOnce(t *testing.T) {
 	s := openStore(t)
 	arrived := make(chan string, 10)
@@ -145,7 +145,7 @@ func TestWakesAtOnce(t *testing.T) {
 	}
 }
 
-// TestR19_FailedPublishIsTakenBack: the item is due again at once, not after the time of a repeat.
+// TestR19_FailedPublishIsTakenBack checks that an item is due again at once if publishing failed.
 func TestR19_FailedPublishIsTakenBack(t *testing.T) {
 	s := openStore(t)
 	id := submit(t, s)
@@ -170,8 +170,8 @@ func TestR19_FailedPublishIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestR19_StopWhilePublishingTakesBack: when the relay is stopped in a publish that fails, the next
-// one rings at once.
+// TestR19_StopWhilePublishingTakesBack checks that an item is due again at once if the relay was
+// stopped during a failing publish.
 func TestR19_StopWhilePublishingTakesBack(t *testing.T) {
 	s := openStore(t)
 	id := submit(t, s)
@@ -230,7 +230,8 @@ func (f *fake) set(err error) {
 	f.err = err
 }
 
-// TestOutageIsLoggedOnceAnInterval: not once a poll, and its end once.
+// TestOutageIsLoggedOnceAnInterval checks that an outage is logged once per interval, not once per
+// poll, and its end once.
 func TestOutageIsLoggedOnceAnInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -259,7 +260,8 @@ func TestOutageIsLoggedOnceAnInterval(t *testing.T) {
 	})
 }
 
-// TestOneTopicsTroubleIsItsOwn: the others' messages go out.
+// TestOneTopicsTroubleIsItsOwn checks that messages of other topics are published if one topic
+// fails.
 func TestOneTopicsTroubleIsItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{stages: []registry.Stage{registry.Expand, registry.Download}}
@@ -282,7 +284,7 @@ func TestOneTopicsTroubleIsItsOwn(t *testing.T) {
 	})
 }
 
-// TestBadTopicIsTakenBack: a prefix that no topic can have is an outage like another.
+// TestBadTopicIsTakenBack checks that a prefix that no topic can have counts as an outage.
 func TestBadTopicIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{stages: []registry.Stage{registry.Expand, registry.Download}}

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestI4_TakesItemsBack runs a sweeper on a store whose worker is gone.
+// TestI4_TakesItemsBack sweeps a store whose worker is gone.
 func TestI4_TakesItemsBack(t *testing.T) {
 	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: sqlstoretest.SQLite(t)})
 	if err != nil {
@@ -89,8 +89,8 @@ func (f *fake) set(err error) {
 	f.err = err
 }
 
-// TestTroubleIsLoggedOnce: once when it begins and once when it is over, and a line for each item
-// taken back.
+// TestTroubleIsLoggedOnce checks that the begin and end of an outage are logged once, and every
+// ended attempt once.
 func TestTroubleIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -121,7 +121,8 @@ func TestTroubleIsLoggedOnce(t *testing.T) {
 	})
 }
 
-// TestEndsWithItsContext also when the store fails because of it, without a word.
+// TestEndsWithItsContext checks that the sweeper ends without a log line, also when the store fails
+// because of the context.
 func TestEndsWithItsContext(t *testing.T) {
 	var out bytes.Buffer
 	ctx, stop := context.WithCancel(t.Context())

@@ -102,9 +102,9 @@ func older(from int64) func(*registry.Premis) bool {
 	return func(e *registry.Premis) bool { return e.ObjectID != otherARK || e.Seq < from }
 }
 
-// TestAcceptOlder: two people accept a database that is older than what was signed. Wherever the
-// process dies while the checkpoints are written, the record is as before or accepted, and the
-// repeat goes on with what is left. Every later checkpoint tells of it, to its seventh successor.
+// TestAcceptOlder has two people accept a database that is older than what was signed, and kills
+// the process at each call while it writes checkpoints. The record is then unchanged or accepted,
+// and a repeat finishes the rest. All later checkpoints list the acceptance.
 func TestAcceptOlder(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) storage.Store{
 		"folder": func(t *testing.T) storage.Store {
@@ -211,9 +211,8 @@ func TestAcceptOlder(t *testing.T) {
 	}
 }
 
-// TestAcceptOlder_Rewritten: what is not only cut off is never accepted: another event at a place
-// that was signed, be it by an earlier checkpoint, a chain that does not hold by itself, or a
-// checkpoint that does not.
+// TestAcceptOlder_Rewritten checks that a record that is not only truncated is never accepted: with
+// an event that differs from a signed one, an invalid chain, or an invalid checkpoint.
 func TestAcceptOlder_Rewritten(t *testing.T) {
 	t.Parallel()
 	receipts := map[string]bool{"cut off before its receipt": true}
@@ -272,9 +271,8 @@ func TestAcceptOlder_Rewritten(t *testing.T) {
 	}
 }
 
-// TestAcceptOlder_MoreIsLost: what two people agreed to is what was lost then. When more is
-// missing, after a kill and after the asking alike, it is asked for anew, and who approves agrees
-// to what they were shown, not to what took its place.
+// TestAcceptOlder_MoreIsLost checks that an approval covers only the losses that were shown. If
+// more is lost since, a new request is needed.
 func TestAcceptOlder_MoreIsLost(t *testing.T) {
 	t.Parallel()
 	store, err := dir.Create(t.TempDir())

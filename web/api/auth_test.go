@@ -20,8 +20,8 @@ type specified struct {
 	} `json:"paths"`
 }
 
-// Every operation of the specification refuses every role that its description does not name, and
-// takes the others.
+// TestAccess_ByRole checks that every operation accepts the roles that its description names, and
+// refuses all others.
 func TestAccess_ByRole(t *testing.T) {
 	text, err := api.Specification()
 	must(t, err)

@@ -15,8 +15,8 @@ const bagProfile = `{
 	"Accept-BagIt-Version": ["1.0"]
 }`
 
-// A collection takes a BagIt profile that makes sense, and refuses any other with everything that
-// is wrong with it.
+// TestPutCollection_BagProfile checks that a collection accepts a valid BagIt profile, and refuses
+// an invalid one with all its faults.
 func TestPutCollection_BagProfile(t *testing.T) {
 	b := newBench(t)
 	put := func(profile string) (reply, string) {

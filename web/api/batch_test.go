@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// A batch read from its beginning to its end by way of the client.
+// TestBatch_Read reads a batch with the client, from its submission to its end.
 func TestBatch_Read(t *testing.T) {
 	b := newBench(t)
 	c := b.as(t, registry.RoleViewer)
@@ -207,8 +207,8 @@ func TestCollections(t *testing.T) {
 	}
 }
 
-// A report is downloaded whole, in both forms, and what is asked of it that cannot be is refused
-// before anything is sent.
+// TestReport_Download downloads a report in both formats. Invalid requests are refused before
+// anything is sent.
 func TestReport_Download(t *testing.T) {
 	b := newBench(t)
 	batchID, jobID := b.preserve(t, "ark:/99999/fk4one", map[string]string{"producer/a": "a"})

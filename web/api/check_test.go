@@ -43,7 +43,7 @@ func brokenBag(t *testing.T) string {
 	return out.String()
 }
 
-// A body is judged and nothing of it is kept; an upload is judged and stays.
+// TestCheck checks that a body is judged without being stored, and that a judged upload is kept.
 func TestCheck(t *testing.T) {
 	b := newBench(t)
 	ask := func(query, body string) intake.Report {
@@ -76,8 +76,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A bag that is not valid is refused when it is submitted, with all that is wrong with it, and
-// removed.
+// TestSubmit_RefusesABadBag checks that an invalid bag is refused with all its faults when it is
+// submitted, and removed.
 func TestSubmit_RefusesABadBag(t *testing.T) {
 	b := newBench(t)
 	c := b.as(t, registry.RoleDepositor)
@@ -124,9 +124,9 @@ func (s *stuck) Open(ctx context.Context, key string, offset, length int64) (io.
 	return s.Store.Open(ctx, key, offset, length)
 }
 
-// However much one token has judged, and however long that takes, the small file and the bag of
-// another are judged, on both ways to a judgement. docs/security.md promises 2 s; this machine may
-// be busy, so the test allows more, and less than the 20 s for which a request waits.
+// TestCheck_NeverWaitsForOthers checks that small files and bags of one token are judged promptly,
+// however much another token has judged. docs/security.md promises 2 s; the test allows more on a
+// busy machine, but less than the 20 s for which a request waits.
 func TestCheck_NeverWaitsForOthers(t *testing.T) {
 	const small, patience = 1000, 15 * time.Second
 	store := &stuck{release: make(chan struct{}), reached: make(chan string, 100), passes: map[string]int{}}

@@ -100,7 +100,8 @@ func (b *bench) checkpoints(t *testing.T) (names []string) {
 	return names
 }
 
-// Each storage gets a checkpoint a day, of what there is; the newest ones stay.
+// TestCheckpointer_OneADay checks that each storage gets one checkpoint a day, and that only the
+// newest are kept.
 func TestCheckpointer_OneADay(t *testing.T) {
 	t.Parallel()
 	b, _, checkpoint := audited(t)
@@ -132,8 +133,8 @@ func TestCheckpointer_OneADay(t *testing.T) {
 	}
 }
 
-// Whatever is done to the end of a chain is found, by the receipt and by the checkpoint, and no
-// newer checkpoint covers it.
+// TestAudit_FindsWhatWasDone checks that every change to the end of a chain is found, by receipt
+// and checkpoint, and that no newer checkpoint covers it.
 func TestAudit_FindsWhatWasDone(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -193,7 +194,7 @@ func TestAudit_FindsWhatWasDone(t *testing.T) {
 	}
 }
 
-// A checkpoint that was changed says nothing but that.
+// TestAudit_DamagedCheckpoint checks that a changed checkpoint is only reported as invalid.
 func TestAudit_DamagedCheckpoint(t *testing.T) {
 	t.Parallel()
 	b, _, checkpoint := audited(t)

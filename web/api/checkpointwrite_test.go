@@ -58,9 +58,8 @@ func (w *dyingWriter) Commit(ctx context.Context) (storage.Info, error) {
 
 func (w *dyingWriter) Abort() error { return w.Close() }
 
-// TestCheckpointer_Kills: wherever a process dies while it writes a checkpoint, in a folder or in a
-// bucket, there is no half one: the storage has the one before or none, which holds, and the next
-// process writes it.
+// TestCheckpointer_Kills kills a process at each call while it writes a checkpoint, in a folder and
+// in a bucket. No incomplete checkpoint remains, and the next process writes it.
 func TestCheckpointer_Kills(t *testing.T) {
 	for name, open := range map[string]func(*testing.T, *bench) storage.Store{
 		"folder": nil,

@@ -70,7 +70,8 @@ func TestCommand_WrongValues(t *testing.T) {
 	}
 }
 
-// TestCommand_AbandonIsTheAdmins: two operators, or a bulk act, abandon nothing.
+// TestCommand_AbandonIsTheAdmins checks that neither two operators nor a bulk act can abandon an
+// item.
 func TestCommand_AbandonIsTheAdmins(t *testing.T) {
 	b := newBench(t)
 	_, jobs := failedJobs(t, b, 1)

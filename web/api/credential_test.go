@@ -25,8 +25,8 @@ func sealing(t testing.TB) func(*bench, *api.Options) {
 	return func(_ *bench, o *api.Options) { o.Keys = keys }
 }
 
-// TestCredentials: what is set is listed without its secret, sealed where it is kept, given to
-// workers sealed, and told nowhere else.
+// TestCredentials checks that a credential is listed without its secret, stored encrypted, given to
+// workers encrypted, and shown nowhere else.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, sealing(t))
@@ -102,7 +102,8 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestCredentials_NoKey: without a key nothing is kept, and it is said what to do.
+// TestCredentials_NoKey checks that nothing is stored without a key, and that the refusal says what
+// to do.
 func TestCredentials_NoKey(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -104,8 +104,8 @@ func TestEvents_Stream(t *testing.T) {
 	_ = first
 }
 
-// A stream ends when the server is about to stop, so that it does not keep it from stopping, and
-// when its token ends it is not served again.
+// TestEvents_EndsWithTheServer checks that a stream ends when the server begins to stop, and is
+// refused once its token has ended.
 func TestEvents_EndsWithTheServer(t *testing.T) {
 	done := make(chan struct{})
 	b := newBench(t, func(_ *bench, o *api.Options) { o.Done = done })
@@ -124,8 +124,8 @@ func TestEvents_EndsWithTheServer(t *testing.T) {
 	}
 }
 
-// A stream gives signs of life, which move the reader past what it did not ask for, until its token
-// ends.
+// TestEvents_UntilTheTokenEnds checks that keep-alive messages move the cursor past unselected
+// events, until the token ends.
 func TestEvents_UntilTheTokenEnds(t *testing.T) {
 	b := newBench(t, func(_ *bench, o *api.Options) { o.KeepAlive = 10 * time.Millisecond })
 	lines, _ := b.opened(t, "?types=none")
@@ -150,7 +150,8 @@ func TestEvents_UntilTheTokenEnds(t *testing.T) {
 	problemOf(t, err, http.StatusUnauthorized, wire.CodeUnauthenticated)
 }
 
-// One who does not read does not keep others, nor the writer, from going on.
+// TestEvents_SlowReader checks that a reader that reads nothing delays neither other readers nor
+// writers.
 func TestEvents_SlowReader(t *testing.T) {
 	b := newBench(t)
 	lines, _ := b.opened(t, "?after=0") // and reads no more
@@ -215,8 +216,8 @@ func (r *restarting) kill() {
 	must(r.t, r.store.Load().Close())
 }
 
-// Readers who come again after the server was killed in the middle of what it sent miss nothing and
-// see nothing twice (R17).
+// TestEvents_AcrossRestarts checks that readers that reconnect after a kill of the server miss
+// nothing and see nothing twice (R17).
 func TestEvents_AcrossRestarts(t *testing.T) {
 	r := &restarting{t: t, url: sqlstoretest.SQLite(t), address: "127.0.0.1:0", base: newBench(t)}
 	r.start()

@@ -70,8 +70,8 @@ func withPages(_ *bench, o *api.Options) {
 	}
 }
 
-// A form of our own page acts in the name of whoever has logged in; one from elsewhere, of somebody
-// without the right or of nobody changes nothing, and is an event.
+// TestForms_WhoMayAct checks that the pages' own forms act in the user's name. Forms from other
+// sites, or without the right or a session, change nothing and become events.
 func TestForms_WhoMayAct(t *testing.T) {
 	b := newBench(t, withPages)
 	_, job := b.batchOf(t, "x")
@@ -128,7 +128,8 @@ func TestForms_WhoMayAct(t *testing.T) {
 	}
 }
 
-// Buttons are those of the acts that the item allows, for those who may ask them.
+// TestForms_Buttons checks that the pages show buttons for the acts that the item allows, to those
+// who may act.
 func TestForms_Buttons(t *testing.T) {
 	b := newBench(t, withPages)
 	batch, job := b.batchOf(t, "x")
@@ -156,7 +157,8 @@ func TestForms_Buttons(t *testing.T) {
 	}
 }
 
-// A group of failures is requeued in the name of who asks, by those who may.
+// TestForms_Requeue checks that a group of failures is requeued in the user's name, if the user
+// may.
 func TestForms_Requeue(t *testing.T) {
 	b := newBench(t, withPages)
 	batch, job := b.batchOf(t, "x")
@@ -224,7 +226,7 @@ func TestForms_ReleaseHold(t *testing.T) {
 	}
 }
 
-// A body of any size is refused without being taken in.
+// TestForms_LargeBody checks that a body of any size is refused without being read.
 func TestForms_LargeBody(t *testing.T) {
 	b := newBench(t, withPages)
 	_, job := b.batchOf(t, "x")

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// A deletion is asked for, found, agreed to and declined on the pages, by two people; whoever may
-// not decide sees what was asked and has no buttons.
+// TestForms_Deletion requests, approves and declines deletions on the pages, as two people. Others
+// see the request but no buttons.
 func TestForms_Deletion(t *testing.T) {
 	b := newBench(t, withPages)
 	const ark, other = "ark:/99999/fk4one", "ark:/99999/fk4two"

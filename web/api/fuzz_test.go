@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Whatever is sent as a submission is taken or refused by a problem, and never by a status of the
-// 500s.
+// FuzzSubmit checks that every submission is accepted or refused with a problem, and never with a
+// 5xx status.
 func FuzzSubmit(f *testing.F) {
 	for _, seed := range []string{
 		`{"url":"http://h.test/a"}`, `{"upload_id":"x","type":"auto"}`, `{}`, `[]`, `null`, `{"url":`, `{"url":null,"force":"x"}`,
@@ -52,7 +52,7 @@ func FuzzSubmit(f *testing.F) {
 	})
 }
 
-// Whatever is asked of a list is answered, or refused by a problem.
+// FuzzQuery checks that every list request is answered or refused with a problem.
 func FuzzQuery(f *testing.F) {
 	for _, seed := range []string{"/items?limit=5", "/items?after=%ff", "/objects/%00", "/objects/ark:%2F1%2F2/content?path=%ff", "/holds?x", "/items/%2f/why", "/batches/../x", "/objects?text=%25_'", "/items?q=state:failed+-x", "/items?q=%22%00", "/items/count?q=x*+%22OR%22+id:0199f3c2", "/batches?q=held:yes+older:9999w", "/items?q=name:%22a%5C%22b%22&after=YWdlIDEgMQ"} {
 		f.Add(seed)

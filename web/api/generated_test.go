@@ -31,8 +31,8 @@ func specificationAt(t *testing.T) string {
 	return path
 }
 
-// TestSpecification_GoClient makes a Go client of the specification by oapi-codegen, and asks a
-// server with it.
+// TestSpecification_GoClient generates a Go client from the specification with oapi-codegen, and
+// calls a server with it.
 func TestSpecification_GoClient(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -70,8 +70,8 @@ func TestSpecification_GoClient(t *testing.T) {
 //go:embed testdata/openapi_typescript.js
 var openapiTypeScript string
 
-// TestSpecification_TypeScript makes types of the specification by openapi-typescript, and compiles
-// what uses them.
+// TestSpecification_TypeScript generates types from the specification with openapi-typescript, and
+// compiles code that uses them.
 func TestSpecification_TypeScript(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -111,7 +111,8 @@ func TestGraph_Refusals(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// Everything that is wrong is named with its node, all at once, and nothing is prepared.
+// TestGraph_InvalidInput checks that all faults are reported at once with their nodes, and that
+// nothing is prepared.
 func TestGraph_InvalidInput(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct {
@@ -160,7 +161,7 @@ func TestGraph_InvalidInput(t *testing.T) {
 	}
 }
 
-// What is uploaded for a graph is judged before anything of the graph is there.
+// TestGraph_Uploads checks that a graph's uploads are judged before any of the graph is created.
 func TestGraph_Uploads(t *testing.T) {
 	b := newBench(t)
 	c := b.as(t, registry.RoleDepositor)
@@ -197,7 +198,8 @@ func TestGraph_Uploads(t *testing.T) {
 	}
 }
 
-// Whatever is sent as a graph is taken or refused by a problem, and never by a status of the 500s.
+// FuzzGraph checks that every graph is accepted or refused with a problem, and never with a 5xx
+// status.
 func FuzzGraph(f *testing.F) {
 	for _, seed := range []string{
 		`{"nodes":[{"key":"a","url":"http://h.test/a"}]}`, `{"graph_id":"x","nodes":[{"key":"a","url":"http://h.test/a","requires":[{"key":"a"}]}]}`,

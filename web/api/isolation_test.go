@@ -202,8 +202,8 @@ func isolated(t *testing.T) (*bench, foreign) {
 	return b, f
 }
 
-// A depositor's token finds no byte of another collection through any operation, and no answer by which to tell what is
-// there from what is not.
+// TestIsolation_EveryOperation checks that a depositor's token gets no byte of another collection
+// from any operation, and cannot distinguish hidden from missing things.
 func TestIsolation_EveryOperation(t *testing.T) {
 	b, theirs := isolated(t)
 	nothing := unknown()
@@ -259,7 +259,7 @@ func (b *bench) ask(t *testing.T, p probe, f foreign, role registry.Role) (reply
 	return b.send(t, p.method, f.fill(p.path), f.fill(p.body), header...)
 }
 
-// What is the depositor's own is there.
+// TestIsolation_OwnIsSeen checks that a depositor sees its own things.
 func TestIsolation_OwnIsSeen(t *testing.T) {
 	b, _ := isolated(t)
 	c := b.as(t, registry.RoleDepositor)
@@ -286,7 +286,8 @@ func TestIsolation_OwnIsSeen(t *testing.T) {
 	}
 }
 
-// A stream tells a depositor the events of its own collections, from the first one on.
+// TestIsolation_Stream checks that a stream has the events of a depositor's own collections, from
+// the first one on.
 func TestIsolation_Stream(t *testing.T) {
 	b, theirs := isolated(t)
 	mine, _ := b.batchOf(t, "last")
@@ -314,7 +315,8 @@ func TestIsolation_Stream(t *testing.T) {
 	}
 }
 
-// An item may wait for one of another collection with the same owner; it is told that it waits, not for what.
+// TestIsolation_WhyNamesNoForeignItem checks an item that waits for one of another collection: it
+// shows that it waits, but not for what.
 func TestIsolation_WhyNamesNoForeignItem(t *testing.T) {
 	b := newBench(t)
 	must(t, b.store.PutCollection(t.Context(), registry.Collection{Mnemonic: "hiveb", Profile: registry.Profile{Owner: "ark:/99999/o"}}, "test"))
@@ -342,7 +344,8 @@ func TestIsolation_WhyNamesNoForeignItem(t *testing.T) {
 	}
 }
 
-// Two depositors who use the same idempotency key do not meet.
+// TestIsolation_IdempotencyKeys checks that the equal idempotency keys of two depositors do not
+// interfere.
 func TestIsolation_IdempotencyKeys(t *testing.T) {
 	b, _ := isolated(t)
 	bee := client.New(b.server.URL, "hf_bee", client.Options{})
@@ -361,7 +364,8 @@ func TestIsolation_IdempotencyKeys(t *testing.T) {
 	}
 }
 
-// An upload that an operator submitted to a collection that its depositor does not see stays where it is.
+// TestIsolation_UploadInUseElsewhere checks that an upload stays if an operator submitted it to a
+// collection that its depositor does not see.
 func TestIsolation_UploadInUseElsewhere(t *testing.T) {
 	b, _ := isolated(t)
 	u := b.upload(t, "a.txt", "text")
@@ -376,7 +380,7 @@ func TestIsolation_UploadInUseElsewhere(t *testing.T) {
 	}
 }
 
-// Without a request's token nothing is seen: whoever reads past the handler reads nothing.
+// TestScoped_WithoutAToken checks that nothing is visible without a request's token.
 func TestScoped_WithoutAToken(t *testing.T) {
 	b, theirs := isolated(t)
 	r := scope.New(b.store)
@@ -395,7 +399,8 @@ func TestScoped_WithoutAToken(t *testing.T) {
 	}
 }
 
-// A graph may have items of two collections, made by somebody who sees both; each depositor is told of their own.
+// TestIsolation_MixedGraph checks a graph with items of two collections: each depositor sees only
+// its own.
 func TestIsolation_MixedGraph(t *testing.T) {
 	b, _ := isolated(t)
 	node := func(key, collection string, requires ...registry.Requirement) registry.Node {
@@ -433,7 +438,8 @@ func TestIsolation_MixedGraph(t *testing.T) {
 	}
 }
 
-// What happened to an item, and who worked at it, outlives it: whoever saw it sees that still, and nobody else does.
+// TestIsolation_PurgedItem checks that the history and attempts of a purged item stay visible to
+// those who could see the item, and to nobody else.
 func TestIsolation_PurgedItem(t *testing.T) {
 	b, theirs := isolated(t)
 	for id, sees := range map[string][]registry.Role{

@@ -61,7 +61,8 @@ func TestItems_Query(t *testing.T) {
 	}
 }
 
-// A query that cannot be read is a problem that names the place and what there is.
+// TestItems_BadQuery checks that the problem of an invalid query names the position and the known
+// fields.
 func TestItems_BadQuery(t *testing.T) {
 	b := newBench(t)
 	for _, path := range []string{"/items", "/items/count", "/batches", "/failures"} {
@@ -79,7 +80,7 @@ func TestItems_BadQuery(t *testing.T) {
 	}
 }
 
-// Failures come over HTTP as the store has them, the groups of a query.
+// TestFailures checks that the API returns the same groups of failures as the store.
 func TestFailures(t *testing.T) {
 	b := newBench(t)
 	_, bad := b.batchOf(t, "bad")

@@ -28,7 +28,8 @@ func testFiles() map[string]string {
 	}
 }
 
-// Everything that was preserved comes back byte for byte, by whatever spelling of the ARK.
+// TestObject_RoundTrip checks that preserved files are returned byte for byte, for every spelling
+// of the ARK.
 func TestObject_RoundTrip(t *testing.T) {
 	b := newBench(t)
 	ctx := t.Context()
@@ -104,7 +105,8 @@ func TestObject_ContentHeadersAndRange(t *testing.T) {
 	}
 }
 
-// Damage in storage is neither hidden nor passed on as the preserved bytes.
+// TestObject_Damage checks that damage in storage is reported, and damaged bytes are not returned
+// as intact.
 func TestObject_Damage(t *testing.T) {
 	b := newBench(t)
 	ctx := t.Context()

@@ -10,14 +10,14 @@ import (
 
 //go:generate go test . -run ^TestGenerated -update
 
-// The specification in docs is the one that the types give.
+// TestGeneratedSpecification checks that docs/openapi.json is generated from the present types.
 func TestGeneratedSpecification(t *testing.T) {
 	text, err := api.Specification()
 	must(t, err)
 	generatedtest.File(t, "docs/openapi.json", string(text))
 }
 
-// It is served as it is, to each who asks.
+// TestSpecification_IsServed checks that everybody gets the specification.
 func TestSpecification_IsServed(t *testing.T) {
 	b := newBench(t)
 	want, err := api.Specification()

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// An admin sees everybody's uploads with their quotas, and removes what no batch was submitted
-// from; a depositor sees and removes its own. Nobody else does.
+// TestUploadPages checks that an admin sees all uploads with their quotas and removes unused ones,
+// that a depositor does so for its own, and that nobody else does.
 func TestUploadPages(t *testing.T) {
 	b := newBench(t, within(upload.Limits{TokenBytes: 4096, CollectionBytes: 8192, TenantOpen: 7}), withPages)
 	send := func(role registry.Role, name string, size int) string {

@@ -137,7 +137,8 @@ func TestProblem_Routing(t *testing.T) {
 	}
 }
 
-// What a request logs is bounded, however long its address is and whatever of it an error quotes.
+// TestProblem_LongPath checks that log lines about a request are bounded, however long its path or
+// its quotes in errors are.
 func TestProblem_LongPath(t *testing.T) {
 	f := &failingRegistry{}
 	b := newBench(t, func(_ *bench, o *api.Options) { f.Registry, o.Registry = o.Registry, f })

@@ -111,7 +111,7 @@ func TestProfileVersions_Read(t *testing.T) {
 	}
 }
 
-// A dry run judges all that saving judges, and leaves nothing behind.
+// TestProfileVersions_DryRun checks that a dry run validates everything and changes nothing.
 func TestProfileVersions_DryRun(t *testing.T) {
 	b := newBench(t)
 	c := b.as(t, registry.RoleAdmin)

@@ -36,8 +36,8 @@ func TestQueueStatus(t *testing.T) {
 	}
 }
 
-// While submissions are refused, an upload is refused before its bytes are taken, and nothing new
-// comes in.
+// TestNotAccepting checks that uploads are refused before their bytes are read while submissions
+// are not accepted.
 func TestNotAccepting(t *testing.T) {
 	b := newBench(t)
 	ctx := t.Context()

@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// The receipt that comes is that of the files, by the key that is listed.
+// TestReceipt checks that a receipt matches the files and verifies with a listed key.
 func TestReceipt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -65,8 +65,8 @@ func TestReceipt(t *testing.T) {
 	}
 }
 
-// An inventory that was changed after it was signed is not passed off as what was signed, and what
-// was changed can be told.
+// TestReceipt_InventoryChanged checks that a changed inventory does not verify, and that the answer
+// shows the change.
 func TestReceipt_InventoryChanged(t *testing.T) {
 	t.Parallel()
 	for where, change := range map[string]func(*altered){
@@ -138,7 +138,7 @@ func (a *altered) FileHistory(context.Context, string, registry.FilePlace, int) 
 	return a.files, nil
 }
 
-// The document is a PREMIS 3 document of everything, whatever its texts are.
+// TestPREMIS checks that the document is valid PREMIS 3 and complete, whatever its texts contain.
 func TestPREMIS(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -190,8 +190,8 @@ func TestPREMIS(t *testing.T) {
 	problemOf(t, err, http.StatusNotFound, wire.CodeNotFound)
 }
 
-// Events of every type, of any agent and with any text, and files that were changed and deleted,
-// are all in the document.
+// TestPREMIS_AnyHistory checks that the document has events of all types, agents and texts, and
+// changed and deleted files.
 func TestPREMIS_AnyHistory(t *testing.T) {
 	t.Parallel()
 	at := time.Now()
@@ -262,8 +262,8 @@ func TestPREMIS_AnyHistory(t *testing.T) {
 	}
 }
 
-// A deletion takes all versions, and leaves no place where anything would be; who asked for it and
-// who allowed it are people.
+// TestPREMIS_Deleted checks the document of a deleted object: the event concerns all versions, no
+// locations are left, and requester and approver are people.
 func TestPREMIS_Deleted(t *testing.T) {
 	t.Parallel()
 	document := func(gone registry.DeletionStatus) *premistest.Node {

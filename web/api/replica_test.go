@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/web/api"
 )
 
-// Content comes from the first storage of the collection that has it; one storage alone can be
-// asked for. Every replica is verified, and a storage that nobody knows any more is a finding.
+// TestReplicas checks that content comes from the first storage that has it, or from the requested
+// one. Every replica is verified, and an unknown storage is a fault.
 func TestReplicas(t *testing.T) {
 	var second *ocfl.Root
 	b := newBench(t, func(b *bench, o *api.Options) {

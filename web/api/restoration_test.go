@@ -132,7 +132,8 @@ func TestRestore_Content(t *testing.T) {
 	}
 }
 
-// What is deleted cannot be restored, nor what was restored of it be fetched.
+// TestRestore_OfADeletedObject checks that deleted objects cannot be restored, and that their
+// restored files cannot be fetched.
 func TestRestore_OfADeletedObject(t *testing.T) {
 	b := newBench(t)
 	const ark = "ark:/99999/mine"
@@ -165,8 +166,8 @@ func sweep(t *testing.T, b *bench) {
 	must(t, (&staging.Sweeper{Registry: b.store, Staging: b.staging, Log: slog.New(slog.DiscardHandler)}).Sweep(t.Context()))
 }
 
-// What can be fetched, or is on its way, is left alone; the rest is removed, whoever has left it.
-// Who reads goes on.
+// TestRestore_Swept checks that restored files that are needed or under way are kept, and others
+// removed. An open download goes on.
 func TestRestore_Swept(t *testing.T) {
 	b := newBench(t)
 	for _, name := range []string{"ready", "running", "given-up"} {

@@ -79,7 +79,7 @@ func fileOf(data []byte) client.File {
 	}
 }
 
-// A line that breaks again and again costs no byte twice.
+// TestSendFile_OverABadLine checks that a connection that breaks repeatedly sends no byte twice.
 func TestSendFile_OverABadLine(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -106,7 +106,7 @@ func TestSendFile_OverABadLine(t *testing.T) {
 	}
 }
 
-// A file that was left unfinished is gone on with, unless it is another one by now.
+// TestSendFile_GoesOn checks that an unfinished upload is resumed, unless the file has changed.
 func TestSendFile_GoesOn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

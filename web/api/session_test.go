@@ -46,8 +46,8 @@ func (b *bench) entries(t *testing.T) (types []string) {
 	return types
 }
 
-// A token that is pasted into the form makes a session whose cookie has nothing of the token, and
-// leads to the page that was asked for.
+// TestSignIn_Form checks that a token in the form starts a session, that the cookie does not
+// contain the token, and that the browser is redirected to the requested page.
 func TestSignIn_Form(t *testing.T) {
 	b := newBench(t, withPages)
 	v := visitor(b)
@@ -104,8 +104,8 @@ func TestSignIn_Form(t *testing.T) {
 	}
 }
 
-// A token in the place of the cookie opens nothing, and neither does the address that once took
-// one.
+// TestSignIn_TokenIsNoCookie checks that a token in place of the cookie, or in the address, signs
+// nobody in.
 func TestSignIn_TokenIsNoCookie(t *testing.T) {
 	b := newBench(t, withPages)
 	v := newBrowser(t, b, registry.RoleAdmin)
@@ -119,7 +119,7 @@ func TestSignIn_TokenIsNoCookie(t *testing.T) {
 	}
 }
 
-// Forms lead to pages here, whatever they say.
+// TestSignIn_Next checks that forms redirect only to pages of this server.
 func TestSignIn_Next(t *testing.T) {
 	b := newBench(t, withPages)
 	for next, want := range map[string]string{
@@ -142,7 +142,8 @@ func (b *bench) link(t *testing.T, role registry.Role) string {
 	return made.Path
 }
 
-// A link is looked at as often as anybody likes, and used once, by a click.
+// TestSignIn_Link checks that showing a link's page does not use up the link, and that one click
+// does.
 func TestSignIn_Link(t *testing.T) {
 	b := newBench(t, withPages)
 	path := b.link(t, registry.RoleOperator)
@@ -196,7 +197,8 @@ func TestSignIn_Link(t *testing.T) {
 	}
 }
 
-// Every sign-in has a secret of its own, and ends the session that the browser had before.
+// TestSignIn_Anew checks that every sign-in has its own secret and ends the browser's earlier
+// session.
 func TestSignIn_Anew(t *testing.T) {
 	b := newBench(t, withPages)
 	v := newBrowser(t, b, registry.RoleViewer)
@@ -220,7 +222,7 @@ func TestSignIn_Anew(t *testing.T) {
 	}
 }
 
-// Signed out is signed out on the server, too.
+// TestSignOut checks that signing out ends the session on the server too.
 func TestSignOut(t *testing.T) {
 	b := newBench(t, withPages)
 	v := newBrowser(t, b, registry.RoleViewer)
@@ -240,8 +242,8 @@ func TestSignOut(t *testing.T) {
 	}
 }
 
-// A session ends when it goes unused, which a page that loads itself again does not prevent, at its
-// end, and with its token.
+// TestSession_Ends checks that a session ends when it is idle (reloads of a page do not count), at
+// its limit, and with its token.
 func TestSession_Ends(t *testing.T) {
 	b := newBench(t, func(b *bench, o *api.Options) {
 		o.SignIn = signin.New(signin.Options{Store: b.store, Log: o.Log, Now: b.now, Lifetime: registry.Lifetime{Idle: time.Hour, Most: 3 * time.Hour}})
@@ -285,7 +287,7 @@ func TestSession_Ends(t *testing.T) {
 	}
 }
 
-// Everybody sees and ends their own sessions, an admin everybody's.
+// TestSessions_ListAndEnd checks that users see and end their own sessions, and an admin all.
 func TestSessions_ListAndEnd(t *testing.T) {
 	b := newBench(t, withPages)
 	viewer, elsewhere, admin := newBrowser(t, b, registry.RoleViewer), newBrowser(t, b, registry.RoleViewer), newBrowser(t, b, registry.RoleAdmin)
@@ -344,8 +346,8 @@ func TestSessions_ListAndEnd(t *testing.T) {
 	}
 }
 
-// Attempts are bounded: for one address, and for one beginning of a token from any number of
-// addresses. What is refused is audited, and somebody else signs in all the same.
+// TestSignIn_Limits checks that attempts are bounded per address and per prefix of a token, that
+// refusals are audited, and that other users can still sign in.
 func TestSignIn_Limits(t *testing.T) {
 	b := newBench(t, withPages)
 	v := visitor(b)
@@ -371,8 +373,8 @@ func TestSignIn_Limits(t *testing.T) {
 	}
 }
 
-// A link that is good signs in whatever else was tried from the same address; one that is not is
-// counted.
+// TestSignIn_LinkAtTheLimit checks that a valid link is exempt from the bounds, and that an invalid
+// one counts.
 func TestSignIn_LinkAtTheLimit(t *testing.T) {
 	b := newBench(t, withPages)
 	link := url.Values{"link": {strings.TrimPrefix(b.link(t, registry.RoleViewer), "/login?link=")}}
@@ -387,8 +389,8 @@ func TestSignIn_LinkAtTheLimit(t *testing.T) {
 	}
 }
 
-// A browser forgets the token that the cookie of before held, where it is refused and where it
-// signs in; it keeps that of another port.
+// TestSignIn_DropsOldToken checks that the cookie of old versions is removed on refusal and on
+// sign-in, but not that of another port.
 func TestSignIn_DropsOldToken(t *testing.T) {
 	b := newBench(t, withPages)
 	_, port, _ := strings.Cut(b.server.Listener.Addr().String(), ":")
@@ -416,7 +418,7 @@ func TestSignIn_DropsOldToken(t *testing.T) {
 	}
 }
 
-// A stream of a browser ends when its session does.
+// TestSession_StreamEnds checks that a browser's stream ends with its session.
 func TestSession_StreamEnds(t *testing.T) {
 	b := newBench(t, withPages, func(_ *bench, o *api.Options) { o.KeepAlive = 10 * time.Millisecond })
 	v := newBrowser(t, b, registry.RoleViewer)
@@ -432,8 +434,8 @@ func TestSession_StreamEnds(t *testing.T) {
 	}
 }
 
-// Whoever has not signed in can send a page or the form no files, and no body that is larger than a
-// form.
+// TestSignIn_Multipart checks that nobody can send files, or a body larger than a form, without
+// signing in.
 func TestSignIn_Multipart(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)

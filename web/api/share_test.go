@@ -30,8 +30,8 @@ func (b *bench) request(ctx context.Context, secret, method, path string, body i
 	return answer.StatusCode, answer.Body.Close()
 }
 
-// TestShare_Bodies: bodies that one token holds back, of 64 MiB at most, keep that token's other
-// requests waiting, and nobody else's.
+// TestShare_Bodies checks that one token's unfinished bodies, at most 64 MiB, delay only that
+// token's requests.
 func TestShare_Bodies(t *testing.T) {
 	b := newBench(t)
 	leaked, other := b.serving(t, "leaked", registry.Expand), b.serving(t, "other", registry.Expand)
@@ -70,7 +70,7 @@ func TestShare_Bodies(t *testing.T) {
 	}
 }
 
-// TestShare_Streams: one token follows the events with 100 requests at most.
+// TestShare_Streams checks that a token can have at most 100 streams.
 func TestShare_Streams(t *testing.T) {
 	b := newBench(t)
 	admin := tokenText(registry.RoleAdmin)

@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// TestShortID: the beginning of an id stands for the whole in every address of the API and the
-// pages, where it begins only one that the asker may see. What it could be otherwise is named;
-// nobody learns of what is not theirs; workers' operations take whole ids only.
+// TestShortID checks short ids in all paths of the API and the pages. They are completed if they
+// are unique among the visible ids; ambiguous ones are reported. Workers' operations take complete
+// ids only.
 func TestShortID(t *testing.T) {
 	b, theirs := isolated(t)
 	const before = "/api/v1"
@@ -87,8 +87,7 @@ func TestShortID(t *testing.T) {
 	}
 }
 
-// TestShortID_Inputs: the beginning of an id stands for the whole in bodies, parameters and
-// queries, too, on the same terms as in an address.
+// TestShortID_Inputs checks short ids in bodies, parameters and queries.
 func TestShortID_Inputs(t *testing.T) {
 	b, theirs := isolated(t)
 	ctx, c, admin := t.Context(), b.as(t, registry.RoleDepositor), b.as(t, registry.RoleAdmin)
@@ -166,8 +165,8 @@ func TestShortID_Inputs(t *testing.T) {
 	}
 }
 
-// A token that may be shown nothing learns nothing from ids in short: it is refused as with a whole
-// id, and that is audited.
+// TestShortID_Worker checks that short ids reveal nothing to a token that may see nothing: it is
+// refused as with a complete id, and audited.
 func TestShortID_Worker(t *testing.T) {
 	b, _ := isolated(t)
 	const hidden = "the-name-of-a-file"

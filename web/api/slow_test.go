@@ -53,8 +53,8 @@ func (a asked) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.Ne
 	return a.Registry.AddJobs(ctx, l, jobs)
 }
 
-// While the Registry works at a request no deadline runs on its connection: the server would take
-// its end for the client's going away, and give the work up.
+// TestSlowWorkIsNotGivenUp checks that no deadline runs on the connection while the Registry works
+// on a request: the server would take it for a disconnect.
 func TestSlowWorkIsNotGivenUp(t *testing.T) {
 	listener, times := &dated{}, 0
 	b := newBench(t, func(b *bench, o *api.Options) {

@@ -34,8 +34,8 @@ func (b *bench) worker(t *testing.T, name string, stages ...registry.Stage) *pro
 	return s
 }
 
-// TestAccess_ByStage asks every operation there is, of the API and of the workers' protocol, with a
-// worker's token of every stage: what the stage does not need is refused.
+// TestAccess_ByStage calls every operation of the API and of the workers' protocol with a token of
+// each stage, and checks that what the stage does not need is refused.
 func TestAccess_ByStage(t *testing.T) {
 	text, err := api.Specification()
 	must(t, err)
@@ -79,8 +79,8 @@ func TestAccess_ByStage(t *testing.T) {
 	}
 }
 
-// TestAccess_StagesPrinciples: whatever the table says, no worker acts in another's name, and what
-// changes a thing for good is done by the one stage that it is the duty of.
+// TestAccess_StagesPrinciples checks rules that the access table must never break: no worker acts
+// in another's name, and only one stage may make each permanent change.
 func TestAccess_StagesPrinciples(t *testing.T) {
 	table := access.Stages()
 	for id, stages := range table {
@@ -103,8 +103,8 @@ func TestAccess_StagesPrinciples(t *testing.T) {
 	}
 }
 
-// TestWorkers_OnlyTheirOwn: a worker's token claims for its own stages, and what another token has
-// claimed it neither settles nor renews nor writes to, although it knows the attempt's name.
+// TestWorkers_OnlyTheirOwn checks that a worker's token claims only for its stages, and cannot
+// settle, renew or write for another token's attempt.
 func TestWorkers_OnlyTheirOwn(t *testing.T) {
 	b := newBench(t)
 	batch, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/a"}, "")
@@ -158,8 +158,8 @@ func TestWorkers_OnlyTheirOwn(t *testing.T) {
 	lost("learn how it was settled", err)
 }
 
-// TestWorkers_Ids: the id of a worker belongs to the token that announced it, while that worker
-// lives; one of a process that has the Registry in itself to that.
+// TestWorkers_Ids checks that a worker's id belongs to the token that announced it while the worker
+// lives.
 func TestWorkers_Ids(t *testing.T) {
 	b := newBench(t)
 	batch, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/a"}, "")
@@ -193,8 +193,8 @@ func TestWorkers_Ids(t *testing.T) {
 	must(t, beat(other, "w", 1))
 }
 
-// TestWorkers_Revoked: what a token has claimed is another one's to do as soon as it is revoked,
-// whatever it asked for, and uncounted.
+// TestWorkers_Revoked checks that the items that a token has claimed are free at once, and
+// uncounted, when it is revoked.
 func TestWorkers_Revoked(t *testing.T) {
 	b := newBench(t)
 	batch, err := b.as(t, registry.RoleDepositor).Submit(t.Context(), wire.SubmitRequest{URL: "http://h.test/a"}, "")
@@ -240,8 +240,8 @@ func TestWorkers_Revoked(t *testing.T) {
 	}
 }
 
-// TestWorkers_ReadWhatTheyClaimed: a worker asks about uploads, and for the secrets of collections,
-// while it works on an item that concerns them and no longer.
+// TestWorkers_ReadWhatTheyClaimed checks that a worker reads uploads and credentials only while it
+// works on an item that concerns them.
 func TestWorkers_ReadWhatTheyClaimed(t *testing.T) {
 	b := newBench(t)
 	must(t, b.store.PutCollection(t.Context(), registry.Collection{Mnemonic: "other", Profile: registry.Profile{Owner: "ark:/99999/o"}}, "test"))
@@ -289,8 +289,8 @@ func TestWorkers_ReadWhatTheyClaimed(t *testing.T) {
 	problemOf(t, secrets("other"), http.StatusForbidden, wire.CodeForbidden)
 }
 
-// A worker's token of before tokens had stages is good for every stage, and for no more than a
-// worker may.
+// TestWorkers_OldTokens checks that a worker's token without stages is valid for all stages, and
+// for nothing beyond.
 func TestWorkers_OldTokens(t *testing.T) {
 	b := newBench(t)
 	old := client.New(b.server.URL, tokenText(registry.RoleWorker), client.Options{})
@@ -311,8 +311,8 @@ func TestWorkers_OldTokens(t *testing.T) {
 	}
 }
 
-// TestReserve_StagingIsMeasured has the secret of one worker say that staging is larger than it is,
-// or that there is no end of it.
+// TestReserve_StagingIsMeasured checks that a worker cannot claim a larger or unlimited staging
+// volume.
 func TestReserve_StagingIsMeasured(t *testing.T) {
 	b := newBench(t)
 	batch, err := b.store.Submit(t.Context(), registry.Submission{Collection: "default", Spec: registry.Spec{Type: registry.FileType, URL: "https://example.org/f"}})

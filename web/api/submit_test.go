@@ -66,8 +66,8 @@ func mailing(domain string) func(*bench, *api.Options) {
 	}
 }
 
-// Whoever has a depositor's token can have mails sent where somebody allowed it, and to a few
-// addresses a day.
+// TestSubmit_MailsOfOthers checks that a depositor's token can cause mails only to allowed
+// addresses, and to few per day.
 func TestSubmit_MailsOfOthers(t *testing.T) {
 	b := newBench(t, mailing("b.test"))
 	b.pass(25*time.Hour - b.now().Sub(b.now().UTC().Truncate(24*time.Hour))) // so that no midnight is near
@@ -148,7 +148,8 @@ func TestSubmit_Idempotent(t *testing.T) {
 	}
 }
 
-// Every wrong value is named, all at once, and nothing is submitted.
+// TestSubmit_InvalidInput checks that all faults are reported at once, and that nothing is
+// submitted.
 func TestSubmit_InvalidInput(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct {
@@ -248,8 +249,8 @@ func TestSubmit_UploadIsRecognisedByContent(t *testing.T) {
 	}
 }
 
-// A bad manifest is refused with all its faults, and its bytes go; the batch that never was leaves
-// no trace.
+// TestSubmit_BadManifestIsRefusedWithAllFaults checks that an invalid manifest is refused with all
+// its faults and removed, without a trace of a batch.
 func TestSubmit_BadManifestIsRefusedWithAllFaults(t *testing.T) {
 	b := newBench(t)
 	bad := strings.Replace(goodManifest, "http://h.test/a.txt | md5 | 5d41402abc4b2a76b9719d911017c592 | 5 ",
@@ -275,8 +276,8 @@ func TestSubmit_BadManifestIsRefusedWithAllFaults(t *testing.T) {
 	}
 }
 
-// A collection that stops on a bad row refuses the whole upload at once, with all bad rows; another
-// one takes it.
+// TestSubmit_StopsOnBadRow checks that a collection that stops on a bad row refuses the upload with
+// all bad rows, and that another collection accepts it.
 func TestSubmit_StopsOnBadRow(t *testing.T) {
 	b := newBench(t)
 	c := b.as(t, registry.RoleAdmin)
@@ -308,7 +309,8 @@ func TestSubmit_StopsOnBadRow(t *testing.T) {
 	must(t, err)
 }
 
-// What one batch has is not taken away because another submission of it is refused.
+// TestSubmit_RefusalKeepsWhatABatchHas checks that a refused submission does not remove an upload
+// that another batch uses.
 func TestSubmit_RefusalKeepsWhatABatchHas(t *testing.T) {
 	b := newBench(t)
 	c := b.as(t, registry.RoleDepositor)
@@ -322,7 +324,8 @@ func TestSubmit_RefusalKeepsWhatABatchHas(t *testing.T) {
 	}
 }
 
-// The same bytes again are the same batch, and are not kept twice.
+// TestSubmit_DuplicateContent checks that the same bytes give the same batch, and are not stored
+// twice.
 func TestSubmit_DuplicateContent(t *testing.T) {
 	b := newBench(t)
 	c := b.as(t, registry.RoleDepositor)
@@ -350,7 +353,8 @@ func TestSubmit_DuplicateContent(t *testing.T) {
 	}
 }
 
-// An answer that was lost can be had again when the batch is over and its upload gone.
+// TestSubmit_RepeatAfterTheUploadIsUsedUp checks that a repeat gets the lost answer even after the
+// batch has completed and its upload is gone.
 func TestSubmit_RepeatAfterTheUploadIsUsedUp(t *testing.T) {
 	b := newBench(t)
 	c := b.as(t, registry.RoleDepositor)
@@ -386,7 +390,7 @@ func TestSubmit_WrongDigestOfUpload(t *testing.T) {
 	}
 }
 
-// Merritt's real batch manifests are accepted as they are.
+// TestSubmit_RealManifests checks that real batch manifests of Merritt are accepted unchanged.
 func TestSubmit_RealManifests(t *testing.T) {
 	folder := filepath.Join(sharedCases(t), "merritt", "sampleFiles")
 	b := newBench(t)
@@ -422,9 +426,9 @@ func sharedCases(t *testing.T) string {
 	return ""
 }
 
-// A collection that takes a manifest whole or not at all refuses the upload when an ARK of it is
-// mistyped; so does a judgement that nobody submits. Another institution's ARK, one letter away
-// from our NAAN, is refused only if its object is known under ours.
+// TestSubmit_MistypedARKOfARow checks a manifest with a mistyped ARK: a collection that accepts all
+// rows or none refuses it, and so does a check without a submission. An ARK of another institution,
+// one letter from our NAAN, is refused only if its object is known under our NAAN.
 func TestSubmit_MistypedARKOfARow(t *testing.T) {
 	template, err := noid.ParseTemplate("99999/fk4{.reeeeeeeek}")
 	must(t, err)
@@ -462,8 +466,8 @@ func TestSubmit_MistypedARKOfARow(t *testing.T) {
 	}
 }
 
-// A supplied ARK of the form of ours with a wrong check character is refused with the one that was
-// probably meant; an object that has such a name all the same can still be named.
+// TestSubmit_MistypedARK checks that a supplied ARK with a wrong check character is refused with
+// the probable correction, unless an object has that ARK.
 func TestSubmit_MistypedARK(t *testing.T) {
 	template, err := noid.ParseTemplate("99999/fk4{.reeeeeeeek}")
 	must(t, err)

@@ -14,8 +14,8 @@ import (
 
 const signingKey = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
-// TestSubscriptions: an admin makes, changes, rewinds, pauses and ends subscriptions; others see
-// them without what may be a secret, or not at all.
+// TestSubscriptions creates, changes, rewinds, pauses and removes subscriptions as an admin. Others
+// see them without possible secrets, or not at all.
 func TestSubscriptions(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, sealing(t))
@@ -90,7 +90,8 @@ func TestSubscriptions(t *testing.T) {
 // ignore is the error of a call alone.
 func ignore[T any](_ T, err error) error { return err }
 
-// TestSubscriptions_Refused: what is wrong is said without the address, and nothing is made.
+// TestSubscriptions_Refused checks that refusals do not repeat the address, and that nothing is
+// created.
 func TestSubscriptions_Refused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t) // without a key

@@ -99,7 +99,7 @@ func TestTokens_Faults(t *testing.T) {
 	wantProblem(t, answer, text, http.StatusNotFound, wire.CodeNotFound)
 }
 
-// What the roles are for, whatever the access table says.
+// TestAccess_Principles checks rules about roles that the access table must never break.
 func TestAccess_Principles(t *testing.T) {
 	text, err := api.Specification()
 	must(t, err)
@@ -158,7 +158,7 @@ func (b *bench) refusals(t *testing.T) (out []registry.Refusal) {
 	return out
 }
 
-// Every refusal is an event when it is answered.
+// TestRefusals_AreEvents checks that every refusal is an event once it is answered.
 func TestRefusals_AreEvents(t *testing.T) {
 	b := newBench(t)
 	_, job := b.batchOf(t, "x")
@@ -199,7 +199,8 @@ func TestRefusals_AreEvents(t *testing.T) {
 	problemOf(t, err, http.StatusUnprocessableEntity, wire.CodeInvalid)
 }
 
-// A flood of bad tokens is a few events and a count, which leaves none of them out.
+// TestRefusals_Flood checks that a flood of invalid tokens becomes a few events and a complete
+// count.
 func TestRefusals_Flood(t *testing.T) {
 	var now atomic.Int64
 	now.Store(time.Now().UnixNano())

@@ -187,7 +187,7 @@ func TestTus_Refused(t *testing.T) {
 	}
 }
 
-// Bytes of a request count only when they are those that its checksum was taken of.
+// TestTus_Checksum checks that the bytes of a request count only if they match its checksum.
 func TestTus_Checksum(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -230,7 +230,8 @@ func TestTus_BeginningWithBytesAndLengthLater(t *testing.T) {
 	b.wantStored(t, at, "hello")
 }
 
-// Bytes that are not the announced ones are refused and removed, with all that was known of them.
+// TestTus_AnotherDigest checks that bytes with another digest than announced are refused and
+// removed.
 func TestTus_AnotherDigest(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -257,7 +258,7 @@ func TestTus_AnotherDigest(t *testing.T) {
 	}
 }
 
-// A connection that breaks costs nothing that had come.
+// TestTus_BrokenOff checks that a broken connection costs no received byte.
 func TestTus_BrokenOff(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -279,7 +280,7 @@ func TestTus_BrokenOff(t *testing.T) {
 	b.wantStored(t, at, "helloworld")
 }
 
-// A sender whose connection is dead does not keep another one from going on.
+// TestTus_DeadConnection checks that a sender with a dead connection does not block another.
 func TestTus_DeadConnection(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -305,8 +306,8 @@ func TestTus_DeadConnection(t *testing.T) {
 	b.wantStored(t, at, "helloworld")
 }
 
-// Of two who send the same upload at once, through two processes, one wins and the other is told
-// where it stands; the bytes are one's.
+// TestTus_TwoAtOnce sends an upload twice at once through two processes. One wins, the other gets
+// the offset, and the bytes come from one sender.
 func TestTus_TwoAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, processes := range []int{1, 2} {
@@ -352,8 +353,8 @@ func (b *bench) beside(t testing.TB, staging storage.Store) *bench {
 	return &other
 }
 
-// An upload goes from process to process, on either kind of staging, and nothing is left of those
-// that had it before.
+// TestTus_FromProcessToProcess moves an upload between processes, on both kinds of staging, and
+// checks that no bytes of earlier ones remain.
 func TestTus_FromProcessToProcess(t *testing.T) {
 	stores := map[string]func(t *testing.T, b *bench) storage.Store{
 		"directory": func(_ *testing.T, b *bench) storage.Store { return b.staging },
@@ -416,8 +417,8 @@ func (u *unfinishing) FinishUpload(ctx context.Context, up registry.Upload) erro
 	return u.Registry.FinishUpload(ctx, up)
 }
 
-// That all bytes are here is not said before they are stored and recorded; whoever asks next
-// finishes it.
+// TestTus_FinishedByWhoAsks checks that an upload is reported complete only once it is stored and
+// recorded, and that the next request finishes it.
 func TestTus_FinishedByWhoAsks(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(_ *bench, o *api.Options) { o.Registry = &unfinishing{Registry: o.Registry, left: 2} })
@@ -431,7 +432,7 @@ func TestTus_FinishedByWhoAsks(t *testing.T) {
 	b.wantStored(t, at, "hello")
 }
 
-// What is damaged in staging is never acknowledged.
+// TestTus_DamagedInStaging checks that bytes damaged in staging are never acknowledged.
 func TestTus_DamagedInStaging(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(b *bench, o *api.Options) { o.Staging = flipping{o.Staging} })
@@ -481,7 +482,8 @@ func TestTus_GivenUp(t *testing.T) {
 	wantProblem(t, got, text, http.StatusNotFound, wire.CodeNotFound)
 }
 
-// What nobody goes on with is removed after its time, and what nobody has submitted is not.
+// TestTus_Expires checks that an abandoned upload is removed after its time, and that a complete
+// one is kept.
 func TestTus_Expires(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(_ *bench, o *api.Options) { o.UploadKeep = time.Millisecond })
@@ -542,8 +544,8 @@ func TestTus_List(t *testing.T) {
 	}
 }
 
-// Room and acceptance are looked at before the first byte; what is on its way goes on while nothing
-// new is accepted.
+// TestTus_NoRoomAndNotAccepting checks that room and acceptance are tested before the first byte,
+// and that uploads under way go on while submissions are not accepted.
 func TestTus_NoRoomAndNotAccepting(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

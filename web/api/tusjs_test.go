@@ -21,7 +21,7 @@ const tusjsVersion = "4.3.1"
 //go:embed testdata/tusjs_client.js
 var tusjsClient string
 
-// The client of the project that wrote the protocol sends, is stopped, and goes on.
+// TestTus_JS sends a file with tus-js-client, interrupts it and resumes.
 func TestTus_JS(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

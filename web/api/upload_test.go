@@ -82,8 +82,8 @@ func TestUpload_DigestMatches(t *testing.T) {
 	}
 }
 
-// An upload that breaks off, with or without a length, leaves nothing: no bytes, no record, no
-// scratch file.
+// TestUpload_BrokenOff checks that an interrupted upload, with or without a length, leaves no
+// bytes, record or scratch file.
 func TestUpload_BrokenOff(t *testing.T) {
 	for name, head := range map[string]string{
 		"announced": "Content-Length: 1000000\r\n\r\n" + strings.Repeat("x", 1000),
@@ -108,7 +108,8 @@ func TestUpload_BrokenOff(t *testing.T) {
 	}
 }
 
-// The sender's own error comes back as it is, and the server keeps nothing.
+// TestUpload_UnreadableSource checks that the sender's own read error is returned unchanged, and
+// that the server stores nothing.
 func TestUpload_UnreadableSource(t *testing.T) {
 	b := newBench(t)
 	broken := errors.New("disk is gone")

@@ -71,7 +71,8 @@ func TestUploadQuota_BeforeTheFirstByte(t *testing.T) {
 	must(t, send(registry.RoleDepositor, 100)) // their room is given back
 }
 
-// An upload of unknown length is cut off at its quota. What was acknowledged stays.
+// TestUploadQuota_UnknownLength checks that an upload of unknown length stops at its quota, and
+// that acknowledged bytes stay.
 func TestUploadQuota_UnknownLength(t *testing.T) {
 	const quota = 20 << 20
 	b := newBench(t, within(upload.Limits{TokenBytes: quota}))
@@ -110,8 +111,8 @@ func TestUploadQuota_OfACollection(t *testing.T) {
 	}
 }
 
-// An upload that was begun for no collection is refused when it is submitted to one whose quota is
-// used up.
+// TestUploadQuota_OfTheCollectionSubmittedTo checks that an upload without a collection is refused
+// when it is submitted to one whose quota is used up.
 func TestUploadQuota_OfTheCollectionSubmittedTo(t *testing.T) {
 	b := newBench(t, within(upload.Limits{CollectionBytes: 50}))
 	admin := b.as(t, registry.RoleAdmin) // whose uploads are for no collection

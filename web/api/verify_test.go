@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// An object that agrees with itself and not with what was recorded is not sound: its files, their
-// versions and what its inventory says beside them are compared with the record.
+// TestVerify_ComparesWithTheRecord checks that an object that is consistent but differs from the
+// record is not valid.
 func TestVerify_ComparesWithTheRecord(t *testing.T) {
 	was := map[string]string{"producer/a": "alpha", "producer/b": "beta", "producer/b c": "gamma"}
 	for name, forged := range map[string]struct {
@@ -70,8 +70,8 @@ func forge(t *testing.T, b *bench, files map[string]string, message string) {
 	b.write(t, objectARK, files, message, was.Versions[0].Created)
 }
 
-// A version that nobody recorded or announced is a finding; one that is announced, or recorded
-// meanwhile, is on its way.
+// TestVerify_VersionNobodyRecorded checks that a version that is neither recorded nor announced is
+// a fault, and that an announced one is not.
 func TestVerify_VersionNobodyRecorded(t *testing.T) {
 	b := newBench(t)
 	ctx := t.Context()
@@ -98,7 +98,8 @@ func (unreadable) FileHistory(context.Context, string, registry.FilePlace, int) 
 	return nil, errors.New("the database is away")
 }
 
-// When the record cannot be read, the verdict is one of the inventory alone, and says so.
+// TestVerify_RecordUnreachable checks that the verdict says so if only the inventory could be
+// compared.
 func TestVerify_RecordUnreachable(t *testing.T) {
 	b := newBench(t, func(_ *bench, o *api.Options) { o.Registry = unreadable{o.Registry} })
 	b.preserve(t, objectARK, map[string]string{"producer/a": "alpha"})

@@ -50,7 +50,8 @@ func workSeeds() [][2]string {
 	}
 }
 
-// Whatever a worker sends is taken, or refused by a problem: never a 500, in any part of an answer.
+// FuzzWork checks that everything a worker sends is accepted or refused with a problem, never with
+// a 500 status in any part of an answer.
 func FuzzWork(f *testing.F) {
 	for _, seed := range workSeeds() {
 		f.Add(seed[0], seed[1])

@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast/holdfast/web/client"
 )
 
-// A refusal is told in the server's words, and errors.Is finds the Registry's own errors in it.
+// Example shows that a refusal has the server's text, and that errors.Is finds the Registry's
+// errors in it.
 func Example() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/api/v1/items/1" {

@@ -48,7 +48,7 @@ func as[T error](err error) error {
 	return nil
 }
 
-// Every error of the contract is on this side what it was on the other.
+// TestStore_ErrorsCrossTheWire checks that every error of the contract arrives unchanged.
 func TestStore_ErrorsCrossTheWire(t *testing.T) {
 	f := &faulty{Registry: sqlite(t, time.Now)}
 	remote := serve(t, f, time.Now)
@@ -118,7 +118,8 @@ func TestStore_ErrorsCrossTheWire(t *testing.T) {
 	}
 }
 
-// What is no error of the contract, or none of ours at all, is none: it is to be tried again.
+// TestStore_OtherErrorsAreNoneOfTheContract checks that other errors are unavailability, to be
+// retried.
 func TestStore_OtherErrorsAreNoneOfTheContract(t *testing.T) {
 	f := &faulty{Registry: sqlite(t, time.Now), err: errors.New("disk I/O error")}
 	_, err := serve(t, f, time.Now).Item(t.Context(), "x")
@@ -202,8 +203,8 @@ func (g *gate) store(t *testing.T) *protocol.Client {
 	return s
 }
 
-// Claims that come while one is under way go together, each gets its own answer, and one request
-// brings at most 100.
+// TestStore_ClaimsTravelTogether checks that concurrent claims share requests of at most 100, and
+// that each gets its own answer.
 func TestStore_ClaimsTravelTogether(t *testing.T) {
 	g := newGate()
 	s := g.store(t)
@@ -237,7 +238,8 @@ func TestStore_ClaimsTravelTogether(t *testing.T) {
 	}
 }
 
-// A caller that gives up takes nothing from the others, whether its call waits or is under way.
+// TestStore_WhoGivesUpBreaksNobody checks that a caller that gives up does not affect others,
+// whether its call waits or is under way.
 func TestStore_WhoGivesUpBreaksNobody(t *testing.T) {
 	g := newGate()
 	s := g.store(t)
@@ -267,7 +269,8 @@ func TestStore_WhoGivesUpBreaksNobody(t *testing.T) {
 	}
 }
 
-// A request that nobody waits for any more is broken off, and the next call does not wait for it.
+// TestStore_RequestThatNobodyWaitsForEnds checks that a request without callers is cancelled, and
+// that the next call does not wait for it.
 func TestStore_RequestThatNobodyWaitsForEnds(t *testing.T) {
 	g := newGate()
 	s := g.store(t)
@@ -292,7 +295,7 @@ func TestStore_RequestThatNobodyWaitsForEnds(t *testing.T) {
 	}
 }
 
-// One fault among claims that travel together is the fault of that one.
+// TestStore_EachHasItsOwnVerdict checks that a faulty claim fails alone.
 func TestStore_EachHasItsOwnVerdict(t *testing.T) {
 	local := sqlite(t, time.Now)
 	must(t, local.PutCollection(t.Context(), registry.Collection{Mnemonic: "c"}, "admin"))
@@ -364,7 +367,8 @@ func (panicky) Claim(context.Context, registry.ClaimRequest) (registry.Claim, er
 	panic("a fault of ours")
 }
 
-// A panic at one of the calls that travel together ends neither the process nor the request.
+// TestStore_PanicIsAnError checks that a panic in one call ends neither the process nor the
+// request.
 func TestStore_PanicIsAnError(t *testing.T) {
 	remote := serve(t, panicky{sqlite(t, time.Now)}, time.Now)
 	_, err := remote.Claim(t.Context(), registry.ClaimRequest{RequestID: "r"})
@@ -378,8 +382,8 @@ func TestStore_PanicIsAnError(t *testing.T) {
 	}
 }
 
-// The largest calls that the contract allows get through, those beyond are refused, and only who
-// may send them may.
+// TestStore_LargeCalls checks that the largest allowed calls pass, and that larger ones, or those
+// of other callers, are refused.
 func TestStore_LargeCalls(t *testing.T) {
 	local := sqlite(t, time.Now)
 	must(t, local.PutCollection(t.Context(), registry.Collection{Mnemonic: "c"}, "admin"))
@@ -426,7 +430,8 @@ func (w *waiting) Withdrawn(ctx context.Context, q registry.WithdrawnQuery) ([]r
 	}
 }
 
-// Waits last longer than a request does, hear news at once, and end with their context.
+// TestStore_Waits checks that waits outlast a request, get news at once, and end with their
+// context.
 func TestStore_Waits(t *testing.T) {
 	w := &waiting{Registry: sqlite(t, time.Now), news: make(chan int64)}
 	polls := new(atomic.Int64)
@@ -467,7 +472,7 @@ func TestStore_Waits(t *testing.T) {
 	}
 }
 
-// Nobody but workers and admins asks anything of the protocol.
+// TestStore_Roles checks that only workers and admins may use the protocol.
 func TestStore_Roles(t *testing.T) {
 	local := sqlite(t, time.Now)
 	server := serverOf(t, local, time.Now, nil)
@@ -491,7 +496,7 @@ func TestStore_Roles(t *testing.T) {
 	}
 }
 
-// After Close nothing is asked, and Close may be called again.
+// TestStore_Close checks that nothing is sent after Close, and that Close can be repeated.
 func TestStore_Close(t *testing.T) {
 	requests := new(atomic.Int64)
 	c := asking(t, func(http.ResponseWriter, *http.Request) { requests.Add(1) }, client.Options{})
@@ -511,7 +516,8 @@ func TestStore_Close(t *testing.T) {
 	}
 }
 
-// latency of one claim after another, and of many at once, in process and over HTTP.
+// BenchmarkClaim measures the latency of sequential and of concurrent claims, in process and over
+// HTTP.
 func BenchmarkClaim(b *testing.B) {
 	for _, where := range []string{"in process", "http"} {
 		for _, claimers := range []int{1, 64} {

@@ -28,9 +28,8 @@ import (
 
 const adminToken = "hf_secret_of_admin"
 
-// TestStore runs the conformance suite with the methods of workers asked over HTTP, and all others
-// of the store itself: those topics that are about what workers do. Every method of the protocol is
-// asked in them.
+// TestStore runs the conformance suite for the topics of workers. Methods of workers are called
+// over HTTP, all others on the store. Every method of the protocol occurs.
 func TestStore(t *testing.T) {
 	var asked sync.Map
 	suite.Run(t, func(t *testing.T, now func() time.Time) registrytest.Store {

@@ -15,8 +15,8 @@ import (
 
 //go:generate go test . -run ^TestGenerated -update
 
-// TestGeneratedOperations: docs/security.md lists what the token of each stage may ask beyond what
-// every one may.
+// TestGeneratedOperations checks that docs/security.md lists what the token of each stage may call
+// in addition.
 func TestGeneratedOperations(t *testing.T) {
 	table := protocol.Stages()
 	var every []string

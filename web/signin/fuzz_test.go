@@ -21,8 +21,8 @@ func (s oneSession) SessionByHash(_ context.Context, hash string, _ bool) (regis
 	return registry.Session{Hash: hash, Name: "one"}, nil
 }
 
-// Whatever a browser sends as cookies, it has the session whose secret it sends under the right
-// name, or none.
+// FuzzSessionCookie checks that a browser has the session whose secret it sends in the right
+// cookie, or none.
 func FuzzSessionCookie(f *testing.F) {
 	const secret = "S3CRET"
 	for _, header := range []string{

@@ -27,7 +27,7 @@ func TestLimiter_BoundedMemory(t *testing.T) {
 	}
 }
 
-// One key that is full refuses without counting under the others.
+// TestLimiter_AllOrNone checks that an attempt with one full key counts under no other key.
 func TestLimiter_AllOrNone(t *testing.T) {
 	var l limiter
 	now := time.Unix(1000, 0)
@@ -57,7 +57,7 @@ func TestLimiter_AllOrNone(t *testing.T) {
 	}
 }
 
-// What succeeds is given back where it was counted, and in the minute in which it was, or not at
+// TestLimiter_GiveBack checks that a success is uncounted where and when it was counted, or not at
 // all.
 func TestLimiter_GiveBack(t *testing.T) {
 	var l limiter
@@ -89,7 +89,7 @@ func TestLimiter_GiveBack(t *testing.T) {
 	}
 }
 
-// One site of IPv6, however many networks it has, leaves room for everybody else.
+// TestLimiter_Site checks that one IPv6 site, however many networks it has, leaves room for others.
 func TestLimiter_Site(t *testing.T) {
 	var l limiter
 	now := time.Unix(1000, 0)

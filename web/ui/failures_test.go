@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// The pages show failed items by their causes, and a group is requeued by a form that says what it
-// will do; sent twice it does it once.
+// TestFailures_Requeue checks that pages group failures by cause, and that a form requeues a group,
+// once even if it is sent twice.
 func TestFailures_Requeue(t *testing.T) {
 	s, _ := withClerk(t)
 	batch, jobs := s.fill(t)
@@ -69,7 +69,7 @@ func TestFailures_Requeue(t *testing.T) {
 	}
 }
 
-// What is no query of a group of failures is no form, and requeues nothing.
+// TestFailures_Refused checks that the form refuses queries that do not select a group of failures.
 func TestFailures_Refused(t *testing.T) {
 	s, _ := withClerk(t)
 	_, jobs := s.fill(t)

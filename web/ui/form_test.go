@@ -98,8 +98,8 @@ func fields(text string) url.Values {
 	return form
 }
 
-// An act with consequences is asked again with a list of them, and only then done; the form sent
-// twice acts once.
+// TestForms_Confirmation checks that an act with consequences needs a confirmation that lists them,
+// and that a form sent twice acts once.
 func TestForms_Confirmation(t *testing.T) {
 	s, c := withClerk(t)
 	receipt, err := s.store.Submit(t.Context(), registry.Submission{Collection: "default", Name: hostile, Spec: registry.Spec{URL: "http://h.test/"}})
@@ -143,7 +143,7 @@ func TestForms_Confirmation(t *testing.T) {
 	}
 }
 
-// What the item does not allow any more is told in the form.
+// TestForms_Refused checks that the form shows why the item no longer allows an act.
 func TestForms_Refused(t *testing.T) {
 	s, _ := withClerk(t)
 	batch, jobs := s.fill(t)
@@ -183,7 +183,7 @@ func TestForms_Refused(t *testing.T) {
 	}
 }
 
-// Without forms the pages only read.
+// TestForms_None checks that pages without Forms only read.
 func TestForms_None(t *testing.T) {
 	s := newSite(t)
 	_, jobs := s.fill(t)
@@ -238,8 +238,7 @@ func TestPages_Holds(t *testing.T) {
 	}
 }
 
-// The page of an act on many items says what was asked, how far it is and what was refused, in
-// words.
+// TestPages_Bulk checks that the page of a bulk act shows its request, progress and refusals.
 func TestPages_Bulk(t *testing.T) {
 	s, _ := withClerk(t)
 	s.fill(t)
@@ -269,8 +268,8 @@ func TestPages_Bulk(t *testing.T) {
 	}
 }
 
-// A release of an item that another hold covers is refused in the form, not by a page that is not
-// there.
+// TestForms_ReleaseOfAnother checks that releasing an item that another hold covers is refused in
+// the form.
 func TestForms_ReleaseOfAnother(t *testing.T) {
 	s, _ := withClerk(t)
 	receipt, err := s.store.Submit(t.Context(), registry.Submission{Collection: "default", Name: "a", Spec: registry.Spec{URL: "http://h.test/"}})

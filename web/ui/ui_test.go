@@ -231,7 +231,7 @@ func TestPages_Problems(t *testing.T) {
 	}
 }
 
-// What a page's failure logs is bounded, however long the address is.
+// TestPages_LongPath checks that log lines about a failed page are bounded.
 func TestPages_LongPath(t *testing.T) {
 	s := newSite(t)
 	var log bytes.Buffer
@@ -254,8 +254,8 @@ func (g givenUp) Item(ctx context.Context, id string) (registry.WorkItem, error)
 
 const hostileReason = "<script>gone</script>"
 
-// TestPages_GivenUp: the page of a job that completed without telling its receiver says so, by whom
-// and why.
+// TestPages_GivenUp checks that the page of a job that completed without notifying its receiver
+// says so, with actor and reason.
 func TestPages_GivenUp(t *testing.T) {
 	s := newSite(t)
 	_, jobs := s.fill(t)

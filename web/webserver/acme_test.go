@@ -138,8 +138,8 @@ func get(ctx context.Context, roots *x509.CertPool, address string) []byte {
 	return text
 }
 
-// A certificate is got from a real ACME server for the names that are ours, kept for the next
-// start, and got for no other name.
+// TestACME gets a certificate from a real ACME server for the configured names only, and keeps it
+// for the next start.
 func TestACME(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -56,8 +56,8 @@ func issueFor(t *testing.T, certFile, keyFile string, serial int64, names ...str
 	}
 }
 
-// The certificate that is served is that of the files as they are; while only one of them is new,
-// the one from before.
+// TestCertificate_Reloaded checks that the certificate in the files is served, and the previous one
+// while only one file is new.
 func TestCertificate_Reloaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -101,8 +101,8 @@ func TestCertificate_Reloaded(t *testing.T) {
 	})
 }
 
-// What could not be read is tried again although no file has changed since, and the same fault is
-// logged once.
+// TestCertificate_TriedAgain checks that an unreadable certificate is tried again, and that the
+// same fault is logged once.
 func TestCertificate_TriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -156,8 +156,7 @@ func TestCertificate_TriedAgain(t *testing.T) {
 	})
 }
 
-// A process on the same machine knows a server by its certificate's file, whatever else stands in
-// it and whatever the certificate is for.
+// TestOwn checks that a process on the same machine recognises a server by its certificate's file.
 func TestOwn(t *testing.T) {
 	for name, names := range map[string][]string{"a name": {"holdfast.test"}, "a wildcard": {"*.holdfast.test"}, "an address only": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -209,7 +208,8 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// The name in addresses is one that somebody has given, never one that is made up for a wildcard.
+// TestCertificate_Name checks that the name is one of the certificate's, never one made up for a
+// wildcard.
 func TestCertificate_Name(t *testing.T) {
 	for _, c := range []struct {
 		names []string

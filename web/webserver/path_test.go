@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
-// What a sender makes as long as it likes is cut in logs and messages, and stays text.
+// TestPath_IsCut checks that long paths are cut in logs and messages, and stay valid text.
 func TestPath_IsCut(t *testing.T) {
 	for path, want := range map[string]string{
 		"/api/v1/items":                        "/api/v1/items",

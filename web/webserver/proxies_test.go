@@ -85,8 +85,8 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// Browsers are kept on HTTPS for as long as is asked for, and never for what they reach as
-// localhost or by an address.
+// TestProxies_HSTS checks that browsers must use HTTPS for the given time, but not on localhost or
+// for addresses.
 func TestProxies_HSTS(t *testing.T) {
 	for _, c := range []struct {
 		host string
@@ -133,9 +133,8 @@ func TestProxies_Only(t *testing.T) {
 	}
 }
 
-// The headers that docs/security.md has nginx send tell a trusting process the client, HTTPS, and
-// the host with its port, by which forms are known to come from our own pages. What the client
-// pretends is replaced.
+// TestProxies_DocumentedNginx checks that the nginx headers of docs/security.md give client, HTTPS
+// and host with port, and that headers of the client are replaced.
 func TestProxies_DocumentedNginx(t *testing.T) {
 	docs, err := os.ReadFile("../../docs/security.md")
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Whoever has no patience is told to ask again, and finds the verdict that was found meanwhile.
+// TestJudgements_OutliveWhoAsks checks that an impatient caller is asked to repeat the request, and
+// then gets the verdict.
 func TestJudgements_OutliveWhoAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newJudgements(nil, slog.New(slog.DiscardHandler))
@@ -62,8 +63,8 @@ func TestJudgements_OutliveWhoAsks(t *testing.T) {
 	})
 }
 
-// An error that nobody waited for is told to who asks soon again, and to nobody later: what caused
-// it may have passed.
+// TestJudgements_ErrorsPass checks that an error is kept for the next request, but only for a short
+// time.
 func TestJudgements_ErrorsPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newJudgements(nil, slog.New(slog.DiscardHandler))
@@ -88,7 +89,8 @@ func TestJudgements_ErrorsPass(t *testing.T) {
 	})
 }
 
-// A server that stops ends what it judges: it is the system's fault, and may be asked for again.
+// TestJudgements_EndWithTheServer checks that judgements end with the server, as a system fault
+// that can be retried.
 func TestJudgements_EndWithTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})
@@ -114,7 +116,8 @@ func TestJudgements_EndWithTheServer(t *testing.T) {
 	})
 }
 
-// A panic over hostile bytes is the error of that upload alone, with its stack in the log.
+// TestJudgements_Panic checks that a panic is an error of one upload only, with its stack in the
+// log.
 func TestJudgements_Panic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -141,8 +144,8 @@ func TestJudgements_Panic(t *testing.T) {
 	})
 }
 
-// What is kept for who asks again is bounded in number and bytes, of each token and in all, and
-// goes when its time is over though nobody asks for anything.
+// TestJudgements_KeepFew checks that kept verdicts are bounded in number and bytes, per token and
+// in all, and expire by themselves.
 func TestJudgements_KeepFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newJudgements(nil, slog.New(slog.DiscardHandler))
