@@ -19,8 +19,7 @@ import (
 	"github.com/holdfast/holdfast/safefs"
 )
 
-// bags compares the validation of bags that lie in the cache with taking the same digests on all
-// cores.
+// bags compares the validation of cached bags with plain hashing on all cores.
 func (b *bench) bags(ctx context.Context) error {
 	if err := b.bag(ctx, "bag of a few large files", 4, b.scaled(256*mib)); err != nil {
 		return err
@@ -31,7 +30,7 @@ func (b *bench) bags(ctx context.Context) error {
 func (b *bench) bag(ctx context.Context, title string, files, size int64) (err error) {
 	b.say("%s: %d of %d KiB", title, files, size>>10)
 	folder := b.path("bag")
-	defer func() { err = errors.Join(err, restful(folder)) }()
+	defer func() { err = errors.Join(err, cleanUp(folder)) }()
 	names, err := b.makeBag(ctx, folder, files, size)
 	if err != nil {
 		return err
@@ -78,7 +77,7 @@ func (b *bench) makeBag(ctx context.Context, folder string, files, size int64) (
 	return names, nil
 }
 
-// plain writes a file without waiting for the disk: a bag is validated out of the cache.
+// plain writes a file without syncing it, because the bag is validated from the cache.
 func (b *bench) plain(ctx context.Context, name string, size, seed int64) (err error) {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -118,7 +117,7 @@ func validate(ctx context.Context, folder string) (_ time.Duration, err error) {
 	return taken, nil
 }
 
-// hashAll takes the SHA-256 of every file, as many at once as there are cores.
+// hashAll computes the SHA-256 of every file on all cores.
 func hashAll(ctx context.Context, names []string) (time.Duration, error) {
 	buffers := sync.Pool{New: func() any { return new([mib]byte) }}
 	begun := time.Now()
@@ -146,7 +145,7 @@ func sumOf(name string, buf []byte) (sum []byte, err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	h := sha256.New()
-	// The file's own WriteTo would take a buffer of its own.
+	// The file's WriteTo would allocate a buffer of its own.
 	_, err = io.CopyBuffer(h, struct{ io.Reader }{f}, buf)
 	return h.Sum(nil), err
 }

@@ -19,8 +19,7 @@ import (
 // parallel is how many connections curl and the bare loop use for many files.
 const parallel = 16
 
-// bare is what a program in Go comes to that keeps no record of what it does: the bytes, a digest,
-// fsync.
+// bare is a minimal program in Go that keeps no records: it downloads, hashes and syncs.
 type bare struct{ client *http.Client }
 
 func newBare() *bare {
@@ -42,7 +41,7 @@ func (g *bare) get(ctx context.Context, url string) (io.ReadCloser, error) {
 	return answer.Body, nil
 }
 
-// large downloads one file, with its SHA-256 taken on a goroutine of its own, and syncs it.
+// large downloads one file, hashes it with SHA-256 in a goroutine, and syncs it.
 func (g *bare) large(ctx context.Context, url, name string) (_ time.Duration, err error) {
 	begun := time.Now()
 	body, err := g.get(ctx, url)
@@ -67,7 +66,7 @@ func (g *bare) large(ctx context.Context, url, name string) (_ time.Duration, er
 	return time.Since(begun), nil
 }
 
-// digester hashes what was written, on a goroutine of its own. A few buffers go round.
+// digester hashes what was written in a goroutine. It reuses a few buffers.
 type digester struct {
 	free, full chan []byte
 	done       chan struct{}
@@ -112,8 +111,8 @@ func (d *digester) sum() []byte {
 	return d.hash.Sum(nil)
 }
 
-// small downloads many files over parallel connections, each with its digest and synced, and their
-// folder last.
+// small downloads many files over parallel connections. It hashes and syncs each, then syncs the
+// folder.
 func (g *bare) small(ctx context.Context, files []sample, folder string) (time.Duration, error) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return 0, err
@@ -146,7 +145,7 @@ func (g *bare) one(ctx context.Context, s sample, name string) (err error) {
 		return err
 	}
 	if sum := sha256.Sum256(raw); sum != s.sum {
-		return fmt.Errorf("%s came with another digest", s.url)
+		return fmt.Errorf("%s has the wrong digest", s.url)
 	}
 	f, err := os.Create(name)
 	if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
@@ -16,9 +16,9 @@ import (
 
 const batchName = "batch.checkm"
 
-// batch takes the time from the submission of a batch manifest until each of its rows is a job, and
-// the memory that takes: with its jobs held, so that nothing else is measured, and with its jobs at
-// work meanwhile.
+// batch measures the time from the submission of a batch manifest until each row is a job, and the
+// memory for it. It does so with the jobs held, so that nothing else is measured, and with the jobs
+// running.
 func (b *bench) batch(ctx context.Context) (err error) {
 	n := b.scaled(100_000)
 	b.say("a batch manifest of %d rows", n)
@@ -52,7 +52,7 @@ func (b *bench) batch(ctx context.Context) (err error) {
 	return nil
 }
 
-// batchSource makes a manifest of n rows, which all name one small file, and serves both.
+// batchSource creates a manifest of n rows, which all name the same small file, and serves both.
 func (b *bench) batchSource(ctx context.Context, n int64) (address string, stop func() error, err error) {
 	folder := b.path("source")
 	if err := os.Mkdir(folder, 0o700); err != nil {
@@ -60,9 +60,9 @@ func (b *bench) batchSource(ctx context.Context, n int64) (address string, stop 
 	}
 	address, end, err := source(ctx, folder)
 	if err != nil {
-		return "", nil, errors.Join(err, restful(folder))
+		return "", nil, errors.Join(err, cleanUp(folder))
 	}
-	stop = func() error { return errors.Join(end(), restful(folder)) }
+	stop = func() error { return errors.Join(end(), cleanUp(folder)) }
 	err = errors.Join(os.WriteFile(filepath.Join(folder, "file.txt"), []byte("content"), 0o600),
 		writeBatch(filepath.Join(folder, batchName), address+"/file.txt", n))
 	if err != nil {
@@ -71,35 +71,35 @@ func (b *bench) batchSource(ctx context.Context, n int64) (address string, stop 
 	return address, stop, nil
 }
 
-// writeBatch writes a manifest of single files, each an object with a local id of its own.
+// writeBatch writes a manifest of single files. Each is an object with its own local id.
 func writeBatch(name, url string, n int64) (err error) {
 	f, err := os.Create(name)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	w := bufio.NewWriter(f)
-	_, _ = w.WriteString("#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest\n" +
-		"#%prefix | mrt: | http://merritt.cdlib.org/terms#\n" +
-		"#%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n" +
-		"#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName | " +
-		"mrt:primaryIdentifier | mrt:localIdentifier | mrt:creator | mrt:title | mrt:date\n") // Flush tells what went wrong
+	w := checkm.NewWriter(f, checkm.FileBatch)
 	for i := range n {
-		_, _ = fmt.Fprintf(w, "%s | | | 7 | | file-%07d.txt | | row-%07d | Somebody | Title of row %d | 2026\n", url, i, i, i)
+		row := checkm.Row{
+			URL: url, Size: 7, Name: fmt.Sprintf("file-%07d.txt", i), LocalIDs: []string{fmt.Sprintf("row-%07d", i)},
+			Creator: "Somebody", Title: fmt.Sprintf("Title of row %d", i), Date: "2026",
+		}
+		if err := w.Write(row); err != nil {
+			return err
+		}
 	}
-	_, _ = w.WriteString("#%eof\n")
-	return w.Flush()
+	return w.Close()
 }
 
-// expansion is one batch manifest on its way to jobs.
+// expansion is the expansion of one batch manifest to jobs.
 type expansion struct {
 	label, url string
 	rows       int64
 	where      database
-	held       bool // the jobs
+	held       bool // hold the jobs
 }
 
-// expanded runs an expansion on a fresh Holdfast, and notes the memory that it took.
+// expanded runs an expansion on a new Holdfast, and records its peak memory.
 func (b *bench) expanded(ctx context.Context, e expansion) (_ time.Duration, err error) {
 	folder := b.path("up")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -109,7 +109,7 @@ func (b *bench) expanded(ctx context.Context, e expansion) (_ time.Duration, err
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, remove(), restful(folder)) }()
+	defer func() { err = errors.Join(err, remove(), cleanUp(folder)) }()
 	s, err := b.up(ctx, folder, "HOLDFAST_DATABASE_URL="+database)
 	if err != nil {
 		return 0, err
@@ -159,7 +159,7 @@ func (e expansion) run(ctx context.Context, c *client.Client) (taken time.Durati
 	}
 }
 
-// complete is nil when each row is a job.
+// complete returns nil if each row is a job.
 func (e expansion) complete(ctx context.Context, c *client.Client, batch string) error {
 	p, err := c.BatchProgress(ctx, batch)
 	if err == nil && (p.Jobs != e.rows || p.Failed > 0) {

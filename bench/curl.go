@@ -34,7 +34,7 @@ func curlLarge(ctx context.Context, url, name string) (time.Duration, error) {
 	return get + sync, err
 }
 
-// curlConfig writes a config file that names all files, to be stored in folder.
+// curlConfig writes a config file with all files, to be stored in folder.
 func curlConfig(name string, files []sample, folder string) error {
 	var text strings.Builder
 	for i, s := range files {
@@ -43,7 +43,7 @@ func curlConfig(name string, files []sample, folder string) error {
 	return os.WriteFile(name, []byte(text.String()), 0o600)
 }
 
-// curlSmall is one `curl -Z`, with `sync` after it or without.
+// curlSmall runs one `curl -Z`, optionally followed by `sync`.
 func curlSmall(ctx context.Context, config, folder string, synced bool) (time.Duration, error) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return 0, err

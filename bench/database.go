@@ -13,20 +13,21 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// database makes an empty database for the Registry and returns its address, and what removes it.
+// database creates an empty database for the Registry. It returns its address and a function that
+// removes it.
 type database func(ctx context.Context, folder string) (address string, remove func() error, err error)
 
-// sqliteIn is a file in the folder, which goes with it.
+// sqliteIn creates a database file in the folder, and removes it with the folder.
 func sqliteIn(_ context.Context, folder string) (string, func() error, error) {
 	return "sqlite:" + filepath.Join(folder, "registry.db"), func() error { return nil }, nil
 }
 
-// schemaOf is a schema of its own in a PostgreSQL database.
+// schemaOf creates a schema in a PostgreSQL database.
 func schemaOf(address string) database {
 	return func(ctx context.Context, _ string) (string, func() error, error) {
 		u, err := url.Parse(address)
 		if err != nil {
-			return "", nil, errors.New("-postgres is no address")
+			return "", nil, errors.New("-postgres is not an address")
 		}
 		db, err := sql.Open("pgx", address)
 		if err != nil {
@@ -34,7 +35,7 @@ func schemaOf(address string) database {
 		}
 		const schema = "holdfast_bench"
 		if _, err := db.ExecContext(ctx, "CREATE SCHEMA "+schema); err != nil {
-			return "", nil, errors.Join(fmt.Errorf("make schema %s: %w", schema, err), db.Close())
+			return "", nil, errors.Join(fmt.Errorf("create schema %s: %w", schema, err), db.Close())
 		}
 		remove := func() error {
 			_, err := db.ExecContext(context.WithoutCancel(ctx), "DROP SCHEMA "+schema+" CASCADE")

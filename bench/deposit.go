@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// deposit is a payload and what must have come of it.
+// deposit is a payload and its expected result.
 type deposit struct {
 	url       string
 	kind      registry.PayloadType
@@ -20,22 +20,22 @@ type deposit struct {
 	bytes     int64
 }
 
-// asked is how often a batch's state is asked for: it bounds how exact a time is, and costs the
-// service little.
+// asked is the interval of polling a batch. It bounds the precision of times and costs the service
+// little.
 const asked = 5 * time.Millisecond
 
-// patience ends a run that does not come to an end.
+// patience is when a run is aborted.
 const patience = 2 * time.Minute
 
-// deposit runs one payload through all stages of a fresh Holdfast, from submission to the batch's
-// end, and notes the memory it took and where the time went.
+// deposit runs one payload through all stages of a new Holdfast, from submission to the end of the
+// batch. It records the peak memory and prints the times of the stages.
 func (b *bench) deposit(ctx context.Context, label string, d deposit) (_ time.Duration, err error) {
 	folder := b.path("up")
 	s, err := b.up(ctx, folder)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, restful(folder)) }()
+	defer func() { err = errors.Join(err, cleanUp(folder)) }()
 	defer func() { err = errors.Join(err, s.stop()) }()
 	taken, stages, err := d.run(ctx, s.client)
 	if err != nil {
@@ -46,7 +46,7 @@ func (b *bench) deposit(ctx context.Context, label string, d deposit) (_ time.Du
 	return taken, nil
 }
 
-// run submits and waits. It answers with the time it took, and how long each stage did.
+// run submits the payload and waits. It returns the total time and the times of the stages.
 func (d deposit) run(ctx context.Context, c *client.Client) (taken time.Duration, stages string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not settled within %s", patience))
 	defer cancel()
@@ -54,7 +54,7 @@ func (d deposit) run(ctx context.Context, c *client.Client) (taken time.Duration
 		Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/bench"}, DigestAlgorithm: d.algorithm,
 	}}, "")
 	if err != nil {
-		return 0, "", fmt.Errorf("make a collection: %w", err)
+		return 0, "", fmt.Errorf("create the collection: %w", err)
 	}
 	begun := time.Now()
 	r, err := c.Submit(ctx, wire.SubmitRequest{URL: d.url, Type: string(d.kind), Collection: "bench"}, "")
@@ -93,7 +93,7 @@ func settled(ctx context.Context, c *client.Client, id string) (registry.WorkIte
 	}
 }
 
-// notes is what a batch and its jobs say of why they failed.
+// notes returns why a batch and its jobs failed.
 func notes(ctx context.Context, c *client.Client, batch registry.WorkItem) string {
 	all := []string{batch.Note}
 	jobs, err := c.Items(ctx, registry.ItemQuery{ParentID: batch.ID})
@@ -106,7 +106,7 @@ func notes(ctx context.Context, c *client.Client, batch registry.WorkItem) strin
 	return strings.Join(all, "; ")
 }
 
-// stagesOf tells how long the stages of a batch of one job took, in their order.
+// stagesOf returns how long the stages of a batch of one job took, in their order.
 func stagesOf(ctx context.Context, c *client.Client, batch string) (string, error) {
 	jobs, err := c.Items(ctx, registry.ItemQuery{ParentID: batch})
 	if err != nil {

@@ -15,16 +15,16 @@ const (
 	gib = int64(1) << 30
 )
 
-// checkRoom refuses to begin what the disk cannot hold.
+// checkRoom returns an error if the disk has too little space for the run.
 func (b *bench) checkRoom() error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(b.folder, &fs); err != nil {
-		return fmt.Errorf("ask for room in %s: %w", b.folder, err)
+		return fmt.Errorf("read the free space of %s: %w", b.folder, err)
 	}
 	need := gib / 4
 	for _, c := range b.contests() {
 		if b.chosen(c) {
-			need = max(need, b.scaled(max(c.room, gib/2))+gib/4) // the disk is measured, too
+			need = max(need, b.scaled(max(c.room, gib/2))+gib/4) // diskSpeed needs space too
 		}
 	}
 	if free := int64(fs.Bavail) * int64(fs.Bsize); free < need { //nolint:unconvert // the types differ between systems
@@ -33,11 +33,11 @@ func (b *bench) checkRoom() error {
 	return nil
 }
 
-// diskSpeed writes a file and syncs it, and syncs small writes: what every figure here is bounded
-// by.
+// diskSpeed measures writing a file and syncing it, and syncing small writes. Both limit all other
+// figures.
 func (b *bench) diskSpeed(ctx context.Context) (string, error) {
 	name := b.path("disk")
-	defer os.Remove(name) //nolint:errcheck // the folder goes as a whole
+	defer os.Remove(name) //nolint:errcheck // the whole folder is removed later
 	size := b.scaled(gib / 2)
 	unix.Sync()
 	begun := time.Now()
@@ -49,7 +49,7 @@ func (b *bench) diskSpeed(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close() //nolint:errcheck // nothing is kept
+	defer f.Close() //nolint:errcheck // the content does not matter
 	const syncs = 200
 	begun = time.Now()
 	for i := range int64(syncs) {
@@ -63,8 +63,7 @@ func (b *bench) diskSpeed(ctx context.Context) (string, error) {
 	return fmt.Sprintf("disk: %s MB/s written and synced, %s fsync/s of 4 KiB", figures(rate), figures(syncs/time.Since(begun).Seconds())), nil
 }
 
-// fill writes a file of bytes that no disk or file system can make smaller, and syncs it. The same
-// name has the same bytes.
+// fill writes a file of incompressible bytes and syncs it. The same name gets the same bytes.
 func (b *bench) fill(ctx context.Context, name string, size int64) (err error) {
 	f, err := os.Create(name)
 	if err != nil {
@@ -95,8 +94,8 @@ func (b *bench) fill(ctx context.Context, name string, size int64) (err error) {
 	return f.Sync()
 }
 
-// restful removes what a run made and brings the disk to rest, outside the time that is taken.
-func restful(name string) error {
+// cleanUp removes what a run created and syncs the disk, outside of the measured time.
+func cleanUp(name string) error {
 	err := os.RemoveAll(name)
 	unix.Sync()
 	return err

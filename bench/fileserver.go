@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// serve is the source that everybody downloads from: files as the standard library serves them. It
-// is a process of its own, so that its work is nobody's, and ends with its standard input, which
-// its parent holds: it cannot be left behind.
+// serve serves a folder over HTTP, like the standard library's file server, as the source of all
+// downloads. It runs in a separate process, so that its CPU time counts for no subject. It ends
+// with its standard input, which the parent holds, so it cannot be left behind.
 func serve(ctx context.Context, folder string, stdin io.Reader, stdout io.Writer) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -37,7 +37,7 @@ func serve(ctx context.Context, folder string, stdin io.Reader, stdout io.Writer
 	return err
 }
 
-// source starts a server of a folder and returns its address.
+// source starts a server for a folder and returns its address.
 func source(ctx context.Context, folder string) (address string, stop func() error, err error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 // service is a running `holdfast up`.
 type service struct {
 	client  *client.Client
-	started time.Duration // from fork to the line that says that it is ready
+	started time.Duration // from fork to the line that reports readiness
 
 	proc *exec.Cmd
 	log  string
 }
 
-// firstWrite is an output that tells when something was written to it.
+// firstWrite is an io.Writer that signals its first write.
 type firstWrite struct {
 	once sync.Once
 	seen chan struct{}
@@ -38,7 +38,7 @@ func (w *firstWrite) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// up starts Holdfast on a new folder, with settings of its own.
+// up starts Holdfast on a new folder, with additional settings.
 func (b *bench) up(ctx context.Context, folder string, settings ...string) (*service, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func (b *bench) up(ctx context.Context, folder string, settings ...string) (*ser
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()                                                                           //nolint:errcheck // the process has its own
-	s.proc = exec.CommandContext(ctx, b.binary, "up", "--dir", data, "--listen", "127.0.0.1:0") //nolint:gosec // what is measured
+	defer log.Close()                                                                           //nolint:errcheck // the process has its own handle
+	s.proc = exec.CommandContext(ctx, b.binary, "up", "--dir", data, "--listen", "127.0.0.1:0") //nolint:gosec // the measured program
 	s.proc.Cancel = func() error { return s.proc.Process.Signal(syscall.SIGTERM) }
 	s.proc.WaitDelay = stopsWithin
 	ready := &firstWrite{seen: make(chan struct{})}
@@ -76,10 +76,10 @@ func (b *bench) up(ctx context.Context, folder string, settings ...string) (*ser
 	return s, nil
 }
 
-// stopsWithin is when a process that was told to end is killed.
+// stopsWithin is how long a process may take to start or to end. Then it is killed.
 const stopsWithin = 30 * time.Second
 
-// connect reads what `up` left for clients in its folder.
+// connect reads the connection data that `up` writes for clients in its folder.
 func connect(data string) (*client.Client, error) {
 	raw, err := os.ReadFile(filepath.Join(data, node.ClientFile))
 	if err != nil {
@@ -92,9 +92,8 @@ func connect(data string) (*client.Client, error) {
 	return client.New(at.URL, at.Token, client.Options{}), nil
 }
 
-// environment is this process's own without any HOLDFAST_*. The source is on loopback, which
-// sources may not name otherwise; and nothing should wait because the machine's disk happens to be
-// full.
+// environment returns this process's environment without HOLDFAST_* variables. It allows the source
+// on loopback, and disables the limits on disk space, so that a full disk does not delay the run.
 func environment() []string {
 	var env []string
 	for _, v := range os.Environ() {
@@ -106,8 +105,7 @@ func environment() []string {
 		"HOLDFAST_STAGING_FULL_UNESTIMATED=100", "HOLDFAST_LOG_LEVEL=warn")
 }
 
-// stop ends the process as Ctrl-C would, and waits for it. What it logged is told when it ended
-// badly.
+// stop ends the process as Ctrl-C does and waits for it. If it fails, the error contains its log.
 func (s *service) stop() error {
 	if s.client != nil {
 		s.client.Close()
@@ -125,8 +123,8 @@ func (s *service) stop() error {
 	return errors.Join(fmt.Errorf("holdfast ended: %w: %s", err, said), readErr)
 }
 
-// memory returns a figure of /proc/PID/status in bytes: VmRSS is what the process has now, VmHWM
-// the most it ever had. 0 where there is no such file.
+// memory returns a field of /proc/PID/status in bytes: VmRSS is the current memory, VmHWM the peak.
+// It returns 0 if there is no such file.
 func (s *service) memory(field string) int64 {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.proc.Process.Pid))
 	if err != nil {

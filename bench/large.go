@@ -26,7 +26,7 @@ func (b *bench) large(ctx context.Context) (err error) {
 	alone := func(run func(ctx context.Context, url, name string) (time.Duration, error)) func(context.Context) (time.Duration, error) {
 		return func(ctx context.Context) (time.Duration, error) {
 			taken, err := run(ctx, url, copied)
-			return taken, errors.Join(err, restful(copied))
+			return taken, errors.Join(err, cleanUp(copied))
 		}
 	}
 	through := func(algorithm, label string) func(context.Context) (time.Duration, error) {
@@ -49,18 +49,18 @@ func (b *bench) large(ctx context.Context) (err error) {
 	return nil
 }
 
-// largeSource makes the file and serves it. stop ends that and removes the file.
+// largeSource creates the file and serves it. stop ends the server and removes the file.
 func (b *bench) largeSource(ctx context.Context, size int64) (address string, stop func() error, err error) {
 	folder := b.path("source")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return "", nil, err
 	}
 	if err := b.fill(ctx, filepath.Join(folder, largeName), size); err != nil {
-		return "", nil, errors.Join(err, restful(folder))
+		return "", nil, errors.Join(err, cleanUp(folder))
 	}
 	address, end, err := source(ctx, folder)
 	if err != nil {
-		return "", nil, errors.Join(err, restful(folder))
+		return "", nil, errors.Join(err, cleanUp(folder))
 	}
-	return address, func() error { return errors.Join(end(), restful(folder)) }, nil
+	return address, func() error { return errors.Join(end(), cleanUp(folder)) }, nil
 }

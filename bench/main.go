@@ -1,11 +1,9 @@
-// Command bench measures Holdfast beside what people would use instead, in one run on one machine
-// and disk, and prints one table. It tests nothing: compare a figure only with those of the same
-// run.
+// Command bench compares Holdfast with what people would use instead, in one run on one machine and
+// disk, and prints one table. It is not a test: compare figures only within the same run.
 //
-// `bench seed` fills a database with a million items, and `bench registry` measures a Registry on
-// it.
+// `bench seed` fills a database with a million items. `bench registry` measures a Registry on it.
 //
-// It works in a folder of its own, which it removes, uses free ports of 127.0.0.1, and ends every
+// It works in a folder of its own and removes it, uses free ports of 127.0.0.1, and ends every
 // process that it starts.
 package main
 
@@ -31,28 +29,28 @@ func main() {
 	stop()
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1) //nolint:forbidigo // main is the one place that may
+		os.Exit(1) //nolint:forbidigo // only main may exit
 	}
 }
 
 // options is the command line.
 type options struct {
 	binary   string  // of holdfast
-	folder   string  // where the working folder is made: the disk that is measured
+	folder   string  // where the working folder is created: the measured disk
 	only     string  // comma-separated names of contests; "" for all
 	scale    float64 // of the amounts of work
 	rounds   int
 	limit    time.Duration // of the whole run
-	profile  string        // folder for profiles; then nothing is compared
-	slots    int           // of each stage, in the orchestration's fast row
-	postgres string        // a database to run the orchestration on, too
-	serve    string        // the folder to serve: this process is a source
+	profile  string        // folder for profiles; if set, nothing is compared
+	slots    int           // per stage, in the second row of the orchestration
+	postgres string        // a database on which to run orchestration and batch too
+	serve    string        // the folder to serve; set in the process of the source
 }
 
-// contest is a part of the table, by the name that -only takes.
+// contest is a part of the table. Its name is for -only.
 type contest struct {
 	name string
-	room int64 // on the disk, at scale 1
+	room int64 // disk space in bytes at scale 1
 	run  func(ctx context.Context) error
 }
 
@@ -67,7 +65,7 @@ func (b *bench) contests() []contest {
 	}
 }
 
-// chosen says whether -only names a contest.
+// chosen reports whether -only includes a contest.
 func (b *bench) chosen(c contest) bool {
 	return b.only == "" || slices.Contains(strings.Split(b.only, ","), c.name)
 }
@@ -76,21 +74,21 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.StringVar(&o.binary, "bin", "bin/holdfast", "the holdfast that is measured")
-	f.StringVar(&o.folder, "dir", os.TempDir(), "an existing folder on the disk that is measured; what is made in it is removed")
-	f.StringVar(&o.only, "only", "", "comma-separated contests, of large, small, orchestration, bags, batch, start; all when empty")
-	f.Float64Var(&o.scale, "scale", 1, "scale of the amounts of work, above 0; targets are for 1")
+	f.StringVar(&o.binary, "bin", "bin/holdfast", "the holdfast binary to measure")
+	f.StringVar(&o.folder, "dir", os.TempDir(), "an existing folder on the disk to measure; files created in it are removed")
+	f.StringVar(&o.only, "only", "", "comma-separated contests to run: large, small, orchestration, bags, batch, start (default all)")
+	f.Float64Var(&o.scale, "scale", 1, "scale of the amounts of work, above 0; the targets are for 1")
 	f.IntVar(&o.rounds, "rounds", 3, "how often each is run; the median counts")
-	f.DurationVar(&o.limit, "limit", 4*time.Minute, "when the whole run is given up")
-	f.StringVar(&o.profile, "profile", "", "write CPU and mutex profiles of large, batch, small and orchestration to this folder, instead")
-	f.IntVar(&o.slots, "slots", 64, "slots of each stage in the orchestration's second row")
-	f.StringVar(&o.postgres, "postgres", "", "postgres://... of an existing database: orchestration and batch run on it, too, in schemas that are removed")
-	f.StringVar(&o.serve, "serve", "", "serve a folder over HTTP until standard input ends (what bench starts for itself)")
+	f.DurationVar(&o.limit, "limit", 4*time.Minute, "when to abort the whole run")
+	f.StringVar(&o.profile, "profile", "", "write CPU and mutex profiles of large, batch, small and orchestration to this folder instead")
+	f.IntVar(&o.slots, "slots", 64, "slots per stage in the orchestration's second row")
+	f.StringVar(&o.postgres, "postgres", "", "postgres://... of an existing database on which to run orchestration and batch too, in schemas that are removed")
+	f.StringVar(&o.serve, "serve", "", "serve a folder over HTTP until standard input ends (bench starts this itself)")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
 	if f.NArg() > 0 || o.scale <= 0 || o.rounds < 1 || o.slots < 1 {
-		return o, errors.New("arguments, or a value that is not above 0; see -help")
+		return o, errors.New("unexpected arguments, or a value that is not above 0; see -help")
 	}
 	return o, nil
 }
@@ -136,7 +134,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // bench is one run.
 type bench struct {
 	options
-	folder   string // all that the run leaves, removed at its end
+	folder   string // contains everything that the run creates; removed at its end
 	progress io.Writer
 	table    table
 	peaks    []peak
@@ -163,13 +161,13 @@ func (b *bench) all(ctx context.Context) error {
 	return nil
 }
 
-// scaled is an amount of work, at least 1.
+// scaled scales an amount of work; the result is at least 1.
 func (b *bench) scaled(n int64) int64 { return max(int64(float64(n)*b.scale), 1) }
 
-// path is a name in the working folder.
+// path returns a name in the working folder.
 func (b *bench) path(name ...string) string {
 	return filepath.Join(append([]string{b.folder}, name...)...)
 }
 
-// say tells the person who waits what is going on. What cannot be said there can be said nowhere.
+// say prints progress. Errors of printing are ignored.
 func (b *bench) say(format string, args ...any) { _, _ = fmt.Fprintf(b.progress, format+"\n", args...) }

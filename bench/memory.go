@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// peak is the most memory that a Holdfast had in any round of a contest.
+// peak is the greatest memory of a Holdfast in all rounds of a contest.
 type peak struct {
 	label string
 	bytes int64
 }
 
-// remember notes a peak; the highest of all rounds counts.
+// remember records a peak; the highest of all rounds counts.
 func (b *bench) remember(label string, bytes int64) {
 	i := slices.IndexFunc(b.peaks, func(p peak) bool { return p.label == label })
 	if i < 0 {
@@ -24,10 +24,10 @@ func (b *bench) remember(label string, bytes int64) {
 	b.peaks[i].bytes = max(b.peaks[i].bytes, bytes)
 }
 
-// idleFor is how long a service is left alone before its memory is taken to be that of an idle one.
+// idleFor is how long a service must be idle before its memory is measured.
 const idleFor = 2 * time.Second
 
-// start takes the time of a start on a new folder, the memory of a Holdfast with nothing to do.
+// start measures the time of a start on a new folder, and the memory of an idle Holdfast.
 func (b *bench) start(ctx context.Context) error {
 	b.say("start and memory")
 	var idle int64
@@ -37,7 +37,7 @@ func (b *bench) start(ctx context.Context) error {
 		if err != nil {
 			return 0, err
 		}
-		defer func() { err = errors.Join(err, restful(folder)) }()
+		defer func() { err = errors.Join(err, cleanUp(folder)) }()
 		defer func() { err = errors.Join(err, s.stop()) }()
 		select {
 		case <-ctx.Done():
@@ -56,7 +56,7 @@ func (b *bench) start(ctx context.Context) error {
 	return nil
 }
 
-// memory tells the peaks that the contests noted.
+// memory adds the recorded peaks to the table.
 func (b *bench) memory() {
 	if len(b.peaks) == 0 {
 		return
@@ -67,7 +67,7 @@ func (b *bench) memory() {
 		if p.label == "idle" {
 			target = "under 100 MiB"
 		}
-		value := "not known here"
+		value := "unknown on this system"
 		if p.bytes > 0 {
 			value = fmt.Sprintf("%d MiB", p.bytes/mib)
 		}

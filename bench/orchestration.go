@@ -23,12 +23,12 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// riverRate is what River's six chained jobs reach in their fast form on PostgreSQL, as
-// docs/bench.md tells.
+// riverRate is the rate of River's six chained jobs in their fast form on PostgreSQL; see
+// docs/bench.md.
 const riverRate = 600
 
-// orchestration takes the time of six durable stages that do nothing, so that only what Holdfast
-// adds is seen, beside the least that a database can do for them.
+// orchestration measures six durable stages without work, which shows the overhead of Holdfast, and
+// the least that a database can do for them.
 func (b *bench) orchestration(ctx context.Context) error {
 	n := b.scaled(1000)
 	b.say("%d items through six stages without work", n)
@@ -40,13 +40,13 @@ func (b *bench) orchestration(ctx context.Context) error {
 				return 0, err
 			}
 			taken, err = stagesOnly(ctx, folder, url, n, slots, nil)
-			return taken, errors.Join(err, remove(), restful(folder))
+			return taken, errors.Join(err, remove(), cleanUp(folder))
 		}
 	}
 	floor := func(group int64) func(context.Context) (time.Duration, error) {
 		return func(ctx context.Context) (time.Duration, error) {
 			taken, err := sqliteFloor(ctx, folder, n, group)
-			return taken, errors.Join(err, restful(folder))
+			return taken, errors.Join(err, cleanUp(folder))
 		}
 	}
 	slots := (&base.Worker{}).Concurrency()
@@ -72,7 +72,7 @@ func (b *bench) orchestration(ctx context.Context) error {
 	return nil
 }
 
-// idle is a worker whose work is none.
+// idle is a worker that does nothing.
 type idle struct {
 	base.Worker
 	stage registry.Stage
@@ -86,9 +86,9 @@ func (w *idle) Work(context.Context, *base.Item) error {
 	return nil
 }
 
-// stagesOnly takes the time from the start of the workers, with n jobs waiting for them, until all
-// of them are settled: by Registry, relay, broker and Base worker as in `holdfast up`. observe,
-// when there is one, is begun when they are.
+// stagesOnly measures the time from the start of the workers, with n waiting jobs, until all jobs
+// are settled. It uses the Registry, relay, broker and base worker as `holdfast up` does. observe
+// may be nil; otherwise it is called at the start.
 func stagesOnly(ctx context.Context, folder, url string, n int64, slots int, observe func() (stop func() error, err error)) (_ time.Duration, err error) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return 0, err
@@ -160,7 +160,7 @@ func stagesOnly(ctx context.Context, folder, url string, n int64, slots int, obs
 	return taken, nil
 }
 
-// manyJobs makes a batch of n jobs, as expand does.
+// manyJobs creates a batch of n jobs, as expand does.
 func manyJobs(ctx context.Context, s *sqlstore.Store, n int64) (batch string, err error) {
 	err = s.PutCollection(ctx, registry.Collection{Mnemonic: "bench", Tenant: sqldb.Tenant}, "bench")
 	if err != nil {
@@ -177,7 +177,7 @@ func manyJobs(ctx context.Context, s *sqlstore.Store, n int64) (batch string, er
 	if err != nil {
 		return "", err
 	}
-	const most = 500 // that a call takes
+	const most = 500 // jobs per call
 	for row := int64(1); row <= n; {
 		var jobs []registry.NewJob
 		for ; row <= n && len(jobs) < most; row++ {
@@ -191,7 +191,7 @@ func manyJobs(ctx context.Context, s *sqlstore.Store, n int64) (batch string, er
 	return r.BatchID, err
 }
 
-// emptied waits until a batch has no open job.
+// emptied waits until a batch has no open jobs.
 func emptied(ctx context.Context, s *sqlstore.Store, batch string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("jobs not settled within %s", patience))
 	defer cancel()

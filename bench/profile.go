@@ -56,7 +56,7 @@ func (b *bench) profiles(ctx context.Context) error {
 	folder := b.path("orchestration")
 	taken, err := stagesOnly(ctx, folder, "sqlite:"+filepath.Join(folder, "registry.db"), n, b.slots, func() (func() error, error) { return b.record("orchestration") })
 	b.say("orchestration %s: %.0f items/s", taken.Round(time.Millisecond), float64(n)/taken.Seconds())
-	return errors.Join(err, restful(folder))
+	return errors.Join(err, cleanUp(folder))
 }
 
 // profiled runs a deposit through a node in this process.
@@ -68,7 +68,7 @@ func (b *bench) profiled(ctx context.Context, name string, d deposit) error {
 	})
 }
 
-// profiledBatch makes jobs of the rows of a batch manifest, and holds them.
+// profiledBatch expands a batch manifest with its jobs held.
 func (b *bench) profiledBatch(ctx context.Context, url string, rows int64) error {
 	return b.inNode(ctx, "batch", func(c *client.Client) error {
 		e := expansion{url: url, rows: rows, held: true}
@@ -86,7 +86,7 @@ func (b *bench) inNode(ctx context.Context, name string, fn func(*client.Client)
 		return err
 	}
 	folder := b.path("node")
-	defer func() { err = errors.Join(err, restful(folder)) }()
+	defer func() { err = errors.Join(err, cleanUp(folder)) }()
 	n, err := node.Up(ctx, node.UpOptions{
 		Common: node.Common{Listen: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler), Version: "bench"},
 		Work: node.Work{
@@ -97,7 +97,7 @@ func (b *bench) inNode(ctx context.Context, name string, fn func(*client.Client)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, n.Close()) }() //nolint:contextcheck // it drains when ctx has ended, too
+	defer func() { err = errors.Join(err, n.Close()) }() //nolint:contextcheck // it must drain even after ctx has ended
 	c := client.New(n.URL(), n.Token(), client.Options{})
 	defer c.Close()
 	stop, err := b.record(name)
@@ -107,7 +107,7 @@ func (b *bench) inNode(ctx context.Context, name string, fn func(*client.Client)
 	return errors.Join(fn(c), stop())
 }
 
-// record begins the profiles NAME.cpu and NAME.mutex; stop ends and writes them.
+// record starts the profiles NAME.cpu and NAME.mutex. stop ends and writes them.
 func (b *bench) record(name string) (stop func() error, err error) {
 	cpu, err := os.Create(filepath.Join(b.profile, name+".cpu"))
 	if err != nil {

@@ -19,11 +19,11 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// registryFlags are the flags of what works on a database of its own.
+// registryFlags returns the flags of a command that works on its own database.
 func registryFlags(name string, stderr io.Writer, address *string) *flag.FlagSet {
 	f := flag.NewFlagSet("bench "+name, flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.StringVar(address, "database", "", "sqlite:PATH or postgres://... that nothing else uses")
+	f.StringVar(address, "database", "", "sqlite:PATH or postgres://... of a database that nothing else uses")
 	return f
 }
 
@@ -32,12 +32,12 @@ func parseRegistry(f *flag.FlagSet, args []string, address *string) error {
 		return err
 	}
 	if *address == "" || f.NArg() > 0 {
-		return fmt.Errorf("%s wants -database and no arguments; see -help", f.Name())
+		return fmt.Errorf("%s needs -database and no arguments; see -help", f.Name())
 	}
 	return nil
 }
 
-// openRegistry opens a database to be measured, which is made, or brought up to date, first.
+// openRegistry opens the database to measure. It creates or migrates it first.
 func openRegistry(ctx context.Context, address string) (*sqlstore.Store, error) {
 	if _, _, err := sqldb.Migrate(ctx, address); err != nil {
 		return nil, err
@@ -45,15 +45,16 @@ func openRegistry(ctx context.Context, address string) (*sqlstore.Store, error) 
 	return sqlstore.Open(ctx, sqlstore.Options{URL: address})
 }
 
-// seed fills a database with items as years of work leave them; it is of no other use afterwards.
+// seed fills a database with items like those of years of work. The database is of no other use
+// afterwards.
 func seed(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var address string
 	o := registrybench.Seeding{Seed: 1}
 	f := registryFlags("seed", stderr, &address)
-	f.IntVar(&o.Items, "items", 1_000_000, "how many items")
-	f.IntVar(&o.Collections, "collections", 24, "in how many collections")
-	f.IntVar(&o.Jobs, "jobs", 100, "jobs of each batch")
-	f.BoolVar(&o.History, "history", true, "with an event and an attempt for each item")
+	f.IntVar(&o.Items, "items", 1_000_000, "number of items")
+	f.IntVar(&o.Collections, "collections", 24, "number of collections")
+	f.IntVar(&o.Jobs, "jobs", 100, "jobs per batch")
+	f.BoolVar(&o.History, "history", true, "add an event and an attempt for each item")
 	if err := parseRegistry(f, args, &address); err != nil {
 		return err
 	}
@@ -74,17 +75,17 @@ func seed(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return err
 }
 
-// measureRegistry measures lists, filters, searches and counts, and claims and settles beside those
-// on an empty database.
+// measureRegistry measures lists, filters, searches and counts. It also measures claims and
+// settles, and compares them with an empty database.
 func measureRegistry(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	var address, empty string
 	var runs, jobs int
 	var asJSON bool
 	f := registryFlags("registry", stderr, &address)
-	f.StringVar(&empty, "empty", "", "the address of an empty database to compare claims and settles with (default a new sqlite one)")
-	f.IntVar(&runs, "runs", 40, "how often each query is asked")
-	f.IntVar(&jobs, "jobs", 200, "jobs that are brought through all stages on each database; 0 for none")
-	f.BoolVar(&asJSON, "json", false, "print JSON, one figure a line")
+	f.StringVar(&empty, "empty", "", "the address of an empty database for comparing claims and settles (default a new sqlite one)")
+	f.IntVar(&runs, "runs", 40, "how often each query is run")
+	f.IntVar(&jobs, "jobs", 200, "jobs to run through all stages on each database; 0 for none")
+	f.BoolVar(&asJSON, "json", false, "print JSON, one figure per line")
 	if err := parseRegistry(f, args, &address); err != nil {
 		return err
 	}
@@ -97,7 +98,7 @@ func measureRegistry(ctx context.Context, args []string, stdout, stderr io.Write
 	defer func() { err = errors.Join(err, columns.Flush()) }()
 	tell := func(g registrybench.Figure) error { return json.NewEncoder(stdout).Encode(g) }
 	if !asJSON {
-		_, _ = fmt.Fprintln(columns, "WHAT\tQUERY\tROWS\tP50\tP95\tMAX\tCPU") // Flush tells of errors
+		_, _ = fmt.Fprintln(columns, "WHAT\tQUERY\tROWS\tP50\tP95\tMAX\tCPU") // Flush returns errors
 		tell = func(g registrybench.Figure) error {
 			_, err := fmt.Fprintf(columns, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", g.Name, g.Query, g.Rows, ms(g.P50), ms(g.P95), ms(g.Max), ms(g.CPU))
 			return err
@@ -130,8 +131,8 @@ func measureRegistry(ctx context.Context, args []string, stdout, stderr io.Write
 	return measureWork(ctx, s, empty, jobs, show)
 }
 
-// measureWork brings jobs through their stages on both databases in turns, so that both meet the
-// same machine.
+// measureWork runs jobs through their stages on both databases in turns, so that both meet the same
+// conditions.
 func measureWork(ctx context.Context, full *sqlstore.Store, beside string, jobs int, show func(string, ...registrybench.Figure) error) (err error) {
 	if beside == "" {
 		dir, err := os.MkdirTemp("", "holdfast-bench-")

@@ -3,13 +3,14 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
+	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -20,11 +21,11 @@ const (
 
 // sample is one of many small files.
 type sample struct {
-	url string
-	sum [sha256.Size]byte
+	name, url string
+	sum       [sha256.Size]byte
 }
 
-// small compares an object of many small files, whose digests its manifest gives.
+// small compares the download of an object of many small files, with their digests in its manifest.
 func (b *bench) small(ctx context.Context) (err error) {
 	n := b.scaled(2000)
 	b.say("%d files of 64 KiB", n)
@@ -40,7 +41,7 @@ func (b *bench) small(ctx context.Context) (err error) {
 	curl := func(synced bool) func(context.Context) (time.Duration, error) {
 		return func(ctx context.Context) (time.Duration, error) {
 			taken, err := curlSmall(ctx, config, folder, synced)
-			return taken, errors.Join(err, restful(folder))
+			return taken, errors.Join(err, cleanUp(folder))
 		}
 	}
 	loop := newBare()
@@ -54,7 +55,7 @@ func (b *bench) small(ctx context.Context) (err error) {
 		{"curl -Z && sync", curl(true)},
 		{"bare Go: 16 at once, sha256, fsync", func(ctx context.Context) (time.Duration, error) {
 			taken, err := loop.small(ctx, files, folder)
-			return taken, errors.Join(err, restful(folder))
+			return taken, errors.Join(err, cleanUp(folder))
 		}},
 	}
 	taken, err := b.compare(ctx, subjects...)
@@ -66,7 +67,8 @@ func (b *bench) small(ctx context.Context) (err error) {
 	return nil
 }
 
-// smallSource makes the files and their manifest and serves them. stop ends that and removes them.
+// smallSource creates the files and their manifest and serves them. stop ends the server and
+// removes the files.
 func (b *bench) smallSource(ctx context.Context, n int64) (address string, files []sample, stop func() error, err error) {
 	folder := b.path("source")
 	if err := os.Mkdir(folder, 0o700); err != nil {
@@ -74,9 +76,9 @@ func (b *bench) smallSource(ctx context.Context, n int64) (address string, files
 	}
 	address, end, err := source(ctx, folder)
 	if err != nil {
-		return "", nil, nil, errors.Join(err, restful(folder))
+		return "", nil, nil, errors.Join(err, cleanUp(folder))
 	}
-	stop = func() error { return errors.Join(end(), restful(folder)) }
+	stop = func() error { return errors.Join(end(), cleanUp(folder)) }
 	all := filepath.Join(folder, "all")
 	if err := b.fill(ctx, all, n*smallSize); err != nil {
 		return "", nil, nil, errors.Join(err, stop())
@@ -85,28 +87,33 @@ func (b *bench) smallSource(ctx context.Context, n int64) (address string, files
 	if err != nil {
 		return "", nil, nil, errors.Join(err, stop())
 	}
-	var rows strings.Builder
 	for i := range n {
 		part := raw[i*smallSize : (i+1)*smallSize]
 		name := fmt.Sprintf("%05d.bin", i)
 		if err := os.WriteFile(filepath.Join(folder, name), part, 0o600); err != nil {
 			return "", nil, nil, errors.Join(err, stop())
 		}
-		s := sample{url: address + "/" + name, sum: sha256.Sum256(part)}
-		files = append(files, s)
-		fmt.Fprintf(&rows, "%s | sha256 | %x | %d | | %s\n", s.url, s.sum, smallSize, name)
+		files = append(files, sample{name: name, url: address + "/" + name, sum: sha256.Sum256(part)})
 	}
-	if err := os.WriteFile(filepath.Join(folder, manifestName), []byte(checkm(rows.String())), 0o600); err != nil {
+	if err := writeManifest(filepath.Join(folder, manifestName), files); err != nil {
 		return "", nil, nil, errors.Join(err, stop())
 	}
-	return address, files, stop, restful(all)
+	return address, files, stop, cleanUp(all)
 }
 
-// checkm is an object manifest of rows.
-func checkm(rows string) string {
-	return "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest\n" +
-		"#%prefix | mrt: | http://merritt.cdlib.org/terms#\n" +
-		"#%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n" +
-		"#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName\n" +
-		rows + "#%eof\n"
+// writeManifest writes an object manifest of the files.
+func writeManifest(name string, files []sample) (err error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := checkm.NewWriter(f, checkm.Object)
+	for _, s := range files {
+		row := checkm.Row{URL: s.url, Algorithm: "sha256", Digest: hex.EncodeToString(s.sum[:]), Size: smallSize, Name: s.name}
+		if err := w.Write(row); err != nil {
+			return err
+		}
+	}
+	return w.Close()
 }

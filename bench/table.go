@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// table is what a run prints.
+// table is the output of a run.
 type table struct {
 	title string
 	parts []part
 	notes []string
 }
 
-// part is one contest. A ratio above 1 is faster than the base line.
+// part is one contest. A ratio above 1 means faster than the base line.
 type part struct {
 	title string
 	base  [2]string
@@ -24,7 +24,7 @@ type part struct {
 
 type row struct {
 	name      string
-	time      time.Duration // 0: not a matter of time
+	time      time.Duration // 0 if it is not about time
 	low, high time.Duration
 	rate      string
 	ratio     [2]string
@@ -47,7 +47,7 @@ func (t *table) write(to io.Writer) error {
 			}
 			_, _ = fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.name, median, spread, r.rate, r.ratio[0], r.ratio[1], r.target)
 		}
-		_, _ = fmt.Fprintln(columns, "\t\t\t\t\t\t") // Flush tells what went wrong
+		_, _ = fmt.Fprintln(columns, "\t\t\t\t\t\t") // Flush returns errors
 	}
 	if err := columns.Flush(); err != nil {
 		return err

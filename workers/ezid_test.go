@@ -294,7 +294,7 @@ func TestEZID_Away(t *testing.T) {
 			_, _ = n.run(job)
 			waits(t, n.item(job))
 			if w := n.why(job); w.Reason != registry.ReasonNotDue || !strings.Contains(w.Sentence, "at EZID (127.0.0.1") || !strings.Contains(w.Sentence, "does not answer (503)") ||
-				!strings.Contains(w.Act, "see that EZID (127.0.0.1") || !strings.HasSuffix(w.Act, "it is checked again automatically, or at once: retry item "+job) {
+				!strings.Contains(w.Act, "check that EZID (127.0.0.1") || !strings.HasSuffix(w.Act, "it is checked again automatically, or at once: retry item "+job) {
 				t.Fatalf("%s waits: %+v", stage, w)
 			}
 			n.wait(4 * time.Minute)

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// subject is one of those that are compared. run does the work once and returns how long the timed
-// part of it took.
+// subject is one of the things that are compared. run does the work once and returns the time of
+// its measured part.
 type subject struct {
 	name string
 	run  func(ctx context.Context) (time.Duration, error)
 }
 
-// timing is what the rounds of a subject took, sorted.
+// timing holds the times of all rounds of a subject, sorted.
 type timing []time.Duration
 
 func (t timing) median() time.Duration { return t[len(t)/2] }
 
-// compare runs every subject once a round. Each round begins with another one, so that none is
-// always the one that finds the disk at rest or the caches warm.
+// compare runs every subject once per round. Each round starts with another subject, so that none
+// always has the idle disk or the warm caches.
 func (b *bench) compare(ctx context.Context, subjects ...subject) (map[string]timing, error) {
 	taken := map[string]timing{}
 	for round := range b.rounds {
@@ -42,12 +42,12 @@ func (b *bench) compare(ctx context.Context, subjects ...subject) (map[string]ti
 	return taken, nil
 }
 
-// part adds a part to the table: the subjects in their order, each with its rate and its share of
+// part adds a part to the table: the subjects in their order, with their rates and their ratios to
 // the base lines.
 func (b *bench) part(title string, amount float64, unit string, taken map[string]timing, base [2]string, targets map[string]string, subjects ...subject) {
 	p := part{title: title}
 	for i, name := range base {
-		p.base[i], _, _ = strings.Cut(name, ":") // a column wants a short head
+		p.base[i], _, _ = strings.Cut(name, ":") // for a short column header
 	}
 	for _, s := range subjects {
 		t := taken[s.name]
@@ -65,7 +65,7 @@ func (b *bench) part(title string, amount float64, unit string, taken map[string
 	b.table.parts = append(b.table.parts, p)
 }
 
-// figures writes a rate in three figures or so: more would pretend.
+// figures formats a rate with about three significant digits.
 func figures(v float64) string {
 	switch {
 	case v >= 1000:

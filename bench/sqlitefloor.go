@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// sqliteFloor moves n items through six stages with one UPDATE a stage, in transactions of group
-// updates, in SQLite as Holdfast sets it. Nothing that keeps each stage durable on its own could do
-// less.
+// sqliteFloor moves n items through six stages with one UPDATE per stage, in transactions of group
+// updates, in SQLite with Holdfast's settings. It is the least work that keeps each stage durable.
 func sqliteFloor(ctx context.Context, folder string, n, group int64) (_ time.Duration, err error) {
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return 0, err
@@ -49,7 +48,7 @@ func sqliteFloor(ctx context.Context, folder string, n, group int64) (_ time.Dur
 	return time.Since(begun), nil
 }
 
-// together moves the items first to last on in one transaction.
+// together moves the items from first to last in one transaction.
 func together(ctx context.Context, db *sql.DB, update *sql.Stmt, first, last int64) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
