@@ -10,47 +10,47 @@ import (
 	"time"
 )
 
-// DeliveryReader lists what receivers were told.
+// DeliveryReader lists deliveries.
 type DeliveryReader interface {
-	// Deliveries lists what receivers were told of an item, oldest first.
+	// Deliveries lists the deliveries about an item, oldest first.
 	Deliveries(ctx context.Context, itemID string) ([]Delivery, error)
 }
 
-// Notifying has messages made that no step of a job makes.
+// Notifying creates messages that no step of a job creates.
 type Notifying interface {
-	// Redeliver has it told once more how a job ended, to the callback that its collection has now,
-	// by an item of action deliver, which it returns. Of a batch its last report, or why it could
-	// not be read, is mailed once more: to the addresses that its submission named and those that
-	// its collection has now, by an item each, of which the first is returned. ErrNoCallback when
-	// there is none, ErrNoMail when there is no address or no mail server, ErrInvalid for an item
-	// of which nothing is told (yet), ErrIdempotencyConflict as for Submit.
+	// Redeliver queues another delivery of a job's outcome to its collection's present callback, as
+	// an item of action deliver, which it returns. For a batch it mails the last report again, or
+	// why the batch could not be read: one item for each address of the submission and of the
+	// collection; it returns the first. ErrNoCallback: there is no callback. ErrNoMail: there is no
+	// address or no mail server. ErrInvalid: there is nothing to deliver (yet).
+	// ErrIdempotencyConflict as for Submit.
 	Redeliver(ctx context.Context, r RedeliverRequest) (WorkItem, error)
-	// MakeDigest makes a mail to each address unless this period's was made, by whichever process,
-	// and returns how many it made. ErrInvalid when [DigestRequest.Check] refuses it.
+	// MakeDigest creates a mail to each address unless a process has created this period's. It
+	// returns how many it created. ErrInvalid: [DigestRequest.Check] refuses it.
 	MakeDigest(ctx context.Context, r DigestRequest) (made int, err error)
 }
 
-// Callback says whom a collection has told how its jobs ended.
+// Callback is the receiver of a collection's job outcomes.
 type Callback struct {
-	// URL is https:// or http:// without user, password or query, since everybody may see it who
-	// sees the job; {job} stands for the job's id. What the receiver asks for is a credential of
-	// the collection for its origin.
+	// URL is https:// or http:// without user, password or query, because everybody who sees the
+	// job can see it; {job} stands for the job's id. The receiver's credential belongs to the
+	// collection, under its origin.
 	URL string `json:"url" doc:"https:// or http://, without user, password and query; {job} stands for the job's id"`
-	// GoesOn: a receiver that cannot be told does not fail the job. Its delivery becomes an item of
-	// its own, which goes on for days.
+	// GoesOn reports that a failed delivery does not fail the job. The delivery becomes its own
+	// item, which is retried for days.
 	GoesOn bool `json:"goes_on,omitempty" doc:"A receiver that cannot be told does not fail the job: its delivery goes on for days"`
-	// CompletedOnly: jobs that fail are not told of.
+	// CompletedOnly reports that failed jobs are not delivered.
 	CompletedOnly bool `json:"completed_only,omitempty" doc:"Jobs that fail are not told of"`
 }
 
-// jobPlace stands for the job's id in a callback's address.
+// jobPlace is the placeholder for the job's id in a callback's URL.
 const jobPlace = "{job}"
 
-// mostCallbackURL bounds a callback's address, in bytes.
+// mostCallbackURL is the largest length of a callback's URL, in bytes.
 const mostCallbackURL = 2000
 
-// Check returns ErrInvalid, with the reason, unless a collection can have this callback. The
-// address is not repeated.
+// Check returns ErrInvalid, with the reason, unless a collection can have this callback. The error
+// does not repeat the URL.
 func (c Callback) Check() error {
 	u, err := url.Parse(c.For("a"))
 	switch {
@@ -67,12 +67,12 @@ func (c Callback) Check() error {
 	return nil
 }
 
-// For is the address to be told of a job.
+// For returns the URL for a job.
 func (c Callback) For(jobID string) string {
 	return strings.ReplaceAll(c.URL, jobPlace, url.PathEscape(jobID))
 }
 
-// Target names the receiver for people.
+// Target returns the receiver for people.
 func (c Callback) Target() string {
 	u, err := url.Parse(c.For(""))
 	if err != nil {
@@ -81,30 +81,30 @@ func (c Callback) Target() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// DeliverySpec is the immutable input of an item of action deliver, and names one message: to a
-// callback that a job ended so, or by mail to one address.
+// DeliverySpec is the immutable input of an item of action deliver. It identifies one message: to a
+// callback about a job's outcome, or by mail to one address.
 type DeliverySpec struct {
-	Subject string `json:"subject"` // the job; of a mail the batch, of a digest the item of action deliver itself
-	// State is what is told, and Times how often the item had been sent back before: it may fail
-	// more than once.
+	Subject string `json:"subject"` // the job; for a mail the batch; for a digest the delivery item itself
+	// State is the reported state. Times is how often the item had been requeued before, because it
+	// may fail repeatedly.
 	State    State    `json:"state"`
 	Times    int      `json:"times"`
-	Callback Callback `json:"callback,omitzero"` // whom to tell, unless it is a mail
-	// Mail is what a mail tells, "" of a callback; To its address.
+	Callback Callback `json:"callback,omitzero"` // receiver, unless it is a mail
+	// Mail is the kind of mail, "" for a callback. To is its address.
 	Mail    MailKind `json:"mail,omitempty"`
 	To      string   `json:"to,omitempty"`
-	Closing int64    `json:"closing,omitempty"` // of the report that it tells
-	// Period and Until are when a digest's period begins and ends, in seconds since 1970.
+	Closing int64    `json:"closing,omitempty"` // closing of the report in it
+	// Period and Until are the beginning and end of a digest's period, in seconds since 1970.
 	Period int64 `json:"period,omitempty"`
 	Until  int64 `json:"until,omitempty"`
-	// Again: a person wants it told once more, and why, whether it was delivered or not.
+	// Again: a person requested another delivery, for Reason, whether or not it was delivered.
 	Again  bool   `json:"again,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Why is the reason that was given for ending a batch, in words that its people may read.
+	// Why is the reason given for ending a batch, for its depositors.
 	Why string `json:"why,omitempty"`
 }
 
-// ID is the message's: whoever is told twice knows by it.
+// ID returns the message's id, by which receivers deduplicate.
 func (d DeliverySpec) ID() string {
 	if d.Mail != "" {
 		return d.mailID()
@@ -116,7 +116,7 @@ func (d DeliverySpec) ID() string {
 	return id
 }
 
-// Title says for people what the item is about.
+// Title describes the item for people.
 func (d DeliverySpec) Title() string {
 	if d.Mail != "" {
 		return "mail: " + d.mailTold()
@@ -124,7 +124,7 @@ func (d DeliverySpec) Title() string {
 	return fmt.Sprintf("tell %s that job %s is %s", d.Callback.Target(), d.Subject, strings.ToLower(string(d.State)))
 }
 
-// Text says for people what is told, to whom and why.
+// Text describes message, receiver and reason for people.
 func (d DeliverySpec) Text() string {
 	text := fmt.Sprintf("%s that job %s is %s, message %s", d.Callback.Target(), d.Subject, strings.ToLower(string(d.State)), d.ID())
 	if d.Mail != "" {
@@ -136,7 +136,7 @@ func (d DeliverySpec) Text() string {
 	return text
 }
 
-// Kind says by which way the message goes: callback, or mail- and what it tells.
+// Kind returns callback, or mail- and the kind of mail.
 func (d DeliverySpec) Kind() string {
 	if d.Mail != "" {
 		return "mail-" + string(d.Mail)
@@ -144,7 +144,7 @@ func (d DeliverySpec) Kind() string {
 	return "callback"
 }
 
-// Target names the receiver for people: the callback's server, or the address.
+// Target returns the receiver for people: the callback's server, or the address.
 func (d DeliverySpec) Target() string {
 	if d.Mail != "" {
 		return d.To
@@ -152,7 +152,7 @@ func (d DeliverySpec) Target() string {
 	return d.Callback.Target()
 }
 
-// Masked is the message as it may be kept for ever: a mail's address is shown in part only.
+// Masked returns the message as it may be kept for ever: with a masked mail address.
 func (d DeliverySpec) Masked() DeliverySpec {
 	if d.To != "" {
 		d.To = MaskAddress(d.To)
@@ -160,27 +160,27 @@ func (d DeliverySpec) Masked() DeliverySpec {
 	return d
 }
 
-// DeliverySpecIn reads the spec of an item; ok is false when it is not about a delivery.
+// DeliverySpecIn decodes the spec of an item; ok is false if it is not about a delivery.
 func DeliverySpecIn(raw json.RawMessage) (d DeliverySpec, ok bool) {
 	return d, json.Unmarshal(raw, &d) == nil && d.Subject != ""
 }
 
-// Delivery is a message to a receiver, and what came of the tries to deliver it.
+// Delivery is a message to a receiver with the result of its tries.
 type Delivery struct {
 	ID      string     `json:"delivery_id"` // the message's
-	Subject string     `json:"subject"`     // the item that it tells of
+	Subject string     `json:"subject"`     // item in the message
 	Kind    string     `json:"kind"`        // callback, mail-queued, mail-report, mail-failed, mail-stopped, mail-safe or mail-digest
-	State   State      `json:"state"`       // that it tells
-	Target  string     `json:"target"`      // the receiver, for people: a server, or a mail address
+	State   State      `json:"state"`       // reported state
+	Target  string     `json:"target"`      // receiver, for people: a server, or a mail address
 	Tries   int        `json:"tries"`
 	TriedAt *time.Time `json:"tried_at,omitempty"` // last
 	SentAt  *time.Time `json:"sent_at,omitempty"`
-	Status  int        `json:"http_status,omitempty"` // of the last answer to a callback; 0: none came
+	Status  int        `json:"http_status,omitempty"` // of the last answer to a callback; 0: no answer
 	Error   string     `json:"error,omitempty"`       // of the last try
-	ItemID  string     `json:"item_id,omitempty"`     // of action deliver, that goes on with it, or did
+	ItemID  string     `json:"item_id,omitempty"`     // item of action deliver that delivers it
 }
 
-// Text says for people how the delivery stands.
+// Text describes the delivery for people.
 func (d Delivery) Text() string {
 	tries := fmt.Sprintf("%d tries", d.Tries)
 	if d.Tries == 1 {
@@ -203,36 +203,34 @@ func (d Delivery) Text() string {
 	return text + "not delivered, " + tries
 }
 
-// DeliveryTry is what one try came to. Error is "" when it was delivered.
+// DeliveryTry is the result of one try. Error is "" if it was delivered.
 type DeliveryTry struct {
 	Message DeliverySpec `json:"message"`
 	Status  int          `json:"http_status"`
 	Error   string       `json:"error,omitempty"`
 }
 
-// EventDelivery is the type of the events of an item that tell of tries to deliver what became of
-// it.
+// EventDelivery is the type of events about tries to deliver an item's outcome.
 const EventDelivery = "delivery"
 
-// ErrNoCallback says that there is nobody to be told.
+// ErrNoCallback: there is no receiver.
 var ErrNoCallback = errors.New("the collection has no callback")
 
-// ErrNoMail says that nobody can be told by mail.
+// ErrNoMail: there is no address or no mail server.
 var ErrNoMail = errors.New("no address is to be told by mail, or the service has no mail server")
 
-// Delivering is how workers tell receivers what became of items.
+// Delivering records workers' deliveries.
 type Delivering interface {
-	// NoteDelivery notes what a try came to, with an event of the message's subject, and returns
-	// how the delivery stands. The lease's item is the subject itself or one of action deliver for
-	// it, else ErrInvalid. A message that was delivered stays so whatever comes after. Of a subject
-	// that was purged only the event is kept.
+	// NoteDelivery records the result of a try with an event of the message's subject, and returns
+	// the delivery. ErrInvalid: the lease's item is neither the subject nor a delivery item for it.
+	// A delivered message stays delivered. For a purged subject only the event is kept.
 	NoteDelivery(ctx context.Context, l Lease, try DeliveryTry) (Delivery, error)
-	// PassOn makes an item of action deliver that goes on with a message of the lease's item, its
-	// subject. A repeat makes no second one.
+	// PassOn creates an item of action deliver that continues with a message about the lease's
+	// item. A repeat creates no second one.
 	PassOn(ctx context.Context, l Lease, message DeliverySpec) error
 }
 
-// RedeliverRequest asks that it be told again how a job ended, or what a batch's last report says.
+// RedeliverRequest requests another delivery of a job's outcome, or of a batch's last report.
 type RedeliverRequest struct {
 	ItemID         string `json:"item_id"`
 	Reason         string `json:"reason,omitempty"`
@@ -240,25 +238,23 @@ type RedeliverRequest struct {
 	IdempotencyKey string `json:"idempotency_key,omitempty"` // "" for none
 }
 
-// Durable results of a job that say whom it tells that it completed, where that is not what its
-// spec says.
+// Durable results of a job that replace the receiver in its spec.
 const (
-	// ResultCallback is the [Callback] that a requeue has aimed the job at: the one that its
-	// collection had then.
+	// ResultCallback is the [Callback] that the collection had when the job was requeued.
 	ResultCallback = "callback"
-	// ResultUntold says that an admin has given the delivery up, an [Untold].
+	// ResultUntold records that an admin gave up the delivery, an [Untold].
 	ResultUntold = "untold"
 )
 
-// Untold is who ended the tries to tell a job's receiver, and why.
+// Untold says who gave up the delivery to a job's receiver, and why.
 type Untold struct {
-	Target string    `json:"target"` // the receiver, for people
+	Target string    `json:"target"` // receiver, for people
 	Actor  string    `json:"actor"`
 	Reason string    `json:"reason,omitempty"`
 	At     time.Time `json:"at"`
 }
 
-// Text says so for people.
+// Text describes it for people.
 func (u Untold) Text() string {
 	text := fmt.Sprintf("%s was not told: given up by %s at %s", u.Target, u.Actor, u.At.UTC().Format(time.DateTime))
 	if u.Reason != "" {
@@ -267,8 +263,8 @@ func (u Untold) Text() string {
 	return text
 }
 
-// Receiver is whom a job tells that it completed: the callback that it was submitted under, or the
-// one that a requeue has aimed it at. It is nil when there is none, or the delivery was given up.
+// Receiver returns the callback for the job's completion: that of its submission, or of its
+// requeue. It is nil if there is none or the delivery was given up.
 func (it WorkItem) Receiver() (*Callback, error) {
 	if _, given := it.Results[ResultUntold]; given {
 		return nil, nil
@@ -290,13 +286,13 @@ func (it WorkItem) Receiver() (*Callback, error) {
 	return spec.Profile.Callback, nil
 }
 
-// Untold says who has given up to tell the job's receiver; ok is false when nobody has.
+// Untold returns who gave up the delivery to the job's receiver; ok is false if nobody did.
 func (it WorkItem) Untold() (u Untold, ok bool) {
 	raw, given := it.Results[ResultUntold]
 	return u, given && json.Unmarshal(raw, &u) == nil
 }
 
-// tells says whether the item's next or present step has a receiver to tell.
+// tells reports whether the item's next or present step must notify a receiver.
 func (it WorkItem) tells() bool {
 	if it.Action != Ingest || it.Stage != Notify || it.Status == Completed {
 		return false
@@ -305,9 +301,9 @@ func (it WorkItem) tells() bool {
 	return err == nil && to != nil
 }
 
-// OutcomeText says of a job in a few words what its state does not: that its object is preserved
-// although the job did not complete, or that it completed and its receiver was not told. It is ""
-// when there is nothing to add.
+// OutcomeText describes what the job's state does not say: that the object is preserved although
+// the job did not complete, or that the job completed and its receiver was not notified. Otherwise
+// it is "".
 func (it WorkItem) OutcomeText() string {
 	stopped := it.Status == Failed || it.Status == Deleted
 	switch _, given := it.Untold(); {

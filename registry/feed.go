@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Feeds is what happened to all items, in the order in which it did.
+// Feeds lists the events of all items in order.
 type Feeds interface {
 	// Feed lists events of all items after a cursor, oldest first.
 	Feed(ctx context.Context, q FeedQuery) ([]Event, error)
-	// FeedEnd returns the cursor of the newest event, 0 when there is none.
+	// FeedEnd returns the cursor of the newest event, or 0.
 	FeedEnd(ctx context.Context) (int64, error)
-	// AwaitFeed returns nil soon after there is an event beyond a cursor, at once when there is one
-	// already; ctx's error when that ends first.
+	// AwaitFeed returns nil soon after there is an event after a cursor, or at once if there is
+	// one. It returns ctx's error if ctx ends first.
 	AwaitFeed(ctx context.Context, after int64) error
 	// Audit lists what people did and were refused, newest first.
 	Audit(ctx context.Context, q AuditQuery) (Page[Event], error)
@@ -23,27 +23,27 @@ type Feeds interface {
 
 // FeedQuery selects events of the feed; empty fields do not restrict.
 type FeedQuery struct {
-	After  int64    `json:"after"`             // the cursor of the last event that was seen
+	After  int64    `json:"after"`             // cursor of the last event that was read
 	ItemID string   `json:"item_id,omitempty"` // only events of this item
 	Types  []string `json:"types"`             // only events of these types
 	Within []string `json:"within"`            // only events of items in these collections; nil: all, empty: none
 	Limit  int      `json:"limit"`             // 0: 50; at most 500
 }
 
-// FeedPage is a part of the feed.
+// FeedPage is a page of the feed.
 type FeedPage struct {
 	Events []Event
-	Next   int64 // the cursor to go on after: past events that were not asked for, too, so that nobody looks through them again
-	End    int64 // the cursor of the newest event
+	Next   int64 // next cursor; it may be behind events that the query does not select
+	End    int64 // cursor of the newest event
 }
 
-// ReadFeed reads a page, whose limit must be given, and finds the cursor to go on with.
+// ReadFeed reads a page, whose limit must be set, and finds the next cursor.
 func ReadFeed(ctx context.Context, r interface {
 	Feed(ctx context.Context, q FeedQuery) ([]Event, error)
 	FeedEnd(ctx context.Context) (int64, error)
 }, q FeedQuery,
 ) (FeedPage, error) {
-	end, err := r.FeedEnd(ctx) // first: all up to it is seen by the reading that follows
+	end, err := r.FeedEnd(ctx) // read this first, so that the query below sees all events up to it
 	if err != nil {
 		return FeedPage{}, err
 	}
@@ -62,38 +62,37 @@ func ReadFeed(ctx context.Context, r interface {
 	return p, nil
 }
 
-// AuditQuery selects entries of the audit log: what people asked and what they were refused, not
-// what workers and the Registry did by themselves. An act on many items is one entry. Empty fields
-// do not restrict.
+// AuditQuery selects entries of the audit log: what people requested and were refused, not what
+// workers and the Registry did on their own. A bulk act is one entry. Empty fields do not restrict.
 type AuditQuery struct {
-	Actor string   `json:"actor"` // who asked: the name of a token
+	Actor string   `json:"actor"` // name of the token
 	Types []string `json:"types"` // only entries of these types
-	After string   `json:"after"` // Next of the page before
+	After string   `json:"after"` // Next of the previous page
 	Limit int      `json:"limit"` // 0: 50; at most 500
 }
 
-// Types of events that are no act on an item.
+// Types of events that are not acts on items.
 const (
 	EventTokenCreated = "token-created"
 	EventTokenRevoked = "token-revoked"
 	EventRefused      = "refused"
-	// Those about credentials tell collection, origin, kind and name, and no secret.
+	// Events about credentials contain collection, origin, kind and name, and no secret.
 	EventCredentialSet     = "credential-set"
 	EventCredentialRemoved = "credential-removed"
 )
 
-// FeedFilter takes events of the feed. Empty fields do not restrict: an empty filter takes all,
-// those about tokens, holds and refusals among them.
+// FeedFilter selects events of the feed. Empty fields do not restrict, so an empty filter selects
+// all events, including those about tokens, holds and refusals.
 type FeedFilter struct {
 	Types       []string `json:"types,omitempty"`       // only events of these types
 	Collections []string `json:"collections,omitempty"` // only events of items in these collections
-	// Actions and States take transitions only, of items of these actions, and to these states.
+	// Actions and States select only transitions: of items of these actions, and to these states.
 	Actions []Action `json:"actions,omitempty"`
 	States  []State  `json:"states,omitempty"`
 }
 
-// Check returns ErrInvalid, with the reason, for a filter that takes nothing as far as that can be
-// known: what workers tell has types of their own, and collections come later.
+// Check returns ErrInvalid, with the reason, for a filter that can select nothing. It cannot know
+// all types, since workers have their own, and collections may come later.
 func (f FeedFilter) Check() error {
 	if len(f.Types)+len(f.Collections) > mostFilterWords {
 		return fmt.Errorf("%w: a filter has at most %d types and collections", ErrInvalid, mostFilterWords)
@@ -102,7 +101,7 @@ func (f FeedFilter) Check() error {
 		if err := checkWord("an event's type", t); err != nil {
 			return err
 		}
-		// Not every type can be known, but no event is called like a state.
+		// Not every type is known, but none has the name of a state.
 		if slices.ContainsFunc(States(), func(s State) bool { return s.Equal(t) }) && t != string(ActPrepare) {
 			return fmt.Errorf("%w: %q is a state, not a type of event; ask for it as a state", ErrInvalid, t)
 		}
@@ -131,7 +130,7 @@ func (f FeedFilter) Check() error {
 	return f.checkTransitions()
 }
 
-// checkTransitions refuses types, actions and states of which each may be taken, but not together.
+// checkTransitions refuses types, actions and states that cannot occur together.
 func (f FeedFilter) checkTransitions() error {
 	if len(f.Actions)+len(f.States) == 0 {
 		return nil
@@ -159,13 +158,13 @@ func wordsOf[T ~string](words []T) string {
 	return strings.Join(out, ", ")
 }
 
-// takesTransition says whether the filter takes a transition, of whatever collection.
+// takesTransition reports whether the filter selects a transition, for any collection.
 func (f FeedFilter) takesTransition(kind string, a Action, to State) bool {
 	return (len(f.Types) == 0 || slices.Contains(f.Types, kind)) && (len(f.Actions) == 0 || slices.Contains(f.Actions, a)) &&
 		(len(f.States) == 0 || slices.ContainsFunc(f.States, func(s State) bool { return s.Equal(string(to)) }))
 }
 
-// Query is what the feed is asked for; what it lists has to be shown to Takes, too.
+// Query returns the query for the feed. Its events must also pass Takes.
 func (f FeedFilter) Query(after int64, limit int) FeedQuery {
 	q := FeedQuery{After: after, Types: f.Types, Limit: limit}
 	if len(f.Collections) > 0 {
@@ -174,7 +173,7 @@ func (f FeedFilter) Query(after int64, limit int) FeedQuery {
 	return q
 }
 
-// Takes says whether the filter takes an event.
+// Takes reports whether the filter selects an event.
 func (f FeedFilter) Takes(e Event) bool {
 	if len(f.Collections) > 0 && !slices.Contains(f.Collections, e.Collection) {
 		return false
@@ -186,9 +185,9 @@ func (f FeedFilter) Takes(e Event) bool {
 	return ok && f.takesTransition(e.Type, p.Action, StateOf(p))
 }
 
-// Position is where an item came to by the transition that the event is, as far as that tells:
-// nothing of holds, of how often a batch was reported, or of a batch's open jobs, which are taken
-// to be some while it waits. ok is false for an event that is no transition.
+// Position returns the item's position after the transition that the event records. Holds and the
+// number of reports are unknown; a waiting batch is assumed to have open jobs. ok is false if the
+// event is not a transition.
 func (e Event) Position() (p Position, ok bool) {
 	var to struct {
 		Stage  Stage  `json:"stage"`
@@ -204,7 +203,7 @@ func (e Event) Position() (p Position, ok bool) {
 	return positionAfter(Act(e.Type), action, to.Stage, to.Status), true
 }
 
-// positionAfter is where an act alone tells that an item came to.
+// positionAfter returns the position that an act alone implies.
 func positionAfter(act Act, action Action, stage Stage, status Status) Position {
 	p := Position{Action: action, Stage: stage, Status: status, Attempt: 1}
 	if act == ActSubmit || act == ActSeal {
@@ -216,7 +215,8 @@ func positionAfter(act Act, action Action, stage Stage, status Status) Position 
 	return p
 }
 
-// acts are those that change an item's position. The events of others may tell where it stays.
+// acts are the acts that change an item's position. Events of other acts may record an unchanged
+// one.
 var acts = func() (all []Act) {
 	for _, t := range transitions {
 		if t.To != "" && t.To != t.From && !slices.Contains(all, t.Act) {
@@ -226,14 +226,14 @@ var acts = func() (all []Act) {
 	return all
 }()
 
-// outcome is what an act on an item may lead to, as its event tells it.
+// outcome is a possible result of an act on an item, as its event records it.
 type outcome struct {
 	act    Act
 	action Action
 	state  State
 }
 
-// outcomes are all that the state machine has.
+// outcomes are all outcomes of the state machine.
 var outcomes = func() (all []outcome) {
 	for _, t := range transitions {
 		if t.To == "" || !slices.Contains(acts, t.Act) {
@@ -254,12 +254,12 @@ var outcomes = func() (all []outcome) {
 	return all
 }()
 
-// leadsTo returns the stages of a route in which an item may stand after the transition.
+// leadsTo returns the stages of a route in which an item may be after the transition.
 func (t Transition) leadsTo(r Route) (out []Stage) {
 	for i, step := range r.Steps {
 		switch {
 		case t.Stages != nil && !slices.Contains(t.Stages, step.Stage):
-		case t.From == "" || t.From == Prepare: // nothing has moved it yet
+		case t.From == "" || t.From == Prepare: // no act has moved it yet
 			if i == 0 {
 				out = append(out, step.Stage)
 			}

@@ -2,30 +2,29 @@ package registry
 
 import "context"
 
-// ForWorkers is all that workers ask of the Registry: of the store itself in one process with it,
-// over HTTP from another one (web/protocol). Whatever else the Registry can do is not for workers.
-// Every argument has bounds (registry/bounds): ErrInvalid when one is beyond.
+// ForWorkers is everything that workers call of the Registry: directly in the same process, or over
+// HTTP (web/protocol). Every argument has a bound (registry/bounds); ErrInvalid if one is exceeded.
 type ForWorkers interface {
-	// Of their attempts and items.
+	// Attempts and items.
 	Working
 	ItemReader
 	Queue
-	// Of deposits.
+	// Deposits.
 	Uploads
 	Batching
 	ReportReader
-	// Of objects.
+	// Objects.
 	Preserving
 	Inventory
 	Locking
 	Deleting
 	Checking
 	Restoring
-	// Of receivers, and what these and sources ask for.
+	// Receivers, and credentials for them and for sources.
 	Delivering
 	DeliveryReader
 	Mailing
 	Unlocking
-	// Ping tells whether the store answers.
+	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 }

@@ -10,30 +10,30 @@ import (
 	"unicode/utf8"
 )
 
-// Graphs is how submissions come in that wait for one another, and who waits for whom.
+// Graphs adds submissions that depend on each other.
 type Graphs interface {
-	// Prepare adds submissions to a graph that is not sealed yet, all of them or none, in status
-	// prepare: nothing of it is dispatched before Seal. A requirement of an item that is there
-	// already locks and re-checks it: one that is satisfied already is born so (R12). The same
-	// content is not looked for: every node becomes a batch of its own, as with Force. With an
-	// idempotency key that was used before, the first answer is returned again. *GraphError names a
-	// key that is used twice or not known, an item that requires itself, a requirement that can
-	// never be satisfied, and what is beyond [MostNodes], [MostEdges] or [MostItems]; ErrNotFound
-	// an unknown graph, item, upload or collection; ErrSealed a graph that is sealed;
-	// *MailRefusedError and *MailLimitError are as for Submit.
+	// Prepare adds submissions to a graph that is not sealed, all or none, in status prepare: none
+	// of them is dispatched before Seal. A requirement of an existing item is inserted as satisfied
+	// if it is satisfied already (R12). Prepare does not look for duplicates: every node becomes
+	// its own batch, as with Force. A repeated idempotency key returns the first answer.
+	//
+	// *GraphError: a key is used twice or unknown, an item requires itself, a requirement can never
+	// be satisfied, or [MostNodes], [MostEdges] or [MostItems] is exceeded. ErrNotFound: a graph,
+	// item, upload or collection is unknown. ErrSealed: the graph is sealed. *MailRefusedError and
+	// *MailLimitError are as for Submit.
 	Prepare(ctx context.Context, g Graph) (PreparedGraph, error)
-	// Seal makes every item of a graph that is still in prepare pending in one act, or none:
-	// *CycleError names the items of a cycle, ErrNotFound an unknown graph. What was cancelled,
-	// aborted or deleted before stays so. A repeat changes nothing.
+	// Seal makes all items of a graph that are in prepare pending, or none. *CycleError names the
+	// items of a cycle. ErrNotFound: the graph is unknown. Items that were cancelled, aborted or
+	// deleted stay so. A repeat changes nothing.
 	Seal(ctx context.Context, graphID, actor string) error
 	// Graph returns the items of a graph with their edges, or ErrNotFound.
 	Graph(ctx context.Context, id string) (GraphView, error)
-	// Edges returns what an item requires and what requires it, or ErrNotFound. A batch's own jobs
-	// are not among it: Items lists them.
+	// Edges returns what an item requires and what requires it, or ErrNotFound. It omits a batch's
+	// own jobs, which Items lists.
 	Edges(ctx context.Context, itemID string) (requires, required []Edge, err error)
 }
 
-// Bounds of graphs. They keep the transactions that build, seal and abort one short.
+// Bounds of graphs. They keep transactions that build, seal and abort a graph short.
 const (
 	MostNodes = 500   // in one call of Prepare
 	MostEdges = 2_000 // requirements in one call of Prepare, and of one submission
@@ -41,7 +41,7 @@ const (
 	mostKey   = 200   // bytes of a node's key
 )
 
-// ErrSealed refuses to add to a graph that is sealed already.
+// ErrSealed: the graph is sealed, so nothing can be added.
 var ErrSealed = errors.New("the graph is sealed")
 
 // WaitFor says when a requirement is satisfied.
@@ -49,16 +49,16 @@ type WaitFor string
 
 // The kinds of edges.
 const (
-	// WaitSuccess: when the required item completed. A failed or cancelled one keeps its dependents
-	// blocked until it is requeued and completes; an aborted one aborts them.
+	// WaitSuccess is satisfied when the required item has completed. A failed or cancelled item
+	// blocks its dependents until it is requeued and completes. An aborted item aborts them.
 	WaitSuccess WaitFor = "success"
-	// WaitSettled: when the required item settled, however it ended. Abort does not cascade along
-	// it. While an item that was sent back runs again, the requirement is open again; what has
-	// completed meanwhile stays completed.
+	// WaitSettled is satisfied when the required item has settled, with any outcome. Aborting does
+	// not cascade along it. While a requeued item runs again, the requirement is open again;
+	// dependents that have completed stay completed.
 	WaitSettled WaitFor = "settled"
 )
 
-// SatisfiedBy says whether an item of this status satisfies the requirement.
+// SatisfiedBy reports whether an item of this status satisfies the requirement.
 func (w WaitFor) SatisfiedBy(s Status) bool {
 	if w == WaitSettled {
 		return s.Settled()
@@ -66,20 +66,19 @@ func (w WaitFor) SatisfiedBy(s Status) bool {
 	return s == Completed
 }
 
-// hopeless says that an item of this status never will satisfy the requirement.
+// hopeless reports that an item of this status will never satisfy the requirement.
 func (w WaitFor) hopeless(s Status) bool {
 	return w != WaitSettled && (s == Aborted || s == Deleted)
 }
 
-// Requirement is one prerequisite of a node: another node of its graph by Key, or an item that is
-// there already.
+// Requirement is a prerequisite of a node: another node of its graph by Key, or an existing item.
 type Requirement struct {
 	Key     string  `json:"key,omitempty"`
 	ItemID  string  `json:"item_id,omitempty" id:"items"`
 	WaitFor WaitFor `json:"wait_for,omitempty"` // "" = success
 }
 
-// name is how people know the required item.
+// name returns the required item's name for people.
 func (r Requirement) name() string {
 	if r.Key != "" {
 		return fmt.Sprintf("node %q", r.Key)
@@ -87,7 +86,7 @@ func (r Requirement) name() string {
 	return "item " + r.ItemID
 }
 
-// problem is what is wrong with a requirement taken by itself, or "".
+// problem returns what is wrong with the requirement by itself, or "".
 func (r Requirement) problem() string {
 	switch {
 	case !isText(r.Key) || !isText(r.ItemID):
@@ -102,7 +101,7 @@ func (r Requirement) problem() string {
 	return ""
 }
 
-// CheckOn says what is wrong with requiring r of an item that has this status, or "".
+// CheckOn returns what is wrong with requiring an item of this status, or "".
 func (r Requirement) CheckOn(s Status) string {
 	if r.WaitFor.hopeless(s) {
 		return fmt.Sprintf("%s is %s and will never complete; leave the requirement out, or wait for %s", r.name(), s, WaitSettled)
@@ -110,26 +109,25 @@ func (r Requirement) CheckOn(s Status) string {
 	return ""
 }
 
-// isText says that every database can keep it.
+// isText reports whether every database can store a text.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// Node is a submission in a graph. The requirements of its Submission may name keys.
+// Node is a submission in a graph. Its requirements may name keys.
 type Node struct {
-	Key        string     `json:"key"` // the caller's own name for it, unique in the graph
+	Key        string     `json:"key"` // name chosen by the caller, unique in the graph
 	Submission Submission `json:"submission"`
 }
 
-// Graph is submissions that depend on each other. It is built by one or more calls of Prepare and
-// started by Seal.
+// Graph is submissions that depend on each other. One or more calls of Prepare build it; Seal
+// starts it.
 type Graph struct {
-	ID             string `json:"id"`    // "" makes a new graph; otherwise nodes are added to one that is not sealed yet
+	ID             string `json:"id"`    // "": make a new graph; otherwise add nodes to a graph that is not sealed
 	Nodes          []Node `json:"nodes"` // at most [MostNodes] a call
 	Actor          string `json:"actor"`
 	IdempotencyKey string `json:"idempotency_key"`
 }
 
-// Problems returns everything that is wrong with a call of Prepare and can be told without looking
-// at what is there already.
+// Problems returns all problems of a call of Prepare that can be found without the database.
 func (g Graph) Problems() []*GraphError {
 	var all []*GraphError
 	add := func(key, format string, args ...any) {
@@ -170,8 +168,8 @@ func (g Graph) Problems() []*GraphError {
 	return all
 }
 
-// Problems returns everything that is wrong with the requirements of a plain submission: they name
-// items, not keys.
+// Problems returns all problems of the requirements of a plain submission, which name items and not
+// keys.
 func (s Submission) Problems() []*GraphError {
 	var all []*GraphError
 	problems := requirementProblems(s.Requires)
@@ -208,30 +206,29 @@ func requirementProblems(rs []Requirement) []string {
 // PreparedGraph answers Prepare.
 type PreparedGraph struct {
 	GraphID string            `json:"graph_id"`
-	Items   map[string]string `json:"items"` // node key -> item id, of this call's nodes
+	Items   map[string]string `json:"items"` // node key -> item id, for this call's nodes
 }
 
-// Edge is one requirement as it stands.
+// Edge is one requirement in its present condition.
 type Edge struct {
-	ItemID      string     `json:"item_id"`     // what waits
-	RequiresID  string     `json:"requires_id"` // for this
+	ItemID      string     `json:"item_id"`     // the item that waits
+	RequiresID  string     `json:"requires_id"` // the required item
 	WaitFor     WaitFor    `json:"wait_for"`
 	SatisfiedAt *time.Time `json:"satisfied_at,omitempty"`
 }
 
-// GraphView is a graph as it stands.
+// GraphView is a graph in its present condition.
 type GraphView struct {
 	ID     string            `json:"id"`
 	Sealed bool              `json:"sealed"`
 	Keys   map[string]string `json:"keys"`  // item id -> node key
-	Items  []WorkItem        `json:"items"` // in the order in which they were prepared
-	Edges  []Edge            `json:"edges"` // what these items require, items of other graphs among it
+	Items  []WorkItem        `json:"items"` // in the order of preparation
+	Edges  []Edge            `json:"edges"` // requirements of these items, also of other graphs' items
 }
 
-// GraphError says what is wrong with a graph that is being built, or with a submission's
-// requirements.
+// GraphError is a problem of a graph that is being built, or of a submission's requirements.
 type GraphError struct {
-	Key     string `json:"key"` // the node; "" for the graph as a whole, and for a plain submission
+	Key     string `json:"key"` // node; "" for the graph as a whole and for a plain submission
 	Problem string `json:"problem"`
 }
 
@@ -243,9 +240,9 @@ func (e *GraphError) Error() string {
 	return fmt.Sprintf("node %q: %s", e.Key, e.Problem)
 }
 
-// CycleError refuses to seal a graph whose items wait for each other.
+// CycleError: the items of the graph wait for each other, so it cannot be sealed.
 type CycleError struct {
-	Items []string `json:"items"` // ids, each waiting for the next, the last for the first
+	Items []string `json:"items"` // ids: each waits for the next, and the last for the first
 }
 
 // Error names the whole cycle.

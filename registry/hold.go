@@ -7,33 +7,32 @@ import (
 	"time"
 )
 
-// Holding keeps items from starting.
+// Holding adds and releases holds.
 type Holding interface {
-	// AddHold stops items of a scope from starting, or a worker from being given any; what runs
-	// goes on. A repeat replaces reason and actor.
+	// AddHold keeps the items of a scope from starting, or a worker from getting items. Running
+	// steps continue. A repeat replaces reason and actor.
 	AddHold(ctx context.Context, h Hold) error
-	// RemoveHold lets go what no other hold covers, unless the hold is on a collection that
-	// releases one by one: then every item of it that waits and that the hold covered alone gets a
-	// hold of its own instead, of scope item, with the same actor and time. ErrNotFound when there
-	// is no such hold.
+	// RemoveHold releases a hold. If the hold is on a collection that releases one by one, each
+	// waiting item that no other hold covers gets its own hold of scope item, with the same actor
+	// and time. ErrNotFound: there is no such hold.
 	RemoveHold(ctx context.Context, scope HoldScope, key, actor string) error
 }
 
-// HoldScope is what a hold covers.
+// HoldScope says what a hold covers.
 type HoldScope string
 
-// The hold scopes. A hold covers an item at whatever stage it would next start; a running step goes
-// on. Those of ingest, collection and batch cover what takes deposits in ([Route.Deposit]). Acts of
-// admins, messages and housekeeping go on under them.
+// The hold scopes. A hold covers an item at the stage where it would start next; a running step
+// finishes. The scopes ingest, collection and batch cover only stages that take deposits in
+// ([Route.Deposit]), not acts of admins, messages and housekeeping.
 const (
-	HoldAll        HoldScope = "all"        // everything; its key is ""
-	HoldIngest     HoldScope = "ingest"     // every deposit that is being taken in; its key is ""
+	HoldAll        HoldScope = "all"        // everything; no key
+	HoldIngest     HoldScope = "ingest"     // every deposit that is being ingested; no key
 	HoldStage      HoldScope = "stage"      // key: the stage
 	HoldCollection HoldScope = "collection" // key: the mnemonic; covers its deposits
-	HoldVolume     HoldScope = "volume"     // key: a storage volume, or the staging volume; covers the stages that write to it
-	HoldBatch      HoldScope = "batch"      // key: the batch's id; covers it and its jobs
+	HoldVolume     HoldScope = "volume"     // key: a storage, or the staging volume; covers the stages that write to it
+	HoldBatch      HoldScope = "batch"      // key: the batch's id; covers the batch and its jobs
 	HoldItem       HoldScope = "item"       // key: the item's id
-	HoldWorker     HoldScope = "worker"     // key: a worker's id, or its host; it is given nothing more
+	HoldWorker     HoldScope = "worker"     // key: a worker's id or host; the worker gets no items
 )
 
 // HoldScopes returns every scope in a fixed order.
@@ -41,7 +40,7 @@ func HoldScopes() []HoldScope {
 	return []HoldScope{HoldAll, HoldIngest, HoldStage, HoldCollection, HoldVolume, HoldBatch, HoldItem, HoldWorker}
 }
 
-// Keyless says that the scope is one thing, so that a hold of it has no key.
+// Keyless reports whether holds of the scope have no key.
 func (s HoldScope) Keyless() bool { return s == HoldAll || s == HoldIngest }
 
 // Hold is a reason why items may not start.
@@ -53,9 +52,8 @@ type Hold struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// Covers says whether the hold keeps an item from starting its next step: that of the stage where
-// it stands, or, while it runs, the one after it, since a running step goes on. Nothing covers a
-// settled item.
+// Covers reports whether the hold keeps an item from starting its next step. That is the step of
+// its stage or, while it runs, the one after. No hold covers a settled item.
 func (h Hold) Covers(it WorkItem) bool {
 	if it.Status.Settled() {
 		return false
@@ -77,7 +75,7 @@ func (h Hold) Covers(it WorkItem) bool {
 	case HoldItem:
 		return h.Key == it.ID
 	case HoldWorker:
-		return false // the item may go to another one
+		return false // another worker may take the item
 	}
 	return false
 }
@@ -97,8 +95,7 @@ func (h Hold) coversVolume(it WorkItem, stage Stage) bool {
 	return false
 }
 
-// nextStart is the stage of the step that an item would start next. A last step can only start
-// again.
+// nextStart returns the stage that the item would start next. A last step can only start again.
 func nextStart(it WorkItem) Stage {
 	if it.Status == Running {
 		if route, ok := it.Route(); ok {
@@ -110,9 +107,8 @@ func nextStart(it WorkItem) Stage {
 	return it.Stage
 }
 
-// CoversWorker says whether the hold keeps a worker from being given anything: its key is the
-// worker's id, or the host in an id of the form HOST-PID-RANDOM. What follows a slash in an id is
-// not looked at.
+// CoversWorker reports whether the hold keeps a worker from getting items. Its key is the worker's
+// id, or the host in an id of the form HOST-PID-RANDOM. It ignores what follows a slash in the id.
 func (h Hold) CoversWorker(id string) bool {
 	if h.Scope != HoldWorker || h.Key == "" {
 		return false

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// WorkItem is the one unit of durable work: a job, a batch, a task. The fields mirror the row of
-// table work_item; State is derived by [StateOf].
+// WorkItem is the unit of durable work: a job, a batch, a task. Its fields mirror the row of table
+// work_item; [StateOf] derives State.
 type WorkItem struct {
 	ID         string `json:"id"`
 	Tenant     string `json:"tenant"`
 	Collection string `json:"collection"`
 	ParentID   string `json:"parent_id,omitempty"`
-	// Of a job: Row is its place in the batch, counted from 1, and Line the line of the batch's
-	// manifest, which is 1 where there is no manifest. Batches that were expanded by a program that
+	// Row and Line are set for jobs. Row is the job's place in the batch, counted from 1. Line is
+	// its line in the batch's manifest, or 1 without a manifest. Batches expanded by programs that
 	// did not count rows have the line in both.
 	Row  int64 `json:"row,omitempty"`
 	Line int64 `json:"line,omitempty"`
@@ -28,28 +28,27 @@ type WorkItem struct {
 	Priority int    `json:"priority"` // lower first
 	Name     string `json:"name"`     // for people: the payload's file name
 
-	// Storages are the storage volumes that a version of its object goes to, the first one first;
-	// none for an item that makes none.
+	// Storages are the storages for the version of the item's object, the primary one first; none
+	// for items that make no version.
 	Storages []string `json:"storages,omitempty"`
-	// Optional is the optional steps of its route that it takes. They are decided when it is made,
-	// with its spec: a profile or a route that changes never moves an item under way (R27).
+	// Optional lists the optional steps that the item takes. They are fixed when the item is
+	// inserted, so that later changes of profile or route never affect it (R27).
 	Optional []Stage `json:"optional,omitempty"`
 
-	Spec    json.RawMessage            `json:"spec,omitempty"`    // immutable input, a [Spec] for jobs and batches
-	Results map[string]json.RawMessage `json:"results,omitempty"` // durable results that must not be redone (column state)
+	Spec    json.RawMessage            `json:"spec,omitempty"`    // immutable input; a [Spec] for jobs and batches
+	Results map[string]json.RawMessage `json:"results,omitempty"` // durable results, of work that must not be repeated
 
 	SizeBytes int64 `json:"size_bytes"` // -1 unknown
 	Files     int64 `json:"files"`      // -1 unknown
-	DoneBytes int64 `json:"done_bytes"` // of the transfer, for progress
+	DoneBytes int64 `json:"done_bytes"` // transferred so far
 	DoneFiles int64 `json:"done_files"`
 
-	BlockerCount int64 `json:"blocker_count"` // open prerequisites
+	BlockerCount int64 `json:"blocker_count"` // open requirements
 	Closing      int64 `json:"closing,omitempty"`
-	Attempt      int64 `json:"attempt"`     // the fencing token; only grows
+	Attempt      int64 `json:"attempt"`     // fencing token; only grows
 	Tries        int   `json:"tries"`       // counted failures in this stage
-	RetryCount   int   `json:"retry_count"` // times an admin sent it back
-	// NextTry is derived: what an item waits for whose step failed on a system fault; nil for any
-	// other.
+	RetryCount   int   `json:"retry_count"` // how often an admin requeued it
+	// NextTry is derived: the next try after a system fault; nil if the item does not wait for one.
 	NextTry *NextTry `json:"next_try,omitempty"`
 
 	ErrorClass       ErrorClass `json:"error_class,omitempty"`
@@ -57,12 +56,12 @@ type WorkItem struct {
 	NeedsAdminReview bool       `json:"needs_admin_review"` // derived: failed
 	Retry            bool       `json:"retry"`              // derived: not settled
 	AllowedActs      []Act      `json:"allowed_acts,omitempty"`
-	HeldBy           *Hold      `json:"held_by,omitempty"`  // the oldest hold that covers it; nil: none
-	GraphID          string     `json:"graph_id,omitempty"` // of an item that was prepared with others
-	// Commitment is how far the item is with what it changes in storage: a job whose object is
-	// preserved says so here, whatever became of the job.
+	HeldBy           *Hold      `json:"held_by,omitempty"`  // oldest hold that covers it, or nil
+	GraphID          string     `json:"graph_id,omitempty"` // graph in which it was prepared
+	// Commitment says how far the item has changed storage. For a job with a preserved object it is
+	// Preserved, whatever happened to the job.
 	Commitment Commitment `json:"commitment,omitempty"`
-	// The acts that are allowed follow from these, too; whoever asks the API is told the acts.
+	// The allowed acts depend on these, too. API users get the acts.
 	OwnHold  bool `json:"-"`
 	Unsealed bool `json:"-"`
 	JobsLeft bool `json:"-"`
@@ -71,11 +70,11 @@ type WorkItem struct {
 	CreatedAt  time.Time  `json:"created_at"`
 	UpdatedAt  time.Time  `json:"updated_at"`
 	RunAt      time.Time  `json:"run_at"`
-	Delayed    bool       `json:"delayed,omitempty"` // it waits for RunAt: for its next try, or for the next look at what it lacked
+	Delayed    bool       `json:"delayed,omitempty"` // it waits for RunAt: for its next try, or its next check after a snooze
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 }
 
-// Position is what the item's state and the acts that may be asked of it are derived from.
+// Position returns the facts from which state and allowed acts are derived.
 func (it WorkItem) Position() Position {
 	return Position{
 		Action: it.Action, Stage: it.Stage, Status: it.Status, Attempt: it.Attempt, Open: it.BlockerCount,
@@ -85,31 +84,32 @@ func (it WorkItem) Position() Position {
 	}
 }
 
-// FailedItself says that the item has failed for what is its own, and not for what its jobs did: a
-// batch whose manifest could not be read, or whose report could not be made.
+// FailedItself reports that the item failed on its own account and not because of its jobs: a batch
+// whose manifest could not be read, or whose report could not be made.
 func (it WorkItem) FailedItself() bool { return it.Status == Failed && it.ErrorClass != JobsFault }
 
-// Route is the route that the item takes: that of its action with its own optional steps. ok is
-// false for an unknown action.
+// Route returns the item's route: that of its action with the item's optional steps. ok is false
+// for an unknown action.
 func (it WorkItem) Route() (r Route, ok bool) {
 	r, ok = RouteOf(it.Action)
 	return r.With(it.Optional), ok
 }
 
-// ErrorClass tells whose fault a failure is.
+// ErrorClass says who must act after a failure.
 type ErrorClass string
 
 // The error classes.
 const (
 	ContentFault ErrorClass = "content" // the deposit is wrong: the producer must fix it
-	SystemFault  ErrorClass = "system"  // the system could not: it may be sent again as it is
-	JobsFault    ErrorClass = "jobs"    // a batch some of whose jobs failed
+	SystemFault  ErrorClass = "system"  // the system failed: the item can be retried unchanged
+	JobsFault    ErrorClass = "jobs"    // jobs of the batch failed
 )
 
 // PayloadType says what a payload is.
 type PayloadType string
 
-// The payload types (docs/depositing.md). Auto is resolved by content before a job is made.
+// The payload types (docs/depositing.md). Auto is replaced by what the content shows before a job
+// is inserted.
 const (
 	AutoType         PayloadType = "auto"
 	FileType         PayloadType = "file"
@@ -128,8 +128,8 @@ func PayloadTypes() []PayloadType {
 	return []PayloadType{AutoType, FileType, ContainerType, BagType, ObjectManifest, BatchManifest, ContainerBatch, SingleFileBatch}
 }
 
-// JobType returns what each row of a batch manifest of this type names; ok is false when t is no
-// batch manifest.
+// JobType returns the payload type of each row of a batch manifest; ok is false if t is not a batch
+// manifest.
 func (t PayloadType) JobType() (job PayloadType, ok bool) {
 	switch t {
 	case BatchManifest:
@@ -144,23 +144,23 @@ func (t PayloadType) JobType() (job PayloadType, ok bool) {
 	return "", false
 }
 
-// Mode says what a job does to an object that exists already.
+// Mode says what a job does to an existing object.
 type Mode string
 
 // The modes.
 const (
-	Add    Mode = "add"    // the new version holds exactly what was submitted
-	Update Mode = "update" // the new version is the old one with files added, replaced and (mrt-delete.txt) removed
+	Add    Mode = "add"    // the new version contains exactly the submitted files
+	Update Mode = "update" // the new version is the previous one with files added, replaced and (mrt-delete.txt) removed
 )
 
-// Digest is a fixity value as a depositor supplied it or we computed it.
+// Digest is a fixity value, given by a depositor or computed.
 type Digest struct {
 	Algorithm string `json:"algorithm"` // lower case, as checkm and stdlib name them: md5, sha1, sha256, sha512
 	Value     string `json:"value"`     // lower-case hex
 }
 
-// Spec is the immutable input of a batch and of each of its jobs: what was submitted, and the
-// collection's profile as it was at that moment.
+// Spec is the immutable input of a batch and of its jobs: what was submitted, and the collection's
+// profile at that time.
 type Spec struct {
 	RouteVersion int         `json:"route_version"`
 	Type         PayloadType `json:"type"`
@@ -168,9 +168,9 @@ type Spec struct {
 	URL          string      `json:"url"`      // http(s)://... or upload:ID
 	Filename     string      `json:"filename"` // the payload's name
 	SizeBytes    int64       `json:"size_bytes"`
-	Digest       *Digest     `json:"digest,omitempty"` // of the payload, as the depositor gave it
-	// Modified is when the payload, a single file, was last changed, as the depositor gave it;
-	// zero: not said, and its source is believed.
+	Digest       *Digest     `json:"digest,omitempty"` // of the payload, as given by the depositor
+	// Modified is when the payload, a single file, was last changed, as given by the depositor.
+	// Zero: not given; the source's time counts.
 	Modified    time.Time `json:"modified,omitzero"`
 	PrimaryID   string    `json:"primary_id,omitempty"`
 	LocalIDs    []string  `json:"local_ids,omitempty"`
@@ -181,57 +181,55 @@ type Spec struct {
 	Date        string    `json:"date,omitempty"`
 	Notify      []string  `json:"notify,omitempty"`
 	SubmittedAt time.Time `json:"submitted_at"`
-	Priority    *int      `json:"priority,omitempty"` // asked for by the submission, else by the profile; nil: by the batch's size
-	Force       bool      `json:"force,omitempty"`    // submitted although the same content may be here already
+	Priority    *int      `json:"priority,omitempty"` // requested by the submission, else by the profile; nil: by the batch's size
+	Force       bool      `json:"force,omitempty"`    // submitted even if it is a duplicate
 	Profile     Profile   `json:"profile"`
-	// Repeats is the first row of the same batch that says the same as this job's; nil: no earlier
-	// one does.
+	// Repeats is the first row of the same batch with the same content; nil: there is none.
 	Repeats *RowPlace `json:"repeats,omitempty"`
-	// ProfileVersion is the version of the collection's profile that Profile is; 0: it was
-	// submitted before there were versions.
+	// ProfileVersion is the version number of Profile; 0: submitted before profiles had versions.
 	ProfileVersion int `json:"profile_version,omitempty"`
 }
 
-// UpdatesNothing says that the submission is to update an object and cannot say which: it gives no
-// identifier, and a single file, unlike a folder, container or bag, brings none along.
+// UpdatesNothing reports that the submission updates an object but cannot name it: it gives no
+// identifier, and a single file, unlike a folder, container or bag, contains none.
 func (s Spec) UpdatesNothing() bool { return s.Type == FileType && s.UpdatesUnnamed() }
 
-// UpdatesUnnamed says that the submission is to update an object and does not say which: only what
-// is in its payload can.
+// UpdatesUnnamed reports that the submission updates an object but gives no identifier. Only its
+// payload can contain one.
 func (s Spec) UpdatesUnnamed() bool {
 	return s.Mode == Update && s.PrimaryID == "" && len(s.LocalIDs) == 0
 }
 
-// ErrUpdatesNothing refuses a submission of which [Spec.UpdatesNothing] is true, and one that is
-// [Spec.UpdatesUnnamed] whose payload names no object either.
+// ErrUpdatesNothing refuses a submission for which [Spec.UpdatesNothing] holds, or for which
+// [Spec.UpdatesUnnamed] holds and whose payload names no object.
 var ErrUpdatesNothing = errors.New("an update must say what it updates: give the object's ARK or a local id")
 
-// UploadURL is the payload URL of a stored upload.
+// UploadURL returns the payload URL of a stored upload.
 func UploadURL(id string) string { return uploadURLScheme + ":" + id }
 
-// UploadID is the id of the stored upload that a payload URL names; ok is false for any other
-// address.
+// UploadID returns the id of the stored upload that a payload URL names; ok is false for other
+// URLs.
 func UploadID(url string) (id string, ok bool) { return strings.CutPrefix(url, UploadURL("")) }
 
-// Event is one thing that happened. Events are only ever added.
+// Event is one thing that happened. Events are append-only.
 type Event struct {
-	// ID names the event and no other, for ever. A Registry that was brought back from a backup
-	// gives the numbers of what it lost to other events; their ids are new.
+	// ID identifies the event for ever. A Registry restored from a backup reuses the numbers of
+	// lost events, but not their ids.
 	ID     string `json:"id"`
 	Seq    int64  `json:"seq"`     // the feed's cursor (R17)
-	ItemID string `json:"item_id"` // or the id of the hold, token or collection that it is about
-	// Collection is the item's at that moment; "" for what is in no collection.
+	ItemID string `json:"item_id"` // or the id of the hold, token or collection concerned
+	// Collection is the item's at that time; "" without a collection.
 	Collection string          `json:"collection,omitempty"`
 	Attempt    int64           `json:"attempt,omitempty"`
-	Type       string          `json:"type"` // an [Act], or what else happened: minted, fixity-mismatch, ...
+	Type       string          `json:"type"` // an [Act], or another type: minted, fixity-mismatch, ...
 	Actor      string          `json:"actor"`
-	AuditID    string          `json:"audit_id,omitempty"` // the act on many items that this is a part of
+	AuditID    string          `json:"audit_id,omitempty"` // bulk act that it is part of
 	At         time.Time       `json:"at"`
 	Data       json.RawMessage `json:"data,omitempty"`
 }
 
-// Heading is what people know an item by: the title that a batch was given, else its name, else its
-// id. A job goes by the name of its payload, since its title may be that of its batch.
+// Heading returns an item's name for people: a batch's title, else the name, else the id. A job has
+// the name of its payload, because its title may be its batch's.
 func (it WorkItem) Heading() string {
 	var spec Spec
 	if it.Action == Batch && json.Unmarshal(it.Spec, &spec) == nil && spec.Title != "" {
@@ -243,17 +241,16 @@ func (it WorkItem) Heading() string {
 	return it.ID
 }
 
-// Own says that all that an item of an action takes in by what its spec names lies here already, as
-// an upload. The files that an uploaded object manifest lists do not; the manifest of a batch is
-// all that the batch itself takes in. What is found in a payload, as a bag's fetch.txt is, is not
-// known before it is read.
+// Own reports whether all data that the item's spec names were uploaded to us. The files in an
+// uploaded object manifest were not; a batch itself reads only its manifest. Names inside a
+// payload, such as in a bag's fetch.txt, are not known yet.
 func (s Spec) Own(a Action) bool {
 	_, uploaded := UploadID(s.URL)
 	return uploaded && (a != Ingest || s.Type != ObjectManifest)
 }
 
-// IDStart says that text has the form of an item's id, or of the beginning of one that is long
-// enough to look for.
+// IDStart reports whether a text has the form of an item's id, or of at least its first 8
+// characters.
 func IDStart(text string) bool {
 	const least, whole = 8, 36
 	if len(text) < least || len(text) > whole {

@@ -13,25 +13,25 @@ import (
 	"unicode"
 )
 
-// MailKind says what a mail tells.
+// MailKind is the kind of a mail.
 type MailKind string
 
 // The kinds of mails.
 const (
-	MailQueued MailKind = "queued" // a batch was taken in
-	MailReport MailKind = "report" // what a batch's report of one closing says
+	MailQueued MailKind = "queued" // a batch was accepted
+	MailReport MailKind = "report" // the report of one closing of a batch
 	MailFailed MailKind = "failed" // a batch could not be expanded
-	// MailStopped: an admin ended a batch for good, so that no report will come of it.
+	// MailStopped: an admin ended a batch for good, so it will have no report.
 	MailStopped MailKind = "stopped"
-	MailSafe    MailKind = "safe"   // every copy of all that was in a batch was read back: the depositor's own may go
-	MailDigest  MailKind = "digest" // what waits for the operators
+	MailSafe    MailKind = "safe"   // every copy of everything in a batch was verified: the depositor's copy is not needed
+	MailDigest  MailKind = "digest" // what waits for operators
 )
 
-// MostMailAddresses is how many addresses a submission, or a collection, can name.
+// MostMailAddresses is how many addresses a submission or a collection may name.
 const MostMailAddresses = 50
 
-// MailAddress returns the address in a text, which may be Name <address>, without the name.
-// ErrInvalid when there is none, or more than one.
+// MailAddress returns the address in a text such as Name <address>, without the name. ErrInvalid:
+// there is not exactly one.
 func MailAddress(text string) (string, error) {
 	a, err := mail.ParseAddress(text)
 	if err != nil || strings.ContainsFunc(a.Address, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
@@ -40,8 +40,8 @@ func MailAddress(text string) (string, error) {
 	return a.Address, nil
 }
 
-// MailAddresses are those that are told of a batch: the collection's and the submission's, each
-// once, in this order.
+// MailAddresses returns the addresses for mails about a batch: the collection's and then the
+// submission's, each once.
 func (s Spec) MailAddresses() []string {
 	all := s.Notify
 	if s.Profile.Mail != nil {
@@ -50,7 +50,7 @@ func (s Spec) MailAddresses() []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, text := range all {
-		address, err := MailAddress(text) // what is none was refused when it came
+		address, err := MailAddress(text) // invalid ones were refused on submission
 		if key := mailbox(address); err == nil && !seen[key] {
 			seen[key] = true
 			out = append(out, address)
@@ -59,24 +59,24 @@ func (s Spec) MailAddresses() []string {
 	return out
 }
 
-// mailbox is an address without what makes no difference: how its domain is written.
+// mailbox returns the canonical form of an address: its domain in lower case.
 func mailbox(address string) string {
 	at := strings.LastIndexByte(address, '@')
 	return address[:at+1] + strings.ToLower(address[at+1:])
 }
 
-// MailTerms say to whom a submission may have mails sent, beside its collection's own people
-// ([MailRules.To]) and the submitter.
+// MailTerms limits the addresses that a submission may name, beside the collection's
+// ([MailRules.To]) and the submitter's.
 type MailTerms struct {
-	Token   string   `json:"token"`             // whose submissions the limit counts together: the token's name
-	Own     string   `json:"own,omitempty"`     // the submitter's own address; "" when it is not known
-	Domains []string `json:"domains,omitempty"` // whose addresses the service allows, as [CheckMailDomain] takes them
-	Daily   int64    `json:"daily,omitempty"`   // how many addresses of others the token's submissions may name in a day (UTC); 0: any number
+	Token   string   `json:"token"`             // name of the token, whose submissions share the limit
+	Own     string   `json:"own,omitempty"`     // the submitter's address; "" if unknown
+	Domains []string `json:"domains,omitempty"` // allowed domains of the service, as for [CheckMailDomain]
+	Daily   int64    `json:"daily,omitempty"`   // how many other addresses the token's submissions may name in a day (UTC); 0: no limit
 }
 
-// Judge counts the addresses of others among those that a submission names, each once.
-// *MailRefusedError names those that nobody has allowed: they are neither the submitter's own nor
-// in the collection's [MailRules] nor in a domain of the service's list.
+// Judge counts the other people's addresses that a submission names, each once. *MailRefusedError
+// names the addresses that are not allowed: not the submitter's, not in the collection's
+// [MailRules], and not in an allowed domain.
 func (m MailTerms) Judge(c Collection, notify []string) (others int64, err error) {
 	var rules MailRules
 	if c.Profile.Mail != nil {
@@ -110,8 +110,8 @@ func (m MailTerms) Judge(c Collection, notify []string) (others int64, err error
 	return others, nil
 }
 
-// mailMatches says whether a rule of [MailRules.Allow] is about an address. A domain is about plain
-// addresses only: with quotes before the @ a mail server may be made to see another domain.
+// mailMatches reports whether a rule of [MailRules.Allow] matches an address. A domain matches only
+// plain addresses: quotes before the @ may make a mail server see another domain.
 func mailMatches(rule, address string) bool {
 	if strings.Contains(rule, "@") {
 		one, err := MailAddress(rule)
@@ -130,7 +130,8 @@ func mailMatches(rule, address string) bool {
 
 var aMailDomain = regexp.MustCompile(`^(\*\.)?([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?\.)+[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?$`)
 
-// CheckMailDomain returns ErrInvalid unless a text is a domain of mail addresses, such as example.org, or *.example.org for all below it.
+// CheckMailDomain returns ErrInvalid unless a text is a domain of mail addresses, such as
+// example.org, or *.example.org for all below it.
 func CheckMailDomain(text string) error {
 	const most = 255
 	if len(text) > most || !aMailDomain.MatchString(text) {
@@ -139,7 +140,8 @@ func CheckMailDomain(text string) error {
 	return nil
 }
 
-// CheckMailRule returns ErrInvalid unless a text can stand in [MailRules.Allow]: an address, or a domain.
+// CheckMailRule returns ErrInvalid unless a text can stand in [MailRules.Allow]: an address, or a
+// domain.
 func CheckMailRule(text string) error {
 	if !strings.Contains(text, "@") {
 		return CheckMailDomain(text)
@@ -152,13 +154,14 @@ func CheckMailRule(text string) error {
 	return nil
 }
 
-// MailRefusedError says that a submission names addresses to which its submitter may not have mails sent.
+// MailRefusedError: a submission names addresses to which its submitter may not send mails.
 type MailRefusedError struct {
 	Collection string   `json:"collection"`
 	Addresses  []string `json:"addresses"`
 }
 
-// Error names the addresses in part, since it is kept for longer than they are, the rule, and what to do.
+// Error masks the addresses, because it is kept longer than they are. It names the rule and what to
+// do.
 func (e *MailRefusedError) Error() string {
 	masked := make([]string, len(e.Addresses))
 	for i, address := range e.Addresses {
@@ -167,7 +170,7 @@ func (e *MailRefusedError) Error() string {
 	return e.naming(masked)
 }
 
-// InFull is Error for whoever named the addresses: it tells them apart. It is for the answer alone, which nobody keeps.
+// InFull is Error with complete addresses, for the submitter's answer only, which is not kept.
 func (e *MailRefusedError) InFull() string { return e.naming(e.Addresses) }
 
 func (e *MailRefusedError) naming(addresses []string) string {
@@ -176,7 +179,8 @@ func (e *MailRefusedError) naming(addresses []string) string {
 		e.Collection, strings.Join(addresses, ", "))
 }
 
-// MailLimitError says that a token's submissions have named as many addresses of others as they may in a day.
+// MailLimitError: a token's submissions have named as many other people's addresses as they may in
+// a day.
 type MailLimitError struct {
 	Token string    `json:"token"`
 	Daily int64     `json:"daily"`
@@ -195,7 +199,8 @@ func (e *MailLimitError) Error() string {
 	return text + fmt.Sprintf("; submit without them, or from %s on, or have an admin raise HOLDFAST_MAIL_TOKEN_DAILY", e.Until.UTC().Format(time.RFC3339))
 }
 
-// mailID is the id of a mail: the same for the same message to the same address. The address cannot be read from it.
+// mailID returns the id of a mail, which is the same for the same message to the same address. It
+// does not reveal the address.
 func (d DeliverySpec) mailID() string {
 	about := d.Subject + "_" + string(d.Mail)
 	switch d.Mail {
@@ -205,15 +210,15 @@ func (d DeliverySpec) mailID() string {
 		about += fmt.Sprintf("_%d", d.Times)
 	case MailDigest:
 		about = fmt.Sprintf("%s_%d", d.Mail, d.Period)
-	case MailStopped: // once, or twice when it was aborted first and is asked for again after it was deleted
+	case MailStopped: // once, or twice if a batch is aborted and later deleted
 		about += "_" + strings.ToLower(string(d.State))
-	case MailQueued: // once for all
+	case MailQueued: // always once
 	}
 	sum := sha256.Sum256([]byte(mailbox(d.To)))
 	return "msg_" + about + "_" + hex.EncodeToString(sum[:8])
 }
 
-// mailTold says for people what a mail tells.
+// mailTold describes a mail's content for people.
 func (d DeliverySpec) mailTold() string {
 	switch d.Mail {
 	case MailQueued:
@@ -232,7 +237,7 @@ func (d DeliverySpec) mailTold() string {
 	return string(d.Mail)
 }
 
-// MaskAddress shows enough of a mail address to tell one from another, for what is kept longer than the address itself.
+// MaskAddress masks a mail address, but keeps enough to tell addresses apart.
 func MaskAddress(address string) string {
 	at := strings.LastIndexByte(address, '@')
 	if at < 1 {
@@ -242,36 +247,38 @@ func MaskAddress(address string) string {
 	return string(first) + "***" + address[at:]
 }
 
-// Safety says whether every copy of what was in a batch is known to be right.
+// Safety says whether every copy of a batch's objects is verified.
 type Safety struct {
-	Objects  int64    `json:"objects"`  // versions that the batch's completed jobs made
-	Storages []string `json:"storages"` // that each of them is to be in, by the batch's profile
-	// Missing are versions without a verified replica in one of these, Damaged objects with files that are known not to be
-	// right in some storage, Gone objects that were deleted, or are being deleted. Leaving are objects whose deletion was asked
-	// for or approved and has not begun: they stay, or go.
+	Objects  int64    `json:"objects"`  // versions made by the batch's completed jobs
+	Storages []string `json:"storages"` // storages that each version must be in, by the batch's profile
+	// Missing counts versions that lack a verified replica in one of Storages. Damaged counts
+	// objects with damaged or missing files in some storage. Gone counts objects that were or are
+	// being deleted. Leaving counts objects with a requested or approved deletion that has not
+	// begun.
 	Missing int64 `json:"missing"`
 	Damaged int64 `json:"damaged"`
 	Gone    int64 `json:"gone"`
 	Leaving int64 `json:"leaving"`
-	// VerifiedAt is when the replica that was read longest ago was read.
+	// VerifiedAt is the oldest verification of these replicas.
 	VerifiedAt time.Time `json:"verified_at,omitzero"`
 }
 
-// Safe says that the depositor's copy is not needed any more.
+// Safe reports that the depositor's copy is no longer needed.
 func (s Safety) Safe() bool {
 	return s.Objects > 0 && len(s.Storages) > 0 && s.Missing == 0 && s.Damaged == 0 && s.Gone == 0 && s.Leaving == 0
 }
 
-// Attention is what operators are told of beside failures, holds and deletions.
+// Attention is what operators must know beside failures, holds and deletions.
 type Attention struct {
-	// Undelivered is how many messages could not be delivered yet, or at all; Messages are some of them.
+	// Undelivered counts messages that are not delivered, or never will be. Messages are some of
+	// them.
 	Undelivered int64      `json:"undelivered"`
 	Messages    []Delivery `json:"messages,omitempty"`
-	// Oldest is the batch or job that has waited longest; nil when none waits.
+	// Oldest is the batch or job that has waited longest; nil if none waits.
 	Oldest *WorkItem `json:"oldest,omitempty"`
 }
 
-// DigestRequest says to whom and how often operators are told what waits for them.
+// DigestRequest says who gets digests for operators, and how often.
 type DigestRequest struct {
 	To []string `json:"to"`
 	// A period begins Offset after each multiple of Every since 1970, UTC.
@@ -279,7 +286,7 @@ type DigestRequest struct {
 	Offset time.Duration `json:"offset"`
 }
 
-// Check returns ErrInvalid for what cannot be carried out.
+// Check returns ErrInvalid for too many or invalid addresses, and for impossible periods.
 func (r DigestRequest) Check() error {
 	if len(r.To) > MostMailAddresses || r.Every < time.Minute || r.Offset < 0 {
 		return fmt.Errorf("%w: digests go to %d addresses at most, once a minute at most", ErrInvalid, MostMailAddresses)
@@ -294,17 +301,18 @@ func (r DigestRequest) Check() error {
 	return nil
 }
 
-// Period is the period that a moment is in: its beginning and its end.
+// Period returns the beginning and end of the period at a time.
 func (r DigestRequest) Period(at time.Time) (begin, end time.Time) {
 	n := at.Add(-r.Offset).UnixMicro() / r.Every.Microseconds()
 	begin = time.UnixMicro(n * r.Every.Microseconds()).Add(r.Offset).UTC()
 	return begin, begin.Add(r.Every)
 }
 
-// Mailing is what mails are made of that nobody else asks.
+// Mailing looks up the content of mails.
 type Mailing interface {
-	// BatchSafety looks at every copy of what the completed jobs of a batch have stored. ErrNotFound for what is no batch.
+	// BatchSafety checks the record of every copy of what a batch's completed jobs stored.
+	// ErrNotFound: the item is not a batch.
 	BatchSafety(ctx context.Context, batchID string) (Safety, error)
-	// Attention looks at what waits for operators.
+	// Attention returns what waits for operators.
 	Attention(ctx context.Context) (Attention, error)
 }

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// OrphanKind says where an orphan was found.
+// OrphanKind says where orphaned data was found.
 type OrphanKind string
 
 // The kinds of orphans.
 const (
-	OrphanStaged  OrphanKind = "staged"  // what attempts of an item have staged
-	OrphanUpload  OrphanKind = "upload"  // the bytes of an upload
+	OrphanStaged  OrphanKind = "staged"  // staged by attempts of an item
+	OrphanUpload  OrphanKind = "upload"  // bytes of an upload
 	OrphanInterim OrphanKind = "interim" // interim data of an item
-	OrphanForeign OrphanKind = "foreign" // what has a name, or an owner, that the Registry never heard of: never removed
-	OrphanObject  OrphanKind = "object"  // an object in a preservation storage that no record leads to: never removed
+	OrphanForeign OrphanKind = "foreign" // has a name or owner unknown to the Registry: never removed
+	OrphanObject  OrphanKind = "object"  // an object in a storage without a record: never removed
 )
 
 // OrphanKinds returns all kinds.
@@ -23,38 +23,37 @@ func OrphanKinds() []OrphanKind {
 	return []OrphanKind{OrphanStaged, OrphanUpload, OrphanInterim, OrphanForeign, OrphanObject}
 }
 
-// Removable says whether what is found there may be removed. What lies in a preservation storage
-// without a record is more likely a loss of the Registry's than rubbish, and what has a name of
-// somebody else's is somebody else's.
+// Removable reports whether such data may be removed. An unrecorded object in a storage more likely
+// means a loss in the Registry, and foreign data belongs to others.
 func (k OrphanKind) Removable() bool { return k != OrphanForeign && k != OrphanObject }
 
 // Bounds of a search for orphans.
 const (
-	// LeastOrphanAge is the least age of what is called an orphan: longer than anything is written
-	// before it has an owner, or after.
+	// LeastOrphanAge is the least age of orphaned data: longer than anything is written before it
+	// has an owner, or after.
 	LeastOrphanAge = time.Hour
-	// DefaultOrphanAge is the age when none is asked for.
+	// DefaultOrphanAge is the default age.
 	DefaultOrphanAge = 7 * 24 * time.Hour
-	// MostOrphansTold is how many are told one by one; all are counted.
+	// MostOrphansTold is how many are listed one by one. All are counted.
 	MostOrphansTold = 1000
 )
 
-// OrphanSearch says what to look for, and what to do with it.
+// OrphanSearch says what to search for, and whether to remove it.
 type OrphanSearch struct {
-	// Older is for how long nobody must have written to it, nor had a right to it.
+	// Older is for how long the data must have been unchanged and without an owner.
 	Older time.Duration `json:"older"`
-	// Storages: preservation storages are looked through, too.
+	// Storages includes the preservation storages.
 	Storages bool `json:"storages,omitempty"`
-	// Strays: only files of the preservation storages are looked for that belong to no object. The
-	// search goes on where it was after a kill, takes a rest now and then, and fails when it finds
-	// any, so that people are told. The Registry makes one as often as stored files are read again.
+	// Strays searches only for files in preservation storages that belong to no object. The search
+	// continues after a kill, pauses now and then, and fails if it finds any, so that people
+	// notice. The Registry creates one as often as stored files are checked.
 	Strays bool `json:"strays,omitempty"`
-	// Remove what is found and [OrphanKind.Removable].
+	// Remove removes what is found and [OrphanKind.Removable].
 	Remove bool   `json:"remove,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// Check returns ErrInvalid when nothing is to be looked for like this.
+// Check returns ErrInvalid for an age that is too small.
 func (s OrphanSearch) Check() error {
 	if s.Older < LeastOrphanAge {
 		return fmt.Errorf("%w: what is younger than %v may be somebody's yet", ErrInvalid, LeastOrphanAge)
@@ -62,7 +61,7 @@ func (s OrphanSearch) Check() error {
 	return nil
 }
 
-// Title says for people what the search is about.
+// Title describes the search for people.
 func (s OrphanSearch) Title() string {
 	if s.Strays {
 		return "look for files in storages that belong to no object"
@@ -77,15 +76,15 @@ func (s OrphanSearch) Title() string {
 	return title
 }
 
-// Orphan is something that belongs to nobody.
+// Orphan is one piece of orphaned data.
 type Orphan struct {
 	Kind      OrphanKind `json:"kind"`
-	Name      string     `json:"name"`              // a folder or key of the volume, an item's id, an object's id
-	Storage   string     `json:"storage,omitempty"` // of an object, or of a file in a preservation storage
+	Name      string     `json:"name"`              // folder or key on the volume, item id, or object id
+	Storage   string     `json:"storage,omitempty"` // storage of an object, or of a file in one
 	Files     int64      `json:"files"`
 	SizeBytes int64      `json:"size_bytes"`
-	ChangedAt time.Time  `json:"changed_at,omitzero"` // last, as the volume says
-	Why       string     `json:"why"`                 // nobody has a right to it, for people
+	ChangedAt time.Time  `json:"changed_at,omitzero"` // last change, by the volume
+	Why       string     `json:"why"`                 // why it has no owner, for people
 	Removed   bool       `json:"removed,omitempty"`
 	Error     string     `json:"error,omitempty"` // why it could not be removed
 }
@@ -98,14 +97,14 @@ type OrphanCount struct {
 	Removed   int64 `json:"removed"`
 }
 
-// OrphanReport is what a search came to.
+// OrphanReport is the result of a search.
 type OrphanReport struct {
 	Search OrphanSearch               `json:"search"`
 	Counts map[OrphanKind]OrphanCount `json:"counts"`
 	Found  []Orphan                   `json:"found"` // the first MostOrphansTold
 }
 
-// Add counts an orphan, and tells it when there is room.
+// Add counts an orphan, and lists it if there is room.
 func (r *OrphanReport) Add(o Orphan) {
 	if r.Counts == nil {
 		r.Counts = map[OrphanKind]OrphanCount{}
@@ -121,7 +120,7 @@ func (r *OrphanReport) Add(o Orphan) {
 	}
 }
 
-// Total is how many there are of all kinds.
+// Total returns the number of all kinds together.
 func (r *OrphanReport) Total() (n int64) {
 	for _, c := range r.Counts {
 		n += c.Found
@@ -129,8 +128,7 @@ func (r *OrphanReport) Total() (n int64) {
 	return n
 }
 
-// Text says for people how many there are of each of these kinds, and how large they are; "" when
-// there are none.
+// Text describes the number and size of some kinds for people; "" if there are none.
 func (r *OrphanReport) Text(of func(OrphanKind) bool) string {
 	var parts []string
 	for _, k := range OrphanKinds() {
@@ -141,10 +139,10 @@ func (r *OrphanReport) Text(of func(OrphanKind) bool) string {
 	return strings.Join(parts, ", ")
 }
 
-// ResultOrphans names the durable result of a search, an [OrphanReport].
+// ResultOrphans is the durable result of a search, an [OrphanReport].
 const ResultOrphans = "orphans"
 
-// OrphanRequest asks for a search.
+// OrphanRequest requests a search.
 type OrphanRequest struct {
 	Search         OrphanSearch `json:"search"`
 	Actor          string       `json:"actor,omitempty"`

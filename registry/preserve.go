@@ -7,79 +7,79 @@ import (
 	"time"
 )
 
-// Preserving is how content becomes an object: identity, intent, inventory.
+// Preserving turns content into an object: identity, intent, inventory.
 type Preserving interface {
-	// Identify settles which object an item is about, and takes all the item's locks or none (R1,
-	// R8): a supplied ARK, else the ARK its local ids have under Owner, else Proposed, which then
-	// belongs to the item for ever. The answer is recorded in results["ark"]; a repeat returns it.
-	// *LockedError: another item has a lock or waits for it in front of this one (the item is woken
-	// when it is its turn); *IdentifierMismatch; *OwnerMismatch: the object has another owner;
-	// ErrTaken: propose another; *NoObject: r.Existing, and there is none; ErrInvalid: an owner or
-	// folders that are not the item's. After an error nothing is bound.
+	// Identify decides which object an item is about, and takes all of the item's locks or none
+	// (R1, R8). The ARK is the supplied one, else the one of its local ids under Owner, else
+	// Proposed, which then belongs to the item for ever. results["ark"] records the answer; a
+	// repeat returns it.
+	//
+	// *LockedError: another item has a lock or is earlier in its line; the item is woken in its
+	// turn. *IdentifierMismatch: the identifiers belong to different objects. *OwnerMismatch: the
+	// object has another owner. ErrTaken: propose another ARK. *NoObject: r.Existing is set and
+	// there is no object. ErrInvalid: owner or folders are not the item's. After an error nothing
+	// is bound.
 	Identify(ctx context.Context, l Lease, r IdentifyRequest) (Identity, error)
-	// Intend announces version N of an object and freezes its plan, before the first final byte is
-	// written. The same item's repeat returns the plan announced first; ErrIntentOpen when another
-	// item's version is open or N is not the head's successor. With in.Abandon it takes the
-	// announcement back instead, with the version's files and the results that in.Forget names,
-	// once two people have decided so ([Abandonment]): ErrInvalid before that. The caller has
-	// removed what was written of the version. A repeat changes nothing.
+	// Intend announces version N of an object and fixes its plan, before the first final byte is
+	// written. A repeat by the same item returns the first plan. ErrIntentOpen: another item's
+	// version is open, or N is not the head's successor.
+	//
+	// With in.Abandon it withdraws the announcement, with the version's files and the results in
+	// in.Forget, after two people have approved that ([Abandonment]); ErrInvalid before that. The
+	// caller must have removed what was written. A repeat changes nothing.
 	Intend(ctx context.Context, l Lease, in Intent) (Intent, error)
-	// RecordFiles adds inventory rows of an intended version, at most 1,000 a call; rows that are
-	// there are left.
+	// RecordFiles adds inventory rows of an announced version, at most 1,000 a call. Existing rows
+	// stay unchanged.
 	RecordFiles(ctx context.Context, l Lease, objectID string, version int, files []File) error
-	// RecordVersion makes an intended version, its files and its events visible as the object's
-	// head, and, when the Registry has a key for that, signs the version's receipt over what the
-	// inventory then holds, in the same transaction. Repeating it changes nothing, the receipt
-	// neither. With a key it is refused when the inventory does not hold as many files and bytes of
-	// the version as v says.
+	// RecordVersion makes an announced version, its files and its events visible as the object's
+	// head. If the Registry has a receipt key, the same transaction signs the version's receipt
+	// over the inventory; it is refused if the number of files and bytes differs from v. A repeat
+	// changes nothing, not even the receipt.
 	RecordVersion(ctx context.Context, l Lease, v VersionRecord) error
-	// HasReplicas says whether a storage holds any version of an object that was not deleted: one
-	// that is found empty all the same is not the storage that is meant. False of a storage that
-	// nobody has heard of.
+	// HasReplicas reports whether a storage contains a version of an object that was not deleted.
+	// If such a storage is found empty, it is the wrong storage. It is false for an unknown
+	// storage.
 	HasReplicas(ctx context.Context, storage string) (bool, error)
-	// KnowsObject says whether a record leads to an object: a version of it is recorded or
-	// announced, or it was deleted.
+	// KnowsObject reports whether there is a record of an object: a recorded or announced version,
+	// or a deletion.
 	KnowsObject(ctx context.Context, id string) (bool, error)
 }
 
-// Locking keeps others from changing an object that is preserved already.
+// Locking locks preserved objects.
 type Locking interface {
-	// LockObject takes the lock of a recorded object for the item, as Identify takes a job's:
-	// nobody else changes the object until the item settles. It returns the object's head, which
-	// stays so long. *LockedError when another item has the lock or stands in line before this one;
-	// the item keeps its place by its time of submission and is woken when it is first. A repeat
-	// changes nothing. ErrInvalid unless the item is about this object, *GoneError when it was
-	// deleted by another item.
+	// LockObject takes the lock of a recorded object for the item, as Identify does for a job.
+	// Nobody else can change the object until the item settles. It returns the object's head.
+	// *LockedError: another item has the lock or is earlier in its line; the item keeps its place
+	// and is woken when it is first. ErrInvalid: the item is not about this object. *GoneError:
+	// another item has deleted it. A repeat changes nothing.
 	LockObject(ctx context.Context, l Lease, objectID string) (head int, err error)
 }
 
-// IdentifyRequest is what is known of an object's identity.
+// IdentifyRequest is what is known about an object's identity.
 type IdentifyRequest struct {
 	Owner    string   `json:"owner"`
 	Supplied string   `json:"supplied"`  // an ARK, or ""
 	LocalIDs []string `json:"local_ids"` // exact strings, no duplicates
 	Proposed string   `json:"proposed"`  // a fresh ARK, chosen locally
-	// Existing: the object must have a version already; Proposed is not looked at.
+	// Existing: the object must have a version; Proposed is ignored.
 	Existing bool `json:"existing,omitempty"`
-	// EZID: Proposed is a name that EZID is to know.
+	// EZID: Proposed is a name to be registered with EZID.
 	EZID bool `json:"ezid,omitempty"`
-	// Refused is the item's name as it was settled, which EZID has given to somebody else: it is
-	// forgotten, with the local ids that led to it, and Proposed takes its place, unless a version
-	// was announced under it.
+	// Refused is the item's settled name, which EZID has given to somebody else. Proposed replaces
+	// it, and the local ids that led to it are forgotten, unless a version was announced under it.
 	Refused string `json:"refused,omitempty"`
-	// Folders are further locks that the item needs, each beginning with "folder:": of folders in
-	// storages that another object could be given, too. They are known once the ARK is, so they
-	// come with a second request.
+	// Folders are further locks, each beginning with "folder:", of folders in storages that another
+	// object might get. They depend on the ARK, so they come with a second request.
 	Folders []string `json:"folders,omitempty"`
 }
 
-// Identity is an object's name as it was settled.
+// Identity is an object's settled name.
 type Identity struct {
 	ARK    string `json:"ark"`
 	Minted bool   `json:"minted"` // Proposed was taken
 	Head   int    `json:"head"`   // the object's recorded version; 0 when it is new
-	// EZIDItem is the item that EZID knows the name by: the one that it was chosen for, by
-	// whichever item the object is named now. "" for names that EZID does not know from us.
+	// EZIDItem is the item under which EZID knows the name: the one for which it was proposed,
+	// whichever item uses it now; "" if EZID does not know the name from us.
 	EZIDItem string `json:"ezid_item,omitempty"`
 }
 
@@ -87,9 +87,9 @@ type Identity struct {
 type Intent struct {
 	ObjectID string          `json:"object_id"`
 	Version  int             `json:"version"`
-	Plan     json.RawMessage `json:"plan"` // the worker's own: everything that a repeat needs to write the same bytes
-	// Abandon takes the announcement back. Forget are the durable results by which the item would
-	// go on with the version.
+	Plan     json.RawMessage `json:"plan"` // defined by the worker: everything that a repeat needs to write the same bytes
+	// Abandon withdraws the announcement. Forget names the durable results by which the item would
+	// continue the version.
 	Abandon bool     `json:"abandon,omitempty"`
 	Forget  []string `json:"forget,omitempty"`
 }
@@ -107,51 +107,50 @@ type VersionRecord struct {
 	Files      int64     `json:"files"` // in the version's state, system files included
 	SizeBytes  int64     `json:"size_bytes"`
 	CreatedAt  time.Time `json:"created_at"` // as in the OCFL inventory
-	Replicas   []Replica `json:"replicas"`   // of each of the item's storages one, in their order
+	Replicas   []Replica `json:"replicas"`   // one for each of the item's storages, in their order
 	Inventory  string    `json:"inventory"`  // ALGORITHM:HEX of its OCFL inventory
 	Events     []Premis  `json:"events"`
 }
 
-// ResultAbandon is the durable result of a failed job whose announced version is to be abandoned:
+// ResultAbandon is the durable result of a failed job whose announced version is to be abandoned,
 // an [Abandonment].
 const ResultAbandon = "abandon"
 
-// AbandonOneByOne is why a bulk act does not abandon.
+// AbandonOneByOne says why a bulk act cannot abandon.
 const AbandonOneByOne = "a version is abandoned for each job by itself, since who agrees must have seen who asked for it and why"
 
-// Abandonment is who asked, and who agreed, that an announced version is given up of which nobody
-// can see anything. A requeue ends it: the version is rolled forward, or made anew when it was
-// abandoned.
+// Abandonment is a decision of two people to give up an announced version that is not visible yet.
+// A requeue ends it: the version is rolled forward, or made again if it was abandoned.
 type Abandonment struct {
 	Reason  string    `json:"reason"`
 	AskedBy string    `json:"asked_by"`
 	AskedAt time.Time `json:"asked_at"`
-	// ApprovedBy is another person than AskedBy; "" while nobody has agreed.
+	// ApprovedBy is a different person from AskedBy; "" until somebody approves.
 	ApprovedBy string     `json:"approved_by,omitempty"`
 	ApprovedAt *time.Time `json:"approved_at,omitempty"`
 	// DoneAt is when the version was abandoned.
 	DoneAt *time.Time `json:"done_at,omitempty"`
 }
 
-// Abandonment returns what was decided about the item's announced version; ok is false when nobody
-// asked.
+// Abandonment returns the decision about the item's announced version; ok is false if nobody
+// requested one.
 func (it WorkItem) Abandonment() (a Abandonment, ok bool) {
 	raw, asked := it.Results[ResultAbandon]
 	return a, asked && json.Unmarshal(raw, &a) == nil
 }
 
-// Waits says whether another person can still agree at a time: an item that failed after it was
-// agreed must be asked for anew, and what was asked for expires after [AskingLasts].
+// Waits reports whether another person can still approve at a time. A request expires after
+// [AskingLasts]. If the item fails after the approval, a new request is needed.
 func (a Abandonment) Waits(now time.Time) bool {
 	return a.ApprovedBy == "" && now.Before(a.AskedAt.Add(AskingLasts))
 }
 
-// Request names this asking, apart from every other one for the same item.
+// Request identifies this request among those for the same item.
 func (a Abandonment) Request() string {
 	return a.AskedBy + " at " + a.AskedAt.UTC().Format(time.RFC3339Nano)
 }
 
-// Text says for people who decided what, and why.
+// Text describes for people who decided what, and why.
 func (a Abandonment) Text() string {
 	text := fmt.Sprintf("asked for by %s at %s: %s", a.AskedBy, a.AskedAt.UTC().Format(time.DateTime), a.Reason)
 	if a.ApprovedBy != "" {

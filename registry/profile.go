@@ -10,43 +10,41 @@ import (
 	"time"
 )
 
-// Profiles is the collections and the versions of their profiles.
+// Profiles manages collections and the versions of their profiles.
 type Profiles interface {
-	// PutCollection creates a collection or makes c.Profile the next version of its profile, for
-	// submissions to come. c.Version is what it is saved over: the number of the version that it
-	// was made from, AnyVersion or NoVersion; *VersionError when the collection is at another one.
-	// A profile that is the same as the last changes nothing. *PriorityError refuses a priority
-	// that a profile cannot ask for.
+	// PutCollection creates a collection, or makes c.Profile the next version of its profile for
+	// later submissions. c.Version is the version that the profile was made from, AnyVersion or
+	// NoVersion; *VersionError if the collection is at another one. An unchanged profile makes no
+	// version. *PriorityError: a profile cannot set this priority.
 	PutCollection(ctx context.Context, c Collection, actor string) error
 	// Collection returns one collection, or ErrNotFound.
 	Collection(ctx context.Context, mnemonic string) (Collection, error)
 	// Collections lists all collections by mnemonic.
 	Collections(ctx context.Context) ([]Collection, error)
-	// ProfileVersions lists the versions of a collection's profile, the newest first, those with a
-	// number below before; 0: all. ErrNotFound for an unknown collection.
+	// ProfileVersions lists the versions of a collection's profile with a number below before (0:
+	// all), newest first. ErrNotFound: the collection is unknown.
 	ProfileVersions(ctx context.Context, mnemonic string, before, limit int) ([]ProfileVersion, error)
 }
 
-// Profile is what a collection asks for: what an admin writes, over HTTP and in files, and what is
-// frozen into each spec at submit. Only Owner and Collections must be given, as the API demands.
+// Profile is the rules of a collection. Admins write it, over HTTP or in files, and each spec keeps
+// a copy from its submission. Only Owner and Collections are required, by the API.
 //
-// What is written though it is empty stays so: a digest of the empty Profile is part of what
-// submissions are compared by.
+// Fields that are written although empty must stay so: submissions are compared by a digest that
+// includes the empty Profile.
 type Profile struct {
 	Name string `json:"name" required:"false" doc:"For people; the mnemonic when empty"`
 	// Owner: local ids are unique under it.
 	Owner        string   `json:"owner" doc:"ARK under which local ids are unique"`
 	Collections  []string `json:"collections" required:"false" doc:"ARKs that objects become members of"`
 	NOIDTemplate string   `json:"noid_template" required:"false" doc:"For minting; the service's when empty"`
-	// Minting is where names that we choose are kept: MintLocally, the default, or MintEZID.
+	// Minting says where names that we draw are registered: MintLocally, the default, or MintEZID.
 	Minting string `json:"minting,omitempty" doc:"Where names drawn from the template are kept: noid, here only (default), or ezid, which makes them public when their object is recorded"`
 	// DigestAlgorithm is sha512, the default, or sha256.
 	DigestAlgorithm string `json:"digest_algorithm" required:"false" doc:"Of OCFL inventories: sha512 or sha256"`
 	Priority        *int   `json:"priority,omitempty" doc:"Of batches that name none; lower first"`
-	// ReleaseOneByOne: releasing a hold on the collection lets nothing go by itself, as in Merritt.
+	// ReleaseOneByOne: releasing a hold on the collection releases nothing at once, as in Merritt.
 	ReleaseOneByOne bool `json:"release_one_by_one,omitempty" doc:"Releasing a hold on the collection lets nothing go by itself: each batch and job is released on its own"`
-	// StopOnBadRow: what cannot be right, by what the manifest says, fails the batch before it has
-	// a job.
+	// StopOnBadRow: a manifest with a bad row fails the batch before it has jobs.
 	StopOnBadRow bool `json:"stop_on_bad_row,omitempty" doc:"A batch manifest is taken whole or not at all: one bad row refuses it before anything is ingested. Otherwise a bad row fails alone"`
 	Scan         bool `json:"scan,omitempty" doc:"Every file is looked at for viruses by clamd before anything is preserved"`
 	ScanPartly   bool `json:"scan_partly,omitempty" doc:"What clamd cannot see all of, mostly for its size, is preserved all the same and recorded as not scanned. Otherwise its job fails"`
@@ -56,13 +54,13 @@ type Profile struct {
 	NameEncoding string `json:"name_encoding,omitempty" doc:"How names in containers are read that are not UTF-8, such as cp437, iso-8859-1 or windows-1252; each is then an event that keeps its bytes. They are refused when empty"`
 	// DuplicateDays: nil is [DefaultDuplicateDays], 0 is never.
 	DuplicateDays *int `json:"duplicate_days,omitempty" doc:"For how many days after a submission another one of the same content is answered with it; 30 when not given, 0 for never"`
-	// Storages: none stand for [DefaultStorage]. Versions are read from the first.
+	// Storages: none means [DefaultStorage]. Versions are read from the first.
 	Storages []string `json:"storages,omitempty" doc:"The storages that each version is kept in: it is written to the first, copied to the others, and counts as preserved when all have it; the one named storage when empty"`
-	// Callback: nil tells nobody.
+	// Callback: nil notifies nobody.
 	Callback *Callback `json:"callback,omitempty" doc:"Who is told how each job ended, by a POST of JSON; nobody when empty"`
-	// BagProfile is a document of its own: what may stand in it is the specification's to say.
+	// BagProfile is a document of its own, defined by its specification.
 	BagProfile json.RawMessage `json:"bag_profile,omitempty" doc:"A BagIt profile (BagIt Profiles 1.1 to 1.4) of at most 64 KiB that bags must meet; other payloads are not concerned"`
-	// Mail: those whom a submission names are told, too.
+	// Mail: addresses named in a submission get mails, too.
 	Mail        *MailRules `json:"mail,omitempty" doc:"Who is told of batches by mail, and of what"`
 	UploadBytes *int64     `json:"upload_bytes,omitempty" doc:"How many bytes the uploads for this collection may come to together; the service's setting when not given"`
 	UploadsOpen *int       `json:"uploads_open,omitempty" doc:"How many uploads for this collection may be on their way at a time; the service's setting when not given"`
@@ -72,24 +70,22 @@ type Profile struct {
 	Embargo       string `json:"embargo,omitempty" doc:"A note for people; nothing follows from it here"`
 }
 
-// MailRules say of what a collection's people are told by mail. What failed they are told of in any
-// case.
+// MailRules say which mails a collection's people get. Failures are always mailed.
 type MailRules struct {
 	To []string `json:"to,omitempty" doc:"Addresses that get the mails, beside those that a submission names"`
-	// Allow: those that depositors may name in submissions, beside To.
+	// Allow: addresses that depositors may name in submissions, beside To.
 	Allow []string `json:"allow,omitempty" doc:"Other addresses that depositors' submissions may have told: addresses, domains such as example.org, and *.example.org for all below it"`
-	// Queued: of each batch that is taken in.
+	// Queued: a mail for each accepted batch.
 	Queued bool `json:"queued,omitempty" doc:"A mail for each batch that is taken in"`
-	// Safe: when every object of a batch was read back and found right in every storage, so that
-	// the depositor's own copy is not the only one any more.
+	// Safe: a mail when every object of a batch was read back correctly from every storage, so that
+	// the depositor's copy is not the only one.
 	Safe bool `json:"safe,omitempty" doc:"A mail when every replica of a batch was verified, so that the depositor's copy may go"`
-	// FailuresOnly: batches that went well are not reported.
+	// FailuresOnly: no report for batches without failures.
 	FailuresOnly bool `json:"failures_only,omitempty" doc:"No report of a batch of which nothing failed"`
 }
 
-// Masked is the profile as it may be kept for ever and be told to everybody: mail addresses are
-// shown in part, and of a callback its host only. What the profile shares with the original is left
-// as it is.
+// Masked returns the profile as it may be kept and shown for ever: with masked mail addresses, and
+// only the host of the callback. It does not change the original.
 func (p Profile) Masked() Profile {
 	if p.Callback != nil {
 		callback := *p.Callback
@@ -101,14 +97,14 @@ func (p Profile) Masked() Profile {
 		rules.To = make([]string, len(p.Mail.To))
 		for i, text := range p.Mail.To {
 			address, err := MailAddress(text)
-			if err != nil { // what is none is refused; it is not told either
+			if err != nil { // invalid ones are refused; do not show them either
 				address = "?"
 			}
 			rules.To[i] = MaskAddress(address)
 		}
 		rules.Allow = make([]string, len(p.Mail.Allow))
 		for i, rule := range p.Mail.Allow {
-			rules.Allow[i] = MaskAddress(rule) // domains as they are
+			rules.Allow[i] = MaskAddress(rule) // domains stay unchanged
 		}
 		p.Mail = &rules
 	}
@@ -118,21 +114,21 @@ func (p Profile) Masked() Profile {
 // The values of [Profile.Minting]. In both cases names are drawn here, from the collection's
 // template.
 const (
-	MintLocally = "noid" // they are known here only
-	MintEZID    = "ezid" // EZID knows them, too, and makes them public when their object is recorded
+	MintLocally = "noid" // names are known here only
+	MintEZID    = "ezid" // EZID knows the names, too, and publishes them when their object is recorded
 )
 
-// The default of [Profile.DuplicateDays], and the most that can be asked for.
+// The default of [Profile.DuplicateDays], and its maximum.
 const (
 	DefaultDuplicateDays = 30
 	MostDuplicateDays    = 36_500
 )
 
-// MostRetentionDays is the longest [Profile.RetentionDays].
+// MostRetentionDays is the maximum of [Profile.RetentionDays].
 const MostRetentionDays = 36_500
 
-// DuplicateWindow is how long after a submission another one of the same content is a duplicate; 0
-// is never.
+// DuplicateWindow returns how long after a submission another one with the same content is a
+// duplicate; 0: never.
 func (p Profile) DuplicateWindow() time.Duration {
 	days := DefaultDuplicateDays
 	if p.DuplicateDays != nil {
@@ -141,8 +137,8 @@ func (p Profile) DuplicateWindow() time.Duration {
 	return time.Duration(min(max(days, 0), MostDuplicateDays)) * 24 * time.Hour
 }
 
-// Optional returns the optional steps, in the order of the routes, that the items of a submission
-// under this profile take: the batch notes them for its jobs.
+// Optional returns the optional steps of submissions under this profile, in the order of routes.
+// The batch stores them for its jobs.
 func (p Profile) Optional() []Stage {
 	var taken []Stage
 	if p.Scan {
@@ -154,7 +150,7 @@ func (p Profile) Optional() []Stage {
 	return taken
 }
 
-// Digests returns the algorithm of the collection's OCFL inventories, sha512 when none is set.
+// Digests returns the algorithm of the collection's OCFL inventories, sha512 by default.
 func (p Profile) Digests() string {
 	if p.DigestAlgorithm == "" {
 		return defaultDigestAlg
@@ -171,23 +167,23 @@ type Collection struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// ProfileVersion is a collection's profile as it was from one change to the next. It is never
-// changed, and outlives what was submitted under it.
+// ProfileVersion is one version of a collection's profile. It never changes, and outlives the
+// submissions under it.
 type ProfileVersion struct {
 	Collection string    `json:"collection"`
 	Version    int       `json:"version"` // from 1 on
 	Profile    Profile   `json:"profile"`
-	Actor      string    `json:"actor"` // "": of before there were versions
+	Actor      string    `json:"actor"` // "": from before there were versions
 	CreatedAt  time.Time `json:"created_at"`
 }
 
-// What a profile may be saved over, beside the number of a version.
+// What a profile may replace, beside the number of a version.
 const (
-	AnyVersion = 0  // whatever there is, or nothing
-	NoVersion  = -1 // nothing: the collection must not be there yet
+	AnyVersion = 0  // any version, or none
+	NoVersion  = -1 // none: the collection must not exist
 )
 
-// VersionError refuses to save a profile over another version than was meant.
+// VersionError: the collection's profile is at another version than expected.
 type VersionError struct {
 	Mnemonic string `json:"mnemonic"`
 	Want     int    `json:"want"` // NoVersion: none
@@ -205,10 +201,10 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("the profile of collection %s is at version %d, not %d: look at what it is now, and change that", e.Mnemonic, e.Have, e.Want)
 }
 
-// Next returns which version p becomes when it is saved over a version of c's profile, or over
-// [AnyVersion] or [NoVersion]; c is the zero Collection when there is none. The same profile again
-// is c's own version, also when the answer to an earlier try was lost and what it was to be saved
-// over is gone. *VersionError when c is at another version.
+// Next returns the version number that p gets when it replaces a version of c's profile,
+// [AnyVersion] or [NoVersion]. c is the zero Collection if there is none. An unchanged profile
+// returns c's own version, also when an earlier answer was lost. *VersionError: c is at another
+// version.
 func (c Collection) Next(mnemonic string, over int, p Profile) (int, error) {
 	switch {
 	case c.Version > 0 && over != NoVersion && c.Profile.same(p):
@@ -219,7 +215,7 @@ func (c Collection) Next(mnemonic string, over int, p Profile) (int, error) {
 	return 0, &VersionError{Mnemonic: mnemonic, Want: over, Have: c.Version}
 }
 
-// same says whether two profiles ask for the same in the same words.
+// same reports whether two profiles have the same JSON.
 func (p Profile) same(q Profile) bool {
 	if len(p.Collections) == 0 && len(q.Collections) == 0 {
 		p.Collections, q.Collections = nil, nil
@@ -230,18 +226,17 @@ func (p Profile) same(q Profile) bool {
 }
 
 // DefaultStorage and DefaultStaging name the volumes that every Holdfast has: the storage of
-// collections that name none, and what lies outside storage while it is worked on.
+// collections that name none, and the volume for work in progress.
 const (
 	DefaultStorage = "storage"
 	DefaultStaging = "staging"
 )
 
-// mostStorages bounds how many storages a collection may have.
+// mostStorages is the largest number of storages of a collection.
 const mostStorages = 16
 
-// CheckStorageName returns an error that wraps ErrInvalid unless a storage can have this name: 1 to
-// 63 small letters, digits, - and _, beginning with a letter or digit, and not the staging
-// volume's.
+// CheckStorageName returns ErrInvalid unless a storage can have this name: 1 to 63 lower-case
+// letters, digits, - and _, beginning with a letter or digit, and not the staging volume's.
 func CheckStorageName(name string) error {
 	bad := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_' }
 	switch {
@@ -253,8 +248,8 @@ func CheckStorageName(name string) error {
 	return nil
 }
 
-// CheckStorages returns an error that wraps ErrInvalid unless a collection can have these storages;
-// none stand for [DefaultStorage].
+// CheckStorages returns ErrInvalid unless a collection can have these storages. None means
+// [DefaultStorage].
 func CheckStorages(names []string) error {
 	if len(names) > mostStorages {
 		return fmt.Errorf("%w: %d storages, a collection has %d at most", ErrInvalid, len(names), mostStorages)
@@ -270,8 +265,8 @@ func CheckStorages(names []string) error {
 	return nil
 }
 
-// StorageNames are the storages that hold a replica of each version, at least one: a version is
-// written to the first and copied to the others from there.
+// StorageNames returns the storages of each version's replicas, at least one. A version is written
+// to the first and copied to the others.
 func (p Profile) StorageNames() []string {
 	if len(p.Storages) == 0 {
 		return []string{DefaultStorage}

@@ -12,9 +12,8 @@ const (
 	MaxQueryTerms = 50
 )
 
-// Query is a parsed query (docs/query.md): terms, all of which must match. The zero value matches
-// everything. Package registry/query reads it from a text; String writes it so that it is read back
-// unchanged.
+// Query is a parsed query (docs/query.md): terms that must all match. The zero value matches
+// everything. Package registry/query parses it; String is the inverse.
 type Query struct {
 	Terms []Term `json:"terms"`
 }
@@ -22,11 +21,11 @@ type Query struct {
 // Term is one condition.
 type Term struct {
 	Field string `json:"field"` // "" is free text
-	Value string `json:"value"` // as registry/query spells it; several of a field that takes a list are separated by commas
+	Value string `json:"value"` // in normal form; commas separate several values
 	Not   bool   `json:"not"`
 }
 
-// String writes a term as registry/query reads it.
+// String returns the term in the query language.
 func (t Term) String() string {
 	var b strings.Builder
 	if t.Not {
@@ -47,7 +46,7 @@ func (t Term) String() string {
 	return b.String()
 }
 
-// String writes the query in words that registry/query reads back unchanged.
+// String returns the query in the query language. Parsing it returns the same query.
 func (q Query) String() string {
 	words := make([]string, len(q.Terms))
 	for i, t := range q.Terms {
@@ -56,15 +55,15 @@ func (q Query) String() string {
 	return strings.Join(words, " ")
 }
 
-// QueryError says what is wrong with a query, and where.
+// QueryError says what is wrong in a query, and where.
 type QueryError struct {
 	Position int      `json:"position"` // of Word's first character, from 1
-	Word     string   `json:"word"`     // what is wrong
-	Problem  string   `json:"problem"`  // a sentence without its end
+	Word     string   `json:"word"`     // the word in question
+	Problem  string   `json:"problem"`  // a sentence without a full stop
 	Known    []string `json:"known"`
 }
 
-// Error names the word, its place and what is known instead.
+// Error gives the place, the problem and the known values.
 func (e *QueryError) Error() string {
 	text := fmt.Sprintf("query, character %d: %s", e.Position, e.Problem)
 	if len(e.Known) > 0 {

@@ -8,48 +8,47 @@ import (
 	"time"
 )
 
-// ReportReader is how far a batch is, and what its reports say.
+// ReportReader reads the progress and reports of batches.
 type ReportReader interface {
-	// BatchProgress adds up a batch's jobs from their rows.
+	// BatchProgress counts a batch's jobs.
 	BatchProgress(ctx context.Context, id string) (BatchProgress, error)
-	// ReportOf returns a batch's report of the given closing, 0 for the last; ErrNotFound before
-	// the first.
+	// ReportOf returns a batch's report of a closing, 0 for the last. ErrNotFound: there is none
+	// yet.
 	ReportOf(ctx context.Context, batchID string, closing int64) (BatchReport, error)
-	// ReportJobs lists the jobs of a report that a query selects, in row order. ErrNotFound when
-	// there is no such report, ErrInvalid when [ReportQuery.Check] refuses it.
+	// ReportJobs lists the jobs of a report that a query selects, in row order. ErrNotFound: there
+	// is no such report. ErrInvalid: [ReportQuery.Check] refuses the query.
 	ReportJobs(ctx context.Context, q ReportQuery) ([]JobResult, error)
 }
 
 // ReportLister lists the reports of batches.
 type ReportLister interface {
-	// Reports lists a batch's reports, the newest first, those of closings below before; 0: all. It
-	// is empty before the first, and for what is no batch.
+	// Reports lists a batch's reports of closings below before (0: all), newest first. It is empty
+	// before the first, and for items that are not batches.
 	Reports(ctx context.Context, batchID string, before int64, limit int) ([]BatchReport, error)
 }
 
-// BatchReport is a batch's stored report of one closing: what had become of its jobs when the last
-// of them settled. What becomes of them later is told by the report of a later closing and never
-// changes this one.
+// BatchReport is a batch's stored report of one closing: the outcomes of its jobs when the last of
+// them settled. Later outcomes go into the report of a later closing.
 type BatchReport struct {
 	BatchID   string    `json:"batch_id"`
 	Closing   int64     `json:"closing"`
 	CreatedAt time.Time `json:"created_at"`
 	Jobs      int64     `json:"jobs"`
 	Completed int64     `json:"completed"`
-	// Preserved did not complete although their objects are preserved: a later step failed, such as
-	// telling their receiver.
+	// Preserved counts jobs that did not complete although their objects are preserved: a later
+	// step failed, such as the callback.
 	Preserved int64 `json:"preserved"`
-	Failed    int64 `json:"failed"`         // all others; no report tells of what was deleted without being preserved
+	Failed    int64 `json:"failed"`         // all others; jobs that were deleted without a preserved object are in no report
 	Content   int64 `json:"failed_content"` // of Failed: error class content
 	Stopped   int64 `json:"stopped"`        // of Failed: cancelled or aborted by an admin
 	Repeats   int64 `json:"repeats"`        // jobs whose rows repeat an earlier row: see [Spec]
-	// Difference is what changed since the report before; nil for the first one.
+	// Difference is the change since the previous report; nil in the first.
 	Difference *ReportDifference `json:"difference,omitempty"`
 }
 
-// ReportDifference counts what changed since the report of an earlier closing, by [JobChange].
+// ReportDifference counts the changes since the report of an earlier closing, by [JobChange].
 type ReportDifference struct {
-	Since        int64 `json:"since"` // the closing of that report
+	Since        int64 `json:"since"` // closing of that report
 	NowCompleted int64 `json:"now_completed"`
 	StillFailed  int64 `json:"still_failed"`
 	NewlyFailed  int64 `json:"newly_failed"`
@@ -58,8 +57,8 @@ type ReportDifference struct {
 	Unchanged    int64 `json:"unchanged"`
 }
 
-// NoReport says why a batch that was never reported has no report, and whether one is still to
-// come. What does not come by itself names what brings it.
+// NoReport says why a batch has no report, and whether one will come without a person's act.
+// Otherwise it says which act helps.
 func NoReport(batch WorkItem) (why string, coming bool) {
 	note := ""
 	if batch.Note != "" {
@@ -68,7 +67,7 @@ func NoReport(batch WorkItem) (why string, coming bool) {
 	switch batch.Status {
 	case Failed:
 		if !batch.FailedItself() {
-			break // that it says it has failed is what its report says
+			break // the failure is what its report says
 		}
 		what := "it failed when its report was to be made"
 		if batch.Stage == Expand {
@@ -84,39 +83,39 @@ func NoReport(batch WorkItem) (why string, coming bool) {
 	return "a report is made when every job is settled", true
 }
 
-// JobChange is what changed of a job since the report before. Each job of a report that has a
+// JobChange is the change of a job since the previous report. Each job of a report with a
 // difference has one.
 type JobChange string
 
 // The changes.
 const (
-	ChangeCompleted   JobChange = "now-completed" // it had not completed, and has
-	ChangeStillFailed JobChange = "still-failed"  // it had failed, and has again or has not been run again
+	ChangeCompleted   JobChange = "now-completed" // it has completed since
+	ChangeStillFailed JobChange = "still-failed"  // it had failed, and has failed again or not been requeued
 	ChangeNewlyFailed JobChange = "newly-failed"  // it has failed, and had been stopped before
 	ChangeStopped     JobChange = "now-stopped"   // an admin has cancelled or aborted it since
-	ChangeNew         JobChange = "new"           // it was not in the report before
-	ChangeNone        JobChange = "unchanged"     // completed, cancelled or aborted then and now
+	ChangeNew         JobChange = "new"           // it was not in the previous report
+	ChangeNone        JobChange = "unchanged"     // completed, cancelled or aborted in both
 )
 
-// JobChanges returns every change, those that a depositor asks for first.
+// JobChanges returns all changes, those of most interest to depositors first.
 func JobChanges() []JobChange {
 	return []JobChange{ChangeCompleted, ChangeStillFailed, ChangeNewlyFailed, ChangeStopped, ChangeNew, ChangeNone}
 }
 
-// ReportList is one of the two lists that a report has.
+// ReportList is one of the lists of a report.
 type ReportList string
 
-// The lists. Each job of a report is in one of them.
+// The lists. Each job of a report is in one.
 const (
 	ListCompleted ReportList = "completed"
-	ListPreserved ReportList = "preserved" // what did not complete although its object is preserved
-	ListFailed    ReportList = "failed"    // all others: what failed, and what an admin stopped
+	ListPreserved ReportList = "preserved" // not completed, although the object is preserved
+	ListFailed    ReportList = "failed"    // all others: failed, or stopped by an admin
 )
 
 // ReportLists returns the lists, failed first.
 func ReportLists() []ReportList { return []ReportList{ListFailed, ListPreserved, ListCompleted} }
 
-// Of is how many jobs of a report are in a list.
+// Of returns the number of a report's jobs in a list.
 func (r BatchReport) Of(list ReportList) int64 {
 	switch list {
 	case ListCompleted:
@@ -134,13 +133,13 @@ type ReportQuery struct {
 	BatchID  string      `json:"batch_id"`
 	Closing  int64       `json:"closing,omitempty"` // 0: the last
 	List     ReportList  `json:"list,omitempty"`
-	Changes  []JobChange `json:"changes,omitempty"`   // any of these
+	Changes  []JobChange `json:"changes,omitempty"`   // any of them
 	Repeats  bool        `json:"repeats,omitempty"`   // only jobs whose rows repeat an earlier row
-	AfterRow int64       `json:"after_row,omitempty"` // the last row of the page before
+	AfterRow int64       `json:"after_row,omitempty"` // last row of the previous page
 	Limit    int         `json:"limit,omitempty"`     // 0: 50; at most 500
 }
 
-// Check returns ErrInvalid, with the reason, for a list or change that there is not.
+// Check returns ErrInvalid, with the reason, for an unknown list or change.
 func (q ReportQuery) Check() error {
 	if q.List != "" && !slices.Contains(ReportLists(), q.List) {
 		return fmt.Errorf("%w: a report has no list %q; it has %v", ErrInvalid, q.List, ReportLists())

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// Restoring is how a restore ends.
+// Restoring completes restores.
 type Restoring interface {
-	// RecordRestoration makes what the item has restored, which lies at r.Place whole and right,
-	// one that can be fetched for r.Keep from now on, with its preservation events. A repeat
-	// changes nothing and returns what was recorded first: of several places the one that counts.
-	// ErrNotFound when the item restores nothing, *GoneError when the object was deleted meanwhile,
-	// ErrInvalid when [RestorationRecord.Check] refuses it.
+	// RecordRestoration records that what the item has restored can be fetched at r.Place for
+	// r.Keep from now on, with its preservation events. The data must be complete and correct. A
+	// repeat changes nothing and returns the first record, which says which place counts.
+	// ErrNotFound: the item is not a restore. *GoneError: the object was deleted meanwhile.
+	// ErrInvalid: [RestorationRecord.Check] refuses it.
 	RecordRestoration(ctx context.Context, l Lease, r RestorationRecord) (Restoration, error)
 }
 
-// Restoration is a version of an object on its way to where its depositors fetch it, or there: one
-// valid bag (RFC 8493) in one tar file. The record stays when the file is removed.
+// Restoration is a restore of one version: one valid bag (RFC 8493) in one tar file, which
+// depositors fetch. The record outlives the file.
 type Restoration struct {
 	ObjectID string            `json:"object_id"`
-	N        int               `json:"n"` // its number among the object's restores, from 1 on
+	N        int               `json:"n"` // number among the object's restores, from 1
 	Version  int               `json:"version"`
 	Status   RestorationStatus `json:"status"`
 	Note     string            `json:"note,omitempty"` // what it waits for, or why it failed
@@ -32,17 +32,17 @@ type Restoration struct {
 	ItemID   string            `json:"item_id"` // that carries it out
 	RestoredParcel
 	ReadyAt *time.Time `json:"ready_at,omitempty"`
-	// ExpiresAt is when it is removed.
+	// ExpiresAt is when the file is removed.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 }
 
-// RestoredParcel is the file that a restore came to.
+// RestoredParcel is the file of a restore.
 type RestoredParcel struct {
-	Name      string `json:"name,omitempty"`       // of the file, for people
-	Place     string `json:"place,omitempty"`      // its key on the staging volume
+	Name      string `json:"name,omitempty"`       // file name, for people
+	Place     string `json:"place,omitempty"`      // key on the staging volume
 	SizeBytes int64  `json:"size_bytes,omitempty"` // of the file
 	SHA256    string `json:"sha256,omitempty"`     // of the file, hex
-	Files     int64  `json:"files,omitempty"`      // of the object that are in it
+	Files     int64  `json:"files,omitempty"`      // files of the object in it
 }
 
 // RestorationStatus says how far a restore is.
@@ -50,26 +50,26 @@ type RestorationStatus string
 
 // The statuses of a restore.
 const (
-	RestoreWaiting RestorationStatus = "waiting" // for its turn, for room, for a thaw, or for whoever holds it
+	RestoreWaiting RestorationStatus = "waiting" // for a worker, for room, for a thaw, or for the release of a hold
 	RestoreRunning RestorationStatus = "running"
 	RestoreReady   RestorationStatus = "ready"
-	RestoreFailed  RestorationStatus = "failed"   // its item may be sent back
+	RestoreFailed  RestorationStatus = "failed"   // its item can be requeued
 	RestoreGivenUp RestorationStatus = "given-up" // its item was cancelled, aborted, deleted or purged
-	RestoreRemoved RestorationStatus = "removed"  // it was ready; its time is over, or its object was deleted
+	RestoreRemoved RestorationStatus = "removed"  // it was ready, and expired or its object was deleted
 )
 
-// Open says that it may still become ready by itself.
+// Open reports that the restore may still become ready without a person's act.
 func (s RestorationStatus) Open() bool { return s == RestoreWaiting || s == RestoreRunning }
 
-// RestorationRecord is what becomes visible when a restore is ready.
+// RestorationRecord is the result of a restore.
 type RestorationRecord struct {
 	RestoredParcel
-	Keep   time.Duration `json:"keep"` // for how long
+	Keep   time.Duration `json:"keep"` // how long the file is kept
 	Events []Premis      `json:"events"`
 }
 
-// Check returns ErrInvalid for a record that no file can have, and for a place that is not the
-// attempt's own: what lies there can be fetched by whoever reads the object.
+// Check returns ErrInvalid for an incomplete record, and for a place that is not the attempt's own:
+// everybody who can read the object can fetch what lies there.
 func (r RestorationRecord) Check(l Lease) error {
 	if r.Place == "" || r.Name == "" || r.SizeBytes <= 0 || len(r.SHA256) != 64 || r.Keep <= 0 {
 		return fmt.Errorf("%w: a restored parcel has a name, a place, a size, a SHA-256 and a time to be kept", ErrInvalid)
@@ -80,20 +80,19 @@ func (r RestorationRecord) Check(l Lease) error {
 	return nil
 }
 
-// EventRestored is the type of the event that tells where a restored parcel lies.
+// EventRestored is the type of the event that records where a restored parcel lies.
 const EventRestored = "restored"
 
-// RestoredPrefix begins the keys of what was restored, on the staging volume.
+// RestoredPrefix begins the keys of restored parcels on the staging volume.
 const RestoredPrefix = "restores/"
 
-// RestoredKey is the key of what an attempt of a restore came to. It is the attempt's own, as all
-// its keys are, and lies apart from them: it stays when the item has given back everything else.
+// RestoredKey returns the key of an attempt's restored parcel. It belongs to the attempt, but not
+// to its other staging, which is removed earlier.
 func RestoredKey(l Lease, name string) string {
 	return RestoredPrefix + l.ItemID + "/" + strconv.FormatInt(l.N, 10) + "/" + name
 }
 
-// RestoredBy says which item a key that begins with RestoredPrefix belongs to, "" when it is no
-// such key.
+// RestoredBy returns the item of a key that begins with RestoredPrefix, or "".
 func RestoredBy(key string) (itemID string) {
 	rest, ok := strings.CutPrefix(key, RestoredPrefix)
 	if !ok {

@@ -2,12 +2,11 @@ package registry
 
 import "slices"
 
-// Stage says where on its route an item stands. Stages are also the names of the workers that serve
-// them.
+// Stage says where on its route an item is. Workers have the names of the stages that they serve.
 type Stage string
 
-// The stages of all routes. Adding one means a constant here, a step in a route below, a worker of
-// that name in workers.All, and `go generate ./...` (docs/contributing.md).
+// The stages of all routes. To add one: a constant here, a step in a route below, a worker of that
+// name in workers.All, and `go generate ./...` (docs/contributing.md).
 const (
 	Expand    Stage = "expand"
 	Report    Stage = "report"
@@ -27,61 +26,59 @@ const (
 	Deliver   Stage = "deliver"
 )
 
-// Action says what is to be done with an item's subject, and so which route the item takes.
+// Action is the kind of an item, which decides its route.
 type Action string
 
 // The actions that have a route.
 const (
-	Ingest Action = "ingest" // a Merritt job: one object, or one version of it
-	Batch  Action = "batch"  // a Merritt batch: one submission, the parent of its jobs
-	Bulk   Action = "bulk"   // an admin act on every item that matched a query
-	Tidy   Action = "tidy"   // what an item that was given up, or a worker that it was taken from, has left in staging; and what is nobody's
-	// FixityCheck asks whether one stored file of an object is still what was stored.
+	Ingest Action = "ingest" // a job (as in Merritt): one version of one object
+	Batch  Action = "batch"  // a batch (as in Merritt): one submission, the parent of its jobs
+	Bulk   Action = "bulk"   // an act on every item that matched a query
+	Tidy   Action = "tidy"   // cleans up staging after an aborted or deleted item or a withdrawn attempt, and searches for orphaned data
+	// FixityCheck checks whether one stored file of an object is unchanged.
 	FixityCheck Action = "fixity"
-	// DeliverMessage tells a receiver what became of a job, for as long as it takes.
+	// DeliverMessage delivers a job's outcome to a receiver, with retries for days.
 	DeliverMessage Action = "deliver"
 )
 
 // Actions about preserved objects.
 const (
-	DeleteObject  Action = "delete"  // made by the approval of its deletion alone
-	RestoreObject Action = "restore" // brings a version to where its depositors fetch it
+	DeleteObject  Action = "delete"  // created only by the approval of the deletion
+	RestoreObject Action = "restore" // makes a version available for download
 )
 
 // Step is one stage of a route.
 type Step struct {
 	Stage Stage
-	State State // the name people see while an item is pending again or running here
+	State State // state that people see while an item is pending again or running here
 
-	// Optional: only items of which it is said take the step, see [Profile.Optional].
+	// Optional: only some items take the step, see [Profile.Optional].
 	Optional bool
-	// NeverFails: with its tries used up the item goes on instead of failing.
+	// NeverFails: an item without tries left goes on instead of failing.
 	NeverFails bool
-	// Gated: the item may not start here before every prerequisite is satisfied. Stages before the
-	// first gated one run without regard to prerequisites: a batch is expanded while its jobs are
-	// already running.
+	// Gated: the item may not start here before every requirement is satisfied. Requirements do not
+	// matter in stages before the first gated one: a batch is expanded while its jobs run.
 	Gated bool
-	// Locked: the item may not start here while an item that was submitted earlier has, or stands
-	// in line for, a lock that it needs (R1).
+	// Locked: the item may not start here while an earlier submission holds, or stands in line for,
+	// a lock that it needs (R1).
 	Locked bool
-	// Writes says to which kind of volume the step writes, so that a hold on the volume covers it.
+	// Writes is the kind of volume that the step writes to. A hold on the volume covers it.
 	Writes VolumeKind
-	// Fetches says what the step waits for of others, whose slowness shall not keep every slot
-	// taken.
+	// Fetches is what the step waits for outside, so that slow sources cannot take every slot.
 	Fetches SourceKind
 }
 
-// SourceKind tells steps apart by whom they may have to wait for.
+// SourceKind says which sources a step may wait for.
 type SourceKind string
 
 // The kinds of sources.
 const (
 	NoSource    SourceKind = ""
-	NamedSource SourceKind = "named" // what the item's spec names: all but uploads, see [Spec.Own]
-	AnySource   SourceKind = "any"   // what a payload names, too, as a bag's fetch.txt does
+	NamedSource SourceKind = "named" // sources in the item's spec, but not uploads, see [Spec.Own]
+	AnySource   SourceKind = "any"   // also sources that a payload names, as a bag's fetch.txt does
 )
 
-// VolumeKind tells the volumes of a Holdfast apart by what they are for.
+// VolumeKind is the purpose of a volume.
 type VolumeKind string
 
 // The kinds of volumes.
@@ -89,23 +86,22 @@ const (
 	NoVolume      VolumeKind = ""
 	StagingVolume VolumeKind = "staging"
 	StorageVolume VolumeKind = "storage"  // the first of the item's storages
-	OtherStorages VolumeKind = "storages" // all the others
-	AllStorages   VolumeKind = "all"      // whichever of them
+	OtherStorages VolumeKind = "storages" // all except the first
+	AllStorages   VolumeKind = "all"      // all
 )
 
 // Route is the ordered stages of an action.
 type Route struct {
 	Action  Action
-	Version int  // frozen into an item's spec at submit, so that a changed route never moves an item under way (R27)
-	Object  bool // its items are about a preserved object: their spec is an [ObjectSpec]
-	// Deposit: its items take deposits in, and holds on the queue, on a collection and on a batch
-	// are about these alone. Acts of admins, messages and housekeeping are held by what names them:
-	// their stage, the volume they write to, or the item.
+	Version int  // stored in an item's spec on submission, so that a changed route never affects it (R27)
+	Object  bool // its items are about preserved objects: their spec is an [ObjectSpec]
+	// Deposit: its items ingest deposits. Holds on the queue, on a collection and on a batch cover
+	// only these. Other items are held by their stage, the volume they write to, or themselves.
 	Deposit bool
 	Steps   []Step
 }
 
-// Routes returns every route, in a fixed order. The slices are the caller's own.
+// Routes returns all routes in a fixed order. The caller may change the slices.
 func Routes() []Route {
 	out := slices.Clone(routes)
 	for i := range out {
@@ -114,7 +110,7 @@ func Routes() []Route {
 	return out
 }
 
-// routes are asked of for every row that is read and every act that is checked.
+// routes is a variable because it is used for every row that is read and every act that is checked.
 var routes = []Route{
 	{Action: Batch, Version: 1, Deposit: true, Steps: []Step{
 		{Stage: Expand, State: StateProcessing, Fetches: NamedSource},
@@ -135,17 +131,16 @@ var routes = []Route{
 	{Action: DeleteObject, Version: 1, Object: true, Steps: []Step{{Stage: Delete, State: StateProcessing, Locked: true, Writes: StorageVolume}}},
 	{Action: DeliverMessage, Version: 1, Steps: []Step{{Stage: Deliver, State: StateProcessing}}},
 	{Action: FixityCheck, Version: 1, Object: true, Steps: []Step{
-		// It asks for the object's lock only where it may have to mend something, and stands in no
-		// line before that.
+		// It takes the object's lock only when it has something to mend, and stands in no line
+		// before that.
 		{Stage: Fixity, State: StateProcessing, Locked: true, Writes: AllStorages},
 	}},
-	// What a version is does not change: it needs no lock, and a deletion that comes in between
-	// takes away what it brought.
+	// A version never changes, so restoring needs no lock. A deletion meanwhile removes the result.
 	{Action: RestoreObject, Version: 1, Object: true, Steps: []Step{{Stage: Restore, State: StateProcessing, Writes: StagingVolume}}},
 }
 
-// RouteOf returns the route of an action with every optional step, whose steps are not to be
-// changed; ok is false for an unknown one.
+// RouteOf returns the route of an action with all optional steps. The caller must not change its
+// steps. ok is false for an unknown action.
 func RouteOf(a Action) (r Route, ok bool) {
 	i := slices.IndexFunc(routes, func(r Route) bool { return r.Action == a })
 	if i < 0 {
@@ -154,7 +149,7 @@ func RouteOf(a Action) (r Route, ok bool) {
 	return routes[i], true
 }
 
-// Stages returns every stage of every route, each once, in route order.
+// Stages returns all stages of all routes, each once, in route order.
 func Stages() []Stage {
 	var out []Stage
 	for _, r := range routes {
@@ -167,7 +162,7 @@ func Stages() []Stage {
 	return out
 }
 
-// ActionOf returns the action on whose route a stage lies; ok is false for an unknown stage.
+// ActionOf returns the action whose route contains a stage; ok is false for an unknown stage.
 func ActionOf(s Stage) (a Action, ok bool) {
 	for _, r := range routes {
 		if _, found := r.Step(s); found {
@@ -187,12 +182,12 @@ func StepOf(s Stage) (step Step, ok bool) {
 	return Step{}, false
 }
 
-// DepositStages returns the stages of the routes that take deposits in, in route order.
+// DepositStages returns the stages of routes that ingest deposits, in route order.
 func DepositStages() []Stage {
 	return slices.DeleteFunc(Stages(), func(s Stage) bool { return !takesIn(s) })
 }
 
-// takesIn says that the step of a stage belongs to the taking in of a deposit.
+// takesIn reports whether a stage belongs to the ingest of deposits.
 func takesIn(s Stage) bool {
 	for _, r := range routes {
 		if _, ok := r.Step(s); ok {
@@ -202,14 +197,14 @@ func takesIn(s Stage) bool {
 	return false
 }
 
-// writes says to which kind of volume the step of a stage writes.
+// writes returns the kind of volume that a stage writes to.
 func writes(s Stage) VolumeKind {
 	step, _ := StepOf(s)
 	return step.Writes
 }
 
-// With returns the route of an item that takes these optional steps, and of the others none. It is
-// that of [WorkItem.Route]; a route without optional steps is returned as it is.
+// With returns the route with only these of its optional steps, as [WorkItem.Route] does for an
+// item. A route without optional steps is returned unchanged.
 func (r Route) With(optional []Stage) Route {
 	left := func(s Step) bool { return s.Optional && !slices.Contains(optional, s.Stage) }
 	if slices.ContainsFunc(r.Steps, left) {
@@ -218,10 +213,10 @@ func (r Route) With(optional []Stage) Route {
 	return r
 }
 
-// First returns the stage an item starts in. It is never optional.
+// First returns the first stage, which is never optional.
 func (r Route) First() Stage { return r.Steps[0].Stage }
 
-// Step returns the step of a stage; ok is false when the stage is not on the route.
+// Step returns the step of a stage; ok is false if the stage is not on the route.
 func (r Route) Step(s Stage) (step Step, ok bool) {
 	i := r.index(s)
 	if i < 0 {
@@ -230,8 +225,8 @@ func (r Route) Step(s Stage) (step Step, ok bool) {
 	return r.Steps[i], true
 }
 
-// Next returns the stage after s; ok is false when s is the last one or not on the route. It asks
-// no item: what comes next for one is told by the route [With] its optional steps.
+// Next returns the stage after s; ok is false if s is the last stage or not on the route. For one
+// item, call it on the route [With] the item's optional steps.
 func (r Route) Next(s Stage) (next Stage, ok bool) {
 	i := r.index(s)
 	if i < 0 || i+1 == len(r.Steps) {
@@ -240,7 +235,7 @@ func (r Route) Next(s Stage) (next Stage, ok bool) {
 	return r.Steps[i+1].Stage, true
 }
 
-// UpTo returns the stages an item that stands in s may be sent back to, s itself last.
+// UpTo returns the stages from which an item in s can be restarted, s itself last.
 func (r Route) UpTo(s Stage) []Stage {
 	var out []Stage
 	for _, step := range r.Steps[:r.index(s)+1] {

@@ -5,32 +5,29 @@ import (
 	"time"
 )
 
-// ItemReader is what people, pages and steps look up of items. Lists are paged by key: pass the
-// last page's Next to go on.
+// ItemReader looks up items. Lists use keyset pagination: pass the previous page's Next.
 type ItemReader interface {
 	// Item returns one item, or ErrNotFound.
 	Item(ctx context.Context, id string) (WorkItem, error)
-	// Items lists items, newest first; children of one batch, named by ParentID or by a term, in
-	// row order. *QueryError for a Match that ParseQuery did not make.
+	// Items lists items, newest first. Items of one batch, given by ParentID or by a term, come in
+	// row order. *QueryError: query.Parse did not make Match.
 	Items(ctx context.Context, q ItemQuery) (Page[WorkItem], error)
-	// CountItems counts the items that a query selects by the state that people see; paging is
-	// ignored.
+	// CountItems counts the items of a query by state. It ignores paging.
 	CountItems(ctx context.Context, q ItemQuery) (map[State]int64, error)
-	// Failures groups the failed items that a query selects by their cause, the largest group
-	// first. Its fields, Limit and After are those of Items; a status other than failed selects
-	// nothing. *QueryError as for Items.
+	// Failures groups the failed items of a query by cause, largest group first. Limit and After
+	// page it as in Items. A status other than failed selects nothing. *QueryError as for Items.
 	Failures(ctx context.Context, q ItemQuery) (Page[FailureGroup], error)
-	// Events lists an item's events (all items' when itemID is ""), oldest first, after a feed
-	// cursor.
+	// Events lists an item's events after a feed cursor, oldest first; all items' events if itemID
+	// is "".
 	Events(ctx context.Context, itemID string, after int64, limit int) ([]Event, error)
-	// Why says what an unsettled item waits for.
+	// Why explains what an unsettled item waits for.
 	Why(ctx context.Context, id string) (Why, error)
 }
 
-// Page is a part of a list.
+// Page is a page of a list.
 type Page[T any] struct {
 	Rows []T    `json:"rows" nullable:"false"`
-	Next string `json:"next,omitempty"` // "" when this is the end
+	Next string `json:"next,omitempty"` // "" on the last page
 }
 
 // ItemQuery selects items; empty fields do not restrict.
@@ -40,8 +37,8 @@ type ItemQuery struct {
 	Collection string   `json:"collection"`
 	Status     Status   `json:"status"`
 	Stage      Stage    `json:"stage"`
-	Text       string   `json:"text"`   // part of the name or the note
-	Match      Query    `json:"match"`  // all of its terms
+	Text       string   `json:"text"`   // text in the name or note
+	Match      Query    `json:"match"`  // all terms must match
 	Within     []string `json:"within"` // only items of these collections; nil: all, empty: none
 	After      string   `json:"after"`
 	Limit      int      `json:"limit"` // 0: 50; at most 500
@@ -54,5 +51,5 @@ type Why struct {
 	Sentence string    `json:"sentence"`
 	Actor    string    `json:"actor,omitempty"`
 	Since    time.Time `json:"since"`
-	Act      string    `json:"act,omitempty"` // what would let it go
+	Act      string    `json:"act,omitempty"` // what would let it continue
 }

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Status says what is happening to an item in its stage.
+// Status is an item's condition in its stage.
 type Status string
 
 // The statuses of an item.
 const (
-	Prepare   Status = "prepare" // part of a graph that is still being built: never dispatched
+	Prepare   Status = "prepare" // in a graph that is not sealed yet: never dispatched
 	Pending   Status = "pending"
 	Running   Status = "running"
 	Completed Status = "completed"
@@ -21,12 +21,12 @@ const (
 	Deleted   Status = "deleted"
 )
 
-// Statuses returns every status in a fixed order.
+// Statuses returns all statuses in a fixed order.
 func Statuses() []Status {
 	return []Status{Prepare, Pending, Running, Completed, Failed, Cancelled, Aborted, Deleted}
 }
 
-// Settled says that nothing more happens to an item of this status unless a person acts.
+// Settled reports that nothing more happens to an item of this status unless a person acts.
 func (s Status) Settled() bool {
 	switch s {
 	case Completed, Failed, Cancelled, Aborted, Deleted:
@@ -37,8 +37,7 @@ func (s Status) Settled() bool {
 	return false
 }
 
-// State is the name people see, Merritt's. It is derived from an item by [StateOf] and nowhere
-// else.
+// State is the condition that people see, with Merritt's names. Only [StateOf] derives it.
 type State string
 
 // The states of items and batches (docs/states.md).
@@ -63,7 +62,7 @@ const (
 	StateDeleted      State = "Deleted"
 )
 
-// States returns every state in the order in which an item may come to them.
+// States returns all states in the order in which items reach them.
 func States() []State {
 	return []State{
 		StatePrepare, StatePending, StateHeld, StateEstimating, StateProvisioning, StateDownloading, StateScanning, StateProcessing,
@@ -72,44 +71,43 @@ func States() []State {
 	}
 }
 
-// Equal compares state names without regard to case.
+// Equal compares names of states in upper or lower case.
 func (s State) Equal(other string) bool { return strings.EqualFold(string(s), other) }
 
-// Position is all that [StateOf] looks at.
+// Position is everything that determines an item's state and allowed acts.
 type Position struct {
 	Action  Action
 	Stage   Stage
 	Status  Status
 	Attempt int64 // attempts so far; 0: never claimed
-	Open    int64 // prerequisites not yet satisfied
-	Closing int64 // batches: how often the last job has settled; above 1 the report is an update
+	Open    int64 // open requirements
+	Closing int64 // batches: how often the last open job settled; above 1 the report is an update
 	Held    bool
-	// What follows decides only which acts may be asked.
+	// The fields below decide only which acts are allowed.
 	Delayed    bool // it waits for the time of its next try
-	OwnHold    bool // a hold is on the item itself, or on the batch that it is
+	OwnHold    bool // a hold is on the item, or on the batch that it is
 	Commitment Commitment
-	Tells      bool // a receiver is to be told that it completed
-	Unsealed   bool // it belongs to a graph that is not whole yet
-	JobsLeft   bool // deleted batches: some of their jobs are neither completed nor deleted
-	JobsFailed bool // failed batches: they failed because jobs of theirs did
+	Tells      bool // its completion must be delivered to a receiver
+	Unsealed   bool // its graph is not sealed
+	JobsLeft   bool // deleted batches: some jobs are neither completed nor deleted
+	JobsFailed bool // failed batches: the failure is that of jobs
 }
 
-// Refused says that the item failed before it ever ran: it is a row of a manifest that breaks a
-// rule. What the row says was never understood, so it can never run.
+// Refused reports that the item failed before it ever ran: its manifest row violates a rule. Such a
+// row was never understood, so it can never run.
 func (p Position) Refused() bool { return p.Status == Failed && p.Attempt == 0 }
 
-// Commitment is how far an item is with what it changes in storage. It decides which acts may be
-// asked of it, and is read from what the item has announced and recorded.
+// Commitment says how far an item has changed storage, by what it has announced and recorded. It
+// decides which acts are allowed.
 type Commitment string
 
 // The commitments.
 const (
-	Uncommitted Commitment = "" // nothing in storage is its own yet
-	// Announced: it has announced a version of an object that nobody sees yet, or has begun to
-	// delete one. It is only carried on (R7).
+	Uncommitted Commitment = "" // it has changed nothing in storage
+	// Announced: it has announced a version that is not visible yet, or has begun to delete an
+	// object. It is only rolled forward (R7).
 	Announced Commitment = "announced"
-	// Preserved: its version of an object is recorded. The object stays, whatever becomes of the
-	// item.
+	// Preserved: its version is recorded. The object stays, whatever happens to the item.
 	Preserved Commitment = "preserved"
 )
 
@@ -150,16 +148,16 @@ var settledStates = map[Status]State{
 	Cancelled: StateCancelled, Aborted: StateAborted, Deleted: StateDeleted,
 }
 
-// NextTry is the try that an item waits for since its step failed on a system fault.
+// NextTry is the try that an item waits for after a system fault.
 type NextTry struct {
 	At      time.Time `json:"at"`
-	Attempt int       `json:"attempt"`      // of this step: from 2 on
-	Of      int       `json:"of,omitempty"` // the try after which the item fails; 0: not known
+	Attempt int       `json:"attempt"`      // number of the try in this step, from 2
+	Of      int       `json:"of,omitempty"` // number of the last try; 0: unknown
 }
 
-// StateText is a state as people read it. Of an item that waits for its next try nothing runs, so
-// that it is told when that is due instead of the step's name: Retry at 18:23, attempt 3 of 5.
-// Times are in the zone of now, which is named when it is UTC.
+// StateText formats a state for people. For an item that waits for its next try it gives the time
+// of that try: Retry at 18:23, attempt 3 of 5. Times are in now's zone, which is named if it is
+// UTC.
 func StateText(s State, next *NextTry, now time.Time) string {
 	if next == nil {
 		return string(s)
@@ -182,8 +180,8 @@ func StateText(s State, next *NextTry, now time.Time) string {
 	return text
 }
 
-// StateText is the item's state as people read it, see [StateText].
+// StateText formats the item's state, see [StateText].
 func (it WorkItem) StateText(now time.Time) string { return StateText(it.State, it.NextTry, now) }
 
-// StateText is the job's state as people read it, see [StateText].
+// StateText formats the job's state, see [StateText].
 func (j JobResult) StateText(now time.Time) string { return StateText(j.State, j.NextTry, now) }

@@ -6,52 +6,50 @@ import (
 	"time"
 )
 
-// Submitting is how payloads come in.
+// Submitting accepts submissions.
 type Submitting interface {
-	// Submit makes a batch item. The collection's profile is frozen into its spec. With an
-	// idempotency key that was used before, the first answer is returned again
-	// (ErrIdempotencyConflict when the arguments differ); a submission of the same uploaded bytes
-	// with the same description to the same collection within the collection's window answers with
-	// the first one's id, unless that one did not complete and will not, or Force is set. What it
-	// requires by item id keeps it from starting at all, but says nothing of its content: what is
-	// here already stays as it is. *GraphError says that a requirement cannot be, *PriorityError
-	// that a submission cannot ask for its priority, *MailRefusedError and *MailLimitError that its
-	// Mails do not allow the addresses that it names; ErrNotFound names an unknown collection,
-	// upload or required item.
+	// Submit creates a batch item, whose spec keeps the collection's present profile. A repeated
+	// idempotency key returns the first answer, or ErrIdempotencyConflict if the arguments differ.
+	// A duplicate (the same uploaded bytes and description for the collection within its window)
+	// returns the first batch's id, unless that batch will not complete or Force is set. Required
+	// items delay the batch's start.
+	//
+	// *GraphError: a requirement is impossible. *PriorityError: a submission cannot have this
+	// priority. *MailRefusedError and *MailLimitError: its Mails do not allow its addresses.
+	// ErrNotFound: a collection, upload or required item is unknown.
 	Submit(ctx context.Context, s Submission) (Receipt, error)
-	// Accepting says whether submissions are taken.
+	// Accepting reports whether submissions are accepted.
 	Accepting(ctx context.Context) (Accepting, error)
 }
 
-// Submission is a payload on its way in.
+// Submission is a payload with its metadata and options.
 type Submission struct {
 	Collection     string `json:"collection,omitempty"`
-	Name           string `json:"name,omitempty"`     // for people; the payload's file name when empty
-	Spec           Spec   `json:"spec"`               // Profile, its version, Priority and RouteVersion are filled in by Submit
-	Priority       *int   `json:"priority,omitempty"` // not below 0; nil: from the profile and the batch's size
+	Name           string `json:"name,omitempty"`     // for people; default: the payload's file name
+	Spec           Spec   `json:"spec"`               // Submit sets Profile, ProfileVersion, Priority and RouteVersion
+	Priority       *int   `json:"priority,omitempty"` // not below 0; nil: by the profile and the batch's size
 	Actor          string `json:"actor,omitempty"`
 	IdempotencyKey string `json:"idempotency_key,omitempty"` // "" for none
-	Force          bool   `json:"force,omitempty"`           // make a new batch although the same content is here already
-	// Requires are items that must have completed (or settled) before this one starts.
+	Force          bool   `json:"force,omitempty"`           // create a new batch even for a duplicate
+	// Requires are items that must complete (or settle) before this one starts.
 	Requires []Requirement `json:"requires,omitempty"`
-	// Limits are what uploads may come to when this one, which was meant for another collection or
-	// for none, counts among the collection's from now on.
+	// Limits are the quotas for an upload that counts for the collection from now on, because it
+	// was sent for another collection or for none.
 	Limits []UploadLimit `json:"limits,omitempty"`
-	// Mails say to which addresses the submission may have mails sent; nil: to any. They are
-	// counted in the transaction that takes it in.
+	// Mails limits the addresses in the submission; nil: no limit. They are counted in the
+	// transaction of the submission.
 	Mails *MailTerms `json:"mails,omitempty"`
 }
 
-// Receipt answers a submission.
+// Receipt is the answer to a submission.
 type Receipt struct {
 	BatchID   string `json:"batch_id"`
-	Duplicate bool   `json:"duplicate"` // BatchID is an earlier submission of the same content or key
-	// NoMail: the submission names addresses, and this Registry has no mail server: nobody is told.
+	Duplicate bool   `json:"duplicate"` // BatchID is an earlier submission with the same content or key
+	// NoMail: the submission names addresses, but there is no mail server, so no mails are sent.
 	NoMail bool `json:"no_mail,omitempty"`
 }
 
-// Accepting says whether submissions are taken. Where nobody ever said so, they are, since the zero
-// time.
+// Accepting says whether submissions are accepted. By default they are, since the zero time.
 type Accepting struct {
 	On     bool      `json:"on"`
 	Reason string    `json:"reason,omitempty"`
@@ -59,7 +57,7 @@ type Accepting struct {
 	Since  time.Time `json:"since"`
 }
 
-// NotAccepting refuses a submission while none are taken. It is temporary.
+// NotAccepting: submissions are not accepted at present. Try again later.
 type NotAccepting struct{ Accepting }
 
 // Error says why, and since when.
@@ -68,21 +66,19 @@ func (e *NotAccepting) Error() string {
 		e.Since.Format(time.RFC3339), e.Reason, e.Actor)
 }
 
-// Priorities: lower goes first. Every point is worth a minute of waiting, so that age wins over any
-// priority in the end.
+// Priorities: lower comes first. Each point is worth a minute of waiting, so that in the end age
+// outweighs any priority.
 const (
-	// DefaultPriority is that of a batch for which neither its submission nor its collection's
-	// profile asks for another.
+	// DefaultPriority is the priority of a batch if neither submission nor profile sets one.
 	DefaultPriority = 5
-	// LeastPriority is the lowest an operator can give. Below 0 an item is express: it goes before
-	// everything else in its stage, of all collections, the lowest number first, and does not age.
+	// LeastPriority is the lowest that an operator can set. Below 0 an item is express: it comes
+	// before all others in its stage, lowest number first, and does not age.
 	LeastPriority = -1_000_000
 	// MostPriority is the highest: nearly two years of waiting.
 	MostPriority = 1_000_000
 )
 
-// PriorityError refuses a priority that is out of bounds. Only an operator's command may give one
-// below 0.
+// PriorityError: a priority is out of bounds. Only operators can set one below 0.
 type PriorityError struct {
 	Given int `json:"given"`
 	Least int `json:"least"`
@@ -94,14 +90,13 @@ func (e *PriorityError) Error() string {
 	return fmt.Sprintf("priority %d is not between %d and %d", e.Given, e.Least, e.Most)
 }
 
-// CheckPriority returns a *[PriorityError] unless p is what a submission or a profile may ask for;
-// nil asks for nothing.
+// CheckPriority returns a *[PriorityError] unless a submission or profile may set p; nil sets
+// nothing.
 func CheckPriority(p *int) error {
 	return checkPriority(p, 0)
 }
 
-// CheckExpress returns a *[PriorityError] unless p is what an operator may ask for; nil asks for
-// nothing.
+// CheckExpress returns a *[PriorityError] unless an operator may set p; nil sets nothing.
 func CheckExpress(p *int) error {
 	return checkPriority(p, LeastPriority)
 }

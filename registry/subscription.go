@@ -9,83 +9,82 @@ import (
 	"time"
 )
 
-// ErrSubscriptionLost says that somebody else forwards the subscription now, or it was changed,
-// rewound, paused or removed. The caller must send nothing more of what it had in hand.
+// ErrSubscriptionLost: another process forwards the subscription, or it was changed, rewound,
+// paused or removed. The caller must send nothing more for it.
 var ErrSubscriptionLost = errors.New("subscription lost")
 
-// Subscription has a receiver told of the events of the feed that its filter takes: each at least
-// once, in the feed's order.
+// Subscription forwards the events that its filter selects to a receiver: each at least once, in
+// the feed's order.
 type Subscription struct {
-	ID     string     `json:"id"` // of this one; another one of the same name, later, has another
+	ID     string     `json:"id"` // a later subscription of the same name has another id
 	Name   string     `json:"name"`
 	Target string     `json:"target"` // nsq:TOPIC, https:// or http://
 	Filter FeedFilter `json:"filter"`
-	// Cursor is the event up to which all were acknowledged by the receiver, or not taken by the
-	// filter. Told is how many were acknowledged, repeats included, and ToldAt when the last was.
+	// Cursor is the last event up to which the receiver acknowledged all selected events. Told
+	// counts the acknowledged ones with repeats; ToldAt is the time of the last.
 	Cursor int64      `json:"cursor"`
 	Told   int64      `json:"told"`
 	ToldAt *time.Time `json:"told_at,omitempty"`
-	// Turn is the fencing number of whoever forwards it: it grows when another process takes it,
-	// and when it is changed, rewound or paused. Rewinds is how often it was rewound.
+	// Turn is the fencing number of the process that forwards it. It grows when another process
+	// takes it, and when it is changed, rewound or paused. Rewinds counts its rewinds.
 	Turn    int64  `json:"turn"`
 	Rewinds int64  `json:"rewinds"`
-	Owner   string `json:"owner,omitempty"` // the process that forwards it
-	// Paused says why nothing is sent; nil: it is not paused.
+	Owner   string `json:"owner,omitempty"` // process that forwards it
+	// Paused says why nothing is sent; nil: not paused.
 	Paused *SubscriptionPause `json:"paused,omitempty"`
-	// FailingSince is the first of the Tries in a row that failed, Error says why the last did, and
-	// NextTry when the next is.
+	// FailingSince is the time of the first of Tries consecutive failures. Error is the last
+	// failure, and NextTry the time of the next try.
 	FailingSince *time.Time `json:"failing_since,omitempty"`
 	Tries        int64      `json:"tries"`
 	Error        string     `json:"error,omitempty"`
 	NextTry      *time.Time `json:"next_try,omitempty"`
-	// Behind is how many events of the feed come after the cursor, those that the filter does not
-	// take among them, and BehindSince when the first of them happened. Both are worked out when
-	// they are asked for.
+	// Behind is how many events come after the cursor, selected or not. BehindSince is the time of
+	// the first. Both are computed when they are read.
 	Behind      int64      `json:"behind"`
 	BehindSince *time.Time `json:"behind_since,omitempty"`
 	CreatedBy   string     `json:"created_by"`
 	CreatedAt   time.Time  `json:"created_at"`
 }
 
-// SubscriptionPause is who wanted nothing sent, since when and why.
+// SubscriptionPause says who paused a subscription, when and why.
 type SubscriptionPause struct {
 	Actor  string    `json:"actor"`
 	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`
 }
 
-// SubscriptionRequest makes a subscription, or changes the target and filter of the one of the same
+// SubscriptionRequest creates a subscription, or changes target and filter of the one with the same
 // name.
 type SubscriptionRequest struct {
 	Name   string     `json:"name"`
 	Target string     `json:"target"`
 	Filter FeedFilter `json:"filter"`
-	// From is the cursor that a new one begins after: 0 with the first event, FeedNow with those to
-	// come. One that is there goes on where it was.
+	// From is the cursor of a new subscription: 0 for all events, FeedNow for future ones. An
+	// existing one keeps its cursor.
 	From  int64  `json:"from"`
 	Actor string `json:"actor"`
-	// Credentials are set in the same transaction, so that nothing is sent without them. They are
-	// the subscription's own.
+	// Credentials are set in the same transaction, so that nothing is sent without them. They
+	// belong to the subscription.
 	Credentials []Credential `json:"-"`
 }
 
-// FeedNow stands for the cursor of the newest event.
+// FeedNow is the cursor of the newest event.
 const FeedNow int64 = -1
 
-// SubscriptionTurn is a subscription in the hands of a process that forwards it.
+// SubscriptionTurn is a subscription that a process forwards.
 type SubscriptionTurn struct {
 	Subscription
 
-	Wait   time.Duration `json:"wait"`   // until the next try
-	Source string        `json:"source"` // a URI of this Registry, which it keeps for ever
+	Wait   time.Duration `json:"wait"`   // time until the next try
+	Source string        `json:"source"` // permanent URI of this Registry
 }
 
-// SubscriptionProgress is how far a turn has come.
+// SubscriptionProgress reports acknowledged events.
 type SubscriptionProgress struct {
 	ID     string `json:"id"`
 	Turn   int64  `json:"turn"`
-	Cursor int64  `json:"cursor"` // what it is now
-	Told   int64  `json:"told"`   // how many events the receiver has acknowledged since the last progress
+	Cursor int64  `json:"cursor"` // new cursor
+	Told   int64  `json:"told"`   // number of events acknowledged since the last progress
 }
 
 // SubscriptionFailure is a try that the receiver did not acknowledge.
@@ -93,50 +92,48 @@ type SubscriptionFailure struct {
 	ID    string        `json:"id"`
 	Turn  int64         `json:"turn"`
 	Error string        `json:"error"`
-	Wait  time.Duration `json:"wait"` // until the next
+	Wait  time.Duration `json:"wait"` // time until the next try
 }
 
-// Subscribing is how people say who is told of which events.
+// Subscribing manages subscriptions.
 type Subscribing interface {
-	// PutSubscription makes a subscription or changes one; what it is failing with is forgotten
-	// then, and it is tried at once. A repeat changes nothing but the credentials. ErrInvalid when
-	// [SubscriptionRequest.Check] refuses it, or From is beyond the feed's end.
+	// PutSubscription creates or changes a subscription, and retries a failing one at once. A
+	// repeat changes only the credentials. ErrInvalid: [SubscriptionRequest.Check] refuses it, or
+	// From is after the feed's end.
 	PutSubscription(ctx context.Context, r SubscriptionRequest) (Subscription, error)
-	// RemoveSubscription ends a subscription, with its credentials. ErrNotFound when there is none.
+	// RemoveSubscription deletes a subscription and its credentials. ErrNotFound: there is none.
 	RemoveSubscription(ctx context.Context, name, actor string) error
-	// RewindSubscription makes a cursor, earlier or later, the one that the subscription goes on
-	// after; FeedNow: the newest event's. Whatever is under way by then can no longer move it. What
-	// it is failing with is forgotten. ErrNotFound when there is none, ErrInvalid for a cursor
-	// beyond the feed's end.
+	// RewindSubscription sets a subscription's cursor, forwards or backwards; FeedNow sets it to
+	// the newest event. Deliveries in progress can no longer move it. A failing subscription is
+	// retried at once. ErrNotFound: there is none. ErrInvalid: the cursor is after the feed's end.
 	RewindSubscription(ctx context.Context, name string, cursor int64, reason, actor string) (Subscription, error)
-	// PauseSubscription has nothing more sent until ResumeSubscription; a repeat replaces reason
-	// and actor. ErrNotFound when there is none.
+	// PauseSubscription stops forwarding until ResumeSubscription. A repeat replaces reason and
+	// actor. ErrNotFound: there is none.
 	PauseSubscription(ctx context.Context, name, reason, actor string) (Subscription, error)
-	// ResumeSubscription goes on after a pause, and has one that is failing tried at once.
-	// ErrNotFound when there is none.
+	// ResumeSubscription ends a pause, and retries a failing subscription at once. ErrNotFound:
+	// there is none.
 	ResumeSubscription(ctx context.Context, name, actor string) (Subscription, error)
 	// Subscriptions lists all subscriptions by name.
 	Subscriptions(ctx context.Context) ([]Subscription, error)
 }
 
-// Forwarding is how receivers are told of events. Nothing of it writes an event per delivery: that
-// would be told, too.
+// Forwarding leases subscriptions to processes and records progress. It writes no events about
+// deliveries, because those would be forwarded, too.
 type Forwarding interface {
-	// TakeSubscriptions returns all subscriptions that a process forwards from now on, for the time
-	// of a lease: those that it has already, and those that are nobody's or whose lease ran out.
-	// Paused ones are nobody's.
+	// TakeSubscriptions leases subscriptions to a process: those that it has, and those without an
+	// owner or with an expired lease, except paused ones. It returns all that the process has then.
 	TakeSubscriptions(ctx context.Context, owner string, lease time.Duration) ([]SubscriptionTurn, error)
-	// NoteForwarded moves a cursor, and ends what the subscription was failing with. A repeat
-	// changes nothing but Told. ErrSubscriptionLost when the turn is not the subscription's.
+	// NoteForwarded moves a cursor and ends a failure. A repeat changes only Told.
+	// ErrSubscriptionLost: the turn is not the subscription's.
 	NoteForwarded(ctx context.Context, p SubscriptionProgress) error
-	// NoteUnforwarded notes a try that failed. ErrSubscriptionLost as for NoteForwarded.
+	// NoteUnforwarded records a failed try. ErrSubscriptionLost as for NoteForwarded.
 	NoteUnforwarded(ctx context.Context, f SubscriptionFailure) error
-	// ReleaseSubscriptions lets others take at once what a process has.
+	// ReleaseSubscriptions ends a process's leases, so that others can take its subscriptions at
+	// once.
 	ReleaseSubscriptions(ctx context.Context, owner string) error
 }
 
-// Types of events about subscriptions. Their item_id is SubscriptionOwner of the subscription's
-// name.
+// Types of events about subscriptions. Their item_id is the SubscriptionOwner of the name.
 const (
 	EventSubscriptionSet     = "subscription-set"
 	EventSubscriptionRemoved = "subscription-removed"
@@ -145,28 +142,28 @@ const (
 	EventSubscriptionResumed = "subscription-resumed"
 )
 
-// subscriptionOwner tells subscriptions from collections where both own something.
+// subscriptionOwner distinguishes subscriptions from collections where both own something.
 const subscriptionOwner = "subscription:"
 
-// SubscriptionOwner is what stands for a subscription in the place of a collection: as
+// SubscriptionOwner returns what represents a subscription in place of a collection: in
 // [Credential.Collection], and in the item_id of events.
 func SubscriptionOwner(name string) string { return subscriptionOwner + name }
 
-// OwningSubscription returns the name of the subscription that an owner of credentials is; ok is
-// false for a collection.
+// OwningSubscription returns the name of the subscription that an owner represents; ok is false for
+// a collection.
 func OwningSubscription(owner string) (name string, ok bool) {
 	return strings.CutPrefix(owner, subscriptionOwner)
 }
 
-// topicTarget is what targets begin with that are NSQ topics.
+// topicTarget begins targets that are NSQ topics.
 const topicTarget = "nsq:"
 
-// Topic returns the NSQ topic that a target is; ok is false for a webhook.
+// Topic returns the NSQ topic of the target; ok is false for a webhook.
 func (s Subscription) Topic() (topic string, ok bool) {
 	return strings.CutPrefix(s.Target, topicTarget)
 }
 
-// Receiver names the target for people: a webhook's path may be a secret.
+// Receiver returns the target for people, without a webhook's path, which may be a secret.
 func (s Subscription) Receiver() string {
 	if u, err := url.Parse(s.Target); err == nil && u.Host != "" {
 		return u.Scheme + "://" + u.Host
@@ -180,8 +177,8 @@ const (
 	mostFilterWords = 500
 )
 
-// Check returns ErrInvalid, with the reason, unless there can be such a subscription. A webhook's
-// address is not repeated.
+// Check returns ErrInvalid, with the reason, for an impossible subscription. The error does not
+// repeat a webhook's URL.
 func (r SubscriptionRequest) Check() error {
 	if err := checkWord("a subscription's name", r.Name); err != nil {
 		return err
@@ -219,8 +216,8 @@ func checkTarget(target string) error {
 	return nil
 }
 
-// checkTopic refuses the topics of wake-ups, whose readers would take events for items. Whatever
-// stands before a wake-up's topic may be the prefix of another Holdfast that shares the nsqd.
+// checkTopic refuses the topics of wake-ups, whose readers would take events for items. What stands
+// before such a topic may be the prefix of another Holdfast on the same nsqd.
 func checkTopic(topic string) error {
 	if err := checkWord("an NSQ topic", topic); err != nil {
 		return err
@@ -235,8 +232,8 @@ func checkTopic(topic string) error {
 	return nil
 }
 
-// checkWord wants 1 to 64 letters, digits, dots, hyphens and underscores: what can stand in paths,
-// topics and origins.
+// checkWord requires 1 to 64 letters, digits, dots, hyphens and underscores, which can stand in
+// paths, topics and origins.
 func checkWord(what, word string) error {
 	const most = 64
 	bad := func(r rune) bool {

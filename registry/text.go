@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// CountText groups a number by thousands, for people: 48,211. A negative one is unknown: "?".
+// CountText formats a number for people with thousands separators: 48,211. A negative number is
+// unknown: "?".
 func CountText(n int64) string {
 	if n < 0 {
 		return "?"
@@ -22,7 +23,7 @@ func CountText(n int64) string {
 	return b.String()
 }
 
-// SizeText gives a number of bytes in binary units, for people: 12 GiB, 1.5 MiB, 300 bytes.
+// SizeText formats a number of bytes for people in binary units: 12 GiB, 1.5 MiB, 300 bytes.
 func SizeText(n int64) string {
 	if n == 1 {
 		return "1 byte"
@@ -39,8 +40,8 @@ func SizeText(n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0") + fmt.Sprintf(" %ciB", units[unit])
 }
 
-// sizeTexts are two sizes for people who are to see which is larger: in bytes where rounding makes
-// them alike.
+// sizeTexts formats two different sizes so that people can see which is larger: in bytes if
+// rounding makes them equal.
 func sizeTexts(a, b int64) (string, string) {
 	if a != b && SizeText(a) == SizeText(b) {
 		return fmt.Sprintf("%d bytes", a), fmt.Sprintf("%d bytes", b)
@@ -48,7 +49,7 @@ func sizeTexts(a, b int64) (string, string) {
 	return SizeText(a), SizeText(b)
 }
 
-// Nearest returns the name that differs least from a word, "" when none is near.
+// Nearest returns the name most similar to a word, or "" if none is similar.
 func Nearest(word string, names []string) string {
 	best, least := "", 3
 	for _, n := range names {
@@ -59,8 +60,7 @@ func Nearest(word string, names []string) string {
 	return best
 }
 
-// distance counts the letters that must be added, left out or replaced to make one word of another
-// (Levenshtein).
+// distance returns the edit distance of two words (Levenshtein).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

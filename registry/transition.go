@@ -7,44 +7,44 @@ import (
 	"strings"
 )
 
-// Act names a kind of state change.
+// Act is a kind of state change.
 type Act string
 
-// The acts on items. Everything that changes (stage, status) is one of them.
+// The acts on items. Each change of (stage, status) is one of them.
 const (
 	ActSubmit   Act = "submit"    // a new item
-	ActReject   Act = "reject"    // a new item that is already known to be bad: a bad row of a batch
+	ActReject   Act = "reject"    // a new item that is known to be bad: a bad row of a batch
 	ActClaim    Act = "claim"     // a worker takes the item; its attempt number grows
-	ActAdvance  Act = "advance"   // the step is done; the next stage's turn
+	ActAdvance  Act = "advance"   // the step is done; the next stage follows
 	ActComplete Act = "complete"  // the last step is done
-	ActRetry    Act = "retry"     // the step failed on the system; again after backoff; counted
+	ActRetry    Act = "retry"     // the step failed on the system; retried after backoff; counted
 	ActSnooze   Act = "snooze"    // the step waits for something; not counted
-	ActRelease  Act = "release"   // the worker is stopping; again at once; not counted
-	ActSendBack Act = "send-back" // the step found that an earlier one must be done again; counted
-	ActLose     Act = "lose"      // the lease ran out; again after backoff
-	ActFail     Act = "fail"      // wrong content, or MAX_ATTEMPTS used up: needs admin review
-	ActRequeue  Act = "requeue"   // an admin sends a failed or cancelled item back to its stage or an earlier one
-	ActCancel   Act = "cancel"    // an admin stops an item; it may be requeued
-	// ActUpdateReport: an admin asks a failed batch to report what changed since its last report.
+	ActRelease  Act = "release"   // the worker is stopping; pending at once; not counted
+	ActSendBack Act = "send-back" // the step found that an earlier one must be repeated; counted
+	ActLose     Act = "lose"      // the lease expired; retried after backoff
+	ActFail     Act = "fail"      // content fault, or no try left: needs admin review
+	ActRequeue  Act = "requeue"   // an admin makes a failed or cancelled item pending at its stage or an earlier one
+	ActCancel   Act = "cancel"    // an admin stops an item; it can be requeued
+	// ActUpdateReport: an admin requests a failed batch's report of what changed since its last
+	// report.
 	ActUpdateReport Act = "update-report"
 
-	// ActRetryNow: an admin has an item tried at once that waits for the time of its next try. What
-	// was counted stays counted.
+	// ActRetryNow: an admin starts an item's next try at once. Counted tries stay counted.
 	ActRetryNow Act = "retry-now"
 
-	ActPrepare  Act = "prepare"      // a new item of a graph that is still being built
-	ActSeal     Act = "seal"         // the graph is whole: its items may start
-	ActAbort    Act = "abort"        // an admin ends an item for good, and everything that waits for its success
-	ActDelete   Act = "delete"       // an admin gives an item up; its staging goes, committed objects stay
-	ActPurge    Act = "purge"        // a settled item's rows go; its events stay
-	ActPriority Act = "priority"     // an admin changes when an item's turn is
-	ActHold     Act = "hold"         // an admin keeps an item, or a batch with its jobs, from starting
-	ActUnhold   Act = "release-hold" // that hold is taken away
-	// ActGiveUp: an admin ends the tries to tell a job's receiver that it completed. The job
-	// completes, and says that nobody was told.
+	ActPrepare  Act = "prepare"      // a new item of a graph that is not sealed yet
+	ActSeal     Act = "seal"         // the graph is complete: its items may start
+	ActAbort    Act = "abort"        // an admin ends an item for good, and all items that wait for its success
+	ActDelete   Act = "delete"       // an admin gives an item up; its staging is removed, preserved objects stay
+	ActPurge    Act = "purge"        // a settled item's rows are deleted; its events stay
+	ActPriority Act = "priority"     // an admin changes an item's priority
+	ActHold     Act = "hold"         // an admin holds an item, or a batch with its jobs
+	ActUnhold   Act = "release-hold" // that hold is released
+	// ActGiveUp: an admin ends the delivery of a job's completion. The job completes and records
+	// that nobody was notified.
 	ActGiveUp Act = "give-up"
-	// ActAbandon: an admin wants the announced version of a failed job to be given up, of which
-	// nobody can see anything. When another admin has asked for it before, a worker does it: see
+	// ActAbandon: an admin requests that the announced version of a failed job, which nobody can
+	// see, is given up. If another admin has requested it before, a worker does it, see
 	// [Abandonment].
 	ActAbandon Act = "abandon"
 )
@@ -55,62 +55,61 @@ type Move string
 // The moves.
 const (
 	Stay Move = ""     // the same stage
-	Next Move = "next" // the stage after it
-	Back Move = "back" // the same stage or any before it
-	// ToProcess leads to the stage process, be it before or behind.
+	Next Move = "next" // the next stage
+	Back Move = "back" // the same or any earlier stage
+	// ToProcess leads to stage process, forwards or backwards.
 	ToProcess Move = "process"
 )
 
-// Transition is one line of the state machine. The table in [Transitions] is the only declaration
-// of what may happen: the store checks it, docs/states.md is generated from it, and the API lists
-// acts from it.
+// Transition is one line of the state machine. [Transitions] is its only declaration: the store
+// checks it, docs/states.md is generated from it, and the API lists acts from it.
 type Transition struct {
 	Act  Act
 	From Status // "" for a new item
 	To   Status
 	Move Move
 	By   string // who may do it: worker, registry, admin, depositor
-	// Actions limits the transition to these actions; nil: all.
+	// Actions restricts the transition to these actions; nil: all.
 	Actions []Action
-	// Stages limits the transition to items that stand in one of these; nil: all.
+	// Stages restricts the transition to items in these stages; nil: all.
 	Stages []Stage
-	// Commitments limits the transition to items that have come so far; nil: all.
+	// Commitments restricts the transition to items with these commitments; nil: all.
 	Commitments []Commitment
-	// Held limits the transition to items that a hold covers, OwnHold to those that have one of
-	// their own.
+	// Held restricts the transition to held items, OwnHold to those with a hold of their own.
 	Held, OwnHold bool
-	// Tells limits the transition to items whose receiver is still to be told.
+	// Tells restricts the transition to items whose receiver is not notified yet.
 	Tells bool
-	// Sealed limits the transition to items whose graph, if they have one, is whole; JobsDone to
-	// batches none of whose jobs is left.
+	// Sealed restricts the transition to items whose graph, if any, is sealed; JobsDone to batches
+	// whose jobs are all completed or deleted.
 	Sealed, JobsDone bool
-	// Open limits the transition to items that have open prerequisites.
+	// Open restricts the transition to items with open requirements.
 	Open bool
-	// Claimed limits the transition to items that a worker has had at least once: what was refused
-	// before it ever ran never runs.
+	// Claimed restricts the transition to items that were claimed at least once: a row that was
+	// refused before never runs.
 	Claimed bool
-	// Delayed limits the transition to items that wait for the time of their next try.
+	// Delayed restricts the transition to items that wait for the time of their next try.
 	Delayed bool
-	// OwnFault limits the transition to items that failed for what is their own: not to batches
+	// OwnFault restricts the transition to items that failed on their own account, not to batches
 	// whose jobs failed.
 	OwnFault bool
-	// Ours says that neither seed document has it.
+	// Ours reports that neither seed document has the transition.
 	Ours bool
 }
 
-// Transitions returns the state machine: every allowed change of (stage, status). What is not
-// listed is refused. The slice is the caller's own, what its rows refer to is not.
+// Transitions returns the state machine: all allowed changes of (stage, status). All others are
+// refused. The caller may change the slice, but not what its rows refer to.
 func Transitions() []Transition { return slices.Clone(transitions) }
 
-// transitions is asked of for every row that is read and every act that is checked.
+// transitions is a variable because it is used for every row that is read and every act that is
+// checked.
 var transitions = table()
 
 func table() []Transition {
-	// What an item has left in staging goes in any case, so nobody may stop that; and a report that
-	// is due goes out.
+	// Staging must always be cleaned up, so nobody may stop a tidy item. A report that is due is
+	// always made.
 	all, early := actionsBut(Tidy), stagesBut(Report)
-	// Past the announcement an item is only carried on (R7). Once its object is preserved, what is
-	// left of it may be deleted.
+	// An item that has announced a version is only rolled forward (R7). When its object is
+	// preserved, the rest of it may be deleted.
 	free, safe, announced := []Commitment{Uncommitted}, []Commitment{Uncommitted, Preserved}, []Commitment{Announced}
 	return []Transition{
 		{Act: ActSubmit, From: "", To: Pending, By: "depositor"},
@@ -127,16 +126,15 @@ func table() []Transition {
 		{Act: ActLose, From: Running, To: Failed, By: "registry", Ours: true},
 		{Act: ActRequeue, From: Failed, To: Pending, Move: Back, By: "admin", Claimed: true, Sealed: true, OwnFault: true},
 		{Act: ActRequeue, From: Cancelled, To: Pending, Move: Back, By: "admin", Sealed: true, Ours: true},
-		// A tidy item's time is that after which nobody writes any more, so nobody may bring it
-		// forward.
+		// A tidy item waits until no attempt can write any more, so nobody may start it earlier.
 		{Act: ActRetryNow, From: Pending, To: Pending, By: "admin", Actions: all, Claimed: true, Delayed: true, Ours: true},
 		{Act: ActPrepare, From: "", To: Prepare, By: "depositor", Ours: true},
 		{Act: ActSeal, From: Prepare, To: Pending, By: "depositor", Ours: true},
 		{Act: ActCancel, From: Prepare, To: Cancelled, By: "admin", Actions: all, Commitments: free, Ours: true},
 		{Act: ActCancel, From: Pending, To: Cancelled, By: "admin", Actions: all, Commitments: free, Stages: early, Ours: true},
 		{Act: ActCancel, From: Running, To: Cancelled, By: "admin", Actions: all, Commitments: free, Stages: early, Ours: true},
-		// A batch that waits for its jobs reports what became of them when they are stopped: its
-		// jobs are cancelled, it goes on.
+		// A batch that waits for its jobs is not cancelled itself: its jobs are, and it reports
+		// their outcomes.
 		{Act: ActCancel, From: Pending, To: Pending, By: "admin", Actions: []Action{Batch}, Stages: []Stage{Report}, Open: true, Ours: true},
 		{Act: ActAbort, From: Prepare, To: Aborted, By: "admin", Actions: all, Commitments: free, Ours: true},
 		{Act: ActAbort, From: Pending, To: Aborted, By: "admin", Actions: all, Commitments: free, Ours: true},
@@ -173,8 +171,8 @@ func table() []Transition {
 	}
 }
 
-// CheckAct returns nil when the state machine allows act on an item at p with the outcome to, and a
-// *[TransitionError] otherwise.
+// CheckAct returns nil if the state machine allows act, with the outcome to, on an item at p.
+// Otherwise it returns a *[TransitionError].
 func CheckAct(p Position, act Act, to Status) error {
 	for _, t := range transitions {
 		if t.Act == act && t.To == to && t.Concerns(p) {
@@ -184,7 +182,7 @@ func CheckAct(p Position, act Act, to Status) error {
 	return Refuse(p, act, to)
 }
 
-// Refuse returns the *[TransitionError] that refuses act with the outcome to on an item at p.
+// Refuse returns the *[TransitionError] for act, with the outcome to, on an item at p.
 func Refuse(p Position, act Act, to Status) *TransitionError {
 	from := StateOf(p)
 	if p.Status == "" {
@@ -197,13 +195,13 @@ func Refuse(p Position, act Act, to Status) *TransitionError {
 	return e
 }
 
-// What people see where there is no item yet, or no longer.
+// States before an item exists and after it is gone.
 const (
 	stateNew  State = "new"
 	stateGone State = "gone"
 )
 
-// target names what an act leads to.
+// target returns the state to which an act leads.
 func target(p Position, act Act, to Status) State {
 	switch to {
 	case "":
@@ -221,7 +219,7 @@ func target(p Position, act Act, to Status) State {
 	return settledStates[to]
 }
 
-// AllowedActs returns the acts that a person may ask of an item at p, each once.
+// AllowedActs returns the acts that a person may request for an item at p, each once.
 func AllowedActs(p Position) []Act {
 	var acts []Act
 	for _, t := range transitions {
@@ -232,7 +230,7 @@ func AllowedActs(p Position) []Act {
 	return acts
 }
 
-// AdminActs returns the acts that people ask of items, each once.
+// AdminActs returns the acts that people can request, each once.
 func AdminActs() []Act {
 	var acts []Act
 	for _, t := range transitions {
@@ -243,7 +241,7 @@ func AdminActs() []Act {
 	return acts
 }
 
-// Concerns says whether the transition leads away from p.
+// Concerns reports whether the transition starts at p.
 func (t Transition) Concerns(p Position) bool {
 	return t.From == p.Status && (p.Held || !t.Held) && (p.OwnHold || !t.OwnHold) && (p.Open > 0 || !t.Open) && (p.Delayed || !t.Delayed) &&
 		(p.Attempt > 0 || !t.Claimed) && (!p.JobsFailed || !t.OwnFault) && (p.Tells || !t.Tells) && (!p.Unsealed || !t.Sealed) && (!p.JobsLeft || !t.JobsDone) &&
@@ -264,17 +262,17 @@ func stagesBut(one Stage) []Stage {
 	return slices.DeleteFunc(Stages(), func(s Stage) bool { return s == one })
 }
 
-// TransitionError refuses a state change that the state machine does not have.
+// TransitionError: the state machine does not allow a change.
 type TransitionError struct {
 	ItemID  string `json:"item_id"`
 	Act     Act    `json:"act"`
-	From    State  `json:"from"` // as people see them
+	From    State  `json:"from"` // the states that people see
 	To      State  `json:"to"`
 	Allowed []Act  `json:"allowed"`
-	Why     string `json:"why,omitempty"` // the reason, and what to do instead, where that is more than the states say
+	Why     string `json:"why,omitempty"` // reason and advice that the states do not give
 }
 
-// Error names the change and what may be done instead.
+// Error says what is not possible and which acts are.
 func (e *TransitionError) Error() string {
 	text := fmt.Sprintf("state change (%s -> %s) is not allowed; allowed here: %s", e.From, e.To, actsText(e.Allowed))
 	if plain := cmp.Or(e.Reason(), e.instead(), e.plain()); plain != "" {
@@ -283,7 +281,7 @@ func (e *TransitionError) Error() string {
 	return text
 }
 
-// plain says in words that a person's act is not possible, "" for an act of the machinery.
+// plain says that a person's act is not possible; "" for acts of workers and the Registry.
 func (e *TransitionError) plain() string {
 	done := map[Act]string{
 		ActRequeue: "requeued", ActRetryNow: "retried now", ActCancel: "cancelled", ActAbort: "aborted", ActUpdateReport: "reported again", ActDelete: "deleted",
@@ -299,8 +297,7 @@ func (e *TransitionError) plain() string {
 	return fmt.Sprintf("it is %s and cannot be %s", e.From, done)
 }
 
-// Reason says why an act is refused where that is more than the states say, and what to do instead;
-// else "".
+// Reason returns the reason and advice that the states do not give, or "".
 func (e *TransitionError) Reason() string {
 	if e.Act == ActRequeue && slices.Contains(e.Allowed, ActUpdateReport) && !slices.Contains(e.Allowed, ActRequeue) {
 		return fmt.Sprintf("the batch failed because its jobs did, so a requeue would only make another report; requeue its failed jobs:"+
@@ -309,7 +306,7 @@ func (e *TransitionError) Reason() string {
 	return e.Why
 }
 
-// instead names the act that leads to what a refused one was meant for, "" when there is none.
+// instead returns advice on the act that leads to the same goal, or "".
 func (e *TransitionError) instead() string {
 	allowed := func(a Act) bool { return slices.Contains(e.Allowed, a) }
 	switch {
