@@ -6,15 +6,15 @@ SHELL := /bin/bash
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-# The linters are built once per version of tools/go.mod and of Go, beside Go's build cache: it takes three minutes on a
-# fresh machine and nothing afterwards.
+# Linters are built once per version of tools/go.mod and of Go, beside Go's build cache. That takes
+# three minutes on a fresh machine.
 TOOLS := $(shell dirname "$$($(GO) env GOCACHE)")/holdfast-tools/$(shell cat tools/go.mod tools/go.sum | sha256sum | cut -c1-16)-$(shell $(GO) env GOVERSION)
 TOOLS_READY := $(TOOLS)/.ready
 
-# Whatever needs no cgo does without, as the product does, so that all but the race detector share one build.
+# Only the race detector needs cgo. Everything else shares one build without it.
 export CGO_ENABLED = 0
 
-# Without it what is built depends on the folder, and a fresh clone builds, vets and lints all of it anew.
+# Without -trimpath builds depend on the folder, and a fresh clone could not use the caches.
 export GOFLAGS := -trimpath $(GOFLAGS)
 
 .PHONY: help
@@ -30,11 +30,11 @@ demo: build ## Show one deposit go through the whole pipeline on this machine
 	$(GO) run ./cmd/demo bin/holdfast
 
 .PHONY: test
-test: deps vet lint tidy vuln ## What CI runs: everything, with all services required, under -race where we share memory
+test: deps vet lint tidy vuln ## What CI runs: all tests, all services required, concurrent code under -race
 	REQUIRE_SERVICES=1 GO=$(GO) scripts/test.sh
 
-# A run of make test lets faults befall some of the calls, other ones each time; this has all of them, and the race detector watches all.
-# What fails says how to repeat it.
+# make test injects faults into some calls, different ones each time. This target injects them into
+# all calls, and runs all tests under the race detector. A failure prints how to repeat it.
 .PHONY: test-all
 test-all: deps ## Run every test with a fault at every call, hours on a small machine
 	TEST_ALL=1 TIMEOUT=6h REQUIRE_SERVICES=1 GO=$(GO) scripts/test.sh
@@ -75,7 +75,7 @@ tidy:
 	$(GO) mod tidy -diff
 
 .PHONY: vuln
-vuln: ## Look for known vulnerabilities in what we use, where the database can be reached
+vuln: ## Look for known vulnerabilities, if the database can be reached
 	@GO=$(GO) scripts/vuln.sh $(PACKAGES)
 
 .PHONY: bench
@@ -83,9 +83,9 @@ bench: build ## Run the benchmarks
 	$(GO) test -run '^$$' -bench . ./...
 	@if [ -x scripts/bench.sh ]; then scripts/bench.sh; fi
 
-# A run of make test has a few faults; this has many. What it prints at its beginning replays it: make chaos SEED=...
+# make test has a few faults; this has many. The seed that it prints first replays it: make chaos SEED=...
 .PHONY: chaos
-chaos: deps ## Kill, pause and cut off real processes hundreds of times, and count what is lost: nothing
+chaos: deps ## Kill, pause and cut off real processes hundreds of times, and check that nothing is lost
 	CHAOS_SEED=$(SEED) CHAOS_FAULTS=$(or $(FAULTS),220) CHAOS_SCALE=$(or $(SCALE),25) REQUIRE_SERVICES=1 \
 		$(GO) test ./e2e -run '^TestChaos' -count 1 -v -timeout 60m
 

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Makes a token for the workers of each stage, which is good for that stage alone, and an admin's, in the database of docker/compose.yaml, and prints them as lines
-# for docker/.env. What has a token there gets no other one, so it may run again: after it was interrupted, or when a line was
-# taken out of docker/.env to have a token replaced. A replaced token stays good until it is revoked.
+# Makes a token for the workers of each stage, valid for that stage alone, and an admin's, in the
+# database of docker/compose.yaml. It prints them as lines for docker/.env, and skips tokens that are
+# there already. So it can run again after an interruption, or to replace a token whose line was
+# removed. A replaced token stays valid until it is revoked.
 set -eu
 cd "$(dirname "$0")"
 token() { # VARIABLE NAME ROLE [--stage STAGE]

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The side-by-side table of docs/bench.md. Arguments are those of `go run ./bench -help`.
+# Prints the side-by-side table of docs/bench.md. Arguments are those of `go run ./bench -help`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-command -v curl >/dev/null || { echo "bench.sh: curl is missing: it is what Holdfast is measured beside" >&2; exit 1; }
+command -v curl >/dev/null || { echo "bench.sh: curl is missing: the table compares Holdfast with it" >&2; exit 1; }
 [[ -x bin/holdfast ]] || { echo "bench.sh: bin/holdfast is missing: run make build" >&2; exit 1; }
 exec go run ./bench -bin bin/holdfast "$@"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs the programs that the tests start as real services, when they are missing. Says nothing when all is there.
+# Installs missing programs that the tests start as services. Prints nothing if all are there.
 set -euo pipefail
 
-# command package...: the packages are installed when the command is not found.
+# command package...: installs the packages if the command is not found.
 needs=(
 	"gcc gcc libc6-dev" # the race detector
 	"strace strace" # writes down file operations, for the losses of power
-	"curl curl ca-certificates" # asks whether databases of vulnerabilities can be reached
+	"curl curl ca-certificates" # checks whether the vulnerability database answers
 	"redis-server redis-server"
 	"/usr/sbin/clamd clamav-daemon"
 	"initdb postgresql"

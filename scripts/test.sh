@@ -1,28 +1,29 @@
 #!/usr/bin/env bash
-# Runs the tests, in random order: under the race detector what runs at once, without it all.
-# REQUIRE_SERVICES=1 makes a missing service a failure. GO names the go command. TEST_ALL=1 visits every call in tests that let
-# faults befall each call in turn; otherwise they visit some, by TEST_SEED (internal/looptest).
-# At the end it prints what each part took: docs/contributing.md says where the time goes.
+# Runs all tests in random order, and concurrent code also under the race detector.
+# REQUIRE_SERVICES=1 makes a missing service a failure. GO names the go command. TEST_ALL=1 makes
+# tests that inject a fault at each call in turn visit every call; otherwise TEST_SEED chooses some
+# (internal/looptest). At the end it prints the time of each part (docs/contributing.md).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# Without it what is built depends on the folder, and a fresh clone builds all of it anew.
+# Without -trimpath builds depend on the folder, and a fresh clone could not use the caches.
 export GOFLAGS="-trimpath ${GOFLAGS:-}"
 export TEST_SEED=${TEST_SEED:-$(date +%N | sed 's/^0*//')}
 echo "TEST_SEED=$TEST_SEED"
 
-# Tests sync to disk as the product does, some hundred thousand times. Nothing here loses power, so they do it in memory where there is room.
+# Tests sync to disk some hundred thousand times, like the product. They lie in memory where there is
+# room, because no power cut is tested.
 room=$((8 << 20)) # KiB
 if [ "$(df --output=avail -k /dev/shm 2>/dev/null | tail -1)" -gt $room ] 2>/dev/null && [ "$(awk '/MemAvailable/ {print $2}' /proc/meminfo)" -gt $room ]; then
 	memory=$(mktemp -d /dev/shm/holdfast-test.XXXXXX)
 	trap 'rm -rf "$memory"' EXIT
 	chmod 755 "$memory" # PostgreSQL runs as another user
-	# Test binaries lie there, too, which some machines forbid.
+	# Test binaries lie there, too; some machines forbid to run them.
 	if cp /bin/true "$memory/try" && "$memory/try" 2>/dev/null; then export TMPDIR=$memory; fi
 fi
 log=$(mktemp)
 
 failed=0
-# part NAME COMMAND... runs a part and notes its seconds: by the clock, and of processors.
+# part NAME COMMAND... runs a part and records its seconds: by the clock, and of processors.
 part() {
 	local name=$1 ok=0
 	shift
@@ -31,20 +32,20 @@ part() {
 	return $ok
 } 3>&1 4>&2
 
-go_test() { "${GO:-go}" test -shuffle=on -vet=off -timeout "${TIMEOUT:-25m}" "$@"; } # what go vet says of tests, it has said before
+go_test() { "${GO:-go}" test -shuffle=on -vet=off -timeout "${TIMEOUT:-25m}" "$@"; } # make vet has run
 plain() { CGO_ENABLED=0 go_test "$@"; }
-# The C library that SQLite was translated from is not watched: it is not ours, and watching it makes the Registry's tests
-# six times slower. The race detector needs cgo.
+# SQLite, translated from C, is excluded: watching it makes the Registry's tests six times slower. The
+# race detector needs cgo.
 race() { CGO_ENABLED=1 go_test -race -gcflags='modernc.org/...=-race=false' "$@"; }
 
-# These run whole without the race detector. It watches what many callers do at once in the Registry's suites, and of the others a quarter
-# of their tests, other ones each time: to watch all of them takes twice as long as everything else. TEST_ALL=1 has it watch all.
-# The processes that e2e starts are not watched in any case.
+# These run completely without the race detector. Under it run the concurrent topics of the Registry's
+# suites, and a random quarter of the tests of the large packages: all of them would take twice as long
+# as everything else. TEST_ALL=1 runs all. The processes that e2e starts never run under it.
 many='^TestStore$/^(claim|fence|feed|lock|renew|settle|stop)$|^TestPostgreSQL$/^(claim|lock|settle)$|^Test(Group|Joint|Swarm|Processes|Turns|Store_.*)$|^TestR16_'
 if [ "${TEST_ALL:-}" = 1 ]; then many=.; fi
 large=(bagit cmd/holdfast intake ocfl source/unpack staging storage/s3 web/api workers)
 
-# some FOLDER is a pattern for the tests of a package that are watched this time.
+# some FOLDER prints a pattern for the random quarter of a package's tests.
 some() {
 	if [ "${TEST_ALL:-}" = 1 ]; then
 		echo .
@@ -54,15 +55,15 @@ some() {
 	fi
 }
 
-# A package in which nothing runs at once, in its code or in its tests, has nothing to watch.
+# Packages without goroutines, in code and tests, have no races.
 at_once_in='\bgo (func|[a-z][A-Za-z.]*\()|\.Go\(|"sync/|sync\.(Mutex|RWMutex|WaitGroup|Map|Cond|Pool)'
 watched=() unwatched=()
 while read -r package folder; do
 	if grep -qE "$at_once_in" "$folder"/*.go; then watched+=("$package"); else unwatched+=("$package"); fi
 done < <("${GO:-go}" list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE "/holdfast/($(IFS='|' && echo "${large[*]}")|e2e|registry/sqlstore|web/protocol) ")
 
-# Two rows of parts run beside each other, so that no core waits while a test does. What e2e starts waits most of the time for one another,
-# so that more of its tests run at once than there are cores.
+# Two rows of parts run at the same time, so that cores do not idle while a test waits. e2e mostly
+# waits for its processes, so it runs more tests at once than there are cores.
 first() {
 	local ok=0 package
 	part 'race, packages' race "${watched[@]}" || ok=1
@@ -86,5 +87,5 @@ wait $row || failed=1
 
 echo
 cat "$log"
-if [ $failed -ne 0 ]; then echo "failed; to repeat what was chosen by chance: TEST_SEED=$TEST_SEED"; fi
+if [ $failed -ne 0 ]; then echo "failed; to repeat the random choices: TEST_SEED=$TEST_SEED"; fi
 exit $failed

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Builds a server that the tests run against, s3gateway, siegfried or pebble, each a module of its own below tools, once per version
-# of it and of Go, and prints where it is. It takes a minute on a fresh machine and nothing afterwards. Several may be run
-# at once.
+# Builds a test server (s3gateway, siegfried or pebble, each a module below tools) and prints its path.
+# It builds once per version of the server and of Go. Concurrent calls are safe.
 set -euo pipefail
 
 name=${1:?s3gateway, siegfried or pebble}
@@ -9,7 +8,7 @@ case $name in
 s3gateway) package=. ;;
 siegfried) package=github.com/richardlehane/siegfried/cmd/sf ;;
 pebble) package=github.com/letsencrypt/pebble/v2/cmd/pebble ;;
-*) echo "$name is no server of the tests" >&2; exit 2 ;;
+*) echo "$name is not a test server" >&2; exit 2 ;;
 esac
 cd "$(dirname "${BASH_SOURCE[0]}")/../tools/$name"
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Looks for known vulnerabilities in what we use (govulncheck): in all packages, or in those that are named. Ends with an error when it
-# finds one. Where the database cannot be reached, it says so and skips. GO names the go command, GOVULNDB another database.
+# Looks for known vulnerabilities (govulncheck) in all packages, or in the given ones. It fails if it
+# finds one, and skips with a message if the database cannot be reached. GO names the go command,
+# GOVULNDB another database.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
