@@ -73,7 +73,7 @@ func TestVuln(t *testing.T) {
 		"unreachable": {"http://127.0.0.1:1", "govulncheck: skipped, since http://127.0.0.1:1 does not answer from here", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := vuln(t, tt.database, "./names")
+			out, err := vuln(t, tt.database, "./pathset")
 			if (err != nil) != tt.fails || !strings.Contains(out, tt.says) {
 				t.Errorf("make vuln: %v, want an error %v and %q\n%s", err, tt.fails, tt.says, out)
 			}
