@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestUnstorable_KeepsNobody: an ARK whose folder is another object's, or OCFL's own, is refused on
-// content; its job can be deleted, and the object that has the folder takes further versions.
+// TestUnstorable_KeepsNobody: an ARK is refused on content if its folder is another object's or
+// OCFL's own. The job can be deleted, and the folder's object takes further versions.
 func TestUnstorable_KeepsNobody(t *testing.T) {
 	t.Parallel()
 	h := up(t, "HOLDFAST_STORAGE_URL=flat=file://"+t.TempDir()+"?layout=0006%2Cdelimiter=/")

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// An audit finds events that were cut off or rewritten in the database, and tells a restored backup
-// from both.
+// TestAudit: an audit finds events that were cut off or rewritten in the database, and
+// distinguishes a restored backup from both.
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	h := up(t)
@@ -124,7 +124,7 @@ func TestAudit(t *testing.T) {
 	says(t, "the end of the pause", h.must(0, "queue", "resume").stderr, "released")
 }
 
-// restore puts a database back as it was.
+// restore replaces a database with an earlier copy.
 func restore(t *testing.T, file, content string) {
 	t.Helper()
 	for _, suffix := range []string{"-wal", "-shm"} {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestBadInput: a clear message that names the thing and the fix, a fitting exit code, nothing left
-// behind.
+// TestBadInput: bad input gets a clear message with the remedy and the right exit code, and leaves
+// nothing behind.
 func TestBadInput(t *testing.T) {
 	h := up(t)
 	folder := t.TempDir()
@@ -83,8 +83,8 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-// uploadOf says whether a stored upload is the one of this file: its job failed, and an admin may
-// still send it back.
+// uploadOf reports whether a stored upload is of this file: its job failed and may still be
+// requeued.
 func uploadOf(t *testing.T, h *holdfast, name, path string) bool {
 	t.Helper()
 	want, err := os.ReadFile(path)
@@ -119,7 +119,8 @@ func zipTo(t *testing.T, path string, members map[string]string) {
 	}
 }
 
-// TestUp_BadStart: what keeps Holdfast from starting is said in one line, with the fix.
+// TestUp_BadStart: each cause that keeps Holdfast from starting is reported in one line, with the
+// remedy.
 func TestUp_BadStart(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -9,13 +9,14 @@ import (
 	"testing"
 )
 
-// TestBulk_Killed requeues very many failed jobs at once, and kills the process while it does.
+// TestBulk_Killed requeues many failed jobs in one act, and kills the process meanwhile.
 func TestBulk_Killed(t *testing.T) {
 	t.Parallel()
 	bulkKilled(t, up(t), 150)
 }
 
-// TestPostgreSQL_Bulk does it on PostgreSQL, where the lease of the killed worker has to run out.
+// TestPostgreSQL_Bulk repeats TestBulk_Killed on PostgreSQL, where the killed worker's lease must
+// expire first.
 func TestPostgreSQL_Bulk(t *testing.T) {
 	t.Parallel()
 	h, _ := onPostgreSQL(t, "HOLDFAST_LEASE=1s")

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast/holdfast/callback"
 )
 
-// A receiver is told how jobs ended, can prove that it was Holdfast that told it, and is told again
-// when somebody asks.
+// TestCallback: a receiver gets the outcomes of jobs, can verify the sender, and gets a redelivery
+// on request.
 func TestCallback(t *testing.T) {
 	t.Parallel()
 	const key = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// itemsInStaging counts the files that an item has in staging.
+// itemsInStaging counts an item's files in staging.
 func (h *holdfast) itemsInStaging(id string) (n int) {
 	for name := range files(h.t, filepath.Join(h.dir, "staging")) {
 		if strings.Contains(name, id) {
@@ -19,8 +19,8 @@ func (h *holdfast) itemsInStaging(id string) (n int) {
 	return n
 }
 
-// gone waits until the worker has let go of a held answer, and fails the test unless it did so soon
-// after an act, long before the next renewal of its lease would tell it.
+// gone waits until the worker drops a held answer. It fails the test unless that is soon after the
+// act, long before the worker's next lease renewal.
 func (d *dribble) gone(h *holdfast, asked time.Time) {
 	h.t.Helper()
 	h.until("the source sees the connection closed", func() bool {
@@ -34,8 +34,7 @@ func (d *dribble) gone(h *holdfast, asked time.Time) {
 	}
 }
 
-// TestCancel_Running stops a download that has come to a standstill; it goes on where it was when
-// it is requeued.
+// TestCancel_Running cancels a stalled download. A requeue resumes it where it was.
 func TestCancel_Running(t *testing.T) {
 	t.Parallel()
 	const size, hold = 24 << 20, 21 << 20
@@ -65,8 +64,8 @@ func TestCancel_Running(t *testing.T) {
 	says(t, "cancel of what has completed", h.must(8, "item", "cancel", job).stderr, "Completed")
 }
 
-// TestAbort_Running ends a download for good. What it has in staging goes when its worker can write
-// no more: in a moment of the clock that the test brings about.
+// TestAbort_Running aborts a download. Its staged data is removed once its worker can write no
+// more, which the test brings about by the clock.
 func TestAbort_Running(t *testing.T) {
 	t.Parallel()
 	const size, hold = 24 << 20, 21 << 20

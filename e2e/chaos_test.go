@@ -18,21 +18,20 @@ import (
 	"time"
 )
 
-// The environment variables of a chaos run: the seed that is to be replayed, and how many faults
-// there are.
+// The environment variables of a chaos run: the seed to replay, and the number of faults.
 const (
 	seedVariable   = "CHAOS_SEED"
 	faultsVariable = "CHAOS_FAULTS"
 	defaultFaults  = 12
 )
 
-// chaosLease is short, so that a process that was stopped for longer finds its leases gone.
+// chaosLease is short, so that a process that was paused for longer has lost its leases.
 const chaosLease = 2 * time.Second
 
-// TestChaos submits payloads of every kind while the process is killed, stopped, paused for longer
-// than a lease and told to stop twice, at moments that the seed decides, and while the source
-// misbehaves. In the end everything has completed exactly once, every byte is there, and nothing is
-// left over (I1 to I10).
+// TestChaos submits payloads of every kind while the process is killed, stopped once and twice, and
+// paused for longer than a lease, at moments chosen by the seed, and while the source misbehaves.
+// In the end everything has completed exactly once, every byte is there, and nothing is left over
+// (I1 to I10).
 func TestChaos(t *testing.T) {
 	seed, faults := uint64(time.Now().UnixNano()), uint64(defaultFaults)
 	fromEnvironment(t, map[string]*uint64{seedVariable: &seed, faultsVariable: &faults})
@@ -61,7 +60,7 @@ func TestChaos(t *testing.T) {
 		h.query("registry.db", `SELECT outcome, COUNT(*) FROM attempt GROUP BY outcome`), recovery)
 }
 
-// fromEnvironment takes the numbers that variables give in place of those there are.
+// fromEnvironment replaces numbers with the values of environment variables that are set.
 func fromEnvironment(t *testing.T, numbers map[string]*uint64) {
 	t.Helper()
 	for name, v := range numbers {
@@ -86,11 +85,11 @@ type chaos struct {
 	refused  string // what the last submission without an answer said
 }
 
-// payloads is how many submissions a run makes while there are faults.
+// payloads is the number of submissions during the faults.
 const payloads = 8
 
-// underFaults submits all payloads while the source misbehaves and strike does its faults, and ends
-// when all are in.
+// underFaults submits all payloads while the source misbehaves and strike injects faults. It
+// returns when all are accepted.
 func (c *chaos) underFaults(limit time.Duration, faults uint64, strike func()) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), limit)
@@ -112,8 +111,8 @@ func (c *chaos) underFaults(limit time.Duration, faults uint64, strike func()) {
 	}
 }
 
-// submitAll submits all payloads, each until it was answered. The key makes a batch of one answer
-// only.
+// submitAll submits each payload until it gets an answer. The idempotency key makes only one batch
+// of each.
 func (c *chaos) submitAll(ctx context.Context) {
 	upload := filepath.Join(c.t.TempDir(), "upload.bin")
 	if err := os.WriteFile(upload, []byte(strings.Repeat("sent, not fetched ", 40_000)), 0o600); err != nil {
@@ -154,7 +153,7 @@ func (c *chaos) submitAll(ctx context.Context) {
 	}
 }
 
-// fault lets the process run for a moment, does something to it, and sees to it that it runs.
+// fault waits a moment, injects a fault into the process, and makes sure that it runs again.
 func (c *chaos) fault() {
 	time.Sleep(time.Duration(c.rng.IntN(300)) * time.Millisecond) // the moment of the fault: whatever it hits must stand it
 	kinds := []string{"kill", "kill", "kill", "stop", "stop twice", "pause"}
@@ -183,8 +182,8 @@ func (c *chaos) fault() {
 	}
 }
 
-// restart ends the process and starts it again. What waits after a fault of the source need not
-// wait: back-off is not what is looked at here.
+// restart ends the process and starts it again. It skips the backoff of items, which these tests
+// are not about.
 func (c *chaos) restart(s os.Signal) {
 	err := c.signal(s)
 	if s == syscall.SIGKILL && err == nil {
@@ -194,7 +193,7 @@ func (c *chaos) restart(s os.Signal) {
 	c.start()
 }
 
-// hurry makes what waits after a failure due. ahead is how far the Registry's clock is.
+// hurry makes items due that wait for a retry. ahead is how far the Registry's clock is ahead.
 func (h *holdfast) hurry(ahead time.Duration) {
 	h.t.Helper()
 	now := time.Now().Add(ahead)
@@ -219,7 +218,7 @@ func (c *chaos) checkObjects() {
 	}
 }
 
-// checkVersions counts the objects that there must be, by their number of versions.
+// checkVersions compares the number of objects with each number of versions.
 func (c *chaos) checkVersions() {
 	c.t.Helper()
 	n := c.source.scale

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// chaosSource is a server of payloads of every kind, which can be told to misbehave. What it serves
-// depends on the seed and the scale alone.
+// chaosSource is a server of payloads of every kind, which can misbehave. Its content depends on
+// seed and scale only.
 type chaosSource struct {
 	url      string
 	body     map[string][]byte // by path
@@ -37,8 +37,7 @@ const (
 	sharedIDs      = 2
 )
 
-// chaosBig files, at any scale, are of several parts each, so that a resumption inside a file
-// shows.
+// chaosBig files, at any scale, have several parts each, so that resuming inside a file shows.
 const (
 	chaosBig = 2
 	bigSize  = 40 << 20
@@ -120,14 +119,14 @@ func (s *chaosSource) fill(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-// row is a manifest's row for a payload, with digest and size.
+// row returns the manifest row of a payload, with digest and size.
 func (s *chaosSource) row(name string) string {
 	raw := s.body["/"+name]
 	s.digested["/"+name] = true
 	return fmt.Sprintf("%s/%s | sha256 | %x | %d | | %s", s.url, name, sha256.Sum256(raw), len(raw), name)
 }
 
-// ServeHTTP answers as asked, or goes wrong in one of the ways that servers and networks do.
+// ServeHTTP answers correctly, or fails like servers and networks do.
 func (s *chaosSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	raw, ok := s.body[r.URL.Path]
 	if !ok {
@@ -181,7 +180,7 @@ func (s *chaosSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func etag(raw []byte) string { return fmt.Sprintf(`"%x"`, sha256.Sum256(raw)) }
 
-// countedBody counts what is sent of a body.
+// countedBody counts the bytes of a response body.
 type countedBody struct {
 	http.ResponseWriter
 	write func([]byte) (int, error)
@@ -203,7 +202,7 @@ func (s *chaosSource) count(r *http.Request, w http.ResponseWriter) func([]byte)
 	}
 }
 
-// mood is how an answer goes wrong; "" for a good one.
+// mood returns the way in which an answer fails, "" for a good one.
 func (s *chaosSource) mood(r *http.Request) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,7 +229,7 @@ func (s *chaosSource) behave(rate float64) {
 	s.rate = rate
 }
 
-// retransferred is what was sent beyond each file's size, in bytes: of all files, and of the worst.
+// retransferred returns the bytes sent beyond each file's size: of all files, and of the worst.
 func (s *chaosSource) retransferred() (all, most int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,7 +261,7 @@ func zipped(t *testing.T, members map[string][]byte) []byte {
 	return out.Bytes()
 }
 
-// identified is [manifest] with columns for identifiers.
+// identified returns a [manifest] with columns for identifiers.
 func identified(profile string, rows ...string) string {
 	return strings.Replace(manifest(profile, rows...), "nfo:fileName\n", "nfo:fileName | mrt:primaryIdentifier | mrt:localIdentifier\n", 1)
 }

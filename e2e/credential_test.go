@@ -17,8 +17,8 @@ import (
 // sitePassword opens the guarded site.
 const sitePassword = "geheim-und-lang-7d1f"
 
-// guardedSite is a depositor's web server, on TLS, that gives its files only for a password; ca is
-// the file of the authority by which it is trusted.
+// guardedSite is a depositor's web server with TLS, whose files need a password. ca is the file of
+// its authority.
 func guardedSite(t *testing.T) (address, ca string) {
 	t.Helper()
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,8 +39,8 @@ func guardedSite(t *testing.T) (address, ca string) {
 	return srv.URL, ca
 }
 
-// TestCredentials: what a collection's source asks for is set by the command line, opens the
-// source, and stands in no file, log or answer; nor does an address with a password in it.
+// TestCredentials: a credential set on the command line opens a collection's source. Neither it nor
+// an address with a password appears in any file, log or answer.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	site, ca := guardedSite(t)
@@ -61,7 +61,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestPostgreSQL_Credentials is the same on PostgreSQL, with a key that is given.
+// TestPostgreSQL_Credentials repeats TestCredentials on PostgreSQL, with a configured key.
 func TestPostgreSQL_Credentials(t *testing.T) {
 	t.Parallel()
 	site, ca := guardedSite(t)
@@ -80,7 +80,7 @@ func TestPostgreSQL_Credentials(t *testing.T) {
 	noSecret(t, h, map[string]string{"log": h.log.String(), "tables": dump}, key)
 }
 
-// credentialsKept sets a credential, lives by it, and shows it to whoever may see it.
+// credentialsKept sets a credential, fetches with it, and reads everything that could show it.
 func credentialsKept(t *testing.T, h *holdfast, site string) {
 	t.Helper()
 	said := ""
@@ -116,7 +116,7 @@ func credentialsKept(t *testing.T, h *holdfast, site string) {
 	}
 }
 
-// noSecret looks for the password, and what basic makes of it, in texts and in every file of the
+// noSecret fails if the password, or its basic encoding, is in the texts or in any file of the
 // folder.
 func noSecret(t *testing.T, h *holdfast, texts map[string]string, secrets ...string) {
 	t.Helper()

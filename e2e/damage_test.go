@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// damage flips a bit of a file, as a failing disk would: past the permissions that keep people from
-// doing it.
+// damage flips a bit of a file, as a failing disk does, in spite of its permissions.
 func damage(t *testing.T, path string) {
 	t.Helper()
 	raw, err := os.ReadFile(path)

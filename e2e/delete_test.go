@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDelete_FailedBatch gives a failed batch up: only when somebody says yes, and never what is
-// preserved.
+// TestDelete_FailedBatch deletes a failed batch: only after a confirmation, and never preserved
+// objects.
 func TestDelete_FailedBatch(t *testing.T) {
 	t.Parallel()
 	server := serve(t, map[string]http.HandlerFunc{

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestDeletedJob_IsNoFailure: a failed job that is deleted is out of its batch's failures and
-// counts; the next report does not tell of it and the batch, whose other job completed, is
-// completed. The same batch submitted again is no duplicate.
+// TestDeletedJob_IsNoFailure: a deleted job no longer counts in its batch's failures. The next
+// report omits it, and the batch, whose other job completed, is completed. Submitting the batch
+// again is no duplicate.
 func TestDeletedJob_IsNoFailure(t *testing.T) {
 	t.Parallel()
 	server, url := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestObject_Deletion deletes an object as two people, and sees that one person cannot, what is
-// left of it, and that its identifiers are not used again.
+// TestObject_Deletion deletes an object as two people. One person alone cannot. It checks what
+// remains, and that the identifiers are not used again.
 func TestObject_Deletion(t *testing.T) {
 	t.Parallel()
 	h := up(t)

@@ -12,10 +12,9 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// TestEmptyDatabase_StorageHoldsObjects: with its database lost, Holdfast does not begin a new one
-// in silence beside what is preserved. It names the storage, an object and both ways on, and
-// changes nothing there; with the database back it starts, and with a person's consent it works
-// beside the objects.
+// TestEmptyDatabase_StorageHoldsObjects: if its database is lost, Holdfast refuses to start beside
+// preserved objects. It names the storage, an object and both remedies, and changes nothing there.
+// It starts with the database restored, or after an admin accepted the storage.
 func TestEmptyDatabase_StorageHoldsObjects(t *testing.T) {
 	t.Parallel()
 	h := up(t)
@@ -86,8 +85,8 @@ func TestEmptyDatabase_StorageHoldsObjects(t *testing.T) {
 	says(t, "the storage", h.runIn("", "check", filepath.Join(h.dir, "storage")).stdout, "valid")
 }
 
-// TestRestoredDatabase_NewStorage: a backup from before a storage had its first object is not
-// called an empty database, and the way on leads to where two people accept what is lost.
+// TestRestoredDatabase_NewStorage: a backup from before a storage's first object is not called an
+// empty database. The advice leads to the acceptance by two admins.
 func TestRestoredDatabase_NewStorage(t *testing.T) {
 	t.Parallel()
 	second := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// event is an event as `--json` prints it.
+// event is a line of `events --json`.
 type event struct {
 	Seq    int64           `json:"seq"`
 	ItemID string          `json:"item_id"`
@@ -19,15 +19,15 @@ type event struct {
 	Data   json.RawMessage `json:"data"`
 }
 
-// TestEvents_Killed follows the feed while the service is killed and started again: no event is
-// missed, none comes twice.
+// TestEvents_Killed follows the feed while the service is killed and restarted: each event comes
+// exactly once.
 func TestEvents_Killed(t *testing.T) {
 	t.Parallel()
 	h := up(t, "HOLDFAST_MAX_ATTEMPTS=100")
 	followKilled(t, h)
 }
 
-// TestPostgreSQL_Events does it on PostgreSQL, where events commit out of order.
+// TestPostgreSQL_Events repeats TestEvents_Killed on PostgreSQL, where events commit out of order.
 func TestPostgreSQL_Events(t *testing.T) {
 	t.Parallel()
 	h, _ := onPostgreSQL(t, "HOLDFAST_MAX_ATTEMPTS=100", "HOLDFAST_LEASE=1s")
@@ -62,8 +62,7 @@ func followKilled(t *testing.T, h *holdfast) {
 	}
 }
 
-// restartOn starts the service again on an address that stays the same, as one that is followed
-// must.
+// restartOn restarts the service on the same address, which followers need.
 func (h *holdfast) restartOn(address string) {
 	h.t.Helper()
 	h.stop()
@@ -71,7 +70,7 @@ func (h *holdfast) restartOn(address string) {
 	h.start()
 }
 
-// follower is an `events --follow` that runs.
+// follower is a running `events --follow`.
 type follower struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -98,7 +97,7 @@ func (f *follower) Write(b []byte) (int, error) {
 	return f.out.Write(b)
 }
 
-// events are those that were printed so far.
+// events returns the events printed so far.
 func (f *follower) events() (all []event) {
 	f.t.Helper()
 	f.mu.Lock()
@@ -114,7 +113,7 @@ func (f *follower) events() (all []event) {
 	return all
 }
 
-// stop interrupts the command, which then says how to go on.
+// stop interrupts the command, which prints how to continue.
 func (f *follower) stop() {
 	f.t.Helper()
 	if err := f.cmd.Process.Signal(syscall.SIGINT); err != nil {

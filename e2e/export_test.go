@@ -26,8 +26,7 @@ import (
 	"github.com/holdfast/holdfast/bagit"
 )
 
-// tap passes requests on to the service, counts the bytes of files that come back, and lets only so
-// many through.
+// tap is a proxy to the service. It counts the bytes of files, and passes only a limited number.
 type tap struct {
 	*httptest.Server
 	dry chan struct{} // closed when the limit was reached
@@ -61,16 +60,15 @@ func newTap(t *testing.T, target string, limit int64, cut bool) *tap {
 	return p
 }
 
-// open lets everything through from now on, and counts anew.
+// open removes the limit and resets the count.
 func (p *tap) open() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.limit, p.came = -1, 0
 }
 
-// stop ends a command that has come to the limit, in one of three ways: killed, interrupted, or cut
-// by the tap itself. What it has fetched is in the folder by then, but for a little that is on its
-// way to the disk.
+// stop ends a command at the limit: killed, interrupted, or cut off by the tap. Nearly all fetched
+// bytes are in the folder by then.
 func (p *tap) stop(t *testing.T, cmd *exec.Cmd, how, folder string) {
 	t.Helper()
 	<-p.dry
@@ -125,8 +123,7 @@ func (r *tapped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// large submits a folder with a few files, of which one is large, and returns the object and its
-// files.
+// large submits a folder with a large file among others, and returns the object and its files.
 func large(t *testing.T, h *holdfast) (ark string, want map[string]string) {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "deposit")
@@ -171,7 +168,7 @@ func untarred(t *testing.T, r io.Reader) map[string]string {
 	}
 }
 
-// payload reads what an export wrote, and judges it when it is a bag.
+// payload reads an export's producer files. It validates a bag.
 func payload(t *testing.T, out string, args []string) map[string]string {
 	t.Helper()
 	form := strings.Join(args, " ")
@@ -208,9 +205,8 @@ func payload(t *testing.T, out string, args []string) map[string]string {
 	return in
 }
 
-// TestExport_GoesOn interrupts exports of every form in the middle of a file, in every way. Nothing
-// that is not whole has a final name, and the same command again fetches what is missing and no
-// more.
+// TestExport_GoesOn interrupts exports of every form inside a file, in every way. Incomplete output
+// has no final name, and the same command fetches only the missing bytes.
 func TestExport_GoesOn(t *testing.T) {
 	t.Parallel()
 	h := up(t)
@@ -271,7 +267,7 @@ func TestExport_GoesOn(t *testing.T) {
 	}
 }
 
-// written is how many bytes lie in a folder.
+// written returns the number of bytes in a folder.
 func written(t *testing.T, folder string) int64 {
 	t.Helper()
 	var sum int64
@@ -293,8 +289,7 @@ func (h *holdfast) url() string {
 	return address
 }
 
-// TestExport_Faults: what an export meets is told, and what is there that is not its own is never
-// touched.
+// TestExport_Faults: exports report faults, and never touch files that are not theirs.
 func TestExport_Faults(t *testing.T) {
 	t.Parallel()
 	h := up(t)

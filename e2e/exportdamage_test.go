@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// A bit that is wrong in one storage is found by every form of export, which reads the file from
-// the other and says so. What no storage has right comes out of none.
+// TestExport_Mends: every form of export finds a wrong bit in one storage, reads the file from the
+// other, and says so. A file that is wrong everywhere comes out of none.
 func TestExport_Mends(t *testing.T) {
 	t.Parallel()
 	second := filepath.Join(t.TempDir(), "second")

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestFailedBatch_IsTold: a batch that could not be read is told of wherever somebody looks for
-// what became of it: among its failures, with what puts it right, instead of its report, and on its
-// page. Nobody is told to wait for what never comes.
+// TestFailedBatch_IsTold: a batch whose manifest could not be read shows its failure everywhere:
+// among its failures with a remedy, instead of its report, and on its page. No message advises to
+// wait for a report.
 func TestFailedBatch_IsTold(t *testing.T) {
 	t.Parallel()
 	cut := strings.TrimSuffix(manifest("mrt-single-file-batch-manifest", "http://127.0.0.1/a.txt | | | | | a.txt"), "#%eof\n")

@@ -21,9 +21,9 @@ type failureGroup struct {
 	Act         string `json:"act"`
 }
 
-// TestFailures_Grouped: of a batch's rows some fail since the server answers 503 and some since a
-// file is missing. These are two groups; when the server is mended the one is requeued by the
-// command that was shown, and the other stays as it is.
+// TestFailures_Grouped: some rows of a batch fail because the server answers 503, others because a
+// file is missing. These are two groups. After the server is repaired, the printed command requeues
+// the first group only.
 func TestFailures_Grouped(t *testing.T) {
 	t.Parallel()
 	const jobs, missing = 90, 30 // every third row

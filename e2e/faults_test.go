@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestOneBadJob_OthersComplete: a manifest that names a missing file fails its own job alone, and
-// is the deposit's fault.
+// TestOneBadJob_OthersComplete: a manifest with a missing file fails only its own job, as a content
+// fault.
 func TestOneBadJob_OthersComplete(t *testing.T) {
 	row := func(r *http.Request, name string) string { return self(r) + "/" + name + " | | | | | " + name }
 	answers := map[string]http.HandlerFunc{
@@ -49,7 +49,7 @@ func TestOneBadJob_OthersComplete(t *testing.T) {
 	}
 }
 
-// TestFaultClasses tells whose fault each answer is.
+// TestFaultClasses: each kind of answer of a source has the right error class.
 func TestFaultClasses(t *testing.T) {
 	body := strings.Repeat("0123456789", 100)
 	server := serve(t, map[string]http.HandlerFunc{
@@ -115,7 +115,7 @@ func TestFaultClasses(t *testing.T) {
 	}
 }
 
-// TestWrongSize: a size that the depositor gave and the file does not have is the deposit's fault.
+// TestWrongSize: a file whose size differs from the depositor's is a content fault.
 func TestWrongSize(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{
 		"/file.txt": content("four"),
@@ -130,7 +130,7 @@ func TestWrongSize(t *testing.T) {
 	}
 }
 
-// TestLoopbackIsRefused: without HOLDFAST_NET_ALLOW no source on this machine is fetched.
+// TestLoopbackIsRefused: without HOLDFAST_NET_ALLOW sources on this machine are refused.
 func TestLoopbackIsRefused(t *testing.T) {
 	asked := false
 	server := serve(t, map[string]http.HandlerFunc{"/secret.txt": func(w http.ResponseWriter, _ *http.Request) {

@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast/holdfast/queue/broker"
 )
 
-// heard is what a receiver was told, event by event.
+// heard is what a receiver got, event by event.
 type heard struct {
 	mu     sync.Mutex
 	seqs   []int64
@@ -40,16 +40,15 @@ func (h *heard) add(t *testing.T, raw []byte) {
 	h.seqs, h.events = append(h.seqs, e.Data.Seq), append(h.events, string(raw))
 }
 
-// all returns the numbers and the bytes of what was told.
+// all returns the numbers and the bytes of the events.
 func (h *heard) all() ([]int64, []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.seqs), slices.Clone(h.events)
 }
 
-// A webhook and an NSQ topic are told of everything that happens to a batch, in order, although the
-// webhook is down at first and the process is killed in between; and again when somebody asks for
-// that.
+// TestFeed: a webhook and an NSQ topic get all events of a batch in order, although the webhook is
+// down at first and the process is killed meanwhile. A rewind repeats them.
 func TestFeed(t *testing.T) {
 	t.Parallel()
 	const key = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// What disks and people do to stored files is found by the schedule and mended from the other
-// storage; what is right nowhere is shown to people, until it is brought back.
+// TestFixity: the schedule finds damaged stored files and mends them from the other storage. A file
+// that is right nowhere is shown to people until it is brought back.
 func TestFixity(t *testing.T) {
 	t.Parallel()
 	second := filepath.Join(t.TempDir(), "second")
@@ -94,7 +94,7 @@ func TestFixity(t *testing.T) {
 	}
 }
 
-// object is what there is to know of an object.
+// object returns the API's view of an object.
 func (h *holdfast) object(id string) (o registry.Object) {
 	h.t.Helper()
 	if err := json.Unmarshal([]byte(h.must(0, "object", "show", id, "--json").stdout), &o); err != nil {
@@ -103,8 +103,8 @@ func (h *holdfast) object(id string) (o registry.Object) {
 	return o
 }
 
-// A storage that is not mounted is not taken for a new one. One that was lost is begun anew by a
-// person, and everything comes back from the other.
+// TestFixity_StorageLost: an unmounted storage does not count as a new one. After an operator has
+// made a new root, a lost storage is filled again from the other.
 func TestFixity_StorageLost(t *testing.T) {
 	t.Parallel()
 	second := filepath.Join(t.TempDir(), "second")

@@ -39,7 +39,7 @@ type fleet struct {
 	binary   string
 }
 
-// fleetSpec says of what a fleet is made.
+// fleetSpec is the composition of a fleet.
 type fleetSpec struct {
 	registries int      // 0: one; more need PostgreSQL
 	brokers    int      // 0: one
@@ -51,8 +51,8 @@ type fleetSpec struct {
 	proxied    bool     // workers and Registry reach what they need through proxies, and brokers by name
 }
 
-// everyStage is a process for each stage that deposits and acts need here, and two for downloads. A
-// virus scan needs a clamd.
+// everyStage has a process for each stage that deposits and acts need here, and two for downloads.
+// Virus scans would need a clamd.
 var everyStage = func() []string {
 	names := []string{string(registry.Download)}
 	for _, stage := range append(registry.DepositStages(), registry.Apply, registry.Cleanup) {
@@ -162,7 +162,7 @@ func (f *fleet) secret(args ...string) string {
 	return strings.TrimSpace(r.stdout)
 }
 
-// writeClient lets client commands find the Registry as they find that of an `up`, by --dir.
+// writeClient writes the client file, so that commands with --dir find the Registry.
 func (f *fleet) writeClient(url, token string) {
 	f.t.Helper()
 	raw, err := json.Marshal(map[string]string{"url": url, "token": token})
@@ -200,8 +200,8 @@ func (f *fleet) startAll() {
 	}
 }
 
-// stopAll stops every process that runs, in the order in which nothing is missed: workers,
-// Registry, brokers. Each must end by itself and cleanly.
+// stopAll stops all running processes: workers, then the Registry, then brokers. Each must end by
+// itself and cleanly.
 func (f *fleet) stopAll() {
 	f.t.Helper()
 	for r := range 3 {
@@ -264,7 +264,7 @@ type process struct {
 	logs   []*logText        // one for each start
 }
 
-// running says whether it was started and has not been waited for.
+// running reports whether it was started and not yet waited for.
 func (p *process) running() bool { return p.cmd != nil }
 
 // start starts it and waits until it is ready.
@@ -322,7 +322,7 @@ func (p *process) await() {
 	}
 }
 
-// send sends a signal and does not wait. To what has ended nothing is sent.
+// send sends a signal without waiting. It does nothing to an ended process.
 func (p *process) send(s os.Signal) {
 	p.t.Helper()
 	if !p.running() {
@@ -360,8 +360,8 @@ func (p *process) kill() {
 	}
 }
 
-// stop tells it to end and returns how long that took; it must end cleanly. What does not run is
-// left alone.
+// stop ends it by SIGTERM and returns how long that took. It must end cleanly. It does nothing to
+// an ended process.
 func (p *process) stop() time.Duration {
 	p.t.Helper()
 	if !p.running() {
@@ -388,8 +388,7 @@ func (p *process) restart() {
 	p.start()
 }
 
-// log is what it has logged since its last start, or, with more starts, what was logged since the
-// first.
+// log returns its log since the last start, or since the first.
 func (p *process) log() string {
 	var all strings.Builder
 	for i, l := range p.logs {
@@ -401,12 +400,11 @@ func (p *process) log() string {
 	return all.String()
 }
 
-// ports are given out below those that the kernel takes for connections, so that an address stays a
-// process's own over its restarts.
+// ports are below those that the kernel gives to connections, so that a process keeps its address
+// over restarts.
 var ports atomic.Int64
 
-// freeAddress returns an address of the loopback that nobody listens on, and that no other test is
-// given.
+// freeAddress returns a free loopback address that no other test gets.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	const lowest, highest = 20_000, 32_000

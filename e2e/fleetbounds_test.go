@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestChaos_TriesAreBounded lets a source fail for good while workers are killed and paused: each
-// job is tried MAX_ATTEMPTS times and not once more, whatever was killed meanwhile, and waits for
-// an admin (I11). Sent back when the source is well, all complete.
+// TestChaos_TriesAreBounded has a source fail for good while workers are killed and paused: each
+// job is tried exactly MAX_ATTEMPTS times and then waits for an admin (I11). Requeued after the
+// source is repaired, all complete.
 func TestChaos_TriesAreBounded(t *testing.T) {
 	const jobs, most = 12, 2
 	var broken atomic.Bool

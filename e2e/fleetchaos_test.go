@@ -28,11 +28,11 @@ var chaosFleet = []string{
 	"download", "download", "process,record", "process,record",
 }
 
-// TestChaos_Fleet is TestChaos against roles apart: any process is killed, told to stop, or paused
-// for longer than a lease; connections are cut, Redis forgets or is away, NSQ forgets, the staging
-// volume fills up, PostgreSQL is killed, the clocks of Registry and workers are apart, and the
+// TestChaos_Fleet is TestChaos with separate roles. Any process is killed, stopped, or paused for
+// longer than a lease; connections are cut; Redis loses its data or is away; NSQ loses messages;
+// the staging volume fills up; PostgreSQL is killed; the clocks of Registry and workers differ; the
 // source misbehaves. In the end everything has completed exactly once, every byte is there, and
-// nothing is left over. The seed decides on database and storage, too.
+// nothing is left over. The seed also chooses database and storage.
 func TestChaos_Fleet(t *testing.T) {
 	seed, faults, scale := uint64(time.Now().UnixNano()), uint64(defaultFaults), uint64(defaultScale)
 	fromEnvironment(t, map[string]*uint64{seedVariable: &seed, faultsVariable: &faults, scaleVariable: &scale})
@@ -178,14 +178,14 @@ func (c *fleetChaos) twice(p *process) {
 	p.start()
 }
 
-// pause stops a process for longer than any lease: what it does when it goes on must be refused.
+// pause stops a process for longer than any lease. Its writes must be refused when it continues.
 func (c *fleetChaos) pause(p *process) {
 	p.send(syscall.SIGSTOP)
 	time.Sleep(chaosLease + chaosLease/4) // longer than any lease
 	p.send(syscall.SIGCONT)
 }
 
-// outage keeps a service out of everybody's reach for a moment.
+// outage makes a service unreachable for a moment.
 func (c *fleetChaos) outage() {
 	p := c.pickProxy()
 	p.outage(true)
@@ -193,7 +193,7 @@ func (c *fleetChaos) outage() {
 	p.outage(false)
 }
 
-// fill lets nobody write to the staging volume for a moment.
+// fill makes the staging volume full for a moment.
 func (c *fleetChaos) fill() {
 	if err := os.WriteFile(c.full, nil, 0o600); err != nil {
 		c.t.Fatal(err)
@@ -204,8 +204,8 @@ func (c *fleetChaos) fill() {
 	}
 }
 
-// finish waits until nothing is open any more. What superseded workers wrote is tidied up when none
-// of them can still write.
+// finish waits until nothing is open. Data of superseded workers is removed once they can write no
+// more.
 func (c *fleetChaos) finish() {
 	c.t.Helper()
 	c.await(`SELECT id FROM work_item WHERE status IN ('pending', 'running') AND NOT (` + late + `)`)

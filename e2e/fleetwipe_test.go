@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TestRoles_WipedStores wipes Redis, kills PostgreSQL and keeps Redis away, each in the middle of a
-// batch: that costs time, and nothing else (I1).
+// TestRoles_WipedStores wipes Redis, kills PostgreSQL and stops Redis for a while, each in the
+// middle of a batch. That costs time only (I1).
 func TestRoles_WipedStores(t *testing.T) {
 	t.Parallel()
 	s := serveSlowly(t)

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// stalling serves files of which it sends the half and then nothing more, until it is told to
-// behave.
+// stalling sends half of each file and then nothing, until it is told to behave.
 type stalling struct {
 	url     string
 	healed  atomic.Bool
@@ -54,9 +53,9 @@ func (s *stalling) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// TestHandOver stops the process while every slot of a stage waits for a source that sends nothing.
-// It ends by itself and cleanly, no attempt is counted, no step had to be left behind, and the next
-// process completes everything (I5).
+// TestHandOver stops the process while every slot of a stage waits for a silent source. The process
+// ends by itself and cleanly, no attempt is counted, every step ends in time, and the next process
+// completes everything (I5).
 func TestHandOver(t *testing.T) {
 	for _, s := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		t.Run(s.String(), func(t *testing.T) {
@@ -87,8 +86,8 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// checkHandedOver looks at what steps that were told to stop have left: no attempt is live, counted
-// or lost, and what they did waits for the next worker.
+// checkHandedOver checks the stopped steps: no attempt is live, counted or lost, and their progress
+// is kept.
 func (h *holdfast) checkHandedOver(atLeast int) {
 	h.t.Helper()
 	for name, violations := range map[string]string{
@@ -116,7 +115,7 @@ func (s *stalling) await(t *testing.T, answers int64) {
 	}
 }
 
-// TestSecondSignal ends the process at once in the middle of its drain, and loses nothing.
+// TestSecondSignal ends the process at once during its drain. Nothing is lost.
 func TestSecondSignal(t *testing.T) {
 	source := newStalling(t, 12)
 	h := up(t)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestHolds holds what there is to hold in the middle of a batch. Nothing more starts, everybody is
-// told why, and after the release all of it completes.
+// TestHolds adds a hold of every scope in the middle of a batch. Nothing more starts, the reason is
+// shown everywhere, and after the release everything completes.
 func TestHolds(t *testing.T) {
 	t.Parallel()
 	s := serveSlowly(t)
@@ -57,8 +57,8 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// heldJob returns a job of a batch that a hold covers, once there is one and nothing of the batch
-// runs that it would keep from starting, and sees to it that the job says which hold it is.
+// heldJob waits until nothing runs that the hold would keep from starting, and returns a covered
+// job of the batch. The job must name the hold.
 func (h *holdfast) heldJob(batch, scope, key, reason string) string {
 	h.t.Helper()
 	var found []item
@@ -79,7 +79,7 @@ func (h *holdfast) heldJob(batch, scope, key, reason string) string {
 	return it.ID
 }
 
-// TestDrain_TooLong gives up waiting when what runs does not end, and the queue stays paused.
+// TestDrain_TooLong: a drain gives up after its timeout, and the queue stays paused.
 func TestDrain_TooLong(t *testing.T) {
 	t.Parallel()
 	const size, hold = 4 << 20, 2 << 20

@@ -19,9 +19,8 @@ import (
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
 
-// patience bounds every wait of these tests. It is generous: nothing is measured here. An item
-// whose message was lost is rung for again after 30 s, and after a minute more, so that two
-// messages that a busy machine loses fail no test.
+// patience limits every wait of these tests. It is generous: an item whose message was lost is
+// enqueued again after 30 s, and then after a minute more, so two lost messages fail no test.
 const patience = 3 * time.Minute
 
 // holdfast is a folder on which `holdfast up` runs.
@@ -121,8 +120,8 @@ func (h *holdfast) start(flags ...string) {
 	}()
 }
 
-// environment is this process's own without any HOLDFAST_*, and what the test sets. A test must not
-// depend on how full this machine's disk happens to be.
+// environment is this process's without HOLDFAST_*, plus the test's settings. A test must not
+// depend on how full this machine's disk is.
 func (h *holdfast) environment() []string {
 	var env []string
 	for _, v := range os.Environ() {
@@ -188,7 +187,7 @@ func (h *holdfast) finish(cmd *exec.Cmd) result {
 	return h.launch(cmd)()
 }
 
-// launch starts a command; what it returns waits for its end.
+// launch starts a command and returns a function that waits for its end.
 func (h *holdfast) launch(cmd *exec.Cmd) (end func() result) {
 	h.t.Helper()
 	var out, errs bytes.Buffer

@@ -27,8 +27,8 @@ var hostileNames = []string{
 	"\ufffd", "File%00x.md", "File%hhx.md", "File%!!x.md",
 }
 
-// TestRealInput41_HostileNames: whatever way files with hostile names come in, they go out under
-// the same names, byte for byte, with the same content, and nothing else does.
+// TestRealInput41_HostileNames: files with hostile names, however they come in, go out under the
+// same names, byte for byte, with the same content, and no other file does.
 func TestRealInput41_HostileNames(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{}

@@ -60,11 +60,10 @@ func (h *holdfast) query(file, statement string, args ...any) []string {
 // jsonField is a field of JSON as SQLite reads it.
 var jsonField = regexp.MustCompile(`json_extract\(([\w.]+), '\$\.(\w+)'\)`)
 
-// late is true for items that look after the staging of others once more, long after their end
-// (R26).
+// late is true for the items that tidy up staging once more, long after the others' end (R26).
 const late = `action = 'tidy' AND status = 'pending'`
 
-// invariants are statements about a Registry in which everything is settled and has completed. Each
+// invariants are statements about a Registry in which everything has settled and completed. Each
 // must find nothing.
 var invariants = []struct{ name, violations string }{
 	{"items that did not complete", `SELECT id, action, stage, status, tries, note FROM work_item
@@ -107,8 +106,7 @@ var invariants = []struct{ name, violations string }{
 		(SELECT 1 FROM file f WHERE f.object_id = v.object_id AND f.version = v.version)`},
 }
 
-// checkInvariants looks for what must not be in a Holdfast that is stopped and has nothing left to
-// do.
+// checkInvariants runs the invariants on a stopped Holdfast without open work.
 func (h *holdfast) checkInvariants() {
 	h.t.Helper()
 	const shown = 10
@@ -180,8 +178,7 @@ func (h *holdfast) count(statement string, args ...any) (n int) {
 	return n
 }
 
-// TestInvariantsHold proves that the statements are understood by the Registry, and that they find
-// something to look at.
+// TestInvariantsHold proves that the statements are valid, and that they have rows to look at.
 func TestInvariantsHold(t *testing.T) {
 	s := newChaosSource(t, 1)
 	h := up(t)

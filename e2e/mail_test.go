@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Depositors hear by mail that their batch was taken in, what became of it and what changed since;
-// operators what waits for them; and an institution's templates are used.
+// TestMail: depositors get mails when their batch is accepted, when it ends and when it changes;
+// operators get the digest; and the institution's own templates are used.
 func TestMail(t *testing.T) {
 	t.Parallel()
 	server := mailtest.Start(t, mailtest.Options{User: "holdfast", Password: "secret"})

@@ -17,8 +17,8 @@ import (
 const composed, decomposed = "caf\u00e9.txt", "cafe\u0301.txt"
 
 // TestModified_ThereAndBack: a folder's times, and names that differ only in their normal form,
-// come back in a folder and in tars, by Holdfast's own export and by GNU tar and bsdtar, in
-// whatever locale these run. What has no time shows none.
+// survive exports to a folder and to tars, read by Holdfast, GNU tar and bsdtar in any locale. A
+// file without a time shows none.
 func TestModified_ThereAndBack(t *testing.T) {
 	t.Parallel()
 	h := up(t)
@@ -150,7 +150,7 @@ func TestModified_ThereAndBack(t *testing.T) {
 	}
 }
 
-// TestModified_SingleFile: a file that is submitted by itself keeps its time: in the inventory, and in what an export gives back.
+// TestModified_SingleFile: a file submitted alone keeps its time, in the inventory and in exports.
 func TestModified_SingleFile(t *testing.T) {
 	t.Parallel()
 	h := up(t)

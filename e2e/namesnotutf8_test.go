@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// TestNamesNotUTF8: a container whose names are not UTF-8 is refused with what puts it right; in a
-// collection that says how to read them it is taken, and the history of the object keeps the bytes
-// of each.
+// TestNamesNotUTF8: a container whose names are not UTF-8 is refused with the remedy. A collection
+// with name_encoding accepts it, and the object's history keeps the bytes of each name.
 func TestNamesNotUTF8(t *testing.T) {
 	t.Parallel()
 	h := up(t)

@@ -16,7 +16,7 @@ import (
 //go:embed testdata/oidcprovider.js
 var oidcProvider string
 
-// openProvider starts an OpenID provider, which is none before it is set up.
+// openProvider starts an OpenID provider without any setup.
 func openProvider(t *testing.T) (issuer string) {
 	t.Helper()
 	node := npmtest.Node(t.Context(), t, "oidc-provider", "9.13.3", oidcProvider)
@@ -51,8 +51,8 @@ func openProvider(t *testing.T) (issuer string) {
 	return issuer
 }
 
-// signInAt signs in at the provider as a person, whom it asks who they are and whether they
-// consent, and returns where that led.
+// signInAt signs in at the provider, which asks for name and consent, and returns the resulting
+// page.
 func (v *visitor) signInAt(person, next string) (status int, page string, at *url.URL) {
 	v.t.Helper()
 	status, page, at = v.send(http.MethodGet, "/login/oidc?next="+url.QueryEscape(next), nil)
@@ -72,8 +72,7 @@ func (v *visitor) signInAt(person, next string) (status int, page string, at *ur
 	return status, page, at
 }
 
-// TestOIDC: people sign in at a real OpenID provider, with roles and collections by what it says of
-// them.
+// TestOIDC: people sign in at a real OpenID provider, with roles and collections from its claims.
 func TestOIDC(t *testing.T) {
 	t.Parallel()
 	issuer := openProvider(t)

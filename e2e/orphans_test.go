@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// TestOrphans: what a dead worker has written late is found and asked about, and goes when that is
-// answered; what nobody but us can have no name for stays, and so does what was stored.
+// TestOrphans: `queue orphans` finds data that a dead worker wrote late, asks, and removes it.
+// Foreign data and preserved objects stay.
 func TestOrphans(t *testing.T) {
 	t.Parallel()
 	h := up(t)

@@ -24,8 +24,8 @@ func onPostgreSQL(t *testing.T, env ...string) (*holdfast, *postgrestest.Server)
 	return up(t, env...), server
 }
 
-// TestPostgreSQL_Killed kills the whole process in the middle of a batch again and again, as
-// TestKilled_GoesOn does. Here leases have to run out first, since another process might live.
+// TestPostgreSQL_Killed repeats TestKilled_GoesOn on PostgreSQL. Here leases must expire first,
+// because another process might live.
 func TestPostgreSQL_Killed(t *testing.T) {
 	h, _ := onPostgreSQL(t, "HOLDFAST_MAX_ATTEMPTS=100", "HOLDFAST_LEASE=1s")
 	killedGoesOn(t, h)

@@ -16,10 +16,10 @@ import (
 	"github.com/holdfast/holdfast/internal/proctest"
 )
 
-// TestPowerLoss: the power fails at every file operation of two jobs, the second of which updates
-// the object of the first. The disk then has what was synced and, of the rest, nothing or anything.
-// Whatever had been promised by then is there, the jobs complete without a person, and what is
-// stored is a valid OCFL storage root with the right bytes.
+// TestPowerLoss: the power fails at every file operation of two jobs; the second updates the
+// first's object. The disk then has what was synced, and an arbitrary part of the rest. All
+// promised data is there, the jobs complete without a person, and the result is a valid OCFL
+// storage root with the right bytes.
 func TestPowerLoss(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("strace"); err != nil {

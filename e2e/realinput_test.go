@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// realInput is a real input as a depositor submits it, and what becomes of it. The payload is what
-// the server of the test calls it: it is submitted by its address.
+// realInput is a real input as a depositor submits it, and its expected outcome. The payload is its
+// name on the test's server.
 type realInput struct {
 	row     int    // of the table of real inputs
 	name    string // what sets it apart from others of the row
@@ -62,7 +62,7 @@ func (o object) String() string {
 }
 
 // TestRealInputs takes every real input through the whole pipeline and back out, each row of the
-// table by its number; the last one, hostile names, is a test of its own.
+// table by its number. Hostile names have their own test.
 func TestRealInputs(t *testing.T) {
 	t.Parallel()
 	in := newInputs(t)
@@ -154,8 +154,8 @@ func (s summary) told() string {
 	return strings.Join(texts, "\n")
 }
 
-// refusedAsUpload submits the very same bytes as a file: they are refused before anything comes of
-// them, with the same faults, which `holdfast check` tells of without a service.
+// refusedAsUpload submits the same bytes as a file. They must be refused with the same faults,
+// which `holdfast check` reports without a service.
 func (in realInput) refusedAsUpload(t *testing.T, h *holdfast, from *inputs) {
 	t.Helper()
 	path := from.file(t, in.payload)
@@ -234,8 +234,8 @@ func compareObjects(t *testing.T, want, got []object) {
 	}
 }
 
-// wantHistory checks that the warnings of a submission, and no others, stand in the history of its
-// batch or job, once.
+// wantHistory checks that the history of a submission's batch or job has its warnings, and no
+// others, once.
 func wantHistory(t *testing.T, h *holdfast, s summary, want []fault) {
 	t.Helper()
 	type event struct {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A depositor keeps receipt and key, and finds out with them alone whether what comes out is what
-// went in.
+// TestReceipt: with receipt and key alone, a depositor can verify whether an export equals the
+// deposit.
 func TestReceipt(t *testing.T) {
 	t.Parallel()
 	h := up(t)

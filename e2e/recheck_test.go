@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestRequeue_ChecksAnew: what failed because its content is wrong fails again for as long as it
-// is, and completes when its producer has mended it.
+// TestRequeue_ChecksAnew: a job that failed on content fails again until its producer corrects the
+// content, and then completes.
 func TestRequeue_ChecksAnew(t *testing.T) {
 	t.Parallel()
 	const right, wrong = "what was meant", "what was sent!"

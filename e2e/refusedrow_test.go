@@ -24,9 +24,9 @@ var refusedRows = map[string]string{
 	"primary-identifier": "HOST/a.txt | | | | | a.txt | ark:/nobody",
 }
 
-// TestRefusedRow_NeverRuns: a row that the manifest's rules refuse is never preserved: no act sends
-// it again, nobody offers to, each place says that the corrected row is to be submitted, and no
-// name is minted for it. The good row of the batch is preserved.
+// TestRefusedRow_NeverRuns: a row that the manifest's rules refuse is never preserved. No act
+// requeues it, no page offers that, all advise to submit the corrected row, and no name is minted
+// for it. The batch's good row is preserved.
 func TestRefusedRow_NeverRuns(t *testing.T) {
 	t.Parallel()
 	server, url := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,8 +14,9 @@ import (
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
 
-// A collection with three storages, two directories and S3: a version is complete when each has it,
-// which people are shown; what is damaged in one of them is named, and read from another.
+// TestReplicas: in a collection with three storages, two directories and S3, a version is complete
+// when all have it, as is shown. Damage in one of them is reported, and the file is read from
+// another.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	second := filepath.Join(t.TempDir(), "second")

@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// TestReport_RowsAndLines: a report tells of each job which row of the batch it is, counted from 1,
-// and on which line of the manifest it stands: as a table, as JSON and as CSV, and so does the page
-// of the batch.
+// TestReport_RowsAndLines: a report names each job's row in the batch, counted from 1, and its line
+// in the manifest: as a table, JSON and CSV. So does the batch's page.
 func TestReport_RowsAndLines(t *testing.T) {
 	t.Parallel()
 	server, url := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// slow serves many files, each of which takes a moment, and counts how often each was asked for.
+// slow serves many files, each after a moment, and counts the requests for each.
 type slow struct {
 	server string
 	asked  atomic.Int64
@@ -48,9 +48,8 @@ func serveSlowly(t *testing.T) *slow {
 	return s
 }
 
-// TestKilled_GoesOn kills the whole process again and again in the middle of a batch. In the end
-// every job has completed exactly once, every object is there once, and nothing is left over (I4,
-// I10).
+// TestKilled_GoesOn kills the whole process again and again during a batch. In the end every job
+// has completed exactly once, every object is there once, and nothing is left over (I4, I10).
 func TestKilled_GoesOn(t *testing.T) {
 	// None may fail: an item that every kill happens to hit is not to be suspected here.
 	killedGoesOn(t, up(t, "HOLDFAST_MAX_ATTEMPTS=100"))
@@ -119,8 +118,8 @@ func (h *holdfast) watch(batch string) {
 	h.t.Fatalf("watch ended with %d: %s%s", r.code, r.stdout, r.stderr)
 }
 
-// finishUncharged watches the only batch to its end and checks that no item was charged with a try
-// for what happened.
+// finishUncharged waits for the end of the only batch and checks that no item was charged with a
+// try.
 func (h *holdfast) finishUncharged(event string) {
 	h.t.Helper()
 	batches := rows[struct {
@@ -144,8 +143,8 @@ func (h *holdfast) finishUncharged(event string) {
 	}
 }
 
-// TestStopped_GoesOn stops the process cleanly in the middle of a batch: no attempt is counted, and
-// the next one goes on.
+// TestStopped_GoesOn stops the process cleanly during a batch: no attempt is counted, and the next
+// process resumes it.
 func TestStopped_GoesOn(t *testing.T) {
 	s := serveSlowly(t)
 	h := up(t)

@@ -15,11 +15,11 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// bagged is how untarred payloads are asked for: a restore is a bag in a tar.
+// bagged are the flags of an export with the form of a restored tar.
 var bagged = []string{"--tar", "--bag"}
 
-// TestRestore has an object restored by a depositor's token, byte for byte, through a service that
-// is killed meanwhile, and sees who else may.
+// TestRestore restores an object with a depositor's token, byte for byte, although the service is
+// killed meanwhile, and checks who else may.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	h := up(t)
@@ -72,8 +72,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRestore_FetchGoesOn interrupts the fetching in every way. The file has no name before it is
-// whole and right, and the same command again fetches what is missing and no more.
+// TestRestore_FetchGoesOn interrupts the download in every way. An incomplete file has no name, and
+// the same command fetches only the missing bytes.
 func TestRestore_FetchGoesOn(t *testing.T) {
 	t.Parallel()
 	h := up(t)
@@ -131,7 +131,8 @@ func TestRestore_FetchGoesOn(t *testing.T) {
 	}
 }
 
-// When its time is over it can be fetched no more, its record stays, and another one is made.
+// TestRestore_Expires: an expired tar cannot be fetched, its record stays, and another restore can
+// be made.
 func TestRestore_Expires(t *testing.T) {
 	t.Parallel()
 	h := up(t, "HOLDFAST_RESTORE_DAYS=0.00002") // about two seconds
@@ -146,8 +147,7 @@ func TestRestore_Expires(t *testing.T) {
 	}
 }
 
-// TestRoles_Objects restores an object, and has it checked, in a fleet whose workers share nothing
-// but buckets.
+// TestRoles_Objects restores and checks an object in a fleet whose workers share only buckets.
 func TestRoles_Objects(t *testing.T) {
 	t.Parallel()
 	source := newChaosSource(t, 1)

@@ -20,8 +20,7 @@ import (
 // part is the most that may cross the network twice when a worker ends inside a file (I5).
 const part = 16 << 20
 
-// dribble serves one large file, and holds the first request for it when it has sent a certain
-// part.
+// dribble serves one large file, and holds the first request after a given part of it.
 type dribble struct {
 	url     string
 	content []byte
@@ -162,9 +161,9 @@ func (d *dribble) arrived(h *holdfast, hold int64) {
 	h.t.Fatalf("%d bytes did not arrive: %v", hold, rows[map[string]any](h, "item", "list"))
 }
 
-// TestKilledInsideAFile kills and stops the process in the middle of a file. It goes on where the
-// last checkpoint was when the source can show that the file is the same one, and from the start
-// otherwise; what is stored is the file.
+// TestKilledInsideAFile kills and stops the process inside a file. It resumes at the last
+// checkpoint if the source proves that the file is unchanged, and starts over otherwise. The stored
+// file is right.
 func TestKilledInsideAFile(t *testing.T) {
 	const size, hold = 48 << 20, 45 << 20
 	strong := func(content []byte) string { return fmt.Sprintf(`"%x"`, sha256.Sum256(content)) }
@@ -215,7 +214,7 @@ func TestKilledInsideAFile(t *testing.T) {
 	}
 }
 
-// check looks at what crossed the network.
+// check checks how many bytes crossed the network.
 func (d *dribble) check(t *testing.T, size, hold int64, resumes bool) {
 	t.Helper()
 	d.mu.Lock()

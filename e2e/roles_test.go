@@ -18,9 +18,9 @@ import (
 // few is a fleet of few processes that serves all stages.
 var few = []string{"expand,estimate,provision", "download", "download", "process,record,notify", "report,apply,cleanup"}
 
-// TestRoles brings a batch of everything through roles apart, one process a stage and two of one,
-// on both databases: the result is that of one process, nothing is left over, and each worker
-// served what it was told to.
+// TestRoles takes a batch of everything through separate roles, one process for each stage and two
+// for one, on both databases. The result equals that of one process, nothing is left over, and each
+// worker served only its stages.
 func TestRoles(t *testing.T) {
 	for name, spec := range map[string]fleetSpec{"SQLite": {}, "PostgreSQL": {postgres: true, registries: 2, brokers: 2}, "S3": {s3: true, workers: few}} {
 		t.Run(name, func(t *testing.T) {
@@ -45,9 +45,9 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestRoles_ServersKilled kills one of two brokers in the middle of a batch, with all the messages
-// in it, then the Registry, and then the other broker when the first is back. Nothing is stranded,
-// and nothing is charged for it (R19).
+// TestRoles_ServersKilled kills one of two brokers during a batch, with all its messages, then the
+// Registry, and then the other broker once the first is back. Nothing is stranded, and no try is
+// charged (R19).
 func TestRoles_ServersKilled(t *testing.T) {
 	t.Parallel()
 	s := serveSlowly(t)
@@ -69,9 +69,9 @@ func TestRoles_ServersKilled(t *testing.T) {
 	f.checkInvariants()
 }
 
-// TestRoles_Stopped stops one of two download workers, and then every worker, while all slots wait
-// for a source that sends nothing. Each ends by itself, cleanly and soon, no attempt is counted,
-// and whoever is left or comes later goes on (I5).
+// TestRoles_Stopped stops one of two download workers, and then all workers, while all slots wait
+// for a silent source. Each ends by itself, cleanly and soon, no attempt is counted, and other
+// workers resume the work (I5).
 func TestRoles_Stopped(t *testing.T) {
 	t.Parallel()
 	source := newStalling(t, 12)
@@ -105,9 +105,8 @@ func TestRoles_Stopped(t *testing.T) {
 	f.checkInvariants()
 }
 
-// TestRoles_SecondSignal ends a busy worker at once in the middle of its drain, and another one
-// while there is no Registry that could be told: within the grace, cleanly. Nothing is lost in
-// either way.
+// TestRoles_SecondSignal ends a busy worker at once during its drain, and another one while the
+// Registry is away, within the grace period and cleanly. Nothing is lost.
 func TestRoles_SecondSignal(t *testing.T) {
 	t.Parallel()
 	source := newStalling(t, 12)
@@ -137,8 +136,8 @@ func TestRoles_SecondSignal(t *testing.T) {
 	f.checkInvariants()
 }
 
-// TestRoles_SpotNotice: when EC2 announces that it takes the machine, a busy worker drains as on
-// SIGTERM. Others, of which one finds no metadata and is silent about it, go on.
+// TestRoles_SpotNotice: at EC2's spot notice a busy worker drains as on SIGTERM. Other workers
+// continue; one without metadata logs nothing about it.
 func TestRoles_SpotNotice(t *testing.T) {
 	t.Parallel()
 	var taken, asked atomic.Int64
@@ -189,7 +188,7 @@ func TestRoles_SpotNotice(t *testing.T) {
 	f.checkInvariants()
 }
 
-// TestRoles_Start is what roles do at their start when something is not as it should be.
+// TestRoles_Start: roles report wrong settings and missing services at their start.
 func TestRoles_Start(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, fleetSpec{workers: []string{"download"}})
@@ -262,7 +261,7 @@ func TestRoles_Start(t *testing.T) {
 	})
 }
 
-// role runs a command once in the environment of a process of the fleet and settings of its own.
+// role runs a command once, with the environment of a fleet's process and further settings.
 func (f *fleet) role(like *process, env []string, args ...string) result {
 	f.t.Helper()
 	cmd := exec.Command(binary, args...)

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast/holdfast/format/siegfried/siegfriedtest"
 )
 
-// TestScanAndFormats: a deposit with a virus fails on its content and nothing of it is preserved; a
-// clean one completes and shows who looked at it, and what its files are.
+// TestScanAndFormats: a deposit with a virus fails on its content, and none of it is preserved. A
+// clean one completes and records the scanner and the formats of its files.
 func TestScanAndFormats(t *testing.T) {
 	t.Parallel()
 	h := up(t, "HOLDFAST_CLAMD_ADDR="+clamdtest.Start(t).Socket, "HOLDFAST_SIEGFRIED_URL="+siegfriedtest.Start(t))

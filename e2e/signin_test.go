@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// visitor is a browser: it keeps cookies, follows redirects, and says where its forms come from.
+// visitor is a browser: it keeps cookies, follows redirects, and sends the origin of forms.
 type visitor struct {
 	t      *testing.T
 	base   string
@@ -117,8 +117,8 @@ func (v *visitor) signedOut() {
 	}
 }
 
-// TestSignIn: by form and by link, out again, and ended by somebody else; a revoked token takes its
-// sessions along.
+// TestSignIn: people sign in by form and by link, sign out, and are signed out by others. Revoking
+// a token ends its sessions.
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	h := up(t)
@@ -177,8 +177,8 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// TestUp_LinkForPeopleOnly: what is no terminal is kept for others to read, so that nothing that
-// makes an admin may be printed to it.
+// TestUp_LinkForPeopleOnly: `up` prints the sign-in link to terminals only, because other outputs
+// are logged.
 func TestUp_LinkForPeopleOnly(t *testing.T) {
 	t.Parallel()
 	const wait = "Sign in:    "

@@ -11,10 +11,10 @@ import (
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
 
-// A collection is kept in a directory and in S3, and each of them goes away while jobs run: the
-// jobs wait as the system's fault, with the storage's name, nothing is recorded that one of them
-// lacks, what is preserved is read from the other, and with the storage back they go on to the same
-// end as ever.
+// TestStorageDown: each of a collection's two storages, a directory and S3, goes away while jobs
+// run. The jobs wait with a system fault that names the storage, no version is recorded that one of
+// them lacks, preserved files are read from the other, and once the storage is back all jobs
+// complete.
 func TestStorageDown(t *testing.T) {
 	t.Parallel()
 	bucket := s3test.Start(t)

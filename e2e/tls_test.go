@@ -54,7 +54,7 @@ func issueCertificate(t *testing.T, certFile, keyFile string, serial int64) *x50
 	return leaf
 }
 
-// TestTLS: pages and API by HTTPS, with cookies that go nowhere else, and a certificate that is
+// TestTLS: pages and API are served by HTTPS, with secure cookies, and a certificate can be
 // replaced while it is served.
 func TestTLS(t *testing.T) {
 	t.Parallel()
@@ -129,7 +129,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestPlainHTTP: where others can listen in, it is served only when somebody has said so.
+// TestPlainHTTP: plain HTTP on a reachable address is served only if it is allowed explicitly.
 func TestPlainHTTP(t *testing.T) {
 	t.Parallel()
 	h := &holdfast{t: t, dir: filepath.Join(t.TempDir(), "data")}
@@ -144,7 +144,7 @@ func TestPlainHTTP(t *testing.T) {
 	}
 }
 
-// TestTrustedProxy: a proxy that is trusted says that people came by HTTPS; nobody else does.
+// TestTrustedProxy: only a trusted proxy can say that a client came by HTTPS.
 func TestTrustedProxy(t *testing.T) {
 	t.Parallel()
 	for name, network := range map[string]string{"trusted": "127.0.0.0/8", "not trusted": "192.0.2.0/24"} {

@@ -32,8 +32,8 @@ func (h *holdfast) token(args ...string) (secret, id string) {
 	return made[0].Secret, made[0].Token.ID
 }
 
-// TestTokens: what a token's holder may not see is not there for him, what he may not do is
-// refused, and every refusal stands in the audit log.
+// TestTokens: a token's holder does not see what the role excludes, forbidden acts are refused, and
+// each refusal is in the audit log.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	source := serveAny(t, 1)

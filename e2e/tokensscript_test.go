@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestTokensScript runs docker/tokens.sh as its first lines say, with a stand-in for docker that
-// runs the built binary: after an interruption and when all is done it may run again, what has a
-// token gets no other one, and what lost its token gets a new one.
+// TestTokensScript runs docker/tokens.sh with a stand-in for docker that runs the built binary. The
+// script can run again, after an interruption and when all is done: existing tokens are kept, and
+// removed ones are replaced.
 func TestTokensScript(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -23,8 +23,8 @@ func serveAny(t *testing.T, n int) string {
 	return url
 }
 
-// TestFairTurns submits ten jobs of one collection behind the four hundred of another. They need
-// not wait for those.
+// TestFairTurns submits ten jobs of one collection behind four hundred of another. They do not wait
+// for those.
 func TestFairTurns(t *testing.T) {
 	t.Parallel()
 	const many, few = 400, 10
@@ -59,8 +59,7 @@ func TestFairTurns(t *testing.T) {
 	}
 }
 
-// TestPriority_Raised: the item whose priority was raised while a queue waits is the next that
-// starts.
+// TestPriority_Raised: an item with raised priority is the next to start.
 func TestPriority_Raised(t *testing.T) {
 	t.Parallel()
 	const jobs = 8

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// unpack unpacks a container by other means than ours: tar the program, the zip reader of the
-// standard library as it is.
+// unpack unpacks a container without our code: with the program tar, or the standard library's zip
+// reader.
 func unpack(t *testing.T, path, out string) {
 	t.Helper()
 	if !strings.HasSuffix(path, ".zip") {

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestUpdateOfNothing_IsRefusedAtOnce: a file that is to update an object and names none is refused
-// when it is submitted, or, where only the source shows that it is a file, as soon as it is looked
-// at; nothing is downloaded for it. A row is refused as rows are.
+// TestUpdateOfNothing_IsRefusedAtOnce: an update of a file that names no object is refused at
+// submission, or, if only the source shows that it is a file, as soon as it is examined, before any
+// download. A row is refused like other rows.
 func TestUpdateOfNothing_IsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	server, url := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,9 +43,9 @@ func TestUpdateOfNothing_IsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// TestUpdateUnnamedByItsPayload_IsRefusedAtOnce: what is sent to update an object is refused when
-// it is submitted, unless the command or the payload itself says which object: by mrt-erc.txt or
-// mrt-dc.xml where these count, or in a file that is still to be fetched.
+// TestUpdateUnnamedByItsPayload_IsRefusedAtOnce: an uploaded update is refused at submission unless
+// the command or the payload names the object: by mrt-erc.txt or mrt-dc.xml where these count, or
+// in a file that is still to be fetched.
 func TestUpdateUnnamedByItsPayload_IsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	h := up(t)

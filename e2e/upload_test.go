@@ -19,8 +19,7 @@ import (
 	"time"
 )
 
-// valve passes connections on, counts what goes to the service, and lets no more of it through than
-// it is told to.
+// valve is a proxy to the service. It counts the bytes and passes only a limited number.
 type valve struct {
 	in     net.Listener
 	target string
@@ -102,7 +101,7 @@ func (v *valve) pass(from net.Conn) {
 	back.Wait()
 }
 
-// let waits until n bytes more may pass; it is false when nobody waits for them any more.
+// let waits until n more bytes may pass. It returns false when the connection has ended.
 func (v *valve) let(from net.Conn, n int64) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -229,8 +228,8 @@ func (h *holdfast) stored(sum string) {
 // the 16 MiB that a kill may cost.
 const slack = mib
 
-// TestUpload_RegistryKilled kills the Registry in the middle of a request that brings a file. The
-// same command goes on with the next one, and what was acknowledged is not sent again.
+// TestUpload_RegistryKilled kills the Registry during an upload request. The same command continues
+// with the next Registry, and acknowledged bytes are not sent again.
 func TestUpload_RegistryKilled(t *testing.T) {
 	t.Parallel()
 	const size = 60 * mib
@@ -255,8 +254,8 @@ func TestUpload_RegistryKilled(t *testing.T) {
 	h.stored(sum)
 }
 
-// TestUpload_CommandKilled kills the command in the middle of a file. The same command again goes
-// on where it stood, and says so.
+// TestUpload_CommandKilled kills the command inside a file. The same command resumes the upload,
+// and says so.
 func TestUpload_CommandKilled(t *testing.T) {
 	t.Parallel()
 	const size = 60 * mib
@@ -290,7 +289,7 @@ func TestUpload_CommandKilled(t *testing.T) {
 	}
 }
 
-// TestUploadDays: an upload says when it is given up, which is what the operator has set.
+// TestUploadDays: an upload shows when it expires, as the operator has set.
 func TestUploadDays(t *testing.T) {
 	h := upAt(t, freeAddress(t), "HOLDFAST_UPLOAD_DAYS=3")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+h.listen+"/api/v1/uploads", http.NoBody)
