@@ -11,14 +11,14 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Abandon has a person ask for a version to be abandoned, or agree, knowing the consequences.
+// Abandon makes a person request that a version is abandoned, or approve an open request.
 func (f *Fixture) Abandon(person, id string) (registry.WorkItem, error) {
 	f.Helper()
 	return f.ConfirmAbandon(person, id, f.AbandonmentAsked(id))
 }
 
-// ConfirmAbandon has a person confirm that a version is abandoned, who agrees to a request, or asks
-// for it.
+// ConfirmAbandon makes a person approve the request agreesTo, or make the request if agreesTo is
+// "".
 func (f *Fixture) ConfirmAbandon(person, id, agreesTo string) (registry.WorkItem, error) {
 	f.Helper()
 	return f.By(person).Command(f.Context(), registry.Command{
@@ -26,7 +26,7 @@ func (f *Fixture) ConfirmAbandon(person, id, agreesTo string) (registry.WorkItem
 	})
 }
 
-// AbandonmentAsked is what somebody else has asked for an item and still waits; "" for nothing.
+// AbandonmentAsked returns the open request to abandon an item's version, or "".
 func (f *Fixture) AbandonmentAsked(id string) string {
 	f.Helper()
 	a, ok := f.Item(id).Abandonment()
@@ -36,26 +36,29 @@ func (f *Fixture) AbandonmentAsked(id string) string {
 	return a.Request()
 }
 
-// The people who decide on deletions in these tests.
+// People who decide on deletions in these tests.
 const (
 	Asker    = "asker"
 	Approver = "approver"
 	Maker    = "second token" // of the asker's making
 )
 
-// Acting is what a store has whose actor is the token that it is asked with: a store for somebody
-// else's.
+// Deciders returns these people.
+func Deciders() []string { return []string{Asker, Approver, Maker} }
+
+// Acting is implemented by a store that takes the actor from the token of the caller, not from an
+// argument.
 type Acting interface {
 	Acting(actor string) Person
 }
 
-// Person is what one of several people asks who decide together.
+// Person is what people who decide together use.
 type Person interface {
 	registry.Deciding
 	Command(ctx context.Context, c registry.Command) (registry.WorkItem, error)
 }
 
-// By is the store as a person has it.
+// By returns the store as a person uses it.
 func (f *Fixture) By(actor string) Person {
 	if a, ok := f.Store.(Acting); ok {
 		return a.Acting(actor)
@@ -63,7 +66,7 @@ func (f *Fixture) By(actor string) Person {
 	return f.Store
 }
 
-// ApprovedDeletion makes the item that deletes an object.
+// ApprovedDeletion requests and approves the deletion of an object, and returns its item.
 func (f *Fixture) ApprovedDeletion(ark string) registry.WorkItem {
 	f.Helper()
 	_, err := f.By(Asker).AskDeletion(f.Context(), ark, "because", Asker)
@@ -75,10 +78,10 @@ func (f *Fixture) ApprovedDeletion(ark string) registry.WorkItem {
 	return it
 }
 
-// CheckEvery is how old a check may get.
+// CheckEvery is the longest time between two checks of a file.
 const CheckEvery = 90 * Day
 
-// Recheck looks for what is due.
+// Recheck queues the checks that are due.
 func (f *Fixture) Recheck(most int) registry.Rechecked {
 	f.Helper()
 	done, err := f.Store.Recheck(f.Context(), registry.RecheckRequest{Every: CheckEvery, Outstanding: most, Keep: Day})
@@ -86,7 +89,7 @@ func (f *Fixture) Recheck(most int) registry.Rechecked {
 	return done
 }
 
-// TakeCheck takes the next check and says what it is about.
+// TakeCheck claims the next check and returns its spec.
 func (f *Fixture) TakeCheck() (registry.Lease, registry.ObjectSpec) {
 	f.Helper()
 	c := f.Take(registry.Fixity, "")
@@ -97,7 +100,7 @@ func (f *Fixture) TakeCheck() (registry.Lease, registry.ObjectSpec) {
 	return c.Lease, spec
 }
 
-// RecordCheck records what a check found in the storage of the tests' versions.
+// RecordCheck records the outcome of a check in [Storage].
 func (f *Fixture) RecordCheck(l registry.Lease, outcome registry.CheckOutcome) {
 	f.Helper()
 	f.Must(f.Store.RecordCheck(f.Context(), l, registry.CheckRecord{
@@ -149,14 +152,14 @@ func (f *Fixture) Processing(n int) []registry.Claim {
 	return claims
 }
 
-// named asks for an object by local ids, proposing a name that no other call proposes.
+// named identifies an object by local ids and proposes a name that no other call proposes.
 func (f *Fixture) named(l registry.Lease, local ...string) (registry.Identity, error) {
 	return f.Store.Identify(f.Context(), l, registry.IdentifyRequest{
 		Owner: Owner, LocalIDs: local, Proposed: f.Unique("ark:/99999/fk"),
 	})
 }
 
-// Named must get the object that has these local ids.
+// Named identifies an object by local ids, which must succeed.
 func (f *Fixture) Named(l registry.Lease, local ...string) registry.Identity {
 	f.Helper()
 	id, err := f.named(l, local...)
@@ -164,7 +167,7 @@ func (f *Fixture) Named(l registry.Lease, local ...string) registry.Identity {
 	return id
 }
 
-// Waits must be refused because of holder.
+// Waits identifies an object, which must be refused because holder has the lock.
 func (f *Fixture) Waits(l, holder registry.Lease, local ...string) {
 	f.Helper()
 	_, err := f.named(l, local...)
@@ -177,19 +180,19 @@ func (f *Fixture) Waits(l, holder registry.Lease, local ...string) {
 	}
 }
 
-// Snooze is what a worker does that has to wait for a lock.
+// Snooze settles an attempt as a worker does that waits for a lock.
 func (f *Fixture) Snooze(l registry.Lease) {
 	f.Helper()
 	f.Settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeSnooze, Reason: registry.ReasonLocked, Delay: time.Minute, Error: "locked"})
 }
 
-// FilePath is the file of the objects that Object makes, in no text that databases like.
+// FilePath is the path of the file in the objects of Fixture.Object. It is not valid UTF-8.
 const FilePath = "producer/\xff"
 
-// Storage is the volume of the versions that tests record.
+// Storage is the storage of the versions that tests record.
 const Storage = registry.DefaultStorage
 
-// Object makes an object of one file, recorded.
+// Object records an object of one file.
 func (f *Fixture) Object() (ark string) {
 	f.Helper()
 	c := f.Processing(1)[0]
@@ -200,7 +203,7 @@ func (f *Fixture) Object() (ark string) {
 	return ark
 }
 
-// ItemAbout makes an item about an object.
+// ItemAbout adds an item about an object.
 func (f *Fixture) ItemAbout(a registry.Action, ark string) registry.WorkItem {
 	f.Helper()
 	if a == registry.DeleteObject {
@@ -211,7 +214,8 @@ func (f *Fixture) ItemAbout(a registry.Action, ark string) registry.WorkItem {
 	return it
 }
 
-// ObjectRequest asks for an item about an object, or about its file, as the action has it.
+// ObjectRequest returns a request for an item about an object, or about its file if the action
+// needs one.
 func ObjectRequest(a registry.Action, ark string) registry.ObjectRequest {
 	r := registry.ObjectRequest{Action: a, Spec: registry.ObjectSpec{ObjectID: ark, Reason: "because"}, Actor: "admin"}
 	if a == registry.FixityCheck {
@@ -220,7 +224,7 @@ func ObjectRequest(a registry.Action, ark string) registry.ObjectRequest {
 	return r
 }
 
-// LockObject must get an object at its first version.
+// LockObject locks an object, which must be at its first version.
 func (f *Fixture) LockObject(l registry.Lease, ark string) {
 	f.Helper()
 	head, err := f.Store.LockObject(f.Context(), l, ark)
@@ -230,7 +234,7 @@ func (f *Fixture) LockObject(l registry.Lease, ark string) {
 	}
 }
 
-// File is one inventory row.
+// File returns a file of the inventory.
 func File(path string) registry.File {
 	return registry.File{
 		Path: path, ContentPath: "v1/content/" + path, SizeBytes: 5, Digests: map[string]string{"sha512": "aa"}, MIMEType: "text/plain",
@@ -239,7 +243,7 @@ func File(path string) registry.File {
 	}
 }
 
-// VersionRecord is what becomes visible with a version of these files.
+// VersionRecord returns the record of a version with these files.
 func VersionRecord(f *Fixture, l registry.Lease, object string, version int, files []registry.File) registry.VersionRecord {
 	at := f.Clock.Now()
 	return registry.VersionRecord{
@@ -252,10 +256,10 @@ func VersionRecord(f *Fixture, l registry.Lease, object string, version int, fil
 	}
 }
 
-// KeepRestored is how long what is restored is kept in these tests.
+// KeepRestored is how long restored tars are kept in these tests.
 const KeepRestored = 7 * Day
 
-// Restore asks for the newest version.
+// Restore requests a restore of the newest version.
 func (f *Fixture) Restore(ark string) registry.Restoration {
 	f.Helper()
 	it, err := f.Store.RequestObject(f.Context(), registry.ObjectRequest{
@@ -265,7 +269,7 @@ func (f *Fixture) Restore(ark string) registry.Restoration {
 	return f.Restoration(it.ID)
 }
 
-// Restoration is the restore that an item carries out.
+// Restoration returns the restore that an item carries out.
 func (f *Fixture) Restoration(item string) registry.Restoration {
 	f.Helper()
 	r, err := f.Store.RestorationOf(f.Context(), item)
@@ -273,7 +277,7 @@ func (f *Fixture) Restoration(item string) registry.Restoration {
 	return r
 }
 
-// RestorationRecord is what an attempt records.
+// RestorationRecord returns what an attempt records after a restore.
 func RestorationRecord(l registry.Lease, ark string) registry.RestorationRecord {
 	return registry.RestorationRecord{
 		RestoredParcel: registry.RestoredParcel{
@@ -284,7 +288,7 @@ func RestorationRecord(l registry.Lease, ark string) registry.RestorationRecord 
 	}
 }
 
-// RecordRestoration records it.
+// RecordRestoration records a restore.
 func (f *Fixture) RecordRestoration(l registry.Lease, ark string) registry.Restoration {
 	f.Helper()
 	r, err := f.Store.RecordRestoration(f.Context(), l, RestorationRecord(l, ark))

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Progress is how far a batch is.
+// Progress returns the progress of a batch.
 func (f *Fixture) Progress(batch string) registry.BatchProgress {
 	f.Helper()
 	p, err := f.Store.BatchProgress(f.Context(), batch)
@@ -15,7 +15,7 @@ func (f *Fixture) Progress(batch string) registry.BatchProgress {
 	return p
 }
 
-// Upload records an upload of bytes with a digest.
+// Upload records a finished upload with a digest.
 func (f *Fixture) Upload(id, digest string) {
 	f.Helper()
 	f.Begin(id, 9)
@@ -24,13 +24,13 @@ func (f *Fixture) Upload(id, digest string) {
 	}))
 }
 
-// Day is how long most of what expires in these tests is kept.
+// Day is how long most things are kept that expire in these tests.
 const Day = 24 * time.Hour
 
-// KeepUploads is how long an upload may take.
+// KeepUploads is how long an incoming upload is kept.
 const KeepUploads = 24 * time.Hour
 
-// Begin records an upload that is to come.
+// Begin begins an upload.
 func (f *Fixture) Begin(id string, size int64) registry.Incoming {
 	f.Helper()
 	in, err := f.Store.BeginUpload(f.Context(), registry.NewUpload{ID: id, Filename: "a b.zip", SizeBytes: size, CreatedBy: "somebody", Keep: KeepUploads})
@@ -38,7 +38,7 @@ func (f *Fixture) Begin(id string, size int64) registry.Incoming {
 	return in
 }
 
-// Reportable makes a batch at its report, whose second job failed.
+// Reportable makes a batch that is at its report. Its second job failed.
 func (f *Fixture) Reportable() (id string, jobs []string) {
 	f.Helper()
 	id, jobs = f.Batch(2)
@@ -47,7 +47,7 @@ func (f *Fixture) Reportable() (id string, jobs []string) {
 	return id, jobs
 }
 
-// CloseReport makes the report of a batch whose turn has come.
+// CloseReport makes the report of a claimed batch.
 func (f *Fixture) CloseReport(l registry.Lease) registry.BatchReport {
 	f.Helper()
 	r, err := f.Store.CloseReport(f.Context(), l)
@@ -55,14 +55,14 @@ func (f *Fixture) CloseReport(l registry.Lease) registry.BatchReport {
 	return r
 }
 
-// DeleteItem gives an item up, whatever that takes along.
+// DeleteItem deletes an item, with all consequences.
 func (f *Fixture) DeleteItem(id string) {
 	f.Helper()
 	_, err := f.Store.Command(f.Context(), registry.Command{ItemID: id, Act: registry.ActDelete, Reason: "because", Actor: "admin", Confirmed: true})
 	f.Must(err)
 }
 
-// Closing makes a batch's next report and settles it.
+// Closing makes a batch's next report and settles the batch.
 func (f *Fixture) Closing(batch string) registry.BatchReport {
 	f.Helper()
 	l := f.Take(registry.Report, batch).Lease
@@ -71,7 +71,7 @@ func (f *Fixture) Closing(batch string) registry.BatchReport {
 	return r
 }
 
-// Spec is what an item is to do.
+// Spec returns the spec of an item.
 func (f *Fixture) Spec(id string) registry.Spec {
 	f.Helper()
 	var s registry.Spec

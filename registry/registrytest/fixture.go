@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// What tests do not care about.
+// Defaults of the tests.
 const (
 	Lease    = 30 * time.Second
 	Attempts = 5
@@ -26,7 +26,7 @@ type Clock struct {
 	step time.Duration
 }
 
-// Now is what the clock shows.
+// Now returns the clock's time.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,21 +34,21 @@ func (c *Clock) Now() time.Time {
 	return c.at
 }
 
-// Step has each look at the clock move it on from now on.
+// Step makes each later call of Now advance the clock.
 func (c *Clock) Step(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.step = d
 }
 
-// Pass moves the clock on.
+// Pass advances the clock.
 func (c *Clock) Pass(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at = c.at.Add(d)
 }
 
-// Fixture is a store under test, with one collection, and the words the tests are written in.
+// Fixture is a store under test with one collection, and the helpers of tests.
 type Fixture struct {
 	*testing.T
 	Store  Store
@@ -83,7 +83,7 @@ func (f *Fixture) Must(err error) {
 	}
 }
 
-// Is checks an error's kind.
+// Is ends the test unless an error is of a kind.
 func (f *Fixture) Is(err, want error) {
 	f.Helper()
 	if !errors.Is(err, want) {
@@ -91,13 +91,13 @@ func (f *Fixture) Is(err, want error) {
 	}
 }
 
-// Collection saves a profile as the next version of a collection's.
+// Collection saves a profile as the collection's next version.
 func (f *Fixture) Collection(name string, p registry.Profile) {
 	f.Helper()
 	f.Must(f.Store.PutCollection(f.Context(), registry.Collection{Mnemonic: name, Profile: p}, "admin"))
 }
 
-// Submission is a manifest for the fixture's collection.
+// Submission returns a submission of a manifest to the fixture's collection.
 func Submission() registry.Submission {
 	return registry.Submission{
 		Collection: Mnemonic, Actor: "depositor",
@@ -108,7 +108,7 @@ func Submission() registry.Submission {
 	}
 }
 
-// Submit makes a batch.
+// Submit submits a batch and returns its id.
 func (f *Fixture) Submit(change ...func(*registry.Submission)) string {
 	f.Helper()
 	s := Submission()

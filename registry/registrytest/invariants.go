@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// T is what a check needs of a test: *testing.T and *rapid.T have it.
+// T is what a check needs of a test. *testing.T and *rapid.T implement it.
 type T interface {
 	Helper()
 	Context() context.Context
@@ -14,17 +14,18 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// Readable is what of a store is checked.
+// Readable is the part of a store that is checked.
 type Readable interface {
 	registry.ItemReader
 	registry.AttemptReader
 	registry.Graphs
 }
 
-// CheckInvariants checks what holds at all times of every item of a store, however it came to its
-// state: blocker_count equals a recount (I9), a running item has one live attempt and no other item
-// has any (I3), attempt only grows and tries are bounded (I11, for workers with at most 5
-// attempts).
+// CheckInvariants checks what always holds for every item of a store:
+//
+// - blocker_count equals a recount (I9)
+// - a running item has one live attempt, any other item none (I3)
+// - attempt numbers only grow, and tries are bounded (I11, for workers with at most 5 attempts)
 func CheckInvariants(t T, s Readable) {
 	t.Helper()
 	open := map[string]int64{}
@@ -51,7 +52,7 @@ func CheckInvariants(t T, s Readable) {
 	checkFailures(t, s, items)
 }
 
-// checkFailures checks that each failed item is in one group, whose fingerprint is that of its
+// checkFailures checks that each failed item is in one group, which has the fingerprint of its
 // cause.
 func checkFailures(t T, s Readable, items []registry.WorkItem) {
 	t.Helper()
@@ -81,8 +82,8 @@ func checkFailures(t T, s Readable, items []registry.WorkItem) {
 	}
 }
 
-// openEdges checks the edges of an item against the items that it requires, and counts those that
-// are open.
+// openEdges checks the edges of an item against the items that it requires. It returns the number
+// of open edges.
 func openEdges(t T, s Readable, id string, statuses map[string]registry.Status) (open int64) {
 	t.Helper()
 	requires, _, err := s.Edges(t.Context(), id)
@@ -132,7 +133,7 @@ func checkAttempts(t T, s Readable, it registry.WorkItem) {
 	}
 }
 
-// list reads a list to its end.
+// list returns all pages of a list.
 func list(t T, s Readable, q registry.ItemQuery) (all []registry.WorkItem) {
 	t.Helper()
 	for {

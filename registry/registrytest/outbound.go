@@ -6,10 +6,10 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Receiver is a callback that nobody answers.
+// Receiver returns a callback to an address where no server answers.
 func Receiver() *registry.Callback { return &registry.Callback{URL: "https://receiver.test/mc/{job}"} }
 
-// SubmitTold makes a batch while its collection has a callback, which is taken from it again.
+// SubmitTold submits a batch while its collection has a callback, and then removes the callback.
 func (f *Fixture) SubmitTold(callback *registry.Callback) string {
 	f.Helper()
 	before, err := f.Store.Collection(f.Context(), Mnemonic)
@@ -22,7 +22,7 @@ func (f *Fixture) SubmitTold(callback *registry.Callback) string {
 	return id
 }
 
-// ToldJob is a job whose collection is told how it ends, at a stage.
+// ToldJob makes a job with a callback and brings it to a stage.
 func (f *Fixture) ToldJob(callback *registry.Callback, at registry.Stage) string {
 	f.Helper()
 	id := f.SubmitTold(callback)
@@ -35,12 +35,12 @@ func (f *Fixture) ToldJob(callback *registry.Callback, at registry.Stage) string
 	return jobs[0].ID
 }
 
-// CompletedMessage is what its notify step tells of a job.
+// CompletedMessage returns the message of a job's notify step.
 func CompletedMessage(id string) registry.DeliverySpec {
 	return registry.DeliverySpec{Subject: id, State: registry.StateCompleted, Callback: *Receiver()}
 }
 
-// NoteDelivery notes what a receiver answered to a message.
+// NoteDelivery records a receiver's answer to a message.
 func (f *Fixture) NoteDelivery(l registry.Lease, m registry.DeliverySpec, status int, text string) registry.Delivery {
 	f.Helper()
 	d, err := f.Store.NoteDelivery(f.Context(), l, registry.DeliveryTry{Message: m, Status: status, Error: text})
@@ -48,7 +48,7 @@ func (f *Fixture) NoteDelivery(l registry.Lease, m registry.DeliverySpec, status
 	return d
 }
 
-// Deliveries are what receivers were told of an item.
+// Deliveries returns the deliveries about an item.
 func (f *Fixture) Deliveries(id string) []registry.Delivery {
 	f.Helper()
 	all, err := f.Store.Deliveries(f.Context(), id)
@@ -56,13 +56,14 @@ func (f *Fixture) Deliveries(id string) []registry.Delivery {
 	return all
 }
 
-// Carriers are the items that tell something.
+// Carriers returns the items that deliver messages.
 func (f *Fixture) Carriers() []registry.WorkItem {
 	f.Helper()
 	return f.All(registry.ItemQuery{Action: registry.DeliverMessage})
 }
 
-// Mails lists the mails about an item: what they tell, of which report, and to whom.
+// Mails lists the mails about an item: the kind, the address, and for reports the closing and
+// state.
 func (f *Fixture) Mails(id string) (out []string) {
 	f.Helper()
 	for _, d := range f.Deliveries(id) {
@@ -80,7 +81,7 @@ func (f *Fixture) Mails(id string) (out []string) {
 	return out
 }
 
-// Notifying lets a submission name addresses.
+// Notifying adds addresses to a submission.
 func Notifying(to ...string) func(*registry.Submission) {
 	return func(s *registry.Submission) { s.Spec.Notify = to }
 }

@@ -50,8 +50,8 @@ type Store interface {
 	Close() error
 }
 
-// Open opens an empty store whose clock is now, and which makes mails. It registers what closes the
-// store with t.Cleanup.
+// Open opens an empty store that uses the clock now and makes mails. It closes the store with
+// t.Cleanup.
 type Open func(t *testing.T, now func() time.Time) Store
 
 // Topic is the tests of one part of the contract, by their names. Each gets its own store.

@@ -5,7 +5,7 @@ import (
 	"github.com/holdfast/holdfast/registry/query"
 )
 
-// Failures are the groups of what a query selects.
+// Failures returns the groups of failures that a query selects.
 func (f *Fixture) Failures(text string) []registry.FailureGroup {
 	f.Helper()
 	page, err := f.Store.Failures(f.Context(), registry.ItemQuery{Match: f.Parsed(text)})
@@ -16,7 +16,7 @@ func (f *Fixture) Failures(text string) []registry.FailureGroup {
 	return page.Rows
 }
 
-// Parsed is a query that must be right.
+// Parsed parses a query, which must be valid.
 func (f *Fixture) Parsed(text string) registry.Query {
 	f.Helper()
 	q, err := query.Parse(text)

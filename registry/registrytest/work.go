@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Match makes a query of words as FIELD:VALUE.
+// Match makes a query of terms in the form FIELD:VALUE.
 func Match(words ...string) (q registry.Query) {
 	for _, w := range words {
 		field, value, _ := strings.Cut(w, ":")
@@ -22,7 +22,7 @@ func Match(words ...string) (q registry.Query) {
 	return q
 }
 
-// Bulk asks for an act on all that matches.
+// Bulk requests an act on all items that match.
 func (f *Fixture) Bulk(act registry.Act, words ...string) registry.WorkItem {
 	f.Helper()
 	it, err := f.Store.Bulk(f.Context(), registry.BulkRequest{Match: Match(words...), Act: act, Reason: "because", Actor: "admin", Confirmed: true})
@@ -30,7 +30,7 @@ func (f *Fixture) Bulk(act registry.Act, words ...string) registry.WorkItem {
 	return it
 }
 
-// CarriedOut carries out all bulk acts that wait, oldest first.
+// CarriedOut runs all waiting bulk acts, the oldest first.
 func (f *Fixture) CarriedOut() (all []registry.BulkProgress) {
 	f.Helper()
 	for _, it := range f.All(registry.ItemQuery{Action: registry.Bulk, Status: registry.Pending}) {
@@ -39,7 +39,7 @@ func (f *Fixture) CarriedOut() (all []registry.BulkProgress) {
 	return all
 }
 
-// Apply carries a bulk act out.
+// Apply runs a bulk act.
 func (f *Fixture) Apply(id string) registry.BulkProgress {
 	f.Helper()
 	l := f.TakeItem(id).Lease
@@ -53,7 +53,7 @@ func (f *Fixture) Apply(id string) registry.BulkProgress {
 	}
 }
 
-// RefusedCommand asks for an act that the state machine does not have.
+// RefusedCommand requests an act that the state machine must refuse.
 func (f *Fixture) RefusedCommand(id string, act registry.Act, stage registry.Stage, from, to registry.State) {
 	f.Helper()
 	before := f.Item(id)
@@ -80,13 +80,13 @@ func (f *Fixture) Announce(stage registry.Stage, slots, spare int) {
 	f.Must(err)
 }
 
-// WaitingAt brings n jobs of a collection to a stage; own says that they are of an upload.
+// WaitingAt brings n jobs of a collection to a stage. own means that they are from an upload.
 func (f *Fixture) WaitingAt(stage registry.Stage, collection string, n int, own bool) []string {
 	f.Helper()
 	return f.WaitingOf(stage, collection, n, own, registry.FileType)
 }
 
-// WaitingOf is WaitingAt with jobs of a type.
+// WaitingOf is WaitingAt for jobs of a type.
 func (f *Fixture) WaitingOf(stage registry.Stage, collection string, n int, own bool, as registry.PayloadType) []string {
 	f.Helper()
 	upload := f.Unique("upload")
@@ -115,7 +115,7 @@ func (f *Fixture) WaitingOf(stage registry.Stage, collection string, n int, own 
 	return made
 }
 
-// Unconfirmed asks for an act without a confirmation, and returns what it would take along.
+// Unconfirmed requests an act without a confirmation and returns its consequences.
 func (f *Fixture) Unconfirmed(id string, act registry.Act) string {
 	f.Helper()
 	before := f.Item(id)
@@ -130,7 +130,7 @@ func (f *Fixture) Unconfirmed(id string, act registry.Act) string {
 	return strings.Join(needed.Consequences, "\n")
 }
 
-// Says checks that a text has these words.
+// Says checks that a text contains all words.
 func (f *Fixture) Says(text string, words ...string) {
 	f.Helper()
 	for _, w := range words {
@@ -140,7 +140,7 @@ func (f *Fixture) Says(text string, words ...string) {
 	}
 }
 
-// TidyOf finds the item that tidies up after another; there must be one.
+// TidyOf returns the only item that tidies up after another one.
 func (f *Fixture) TidyOf(id string) registry.WorkItem {
 	f.Helper()
 	var found []registry.WorkItem
@@ -155,7 +155,7 @@ func (f *Fixture) TidyOf(id string) registry.WorkItem {
 	return found[0]
 }
 
-// Node is a node that requires others by key; "key:settled" is a requirement of that kind.
+// Node returns a node that requires others by key. "KEY:settled" is a requirement with that wait.
 func Node(key string, requires ...string) registry.Node {
 	n := registry.Node{Key: key, Submission: Submission()}
 	n.Submission.Name = key
@@ -166,7 +166,7 @@ func Node(key string, requires ...string) registry.Node {
 	return n
 }
 
-// Prepare makes a graph of nodes, and returns its id and its items by their keys.
+// Prepare makes a graph and returns its id, and its items by key.
 func (f *Fixture) Prepare(graph string, nodes ...registry.Node) (string, map[string]string) {
 	f.Helper()
 	p, err := f.Store.Prepare(f.Context(), registry.Graph{ID: graph, Nodes: nodes, Actor: "depositor"})
@@ -177,7 +177,7 @@ func (f *Fixture) Prepare(graph string, nodes ...registry.Node) (string, map[str
 	return p.GraphID, p.Items
 }
 
-// HeldBy checks which hold an item shows; scope "" for none.
+// HeldBy checks which hold an item shows. Scope "" means none.
 func (f *Fixture) HeldBy(id string, scope registry.HoldScope, key string) {
 	f.Helper()
 	got := f.Item(id).HeldBy
@@ -191,7 +191,7 @@ func (f *Fixture) HeldBy(id string, scope registry.HoldScope, key string) {
 	}
 }
 
-// Renewal renews leases of a worker that announces its slots of a stage.
+// Renewal renews leases for a worker that announces its slots of a stage.
 func (f *Fixture) Renewal(worker string, stage registry.Stage, slots int, beats ...registry.Beat) registry.Renewal {
 	f.Helper()
 	r, err := f.Store.Renew(f.Context(), registry.RenewRequest{
@@ -214,7 +214,7 @@ func (f *Fixture) Release(scope registry.HoldScope, key string) {
 	f.Must(f.Store.RemoveHold(f.Context(), scope, key, "admin"))
 }
 
-// Gone checks that there are no such items.
+// Gone checks that items do not exist.
 func (f *Fixture) Gone(ids ...string) {
 	f.Helper()
 	for _, id := range ids {
@@ -223,7 +223,7 @@ func (f *Fixture) Gone(ids ...string) {
 	}
 }
 
-// Queue is what waits and runs.
+// Queue returns the state of the queue.
 func (f *Fixture) Queue() registry.QueueStatus {
 	f.Helper()
 	q, err := f.Store.QueueStatus(f.Context())
@@ -231,12 +231,12 @@ func (f *Fixture) Queue() registry.QueueStatus {
 	return q
 }
 
-// Beat is a renewal of one lease without news.
+// Beat returns the renewal of a lease without news.
 func Beat(l registry.Lease) registry.Beat {
 	return registry.Beat{Lease: l, DoneBytes: -1, DoneFiles: -1}
 }
 
-// Renew renews leases, and returns those that are lost.
+// Renew renews leases and returns the lost ones.
 func (f *Fixture) Renew(beats ...registry.Beat) (lost []registry.Lease) {
 	f.Helper()
 	answer, err := f.Store.Renew(f.Context(), registry.RenewRequest{Worker: registry.WorkerInfo{ID: "worker-1"}, Lease: Lease, Beats: beats})
@@ -244,12 +244,12 @@ func (f *Fixture) Renew(beats ...registry.Beat) (lost []registry.Lease) {
 	return answer.Lost
 }
 
-// Room asks for bytes of a volume of 1000 bytes that is filled to 80 %.
+// Room returns a request for room on a volume of 1000 bytes with a threshold of 80 %.
 func Room(bytes, used int64) registry.Reservation {
 	return registry.Reservation{Volume: "v", Bytes: bytes, Used: used, Total: 1000, Threshold: 0.8}
 }
 
-// NoRoom must be refused room.
+// NoRoom requests room, which must be refused.
 func (f *Fixture) NoRoom(l registry.Lease, r registry.Reservation) *registry.NoSpaceError {
 	f.Helper()
 	err := f.Store.Reserve(f.Context(), l, r)
@@ -260,7 +260,7 @@ func (f *Fixture) NoRoom(l registry.Lease, r registry.Reservation) *registry.NoS
 	return full
 }
 
-// Provisioning makes n jobs and claims each at provision, in submit order.
+// Provisioning makes n jobs and claims each at provision, in the order of submission.
 func (f *Fixture) Provisioning(n int) []registry.Claim {
 	f.Helper()
 	_, jobs := f.Batch(n)
@@ -274,7 +274,7 @@ func (f *Fixture) Provisioning(n int) []registry.Claim {
 	return claims
 }
 
-// Purged says that an item's row is gone and its events are not (R28).
+// Purged checks that an item's row is gone and its events are not (R28).
 func (f *Fixture) Purged(id string) {
 	f.Helper()
 	_, err := f.Store.Item(f.Context(), id)
@@ -284,7 +284,7 @@ func (f *Fixture) Purged(id string) {
 	}
 }
 
-// applyAll lets the bulk acts that an act brought with it run to their end.
+// applyAll runs the waiting bulk acts to their end.
 func (f *Fixture) applyAll() {
 	f.Helper()
 	for {
@@ -303,8 +303,7 @@ func (f *Fixture) applyAll() {
 	}
 }
 
-// ConfirmAndApply asks for an act, knowing its consequences, and carries out what it brings with
-// it.
+// ConfirmAndApply requests and confirms an act, and runs the bulk acts that it adds.
 func (f *Fixture) ConfirmAndApply(id string, act registry.Act) {
 	f.Helper()
 	_, err := f.Store.Command(f.Context(), registry.Command{ItemID: id, Act: act, Reason: "because", Actor: "admin", Confirmed: true})
@@ -312,7 +311,7 @@ func (f *Fixture) ConfirmAndApply(id string, act registry.Act) {
 	f.applyAll()
 }
 
-// Retry has a try of an item fail that may be tried again, up to most times.
+// Retry settles a try of an item as a failure to be retried, up to most times.
 func (f *Fixture) Retry(id string, most int) registry.Verdict {
 	f.Helper()
 	v, err := f.Store.Settle(f.Context(), registry.Settlement{
@@ -322,10 +321,10 @@ func (f *Fixture) Retry(id string, most int) registry.Verdict {
 	return v
 }
 
-// RawJSON is JSON as it is.
+// RawJSON returns a text as JSON.
 func RawJSON(s string) json.RawMessage { return json.RawMessage(s) }
 
-// LoseOnce claims an item, lets it do something and then loses its worker.
+// LoseOnce claims an item, renews it with some beats, and then loses its worker.
 func (f *Fixture) LoseOnce(id string, meanwhile ...registry.Beat) {
 	f.Helper()
 	f.Clock.Pass(2 * time.Hour) // whatever its backoff
@@ -340,8 +339,7 @@ func (f *Fixture) LoseOnce(id string, meanwhile ...registry.Beat) {
 	}
 }
 
-// Committed makes a job that has announced or recorded a version, has a receiver to tell, and is
-// pending at a stage.
+// Committed makes a job with an announced or recorded version and a callback, pending at a stage.
 func (f *Fixture) Committed(at registry.Stage, how registry.Commitment) string {
 	f.Helper()
 	id := f.ToldJob(Receiver(), registry.Process)
@@ -363,7 +361,7 @@ func (f *Fixture) Committed(at registry.Stage, how registry.Commitment) string {
 	return id
 }
 
-// Confirm asks for an act that must be allowed, knowing its consequences.
+// Confirm requests and confirms an act, which must be allowed.
 func (f *Fixture) Confirm(id string, act registry.Act) registry.WorkItem {
 	f.Helper()
 	it, err := f.Store.Command(f.Context(), registry.Command{
@@ -373,7 +371,7 @@ func (f *Fixture) Confirm(id string, act registry.Act) registry.WorkItem {
 	return it
 }
 
-// Collections makes collections and returns their names.
+// Collections creates collections and returns their names.
 func (f *Fixture) Collections(names ...string) []string {
 	f.Helper()
 	for _, name := range names {
@@ -382,7 +380,7 @@ func (f *Fixture) Collections(names ...string) []string {
 	return names
 }
 
-// Offer looks what is due, with a window of n.
+// Offer returns the wakes of due items, with a window of n.
 func (f *Fixture) Offer(n int) []registry.Wake {
 	f.Helper()
 	wakes, err := f.Store.Due(f.Context(), registry.DueRequest{Window: n, Renudge: 30 * time.Second, RenudgeMax: 10 * time.Minute})
@@ -390,7 +388,7 @@ func (f *Fixture) Offer(n int) []registry.Wake {
 	return wakes
 }
 
-// Offered are the ids of what is due, with a window of n.
+// Offered returns the ids of Offer.
 func (f *Fixture) Offered(n int) []string {
 	f.Helper()
 	var ids []string
@@ -400,7 +398,7 @@ func (f *Fixture) Offered(n int) []string {
 	return ids
 }
 
-// Request is a new request for an item of a stage.
+// Request returns a new claim request for a stage.
 func (f *Fixture) Request(stage registry.Stage, hint string) registry.ClaimRequest {
 	return registry.ClaimRequest{
 		RequestID: f.Unique("request-"), Stage: stage, Hint: hint, Worker: "worker-1", Version: "v1",
@@ -416,7 +414,7 @@ func (f *Fixture) Take(stage registry.Stage, hint string) registry.Claim {
 	return c
 }
 
-// Refused says why the hinted item cannot be claimed.
+// Refused claims the hinted item, which must be refused, and returns the refusal.
 func (f *Fixture) Refused(stage registry.Stage, hint string) *registry.NotClaimable {
 	f.Helper()
 	c, err := f.Store.Claim(f.Context(), f.Request(stage, hint))
@@ -430,7 +428,7 @@ func (f *Fixture) Refused(stage registry.Stage, hint string) *registry.NotClaima
 	return refused
 }
 
-// ReasonOf is the reason of a refused claim.
+// ReasonOf returns the reason of a refused claim.
 func (f *Fixture) ReasonOf(err error) registry.Reason {
 	f.Helper()
 	var refused *registry.NotClaimable
@@ -440,7 +438,7 @@ func (f *Fixture) ReasonOf(err error) registry.Reason {
 	return refused.Reason
 }
 
-// LockedBy is the holder that a refused identification names.
+// LockedBy returns the holder that a refused identification names.
 func (f *Fixture) LockedBy(err error) string {
 	f.Helper()
 	var locked *registry.LockedError
@@ -450,7 +448,7 @@ func (f *Fixture) LockedBy(err error) string {
 	return locked.ItemID
 }
 
-// TakeItem claims this very item, releasing those that come before it.
+// TakeItem claims exactly this item. It releases items that come before it.
 func (f *Fixture) TakeItem(id string) registry.Claim {
 	f.Helper()
 	stage := f.Item(id).Stage
@@ -467,7 +465,7 @@ func (f *Fixture) TakeItem(id string) registry.Claim {
 	}
 }
 
-// Settle closes an attempt.
+// Settle settles an attempt.
 func (f *Fixture) Settle(s registry.Settlement) registry.Verdict {
 	f.Helper()
 	if s.MaxAttempts == 0 {
@@ -478,13 +476,13 @@ func (f *Fixture) Settle(s registry.Settlement) registry.Verdict {
 	return v
 }
 
-// Done closes an attempt whose step is done.
+// Done settles an attempt as done.
 func (f *Fixture) Done(l registry.Lease) registry.Verdict {
 	f.Helper()
 	return f.Settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeDone})
 }
 
-// Item is an item as it is now.
+// Item returns an item as it is now.
 func (f *Fixture) Item(id string) registry.WorkItem {
 	f.Helper()
 	it, err := f.Store.Item(f.Context(), id)
@@ -492,7 +490,7 @@ func (f *Fixture) Item(id string) registry.WorkItem {
 	return it
 }
 
-// State checks what people see.
+// State checks the state that people see.
 func (f *Fixture) State(id string, want registry.State) {
 	f.Helper()
 	if got := f.Item(id).State; got != want {
@@ -500,7 +498,7 @@ func (f *Fixture) State(id string, want registry.State) {
 	}
 }
 
-// NewJobs are the rows of a manifest of n files.
+// NewJobs returns the rows of a manifest of n files.
 func NewJobs(n int) []registry.NewJob {
 	jobs := make([]registry.NewJob, n)
 	for i := range jobs {
@@ -512,7 +510,7 @@ func NewJobs(n int) []registry.NewJob {
 	return jobs
 }
 
-// Children are the ids of a batch's jobs in row order.
+// Children returns the ids of a batch's jobs, in row order.
 func (f *Fixture) Children(batch string) []string {
 	f.Helper()
 	var ids []string
@@ -522,13 +520,13 @@ func (f *Fixture) Children(batch string) []string {
 	return ids
 }
 
-// All reads a list to its end.
+// All returns all pages of a list.
 func (f *Fixture) All(q registry.ItemQuery) []registry.WorkItem {
 	f.Helper()
 	return list(f, f.Store, q)
 }
 
-// Batch submits a batch, expands it into n jobs and returns it with them.
+// Batch submits a batch, expands it into n jobs, and returns their ids.
 func (f *Fixture) Batch(n int, change ...func(*registry.Submission)) (id string, jobs []string) {
 	f.Helper()
 	id = f.Submit(change...)
@@ -552,7 +550,7 @@ func (f *Fixture) Job(at registry.Stage) string {
 	return jobs[0]
 }
 
-// EveryStep makes a collection whose jobs take every optional step.
+// EveryStep creates a collection whose jobs take every optional stage.
 func (f *Fixture) EveryStep() (name string) {
 	f.Helper()
 	name = "every_step"
@@ -562,7 +560,7 @@ func (f *Fixture) EveryStep() (name string) {
 	return name
 }
 
-// Bring lets an item do its steps until it stands at a stage.
+// Bring completes an item's steps until it is at a stage.
 func (f *Fixture) Bring(id string, at registry.Stage) {
 	f.Helper()
 	for it := f.Item(id); it.Stage != at; it = f.Item(id) {
@@ -584,13 +582,13 @@ func (f *Fixture) Finish(id string) {
 	}
 }
 
-// FailItem fails an item where it stands.
+// FailItem fails an item at its present stage.
 func (f *Fixture) FailItem(id string, class registry.ErrorClass) {
 	f.Helper()
 	f.Settle(registry.Settlement{Lease: f.TakeItem(id).Lease, Outcome: registry.OutcomeFailed, Class: class, Error: "it is broken"})
 }
 
-// Command asks for an act that must be allowed.
+// Command requests an act that must be allowed.
 func (f *Fixture) Command(id string, act registry.Act, from registry.Stage) registry.WorkItem {
 	f.Helper()
 	it, err := f.Store.Command(f.Context(), registry.Command{ItemID: id, Act: act, From: from, Reason: "because", Actor: "admin"})
@@ -606,13 +604,13 @@ func (f *Fixture) AttemptsOf(id string) []registry.Attempt {
 	return as
 }
 
-// Invariants checks what holds at all times.
+// Invariants calls CheckInvariants.
 func (f *Fixture) Invariants() {
 	f.Helper()
 	CheckInvariants(f, f.Store)
 }
 
-// Events are the types of an item's events, oldest first.
+// Events returns the kinds of an item's events, the oldest first.
 func (f *Fixture) Events(id string) []string {
 	f.Helper()
 	es, err := f.Store.Events(f.Context(), id, 0, 500)
@@ -624,8 +622,8 @@ func (f *Fixture) Events(id string) []string {
 	return types
 }
 
-// Sweep beats the sweep's own heart for d, so that no gap keeps it quiet, and returns what was
-// lost.
+// Sweep passes the time d in small steps and sweeps between them, so that the store sees no gap in
+// its sweeps. It returns the lost leases.
 func (f *Fixture) Sweep(d time.Duration) []registry.Lease {
 	f.Helper()
 	var all []registry.Lease

@@ -1,4 +1,0 @@
-package registrytest
-
-// Deciders are all of them.
-func Deciders() []string { return []string{Asker, Approver, Maker} }
