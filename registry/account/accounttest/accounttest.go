@@ -1,4 +1,4 @@
-// Package accounttest is the conformance kit of who may ask: tokens, sessions of browsers,
+// Package accounttest is the conformance kit of accounts: tokens, sessions of browsers,
 // credentials.
 package accounttest
 
@@ -13,7 +13,7 @@ func Topics() []registrytest.Topic {
 	}
 }
 
-// fixture is a store under test, with the helpers of these tests.
+// fixture adds this kit's helpers.
 type fixture struct{ *registrytest.Fixture }
 
 // tests are the tests of a topic by their names.

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// signingTests are those of registry.Signing.
+// signingTests test registry.Signing.
 func signingTests() tests {
 	return tests{
 		"what_is_kept":                                   signingIn(sessionKept),
@@ -31,13 +31,13 @@ func signingTests() tests {
 	}
 }
 
-// signing is a fixture with what is about signing in.
+// signing is a fixture with helpers for sessions.
 type signing struct {
 	*fixture
 	registry.Signing
 }
 
-// signingIn runs a test with a store in which people sign in.
+// signingIn adapts a test of sessions.
 func signingIn(run func(*signing)) func(*fixture) {
 	return func(f *fixture) {
 		s, ok := f.Store.(registry.Signing)
@@ -64,7 +64,7 @@ func (f *signing) signIn(id, token string) registry.Session {
 	return out
 }
 
-// good says whether a session is good, without using it.
+// good says whether a session is valid, without using it.
 func (f *signing) good(id string) bool {
 	f.Helper()
 	_, err := f.SessionByHash(f.Context(), "hash of "+id, false)

@@ -156,7 +156,7 @@ func tokenEvents(f *fixture) {
 	}
 }
 
-// claimedBy has a token claim so many jobs, for as long as it may.
+// claimedBy claims so many jobs with a token, with the longest lease.
 func (f *fixture) claimedBy(token string, n int) (claims []registry.Claim) {
 	f.Helper()
 	for left := n; left > 0; left -= 500 {
@@ -172,8 +172,8 @@ func (f *fixture) claimedBy(token string, n int) (claims []registry.Claim) {
 	return claims
 }
 
-// revokedInPortions revokes a token that has claimed much: no transaction takes all of it away, so
-// others write in between.
+// revokedInPortions: revoking a token with many claims takes several transactions, so others can
+// write in between.
 func revokedInPortions(f *fixture) {
 	f.Token("root", registry.RoleAdmin)
 	f.Token("leaked", registry.RoleWorker)
@@ -200,7 +200,7 @@ func revokedInPortions(f *fixture) {
 	}
 }
 
-// untilRevoked is a context that ends as soon as a token is useless.
+// untilRevoked is a context that ends as soon as a token is revoked.
 type untilRevoked struct {
 	context.Context
 	f     *fixture
@@ -223,8 +223,8 @@ func (c untilRevoked) Done() <-chan struct{} {
 	return done
 }
 
-// revokedHalfway has whoever revokes a token give up, or die, when it is useless and has its items
-// still.
+// revokedHalfway: the revocation is cancelled or dies when the token is useless but still has its
+// items.
 func revokedHalfway(f *fixture) {
 	f.Token("root", registry.RoleAdmin)
 	f.Token("leaked", registry.RoleWorker)
@@ -254,7 +254,7 @@ func revokedHalfway(f *fixture) {
 	}
 }
 
-// revokedRenews has a renewal come to the Registry after the revocation, which was let in before.
+// revokedRenews: a renewal that was let in before the revocation arrives after it.
 func revokedRenews(f *fixture) {
 	f.Token("root", registry.RoleAdmin)
 	f.Token("leaked", registry.RoleWorker)
@@ -270,7 +270,8 @@ func revokedRenews(f *fixture) {
 	}
 }
 
-// claimedInPortions lists what a token has claimed, which may be more than fits into memory.
+// claimedInPortions: the list of a token's claims may be larger than memory, so it comes in
+// portions.
 func claimedInPortions(f *fixture) {
 	f.Token("one", registry.RoleWorker)
 	want := map[string]bool{}

@@ -21,7 +21,7 @@ func abandonTests() tests {
 	}
 }
 
-// stuck is a job that has announced a version and failed.
+// stuck returns a failed job with an announced version.
 func (f *fixture) stuck() (id, ark string) {
 	f.Helper()
 	c := f.Processing(1)[0]
@@ -33,7 +33,7 @@ func (f *fixture) stuck() (id, ark string) {
 	return c.Item.ID, ark
 }
 
-// agreed has two people abandon the version of a stuck job, and a worker take the job.
+// agreed makes two people abandon the version of a stuck job, and a worker claim the job.
 func (f *fixture) agreed(id string) registry.Lease {
 	f.Helper()
 	_, err := f.Abandon(registrytest.Asker, id)
@@ -48,8 +48,7 @@ func (f *fixture) abandonIntent(l registry.Lease, ark string) error {
 	return err
 }
 
-// abandoned: what was announced is forgotten whole, and the job and its object are as if it never
-// had been.
+// abandoned: an abandoned version is deleted completely. Job and object are as they were before it.
 func abandoned(f *fixture) {
 	id, ark := f.stuck()
 	l := f.agreed(id)
@@ -90,8 +89,8 @@ func abandoned(f *fixture) {
 	}
 }
 
-// abandonTwoPeople: neither the one who asked agrees, nor somebody whose token that one has made;
-// asking needs a reason, and expires.
+// abandonTwoPeople: neither the requester nor the holder of a token that the requester made can
+// approve. A request needs a reason and expires.
 func abandonTwoPeople(f *fixture) {
 	id, _ := f.stuck()
 	_, err := f.By(registrytest.Asker).Command(f.Context(), registry.Command{ItemID: id, Act: registry.ActAbandon, Actor: registrytest.Asker, Confirmed: true})
@@ -116,8 +115,8 @@ func abandonTwoPeople(f *fixture) {
 	}
 }
 
-// abandonShown: two who ask at once have not agreed, and a consent is to one asking: that of before
-// is none to the next.
+// abandonShown: two requests at once are no approval. An approval names one request, and is void
+// for a later one.
 func abandonShown(f *fixture) {
 	id, _ := f.stuck()
 	unsure := func(_ registry.WorkItem, err error) {
@@ -145,7 +144,7 @@ func abandonShown(f *fixture) {
 	}
 }
 
-// abandonBulk: who agrees must have seen to what.
+// abandonBulk: an approval must name the request that its author saw.
 func abandonBulk(f *fixture) {
 	id, _ := f.stuck()
 	_, err := f.Abandon(registrytest.Asker, id)
@@ -157,8 +156,8 @@ func abandonBulk(f *fixture) {
 	f.Says(fmt.Sprint(err), "by itself")
 }
 
-// abandonWithdrawn: who has the version rolled forward takes back what was asked, or agreed and not
-// done.
+// abandonWithdrawn: a requeue withdraws the request or the approval, and the version is rolled
+// forward.
 func abandonWithdrawn(f *fixture) {
 	id, ark := f.stuck()
 	_, err := f.Abandon(registrytest.Asker, id)
@@ -180,8 +179,8 @@ func abandonWithdrawn(f *fixture) {
 	}
 }
 
-// abandonUndecided: no worker takes an announcement back by itself, nor that of a recorded version,
-// nor after its claim was lost.
+// abandonUndecided: a worker cannot abandon a version without the approval, nor a recorded version,
+// nor after it lost its claim.
 func abandonUndecided(f *fixture) {
 	c := f.Processing(1)[0]
 	ark := f.Named(c.Lease, "x").ARK

@@ -1,4 +1,4 @@
-// Package catalogtest is the conformance kit of what is preserved: identifiers and their locks,
+// Package catalogtest is the conformance kit of preserved objects: identifiers and their locks,
 // announced and recorded versions, receipts, deletions, fixity checks, restores, orphaned data.
 package catalogtest
 
@@ -21,7 +21,7 @@ func Topics() []registrytest.Topic {
 	}
 }
 
-// fixture is a store under test, with the helpers of these tests.
+// fixture adds this kit's helpers.
 type fixture struct{ *registrytest.Fixture }
 
 // tests are the tests of a topic by their names.

@@ -24,8 +24,8 @@ func deletionTests() tests {
 	}
 }
 
-// deletionsListed: those are listed that somebody can still decide on, in the order of asking, a
-// page at a time, where they are looked for.
+// deletionsListed: the list has the requests that are still open, the oldest first, in pages,
+// within the asked collections.
 func deletionsListed(f *fixture) {
 	var asked []string
 	listed := func(q registry.DeletionQuery) (ids []string) {

@@ -30,7 +30,7 @@ func fixityTests() tests {
 	}
 }
 
-// objectOf makes an object of these files and returns it.
+// objectOf records an object with these files.
 func (f *fixture) objectOf(files ...registry.File) string {
 	f.Helper()
 	c := f.Processing(1)[0]
@@ -41,8 +41,9 @@ func (f *fixture) objectOf(files ...registry.File) string {
 	return ark
 }
 
-// storagesSearched: the Registry makes a search through the storages as often as stored files are
-// read again, the first one that long after it began, and none while one is open or has failed.
+// storagesSearched: the Registry queues a search for orphaned data as often as files are checked.
+// The first one comes one interval after the Registry's first start. It queues none while one is
+// open or failed.
 func storagesSearched(f *fixture) {
 	searches := func(want int) []registry.WorkItem {
 		f.Helper()

@@ -177,7 +177,7 @@ func nameSurvives(f *fixture) {
 	}
 }
 
-// ezidItem: EZID knows a name by the item that it was chosen for, whichever item asks.
+// ezidItem: EZID knows a name by the item that it was chosen for, whichever item uses it.
 func ezidItem(f *fixture) {
 	c := f.Processing(4)
 	r := registry.IdentifyRequest{Owner: registrytest.Owner, LocalIDs: []string{"x"}, Proposed: "ark:/99999/p1", EZID: true}
@@ -226,8 +226,8 @@ func refusedName(f *fixture) {
 	}
 }
 
-// refusedAdopted: two items had one name, since their local id led to it; the one that was refused
-// it takes the other along.
+// refusedAdopted: two items share a name by their local id. When one of them is refused the name,
+// both lose it.
 func refusedAdopted(f *fixture) {
 	c := f.Processing(2)
 	r := registry.IdentifyRequest{Owner: registrytest.Owner, LocalIDs: []string{"x"}, Proposed: "ark:/99999/p1", EZID: true}
@@ -263,7 +263,7 @@ func refusedTooLate(f *fixture) {
 	}
 }
 
-// mustExist: an update of what is not there is refused, and takes no name for it.
+// mustExist: an update of an object that does not exist is refused and takes no name.
 func mustExist(f *fixture) {
 	c := f.Processing(3)
 	for name, r := range map[string]registry.IdentifyRequest{

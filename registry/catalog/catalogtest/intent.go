@@ -107,7 +107,7 @@ func noCancelAfterIntent(f *fixture) {
 	f.Finish(c.Item.ID)
 }
 
-// pastNoReturn asks for an act that comes too late for an item that has announced a version.
+// pastNoReturn requests an act that is refused because the item has announced a version.
 func (f *fixture) pastNoReturn(id string, act registry.Act, object string) {
 	f.Helper()
 	before := f.Item(id)

@@ -70,7 +70,7 @@ func submitOrder(f *fixture) {
 	}
 }
 
-// refusedAt checks that none of the claimed items can be had again now.
+// refusedAt checks that none of the claimed items can be claimed again now.
 func (f *fixture) refusedAt(stage registry.Stage, why registry.Reason, claims ...registry.Claim) {
 	f.Helper()
 	for _, c := range claims {
@@ -80,7 +80,7 @@ func (f *fixture) refusedAt(stage registry.Stage, why registry.Reason, claims ..
 	}
 }
 
-// noOvertaking: two deposits name the same object; the second one is through its download first.
+// noOvertaking: of two deposits to one object, the second is downloaded first and still waits.
 func noOvertaking(f *fixture) {
 	for _, named := range []registry.Spec{{LocalIDs: []string{"x"}}, {PrimaryID: "ark:/99999/x"}} {
 		var jobs []string
@@ -109,7 +109,7 @@ func noOvertaking(f *fixture) {
 // ofObject makes a submission name an object.
 func ofObject(s *registry.Submission) { s.Spec.LocalIDs = []string{"x"} }
 
-// expandRows expands a batch to n jobs that name one object.
+// expandRows expands a batch to n jobs for one object.
 func (f *fixture) expandRows(c registry.Claim, n int) (jobs []string) {
 	f.Helper()
 	rows := registrytest.NewJobs(n)
@@ -122,8 +122,8 @@ func (f *fixture) expandRows(c registry.Claim, n int) (jobs []string) {
 	return f.Children(c.Item.ID)
 }
 
-// inTurn brings jobs to process, the last one first, and checks that each goes only when those
-// before it have ended.
+// inTurn brings jobs to process, the last one first, and checks that each continues only after
+// those before it.
 func (f *fixture) inTurn(jobs ...string) {
 	f.Helper()
 	for i := len(jobs) - 1; i >= 0; i-- {
@@ -145,7 +145,7 @@ func (f *fixture) inTurn(jobs ...string) {
 	}
 }
 
-// twoBatches submits a batch and, a moment later, another one, and claims both to be expanded.
+// twoBatches submits two batches, one moment apart, and claims both at expand.
 func (f *fixture) twoBatches(change ...func(*registry.Submission)) (early, late registry.Claim) {
 	f.Helper()
 	early = f.Take(registry.Expand, f.Submit(change...))
@@ -153,7 +153,7 @@ func (f *fixture) twoBatches(change ...func(*registry.Submission)) (early, late 
 	return early, f.Take(registry.Expand, f.Submit(change...))
 }
 
-// expandedLate: the source of the first of two deposits is slow to say what it has.
+// expandedLate: the source of the first of two deposits answers late.
 func expandedLate(f *fixture) {
 	early, late := f.twoBatches(ofObject)
 	b := f.expandRows(late, 1)[0]
@@ -184,7 +184,8 @@ func comesToNothing(f *fixture) {
 	}
 }
 
-// rowsLate: what two manifests name shows only when they are expanded, the later one first.
+// rowsLate: the objects of two manifests are known only after expand, and the later batch is
+// expanded first.
 func rowsLate(f *fixture) {
 	early, late := f.twoBatches()
 	b := f.expandRows(late, 1)
@@ -252,7 +253,7 @@ func settleUnlocks(f *fixture) {
 	}
 }
 
-// A folder's lock is taken with the others, kept and freed as they are.
+// folderLock: a folder's lock is taken, kept and freed together with the others.
 func folderLock(f *fixture) {
 	c := f.Processing(2)
 	ask := func(i int, ark string) error {

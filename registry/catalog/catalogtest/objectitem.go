@@ -27,7 +27,7 @@ func objectItemTests() tests {
 	}
 }
 
-// requested are the actions whose items are simply asked for: a deletion is approved.
+// requested returns the actions whose items a request adds. Deletions need an approval instead.
 func requested() []registry.Action {
 	return slices.DeleteFunc(registry.ObjectActions(), func(a registry.Action) bool { return a == registry.DeleteObject })
 }
@@ -135,7 +135,7 @@ func objectItemActs(f *fixture) {
 	}
 }
 
-// objectKept must be refused an object because of holder.
+// objectKept locks an object, which must be refused because of holder.
 func (f *fixture) objectKept(l registry.Lease, ark, holder string) {
 	f.Helper()
 	_, err := f.Store.LockObject(f.Context(), l, ark)
@@ -148,8 +148,8 @@ func (f *fixture) objectKept(l registry.Lease, ark, holder string) {
 	}
 }
 
-// checksOf claims a check of each of n files of an object, in the order in which they were asked
-// for.
+// checksOf requests a check of each of n files of an object, and claims them in the order of the
+// requests.
 func (f *fixture) checksOf(n int) (ark string, checks []registry.Claim) {
 	f.Helper()
 	c := f.Processing(1)[0]

@@ -11,8 +11,8 @@ import (
 // thief is an owner who has none of the objects that tests make.
 const thief = "ark:/99999/thief"
 
-// What is another owner's, or another item's, is closed to an item: in the hands of a depositor as
-// in those of a worker whose secret leaked.
+// ownTests check that an item cannot use what belongs to another owner or item, be it a depositor's
+// item or that of a worker whose secret leaked.
 func ownTests() tests {
 	return tests{
 		"a_folder_is_no_key_of_another_object":                                     folderIsNoKey,
@@ -27,7 +27,7 @@ func ownTests() tests {
 	}
 }
 
-// thiefs is a claimed item at process of a collection of the thief's.
+// thiefs returns a claimed item at process, in a collection of the thief.
 func (f *fixture) thiefs() registry.Claim {
 	f.Helper()
 	f.Collection("thiefs", registry.Profile{Owner: thief})
@@ -41,7 +41,7 @@ func (f *fixture) thiefs() registry.Claim {
 	return f.TakeItem(job)
 }
 
-// invalid must be refused as what no item may ask.
+// invalid checks for ErrInvalid.
 func (f *fixture) invalid(what string, err error) {
 	f.Helper()
 	if !errors.Is(err, registry.ErrInvalid) {
@@ -49,7 +49,7 @@ func (f *fixture) invalid(what string, err error) {
 	}
 }
 
-// free checks that the owner's deposit to an object gets it at once.
+// free checks that the owner's deposit gets the object at once.
 func (f *fixture) free(what, ark string) {
 	f.Helper()
 	c := f.Processing(1)[0]
@@ -83,8 +83,8 @@ func folderIsNoKey(f *fixture) {
 	f.free("after it was asked for as a folder", victim)
 }
 
-// settledName: once its name is settled, an item is told it whatever it asks with. It takes no lock
-// by that.
+// settledName: once its name is settled, an item gets that name whatever it requests, and no other
+// lock.
 func settledName(f *fixture) {
 	c := f.thiefs()
 	f.Identify(c.Lease, registry.IdentifyRequest{Owner: thief, Proposed: "ark:/99999/mine"})
@@ -94,7 +94,7 @@ func settledName(f *fixture) {
 	f.Identify(c.Lease, registry.IdentifyRequest{}) // as one does that abandons a version
 }
 
-// announcesItsOwn: a lock is not enough to write with.
+// announcesItsOwn: a lock alone does not allow writes.
 func announcesItsOwn(f *fixture) {
 	other := f.Object()
 	c := f.Processing(1)[0]
@@ -137,8 +137,8 @@ func depositLocks(f *fixture) {
 	f.free("after a job asked for its lock", theirs)
 }
 
-// eventIDs: an event is known by an id that its worker chose. Whoever says the id of another's
-// event first does not keep that out.
+// eventIDs: workers choose the ids of events. Using the id of another item's event first does not
+// block that event.
 func eventIDs(f *fixture) {
 	mine, theirs := f.Object(), f.Object()
 	check := func(ark, outcome string) {
@@ -168,7 +168,7 @@ func eventIDs(f *fixture) {
 	}
 }
 
-// naming makes a job that names an object by its ARK, which is expanded and downloads, slowly.
+// naming makes a job that names an object by its ARK and is still downloading.
 func (f *fixture) naming(collection, ark string) (job string) {
 	f.Helper()
 	f.Clock.Pass(time.Second)
@@ -182,7 +182,7 @@ func (f *fixture) naming(collection, ark string) (job string) {
 	return f.Children(batch)[0]
 }
 
-// mismatched checks that a job is refused an object for being another owner's.
+// mismatched checks that a job is refused an object of another owner.
 func (f *fixture) mismatched(job, ark string) {
 	f.Helper()
 	f.Bring(job, registry.Process)
@@ -192,8 +192,8 @@ func (f *fixture) mismatched(job, ark string) {
 	}
 }
 
-// lineOfAnother: whoever names another owner's object keeps neither that owner's deposits waiting
-// nor the object's deletion, be the batch not expanded yet, or its job still downloading.
+// lineOfAnother: a deposit that names another owner's object delays neither that owner's deposits
+// nor the object's deletion, whether its batch is not expanded yet or its job is downloading.
 func lineOfAnother(f *fixture) {
 	victim := f.Object()
 	f.Collection("thiefs", registry.Profile{Owner: thief})
@@ -207,8 +207,8 @@ func lineOfAnother(f *fixture) {
 	f.mismatched(job, victim)
 }
 
-// lineOfNobody: an object that is not there yet is whose deposit comes first. From then on nobody
-// else waits for it.
+// lineOfNobody: an object that does not exist yet belongs to the first deposit. From then on other
+// owners do not wait for it.
 func lineOfNobody(f *fixture) {
 	const ark = "ark:/99999/fresh"
 	f.Collection("thiefs", registry.Profile{Owner: thief})
@@ -235,8 +235,8 @@ func lineOfNobody(f *fixture) {
 	}
 }
 
-// lineKeepsOrder: what is taken out of the line between them changes nothing about who of the
-// owner's deposits comes first.
+// lineKeepsOrder: removing other owners' items from the line keeps the order of the owner's own
+// deposits.
 func lineKeepsOrder(f *fixture) {
 	victim := f.Object()
 	f.Collection("thiefs", registry.Profile{Owner: thief})

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-// history lists an object's rows of files, two at a time.
+// history lists the file rows of an object, two at a time.
 func (f *fixture) history(object string) (out []string) {
 	f.Helper()
 	for after := (registry.FilePlace{}); ; {
@@ -52,7 +52,7 @@ func filesHistory(f *fixture) {
 	}
 }
 
-// receipt puts a version's receipt together from what the store has of it, and verifies it.
+// receipt assembles a version's receipt from the store and verifies it.
 func (f *fixture) receipt(object string, version int) (registry.DepositReceipt, *receipt.Result) {
 	f.Helper()
 	kept, err := f.Store.DepositReceipt(f.Context(), object, version)
@@ -94,8 +94,7 @@ func (f *fixture) receipt(object string, version int) (registry.DepositReceipt, 
 	return kept, r
 }
 
-// eventsChained also shows that what cannot stand in a table, or is too long for it, is hashed as
-// it is kept.
+// eventsChained also checks that texts which the table cannot hold are hashed as they are stored.
 func eventsChained(f *fixture) {
 	c := f.Processing(2)
 	ark := f.Named(c[0].Lease, "x").ARK
@@ -174,9 +173,8 @@ func oneReceipt(f *fixture) {
 	}
 }
 
-// manyReceipted shows that a receipt adds up each path's last row, wherever the portions end in
-// which rows are sent and read: the names of the second version's rows come after the thousandth
-// between those of one path.
+// manyReceipted checks that a receipt uses each path's last row, wherever the portions end. The
+// second version's rows make the thousandth row fall between two rows of one path.
 func manyReceipted(f *fixture) {
 	const many, portion = 2500, 500
 	c := f.Processing(2)

@@ -31,7 +31,7 @@ func recordTests() tests {
 	}
 }
 
-// paths lists a version's state.
+// paths lists the files of a version.
 func (f *fixture) paths(object string, version int) []string {
 	f.Helper()
 	files, err := f.Store.Files(f.Context(), object, version, "", 500)
@@ -331,8 +331,8 @@ func storageKnown(f *fixture) {
 	knows(ark, true)
 }
 
-// An object tells the recorded digests of its versions' inventories, and which version is being
-// written.
+// inventoriesTold: an object shows the recorded digests of its inventories, and which version is
+// announced.
 func inventoriesTold(f *fixture) {
 	c := f.Processing(2)
 	var ark string

@@ -168,7 +168,7 @@ func restoreRecordedOnce(f *fixture) {
 	}
 }
 
-// disseminations counts the preservation events of an object that tell of a restore.
+// disseminations counts an object's PREMIS events about restores.
 func (f *fixture) disseminations(ark string) (n int) {
 	f.Helper()
 	page, err := f.Store.PremisEvents(f.Context(), ark, "", 100)

@@ -318,8 +318,8 @@ func batchProgress(f *fixture) {
 	f.Is(err, registry.ErrNotFound)
 }
 
-// linesApart has a worker say that a row is in a line that no manifest has. What adds the rows up
-// goes by those that are there.
+// linesApart: a worker sends a line number that the manifest does not have. Sums go by the rows
+// that exist.
 func linesApart(f *fixture) {
 	batch := f.Submit()
 	c := f.TakeItem(batch)

@@ -17,7 +17,7 @@ func Topics() []registrytest.Topic {
 	}
 }
 
-// fixture is a store under test, with the helpers of these tests.
+// fixture adds this kit's helpers.
 type fixture struct{ *registrytest.Fixture }
 
 // tests are the tests of a topic by their names.

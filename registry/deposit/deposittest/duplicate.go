@@ -112,7 +112,7 @@ func duplicateWindow(f *fixture) {
 	}
 }
 
-// expanding submits a batch of an address and claims it.
+// expanding submits a batch with an address and claims it.
 func (f *fixture) expanding(change ...func(*registry.Submission)) registry.Claim {
 	f.Helper()
 	return f.Take(registry.Expand, f.Submit(change...))
@@ -184,8 +184,8 @@ func sameValidator(f *fixture) {
 	}
 }
 
-// A batch of whose jobs one was deleted is not all that was submitted: the same again is no
-// duplicate of it, whatever is reported of the others.
+// deletedNoDuplicate: a batch with a deleted job is incomplete, so submitting the same again is no
+// duplicate.
 func deletedNoDuplicate(f *fixture) {
 	first := f.expanding()
 	f.firstOf(first, `"v"`)

@@ -35,7 +35,7 @@ func (f *fixture) takeUpload(id string, offset int64) registry.Incoming {
 	return in
 }
 
-// part is what follows a taking: n bytes more.
+// part returns the next n bytes of an upload.
 func part(in registry.Incoming, n int64) registry.UploadPart {
 	return registry.UploadPart{ID: in.ID, N: in.N, Offset: in.Offset + n, SizeBytes: in.SizeBytes, Keep: registrytest.KeepUploads}
 }
@@ -101,7 +101,7 @@ func uploadLife(f *fixture) {
 	f.Is(f.Store.FinishUpload(f.Context(), registry.Upload{ID: "unknown"}), registry.ErrNotFound)
 }
 
-// An upload's batches are found by it, whatever became of them, until they are purged.
+// uploadBatches: an upload lists its batches, whatever their state, until they are purged.
 func uploadBatches(f *fixture) {
 	of := func(upload string) (ids []string) {
 		all, err := f.Store.BatchesOf(f.Context(), upload)
@@ -184,8 +184,8 @@ func uploadBegunAgain(f *fixture) {
 	f.Is(err, registry.ErrTaken)
 }
 
-// A takes the upload and is stopped; B takes it, and saves; A wakes up and saves, with bytes of its
-// own.
+// uploadFenced: A takes the upload and stops. B takes it and saves. A continues and saves its own
+// bytes.
 func uploadFenced(f *fixture) {
 	f.Begin("u", 9)
 	a := f.takeUpload("u", 0)

@@ -28,8 +28,8 @@ func profileTests() tests {
 	}
 }
 
-// profileMasked: everybody is told of a profile's change, for ever, but not whose mail addresses it
-// has, nor where in a host its callback is; the version has them.
+// profileMasked: events about a profile's change hide its mail addresses and the path of its
+// callback. The version has them.
 func profileMasked(f *fixture) {
 	p := demoAs("Demo")
 	p.Mail = &registry.MailRules{To: []string{"Ann Smith <ann.smith@example.org>"}, Safe: true}
@@ -55,7 +55,7 @@ func profileMasked(f *fixture) {
 	}
 }
 
-// demoAs is the demo collection's profile under another name.
+// demoAs returns the demo collection's profile under another name.
 func demoAs(name string) registry.Profile {
 	return registry.Profile{Name: name, Owner: registrytest.Owner}
 }
@@ -67,7 +67,7 @@ func (f *fixture) versions(name string) []registry.ProfileVersion {
 	return all
 }
 
-// noChange checks that what do does leaves a collection, its versions and the feed as they are.
+// noChange checks that do leaves a collection, its versions and the feed unchanged.
 func (f *fixture) noChange(name string, do func()) {
 	f.Helper()
 	type all struct {

@@ -17,7 +17,7 @@ func releaseTests() tests {
 	}
 }
 
-// fromUpload makes a batch of an upload, which other batches may have, too.
+// fromUpload submits a batch from an upload, which other batches may share.
 func (f *fixture) fromUpload(id string) (batch string) {
 	f.Helper()
 	return f.Submit(func(s *registry.Submission) {
@@ -25,7 +25,7 @@ func (f *fixture) fromUpload(id string) (batch string) {
 	})
 }
 
-// releases has an item release an upload, and checks whether it goes.
+// releases makes an item release an upload, and checks whether the upload is retired.
 func (f *fixture) releases(what string, l registry.Lease, upload string, want bool) {
 	f.Helper()
 	for range 2 { // a repeat changes nothing
@@ -42,7 +42,7 @@ func (f *fixture) releases(what string, l registry.Lease, upload string, want bo
 	}
 }
 
-// mayNot checks that an item may not even ask for it.
+// mayNot checks that an item may not release an upload.
 func (f *fixture) mayNot(what string, l registry.Lease, upload string) {
 	f.Helper()
 	if _, err := f.Store.ReleaseUpload(f.Context(), l, upload); !errors.Is(err, registry.ErrInvalid) {
@@ -50,7 +50,7 @@ func (f *fixture) mayNot(what string, l registry.Lease, upload string) {
 	}
 }
 
-// tidies claims the item that tidies up after a batch that was aborted.
+// tidies claims the item that tidies up after an aborted batch.
 func (f *fixture) tidies(batch string) registry.Lease {
 	f.Helper()
 	f.Confirm(batch, registry.ActAbort)
@@ -71,8 +71,8 @@ func releaseWaits(f *fixture) {
 	}
 }
 
-// releaseFailed: a batch at its report needs its upload no more itself, but for those of its jobs
-// that can be sent back.
+// releaseFailed: a batch at its report no longer needs its upload itself, but its jobs that can be
+// requeued do.
 func releaseFailed(f *fixture) {
 	f.Upload("u", "u")
 	batch := f.fromUpload("u")

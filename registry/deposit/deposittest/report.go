@@ -111,8 +111,8 @@ func reopenedBeforeReport(f *fixture) {
 	f.State(id, registry.StateCompleted)
 }
 
-// requeueOfJobsFailed: whichever way a batch is requeued that failed because of its jobs, the
-// refusal names the acts that help, and no other report is made. A batch that failed itself is
+// requeueOfJobsFailed: a batch that failed because of its jobs cannot be requeued. The refusal
+// names the acts that help, and no other report is made. A batch that failed itself can be
 // requeued.
 func requeueOfJobsFailed(f *fixture) {
 	id, _ := f.Reportable()
@@ -232,9 +232,9 @@ func reportJobs(f *fixture) {
 	}
 }
 
-// rowsNotCounted: while a fleet is replaced, some jobs of a batch come from a worker that counts no
-// rows. Every job is listed once however the report is paged, and in the order of the manifest;
-// from there on the line stands for the row.
+// rowsNotCounted: during a rolling upgrade an older worker adds some jobs without row numbers.
+// Every page of the report lists each job once, in the order of the manifest. From there on the
+// line number replaces the row number.
 func rowsNotCounted(f *fixture) {
 	id := f.Submit()
 	c := f.Take(registry.Expand, id)

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-// reportRows lists what a query selects of a report, two rows at a time.
+// reportRows lists the rows of a report that a query selects, two at a time.
 func (f *fixture) reportRows(q registry.ReportQuery) (rows []registry.JobResult) {
 	f.Helper()
 	for q.Limit = 2; ; {
@@ -21,7 +21,7 @@ func (f *fixture) reportRows(q registry.ReportQuery) (rows []registry.JobResult)
 	}
 }
 
-// changes is what changed of each row.
+// changes returns the change of each row.
 func changes(rows []registry.JobResult) map[int64]registry.JobChange {
 	out := map[int64]registry.JobChange{}
 	for _, j := range rows {
@@ -30,8 +30,8 @@ func changes(rows []registry.JobResult) map[int64]registry.JobChange {
 	return out
 }
 
-// TestR22: an update tells of each job what changed since the report before, whatever became of it,
-// and the first report that nothing did.
+// reportDifference (R22): an updated report says of each job what changed since the previous
+// report. The first report has no changes.
 func reportDifference(f *fixture) {
 	batch, jobs := f.Batch(9)
 	f.Finish(jobs[0])
@@ -106,7 +106,7 @@ func reportDifference(f *fixture) {
 	f.Invariants()
 }
 
-// selections checks that each list and each change of a report's rows can be read alone.
+// selections checks that each list and each change of a report can be read alone.
 func (f *fixture) selections(batch string, all []registry.JobResult) {
 	f.Helper()
 	lists, found := map[registry.ReportList][]registry.JobResult{}, map[registry.JobChange][]registry.JobResult{}
@@ -140,8 +140,8 @@ func (f *fixture) selections(batch string, all []registry.JobResult) {
 	}
 }
 
-// A batch goes to Completed by an update when all its jobs have completed since, and the update
-// waits for those that run.
+// updateCompletes: an update completes a batch when all its jobs have completed since. It waits for
+// running jobs.
 func updateCompletes(f *fixture) {
 	batch, jobs := f.Batch(2)
 	for _, id := range jobs {
@@ -164,8 +164,7 @@ func updateCompletes(f *fixture) {
 	f.State(batch, registry.StateCompleted)
 }
 
-// What was not in the report before is new: rows of a manifest that became jobs when the batch was
-// expanded once more.
+// newInReport: rows that became jobs in a second expansion are new in the report.
 func newInReport(f *fixture) {
 	batch, jobs := f.Batch(1)
 	f.FailItem(jobs[0], registry.ContentFault)
@@ -188,9 +187,9 @@ func newInReport(f *fixture) {
 	}
 }
 
-// TestR22: a job that is sent back between the claim of the batch and its report keeps the report
-// from being made: there is none of this moment, and one when it has settled, be that before or
-// after its worker let the batch go.
+// reportWaits (R22): a job that is requeued between the claim of the batch and its report prevents
+// the report. The report is made when the job has settled, before or after the worker releases the
+// batch.
 func reportWaits(f *fixture) {
 	for _, released := range []bool{true, false} {
 		batch, jobs := f.Reportable()
@@ -224,7 +223,7 @@ func reportWaits(f *fixture) {
 	}
 }
 
-// TestR22: however the last job ends, the batch's turn to report comes with it.
+// reportedHoweverEnded (R22): the batch becomes ready to report however its last job ends.
 func reportedHoweverEnded(f *fixture) {
 	for _, tt := range []struct {
 		name string

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-// reportPreserved: a job whose object is preserved is no failed preservation, in progress, report
-// and lists; its batch says so.
+// reportPreserved: progress, report and lists count a failed job with a preserved object as
+// preserved, not as failed.
 func reportPreserved(f *fixture) {
 	batch := f.SubmitTold(registrytest.Receiver())
 	c := f.TakeItem(batch)

@@ -79,8 +79,8 @@ func quotaBytes(f *fixture) {
 	f.overQuota(err, 100, 1, 1)
 }
 
-// An upload that was meant for no collection, or for another one, obeys the quota of the one that
-// it is submitted to.
+// quotaSubmitted: an upload made for no collection, or for another one, obeys the quota of the
+// collection that it is submitted to.
 func quotaSubmitted(f *fixture) {
 	limits := []registry.UploadLimit{{Scope: registry.UploadsOfCollection, Key: registrytest.Mnemonic, Bytes: 100}}
 	held := func(id string, bytes int64, change ...func(*registry.NewUpload)) {
@@ -227,7 +227,7 @@ func quotaRoom(f *fixture) {
 	f.Must(err)
 }
 
-// What is counted for people is what the quotas count.
+// quotaUse: the numbers that people see are those that the quotas use.
 func quotaUse(f *fixture) {
 	use := func(by string) []registry.UploadUse {
 		f.Helper()

@@ -114,8 +114,8 @@ func passedOn(f *fixture) {
 	f.State(carrier.Item.ID, registry.StateCompleted)
 }
 
-// passedOnAnew: an item that was to tell the same and was given up keeps no job from passing its
-// message on.
+// passedOnAnew: a job can pass its message on even if an earlier item with that message was given
+// up.
 func passedOnAnew(f *fixture) {
 	id := f.untold()
 	f.Collection(registrytest.Mnemonic, registry.Profile{Owner: registrytest.Owner, Callback: registrytest.Receiver()})
@@ -169,8 +169,8 @@ func failureTold(f *fixture) {
 	}
 }
 
-// Bad rows are jobs that failed: their receiver is told of each, in the transaction that makes
-// them, and of a repeat not again.
+// bornFailedTold: refused rows are failed jobs. Their transaction queues a callback for each; a
+// repeat queues none.
 func bornFailedTold(f *fixture) {
 	completedOnly := *registrytest.Receiver()
 	completedOnly.CompletedOnly = true

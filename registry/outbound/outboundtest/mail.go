@@ -43,13 +43,13 @@ func (f *fixture) mailed(id string, want ...string) {
 	}
 }
 
-// mailRules gives the collection mail rules.
+// mailRules sets the collection's mail rules.
 func (f *fixture) mailRules(m registry.MailRules) {
 	f.Helper()
 	f.Collection(registrytest.Mnemonic, registry.Profile{Owner: registrytest.Owner, Mail: &m})
 }
 
-// report brings a batch, whose jobs are settled, through its report.
+// report brings a batch with settled jobs through its report.
 func (f *fixture) report(id string) {
 	f.Helper()
 	l := f.Take(registry.Report, id).Lease
@@ -83,7 +83,7 @@ func queuedMailed(f *fixture) {
 	}
 }
 
-// mailing submits by terms, and names addresses.
+// mailing submits under mail terms and names addresses.
 func (f *fixture) mailing(terms registry.MailTerms, to ...string) (registry.Receipt, error) {
 	s := registrytest.Submission()
 	s.Force, s.Mails, s.Spec.Notify = true, &terms, to
@@ -201,7 +201,7 @@ func mailDaily(f *fixture) {
 	f.Must(err)
 }
 
-// several are addresses in one domain.
+// several returns addresses in one domain.
 func several(name string, n int) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprintf("%s%d@museum.example", name, i))
@@ -270,7 +270,8 @@ func updateMailed(f *fixture) {
 	}
 }
 
-// A batch with a deleted job is reported without it, and nobody is told that all of it is safe.
+// deletedNotSafe: the report of a batch leaves out a deleted job, and no mail says that the batch
+// is safe.
 func deletedNotSafe(f *fixture) {
 	f.mailRules(registry.MailRules{To: []string{"ann@example.org"}, FailuresOnly: true, Safe: true})
 	id, jobs := f.Reportable()
@@ -346,8 +347,8 @@ func mailedAgain(f *fixture) {
 	f.Is(err, registry.ErrNoMail)
 }
 
-// safety: a version that is not in a storage, a file that is known to be damaged, an object that is
-// gone, and one that may go each keep a batch from being safe.
+// safety: a batch is not safe if a storage lacks a version, a file is damaged, an object is
+// deleted, or a deletion is open.
 func safety(f *fixture) {
 	id, jobs := f.Batch(2)
 	look := func() registry.Safety {
@@ -640,8 +641,8 @@ func attention(f *fixture) {
 	}
 }
 
-// Who has a batch ended for good by an admin hears of it, once, in whatever way it was ended,
-// unless they know already that nothing more comes.
+// stoppedMailed: when an admin ends a batch, its people get one mail, unless they already know that
+// nothing more comes.
 func stoppedMailed(f *fixture) {
 	ann := func(s *registry.Submission) { s.Force, s.Spec.Notify = true, []string{"ann@example.org"} }
 	const told = "stopped ann@example.org"
@@ -700,8 +701,7 @@ func stoppedMailed(f *fixture) {
 	f.mailsSay(items["b"], "an item that it waited for was given up")
 }
 
-// mailsSay looks at the reason that the mails about an ended batch tell: nothing of who ended it,
-// or of what else.
+// mailsSay checks the reason in the mails about an ended batch. They do not say who ended it.
 func (f *fixture) mailsSay(id, why string) {
 	f.Helper()
 	for _, d := range f.Deliveries(id) {

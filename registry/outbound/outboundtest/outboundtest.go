@@ -1,4 +1,4 @@
-// Package outboundtest is the conformance kit of what is told to others: callbacks, mails,
+// Package outboundtest is the conformance kit of outbound messages: callbacks, mails,
 // subscriptions.
 package outboundtest
 
@@ -13,7 +13,7 @@ func Topics() []registrytest.Topic {
 	}
 }
 
-// fixture is a store under test, with the helpers of these tests.
+// fixture adds this kit's helpers.
 type fixture struct{ *registrytest.Fixture }
 
 // tests are the tests of a topic by their names.

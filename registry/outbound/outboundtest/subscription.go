@@ -33,7 +33,7 @@ func subscriptionTests() tests {
 
 const forwarder = "forwarder-1"
 
-// subscribe makes a subscription that begins with the first event.
+// subscribe adds a subscription from the first event.
 func (f *fixture) subscribe(name string) registry.Subscription {
 	f.Helper()
 	s, err := f.Store.PutSubscription(f.Context(), registry.SubscriptionRequest{Name: name, Target: "nsq:" + name, Actor: "admin"})
@@ -54,7 +54,7 @@ func (f *fixture) subscription(name string) registry.Subscription {
 	return registry.Subscription{}
 }
 
-// forwards takes what a process can have.
+// forwards leases what a process can get.
 func (f *fixture) forwards(owner string) []registry.SubscriptionTurn {
 	f.Helper()
 	turns, err := f.Store.TakeSubscriptions(f.Context(), owner, registrytest.Lease)
@@ -62,7 +62,7 @@ func (f *fixture) forwards(owner string) []registry.SubscriptionTurn {
 	return turns
 }
 
-// forwardsOne takes the one subscription that a process can have.
+// forwardsOne leases the only subscription that a process can get.
 func (f *fixture) forwardsOne(owner string) registry.SubscriptionTurn {
 	f.Helper()
 	turns := f.forwards(owner)
@@ -224,8 +224,8 @@ func subscriptionTaken(f *fixture) {
 	f.forwardsOne(forwarder)
 }
 
-// subscriptionRetried changes credentials, which may be what a receiver missed; and those of
-// others.
+// subscriptionRetried: new credentials make a failing subscription retry at once; those of others
+// do not.
 func subscriptionRetried(f *fixture) {
 	f.subscribe("s")
 	f.subscribe("other")
@@ -272,7 +272,7 @@ func subscriptionRetried(f *fixture) {
 	}
 }
 
-// subscriptionsContended has many processes take what one of them dropped, at once.
+// subscriptionsContended: many processes at once lease the subscriptions that one of them dropped.
 func subscriptionsContended(f *fixture) {
 	const processes, each = 8, 5
 	for i := range each {
@@ -492,8 +492,7 @@ func subscriptionBehind(f *fixture) {
 	}
 }
 
-// eventStates follows a batch and its job through their lives: the state that each event alone
-// tells is the item's.
+// eventStates: at every event of a batch and its job, the event's state is the item's.
 func eventStates(f *fixture) {
 	compared := 0
 	same := func(id string) {

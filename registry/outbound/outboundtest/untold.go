@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-// outcome checks what is said of a job beside its state.
+// outcome checks the outcome that a job shows besides its state.
 func (f *fixture) outcome(id, want string) registry.WorkItem {
 	f.Helper()
 	it := f.Item(id)
@@ -20,8 +20,8 @@ func (f *fixture) outcome(id, want string) registry.WorkItem {
 	return it
 }
 
-// untold is a job whose object is preserved and whose receiver does not answer: it failed at its
-// last step.
+// untold returns a job with a preserved object that failed at notify, because its receiver does not
+// answer.
 func (f *fixture) untold() (id string) {
 	f.Helper()
 	id = f.Committed(registry.Notify, registry.Preserved)
@@ -31,7 +31,7 @@ func (f *fixture) untold() (id string) {
 	return id
 }
 
-// objectOfJob is the object that a job has preserved.
+// objectOfJob returns the object that a job preserved.
 func (f *fixture) objectOfJob(id string) string {
 	f.Helper()
 	var identity registry.Identity
@@ -39,8 +39,8 @@ func (f *fixture) objectOfJob(id string) string {
 	return identity.ARK
 }
 
-// givenUp: an admin ends the tries; the job completes with that recorded, and nothing of it waits
-// for the receiver any more.
+// givenUp: an admin stops the tries. The job completes with that record, and nothing waits for the
+// receiver.
 func givenUp(f *fixture) {
 	id := f.untold()
 	it := f.outcome(id, "preserved; callback not delivered")
@@ -67,8 +67,8 @@ func givenUp(f *fixture) {
 	f.State(it.ParentID, registry.StateCompleted)
 }
 
-// untoldCounted: what a job tells itself counts as undelivered until somebody gives that up, even
-// when a try fails after it.
+// untoldCounted: a job's own message counts as undelivered until it is given up, even if a later
+// try fails.
 func untoldCounted(f *fixture) {
 	counts := func(want int64) {
 		f.Helper()
@@ -95,8 +95,8 @@ func untoldCounted(f *fixture) {
 	counts(0)
 }
 
-// toldAfterAll: a try that was under way may succeed, and then nothing was given up; nor when
-// somebody has it told later.
+// toldAfterAll: a running try may still succeed, and a later redelivery may. Both remove the record
+// that it was given up.
 func toldAfterAll(f *fixture) {
 	id := f.Committed(registry.Notify, registry.Preserved)
 	c := f.TakeItem(id)
@@ -124,8 +124,7 @@ func toldAfterAll(f *fixture) {
 	f.outcome(late, "")
 }
 
-// aimedAnew: whoever sends a job back to tell its receiver means the one that the collection has
-// now.
+// aimedAnew: a job requeued at notify uses the collection's present callback.
 func aimedAnew(f *fixture) {
 	id := f.untold()
 	aim := func(profile registry.Profile, want string) {
@@ -155,8 +154,8 @@ func aimedAnew(f *fixture) {
 	}
 }
 
-// remainsDeleted: what is left of a job whose object is preserved can be deleted; the object stays,
-// and the batch can be cleaned up.
+// remainsDeleted: a job with a preserved object can be deleted. The object stays, and the batch can
+// be cleaned up.
 func remainsDeleted(f *fixture) {
 	id := f.untold()
 	ark := f.objectOfJob(id)
@@ -182,8 +181,8 @@ func remainsDeleted(f *fixture) {
 	}
 }
 
-// untoldBatchDeleted: a delete of a batch says what becomes of jobs whose objects are preserved or
-// announced, and does that; a purge names the jobs that it waits for.
+// untoldBatchDeleted: deleting a batch says what happens to jobs with announced or preserved
+// objects, and does that. A purge names the jobs that it waits for.
 func untoldBatchDeleted(f *fixture) {
 	batch := f.SubmitTold(registrytest.Receiver())
 	c := f.TakeItem(batch)

@@ -51,7 +51,7 @@ func topics() []registrytest.Topic {
 	)
 }
 
-// fixture is a store under test, with the helpers of these tests.
+// fixture adds the helpers of these tests.
 type fixture struct{ *registrytest.Fixture }
 
 // tests are the tests of a topic by their names.

@@ -1,5 +1,5 @@
-// Package searchtest is the conformance kit of what people look up: lists, queries, failures by
-// their cause, and why an item waits.
+// Package searchtest is the conformance kit of search: lists, queries, failures by cause, and why
+// an item waits.
 package searchtest
 
 import "github.com/holdfast/holdfast/registry/registrytest"
@@ -14,7 +14,7 @@ func Topics() []registrytest.Topic {
 	}
 }
 
-// fixture is a store under test, with the helpers of these tests.
+// fixture adds this kit's helpers.
 type fixture struct{ *registrytest.Fixture }
 
 // tests are the tests of a topic by their names.

@@ -1,6 +1,5 @@
 // Package worktest is the conformance kit of the work engine: attempts and leases, holds, lanes,
-// graphs, acts of people on items, events. It knows of deposits and objects only what makes an item
-// wait or go on.
+// graphs, acts of people, events. It uses deposits and objects only to make items wait or go on.
 package worktest
 
 import "github.com/holdfast/holdfast/registry/registrytest"
@@ -38,7 +37,7 @@ func Topics() []registrytest.Topic {
 	}
 }
 
-// fixture is a store under test, with the helpers of these tests.
+// fixture adds this kit's helpers.
 type fixture struct{ *registrytest.Fixture }
 
 // tests are the tests of a topic by their names.
