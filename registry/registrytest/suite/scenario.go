@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-// scenarios are mrt-zk's own tests (../shared/reference/merritt.md, section 2), each with the test
-// of this suite that stands for it, as TOPIC/NAME, or with the reason why there is none.
+// scenarios are mrt-zk's own tests (../shared/reference/merritt.md, section 2). Each has the test
+// of this suite that replaces it, as TOPIC/NAME, or the reason why there is none.
 var scenarios = map[string]string{
 	"create_batch":                           "submit/create_batch",
 	"create_and_load_batch":                  "scenario/create_and_load_batch",
@@ -108,7 +108,7 @@ func scenarioTests() tests {
 	}
 }
 
-// checkScenarios fails for a scenario whose test is not there.
+// checkScenarios fails for a scenario whose test does not exist.
 func checkScenarios(t *testing.T, known map[string]bool) {
 	t.Helper()
 	for scenario, name := range scenarios {
@@ -138,7 +138,7 @@ func loadNoBatch(f *fixture) {
 	}
 }
 
-// A lock on a batch or job is its live attempt here.
+// batchLockUnlock: mrt-zk's lock on a batch or job is the live attempt here.
 func batchLockUnlock(f *fixture) {
 	id := f.Submit()
 	l := f.Take(registry.Expand, id).Lease
@@ -304,7 +304,8 @@ func jobCreateConfig(f *fixture) {
 	}
 }
 
-// An inventory lock is an object's ARK: recording happens under the lock that Identify took.
+// lockInventory: mrt-zk's inventory lock is the lock on the object's ARK here, which Identify takes
+// and recording needs.
 func lockInventory(f *fixture) {
 	_, jobs := f.Batch(2)
 	f.Bring(jobs[0], registry.Process)
@@ -375,7 +376,7 @@ func batchFailPath(f *fixture) {
 	f.Purged(id)
 }
 
-// jobFailsEverywhere fails a job once in each stage, sends it back there, and completes it.
+// jobFailsEverywhere fails a job once in each stage, requeues it there, and completes it.
 func jobFailsEverywhere(f *fixture) {
 	route, _ := registry.RouteOf(registry.Ingest)
 	for _, step := range route.Steps {
@@ -414,8 +415,8 @@ func failedJobUnlocks(f *fixture) {
 	f.Must(err)
 }
 
-// In mrt-zk a deleted batch passes the filter of the report's scan, and throws while it is locked,
-// for ever.
+// deletedBatchIsNotReported: mrt-zk's scan selects a deleted batch for its report again and again,
+// and fails while locking it.
 func deletedBatchIsNotReported(f *fixture) {
 	batch, jobs := f.Batch(1)
 	f.FailItem(jobs[0], registry.SystemFault)
@@ -433,8 +434,8 @@ func deletedBatchIsNotReported(f *fixture) {
 	f.notAllowed(batch, registry.ActUpdateReport)
 }
 
-// The lease is over and the worker does not know: what it does after somebody else has the item
-// changes nothing.
+// expiredButLiving: a worker that does not know that its lease expired changes nothing after
+// another one has claimed the item.
 func expiredButLiving(f *fixture) {
 	id := f.Job(registry.Process)
 	old := f.TakeItem(id).Lease

@@ -26,7 +26,7 @@ func failuresTests() tests {
 	}
 }
 
-// answered settles a job as one whose source answered with a status.
+// answered settles a job whose source answered with an HTTP status.
 func (f *fixture) answered(job string, status int, more string) {
 	f.Helper()
 	class, outcome, remedy := registry.SystemFault, registry.OutcomeRetry, "see to the server"
@@ -40,8 +40,8 @@ func (f *fixture) answered(job string, status int, more string) {
 	})
 }
 
-// mixed makes a batch of five jobs: three that a busy server failed, one minute apart, one whose
-// file is missing, one that waits.
+// mixed makes a batch of five jobs: three failed on a busy server, one minute apart, one lacks its
+// file, and one waits.
 func (f *fixture) mixed() (batch string, jobs []string) {
 	f.Helper()
 	batch, jobs = f.Batch(5)
@@ -121,7 +121,7 @@ func failuresRequeued(f *fixture) {
 	}
 }
 
-// An item that left a failure behind and fails anew has the new cause alone.
+// failuresEnd: an item that fails again has only its new cause.
 func failuresEnd(f *fixture) {
 	job := f.Job(registry.Download)
 	f.answered(job, 503, "")
@@ -152,7 +152,7 @@ func failuresEnd(f *fixture) {
 	}
 }
 
-// Rows that are born failed, workers that are lost and batches whose jobs failed have causes, too.
+// failuresOfRegistry: refused rows, lost workers and batches with failed jobs have causes as well.
 func failuresOfRegistry(f *fixture) {
 	id := f.Submit()
 	c := f.TakeItem(id)
@@ -185,9 +185,9 @@ func failuresOfRegistry(f *fixture) {
 	}
 }
 
-// What was uploaded cannot come out otherwise, and no requeue of it is offered; what is mended at
-// its address has to be fetched again first. What the item itself is told, and what the group says,
-// is one.
+// failuresOffered: no requeue is offered for an upload, since its content cannot change. Content
+// that was corrected at its address must be fetched again. The item and its group give the same
+// advice.
 func failuresOffered(f *fixture) {
 	f.Upload("u1", "aa")
 	id := f.Submit(func(s *registry.Submission) { s.Spec.URL = registry.UploadURL("u1") })

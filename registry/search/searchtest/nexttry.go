@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-// whyNextTry: what waits for its next try says so, and when, everywhere that it is read; what runs,
-// is held, waits for something else or has ended does not.
+// whyNextTry: an item that waits for its next try says so, and when, wherever it is read. An item
+// that runs, is held, waits for something else or has ended does not.
 func whyNextTry(f *fixture) {
 	id := f.Job(registry.Download)
 	none := func(when string) {

@@ -20,7 +20,7 @@ func queryTests() tests {
 	}
 }
 
-// wantMatch compares what a query lists, and its counts, with items in their order.
+// wantMatch compares the list and the counts of a query with these items, in this order.
 func (f *fixture) wantMatch(text string, want ...string) {
 	f.Helper()
 	q := registry.ItemQuery{Match: f.Parsed(text)}

@@ -16,7 +16,7 @@ func whyTests() tests {
 	return all
 }
 
-// whyCase is an item brought to where it waits, and what is said of it.
+// whyCase brings an item to where it waits, and has the expected answer.
 type whyCase struct {
 	name   string
 	bring  func(f *fixture) (id string)
@@ -51,7 +51,7 @@ func (c whyCase) check(f *fixture) {
 	}
 }
 
-// later holds something a minute after the beginning.
+// later adds a hold one minute after the beginning.
 func (f *fixture) later(scope registry.HoldScope, key string) {
 	f.Helper()
 	f.Clock.Pass(time.Minute)
@@ -289,7 +289,7 @@ func whyUnknown(f *fixture) {
 	f.Is(err, registry.ErrNotFound)
 }
 
-// whyLife: at every moment of its life an item has an answer, and a time.
+// whyLife: at every moment of an item's life there is an answer, with a time.
 func whyLife(f *fixture) {
 	batch, jobs := f.Batch(1)
 	answered := func() {

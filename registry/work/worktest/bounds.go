@@ -14,8 +14,8 @@ func boundTests() tests {
 	return tests{"every_argument_of_a_worker_is_judged": everyArgument}
 }
 
-// everyArgument asks each method that writes, or searches, for what is out of bounds, argument by
-// argument. Those that only look up what a name or a number stands for need none.
+// everyArgument calls each method that writes or searches with one argument at a time out of
+// bounds. Methods that only look up a name or a number need no bounds.
 func everyArgument(f *fixture) {
 	asked := reflect.TypeFor[registry.ForWorkers]()
 	lease := reflect.TypeFor[registry.Lease]()
@@ -56,8 +56,8 @@ func everyArgument(f *fixture) {
 	}
 }
 
-// spoil sets the first part of a value to what is refused, and returns why it is; nil when nothing
-// in it can be so.
+// spoil sets the first part of a value that has a bound to something out of bounds, and returns the
+// refusal. It returns nil if no part has a bound.
 func spoil(v reflect.Value, check func() error) error {
 	set := func(all ...any) error {
 		for _, one := range all {

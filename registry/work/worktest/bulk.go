@@ -26,7 +26,7 @@ func bulkTests() tests {
 	}
 }
 
-// failed makes n jobs that have failed.
+// failed makes n failed jobs.
 func (f *fixture) failed(n int) []string {
 	f.Helper()
 	_, jobs := f.Batch(n)
@@ -60,7 +60,7 @@ func bulkRequeue(f *fixture) {
 	f.State(it.ID, registry.StateCompleted)
 }
 
-// The act is interrupted after each portion and taken up by another attempt.
+// bulkPortions: the act is interrupted after each portion and continued by another attempt.
 func bulkPortions(f *fixture) {
 	failed := f.failed(250)
 	it := f.Bulk(registry.ActRequeue, "state:failed")

@@ -204,8 +204,8 @@ func claimRace(f *fixture) {
 	}
 }
 
-// noteKeys: all attempts of an item are given one key, also when they are asked for again, and no
-// two items the same.
+// noteKeys: all attempts of an item get the same key, also when a claim is repeated. No two items
+// share a key.
 func noteKeys(f *fixture) {
 	one, two := f.Submit(), f.Submit()
 	r := f.Request(registry.Expand, one)

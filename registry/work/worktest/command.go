@@ -56,7 +56,7 @@ func requeueEach(f *fixture) {
 	}
 }
 
-// delay has an item wait an hour for its next try.
+// delay makes an item wait an hour for its next try.
 func (f *fixture) delay(id string) {
 	f.Helper()
 	f.Settle(registry.Settlement{
@@ -64,8 +64,8 @@ func (f *fixture) delay(id string) {
 	})
 }
 
-// retryNow: what waits for its time is claimed at once, with the tries it had; one that is due,
-// runs or failed waits for no time.
+// retryNow: an item that waits for its time is claimed at once, and keeps its tries. Other items
+// wait for no time.
 func retryNow(f *fixture) {
 	batch := f.Submit()
 	f.delay(batch)
@@ -99,7 +99,7 @@ func retryNow(f *fixture) {
 	f.RefusedCommand(id, registry.ActRetryNow, "", registry.StateFailed, registry.StatePending)
 }
 
-// retryNowKept: a hold goes on keeping the item, and so does an open prerequisite.
+// retryNowKept: a hold or an open requirement still stops the item.
 func retryNowKept(f *fixture) {
 	id := f.Job(registry.Download)
 	f.delay(id)
@@ -119,7 +119,8 @@ func retryNowKept(f *fixture) {
 	}
 }
 
-// retryNowBulk: a query finds what waits for its time, and what is due by then is left alone.
+// retryNowBulk: a query finds the items that wait for their time, and leaves alone those that are
+// due by then.
 func retryNowBulk(f *fixture) {
 	batch, jobs := f.Batch(3)
 	f.delay(jobs[0])
@@ -134,7 +135,8 @@ func retryNowBulk(f *fixture) {
 	}
 }
 
-// retryNowTidy: until its time comes a superseded worker may still write what it removes (R26).
+// retryNowTidy: a tidy keeps its time, because a superseded worker may still write what it removes
+// (R26).
 func retryNowTidy(f *fixture) {
 	id := f.Job(registry.Download)
 	f.TakeItem(id)

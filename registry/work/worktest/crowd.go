@@ -22,8 +22,7 @@ func crowdTests() tests {
 	}
 }
 
-// crowded checks that a claim is refused because of what its collection has, and when it is to be
-// repeated.
+// crowded checks that a claim is refused because of its collection's share, and when to repeat it.
 func (f *fixture) crowded(stage registry.Stage, hint string) {
 	f.Helper()
 	refused := f.Refused(stage, hint)
@@ -88,8 +87,8 @@ func crowdPassedByUploads(f *fixture) {
 	}
 }
 
-// crowdOfObjectManifests: the files that an uploaded object manifest lists are fetched from
-// wherever it says. To read the manifest of a batch is to read the upload.
+// crowdOfObjectManifests: the files of an uploaded object manifest come from other addresses, so
+// they count. Reading a batch manifest only reads the upload.
 func crowdOfObjectManifests(f *fixture) {
 	for _, stage := range []registry.Stage{registry.Estimate, registry.Download} {
 		collection := f.Unique("a")
@@ -157,8 +156,8 @@ func crowdWithoutHeldWorker(f *fixture) {
 	}
 }
 
-// crowdWithoutKilledWorker: a process that starts in the place of one that was killed gets no more
-// than its own share to a collection as soon as the other's leases are over.
+// crowdWithoutKilledWorker: a process that replaces a killed one gives a collection no more than
+// its own share once the old leases have expired.
 func crowdWithoutKilledWorker(f *fixture) {
 	jobs := f.WaitingAt(registry.Download, registrytest.Mnemonic, 4, false)
 	f.Announce(registry.Download, 4, 2)
@@ -191,8 +190,8 @@ func crowdFreed(f *fixture) {
 	f.Take(registry.Download, jobs[2])
 }
 
-// crowdKeepsMessages: a message may be given an item whose own message waits for a slot. Then that
-// one is the other's.
+// crowdKeepsMessages: a message may fetch an item whose own message waits for a slot. That message
+// then fetches the other item.
 func crowdKeepsMessages(f *fixture) {
 	jobs := f.WaitingAt(registry.Download, registrytest.Mnemonic, 4, false)
 	f.Announce(registry.Download, 3, 2)
@@ -223,7 +222,7 @@ func crowdKeepsMessages(f *fixture) {
 	}
 }
 
-// crowdOfBags: what a bag's fetch.txt names may be slow, however the bag came.
+// crowdOfBags: the files of a bag's fetch.txt may be slow, however the bag arrived.
 func crowdOfBags(f *fixture) {
 	jobs := f.WaitingAt(registry.Process, registrytest.Mnemonic, 3, true)
 	f.Announce(registry.Process, 3, 1)

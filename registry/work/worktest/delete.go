@@ -55,8 +55,9 @@ func deleteHeld(f *fixture) {
 	f.State(batch, registry.StateCompleted)
 }
 
-// What is deleted is among the batch's failures no more. A batch with nothing else came to nothing,
-// and one with something else is not all that was submitted: the same content is taken in again.
+// deletedAmongFailures: a deleted job is no longer among its batch's failures. A batch with only
+// deleted jobs has no outcome. One with other jobs is incomplete, so the same content is accepted
+// again.
 func deletedAmongFailures(f *fixture) {
 	batch, jobs := f.Batch(3)
 	f.Finish(jobs[0])
@@ -94,8 +95,7 @@ func deletedAmongFailures(f *fixture) {
 	f.State(batch, registry.StateFailed)
 }
 
-// reported makes a batch of n jobs that failed with one completed job, n-2 failed ones and a
-// cancelled one.
+// reported makes a failed, reported batch of n jobs: one completed, n-2 failed, one cancelled.
 func (f *fixture) reported(n int) (batch string, jobs []string) {
 	f.Helper()
 	batch, jobs = f.Batch(n)
@@ -146,8 +146,8 @@ func deleteHeldBatch(f *fixture) {
 	}
 }
 
-// A batch that was deleted while a job of it was past the point of no return is never reported,
-// however its jobs end.
+// deletedNotReported: a batch that was deleted while a job was past the point of no return is never
+// reported, however its jobs end.
 func deletedNotReported(f *fixture) {
 	id := f.Submit()
 	c := f.TakeItem(id)
@@ -194,8 +194,8 @@ func tidiesOnce(f *fixture) {
 	}
 }
 
-// A worker that is only thought dead, or has not heard that its item was cancelled, may write to
-// its own attempt's names after the item has completed and given everything back.
+// tidiesAgain: a worker that wrongly counts as dead, or has not heard of a cancel, may write to its
+// attempt's names after the item completed and released its staging.
 func tidiesAgain(f *fixture) {
 	unharmed := f.Job(registry.Download)
 	f.Finish(unharmed)

@@ -22,7 +22,7 @@ func expireTests() tests {
 	}
 }
 
-// expired purges what is over, and checks how many batches that were.
+// expired purges what has expired, and checks the number of batches.
 func (f *fixture) expired(want int) {
 	f.Helper()
 	got, err := f.Store.PurgeExpired(f.Context())
@@ -32,7 +32,7 @@ func (f *fixture) expired(want int) {
 	}
 }
 
-// keptFor gives the tests' collection a retention.
+// keptFor sets the collection's retention.
 func (f *fixture) keptFor(days int) {
 	f.Helper()
 	f.Collection(registrytest.Mnemonic, registry.Profile{Owner: registrytest.Owner, RetentionDays: &days, DuplicateDays: new(int), Callback: &registry.Callback{URL: "https://receiver.test/", GoesOn: true, CompletedOnly: true}})
@@ -133,7 +133,7 @@ func expireDuplicate(f *fixture) {
 	f.expired(1)
 }
 
-// Whoever could not be told is an admin's to see to; until then what there is to tell stays.
+// expireUntold: an undelivered message stays until an admin deals with it.
 func expireUntold(f *fixture) {
 	f.keptFor(1)
 	id, jobs := f.completedBatch(1)

@@ -27,8 +27,8 @@ func feedTests() tests {
 	}
 }
 
-// feedFollowed has many writers at once, some of whose writes fail, and readers who page through
-// what there is while it comes: each sees every event once, in order.
+// feedFollowed: many writers run at once, and some of their writes fail. Readers page through the
+// feed meanwhile. Each reader sees every event once, in order.
 func feedFollowed(f *fixture) {
 	const writers, each, readers = 16, 12, 3
 	begin, err := f.Store.FeedEnd(f.Context())

@@ -23,7 +23,7 @@ func fenceTests() tests {
 	}
 }
 
-// fencedWrites are all writes of a worker, each as it would be after a good claim.
+// fencedWrites returns all writes of a worker, as they would be after a claim.
 func fencedWrites() map[string]func(f *fixture, l registry.Lease) error {
 	return map[string]func(f *fixture, l registry.Lease) error{
 		"Settle": func(f *fixture, l registry.Lease) error {
@@ -103,8 +103,8 @@ func fencedWrites() map[string]func(f *fixture, l registry.Lease) error {
 	}
 }
 
-// leased are the methods of a worker that name its attempt, Renew apart, which tells of each
-// attempt whether it is lost.
+// leased returns the methods of a worker that take a lease, without Renew, which reports each lost
+// lease.
 func leased() (names []string) {
 	asked, lease := reflect.TypeFor[registry.ForWorkers](), reflect.TypeFor[registry.Lease]()
 	for i := range asked.NumMethod() {
@@ -124,15 +124,15 @@ func leased() (names []string) {
 	return names
 }
 
-// fenceAll finds a new write that no test of this file tries.
+// fenceAll fails for a new write that no test of this file tries.
 func fenceAll(f *fixture) {
 	if diff := cmp.Diff(leased(), slices.Sorted(maps.Keys(fencedWrites()))); diff != "" {
 		f.Errorf("the writes of workers, and those that are tried under a foreign attempt:\n%s", diff)
 	}
 }
 
-// fenceToken: whoever knows the number of another token's attempt can do nothing with it. Over HTTP
-// the Registry knows the token, and the API's own tests have it.
+// fenceToken: the number of another token's attempt is useless. Over HTTP the Registry knows the
+// token; the API's own tests cover that.
 func fenceToken(f *fixture) {
 	if _, remote := f.Store.(registrytest.Acting); remote {
 		f.Skip("a lease's token does not travel")
@@ -147,7 +147,7 @@ func fenceToken(f *fixture) {
 	f.refuses(l, id)
 }
 
-// refuses tries every write under l and compares the item and its history.
+// refuses tries every write under a lease, and checks that the item and its history stay the same.
 func (f *fixture) refuses(l registry.Lease, id string) {
 	f.Helper()
 	type all struct {

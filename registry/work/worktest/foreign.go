@@ -16,13 +16,13 @@ func foreignTests() tests {
 	return tests{"no_write_of_a_worker_reaches_what_is_anothers": foreignWrites}
 }
 
-// victim is what attempts are made on: an object, its files, a job that is about to tell its
-// receiver, an upload that a cancelled batch may need again.
+// victim is what the attempts attack: an object, its files, a job at notify, an upload that a
+// cancelled batch may need again.
 type victim struct{ ark, job, batch, upload string }
 
-// foreignWrites is the judgement of every write of a worker: what an attempt says in it that names
-// another item's object, key or number. A new method fails here until somebody has judged it. Each
-// of these is asked by an attempt that could make the write for its own item.
+// foreignWrites says for every write of a worker what happens when it names another item's object,
+// key or number. A new method fails here until it is listed. The attempts that call these may make
+// the same write for their own item.
 func foreignWrites(f *fixture) {
 	attempts := map[string]func(v victim) error{
 		"AddJobs": func(v victim) error {
@@ -142,7 +142,7 @@ func foreignWrites(f *fixture) {
 	}
 }
 
-// announced is a job that has announced the first version of an object of its own.
+// announced returns a job that announced the first version of its own object.
 func (f *fixture) announced() registry.Lease {
 	f.Helper()
 	l := f.Processing(1)[0].Lease

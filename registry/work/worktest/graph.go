@@ -14,12 +14,12 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-// graphTests are the requirements on the Console's task queue that concern dependencies, by their
-// numbers in its proposal. The others stand elsewhere: C1, C7, C17, C18, C21 and C26's attempts in
-// settle, sweep and fence; C5, C6 in wake and hold; C16, C19 in command; C22 in renew; C25 in the
-// pages. Of the task package are C20 (a step's code), C23 (arguments), C28 (schedules), C29 and C30
-// (calling a task function), and C31's second half, a task without a queue; its first half is what
-// every test here does: no worker runs.
+// graphTests are the requirements about dependencies in the proposal for the Console's task queue,
+// by their numbers. Other tests cover C1, C7, C17, C18, C21 and C26's attempts (settle, sweep,
+// fence), C5 and C6 (wake, hold), C16 and C19 (command), C22 (renew), and C25 (the pages). The task
+// package covers C20 (a step's code), C23 (arguments), C28 (schedules), C29 and C30 (calling a task
+// function), and the second half of C31, a task without a queue. Its first half holds in every test
+// here: no worker runs.
 func graphTests() tests {
 	return tests{
 		"C2_prepared_items_are_never_dispatched":              c02Prepare,
@@ -87,8 +87,7 @@ func (f *fixture) statuses(items map[string]string, want string) {
 	}
 }
 
-// claimable claims all that can be claimed of the stage expand, puts it back, and returns the
-// names.
+// claimable claims all that can be claimed at expand, releases it, and returns the names.
 func (f *fixture) claimable() string {
 	f.Helper()
 	var names []string
@@ -114,7 +113,7 @@ func (f *fixture) wantClaimable(want string) {
 	}
 }
 
-// isBlocked checks that an item cannot start because of what it requires.
+// isBlocked checks that an item cannot start because of its requirements.
 func (f *fixture) isBlocked(id string) {
 	f.Helper()
 	w, err := f.Store.Why(f.Context(), id)
@@ -188,7 +187,7 @@ func c02AllOrNothing(f *fixture) {
 	}
 }
 
-// graphError checks that a graph is refused for a node.
+// graphError checks that a graph is refused because of a node.
 func (f *fixture) graphError(g registry.Graph, key, what string) {
 	f.Helper()
 	_, err := f.Store.Prepare(f.Context(), g)

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-// walk does random things to random graphs, beside a small picture of what must come of them.
+// walk does random things to random graphs and keeps a simple model of the expected result.
 type walk struct {
 	*fixture
 
@@ -21,7 +21,7 @@ type walk struct {
 	open     map[string]bool // items of graphs that are not sealed
 }
 
-// c09Recount walks at random. The seeds are fixed, so that what fails once fails again.
+// c09Recount walks at random. The seeds are fixed, so a failure repeats.
 func c09Recount(f *fixture) {
 	for seed := range uint64(6) {
 		w := &walk{
@@ -40,8 +40,8 @@ func c09Recount(f *fixture) {
 	}
 }
 
-// build makes two graphs in two calls each, whose nodes require earlier ones of either, and seals
-// the first.
+// build makes two graphs in two calls each, and seals the first. Nodes require earlier nodes of
+// either graph.
 func (w *walk) build() {
 	w.Helper()
 	var graphs [2]string
@@ -73,7 +73,7 @@ func (w *walk) build() {
 	}
 }
 
-// some draws requirements of what is there already.
+// some chooses requirements among the existing items.
 func (w *walk) some(n *registry.Node) []registry.Requirement {
 	var all []registry.Requirement
 	for _, i := range w.r.Perm(len(w.ids))[:min(len(w.ids), w.r.IntN(4))] {
@@ -125,7 +125,7 @@ func (w *walk) claim() {
 	}
 }
 
-// nothingReady checks a refusal.
+// nothingReady checks that nothing can be claimed.
 func (w *walk) nothingReady(stage registry.Stage) {
 	w.Helper()
 	for _, id := range w.ids {
@@ -135,7 +135,7 @@ func (w *walk) nothingReady(stage registry.Stage) {
 	}
 }
 
-// finishOne ends the step of something that runs.
+// finishOne settles the step of a running item.
 func (w *walk) finishOne() {
 	w.Helper()
 	for _, i := range w.r.Perm(len(w.ids)) {
@@ -157,7 +157,7 @@ func (w *walk) finishOne() {
 	}
 }
 
-// act does what an admin may do to something that does not run.
+// act applies an admin's act to an item that does not run.
 func (w *walk) act() {
 	w.Helper()
 	id := w.ids[w.r.IntN(len(w.ids))]
@@ -193,7 +193,7 @@ func (w *walk) abort(id string) {
 	w.gone(id)
 }
 
-// gone notes that an item was aborted, and with it what waits for its success.
+// gone updates the model for an aborted item and those that wait for its success.
 func (w *walk) gone(id string) {
 	w.statuses[id] = registry.Aborted
 	for _, other := range w.ids {
@@ -205,8 +205,7 @@ func (w *walk) gone(id string) {
 	}
 }
 
-// check compares every item with the picture. That blocker_count is a recount, CheckInvariants
-// says.
+// check compares every item with the model. CheckInvariants recounts blocker_count.
 func (w *walk) check(when string) {
 	w.Helper()
 	for _, id := range w.ids {
@@ -226,7 +225,7 @@ func (w *walk) check(when string) {
 	}
 }
 
-// empty takes the walk's items out of the way of the next one.
+// empty removes the walk's items before the next walk.
 func (w *walk) empty() {
 	w.Helper()
 	for id, l := range w.running {

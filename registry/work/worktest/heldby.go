@@ -149,8 +149,8 @@ func volumeHeld(f *fixture) {
 	}
 }
 
-// otherStorageHeld: the first storage is held where the version is written, the others where it is
-// copied; what waits goes on when the hold is gone.
+// otherStorageHeld: a hold on the first storage stops where the version is written, one on another
+// storage where it is copied. The items continue when the hold is released.
 func otherStorageHeld(f *fixture) {
 	name := f.EveryStep()
 	_, jobs := f.Batch(1, func(s *registry.Submission) { s.Collection = name })
@@ -220,8 +220,8 @@ func heldDuringBatch(f *fixture) {
 	f.State(batch, registry.StateCompleted)
 }
 
-// sameRule: whatever is held, what a list shows, what the queue counts and what a claim is refused
-// for is what registry.Hold.Covers says.
+// sameRule: lists, the queue's counts and refused claims agree with registry.Hold.Covers for every
+// hold.
 func sameRule(f *fixture) {
 	random := rand.New(rand.NewPCG(3, 1)) //nolint:gosec // a test that can be repeated
 	f.Collection("tapes", registry.Profile{Storages: []string{"tape", "cold"}})
@@ -271,7 +271,7 @@ func sameRule(f *fixture) {
 	}
 }
 
-// agrees checks all items against holds, which stand in the order of their making.
+// agrees checks all items against holds, which are in the order of their creation.
 func (f *fixture) agrees(holds []registry.Hold) {
 	f.Helper()
 	counted := map[registry.Stage]int64{}

@@ -70,8 +70,8 @@ func holdEachScope(f *fixture) {
 	}
 }
 
-// refusedOrOther is the reason of a refusal; when the claim gives another item, that is put back
-// and the hinted one counts as held.
+// refusedOrOther returns the reason of a refusal. If the claim gives another item, it releases that
+// one and treats the hinted item as held.
 func (f *fixture) refusedOrOther(stage registry.Stage, id string) registry.Reason {
 	f.Helper()
 	c, err := f.Store.Claim(f.Context(), f.Request(stage, id))
@@ -98,7 +98,7 @@ func holdAll(f *fixture) {
 	f.Take(registry.Expand, later)
 }
 
-// duties makes an item of each kind that takes no deposit in, and that can wait under a hold.
+// duties makes an item of each kind that is no deposit and can wait under a hold.
 func (f *fixture) duties() (ids []string) {
 	f.Helper()
 	for _, action := range registry.ObjectActions() {
@@ -113,8 +113,7 @@ func (f *fixture) duties() (ids []string) {
 	return append(ids, f.Carriers()[0].ID)
 }
 
-// holdDeposits: what is no deposit starts under the holds of deposits, and is kept by those of its
-// own.
+// holdDeposits: holds on deposits do not stop other items; holds of their own do.
 func holdDeposits(f *fixture) {
 	ids := f.duties()
 	batch := f.Submit()
@@ -147,8 +146,8 @@ func holdDeposits(f *fixture) {
 	}
 }
 
-// actWhilePaused: what an admin asks of many items, or of a batch with its jobs, comes true
-// although nothing is taken in.
+// actWhilePaused: an admin's act on many items, or on a batch and its jobs, is carried out during a
+// pause.
 func actWhilePaused(f *fixture) {
 	_, jobs := f.Batch(2)
 	gone, its := f.Batch(2)
@@ -166,7 +165,7 @@ func actWhilePaused(f *fixture) {
 	}
 }
 
-// holdSettled: a hold is refused alike as an act and by its scope, and leaves nothing.
+// holdSettled: a hold on a settled item is refused, as an act and as a scope, and leaves nothing.
 func holdSettled(f *fixture) {
 	batch, jobs := f.Batch(1)
 	f.Finish(jobs[0])

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-// What an attempt writes may name only what its own item is about: the secret of one worker is no
-// way to what is others'.
+// ownTests: an attempt's write may name only what its own item is about, so the secret of one
+// worker does not open other items.
 func ownTests() tests {
 	return tests{
 		"a_job_names_no_other_upload":                        ownUpload,
@@ -30,7 +30,7 @@ func ownTests() tests {
 	}
 }
 
-// invalid must be refused, with words that name what was wrong.
+// invalid checks for ErrInvalid with words that name the fault.
 func (f *fixture) invalid(err error, names string) {
 	f.Helper()
 	if !errors.Is(err, registry.ErrInvalid) || !strings.Contains(err.Error(), names) {
@@ -285,8 +285,8 @@ func ownResult(f *fixture) {
 	}
 }
 
-// ownPriority has a worker change its item's turn. Below 0 a priority goes before everything, and
-// past the rule that shares slots among collections.
+// ownPriority: a worker changes its item's priority. Below 0, a priority goes first, and past the
+// rule that shares slots among collections.
 func ownPriority(f *fixture) {
 	c := f.TakeItem(f.Submit())
 	for _, n := range []int{-1, 101, math.MinInt64, math.MaxInt64} {
@@ -300,8 +300,7 @@ func ownPriority(f *fixture) {
 	}
 }
 
-// ownTold has an attempt tell what is others' to tell: to the audit log, and to those who read the
-// feed.
+// ownTold: an attempt tries to write events of others, to the audit log and to the feed.
 func ownTold(f *fixture) {
 	c := f.TakeItem(f.Submit())
 	many := make([]registry.NewEvent, 101)
@@ -330,7 +329,7 @@ func ownTold(f *fixture) {
 	}
 }
 
-// ownWithdrawn has another token ask what was taken from a worker.
+// ownWithdrawn: another token asks what was taken from a worker.
 func ownWithdrawn(f *fixture) {
 	id := f.Job(registry.Download)
 	r := f.Request(registry.Download, id)

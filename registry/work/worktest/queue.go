@@ -88,7 +88,8 @@ func queueCounts(f *fixture) {
 	}
 }
 
-// While a stage has no workers, all items wait in the Registry and a few messages in NSQ.
+// queueRung: while a stage has no workers, all items wait in the Registry, and a few messages in
+// NSQ.
 func queueRung(f *fixture) {
 	f.Batch(6)
 	if got := f.stageQueue(registry.Estimate); got.Ready != 6 || got.Rung != 0 {
@@ -216,8 +217,8 @@ func acceptingTold(f *fixture) {
 	}
 }
 
-// A collection whose objects have one storage only is counted, since there is no second copy of
-// them.
+// oneCopyCounted: a collection with only one storage is counted, since its objects have no second
+// copy.
 func oneCopyCounted(f *fixture) {
 	before := f.Queue().OneCopy
 	for name, storages := range map[string][]string{"none-named": nil, "one": {"second"}, "two": {registry.DefaultStorage, "second"}} {

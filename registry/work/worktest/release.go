@@ -19,7 +19,7 @@ func releaseTests() tests {
 	}
 }
 
-// oneByOne makes a collection that releases one by one, with a batch of two jobs.
+// oneByOne makes a collection whose holds are released item by item, with a batch of two jobs.
 func (f *fixture) oneByOne() (name, batch string, jobs []string) {
 	f.Helper()
 	name = "careful"

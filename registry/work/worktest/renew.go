@@ -106,7 +106,7 @@ func renewWorkers(f *fixture) {
 	}
 }
 
-// leaseBounds: no worker gets an item for longer than it may, however it asks.
+// leaseBounds: no request gets a lease longer than the limit.
 func leaseBounds(f *fixture) {
 	id := f.Submit()
 	for name, change := range map[string]func(*registry.ClaimRequest){
@@ -131,8 +131,8 @@ func leaseBounds(f *fixture) {
 	f.Must(err)
 }
 
-// slotBounds has workers of one stage announce more slots than a sum has room for: the other stages
-// are rung for all the same.
+// slotBounds: workers of one stage announce more slots than a sum can hold. The other stages still
+// get their messages.
 func slotBounds(f *fixture) {
 	id := f.Submit()
 	for _, worker := range []string{"a", "b"} {

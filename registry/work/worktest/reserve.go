@@ -125,7 +125,7 @@ func volumesApart(f *fixture) {
 	f.Must(f.Store.Reserve(f.Context(), c[1].Lease, other))
 }
 
-// growing brings n jobs to download and claims them, in the order of their ids.
+// growing brings n jobs to download and claims them in the order of their ids.
 func (f *fixture) growing(n int) (claims []registry.Claim) {
 	f.Helper()
 	_, jobs := f.Batch(n)
@@ -137,7 +137,8 @@ func (f *fixture) growing(n int) (claims []registry.Claim) {
 	return claims
 }
 
-// waitsForRoom ends an attempt because there is no room, and claims the item again after that time.
+// waitsForRoom snoozes an attempt because there is no room, and claims the item again after that
+// time.
 func (f *fixture) waitsForRoom(c registry.Claim, d time.Duration) registry.Claim {
 	f.Helper()
 	f.Settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace, Error: "no room", Delay: d})
@@ -148,7 +149,7 @@ func (f *fixture) waitsForRoom(c registry.Claim, d time.Duration) registry.Claim
 	return f.TakeItem(c.Item.ID)
 }
 
-// growersInOrder: of jobs that grow at once the first keeps what it has, and gets the room that the
+// growersInOrder: of jobs that grow at the same time, the first keeps its room and gets what the
 // others must give back.
 func growersInOrder(f *fixture) {
 	c := f.growing(3)
@@ -175,8 +176,8 @@ func growersInOrder(f *fixture) {
 	}
 }
 
-// roomWait: a claim says how long its item has waited for room; for an item that has none yet only
-// since another one got some.
+// roomWait: a claim says how long its item has waited for room. For an item without any, the time
+// counts since another item got room.
 func roomWait(f *fixture) {
 	p := f.Provisioning(2)
 	f.Must(f.Store.Reserve(f.Context(), p[0].Lease, registrytest.Room(800, 0)))
@@ -202,8 +203,7 @@ func roomWait(f *fixture) {
 	}
 }
 
-// roomWithoutSize reserves on a volume whose size the worker does not tell, and takes no room from
-// those who do.
+// roomWithoutSize: a reservation on a volume of unknown size takes no room from others.
 func roomWithoutSize(f *fixture) {
 	c := f.Provisioning(2)
 	r := registrytest.Room(1<<40, 0)
@@ -250,8 +250,8 @@ func roomBounds(f *fixture) {
 	f.roomFor(c[1].Lease, 1)
 }
 
-// roomOverflow has the claims of one token promise themselves more than a sum has room for, on a
-// volume that they say is endless.
+// roomOverflow: the claims of one token reserve more than a sum can hold, on a volume that they
+// call endless.
 func roomOverflow(f *fixture) {
 	f.Token("root", registry.RoleAdmin)
 	f.Token("leaked", registry.RoleWorker)
@@ -273,7 +273,7 @@ func roomOverflow(f *fixture) {
 	f.roomFor(c[139].Lease, 799)
 }
 
-// longWait has one that holds a byte wait for room for as long as it may.
+// longWait: an item that holds one byte waits for room for as long as it may.
 func longWait(f *fixture) {
 	c := f.growing(2)
 	f.Must(f.Store.Reserve(f.Context(), c[0].Lease, registrytest.Room(1, 0)))
@@ -288,8 +288,8 @@ func longWait(f *fixture) {
 	}
 }
 
-// What failed keeps its staging for a requeue. Of one collection that is half of what may be filled
-// at most: then its own later jobs wait, and nobody else's.
+// failedKeepsItsOwn: failed items keep their staging for a requeue. If those of one collection fill
+// half of the usable room, only its own later jobs wait.
 func failedKeepsItsOwn(f *fixture) {
 	c := f.Provisioning(3)
 	for _, failing := range c[:2] {

@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-// The five locks of Merritt (mrt-zk's lock_ingest, lock_collection, lock_store, lock_inventory, and
-// the lock of a local id with its owner in the ingest service), each as what it is here: a hold, or
-// a row of table lock.
+// seedLockTests check what replaces Merritt's five locks (mrt-zk's lock_ingest, lock_collection,
+// lock_store, lock_inventory, and the ingest service's lock of a local id with its owner): a hold,
+// or a row of table lock.
 func seedLockTests() tests {
 	return tests{
 		// /locks/queue/ingest: a hold on all deposits.
@@ -29,8 +29,8 @@ func seedLockTests() tests {
 	}
 }
 
-// seedHold: whoever has it keeps everybody else out; the second time is no second hold; a worker
-// that dies under it loses nothing; to release what is not held is told.
+// seedHold: the hold stops everybody else. Adding it again adds no second one. A worker that dies
+// under it loses nothing. Releasing a missing hold is an error.
 func seedHold(scope registry.HoldScope, key string) func(*fixture) {
 	return func(f *fixture) {
 		var waits []string
@@ -63,8 +63,8 @@ func seedHold(scope registry.HoldScope, key string) func(*fixture) {
 	}
 }
 
-// seedLock: the second holder waits in submit order, a dead worker's item keeps the lock and goes
-// on, and the lock goes when the item settles.
+// seedLock: the second item waits in the order of submission. A dead worker's item keeps the lock
+// and continues. The lock ends when the item settles.
 func seedLock(r registry.IdentifyRequest) func(*fixture) {
 	return func(f *fixture) {
 		c := f.Processing(3)

@@ -278,8 +278,8 @@ func snoozesShareRow(f *fixture) {
 	}
 }
 
-// That a worker stopped is told by its attempt, not by the item, which another worker may have by
-// then. A failure that counts stays told.
+// releaseLeavesNoNote: the note that a worker stopped is on its attempt, not on the item, which
+// another worker may have by then. A counted failure stays on the item.
 func releaseLeavesNoNote(f *fixture) {
 	id := f.Job(registry.Download)
 	const stopping = "worker is stopping"
@@ -311,8 +311,8 @@ func releaseIsNotCounted(f *fixture) {
 	}
 }
 
-// sentBack: an item whose download was spoilt goes back to it, three times at most; an admin's
-// requeue begins anew.
+// sentBack: an item with a damaged download is sent back to it at most three times. A requeue by an
+// admin resets the count.
 func sentBack(f *fixture) {
 	const most = 3
 	id := f.Job(registry.Download)
@@ -388,8 +388,8 @@ func saveResultOnce(f *fixture) {
 	}
 }
 
-// resultBounds: neither one result nor all of an item grow beyond what the Registry reads with each
-// look at it.
+// resultBounds: one result and all results of an item have a limit, since the Registry reads them
+// each time.
 func resultBounds(f *fixture) {
 	id := f.Submit()
 	l := f.Take(registry.Expand, id).Lease

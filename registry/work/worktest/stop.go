@@ -124,7 +124,7 @@ func deleteRunning(f *fixture) {
 	f.State(id, registry.StateDeleted)
 }
 
-// withdrawn asks what was taken from the fixture's worker, and must get an answer.
+// withdrawn asks what was taken from the fixture's worker.
 func (f *fixture) withdrawn(after int64) ([]registry.Lease, int64) {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), 10*time.Second)
@@ -285,8 +285,8 @@ func abortBatch(f *fixture) {
 	}
 }
 
-// An abort says what it cannot take back before anything is done, also that it is for good and who
-// is told.
+// abortConfirmation: an abort lists its consequences first, also that it is final and who is
+// notified.
 func abortConfirmation(f *fixture) {
 	id, jobs := f.Batch(5, registrytest.Notifying("ann@example.org"))
 	f.Finish(jobs[0])
@@ -313,7 +313,7 @@ func abortConfirmation(f *fixture) {
 	f.State(waits, registry.StateAborted)
 }
 
-// prepareTwo makes two batches, of which the second waits for the first one's success.
+// prepareTwo makes two batches. The second waits for the success of the first.
 func (f *fixture) prepareTwo() (first, second string) {
 	f.Helper()
 	next := registrytest.Submission()
@@ -325,7 +325,7 @@ func (f *fixture) prepareTwo() (first, second string) {
 	return items["a"], items["b"]
 }
 
-// A bulk act that nobody confirmed aborts nothing, and says why.
+// bulkAbortConfirmation: an unconfirmed bulk abort does nothing and says why.
 func bulkAbortConfirmation(f *fixture) {
 	id := f.Submit()
 	_, err := f.Store.Bulk(f.Context(), registry.BulkRequest{Match: registrytest.Match("id:" + id), Act: registry.ActAbort, Reason: "because", Actor: "admin"})

@@ -97,7 +97,7 @@ func progressLossesEnd(f *fixture) {
 	f.Error("a step that kills its worker half-way runs for ever")
 }
 
-// loseTogether lets a worker be lost that runs all of some items.
+// loseTogether lets one worker claim all these items and loses it.
 func (f *fixture) loseTogether(ids []string) {
 	f.Helper()
 	f.Clock.Pass(2 * time.Hour)
@@ -125,8 +125,8 @@ func lossInCompany(f *fixture) {
 	}
 }
 
-// aloneRingsAgain: a message that fetched an item which runs alone was another item's, and that one
-// is rung for again at once, and not only when its message is repeated.
+// aloneRingsAgain: a message of another item fetches the item that runs alone. That other item gets
+// a new message at once, not only at its next repetition.
 func aloneRingsAgain(f *fixture) {
 	_, jobs := f.Batch(3)
 	for _, job := range jobs {
@@ -152,8 +152,8 @@ func aloneRingsAgain(f *fixture) {
 }
 
 // runsAlone: items that were lost together five times run alone, one at a time, on a worker that
-// comes to rest for them, while the others go on elsewhere; what is lost then is charged, and the
-// innocent one gets through.
+// stops other work for them. The others continue elsewhere. An item that is then lost is charged,
+// and the innocent ones complete.
 func runsAlone(f *fixture) {
 	_, jobs := f.Batch(8)
 	for _, job := range jobs {
@@ -224,9 +224,8 @@ func runsAlone(f *fixture) {
 	}
 }
 
-// comesToRest: while every worker is at work, the one that runs least is given nothing more until
-// it can run the suspect item alone, and nothing beside it; nobody is kept free for an item that
-// was stopped.
+// comesToRest: while every worker is busy, the least busy one gets nothing new until it can run the
+// suspect item alone. No worker is kept free for a stopped item.
 func comesToRest(f *fixture) {
 	_, jobs := f.Batch(9)
 	for _, job := range jobs {

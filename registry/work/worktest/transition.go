@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-// transitionTests walk every way in which an item can stand, and ask every act there.
+// transitionTests bring an item to every place and request every act there.
 func transitionTests() tests {
 	all := tests{}
 	for _, p := range places() {
@@ -25,7 +25,7 @@ func transitionTests() tests {
 	return all
 }
 
-// place is a way in which an item can stand.
+// place is a position of an item and the facts on which acts depend.
 type place struct {
 	action  registry.Action
 	stage   registry.Stage
@@ -34,9 +34,9 @@ type place struct {
 	put     func(f *fixture) (id string)
 }
 
-// places lists every (action, stage, status) that an item can get to, and in each the facts beside
-// these that acts depend on: what holds it, what it has announced or recorded, whom it tells,
-// whether its graph is whole, and what is left of its jobs.
+// places lists every (action, stage, status) that an item can reach, with the facts on which acts
+// depend: holds, announced or recorded versions, callbacks, whether its graph is sealed, and the
+// state of its jobs.
 func places() (all []place) {
 	all = append(committedPlaces(), otherPlaces()...)
 	for _, r := range registry.Routes() {
@@ -105,7 +105,7 @@ func places() (all []place) {
 	return all
 }
 
-// refusedRow makes a job of a row that was refused.
+// refusedRow makes a job of a refused row.
 func (f *fixture) refusedRow() string {
 	f.Helper()
 	id := f.Submit()
@@ -116,8 +116,7 @@ func (f *fixture) refusedRow() string {
 	return f.Children(id)[0]
 }
 
-// committedPlaces are where jobs and deletions stand that have announced or recorded what they
-// change in storage.
+// committedPlaces are the places of jobs and deletions with an announced or recorded version.
 func committedPlaces() (all []place) {
 	route, _ := registry.RouteOf(registry.Ingest)
 	route = route.With(nil) // its optional steps are as the others
@@ -163,7 +162,7 @@ func committedPlaces() (all []place) {
 	return all
 }
 
-// otherPlaces are where an item stands because of others.
+// otherPlaces are places that other items cause.
 func otherPlaces() []place {
 	prepared := func(f *fixture) string {
 		_, items := f.Prepare("", registrytest.Node("a"))
@@ -239,7 +238,7 @@ func (f *fixture) deleting() string {
 	return id
 }
 
-// standing makes an item that is pending at a stage and could be claimed.
+// standing makes an item that is pending at a stage and can be claimed.
 func (f *fixture) standing(a registry.Action, at registry.Stage) string {
 	f.Helper()
 	switch a {
@@ -269,8 +268,8 @@ func (f *fixture) standing(a registry.Action, at registry.Stage) string {
 	return f.Job(at)
 }
 
-// everyAct asks all acts of items that stand at a place, for real, and compares what becomes of
-// them with the acts that the item says it allows, and these with the state machine.
+// everyAct requests all acts at a place. It compares the results with the acts that the item
+// allows, and those with the state machine.
 func (f *fixture) everyAct(p place) {
 	id := p.put(f)
 	it := f.Item(id)
@@ -288,7 +287,7 @@ func (f *fixture) everyAct(p place) {
 	f.workersActs(p)
 }
 
-// refusedAct asks for an act that an item does not allow: it is refused, says which are, and
+// refusedAct requests an act that an item does not allow. The refusal lists the allowed acts and
 // changes nothing.
 func (f *fixture) refusedAct(it registry.WorkItem, act registry.Act) {
 	f.Helper()
@@ -314,8 +313,7 @@ func (f *fixture) refusedAct(it registry.WorkItem, act registry.Act) {
 	}
 }
 
-// allowedAct asks for an act that an item allows, and looks whether it led where the state machine
-// says.
+// allowedAct requests an act that an item allows, and checks that the state machine has the result.
 func (f *fixture) allowedAct(id string, act registry.Act) {
 	f.Helper()
 	was, before := f.Item(id), len(f.Events(id))
@@ -345,7 +343,7 @@ func (f *fixture) allowedAct(id string, act registry.Act) {
 	}
 }
 
-// workersActs lets workers claim and settle what stands at a place.
+// workersActs claims and settles an item at a place.
 func (f *fixture) workersActs(p place) {
 	f.Helper()
 	if p.status != registry.Running {

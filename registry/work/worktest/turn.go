@@ -27,8 +27,8 @@ func turnTests() tests {
 	}
 }
 
-// batchIn submits a batch to a collection, expands it into n jobs of a priority and returns them in
-// row order.
+// batchIn submits a batch to a collection, expands it into n jobs with a priority, and returns them
+// in row order.
 func (f *fixture) batchIn(collection string, n, priority int) []string {
 	f.Helper()
 	id := f.Submit(func(s *registry.Submission) { s.Collection = collection })
@@ -161,7 +161,7 @@ func heldBatchAside(f *fixture) {
 	}
 }
 
-// takeOffered claims as workers do, which come again as long as the relay rings.
+// takeOffered claims as workers do: again after each message of the relay.
 func (f *fixture) takeOffered(stage registry.Stage) registry.Claim {
 	f.Helper()
 	c, err := f.Store.Claim(f.Context(), f.Request(stage, ""))
@@ -328,8 +328,7 @@ func largePriorities(f *fixture) {
 	}
 }
 
-// nothingStarves lets new items that go before an old one come all the time, in its collection and
-// in others.
+// nothingStarves: items that come before an old one keep arriving, in its collection and in others.
 func nothingStarves(f *fixture) {
 	f.Collections("b", "c")
 	old := map[string]bool{}

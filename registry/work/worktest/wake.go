@@ -24,7 +24,7 @@ func wakeTests() tests {
 	}
 }
 
-// slots makes a worker known that has n slots at a stage.
+// slots announces a worker with n slots at a stage.
 func (f *fixture) slots(worker string, stage registry.Stage, n int) {
 	f.Helper()
 	_, err := f.Store.Renew(f.Context(), registry.RenewRequest{Worker: registry.WorkerInfo{ID: worker, Capacity: map[registry.Stage]int{stage: n}}})
@@ -72,9 +72,9 @@ func wakeClaimFrees(f *fixture) {
 	}
 }
 
-// wakeBefore: the second item's message fetches the first, which comes back before its own message,
-// the last one, fetches it again. The second item has no message on its way then, and must be rung
-// for at once.
+// wakeBefore: the second item's message fetches the first item. That item comes back before its own
+// message, the last one, fetches it again. Now the second item has no message left and must get one
+// at once.
 func wakeBefore(f *fixture) {
 	_, jobs := f.Batch(2)
 	if got := f.Offered(2); !slices.Equal(got, jobs) {
@@ -206,7 +206,7 @@ func wakeNewWorker(f *fixture) {
 	}
 }
 
-// rung waits for the bell, which may be far away.
+// rung waits until the relay is woken.
 func (f *fixture) rung(what string) {
 	f.Helper()
 	select {
