@@ -346,7 +346,7 @@ func TestEZID_NeedsAPerson(t *testing.T) {
 			n.advance(job, tt.stage)
 			tt.wrong(n)
 			_, _ = n.run(job)
-			if w := n.why(job); !strings.Contains(w.Sentence, "attempt 2 of 3") || !strings.HasPrefix(w.Act, tt.act) || !strings.Contains(w.Act, "tried again by itself, or at once: retry item "+job) {
+			if w := n.why(job); !strings.Contains(w.Sentence, "attempt 2 of 3") || !strings.HasPrefix(w.Act, tt.act) || !strings.Contains(w.Act, "it is retried automatically, or at once: retry item "+job) {
 				t.Errorf("after one try: %+v", w)
 			}
 			n.wait(time.Hour)
