@@ -1,10 +1,11 @@
-// Package clamd sends streams to clamd, ClamAV's daemon, to be scanned for viruses.
+// Package clamd scans streams for viruses by clamd, ClamAV's daemon.
 //
-// It never calls clean what clamd did not scan. clamd refuses a stream above its StreamMaxLength.
-// Beyond its other limits it passes streams as clean, unless clamd.conf has `AlertExceedsMax yes`,
-// which [Client.Engine] verifies. One gap is clamd's own: it passes files in an archive that are
-// larger than its MaxFileSize, whatever is set. Where that matters, unpack archives and scan their
-// files one by one.
+// It never reports as clean what clamd did not scan. clamd refuses a stream above its
+// StreamMaxLength. Beyond its other limits it reports streams as clean, unless clamd.conf has
+// `AlertExceedsMax yes`; [Client.Engine] verifies that. One gap remains: inside archives, clamd
+// reports files above its MaxFileSize as clean, whatever its settings. If that matters, unpack
+// archives and scan their files one by one. The package does not know what a finding means for a
+// deposit.
 //
 // Source: clamd(8), the commands PING, VERSION and INSTREAM, as of ClamAV 1.4.
 package clamd
@@ -24,56 +25,55 @@ import (
 )
 
 const (
-	// slots is how many commands a Client has under way at a time; clamd's own threads are 10 or 12
-	// as a rule.
-	slots = 8
-	// dialing, sending and answering bound the waits for a connection, for a chunk to be taken, and
-	// for the answer, which clamd gives after 2 minutes at the latest (MaxScanTime).
-	dialing, sending, answering = 10 * time.Second, time.Minute, 5 * time.Minute
+	// maxCommands is how many commands a Client sends concurrently; clamd usually has 10 or 12
+	// threads.
+	maxCommands = 8
+	// dialTimeout, sendTimeout and answerTimeout limit the waits for a connection, for a chunk to
+	// be accepted, and for the answer. clamd answers after at most 2 minutes (MaxScanTime).
+	dialTimeout, sendTimeout, answerTimeout = 10 * time.Second, time.Minute, 5 * time.Minute
 	// chunk is how many bytes are sent at a time.
 	chunk = 64 << 10
-	// longest is how long an answer may be.
-	longest = 4 << 10
+	// maxAnswer is the longest answer, in bytes.
+	maxAnswer = 4 << 10
 )
 
-// ErrTooLarge says that clamd did not look at all of a stream, since it goes past one of its
-// limits.
-var ErrTooLarge = errors.New("it goes past clamd's limits")
+// ErrTooLarge says that clamd did not scan a whole stream, since that exceeds one of its limits.
+var ErrTooLarge = errors.New("it exceeds clamd's limits")
 
-// ErrSilent says that clamd passes as clean what goes past its limits.
-var ErrSilent = errors.New("it passes unseen what goes past its limits; set AlertExceedsMax yes in clamd.conf")
+// ErrSilent says that clamd reports as clean what exceeds its limits.
+var ErrSilent = errors.New("it reports as clean what exceeds its limits; set AlertExceedsMax yes in clamd.conf")
 
-// Error says that clamd could not be asked, or answered something else. It is the system's fault.
+// Error says that clamd could not be reached, or gave an unexpected answer. It is a system fault.
 type Error struct {
 	Addr string
 	Err  error
 }
 
-// Error says what to do.
+// Error says what happened and what to do.
 func (e *Error) Error() string {
-	return fmt.Sprintf("clamd at %s: %v; see that it runs, or correct HOLDFAST_CLAMD_ADDR", e.Addr, e.Err)
+	return fmt.Sprintf("clamd at %s: %v; check that it runs, or correct HOLDFAST_CLAMD_ADDR", e.Addr, e.Err)
 }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Client asks one clamd. It may be used concurrently.
+// Client sends commands to one clamd. It may be used concurrently.
 type Client struct {
 	network, addr string
 	free          chan struct{}
 }
 
-// New returns a Client of the clamd at host:port, or at a unix socket, whose path begins with a
-// slash. It asks nothing.
+// New returns a Client for the clamd at host:port, or at a unix socket, whose path begins with a
+// slash. It does not connect.
 func New(addr string) *Client {
-	c := &Client{network: "tcp", addr: addr, free: make(chan struct{}, slots)}
+	c := &Client{network: "tcp", addr: addr, free: make(chan struct{}, maxCommands)}
 	if strings.HasPrefix(addr, "/") {
 		c.network = "unix"
 	}
 	return c
 }
 
-// Ping returns nil when clamd answers, else an *Error.
+// Ping returns nil if clamd answers, else an *Error.
 func (c *Client) Ping(ctx context.Context) error {
 	answer, err := c.command(ctx, "PING", nil)
 	if err == nil && answer != "PONG" {
@@ -82,9 +82,9 @@ func (c *Client) Ping(ctx context.Context) error {
 	return err
 }
 
-// Engine returns the versions of engine and signatures, as "ClamAV 1.4.6/27500/Sat Jan 3 ...", once
-// clamd has shown that it tells what goes past its limits; an *Error that wraps ErrSilent when it
-// does not.
+// Engine returns the versions of engine and signatures, as "ClamAV 1.4.6/27500/Sat Jan 3 ...". It
+// also tests that clamd reports what exceeds its limits, and returns an *Error that wraps ErrSilent
+// if it does not.
 func (c *Client) Engine(ctx context.Context) (string, error) {
 	version, err := c.command(ctx, "VERSION", nil)
 	if err != nil {
@@ -103,22 +103,22 @@ func (c *Client) Engine(ctx context.Context) (string, error) {
 	return "", err
 }
 
-// tooDeep is a small archive of more archives within each other than clamd ever opens (MaxRecursion
-// is 100 at most).
+// tooDeep returns a small archive with more nested archives than clamd ever opens (MaxRecursion is
+// at most 100).
 func tooDeep() []byte {
 	data := []byte("x")
 	for range 120 {
 		var out bytes.Buffer
 		w := gzip.NewWriter(&out)
-		_, _ = w.Write(data) // a buffer takes everything
+		_, _ = w.Write(data) // a buffer accepts everything
 		_ = w.Close()
 		data = out.Bytes()
 	}
 	return data
 }
 
-// Scan sends a stream to clamd and returns the name of the signature that it found, "" for none.
-// ErrTooLarge when clamd did not look at all of it, r's own error when r cannot be read, else an
+// Scan sends a stream to clamd and returns the name of the signature found, "" for none. It returns
+// ErrTooLarge if clamd did not scan all of it, r's own error if r cannot be read, and else an
 // *Error.
 func (c *Client) Scan(ctx context.Context, r io.Reader) (found string, err error) {
 	answer, err := c.command(ctx, "INSTREAM", r)
@@ -141,7 +141,7 @@ func (c *Client) Scan(ctx context.Context, r io.Reader) (found string, err error
 }
 
 func (c *Client) unexpected(answer string) error {
-	return &Error{Addr: c.addr, Err: fmt.Errorf("it answers %.200q", answer)}
+	return &Error{Addr: c.addr, Err: fmt.Errorf("unexpected answer %.200q", answer)}
 }
 
 // command sends a command, with a stream unless that is nil, and returns the answer.
@@ -152,44 +152,44 @@ func (c *Client) command(ctx context.Context, name string, stream io.Reader) (st
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-	dialer := net.Dialer{Timeout: dialing}
+	dialer := net.Dialer{Timeout: dialTimeout}
 	conn, err := dialer.DialContext(ctx, c.network, c.addr)
 	if err != nil {
-		return "", c.failed(ctx, err)
+		return "", c.connectionError(ctx, err)
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	if err := send(conn, []byte("z"+name+"\x00")); err != nil {
-		return "", c.failed(ctx, err)
+		return "", c.connectionError(ctx, err)
 	}
 	var unsent error
 	if stream != nil {
 		var unreadable error
-		if unreadable, unsent = pour(conn, stream); unreadable != nil {
+		if unreadable, unsent = sendStream(conn, stream); unreadable != nil {
 			return "", unreadable
 		}
 	}
-	// clamd answers a stream that is too long before its end, and hangs up.
+	// clamd answers a too long stream before its end, and disconnects.
 	answer, err := receive(conn)
 	if err != nil {
-		return "", c.failed(ctx, errors.Join(unsent, err))
+		return "", c.connectionError(ctx, errors.Join(unsent, err))
 	}
 	if unsent != nil && !strings.Contains(answer, "size limit exceeded") {
-		return "", c.failed(ctx, fmt.Errorf("%w, and it answers %.200q", unsent, answer))
+		return "", c.connectionError(ctx, fmt.Errorf("%w; answer %.200q", unsent, answer))
 	}
 	return answer, nil
 }
 
-// failed is what an error of the connection comes to.
-func (c *Client) failed(ctx context.Context, err error) error {
+// connectionError returns the error of a broken connection: the cause of ctx if that has ended.
+func (c *Client) connectionError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return &Error{Addr: c.addr, Err: err}
 }
 
-// pour sends a stream in chunks, each with its length before it, and an empty one at the end.
-func pour(conn net.Conn, r io.Reader) (unreadable, unsent error) {
+// sendStream sends a stream in chunks, each after its length, and an empty one at the end.
+func sendStream(conn net.Conn, r io.Reader) (unreadable, unsent error) {
 	buf := make([]byte, 4+chunk)
 	for {
 		n, err := io.ReadFull(r, buf[4:])
@@ -209,19 +209,19 @@ func pour(conn net.Conn, r io.Reader) (unreadable, unsent error) {
 }
 
 func send(conn net.Conn, data []byte) error {
-	if err := conn.SetWriteDeadline(time.Now().Add(sending)); err != nil {
+	if err := conn.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil {
 		return err
 	}
 	_, err := conn.Write(data)
 	return err
 }
 
-// receive reads an answer up to its NUL, or to clamd's hanging up.
+// receive reads an answer up to its NUL, or to the end of the connection.
 func receive(conn net.Conn) (string, error) {
-	if err := conn.SetReadDeadline(time.Now().Add(answering)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(answerTimeout)); err != nil {
 		return "", err
 	}
-	raw, err := io.ReadAll(io.LimitReader(conn, longest))
+	raw, err := io.ReadAll(io.LimitReader(conn, maxAnswer))
 	text, _, whole := strings.Cut(string(raw), "\x00")
 	switch {
 	case whole:
@@ -231,5 +231,5 @@ func receive(conn net.Conn) (string, error) {
 	case err != nil:
 		return "", err
 	}
-	return "", fmt.Errorf("it hangs up: %w", io.ErrUnexpectedEOF)
+	return "", fmt.Errorf("it closed the connection: %w", io.ErrUnexpectedEOF)
 }

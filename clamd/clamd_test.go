@@ -71,7 +71,7 @@ func TestFaultsAreTheSystems(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var fault *clamd.Error
-			if found, err := clamd.New(answering(t, answer)).Scan(t.Context(), strings.NewReader("x")); !errors.As(err, &fault) || found != "" {
+			if found, err := clamd.New(answerTimeout(t, answer)).Scan(t.Context(), strings.NewReader("x")); !errors.As(err, &fault) || found != "" {
 				t.Errorf("found %q, error %v, want an *Error", found, err)
 			}
 		})
@@ -81,13 +81,13 @@ func TestFaultsAreTheSystems(t *testing.T) {
 		t.Errorf("down: %v", err)
 	}
 	broken := errors.New("disk is broken")
-	if _, err := clamd.New(answering(t, "stream: OK\x00")).Scan(t.Context(), iotest.ErrReader(broken)); !errors.Is(err, broken) || errors.As(err, &fault) {
+	if _, err := clamd.New(answerTimeout(t, "stream: OK\x00")).Scan(t.Context(), iotest.ErrReader(broken)); !errors.Is(err, broken) || errors.As(err, &fault) {
 		t.Errorf("error %v, want the reader's own", err)
 	}
 }
 
 // answering is a server that reads one command and a short stream, and answers always the same.
-func answering(t *testing.T, answer string) (addr string) {
+func answerTimeout(t *testing.T, answer string) (addr string) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -17,25 +17,24 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// bag is what has to be known of all files before the first byte of a bag can be written.
+// bag is what must be known of all files before the first byte of a bag can be written.
 type bag struct {
 	payload   bagit.Oxum
 	manifests []manifest
-	tags      []registry.File // Holdfast's own files
+	tags      []registry.File // Holdfast's system files
 }
 
-// manifest is the payload's manifest of one algorithm. Its text is made again each time it is
-// written.
+// manifest is the payload manifest of one algorithm. Its text is generated each time it is written.
 type manifest struct {
 	algorithm string
 	size      int64
 	digests   map[string]string // of the manifest itself
 }
 
-var errNoDigest = errors.New("neither sha256 nor sha512 is recorded of every file")
+var errNoDigest = errors.New("some files have no recorded sha256, and some no sha512")
 
-// survey looks at every file once.
-func (p *Parcel) survey(ctx context.Context) error {
+// survey reads the inventory once.
+func (p *Package) survey(ctx context.Context) error {
 	algorithms := p.opts.Algorithms
 	if len(algorithms) == 0 {
 		algorithms = []string{"sha256", "sha512"}
@@ -89,39 +88,39 @@ func (p *Parcel) survey(ctx context.Context) error {
 	return nil
 }
 
-// bagEntries yields bagit.txt, the payload, Holdfast's own files, bag-info.txt, the manifests and
-// those of the tag files.
-func (p *Parcel) bagEntries(ctx context.Context) iter.Seq2[Entry, error] {
+// bagEntries yields bagit.txt, the payload, Holdfast's system files, bag-info.txt, the manifests
+// and the tag manifests.
+func (p *Package) bagEntries(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		var tags []Entry // what the tag manifests list
+		var tags []Entry // entries of the tag manifests
 		tag := func(e Entry, err error) bool {
 			tags = append(tags, e)
 			return yield(e, err)
 		}
-		if !tag(p.text(bagit.DeclarationFile, bagit.DeclarationText())) {
+		if !tag(p.textEntry(bagit.DeclarationFile, bagit.DeclarationText())) {
 			return
 		}
-		if p.bag.payload.Files == 0 && !yield(Entry{Name: bagit.PayloadDir + "/"}, nil) { // which every bag has
+		if p.bag.payload.Files == 0 && !yield(Entry{Name: bagit.PayloadDir + "/"}, nil) { // every bag has this folder
 			return
 		}
 		for f, err := range p.files(ctx) {
 			name, payload := strings.CutPrefix(f.Path, registry.ProducerFolder)
 			if err == nil && !payload {
-				break // they sort behind, and were kept
+				break // they come after, and survey kept them
 			}
-			if !yield(p.stored(bagit.PayloadDir+"/"+name, f), err) {
+			if !yield(p.storedEntry(bagit.PayloadDir+"/"+name, f), err) {
 				return
 			}
 		}
 		for _, f := range p.bag.tags {
-			if !tag(p.stored(f.Path, f), nil) {
+			if !tag(p.storedEntry(f.Path, f), nil) {
 				return
 			}
 		}
 		info, err := bagit.FormatInfo(p.info())
 		if err == nil {
 			var e Entry
-			if e, err = p.text(bagit.InfoFile, info); err == nil && !tag(e, nil) {
+			if e, err = p.textEntry(bagit.InfoFile, info); err == nil && !tag(e, nil) {
 				return
 			}
 		}
@@ -130,7 +129,7 @@ func (p *Parcel) bagEntries(ctx context.Context) iter.Seq2[Entry, error] {
 			return
 		}
 		for _, m := range p.bag.manifests {
-			if !tag(p.manifest(m), nil) {
+			if !tag(p.manifestEntry(m), nil) {
 				return
 			}
 		}
@@ -140,15 +139,15 @@ func (p *Parcel) bagEntries(ctx context.Context) iter.Seq2[Entry, error] {
 			for _, e := range tags {
 				text = append(text, bagit.ManifestLine(e.Digests[m.algorithm], e.Name)...)
 			}
-			if !yield(p.text("tagmanifest-"+m.algorithm+".txt", text)) {
+			if !yield(p.textEntry("tagmanifest-"+m.algorithm+".txt", text)) {
 				return
 			}
 		}
 	}
 }
 
-// text is a small file of the bag's own.
-func (p *Parcel) text(name string, content []byte) (Entry, error) {
+// textEntry returns a small generated file of the bag.
+func (p *Package) textEntry(name string, content []byte) (Entry, error) {
 	var algorithms []string
 	for _, m := range p.bag.manifests {
 		algorithms = append(algorithms, m.algorithm)
@@ -169,11 +168,11 @@ func (p *Parcel) text(name string, content []byte) (Entry, error) {
 	}, nil
 }
 
-// manifest is the manifest of the payload, which is made while it is written: the inventory is read
-// for it once more.
-func (p *Parcel) manifest(m manifest) Entry {
+// manifestEntry returns a payload manifest. It is generated while it is written, which reads the
+// inventory again.
+func (p *Package) manifestEntry(m manifest) Entry {
 	write := func(ctx context.Context, w io.Writer, offset int64) error {
-		out := &behind{w: w, skip: offset}
+		out := &skipWriter{w: w, skip: offset}
 		for f, err := range p.files(ctx) {
 			if err != nil {
 				return err
@@ -191,8 +190,8 @@ func (p *Parcel) manifest(m manifest) Entry {
 	return Entry{Name: "manifest-" + m.algorithm + ".txt", Size: m.size, Digests: m.digests, write: write}
 }
 
-// info says what the bag holds.
-func (p *Parcel) info() []bagit.Tag {
+// info returns the tags of bag-info.txt.
+func (p *Package) info() []bagit.Tag {
 	o := p.object
 	info := []bagit.Tag{
 		{Label: "Bag-Software-Agent", Value: p.opts.Agent},
@@ -209,20 +208,20 @@ func (p *Parcel) info() []bagit.Tag {
 		bagit.Tag{Label: bagit.PayloadOxumLabel, Value: p.bag.payload.String()})
 }
 
-// oneLine makes a text a value that a tag can have.
+// oneLine returns text as a valid value of a tag.
 func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "�"), func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
 }
 
-// behind leaves out the first bytes that are written to it, and gathers small writes.
-type behind struct {
+// skipWriter skips the first bytes written to it, and buffers small writes.
+type skipWriter struct {
 	w    io.Writer
 	skip int64
 	buf  []byte
 }
 
-// Write implements io.Writer. What it says to have taken may still have to be flushed.
-func (b *behind) Write(p []byte) (int, error) {
+// Write implements io.Writer. Bytes that it has accepted may still need a flush.
+func (b *skipWriter) Write(p []byte) (int, error) {
 	n := len(p)
 	left := min(b.skip, int64(n))
 	b.skip -= left
@@ -233,7 +232,7 @@ func (b *behind) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-func (b *behind) flush() error {
+func (b *skipWriter) flush() error {
 	_, err := b.w.Write(b.buf)
 	b.buf = b.buf[:0]
 	return err

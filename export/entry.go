@@ -12,68 +12,68 @@ import (
 	"github.com/holdfast/holdfast/replica"
 )
 
-// Entry is one file of a parcel.
+// Entry is one file of a package.
 type Entry struct {
-	Name    string            // in the parcel, slash-separated; of an empty folder it ends in a slash
-	Path    string            // in the object; "" for what the parcel adds
+	Name    string            // in the package, slash-separated; the name of an empty folder ends in a slash
+	Path    string            // in the object; "" for a generated file
 	Size    int64             // bytes
-	Digests map[string]string // that its bytes have, in hex by algorithm
-	// Modified is the producer's time; zero when it is not known.
+	Digests map[string]string // expected digests of its bytes, in hex by algorithm
+	// Modified is the producer's time; zero if unknown.
 	Modified time.Time
 
 	write func(ctx context.Context, w io.Writer, offset int64) error
-	from  *replica.File // nil of what the parcel adds
+	from  *replica.File // nil for a generated file
 }
 
-// Folder says that it is an empty folder, which nothing is copied to.
+// Folder reports whether it is an empty folder. Do not copy one.
 func (e Entry) Folder() bool { return strings.HasSuffix(e.Name, "/") }
 
-// RewriteError says that a file which was written is not what was recorded, replica.ErrDamaged, and
-// may be right when all of it is written again: the part that was there already may be at fault, or
-// the storage that it was read in, and there may be another one. Written again and again it comes
-// to an end.
+// RewriteError says that a written file differs from the record (replica.ErrDamaged), but may be
+// right if it is written again from the start: the existing part may be at fault, or the storage
+// that was read. The number of such repeats is limited.
 type RewriteError struct {
-	Start int64 // where the file begins in the tar
+	Start int64 // offset of the file in the tar
 	Err   error
 }
 
 // Error implements error.
 func (e *RewriteError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what happened.
+// Unwrap returns the cause.
 func (e *RewriteError) Unwrap() error { return e.Err }
 
-// stored is a file of the object.
-func (p *Parcel) stored(name string, f registry.File) Entry {
+// storedEntry returns the entry of a file of the object.
+func (p *Package) storedEntry(name string, f registry.File) Entry {
 	from := p.reader.File(f)
 	return Entry{Name: name, Path: f.Path, Size: f.SizeBytes, Digests: f.Digests, Modified: f.Modified, from: from, write: from.Copy}
 }
 
-// Copy writes the file's bytes to w from offset on; those before, which are there already, are read
-// from prior, and may be nil when offset is 0. replica.ErrDamaged says that the whole is not what
-// was recorded: what was written is worth nothing then, and neither is what prior gave; with
-// *RewriteError it is worth while to write it again from 0. Any other error leaves what w has taken
-// as good as it was.
+// Copy writes the file's bytes from offset on to w. It reads the earlier bytes, which already
+// exist, from prior; prior may be nil if offset is 0.
+//
+// After replica.ErrDamaged the whole file differs from the record: discard what was written, and
+// what prior returned. If the error is also a *RewriteError, write the file again from 0. After any
+// other error, what w has received is still usable.
 func (e Entry) Copy(ctx context.Context, w io.Writer, prior io.Reader, offset int64) error {
 	digester, err := e.digester()
 	if err != nil {
 		return err
 	}
 	if offset > e.Size {
-		return fmt.Errorf("%s: %w: there are %d bytes, %d are recorded", e.name(), replica.ErrDamaged, offset, e.Size)
+		return fmt.Errorf("%s: %w: it has %d bytes, %d are recorded", e.name(), replica.ErrDamaged, offset, e.Size)
 	}
 	if offset > 0 {
-		if _, err := io.CopyN(&watched{ctx: ctx, w: digester}, prior, offset); err != nil {
+		if _, err := io.CopyN(&ctxWriter{ctx: ctx, w: digester}, prior, offset); err != nil {
 			return fmt.Errorf("%s: read what is there: %w", e.name(), err)
 		}
 	}
 	return e.rest(ctx, io.MultiWriter(w, digester), digester, offset)
 }
 
-// rest writes the bytes from offset on, to w, which digester gets them from, too, and judges the
-// whole.
+// rest writes the bytes from offset on to w, which passes them to digester too, and judges the
+// whole file.
 func (e Entry) rest(ctx context.Context, w io.Writer, digester *fixity.Digester, offset int64) error {
-	if err := e.write(ctx, &watched{ctx: ctx, w: w}, offset); err != nil {
+	if err := e.write(ctx, &ctxWriter{ctx: ctx, w: w}, offset); err != nil {
 		return fmt.Errorf("%s: %w", e.name(), err)
 	}
 	err := replica.Judge(digester, e.Size, e.Digests)
@@ -88,7 +88,7 @@ func (e Entry) rest(ctx context.Context, w io.Writer, digester *fixity.Digester,
 	return err
 }
 
-// digester takes the digests that are recorded of the file.
+// digester returns a digester for the recorded digests.
 func (e Entry) digester() (*fixity.Digester, error) {
 	d, err := replica.NewDigester(e.Digests)
 	if err != nil {
@@ -97,13 +97,13 @@ func (e Entry) digester() (*fixity.Digester, error) {
 	return d, nil
 }
 
-// Check reads a file that is there, and returns replica.ErrDamaged when it is not the recorded one.
+// Check reads an existing file. It returns replica.ErrDamaged if the file differs from the record.
 func (e Entry) Check(ctx context.Context, r io.Reader) error {
 	digester, err := e.digester()
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(&watched{ctx: ctx, w: digester}, io.LimitReader(r, e.Size+1)); err != nil {
+	if _, err := io.Copy(&ctxWriter{ctx: ctx, w: digester}, io.LimitReader(r, e.Size+1)); err != nil {
 		return fmt.Errorf("%s: read what is there: %w", e.name(), err)
 	}
 	if err := replica.Judge(digester, e.Size, e.Digests); err != nil {
@@ -112,7 +112,7 @@ func (e Entry) Check(ctx context.Context, r io.Reader) error {
 	return nil
 }
 
-// name is how people find the file.
+// name returns the name by which people find the file.
 func (e Entry) name() string {
 	if e.Path != "" {
 		return e.Path
@@ -120,14 +120,14 @@ func (e Entry) name() string {
 	return e.Name
 }
 
-// watched stops a copy when ctx ends.
-type watched struct {
-	ctx context.Context //nolint:containedctx // an io.Writer has no other way to hear of it
+// ctxWriter ends a copy when ctx ends.
+type ctxWriter struct {
+	ctx context.Context //nolint:containedctx // an io.Writer gets no context otherwise
 	w   io.Writer
 }
 
 // Write implements io.Writer.
-func (w *watched) Write(p []byte) (int, error) {
+func (w *ctxWriter) Write(p []byte) (int, error) {
 	if w.ctx.Err() != nil {
 		return 0, context.Cause(w.ctx)
 	}

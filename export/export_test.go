@@ -96,12 +96,12 @@ func object() *memory {
 	}}
 }
 
-func lay(t *testing.T, m *memory, opts export.Options) *export.Parcel {
+func lay(t *testing.T, m *memory, opts export.Options) *export.Package {
 	t.Helper()
 	return layFrom(t, m, &replica.Reader{Source: m}, opts)
 }
 
-func layFrom(t *testing.T, m *memory, from *replica.Reader, opts export.Options) *export.Parcel {
+func layFrom(t *testing.T, m *memory, from *replica.Reader, opts export.Options) *export.Package {
 	t.Helper()
 	opts.At, opts.Agent = time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC), "test"
 	o := registry.Object{ID: "ark:/99999/fk4x", ARK: "ark:/99999/fk4x", Title: "A\nb", LocalIDs: []string{"one", "two"}}

@@ -17,11 +17,11 @@ import (
 	"github.com/holdfast/holdfast/replica"
 )
 
-// TarEnd is the number of zeros that end a tar file: two blocks.
+// TarEnd is the number of zero bytes at the end of a tar: two blocks.
 const TarEnd = 1024
 
-// TarSize is the number of bytes of the tar.
-func (p *Parcel) TarSize(ctx context.Context) (int64, error) {
+// TarSize returns the size of the tar in bytes.
+func (p *Package) TarSize(ctx context.Context) (int64, error) {
 	size := int64(TarEnd)
 	for at, err := range p.places(ctx) {
 		if err != nil {
@@ -32,12 +32,14 @@ func (p *Parcel) TarSize(ctx context.Context) (int64, error) {
 	return size, nil
 }
 
-// WriteTar writes the tar to w from the offset on; a bag lies in a folder of its own, Base. have
-// gives the bytes before the offset, of which those of a file that the offset lies in are read; it
-// may be nil when from is 0. replica.ErrDamaged says that a file is not what was recorded,
-// *RewriteError that it may be right when the tar is written again from its Start on. The errors
-// are those of the source and of w, and the cause of ctx, too; a tar is whole when there was none.
-func (p *Parcel) WriteTar(ctx context.Context, w io.Writer, from int64, have io.ReaderAt) error {
+// WriteTar writes the tar to w from an offset on. A bag is in a folder of its own, Base. have has
+// the bytes before the offset; WriteTar reads those of the file that the offset is in. have may be
+// nil if from is 0.
+//
+// replica.ErrDamaged says that a file differs from the record. *RewriteError says that it may be
+// right if the tar is written again from its Start. Other errors are those of the source and of w,
+// and the cause of ctx. Without an error the tar is complete.
+func (p *Package) WriteTar(ctx context.Context, w io.Writer, from int64, have io.ReaderAt) error {
 	return p.writeTar(ctx, w, from, false, func(at place, offset int64) error {
 		var prior io.Reader
 		if offset > 0 {
@@ -47,24 +49,23 @@ func (p *Parcel) WriteTar(ctx context.Context, w io.Writer, from int64, have io.
 	})
 }
 
-// Point is where a tar stood. It is all that has to be known of bytes that cannot be read again, to
-// go on behind them.
+// Point is a position in a tar from which writing can continue without reading the earlier bytes.
 type Point struct {
 	Offset int64 `json:"offset"` // bytes of the tar
-	// Digests are those of the bytes before it of the file that it lies in; nil between two files,
-	// and in their headers.
+	// Digests are those of the present file's bytes before the position; nil between two files, and
+	// in headers.
 	Digests *fixity.State `json:"digests,omitempty"`
-	// Start is where that file begins; Offset between two files.
+	// Start is the offset of the present file; Offset between two files.
 	Start int64 `json:"start"`
 }
 
-// ContinueTar is WriteTar from a point on, the zero one being the beginning. reached is called
-// after each write that w took whole, and its error ends the writing; between says that all files
-// so far were compared with their digests, and nothing of the next one was written. point, which
-// may be called until reached returns, says where the tar stands. A point whose digests cannot be
-// read any more is ErrPoint: the caller continues at its Start instead, where none are needed.
-func (p *Parcel) ContinueTar(ctx context.Context, w io.Writer, from Point, reached func(size int64, between bool, point func() (Point, error)) error) error {
-	out := &marking{w: w, at: from.Offset, reached: reached}
+// ContinueTar is WriteTar from a point on; the zero point is the beginning. It calls reached after
+// each complete write to w, and an error of reached ends the writing. between says that all files
+// so far matched their digests, and nothing of the next one was written. point returns the present
+// position; it may be called until reached returns. If a point's digests cannot be restored, the
+// error is ErrPoint: continue at its Start instead, which needs no digests.
+func (p *Package) ContinueTar(ctx context.Context, w io.Writer, from Point, reached func(size int64, between bool, point func() (Point, error)) error) error {
+	out := &markingWriter{w: w, at: from.Offset, reached: reached}
 	return p.writeTar(ctx, out, from.Offset, from.Digests != nil, func(at place, offset int64) error {
 		digester, err := at.digester()
 		if err != nil {
@@ -79,26 +80,26 @@ func (p *Parcel) ContinueTar(ctx context.Context, w io.Writer, from Point, reach
 	})
 }
 
-// ErrPoint says that a tar cannot be gone on with in the middle of a file: what is needed of its
-// beginning is not known.
-var ErrPoint = errors.New("the digests of the file's beginning are not known")
+// ErrPoint says that a tar cannot be continued in the middle of a file: the digests of the file's
+// beginning are unknown.
+var ErrPoint = errors.New("the digests of the file's beginning are unknown")
 
-// marking knows where a tar stands that is written through it.
-type marking struct {
+// markingWriter tracks the position of the tar that is written through it.
+type markingWriter struct {
 	w        io.Writer
 	at       int64 // bytes of the tar
 	start    int64
-	digester *fixity.Digester // of the file that is being written; nil between two
+	digester *fixity.Digester // of the present file; nil between two files
 	reached  func(size int64, between bool, point func() (Point, error)) error
 }
 
-func (m *marking) begin(at place, d *fixity.Digester) { m.start, m.digester = at.start, d }
+func (m *markingWriter) begin(at place, d *fixity.Digester) { m.start, m.digester = at.start, d }
 
-func (m *marking) end() { m.digester = nil }
+func (m *markingWriter) end() { m.digester = nil }
 
-// Write implements io.Writer. Digests are taken here, so that they are those of what was written
-// when reached is called.
-func (m *marking) Write(p []byte) (int, error) {
+// Write implements io.Writer. It computes digests here, so that they cover what was written when
+// reached is called.
+func (m *markingWriter) Write(p []byte) (int, error) {
 	n, err := m.w.Write(p)
 	m.at += int64(n)
 	if m.digester != nil {
@@ -112,7 +113,7 @@ func (m *marking) Write(p []byte) (int, error) {
 	return n, m.reached(m.at, m.digester == nil, m.point)
 }
 
-func (m *marking) point() (Point, error) {
+func (m *markingWriter) point() (Point, error) {
 	if m.digester == nil {
 		return Point{Offset: m.at, Start: m.at}, nil
 	}
@@ -120,9 +121,9 @@ func (m *marking) point() (Point, error) {
 	return Point{Offset: m.at, Digests: &state, Start: m.start}, err
 }
 
-// writeTar writes everything but the contents of files, which copyFile does, from an offset of
-// theirs on. A file that ends at from is left alone, but for one that is unjudged.
-func (p *Parcel) writeTar(ctx context.Context, w io.Writer, from int64, unjudged bool, copyFile func(at place, offset int64) error) error {
+// writeTar writes everything except file contents, which copyFile writes from an offset on. It
+// skips a file that ends at from, unless that file is unjudged.
+func (p *Package) writeTar(ctx context.Context, w io.Writer, from int64, unjudged bool, copyFile func(at place, offset int64) error) error {
 	end := int64(0)
 	for at, err := range p.places(ctx) {
 		if err != nil {
@@ -158,17 +159,16 @@ func (p *Parcel) writeTar(ctx context.Context, w io.Writer, from int64, unjudged
 	return err
 }
 
-// CheckTar reads the beginning of a tar, have, that an earlier WriteTar of the same parcel was
-// interrupted in after size bytes. It returns up to which byte that is right: everything, or the
-// beginning of the first file that is not what it should be. Of a file that have ends in, the bytes
-// that are there are left for WriteTar to judge, which has to read them anyway.
-func (p *Parcel) CheckTar(ctx context.Context, have io.ReaderAt, size int64) (good int64, err error) {
+// CheckTar checks the beginning of a tar, have, which has size bytes of an interrupted WriteTar of
+// the same package. It returns the number of right bytes: all, or those before the first wrong
+// file. It does not judge an incomplete last file: WriteTar reads it anyway and judges it.
+func (p *Package) CheckTar(ctx context.Context, have io.ReaderAt, size int64) (good int64, err error) {
 	for at, err := range p.places(ctx) {
 		if err != nil {
 			return 0, err
 		}
 		if at.start >= size {
-			return size, nil // in or at the end of the file before
+			return size, nil // in or at the end of the previous file
 		}
 		ok, err := at.check(ctx, have, size)
 		if err != nil {
@@ -178,10 +178,10 @@ func (p *Parcel) CheckTar(ctx context.Context, have io.ReaderAt, size int64) (go
 		}
 		good = min(at.end(), size)
 	}
-	return good, nil // nothing is gained by looking at the zeros behind
+	return good, nil // checking the zeros at the end gains nothing
 }
 
-// place is an entry where it lies in the tar.
+// place is an entry with its position in the tar.
 type place struct {
 	Entry
 	start  int64
@@ -193,8 +193,8 @@ func (at place) end() int64     { return at.content() + at.Size + at.padding() }
 
 func (at place) padding() int64 { return (512 - at.Size%512) % 512 }
 
-// check says whether what there is of the entry in the first size bytes of have is right; the
-// content only when all of it is there.
+// check reports whether the entry's bytes within the first size bytes of have are right. It judges
+// the content only if that is complete.
 func (at place) check(ctx context.Context, have io.ReaderAt, size int64) (bool, error) {
 	same := func(want []byte, start int64) (bool, error) {
 		got := make([]byte, min(int64(len(want)), max(size-start, 0)))
@@ -219,8 +219,8 @@ func (at place) check(ctx context.Context, have io.ReaderAt, size int64) (bool, 
 	return same(make([]byte, at.padding()), at.content()+at.Size)
 }
 
-// places yields the entries where they lie.
-func (p *Parcel) places(ctx context.Context) func(yield func(place, error) bool) {
+// places yields the entries with their positions.
+func (p *Package) places(ctx context.Context) func(yield func(place, error) bool) {
 	return func(yield func(place, error) bool) {
 		start := int64(0)
 		base := ""
@@ -246,13 +246,13 @@ func (p *Parcel) places(ctx context.Context) func(yield func(place, error) bool)
 	}
 }
 
-// tarHeader is what stands before a file: the same bytes for the same name, size and times. A file
-// whose own time is not known has that of the parcel, since a tar must tell one.
+// tarHeader returns the header of a file: the same bytes for the same name, size and times. A file
+// without a known time gets the package's date, since a tar needs one.
 //
-// Names stand in it as pax has them, in UTF-8, which all programs read. But bsdtar (libarchive)
-// normalises these to NFC, so that of two names which differ in their normal form only one file
-// would be left. What is not NFC, or not UTF-8, has a header of GNU's form: its names are bytes
-// that both programs leave alone. Such a header tells no fractions of seconds.
+// Headers are in pax format, whose UTF-8 names all programs read. However, bsdtar (libarchive)
+// normalises such names to NFC, and of two names that differ only in normal form it would keep one
+// file. A name that is not NFC, or not UTF-8, therefore gets a GNU header: its names are bytes,
+// which both programs leave unchanged. Such a header has no fractions of seconds.
 func tarHeader(name string, size int64, modified, otherwise time.Time) ([]byte, error) {
 	if modified.IsZero() {
 		modified = otherwise.Truncate(time.Second)

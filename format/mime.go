@@ -7,20 +7,20 @@ import (
 	"github.com/gabriel-vasile/mimetype"
 )
 
-// headLen is how many bytes of a file its media type is told by.
+// headLen is how many bytes of a file determine its media type.
 const headLen = 3072
 
-// Unknown is the media type of content that says nothing of itself.
+// Unknown is the media type of inconclusive content.
 const Unknown = "application/octet-stream"
 
-// Empty is the media type of content that there is none of.
+// Empty is the media type of empty content.
 const Empty = "application/x-empty"
 
-// Agent is the library that knows the media types, with its version.
+// Agent is the library that determines media types, with its version.
 const Agent = "mimetype v1.4.16"
 
-// Head keeps the first bytes of what is written to it, by which the media type is told. The zero
-// value is ready to use.
+// Head collects the first bytes written to it, which determine the media type. The zero value is
+// ready to use.
 type Head struct {
 	head []byte
 }
@@ -33,13 +33,13 @@ func (h *Head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// MIME is the media type of what was written; see the function MIME.
+// MIME returns the media type of what was written; see the function MIME.
 func (h *Head) MIME(name, said string) string { return MIME(h.head, name, said) }
 
-// MIME is the media type of a file that begins with head, of which no more than 3 KiB are looked
-// at. The content decides. Where it says nothing, said does, the depositor's word, if there is any.
-// Where it fits several types, as plain text and zip archives do, the extension of name tells them
-// apart. Without content there is nothing to tell by: that is Empty, whatever is said.
+// MIME returns the media type of a file that begins with head, of which it reads at most 3 KiB. The
+// content decides. If it is inconclusive, said counts, the depositor's statement, if there is one.
+// If it fits several types, as plain text and zip archives do, the extension of name decides. Empty
+// content is always Empty.
 func MIME(head []byte, name, said string) string {
 	if len(head) == 0 {
 		return Empty
@@ -60,9 +60,8 @@ func MIME(head []byte, name, said string) string {
 	}
 }
 
-// refinements are, for types that others are made of, what an extension makes of them. A type that
-// would show by its own signature at its very beginning is not among them: where that is absent,
-// the extension is wrong.
+// refinements has the more specific type by extension, for types that are containers of others. It
+// omits types with a signature at their very beginning: if that is missing, the extension is wrong.
 var refinements = map[string]map[string]string{
 	"text/plain": {
 		".css": "text/css", ".csv": "text/csv", ".htm": "text/html", ".html": "text/html", ".js": "text/javascript",

@@ -5,30 +5,30 @@ import "slices"
 // ticket is work that waits or runs.
 type ticket struct {
 	work     Work
-	admitted chan struct{} // closed when it runs
+	admitted chan struct{} // closed when the work may run
 	running  bool
 }
 
-// class is the work of one class. Its rings hold only those for whom something waits. Whoever is
-// served goes to the end of its ring, and so does whoever joins it, so that everybody in a ring is
-// served after at most all the others were served once.
+// class is the work of one class. Its rings contain only collections and tokens with waiting work.
+// A served one goes to the end of its ring, where new ones join too. Each is therefore served again
+// after every other one was served at most once.
 type class struct {
 	slots, perToken int
-	memory          int64 // the budget
+	memory          int64 // the budget, in bytes
 
 	running int
-	taken   int64          // of the memory
-	held    map[string]int // slots, by token
+	taken   int64          // bytes of memory in use
+	held    map[string]int // occupied slots by token
 	ring    []*lane        // of collections
 }
 
-// lane is the waiting work of a collection, by token.
+// lane is a collection's waiting work, by token.
 type lane struct {
 	collection string
 	ring       []*queue
 }
 
-// queue is the waiting work of a token in a collection, the oldest first.
+// queue is a token's waiting work in a collection, the oldest first.
 type queue struct {
 	token   string
 	tickets []*ticket
@@ -62,7 +62,7 @@ func (c *class) join(t *ticket) {
 	q.tickets = append(q.tickets, t)
 }
 
-// remove takes off a ticket that waits.
+// remove removes a waiting ticket.
 func (c *class) remove(t *ticket) {
 	at := c.lane(t.work.Collection)
 	l := c.ring[at]
@@ -77,9 +77,9 @@ func (c *class) remove(t *ticket) {
 	}
 }
 
-// next takes the ticket off its queue that may run now, or returns nil. Tokens that hold their
-// share keep their place and are passed over. Work that lacks only memory is waited for, with all
-// that comes after it: otherwise work that takes less would keep it out for ever.
+// next removes and returns the ticket that may run now, or nil. It skips tokens that have their
+// share of slots; they keep their place. If the next work lacks only memory, everything behind it
+// waits too: otherwise smaller work would block it forever.
 func (c *class) next() *ticket {
 	if c.running == c.slots {
 		return nil

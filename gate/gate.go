@@ -1,15 +1,15 @@
-// Package gate decides which work runs when the memory and the processors of a process are for
-// several people at once: judging uploads, unpacking containers.
+// Package gate admits work when several people share the memory and the processors of a process:
+// judging uploads, unpacking containers.
 //
-// Work is small or large, by the bytes that it may have to read. Each class has slots of its own,
-// so small work never waits for large work, and small work cannot starve large work. Within a
-// class, slots go round the collections, and within a collection round the tokens, first come
-// first served within a token. One token holds at most a part of a class's slots. Large work also
-// counts the memory that it takes: it starts only when the sum stays within the budget.
+// Work is small or large, by the bytes that it may have to read. Each class has slots of its own:
+// small work never waits for large work, and cannot starve it. Within a class, slots rotate over
+// the collections, within a collection over the tokens, and each token's work is first come, first
+// served. One token has at most a part of a class's slots. Large work also has a memory budget, and
+// starts only if the total stays within it.
 //
-// Workers' unpacking, which lasts for hours, is a class of its own, with a budget of its own: it
-// never keeps a judgement waiting. Its slots are those of the workers; the gate counts the memory
-// only.
+// Workers' unpacking, which takes hours, is a class of its own with its own budget, so that it
+// never delays a judgement. The workers limit its slots; the gate limits only its memory. The
+// package does not know what the work is.
 package gate
 
 import (
@@ -20,39 +20,39 @@ import (
 	"sync"
 )
 
-// Options size a Gate. Zero fields take the defaults that New names.
+// Options configure a Gate. Zero fields take the defaults.
 type Options struct {
-	// Small is the greatest number of bytes that small work may have to read. Default 16 MiB.
+	// Small is the number of bytes up to which work is small. Default 16 MiB.
 	Small int64
-	// SmallSlots and LargeSlots are how much work of a class runs at a time. Default 4 and 2.
+	// SmallSlots and LargeSlots are how much work of a class runs concurrently. Default 4 and 2.
 	SmallSlots, LargeSlots int
-	// PerToken is how many slots of a class one token may hold. Default: half of them, at least 1.
+	// PerToken returns how many of a class's slots one token may have. Default: half of them, at
+	// least 1.
 	PerToken func(slots int) int
-	// Memory is the number of bytes that running large work may take in all. Default DefaultMemory.
+	// Memory is the memory budget of large work, in bytes. Default DefaultMemory.
 	Memory int64
-	// UnpackMemory is the number of bytes that running unpacking may take in all. Default
-	// DefaultMemory.
+	// UnpackMemory is the memory budget of unpacking, in bytes. Default DefaultMemory.
 	UnpackMemory int64
 	// Waiting is how much work of one token may wait. Default 1,000.
 	Waiting int
 }
 
-// DefaultMemory is enough to judge two containers that are decompressed with a window of 64 MiB
-// each, and to unpack five.
+// DefaultMemory is enough to judge two containers with a decompression window of 64 MiB each, and
+// to unpack five.
 const DefaultMemory = 320 << 20
 
-// Work is what asks to run.
+// Work describes work to admit.
 type Work struct {
 	Collection string
 	Token      string
-	// Bytes is the greatest number of bytes that the work may have to read, unpacked ones included.
+	// Bytes is the most that the work may have to read, including unpacked bytes.
 	Bytes int64
-	// Memory is the greatest number of bytes that it holds. It counts for large work only.
+	// Memory is the most memory that it needs, in bytes. It counts only for large work.
 	Memory int64
 }
 
-// ErrFull means that too much work of the token waits already. The caller must try again later.
-var ErrFull = errors.New("too much work of this token waits already")
+// ErrFull means that too much work of the token is already waiting. Try again later.
+var ErrFull = errors.New("too much work of this token is already waiting")
 
 // Gate admits work. All methods may be called concurrently.
 type Gate struct {
@@ -65,14 +65,14 @@ type Gate struct {
 	waiting map[string]int // by token
 }
 
-// New returns a Gate through which nothing has gone yet.
+// New returns a Gate that has admitted nothing yet.
 func New(o Options) *Gate {
-	set(&o.Small, 16<<20)
-	set(&o.SmallSlots, 4)
-	set(&o.LargeSlots, 2)
-	set(&o.Memory, DefaultMemory)
-	set(&o.UnpackMemory, DefaultMemory)
-	set(&o.Waiting, 1000)
+	setDefault(&o.Small, 16<<20)
+	setDefault(&o.SmallSlots, 4)
+	setDefault(&o.LargeSlots, 2)
+	setDefault(&o.Memory, DefaultMemory)
+	setDefault(&o.UnpackMemory, DefaultMemory)
+	setDefault(&o.Waiting, 1000)
 	if o.PerToken == nil {
 		o.PerToken = func(slots int) int { return max(1, slots/2) }
 	}
@@ -85,19 +85,19 @@ func New(o Options) *Gate {
 	}
 }
 
-func set[N int | int64](field *N, to N) {
+func setDefault[N int | int64](field *N, to N) {
 	if *field <= 0 {
 		*field = to
 	}
 }
 
-// Small is the greatest number of bytes that small work may have to read.
+// Small returns the number of bytes up to which work is small.
 func (g *Gate) Small() int64 { return g.options.Small }
 
-// Enter waits until the work may run. The caller must call leave when it is done; a second call of
-// leave does nothing. Enter returns ErrFull, or the cause of ctx when that ends first.
+// Enter waits until the work may run. The caller must call leave afterwards; a second call of leave
+// does nothing. Enter returns ErrFull, or the cause of ctx if that ends first.
 //
-// Work that takes more memory than the whole budget runs when no other large work does.
+// Work that needs more memory than the whole budget runs when no other large work does.
 func (g *Gate) Enter(ctx context.Context, w Work) (leave func(), err error) {
 	if w.Bytes <= g.options.Small {
 		w.Memory = 0
@@ -106,7 +106,7 @@ func (g *Gate) Enter(ctx context.Context, w Work) (leave func(), err error) {
 	return g.enter(ctx, &g.large, w)
 }
 
-// Unpack is Enter for a worker's unpacking that holds w.Memory bytes. Its Bytes do not count.
+// Unpack is Enter for a worker's unpacking with w.Memory bytes. It ignores w.Bytes.
 func (g *Gate) Unpack(ctx context.Context, w Work) (leave func(), err error) {
 	return g.enter(ctx, &g.unpacks, w)
 }
@@ -131,7 +131,7 @@ func (g *Gate) enter(ctx context.Context, c *class, w Work) (leave func(), err e
 	}
 }
 
-// join takes a place among those that wait, which may be admitted at once.
+// join adds waiting work, which may be admitted at once.
 func (g *Gate) join(c *class, w Work) (*ticket, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -146,7 +146,7 @@ func (g *Gate) join(c *class, w Work) (*ticket, error) {
 	return t, nil
 }
 
-// giveUp takes a ticket off the queue; false when it was admitted.
+// giveUp removes a waiting ticket. It returns false if the ticket was already admitted.
 func (g *Gate) giveUp(c *class, t *ticket) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -154,8 +154,8 @@ func (g *Gate) giveUp(c *class, t *ticket) bool {
 		return false
 	}
 	c.remove(t)
-	g.gone(t)
-	g.dispatch(c) // those behind it may fit
+	g.countDown(t)
+	g.dispatch(c) // the work behind it may fit
 	return true
 }
 
@@ -166,17 +166,17 @@ func (g *Gate) leave(c *class, t *ticket) {
 	g.dispatch(c)
 }
 
-// dispatch admits all that may run now.
+// dispatch admits everything that may run now.
 func (g *Gate) dispatch(c *class) {
 	for t := c.next(); t != nil; t = c.next() {
-		g.gone(t)
+		g.countDown(t)
 		t.running = true
 		close(t.admitted)
 	}
 }
 
-// gone counts one less of its token that waits.
-func (g *Gate) gone(t *ticket) {
+// countDown subtracts one from the token's waiting work.
+func (g *Gate) countDown(t *ticket) {
 	if g.waiting[t.work.Token]--; g.waiting[t.work.Token] == 0 {
 		delete(g.waiting, t.work.Token)
 	}

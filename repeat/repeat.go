@@ -1,8 +1,8 @@
-// Package repeat finds, in a long sequence of records, those that say the same as an earlier one.
+// Package repeat finds records in a long sequence that repeat an earlier one.
 //
-// Memory is bounded: records are known by their digests, and of a sequence with more records than
-// are kept, a first pass finds out which digests can come again at all. The same sequence gives the
-// same answer each time.
+// Memory is bounded: the package stores digests of records. If a sequence has more records than it
+// may store, a first pass finds out which digests can occur again at all. The same sequence always
+// gives the same result. The package does not know what a record is.
 package repeat
 
 import (
@@ -10,11 +10,10 @@ import (
 	"encoding/binary"
 )
 
-// Sum stands for what a record says: the first half of a SHA-256 digest, so that no two records
-// share one by chance.
+// Sum is a digest of a record: the first half of a SHA-256, which no two records share by chance.
 type Sum [16]byte
 
-// SumOf is the sum of a record with these fields, in this order.
+// SumOf returns the sum of a record with these fields, in this order.
 func SumOf(fields ...string) Sum {
 	h := sha256.New()
 	var length [8]byte
@@ -26,21 +25,21 @@ func SumOf(fields ...string) Sum {
 	return Sum(h.Sum(nil))
 }
 
-// Kept is how many records a Finder keeps at most when it is not told otherwise: some 40 MiB.
+// Kept is the usual limit of stored records: some 40 MiB.
 const Kept = 500_000
 
-// mostSlots bounds the filter, at two bits a slot: 32 MiB.
+// mostSlots limits the filter, at two bits a slot: 32 MiB.
 const mostSlots = 1 << 27
 
-// Finder finds repeats; At is where a record is. It is not safe for concurrent use.
+// Finder finds repeats; At is the place of a record. It is not safe for concurrent use.
 type Finder[At any] struct {
 	keep        int
 	first       map[Sum]At
-	once, again []uint64 // a bit for each slot: a record fell into it, several did; nil: every record is kept
+	once, again []uint64 // a bit for each slot: one record fell into it, several did; nil: every record is stored
 	overflowed  bool
 }
 
-// New returns a Finder for a sequence of so many records, which keeps at most keep of them.
+// New returns a Finder for a sequence of so many records, which stores at most keep of them.
 func New[At any](records int64, keep int) *Finder[At] {
 	f := &Finder[At]{keep: keep, first: map[Sum]At{}}
 	if records > int64(keep) {
@@ -50,10 +49,10 @@ func New[At any](records int64, keep int) *Finder[At] {
 	return f
 }
 
-// TwoPasses says that Note must be called for every record before the first call of First.
+// TwoPasses reports whether Note must be called for every record before the first call of First.
 func (f *Finder[At]) TwoPasses() bool { return f.once != nil }
 
-// Note takes a record into account in the first pass.
+// Note counts a record in the first pass.
 func (f *Finder[At]) Note(s Sum) {
 	word, bit := f.slot(s)
 	f.again[word] |= f.once[word] & bit
@@ -65,15 +64,15 @@ func (f *Finder[At]) slot(s Sum) (word int, bit uint64) {
 	return int(n / 64), 1 << (n % 64)
 }
 
-// First returns where the first record was that says the same as this one, which is at a place; ok
-// is false when this one is the first. It is called for each record in order.
+// First returns the place of the first record that equals this one; ok is false if this one is the
+// first. at is the place of this record. Call it for each record in order.
 func (f *Finder[At]) First(s Sum, at At) (first At, ok bool) {
 	if first, ok := f.first[s]; ok {
 		return first, true
 	}
 	if f.TwoPasses() {
 		if word, bit := f.slot(s); f.again[word]&bit == 0 {
-			return first, false // nothing says the same
+			return first, false // no other record equals it
 		}
 	}
 	if len(f.first) == f.keep {
@@ -84,6 +83,6 @@ func (f *Finder[At]) First(s Sum, at At) (first At, ok bool) {
 	return first, false
 }
 
-// Incomplete says that more records had to be kept than could be, so that repeats may have been
-// missed.
+// Incomplete reports whether more records had to be stored than allowed, so that repeats may have
+// been missed.
 func (f *Finder[At]) Incomplete() bool { return f.overflowed }

@@ -1,15 +1,15 @@
-// Package replica reads a file of an object from whichever storage has it right.
+// Package replica reads a file of an object from any storage that has it right.
 //
-// A version lies in several storages, and only the recorded digests tell which of them has the
-// right bytes. A Reader copies a file from one storage. Where reading breaks off, it goes on in
-// another storage at the same byte. A caller that finds the whole wrong calls Blame and copies it
-// again: from a storage that was not wrong about the file yet, else once more from one that was. A
-// storage counts as damaged after two whole readings, since sound bytes can go wrong on their way.
-// So writing a file again and again comes to an end.
+// A version is in several storages, and only the recorded digests show which of them has the right
+// bytes. A Reader copies a file from one storage. If reading fails, it continues with another
+// storage at the same byte. A caller that finds the whole file wrong calls Blame and copies it
+// again: from a storage without faults, or else once more from a faulty one. A storage counts as
+// damaged after two wrong readings, since good bytes can be damaged on their way. The number of
+// repeats is thus limited.
 //
-// It remembers what it met, file by file and storage by storage, for as long as the Reader lives.
-// It does not know what a storage is: a Source opens files. Memory holds no bytes of a file but
-// those that are held back by Ahead.
+// A Reader remembers faults by file and storage during its life. It does not know what a storage
+// is: a Source opens files. It holds no bytes of files in memory, except those of files up to
+// Ahead.
 package replica
 
 import (
@@ -25,61 +25,61 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Errors that are told apart by errors.Is.
+// Errors for errors.Is.
 var (
-	// ErrDamaged says that the bytes of a file are not those that were recorded.
-	ErrDamaged = errors.New("the bytes are not those that were recorded")
-	// ErrNowhere is how a Source says that no other storage has a file.
+	// ErrDamaged says that the bytes of a file differ from the record.
+	ErrDamaged = errors.New("the bytes differ from the record")
+	// ErrNowhere is returned by a Source if no other storage has a file.
 	ErrNowhere = errors.New("no other storage has the file")
 )
 
-// condemned is how many whole readings of a file must come to other bytes before its storage counts
-// as damaged.
-const condemned = 2
+// maxWrongReads is after how many wrong readings of a file its storage counts as damaged.
+const maxWrongReads = 2
 
 // Source opens files in the storages that have them.
 type Source interface {
-	// Open reads a file from an offset on, in a storage that is none of those in not, and names it,
-	// also with an error that is that storage's alone. Such an error wraps ErrDamaged when the
-	// storage has not the file, or not all of it, and storage.ErrArchived when it must be thawed
-	// first. ErrNowhere when there is no other storage. An error without a storage ends the search.
+	// Open reads a file from an offset on, in a storage that is not listed in not. It returns the
+	// storage's name, also with an error that is the storage's fault. Such an error wraps
+	// ErrDamaged if the storage does not have the whole file, and storage.ErrArchived if the file
+	// must be thawed first. Open returns ErrNowhere if there is no other storage. An error without
+	// a storage ends the search.
 	Open(ctx context.Context, f registry.File, offset int64, not []string) (body io.ReadCloser, storage string, err error)
 }
 
-// Reader reads the files of one version of an object. It is used by one goroutine.
+// Reader reads the files of one version of an object. It must not be used concurrently.
 type Reader struct {
 	Source Source
-	// Ahead is up to how many bytes a file is held in memory and compared before its first byte is
-	// written: for writers that take nothing back. The caller compares a larger one.
+	// Ahead is the size in bytes up to which a file is held in memory and compared before its first
+	// byte is written: for writers that cannot take bytes back. The caller compares larger files.
 	Ahead int64
 	// Elsewhere, if not nil, is called when a file (by its path) is read from a storage because of
-	// what was met in others.
+	// faults in others.
 	Elsewhere func(path, storage string, because error)
 
-	troubles map[string]*troubles // by path
+	faults map[string]*fileFaults // by path
 }
 
-// troubles are what was met about one file.
-type troubles struct {
-	in   []trouble // in the order in which they were met
-	told bool      // Elsewhere knows of them
+// fileFaults are the faults of one file.
+type fileFaults struct {
+	faults   []storageFault // in the order of their discovery
+	reported bool           // Elsewhere was called for them
 }
 
-// trouble is what was met about a file in one storage.
-type trouble struct {
-	storage string
-	fault   error // the last one
-	wrong   int   // whole readings that came to other bytes
-	useless bool  // the file is not read there any more
+// storageFault describes the faults of a file in one storage.
+type storageFault struct {
+	storage    string
+	fault      error // the last error
+	wrongReads int   // readings of the whole file that gave wrong bytes
+	excluded   bool  // the file is no longer read there
 }
 
-// what says it for people.
-func (t trouble) what() string {
+// describe describes the fault for people.
+func (t storageFault) describe() string {
 	switch {
-	case t.useless && t.wrong > 0 && errors.Is(t.fault, ErrDamaged):
+	case t.excluded && t.wrongReads > 0 && errors.Is(t.fault, ErrDamaged):
 		return "damaged"
-	case !t.useless:
-		return "other bytes when it was read once"
+	case !t.excluded:
+		return "other bytes at one reading"
 	case errors.Is(t.fault, storage.ErrArchived):
 		return "archived"
 	case errors.Is(t.fault, storage.ErrNotFound):
@@ -87,74 +87,74 @@ func (t trouble) what() string {
 	case errors.Is(t.fault, ErrDamaged):
 		return "short"
 	}
-	return "not to be read"
+	return "unreadable"
 }
 
-// Finding is what was met about a file in one storage.
+// Finding describes the fault of a file in one storage.
 type Finding struct {
 	Path    string
 	Storage string
-	What    string // damaged, missing, short, archived, or what else it was
+	What    string // damaged, missing, short, archived, or another description
 }
 
-// Findings are what was met so far: by path, those of one file in the order in which they were met.
+// Findings returns the faults so far, sorted by path; those of one file in the order of their
+// discovery.
 func (r *Reader) Findings() (all []Finding) {
-	for path, t := range r.troubles {
+	for path, t := range r.faults {
 		all = append(all, t.findings(path)...)
 	}
 	slices.SortStableFunc(all, func(a, b Finding) int { return strings.Compare(a.Path, b.Path) })
 	return all
 }
 
-func (t *troubles) findings(path string) (all []Finding) {
-	for _, in := range t.in {
-		all = append(all, Finding{Path: path, Storage: in.storage, What: in.what()})
+func (t *fileFaults) findings(path string) (all []Finding) {
+	for _, in := range t.faults {
+		all = append(all, Finding{Path: path, Storage: in.storage, What: in.describe()})
 	}
 	return all
 }
 
-// Useless returns why a file is not read in a storage any more; nil as long as it is.
-func (r *Reader) Useless(path, storage string) error {
-	if t := r.of(path).find(storage); t != nil && t.useless {
+// Excluded returns why a file is no longer read in a storage; nil if it is.
+func (r *Reader) Excluded(path, storage string) error {
+	if t := r.of(path).find(storage); t != nil && t.excluded {
 		return t.fault
 	}
 	return nil
 }
 
-// of are the troubles of a file; empty for most files.
-func (r *Reader) of(path string) *troubles {
-	if t := r.troubles[path]; t != nil {
+// of returns the faults of a file; none for most files.
+func (r *Reader) of(path string) *fileFaults {
+	if t := r.faults[path]; t != nil {
 		return t
 	}
-	return &troubles{}
+	return &fileFaults{}
 }
 
-func (t *troubles) find(storage string) *trouble {
-	i := slices.IndexFunc(t.in, func(t trouble) bool { return t.storage == storage })
+func (t *fileFaults) find(storage string) *storageFault {
+	i := slices.IndexFunc(t.faults, func(t storageFault) bool { return t.storage == storage })
 	if i < 0 {
 		return nil
 	}
-	return &t.in[i]
+	return &t.faults[i]
 }
 
-// note keeps what was met about a file in a storage.
-func (r *Reader) note(path, storage string, fault error, change func(*trouble)) {
+// note records a fault of a file in a storage.
+func (r *Reader) note(path, storage string, fault error, change func(*storageFault)) {
 	t := r.of(path)
 	if t.find(storage) == nil {
-		t.in = append(t.in, trouble{storage: storage})
+		t.faults = append(t.faults, storageFault{storage: storage})
 	}
 	met := t.find(storage)
-	met.fault, t.told = fault, false
+	met.fault, t.reported = fault, false
 	change(met)
-	if r.troubles == nil {
-		r.troubles = map[string]*troubles{}
+	if r.faults == nil {
+		r.faults = map[string]*fileFaults{}
 	}
-	r.troubles[path] = t
+	r.faults[path] = t
 }
 
-// NowhereError says that a file cannot be had right from any storage. It wraps the fault that
-// counts: one that may pass before storage.ErrArchived, and ErrDamaged only when nothing else was
-// met.
+// NowhereError says that no storage can deliver a file right. It wraps the decisive fault: a
+// temporary one before storage.ErrArchived, and ErrDamaged only if there is nothing else.
 type NowhereError struct {
 	Path  string
 	Found []Finding
@@ -162,22 +162,22 @@ type NowhereError struct {
 	fault error
 }
 
-// Error names every storage with what was met there.
+// Error names every storage with its fault.
 func (e *NowhereError) Error() string { return e.text }
 
-// Unwrap returns the fault that counts.
+// Unwrap returns the decisive fault.
 func (e *NowhereError) Unwrap() error { return e.fault }
 
-// verdict is what was met about a file in all storages: a *NowhereError, or ErrNowhere when nothing
-// was.
+// verdict returns the error for a file that no storage delivers: a *NowhereError, or ErrNowhere if
+// there were no faults.
 func (r *Reader) verdict(path string) error {
 	t := r.of(path)
-	if len(t.in) == 0 {
+	if len(t.faults) == 0 {
 		return ErrNowhere
 	}
 	e := &NowhereError{Path: path, Found: t.findings(path)}
 	var said []string
-	for _, in := range t.in {
+	for _, in := range t.faults {
 		said = append(said, fmt.Sprintf("in storage %q: %v", in.storage, in.fault))
 		if e.fault == nil || weight(in.fault) > weight(e.fault) {
 			e.fault = in.fault
@@ -187,7 +187,7 @@ func (r *Reader) verdict(path string) error {
 	return e
 }
 
-// weight says how much a fault tells about what to do.
+// weight ranks faults by how much they decide what to do.
 func weight(fault error) int {
 	switch {
 	case errors.Is(fault, ErrDamaged):
@@ -198,7 +198,7 @@ func weight(fault error) int {
 	return 2
 }
 
-// NewDigester takes the digests that are recorded of a file.
+// NewDigester returns a digester for a file's recorded digests.
 func NewDigester(recorded map[string]string) (*fixity.Digester, error) {
 	algorithms := make([]string, 0, len(recorded))
 	for algorithm := range recorded {
@@ -208,10 +208,10 @@ func NewDigester(recorded map[string]string) (*fixity.Digester, error) {
 	return fixity.NewDigester(algorithms...)
 }
 
-// Judge returns ErrDamaged when what d has seen is not a file of this size and these digests.
+// Judge returns ErrDamaged if the bytes that d has read differ from this size or these digests.
 func Judge(d *fixity.Digester, size int64, recorded map[string]string) error {
 	if got := d.Size(); got != size {
-		return fmt.Errorf("%w: %d bytes came, %d are recorded", ErrDamaged, got, size)
+		return fmt.Errorf("%w: %d bytes read, %d are recorded", ErrDamaged, got, size)
 	}
 	for algorithm, got := range d.Sums() {
 		if want := recorded[algorithm]; !strings.EqualFold(got, want) {

@@ -108,22 +108,22 @@ func TestReader(t *testing.T) {
 		fault error // nil: the file is had
 	}{
 		"right":                       {[]copyOf{{"a", []string{good}, nil, nil}, {"b", []string{wrong}, nil, nil}}, "a@0", "", nil},
-		"wrong in one":                {[]copyOf{{"a", []string{wrong}, nil, nil}, {"b", []string{good}, nil, nil}}, "a@0 b@0", "a: other bytes when it was read once", nil},
-		"wrong once, on its way":      {[]copyOf{{"a", []string{wrong, good}, nil, nil}}, "a@0 a@0", "a: other bytes when it was read once", nil},
-		"wrong once, and the other":   {[]copyOf{{"a", []string{wrong, good}, nil, nil}, {"b", []string{wrong}, nil, nil}}, "a@0 b@0 a@0", "a: other bytes when it was read once, b: other bytes when it was read once", nil},
+		"wrong in one":                {[]copyOf{{"a", []string{wrong}, nil, nil}, {"b", []string{good}, nil, nil}}, "a@0 b@0", "a: other bytes at one reading", nil},
+		"wrong once, on its way":      {[]copyOf{{"a", []string{wrong, good}, nil, nil}}, "a@0 a@0", "a: other bytes at one reading", nil},
+		"wrong once, and the other":   {[]copyOf{{"a", []string{wrong, good}, nil, nil}, {"b", []string{wrong}, nil, nil}}, "a@0 b@0 a@0", "a: other bytes at one reading, b: other bytes at one reading", nil},
 		"wrong in all":                {[]copyOf{{"a", []string{wrong}, nil, nil}, {"b", []string{wrong}, nil, nil}}, "a@0 b@0 a@0 b@0", "a: damaged, b: damaged", replica.ErrDamaged},
-		"longer":                      {[]copyOf{{"a", []string{good + "x"}, nil, nil}, {"b", []string{good}, nil, nil}}, "a@0 b@0", "a: other bytes when it was read once", nil},
+		"longer":                      {[]copyOf{{"a", []string{good + "x"}, nil, nil}, {"b", []string{good}, nil, nil}}, "a@0 b@0", "a: other bytes at one reading", nil},
 		"short goes on elsewhere":     {[]copyOf{{"a", []string{good[:4]}, nil, nil}, {"b", []string{good}, nil, nil}}, "a@0 b@4", "a: short", nil},
-		"broken off":                  {[]copyOf{{"a", []string{good[:4]}, errAway, nil}, {"b", []string{good}, nil, nil}}, "a@0 b@4", "a: not to be read", nil},
-		"wrong and broken off":        {[]copyOf{{"a", []string{wrong[:4]}, errAway, nil}, {"b", []string{good}, nil, nil}}, "a@0 b@4 b@0", "a: not to be read", nil},
+		"broken off":                  {[]copyOf{{"a", []string{good[:4]}, errAway, nil}, {"b", []string{good}, nil, nil}}, "a@0 b@4", "a: unreadable", nil},
+		"wrong and broken off":        {[]copyOf{{"a", []string{wrong[:4]}, errAway, nil}, {"b", []string{good}, nil, nil}}, "a@0 b@4 b@0", "a: unreadable", nil},
 		"missing":                     {[]copyOf{{"a", nil, nil, errGone}, {"b", []string{good}, nil, nil}}, "a@0 b@0", "a: missing", nil},
 		"archived":                    {[]copyOf{{"a", nil, nil, errFrozen}, {"b", []string{good}, nil, nil}}, "a@0 b@0", "a: archived", nil},
 		"missing and archived":        {[]copyOf{{"a", nil, nil, errFrozen}, {"b", nil, nil, errGone}}, "a@0 b@0", "a: archived, b: missing", storage.ErrArchived},
-		"archived and away":           {[]copyOf{{"a", nil, nil, errAway}, {"b", nil, nil, errFrozen}}, "a@0 b@0", "a: not to be read, b: archived", errAway},
-		"damaged and away":            {[]copyOf{{"a", []string{wrong}, nil, nil}, {"b", nil, nil, errAway}}, "a@0 b@0 a@0", "a: damaged, b: not to be read", errAway},
+		"archived and away":           {[]copyOf{{"a", nil, nil, errAway}, {"b", nil, nil, errFrozen}}, "a@0 b@0", "a: unreadable, b: archived", errAway},
+		"damaged and away":            {[]copyOf{{"a", []string{wrong}, nil, nil}, {"b", nil, nil, errAway}}, "a@0 b@0 a@0", "a: damaged, b: unreadable", errAway},
 		"damaged and missing":         {[]copyOf{{"a", []string{wrong}, nil, nil}, {"b", nil, nil, errGone}}, "a@0 b@0 a@0", "a: damaged, b: missing", replica.ErrDamaged},
 		"in no storage":               {nil, "", "", replica.ErrNowhere},
-		"the half of each makes none": {[]copyOf{{"a", []string{wrong[:4]}, errAway, nil}, {"b", []string{good[:8]}, nil, nil}}, "a@0 b@4", "a: not to be read, b: short", errAway},
+		"the half of each makes none": {[]copyOf{{"a", []string{wrong[:4]}, errAway, nil}, {"b", []string{good[:8]}, nil, nil}}, "a@0 b@4", "a: unreadable, b: short", errAway},
 	} {
 		for _, ahead := range []int64{0, 1 << 10} {
 			s := &storages{all: slices.Clone(c.all)}
@@ -171,10 +171,10 @@ func TestReader_Useless(t *testing.T) {
 	if want := []string{"a@0", "b@0", "b@0"}; !slices.Equal(s.opens, want) {
 		t.Errorf("opened %v, want %v", s.opens, want)
 	}
-	if err := r.Useless("producer/a", "a"); !errors.Is(err, storage.ErrArchived) {
+	if err := r.Excluded("producer/a", "a"); !errors.Is(err, storage.ErrArchived) {
 		t.Errorf("in a: %v", err)
 	}
-	if err := errors.Join(r.Useless("producer/a", "b"), r.Useless("producer/z", "a")); err != nil {
+	if err := errors.Join(r.Excluded("producer/a", "b"), r.Excluded("producer/z", "a")); err != nil {
 		t.Error(err)
 	}
 }
@@ -214,5 +214,5 @@ func ExampleReader() {
 	// Output:
 	// producer/a.txt is read from bucket
 	// what was stored <nil>
-	// producer/a.txt disk other bytes when it was read once
+	// producer/a.txt disk other bytes at one reading
 }

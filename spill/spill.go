@@ -1,6 +1,6 @@
-// Package spill keeps records that are written once and read in order: in memory while they are
-// few, in a temporary file when they are many. So lists of any length can be joined in bounded
-// memory.
+// Package spill stores records that are written once and read in order: a few in memory, many in a
+// temporary file. Lists of any length can thus be joined in bounded memory. The package does not
+// know what a record is.
 package spill
 
 import (
@@ -16,49 +16,49 @@ import (
 )
 
 const (
-	// chunk is how many bytes a Log gathers before it puts them away.
+	// chunk is how many bytes a Log collects before it stores them.
 	chunk = 32 << 10
-	// inMemory is how many bytes of put-away chunks a Space keeps in memory.
+	// inMemory is how many bytes of stored chunks a Space keeps in memory.
 	inMemory = 4 << 20
 )
 
-// ErrFull means that the records of a Space take more bytes than its limit.
+// ErrFull means that the records of a Space exceed its limit.
 var ErrFull = errors.New("too many records")
 
-// Space is where Logs put their records. Its methods may be called concurrently.
+// Space stores the records of Logs. Its methods may be called concurrently.
 //
-// The temporary file has no name in its folder, so it goes with the process, or with the Space.
+// The temporary file has no name in its folder, so it disappears with the process or the Space.
 type Space struct {
 	limit  int64
 	folder string
 
 	mu     sync.Mutex
-	file   *os.File // nil while all is in memory
+	file   *os.File // nil while everything is in memory
 	held   int      // bytes of chunks in memory
 	end    int64    // of the file
 	total  int64    // bytes of records
 	failed error    // the first error
 }
 
-// NewSpace returns a Space for records of at most limit bytes in all. Its temporary file lies in
-// folder; "" is the one that os.TempDir names.
+// NewSpace returns a Space for records of at most limit bytes in total. Its temporary file is in
+// folder; "" is os.TempDir.
 func NewSpace(folder string, limit int64) *Space { return &Space{folder: folder, limit: limit} }
 
-// Err returns the first error of any Log: ErrFull, or one of the temporary file. After it nothing
-// more is kept.
+// Err returns the first error of any Log: ErrFull, or an error of the temporary file. After an
+// error nothing more is stored.
 func (s *Space) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed
 }
 
-// Close gives the file back. Logs keep nothing more afterwards, and what lay in the file cannot be
+// Close closes the file. Afterwards Logs store nothing more, and records in the file cannot be
 // read. A second call does nothing.
 func (s *Space) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed == nil {
-		s.failed = fmt.Errorf("keep records aside: %w", os.ErrClosed)
+		s.failed = fmt.Errorf("store records: %w", os.ErrClosed)
 	}
 	if s.file == nil {
 		return nil
@@ -68,7 +68,7 @@ func (s *Space) Close() error {
 	return err
 }
 
-// put keeps a chunk. It takes the bytes over.
+// put stores a copy of a chunk.
 func (s *Space) put(b []byte) (extent, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *Space) put(b []byte) (extent, bool) {
 	}
 	at, err := s.write(b)
 	if err != nil {
-		s.failed = fmt.Errorf("keep records aside: %w", err)
+		s.failed = fmt.Errorf("store records: %w", err)
 		return extent{}, false
 	}
 	return extent{at: at, size: int64(len(b))}, true
@@ -92,7 +92,7 @@ func (s *Space) write(b []byte) (at int64, err error) {
 		if s.file, err = os.CreateTemp(s.folder, "holdfast-*"); err != nil {
 			return 0, err
 		}
-		_ = os.Remove(s.file.Name()) // where an open file cannot be removed, its folder is one that is cleared
+		_ = os.Remove(s.file.Name()) // if an open file cannot be removed, its folder is one that is cleared
 	}
 	at = s.end
 	_, err = s.file.WriteAt(b, at)
@@ -100,7 +100,7 @@ func (s *Space) write(b []byte) (at int64, err error) {
 	return at, err
 }
 
-// count adds to the bytes of all records. False when there are too many.
+// count adds to the total of bytes. It returns false if the Space is full or has failed.
 func (s *Space) count(n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,15 +110,14 @@ func (s *Space) count(n int) bool {
 	return s.failed == nil
 }
 
-// extent is a chunk that was put away.
+// extent is a stored chunk.
 type extent struct {
 	bytes []byte // in memory; nil for one in the file
 	at    int64
 	size  int64
 }
 
-// Log is a sequence of records. It is not safe for concurrent use. The zero value belongs to no
-// Space and cannot be used.
+// Log is a sequence of records. It is not safe for concurrent use. The zero value cannot be used.
 type Log struct {
 	space   *Space
 	tail    []byte
@@ -129,10 +128,10 @@ type Log struct {
 // NewLog returns an empty Log.
 func (s *Space) NewLog() *Log { return &Log{space: s} }
 
-// Len is the number of records.
+// Len returns the number of records.
 func (l *Log) Len() int64 { return l.records }
 
-// Append adds a record, which is copied. It returns false when the Space has failed; Err says why.
+// Append adds a copy of a record. It returns false if the Space has failed; Err says why.
 func (l *Log) Append(record []byte) bool {
 	if !l.space.count(len(record) + 2) {
 		return false
@@ -153,8 +152,8 @@ func (l *Log) Append(record []byte) bool {
 	return true
 }
 
-// Flush puts away what was gathered, so that a Log to which nothing is added for now takes nearly
-// no memory. It returns false when the Space has failed; Err says why.
+// Flush stores what was collected, so that an idle Log takes little memory. It returns false if the
+// Space has failed; Err says why.
 func (l *Log) Flush() bool {
 	if len(l.tail) > 0 && !l.putTail() {
 		return false
@@ -172,7 +171,7 @@ func (l *Log) putTail() bool {
 }
 
 // Records yields the records in the order in which they were added. A record is valid until the
-// next one. When the file cannot be read, it ends early, and Err of the Space says why.
+// next one. If the file cannot be read, it ends early, and Err of the Space says why.
 func (l *Log) Records() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		readers := make([]io.Reader, 0, len(l.extents)+1)
@@ -196,7 +195,7 @@ func (l *Log) Records() iter.Seq[[]byte] {
 				_, err = io.ReadFull(r, buf)
 			}
 			if err != nil {
-				l.space.fail(fmt.Errorf("read records that were kept aside: %w", err))
+				l.space.fail(fmt.Errorf("read stored records: %w", err))
 				return
 			}
 			if !yield(buf) {
@@ -206,7 +205,7 @@ func (l *Log) Records() iter.Seq[[]byte] {
 	}
 }
 
-// fail notes that records cannot be read, which is worse than that there is no room for more.
+// fail records that records cannot be read. It replaces ErrFull, which is less severe.
 func (s *Space) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -370,11 +370,11 @@ func damaged(t *testing.T, in func(...string) clitest.Result, dir, ark string) {
 		t.Errorf("verify does not say what and where:\n%s", r.Out)
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	in("object", "export", ark, "--out", out).Wants(t, exit.Failed).Says(t, "sub/c", "not those that were recorded", "object verify")
+	in("object", "export", ark, "--out", out).Wants(t, exit.Failed).Says(t, "sub/c", "the bytes differ from the record", "object verify")
 	bag := filepath.Join(t.TempDir(), "bag")
-	in("object", "export", ark, "--out", bag, "--bag").Wants(t, exit.Failed).Says(t, "sub/c", "not those that were recorded", "object verify")
+	in("object", "export", ark, "--out", bag, "--bag").Wants(t, exit.Failed).Says(t, "sub/c", "the bytes differ from the record", "object verify")
 	tarred := filepath.Join(t.TempDir(), "out.tar")
-	in("object", "export", ark, "--out", tarred, "--tar").Wants(t, exit.Failed).Says(t, "sub/c", "not those that were recorded", "object verify")
+	in("object", "export", ark, "--out", tarred, "--tar").Wants(t, exit.Failed).Says(t, "sub/c", "the bytes differ from the record", "object verify")
 	if r := in("object", "export", ark, "--out", "-", "--tar").Wants(t, exit.Failed).Says(t, "sub/c"); strings.HasSuffix(r.Out, strings.Repeat("\x00", export.TarEnd)) {
 		t.Error("a damaged object comes out as a whole tar")
 	}

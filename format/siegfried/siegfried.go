@@ -1,8 +1,8 @@
-// Package siegfried identifies files by a siegfried server, `sf -serve`, which knows PRONOM.
+// Package siegfried identifies formats by a siegfried server, `sf -serve`, which knows PRONOM.
 //
-// It sends each file whole, as a stream, because PRONOM's signatures look at beginnings, ends, and
-// into containers. The operator configures the server; no depositor can name it. So the guard on
-// depositors' addresses does not apply, and redirects are not followed.
+// It sends each file whole, as a stream, because PRONOM's signatures examine beginnings, ends, and
+// the insides of containers. The operator configures the server; depositors cannot name it. The
+// guard on depositors' addresses therefore does not apply. Redirects are not followed.
 //
 // Source: the server's own usage page (GET /), and its JSON answers, as of siegfried 1.11.
 package siegfried
@@ -25,32 +25,32 @@ import (
 	"github.com/holdfast/holdfast/format"
 )
 
-// Options says where the server is, and how much is asked of it. URL must be set.
+// Options configure a Client. URL is required.
 type Options struct {
 	URL string
-	// Largest is the size in bytes of the largest file that is sent: the server keeps what comes in
-	// on its own disk until it has looked at it. 0: DefaultLargest.
+	// Largest is the size in bytes of the largest file to send: the server stores a file on its own
+	// disk while it examines it. 0: DefaultLargest.
 	Largest int64
-	// Slots is how many files are sent at a time; 0: DefaultSlots.
+	// Slots is how many files are sent concurrently; 0: DefaultSlots.
 	Slots int
 }
 
-// The defaults of Options.
+// Defaults of Options.
 const (
 	DefaultLargest = 4 << 30
 	DefaultSlots   = 4
 )
 
 const (
-	// patience is the time for one file, and slowest how many bytes a second are expected of the
-	// way there.
-	patience = time.Minute
-	slowest  = 4 << 20
-	// most is how much of an answer is read.
-	most = 1 << 20
+	// baseTimeout is the time for any file. A file may take longer by its size at minRate bytes a
+	// second.
+	baseTimeout = time.Minute
+	minRate     = 4 << 20
+	// maxAnswer is how many bytes of an answer are read.
+	maxAnswer = 1 << 20
 )
 
-// Client asks a server. It may be used concurrently.
+// Client sends files to a server. It may be used concurrently.
 type Client struct {
 	address string
 	largest int64
@@ -58,12 +58,12 @@ type Client struct {
 	http    *http.Client
 }
 
-// New returns a Client, to be closed. It asks the server nothing. The error says what is wrong with
-// the address.
+// New returns a Client, which must be closed. It does not connect. It returns an error if the
+// address is invalid.
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("siegfried address %q is none of a server", o.URL)
+		return nil, fmt.Errorf("siegfried address %q is invalid: want http://HOST:PORT", o.URL)
 	}
 	u = u.JoinPath("identify")
 	u.RawQuery = "format=json"
@@ -81,20 +81,20 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Close lets go of idle connections.
+// Close closes idle connections.
 func (c *Client) Close() error {
 	c.http.CloseIdleConnections()
 	return nil
 }
 
-// Error says that the server could not be asked, or did not answer as siegfried does. It is the
-// system's fault.
+// Error says that the server could not be reached, or gave an unexpected answer. It is a system
+// fault.
 type Error struct {
 	URL string
 	Err error
 }
 
-// Error says what to do.
+// Error says what happened and what to do.
 func (e *Error) Error() string {
 	return fmt.Sprintf("siegfried at %s: %v; start it (sf -serve) or correct HOLDFAST_SIEGFRIED_URL", e.URL, e.Err)
 }
@@ -102,11 +102,11 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Identify implements format.Identifier. An error of the server is an *Error, one of reading the
-// file is as it came.
+// Identify implements format.Identifier. An error of the server is an *Error; an error of reading
+// the file is returned unchanged.
 func (c *Client) Identify(ctx context.Context, f format.File) (format.Answer, error) {
 	if f.Size > c.largest {
-		return format.Answer{}, fmt.Errorf("%s has %d bytes, at most %d are sent to siegfried: %w", f.Name, f.Size, c.largest, format.ErrTooLarge)
+		return format.Answer{}, fmt.Errorf("%s has %d bytes, the limit for siegfried is %d: %w", f.Name, f.Size, c.largest, format.ErrTooLarge)
 	}
 	select {
 	case c.slots <- struct{}{}:
@@ -128,7 +128,7 @@ func (c *Client) Identify(ctx context.Context, f format.File) (format.Answer, er
 // ask sends content and returns the answer. It returns the content's own error, the cause of ctx,
 // or an *Error.
 func (c *Client) ask(ctx context.Context, f format.File, content io.Reader) (format.Answer, error) {
-	body := &reading{r: content}
+	body := &trackedReader{r: content}
 	raw, err := c.post(ctx, f, body)
 	switch unreadable := body.end(); {
 	case unreadable != nil:
@@ -147,7 +147,7 @@ func (c *Client) ask(ctx context.Context, f format.File, content io.Reader) (for
 
 // post sends a file as a form and returns the answer.
 func (c *Client) post(ctx context.Context, f format.File, content io.Reader) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience+time.Duration(f.Size/slowest)*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, baseTimeout+time.Duration(f.Size/minRate)*time.Second)
 	defer cancel()
 	var frame bytes.Buffer
 	form := multipart.NewWriter(&frame)
@@ -168,13 +168,13 @@ func (c *Client) post(ctx context.Context, f format.File, content io.Reader) ([]
 	answer, err := c.http.Do(req)
 	if err != nil {
 		var failed *url.Error
-		if errors.As(err, &failed) { // whose text has the address once more
+		if errors.As(err, &failed) { // its text repeats the address
 			err = failed.Err
 		}
 		return nil, err
 	}
 	defer answer.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(answer.Body, most))
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil {
 		return nil, err
 	}
@@ -208,12 +208,12 @@ type match struct {
 // unknown is the id of a match with nothing.
 const unknown = "UNKNOWN"
 
-// parse makes a report about one file an answer. Of several formats that fit the first holds, and a
-// warning names the others.
+// parse returns the answer of a report about one file. If several formats match, the first one
+// counts, and a warning names the others.
 func parse(raw []byte) (format.Answer, error) {
 	var r report
 	if err := json.Unmarshal(raw, &r); err != nil || r.Version == "" || len(r.Files) != 1 {
-		return format.Answer{}, fmt.Errorf("it answers what siegfried does not: %.200q (%w)", raw, err)
+		return format.Answer{}, fmt.Errorf("unexpected answer %.200q (%w)", raw, err)
 	}
 	a := format.Answer{Agent: "siegfried " + r.Version}
 	pronom, registry := "", ""
@@ -223,7 +223,7 @@ func parse(raw []byte) (format.Answer, error) {
 		}
 	}
 	if pronom == "" {
-		return a, errors.New("its signature file is not PRONOM's; make it by roy build")
+		return a, errors.New("its signature file is not PRONOM's; make one by roy build")
 	}
 	f := r.Files[0]
 	var others []string
@@ -252,9 +252,9 @@ func parse(raw []byte) (format.Answer, error) {
 	return a, nil
 }
 
-// reading keeps the error of a reader, to tell it from that of where the bytes go. A request that
-// was answered early may go on reading for a moment.
-type reading struct {
+// trackedReader keeps the error of a reader, to distinguish it from that of the connection. After
+// an early answer the request may continue to read for a moment.
+type trackedReader struct {
 	mu    sync.Mutex
 	r     io.Reader
 	err   error
@@ -262,7 +262,7 @@ type reading struct {
 }
 
 // Read implements io.Reader.
-func (r *reading) Read(p []byte) (int, error) {
+func (r *trackedReader) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
@@ -275,8 +275,8 @@ func (r *reading) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end returns when nothing is read any more, with the reader's error.
-func (r *reading) end() error {
+// end stops the reading and returns the reader's error.
+func (r *trackedReader) end() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = true

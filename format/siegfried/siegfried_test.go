@@ -93,7 +93,7 @@ func TestFaultsAreTheSystems(t *testing.T) {
 		{"no room on its disk", "status 500", func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "SF server error; got no space left on device", http.StatusInternalServerError)
 		}},
-		{"not siegfried", "answers what siegfried does not", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }},
+		{"not siegfried", "unexpected answer", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }},
 		{"another signature file", "not PRONOM", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"siegfried":"1.11.2","identifiers":[{"name":"tika","details":"tika-mimetypes.xml"}],"files":[{"matches":[]}]}`)
 		}},

@@ -1,5 +1,5 @@
-// Package cputest measures benchmarks by the processor's time, which other work on the machine
-// changes less than the clock's.
+// Package cputest measures benchmarks by processor time, which other work on the machine affects
+// less than wall time.
 package cputest
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Used is the processor's time that this process has had.
+// Used returns the processor time that this process has used.
 func Used(tb testing.TB) time.Duration {
 	tb.Helper()
 	var u syscall.Rusage

@@ -1,12 +1,12 @@
-// Package generatedtest keeps checked-in files equal to what the code makes of them.
+// Package generatedtest keeps checked-in files equal to the text that code generates.
 //
-// A package that owns a fact has a test that makes text of it and hands it to [File] or [Part], and
-// a line that runs this test with -update:
+// A package that owns a fact has a test that generates text from it and passes it to [File] or
+// [Part], and a line that runs this test with -update:
 //
 //	//go:generate go test . -run ^TestGenerated -update
 //
-// So `go generate ./...` writes all such files, and the tests themselves fail while one of them is
-// out of date.
+// `go generate ./...` thus writes all such files, and the tests fail while one of them is out of
+// date.
 package generatedtest
 
 import (
@@ -26,16 +26,17 @@ import (
 
 var update = flag.Bool("update", false, "write generated files instead of checking them")
 
-// File checks that a file is what the code makes of it, and with -update writes it. The path begins
-// at the top of the repository.
+// File checks that a file equals the generated text; with -update it writes the file. The path is
+// relative to the top of the repository.
 func File(t testing.TB, path, want string) {
 	t.Helper()
-	keep(t, filepath.Join(top(t), filepath.FromSlash(path)), want)
+	compareOrWrite(t, filepath.Join(top(t), filepath.FromSlash(path)), want)
 }
 
-// Part is [File] for a part of a file: the lines between one that holds "generated: NAME" and the
-// next that holds "end of NAME". The pattern is one of [filepath.Glob], from the top of the
-// repository: a part may move to another file that matches. It fails when no file has such a part.
+// Part is [File] for a part of a file: the lines between one that contains "generated: NAME" and
+// the next that contains "end of NAME". The pattern is that of [filepath.Glob], relative to the top
+// of the repository, so that a part may move to another matching file. It fails if no file has such
+// a part.
 func Part(t testing.TB, pattern, name, want string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(top(t), filepath.FromSlash(pattern)))
@@ -48,12 +49,12 @@ func Part(t testing.TB, pattern, name, want string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		switch whole, ok, err := replaced(string(text), name, want); {
+		switch whole, ok, err := replacePart(string(text), name, want); {
 		case err != nil:
 			t.Errorf("%s: %v", file, err)
 			found = true
 		case ok:
-			keep(t, file, whole)
+			compareOrWrite(t, file, whole)
 			found = true
 		}
 	}
@@ -62,8 +63,9 @@ func Part(t testing.TB, pattern, name, want string) {
 	}
 }
 
-// replaced returns text with the part of that name changed to want; ok is false when it has none.
-func replaced(text, name, want string) (whole string, ok bool, err error) {
+// replacePart returns text with the named part replaced by want. ok is false if there is no such
+// part.
+func replacePart(text, name, want string) (whole string, ok bool, err error) {
 	begin, end := line("generated: ", name), line("end of ", name)
 	var b strings.Builder
 	within := false
@@ -85,13 +87,13 @@ func replaced(text, name, want string) (whole string, ok bool, err error) {
 	return b.String(), ok, nil
 }
 
-// line matches a line that holds these words and this name as a whole.
+// line returns an expression for a line with these words and this whole name.
 func line(words, name string) *regexp.Regexp {
 	return regexp.MustCompile(regexp.QuoteMeta(words+name) + `(\W|$)`)
 }
 
-// keep compares a file with what it should be, or writes it and leaves its mode.
-func keep(t testing.TB, file, want string) {
+// compareOrWrite compares a file with the text, or with -update writes it and keeps its mode.
+func compareOrWrite(t testing.TB, file, want string) {
 	t.Helper()
 	got, err := os.ReadFile(file)
 	if err != nil && (!*update || !errors.Is(err, fs.ErrNotExist)) {
@@ -109,7 +111,7 @@ func keep(t testing.TB, file, want string) {
 	}
 }
 
-// top is the folder of go.mod.
+// top returns the folder of go.mod.
 func top(t testing.TB) string {
 	t.Helper()
 	folder, err := os.Getwd()

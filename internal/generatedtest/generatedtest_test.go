@@ -16,7 +16,7 @@ func TestReplaced(t *testing.T) {
 		{"another's name", "# generated: xy\nold\n# end of xy\n", "# generated: xy\nold\n# end of xy\n", false, false},
 		{"without an end", "# generated: x\nold\n# end of y\n", "", true, true},
 	} {
-		got, ok, err := replaced(tt.text, "x", "new\n")
+		got, ok, err := replacePart(tt.text, "x", "new\n")
 		if got != tt.want || ok != tt.ok || (err != nil) != tt.fails {
 			t.Errorf("%s: %q, %t, %v; want %q, %t, an error: %t", tt.name, got, ok, err, tt.want, tt.ok, tt.fails)
 		}

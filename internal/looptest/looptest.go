@@ -1,9 +1,9 @@
-// Package looptest is for tests that let a fault befall each call of something in turn: the first,
-// the second, and so on. A whole run visits them all; a usual one visits some, other ones each
-// time, so that many short runs come to what one long run does.
+// Package looptest is for tests that inject a fault at each call in turn: the first, the second,
+// and so on. A complete run visits all calls. A normal run visits some, different ones each time,
+// so that many short runs together cover what one long run does.
 //
-// TEST_ALL=1 asks for all (make test-all does). TEST_SEED=N repeats a run: a test that fails says
-// which it was.
+// TEST_ALL=1 requests a complete run (make test-all does). TEST_SEED=N repeats a run; a failed test
+// prints its seed.
 package looptest
 
 import (
@@ -17,12 +17,12 @@ import (
 	"time"
 )
 
-// Steps yields the numbers of the calls to visit, from 1, until the loop ends. It grows by about
-// half of what it has come to, so that a hundred calls are visited in about a dozen steps; the
-// first four always are.
+// Steps yields the numbers of the calls to visit, from 1, until the loop ends. The first four are
+// always visited. Then each step is larger than the last by about half, so that a dozen steps cover
+// a hundred calls.
 func Steps(t testing.TB) iter.Seq[int] {
 	t.Helper()
-	all, random := choice(t)
+	all, random := choose(t)
 	return func(yield func(int) bool) {
 		for n := 1; yield(n); n++ {
 			if !all && n >= 4 {
@@ -32,29 +32,30 @@ func Steps(t testing.TB) iter.Seq[int] {
 	}
 }
 
-// Some is whether to visit one of many that are alike: always in a whole run, else one time in n.
+// Some returns a function that decides whether to visit one of many similar cases: always in a
+// complete run, else one time in n.
 func Some(t testing.TB, n int) func() bool {
 	t.Helper()
-	all, random := choice(t)
+	all, random := choose(t)
 	return func() bool { return all || random.IntN(n) == 0 }
 }
 
-// All says that the run is a whole one.
+// All reports whether this is a complete run.
 func All() bool { return os.Getenv("TEST_ALL") == "1" }
 
-// Number is a number below n by which to begin elsewhere each time; 0 in a whole run.
+// Number returns a random number below n, to start elsewhere each time; 0 in a complete run.
 func Number(t testing.TB, n int) int {
 	t.Helper()
-	all, random := choice(t)
+	all, random := choose(t)
 	if all {
 		return 0
 	}
 	return random.IntN(n)
 }
 
-// choice says whether to visit all, and otherwise by what to choose: by the run's seed and the
-// test's name, so that it does not matter which tests ran before.
-func choice(t testing.TB) (all bool, random *rand.Rand) {
+// choose returns whether to visit all cases, and otherwise a random source. It depends on the run's
+// seed and the test's name, not on which tests ran before.
+func choose(t testing.TB) (all bool, random *rand.Rand) {
 	t.Helper()
 	if All() {
 		return true, nil
@@ -66,7 +67,7 @@ func choice(t testing.TB) (all bool, random *rand.Rand) {
 		}
 	})
 	name := fnv.New64a()
-	_, _ = name.Write([]byte(t.Name())) // which never fails
+	_, _ = name.Write([]byte(t.Name())) // it never fails
 	return false, rand.New(rand.NewPCG(from, name.Sum64()))
 }
 

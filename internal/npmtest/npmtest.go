@@ -1,5 +1,5 @@
-// Package npmtest runs clients that other projects wrote in JavaScript, so that our protocols are
-// tested by programs that know the specifications and not our code.
+// Package npmtest runs JavaScript clients of other projects, so that programs that know only the
+// specifications test our protocols.
 package npmtest
 
 import (
@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast/holdfast/internal/proctest"
 )
 
-// Node returns a command that runs script with args, in a folder of its own, where it finds the npm
-// package name at exactly that version. The package is installed once per machine. Where node or
-// npm is missing the test is skipped, and fails when REQUIRE_SERVICES is 1.
+// Node returns a command that runs script with args in a folder of its own, with the npm package
+// name at exactly that version. The package is installed once per machine. If node or npm is
+// missing, the test is skipped, or fails if REQUIRE_SERVICES is 1.
 func Node(ctx context.Context, t testing.TB, name, version, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	for _, tool := range []string{"node", "npm"} {
@@ -31,8 +31,8 @@ func Node(ctx context.Context, t testing.TB, name, version, script string, args 
 	return node
 }
 
-// install returns a folder whose node_modules has the package. It appears whole or not at all, so
-// that several test runs may install it at a time.
+// install returns a folder whose node_modules has the package. The folder appears in one step, so
+// that several test runs may install concurrently.
 func install(ctx context.Context, t testing.TB, name, version string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -56,7 +56,7 @@ func install(ctx context.Context, t testing.TB, name, version string) string {
 		proctest.Absent(t, "the npm package "+name, err)
 	}
 	if err := os.Rename(temp, dir); err != nil {
-		if _, there := os.Stat(dir); there != nil { // else another run was first
+		if _, there := os.Stat(dir); there != nil { // otherwise another run was first
 			t.Fatalf("keep %s: %v", name, err)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package proctest runs foreign servers as child processes of a test: each answers when Start
-// returns, and is gone when Kill does.
+// Package proctest runs servers as child processes of a test. A server answers when Start returns,
+// and has ended when End returns.
 package proctest
 
 import (
@@ -15,19 +15,19 @@ import (
 	"time"
 )
 
-// patience is how long a server may take until it answers; the slowest, clamd, needs a few seconds
-// on a busy machine.
-const patience = 60 * time.Second
+// startTimeout is how long a server may take to start; the slowest, clamd, needs a few seconds on a
+// busy machine.
+const startTimeout = 60 * time.Second
 
 // Server is a running child process.
 type Server struct {
 	cmd    *exec.Cmd
-	exited chan struct{} // closed when cmd has been waited for
+	exited chan struct{} // closed when cmd has ended
 }
 
-// Start starts cmd and returns when answers, which is asked again and again, says that it is there.
-// The error of a server that ends before, or stays silent for a minute, leaves no process; why, its
-// own log has to tell.
+// Start starts cmd and returns when answers, which it calls repeatedly, returns true. If the server
+// ends first, or does not answer within a minute, Start returns an error and leaves no process. The
+// server's own log has the cause.
 func Start(cmd *exec.Cmd, answers func(ctx context.Context) bool) (*Server, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func Start(cmd *exec.Cmd, answers func(ctx context.Context) bool) (*Server, erro
 	s := &Server{cmd: cmd, exited: make(chan struct{})}
 	go func() {
 		defer close(s.exited)
-		_ = cmd.Wait() // killed on purpose, or told by its log
+		_ = cmd.Wait() // killed on purpose, or its log has the cause
 	}()
 	if err := s.await(answers); err != nil {
 		s.End(os.Kill)
@@ -45,7 +45,7 @@ func Start(cmd *exec.Cmd, answers func(ctx context.Context) bool) (*Server, erro
 }
 
 func (s *Server) await(answers func(ctx context.Context) bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
@@ -63,18 +63,18 @@ func (s *Server) await(answers func(ctx context.Context) bool) error {
 	}
 }
 
-// Process is the process, for signals.
+// Process returns the process, for signals.
 func (s *Server) Process() *os.Process { return s.cmd.Process }
 
-// End ends the server by a signal and waits for its end; of one that has ended already nothing
-// comes.
+// End ends the server by a signal and waits for its end. It does nothing if the server has ended.
 func (s *Server) End(signal os.Signal) {
-	_ = s.cmd.Process.Signal(signal) // it may have ended by itself
+	_ = s.cmd.Process.Signal(signal) // it may have ended
 	<-s.exited
 }
 
-// OnFreePort calls start with an address of 127.0.0.1 that is free, and again with another one, up
-// to five times, when it fails: another process may have taken it first. It returns the last error.
+// OnFreePort calls start with a free address of 127.0.0.1. If start fails, it retries with another
+// address, up to five times: another process may have taken the first one. It returns the last
+// error.
 func OnFreePort(t testing.TB, start func(address string) error) error {
 	t.Helper()
 	var err error
@@ -97,8 +97,8 @@ func freeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// Absent skips the test, which cannot do without what is missing, or fails it where
-// REQUIRE_SERVICES is 1, as in CI.
+// Absent skips the test because something is missing, or fails it if REQUIRE_SERVICES is 1, as in
+// CI.
 func Absent(t testing.TB, what string, err error) {
 	t.Helper()
 	if os.Getenv("REQUIRE_SERVICES") == "1" {
@@ -108,7 +108,7 @@ func Absent(t testing.TB, what string, err error) {
 }
 
 // Built returns the binary of a server that is a module below tools; the first use on a machine
-// builds it. Where that cannot be done it is Absent.
+// builds it. If that fails, it calls Absent.
 func Built(t testing.TB, name string) string {
 	t.Helper()
 	mod, err := exec.Command("go", "env", "GOMOD").Output()

@@ -82,7 +82,7 @@ type restoreRun struct {
 	*Restorer
 	item   *base.Item
 	source *replicas
-	parcel *export.Parcel
+	bag    *export.Package
 	size   int64 // of the tar
 	files  int64 // of the object in the tar
 	done   restoreNote
@@ -98,16 +98,16 @@ func (r *restoreRun) layOut(ctx context.Context, o registry.Object, version int)
 	if r.done.Agent == "" {
 		r.done.Agent = "Holdfast " + r.Version
 	}
-	r.parcel, err = export.New(ctx, o, version, r.source.files, r.source.reader, export.Options{Bag: true, System: true, At: r.item.CreatedAt, Agent: r.done.Agent})
+	r.bag, err = export.New(ctx, o, version, r.source.files, r.source.reader, export.Options{Bag: true, System: true, At: r.item.CreatedAt, Agent: r.done.Agent})
 	if errors.Is(err, export.ErrName) {
 		return base.Content(fmt.Errorf("%w; no bag can hold it: fetch the files by `holdfast object export`", err))
 	} else if err != nil {
 		return err
 	}
-	if r.size, err = r.parcel.TarSize(ctx); err != nil {
+	if r.size, err = r.bag.TarSize(ctx); err != nil {
 		return err
 	}
-	for e, err := range r.parcel.Entries(ctx) {
+	for e, err := range r.bag.Entries(ctx) {
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (r *restoreRun) layOut(ctx context.Context, o registry.Object, version int)
 // name returns the file's name, cut to a valid length.
 func (r *restoreRun) name() string {
 	const most, end = 200, ".tar"
-	name := r.parcel.Base()
+	name := r.bag.Base()
 	return name[:min(len(name), most)] + end
 }
 
@@ -131,7 +131,7 @@ func (r *restoreRun) name() string {
 func (r *restoreRun) validate(ctx context.Context) (sum string, err error) {
 	in, err := r.Staging.Open(ctx, r.done.Key, 0, -1)
 	if err != nil {
-		return "", fmt.Errorf("read restored parcel back: %w", err)
+		return "", fmt.Errorf("read restored file back: %w", err)
 	}
 	defer in.Close()
 	h := sha256.New()
@@ -143,7 +143,7 @@ func (r *restoreRun) validate(ctx context.Context) (sum string, err error) {
 		_, err = io.Copy(io.Discard, read) // the bytes after the end of the tar
 	}
 	if err != nil {
-		return "", fmt.Errorf("read restored parcel back: %w", err)
+		return "", fmt.Errorf("read restored file back: %w", err)
 	}
 	var faults []string
 	for _, f := range report.Errors() {
@@ -172,7 +172,7 @@ func (r *restoreRun) publish(ctx context.Context) (place string, err error) {
 		return "", err
 	}
 	if _, err := storage.Copy(ctx, r.Staging, place, r.Staging, r.done.Key); err != nil {
-		return "", fmt.Errorf("give the restored parcel its name: %w", err)
+		return "", fmt.Errorf("name the restored file: %w", err)
 	}
 	return place, nil
 }

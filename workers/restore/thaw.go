@@ -108,7 +108,7 @@ func (s *replicas) thaw(ctx context.Context, f registry.File) (readable bool, er
 	frozen := -1
 	var errs []error
 	for i, root := range s.roots {
-		if fault := s.reader.Useless(f.Path, root.Name); fault != nil && !errors.Is(fault, storage.ErrArchived) {
+		if fault := s.reader.Excluded(f.Path, root.Name); fault != nil && !errors.Is(fault, storage.ErrArchived) {
 			continue
 		}
 		readable, err := root.Store().Thaw(ctx, s.key(i, f), 0)

@@ -105,7 +105,7 @@ func (r *restoreRun) writeRest(ctx context.Context, key string) error {
 			return err
 		}
 	}
-	err = r.parcel.ContinueTar(ctx, io.MultiWriter(d.to, d.sum), at, func(size int64, between bool, point func() (export.Point, error)) error {
+	err = r.bag.ContinueTar(ctx, io.MultiWriter(d.to, d.sum), at, func(size int64, between bool, point func() (export.Point, error)) error {
 		return d.markIfDue(ctx, size, between, point)
 	})
 	if err != nil {
@@ -175,7 +175,7 @@ func (d *tarWriter) markIfDue(ctx context.Context, size int64, between bool, poi
 func (d *tarWriter) mark(ctx context.Context, at export.Point) error {
 	stored, err := d.to.Checkpoint(ctx)
 	if err != nil {
-		return fmt.Errorf("checkpoint restored parcel: %w", err)
+		return fmt.Errorf("checkpoint restored file: %w", err)
 	}
 	next := d.done
 	sum, err := d.sum.State()
@@ -219,7 +219,7 @@ func (d *tarWriter) open(ctx context.Context) (at export.Point, err error) {
 		if err == nil {
 			return last.Point, nil
 		} else if !errors.Is(err, storage.ErrNotFound) {
-			return at, fmt.Errorf("go on with restored parcel: %w", err)
+			return at, fmt.Errorf("continue restored file: %w", err)
 		}
 		if d.sum, err = fixity.NewDigester(sha256Name); err != nil {
 			return at, err

@@ -137,7 +137,7 @@ func explained(err error, id string) error {
 }
 
 // parcel returns the export that the note describes.
-func (x *exporter) parcel(ctx context.Context, c *client.Client, o registry.Object, n exportNote) (*export.Parcel, error) {
+func (x *exporter) parcel(ctx context.Context, c *client.Client, o registry.Object, n exportNote) (*export.Package, error) {
 	from := &remote{c: c, object: o, version: n.Version}
 	reader := &replica.Reader{Source: from, Elsewhere: x.elsewhere}
 	if x.out == "-" {
@@ -169,7 +169,7 @@ func (x *exporter) toStream(ctx context.Context, c *client.Client, o registry.Ob
 }
 
 // count counts the files and bytes of the output.
-func (x *exporter) count(ctx context.Context, p *export.Parcel) error {
+func (x *exporter) count(ctx context.Context, p *export.Package) error {
 	x.files, x.bytes = 0, 0
 	for e, err := range p.Entries(ctx) {
 		if err != nil {

@@ -76,7 +76,7 @@ func (x *exporter) toTar(ctx context.Context, c *client.Client, o registry.Objec
 }
 
 // published verifies a tar that has its name already.
-func (x *exporter) published(ctx context.Context, root *os.Root, p *export.Parcel, name string) error {
+func (x *exporter) published(ctx context.Context, root *os.Root, p *export.Package, name string) error {
 	file, err := root.Open(name)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (x *exporter) published(ctx context.Context, root *os.Root, p *export.Parce
 }
 
 // writeTar writes the missing bytes of the tar into the part.
-func writeTar(ctx context.Context, root *os.Root, p *export.Parcel, part string) (err error) {
+func writeTar(ctx context.Context, root *os.Root, p *export.Package, part string) (err error) {
 	file, err := root.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func writeTar(ctx context.Context, root *os.Root, p *export.Parcel, part string)
 	return file.Sync()
 }
 
-func tarFrom(ctx context.Context, file *os.File, p *export.Parcel, from int64) error {
+func tarFrom(ctx context.Context, file *os.File, p *export.Package, from int64) error {
 	if err := file.Truncate(from); err != nil {
 		return err
 	}
