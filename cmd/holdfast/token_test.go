@@ -143,7 +143,7 @@ func TestSessions(t *testing.T) {
 	if !signedIn() {
 		t.Fatal("somebody else has ended the session")
 	}
-	holdfast(t, "session", "revoke", "none", mine.ID[:8], "--dir", dir).Wants(t, exit.Partly).Says(t, "revoked: "+mine.ID[:8], `no session "none"`)
+	holdfast(t, "session", "revoke", "none", mine.ID[:8], "--dir", dir).Wants(t, exit.Partly).Says(t, "revoked: "+mine.ID[:8], `session "none" was not found`)
 	if signedIn() {
 		t.Error("the session goes on after it was revoked")
 	}

@@ -289,7 +289,7 @@ func refusals(t *testing.T, in func(...string) clitest.Result) {
 	in("submit", clitest.WriteFile(t, filepath.Join(dir, "empty"), "")).Wants(t, exit.Content).Says(t, "empty")
 	good := clitest.WriteFile(t, filepath.Join(dir, "good.txt"), "good")
 	in("submit", good, "--digest", "sha256:"+strings.Repeat("0", 64)).Wants(t, exit.Content).Says(t, "sha256")
-	in("submit", good, "--collection", "nowhere").Wants(t, exit.NotFound).Says(t, `no collection "nowhere"`, "default")
+	in("submit", good, "--collection", "nowhere").Wants(t, exit.NotFound).Says(t, `collection "nowhere" was not found`, "default")
 	in("submit", good, "--ark", "not an ark").Wants(t, exit.Usage).Says(t, "ARK")
 	in("batch", "show", "nothing").Wants(t, exit.NotFound)
 	in("watch", "nothing").Wants(t, exit.NotFound).Says(t, "holdfast batch list")

@@ -256,7 +256,7 @@ func TestPages_Bulk(t *testing.T) {
 	}
 	text := s.get(t, "/items/"+bulk.ID, http.StatusOK)
 	wantTame(t, "bulk", text)
-	for _, want := range []string{"<dt>Done</dt><dd>1 item</dd>", "request: delete state:failed,completed"} {
+	for _, want := range []string{"<dt>Done</dt><dd>1 item</dd>", "requested: delete state:failed,completed"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q:\n%s", want, text)
 		}

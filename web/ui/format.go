@@ -153,9 +153,9 @@ func details(raw json.RawMessage) string {
 			text = s
 		}
 		if bulk, ok := bulkOf(value); ok {
-			name, text = "request", bulk
+			name, text = "requested", bulk
 		} else if object, ok := registry.ObjectSpecIn(value); ok {
-			name, text = "request", object.Text()
+			name, text = "requested", object.Text()
 		}
 		if text != "" {
 			parts = append(parts, strings.ReplaceAll(name, "_", " ")+": "+text)

@@ -25,7 +25,7 @@ func DetailsText(raw json.RawMessage) string {
 			text = strings.Join(list, "; ")
 		}
 		if asked := askedText(value); name == "spec" && asked != "" {
-			name, text = "asked", asked
+			name, text = "requested", asked
 		}
 		if text != "" {
 			parts = append(parts, strings.ReplaceAll(name, "_", " ")+": "+text)

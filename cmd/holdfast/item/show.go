@@ -45,7 +45,7 @@ func showItem(ctx context.Context, a *cli.App, id string) error {
 	f := Facts(it.WorkItem)
 	f.Add("resume point", it.ResumePoint)
 	for _, d := range it.Deliveries {
-		f.Add("told", d.Text())
+		f.Add("delivery", d.Text())
 	}
 	if it.Tries > 0 {
 		f.Add("tries", triesText(it.WorkItem))
@@ -89,7 +89,7 @@ func Facts(it registry.WorkItem) *terminal.Facts {
 	f.Add("state", fmt.Sprintf("%s (%s, %s)", it.StateText(time.Now()), it.Stage, it.Status))
 	f.Add("outcome", it.OutcomeText())
 	if u, ok := it.Untold(); ok {
-		f.Add("given up", u.Text())
+		f.Add("undelivered", u.Text())
 	}
 	f.Add("held by", hold.HeldText(it.HeldBy))
 	if it.ErrorClass == "" {
