@@ -113,11 +113,11 @@ func CheckResults(results map[string]json.RawMessage) error {
 	for name, value := range results {
 		size := len(name) + len(value)
 		if sum += size; size > MostResult {
-			return fmt.Errorf("%w: result %.100q takes %s; one may take up to %s", ErrInvalid, name, SizeText(int64(size)), SizeText(MostResult))
+			return fmt.Errorf("%w: result %.100q takes %s; the limit is %s", ErrInvalid, name, SizeText(int64(size)), SizeText(MostResult))
 		}
 	}
 	if sum > MostResults {
-		return fmt.Errorf("%w: the item's results take %s; all together may take up to %s", ErrInvalid, SizeText(int64(sum)), SizeText(MostResults))
+		return fmt.Errorf("%w: the item's results take %s; the limit is %s", ErrInvalid, SizeText(int64(sum)), SizeText(MostResults))
 	}
 	return nil
 }

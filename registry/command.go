@@ -70,7 +70,7 @@ type PastNoReturn struct {
 // Error says which acts are possible instead.
 func (e *PastNoReturn) Error() string {
 	if e.Version == 0 {
-		return fmt.Sprintf("%s of item %s: past the point of no return: it is deleting %s, which is only carried on", e.Act, e.ItemID, e.ObjectID)
+		return fmt.Sprintf("%s of item %s: past the point of no return: it is deleting %s, which cannot be stopped", e.Act, e.ItemID, e.ObjectID)
 	}
 	if e.Preserved {
 		return fmt.Sprintf("%s of item %s: past the point of no return: version %d of %s is preserved and stays; allowed here: %s",

@@ -102,9 +102,9 @@ func (c Credential) Check() error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	case origin != c.Origin:
-		return fmt.Errorf("%w: origin %s is not in its one form, %s", ErrInvalid, c.Origin, origin)
+		return fmt.Errorf("%w: origin %s is not in canonical form; write %s", ErrInvalid, c.Origin, origin)
 	case !slices.Contains(CredentialKinds(), c.Kind):
-		return fmt.Errorf("%w: there is no kind %q of credential", ErrInvalid, c.Kind)
+		return fmt.Errorf("%w: unknown kind of credential %q", ErrInvalid, c.Kind)
 	case !c.Kind.For(origin):
 		return fmt.Errorf("%w: a credential of kind %s is not for %s", ErrInvalid, c.Kind, origin)
 	case c.Sealed == "":
@@ -146,7 +146,7 @@ func CanonicalOrigin(text string) (string, error) {
 		}
 		return bucketOrigin + u.Host, nil
 	case "http":
-		return "", fmt.Errorf("%w; over http whoever listens would learn the secret", errOrigin)
+		return "", fmt.Errorf("%w; http would expose the secret", errOrigin)
 	}
 	return "", errOrigin
 }

@@ -115,9 +115,9 @@ var (
 	// other's token.
 	ErrSamePerson = errors.New("it needs two people: another person than the one who asked must approve it")
 	// ErrNotAsked: there is no open request to delete the object.
-	ErrNotAsked = errors.New("nobody is asking to delete the object")
+	ErrNotAsked = errors.New("there is no open request to delete the object")
 	// ErrAsked: there is an open request by another person or with another reason.
-	ErrAsked = errors.New("the deletion of the object was asked for already")
+	ErrAsked = errors.New("the deletion of the object was requested already")
 )
 
 // GoneError is the error for a deleted object. For a deposit it is a content fault, because

@@ -38,9 +38,9 @@ type Callback struct {
 	URL string `json:"url" doc:"https:// or http://, without user, password and query; {job} stands for the job's id"`
 	// GoesOn reports that a failed delivery does not fail the job. The delivery becomes its own
 	// item, which is retried for days.
-	GoesOn bool `json:"goes_on,omitempty" doc:"A receiver that cannot be told does not fail the job: its delivery goes on for days"`
+	GoesOn bool `json:"goes_on,omitempty" doc:"A failed delivery does not fail the job; it is retried for days"`
 	// CompletedOnly reports that failed jobs are not delivered.
-	CompletedOnly bool `json:"completed_only,omitempty" doc:"Jobs that fail are not told of"`
+	CompletedOnly bool `json:"completed_only,omitempty" doc:"Failed jobs are not delivered"`
 }
 
 // jobPlace is the placeholder for the job's id in a callback's URL.
@@ -59,7 +59,7 @@ func (c Callback) Check() error {
 	case err != nil || u.Opaque != "" || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http":
 		return fmt.Errorf("%w: a callback's address is https://HOST/..., or http://", ErrInvalid)
 	case u.User != nil || strings.ContainsAny(c.URL, "?#"):
-		return fmt.Errorf("%w: a callback's address has no user, password, query or fragment; what its receiver asks for is set by collection credential set", ErrInvalid)
+		return fmt.Errorf("%w: a callback's address has no user, password, query or fragment; set the receiver's credential with: collection credential set", ErrInvalid)
 	}
 	if other, err := url.Parse(c.For("b")); err != nil || other.Host != u.Host {
 		return fmt.Errorf("%w: a callback's host does not depend on the job", ErrInvalid)
@@ -217,7 +217,7 @@ const EventDelivery = "delivery"
 var ErrNoCallback = errors.New("the collection has no callback")
 
 // ErrNoMail: there is no address or no mail server.
-var ErrNoMail = errors.New("no address is to be told by mail, or the service has no mail server")
+var ErrNoMail = errors.New("there is no mail address, or the service has no mail server")
 
 // Delivering records workers' deliveries.
 type Delivering interface {

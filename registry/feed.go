@@ -108,23 +108,23 @@ func (f FeedFilter) Check() error {
 	}
 	for _, c := range f.Collections {
 		if c == "" || len(c) > mostTarget {
-			return fmt.Errorf("%w: no collection is called so", ErrInvalid)
+			return fmt.Errorf("%w: a collection's name is empty or too long", ErrInvalid)
 		}
 	}
 	for _, a := range f.Actions {
 		if _, ok := RouteOf(a); !ok {
-			return fmt.Errorf("%w: there is no action %q", ErrInvalid, a)
+			return fmt.Errorf("%w: unknown action %q", ErrInvalid, a)
 		}
 	}
 	for _, s := range f.States {
 		if !slices.ContainsFunc(States(), func(known State) bool { return known.Equal(string(s)) }) {
-			return fmt.Errorf("%w: there is no state %q", ErrInvalid, s)
+			return fmt.Errorf("%w: unknown state %q", ErrInvalid, s)
 		}
 		switch {
 		case StateHeld.Equal(string(s)):
-			return fmt.Errorf("%w: no event tells that an item is held; take the types hold and release-hold", ErrInvalid)
+			return fmt.Errorf("%w: the state Held has no events; use the types hold and release-hold", ErrInvalid)
 		case StateUpdateReport.Equal(string(s)):
-			return fmt.Errorf("%w: no event tells that a report is an update; take the state %s, or the type %s", ErrInvalid, StateReporting, ActUpdateReport)
+			return fmt.Errorf("%w: no event shows that a report is an update; use the state %s or the type %s", ErrInvalid, StateReporting, ActUpdateReport)
 		}
 	}
 	return f.checkTransitions()

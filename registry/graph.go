@@ -90,7 +90,7 @@ func (r Requirement) name() string {
 func (r Requirement) problem() string {
 	switch {
 	case !isText(r.Key) || !isText(r.ItemID):
-		return fmt.Sprintf("a requirement names %q, which is no text", r.Key+r.ItemID)
+		return fmt.Sprintf("a requirement names %q, which is not valid text", r.Key+r.ItemID)
 	case r.Key == "" && r.ItemID == "":
 		return "a requirement names nothing: give a key or an item id"
 	case r.Key != "" && r.ItemID != "":
@@ -139,7 +139,7 @@ func (g Graph) Problems() []*GraphError {
 		case n.Key == "":
 			add("", "node %d has no key", i+1)
 		case !isText(n.Key):
-			add(n.Key, "its key is no text")
+			add(n.Key, "its key is not valid text")
 		case len(n.Key) > mostKey:
 			add(n.Key, "its key is longer than %d bytes", mostKey)
 		case seen[n.Key]:
@@ -156,7 +156,7 @@ func (g Graph) Problems() []*GraphError {
 	}
 	switch {
 	case !isText(g.ID):
-		add("", "the graph's id is no text")
+		add("", "the graph's id is not valid text")
 	case len(g.Nodes) == 0:
 		add("", "the graph has no nodes")
 	case len(g.Nodes) > MostNodes:
@@ -247,6 +247,6 @@ type CycleError struct {
 
 // Error names the whole cycle.
 func (e *CycleError) Error() string {
-	return fmt.Sprintf("cycle: %s -> %s; abort one of these, which ends them all, and prepare them anew without one of these requirements",
+	return fmt.Sprintf("cycle: %s -> %s; abort one of them, which aborts them all, and prepare them again without one of these requirements",
 		strings.Join(e.Items, " -> "), e.Items[0])
 }

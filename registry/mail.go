@@ -35,7 +35,7 @@ const MostMailAddresses = 50
 func MailAddress(text string) (string, error) {
 	a, err := mail.ParseAddress(text)
 	if err != nil || strings.ContainsFunc(a.Address, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
-		return "", fmt.Errorf("%w: %q is no mail address", ErrInvalid, text)
+		return "", fmt.Errorf("%w: %q is not a mail address", ErrInvalid, text)
 	}
 	return a.Address, nil
 }
@@ -135,7 +135,7 @@ var aMailDomain = regexp.MustCompile(`^(\*\.)?([a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0
 func CheckMailDomain(text string) error {
 	const most = 255
 	if len(text) > most || !aMailDomain.MatchString(text) {
-		return fmt.Errorf("%w: %q is no domain; write example.org, or *.example.org for all below it (and its ASCII form, xn--..., when it has one)", ErrInvalid, text)
+		return fmt.Errorf("%w: %q is not a domain; write example.org, or *.example.org for all below it (and its ASCII form, xn--..., when it has one)", ErrInvalid, text)
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ type MailLimitError struct {
 
 // Error names the limit, how much of it is used, and what to do.
 func (e *MailLimitError) Error() string {
-	text := fmt.Sprintf("the submission names %d addresses of others, and submissions of token %s have named %d of the %d that they may in a day",
+	text := fmt.Sprintf("the submission names %d other people's addresses; submissions of token %s have named %d of the %d allowed in a day",
 		e.Need, e.Token, e.Used, e.Daily)
 	if e.Need > e.Daily {
 		return text + "; name fewer, or have an admin raise HOLDFAST_MAIL_TOKEN_DAILY"

@@ -56,7 +56,7 @@ type OrphanSearch struct {
 // Check returns ErrInvalid for an age that is too small.
 func (s OrphanSearch) Check() error {
 	if s.Older < LeastOrphanAge {
-		return fmt.Errorf("%w: what is younger than %v may be somebody's yet", ErrInvalid, LeastOrphanAge)
+		return fmt.Errorf("%w: data younger than %v may still be in use", ErrInvalid, LeastOrphanAge)
 	}
 	return nil
 }

@@ -32,56 +32,56 @@ type Profiles interface {
 // Fields that are written although empty must stay so: submissions are compared by a digest that
 // includes the empty Profile.
 type Profile struct {
-	Name string `json:"name" required:"false" doc:"For people; the mnemonic when empty"`
+	Name string `json:"name" required:"false" doc:"Name for people; default: the mnemonic"`
 	// Owner: local ids are unique under it.
 	Owner        string   `json:"owner" doc:"ARK under which local ids are unique"`
 	Collections  []string `json:"collections" required:"false" doc:"ARKs that objects become members of"`
-	NOIDTemplate string   `json:"noid_template" required:"false" doc:"For minting; the service's when empty"`
+	NOIDTemplate string   `json:"noid_template" required:"false" doc:"Template for new ARKs; default: the service's"`
 	// Minting says where names that we draw are registered: MintLocally, the default, or MintEZID.
-	Minting string `json:"minting,omitempty" doc:"Where names drawn from the template are kept: noid, here only (default), or ezid, which makes them public when their object is recorded"`
+	Minting string `json:"minting,omitempty" doc:"Where new ARKs are registered: noid (default): only here; ezid: also with EZID, which publishes them when their object is recorded"`
 	// DigestAlgorithm is sha512, the default, or sha256.
-	DigestAlgorithm string `json:"digest_algorithm" required:"false" doc:"Of OCFL inventories: sha512 or sha256"`
-	Priority        *int   `json:"priority,omitempty" doc:"Of batches that name none; lower first"`
+	DigestAlgorithm string `json:"digest_algorithm" required:"false" doc:"Digest algorithm of OCFL inventories: sha512 (default) or sha256"`
+	Priority        *int   `json:"priority,omitempty" doc:"Priority of batches that set none; lower comes first"`
 	// ReleaseOneByOne: releasing a hold on the collection releases nothing at once, as in Merritt.
-	ReleaseOneByOne bool `json:"release_one_by_one,omitempty" doc:"Releasing a hold on the collection lets nothing go by itself: each batch and job is released on its own"`
+	ReleaseOneByOne bool `json:"release_one_by_one,omitempty" doc:"After a hold on the collection is released, each batch and job stays held until it is released on its own"`
 	// StopOnBadRow: a manifest with a bad row fails the batch before it has jobs.
-	StopOnBadRow bool `json:"stop_on_bad_row,omitempty" doc:"A batch manifest is taken whole or not at all: one bad row refuses it before anything is ingested. Otherwise a bad row fails alone"`
-	Scan         bool `json:"scan,omitempty" doc:"Every file is looked at for viruses by clamd before anything is preserved"`
-	ScanPartly   bool `json:"scan_partly,omitempty" doc:"What clamd cannot see all of, mostly for its size, is preserved all the same and recorded as not scanned. Otherwise its job fails"`
+	StopOnBadRow bool `json:"stop_on_bad_row,omitempty" doc:"One bad row of a batch manifest refuses the whole batch before anything is ingested. Otherwise only the row's job fails"`
+	Scan         bool `json:"scan,omitempty" doc:"clamd scans every file for viruses before anything is preserved"`
+	ScanPartly   bool `json:"scan_partly,omitempty" doc:"Files that clamd cannot scan completely, mostly because of their size, are preserved and recorded as not scanned. Otherwise their job fails"`
 	// SuppressDCLocalIDs is Merritt's SuppressDublinCoreLocalID.
 	SuppressDCLocalIDs bool `json:"suppress_dc_local_ids,omitempty" doc:"A dc:identifier in a deposit's mrt-dc.xml does not become a local id of its object"`
 	// NameEncoding is as names.ParseEncoding takes it.
-	NameEncoding string `json:"name_encoding,omitempty" doc:"How names in containers are read that are not UTF-8, such as cp437, iso-8859-1 or windows-1252; each is then an event that keeps its bytes. They are refused when empty"`
+	NameEncoding string `json:"name_encoding,omitempty" doc:"Encoding of names in containers that are not UTF-8, such as cp437, iso-8859-1 or windows-1252; an event keeps the bytes of each. Default: such names are refused"`
 	// DuplicateDays: nil is [DefaultDuplicateDays], 0 is never.
-	DuplicateDays *int `json:"duplicate_days,omitempty" doc:"For how many days after a submission another one of the same content is answered with it; 30 when not given, 0 for never"`
+	DuplicateDays *int `json:"duplicate_days,omitempty" doc:"For how many days a submission with the same content is a duplicate; default 30, 0: never"`
 	// Storages: none means [DefaultStorage]. Versions are read from the first.
-	Storages []string `json:"storages,omitempty" doc:"The storages that each version is kept in: it is written to the first, copied to the others, and counts as preserved when all have it; the one named storage when empty"`
+	Storages []string `json:"storages,omitempty" doc:"Storages of each version: it is written to the first, copied to the others, and preserved when all have it. Default: the storage named storage"`
 	// Callback: nil notifies nobody.
-	Callback *Callback `json:"callback,omitempty" doc:"Who is told how each job ended, by a POST of JSON; nobody when empty"`
+	Callback *Callback `json:"callback,omitempty" doc:"Receiver of each job's outcome, as a POST of JSON; default: none"`
 	// BagProfile is a document of its own, defined by its specification.
-	BagProfile json.RawMessage `json:"bag_profile,omitempty" doc:"A BagIt profile (BagIt Profiles 1.1 to 1.4) of at most 64 KiB that bags must meet; other payloads are not concerned"`
+	BagProfile json.RawMessage `json:"bag_profile,omitempty" doc:"A BagIt profile (BagIt Profiles 1.1 to 1.4) of at most 64 KiB that bags must satisfy; it does not apply to other payloads"`
 	// Mail: addresses named in a submission get mails, too.
-	Mail        *MailRules `json:"mail,omitempty" doc:"Who is told of batches by mail, and of what"`
-	UploadBytes *int64     `json:"upload_bytes,omitempty" doc:"How many bytes the uploads for this collection may come to together; the service's setting when not given"`
-	UploadsOpen *int       `json:"uploads_open,omitempty" doc:"How many uploads for this collection may be on their way at a time; the service's setting when not given"`
+	Mail        *MailRules `json:"mail,omitempty" doc:"Mails about batches"`
+	UploadBytes *int64     `json:"upload_bytes,omitempty" doc:"Quota for all uploads of this collection together, in bytes; default: the service's setting"`
+	UploadsOpen *int       `json:"uploads_open,omitempty" doc:"Quota for unfinished uploads of this collection; default: the service's setting"`
 	// RetentionDays: nil keeps the rows of a batch until an admin purges it.
-	RetentionDays *int   `json:"retention_days,omitempty" doc:"For how many days a batch is kept after it completed; until an admin purges it when not given. Objects and events stay"`
+	RetentionDays *int   `json:"retention_days,omitempty" doc:"Retention of a completed batch in days; default: until an admin purges it. Objects and events stay"`
 	Description   string `json:"description,omitempty" doc:"For people"`
-	Embargo       string `json:"embargo,omitempty" doc:"A note for people; nothing follows from it here"`
+	Embargo       string `json:"embargo,omitempty" doc:"A note for people; Holdfast does not act on it"`
 }
 
 // MailRules say which mails a collection's people get. Failures are always mailed.
 type MailRules struct {
-	To []string `json:"to,omitempty" doc:"Addresses that get the mails, beside those that a submission names"`
+	To []string `json:"to,omitempty" doc:"Addresses that get the mails, in addition to those in a submission"`
 	// Allow: addresses that depositors may name in submissions, beside To.
-	Allow []string `json:"allow,omitempty" doc:"Other addresses that depositors' submissions may have told: addresses, domains such as example.org, and *.example.org for all below it"`
+	Allow []string `json:"allow,omitempty" doc:"Other addresses that depositors may name in submissions: addresses, domains such as example.org, and *.example.org for all below it"`
 	// Queued: a mail for each accepted batch.
-	Queued bool `json:"queued,omitempty" doc:"A mail for each batch that is taken in"`
+	Queued bool `json:"queued,omitempty" doc:"A mail for each accepted batch"`
 	// Safe: a mail when every object of a batch was read back correctly from every storage, so that
 	// the depositor's copy is not the only one.
-	Safe bool `json:"safe,omitempty" doc:"A mail when every replica of a batch was verified, so that the depositor's copy may go"`
+	Safe bool `json:"safe,omitempty" doc:"A mail when every replica of a batch is verified, so that the depositor's copy is no longer needed"`
 	// FailuresOnly: no report for batches without failures.
-	FailuresOnly bool `json:"failures_only,omitempty" doc:"No report of a batch of which nothing failed"`
+	FailuresOnly bool `json:"failures_only,omitempty" doc:"No report for batches without failures"`
 }
 
 // Masked returns the profile as it may be kept and shown for ever: with masked mail addresses, and
@@ -241,7 +241,7 @@ func CheckStorageName(name string) error {
 	bad := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_' }
 	switch {
 	case name == "" || len(name) > 63 || strings.ContainsFunc(name, bad) || strings.ContainsAny(name[:1], "-_"):
-		return fmt.Errorf("%w: storage %q: a storage's name has 1 to 63 small letters, digits, - and _, and begins with none of the last two", ErrInvalid, name)
+		return fmt.Errorf("%w: storage %q: a storage's name has 1 to 63 lower-case letters, digits, - and _, and begins with a letter or digit", ErrInvalid, name)
 	case name == DefaultStaging:
 		return fmt.Errorf("%w: storage %q: the name is the staging volume's", ErrInvalid, name)
 	}

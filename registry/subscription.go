@@ -211,7 +211,7 @@ func checkTarget(target string) error {
 	case err != nil || u.Opaque != "" || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http":
 		return fmt.Errorf("%w: a target is nsq:TOPIC, or an address of https or http", ErrInvalid)
 	case u.User != nil || strings.ContainsAny(target, "?#"):
-		return fmt.Errorf("%w: a webhook's address has no user, password, query or fragment; what its receiver asks for is set as a credential", ErrInvalid)
+		return fmt.Errorf("%w: a webhook's address has no user, password, query or fragment; set its credential separately", ErrInvalid)
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func checkTopic(topic string) error {
 	for _, r := range routes {
 		for _, s := range r.Steps {
 			if wake := string(r.Action) + "." + string(s.Stage); strings.HasSuffix(topic, wake) {
-				return fmt.Errorf("%w: the workers' wake-ups come by the topic %s; take one that does not end so", ErrInvalid, wake)
+				return fmt.Errorf("%w: topics ending in %s are reserved for the workers' messages; choose another one", ErrInvalid, wake)
 			}
 		}
 	}

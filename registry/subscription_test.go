@@ -51,8 +51,8 @@ func TestFeedFilter_TakesSomething(t *testing.T) {
 		reason string // "": it is taken
 	}{
 		{"nothing", registry.FeedFilter{}, ""},
-		{"an update", registry.FeedFilter{States: []registry.State{"updatereporting"}}, "take the state Reporting"},
-		{"held", registry.FeedFilter{States: []registry.State{registry.StateHeld}}, "take the types hold"},
+		{"an update", registry.FeedFilter{States: []registry.State{"updatereporting"}}, "use the state Reporting"},
+		{"held", registry.FeedFilter{States: []registry.State{registry.StateHeld}}, "use the types hold"},
 		{"an action's state", registry.FeedFilter{Actions: []registry.Action{registry.Ingest}, States: []registry.State{"downloading"}}, ""},
 		{"another's state", registry.FeedFilter{Actions: []registry.Action{registry.Ingest}, States: []registry.State{registry.StateReporting}}, "such an action (ingest)"},
 		{"one of two states", registry.FeedFilter{Actions: []registry.Action{registry.Ingest}, States: []registry.State{registry.StateReporting, "failed"}}, ""},

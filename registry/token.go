@@ -32,7 +32,7 @@ var (
 	// ErrNameTaken: a token has, or had, this name.
 	ErrNameTaken = errors.New("the name belongs to another token; names are never given again")
 	// ErrLastAdmin: the token is the last valid admin token, and only admins create tokens.
-	ErrLastAdmin = errors.New("this is the last admin token that is good; make another one first")
+	ErrLastAdmin = errors.New("this is the last valid admin token; create another one first")
 )
 
 // Role says what a token may do.

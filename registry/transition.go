@@ -292,7 +292,7 @@ func (e *TransitionError) plain() string {
 	case done == "":
 		return ""
 	case len(e.Allowed) == 0:
-		return fmt.Sprintf("it is %s and cannot be %s; nothing is left to be done with it", e.From, done)
+		return fmt.Sprintf("it is %s and cannot be %s; no act is possible any more", e.From, done)
 	}
 	return fmt.Sprintf("it is %s and cannot be %s", e.From, done)
 }
@@ -319,9 +319,9 @@ func (e *TransitionError) instead() string {
 	case e.Act == ActPurge && allowed(ActCancel):
 		return "cancel it and delete it first, then clean up"
 	case e.Act == ActRequeue && allowed(ActCancel):
-		return "it has not failed and goes on by itself; why says what it waits for"
+		return "it has not failed and continues on its own; why says what it waits for"
 	case e.Act == ActCancel && allowed(ActDelete):
-		return "it does not run; delete gives it up"
+		return "it is not running; delete it instead"
 	case e.Act == ActUpdateReport && allowed(ActCancel):
 		return "its jobs are not settled yet; it is reported when they are"
 	}

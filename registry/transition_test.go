@@ -150,12 +150,12 @@ func TestTransitionErrorText(t *testing.T) {
 		{
 			registry.Position{Action: registry.Ingest, Stage: registry.Notify, Status: registry.Completed, Attempt: 6},
 			registry.ActRequeue, registry.Pending,
-			"it is Completed and cannot be requeued; nothing is left to be done with it; state change (Completed -> Pending) is not allowed; allowed here: nothing",
+			"it is Completed and cannot be requeued; no act is possible any more; state change (Completed -> Pending) is not allowed; allowed here: nothing",
 		},
 		{
 			registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Failed, Attempt: 2},
 			registry.ActCancel, registry.Cancelled,
-			"it does not run; delete gives it up; state change (Failed -> Cancelled) is not allowed; allowed here: requeue, abort, update-report, delete, priority, hold",
+			"it is not running; delete it instead; state change (Failed -> Cancelled) is not allowed; allowed here: requeue, abort, update-report, delete, priority, hold",
 		},
 		{
 			registry.Position{Action: registry.Ingest, Stage: registry.Download, Status: registry.Running, Attempt: 3},
@@ -175,7 +175,7 @@ func TestTransitionErrorText(t *testing.T) {
 		{
 			registry.Position{Action: registry.Ingest, Stage: registry.Notify, Status: registry.Completed, Attempt: 6},
 			registry.ActPurge, "",
-			"it is Completed and cannot be cleaned up; nothing is left to be done with it; state change (Completed -> gone) is not allowed; allowed here: nothing",
+			"it is Completed and cannot be cleaned up; no act is possible any more; state change (Completed -> gone) is not allowed; allowed here: nothing",
 		},
 	} {
 		if got := registry.CheckAct(tt.p, tt.act, tt.to).Error(); got != tt.want {

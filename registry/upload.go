@@ -191,7 +191,7 @@ func (e *QuotaError) Error() string {
 	}[e.Scope]
 	switch {
 	case e.TooMany():
-		return fmt.Sprintf("%s has %d uploads on their way, and may have %d; finish or remove some (holdfast upload list)", whose, e.Uploads, e.Open)
+		return fmt.Sprintf("%s has %d unfinished uploads; the limit is %d; finish or remove some (holdfast upload list)", whose, e.Uploads, e.Open)
 	case e.Never():
 		need, most := sizeTexts(e.Need, e.Bytes)
 		return fmt.Sprintf("the upload has %s, and all uploads of %s together may have %s; send less, or have an admin raise the quota", need, whose, most)

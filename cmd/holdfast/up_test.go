@@ -160,7 +160,7 @@ func TestEndToEnd(t *testing.T) {
 	if r := in("object", "receipt", ark, "--out", "-").Wants(t, exit.OK); len(r.Out) < 100 {
 		t.Errorf("a receipt to standard output: %q", r.Out)
 	}
-	in("item", "hold", s.Jobs[0].ItemID, "--reason", "why").Wants(t, exit.Refused).Says(t, "it is Completed and cannot be held; nothing is left to be done with it; state change")
+	in("item", "hold", s.Jobs[0].ItemID, "--reason", "why").Wants(t, exit.Refused).Says(t, "it is Completed and cannot be held; no act is possible any more; state change")
 
 	t.Run("short ids", func(t *testing.T) { shortIDs(t, in, s) })
 	t.Run("identical rows", func(t *testing.T) { identicalRows(t, in) })

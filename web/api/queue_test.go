@@ -103,7 +103,7 @@ func TestPutCollection_Storages(t *testing.T) {
 		`["storage","disk"]`: `unknown storage; use one of the existing ones (storage, tape)`,
 		`["tape","tape"]`:    `storage \"tape\" is named twice`,
 		`["staging"]`:        "the name is the staging volume's",
-		`["Tape"]`:           "small letters",
+		`["Tape"]`:           "lower-case letters",
 	} {
 		answer, text := b.send(t, http.MethodPut, "/api/v1/collections/s",
 			`{"owner":"ark:/99999/o","collections":["ark:/99999/c"],"storages":`+storages+`}`)
