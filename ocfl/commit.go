@@ -25,6 +25,9 @@ type CommitOptions struct {
 	// index in [Inventory.ContentFiles]. Commit then only checks that the file exists. It may be
 	// nil.
 	Verified func(place int) bool
+	// Data returns the bytes of a small content file that lies in no store; ok is false for any
+	// other, whose bytes Source finds. It may be nil.
+	Data func(ContentFile) (data []byte, ok bool)
 	// Stored is called with the index and the size in bytes of each file that this call stored and
 	// verified, never concurrently. An error ends the commit. It may be nil.
 	Stored func(place int, size int64) error
@@ -259,11 +262,7 @@ func (c *committer) verified(ctx context.Context, place int, key string) (size i
 
 // writeFile copies one file, reads it back and returns its size in bytes.
 func (c *committer) writeFile(ctx context.Context, key string, f ContentFile) (int64, error) {
-	store, from, err := c.source(f)
-	if err != nil {
-		return 0, fmt.Errorf("source of %q: %w", f.LogicalPath, err)
-	}
-	_, err = c.copy(ctx, c.root.store, key, store, from)
+	err := c.writeBytes(ctx, key, f)
 	existing := errors.Is(err, storage.ErrExists)
 	if err != nil && !existing {
 		return 0, err
@@ -282,6 +281,22 @@ func (c *committer) writeFile(ctx context.Context, key string, f ContentFile) (i
 		return 0, errors.Join(err, c.root.store.Delete(context.WithoutCancel(ctx), key))
 	}
 	return size, nil
+}
+
+// writeBytes copies one file to key. It returns storage.ErrExists if there is one.
+func (c *committer) writeBytes(ctx context.Context, key string, f ContentFile) error {
+	if c.opts.Data != nil {
+		if data, ok := c.opts.Data(f); ok {
+			_, err := storage.Put(ctx, c.root.store, key, data)
+			return err
+		}
+	}
+	store, from, err := c.source(f)
+	if err != nil {
+		return fmt.Errorf("source of %q: %w", f.LogicalPath, err)
+	}
+	_, err = c.copy(ctx, c.root.store, key, store, from)
+	return err
 }
 
 // readBack returns the digest and size of what is stored at key.

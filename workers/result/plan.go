@@ -59,6 +59,7 @@ type Planned struct {
 	Path    string            `json:"path"`
 	Content string            `json:"content"` // path in the OCFL object; of an earlier version if that has the bytes
 	Staged  string            `json:"staged,omitempty"`
+	Data    []byte            `json:"data,omitempty"` // the bytes of a new small file of ours, instead of Staged
 	Size    int64             `json:"size"`
 	Digests map[string]string `json:"digests,omitempty"`
 	MIME    string            `json:"mime,omitempty"`

@@ -47,7 +47,7 @@ func (w *Maker) list(ctx context.Context, item *base.Item, dr *draft, inv *ocfl.
 			dr.NoZone++
 		}
 		if isNew[where] {
-			e.Staged = f.Key
+			e.Staged, e.Data = f.Key, dr.small[f.Name]
 		}
 		if strings.HasPrefix(f.Name, registry.ProducerFolder) {
 			e.Format = found.Count(dr.Formats, strings.TrimPrefix(f.Name, registry.ProducerFolder), f)

@@ -41,13 +41,16 @@ func (w *Maker) commit(ctx context.Context, item *base.Item, p result.Plan) erro
 	if err != nil {
 		return err
 	}
-	staged := map[string]string{}
+	staged, small := map[string]string{}, map[string][]byte{}
 	for e, err := range staging.ReadList[result.Planned](ctx, w.Payloads.Staging, p.List, p.ListDigest) {
 		if err != nil {
 			return err
 		}
-		if e.Staged != "" {
+		switch {
+		case e.Staged != "":
 			staged[e.Content] = e.Staged
+		case e.Data != nil:
+			small[e.Content] = e.Data
 		}
 	}
 	stored, err := resume.NewStored(ctx, item, "stored", p.Digest, p.Files, p.Bytes)
@@ -62,6 +65,10 @@ func (w *Maker) commit(ctx context.Context, item *base.Item, p result.Plan) erro
 		}
 		return w.Payloads.Staging, key, item.Writable(ctx)
 	}, ocfl.CommitOptions{
+		Data: func(f ocfl.ContentFile) ([]byte, bool) {
+			data, ok := small[f.Path]
+			return data, ok
+		},
 		Verified: stored.Before(),
 		Stored:   func(place int, size int64) error { return stored.Add(ctx, place, size) },
 		Progress: func(now ocfl.Progress) {

@@ -48,6 +48,7 @@ type draft struct {
 	id     registry.Identity
 	prev   *ocfl.Inventory
 	system []staging.File
+	small  map[string][]byte // the bytes of system files that are not staged, by name
 	// named has the logical paths of the submission, to tell them from those of the previous
 	// version; nil for a first version.
 	named map[string]bool

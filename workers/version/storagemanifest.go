@@ -18,19 +18,17 @@ import (
 // storageManifest lists every other file of the version in Merritt's form. It omits names that this
 // form cannot express; the OCFL inventory has them.
 func (w *Maker) storageManifest(ctx context.Context, item *base.Item, dr *draft) (staging.File, error) {
-	const name = "mrt-manifest.txt"
-	out, err := staging.Create(ctx, w.Payloads.Staging, staging.Key(item.Lease(), systemPath(name)), dr.Algorithm)
-	if err != nil {
-		return staging.File{}, err
-	}
-	defer out.Close() //nolint:errcheck // nothing depends on a writer that is given up
+	return w.system(ctx, item, dr, "mrt-manifest.txt", func(out io.Writer) error { return w.writeManifest(ctx, item, dr, out) })
+}
+
+func (w *Maker) writeManifest(ctx context.Context, item *base.Item, dr *draft, out io.Writer) error {
 	list := checkm.NewWriter(out, checkm.Add)
 	// After a refused row a writer cannot be used any more, so test each row with another one.
 	probe := checkm.NewWriter(io.Discard, checkm.Add)
 	progress := item.Progress("files listed", "files")
 	for f, err := range w.state(ctx, item, dr) {
 		if err != nil {
-			return staging.File{}, err
+			return err
 		}
 		progress.Add(1)
 		row := checkm.Row{
@@ -43,13 +41,10 @@ func (w *Maker) storageManifest(ctx context.Context, item *base.Item, dr *draft)
 			continue
 		}
 		if err := list.Write(row); err != nil {
-			return staging.File{}, fmt.Errorf("list %s: %w", f.Name, err)
+			return fmt.Errorf("list %s: %w", f.Name, err)
 		}
 	}
-	if err := list.Close(); err != nil {
-		return staging.File{}, err
-	}
-	return out.Commit(ctx, systemPath(name))
+	return list.Close()
 }
 
 // state yields the files of the future version: its own, and those kept from the previous version.

@@ -1,13 +1,14 @@
 package version
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/fixity"
+	"github.com/holdfast/holdfast/format"
 	"github.com/holdfast/holdfast/metadata"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
@@ -21,7 +22,7 @@ const (
 	momRole = "MRT-content"
 )
 
-// systemFiles writes and stages Merritt's system files, in the order of its documentation. The
+// systemFiles makes Merritt's system files, in the order of its documentation. The
 // storage manifest comes last and lists all others.
 func (w *Maker) systemFiles(ctx context.Context, item *base.Item, home ocfl.Named, dr *draft) ([]staging.File, error) {
 	spec := item.Spec()
@@ -44,16 +45,11 @@ func (w *Maker) systemFiles(ctx context.Context, item *base.Item, home ocfl.Name
 		{metadata.ERCFile, func(out io.Writer) error { return metadata.WriteERC(out, dr.Metadata.ERC()) }},
 		{metadata.DublinCoreFile, func(out io.Writer) error { return metadata.WriteDublinCore(out, dublinCore(dr)) }},
 	} {
-		var text bytes.Buffer
-		err := s.write(&text)
+		f, err := w.system(ctx, item, dr, s.name, s.write)
 		var field *metadata.FieldError
 		if errors.As(err, &field) {
-			return nil, base.Content(err) // a value of the deposit that no file can express
+			return nil, base.Content(err) // a value that no file can carry came with the deposit
 		} else if err != nil {
-			return nil, err
-		}
-		f, err := w.stageSystem(ctx, item, s.name, text.Bytes(), dr.Algorithm)
-		if err != nil {
 			return nil, err
 		}
 		f.Modified = dr.Created
@@ -72,17 +68,31 @@ func (w *Maker) systemFiles(ctx context.Context, item *base.Item, home ocfl.Name
 	return append(dr.system, manifest), nil
 }
 
-// stageSystem stages one system file.
-func (w *Maker) stageSystem(ctx context.Context, item *base.Item, name string, data []byte, algorithm string) (staging.File, error) {
-	out, err := staging.Create(ctx, w.Payloads.Staging, staging.Key(item.Lease(), systemPath(name)), algorithm)
+// system makes one system file. The list of changes carries the bytes of a small one; a large one
+// is staged.
+func (w *Maker) system(ctx context.Context, item *base.Item, dr *draft, name string, write func(io.Writer) error) (staging.File, error) {
+	path := systemPath(name)
+	out := &smallFile{create: func() (*staging.Writer, error) {
+		return staging.Create(ctx, w.Payloads.Staging, staging.Key(item.Lease(), path), dr.Algorithm)
+	}}
+	defer out.close()
+	if err := write(out); err != nil {
+		return staging.File{}, err
+	}
+	if out.staged != nil {
+		return out.staged.Commit(ctx, path)
+	}
+	d, err := fixity.NewDigester(dr.Algorithm)
 	if err != nil {
 		return staging.File{}, err
 	}
-	defer out.Close() //nolint:errcheck // nothing depends on a writer that is given up
-	if _, err := out.Write(data); err != nil {
-		return staging.File{}, fmt.Errorf("stage %s: %w", name, err)
+	data := out.data.Bytes()
+	d.Write(data) //nolint:errcheck // it never fails
+	if dr.small == nil {
+		dr.small = map[string][]byte{}
 	}
-	return out.Commit(ctx, systemPath(name))
+	dr.small[path] = data
+	return staging.File{Name: path, SizeBytes: d.Size(), Digests: d.Sums(), MIMEType: format.MIME(data, path, "")}, nil
 }
 
 // keptFiles returns the files of the submission that are kept among the system files: the original
