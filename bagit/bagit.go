@@ -6,7 +6,7 @@
 // a tar (also gzipped) and as a stream of single files for a [Validator]. Each form is read in one
 // pass, without unpacking.
 //
-// Faults of the bag are content faults and stand in the Report. Errors that functions return are
+// Faults of the bag are content faults and are in the Report. Errors that functions return are
 // system faults: reading failed, or the context ended. They say nothing about the bag.
 //
 // Some rules are errors in 1.0 and warnings before, because the drafts were silent and older bags
@@ -15,7 +15,7 @@
 // differ in case from its file if the content matches.
 //
 // A [Profile] holds the further requirements of a community. It is checked in the same pass, and
-// its faults stand in the same Report.
+// its faults are in the same Report.
 //
 // Memory grows with the number of entries, never with their size. The package compares the names in
 // a bag and never opens a file by them.

@@ -78,7 +78,7 @@ func (v *Validator) list(ctx context.Context, fsys fs.FS, folder string, files c
 	defer func() { err = errors.Join(err, f.Close()) }()
 	dir, ok := f.(fs.ReadDirFile)
 	if !ok {
-		return nil, fmt.Errorf("list %q: it is no folder any more", folder)
+		return nil, fmt.Errorf("list %q: it is no longer a folder", folder)
 	}
 	const portion = 256
 	for {

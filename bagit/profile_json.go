@@ -316,7 +316,7 @@ func (p *profileParser) other(f jsonField) {
 			case unsafeReference(name) != "" || strings.Contains(name, "/"):
 				p.fail(m.path, "cannot be a tag file beside bag-info.txt")
 			case reserved(name):
-				p.fail(m.path, "has a form of its own; tags of "+InfoFile+" belong into "+fieldTags)
+				p.fail(m.path, "has a form of its own; tags of "+InfoFile+" belong in "+fieldTags)
 			case p.profile.other[name] != nil:
 				p.fail(m.path, "given more than once")
 			default:

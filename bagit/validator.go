@@ -32,7 +32,7 @@ type Options struct {
 	// FindBase says that the names are those of an archive. The bag may lie in one top folder, the
 	// one that holds bagit.txt. Names are checked as strictly as those in manifests.
 	FindBase bool
-	// Profile holds requirements beyond RFC 8493; nil for none. Its faults stand in the same
+	// Profile holds requirements beyond RFC 8493; nil for none. Its faults are in the same
 	// Report.
 	Profile *Profile
 	// Form is the form of the bag, which a Profile may restrict. ValidateFS and ValidateTar set it

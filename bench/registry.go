@@ -61,10 +61,10 @@ func seed(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if _, _, err := sqldb.Migrate(ctx, address); err != nil {
 		return err
 	}
-	begun, told := time.Now(), 0
+	begun, printed := time.Now(), 0
 	o.Progress = func(n int) {
-		if n-told >= 100_000 {
-			told = n
+		if n-printed >= 100_000 {
+			printed = n
 			_, _ = fmt.Fprintf(stderr, "%d items, %s\n", n, time.Since(begun).Round(time.Second))
 		}
 	}
@@ -96,10 +96,10 @@ func measureRegistry(ctx context.Context, args []string, stdout, stderr io.Write
 	defer func() { err = errors.Join(err, s.Close()) }()
 	columns := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	defer func() { err = errors.Join(err, columns.Flush()) }()
-	tell := func(g registrybench.Figure) error { return json.NewEncoder(stdout).Encode(g) }
+	emit := func(g registrybench.Figure) error { return json.NewEncoder(stdout).Encode(g) }
 	if !asJSON {
 		_, _ = fmt.Fprintln(columns, "WHAT\tQUERY\tROWS\tP50\tP95\tMAX\tCPU") // Flush returns errors
-		tell = func(g registrybench.Figure) error {
+		emit = func(g registrybench.Figure) error {
 			_, err := fmt.Fprintf(columns, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", g.Name, g.Query, g.Rows, ms(g.P50), ms(g.P95), ms(g.Max), ms(g.CPU))
 			return err
 		}
@@ -107,7 +107,7 @@ func measureRegistry(ctx context.Context, args []string, stdout, stderr io.Write
 	show := func(name string, figures ...registrybench.Figure) error {
 		for _, g := range figures {
 			g.Name = name
-			if err := tell(g); err != nil {
+			if err := emit(g); err != nil {
 				return err
 			}
 		}

@@ -174,9 +174,9 @@ func beside(file pathset.File, r *Reader) (Fault, bool) {
 		f.Rule, f.Expected = RuleFileAndFolder, "a file or a folder of this name, not both"
 		f.Fix = "rename the file or the folder"
 		if c.Folder != "" {
-			f.Found += ", whose folder " + shown(c.Folder) + " is a file, too"
+			f.Found += ", whose folder " + shown(c.Folder) + " is also a file"
 		} else {
-			f.Found += ", which is a folder, too"
+			f.Found += ", which is also a folder"
 		}
 	case pathset.Variant:
 		f.Rule, f.Severity, f.Expected = RuleNameCase, Warning, "names that differ in more than case or Unicode normal form"

@@ -57,8 +57,8 @@ func TestCheckNamesSayWhere(t *testing.T) {
 // folder.
 func TestCheckNamesOfFoldersSayWhere(t *testing.T) {
 	for _, tt := range []struct{ first, second, found string }{
-		{"a/b", "a/b/c/d.txt", "a/b/c/d.txt, whose folder a/b is a file, too"},
-		{"a/b/c/d.txt", "a/b", "a/b, which is a folder, too"},
+		{"a/b", "a/b/c/d.txt", "a/b/c/d.txt, whose folder a/b is also a file"},
+		{"a/b/c/d.txt", "a/b", "a/b, which is also a folder"},
 	} {
 		rep := check(t, object(nameRow("x"), nameRow(tt.first), nameRow("y"), nameRow(tt.second)), checkm.Options{})
 		if len(rep.Faults) != 1 || rep.Faults[0].Line != 9 || !strings.HasSuffix(rep.Faults[0].Expected, "is on line 7") || rep.Faults[0].Found != tt.found {

@@ -163,7 +163,7 @@ func (r *Reader) comment(ln line, text string) {
 			r.warn(num, RuleAfterEOF, "#%eof alone on its line", d.rest, "remove the text")
 		}
 		if !ln.ended {
-			r.warn(num, RuleFinalLineBreak, "a line break after #%eof", "the end of the file", "end the last line, too: tools may take it for cut off")
+			r.warn(num, RuleFinalLineBreak, "a line break after #%eof", "the end of the file", "add a line break: tools may take the last line for cut off")
 		}
 	default:
 		r.header(num, d)

@@ -129,7 +129,7 @@ func (v *rootValidator) run(ctx context.Context) error {
 		v.fault("W015", "", "some objects lie directly in the root, others in a hierarchy")
 	}
 	if v.layout == nil && len(v.depths) > 1 {
-		v.fault("W014", "", "objects lie at different depths, as by more than one layout")
+		v.fault("W014", "", "objects lie at different depths, as with several layouts")
 	}
 	return nil
 }
@@ -310,7 +310,7 @@ func (v *rootValidator) checkPlace(folder string, report *Report) {
 	}
 	id := sha256.Sum256([]byte(report.ID))
 	if v.ids[id] {
-		v.fault("E083", folder, "another folder has the object %q, too", report.ID)
+		v.fault("E083", folder, "another folder also has the object %q", report.ID)
 	}
 	v.ids[id] = true
 }
