@@ -114,7 +114,7 @@ func TestMail(t *testing.T) {
 		}
 		says(t, "an abort that nobody confirmed", h.must(7, args...).stderr, "Not confirmed")
 	}
-	says(t, "what an abort takes along", h.must(7, "item", "abort", ended).stderr, "the batch ends for good", "has to be submitted again", "a mail tells curator@example.org, ann@example.org that it was aborted")
+	says(t, "what an abort takes along", h.must(7, "item", "abort", ended).stderr, "the batch ends for good", "submit what is still wanted", "a mail to curator@example.org, ann@example.org says that it was aborted")
 	h.must(0, "item", "abort", ended, "--yes", "--reason", "the wrong list")
 	says(t, "of what was ended", await("ann@example.org", "Holdfast STOPPED: batch maps.checkm (mailed) was aborted").Text, "the wrong list", ended, "none: nothing of it was ingested")
 

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast/holdfast/fixity"
 )
 
-// The values are those of the algorithms' own specifications for "abc" (RFC 1319, RFC 1321, RFC
-// 3174, FIPS 180-4), of RFC 1950 and of the CRC catalogue.
+// TestDigester_KnownValues uses the values for "abc" of the algorithms' specifications (RFC 1319,
+// RFC 1321, RFC 3174, FIPS 180-4), of RFC 1950 and of the CRC catalogue.
 func TestDigester_KnownValues(t *testing.T) {
 	want := map[string]string{
 		"adler32": "024d0127",
@@ -47,7 +47,7 @@ func TestDigester_KnownValues(t *testing.T) {
 	}
 }
 
-// The other values of RFC 1319, A.5, over one block and several.
+// TestNew_MD2 has the other values of RFC 1319, A.5, over one block and several.
 func TestNew_MD2(t *testing.T) {
 	for text, want := range map[string]string{
 		"":               "8350e5a3e24c153df2275c9f80692773",
@@ -80,8 +80,8 @@ func TestNew_Unknown(t *testing.T) {
 	}
 }
 
-// Wherever the bytes are cut, and whatever process goes on, the digests are those of the whole
-// (R27).
+// TestR27_SaveAndRestore: the digests are those of the whole stream, wherever it is cut and
+// whichever process continues (R27).
 func TestR27_SaveAndRestore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		algorithms := rapid.SliceOfN(rapid.SampledFrom(fixity.Algorithms()), 1, 4).Draw(t, "algorithms")
@@ -119,7 +119,7 @@ func must(t *rapid.T, err error) {
 	}
 }
 
-// A state that is not understood changes nothing and is no error.
+// TestR27_ForeignState: an unknown state changes nothing and is no error.
 func TestR27_ForeignState(t *testing.T) {
 	fresh := func() *fixity.Digester {
 		d, err := fixity.NewDigester("md5", "sha256")
@@ -162,7 +162,8 @@ func TestR27_ForeignState(t *testing.T) {
 	}
 }
 
-// Digesters share nothing, and large writes are digested as small ones are.
+// TestDigester_Concurrent: digesters share nothing, and large writes give the same digests as small
+// ones.
 func TestDigester_Concurrent(t *testing.T) {
 	data := make([]byte, 1<<20+17)
 	r := rand.NewChaCha8([32]byte{7})

@@ -309,7 +309,7 @@ func TestWriter_FullDisk(t *testing.T) {
 	}
 }
 
-// Any text is either written so that it reads back as it was, or refused.
+// TestWriter_AnyText: any text either reads back unchanged or is refused.
 func TestWriter_AnyText(t *testing.T) {
 	text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
 	rapid.Check(t, func(t *rapid.T) {

@@ -201,7 +201,8 @@ func (s *Catalog) FileHistory(ctx context.Context, objectID string, after regist
 		ORDER BY f.path, f.version LIMIT $5`, objectID, []byte(after.Path), after.Version, head, sqldb.PageSize(limit))
 }
 
-// recordedHead returns an object's newest version. It returns ErrNotFound for an object without one.
+// recordedHead returns an object's newest version. It returns ErrNotFound for an object without
+// one.
 func (s *Catalog) recordedHead(ctx context.Context, objectID string) (head int, err error) {
 	err = s.db.Read.QueryRowContext(ctx, `SELECT head FROM object WHERE id = $1 AND head > 0`, objectID).Scan(&head)
 	if errors.Is(err, sql.ErrNoRows) {

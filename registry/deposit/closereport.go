@@ -158,8 +158,9 @@ func (c *closeReport) end(t *tx) (more bool, err error) {
 	return false, t.out.MailReport(c.batch)
 }
 
-// changed returns the rows of jobs that the next events are about. all is true if there are no later
-// events. The events of this transaction's other writes have no number yet; it adds their items.
+// changed returns the rows of jobs that the next events are about. all is true if there are no
+// later events. The events of this transaction's other writes have no number yet; it adds their
+// items.
 func (c *closeReport) changed(t *tx) (rows []int64, all bool, err error) {
 	err = t.Get(`SELECT seen FROM report_draft WHERE batch_id = $1 AND closing = $2`, []any{c.batch.ID, c.batch.Closing}, &c.seen)
 	if err != nil {

@@ -24,7 +24,7 @@ func (t *tx) consequences(it registry.WorkItem, act registry.Act) ([]string, err
 func (t *tx) consequencesOfAbort(it registry.WorkItem) (out []string, err error) {
 	switch it.Action {
 	case registry.Batch:
-		out = []string{"the batch ends for good: neither it nor the jobs aborted with it can be requeued; what is still wanted has to be submitted again"}
+		out = []string{"the batch ends for good: neither it nor the jobs aborted with it can be requeued; to try again, submit what is still wanted"}
 		notice, err := t.endNotice(it, registry.Aborted)
 		if err != nil {
 			return nil, err
@@ -35,7 +35,7 @@ func (t *tx) consequencesOfAbort(it registry.WorkItem) (out []string, err error)
 		}
 		out = append(append(out, notice), jobs...)
 	case registry.Ingest:
-		out = []string{"the job ends for good: it cannot be requeued; what is still wanted has to be submitted again"}
+		out = []string{"the job ends for good: it cannot be requeued; to try again, submit what is still wanted"}
 		open, err := t.inOpenBatch(it)
 		if err != nil {
 			return nil, err
@@ -88,7 +88,7 @@ func (t *tx) consequencesOfDelete(it registry.WorkItem) ([]string, error) {
 		return nil, err
 	}
 	if open {
-		out = append(out, fmt.Sprintf("batch %s is not completed: its depositor will not be told of this job", it.ParentID))
+		out = append(out, fmt.Sprintf("batch %s is not completed: its report will not list this job", it.ParentID))
 	}
 	kept, err := t.preservedConsequences(it)
 	if err != nil {
@@ -119,7 +119,7 @@ func (t *tx) preservedConsequences(it registry.WorkItem) (out []string, err erro
 		return nil, err
 	}
 	if to != nil {
-		out = append(out, to.Target()+" is not told that it is preserved")
+		out = append(out, to.Target()+" is not notified that it is preserved")
 	}
 	if it.Stage != registry.Notify {
 		out = append(out, "the job's remaining steps are skipped, such as making the object's name public")
@@ -138,7 +138,7 @@ func (t *tx) endNotice(batch registry.WorkItem, status registry.Status) (string,
 	case err != nil:
 		return "", err
 	case len(to) > 0:
-		return "a mail tells " + strings.Join(to, ", ") + " that it was " + string(status) + ", and the reason given; no report will come", nil
+		return "a mail to " + strings.Join(to, ", ") + " says that it was " + string(status) + ", with the reason given; there will be no report", nil
 	case reported:
 		return "the depositor gets no further message after the last report", nil
 	}
@@ -196,8 +196,8 @@ func (t *tx) consequencesForJobs(batch registry.WorkItem, act registry.Act) (out
 			"the objects of %d jobs that did not complete are preserved and stay"))
 	}
 	if finishing > 0 && act == registry.ActDelete {
-		out = append(out, work.Either(finishing, "1 job whose object is preserved already completes; its receiver is not told",
-			"%d jobs whose objects are preserved already complete; their receivers are not told"))
+		out = append(out, work.Either(finishing, "1 job whose object is preserved already completes; its receiver is not notified",
+			"%d jobs whose objects are preserved already complete; their receivers are not notified"))
 	}
 	if finishing > 0 && act == registry.ActAbort {
 		out = append(out, work.Either(finishing, "1 job whose object is preserved already completes", "%d jobs whose objects are preserved already complete"))

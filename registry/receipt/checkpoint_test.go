@@ -35,7 +35,7 @@ func chainEnds() []receipt.ChainEnd {
 	}
 }
 
-// What docs/receipt.md shows of checkpoints runs as it is written there.
+// TestDocs_Checkpoint: the commands for checkpoints in docs/receipt.md work as written.
 func TestDocs_Checkpoint(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"sh", "openssl", "sha256sum", "sed", "tail"} {
@@ -74,7 +74,8 @@ func TestDocs_Checkpoint(t *testing.T) {
 	}
 }
 
-// A checkpoint says what was written, to who trusts its key, and no byte of it can be another one.
+// TestCheckpoint: a checkpoint gives back what was written, with a trusted key, and changing any
+// byte makes it invalid.
 func TestCheckpoint(t *testing.T) {
 	t.Parallel()
 	ours, theirs := key(t, keyText), key(t, otherText)
@@ -118,8 +119,8 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// A checkpoint that tells of accepted gaps hands them on as they were written, none of its bytes
-// can be another one, and it is verified by the steps of every checkpoint.
+// TestCheckpoint_Accepted: a checkpoint with accepted gaps gives them back as written. Changing any
+// byte makes it invalid, and the usual steps verify it.
 func TestCheckpoint_Accepted(t *testing.T) {
 	t.Parallel()
 	k := key(t, keyText)

@@ -68,7 +68,7 @@ func sample(t testing.TB) []byte {
 	return append(receipt.Head(head, signature), body.Bytes()...)
 }
 
-// The format must not change: what was signed once is to be verified in fifty years.
+// TestGolden: the format must not change, so that a receipt can be verified in fifty years.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join("testdata", "receipt.jsonl")
@@ -86,8 +86,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A receipt of format 1, made by a program of that time, is verified for ever, and the program
-// still writes its lines as they were signed.
+// TestFormat1: a receipt of format 1, made by a program of that time, stays valid. This program
+// writes its lines the same way.
 func TestFormat1(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("testdata", "receipt-format-1.jsonl"))
@@ -113,8 +113,8 @@ func TestFormat1(t *testing.T) {
 	}
 }
 
-// A file of which nobody knows the time, or whose time no line can hold, has none, and never one
-// of 1970.
+// TestFile_NoTime: a file without a known time, or with one that no line can hold, has none, and
+// not 1970.
 func TestFile_NoTime(t *testing.T) {
 	t.Parallel()
 	for _, at := range []time.Time{{}, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)} {
@@ -158,7 +158,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// Each change is told, by what it changed.
+// TestVerify_Faults: each change is reported where it was made.
 func TestVerify_Faults(t *testing.T) {
 	t.Parallel()
 	lines := strings.SplitAfter(string(sample(t)), "\n")
@@ -215,7 +215,7 @@ func TestVerify_Faults(t *testing.T) {
 	}
 }
 
-// No byte of a receipt can be another one.
+// TestVerify_EveryByte: changing any byte of a receipt is a fault.
 func TestVerify_EveryByte(t *testing.T) {
 	t.Parallel()
 	text := sample(t)
@@ -228,7 +228,8 @@ func TestVerify_EveryByte(t *testing.T) {
 	}
 }
 
-// A hostile receipt is read line by line, and no further than its header says.
+// TestVerify_ReadsNoFurther: a hostile receipt is read line by line, and no further than its header
+// announces.
 func TestVerify_ReadsNoFurther(t *testing.T) {
 	t.Parallel()
 	in := io.MultiReader(bytes.NewReader(sample(t)), endless{})
@@ -317,7 +318,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// What docs/receipt.md shows runs as it is written there, for objects of either digest.
+// TestDocs: the commands in docs/receipt.md work as written, for objects of either digest.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range []string{"sha512", "sha256"} {

@@ -39,7 +39,7 @@ func TestCommand_Confirmation(t *testing.T) {
 	c := b.as(t, registry.RoleOperator)
 	_, err := c.Command(t.Context(), registry.Command{ItemID: jobs[0], Act: registry.ActDelete})
 	p := problemOf(t, err, http.StatusConflict, wire.CodeConfirm)
-	if len(p.Consequences) != 1 || p.Consequences[0] != "batch "+batch+" is not completed: its depositor will not be told of this job" {
+	if len(p.Consequences) != 1 || p.Consequences[0] != "batch "+batch+" is not completed: its report will not list this job" {
 		t.Errorf("consequences %q", p.Consequences)
 	}
 	it, err := c.Command(t.Context(), registry.Command{ItemID: jobs[0], Act: registry.ActDelete, Confirmed: true})

@@ -679,7 +679,7 @@ func stoppedMailed(f *fixture) {
 		id := f.Submit(ann)
 		leave(id)
 		f.mailed(id)
-		f.Says(f.Unconfirmed(id, registry.ActDelete), "a mail tells ann@example.org that it was deleted")
+		f.Says(f.Unconfirmed(id, registry.ActDelete), "a mail to ann@example.org says that it was deleted")
 		f.Confirm(id, registry.ActDelete)
 		f.mailed(id, told)
 	}

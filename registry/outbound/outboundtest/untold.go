@@ -159,7 +159,7 @@ func aimedAnew(f *fixture) {
 func remainsDeleted(f *fixture) {
 	id := f.untold()
 	ark := f.objectOfJob(id)
-	f.Says(f.Unconfirmed(id, registry.ActDelete), "version 1 of "+ark+" is preserved and stays", "https://receiver.test is not told")
+	f.Says(f.Unconfirmed(id, registry.ActDelete), "version 1 of "+ark+" is preserved and stays", "https://receiver.test is not notified")
 	f.Confirm(id, registry.ActDelete)
 	f.outcome(id, "preserved; callback not delivered")
 	if o, err := f.Store.Object(f.Context(), ark); err != nil || len(o.Versions) != 1 {
@@ -207,7 +207,7 @@ func untoldBatchDeleted(f *fixture) {
 	f.FailItem(ids[0], registry.SystemFault) // its receiver does not answer; that of the second one is being tried
 	f.Confirm(batch, registry.ActHold)       // what is at work cannot be deleted
 	f.Says(f.Unconfirmed(batch, registry.ActDelete), "2 jobs are deleted, 1 of them stopped first", "the object of 1 job that did not complete is preserved and stays",
-		"1 job whose object is preserved already completes; its receiver is not told", "1 job is past the point of no return")
+		"1 job whose object is preserved already completes; its receiver is not notified", "1 job is past the point of no return")
 	f.Confirm(batch, registry.ActDelete)
 	f.CarriedOut()
 	f.State(ids[0], registry.StateDeleted)

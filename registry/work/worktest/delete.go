@@ -31,7 +31,7 @@ func deleteConfirmation(f *fixture) {
 		Lease: f.TakeItem(jobs[0]).Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "broken",
 		DoneBytes: ptr(int64(1_234_000_000)),
 	})
-	f.Says(f.Unconfirmed(jobs[0], registry.ActDelete), "batch "+batch+" is not completed: its depositor will not be told of this job", "1.2 GB in staging are deleted")
+	f.Says(f.Unconfirmed(jobs[0], registry.ActDelete), "batch "+batch+" is not completed: its report will not list this job", "1.2 GB in staging are deleted")
 	f.Finish(jobs[1])
 	f.Done(f.Take(registry.Report, batch).Lease)
 	if text := f.Unconfirmed(jobs[0], registry.ActDelete); strings.Contains(text, "depositor") {
