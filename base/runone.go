@@ -12,9 +12,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// RunOne works on one item at its present stage, which must be h's, without the queue: for tests,
-// and for `holdfast worker STAGE --item ID`. It may be called repeatedly, concurrently, and beside
-// Run.
+// RunOne works on one item at its present stage, which must be h's, without the queue: for tests.
+// It may be called repeatedly, concurrently, and beside Run.
 //
 // It returns the verdict, with the step's own error if that failed. *registry.NotClaimable says why
 // the item cannot be claimed now; reason queued means that the Registry would give another item

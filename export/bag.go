@@ -35,10 +35,7 @@ var errNoDigest = errors.New("some files have no recorded sha256, and some no sh
 
 // survey reads the inventory once.
 func (p *Package) survey(ctx context.Context) error {
-	algorithms := p.opts.Algorithms
-	if len(algorithms) == 0 {
-		algorithms = []string{"sha256", "sha512"}
-	}
+	algorithms := []string{"sha256", "sha512"}
 	digesters := map[string]*fixity.Digester{}
 	for _, algorithm := range algorithms {
 		d, err := fixity.NewDigester(algorithms...)

@@ -41,9 +41,6 @@ type Options struct {
 	System bool      // include Holdfast's system files
 	At     time.Time // the date of everything generated; use the same one to continue an export
 	Agent  string    // of a bag: the program that made it
-	// Algorithms of a bag's manifests. None means sha256 and sha512, as far as they are recorded
-	// for every file.
-	Algorithms []string
 }
 
 // Package is a version of an object laid out for export. Its methods may be called repeatedly, but

@@ -24,10 +24,8 @@ type ConsumerConfig struct {
 	// MsgTimeout is how long the server waits before it delivers an untouched message again: at
 	// least a second; 0 means DefaultMsgTimeout.
 	MsgTimeout time.Duration
-	// Name appears in the servers' statistics; "" means the host's name.
-	Name   string
-	Timing Timing
-	Log    *slog.Logger // nil: no log
+	Timing     Timing
+	Log        *slog.Logger // nil: no log
 }
 
 // complete sets the defaults, validates the fields, and returns go-nsq's configuration.
@@ -62,8 +60,5 @@ func (cfg *ConsumerConfig) complete() (*nsq.Config, error) {
 	config.ReadTimeout = 35 * time.Second // two heartbeats and some: a hanging server is given up
 	config.UserAgent = userAgent
 	config.AuthSecret = cfg.AuthSecret
-	if cfg.Name != "" {
-		config.ClientID = cfg.Name
-	}
 	return config, errors.Join(append(errs, config.Validate())...)
 }

@@ -12,20 +12,6 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Digest reads a staged file back and returns its digest in lower-case hex. It calls read, which
-// may be nil, with the number of bytes of each read. The error wraps storage.ErrNotFound if there
-// is no such file, and fixity.ErrUnknown for an unknown algorithm.
-func Digest(ctx context.Context, s storage.Store, b *Buffers, key, algorithm string, read func(n int64)) (string, error) {
-	d, err := fixity.NewDigester(algorithm)
-	if err != nil {
-		return "", err
-	}
-	if err := readBack(ctx, s, b, key, d, read); err != nil {
-		return "", err
-	}
-	return d.Sums()[algorithm], nil
-}
-
 // ErrEnough is returned by a function given to Verified that needs no more bytes and has concluded
 // nothing from those it read. Verified then reads and compares nothing more, and returns nil.
 var ErrEnough = errors.New("enough")
