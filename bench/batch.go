@@ -64,15 +64,16 @@ func (b *bench) batchSource(ctx context.Context, n int64) (address string, stop 
 	}
 	stop = func() error { return errors.Join(end(), cleanUp(folder)) }
 	err = errors.Join(os.WriteFile(filepath.Join(folder, "file.txt"), []byte("content"), 0o600),
-		writeBatch(filepath.Join(folder, batchName), address+"/file.txt", n))
+		writeBatch(filepath.Join(folder, batchName), n, func(int64) checkm.Row { return checkm.Row{URL: address + "/file.txt", Size: 7} }))
 	if err != nil {
 		return "", nil, errors.Join(err, stop())
 	}
 	return address, stop, nil
 }
 
-// writeBatch writes a manifest of single files. Each is an object with its own local id.
-func writeBatch(name, url string, n int64) (err error) {
+// writeBatch writes a manifest of n single files. Each is an object with its own local id. file
+// returns a row with the address, digest and size of its file.
+func writeBatch(name string, n int64, file func(i int64) checkm.Row) (err error) {
 	f, err := os.Create(name)
 	if err != nil {
 		return err
@@ -80,10 +81,9 @@ func writeBatch(name, url string, n int64) (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	w := checkm.NewWriter(f, checkm.FileBatch)
 	for i := range n {
-		row := checkm.Row{
-			URL: url, Size: 7, Name: fmt.Sprintf("file-%07d.txt", i), LocalIDs: []string{fmt.Sprintf("row-%07d", i)},
-			Creator: "Somebody", Title: fmt.Sprintf("Title of row %d", i), Date: "2026",
-		}
+		row := file(i)
+		row.Name, row.LocalIDs = fmt.Sprintf("file-%07d.txt", i), []string{fmt.Sprintf("row-%07d", i)}
+		row.Creator, row.Title, row.Date = "Somebody", fmt.Sprintf("Title of row %d", i), "2026"
 		if err := w.Write(row); err != nil {
 			return err
 		}

@@ -42,8 +42,8 @@ func (b *bench) compare(ctx context.Context, subjects ...subject) (map[string]ti
 	return taken, nil
 }
 
-// part adds a part to the table: the subjects in their order, with their rates and their ratios to
-// the base lines.
+// part adds a part to the table: the subjects in their order, with their rates, their ratios to the
+// base lines, and their recorded costs.
 func (b *bench) part(title string, amount float64, unit string, taken map[string]timing, base [2]string, targets map[string]string, subjects ...subject) {
 	p := part{title: title}
 	for i, name := range base {
@@ -52,17 +52,18 @@ func (b *bench) part(title string, amount float64, unit string, taken map[string
 	for _, s := range subjects {
 		t := taken[s.name]
 		r := row{
-			name: s.name, time: t.median(), low: t[0], high: t[len(t)-1],
+			name: s.name, time: t.median(), low: t[0], high: t[len(t)-1], each: b.eachOf(s.name),
 			rate: fmt.Sprintf("%s %s", figures(amount/t.median().Seconds()), unit), target: targets[s.name],
 		}
 		for i, name := range base {
 			if o, ok := taken[name]; ok {
-				r.ratio[i] = fmt.Sprintf("%.2f", o.median().Seconds()/t.median().Seconds())
+				r.ratio[i] = o.median().Seconds() / t.median().Seconds()
 			}
 		}
 		p.rows = append(p.rows, r)
 	}
 	b.table.parts = append(b.table.parts, p)
+	b.costs, b.calls = nil, nil
 }
 
 // figures formats a rate with about three significant digits.

@@ -24,9 +24,14 @@ func command(ctx context.Context, name string, args ...string) (time.Duration, e
 	return time.Since(begun), nil
 }
 
+// curlGet is `curl -o FILE`.
+func curlGet(ctx context.Context, url, name string) (time.Duration, error) {
+	return command(ctx, "curl", "--silent", "--show-error", "--fail", "--output", name, url)
+}
+
 // curlLarge is `curl -o FILE && sync`.
 func curlLarge(ctx context.Context, url, name string) (time.Duration, error) {
-	get, err := command(ctx, "curl", "--silent", "--show-error", "--fail", "--output", name, url)
+	get, err := curlGet(ctx, url, name)
 	if err != nil {
 		return 0, err
 	}

@@ -12,73 +12,106 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// deposit is a payload and its expected result.
+// deposit is payloads that are submitted one after the other, and their expected result.
 type deposit struct {
-	url       string
+	subject   string // of the table
+	urls      []string
 	kind      registry.PayloadType
 	algorithm string // of the collection; "" for the default
-	bytes     int64
+	bytes     int64  // of all payloads
+	pieces    int64  // files or jobs, among which the costs are divided
 }
 
-// asked is the interval of polling a batch. It bounds the precision of times and costs the service
-// little.
+// asked is the interval of polling a batch. It bounds the precision of times.
 const asked = 5 * time.Millisecond
 
 // patience is when a run is aborted.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
-// deposit runs one payload through all stages of a new Holdfast, from submission to the end of the
-// batch. It records the peak memory and prints the times of the stages.
-func (b *bench) deposit(ctx context.Context, label string, d deposit) (_ time.Duration, err error) {
-	folder := b.path("up")
-	s, err := b.up(ctx, folder)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, cleanUp(folder)) }()
-	defer func() { err = errors.Join(err, s.stop()) }()
-	taken, stages, err := d.run(ctx, s.client)
-	if err != nil {
-		return 0, err
-	}
-	b.say("    %s", stages)
-	b.remember(label, s.memory("VmHWM"))
-	return taken, nil
+// deposit runs payloads through all stages of a new `holdfast up`, from submission to the end of
+// the batches. It records the peak memory and the costs, and prints the times of the stages.
+func (b *bench) deposit(ctx context.Context, label string, d deposit) (taken time.Duration, err error) {
+	err = b.onFresh(ctx, b.up, func(s *service) error {
+		var batches []string
+		before := s.cost()
+		if taken, batches, err = d.run(ctx, s.client); err != nil {
+			return err
+		}
+		b.spent(d.subject, s.cost().minus(before), d.pieces)
+		b.remember(label, s.memory("VmHWM"))
+		stages, err := stagesOf(ctx, s.client, batches[0])
+		b.say("    %s", stages)
+		return err
+	})
+	return taken, err
 }
 
-// run submits the payload and waits. It returns the total time and the times of the stages.
-func (d deposit) run(ctx context.Context, c *client.Client) (taken time.Duration, stages string, err error) {
+// starter starts a service in a new folder.
+type starter func(ctx context.Context, folder string, settings ...string) (*service, error)
+
+// onFresh calls fn with a new service, then stops the service and removes its folder.
+func (b *bench) onFresh(ctx context.Context, begin starter, fn func(*service) error) (err error) {
+	folder := b.path("up")
+	defer func() { err = errors.Join(err, cleanUp(folder)) }()
+	s, err := begin(ctx, folder)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	return fn(s)
+}
+
+// run submits and waits. It returns the time from the first submission to the end of the last
+// batch, and the ids of the batches.
+func (d deposit) run(ctx context.Context, c *client.Client) (taken time.Duration, batches []string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not settled within %s", patience))
 	defer cancel()
 	err = c.PutCollection(ctx, registry.Collection{Mnemonic: "bench", Profile: registry.Profile{
 		Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/bench"}, DigestAlgorithm: d.algorithm,
 	}}, "")
 	if err != nil {
-		return 0, "", fmt.Errorf("create the collection: %w", err)
+		return 0, nil, fmt.Errorf("create the collection: %w", err)
+	}
+	every := asked
+	if d.kind == registry.SingleFileBatch {
+		every *= 10 // a long run needs no precise end, and polling costs CPU time
 	}
 	begun := time.Now()
-	r, err := c.Submit(ctx, wire.SubmitRequest{URL: d.url, Type: string(d.kind), Collection: "bench"}, "")
-	if err != nil {
-		return 0, "", fmt.Errorf("submit: %w", err)
+	for _, url := range d.urls {
+		r, err := c.Submit(ctx, wire.SubmitRequest{URL: url, Type: string(d.kind), Collection: "bench"}, "")
+		if err != nil {
+			return 0, nil, fmt.Errorf("submit: %w", err)
+		}
+		batches = append(batches, r.BatchID)
 	}
-	batch, err := settled(ctx, c, r.BatchID)
+	var last []registry.WorkItem
+	for _, id := range batches {
+		batch, err := settled(ctx, c, id, every)
+		if err != nil {
+			return 0, nil, err
+		}
+		last = append(last, batch)
+	}
 	taken = time.Since(begun)
-	if err != nil {
-		return 0, "", err
+	var done int64
+	for _, batch := range last {
+		p, err := c.BatchProgress(ctx, batch.ID)
+		if err != nil {
+			return 0, nil, err
+		}
+		if done += p.DoneBytes; batch.Status != registry.Completed || p.Failed > 0 {
+			return 0, nil, fmt.Errorf("batch is %s, %d of %d jobs failed: %s", batch.Status, p.Failed, p.Jobs, notes(ctx, c, batch))
+		}
 	}
-	p, err := c.BatchProgress(ctx, batch.ID)
-	if err != nil {
-		return 0, "", err
+	if done != d.bytes {
+		return 0, nil, fmt.Errorf("%d of %d bytes were deposited", done, d.bytes)
 	}
-	if batch.Status != registry.Completed || p.DoneBytes != d.bytes {
-		return 0, "", fmt.Errorf("batch is %s with %d of %d bytes: %s", batch.Status, p.DoneBytes, d.bytes, notes(ctx, c, batch))
-	}
-	stages, err = stagesOf(ctx, c, batch.ID)
-	return taken, stages, err
+	return taken, batches, nil
 }
 
-func settled(ctx context.Context, c *client.Client, id string) (registry.WorkItem, error) {
-	tick := time.NewTicker(asked)
+// settled polls a batch until it is settled.
+func settled(ctx context.Context, c *client.Client, id string, every time.Duration) (registry.WorkItem, error) {
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		it, err := c.Batch(ctx, id)
@@ -106,19 +139,27 @@ func notes(ctx context.Context, c *client.Client, batch registry.WorkItem) strin
 	return strings.Join(all, "; ")
 }
 
-// stagesOf returns how long the stages of a batch of one job took, in their order.
-func stagesOf(ctx context.Context, c *client.Client, batch string) (string, error) {
+// attemptsOf returns the attempts of a batch and of its jobs, of which there are few.
+func attemptsOf(ctx context.Context, c *client.Client, batch string) (all []registry.Attempt, err error) {
 	jobs, err := c.Items(ctx, registry.ItemQuery{ParentID: batch})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	var all []registry.Attempt
 	for _, id := range append([]string{batch}, ids(jobs.Rows)...) {
 		attempts, err := c.Attempts(ctx, id)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		all = append(all, attempts...)
+	}
+	return all, nil
+}
+
+// stagesOf returns how long the stages of a batch and of its jobs took.
+func stagesOf(ctx context.Context, c *client.Client, batch string) (string, error) {
+	all, err := attemptsOf(ctx, c, batch)
+	if err != nil {
+		return "", err
 	}
 	var parts []string
 	for _, a := range all {

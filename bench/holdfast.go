@@ -4,80 +4,38 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
-	"syscall"
-	"time"
 
 	"github.com/holdfast/holdfast/cmd/node"
 	"github.com/holdfast/holdfast/web/client"
 )
 
-// service is a running `holdfast up`.
+// service is a running Holdfast: one `up`, or one process for each role.
 type service struct {
-	client  *client.Client
-	started time.Duration // from fork to the line that reports readiness
-
-	proc *exec.Cmd
-	log  string
+	client *client.Client
+	procs  []*process   // in the order of their start
+	remove func() error // what remains outside the folder, nil if nothing does
 }
 
-// firstWrite is an io.Writer that signals its first write.
-type firstWrite struct {
-	once sync.Once
-	seen chan struct{}
-}
-
-// Write implements io.Writer.
-func (w *firstWrite) Write(p []byte) (int, error) {
-	w.once.Do(func() { close(w.seen) })
-	return len(p), nil
-}
-
-// up starts Holdfast on a new folder, with additional settings.
+// up starts Holdfast in one process on a new folder, with additional settings.
 func (b *bench) up(ctx context.Context, folder string, settings ...string) (*service, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
 	data := filepath.Join(folder, "data")
-	s := &service{log: filepath.Join(folder, "log")}
-	log, err := os.Create(s.log)
+	p, err := b.start(ctx, folder, "up", settings, "up", "--dir", data, "--listen", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()                                                                           //nolint:errcheck // the process has its own handle
-	s.proc = exec.CommandContext(ctx, b.binary, "up", "--dir", data, "--listen", "127.0.0.1:0") //nolint:gosec // the measured program
-	s.proc.Cancel = func() error { return s.proc.Process.Signal(syscall.SIGTERM) }
-	s.proc.WaitDelay = stopsWithin
-	ready := &firstWrite{seen: make(chan struct{})}
-	s.proc.Env, s.proc.Stdout, s.proc.Stderr = append(environment(), settings...), ready, log
-	begun := time.Now()
-	if err := s.proc.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", b.binary, err)
-	}
-	patience := time.NewTimer(stopsWithin)
-	defer patience.Stop()
-	select {
-	case <-ready.seen:
-		s.started = time.Since(begun)
-		s.client, err = connect(data)
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	case <-patience.C:
-		err = fmt.Errorf("not ready within %s", stopsWithin)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start holdfast: %w", err), s.stop())
+	s := &service{procs: []*process{p}}
+	if s.client, err = connect(data); err != nil {
+		return nil, errors.Join(err, s.stop())
 	}
 	return s, nil
 }
-
-// stopsWithin is how long a process may take to start or to end. Then it is killed.
-const stopsWithin = 30 * time.Second
 
 // connect reads the connection data that `up` writes for clients in its folder.
 func connect(data string) (*client.Client, error) {
@@ -105,36 +63,39 @@ func environment() []string {
 		"HOLDFAST_STAGING_FULL_UNESTIMATED=100", "HOLDFAST_LOG_LEVEL=warn")
 }
 
-// stop ends the process as Ctrl-C does and waits for it. If it fails, the error contains its log.
-func (s *service) stop() error {
+// stop ends all processes, the last one started first.
+func (s *service) stop() (err error) {
 	if s.client != nil {
 		s.client.Close()
 	}
-	if err := s.proc.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
+	for _, p := range slices.Backward(s.procs) {
+		err = errors.Join(err, p.stop())
 	}
-	kill := time.AfterFunc(stopsWithin, func() { _ = s.proc.Process.Kill() })
-	defer kill.Stop()
-	err := s.proc.Wait()
-	if err == nil {
-		return nil
+	if s.remove != nil {
+		err = errors.Join(err, s.remove())
 	}
-	said, readErr := os.ReadFile(s.log)
-	return errors.Join(fmt.Errorf("holdfast ended: %w: %s", err, said), readErr)
+	return err
 }
 
-// memory returns a field of /proc/PID/status in bytes: VmRSS is the current memory, VmHWM the peak.
-// It returns 0 if there is no such file.
-func (s *service) memory(field string) int64 {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.proc.Process.Pid))
-	if err != nil {
-		return 0
+// memory adds up a figure of all processes; see process.memory.
+func (s *service) memory(field string) (bytes int64) {
+	for _, p := range s.procs {
+		bytes += p.memory(field)
 	}
-	for line := range strings.Lines(string(raw)) {
-		var kib int64
-		if _, err := fmt.Sscanf(line, field+": %d kB", &kib); err == nil {
-			return kib << 10
-		}
+	return bytes
+}
+
+// cost returns what all processes used since their start.
+func (s *service) cost() (total cost) {
+	for _, p := range s.procs {
+		one := costOf(p.cmd.Process.Pid)
+		total.cpu += one.cpu
+		total.written += one.written
 	}
-	return 0
+	return total
+}
+
+// minus returns what was used since before.
+func (c cost) minus(before cost) cost {
+	return cost{cpu: c.cpu - before.cpu, written: c.written - before.written}
 }

@@ -29,16 +29,15 @@ func (b *bench) large(ctx context.Context) (err error) {
 			return taken, errors.Join(err, cleanUp(copied))
 		}
 	}
-	through := func(algorithm, label string) func(context.Context) (time.Duration, error) {
-		return func(ctx context.Context) (time.Duration, error) {
-			return b.deposit(ctx, label, deposit{url: url, kind: registry.FileType, algorithm: algorithm, bytes: size})
-		}
+	through := func(name, algorithm, label string) subject {
+		d := deposit{subject: name, urls: []string{url}, kind: registry.FileType, algorithm: algorithm, bytes: size, pieces: 1}
+		return subject{name, func(ctx context.Context) (time.Duration, error) { return b.deposit(ctx, label, d) }}
 	}
 	subjects := []subject{
-		{"holdfast up, sha256 collection", through("sha256", "peak, one large file, sha256")},
+		through("holdfast up, sha256 collection", "sha256", "peak, one large file, sha256"),
 		{"curl -o FILE && sync", alone(curlLarge)},
 		{"bare Go: sha256 beside, fsync", alone(newBare().large)},
-		{"holdfast up, default (sha512) collection", through("", "peak, one large file, sha512")},
+		through("holdfast up, default (sha512) collection", "", "peak, one large file, sha512"),
 	}
 	taken, err := b.compare(ctx, subjects...)
 	if err != nil {

@@ -43,7 +43,8 @@ type options struct {
 	limit    time.Duration // of the whole run
 	profile  string        // folder for profiles; if set, nothing is compared
 	slots    int           // per stage, in the second row of the orchestration
-	postgres string        // a database on which to run orchestration and batch too
+	postgres string        // a database on which to run orchestration, batch and jobs too
+	redis    string        // a Redis for jobs with roles apart
 	serve    string        // the folder to serve; set in the process of the source
 }
 
@@ -57,11 +58,14 @@ type contest struct {
 func (b *bench) contests() []contest {
 	return []contest{
 		{"large", 6 * gib, b.large},
+		{"four", 6 * gib, b.four},
 		{"small", gib, b.small},
+		{"jobs", gib, b.jobs},
+		{"latency", gib, b.latency},
 		{"orchestration", gib, b.orchestration},
 		{"bags", 2 * gib, b.bags},
 		{"batch", gib, b.batch},
-		{"start", 0, b.start},
+		{"start", 0, b.starts},
 	}
 }
 
@@ -76,13 +80,14 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.SetOutput(stderr)
 	f.StringVar(&o.binary, "bin", "bin/holdfast", "the holdfast binary to measure")
 	f.StringVar(&o.folder, "dir", os.TempDir(), "an existing folder on the disk to measure; files created in it are removed")
-	f.StringVar(&o.only, "only", "", "comma-separated contests to run: large, small, orchestration, bags, batch, start (default all)")
+	f.StringVar(&o.only, "only", "", "comma-separated contests to run: large, four, small, jobs, latency, orchestration, bags, batch, start (default all)")
 	f.Float64Var(&o.scale, "scale", 1, "scale of the amounts of work, above 0; the targets are for 1")
 	f.IntVar(&o.rounds, "rounds", 3, "how often each is run; the median counts")
-	f.DurationVar(&o.limit, "limit", 4*time.Minute, "when to abort the whole run")
+	f.DurationVar(&o.limit, "limit", 20*time.Minute, "when to abort the whole run")
 	f.StringVar(&o.profile, "profile", "", "write CPU and mutex profiles of large, batch, small and orchestration to this folder instead")
 	f.IntVar(&o.slots, "slots", 64, "slots per stage in the orchestration's second row")
 	f.StringVar(&o.postgres, "postgres", "", "postgres://... of an existing database on which to run orchestration and batch too, in schemas that are removed")
+	f.StringVar(&o.redis, "redis", "", "redis://... of an empty database: with -postgres, jobs also runs with roles apart, one process per stage")
 	f.StringVar(&o.serve, "serve", "", "serve a folder over HTTP until standard input ends (bench starts this itself)")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -138,16 +143,21 @@ type bench struct {
 	progress io.Writer
 	table    table
 	peaks    []peak
+	load     string            // of the machine when the run began
+	costs    map[string][]each // of the present contest, by subject
+	calls    map[string]calls
+	tracing  bool // processes are started under strace
 }
 
 func (b *bench) all(ctx context.Context) error {
 	begun := time.Now()
+	b.load = loadAverage()
 	speed, err := b.diskSpeed(ctx)
 	if err != nil {
 		return fmt.Errorf("measure the disk: %w", err)
 	}
-	b.table.title = fmt.Sprintf("%s, %s/%s, %d cores, %s; scale %g, medians of %d; %s",
-		begun.UTC().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), b.scale, b.rounds, speed)
+	b.table.title = fmt.Sprintf("%s, %s/%s, %d cores, load %s at the start, %s; scale %g, medians of %d; %s",
+		begun.UTC().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), b.load, runtime.Version(), b.scale, b.rounds, speed)
 	for _, c := range b.contests() {
 		if !b.chosen(c) {
 			continue
@@ -159,6 +169,16 @@ func (b *bench) all(ctx context.Context) error {
 	b.memory()
 	b.table.notes = append(b.table.notes, fmt.Sprintf("the whole run took %s", time.Since(begun).Round(time.Second)))
 	return nil
+}
+
+// loadAverage returns the machine's load of the last minute, "unknown" without /proc.
+func loadAverage() string {
+	raw, err := os.ReadFile("/proc/loadavg")
+	load, _, found := strings.Cut(string(raw), " ")
+	if err != nil || !found {
+		return "unknown"
+	}
+	return load
 }
 
 // scaled scales an amount of work; the result is at least 1.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -27,25 +26,22 @@ func (b *bench) remember(label string, bytes int64) {
 // idleFor is how long a service must be idle before its memory is measured.
 const idleFor = 2 * time.Second
 
-// start measures the time of a start on a new folder, and the memory of an idle Holdfast.
-func (b *bench) start(ctx context.Context) error {
+// starts measures the time of a start on a new folder, and the memory of an idle Holdfast.
+func (b *bench) starts(ctx context.Context) error {
 	b.say("start and memory")
 	var idle int64
-	ready := subject{name: "holdfast up, new folder, until ready", run: func(ctx context.Context) (_ time.Duration, err error) {
-		folder := b.path("up")
-		s, err := b.up(ctx, folder)
-		if err != nil {
-			return 0, err
-		}
-		defer func() { err = errors.Join(err, cleanUp(folder)) }()
-		defer func() { err = errors.Join(err, s.stop()) }()
-		select {
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		case <-time.After(idleFor):
-		}
-		idle = max(idle, s.memory("VmRSS"))
-		return s.started, nil
+	ready := subject{name: "holdfast up, new folder, until ready", run: func(ctx context.Context) (taken time.Duration, err error) {
+		err = b.onFresh(ctx, b.up, func(s *service) error {
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(idleFor):
+			}
+			idle = max(idle, s.memory("VmRSS"))
+			taken = s.procs[0].started
+			return nil
+		})
+		return taken, err
 	}}
 	taken, err := b.compare(ctx, ready)
 	if err != nil {

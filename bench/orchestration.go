@@ -33,15 +33,22 @@ func (b *bench) orchestration(ctx context.Context) error {
 	n := b.scaled(1000)
 	b.say("%d items through six stages without work", n)
 	folder := b.path("orchestration")
-	stages := func(slots int, where database) func(context.Context) (time.Duration, error) {
-		return func(ctx context.Context) (taken time.Duration, err error) {
+	stages := func(name string, slots int, where database) subject {
+		return subject{name, func(ctx context.Context) (taken time.Duration, err error) {
 			url, remove, err := where(ctx, folder)
 			if err != nil {
 				return 0, err
 			}
-			taken, err = stagesOnly(ctx, folder, url, n, slots, nil)
+			var before cost
+			taken, err = stagesOnly(ctx, folder, url, n, slots, func() (func() error, error) {
+				before = costOf(os.Getpid())
+				return func() error {
+					b.spent(name, costOf(os.Getpid()).minus(before), n)
+					return nil
+				}, nil
+			})
 			return taken, errors.Join(err, remove(), cleanUp(folder))
-		}
+		}}
 	}
 	floor := func(group int64) func(context.Context) (time.Duration, error) {
 		return func(ctx context.Context) (time.Duration, error) {
@@ -51,8 +58,8 @@ func (b *bench) orchestration(ctx context.Context) error {
 	}
 	slots := (&base.Worker{}).Concurrency()
 	subjects := []subject{
-		{fmt.Sprintf("holdfast, %d slots a stage (the default)", slots), stages(slots, sqliteIn)},
-		{fmt.Sprintf("holdfast, %d slots a stage", b.slots), stages(b.slots, sqliteIn)},
+		stages(fmt.Sprintf("holdfast, %d slots a stage (the default)", slots), slots, sqliteIn),
+		stages(fmt.Sprintf("holdfast, %d slots a stage", b.slots), b.slots, sqliteIn),
 		{"one by one: six transactions an item", floor(1)},
 		{"in groups of 100: the same", floor(100)},
 	}
@@ -60,7 +67,7 @@ func (b *bench) orchestration(ctx context.Context) error {
 	targets := map[string]string{subjects[0].name: target, subjects[1].name: target}
 	if b.postgres != "" {
 		name := fmt.Sprintf("holdfast on PostgreSQL, %d slots a stage", b.slots)
-		subjects = append(subjects, subject{name, stages(b.slots, schemaOf(b.postgres))})
+		subjects = append(subjects, stages(name, b.slots, schemaOf(b.postgres)))
 		targets[name] = target
 	}
 	taken, err := b.compare(ctx, subjects...)

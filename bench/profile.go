@@ -30,7 +30,7 @@ func (b *bench) profiles(ctx context.Context) error {
 		return err
 	}
 	for _, algorithm := range []string{"sha256", "sha512"} {
-		d := deposit{url: address + "/" + largeName, kind: registry.FileType, algorithm: algorithm, bytes: size}
+		d := deposit{urls: []string{address + "/" + largeName}, kind: registry.FileType, algorithm: algorithm, bytes: size}
 		if err := b.profiled(ctx, "large-"+algorithm, d); err != nil {
 			return errors.Join(err, stop())
 		}
@@ -49,7 +49,7 @@ func (b *bench) profiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d := deposit{url: address + "/" + manifestName, kind: registry.ObjectManifest, algorithm: "sha256", bytes: n * smallSize}
+	d := deposit{urls: []string{address + "/" + manifestName}, kind: registry.ObjectManifest, algorithm: "sha256", bytes: n * smallSize}
 	if err := errors.Join(b.profiled(ctx, "small", d), stop()); err != nil {
 		return err
 	}
@@ -62,7 +62,11 @@ func (b *bench) profiles(ctx context.Context) error {
 // profiled runs a deposit through a node in this process.
 func (b *bench) profiled(ctx context.Context, name string, d deposit) error {
 	return b.inNode(ctx, name, func(c *client.Client) error {
-		taken, stages, err := d.run(ctx, c)
+		taken, batches, err := d.run(ctx, c)
+		if err != nil {
+			return err
+		}
+		stages, err := stagesOf(ctx, c, batches[0])
 		b.say("%s %s: %s", name, taken.Round(time.Millisecond), stages)
 		return err
 	})

@@ -25,6 +25,11 @@ type sample struct {
 	sum       [sha256.Size]byte
 }
 
+// row returns the file's row of a manifest.
+func (s sample) row() checkm.Row {
+	return checkm.Row{URL: s.url, Algorithm: "sha256", Digest: hex.EncodeToString(s.sum[:]), Size: smallSize, Name: s.name}
+}
+
 // small compares the download of an object of many small files, with their digests in its manifest.
 func (b *bench) small(ctx context.Context) (err error) {
 	n := b.scaled(2000)
@@ -45,12 +50,12 @@ func (b *bench) small(ctx context.Context) (err error) {
 		}
 	}
 	loop := newBare()
+	d := deposit{
+		subject: "holdfast up, one object manifest, sha256", urls: []string{address + "/" + manifestName},
+		kind: registry.ObjectManifest, algorithm: "sha256", bytes: n * smallSize, pieces: n,
+	}
 	subjects := []subject{
-		{"holdfast up, one object manifest, sha256", func(ctx context.Context) (time.Duration, error) {
-			return b.deposit(ctx, "peak, many small files", deposit{
-				url: address + "/" + manifestName, kind: registry.ObjectManifest, algorithm: "sha256", bytes: n * smallSize,
-			})
-		}},
+		{d.subject, func(ctx context.Context) (time.Duration, error) { return b.deposit(ctx, "peak, many small files", d) }},
 		{"curl -Z", curl(false)},
 		{"curl -Z && sync", curl(true)},
 		{"bare Go: 16 at once, sha256, fsync", func(ctx context.Context) (time.Duration, error) {
@@ -110,8 +115,7 @@ func writeManifest(name string, files []sample) (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	w := checkm.NewWriter(f, checkm.Object)
 	for _, s := range files {
-		row := checkm.Row{URL: s.url, Algorithm: "sha256", Digest: hex.EncodeToString(s.sum[:]), Size: smallSize, Name: s.name}
-		if err := w.Write(row); err != nil {
+		if err := w.Write(s.row()); err != nil {
 			return err
 		}
 	}

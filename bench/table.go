@@ -27,7 +27,8 @@ type row struct {
 	time      time.Duration // 0 if it is not about time
 	low, high time.Duration
 	rate      string
-	ratio     [2]string
+	ratio     [2]float64 // 0: none
+	each      string     // what one job, file or item cost
 	target    string
 }
 
@@ -36,7 +37,8 @@ func (t *table) write(to io.Writer) error {
 	fmt.Fprintf(&text, "%s\n\n", t.title)
 	columns := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, p := range t.parts {
-		_, _ = fmt.Fprintf(columns, "%s\tmedian\tbest-worst\trate\t%s\t%s\ttarget\n", strings.ToUpper(p.title), p.head(0), p.head(1))
+		_, _ = fmt.Fprintf(columns, "%s\tmedian\tbest-worst\trate\t%s\t%s\t%s\ttarget\n",
+			strings.ToUpper(p.title), p.head(0), p.head(1), p.costHead())
 		for _, r := range p.rows {
 			median, spread := "", ""
 			if r.time > 0 {
@@ -45,9 +47,10 @@ func (t *table) write(to io.Writer) error {
 			if r.high > r.low {
 				spread = seconds(r.low) + "-" + seconds(r.high)
 			}
-			_, _ = fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.name, median, spread, r.rate, r.ratio[0], r.ratio[1], r.target)
+			_, _ = fmt.Fprintf(columns, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+				r.name, median, spread, r.rate, times(r.ratio[0]), times(r.ratio[1]), r.each, r.target)
 		}
-		_, _ = fmt.Fprintln(columns, "\t\t\t\t\t\t") // Flush returns errors
+		_, _ = fmt.Fprintln(columns, "\t\t\t\t\t\t\t") // Flush returns errors
 	}
 	if err := columns.Flush(); err != nil {
 		return err
@@ -70,8 +73,28 @@ func (p part) head(i int) string {
 	return "x " + p.base[i]
 }
 
+// costHead heads the column of costs, if a row has any.
+func (p part) costHead() string {
+	for _, r := range p.rows {
+		if r.each != "" {
+			return "each: CPU, written, fsync, openat"
+		}
+	}
+	return ""
+}
+
+func times(ratio float64) string {
+	if ratio == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", ratio)
+}
+
 func seconds(d time.Duration) string {
-	if d < time.Second {
+	switch {
+	case d < 100*time.Millisecond:
+		return fmt.Sprintf("%.1fms", d.Seconds()*1000)
+	case d < time.Second:
 		return fmt.Sprintf("%.3fs", d.Seconds())
 	}
 	return fmt.Sprintf("%.2fs", d.Seconds())
