@@ -19,7 +19,7 @@ export GOFLAGS := -trimpath $(GOFLAGS)
 
 .PHONY: help
 help: ## Print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build the static binary bin/holdfast
@@ -82,6 +82,11 @@ vuln: ## Look for known vulnerabilities, if the database can be reached
 bench: build ## Run the benchmarks
 	$(GO) test -run '^$$' -bench . ./...
 	@if [ -x scripts/bench.sh ]; then scripts/bench.sh; fi
+
+# This measures; it is not a test. docs/performance.md says how to record new ratios.
+.PHONY: bench-check
+bench-check: build ## Compare a short benchmark with recorded ratios
+	scripts/bench.sh -check bench/ratios.json
 
 # make test has a few faults; this has many. The seed that it prints first replays it: make chaos SEED=...
 .PHONY: chaos

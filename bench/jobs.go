@@ -54,7 +54,7 @@ func (b *bench) jobs(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if traceable() {
+	if traceable() && b.check == "" && b.recordTo == "" {
 		for name, begin := range services {
 			if err := b.countCalls(ctx, name, begin, manifest); err != nil {
 				return err

@@ -45,6 +45,8 @@ type options struct {
 	slots    int           // per stage, in the second row of the orchestration
 	postgres string        // a database on which to run orchestration, batch and jobs too
 	redis    string        // a Redis for jobs with roles apart
+	recordTo string        // file to write the ratios to
+	check    string        // file of ratios to compare with
 	serve    string        // the folder to serve; set in the process of the source
 }
 
@@ -88,6 +90,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.IntVar(&o.slots, "slots", 64, "slots per stage in the orchestration's second row")
 	f.StringVar(&o.postgres, "postgres", "", "postgres://... of an existing database on which to run orchestration and batch too, in schemas that are removed")
 	f.StringVar(&o.redis, "redis", "", "redis://... of an empty database: with -postgres, jobs also runs with roles apart, one process per stage")
+	f.StringVar(&o.recordTo, "record", "", "write the ratios of this run to a file")
+	f.StringVar(&o.check, "check", "", "repeat the run that -record wrote to a file, and warn of each ratio that fell by a quarter")
 	f.StringVar(&o.serve, "serve", "", "serve a folder over HTTP until standard input ends (bench starts this itself)")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -115,6 +119,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if o.binary, err = filepath.Abs(o.binary); err != nil {
 		return err
 	}
+	var before recorded
+	if o.check != "" {
+		if before, err = o.readRatios(); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.limit, fmt.Errorf("not done within %s; see -limit", o.limit))
 	defer cancel()
 	folder, err := os.MkdirTemp(o.folder, "holdfast-bench-")
@@ -133,7 +143,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	return errors.Join(err, b.table.write(stdout))
+	err = errors.Join(err, b.table.write(stdout))
+	if err == nil && b.recordTo != "" {
+		err = b.writeRatios()
+	}
+	if err == nil && b.check != "" {
+		err = before.compare(stdout, b.table.ratios())
+	}
+	return err
 }
 
 // bench is one run.
