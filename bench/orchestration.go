@@ -24,7 +24,7 @@ import (
 )
 
 // riverRate is the rate of River's six chained jobs in their fast form on PostgreSQL; see
-// docs/bench.md.
+// docs/performance.md.
 const riverRate = 600
 
 // orchestration measures six durable stages without work, which shows the overhead of Holdfast, and
