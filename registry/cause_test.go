@@ -82,8 +82,8 @@ func FuzzCauseText(f *testing.F) {
 	})
 }
 
-// TestCauseOf_Groups: jobs that failed since one server answers 503 are one group, and a 404 of
-// that server is another.
+// TestCauseOf_Groups: jobs that failed because a server answers 503 form one group, and a 404 of
+// that server another.
 func TestCauseOf_Groups(t *testing.T) {
 	busy := func(n int) string {
 		return fmt.Sprintf("open https://h.example.org/%d/page %d.tif: the server answered 503 Service Unavailable", n, n)
@@ -113,7 +113,7 @@ func TestCauseOf_Groups(t *testing.T) {
 	}
 }
 
-// TestCauseOf_Words: what a worker says is kept only where it is a word that may be shown.
+// TestCauseOf_Words: a worker's code or host is kept only if it is a word that may be shown.
 func TestCauseOf_Words(t *testing.T) {
 	for _, tt := range []struct{ code, host, wantCode, wantHost string }{
 		{"NoSuchBucket", "S3.example.org:9000", "NoSuchBucket", "s3.example.org:9000"},

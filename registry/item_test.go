@@ -42,7 +42,7 @@ func TestUploadURL(t *testing.T) {
 	}
 }
 
-// TestHeading: a batch goes by the title that it was given, and what has none by its name.
+// TestHeading: a batch is called by its title, and an item without one by its name.
 func TestHeading(t *testing.T) {
 	t.Parallel()
 	titled := json.RawMessage(`{"title":"Glass plates"}`)

@@ -73,7 +73,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestStateText: what waits for a retry is told as that and not as the step that does not run.
+// TestStateText: an item that waits for a retry shows that, and not its step, which is not running.
 func TestStateText(t *testing.T) {
 	now := time.Date(2026, 11, 22, 18, 20, 0, 0, time.UTC)
 	zone := time.FixedZone("CET", 3600)

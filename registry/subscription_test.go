@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// A state that is given as a type of event would take nothing, for ever and without a word.
+// TestFeedFilter_StatesAreNoTypes: a state given as an event type would silently select nothing.
 func TestFeedFilter_StatesAreNoTypes(t *testing.T) {
 	for _, s := range registry.States() {
 		err := registry.FeedFilter{Types: []string{string(s)}}.Check()
@@ -26,7 +26,8 @@ func TestFeedFilter_StatesAreNoTypes(t *testing.T) {
 	}
 }
 
-// What workers are woken by is no feed's: they would take events for items.
+// TestSubscription_NotToWakeUps: a feed may not use the topics of wake-ups, because workers would
+// take events for items.
 func TestSubscription_NotToWakeUps(t *testing.T) {
 	topics := map[string]bool{"life": true, "ingest": true, "ingest.downloads": true, "download": true, "batch.download": true}
 	for _, r := range registry.Routes() {
@@ -43,7 +44,8 @@ func TestSubscription_NotToWakeUps(t *testing.T) {
 	}
 }
 
-// A filter that can take nothing is refused with the reason, and no other.
+// TestFeedFilter_TakesSomething: exactly the filters that can select nothing are refused, with the
+// reason.
 func TestFeedFilter_TakesSomething(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -58,7 +58,7 @@ func TestCheckAct(t *testing.T) {
 	}
 }
 
-// What the state machine limits to a stage, a hold or open prerequisites.
+// TestCheckAct_limits: transitions that are restricted to a stage, a hold or open requirements.
 func TestCheckAct_limits(t *testing.T) {
 	for _, tt := range []struct {
 		p   registry.Position
@@ -83,7 +83,7 @@ func TestCheckAct_limits(t *testing.T) {
 	}
 }
 
-// TestDoneIsTerminal: nothing leads back to work from what is done for good.
+// TestDoneIsTerminal: no transition leads from a final status back to work.
 func TestDoneIsTerminal(t *testing.T) {
 	for _, tr := range registry.Transitions() {
 		switch tr.From {

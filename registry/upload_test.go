@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// A refusal never says that something is larger than what reads the same.
+// TestQuotaError_Text: an error never says that one size exceeds another that is shown as the same.
 func TestQuotaError_Text(t *testing.T) {
 	t.Parallel()
 	limit := registry.UploadLimit{Scope: registry.UploadsOfTenant, Bytes: 1_000_000}

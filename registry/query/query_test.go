@@ -100,7 +100,7 @@ func TestParse_Faults(t *testing.T) {
 	}
 }
 
-// The examples of the fields are what people copy from the help.
+// TestQueryFields: people copy the fields' examples from the help, so they must parse.
 func TestQueryFields(t *testing.T) {
 	for _, f := range query.Fields() {
 		if _, err := query.Parse(f.Name + ":" + f.Example); err != nil && f.Example != "ID" {

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry/remedy"
 )
 
-// What puts a job right is the producer's to do exactly where the deposit is at fault, and is said
-// whenever there is something to be done.
+// TestFix: the producer must act exactly if the deposit is at fault, and there is advice whenever
+// something must be done.
 func TestFix(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -62,8 +62,8 @@ var (
 	listSpec     = json.RawMessage(`{"type":"object-manifest","url":"upload:u1"}`)
 )
 
-// A requeue is advised exactly where the item then takes in something that can have changed: what
-// was uploaded never does, and what is staged already has to be fetched again.
+// TestFix_Requeue: a requeue is advised exactly if the item then reads data that may have changed.
+// Uploads never change, and staged files must be fetched again.
 func TestFix_Requeue(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -69,7 +69,7 @@ type itemList struct {
 	order  order
 	limit  int
 	with   string  // WITH clause before the statement
-	sample *sample // what is sampleRows at first; nil for none
+	sample *sample // what is read first, or nil
 	spots  []spot  // none: no row matches
 }
 

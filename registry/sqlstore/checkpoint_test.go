@@ -15,8 +15,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
 
-// The ends of chains are listed a page at a time, each once, and what is signed names a key that is
-// listed for ever.
+// TestChainEnds: chain ends are listed by page, each once, and their signing key stays listed.
 func TestChainEnds(t *testing.T) {
 	t.Parallel()
 	for name, address := range map[string]func(testing.TB) string{"SQLite": sqlstoretest.SQLite, "PostgreSQL": sqlstoretest.Postgres} {

@@ -43,9 +43,8 @@ SELECT 'prefill-' || id, 1000 + ROW_NUMBER() OVER (), id, 1, 'complete', 'worker
 INSERT INTO hold (scope, key, reason, actor, created_at) VALUES ('batch', 'held', 'look', 'admin', 0), ('collection', 'c5', 'look', 'admin', 0),
 	('collection', 'c15', 'look', 'admin', 0);`
 
-// BenchmarkClaimSettle claims an item and settles it, by one caller (two transactions, each with
-// its fsync) and by 64 at once, whose transactions are coalesced so that the work on the rows
-// shows.
+// BenchmarkClaimSettle claims and settles items: by one caller, with an fsync for each transaction,
+// and by 64 callers, whose transactions are grouped so that the work on rows shows.
 func BenchmarkClaimSettle(b *testing.B) {
 	for _, items := range []int{0, 100_000, 1_000_000} {
 		for _, callers := range []int{1, 64} {

@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
 
-// TestR22_ReportInPortions: a report that is copied in several transactions is what the jobs are in
-// the last one, whatever was done to them between two of them, by whatever attempt they were
-// copied; until then there is none. Jobs that were copied are not copied again for a kill.
+// TestR22_ReportInPortions: a report that is copied in several transactions shows the jobs as they
+// are in the last one, whatever changed in between. Before that there is no report. After a kill
+// the next attempt copies only the missing jobs.
 func TestR22_ReportInPortions(t *testing.T) {
 	for name, database := range map[string]func(testing.TB) string{"sqlite": sqlstoretest.SQLite, "postgres": sqlstoretest.Postgres} {
 		t.Run(name, func(t *testing.T) { reportInPortions(t, database(t)) })

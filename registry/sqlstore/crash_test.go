@@ -158,9 +158,9 @@ func column(t *testing.T, db *sql.DB, query string) (out []string) {
 	return out
 }
 
-// TestKillAtEachStatement copies the database's files whenever they have changed before a
-// statement, as they would be found after a SIGKILL at that moment, and opens each copy: what was
-// answered is there, and all of it goes on to its end.
+// TestKillAtEachStatement copies the database's files before each statement that follows a change,
+// as a SIGKILL would leave them. It opens each copy: acknowledged writes must be there, and all
+// work must continue to its end.
 func TestKillAtEachStatement(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "registry.db")

@@ -10,11 +10,11 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// SetFault makes the writer ask f before each of its statements. It must be called while no write
-// is under way.
+// SetFault makes the writer call f before each of its statements. Call it while no write is under
+// way.
 func (s *Store) SetFault(f func(query string) error) { s.db.SetFault(f) }
 
-// SetReader replaces the pool that reads go through. It must be called before the first read.
+// SetReader replaces the pool of readers. Call it before the first read.
 func (s *Store) SetReader(db *sql.DB) error { return s.db.SetReader(db) }
 
 // Exec changes rows behind the store's back.
@@ -25,8 +25,8 @@ func (s *Store) Exec(ctx context.Context, query string, args ...any) error {
 	})
 }
 
-// Unready recounts from the facts what is kept beside them, and returns what is wrong: whether
-// items are ready, whether they are rung for, which lanes are open and how much room is promised.
+// Unready recomputes derived columns from the facts and returns what differs: which items are ready,
+// which have a message, which lanes are open, and how much room is reserved.
 func (s *Store) Unready(ctx context.Context) (wrong []string, err error) {
 	now := strconv.FormatInt(sqldb.Micros(s.db.Now()), 10)
 	checks := []struct{ what, query string }{
@@ -60,7 +60,7 @@ func (s *Store) Unready(ctx context.Context) (wrong []string, err error) {
 	return wrong, s.CheckText(ctx)
 }
 
-// CheckText is an error unless the text index has what items say.
+// CheckText returns an error unless the text index agrees with the items.
 func (s *Store) CheckText(ctx context.Context) error {
 	if s.db.Dialect.Name() == sqldb.SQLite {
 		return s.Exec(ctx, `INSERT INTO item_text (item_text, rank) VALUES ('integrity-check', 1)`)

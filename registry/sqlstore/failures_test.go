@@ -41,9 +41,9 @@ func failedJobs(t *testing.T, s *sqlstore.Store, n int) {
 	}
 }
 
-// TestCauses: what failed and has no cause is one group without a name until sweeps have looked at
-// it, and so is what a program fails that knows nothing of causes, whatever the item had failed for
-// earlier.
+// TestCauses: failed items without a cause form one unnamed group until sweeps compute their
+// causes. That includes items failed by a program that knows no causes, whatever their earlier
+// failures.
 func TestCauses(t *testing.T) {
 	t.Parallel()
 	const jobs = 12_500

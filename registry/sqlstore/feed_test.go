@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// One who wants few of very many events finds them, however far apart they lie.
+// TestFeed_FarApart: a reader who selects few of very many events finds them, however far apart
+// they are.
 func TestFeed_FarApart(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "registry.db"), nil)
 	ctx := t.Context()

@@ -31,8 +31,8 @@ func full(t *testing.T) error {
 	return nil
 }
 
-// A Registry whose disk is full is away, which is no write's fault: workers put their items down
-// uncounted, nothing is written in part, and with room again all goes on.
+// TestDiskFull: while the disk is full, the Registry is unavailable. Workers give their items back
+// uncounted, nothing is written in part, and work continues when there is room.
 func TestDiskFull(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	l := &life{clock: newClock()}

@@ -33,8 +33,8 @@ func chain(first, n int) []registry.Node {
 	return nodes
 }
 
-// The contract has no way to make such a cycle, since an item only ever requires what was there
-// before it. Seal looks for it all the same: it would wait for ever.
+// TestSeal_CycleThroughAnotherGraph: the contract cannot create such a cycle, because an item
+// requires only earlier ones. Seal still looks for it, because such items would wait for ever.
 func TestSeal_CycleThroughAnotherGraph(t *testing.T) {
 	s, path := graphStore(t)
 	p, err := s.Prepare(t.Context(), registry.Graph{Nodes: chain(0, 2)})
@@ -66,8 +66,8 @@ func TestSeal_CycleThroughAnotherGraph(t *testing.T) {
 	}
 }
 
-// The largest graph can be built, sealed, and aborted from its first item on; one item more is
-// refused.
+// TestGraph_Largest: the largest graph can be built, sealed, and aborted from its first item; one
+// more item is refused.
 func TestGraph_Largest(t *testing.T) {
 	s, _ := graphStore(t)
 	var graph string

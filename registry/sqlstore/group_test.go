@@ -198,8 +198,7 @@ func TestGroup(t *testing.T) {
 	})
 }
 
-// TestCloseWhileWritesWait checks that each write's answer is the truth when the store closes under
-// it.
+// TestCloseWhileWritesWait checks that each write's answer is true if the store closes meanwhile.
 func TestCloseWhileWritesWait(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	s := open(t, path, nil)

@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
 
-// BenchmarkAddJobs makes jobs of the rows of one batch manifest, as expand does: `-benchtime 50x`
-// is 20,000 of them. By the processor's time only this process counts, not PostgreSQL's. Bad rows
-// are told of, if the collection has a callback.
+// BenchmarkAddJobs adds the rows of one batch manifest as jobs, like expand: `-benchtime 50x` adds
+// 20,000. Processor time is this process's, without PostgreSQL's. If the collection has a callback,
+// bad rows are delivered.
 func BenchmarkAddJobs(b *testing.B) {
 	const portion = 400
 	for _, database := range []struct {

@@ -102,7 +102,7 @@ func (c *crew) check() {
 	registrytest.CheckInvariants(c.T, c.Store)
 }
 
-// TestJoint looks at claims and settles that come in one group.
+// TestJoint checks claims and settles that share a group.
 func TestJoint(t *testing.T) {
 	const n = 12
 	t.Run("R23 jobs that settle together write their batch once", func(t *testing.T) {

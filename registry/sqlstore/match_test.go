@@ -100,7 +100,7 @@ func (e *everywhere) fill(t *testing.T) (ids []string) {
 	return ids
 }
 
-// TestMatch asks of one store, which is dear to fill, in each of these ways.
+// TestMatch asks one store in each of these ways, because filling it is slow.
 func TestMatch(t *testing.T) {
 	e := newEverywhere(t)
 	t.Run("states", e.states)

@@ -75,9 +75,9 @@ var few = regexp.MustCompile(`USING (COVERING )?INDEX (attempt_live|stored_file_
 // A search for no more than the tenant finds everything.
 var everything = regexp.MustCompile(`INDEX work_item_new \(tenant=\?\)`)
 
-// TestQueryPlans looks at how SQLite would run every statement of a batch's life and every list:
-// each must find its rows through an index, however large the table is. No statistics are kept, so
-// the plans of an empty database are those of a full one.
+// TestQueryPlans checks SQLite's plans for every statement in a batch's life and for every list:
+// each must use an index, however large the table is. Without statistics, an empty database has the
+// plans of a full one.
 func TestQueryPlans(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	l := &life{clock: newClock()}

@@ -39,8 +39,8 @@ func execute(t *testing.T, driver, address, statement string) {
 	}
 }
 
-// TestR27_SchemaRange: a process refuses a database that it does not work on, and says what to run;
-// a newer schema is accepted as long as it serves older programs.
+// TestR27_SchemaRange: a process refuses a database with an unknown schema and says what to run. It
+// accepts a newer schema that still works with it.
 func TestR27_SchemaRange(t *testing.T) {
 	address := postgrestest.Shared(t).Schema(t)
 	refused := func(have int64, advice string) {
@@ -85,8 +85,8 @@ func TestR27_SchemaRange(t *testing.T) {
 	refused(99, "run a newer holdfast")
 }
 
-// TestR27_SQLite: the embedded database migrates by itself, and is refused when it is of a newer
-// program.
+// TestR27_SQLite: the embedded database is migrated automatically, and refused if a newer program
+// made it.
 func TestR27_SQLite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	if err := openURL(t, "sqlite:"+path, nil).Close(); err != nil {
@@ -110,8 +110,8 @@ func TestOpen_BadAddress(t *testing.T) {
 	}
 }
 
-// TestProcesses lets several stores, as several processes have them, work on one database: every
-// item is claimed by one of them at a time and each step is done once.
+// TestProcesses runs several stores, like several processes, on one database: each item is claimed
+// by one at a time, and each step is done once.
 func TestProcesses(t *testing.T) {
 	address := migrated(t)
 	c := newClock()
@@ -183,8 +183,8 @@ func TestProcesses(t *testing.T) {
 	registrytest.CheckInvariants(t, first)
 }
 
-// TestR16_SweepAgainstRenew: a lease that has run out is either renewed or taken away, never both,
-// whoever of two processes is first.
+// TestR16_SweepAgainstRenew: an expired lease is either renewed or taken away, never both,
+// whichever process is first.
 func TestR16_SweepAgainstRenew(t *testing.T) {
 	address := migrated(t)
 	c := newClock()
@@ -257,8 +257,8 @@ func TestR16_SweepAgainstRenew(t *testing.T) {
 	}
 }
 
-// TestServerKilled: what was acknowledged is there after PostgreSQL was killed in mid-load, and the
-// same store goes on when it is back.
+// TestServerKilled: acknowledged writes survive a kill of PostgreSQL under load, and the same store
+// continues when PostgreSQL is back.
 func TestServerKilled(t *testing.T) {
 	server := postgrestest.Start(t)
 	address := server.Schema(t)
@@ -341,8 +341,8 @@ func await(t *testing.T, met func() bool) {
 	}
 }
 
-// TestR10_UnknownCommit: the connection breaks between a commit and its answer. The database is
-// asked what became of it, so that a submission without any key is neither lost nor made twice.
+// TestR10_UnknownCommit: the connection breaks between a commit and its answer. The store asks the
+// database for the outcome, so that a submission without a key is neither lost nor repeated.
 func TestR10_UnknownCommit(t *testing.T) {
 	direct := migrated(t)
 	p := startProxy(t, direct)
@@ -453,8 +453,8 @@ func (p *proxy) carry(client net.Conn) {
 	up.Wait()
 }
 
-// TestRevokeToken_GivesBack: on PostgreSQL, too, whose driver knows the types of parameters, a
-// token's items are free when it is revoked.
+// TestRevokeToken_GivesBack: revoking a token frees its items on PostgreSQL, too, whose driver
+// checks the types of parameters.
 func TestRevokeToken_GivesBack(t *testing.T) {
 	for name, address := range map[string]string{"PostgreSQL": migrated(t), "SQLite": sqlstoretest.SQLite(t)} {
 		t.Run(name, func(t *testing.T) {

@@ -24,9 +24,8 @@ var (
 	wholeTable = regexp.MustCompile(`Seq Scan on (work_item|event|attempt)\b`)
 )
 
-// TestQueryPlans_PostgreSQL looks at how PostgreSQL, which has looked through a database of
-// thousands of items, runs what comes for each of them, and every list of a single field: none may
-// read a table from end to end.
+// TestQueryPlans_PostgreSQL checks PostgreSQL's plans in a database of thousands of items with
+// statistics: no statement for an item, and no list by one field, may scan a whole table.
 func TestQueryPlans_PostgreSQL(t *testing.T) {
 	address := migrated(t)
 	l := &life{clock: &clock{at: time.Now().UTC().Truncate(time.Microsecond)}}

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 )
 
-// TestProfileVersions: the database itself makes a version of each profile that somebody saves, so
-// that no batch is told to have a version that is another profile.
+// TestProfileVersions: the database itself adds a version for each saved profile, so that a batch's
+// version is always that of its profile.
 func TestProfileVersions(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]func(*testing.T) (address, driver, source string){

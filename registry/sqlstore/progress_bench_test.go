@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// BenchmarkBatchProgress adds up a batch of many jobs, and reports by how much that made this
-// process grow at most: SQLite's memory is none of Go's heap. It needs Linux.
+// BenchmarkBatchProgress counts a batch of many jobs and reports the growth of this process,
+// because SQLite's memory is outside Go's heap. It needs Linux.
 func BenchmarkBatchProgress(b *testing.B) {
 	for _, jobs := range []int{10_000, 300_000} {
 		b.Run(fmt.Sprintf("jobs=%d", jobs), func(b *testing.B) {

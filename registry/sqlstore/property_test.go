@@ -44,8 +44,8 @@ type model struct {
 	calls int
 }
 
-// TestProperties does random things to a store and compares every item with the model after each of
-// them.
+// TestProperties applies random operations to a store and compares every item with a model after
+// each.
 func TestProperties(t *testing.T) {
 	dir, n := t.TempDir(), 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
-// TestReclaim takes back every lease, however many there are and however long they would live.
+// TestReclaim: Reclaim takes back all leases, however many there are and however long they last.
 func TestReclaim(t *testing.T) {
 	c := newClock()
 	s := open(t, filepath.Join(t.TempDir(), "registry.db"), c.now)

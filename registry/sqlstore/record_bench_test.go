@@ -13,10 +13,9 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
 
-// BenchmarkRecord records a version of many files as a worker does: 500 rows a transaction, then
-// one that makes it visible, with its receipt. Beside it another item renews its lease, over and
-// over, as all others do meanwhile: the longest that it waits is the longest that a transaction
-// lasts (R25). The heap must not grow with the number of files.
+// BenchmarkRecord records a version of many files like a worker: 500 rows a transaction, then one
+// that makes it visible, with its receipt. Meanwhile another item renews its lease; its longest
+// wait is that of the longest transaction (R25). The heap must not grow with the number of files.
 func BenchmarkRecord(b *testing.B) {
 	for _, files := range []int{1_000, 360_000} {
 		b.Run(fmt.Sprint(files), func(b *testing.B) {

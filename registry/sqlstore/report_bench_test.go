@@ -17,11 +17,10 @@ import (
 	"github.com/holdfast/holdfast/reportfile"
 )
 
-// BenchmarkReport reports a batch whose jobs ended in every way there is: closes the report, writes
-// all of it as JSON and as CSV, and closes another one after a tenth of the jobs that failed were
-// run again, whose difference is written, too. Beside it another item renews its lease: the longest
-// that it waits is the longest that a transaction lasts (R25). By how much all of it made this
-// process grow does not depend on the number of jobs; it needs Linux.
+// BenchmarkReport closes the report of a batch whose jobs ended in all ways, and writes it as JSON
+// and CSV. It requeues a tenth of the failed jobs and writes the next report with its difference.
+// Meanwhile another item renews its lease; its longest wait is that of the longest transaction
+// (R25). The growth of this process must not depend on the number of jobs; it needs Linux.
 func BenchmarkReport(b *testing.B) {
 	for _, database := range []struct {
 		name string

@@ -13,8 +13,7 @@ import (
 
 var errRowsClose = errors.New("the connection broke while the rows were closed")
 
-// brokenRows is a database whose every answer is one row that nothing can be read from, and that
-// cannot be closed.
+// brokenRows is a database that answers every query with one unreadable row and an error on Close.
 type brokenRows struct{ driver.Conn }
 
 func (b brokenRows) Connect(context.Context) (driver.Conn, error) { return b, nil }
@@ -30,7 +29,7 @@ func (brokenAnswer) Columns() []string         { return []string{"one"} }
 func (brokenAnswer) Close() error              { return errRowsClose }
 func (brokenAnswer) Next([]driver.Value) error { return nil }
 
-// Whoever reads rows is told that they could not be closed, beside what else was wrong.
+// TestErrorsOfClosingRowsAreTold: readers get the error of closing rows beside other errors.
 func TestErrorsOfClosingRowsAreTold(t *testing.T) {
 	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: "sqlite:" + filepath.Join(t.TempDir(), "registry.db")})
 	if err != nil {

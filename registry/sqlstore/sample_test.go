@@ -10,9 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry/search"
 )
 
-// TestSample_SamePages: however few of the newest rows are looked at first, PostgreSQL's pages of a
-// search have the same items in the same order as those of all items that are looked through one by
-// one.
+// TestSample_SamePages: however small the samples are, PostgreSQL's pages of a search contain the
+// same items in the same order as a scan of all items.
 func TestSample_SamePages(t *testing.T) {
 	s := seeded(t, migrated(t), 3000)
 	var all []registry.WorkItem

@@ -30,8 +30,8 @@ var databases = map[string]func(*testing.T) string{
 	"postgres": migrated,
 }
 
-// TestSeed: what is kept beside the facts is true of seeded items, they are found, also after a
-// change, and they can be worked on.
+// TestSeed: derived data of seeded items is correct, and the items can be found, changed and worked
+// on.
 func TestSeed(t *testing.T) {
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {

@@ -55,10 +55,10 @@ func openURL(t *testing.T, url string, now func() time.Time) *sqlstore.Store {
 	return s
 }
 
-// TestPostgreSQL runs the suite on a real PostgreSQL, a database for each test.
+// TestPostgreSQL runs the conformance suite on PostgreSQL, with a database for each test.
 func TestPostgreSQL(t *testing.T) { conformance(t, sqlstoretest.Postgres) }
 
-// TestStore runs it on SQLite, a file for each test.
+// TestStore runs the conformance suite on SQLite, with a file for each test.
 func TestStore(t *testing.T) { conformance(t, sqlstoretest.SQLite) }
 
 func conformance(t *testing.T, database func(testing.TB) string) {

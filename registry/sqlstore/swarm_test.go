@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// TestSwarm lets workers, zombies, a sweep, a relay and readers work on the same batches at once.
-// In the end every item is settled, and nothing was done twice.
+// TestSwarm runs workers, zombies, a sweep, a relay and readers on the same batches at once. In the
+// end every item is settled, and nothing was done twice.
 func TestSwarm(t *testing.T) {
 	c := newClock()
 	s := open(t, filepath.Join(t.TempDir(), "registry.db"), c.now)

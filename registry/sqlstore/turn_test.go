@@ -38,8 +38,8 @@ type turnModel struct {
 
 var turnCollections = []string{"a", "b", "c"}
 
-// TestTurns does random things to a queue and compares every claim with the rules. In the end, with
-// all holds gone, every item has its turn.
+// TestTurns applies random operations to a queue and compares every claim with the rules. In the
+// end, without holds, every item has had its turn.
 func TestTurns(t *testing.T) {
 	dir, n := t.TempDir(), 0
 	rapid.Check(t, func(rt *rapid.T) {
