@@ -292,8 +292,8 @@ func (it WorkItem) Untold() (u Untold, ok bool) {
 	return u, given && json.Unmarshal(raw, &u) == nil
 }
 
-// tells reports whether the item's next or present step must notify a receiver.
-func (it WorkItem) tells() bool {
+// notifies reports whether the item's next or present step must notify a receiver.
+func (it WorkItem) notifies() bool {
 	if it.Action != Ingest || it.Stage != Notify || it.Status == Completed {
 		return false
 	}
@@ -311,7 +311,7 @@ func (it WorkItem) OutcomeText() string {
 		return "preserved; callback given up"
 	case it.Commitment != Preserved || !stopped:
 		return ""
-	case it.tells() || it.Stage == Notify && given:
+	case it.notifies() || it.Stage == Notify && given:
 		return "preserved; callback not delivered"
 	}
 	return "preserved; the job did not complete"

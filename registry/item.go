@@ -79,7 +79,7 @@ func (it WorkItem) Position() Position {
 	return Position{
 		Action: it.Action, Stage: it.Stage, Status: it.Status, Attempt: it.Attempt, Open: it.BlockerCount,
 		Closing: it.Closing, Held: it.HeldBy != nil || it.State == StateHeld, Delayed: it.Delayed,
-		OwnHold: it.OwnHold, Commitment: it.Commitment, Tells: it.tells(), Unsealed: it.Unsealed, JobsLeft: it.JobsLeft,
+		OwnHold: it.OwnHold, Commitment: it.Commitment, Notifies: it.notifies(), Unsealed: it.Unsealed, JobsLeft: it.JobsLeft,
 		JobsFailed: it.Status == Failed && it.ErrorClass == JobsFault,
 	}
 }

@@ -87,7 +87,7 @@ type Position struct {
 	Delayed    bool // it waits for the time of its next try
 	OwnHold    bool // a hold is on the item, or on the batch that it is
 	Commitment Commitment
-	Tells      bool // its completion must be delivered to a receiver
+	Notifies   bool // its completion must be delivered to a receiver
 	Unsealed   bool // its graph is not sealed
 	JobsLeft   bool // deleted batches: some jobs are neither completed nor deleted
 	JobsFailed bool // failed batches: the failure is that of jobs

@@ -88,7 +88,7 @@ func edges(r registry.Route) []edge {
 			}
 			for _, fresh := range ways(r, step.Stage, t) {
 				for _, from := range positions(r.Action, step.Stage, t.From, fresh) {
-					if from.Held, from.OwnHold, from.Tells = t.Held || t.OwnHold, t.OwnHold, t.Tells; from.Open > 0 && t.Act == registry.ActClaim || from.Open == 0 && t.Open {
+					if from.Held, from.OwnHold, from.Notifies = t.Held || t.OwnHold, t.OwnHold, t.Notifies; from.Open > 0 && t.Act == registry.ActClaim || from.Open == 0 && t.Open {
 						continue // claimed while it waits for jobs, or waiting without jobs
 					}
 					for _, at := range targets(r, step.Stage, t) {

@@ -17,7 +17,7 @@ type Submitting interface {
 	// *GraphError: a requirement is impossible. *PriorityError: a submission cannot have this
 	// priority. *MailRefusedError and *MailLimitError: its Mails do not allow its addresses.
 	// ErrNotFound: a collection, upload or required item is unknown.
-	Submit(ctx context.Context, s Submission) (Receipt, error)
+	Submit(ctx context.Context, s Submission) (Submitted, error)
 	// Accepting reports whether submissions are accepted.
 	Accepting(ctx context.Context) (Accepting, error)
 }
@@ -41,8 +41,8 @@ type Submission struct {
 	Mails *MailTerms `json:"mails,omitempty"`
 }
 
-// Receipt is the answer to a submission.
-type Receipt struct {
+// Submitted is the answer to a submission.
+type Submitted struct {
 	BatchID   string `json:"batch_id"`
 	Duplicate bool   `json:"duplicate"` // BatchID is an earlier submission with the same content or key
 	// NoMail: the submission names addresses, but there is no mail server, so no mails are sent.

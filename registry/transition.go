@@ -77,8 +77,8 @@ type Transition struct {
 	Commitments []Commitment
 	// Held restricts the transition to held items, OwnHold to those with a hold of their own.
 	Held, OwnHold bool
-	// Tells restricts the transition to items whose receiver is not notified yet.
-	Tells bool
+	// Notifies restricts the transition to items whose receiver is not notified yet.
+	Notifies bool
 	// Sealed restricts the transition to items whose graph, if any, is sealed; JobsDone to batches
 	// whose jobs are all completed or deleted.
 	Sealed, JobsDone bool
@@ -163,9 +163,9 @@ func table() []Transition {
 		{Act: ActUnhold, From: Pending, To: Pending, By: "admin", OwnHold: true},
 		{Act: ActUnhold, From: Running, To: Running, By: "admin", OwnHold: true, Ours: true},
 		{Act: ActUnhold, From: Failed, To: Failed, By: "admin", OwnHold: true, Ours: true},
-		{Act: ActGiveUp, From: Failed, To: Pending, By: "admin", Actions: []Action{Ingest}, Stages: []Stage{Notify}, Tells: true, Ours: true},
-		{Act: ActGiveUp, From: Pending, To: Pending, By: "admin", Actions: []Action{Ingest}, Stages: []Stage{Notify}, Tells: true, Ours: true},
-		{Act: ActGiveUp, From: Running, To: Running, By: "admin", Actions: []Action{Ingest}, Stages: []Stage{Notify}, Tells: true, Ours: true},
+		{Act: ActGiveUp, From: Failed, To: Pending, By: "admin", Actions: []Action{Ingest}, Stages: []Stage{Notify}, Notifies: true, Ours: true},
+		{Act: ActGiveUp, From: Pending, To: Pending, By: "admin", Actions: []Action{Ingest}, Stages: []Stage{Notify}, Notifies: true, Ours: true},
+		{Act: ActGiveUp, From: Running, To: Running, By: "admin", Actions: []Action{Ingest}, Stages: []Stage{Notify}, Notifies: true, Ours: true},
 		{Act: ActAbandon, From: Failed, To: Failed, By: "admin", Actions: []Action{Ingest}, Commitments: announced, Ours: true},
 		{Act: ActAbandon, From: Failed, To: Pending, Move: ToProcess, By: "admin", Actions: []Action{Ingest}, Commitments: announced, Ours: true},
 	}
@@ -244,7 +244,7 @@ func AdminActs() []Act {
 // Concerns reports whether the transition starts at p.
 func (t Transition) Concerns(p Position) bool {
 	return t.From == p.Status && (p.Held || !t.Held) && (p.OwnHold || !t.OwnHold) && (p.Open > 0 || !t.Open) && (p.Delayed || !t.Delayed) &&
-		(p.Attempt > 0 || !t.Claimed) && (!p.JobsFailed || !t.OwnFault) && (p.Tells || !t.Tells) && (!p.Unsealed || !t.Sealed) && (!p.JobsLeft || !t.JobsDone) &&
+		(p.Attempt > 0 || !t.Claimed) && (!p.JobsFailed || !t.OwnFault) && (p.Notifies || !t.Notifies) && (!p.Unsealed || !t.Sealed) && (!p.JobsLeft || !t.JobsDone) &&
 		(t.Commitments == nil || slices.Contains(t.Commitments, p.Commitment)) &&
 		(t.Actions == nil || slices.Contains(t.Actions, p.Action)) && (t.Stages == nil || slices.Contains(t.Stages, p.Stage))
 }

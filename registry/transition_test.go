@@ -110,7 +110,7 @@ func TestAllowedActs(t *testing.T) {
 		{registry.Position{Action: registry.Ingest, Status: registry.Failed, Attempt: 1, Commitment: registry.Announced}, []registry.Act{requeue, priority, hold, registry.ActAbandon}},
 		{registry.Position{Action: registry.Ingest, Status: registry.Failed, Attempt: 1, Commitment: registry.Preserved}, []registry.Act{requeue, remove, priority, hold}},
 		{
-			registry.Position{Action: registry.Ingest, Stage: registry.Notify, Status: registry.Failed, Attempt: 1, Commitment: registry.Preserved, Tells: true},
+			registry.Position{Action: registry.Ingest, Stage: registry.Notify, Status: registry.Failed, Attempt: 1, Commitment: registry.Preserved, Notifies: true},
 			[]registry.Act{requeue, remove, priority, hold, registry.ActGiveUp},
 		},
 		{registry.Position{Action: registry.Ingest, Status: registry.Running, Commitment: registry.Preserved}, []registry.Act{priority, hold}},

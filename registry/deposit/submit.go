@@ -14,87 +14,87 @@ import (
 )
 
 // Submit implements registry.Submitting.
-func (s *Deposits) Submit(ctx context.Context, sub registry.Submission) (registry.Receipt, error) {
+func (s *Deposits) Submit(ctx context.Context, sub registry.Submission) (registry.Submitted, error) {
 	if wrong := sub.Problems(); len(wrong) > 0 {
-		return registry.Receipt{}, fmt.Errorf("submit to collection %s: %w", sub.Collection, wrong[0])
+		return registry.Submitted{}, fmt.Errorf("submit to collection %s: %w", sub.Collection, wrong[0])
 	}
-	var r registry.Receipt
+	var r registry.Submitted
 	err := s.write(ctx, func(t *tx) (err error) {
 		r, err = t.submit(sub)
 		return err
 	})
 	if err != nil {
-		return registry.Receipt{}, fmt.Errorf("submit to collection %s: %w", sub.Collection, err)
+		return registry.Submitted{}, fmt.Errorf("submit to collection %s: %w", sub.Collection, err)
 	}
 	return r, nil
 }
 
-func (t *tx) submit(sub registry.Submission) (registry.Receipt, error) {
+func (t *tx) submit(sub registry.Submission) (registry.Submitted, error) {
 	c, err := collection.Of(t.Tx, sub.Collection)
 	if err != nil {
-		return registry.Receipt{}, err
+		return registry.Submitted{}, err
 	}
 	sub = withDefaultName(sub)
 	if err := registry.CheckPriority(sub.Priority); err != nil {
-		return registry.Receipt{}, err
+		return registry.Submitted{}, err
 	}
 	content, err := t.fingerprint(sub)
 	if err != nil {
-		return registry.Receipt{}, err
+		return registry.Submitted{}, err
 	}
 	args, err := withRequirements(content, sub.Requires)
 	if err != nil {
-		return registry.Receipt{}, err
+		return registry.Submitted{}, err
 	}
 	if id, ok, err := t.Keyed(sub.IdempotencyKey, args); err != nil || ok {
-		return registry.Receipt{BatchID: id, Duplicate: ok, NoMail: t.noMail(sub)}, err
+		return registry.Submitted{BatchID: id, Duplicate: ok, NoMail: t.noMail(sub)}, err
 	}
 	if err := t.Accepting(); err != nil {
-		return registry.Receipt{}, err
+		return registry.Submitted{}, err
 	}
 	if id, ok, err := t.duplicateUpload(sub, c, content); err != nil {
-		return registry.Receipt{}, err
+		return registry.Submitted{}, err
 	} else if ok {
-		return registry.Receipt{BatchID: id, Duplicate: true, NoMail: t.noMail(sub)}, t.Answer(sub.IdempotencyKey, args, id, registry.ActSubmit, sub.Actor)
+		return registry.Submitted{BatchID: id, Duplicate: true, NoMail: t.noMail(sub)}, t.Answer(sub.IdempotencyKey, args, id, registry.ActSubmit, sub.Actor)
 	}
 	needs := make([]work.Need, len(sub.Requires))
 	for i, r := range sub.Requires {
 		if needs[i], err = t.NeedOf(r); err != nil {
-			return registry.Receipt{}, err
+			return registry.Submitted{}, err
 		}
 	}
 	if err := t.out.CheckMail(sub, c); err != nil {
-		return registry.Receipt{}, err
+		return registry.Submitted{}, err
 	}
 	it := t.newBatch(sub, c, content)
 	it.Blockers = work.OpenNeeds(needs)
 	if err := t.insertBatch(it, sub.Limits); err != nil {
-		return registry.Receipt{}, err
+		return registry.Submitted{}, err
 	}
 	if err := t.Require(it.ID, needs); err != nil {
-		return registry.Receipt{}, err
+		return registry.Submitted{}, err
 	}
 	// It gets its place now, so that later submissions do not overtake it because it is expanded
 	// late. A batch that waits for others gets none yet: they may need the same object.
 	if it.Blockers == 0 {
 		lines, err := catalog.LockKeys(t.Tx, it.Tenant, it.Spec)
 		if err != nil {
-			return registry.Receipt{}, err
+			return registry.Submitted{}, err
 		}
 		if err := t.StandInLine(it.ID, t.Now, lines[0]); err != nil {
-			return registry.Receipt{}, err
+			return registry.Submitted{}, err
 		}
 	}
 	if rules := it.Spec.Profile.Mail; rules != nil && rules.Queued {
 		batch, err := t.Item(it.ID)
 		if err != nil {
-			return registry.Receipt{}, err
+			return registry.Submitted{}, err
 		}
 		if err := t.out.MailQueued(batch, it.Spec); err != nil {
-			return registry.Receipt{}, err
+			return registry.Submitted{}, err
 		}
 	}
-	return registry.Receipt{BatchID: it.ID, NoMail: t.noMail(sub)}, t.Answer(sub.IdempotencyKey, args, it.ID, registry.ActSubmit, sub.Actor)
+	return registry.Submitted{BatchID: it.ID, NoMail: t.noMail(sub)}, t.Answer(sub.IdempotencyKey, args, it.ID, registry.ActSubmit, sub.Actor)
 }
 
 // noMail says whether a submission names addresses although this Registry sends no mail.

@@ -51,7 +51,7 @@ func sameBytes(f *fixture) {
 func sameBytesRace(f *fixture) {
 	const callers = 20
 	f.Upload("u1", "aa")
-	receipts := make([]registry.Receipt, callers)
+	receipts := make([]registry.Submitted, callers)
 	var all sync.WaitGroup
 	for i := range receipts {
 		all.Go(func() {

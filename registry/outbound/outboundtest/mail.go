@@ -84,7 +84,7 @@ func queuedMailed(f *fixture) {
 }
 
 // mailing submits under mail terms and names addresses.
-func (f *fixture) mailing(terms registry.MailTerms, to ...string) (registry.Receipt, error) {
+func (f *fixture) mailing(terms registry.MailTerms, to ...string) (registry.Submitted, error) {
 	s := registrytest.Submission()
 	s.Force, s.Mails, s.Spec.Notify = true, &terms, to
 	return f.Store.Submit(f.Context(), s)

@@ -44,10 +44,10 @@ func (s scoped) BatchesOf(ctx context.Context, uploadID string) ([]registry.Work
 }
 
 // Submit implements registry.Submitting.
-func (s scoped) Submit(ctx context.Context, sub registry.Submission) (registry.Receipt, error) {
+func (s scoped) Submit(ctx context.Context, sub registry.Submission) (registry.Submitted, error) {
 	v := s.sight(ctx)
 	if err := v.submission(ctx, sub); err != nil {
-		return registry.Receipt{}, err
+		return registry.Submitted{}, err
 	}
 	sub.IdempotencyKey = v.key(sub.IdempotencyKey)
 	return s.all.Submit(ctx, sub)

@@ -55,7 +55,7 @@ func (s *Service) submit(ctx context.Context, in *submitInput) (*endpoint.Output
 	if err = s.judgeARK(ctx, in.Body.ARK, c.Profile); err != nil {
 		return nil, err
 	}
-	var receipt registry.Receipt
+	var receipt registry.Submitted
 	if id := in.Body.UploadID; id != "" {
 		receipt, err = s.submitUpload(ctx, id, &sub)
 	} else {
@@ -68,7 +68,7 @@ func (s *Service) submit(ctx context.Context, in *submitInput) (*endpoint.Output
 }
 
 // receipt answers with the present state of the batch, which for a duplicate may be settled.
-func (s *Service) receipt(ctx context.Context, r registry.Receipt, sub registry.Submission) (*endpoint.Output[wire.SubmitResponse], error) {
+func (s *Service) receipt(ctx context.Context, r registry.Submitted, sub registry.Submission) (*endpoint.Output[wire.SubmitResponse], error) {
 	answer := wire.SubmitResponse{BatchID: r.BatchID, Duplicate: r.Duplicate, State: registry.StatePending, Type: sub.Spec.Type, NoMail: r.NoMail}
 	it, err := s.Registry.Item(ctx, r.BatchID)
 	switch {

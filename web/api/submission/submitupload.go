@@ -20,25 +20,25 @@ import (
 
 // submitUpload judges an upload and submits it. An upload belongs to one batch and is removed with
 // it. A refused upload, and one whose content was submitted before, is removed at once.
-func (s *Service) submitUpload(ctx context.Context, id string, sub *registry.Submission) (registry.Receipt, error) {
+func (s *Service) submitUpload(ctx context.Context, id string, sub *registry.Submission) (registry.Submitted, error) {
 	// While an upload is taken, nobody else can submit or remove it.
 	done, err := s.Uploads.Take(ctx, id)
 	if err != nil {
-		return registry.Receipt{}, err
+		return registry.Submitted{}, err
 	}
 	defer done()
 	u, err := s.uploadFor(ctx, id, sub)
 	if err != nil {
-		return registry.Receipt{}, err
+		return registry.Submitted{}, err
 	}
 	_, err = s.Staging.Stat(ctx, source.UploadKey(id))
 	if errors.Is(err, storage.ErrNotFound) {
 		return s.repeated(ctx, u, sub)
 	} else if err != nil {
-		return registry.Receipt{}, fmt.Errorf("find upload %s: %w", id, err)
+		return registry.Submitted{}, fmt.Errorf("find upload %s: %w", id, err)
 	}
 	if err := s.accept(ctx, u, sub); err != nil {
-		return registry.Receipt{}, err
+		return registry.Submitted{}, err
 	}
 	r, err := s.Registry.Submit(ctx, *sub)
 	if err == nil && r.Duplicate {
@@ -106,22 +106,22 @@ func (s *Service) judge(ctx context.Context, u registry.Upload, sub *registry.Su
 
 // repeated answers for an upload whose bytes are gone. If the same request made a batch of it
 // before, repeated returns that batch: the depositor may have missed the first answer.
-func (s *Service) repeated(ctx context.Context, u registry.Upload, sub *registry.Submission) (registry.Receipt, error) {
+func (s *Service) repeated(ctx context.Context, u registry.Upload, sub *registry.Submission) (registry.Submitted, error) {
 	batch, found, err := s.Uploads.BatchOf(ctx, u)
 	if err != nil {
-		return registry.Receipt{}, err
+		return registry.Submitted{}, err
 	}
 	if found {
 		if found, err = s.Uploads.Sees(ctx, batch); err != nil {
-			return registry.Receipt{}, err
+			return registry.Submitted{}, err
 		}
 	}
 	if !found {
-		return registry.Receipt{}, endpoint.NotFound("upload %s (%s) is no longer stored; send the file again", u.ID, u.Filename)
+		return registry.Submitted{}, endpoint.NotFound("upload %s (%s) is no longer stored; send the file again", u.ID, u.Filename)
 	}
 	var before registry.Spec
 	if err := json.Unmarshal(batch.Spec, &before); err != nil {
-		return registry.Receipt{}, fmt.Errorf("decode spec of item %s: %w", batch.ID, err)
+		return registry.Submitted{}, fmt.Errorf("decode spec of item %s: %w", batch.ID, err)
 	}
 	now := sub.Spec
 	if now.Type == registry.AutoType {
@@ -131,11 +131,11 @@ func (s *Service) repeated(ctx context.Context, u registry.Upload, sub *registry
 	now.Profile, now.RouteVersion, now.SubmittedAt, now.UserAgent = before.Profile, before.RouteVersion, before.SubmittedAt, before.UserAgent
 	now.ProfileVersion, now.Force = before.ProfileVersion, before.Force
 	if batch.Collection != sub.Collection || !sameJSON(now, before) {
-		return registry.Receipt{}, wire.NewProblem(http.StatusConflict, wire.CodeConflict, fmt.Sprintf(
+		return registry.Submitted{}, wire.NewProblem(http.StatusConflict, wire.CodeConflict, fmt.Sprintf(
 			"batch %s used upload %s with other arguments; send the file again", batch.ID, u.ID))
 	}
 	sub.Spec.Type = before.Type
-	return registry.Receipt{BatchID: batch.ID, Duplicate: true}, nil
+	return registry.Submitted{BatchID: batch.ID, Duplicate: true}, nil
 }
 
 func sameJSON(a, b registry.Spec) bool {
