@@ -199,7 +199,7 @@ func TestRoles_Start(t *testing.T) {
 		r := f.role(download, []string{"HOLDFAST_TOKEN=" + secret}, "worker", "download")
 		f.refused(r, 8, `"ann" has the role viewer`, "HOLDFAST_TOKEN is refused", "holdfast token create --role worker")
 		r = f.role(download, []string{"HOLDFAST_TOKEN=hf_unknown"}, "worker", "download")
-		f.refused(r, 8, "the token is not known here", "holdfast token create --role worker")
+		f.refused(r, 8, "the token is unknown here", "holdfast token create --role worker")
 	})
 	t.Run("a token of another stage is refused", func(t *testing.T) {
 		secret := f.secret("--name", "eva", "--role", "worker", "--stage", "scan,process", "--dir", f.dir)
