@@ -27,8 +27,8 @@ import (
 
 //go:generate go test . -run ^TestGenerated -update
 
-// TestGeneratedServices: each stage has a service, which is given the settings that its worker
-// alone uses, and a token.
+// TestGeneratedServices: each stage has a service with a token and with the settings that its
+// worker alone uses.
 func TestGeneratedServices(t *testing.T) {
 	var services, stages strings.Builder
 	for i, stage := range registry.Stages() {
@@ -83,8 +83,7 @@ func TestEveryStageHasItsService(t *testing.T) {
 	}
 }
 
-// TestServicesHoldTheirSecretsAlone: each service is given the secrets that its role uses, and no
-// other.
+// TestServicesHoldTheirSecretsAlone: each service gets the secrets of its role, and no others.
 func TestServicesHoldTheirSecretsAlone(t *testing.T) {
 	all := config.AllSecrets()
 	for name, service := range load(t, withTokens()).Services.Filter(isOurs) {
@@ -133,7 +132,7 @@ func TestOurServicesStopInTimeAndHoldNoPrivileges(t *testing.T) {
 	}
 }
 
-// TestRolesStartWithWhatTheyAreTold: no setting is unknown or cannot be read, and none is missing.
+// TestRolesStartWithWhatTheyAreTold: all settings are known and valid, and none is missing.
 func TestRolesStartWithWhatTheyAreTold(t *testing.T) {
 	for name, service := range load(t, withTokens()).Services.Filter(isOurs) {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +151,7 @@ func TestRolesStartWithWhatTheyAreTold(t *testing.T) {
 	}
 }
 
-// TestSecretsAreAskedFor: no secret has a default, and compose names the one that is missing.
+// TestSecretsAreAskedFor: no secret has a default, and compose names a missing one.
 func TestSecretsAreAskedFor(t *testing.T) {
 	for name := range environment() {
 		env := environment()
@@ -172,8 +171,8 @@ func TestSecretsAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestImageHoldsTheBinaryAlone reads the Dockerfile: a last stage from nothing, run by a numbered
-// user who is not root.
+// TestImageHoldsTheBinaryAlone reads the Dockerfile: the last stage begins from scratch and runs as
+// a numbered user other than root.
 func TestImageHoldsTheBinaryAlone(t *testing.T) {
 	text, err := os.ReadFile("Dockerfile")
 	if err != nil {
@@ -197,9 +196,9 @@ func TestImageHoldsTheBinaryAlone(t *testing.T) {
 
 const redisPassword = "0123456789abcdef"
 
-// TestRedisAsksForItsPassword runs what compose runs on a real redis-server: it asks for the
-// password, which no command line shows, the workers have it, and the health check is well with it
-// alone.
+// TestRedisAsksForItsPassword runs compose's command on a real redis-server: it requires the
+// password, no command line shows it, the workers have it, and the health check succeeds only with
+// it.
 func TestRedisAsksForItsPassword(t *testing.T) {
 	project := load(t, withTokens())
 	service, err := project.GetService("redis")
@@ -261,14 +260,14 @@ func TestRedisAsksForItsPassword(t *testing.T) {
 	}
 }
 
-// environment is the least that compose needs to be told.
+// environment is the least environment for compose.
 func environment() map[string]string {
 	return map[string]string{
 		"POSTGRES_PASSWORD": "p", "REDIS_PASSWORD": redisPassword, "HOLDFAST_SECRET_KEY": "0123456789abcdef0123456789abcdef", "HOLDFAST_RECEIPT_KEY": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
 	}
 }
 
-// withTokens is what compose is told once docker/tokens.sh has run.
+// withTokens is the environment after docker/tokens.sh.
 func withTokens() map[string]string {
 	env := environment()
 	for _, stage := range registry.Stages() {
@@ -309,7 +308,7 @@ func parse(t *testing.T, env map[string]string) (*types.Project, error) {
 	})
 }
 
-// ours are the services that run holdfast.
+// ours returns the services that run holdfast.
 func ours(t *testing.T) types.Services {
 	t.Helper()
 	return load(t, environment()).Services.Filter(isOurs)

@@ -1,5 +1,5 @@
 // Package ecs_test checks that the task definitions fit ECS and the program: one for every stage,
-// time enough to stop, and no secret in plain sight.
+// enough time to stop, and no secret in the files.
 package ecs_test
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// plain are the settings that may stand in a file; any other one is a secret or belongs to
-// Parameter Store.
+// plain are the settings that may be in a file. All others are secrets or belong to Parameter
+// Store.
 var plain = strings.Fields(`HOLDFAST_LISTEN HOLDFAST_GRACE HOLDFAST_LOG_LEVEL HOLDFAST_STAGING_URL HOLDFAST_STORAGE_URL HOLDFAST_URL
 	HOLDFAST_NSQD_ADDR HOLDFAST_NSQLOOKUPD_ADDRS HOLDFAST_NAAN HOLDFAST_CONCURRENCY HOLDFAST_LEASE HOLDFAST_TOPIC_PREFIX HOLDFAST_NET_ALLOW
 	HOLDFAST_EZID_TARGET HOLDFAST_MAIL_FROM HOLDFAST_MAIL_URL HOLDFAST_MAIL_OPERATORS HOLDFAST_MAIL_DOMAINS HOLDFAST_CLAMD_ADDR HOLDFAST_SIEGFRIED_URL
@@ -32,16 +32,16 @@ var plain = strings.Fields(`HOLDFAST_LISTEN HOLDFAST_GRACE HOLDFAST_LOG_LEVEL HO
 var kept = strings.Fields(`HOLDFAST_TOKEN HOLDFAST_REDIS_URL HOLDFAST_MAX_ATTEMPTS HOLDFAST_DATABASE_URL HOLDFAST_SECRET_KEY
 	HOLDFAST_RECEIPT_KEY HOLDFAST_SMTP_URL HOLDFAST_EZID_URL HOLDFAST_OIDC_CLIENT_SECRET`)
 
-// size is what Fargate gives a task: CPU units and MiB.
+// size is the size of a Fargate task: CPU units and MiB.
 type size struct{ CPU, Memory string }
 
-// larger are the stages whose workers need more than the smallest size: these read, hash, unpack or
-// copy many bytes.
+// larger are the stages whose workers need more than the smallest size, because they read, hash,
+// unpack or copy many bytes.
 var larger = map[registry.Stage]size{
 	registry.Download: {"1024", "2048"}, registry.Process: {"1024", "2048"}, registry.Replicate: {"512", "1024"},
 }
 
-// values are the settings that are not taken from the site's variables of the same names.
+// values are the settings that do not come from the site's variables of the same names.
 var values = map[string]string{
 	"HOLDFAST_CLAMD_ADDR":       "clamd.holdfast.internal:3310",
 	"HOLDFAST_GRACE":            "90s",
@@ -55,8 +55,8 @@ var values = map[string]string{
 
 //go:generate go test . -run ^TestGenerated -update
 
-// TestGeneratedTasks: each stage has a task definition, which is given what all workers use and
-// what this stage alone does.
+// TestGeneratedTasks: each stage has a task definition with the settings of all workers and of this
+// stage.
 func TestGeneratedTasks(t *testing.T) {
 	form := template.Must(template.ParseFiles("worker.json.tmpl"))
 	for _, stage := range registry.Stages() {
@@ -137,8 +137,7 @@ func TestEveryStageHasItsTask(t *testing.T) {
 	}
 }
 
-// TestContainersHoldTheirSecretsAlone: each container is given the secrets that its role uses, and
-// no other.
+// TestContainersHoldTheirSecretsAlone: each container gets the secrets of its role, and no others.
 func TestContainersHoldTheirSecretsAlone(t *testing.T) {
 	all := config.AllSecrets()
 	for file, task := range load(t) {
@@ -163,12 +162,12 @@ func TestContainersHoldTheirSecretsAlone(t *testing.T) {
 	}
 }
 
-// oidcSecret is of use to the Registry only where people sign in at an OpenID provider.
+// oidcSecret is needed only with an OpenID provider.
 const oidcSecret = "HOLDFAST_OIDC_CLIENT_SECRET"
 
-// TestRegistryIsToldWhatItUses: it is given the NAAN of its first collection, and asks for no
-// parameter that only workers use, or only a site with an OpenID provider: a parameter that is
-// named and absent keeps the task from starting.
+// TestRegistryIsToldWhatItUses: the Registry gets the NAAN of its first collection, and names no
+// parameter that only workers or sites with an OpenID provider have: a task does not start while a
+// named parameter is missing.
 func TestRegistryIsToldWhatItUses(t *testing.T) {
 	server := load(t)["registry.json"].ContainerDefinitions[1]
 	if !slices.ContainsFunc(server.Environment, func(v variable) bool { return v.Name == "HOLDFAST_NAAN" && v.Value == "${HOLDFAST_NAAN}" }) {

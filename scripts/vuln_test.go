@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// database makes a vulnerability database (https://go.dev/doc/security/vuln/database) in a folder.
-// With a package's path it has one entry, about all versions of golang.org/x/text. It returns its
-// address.
+// database makes a vulnerability database (https://go.dev/doc/security/vuln/database) in a folder,
+// and returns its address. With a package's path it has one entry, about all versions of
+// golang.org/x/text.
 func database(t *testing.T, affected string) string {
 	t.Helper()
 	const id, at = "GO-2099-0001", "2099-01-01T00:00:00Z"
@@ -46,8 +46,8 @@ func vuln(t *testing.T, database, packages string) (string, error) {
 	return string(out), err
 }
 
-// A known vulnerability in what we use fails make vuln, which make test runs; a database that does
-// not answer skips it, and says so.
+// A known vulnerability in code that we call fails make vuln, which make test runs. If the database
+// does not answer, it is skipped with a message.
 func TestVuln(t *testing.T) {
 	for _, name := range []string{"vuln.sh", "../Makefile"} { // what go test must not take an earlier result for, once it has changed
 		if _, err := os.ReadFile(name); err != nil {

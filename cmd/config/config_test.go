@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// set makes an environment of exactly these variables of ours.
+// set replaces our variables in the environment.
 func set(t *testing.T, vars map[string]string) {
 	t.Helper()
 	for _, e := range os.Environ() {
@@ -229,8 +229,7 @@ func TestRhythm(t *testing.T) {
 	}
 }
 
-// TestLoad_Mail: what is wrong with mail is said at once, at the start, and no password is
-// repeated.
+// TestLoad_Mail: all faults of mail settings are reported at the start, without passwords.
 func TestLoad_Mail(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "report.txt"), []byte("{{.Nothing"), 0o600); err != nil {
@@ -271,7 +270,7 @@ func TestLoad_Mail(t *testing.T) {
 	}
 }
 
-// A layout stands in an address as it is documented, with its own commas, alone and among several
+// TestStorages_Layout: an address may have a layout with its own commas, alone and among several
 // storages.
 func TestStorages_Layout(t *testing.T) {
 	for text, want := range map[string][]config.Storage{
@@ -292,7 +291,7 @@ func TestStorages_Layout(t *testing.T) {
 	}
 }
 
-// A file of authorities that cannot be read is told at the start.
+// An unreadable file of authorities is reported at the start.
 func TestLoad_Authorities(t *testing.T) {
 	for _, name := range []string{"HOLDFAST_CA_FILE", "HOLDFAST_REDIS_CA_FILE"} {
 		set(t, map[string]string{name: filepath.Join(t.TempDir(), "none.pem")})

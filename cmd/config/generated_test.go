@@ -35,14 +35,14 @@ var (
 	docName = regexp.MustCompile(`HOLDFAST_[A-Z_]+`)
 )
 
-// docText makes Markdown of a tag.
+// docText converts a tag to Markdown.
 func docText(text string) string {
 	text = strings.NewReplacer("<", "\\<", "|", "\\|", "*", "\\*").Replace(text)
 	text = docLink.ReplaceAllString(text, "[$1]($1$2)")
 	return docName.ReplaceAllString(text, "`$0`")
 }
 
-// shown renders a default as a person would write it; "" for none.
+// shown formats a default for people; "" for none.
 func shown(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -131,8 +131,8 @@ func configurationDoc(t *testing.T) string {
 	return b.String()
 }
 
-// TestGeneratedConfiguration: docs/configuration.md is what the tags say, and each setting says
-// what it is for.
+// TestGeneratedConfiguration: docs/configuration.md matches the tags, and each setting has a
+// description.
 func TestGeneratedConfiguration(t *testing.T) {
 	generatedtest.File(t, "docs/configuration.md", configurationDoc(t))
 }

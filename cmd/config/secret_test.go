@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// TestSecrets: each secret has somebody who uses it, and whoever is given others is told.
+// TestSecrets: each secret has a user, and a process with other secrets is warned.
 func TestSecrets(t *testing.T) {
 	used := slices.Concat(config.Secrets("registry"), config.Secrets("migrate"), config.Secrets("worker", registry.Stages()...))
 	for _, name := range config.AllSecrets() {
@@ -37,8 +37,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestStageSettings: a stage is given what names it, or its kind, and nothing that all workers
-// have.
+// TestStageSettings: a stage gets the settings that name it or its kind, without those of all
+// workers.
 func TestStageSettings(t *testing.T) {
 	for stage, want := range map[registry.Stage][]string{
 		registry.Apply:     nil,

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Acts on items that failed, by id and by query, with and without a yes.
+// Acts on failed items, by id and by query, with and without confirmation.
 func TestActs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a whole Holdfast")
@@ -167,7 +167,7 @@ func TestActs(t *testing.T) {
 	})
 }
 
-// eventually looks again and again until it is so.
+// eventually repeats a check until it succeeds.
 func eventually(t *testing.T, so func() bool) {
 	t.Helper()
 	end := time.After(time.Minute)

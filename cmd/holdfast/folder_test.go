@@ -11,8 +11,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// TestFolder_Shown: a folder that was sent is shown as a folder, with as many files as its
-// depositor put into it.
+// TestFolder_Shown: a submitted folder is shown as a folder, with the number of its files.
 func TestFolder_Shown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a whole Holdfast")

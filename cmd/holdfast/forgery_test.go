@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// Whoever can write to storage can make files, inventories and sidecars agree with each other. They
-// do not agree with what the Registry recorded, and `object verify` says where.
+// A forger with access to storage can make files, inventories and sidecars agree. They differ from
+// the Registry's record, and `object verify` says where.
 func TestVerify_FindsConsistentForgery(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a whole Holdfast")
@@ -57,7 +57,7 @@ func TestVerify_FindsConsistentForgery(t *testing.T) {
 	in("object", "verify", ark).Wants(t, exit.OK)
 }
 
-// objectFolder is the folder of the only object of a storage root.
+// objectFolder returns the folder of the only object of a storage root.
 func objectFolder(t *testing.T, root string) (folder string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -72,8 +72,7 @@ func objectFolder(t *testing.T, root string) (folder string) {
 	return folder
 }
 
-// forge puts other bytes in place of the content that has these, and makes all inventories and
-// sidecars of the object agree.
+// forge replaces content bytes, and makes all inventories and sidecars of the object agree.
 func forge(t *testing.T, object, before, after string) {
 	t.Helper()
 	digest := func(b []byte) string { sum := sha512.Sum512(b); return hex.EncodeToString(sum[:]) }

@@ -36,10 +36,10 @@ const commandsIntro = `# Commands
 
 var docLink = regexp.MustCompile(`docs/([\w-]+\.(?:md|json))(#[\w-]+)?`)
 
-// linked makes Markdown of a text of help: links of the documents that it names.
+// linked turns the names of documents in a help text into links.
 func linked(text string) string { return docLink.ReplaceAllString(text, "[$1]($1$2)") }
 
-// cell is a text in a table.
+// cell escapes a text for a table.
 func cell(text string) string {
 	return linked(strings.NewReplacer("|", "\\|", "<", "\\<", "*", "\\*", "\n", " ").Replace(text))
 }
@@ -126,8 +126,8 @@ func TestGeneratedCommands(t *testing.T) {
 	generatedtest.File(t, "docs/commands.md", commandsDoc())
 }
 
-// TestHelp: each help text is one of a command, fits a terminal, and names no setting by a part of
-// its name.
+// TestHelp: each help file belongs to a command, fits a terminal, and has the full names of
+// settings.
 func TestHelp(t *testing.T) {
 	root := root(cli.New("dev", strings.NewReader(""), io.Discard, io.Discard))
 	known := map[string]string{}

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// From files to preserved objects, in the order that the graph asks for.
+// TestGraph: files become preserved objects in the order of the graph.
 func TestGraph(t *testing.T) {
 	dir := up(t)
 	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

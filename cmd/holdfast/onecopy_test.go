@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 )
 
-// A default installation keeps one copy of everything, and says so where operators look.
+// A default installation keeps one copy of everything, and warns operators.
 func TestUp_WarnsOfOneCopy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a whole Holdfast")

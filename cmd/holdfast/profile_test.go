@@ -42,8 +42,8 @@ func docExample(t *testing.T) string {
 	return text
 }
 
-// What the page shows is taken, what is shown is taken back unchanged, and each batch has the
-// version of its time.
+// The profile in docs/profiles.md is valid, a printed profile is accepted unchanged, and each batch
+// has the version of its submission.
 func TestCollectionProfiles(t *testing.T) {
 	dir := up(t)
 	folder := t.TempDir()
@@ -146,7 +146,8 @@ func TestCollectionProfiles(t *testing.T) {
 	}
 }
 
-// All that is wrong is told with the file's line, whoever finds it.
+// All faults of a profile are reported with the file's line, whether the command or the Registry
+// finds them.
 func TestCollectionProfiles_Faults(t *testing.T) {
 	dir := up(t)
 	file := filepath.Join(t.TempDir(), "bad.yaml")

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// gate is a source that answers nobody before it is opened.
+// gate is a source that answers only after it is opened.
 type gate struct {
 	*httptest.Server
 	asked chan struct{} // closed at the first request
@@ -44,8 +44,7 @@ func newGate(t *testing.T) *gate {
 	return g
 }
 
-// The whole queue from the command line: a step that runs is waited for, whatever ends the waiting
-// leaves the queue paused.
+// TestQueue: drain waits for a running step, and leaves the queue paused however it ends.
 func TestQueue(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a whole Holdfast")
@@ -96,8 +95,8 @@ func TestQueue(t *testing.T) {
 	holdsByName(t, in)
 }
 
-// pausedForDeposits: while the queue and a collection are held, an act on many items is carried
-// out; only --all keeps that, too.
+// pausedForDeposits: while the queue and a collection are held, a bulk act is carried out, unless
+// --all paused it, too.
 func pausedForDeposits(t *testing.T, in func(...string) clitest.Result) {
 	t.Helper()
 	file := clitest.WriteFile(t, filepath.Join(t.TempDir(), "paused.txt"), "paused")
@@ -123,7 +122,7 @@ func pausedForDeposits(t *testing.T, in func(...string) clitest.Result) {
 	in("watch", batch).Wants(t, exit.OK)
 }
 
-// interruptedDrain: Ctrl-C ends the waiting and not the pause.
+// interruptedDrain: Ctrl-C ends the waiting, not the pause.
 func interruptedDrain(t *testing.T, dir string) {
 	t.Helper()
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -160,7 +159,7 @@ func notAccepting(t *testing.T, in func(...string) clitest.Result) {
 	in("submit", file, "--wait").Wants(t, exit.OK)
 }
 
-// holdsByName: collections, batches and items are held and released by their names.
+// holdsByName: collections, batches and items are held and released by name.
 func holdsByName(t *testing.T, in func(...string) clitest.Result) {
 	t.Helper()
 	in("hold", "add", "--scope", "stage", "--key", "process", "--reason", "look first").Wants(t, exit.OK)

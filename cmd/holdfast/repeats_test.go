@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 )
 
-// identicalRows: two rows of a manifest that say the same are both made jobs, and whoever looks is
-// told: in the report as text, JSON and CSV, at the item, and once in the batch's history.
+// identicalRows: both of two identical rows become jobs, and the repetition is shown: in the report
+// as text, JSON and CSV, at the item, and once in the batch's history.
 func identicalRows(t *testing.T, in func(...string) clitest.Result) {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("the file at " + r.URL.Path)) }))

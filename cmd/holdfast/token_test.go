@@ -85,8 +85,8 @@ func TestTokensEventsAndAudit(t *testing.T) {
 	}
 }
 
-// A browser signs in by the link that login prints; its session is listed, for its owner and for an
-// admin, and ends by its id in short.
+// A browser signs in by the link of `login`. Its owner and an admin see the session, and end it by
+// a shortened id.
 func TestSessions(t *testing.T) {
 	dir := up(t)
 	viewer := strings.TrimSpace(holdfast(t, "token", "create", "--name", "eve", "--role", "viewer", "--dir", dir).Wants(t, exit.OK).Out)

@@ -27,7 +27,7 @@ import (
 	"github.com/holdfast/holdfast/export"
 )
 
-// buffer is written by the program while the test reads it.
+// buffer can be written and read at once.
 type buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -91,7 +91,8 @@ func up(t *testing.T) string {
 	return dir
 }
 
-// The whole way: a folder and a file go in, are shown, exported and verified; then damage is found.
+// TestEndToEnd: a folder and a file are submitted, shown, exported and verified; then damage is
+// found.
 func TestEndToEnd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a whole Holdfast")
@@ -171,7 +172,7 @@ func TestEndToEnd(t *testing.T) {
 	t.Run("damage", func(t *testing.T) { damaged(t, in, dir, ark) })
 }
 
-// The beginning of an id stands for it everywhere, and one that could be several lists them.
+// A shortened id works everywhere; an ambiguous one lists the candidates.
 func shortIDs(t *testing.T, in func(...string) clitest.Result, s clitest.Summary) {
 	batch, job := s.BatchID, s.Jobs[0].ItemID
 	for _, args := range [][]string{
@@ -218,8 +219,7 @@ func exported(t *testing.T, in func(...string) clitest.Result, ark string, want 
 	in("object", "export", "ark:/99999/fk4nothere", "--out", filepath.Join(t.TempDir(), "x")).Wants(t, exit.NotFound)
 }
 
-// An object comes out as a valid bag with the producer's bytes, and with Holdfast's own files as
-// tag files.
+// An export is a valid bag with the producer's bytes, and with Holdfast's own files as tag files.
 func exportedAsBag(t *testing.T, in func(...string) clitest.Result, ark string, want map[string]string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "bag")
@@ -276,7 +276,7 @@ func content(t *testing.T, dir string) map[string]string {
 	return got
 }
 
-// What is refused leaves nothing behind, and says what to correct.
+// A refused payload leaves nothing behind, and the message says what to correct.
 func refusals(t *testing.T, in func(...string) clitest.Result) {
 	dir := t.TempDir()
 	before := in("batch", "list", "--json", "--limit", "0").Wants(t, exit.OK).Out
@@ -313,7 +313,7 @@ func heldThenReleased(t *testing.T, in func(...string) clitest.Result) {
 	in("watch", s.BatchID).Wants(t, exit.OK)
 }
 
-// A batch of which one job is at fault, fetched from an address.
+// A batch, fetched from an address, in which one job is at fault.
 func mixed(t *testing.T, in func(...string) clitest.Result) {
 	var srv *httptest.Server
 	srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -346,7 +346,7 @@ func mixed(t *testing.T, in func(...string) clitest.Result) {
 	in("item", "requeue", s.Jobs[0].ItemID).Wants(t, exit.Refused) // it completed
 }
 
-// A flipped byte in storage is found by verify and by export, which leaves nothing under the file's
+// `verify` and `export` find a flipped byte in storage, and the export leaves no file with that
 // name.
 func damaged(t *testing.T, in func(...string) clitest.Result, dir, ark string) {
 	in("object", "verify", ark).Wants(t, exit.OK)
@@ -430,7 +430,7 @@ func TestUp_FolderInUse(t *testing.T) {
 	}
 }
 
-// An interrupted wait ends at once, and says how to go on.
+// An interrupted wait ends at once, and prints how to continue.
 func TestSubmit_Interrupted(t *testing.T) {
 	dir := up(t)
 	ctx, interrupt := context.WithCancel(t.Context())

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast/holdfast/queue/broker"
 )
 
-// The broker within a process listens on loopback, and serves nobody else there.
+// The embedded broker listens on loopback, and serves no other process there.
 func TestUp_Broker(t *testing.T) {
 	var log lines
 	o := options(t, t.TempDir())
@@ -47,7 +47,7 @@ func TestUp_Broker(t *testing.T) {
 	}
 }
 
-// A broker listens where others can reach it only when that is meant.
+// A broker listens where other machines can reach it only with --remote.
 func TestNewBroker_Remote(t *testing.T) {
 	for _, c := range []struct{ tcp, http, flag string }{
 		{"0.0.0.0:0", "127.0.0.1:0", "--tcp-address"}, {"127.0.0.1:0", "0.0.0.0:0", "--http-address"}, {"127.0.0.1:0", "127.0.0.1:0", ""},

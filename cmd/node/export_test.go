@@ -2,6 +2,5 @@ package node
 
 import "github.com/holdfast/holdfast/storage"
 
-// SetMeasured changes what staging's volume tells of its room, in the processes that are started
-// from now on.
+// SetMeasured changes the reported room of staging's volume, in processes started from now on.
 func SetMeasured(f func(storage.Space) storage.Space) { measured = f }

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// readyz asks what a node says of itself.
+// readyz returns a node's /readyz.
 func readyz(t *testing.T, n *node.Node) (int, wire.Health) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.URL()+"/readyz", http.NoBody)
@@ -39,9 +39,9 @@ func readyz(t *testing.T, n *node.Node) (int, wire.Health) {
 	return answer.StatusCode, h
 }
 
-// With the disk filled by uploads the reserve stays: uploads and downloads are refused or wait,
-// people can act and objects be deleted, and /readyz says what is wrong. When there is room again,
-// all goes on.
+// With the disk filled by uploads the reserve stays free: uploads and downloads are refused or
+// wait, acts and deletions work, and /readyz says what is wrong. With room again, everything
+// continues.
 func TestFullDiskKeepsItsReserve(t *testing.T) {
 	const total, reserved = 1 << 40, 1 << 30
 	var used atomic.Int64

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// TestUp_Key: the folder gets a key once, unless one is given; a key that is given goes before it,
-// and damage is told at the start.
+// TestUp_Key: the folder gets a key once, unless one is configured. A configured key takes
+// precedence, and damage is reported at the start.
 func TestUp_Key(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	name := filepath.Join(dir, node.KeyFile)
@@ -67,8 +67,8 @@ func TestUp_Key(t *testing.T) {
 	}
 }
 
-// TestUp_ReceiptKey: the folder gets a key for receipts at its first start and keeps it; damage is
-// told at the start.
+// TestUp_ReceiptKey: the folder gets a key for receipts at its first start and keeps it. Damage is
+// reported at the start.
 func TestUp_ReceiptKey(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// nsqd is a broker with limits of its own.
+// nsqd is a broker with its own limits.
 func nsqd(t *testing.T, o broker.Options) string {
 	t.Helper()
 	b, err := broker.New(o)
@@ -27,8 +27,8 @@ func nsqd(t *testing.T, o broker.Options) string {
 	return b.Addr()
 }
 
-// A worker's start tells of an nsqd that allows too little, which waiting does not cure, beside all
-// else; one good nsqd of several is enough.
+// A worker's start reports an nsqd that allows too little, without waiting, together with all other
+// faults. One usable nsqd of several suffices.
 func TestWorker_NSQ(t *testing.T) {
 	good := nsqd(t, broker.Options{})
 	for _, tt := range []struct {
@@ -84,7 +84,7 @@ func TestWorker_NSQ(t *testing.T) {
 	}
 }
 
-// collect finds the needs that are not met in joined errors, by their settings.
+// collect returns the unmet needs in joined errors, by setting.
 func collect(err error, found map[string]*node.NeedError) {
 	var e *node.NeedError
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {

@@ -100,7 +100,7 @@ func TestUp_Refusals(t *testing.T) {
 	}
 }
 
-// outside is an address of this machine that is not loopback.
+// outside returns an address of this machine that is not loopback.
 func outside(t *testing.T) string {
 	t.Helper()
 	all, err := net.InterfaceAddrs()
@@ -116,7 +116,7 @@ func outside(t *testing.T) string {
 	return ""
 }
 
-// Plain HTTP that is there for a proxy on another machine is not served to everybody else.
+// Plain HTTP for a proxy on another machine is not served to other clients.
 func TestUp_PlainForProxies(t *testing.T) {
 	elsewhere := outside(t)
 	for _, c := range []struct {

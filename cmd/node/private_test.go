@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/node"
 )
 
-// lines is what a process logs.
+// lines is a log.
 type lines struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -32,9 +32,8 @@ func (l *lines) String() string {
 	return l.buf.String()
 }
 
-// TestUp_Private: no other user of the machine reads the database, its logs, interim data, keys or
-// staging, whoever made them and whatever others could do before. What is preserved is left as it
-// is.
+// TestUp_Private: no other user of the machine can read the database, its logs, interim data, keys
+// or staging, whatever their permissions were before. Preserved files keep theirs.
 func TestUp_Private(t *testing.T) {
 	dir := t.TempDir()
 	chmod := func(name string, mode fs.FileMode) {

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// opened opens the storage root at an address as a process does, whose Registry says so of its
-// replicas.
+// opened opens the storage root at an address like a process whose Registry knows replicas there or
+// not.
 func opened(t *testing.T, address string, known func(context.Context, string) (bool, error)) (*ocfl.Root, error) {
 	t.Helper()
 	n := &Node{Common: Common{Log: slog.New(slog.DiscardHandler)}}
@@ -37,8 +37,8 @@ func opened(t *testing.T, address string, known func(context.Context, string) (b
 
 func empty(context.Context, string) (bool, error) { return false, nil }
 
-// TestOpenRoot: the address of preservation storage says in which layout a new root is made; a root
-// that exists keeps its own.
+// TestOpenRoot: the address of preservation storage names the layout of a new root. An existing
+// root keeps its own.
 func TestOpenRoot(t *testing.T) {
 	t.Parallel()
 	address := "file://" + t.TempDir()
@@ -67,8 +67,7 @@ func TestOpenRoot(t *testing.T) {
 	}
 }
 
-// TestOpenRoot_NotMounted: where the Registry knows replicas no root is made, and nothing is
-// written.
+// TestOpenRoot_NotMounted: if the Registry knows replicas, no root is made and nothing is written.
 func TestOpenRoot_NotMounted(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -104,7 +103,7 @@ func TestOpenRoot_NotMounted(t *testing.T) {
 	}
 }
 
-// told is what a Registry's database knows.
+// told is the knowledge of a Registry's database.
 type told struct {
 	had     bool
 	other   bool // it knows objects in another storage
@@ -123,9 +122,9 @@ func (k told) KnowsObject(_ context.Context, id string) (bool, error) {
 	return slices.Contains(k.objects, id), k.err
 }
 
-// TestStorageOfAnother: a Registry that never recorded anything in a storage starts there only when
-// it knows what it finds: nothing at all, what it has announced (its first start was killed
-// half-way, or another process stores the first object), or when a person said so.
+// TestStorageOfAnother: a Registry that never recorded anything in a storage starts there only if
+// it knows what it finds: nothing, or an object that it announced, or after a person accepted the
+// storage.
 func TestStorageOfAnother(t *testing.T) {
 	t.Parallel()
 	quiet := Common{Log: slog.New(slog.DiscardHandler)}
@@ -208,8 +207,7 @@ func TestStorageOfAnother(t *testing.T) {
 	}
 }
 
-// Staging of processes that may run as several users of a group stays the group's, and is nobody
-// else's.
+// Staging that several users of a group share stays the group's, and is closed to others.
 func TestTightenStaging(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.Chmod(folder, 0o777); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// tarpits is a server that does all that a slow source can do.
+// tarpits is a server with every kind of slow source.
 type tarpits struct {
 	*httptest.Server
 	stuck sync.Map // paths that somebody waits for
@@ -72,8 +72,8 @@ type deposits struct {
 	*client.Client
 }
 
-// newDeposits starts a service that fetches from this machine; change, if any, sets its options. It
-// ends with the test.
+// newDeposits starts a service that may fetch from this machine, until the end of the test. change,
+// if any, sets its options.
 func newDeposits(t *testing.T, change func(*node.UpOptions)) (*node.Node, deposits) {
 	t.Helper()
 	o := options(t, t.TempDir())
@@ -125,10 +125,9 @@ func (d deposits) completes(id string, most time.Duration) time.Duration {
 	return most
 }
 
-// A collection whose sources hang, drip or never end, eight of them at once, keeps nobody waiting:
-// another collection's job, and its own upload, take no more than ten seconds longer than they do
-// while nothing else is going on. Each kind is measured for itself, since whichever is submitted
-// first has all slots that one collection may have.
+// A collection with eight sources each that hang, drip or never end delays nobody: another
+// collection's job, and its own upload, take at most ten seconds longer than on an idle service.
+// Each kind is measured alone, because the first one submitted gets all slots of a collection.
 func TestSlowSourcesKeepNobodyWaiting(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for slow sources")

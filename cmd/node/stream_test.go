@@ -10,8 +10,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/node"
 )
 
-// A node that is closed ends its event streams properly: they are not broken off when patience runs
-// out.
+// Closing a node ends its event streams properly, before the grace period is over.
 func TestClose_EndsStreams(t *testing.T) {
 	n, err := node.Up(t.Context(), options(t, t.TempDir()))
 	if err != nil {
@@ -46,8 +45,7 @@ func TestClose_EndsStreams(t *testing.T) {
 	}
 }
 
-// When the client file is lost, the next start makes another token although the name of the last is
-// not free any more.
+// After the client file was lost, the next start makes another token although the name is taken.
 func TestUp_LostClientFile(t *testing.T) {
 	dir := t.TempDir()
 	for range 3 {

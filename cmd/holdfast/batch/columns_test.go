@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// On a terminal of 80 columns reports keep every identifier, as far as it is needed to name the
-// item, and put what is long below the row.
+// On a terminal of 80 columns reports keep enough of every identifier, and put long text below the
+// row.
 func TestReport_80Columns(t *testing.T) {
 	const id = "01a20514-45c2-7b38-9d9b-d8137c33ac0f"
 	const note = "file 1, missing.txt: open https://repository.example.org/deposits/2026/missing.txt: the server answered 404 Not Found"

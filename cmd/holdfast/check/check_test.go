@@ -69,7 +69,7 @@ func TestCheck(t *testing.T) {
 	runCheck(t, "check", plain).Wants(t, exit.Content).Says(t, "link")
 }
 
-// A bag is judged by a profile, too, and what describes an object is read.
+// A bag is also validated against a profile, and the files that describe an object are read.
 func TestCheck_Profile(t *testing.T) {
 	clitest.NoEnvironment(t)
 	dir := t.TempDir()

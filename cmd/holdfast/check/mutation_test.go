@@ -18,19 +18,19 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 )
 
-// The variables say how many mutations are judged, by which seed, and which one alone.
+// The environment variables with the number of mutations, their seed, and the only one to run.
 const (
 	mutationRuns = "MUTATION_RUNS"
 	mutationSeed = "MUTATION_SEED"
 	mutationOnly = "MUTATION_ONLY"
 )
 
-// fileset is the files of a bag or an object by their names.
+// fileset has the files of a bag or an object by name.
 type fileset map[string][]byte
 
 func (f fileset) names() []string { return slices.Sorted(maps.Keys(f)) }
 
-// subject is something valid that is damaged, a little each time.
+// subject is valid data that mutations damage.
 type subject struct {
 	name  string
 	files fileset
@@ -47,7 +47,7 @@ type subject struct {
 	prove func(before, after fileset) (reason string)
 }
 
-// mutation is one way to damage a subject. done says what it did; "": nothing could be done here.
+// mutation damages a subject in one way. done describes the change; "" if it was not applicable.
 type mutation struct {
 	name string
 	do   func(r *rand.Rand, f fileset) (done string)
@@ -124,7 +124,7 @@ var aLine = regexp.MustCompile(`[^\n]*\n`)
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// byteMutation changes one file at one place.
+// byteMutation changes one place in one file.
 func byteMutation(change func(r *rand.Rand, b []byte, at int) []byte) func(*rand.Rand, fileset) string {
 	return func(r *rand.Rand, f fileset) string {
 		name := pick(r, f.names())
@@ -137,8 +137,7 @@ func byteMutation(change func(r *rand.Rand, b []byte, at int) []byte) func(*rand
 	}
 }
 
-// fieldMutation changes one field of one file; all are the fields of this kind in the whole
-// subject.
+// fieldMutation changes one field of one file; all are the subject's fields of this kind.
 func fieldMutation(kind *regexp.Regexp, change func(r *rand.Rand, field []byte, all [][]byte) []byte) func(*rand.Rand, fileset) string {
 	return func(r *rand.Rand, f fileset) string {
 		name := pick(r, f.names())
@@ -157,7 +156,7 @@ func fieldMutation(kind *regexp.Regexp, change func(r *rand.Rand, field []byte, 
 	}
 }
 
-// jsonMutation changes one value of one file that is a JSON object, and writes it again.
+// jsonMutation changes one value of a file with a JSON object.
 func jsonMutation(r *rand.Rand, f fileset) string {
 	var in []string
 	for _, name := range f.names() {
@@ -182,7 +181,7 @@ func jsonMutation(r *rand.Rand, f fileset) string {
 	return name + ": " + where
 }
 
-// changeValue changes something somewhere in a JSON value.
+// changeValue changes a random place in a JSON value.
 func changeValue(r *rand.Rand, value any) (where string, changed any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -217,9 +216,9 @@ func changeValue(r *rand.Rand, value any) (where string, changed any) {
 	return "value", "x"
 }
 
-// TestMutations damages valid bags, objects and receipts, a byte or a field at a time, and has each
-// judged: it is refused, or a rule says why it is equivalent. Nothing else may happen. A failure
-// names the MUTATION_ONLY that plays it again.
+// TestMutations damages valid bags, objects and receipts, a byte or a field at a time, and
+// validates each. It must be refused, unless a rule proves it equivalent. A failure prints the
+// MUTATION_ONLY that repeats it.
 func TestMutations(t *testing.T) {
 	clitest.NoEnvironment(t)
 	runs, seed := fromEnvironment(t, mutationRuns, 3500), fromEnvironment(t, mutationSeed, 16)
@@ -298,8 +297,7 @@ func fromEnvironment(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-// become turns a folder that holds some files into one that holds others. It is false for names
-// that cannot be there side by side.
+// become replaces the files of a folder. It returns false if the new names conflict.
 func become(t *testing.T, dir string, from, to fileset) bool {
 	t.Helper()
 	for _, name := range changed(from, to) {

@@ -28,7 +28,7 @@ import (
 // The rules of this file read bags and objects by themselves: they share nothing with the code that
 // is judged.
 
-// without is the files whose name does not begin with any of these.
+// without returns the files whose names have none of these prefixes.
 func (f fileset) without(prefixes ...string) fileset {
 	out := fileset{}
 	for name, data := range f {
@@ -39,7 +39,7 @@ func (f fileset) without(prefixes ...string) fileset {
 	return out
 }
 
-// under is the files of a folder.
+// under returns the files of a folder.
 func (f fileset) under(folder string) fileset {
 	out := fileset{}
 	for name, data := range f {
@@ -50,7 +50,7 @@ func (f fileset) under(folder string) fileset {
 	return out
 }
 
-// changed names the files that are not the same in both.
+// changed returns the names of files that differ.
 func changed(before, after fileset) (names []string) {
 	all := fileset{}
 	maps.Copy(all, before)
@@ -65,8 +65,8 @@ func changed(before, after fileset) (names []string) {
 	return names
 }
 
-// proveBag: the payload has the same bytes by the same names, all that the bag still says of its
-// files is true, and each file of the payload is still vouched for by a manifest.
+// proveBag: the payload has the same bytes under the same names, all that the bag says of its files
+// is true, and a manifest covers each payload file.
 func proveBag(before, after fileset) string {
 	if len(changed(before.under("data/"), after.under("data/"))) > 0 {
 		return ""
@@ -89,7 +89,7 @@ func proveBag(before, after fileset) string {
 
 var declared = regexp.MustCompile(`(?is)^BagIt-Version:\s*(\d\.\d+)\s+Tag-File-Character-Encoding:[ \t]*(\S+)\s*`)
 
-// claims says whether everything that a bag says of its files is true.
+// claims reports whether everything that a bag says of its files is true.
 func claims(f fileset) error {
 	m := declared.FindStringSubmatch(string(f["bagit.txt"]))
 	if m == nil {
@@ -136,7 +136,7 @@ func claims(f fileset) error {
 	return oxum(f, m[2])
 }
 
-// oxum compares the bag's own count, where there is one.
+// oxum checks the bag's Payload-Oxum, if any.
 func oxum(f fileset, encoding string) error {
 	text, err := decoded(f["bag-info.txt"], encoding)
 	if err != nil {
@@ -160,7 +160,7 @@ func oxum(f fileset, encoding string) error {
 
 var isOxum = regexp.MustCompile(`^\d+\.\d+$`)
 
-// findName finds a file by its name as a manifest writes it.
+// findName finds a file by its name in a manifest.
 func findName(f fileset, written string) (string, bool) {
 	unescaped := strings.NewReplacer("%0A", "\n", "%0a", "\n", "%0D", "\r", "%0d", "\r", "%25", "%").Replace(written)
 	for _, name := range []string{written, unescaped, strings.TrimPrefix(written, "./")} {
@@ -176,7 +176,7 @@ func findName(f fileset, written string) (string, bool) {
 	return "", false
 }
 
-// entriesOf reads a manifest: digests by name.
+// entriesOf reads a manifest as digests by name.
 func entriesOf(data []byte, encoding string) (map[string]string, error) {
 	text, err := decoded(data, encoding)
 	if err != nil {
@@ -245,7 +245,7 @@ func digestBy(algorithm string, data []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// proveArchive: whatever reads the archive gets the same files.
+// proveArchive: every reader of the archive gets the same files.
 func proveArchive(before, after fileset) string {
 	for name := range before {
 		was, err := unpacked(name, before[name])
@@ -305,16 +305,15 @@ func unpacked(name string, data []byte) (fileset, error) {
 	}
 }
 
-// proveObject: nothing differs but what the specification leaves to others, sidecars and
-// inventories that say the same in other words; or an inventory says something else and agrees with
-// all that is there. That one is another object, as valid as the first: no rule of OCFL can tell,
-// but the receipt of the version names the digest of its inventory.
+// proveObject: the object differs only where the specification allows it: equivalent sidecars and
+// inventories. Or a changed inventory agrees with all files: that is another valid object, which
+// only the receipt can tell apart.
 func proveObject(before, after fileset) string {
 	return object(before, after, "another object, which agrees with itself: its receipt has another inventory")
 }
 
-// proveReceiptedObject is proveObject with the receipt of the newest version at hand: it has to
-// tell any other inventory.
+// proveReceiptedObject is proveObject with the newest version's receipt, which must tell any other
+// inventory apart.
 func proveReceiptedObject(before, after fileset) string { return object(before, after, "") }
 
 func object(before, after fileset, other string) string {
@@ -343,22 +342,22 @@ func object(before, after fileset, other string) string {
 	return strings.Join(slices.Sorted(maps.Keys(reasons)), "; ")
 }
 
-// sidecarOf says whether a sidecar is right about the inventory beside it.
+// sidecarOf reports whether a sidecar matches its inventory.
 func sidecarOf(f fileset, name string) bool {
 	inventory, algorithm, _ := strings.Cut(name, ".json.")
 	fields := strings.Fields(string(f[name]))
 	return len(fields) == 2 && strings.EqualFold(fields[0], digestBy(algorithm, f[inventory+".json"])) && fields[1] == "inventory.json"
 }
 
-// sameSidecar says whether two sidecars name the same digest: its case, what space follows and the
-// end of the line are free.
+// sameSidecar reports whether two sidecars have the same digest. Case, space and line end may
+// differ.
 func sameSidecar(a, b string) bool {
 	x, y := strings.Fields(a), strings.Fields(b)
 	return len(x) == 2 && len(y) == 2 && strings.EqualFold(x[0], y[0]) && x[1] == y[1] && !strings.ContainsAny(b, "\v\f\u0085\u00a0")
 }
 
-// sameInventory says whether two inventories say the same: order, space, the case of digests and
-// the zone of times are free.
+// sameInventory reports whether two inventories are equivalent. Order, space, the case of digests
+// and time zones may differ.
 func sameInventory(a, b []byte) bool {
 	x, err := canonical(a)
 	y, err2 := canonical(b)
@@ -377,7 +376,7 @@ func canonical(text []byte) (string, error) {
 	return string(out), errors.Join(err, err2)
 }
 
-// sameStates says whether two inventories have the same files in the same versions.
+// sameStates reports whether two inventories have the same files in the same versions.
 func sameStates(a, b []byte) bool {
 	type files struct {
 		ID, Head, DigestAlgorithm string
@@ -400,8 +399,8 @@ func canonicalText(s string) string {
 	return s
 }
 
-// canonicalValue reads a value; a name that stands twice is an error, since readers differ in which
-// of the two they take.
+// canonicalValue parses a value. A repeated name is an error, because readers differ in which one
+// they take.
 func canonicalValue(d *json.Decoder) (any, error) {
 	token, err := d.Token()
 	if err != nil {
@@ -448,8 +447,8 @@ func canonicalValue(d *json.Decoder) (any, error) {
 	return token, nil
 }
 
-// proveBeside is the rule of receipts, and of what they are compared with: every byte counts. Only
-// what lies beside them does not.
+// proveBeside is the rule of receipts and of the files compared with them: every byte counts. Only
+// files beside them do not.
 func proveBeside(before, after fileset) string {
 	if len(before.under("bag/system/")) > 0 && len(after.under("bag/system/")) == 0 && len(changed(before.without("bag/system/"), after)) == 0 {
 		return "all of Holdfast's own files are left out, as an export does; the verdict says how many"
@@ -460,7 +459,7 @@ func proveBeside(before, after fileset) string {
 	return "a file beside the receipt, which nobody asked about"
 }
 
-// proveTags: a receipt has no tag files of bags.
+// proveTags: a receipt does not cover a bag's tag files.
 func proveTags(before, after fileset) string {
 	if len(changed(before.under("bag/data/"), after.under("bag/data/"))) > 0 || !bytes.Equal(before["receipt.jsonl"], after["receipt.jsonl"]) {
 		return ""

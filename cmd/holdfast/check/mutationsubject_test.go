@@ -21,8 +21,8 @@ import (
 	"github.com/holdfast/holdfast/registry/receipt"
 )
 
-// mutationSubjects is what TestMutations damages: bags and objects of our own, the public ones
-// where they are, and receipts with each kind of folder that they are compared with.
+// mutationSubjects returns the subjects of TestMutations: our own bags and objects, public ones if
+// they are here, and receipts with each kind of folder.
 func mutationSubjects(t *testing.T) (subjects []subject) {
 	t.Helper()
 	bags := map[string]fileset{
@@ -81,8 +81,7 @@ func mutationSubjects(t *testing.T) (subjects []subject) {
 	return append(subjects, receiptSubjects(t, objects["object of two versions"])...)
 }
 
-// receiptSubjects are a receipt with the object that it is of, with a bag and with a folder of its
-// files.
+// receiptSubjects returns a receipt with its object, with a bag and with a folder of its files.
 func receiptSubjects(t *testing.T, object fileset) (subjects []subject) {
 	key, text := receiptOf(t, object)
 	state := stateOf(t, object)
@@ -185,14 +184,14 @@ func tagManifests(f fileset) []string {
 	return slices.DeleteFunc(f.names(), func(name string) bool { return !strings.HasPrefix(name, "tagmanifest-") || strings.Contains(name, "/") })
 }
 
-// retag makes the tag manifests agree with the tag files that are there.
+// retag makes the tag manifests match the tag files.
 func (f fileset) retag() {
 	for _, name := range tagManifests(f) {
 		f[name] = f.list(strings.TrimSuffix(strings.TrimPrefix(name, "tagmanifest-"), ".txt"), f.without("data/", "tagmanifest-"))
 	}
 }
 
-// ownObject is a valid object of two versions with logs and fixity.
+// ownObject returns a valid object of two versions with logs and fixity.
 func ownObject() fileset {
 	f := fileset{
 		"0=ocfl_object_1.1": []byte("ocfl_object_1.1\n"), "logs/2026.log": []byte("looked at\n"),
@@ -234,7 +233,7 @@ func ownObject() fileset {
 	return f
 }
 
-// reseal makes all sidecars right about the inventories, and the root's inventory that of its head.
+// reseal updates all sidecars, and the root inventory from its head version's.
 func (f fileset) reseal() {
 	newest := ""
 	for _, name := range f.names() {
@@ -277,7 +276,7 @@ func readInventory(t *testing.T, f fileset) (inv struct {
 	return inv
 }
 
-// stateOf is the newest version's files: content paths by logical path.
+// stateOf returns the newest version's content paths by logical path.
 func stateOf(t *testing.T, f fileset) map[string]string {
 	t.Helper()
 	inv, state := readInventory(t, f), map[string]string{}
@@ -289,7 +288,7 @@ func stateOf(t *testing.T, f fileset) map[string]string {
 	return state
 }
 
-// receiptOf makes the receipt of an object's newest version, and the key that it is signed with.
+// receiptOf makes the receipt of an object's newest version, and its key.
 func receiptOf(t *testing.T, f fileset) (publicKey, text string) {
 	t.Helper()
 	key, err := receipt.ParseKey(receipt.NewKey())

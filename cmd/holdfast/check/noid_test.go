@@ -10,8 +10,7 @@ import (
 	"github.com/holdfast/holdfast/noid"
 )
 
-// TestCheck_NOID: with the template that names are drawn from, `check` refuses the rows whose ARK
-// is a mistyped one of them.
+// TestCheck_NOID: with --noid, `check` refuses rows whose ARK is a mistyped name of the template.
 func TestCheck_NOID(t *testing.T) {
 	clitest.NoEnvironment(t)
 	const head = "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-batch-manifest\n"

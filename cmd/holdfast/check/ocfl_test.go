@@ -59,7 +59,7 @@ func storageRoot(t *testing.T, s storage.Store) (folders []string) {
 	return folders
 }
 
-// An OCFL object and a storage root are judged offline, with a verdict for each object of a root.
+// An OCFL object and a storage root are validated offline, with a result for each object of a root.
 func TestCheck_OCFL(t *testing.T) {
 	clitest.NoEnvironment(t)
 	path := t.TempDir()
@@ -120,7 +120,7 @@ func TestCheck_OCFL(t *testing.T) {
 	runCheck(t, "check", "--type", "ocfl-root", path).Wants(t, exit.Content)
 }
 
-// What lies in a bucket is judged like what lies in a folder.
+// A bucket is validated like a folder.
 func TestCheck_OCFLInBucket(t *testing.T) {
 	clitest.NoEnvironment(t)
 	server := s3test.Start(t)

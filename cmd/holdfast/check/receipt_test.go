@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 )
 
-// An OCFL object that a receipt is held against is judged whole: what the receipt does not name may
-// be damaged, too.
+// An OCFL object compared with a receipt is validated as a whole, because files outside the receipt
+// may be damaged.
 func TestCheck_ReceiptAgainstObject(t *testing.T) {
 	clitest.NoEnvironment(t)
 	key, text := receiptOf(t, ownObject())
@@ -51,8 +51,8 @@ func TestCheck_ReceiptAgainstObject(t *testing.T) {
 	}
 }
 
-// A receipt whose beginning is damaged is no valid file, for who says what it is; a folder without
-// Holdfast's own files is told as such.
+// A receipt with a damaged beginning is invalid when --type names it; a folder without Holdfast's
+// own files is reported as such.
 func TestCheck_ReceiptType(t *testing.T) {
 	clitest.NoEnvironment(t)
 	_, text := receiptOf(t, ownObject())

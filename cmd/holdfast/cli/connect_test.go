@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/cli/clitest"
 )
 
-// Whoever sends a token to another machine by plain HTTP is told once, unless this is meant.
+// A token sent to another machine by plain HTTP causes one warning, unless this is allowed.
 func TestService_PlainHTTP(t *testing.T) {
 	for _, c := range []struct {
 		address, meant string

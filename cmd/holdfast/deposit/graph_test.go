@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 )
 
-// depositing is a program that can only submit.
+// depositing is a program with only the commands of this package.
 var depositing = clitest.Commands(func(a *cli.App) []*cobra.Command { return []*cobra.Command{SubmitCommand(a), GraphCommand(a)} })
 
 func TestGraph_BadFiles(t *testing.T) {

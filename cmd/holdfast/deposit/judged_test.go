@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// What is still being judged is asked for again until there is a verdict, and said once; any other
-// answer counts at once.
+// A payload that is still being judged is asked for again until there is a verdict, with one
+// message. Any other answer counts at once.
 func TestJudged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var errs bytes.Buffer

@@ -70,8 +70,7 @@ func TestFolderTar_HoldsTheFolder(t *testing.T) {
 	}
 }
 
-// The same files with the same times give the same bytes, so that they are recognised: whoever owns
-// them, wherever they lie.
+// The same files with the same times give the same bytes, whatever their owners and place.
 func TestFolderTar_IsDeterministic(t *testing.T) {
 	one, other := t.TempDir(), t.TempDir()
 	clitest.WriteDeposit(t, one)
@@ -142,7 +141,7 @@ func TestFolderTar_NoticesChanges(t *testing.T) {
 	}
 }
 
-// A reader that goes away ends the goroutine that makes the tar file; goleak sees to it.
+// Closing a reader early ends the goroutine that makes the tar file; goleak checks it.
 func TestFolderTar_ClosedEarly(t *testing.T) {
 	dir := t.TempDir()
 	clitest.WriteDeposit(t, dir)

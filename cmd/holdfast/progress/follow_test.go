@@ -18,11 +18,10 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// watching is a program that has no command but `watch`.
+// watching is a program whose only command is `watch`.
 var watching = clitest.Commands(func(a *cli.App) []*cobra.Command { return []*cobra.Command{WatchCommand(a)} })
 
-// A service that is away for a moment does not end the waiting: the work goes on without those who
-// watch it.
+// A short outage of the service does not end the waiting.
 func TestWatch_OutlivesAnOutage(t *testing.T) {
 	var polls atomic.Int64
 	mux := http.NewServeMux()
@@ -72,7 +71,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// Ctrl-C says how to go on, and does not blame the service for not answering.
+// Ctrl-C prints how to continue, and does not report the service as unreachable.
 func TestWatch_Interrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	mux := http.NewServeMux()

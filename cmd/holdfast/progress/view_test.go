@@ -62,8 +62,7 @@ func TestView_Remaining(t *testing.T) {
 	}
 }
 
-// Whatever figures come, no share is below 0 or above 100, and none is shown before the totals are
-// final.
+// Shares stay between 0 and 100 for any figures, and are not shown before the totals are final.
 func TestView_PercentStaysInBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		figure := rapid.Int64Range(-1, math.MaxInt64/8)

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// TestQueueStatus_WorkersAway: what waits and what NSQ was sent stand side by side, and it is said
-// why they differ.
+// TestQueueStatus_WorkersAway: the status shows ready items and sent messages, and explains the
+// difference.
 func TestQueueStatus_WorkersAway(t *testing.T) {
 	out := &strings.Builder{}
 	a := &cli.App{Out: out, Err: io.Discard}

@@ -83,8 +83,7 @@ func TestTable_NoRows(t *testing.T) {
 	}
 }
 
-// On a narrow terminal columns that can be spared are left out before others are shortened beyond
-// use.
+// On a narrow terminal spare columns are hidden before others become unreadable.
 func TestTable_Spare(t *testing.T) {
 	columns := []Column{{Name: "id"}, {Name: "size", Spare: 1}, {Name: "updated", Spare: 2}, {Name: "note", Flex: true}}
 	for limit, want := range map[int]string{
@@ -125,7 +124,7 @@ func TestWrapped(t *testing.T) {
 	}
 }
 
-// Ids lose their ends only where they still differ without them.
+// Ids are cut only if they still differ.
 func TestTable_IDsNotToldApart(t *testing.T) {
 	const id, other = "01a20514-45c2-7b38-9d9b-d8137c33ac0f", "01a20514-45c2-7b49-b986-e271d07fa566"
 	long := strings.Repeat("a long name ", 9) + ".tiff"

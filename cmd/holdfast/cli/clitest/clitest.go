@@ -19,10 +19,10 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 )
 
-// Program is a program under test: it obeys args and returns its exit code.
+// Program is a program under test: it runs args and returns its exit code.
 type Program func(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) exit.Code
 
-// Commands returns the program that has only these commands.
+// Commands returns a program with only these commands.
 func Commands(make func(a *cli.App) []*cobra.Command) Program {
 	return func(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) exit.Code {
 		a := cli.New("dev", stdin, stdout, stderr)
@@ -38,7 +38,7 @@ func (p Program) Run(t *testing.T, stdin string, args ...string) Result {
 	return Result{Code: code, Out: out.String(), Err: errs.String()}
 }
 
-// Result is what a run of the program came to.
+// Result is the output and exit code of a run.
 type Result struct {
 	Code     exit.Code
 	Out, Err string
@@ -67,7 +67,7 @@ func (r Result) Says(t *testing.T, parts ...string) Result {
 	return r
 }
 
-// NoEnvironment takes every variable of ours away.
+// NoEnvironment unsets all our variables.
 func NoEnvironment(t *testing.T) {
 	t.Helper()
 	for _, e := range os.Environ() {
@@ -77,7 +77,7 @@ func NoEnvironment(t *testing.T) {
 	}
 }
 
-// WriteFile writes a file, and the folders that it is in, and returns its name.
+// WriteFile writes a file and its parent folders, and returns its name.
 func WriteFile(t *testing.T, name, content string) string {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -89,8 +89,8 @@ func WriteFile(t *testing.T, name, content string) string {
 	return name
 }
 
-// Fits fails the test unless the row of an item with this id, as a terminal of 80 columns shows it,
-// says all of these and has no wider line.
+// Fits fails the test unless an item's row on a terminal of 80 columns has all of these texts and
+// no wider line.
 func Fits(t *testing.T, columns []terminal.Column, row []string, id string, says ...string) {
 	t.Helper()
 	const limit = 80
@@ -118,7 +118,7 @@ func Fits(t *testing.T, columns []terminal.Column, row []string, id string, says
 	}
 }
 
-// WriteDeposit makes a folder with names that are hard on tar, and returns what is in it.
+// WriteDeposit makes a folder with names that are hard for tar, and returns its content.
 func WriteDeposit(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{
