@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast/holdfast/bagit"
 )
 
-// TestValidate_SameVerdict makes bags, damages them, and asks for the same report whatever the bag
-// is packed in and in whatever order its files come.
+// TestValidate_SameVerdict damages generated bags and expects the same report for every packaging
+// and every order of the files.
 func TestValidate_SameVerdict(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		name := rapid.SampledFrom([]string{"a", "A", "d/b", "d/\u00e9", "d/e\u0301", "x%", "x%25", "X%2525", "y\nz", "Y%0Az", "*s", "s", "e\u0301/\u00c9", "\u00e9/e\u0301", "bagit.txt", "manifest-md5.txt", "data/c"})
@@ -124,7 +124,8 @@ func TestValidateTar_Damage(t *testing.T) {
 	}
 }
 
-// TestValidate_SystemErrors sees that what is no fault of the bag never becomes one.
+// TestValidate_SystemErrors checks that a failure to read is returned as an error and never
+// reported as a fault of the bag.
 func TestValidate_SystemErrors(t *testing.T) {
 	raw := packTar(t, newBag("1.0", "a", strings.Repeat("A", 3<<20)), "", nil)
 	broken := errors.New("disk is gone")
@@ -203,7 +204,7 @@ func TestValidate_Links(t *testing.T) {
 	}
 }
 
-// TestValidateTar_Base finds the bag in the archive.
+// TestValidateTar_Base checks that the bag's folder is found in the archive.
 func TestValidateTar_Base(t *testing.T) {
 	inner := newBag("1.0", "a", "A")
 	asPayload := bag{}
@@ -324,9 +325,9 @@ func TestValidate_Limits(t *testing.T) {
 	}
 }
 
-// TestValidateTar_ManifestLast: a manifest counts only for the files after it in the archive,
-// however
-// fast the cores are. So the verdict on a rarely used algorithm is the same every time.
+// TestValidateTar_ManifestLast checks that a manifest covers only the files after it in the
+// archive, regardless of the number of cores, so that the verdict on a rarely used algorithm is
+// always the same.
 func TestValidateTar_ManifestLast(t *testing.T) {
 	t.Parallel()
 	b := bag{"bagit.txt": "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"}

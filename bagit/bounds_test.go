@@ -31,8 +31,8 @@ func judgeInShares(t *testing.T, b bag, most int64) *bagit.Report {
 	return r
 }
 
-// A bag in shares is judged by all of its records whatever the limit, or the limit is reported:
-// nothing vanishes silently.
+// TestValidator_SharesWithinTheLimit checks that a bag judged in shares either has all of its
+// records checked or is reported as over the limit.
 func TestValidator_SharesWithinTheLimit(t *testing.T) {
 	files := []string{"a", "A"}
 	for i := range 30 {
@@ -65,7 +65,7 @@ func TestValidator_SharesWithinTheLimit(t *testing.T) {
 	}
 }
 
-// Who gives a Validator up has its temporary file go, and can add nothing more.
+// TestValidator_Close checks that Close removes the temporary file and may be called twice.
 func TestValidator_Close(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("open files are read from /proc")

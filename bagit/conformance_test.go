@@ -31,8 +31,8 @@ func sharedCases(t *testing.T, name string) string {
 	return cases
 }
 
-// TestValidate_Conformance judges every public bag as the folder it lies in says: as a folder, as a
-// tar and as a zip.
+// TestValidate_Conformance judges every public bag as a folder, a tar and a zip. The name of the
+// folder that it lies in is the expected verdict.
 func TestValidate_Conformance(t *testing.T) {
 	bags, err := filepath.Glob(filepath.Join(sharedCases(t, "bagit"), "v*", "*", "*", "bagit.txt"))
 	if err != nil || len(bags) == 0 {

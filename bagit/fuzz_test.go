@@ -64,8 +64,8 @@ func FuzzScanFetch(f *testing.F) {
 	})
 }
 
-// FuzzValidate puts one text into every tag file of a bag; nothing may panic, and what may be
-// fetched stays inside.
+// FuzzValidate puts one text into every tag file of a bag. Nothing may panic, and every path to be
+// fetched stays inside the bag.
 func FuzzValidate(f *testing.F) {
 	f.Add("1.0", "d41d8cd98f00b204e9800998ecf8427e data/%0a\nx: y\nhttp://a - ../b")
 	f.Fuzz(func(t *testing.T, version, text string) {
@@ -85,8 +85,8 @@ func FuzzValidate(f *testing.F) {
 	})
 }
 
-// FuzzParseProfile reads profiles and judges a bag by those that are good. Every refusal names what
-// is wrong, and a profile that was read never makes a bag valid that is not.
+// FuzzParseProfile parses profiles and judges a bag by each valid one. Every refusal names what is
+// wrong, and a profile never makes an invalid bag valid.
 func FuzzParseProfile(f *testing.F) {
 	for _, name := range []string{"aptrust-style.json", "btr-style.json"} {
 		text, err := os.ReadFile(filepath.Join("testdata", name))

@@ -59,8 +59,7 @@ func (b bag) followed(tags string) bag {
 	return b.with("bag-info.txt", "BagIt-Profile-Identifier: urn:p\n"+tags)
 }
 
-// TestParseProfile_Refusals gives profiles with something wrong, and wants every fault with its
-// field.
+// TestParseProfile_Refusals parses invalid profiles and expects every fault with its field.
 func TestParseProfile_Refusals(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -134,8 +133,8 @@ func TestParseProfile_Refusals(t *testing.T) {
 	}
 }
 
-// TestValidate_Profile judges bags with one thing that a profile has against them, as a folder, a
-// tar and a zip.
+// TestValidate_Profile judges bags that violate one rule of a profile, as a folder, a tar and a
+// zip.
 func TestValidate_Profile(t *testing.T) {
 	t.Parallel()
 	good := newBag("1.0", "a", "A").followed("")
@@ -205,7 +204,7 @@ func TestValidate_Profile(t *testing.T) {
 	}
 }
 
-// TestValidate_ProfileForm asks for forms in which a bag comes.
+// TestValidate_ProfileForm checks the forms (folder, tar, zip) that a profile accepts.
 func TestValidate_ProfileForm(t *testing.T) {
 	t.Parallel()
 	good := newBag("1.0", "a", "A").followed("")
@@ -244,7 +243,7 @@ func TestValidate_ProfileForm(t *testing.T) {
 	}
 }
 
-// TestValidate_PublishedStyles judges bags by profiles such as are published for consortia.
+// TestValidate_PublishedStyles judges bags by profiles written like those that consortia publish.
 func TestValidate_PublishedStyles(t *testing.T) {
 	t.Parallel()
 	consortium, between := loadProfile(t, "aptrust-style.json"), loadProfile(t, "btr-style.json")

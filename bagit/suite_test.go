@@ -182,10 +182,9 @@ var abcDigests = map[string]string{
 	"sha3-256": "3a985da74fe225b2045c172d6bd390bd855f086e3e9d525b46bfe24511431532",
 }
 
-// TestValidate_SuiteByName judges bags made after the names of the public conformance suite, of
-// which only some lie beside the checkout: every one as its folder says, as a folder, a tar, a
-// tar.gz and a zip. What is invalid on one system only is invalid here: what was made on one system
-// is unpacked on another.
+// TestValidate_SuiteByName judges bags made after the names in the public conformance suite, of
+// which only some are available as files, as a folder, a tar, a tar.gz and a zip. A bag that is
+// invalid on one system only is invalid here, since bags are moved between systems.
 func TestValidate_SuiteByName(t *testing.T) {
 	t.Parallel()
 	for _, tc := range suiteCases() {

@@ -24,7 +24,7 @@ func onlyMD5(version, manifest string, files ...string) bag {
 	return b
 }
 
-// TestValidate_Rules judges bags with one thing wrong, as a folder, a tar and a zip, and looks at
+// TestValidate_Rules judges bags with one defect each, as a folder, a tar and a zip, and compares
 // all faults.
 func TestValidate_Rules(t *testing.T) {
 	old, current := newBag("0.97", "a", "A", "b", "B"), newBag("1.0", "a", "A", "b", "B")
@@ -134,8 +134,8 @@ func TestValidate_Rules(t *testing.T) {
 	}
 }
 
-// TestValidate_UnsafeReferences gives names that lead out of the bag, in every place that can hold
-// a name.
+// TestValidate_UnsafeReferences puts names that lead out of the bag in every place that can hold a
+// name.
 func TestValidate_UnsafeReferences(t *testing.T) {
 	for _, name := range []string{
 		"/tmp/foo", "~/foo", "~root/foo", "../foo", "data/../../foo", "data/x/../y", `C:\Windows\System32\setx.exe`,

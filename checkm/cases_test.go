@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast/holdfast/checkm"
 )
 
-// TestMerrittCases judges every manifest that Merritt's documentation comes with.
+// TestMerrittCases judges every manifest in Merritt's documentation.
 func TestMerrittCases(t *testing.T) {
 	dir := casesDir(t)
 	tests := []struct {
@@ -80,7 +80,8 @@ func TestMerrittCases(t *testing.T) {
 	}
 }
 
-// TestMerrittNoProfileTypeGiven: a type given by the submitter stands in for the profile.
+// TestMerrittNoProfileTypeGiven checks that the type given by the submitter is used where a
+// manifest has no profile.
 func TestMerrittNoProfileTypeGiven(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(casesDir(t), "manifests", "4blocks_noprofile.checkm"))
 	if err != nil {

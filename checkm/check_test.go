@@ -53,8 +53,8 @@ func TestCheckNamesSayWhere(t *testing.T) {
 	}
 }
 
-// TestCheckNamesOfFoldersSayWhere: both lines of a file that is a folder, too, are named, and the
-// folder.
+// TestCheckNamesOfFoldersSayWhere checks that a file whose name is also a folder is reported with
+// both lines and the folder.
 func TestCheckNamesOfFoldersSayWhere(t *testing.T) {
 	for _, tt := range []struct{ first, second, found string }{
 		{"a/b", "a/b/c/d.txt", "a/b/c/d.txt, whose folder a/b is also a file"},
@@ -67,7 +67,7 @@ func TestCheckNamesOfFoldersSayWhere(t *testing.T) {
 	}
 }
 
-// TestCheckManyNames: a hundred thousand names, none taken for another.
+// TestCheckManyNames checks that none of 100,000 different names is taken for another.
 func TestCheckManyNames(t *testing.T) {
 	rep, err := checkm.Check(newFlood(100_000, "Data/File_NNNNNNNN.TIF"), checkm.Options{})
 	if err != nil || rep.Errors > 0 || rep.Warnings != 0 || rep.Rows != 100_000 || rep.Bytes != 100_000*1024 {
@@ -83,8 +83,8 @@ func TestCheckCounts(t *testing.T) {
 	}
 }
 
-// TestCheckCap: the list of faults is bounded, the counts are not, and warnings and rows
-// never crowd out what matters more.
+// TestCheckCap checks that the list of faults is bounded and the counts are not, and that warnings
+// never displace errors.
 func TestCheckCap(t *testing.T) {
 	var rows []string
 	for i := range 50 {
@@ -108,8 +108,8 @@ func TestCheckCap(t *testing.T) {
 	}
 }
 
-// TestFaultShown: what a fault shows can go to a page, a terminal and a database, and has
-// no secrets.
+// TestFaultShown checks that a fault contains no secrets and no characters that would harm a page,
+// a terminal or a database.
 func TestFaultShown(t *testing.T) {
 	rep := check(t, object(
 		"ftp://user:pass@h.test/a?sig=secret\n",

@@ -127,7 +127,7 @@ var floods = []struct {
 
 const million = 1_000_000
 
-// TestMillionRowsInMemory: a million rows are read, and judged, in less than 64 MiB.
+// TestMillionRowsInMemory checks that a million rows are read and judged in less than 64 MiB.
 func TestMillionRowsInMemory(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector has memory of its own")
@@ -146,9 +146,8 @@ func TestMillionRowsInMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkMillionRows reports how many rows are read in a second, and in a second of the
-// processor's time, which other work on the machine changes less; and the most memory that was in
-// use.
+// BenchmarkMillionRows reports the rows read in a second, the rows read in a second of processor
+// time (which depends less on other work on the machine) and the peak of the memory.
 func BenchmarkMillionRows(b *testing.B) {
 	for _, bb := range floods {
 		b.Run(bb.name, func(b *testing.B) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestPlainModified_EveryDay: the short way for dates says what the long one says, of every day
-// that a month may have and of times around the ends of hours and days.
+// TestPlainModified_EveryDay compares the fast parser of dates with the general one for every day
+// of every month and for times around the ends of hours and days.
 func TestPlainModified_EveryDay(t *testing.T) {
 	t.Parallel()
 	taken := 0
@@ -37,7 +37,8 @@ func TestPlainModified_EveryDay(t *testing.T) {
 	}
 }
 
-// FuzzModified: what the short way takes, the long one takes as the same, to the bit.
+// FuzzModified checks that the general parser gives exactly the same time for whatever the fast one
+// accepts.
 func FuzzModified(f *testing.F) {
 	for _, s := range []string{"2026-11-21T06:58:27Z", "2024-02-29T23:59:59Z", "2023-02-29T00:00:00Z", "2026-11-21T06:58:27z", "２026-11-21T06:5Z"} {
 		f.Add(s)

@@ -38,9 +38,8 @@ func plainCheck(r io.Reader, opts Options) Report {
 	}
 }
 
-// TestCheck_Portions: that names are judged a portion at a time shows in nothing, not even in which
-// faults are kept when there are too many: manifests of any faults are reported as if each row were
-// judged when it is read.
+// TestCheck_Portions checks that judging names in portions changes no report, not even which faults
+// are kept when there are too many. The expected report judges each row when it is read.
 func TestCheck_Portions(t *testing.T) {
 	t.Parallel()
 	lines := []string{

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast/holdfast/checkm"
 )
 
-// TestWhole has the ways in which a manifest as a whole can be odd or broken: those known
-// of Merritt's parser, and its test manifests that cannot be had as files.
+// TestWhole has manifests that are odd or broken as a whole: cases known from Merritt's parser, and
+// its test manifests that are not available as files.
 func TestWhole(t *testing.T) {
 	noHead := row1 + eof
 	profile := "#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest\n"
@@ -110,7 +110,7 @@ func wantSame(t *testing.T, rep checkm.Report, want []string) {
 	}
 }
 
-// TestRow has the ways in which a row can be odd or broken.
+// TestRow has rows that are odd or broken.
 func TestRow(t *testing.T) {
 	const u = "https://h.test/d/a.jpg"
 	const sum = "0b21c6d48e815dd537d42dc1cfac0111"
@@ -192,7 +192,7 @@ func columnOf(f checkm.Fault) string {
 	return string(rune('0'+f.Column)) + " " + string(f.Severity) + " " + string(f.Rule)
 }
 
-// TestContainerName: the names of containers say that they are some, as Merritt wants it.
+// TestContainerName checks which names of containers are accepted, by Merritt's rule.
 func TestContainerName(t *testing.T) {
 	head := strings.Replace(batchHead, "mrt-batch-manifest", "mrt-container-batch-manifest", 1)
 	for name, want := range map[string]string{
@@ -209,7 +209,7 @@ func TestContainerName(t *testing.T) {
 	}
 }
 
-// TestBatchRow has what only rows of a batch can get wrong.
+// TestBatchRow has faults that only rows of a batch can have.
 func TestBatchRow(t *testing.T) {
 	const u = "https://h.test/d/a.zip | | | | | "
 	tests := []struct {
@@ -242,7 +242,8 @@ func TestBatchRow(t *testing.T) {
 	}
 }
 
-// A name that leads out of its folder on Windows is refused, as it is in containers and bags.
+// TestName_BackslashParent checks that a name that leads out of its folder on Windows is refused,
+// as it is in containers and bags.
 func TestName_BackslashParent(t *testing.T) {
 	for name, want := range map[string]bool{`a\..\b`: true, `..\b`: true, `a\..`: true, `a/..\b`: true, `a\b`: false, `a\..b`: false, `a..\b`: false} {
 		if got := checkm.NameProblem(name) != ""; got != want {

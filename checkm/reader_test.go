@@ -115,7 +115,7 @@ func TestModified(t *testing.T) {
 	}
 }
 
-// TestReaderFields: a #%fields line that moves columns is honoured.
+// TestReaderFields checks that a #%fields line that moves columns is honoured.
 func TestReaderFields(t *testing.T) {
 	moved := func(fields, row string) string {
 		head, _, _ := strings.Cut(objectHead, "#%fields")
@@ -149,7 +149,8 @@ func TestReaderFields(t *testing.T) {
 	}
 }
 
-// TestReaderURLShortcut: the usual address, which is not parsed, is judged as the same one that is.
+// TestReaderURLShortcut checks that an ordinary address, which is not parsed, is judged like the
+// same address parsed.
 func TestReaderURLShortcut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		url := rapid.StringMatching(`https?://[a-zA-Z0-9.-]{0,3}(:80)?(/[a-z0-9._~@:-]{0,4}){0,3}`).Draw(t, "url")
@@ -167,7 +168,8 @@ func judged(url string) (checkm.Row, []checkm.Fault) {
 	return row, faults
 }
 
-// TestReaderKinds: the storage manifest has ingest columns, mrt-manifest.txt begins with names.
+// TestReaderKinds checks that the storage manifest has ingest columns and that mrt-manifest.txt
+// begins with names.
 func TestReaderKinds(t *testing.T) {
 	const store = "#%profile | http://uc3.cdlib.org/registry/store/manifest/"
 	row, _ := one(t, store+"mrt-add-manifest\nhttp://h.test/1 | crc32 | 0000abcd | 3 | 2020-01-01 | system/mrt-erc.txt | text/plain\n"+eof)
@@ -183,7 +185,8 @@ func TestReaderKinds(t *testing.T) {
 	}
 }
 
-// TestReaderBadRowAlone: a row that fails does so alone, with all its faults.
+// TestReaderBadRowAlone checks that a bad row is reported with all its faults and does not affect
+// other rows.
 func TestReaderBadRowAlone(t *testing.T) {
 	text := batch("https://h.test/1.zip\n", "ftp://h.test/2.zip | md5x | | -1 | | ../x | ark:/foo\n", "https://h.test/3.zip\n")
 	rows, err := readAll(t, text, checkm.Options{})
@@ -226,7 +229,7 @@ func TestReaderEncoding(t *testing.T) {
 	}
 }
 
-// TestReaderLongLines: a line that never ends costs one row and no memory.
+// TestReaderLongLines checks that an endless line costs one row and no memory.
 func TestReaderLongLines(t *testing.T) {
 	for _, n := range []int{checkm.MaxLine + 1, 3 * checkm.MaxLine, 10 * checkm.MaxLine} {
 		text := object("https://h.test/1\n", strings.Repeat("x", n)+"\r\n", "https://h.test/2\n")
@@ -245,7 +248,7 @@ func TestReaderLongLines(t *testing.T) {
 	}
 }
 
-// TestReaderChunks: how the bytes arrive makes no difference.
+// TestReaderChunks checks that the sizes of reads make no difference.
 func TestReaderChunks(t *testing.T) {
 	text := strings.ReplaceAll(object(row1, "\n", row1, "bad\n"), "\n", "\r\n")
 	want := check(t, text, checkm.Options{})
@@ -262,7 +265,8 @@ func TestReaderChunks(t *testing.T) {
 	}
 }
 
-// TestReaderIOError: a read error is neither the end nor a fault of the manifest.
+// TestReaderIOError checks that a read error is neither taken for the end nor for a fault of the
+// manifest.
 func TestReaderIOError(t *testing.T) {
 	broken := errors.New("connection reset")
 	r := checkm.NewReader(io.MultiReader(strings.NewReader(objectHead+row1+"https://h.t"), iotest.ErrReader(broken)), checkm.Options{})

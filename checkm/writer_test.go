@@ -44,7 +44,7 @@ func TestWriterText(t *testing.T) {
 	}
 }
 
-// TestWriterHostileNames: names are kept byte for byte.
+// TestWriterHostileNames checks that names are kept byte for byte.
 func TestWriterHostileNames(t *testing.T) {
 	for _, name := range []string{
 		"README 1.md", "README+2.md", "README %AF.md", "Test50%majrule.txt", "Z_5%_400C-bet.xlsx", "README cliché.md", "README|pipe.md",
@@ -66,7 +66,8 @@ func TestWriterHostileNames(t *testing.T) {
 	}
 }
 
-// TestWriterNameByURL: a name that cannot be written is left to the URL where that has it.
+// TestWriterNameByURL checks that a name that cannot be written is left out where the URL already
+// ends with it.
 func TestWriterNameByURL(t *testing.T) {
 	var b strings.Builder
 	w := checkm.NewWriter(&b, checkm.Object)
@@ -162,10 +163,10 @@ func TestWriterIOError(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: whatever Write accepts, a Reader gives back.
+// TestRoundTrip checks that a Reader returns whatever Write accepts.
 func TestRoundTrip(t *testing.T) { rapid.Check(t, roundTrip) }
 
-// FuzzRoundTrip does it with rows that are made of the bytes that fuzzing finds.
+// FuzzRoundTrip is TestRoundTrip with rows made of fuzzed bytes.
 func FuzzRoundTrip(f *testing.F) { f.Fuzz(rapid.MakeFuzz(roundTrip)) }
 
 func roundTrip(t *rapid.T) {

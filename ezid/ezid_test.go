@@ -44,7 +44,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// What is hard to write down comes through as it is, both ways.
+// TestPublish_Escapes checks that values with special characters are sent and read back unchanged.
 func TestPublish_Escapes(t *testing.T) {
 	t.Parallel()
 	c, server := newClient(t, nil)
@@ -92,7 +92,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// A name that exists and may not be looked at is another's, too.
+// TestReserve_OfWhatIsHidden checks that a name that exists and cannot be read counts as taken.
 func TestReserve_OfWhatIsHidden(t *testing.T) {
 	t.Parallel()
 	c, server := newClient(t, nil)
@@ -108,7 +108,8 @@ func TestReserve_OfWhatIsHidden(t *testing.T) {
 	}
 }
 
-// The status is made public once; what somebody decided since then stays.
+// TestPublish_Status checks that the status is made public once and that a later change by somebody
+// else is kept.
 func TestPublish_Status(t *testing.T) {
 	t.Parallel()
 	c, server := newClient(t, nil)
@@ -149,8 +150,8 @@ func (n nowhere) Header() http.Header         { return n.h }
 func (n nowhere) Write(p []byte) (int, error) { return len(p), nil }
 func (n nowhere) WriteHeader(int)             {}
 
-// R8: whatever becomes of a request or its answer, calling again comes to the same: one name, ours,
-// and public in the end.
+// TestR08_EveryAnswerMayBeLost checks R8: whichever request or answer is lost, calling again ends
+// with the same name, ours and public.
 func TestR08_EveryAnswerMayBeLost(t *testing.T) {
 	t.Parallel()
 	faults := map[string]func(w http.ResponseWriter, serve func(http.ResponseWriter)) bool{
@@ -216,7 +217,7 @@ func TestR08_EveryAnswerMayBeLost(t *testing.T) {
 	}
 }
 
-// Each answer means what it says, and whoever reads of it learns what to do, and never the
+// TestErrors checks that each answer gives the right kind of error, with what to do and without the
 // password.
 func TestErrors(t *testing.T) {
 	t.Parallel()
@@ -285,7 +286,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Nobody listens, or nobody answers: it is away, and a caller who gives up is not kept.
+// TestAway checks that a server that refuses or never answers is reported as away, and that a
+// cancelled call returns.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	c, err := ezid.New(ezid.Options{URL: "http://u:geheim@127.0.0.1:1", Wait: time.Millisecond})
@@ -333,7 +335,7 @@ func TestNew_Refuses(t *testing.T) {
 	}
 }
 
-// Only a public name is withdrawn, by whatever call, and it is so for good.
+// TestWithdraw checks that only a public name is withdrawn, and for good.
 func TestWithdraw(t *testing.T) {
 	t.Parallel()
 	c, server := newClient(t, nil)

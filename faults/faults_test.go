@@ -17,8 +17,8 @@ type fault struct{ rank, seq int }
 
 func byRank(a, b fault) int { return cmp.Compare(a.rank, b.rank) }
 
-// Whatever comes in whatever order: all are counted, and those kept are the first in a stable
-// order.
+// TestList_KeepsTheFirst checks that all faults are counted in any order, and that those kept are
+// the first in a stable order.
 func TestList_KeepsTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(1, 10).Draw(t, "most")

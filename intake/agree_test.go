@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// TestManifest_AgreesWithPlan: a manifest is refused for what its names are to each other exactly
-// when no version could be planned of them, so that nothing is minted for an object that cannot be.
+// TestManifest_AgreesWithPlan checks that a manifest is refused for conflicting names exactly when
+// no version could be planned from them, so that no ARK is minted for an impossible object.
 func TestManifest_AgreesWithPlan(t *testing.T) {
 	t.Parallel()
 	refused := 0
@@ -62,7 +62,8 @@ func TestManifest_AgreesWithPlan(t *testing.T) {
 	}
 }
 
-// A name that most disks cannot hold is warned of wherever files come from.
+// TestJudge_LongNames checks that a name too long for most disks gives a warning in every kind of
+// payload.
 func TestJudge_LongNames(t *testing.T) {
 	t.Parallel()
 	files := tree{"a.txt": "alpha", "d/" + strings.Repeat("x", 300): "x"}

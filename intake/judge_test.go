@@ -114,7 +114,8 @@ func rules(v intake.Report) (out []string) {
 	return out
 }
 
-// The same files are judged alike in a zip, in a tar and in a folder.
+// TestJudge_Containers checks that the same files are judged alike in a zip, in a tar and in a
+// folder.
 func TestJudge_Containers(t *testing.T) {
 	t.Parallel()
 	payload := tree{"a.txt": "alpha", "b/c.txt": strings.Repeat("c", 2<<20)}
@@ -198,8 +199,9 @@ func TestJudge_BadContainers(t *testing.T) {
 	}
 }
 
-// However many descriptions that do not count cannot be read, the one that counts is told of; where
-// nobody can say whether it is among them, the bag is not taken.
+// TestJudge_DescriptionsBehindOthers checks that an unreadable description is reported even behind
+// many others that do not count. Where it cannot be known whether it is among them, the bag is
+// refused.
 func TestJudge_DescriptionsBehindOthers(t *testing.T) {
 	t.Parallel()
 	decoys := func(format string) tree {
@@ -225,7 +227,7 @@ func TestJudge_DescriptionsBehindOthers(t *testing.T) {
 	}
 }
 
-// What cannot be read is nobody's verdict.
+// TestJudge_SystemFaults checks that a failure to read gives an error and no verdict.
 func TestJudge_SystemFaults(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("disk")
@@ -251,8 +253,8 @@ func TestJudge_SystemFaults(t *testing.T) {
 	}
 }
 
-// Sources are asked for what a manifest or a holey bag names; what does not answer is told apart
-// from what is wrong.
+// TestJudge_Remote checks that the addresses of a manifest or a holey bag are asked, and that a
+// source that does not answer is distinguished from one that gives a wrong answer.
 func TestJudge_Remote(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -296,8 +298,8 @@ func TestJudge_Remote(t *testing.T) {
 	}
 }
 
-// What fetch.txt names is judged as a manifest's rows are: a password must not be kept, and what is
-// never fetched is refused.
+// TestJudge_FetchAddresses checks that the addresses in fetch.txt are judged like those of a
+// manifest: a password and an address that is never fetched are refused.
 func TestJudge_FetchAddresses(t *testing.T) {
 	t.Parallel()
 	for url, rule := range map[string]string{
@@ -315,7 +317,7 @@ func TestJudge_FetchAddresses(t *testing.T) {
 	}
 }
 
-// A list of faults stays short; what is counted is not.
+// TestJudge_ManyFaults checks that the list of faults is bounded and the count is not.
 func TestJudge_ManyFaults(t *testing.T) {
 	t.Parallel()
 	files := bagTree("", tree{"a": "alpha"})
@@ -328,7 +330,8 @@ func TestJudge_ManyFaults(t *testing.T) {
 	}
 }
 
-// Every public bag and OCFL object is judged as its folder says, the bags also from a tar.
+// TestJudge_PublicCases judges every public bag and OCFL object, the bags also as tars. The names
+// of their folders are the expected verdicts.
 func TestJudge_PublicCases(t *testing.T) {
 	t.Parallel()
 	bags, objects := sharedCases(t, "bagit"), sharedCases(t, "ocfl")

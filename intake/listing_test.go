@@ -31,7 +31,8 @@ func md5Of(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// A container is held against its own mrt-manifest.txt before it is accepted, in every way at once.
+// TestJudge_Listing checks that a container is compared with its own mrt-manifest.txt before it is
+// accepted, and that all differences are reported.
 func TestJudge_Listing(t *testing.T) {
 	t.Parallel()
 	sound := tree{"a": "alpha", "b|c": "beta", "d/e": "delta"}
@@ -90,7 +91,8 @@ func TestJudge_Listing(t *testing.T) {
 	}
 }
 
-// A list is judged to its end: every fault of its rows is told.
+// TestReadListing_AllFaults checks that a list is read to its end and every fault of its rows
+// reported.
 func TestReadListing_AllFaults(t *testing.T) {
 	t.Parallel()
 	text := list("a | md5x | 00 | 1", "b | md5 | xyz | -1", "../c", "d")

@@ -501,7 +501,8 @@ func sampled(t *testing.T) {
 	}
 }
 
-// However a payload is made, a process that judges it takes at most 128 MiB.
+// TestMemory checks that a process that judges a payload, however it is made, takes at most 128
+// MiB.
 func TestMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the peak of a process is read from /proc")

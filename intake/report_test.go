@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// A collection that stops on a bad row takes a batch whole or not at all, and is told the lines.
+// TestReport_RefusalFor checks that a collection that stops on a bad row takes all of a batch or
+// nothing, and that the refusal names the lines.
 func TestReport_RefusalFor(t *testing.T) {
 	head := "#%profile | " + checkm.FileBatch.ProfileURI() + "\n"
 	good, bad := "http://x/a | | | 1 | | a\n", "ftp://x/a | | | 1 | | b\n"

@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// What a large bag needs beside memory lies in the folder that is set for it, and nowhere else.
+// TestJudge_TempDir checks that the temporary files of a large bag are made in the configured
+// folder only.
 func TestJudge_TempDir(t *testing.T) {
 	t.Parallel()
 	var bag bytes.Buffer

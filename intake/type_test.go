@@ -159,7 +159,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A manifest that cannot be read is the system's fault, never the deposit's.
+// TestJudge_ReadFault checks that a failure to read a manifest is the system's fault, never the
+// deposit's.
 func TestJudge_ReadFault(t *testing.T) {
 	broken := errors.New("disk")
 	_, err := intake.Manifest(io.MultiReader(strings.NewReader("#%checkm_0.7\n"), failing{broken}), registry.ObjectManifest, intake.Options{})
@@ -186,7 +187,8 @@ func TestRefusal_NamesTheFirstFaults(t *testing.T) {
 	}
 }
 
-// Real manifests (reference/merritt.md, 3.4): what is recognised in them, and whether they stand.
+// TestCases judges real manifests (reference/merritt.md, 3.4): what they are recognised as, and
+// whether they are accepted.
 func TestCases(t *testing.T) {
 	refused := map[string]bool{
 		"4blocks_dup_filename.checkm": true, "4blocks_incorrect_algorithm.checkm": true, "4blocks_incorrect_filesize.checkm": true,

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// What can be judged within few bytes is, as Judge would; of anything else it is told what it
-// takes.
+// TestJudgeWithin checks that a payload that fits within the limit is judged as Judge would, and
+// that for any other the memory needed is returned.
 func TestJudgeWithin(t *testing.T) {
 	t.Parallel()
 	const most = 64 << 10

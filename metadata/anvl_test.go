@@ -134,7 +134,7 @@ func TestRecord_Lookup(t *testing.T) {
 	}
 }
 
-// Whatever is written is read back as it was.
+// TestANVL_RoundTrip checks that whatever is written is read back unchanged.
 func TestANVL_RoundTrip(t *testing.T) {
 	text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune(" \t\r\n%:#;25éA\ufeff")))).
 		Filter(func(s string) bool { return !strings.ContainsRune(s, 0) })

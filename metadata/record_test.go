@@ -104,7 +104,7 @@ func TestERC_RoundTrip(t *testing.T) {
 	}
 }
 
-// The ERC of a real submission (Merritt's sample jazzbears.zip).
+// TestReadERC_Jazzbears reads the ERC of a real submission (Merritt's sample jazzbears.zip).
 func TestReadERC_Jazzbears(t *testing.T) {
 	z, err := zip.OpenReader(filepath.Join(sharedCases(t), "merritt", "sampleFiles", "jazzbears.zip"))
 	if err != nil {

@@ -39,7 +39,7 @@ func TestWriteIngest_Golden(t *testing.T) {
 	golden(t, "mrt-ingest-least.txt", written(t, func(b *bytes.Buffer) error { return metadata.WriteIngest(b, ingest()) }))
 }
 
-// The fields and their order, as Merritt's writer has them.
+// TestWriteIngest_Order checks the fields and their order, which are those of Merritt's writer.
 func TestWriteIngest_Order(t *testing.T) {
 	b := written(t, func(b *bytes.Buffer) error { return metadata.WriteIngest(b, fullIngest()) })
 	records, err := metadata.ReadANVL(bytes.NewReader(b))

@@ -114,8 +114,8 @@ func TestReadXML_Errors(t *testing.T) {
 	}
 }
 
-// How deep elements are nested is not hidden by what only looks like their ends, nor made up by
-// what looks like their beginnings.
+// TestReadXML_Depth checks that comments, CDATA, instructions and attributes that look like tags
+// neither hide nor add to the depth of the elements.
 func TestReadXML_Depth(t *testing.T) {
 	const most = 10_000
 	readers := map[string]func(io.Reader) error{

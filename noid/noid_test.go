@@ -47,8 +47,8 @@ func TestCheckChar_ARKs(t *testing.T) {
 	}
 }
 
-// The check character finds every single wrong character and every transposition of neighbours, as
-// NOID promises for strings shorter than 29.
+// TestCheckChar_FindsTypos checks that the check character detects every single wrong character and
+// every transposition of neighbours, as NOID promises for strings shorter than 29.
 func TestCheckChar_FindsTypos(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		char := rapid.SampledFrom([]byte(noid.Alphabet))

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast/holdfast/noid"
 )
 
-// Every wrong letter and every two neighbours exchanged, in a name of the template, are found out,
-// and the name that was meant is among those that are told.
+// TestMistyped_FindsEverySlip checks that every wrong letter and every transposition of neighbours
+// in a minted name is detected, and that the intended name is among those suggested.
 func TestMistyped_FindsEverySlip(t *testing.T) {
 	for _, text := range []string{"99999/fk4.reeeeeeeek", "12345/x1.rddeedk", "12345/.zeek"} {
 		template, err := noid.ParseTemplate(text)
@@ -56,7 +56,8 @@ func (b bytesOf) Read(p []byte) (int, error) {
 	return copy(p, rapid.SliceOfN(rapid.Byte(), len(p), len(p)).Draw(b.t, "random")), nil
 }
 
-// What other minters, or people, have named is no mistyped name of ours.
+// TestMistyped_OnlyOurs checks that names made by other minters, or by people, are never reported
+// as mistyped.
 func TestMistyped_OnlyOurs(t *testing.T) {
 	template, err := noid.ParseTemplate("99999/fk4{.reeeeeeeek}")
 	if err != nil {
@@ -81,9 +82,9 @@ func TestMistyped_OnlyOurs(t *testing.T) {
 	}
 }
 
-// A letter too many or too few, and a slip in the shoulder or in the NAAN, are found out, unless
-// what comes of it has a right check character of its own: that is another template's, or another
-// institution's, name.
+// TestMistyped_LengthShoulderAndNAAN checks that a missing or additional letter and a typo in the
+// shoulder or the NAAN are detected, unless the result has a valid check character: then it is a
+// name of another template or another institution.
 func TestMistyped_LengthShoulderAndNAAN(t *testing.T) {
 	template, err := noid.ParseTemplate("99123/fk4.reeeeeeeek")
 	if err != nil {

@@ -42,8 +42,8 @@ func peak() (stop func() uint64) {
 }
 
 // BenchmarkLargeObject plans, commits, updates, reads and verifies an object of
-// HOLDFAST_BENCH_FILES files (20,000; the target of 512 MiB is for 360,000) under a memory limit
-// such as a worker sets. The figures are the peaks of the heap.
+// HOLDFAST_BENCH_FILES files (20,000 by default; the target of 512 MiB is for 360,000) under a
+// memory limit such as a worker sets. It reports the peaks of the heap.
 func BenchmarkLargeObject(b *testing.B) {
 	files := 20_000
 	if n, err := strconv.Atoi(os.Getenv("HOLDFAST_BENCH_FILES")); err == nil {

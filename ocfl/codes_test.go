@@ -215,8 +215,8 @@ func (s *sample) relabel() {
 	}
 }
 
-// TestEveryCode shows each code of the specifications by an object or a storage root, or gives the
-// reason why nothing gives it.
+// TestEveryCode has an object or a storage root for each code of the specifications, or the reason
+// why the code is never reported.
 func TestEveryCode(t *testing.T) {
 	t.Parallel()
 	var all []string

@@ -31,7 +31,8 @@ func cases(t *testing.T) string {
 // codeInName finds the codes that the name of an object promises.
 var codeInName = regexp.MustCompile(`[EW]\d\d\d`)
 
-// TestConformance judges every public object as its folder says.
+// TestConformance judges every public object. The name of the folder that it lies in is the
+// expected verdict.
 func TestConformance(t *testing.T) {
 	folders, err := filepath.Glob(filepath.Join(cases(t), "*", "*-objects", "*"))
 	if err != nil || len(folders) == 0 {

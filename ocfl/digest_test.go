@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 )
 
-// TestFixityAlgorithms checks the digests of the specification and of extension 0009, by objects
-// that promise them. The values are from coreutils and Python's hashlib; the lengths lie around
+// TestFixityAlgorithms checks the digests of the specification and of extension 0009 with objects
+// that list them. The values are from coreutils and Python's hashlib. The lengths are around
 // BLAKE2b's block of 128 bytes.
 func TestFixityAlgorithms(t *testing.T) {
 	for _, test := range []struct {

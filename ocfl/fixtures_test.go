@@ -353,9 +353,9 @@ func kindOf(name string) string {
 	return "good-objects"
 }
 
-// TestPublicNames judges objects after the public fixtures that cannot be had here, in both
-// versions of the specification, as their names say. Together with TestConformance it covers every
-// name that is known of.
+// TestPublicNames judges objects made after the names of public fixtures that are not available
+// here, in both versions of the specification. Together with TestConformance it covers every known
+// name.
 func TestPublicNames(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -389,8 +389,8 @@ func TestPublicNames(t *testing.T) {
 	}
 }
 
-// TestOlderSpecification judges the public objects of 1.1 once more as objects of 1.0, which they
-// are but for their declarations.
+// TestOlderSpecification judges the public objects of 1.1 as objects of 1.0. They differ only in
+// their declarations.
 func TestOlderSpecification(t *testing.T) {
 	t.Parallel()
 	folders, err := filepath.Glob(filepath.Join(cases(t), "1.1", "*-objects", "*"))

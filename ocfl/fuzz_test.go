@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-// FuzzInventory: whatever stands in an inventory, validation ends with a verdict; what is valid can
-// be read, planned upon and written again, and is valid then.
+// FuzzInventory checks that validation of any inventory ends with a verdict, and that a valid
+// object can be read, used for another version and written again, and stays valid.
 func FuzzInventory(f *testing.F) {
 	valid := newSample(ocfl.Spec11)
 	f.Add(valid.files[v1Inv].Data)

@@ -63,7 +63,8 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// TestParseLayout: a setting names the extension and its parameters, and what cannot be is refused.
+// TestParseLayout checks that a setting names the extension and its parameters, and that impossible
+// ones are refused.
 func TestParseLayout(t *testing.T) {
 	t.Parallel()
 	md5 := ocfl.NewHashedNTuple()
@@ -90,8 +91,8 @@ func TestParseLayout(t *testing.T) {
 	}
 }
 
-// TestOpenRoot_Foreign: a root that another program made is read as it says, and refused when it
-// contradicts itself or is of a layout, or a specification, that is not known here.
+// TestOpenRoot_Foreign opens roots made by other programs. A root that contradicts itself or has an
+// unknown layout or specification is refused.
 func TestOpenRoot_Foreign(t *testing.T) {
 	t.Parallel()
 	const flat = "0006-flat-omit-prefix-storage-layout"
@@ -197,7 +198,8 @@ func (o *overtaken) Stat(ctx context.Context, key string) (storage.Info, error) 
 	return info, err
 }
 
-// Processes that start side by side on an empty folder make one root.
+// TestOpenRoot_Overtaken checks that processes that start at the same time on an empty folder make
+// one root.
 func TestOpenRoot_Overtaken(t *testing.T) {
 	store := newStore(t)
 	late := &overtaken{Store: store, meanwhile: func() {
@@ -229,7 +231,7 @@ func TestRootMadeHalf(t *testing.T) {
 	}
 }
 
-// TestIDTaken: layout 0006 maps two identifiers to one folder.
+// TestIDTaken checks that a second identifier that layout 0006 maps to the same folder is refused.
 func TestIDTaken(t *testing.T) {
 	store := storagetest.NewMemory()
 	root, err := ocfl.OpenRoot(t.Context(), store, "", ocfl.NewFlatOmitPrefix(":"))

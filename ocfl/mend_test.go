@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
 
-// TestMend: what is wrong or gone in one storage is mended from another, between folders and
-// buckets, large files in parts.
+// TestMend repairs damaged and missing files of one storage from another, between folders and
+// buckets, with large files in parts.
 func TestMend(t *testing.T) {
 	s3test.Setenv(t)
 	server := s3test.Start(t)

@@ -82,8 +82,8 @@ func sameSidecar(a, b string) bool {
 		strings.Count(b, "\n") <= 1 && !strings.HasPrefix(b, " ")
 }
 
-// TestCorruptions damages a valid object at random: it is refused, unless the specification has
-// nothing against it.
+// TestCorruptions damages a valid object at random and expects a refusal, unless the specification
+// allows the change.
 func TestCorruptions(t *testing.T) {
 	t.Parallel()
 	good := richSample()
@@ -118,8 +118,7 @@ func TestCorruptions(t *testing.T) {
 	}
 }
 
-// TestForgeries changes what an inventory says, with sidecars that are right again: only the
-// content can tell.
+// TestForgeries changes inventories and their sidecars, so that only the content shows the change.
 func TestForgeries(t *testing.T) {
 	t.Parallel()
 	a, b, other := digestOf("sha512", "a"), digestOf("sha512", "b"), digestOf("sha512", "other")

@@ -205,8 +205,8 @@ func TestCommitAndRead(t *testing.T) {
 func errOf[T any](_ T, err error) error { return err }
 
 // TestR02_CrashPoints kills the commit of a second version before and after every storage
-// operation. Until the commit point the first version reads unharmed; running Commit again always
-// ends in the same, valid object.
+// operation. Until the commit point the first version can be read unchanged. Running Commit again
+// always ends in the same valid object.
 func TestR02_CrashPoints(t *testing.T) {
 	stageStore := newStore(t)
 	stage := staging{stageStore}
@@ -267,8 +267,8 @@ func TestR02_CrashPoints(t *testing.T) {
 	}
 }
 
-// TestR02_ConfirmHealsRoot: the worker died after the commit point. Confirm heals the root from the
-// version's inventory.
+// TestR02_ConfirmHealsRoot checks that Confirm writes the root's inventory from the version's when
+// a worker died after the commit point.
 func TestR02_ConfirmHealsRoot(t *testing.T) {
 	stage := staging{newStore(t)}
 	faulty := storagetest.NewFaulty(newStore(t))
@@ -319,8 +319,8 @@ func newestInventory(t *testing.T, inv *ocfl.Inventory) ocfl.Stored {
 	}
 }
 
-// TestAnotherVersionIsRefused: what is committed stays, and only the same plan may be committed
-// again.
+// TestAnotherVersionIsRefused checks that a committed version is kept: only the same plan may be
+// committed again.
 func TestAnotherVersionIsRefused(t *testing.T) {
 	stage := staging{newStore(t)}
 	root := newRoot(t, newStore(t))
@@ -354,7 +354,7 @@ func TestAnotherVersionIsRefused(t *testing.T) {
 	wantValid(t, root, one.ID) // nothing of a committed version is touched
 }
 
-// TestWrongBytesAreNotCommitted: staged bytes that are not the promised ones never become part of
+// TestWrongBytesAreNotCommitted checks that staged bytes with a wrong digest never become part of
 // an object.
 func TestWrongBytesAreNotCommitted(t *testing.T) {
 	stage := staging{newStore(t)}
@@ -394,8 +394,8 @@ func TestWrongBytesAreNotCommitted(t *testing.T) {
 	wantValid(t, root, inv.ID)
 }
 
-// TestAbandon: cut off anywhere, what was written of a version goes and nothing else, and another
-// one takes its place.
+// TestAbandon interrupts Commit and then Abandon at every operation. Abandon removes exactly what
+// was written of the version, and another version can take its place.
 func TestAbandon(t *testing.T) {
 	stage := staging{newStore(t)}
 	files := []ocfl.File{stage.file(t, "a", "a"), stage.file(t, "b", "b")}
@@ -434,8 +434,8 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-// TestLateFilesAreNotCommitted: what a worker that was thought dead writes of a version that was
-// abandoned is no part of the next one.
+// TestLateFilesAreNotCommitted checks that files that a worker thought dead writes for an abandoned
+// version are no part of the next one.
 func TestLateFilesAreNotCommitted(t *testing.T) {
 	stage := staging{newStore(t)}
 	root := newRoot(t, newStore(t))
@@ -469,9 +469,9 @@ func (a *arriving) Delete(ctx context.Context, key string) error {
 	return a.Store.Delete(ctx, key)
 }
 
-// TestAbandon_WhatComesMeanwhile: what is written while a version is removed is not removed with
-// it, be it foreign or the version's own inventory, nor is the version said to be gone, or
-// complete.
+// TestAbandon_WhatComesMeanwhile checks that files written while a version is being removed are
+// kept, whether they are foreign or the version's own inventory, and that the version is then
+// reported neither as removed nor as complete.
 func TestAbandon_WhatComesMeanwhile(t *testing.T) {
 	for _, late := range []string{"foreign", "inventory.json", "inventory.json.bak"} {
 		t.Run(late, func(t *testing.T) {
@@ -533,7 +533,8 @@ func inventoryDigest(t *testing.T, inv *ocfl.Inventory) string {
 	return digestOf(inv.Algorithm, text.String())
 }
 
-// TestFullDisk: a commit that runs out of space, at whatever byte, goes on when there is room.
+// TestFullDisk checks that a commit that runs out of space at any byte can be continued when there
+// is space.
 func TestFullDisk(t *testing.T) {
 	stage := staging{newStore(t)}
 	inv, _ := plan(t, newObject(t, "ark:/99999/full"), ocfl.Change{User: &user, Message: "1", Files: ocfl.Files([]ocfl.File{

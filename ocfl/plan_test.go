@@ -32,7 +32,7 @@ func encode(t testing.TB, inv *ocfl.Inventory) string {
 	return buf.String()
 }
 
-// TestR02_PlanningIsDeterministic: a retry that plans again, with the files in another order, plans
+// TestR02_PlanningIsDeterministic checks that planning again with the files in another order gives
 // the same bytes.
 func TestR02_PlanningIsDeterministic(t *testing.T) {
 	files := []ocfl.File{named("b", "same"), named("a", "same"), named("c/d", "other"), named("e", "")}
@@ -190,8 +190,8 @@ func TestNewVersionRefusesDigests(t *testing.T) {
 	}
 }
 
-// TestOddNames commits names that are hard to store or to write down, and reads them back under
-// their own.
+// TestOddNames commits names that are hard to store or to write down, and reads them back
+// unchanged.
 func TestOddNames(t *testing.T) {
 	stage := staging{newStore(t)}
 	root := newRoot(t, newStore(t))
@@ -221,8 +221,7 @@ func TestOddNames(t *testing.T) {
 	}
 }
 
-// TestVersionsAgainstModel makes random versions and compares every one of them with a model, at
-// the end.
+// TestVersionsAgainstModel makes random versions and finally compares each of them with a model.
 func TestVersionsAgainstModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		stage := staging{storagetest.NewMemory()}
@@ -294,8 +293,8 @@ func TestVersionsAgainstModel(t *testing.T) {
 	})
 }
 
-// TestForeignObjects goes on with objects that other software made: zero-padded versions,
-// upper-case digests, another folder for content, older specification.
+// TestForeignObjects adds versions to objects made by other software: zero-padded versions, upper-
+// case digests, another content folder, an older specification.
 func TestForeignObjects(t *testing.T) {
 	folder := cases(t) + "/1.1/"
 	for _, name := range []string{
@@ -351,7 +350,7 @@ func TestForeignObjects(t *testing.T) {
 	}
 }
 
-// TestPaddingRunsOut: version 10 of v01..v09 has no name.
+// TestPaddingRunsOut checks that version 10 is refused after v01 to v09.
 func TestPaddingRunsOut(t *testing.T) {
 	store := storagetest.NewMemory()
 	root, err := ocfl.OpenRoot(t.Context(), store, "", nil)

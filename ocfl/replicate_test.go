@@ -91,7 +91,8 @@ func TestReplicate(t *testing.T) {
 	}
 }
 
-// Directories copy by linking, which is no replica: one bad block would damage both.
+// TestReplicate_SharesNothing checks that a replica has no hard links to its source. Storage in
+// directories copies by linking, and then one bad block would damage both.
 func TestReplicate_SharesNothing(t *testing.T) {
 	t.Parallel()
 	from, inv := smallObject(t)
@@ -122,8 +123,8 @@ func TestReplicate_SharesNothing(t *testing.T) {
 	}
 }
 
-// A process that dies at any operation on either side leaves nothing that the next call cannot
-// complete, and no version that is not whole.
+// TestReplicate_DiesAnywhere stops the process at every operation on either side and checks that
+// the next call completes the replica and that every version is whole or absent.
 func TestReplicate_DiesAnywhere(t *testing.T) {
 	t.Parallel()
 	from, inv := smallObject(t)
@@ -162,7 +163,8 @@ func TestReplicate_DiesAnywhere(t *testing.T) {
 	}
 }
 
-// What is damaged at the source, or on its way, never becomes a replica.
+// TestReplicate_OfWhatIsDamaged checks that damaged files, and files damaged while being copied,
+// never become part of a replica.
 func TestReplicate_OfWhatIsDamaged(t *testing.T) {
 	t.Parallel()
 	from, inv := smallObject(t)

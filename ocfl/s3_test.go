@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
 
-// TestObjectsInABucket: versions are committed, taken once, verified and healed in S3 as they are
-// in a directory, and the content that was staged beside them is copied inside the service.
+// TestObjectsInABucket checks that versions are committed once, verified and healed in S3 as in a
+// directory, and that content staged in the same bucket is copied within the service.
 func TestObjectsInABucket(t *testing.T) {
 	s3test.Setenv(t)
 	server := s3test.Start(t)
@@ -70,9 +70,9 @@ func TestObjectsInABucket(t *testing.T) {
 	}
 }
 
-// Whatever names an object has, its root in a bucket is valid OCFL to a program that knows nothing
-// of our driver, and what the versions before had named otherwise stays readable here, although it
-// is not valid there.
+// TestS3Root_ValidForEveryName checks that a root in a bucket is valid OCFL for another program
+// whatever its objects are called, and that objects named by earlier versions of Holdfast can still
+// be read here.
 func TestS3Root_ValidForEveryName(t *testing.T) {
 	s3test.Setenv(t)
 	server := s3test.Start(t)

@@ -114,8 +114,8 @@ func (s *sample) newest(edit func(inv block)) { s.change(edit, rootInv, v2Inv) }
 // all changes every inventory.
 func (s *sample) all(edit func(inv block)) { s.change(edit, rootInv, v1Inv, v2Inv) }
 
-// TestFaults damages a valid object in one way after the other. Only the first code is named by the
-// case where more follow from it; extra codes that must not come are errors of the other kind.
+// TestFaults damages a valid object in one way at a time. A case lists only the first code where
+// others follow from it.
 func TestFaults(t *testing.T) {
 	a, b := digestOf("sha512", "a"), digestOf("sha512", "b")
 	for _, test := range []struct {
@@ -397,7 +397,7 @@ func TestAlgorithmChanges(t *testing.T) {
 	}
 }
 
-// TestUnreadableIsNoVerdict: a store that fails says nothing about the object.
+// TestUnreadableIsNoVerdict checks that a failing store gives an error and no verdict.
 func TestUnreadableIsNoVerdict(t *testing.T) {
 	root, inv := smallObject(t)
 	store := storagetest.NewFaulty(root.Store())

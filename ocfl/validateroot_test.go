@@ -75,8 +75,7 @@ func placeOf(t *testing.T, id string) string {
 	return place
 }
 
-// TestValidateRoot damages a storage root in one way after the other. What must be found is all
-// that is found.
+// TestValidateRoot damages a storage root in one way at a time and compares all faults.
 func TestValidateRoot(t *testing.T) {
 	t.Parallel()
 	one := placeOf(t, "urn:one")
@@ -222,7 +221,7 @@ func stored(t *testing.T, files fstest.MapFS, prefix string) storage.Store {
 	return s
 }
 
-// However much is wrong with a root, its report lists the first 1,000 faults, errors first, and
+// TestValidateRoot_ManyFaults checks that a report lists the first 1,000 faults, errors first, and
 // counts all.
 func TestValidateRoot_ManyFaults(t *testing.T) {
 	const many = 3000
@@ -246,8 +245,8 @@ func TestValidateRoot_ManyFaults(t *testing.T) {
 	}
 }
 
-// An object that takes more memory than it may is refused alone, whether by its files or by its
-// inventory.
+// TestValidateRoot_Memory checks that an object that would take too much memory, by its files or
+// its inventory, is refused without affecting the others.
 func TestValidateRoot_Memory(t *testing.T) {
 	r := newSampleRoot(t, ocfl.Spec11)
 	many := placeOf(t, "urn:one")
@@ -273,8 +272,8 @@ func TestValidateRoot_Memory(t *testing.T) {
 	}
 }
 
-// TestValidateRoot_OwnRoots: what this package writes is valid, with either layout; only the folder
-// that directory storage keeps for itself is not registered.
+// TestValidateRoot_OwnRoots checks that the roots this package writes are valid with either layout.
+// Only the folder that directory storage keeps for itself is unregistered.
 func TestValidateRoot_OwnRoots(t *testing.T) {
 	t.Parallel()
 	for _, layout := range []ocfl.Layout{ocfl.NewHashedNTuple(), ocfl.NewFlatOmitPrefix("/")} {
@@ -295,7 +294,8 @@ func TestValidateRoot_OwnRoots(t *testing.T) {
 	}
 }
 
-// TestHardLinks: two names of one file in an object are one file too few.
+// TestHardLinks checks that two names of one file in an object are reported: they are a single
+// copy.
 func TestHardLinks(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
@@ -326,8 +326,8 @@ func TestHardLinks(t *testing.T) {
 	}
 }
 
-// TestValidateRoot_Unreadable: a store that fails says nothing about the root, and neither does a
-// listener that gives up.
+// TestValidateRoot_Unreadable checks that a failing store, or a listener that returns an error,
+// ends the validation without a verdict.
 func TestValidateRoot_Unreadable(t *testing.T) {
 	t.Parallel()
 	inner := stored(t, newSampleRoot(t, "1.1").files, "r")

@@ -13,8 +13,8 @@ func plainFold(name string) string {
 	return norm.NFC.String(cases.Fold().String(norm.NFD.String(name)))
 }
 
-// TestFold_EveryRune: the ways that are short for ASCII say what the definition says, of every
-// letter that may have case, alone and among others.
+// TestFold_EveryRune compares the fast paths for ASCII with the definition, for every letter that
+// may have case, alone and among others.
 func TestFold_EveryRune(t *testing.T) {
 	t.Parallel()
 	for r := range rune(0x20000) { // no letter beyond has case

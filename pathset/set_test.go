@@ -40,7 +40,7 @@ func (n naive) add(name string, at int) pathset.Clash {
 	return c
 }
 
-// TestSet_Random: a set says what comparing each name with all before says.
+// TestSet_Random compares a set with the comparison of each name with all before it.
 func TestSet_Random(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
@@ -60,8 +60,8 @@ func TestSet_Random(t *testing.T) {
 	}
 }
 
-// TestSet_AddAll: many names at once are told what each is told by itself, however they are
-// portioned.
+// TestSet_AddAll checks that AddAll gives each name the same result as Add, however the names are
+// divided into portions.
 func TestSet_AddAll(t *testing.T) {
 	t.Parallel()
 	seen := map[pathset.Kind]int{}
@@ -96,7 +96,7 @@ func TestSet_AddAll(t *testing.T) {
 	}
 }
 
-// TestSet_Many: of twenty thousand names none is taken for another, and each is found again.
+// TestSet_Many checks that none of 20,000 names is taken for another and that each is found again.
 func TestSet_Many(t *testing.T) {
 	t.Parallel()
 	const many = 20_000
@@ -147,8 +147,8 @@ func TestSet_Folders(t *testing.T) {
 	}
 }
 
-// TestSet_TooManyFolders: a list of nothing but folders does not take all memory, and what is
-// behind the limit is not said to be fine.
+// TestSet_TooManyFolders checks that a list of nothing but folders is limited in memory, and that
+// names beyond the limit are not accepted.
 func TestSet_TooManyFolders(t *testing.T) {
 	t.Parallel()
 	s := pathset.NewSet()
@@ -163,8 +163,8 @@ func TestSet_TooManyFolders(t *testing.T) {
 	}
 }
 
-// Beyond the most files nothing is known of further ones. Names that differ by case only are kept
-// apart up to a number, so that to meet a name never takes long.
+// TestSet_TooManyFiles checks the limits of files and of names that differ by case only. The latter
+// keeps adding a name fast.
 func TestSet_TooManyFiles(t *testing.T) {
 	t.Parallel()
 	s := pathset.NewSet()

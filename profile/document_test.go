@@ -30,7 +30,7 @@ func whole() registry.Profile {
 	}
 }
 
-// What is written is read as the same profile, whichever language it is in.
+// TestRoundTrip checks that a written profile is read as the same one in both formats.
 func TestRoundTrip(t *testing.T) {
 	for name, p := range map[string]registry.Profile{"whole": whole(), "least": {Owner: "ark:/99999/o", Collections: []string{"ark:/99999/c"}}, "empty": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Every field of a profile stands in the test above: a new one must be written and read, too.
+// TestWholeIsWhole checks that the test above sets every field of a profile, so that a new one must
+// be written and read, too.
 func TestWholeIsWhole(t *testing.T) {
 	text, err := profile.JSON(whole())
 	if err != nil {
@@ -146,7 +147,7 @@ func place(p profile.Place) string {
 	return strings.NewReplacer("[", "", "]", "", ",", ":").Replace(string(text))
 }
 
-// A refusal of the Registry's is found in the file.
+// TestDocument_Place checks that a refusal by the Registry is reported with its place in the file.
 func TestDocument_Place(t *testing.T) {
 	text := "owner: x\nmail:\n  to:\n    - a@example.org\n    - nobody\ncallback: {url: x}\nbag_profile:\n  Serialization: none\n"
 	d, err := profile.Parse([]byte(text))
@@ -189,7 +190,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Whatever is parsed is written so that it is parsed as the same again, and every fault has a line.
+// FuzzParse checks that whatever is parsed can be written and parsed as the same again, and that
+// every fault has a line.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"name: a\n", "{\"name\": \"a\"}", "owner: \"\\0\\u0085\"\n", "description: |\n  a\n\n  b \n", "embargo: 2030-01-01\nname: 'on'", "name: ~\nmail: {}", "# only\n", "---\n...\n",

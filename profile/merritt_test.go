@@ -102,7 +102,7 @@ func TestParseMerritt(t *testing.T) {
 
 const leastMerritt = "ProfileID: maps_content\nOwner: ark:/99999/o\nCollection.1: ark:/99999/c\n"
 
-// What is not said has Merritt's own meaning.
+// TestParseMerritt_Defaults checks that properties that are not set have Merritt's defaults.
 func TestParseMerritt_Defaults(t *testing.T) {
 	for _, tt := range []struct {
 		name, line string
@@ -189,7 +189,8 @@ func TestParseMerritt_Refused(t *testing.T) {
 	}
 }
 
-// Whatever is read is refused with lines, or has a fate for each of its properties.
+// FuzzParseMerritt checks that a file is either refused with lines or reported with what became of
+// each property.
 func FuzzParseMerritt(f *testing.F) {
 	f.Add([]byte(merrittProfile))
 	for _, seed := range []string{leastMerritt, "ProfileID=_content", "ProfileID: a_content\rOwner:o\rCollection.1=c\rObjectMinterURL: /shoulder/ark:/1/2", leastMerritt + "CallbackURL: //u:p@h", "\ufeff#\n!\n:"} {

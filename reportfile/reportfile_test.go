@@ -81,7 +81,7 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// TestJSON: the document is one object, whose lists hold every job once, as it is.
+// TestJSON checks that the document is one object whose lists hold every job once, unchanged.
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int64{0, 1, 500, 501, 1600} {
@@ -125,8 +125,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestBreak: a report that breaks off in the middle is told as an error, and no document ends as if
-// it were whole.
+// TestBreak checks that an interrupted report gives an error and that its document never looks
+// complete.
 func TestBreak(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

@@ -50,9 +50,9 @@ func TestFS(t *testing.T) {
 	}
 }
 
-// TestFS_AsRoot: whatever is opened, and in whatever order, comes out as os.Root.FS gives it: the
-// same bytes or the same error. Links within the folder are followed, those that lead out of it are
-// not, be it by a folder's link or a file's, absolute or not.
+// TestFS_AsRoot compares FS with os.Root.FS for all kinds of paths in any order: each must give the
+// same bytes or the same error. Links within the folder are followed, and links that lead out of it
+// are not, whether they are of folders or files, absolute or relative.
 func TestFS_AsRoot(t *testing.T) {
 	t.Parallel()
 	folder := sample(t)
@@ -112,8 +112,8 @@ func content(f fs.FS, name string) (string, error) {
 	return string(text), err
 }
 
-// TestFS_Concurrent: many at once in several folders, each of which closes the one that the others
-// are in, each get their own.
+// TestFS_Concurrent checks that concurrent readers of several folders, each of which closes the
+// folder the others use, get the right files.
 func TestFS_Concurrent(t *testing.T) {
 	t.Parallel()
 	f := open(t, sample(t))
@@ -131,8 +131,8 @@ func TestFS_Concurrent(t *testing.T) {
 	all.Wait()
 }
 
-// TestFS_LinkInTheWay: a file that becomes a link out of the folder, while the folder is open, is
-// not followed.
+// TestFS_LinkInTheWay checks that a file that is replaced by a link out of the folder, while the
+// folder is open, is not followed.
 func TestFS_LinkInTheWay(t *testing.T) {
 	t.Parallel()
 	folder := sample(t)

@@ -52,8 +52,8 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// TestOpen_Moved: what was sealed about one thing opens about nothing else, and no changed byte of
-// it opens at all.
+// TestOpen_Moved checks that a sealed value opens only in the context it was sealed for, and that
+// no changed byte of it opens at all.
 func TestOpen_Moved(t *testing.T) {
 	t.Parallel()
 	k := parse(t, newText)
@@ -77,8 +77,8 @@ func TestOpen_Moved(t *testing.T) {
 	}
 }
 
-// TestRotation: a new key goes before the old one, which still opens what it sealed until it is
-// taken away.
+// TestRotation checks that a new key is used before the old one, and that the old one still opens
+// what it sealed until it is removed.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	before, both, after := parse(t, oldText), parse(t, " "+newText+" ,, "+oldText), parse(t, newText)

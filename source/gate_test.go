@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
-// TestHTTPPerHost_Wait: a request waits for a slot of its server until its context ends; closing a
-// body, read or not, twice or once, frees exactly one slot.
+// TestHTTPPerHost_Wait checks that a request waits for a slot of its server until its context ends,
+// and that closing a body, read or not, once or twice, frees exactly one slot.
 func TestHTTPPerHost_Wait(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, content) })
@@ -47,7 +47,7 @@ func TestHTTPPerHost_Wait(t *testing.T) {
 	}
 }
 
-// TestHTTPRedirectToBusy: the server behind a redirect is left alone, too.
+// TestHTTPRedirectToBusy checks that the Retry-After of a server behind a redirect is honoured.
 func TestHTTPRedirectToBusy(t *testing.T) {
 	t.Parallel()
 	busy := serve(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -10,9 +10,8 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
-// FuzzGuard: no address of an inner network passes in any of the forms that it can be written in,
-// no address passes whose parts could be read in two ways, and nothing but an IP address and a port
-// is connected to.
+// FuzzGuard checks that no written form of an internal address passes, that no address passes that
+// could be parsed in two ways, and that only an IP address and a port are connected to.
 func FuzzGuard(f *testing.F) {
 	for _, host := range []string{
 		"127.0.0.1", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0", "127.0.0.1.", "[::1]", "[::ffff:127.0.0.1]", "[fe80::1%25eth0]",

@@ -116,8 +116,8 @@ func TestGuard_Forbidden(t *testing.T) {
 	}
 }
 
-// TestGuard_TellsNoInternalAddress: what a name was resolved to, and which server was asked for it,
-// is told to operators in the log and not to depositors, whose jobs show the error.
+// TestGuard_TellsNoInternalAddress checks that internal addresses and name servers appear in the
+// operators' log only and not in the error, which depositors see.
 func TestGuard_TellsNoInternalAddress(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -243,8 +243,8 @@ func TestRedirects_KeepCredentialsHome(t *testing.T) {
 	}
 }
 
-// TestCredentials_Unusable: a credential that cannot be used is the system's fault, and nothing is
-// sent without it.
+// TestCredentials_Unusable checks that an unusable credential is the system's fault and that no
+// request is sent without it.
 func TestCredentials_Unusable(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -263,8 +263,8 @@ func TestCredentials_Unusable(t *testing.T) {
 	}
 }
 
-// TestGuard_Rebinding: a name that is public when it is looked at and private when it is connected
-// to is refused, since what is judged is the address connected to.
+// TestGuard_Rebinding checks that a name whose address is public when it is checked and private
+// when it is connected to is refused: the connected address is judged.
 func TestGuard_Rebinding(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32

@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
-// A Content-Range is refused, or says of bytes that can lie in a file.
+// FuzzContentRange checks that a Content-Range is either refused or names bytes that can lie in a
+// file.
 func FuzzContentRange(f *testing.F) {
 	for _, header := range []string{"", "bytes 0-9/10", "bytes */10", "bytes 5-9/*", "BYTES  1-1/2 ", "bytes 9-5/10", "bytes 0-99/10", "bytes -1-5/10", "bytes 0-9223372036854775807/*", "items 0-1/2"} {
 		f.Add(header)
@@ -31,7 +32,7 @@ func FuzzContentRange(f *testing.F) {
 	})
 }
 
-// Whatever a server calls a file, its name leads nowhere.
+// FuzzContentDisposition checks that no name given by a server leads out of a folder.
 func FuzzContentDisposition(f *testing.F) {
 	for _, header := range []string{
 		"", `attachment; filename="a.zip"`, `attachment; filename*=UTF-8''%2e%2e%2fa`, `attachment; filename="..\\..\\x"`, `attachment; filename="a/../.."`,

@@ -276,8 +276,8 @@ func TestHTTPStall(t *testing.T) {
 	}
 }
 
-// A source that sends a little again and again is stalled, too: each byte comes in time, and the
-// file never does.
+// TestHTTPDrip checks that a source that keeps sending a few bytes in time, too slowly to ever
+// finish, counts as stalled.
 func TestHTTPDrip(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -304,7 +304,8 @@ func TestHTTPDrip(t *testing.T) {
 	}
 }
 
-// What is slow here is not the source's fault: only waiting for it counts.
+// TestHTTPSlowReader checks that only the time waiting for the source counts, not a slow reader
+// here.
 func TestHTTPSlowReader(t *testing.T) {
 	t.Parallel()
 	const size = 64 << 10

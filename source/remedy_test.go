@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
-// TestRemedy_NoSubmission: what a source knows to do is followed by the advice to requeue the item,
-// so that none of it asks for another submission.
+// TestRemedy_NoSubmission checks that no remedy asks for another submission: each is followed by
+// the advice to requeue the item.
 func TestRemedy_NoSubmission(t *testing.T) {
 	t.Parallel()
 	for _, f := range []source.Fault{source.FaultRedirect, source.FaultEncoding, source.FaultMissing, source.FaultDenied} {

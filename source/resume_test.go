@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
-// TestR05_Resume: the rest of a file is taken only from a source that shows that it is the same
-// file.
+// TestR05_Resume checks that the rest of a file is taken only from a source that shows that it is
+// the same file.
 func TestR05_Resume(t *testing.T) {
 	t.Parallel()
 	const other = "ABCDEFGHIJKLMNOPQRST"
@@ -88,8 +88,8 @@ func TestR05_Resume(t *testing.T) {
 	}
 }
 
-// TestResume_PartOfTheRest: a server may send less than was asked for; the caller goes on from
-// there.
+// TestResume_PartOfTheRest checks that a server may send less than was requested and the caller
+// continues from there.
 func TestResume_PartOfTheRest(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -109,7 +109,7 @@ func TestResume_PartOfTheRest(t *testing.T) {
 	}
 }
 
-// TestResume_TooMuch: more than was promised is not the file.
+// TestResume_TooMuch checks that a response longer than announced is refused.
 func TestResume_TooMuch(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -126,7 +126,8 @@ func TestResume_TooMuch(t *testing.T) {
 	wantFault(t, err, source.FaultProtocol, false)
 }
 
-// TestResume_AfterBreak: a file that breaks off every few bytes comes together, each byte once.
+// TestResume_AfterBreak checks that a file that breaks off every few bytes is completed, with each
+// byte once.
 func TestResume_AfterBreak(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {

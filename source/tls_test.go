@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast/holdfast/source"
 )
 
-// TestTLS: a server is believed only with a certificate for its name by an authority that is
-// trusted, over TLS 1.2 or newer, also behind a redirect. Anything else is the system's fault,
-// since it says nothing of the file, and nothing is sent.
+// TestTLS checks that a server needs a certificate for its name by a trusted authority and TLS 1.2
+// or newer, also behind a redirect. Anything else is the system's fault, since it says nothing
+// about the file, and nothing is sent.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32

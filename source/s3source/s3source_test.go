@@ -94,7 +94,7 @@ func wantFault(t *testing.T, err error, kind source.Fault, content bool, words .
 	return e
 }
 
-// TestSource: a real S3 server gives files whole and from the middle, by any key.
+// TestSource reads files whole and from the middle, by any key, from a real S3 server.
 func TestSource(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t)
@@ -140,7 +140,8 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestSource_Faults: what is missing is the deposit's fault, who is not let in the system's.
+// TestSource_Faults checks that a missing file is the deposit's fault and a refused access the
+// system's.
 func TestSource_Faults(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t)
@@ -185,8 +186,8 @@ func TestSource_Faults(t *testing.T) {
 	wantFault(t, open(s3source.Bucket{KeyID: "a", Secret: "test-secret"}, "s3://bucket/a"), source.FaultCredential, false, "region")
 }
 
-// TestSource_Answers: 503 SlowDown asks to be left alone, 403 is the system's, and a redirect is
-// followed nowhere, so that no signature leaves for another server.
+// TestSource_Answers checks that 503 SlowDown is reported as busy, that 403 is the system's fault,
+// and that no redirect is followed, so that no signature is sent to another server.
 func TestSource_Answers(t *testing.T) {
 	t.Parallel()
 	var foreign atomic.Int32
@@ -234,7 +235,7 @@ func TestSource_Answers(t *testing.T) {
 	}
 }
 
-// TestSource_Address: where a request goes, and that it asks for the version that is named.
+// TestSource_Address checks the address of a request and that it names the version.
 func TestSource_Address(t *testing.T) {
 	t.Parallel()
 	seen := make(chan *http.Request, 1)
@@ -257,8 +258,8 @@ func TestSource_Address(t *testing.T) {
 	}
 }
 
-// TestSource_DefaultChain: the service's own right counts where it was given, and never for the
-// service's own buckets.
+// TestSource_DefaultChain checks that the service's own credentials are used where that is allowed,
+// and never for the service's own buckets.
 func TestSource_DefaultChain(t *testing.T) {
 	s3test.Setenv(t)
 	server := s3test.Start(t)

@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// A compressed tar is judged to its last byte, whatever compressed it.
+// TestWalk_CompressedDamaged checks that a compressed tar is read to its last byte, for every
+// compression.
 func TestWalk_CompressedDamaged(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("all work and no play ", 500)
@@ -61,7 +62,7 @@ func damaged(t *testing.T, what string, n int, err error) {
 	wantFault(t, err, unpack.FaultDamaged, entryOf(err))
 }
 
-// What a decoder may keep in memory is the depositor's wish only up to a limit.
+// TestWalk_Window checks the limit of what a decoder may keep in memory.
 func TestWalk_Window(t *testing.T) {
 	t.Parallel()
 	tarred := tarOf(t, []file{{"a", "hello"}}, nil)
@@ -95,7 +96,8 @@ func TestWalk_Window(t *testing.T) {
 	}
 }
 
-// Frames that are to be skipped are, also before the first one, where pzstd puts them.
+// TestWalk_ZstdSkippableFrames checks that skippable frames are skipped, also before the first
+// frame, where pzstd puts them.
 func TestWalk_ZstdSkippableFrames(t *testing.T) {
 	t.Parallel()
 	skip := []byte("\x50\x2a\x4d\x18\x04\x00\x00\x00abcd")

@@ -159,8 +159,8 @@ func TestWalk_ErrorOfReaderOutranks(t *testing.T) {
 	}
 }
 
-// TestR06_InputFault: a container that cannot be read, or that is shorter here than it should be,
-// is never blamed on its depositor.
+// TestR06_InputFault checks that a container that cannot be read, or is shorter than expected, is
+// the system's fault and never the depositor's.
 func TestR06_InputFault(t *testing.T) {
 	t.Parallel()
 	files := []file{{"first", strings.Repeat("x", 3000)}, {"second", "y"}}
@@ -188,8 +188,8 @@ func TestR06_InputFault(t *testing.T) {
 	}
 }
 
-// TestWalk_EndWithTheLastBytes: a source may tell of its end together with its last bytes, as a
-// connection does.
+// TestWalk_EndWithTheLastBytes checks that a source may return io.EOF together with its last bytes,
+// as a connection does.
 func TestWalk_EndWithTheLastBytes(t *testing.T) {
 	t.Parallel()
 	files := []file{{"first", strings.Repeat("x", 3000)}, {"second", "y"}}

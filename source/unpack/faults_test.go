@@ -29,8 +29,8 @@ func told(t *testing.T, err error) []string {
 	return out
 }
 
-// All entries that cannot be taken are told at once, and behind the first of them nothing comes
-// out: of a zip, nothing at all.
+// TestWalk_AllFaults checks that all unacceptable entries are reported together and that nothing
+// behind the first of them is delivered: of a zip, nothing at all.
 func TestWalk_AllFaults(t *testing.T) {
 	t.Parallel()
 	files := []file{{"good", "1"}, {"../out", "2"}, {"link", ""}, {"good", "3"}, {"/abs", "4"}, {"good/x", "5"}, {"fine", "6"}, {"a/../b", "7"}}
@@ -63,7 +63,7 @@ func TestWalk_AllFaults(t *testing.T) {
 	}
 }
 
-// What ends a walk at once is told last.
+// TestWalk_FaultsAndTheEnd checks that a fault that ends the walk is reported last.
 func TestWalk_FaultsAndTheEnd(t *testing.T) {
 	t.Parallel()
 	files := []file{{"../a", "1"}, {"b", strings.Repeat("b", 4000)}, {"c", "3"}}
@@ -87,7 +87,7 @@ func TestWalk_FaultsAndTheEnd(t *testing.T) {
 	}
 }
 
-// Very many faults are counted.
+// TestWalk_VeryManyFaults checks that the faults beyond the limit are counted.
 func TestWalk_VeryManyFaults(t *testing.T) {
 	t.Parallel()
 	var files []file
@@ -103,7 +103,8 @@ func TestWalk_VeryManyFaults(t *testing.T) {
 	}
 }
 
-// Trouble in reading outranks the faults: what was read may not be what was deposited (R6).
+// TestWalk_FaultsAndTrouble checks that a failure to read takes precedence over faults: the bytes
+// read may not be those deposited (R6).
 func TestWalk_FaultsAndTrouble(t *testing.T) {
 	t.Parallel()
 	packed := tarOf(t, []file{{"../a", strings.Repeat("a", 100_000)}, {"b", strings.Repeat("b", 2<<20)}}, nil)

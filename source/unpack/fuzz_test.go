@@ -48,7 +48,7 @@ func walkFuzzed(t *testing.T, data []byte) {
 
 var fuzzFiles = []file{{"a/", ""}, {"a/b", "hello"}, {"c", "world"}}
 
-// FuzzWalk takes bytes of any kind.
+// FuzzWalk walks arbitrary bytes.
 func FuzzWalk(f *testing.F) {
 	for _, data := range containersOf(f, fuzzFiles) {
 		f.Add(data)
@@ -57,7 +57,7 @@ func FuzzWalk(f *testing.F) {
 	f.Fuzz(walkFuzzed)
 }
 
-// FuzzZip takes bytes that begin as a zip.
+// FuzzZip walks arbitrary bytes that begin like a zip.
 func FuzzZip(f *testing.F) {
 	f.Add(zipOf(f, fuzzFiles, nil))
 	f.Add(rawZip(f, fuzzFiles[1:], nil))
@@ -71,8 +71,7 @@ func FuzzZip(f *testing.F) {
 	})
 }
 
-// FuzzTar takes bytes in which the checksums of headers are made right, as those of a hostile tar
-// would be.
+// FuzzTar walks arbitrary bytes with corrected header checksums, as a hostile tar would have.
 func FuzzTar(f *testing.F) {
 	f.Add(tarOf(f, fuzzFiles, nil))
 	for _, packed := range sparseTars {
@@ -89,7 +88,7 @@ func FuzzTar(f *testing.F) {
 	})
 }
 
-// FuzzCompressed takes bytes that begin as each compression does, one after the other.
+// FuzzCompressed walks arbitrary bytes with the first bytes replaced by those of each compression.
 func FuzzCompressed(f *testing.F) {
 	tarred := tarOf(f, fuzzFiles, nil)
 	magics := [][]byte{helloBz2(f)[:4]}

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// Names of any length come out of every kind of tar that can hold them.
+// TestWalk_TarLongNames checks names of any length in every kind of tar that can hold them.
 func TestWalk_TarLongNames(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("long folder/", 40) + "naïve.txt"
@@ -54,7 +54,8 @@ func TestWalk_TarSparse(t *testing.T) {
 	}
 }
 
-// Settings for all files do no harm, unless they say what files are called or where they end.
+// TestWalk_TarGlobalHeader checks that global headers are accepted unless they set names or sizes
+// of files.
 func TestWalk_TarGlobalHeader(t *testing.T) {
 	t.Parallel()
 	with := func(records map[string]string) []byte {

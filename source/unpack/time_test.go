@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// TestModified: a file's time comes out as its container has it, to the microsecond; what a
-// container does not know is no time, and a time without a zone says so.
+// TestModified checks that the time of a file is the container's, to the microsecond, that an
+// unknown time is empty and that a time without a zone is marked as such.
 func TestModified(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)

@@ -40,8 +40,8 @@ func rawZip(t testing.TB, files []file, change func(*zip.FileHeader)) []byte {
 	return b.Bytes()
 }
 
-// TestNamesNotUTF8: names that are not UTF-8 are refused with what puts it right, unless a rule
-// says how to read them. Nothing is guessed, whichever system made the zip.
+// TestNamesNotUTF8 checks that names that are not UTF-8 are refused with a remedy, unless a rule
+// gives their encoding. Nothing is guessed, whichever system made the zip.
 func TestNamesNotUTF8(t *testing.T) {
 	t.Parallel()
 	const dos, unix, darwin = 0, 3 << 8, 19 << 8
@@ -96,7 +96,8 @@ func TestNamesNotUTF8(t *testing.T) {
 	}
 }
 
-// TestNamesNotUTF8_ManyBytes: each name that is not UTF-8 is an event, so there is an end to them.
+// TestNamesNotUTF8_ManyBytes checks the limit on the total size of names that are not UTF-8, since
+// each of them is recorded in an event.
 func TestNamesNotUTF8_ManyBytes(t *testing.T) {
 	t.Parallel()
 	var files []file
@@ -132,8 +133,8 @@ func TestWalk_Zip64Sizes(t *testing.T) {
 	wantFault(t, err, unpack.FaultLimit, "a.txt")
 }
 
-// What a zip says twice it must say alike, and all that is in it must be in its directory: other
-// programs would see other files in the same bytes.
+// TestWalk_ZipOfTwoMinds checks that a zip is refused when its headers contradict its directory or
+// its directory lacks files: other programs would read other files from the same bytes.
 func TestWalk_ZipOfTwoMinds(t *testing.T) {
 	t.Parallel()
 	one, two := rawZip(t, []file{{"first", "1"}}, nil), rawZip(t, []file{{"other", "2"}}, nil)
@@ -197,7 +198,8 @@ func TestWalk_ZipOfTwoMinds(t *testing.T) {
 	}
 }
 
-// A zip whose compression is not undone is refused before anything comes out of it.
+// TestWalk_ZipMethods checks that a zip with an unsupported compression is refused before anything
+// is delivered.
 func TestWalk_ZipMethods(t *testing.T) {
 	t.Parallel()
 	for method, name := range map[uint16]string{9: "method 9 (Deflate64)", 14: "LZMA", 93: "Zstandard", 95: "xz", 1234: "method 1234"} {

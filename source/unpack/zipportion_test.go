@@ -31,8 +31,8 @@ func manyInZip(t *testing.T, n int) []byte {
 	return out.Bytes()
 }
 
-// A directory that is read in portions yields every file once, in order and with its content;
-// damage anywhere in it is found.
+// TestWalk_DirectoryInPortions checks that a directory read in portions gives every file once, in
+// order and with its content, and that damage anywhere in it is found.
 func TestWalk_DirectoryInPortions(t *testing.T) {
 	t.Parallel()
 	const n = 7000
