@@ -1,6 +1,6 @@
-// Package clamdtest runs Debian's clamd for tests: as a child process on a unix socket and a free
-// port of 127.0.0.1, with a configuration and one signature of its own, since the real database is
-// not to be had.
+// Package clamdtest runs Debian's clamd for tests, as a child process on a unix socket and a free
+// port of 127.0.0.1. It uses its own configuration and one signature of its own: the real database
+// is not available.
 package clamdtest
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/holdfast/holdfast/internal/proctest"
 )
 
-// Virus is what the server knows, and Signature the name that it gives it.
+// Virus is content that the server detects; Signature is the name that it reports.
 const (
 	Virus     = "HOLDFAST-HARMLESS-STRING-THAT-TESTS-CALL-A-VIRUS"
 	Signature = "Holdfast.Test.UNOFFICIAL"
 )
 
-// MaxStream is the longest stream, and MaxFile the largest file, that the server takes.
+// MaxStream is the longest stream, and MaxFile the largest file, that the server accepts.
 const (
 	MaxStream = 4 << 20
 	MaxFile   = 1 << 20
@@ -38,9 +38,9 @@ type Server struct {
 	proc   *proctest.Server
 }
 
-// Start starts a clamd, which ends with the test; more are further lines of its configuration,
-// before its own. Where there is none on the machine the test is skipped, or fails when
-// REQUIRE_SERVICES is 1, as in CI.
+// Start starts a clamd, which ends with the test. more are further lines of configuration, before
+// its own. If the machine has no clamd, the test is skipped, or fails if REQUIRE_SERVICES is 1, as
+// in CI.
 func Start(t testing.TB, more ...string) *Server {
 	t.Helper()
 	binary, err := exec.LookPath("clamd")
@@ -93,7 +93,7 @@ func run(t testing.TB, binary, address string, more []string) (*Server, error) {
 // Kill ends the server, as a crash would.
 func (s *Server) Kill() { s.proc.End(os.Kill) }
 
-// answers says whether both its sockets are open.
+// answers reports whether both its sockets are open.
 func (s *Server) answers(ctx context.Context) bool {
 	var dialer net.Dialer
 	for network, address := range map[string]string{"unix": s.Socket, "tcp": s.Addr} {

@@ -40,7 +40,7 @@ func testAdoptNothing(t *testing.T, s interim.Store) {
 	adopts(t, s, attempt(3), 0)
 	holds(t, s, attempt(2), map[string]string{})
 
-	// An attempt that began to write before it adopted keeps what it has.
+	// An attempt that wrote before it adopted keeps its entries.
 	put(t, s, attempt(4), map[string]string{"own": "v"})
 	adopts(t, s, attempt(4), 0)
 	holds(t, s, attempt(4), map[string]string{"own": "v"})
@@ -63,8 +63,7 @@ func testAdoptPrunes(t *testing.T, s interim.Store) {
 	adopts(t, s, attempt(5), 4)
 }
 
-// testAdoptAtomic: the two entries of every put are equal, so they are in every copy, whenever it
-// was taken.
+// testAdoptAtomic: the two entries of every put are equal, so every copy must have equal ones.
 func testAdoptAtomic(t *testing.T, s interim.Store) {
 	put(t, s, attempt(1), map[string]string{"a": "0", "z": "0"})
 	var writer sync.WaitGroup
@@ -130,31 +129,30 @@ func testDrop(t *testing.T, s interim.Store) {
 		t.Errorf("items named %v, want only item-2", got)
 	}
 
-	// An item that runs again begins with nothing.
+	// An item that runs again starts with nothing.
 	put(t, s, attempt(1), map[string]string{"file/000001": "again"})
 	holds(t, s, attempt(1), map[string]string{"file/000001": "again"})
 }
 
-// Superseded is the interleaving of safety rule R26 for a driver's TestR26: a worker whose lease
-// was taken away goes on writing, while its successor takes over and after the item is settled. s
-// is closed by the caller.
+// Superseded tests safety rule R26 for a driver: a worker whose lease was taken away keeps writing,
+// while its successor takes over and after the item is settled. The caller closes s.
 func Superseded(t *testing.T, s interim.Store) {
 	t.Helper()
 	put(t, s, attempt(1), map[string]string{"file/a": "offset 10"})
 	adopts(t, s, attempt(2), 1)
 
-	// The zombie wakes up; the successor's view and what it writes are untouched.
+	// The superseded worker writes; the successor's view and data are unaffected.
 	put(t, s, attempt(1), map[string]string{"file/a": "offset 99", "file/b": "offset 1"})
 	holds(t, s, attempt(2), map[string]string{"file/a": "offset 10"})
 	put(t, s, attempt(2), map[string]string{"file/a": "offset 20"})
 	holds(t, s, attempt(1), map[string]string{"file/a": "offset 99", "file/b": "offset 1"})
 
-	// The next attempt follows the newest, never the zombie.
+	// The next attempt adopts the newest one, never the superseded one.
 	adopts(t, s, attempt(3), 2)
 	holds(t, s, attempt(3), map[string]string{"file/a": "offset 20"})
 
-	// The zombie writes once more after the item is settled: the orphan is named, and a second Drop
-	// takes it.
+	// The superseded worker writes again after the item is settled: Items lists the orphaned data,
+	// and a second Drop removes it.
 	if err := s.Drop(t.Context(), "item"); err != nil {
 		t.Fatalf("drop: %v", err)
 	}

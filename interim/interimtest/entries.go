@@ -14,8 +14,8 @@ import (
 
 func testPutGet(t *testing.T, s interim.Store) {
 	a := attempt(1)
-	// File names may hold anything: NUL, bytes that are no UTF-8, what patterns and SQL give a
-	// meaning.
+	// File names may contain anything: NUL, invalid UTF-8, and special characters of patterns and
+	// SQL.
 	first := map[string]string{
 		"file/a": "1", "file/\x00": "\x00\xff", "\xff\xfe": "no utf-8", "file/*?[a]\\%_'": "signs",
 		"empty": "", "ünï 字": strings.Repeat("x", 100_000),
@@ -178,7 +178,7 @@ func testEachLarge(t *testing.T, s interim.Store) {
 func testItems(t *testing.T, s interim.Store) {
 	want := map[string]int{}
 	for i := range 600 {
-		// Ids that could be taken for keys of another one.
+		// Ids that could be mistaken for keys of other items.
 		id := fmt.Sprintf("item-%d}:1", i)
 		want[id] = 1
 		put(t, s, interim.Attempt{ItemID: id, N: 1}, map[string]string{"k": "v"})
@@ -199,7 +199,7 @@ func testItems(t *testing.T, s interim.Store) {
 		if err != nil {
 			t.Errorf("items: %v", err)
 		}
-		break // ends the walk and nothing else
+		break // ends the walk, without an error
 	}
 	put(t, s, attempt(1), map[string]string{"k": "v"})
 }

@@ -1,5 +1,5 @@
-// Package interimtest is the conformance suite of [interim.Store]. Every driver passes it, so each
-// can replace another.
+// Package interimtest is the conformance suite of [interim.Store]. Every driver passes it, so that
+// drivers are interchangeable.
 package interimtest
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast/holdfast/interim"
 )
 
-// Run tests a driver. open returns an empty store, which the suite closes; it is called once for
-// each subtest.
+// Run tests a driver. It calls open once for each subtest; open returns an empty store, which the
+// suite closes.
 func Run(t *testing.T, open func(t *testing.T) interim.Store) {
 	t.Helper()
 	for _, test := range []struct {
@@ -53,7 +53,7 @@ func Run(t *testing.T, open func(t *testing.T) interim.Store) {
 // attempt returns attempt n of the suite's item.
 func attempt(n int64) interim.Attempt { return interim.Attempt{ItemID: "item", N: n} }
 
-// text makes entries of strings.
+// text returns entries of strings.
 func text(entries map[string]string) map[string][]byte {
 	out := make(map[string][]byte, len(entries))
 	for k, v := range entries {
@@ -69,7 +69,7 @@ func put(t *testing.T, s interim.Store, a interim.Attempt, entries map[string]st
 	}
 }
 
-// dump returns all entries of an attempt, and fails the test when one is named twice.
+// dump returns all entries of an attempt, and fails the test if an entry comes twice.
 func dump(t *testing.T, s interim.Store, a interim.Attempt, prefix string) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -86,7 +86,7 @@ func dump(t *testing.T, s interim.Store, a interim.Attempt, prefix string) map[s
 	return got
 }
 
-// holds fails the test unless the attempt has exactly the entries.
+// holds fails the test unless the attempt has exactly these entries.
 func holds(t *testing.T, s interim.Store, a interim.Attempt, want map[string]string) {
 	t.Helper()
 	if diff := cmp.Diff(want, dump(t, s, a, "")); diff != "" {
@@ -121,7 +121,7 @@ func items(t *testing.T, s interim.Store) map[string]int {
 	return got
 }
 
-// many makes n entries under the prefix.
+// many returns n entries under the prefix.
 func many(prefix string, n int) map[string]string {
 	out := make(map[string]string, n)
 	for i := range n {
@@ -130,7 +130,7 @@ func many(prefix string, n int) map[string]string {
 	return out
 }
 
-// union merges maps whose keys differ.
+// union merges maps with different keys.
 func union(all ...map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, m := range all {
@@ -139,7 +139,7 @@ func union(all ...map[string]string) map[string]string {
 	return out
 }
 
-// calls is every method that can fail, by name.
+// calls returns every method that can fail, by name.
 func calls(s interim.Store) map[string]func(ctx context.Context) error {
 	a := attempt(1)
 	return map[string]func(ctx context.Context) error{

@@ -14,7 +14,7 @@ import (
 	"github.com/nsqio/go-nsq"
 )
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an expected event.
 const patience = 15 * time.Second
 
 // Frame is one frame from the server.
@@ -23,15 +23,15 @@ type Frame struct {
 	Data []byte
 }
 
-// Client is a bare connection to an NSQ server, for the tests of what a client library hides. It is
-// not safe for concurrent use. Its methods fail the test when the connection does not behave.
+// Client is a plain connection to an NSQ server, for tests of what a client library hides. It is
+// not safe for concurrent use. Its methods fail the test if the connection misbehaves.
 type Client struct {
 	t    testing.TB
 	conn net.Conn
 }
 
-// Dial connects and identifies with the given fields, nil for an IDENTIFY without any; it returns
-// the answer, too. The connection is closed when the test ends.
+// Dial connects and identifies with these fields; nil sends an IDENTIFY without fields. It also
+// returns the answer. The connection is closed when the test ends.
 func Dial(t testing.TB, addr string, identify map[string]any) (*Client, []byte) {
 	t.Helper()
 	c := DialBare(t, addr)
@@ -62,10 +62,10 @@ func DialBare(t testing.TB, addr string) *Client {
 	return &Client{t: t, conn: conn}
 }
 
-// Close ends the connection without a word, as a killed process does.
+// Close closes the connection without notice, like a killed process.
 func (c *Client) Close() { c.conn.Close() }
 
-// Write sends bytes as they are.
+// Write sends raw bytes.
 func (c *Client) Write(data string) {
 	c.t.Helper()
 	if _, err := io.WriteString(c.conn, data); err != nil {
@@ -73,7 +73,7 @@ func (c *Client) Write(data string) {
 	}
 }
 
-// Send sends commands, in one write.
+// Send sends commands in one write.
 func (c *Client) Send(commands ...*nsq.Command) {
 	c.t.Helper()
 	var buf bytes.Buffer
@@ -85,7 +85,7 @@ func (c *Client) Send(commands ...*nsq.Command) {
 	c.Write(buf.String())
 }
 
-// Subscribe joins a channel and asks for n messages.
+// Subscribe subscribes to a channel with RDY n.
 func (c *Client) Subscribe(topic, channel string, n int) {
 	c.t.Helper()
 	c.Send(nsq.Subscribe(topic, channel))
@@ -102,7 +102,7 @@ func (c *Client) Publish(topic string, bodies ...string) {
 	}
 }
 
-// Read returns the next frame, heartbeats included, or the error that ended the connection.
+// Read returns the next frame, including heartbeats, or the error that ended the connection.
 func (c *Client) Read() (Frame, error) {
 	if err := c.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return Frame{}, err
@@ -157,7 +157,7 @@ func (c *Client) ExpectError(code string) {
 	}
 }
 
-// ExpectClosed reads until the server closes the connection; only heartbeats may come before that.
+// ExpectClosed reads until the server closes the connection. Only heartbeats may come before that.
 func (c *Client) ExpectClosed() {
 	c.t.Helper()
 	for {
@@ -174,13 +174,13 @@ func (c *Client) ExpectClosed() {
 	}
 }
 
-// Sync waits until the server has carried out everything sent before. It must be subscribed.
-// Messages that came before are returned.
+// Sync waits until the server has executed everything sent before, and returns messages that came
+// meanwhile. The client must be subscribed.
 func (c *Client) Sync() []*nsq.Message {
 	c.t.Helper()
 	var id nsq.MessageID
 	copy(id[:], "0000000000000000")
-	c.Send(nsq.Finish(id)) // no such message: the error marks the place
+	c.Send(nsq.Finish(id)) // no such message: its error marks the position
 	var messages []*nsq.Message
 	for {
 		frame := c.Next()
@@ -198,5 +198,5 @@ func (c *Client) Sync() []*nsq.Message {
 	}
 }
 
-// String shows a frame in a failure.
+// String returns the frame for failure messages.
 func (f Frame) String() string { return fmt.Sprintf("kind %d %.200q", f.Kind, f.Data) }

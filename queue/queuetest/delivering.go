@@ -30,7 +30,7 @@ func testPublishAndConsume(t *testing.T, addr string) {
 	d := in.Next()
 	expect(t, d, "item-1", 1)
 	d.Finish()
-	d.Finish() // without effect
+	d.Finish() // has no effect
 	Publish(t, addr, topic, "item-2")
 	d = in.Next()
 	expect(t, d, "item-2", 1)
@@ -64,7 +64,7 @@ func testRedeliversAfterTimeout(t *testing.T, addr string) {
 		Addrs: []string{addr}, Topic: topic, Free: 2, MsgTimeout: time.Second,
 	})
 	Publish(t, addr, topic, "item")
-	expect(t, in.Next(), "item", 1) // and held
+	expect(t, in.Next(), "item", 1) // and kept in flight
 	d := in.Next()
 	expect(t, d, "item", 2)
 	d.Finish()
@@ -82,7 +82,7 @@ func testTouchKeeps(t *testing.T, addr string) {
 		d.Touch()
 	}
 	d.Finish()
-	d.Touch() // without effect
+	d.Touch() // has no effect
 	Publish(t, addr, topic, "next")
 	next := in.Next()
 	expect(t, next, "next", 1)
@@ -108,7 +108,7 @@ func testAttemptsGrow(t *testing.T, addr string) {
 	topic := NewTopic()
 	in := inbox(t, addr, topic, 1)
 	Publish(t, addr, topic, "item")
-	for attempt := 1; attempt <= 8; attempt++ { // go-nsq would give up after 5 by itself
+	for attempt := 1; attempt <= 8; attempt++ { // go-nsq's default gives up after 5
 		d := in.Next()
 		expect(t, d, "item", attempt)
 		if attempt == 8 {
@@ -147,7 +147,7 @@ func testConsumersShareAChannel(t *testing.T, addr string) {
 	Publish(t, addr, topic, "1", "2", "3", "4", "5", "6")
 	got := make(map[string]int)
 	for range 3 {
-		// Each has one slot, so neither can have taken more than its one while both wait here.
+		// Each has one slot, so each can have taken only one message while both wait here.
 		first, second := a.Next(), b.Next()
 		got[first.ItemID]++
 		got[second.ItemID]++
@@ -224,7 +224,7 @@ func testOnlyTheHolderFinishes(t *testing.T, addr string) {
 	other.ExpectError("E_TOUCH_FAILED")
 
 	holder.Send(nsq.Finish(m.ID), nsq.Finish(m.ID))
-	holder.ExpectError("E_FIN_FAILED") // the second; the first had succeeded
+	holder.ExpectError("E_FIN_FAILED") // the second FIN; the first succeeded
 }
 
 func testDeferredPublish(t *testing.T, addr string) {
@@ -256,7 +256,7 @@ func testCloseStopsDelivery(t *testing.T, addr string) {
 	c.Send(nsq.StartClose())
 	c.ExpectResponse("CLOSE_WAIT")
 	publisher.Publish(topic, "2")
-	c.Send(nsq.Finish(m.ID)) // is still taken
+	c.Send(nsq.Finish(m.ID)) // is still accepted
 	if more := c.Sync(); len(more) > 0 {
 		t.Fatalf("%d messages after CLOSE_WAIT", len(more))
 	}

@@ -1,7 +1,7 @@
-// Package queuetest holds what an NSQ server must do for Holdfast: one suite, passed by the broker
-// of this project in its tests, and by an nsqd wherever HOLDFAST_TEST_NSQD_ADDR names one. What the
-// suite asks of a server it asks through package queue where that is how the product asks, and
-// through a bare connection (Client) where a client library would be in the way.
+// Package queuetest is the conformance suite of NSQ servers for Holdfast. This project's broker
+// passes it in its tests, and so does an nsqd if HOLDFAST_TEST_NSQD_ADDR names one. The suite uses
+// package queue like the product, and a plain connection (Client) where a client library would hide
+// the behaviour.
 package queuetest
 
 import (
@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast/holdfast/queue"
 )
 
-// Run runs the suite against the server whose TCP address addr returns; it is called once per test.
-// The server must have nsqd's default limits. Topics are named at random, so a server may be used
-// again and by several at a time.
+// Run runs the suite against the server at the TCP address that addr returns; it calls addr once
+// per test. The server must have nsqd's default limits. Topics have random names, so that a server
+// can be used repeatedly and concurrently.
 func Run(t *testing.T, addr func(t *testing.T) string) {
 	tests := []struct {
 		name string
@@ -49,7 +49,7 @@ func Run(t *testing.T, addr func(t *testing.T) string) {
 	}
 }
 
-// NewTopic is a topic's name that was not used before.
+// NewTopic returns an unused topic name.
 func NewTopic() string { return "test." + rand.Text() }
 
 // OpenProducer opens a producer that is closed when the test ends.
@@ -63,7 +63,7 @@ func OpenProducer(t testing.TB, cfg queue.ProducerConfig) *queue.Producer {
 	return p
 }
 
-// Publish publishes through a producer of its own.
+// Publish publishes with a producer of its own.
 func Publish(t testing.TB, addr, topic string, ids ...string) {
 	t.Helper()
 	p := OpenProducer(t, queue.ProducerConfig{Addrs: []string{addr}})
@@ -72,15 +72,15 @@ func Publish(t testing.TB, addr, topic string, ids ...string) {
 	}
 }
 
-// Inbox is a consumer whose deliveries are taken one by one by the test.
+// Inbox is a consumer whose deliveries the test takes one by one.
 type Inbox struct {
 	*queue.Consumer
 	t          testing.TB
 	deliveries chan *queue.Delivery
 }
 
-// OpenInbox starts a consumer; it is stopped when the test ends, and what was not answered is given
-// back.
+// OpenInbox starts a consumer. It is stopped when the test ends, and unanswered deliveries are
+// requeued.
 func OpenInbox(t testing.TB, cfg queue.ConsumerConfig) *Inbox {
 	t.Helper()
 	in := &Inbox{t: t, deliveries: make(chan *queue.Delivery)}
@@ -88,7 +88,7 @@ func OpenInbox(t testing.TB, cfg queue.ConsumerConfig) *Inbox {
 	consumer, err := queue.Consume(context.WithoutCancel(t.Context()), cfg, func(_ context.Context, d *queue.Delivery) {
 		select {
 		case in.deliveries <- d:
-			<-over // a delivery not answered when its handler returns would be given back
+			<-over // an unanswered delivery would be requeued when its handler returns
 		case <-over:
 		}
 	})

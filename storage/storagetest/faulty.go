@@ -37,16 +37,16 @@ const (
 	Copy             Op = "copy"
 )
 
-// Errors that Faulty makes up.
+// Errors of Faulty.
 var (
-	// ErrInjected is what a failing operation returns when no other error was asked for.
+	// ErrInjected is returned by a failing operation if no other error was given.
 	ErrInjected = errors.New("storagetest: injected fault")
-	// ErrDead is what every operation returns once the store has died.
+	// ErrDead is returned by every operation once the store has died.
 	ErrDead = errors.New("storagetest: process is dead")
 )
 
-// Faulty is a Store that works like the one inside until it is told to fail. It may be used
-// concurrently; operations are then counted in the order in which they happen to begin.
+// Faulty is a Store that passes everything on to an inner store, until it is told to fail. It may
+// be used concurrently; operations are counted in the order of their start.
 type Faulty struct {
 	inner storage.Store
 
@@ -58,19 +58,19 @@ type Faulty struct {
 	flips  map[string]int64
 	cuts   map[string]int64
 
-	frozen map[string]bool // archived objects, by key; true: a thaw was asked for
+	frozen map[string]bool // archived objects by key; true: a thaw was requested
 
-	spoilAt   int  // readings until the one that is spoilt; 0 for none
-	spoilFlip bool // by a flipped bit, not by its end
+	spoilAt   int  // reads until the spoilt one; 0 for none
+	spoilFlip bool // by a flipped bit instead of an early end
 }
 
 // rule is a fault that waits for its operation.
 type rule struct {
 	op    Op
-	left  int // operations of this name until it strikes
+	left  int // operations of this name until it applies
 	err   error
-	after bool // the operation takes effect and its answer is lost
-	die   bool // nothing works from then on
+	after bool // the operation takes effect, but its answer is lost
+	die   bool // nothing works afterwards
 }
 
 // NewFaulty returns a Store that passes everything on to inner.
@@ -81,25 +81,25 @@ func NewFaulty(inner storage.Store) *Faulty {
 	}
 }
 
-// Fail makes the nth operation op from now on (1 is the next one) do nothing and return err, or
+// Fail makes the nth operation op from now on (1 is the next) do nothing and return err, or
 // ErrInjected for nil.
 func (f *Faulty) Fail(op Op, n int, err error) { f.add(&rule{op: op, left: n, err: err}) }
 
-// FailAfter makes the nth operation op from now on take effect and still return err, as when the
-// answer of a server is lost.
+// FailAfter makes the nth operation op from now on take effect and still return err, as if the
+// answer of a server were lost.
 func (f *Faulty) FailAfter(op Op, n int, err error) {
 	f.add(&rule{op: op, left: n, err: err, after: true})
 }
 
-// DieAt makes the nth operation of any kind, and all that follow, do nothing and return ErrDead:
-// the process was killed before it.
+// DieAt makes the nth operation of any kind, and all later ones, do nothing and return ErrDead: the
+// process was killed before it.
 func (f *Faulty) DieAt(n int) { f.add(&rule{left: n, err: ErrDead, die: true}) }
 
-// DieAfter lets the nth operation of any kind take effect; it and all that follow return ErrDead.
+// DieAfter lets the nth operation of any kind take effect. It and all later ones return ErrDead.
 func (f *Faulty) DieAfter(n int) { f.add(&rule{left: n, err: ErrDead, die: true, after: true}) }
 
-// Quota lets n more bytes be written; what would go beyond fails with storage.ErrNoSpace. A
-// negative n lifts the limit.
+// Quota allows n more bytes to be written; more fails with storage.ErrNoSpace. A negative n removes
+// the limit.
 func (f *Faulty) Quota(n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -113,22 +113,22 @@ func (f *Faulty) Flip(key string, offset int64) {
 	f.flips[key] = offset
 }
 
-// Truncate ends every reading of the object key, without an error, at offset.
+// Truncate ends every read of the object key at offset, without an error.
 func (f *Faulty) Truncate(key string, offset int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.cuts[key] = offset
 }
 
-// Archive makes the object key one that Open refuses until it was thawed.
+// Archive archives the object key: Open refuses it until it is thawed.
 func (f *Faulty) Archive(key string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.frozen[key] = false
 }
 
-// Thawed ends the thaws that were asked for, and returns how many these were, and how many objects
-// are still archived.
+// Thawed completes the requested thaws. It returns their number, and how many objects are still
+// archived.
 func (f *Faulty) Thawed() (thawed, left int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,11 +141,10 @@ func (f *Faulty) Thawed() (thawed, left int) {
 	return thawed, len(f.frozen)
 }
 
-// CutAt ends the nth reading from now on, of whatever object, without an error in the middle of
-// what was asked for.
+// CutAt ends the nth read from now on, of any object, early and without an error.
 func (f *Faulty) CutAt(n int) { f.spoil(n, false) }
 
-// FlipAt changes one bit of the first byte of the nth reading from now on, of whatever object.
+// FlipAt changes one bit of the first byte of the nth read from now on, of any object.
 func (f *Faulty) FlipAt(n int) { f.spoil(n, true) }
 
 func (f *Faulty) spoil(n int, flip bool) {
@@ -154,7 +153,7 @@ func (f *Faulty) spoil(n int, flip bool) {
 	f.spoilAt, f.spoilFlip = n, flip
 }
 
-// Heal takes back every fault.
+// Heal removes every fault.
 func (f *Faulty) Heal() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -163,7 +162,7 @@ func (f *Faulty) Heal() {
 	clear(f.cuts)
 }
 
-// Count returns how often op was called since the beginning, failures included.
+// Count returns how often op was called, including failures.
 func (f *Faulty) Count(op Op) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -179,7 +178,7 @@ func (f *Faulty) add(r *rule) {
 	f.rules = append(f.rules, r)
 }
 
-// do counts op on key and runs it as the rules have it.
+// do counts op on key and runs it according to the rules.
 func (f *Faulty) do(op Op, key string, run func() error) error {
 	before, after := f.strike(op)
 	if before != nil {
@@ -194,7 +193,7 @@ func (f *Faulty) do(op Op, key string, run func() error) error {
 	return nil
 }
 
-// strike counts op and returns what it has to fail with, before or after it takes effect.
+// strike counts op and returns the error to fail with, before or after it takes effect.
 func (f *Faulty) strike(op Op) (before, after error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -221,7 +220,7 @@ func (f *Faulty) strike(op Op) (before, after error) {
 	return before, after
 }
 
-// take uses up n bytes of the quota and returns how many of them there are.
+// take uses up to n bytes of the quota and returns how many.
 func (f *Faulty) take(n int64) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -233,7 +232,7 @@ func (f *Faulty) take(n int64) int64 {
 	return n
 }
 
-// spoils says whether readings of key are flipped or cut.
+// spoils reports whether reads of key are flipped or cut.
 func (f *Faulty) spoils(key string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -388,9 +387,9 @@ func (f *Faulty) Space(ctx context.Context) (space storage.Space, err error) {
 	return space, err
 }
 
-// CopyFrom implements storage.Copier as one operation. A Faulty source is taken for the store in
-// it, unless it was told to spoil what is read of srcKey: then this is not supported, and the bytes
-// are read and written.
+// CopyFrom implements storage.Copier as one operation. It replaces a Faulty source by its inner
+// store. If that source spoils reads of srcKey, copying is not supported, and the bytes are read
+// and written.
 func (f *Faulty) CopyFrom(ctx context.Context, dstKey string, src storage.Store, srcKey string) (info storage.Info, err error) {
 	if from, ok := src.(*Faulty); ok {
 		if from.spoils(srcKey) {

@@ -15,7 +15,7 @@ type faultyWriter struct {
 	inner storage.Writer
 }
 
-// Write implements io.Writer. Up to the quota the bytes are written.
+// Write implements io.Writer. It writes bytes up to the quota.
 func (w *faultyWriter) Write(p []byte) (n int, err error) {
 	err = w.store.do(Write, w.key, func() error {
 		room := w.store.take(int64(len(p)))
@@ -40,8 +40,8 @@ func (w *faultyWriter) Commit(ctx context.Context) (info storage.Info, err error
 	return info, err
 }
 
-// Abort implements storage.Writer. A dead store only lets go: what was checkpointed stays, as it
-// would after a kill.
+// Abort implements storage.Writer. After the store's death it only closes the writer: checkpoints
+// stay, as after a kill.
 func (w *faultyWriter) Abort() error {
 	w.store.mu.Lock()
 	dead := w.store.dead
@@ -63,7 +63,7 @@ type faultyReader struct {
 	at    int64 // offset in the object
 	flip  int64 // offset of the byte to change, or negative
 	cut   int64 // offset at which to end, or negative
-	half  bool  // end in the middle of what is read first
+	half  bool  // end in the middle of the first read
 }
 
 // Read implements io.Reader.

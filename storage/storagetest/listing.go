@@ -117,8 +117,8 @@ func testDeleteUnfinished(t *testing.T, s storage.Store) {
 	wantContent(t, s, "job/1/kept", "committed")
 }
 
-// deleteLeftovers checks that removing job/1 somehow takes what writers left there and leaves the
-// objects that are kept.
+// deleteLeftovers checks that remove deletes what writers of job/1 left, but not the objects in
+// kept.
 func deleteLeftovers(t *testing.T, s storage.Store, remove func(storage.Store, context.Context, string) error, kept ...string) {
 	t.Helper()
 	left := create(t, s, "job/1/left", "bytes of a process that died")

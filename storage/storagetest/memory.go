@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Memory is a Store in memory, for tests that are about something else and want to be fast. It
-// keeps all that the contract promises, except that nothing outlives the process.
+// Memory is a fast Store in memory, for tests of something else. It keeps the contract, except that
+// nothing survives the process.
 type Memory struct {
 	mu      sync.Mutex
 	objects map[string]object
@@ -36,7 +36,7 @@ func NewMemory() *Memory {
 	return &Memory{objects: make(map[string]object), tokens: make(map[string]*memoryWriter)}
 }
 
-// check is what every method begins with.
+// check starts every method.
 func (m *Memory) check(ctx context.Context, op, key string) error {
 	if err := storage.CheckKey(key); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
@@ -131,13 +131,13 @@ func (m *Memory) Stat(ctx context.Context, key string) (storage.Info, error) {
 	return o.info, nil
 }
 
-// Thaw implements storage.Store: what is in memory can be read.
+// Thaw implements storage.Store. Objects in memory are always readable.
 func (m *Memory) Thaw(ctx context.Context, key string, _ time.Duration) (bool, error) {
 	_, err := m.Stat(ctx, key)
 	return err == nil, err
 }
 
-// List implements storage.Store. It shows what there was when it began.
+// List implements storage.Store. It yields the objects that existed when it began.
 func (m *Memory) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		m.mu.Lock()
@@ -220,7 +220,7 @@ func (m *Memory) Space(context.Context) (storage.Space, error) {
 	return storage.Space{}, storage.ErrUnlimited
 }
 
-// memoryWriter is an object on its way.
+// memoryWriter writes one object.
 type memoryWriter struct {
 	store   *Memory
 	key     string

@@ -192,8 +192,8 @@ func testMalformedKeys(t *testing.T, s storage.Store) {
 	wantContent(t, s, longest, "x")
 }
 
-// OddNames are names as depositors give them: each is an object of its own, and comes back byte for
-// byte.
+// OddNames returns unusual names of depositors' files. Each must become an object of its own with
+// exactly that key.
 func OddNames() []string {
 	return []string{
 		"README|pipe.md", "こんにちは.md", "caf\u00e9", "cafe\u0301", "%00", "%2F", "a%2fb", " lead", "trail ", "trail.", "...", ".hidden",
@@ -282,9 +282,9 @@ func testLarge(t *testing.T, s storage.Store) {
 	}
 }
 
-// testLargeZombie is R3 with more bytes than a driver keeps in memory: a writer is thought dead and
-// is not, a successor of it dies, and the next ones go on from the same checkpoint, before and
-// after the first one commits after all.
+// testLargeZombie is R3 with more bytes than a driver holds in memory. A writer only seems dead,
+// and its successor dies. Further writers resume from the same checkpoint, before and after the
+// first writer commits.
 func testLargeZombie(t *testing.T, s storage.Store) {
 	content := pattern(9<<20 + 321)
 	const first, second = 6<<20 + 5, 8 << 20

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// throughJSON is the way that a checkpoint takes to a successor.
+// throughJSON encodes and decodes a checkpoint, as on its way to a successor.
 func throughJSON(t *testing.T, cp storage.Checkpoint) storage.Checkpoint {
 	t.Helper()
 	data, err := json.Marshal(cp)
@@ -28,7 +28,7 @@ func throughJSON(t *testing.T, cp storage.Checkpoint) storage.Checkpoint {
 	return back
 }
 
-// resume goes on from cp under key.
+// resume resumes from cp under key.
 func resume(t *testing.T, s storage.Store, key string, cp storage.Checkpoint) storage.Writer {
 	t.Helper()
 	w, err := s.Resume(t.Context(), key, throughJSON(t, cp))
@@ -168,7 +168,7 @@ func testConcurrentCommit(t *testing.T, s storage.Store) {
 	}
 }
 
-// testConcurrentDelete has folders come and go under the hands of those who write into them.
+// testConcurrentDelete creates and deletes folders while others write into them.
 func testConcurrentDelete(t *testing.T, s storage.Store) {
 	var group sync.WaitGroup
 	for i := range 4 {
@@ -224,7 +224,7 @@ func testCopy(t *testing.T, s storage.Store) {
 		t.Fatalf("replace: %v", err)
 	}
 	wantContent(t, s, "r.copy", "old")
-	// A store that knows no shorter way is read and written.
+	// A store without a shorter way reads and writes.
 	other := NewFaulty(s)
 	if _, err := storage.Copy(t.Context(), s, "streamed", other, "to/k"); err != nil {
 		t.Fatalf("copy: %v", err)

@@ -1,5 +1,5 @@
-// Package storagetest holds the conformance suite of storage.Store, for all drivers, and a Store
-// that fails on demand, for the tests of everything built on storage.
+// Package storagetest is the conformance suite of storage.Store for all drivers. It also has a
+// Store that fails on demand, for tests of everything built on storage.
 package storagetest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Run tests the stores that open returns, each a new and empty one. open registers its own clean-up
-// with t.
+// Run tests the stores that open returns, each new and empty. open registers its own clean-up with
+// t.
 func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 	t.Helper()
 	for _, test := range []struct {
@@ -69,7 +69,7 @@ func put(t *testing.T, s storage.Store, key, content string) storage.Info {
 	return info
 }
 
-// create begins the object key with content.
+// create starts the object key with content.
 func create(t *testing.T, s storage.Store, key, content string) storage.Writer {
 	t.Helper()
 	w, err := s.Create(t.Context(), key)
@@ -140,7 +140,7 @@ func wantContent(t *testing.T, s storage.Store, key, want string) {
 	}
 }
 
-// wantAbsent checks that nobody sees key.
+// wantAbsent checks that key is not visible.
 func wantAbsent(t *testing.T, s storage.Store, key string) {
 	t.Helper()
 	if _, err := s.Stat(t.Context(), key); !errors.Is(err, storage.ErrNotFound) {

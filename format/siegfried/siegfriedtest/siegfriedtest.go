@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast/holdfast/internal/proctest"
 )
 
-// Start starts a server and returns its address. Where it cannot be built the test is skipped, or
-// fails when REQUIRE_SERVICES is 1, as in CI.
+// Start starts a server and returns its address. If it cannot be built, the test is skipped, or
+// fails if REQUIRE_SERVICES is 1, as in CI.
 func Start(t testing.TB) (url string) {
 	t.Helper()
 	binary := proctest.Built(t, "siegfried")

@@ -1,5 +1,5 @@
-// Package redistest starts a real redis-server for tests, as a child process on a free port of
-// 127.0.0.1 with a folder of its own, and stops it when the test ends.
+// Package redistest runs a real redis-server for tests, as a child process on a free port of
+// 127.0.0.1 with a folder of its own. It ends with the test.
 package redistest
 
 import (
@@ -16,19 +16,19 @@ import (
 	"github.com/holdfast/holdfast/internal/proctest"
 )
 
-// Server is a running redis-server. Its methods are for the test's own goroutine.
+// Server is a running redis-server. Only the test's own goroutine may use it.
 type Server struct {
 	t      testing.TB
 	binary string
 	dir    string
 	args   []string
 	addr   string
-	proc   *proctest.Server // nil when none runs
+	proc   *proctest.Server // nil if none is running
 }
 
-// Start starts a server with nothing in it and no persistence, unless further arguments
-// (`--appendonly yes`) say otherwise. Without redis-server on the machine the test is skipped, or
-// fails when REQUIRE_SERVICES is 1, as in CI.
+// Start starts an empty server without persistence, unless arguments (`--appendonly yes`) say
+// otherwise. If the machine has no redis-server, the test is skipped, or fails if REQUIRE_SERVICES
+// is 1, as in CI.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	binary, err := exec.LookPath("redis-server")
@@ -47,14 +47,14 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
-// URL is the server's address for redis.Open and HOLDFAST_REDIS_URL.
+// URL returns the server's address for redis.Open and HOLDFAST_REDIS_URL.
 func (s *Server) URL() string { return "redis://" + s.addr + "/0" }
 
-// Process is the running server's process, for signals.
+// Process returns the server's process, for signals.
 func (s *Server) Process() *os.Process { return s.proc.Process() }
 
-// Kill ends the server with SIGKILL, as a power cut would, and waits for its end. Without a running
-// server it does nothing.
+// Kill ends the server with SIGKILL, like a power failure, and waits for its end. If no server
+// runs, it does nothing.
 func (s *Server) Kill() {
 	if s.proc == nil {
 		return
@@ -63,7 +63,7 @@ func (s *Server) Kill() {
 	s.proc = nil
 }
 
-// Restart starts the server again, after Kill, on the same port and folder.
+// Restart starts the server again after Kill, on the same port and folder.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
@@ -98,7 +98,7 @@ func (s *Server) answers(ctx context.Context, cmd *exec.Cmd) bool {
 	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
 		return false
 	}
-	// The process id shows that it is this server and not one that took the port in between.
+	// The process id proves that this is the server, not another process that took the port.
 	if _, err := fmt.Fprint(conn, "INFO server\r\n"); err != nil {
 		return false
 	}
