@@ -22,8 +22,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// TestVerdict_Cause: what errors know of their cause goes with the settlement, also through what
-// wraps and joins them.
+// TestVerdict_Cause: the settlement has the code and host of errors, also of wrapped and joined
+// ones.
 func TestVerdict_Cause(t *testing.T) {
 	answer := func(host string, status int) error {
 		return &source.Error{Op: "open", URL: "https://" + host + "/x", Status: status, Kind: source.FaultStatus}

@@ -21,8 +21,8 @@ func crowdedUntil(from map[string]time.Duration, after time.Duration) func(int, 
 	}
 }
 
-// A message whose item has to leave a slot to others is kept, and asked for again when it is time,
-// without going back to the queue.
+// If an item must leave its slot to others, its message is kept, and the worker asks again in time
+// without requeueing it.
 func TestCrowded_AsksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, f := newFake(), newFeed()
@@ -45,7 +45,7 @@ func TestCrowded_AsksAgain(t *testing.T) {
 	})
 }
 
-// A slot that becomes free is had at once, and a worker that stops lets others have the message.
+// A free slot is used at once. A stopping worker leaves the message to others.
 func TestCrowded_SlotOrStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, f := newFake(), newFeed()

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// TestHeldWorker: what runs goes on, messages go to others, no slot is free; and the release makes
-// it all as before.
+// TestHeldWorker: running steps finish, messages go to other workers, no slot counts as free.
+// Removing the hold restores everything.
 func TestHeldWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, f := newFake(), newFeed()

@@ -319,8 +319,8 @@ func TestSteps_EveryItemOnce(t *testing.T) {
 	}
 }
 
-// TestR09_ZombieIsRefused: a worker whose item was taken away and finished by another comes back
-// and changes nothing.
+// TestR09_ZombieIsRefused: a worker whose item was taken away and finished by another one comes
+// back and changes nothing.
 func TestR09_ZombieIsRefused(t *testing.T) {
 	store, kept, f := openRegistry(t), openInterim(t), newFeed()
 	id := submit(t, store)

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// An entry is opened under its own name, with its own item's key, by the attempt that kept it or a
-// later one; whatever else is changed of it makes it one that is lost.
+// An entry is opened only under its own name, with its item's key, by the attempt that wrote it or
+// a later one. Any change makes it count as lost.
 func TestNotary(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -179,8 +179,7 @@ func TestShutdown_GraceBoundsAStepThatHangs(t *testing.T) {
 	})
 }
 
-// TestShutdown_GraceBoundsAnOutage: the Registry does not answer either; the claim expires by
-// itself.
+// TestShutdown_GraceBoundsAnOutage: the Registry does not answer either; the claim expires.
 func TestShutdown_GraceBoundsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, f := newFake(), newFeed()

@@ -102,8 +102,8 @@ func TestRenew_ShowsProgressLive(t *testing.T) {
 	})
 }
 
-// TestR15_FencesItself: a worker that is cut off gives its claim up before the Registry does, and
-// writes nothing after.
+// TestR15_FencesItself: a worker that is cut off gives up its claim before the Registry does, and
+// writes nothing afterwards.
 func TestR15_FencesItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, kept, f, book := newFake(), newFakeInterim(), newFeed(), &logbook{}
@@ -200,8 +200,8 @@ func TestR29_StuckStepIsCounted(t *testing.T) {
 	})
 }
 
-// TestRenew_NotForEveryItem: a worker that is always full tells of its free slots, but not at each
-// of a thousand items.
+// TestRenew_NotForEveryItem: a busy worker reports its free slots, but not for each of a thousand
+// items.
 func TestRenew_NotForEveryItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, f := newFake(), newFeed()

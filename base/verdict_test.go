@@ -90,9 +90,8 @@ type busy time.Duration
 func (b busy) Error() string             { return "busy" }
 func (b busy) AsksToWait() time.Duration { return time.Duration(b) }
 
-// TestVerdict_AsksToWait: a source is not asked again before the time it has named, and never
-// earlier than it would be without that. Tries are not used up on a source that has said when it
-// will answer.
+// TestVerdict_AsksToWait: a source that names a time is not asked again earlier than that, or than
+// without it. A source that says when it will answer costs no tries.
 func TestVerdict_AsksToWait(t *testing.T) {
 	tests := []struct {
 		name      string
@@ -125,8 +124,8 @@ type cure string
 func (c cure) Error() string  { return "broken" }
 func (c cure) Remedy() string { return string(c) }
 
-// TestVerdict_Remedy: what an error knows to put it right goes with the settlement, the first of
-// several; a worker that is told to stop has none.
+// TestVerdict_Remedy: the settlement has the first remedy of the errors. A stopping worker has
+// none.
 func TestVerdict_Remedy(t *testing.T) {
 	tests := []struct {
 		name    string
@@ -286,9 +285,8 @@ func TestWorker_Policy(t *testing.T) {
 	}
 }
 
-// An item that has waited for room for as long as it may fails when it finds none again, by a fault
-// of the system that says what to do. Nothing else that it ends with is changed by that, nor does
-// it fail before.
+// An item that has waited for room for the limit fails when there is none again, as a system fault
+// with a remedy. No other outcome changes, and it does not fail earlier.
 func TestVerdict_RoomWait(t *testing.T) {
 	const limit = 7 * 24 * time.Hour
 	for _, err := range []error{

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// TestWithdrawn_EndsTheStepWithinASecond: with a real Registry, a step that waits for something
-// hears of a cancel and of an abort at once, and what it does after is refused.
+// TestWithdrawn_EndsTheStepWithinASecond: with a real Registry, a waiting step is cancelled at once
+// by a cancel or an abort, and its later writes are refused.
 func TestWithdrawn_EndsTheStepWithinASecond(t *testing.T) {
 	for _, act := range []registry.Act{registry.ActCancel, registry.ActAbort} {
 		t.Run(string(act), func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestWithdrawn_EndsTheStepWithinASecond(t *testing.T) {
 	}
 }
 
-// A late success of what was taken away is refused, although the step never looked at its context.
+// A late success of a withdrawn attempt is refused, although the step never checked its context.
 func TestWithdrawn_LateSuccessIsRefused(t *testing.T) {
 	s := openRegistry(t)
 	id := submit(t, s)
@@ -76,7 +76,7 @@ func TestWithdrawn_LateSuccessIsRefused(t *testing.T) {
 	}
 }
 
-// The news may overtake the answer to the claim.
+// The withdrawal may arrive before the answer to the claim.
 func TestWithdrawn_BeforeTheClaimIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := newFake()

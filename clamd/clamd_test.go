@@ -52,7 +52,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// A clamd that passes what it has not seen must not be used.
+// A clamd that reports unscanned content as clean must not be used.
 func TestEngineThatPassesWhatItDoesNotSee(t *testing.T) {
 	t.Parallel()
 	c := clamd.New(clamdtest.Start(t, "AlertExceedsMax no").Addr)

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast/holdfast/clamd"
 )
 
-// Whatever answers in clamd's stead: nothing counts as clean unless it says so in so many words.
+// Whatever a server in clamd's place answers, nothing counts as clean without the exact answer.
 func FuzzScanAnswer(f *testing.F) {
 	for _, answer := range []string{
 		"stream: OK\x00", "stream: Eicar FOUND\x00", "stream: OK", "stream: OK\n\x00", "OK\x00", "", "\x00stream: OK\x00", "stream:  FOUND\x00",

@@ -116,8 +116,8 @@ func forms() map[string]export.Options {
 	return map[string]export.Options{"files": {}, "all files": {System: true}, "bag": {Bag: true}, "whole bag": {Bag: true, System: true}}
 }
 
-// TestWriteTar_FromAnyByte: whatever there is already, the rest makes the same tar of it, and what
-// lies before is not asked for.
+// TestWriteTar_FromAnyByte: from any existing beginning the rest makes the same tar, and earlier
+// files are not read.
 func TestWriteTar_FromAnyByte(t *testing.T) {
 	t.Parallel()
 	for name, opts := range forms() {
@@ -148,8 +148,8 @@ func TestWriteTar_FromAnyByte(t *testing.T) {
 	}
 }
 
-// TestContinueTar_FromAnyPoint: from whatever point, as JSON keeps it, the rest makes the same tar,
-// and no byte before it is asked for.
+// TestContinueTar_FromAnyPoint: from any point, encoded as JSON, the rest makes the same tar, and
+// no earlier byte is read.
 func TestContinueTar_FromAnyPoint(t *testing.T) {
 	t.Parallel()
 	for name, opts := range forms() {
@@ -198,8 +198,8 @@ func TestContinueTar_FromAnyPoint(t *testing.T) {
 	}
 }
 
-// What was wrong before the point is found at the file's end, also when nothing of the file is left
-// to come.
+// A wrong byte before the point is detected at the file's end, even if no byte of the file is left
+// to write.
 func TestContinueTar_Damage(t *testing.T) {
 	t.Parallel()
 	const path = "producer/sub/two\nlines 100%"
@@ -296,8 +296,8 @@ func TestTar_EmptyBag(t *testing.T) {
 	}
 }
 
-// TestDamage: what is wrong in the source stops the copy and is named; what is wrong in what is
-// there already is found, too.
+// TestDamage: damage in the source stops the copy and is named; damage in the existing part is
+// detected too.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	const path = "producer/sub/two\nlines 100%"
@@ -389,8 +389,8 @@ func everyWay(t *testing.T, m *memory, elsewhere func(path, place string, becaus
 	}
 }
 
-// TestElsewhere: what is wrong in one storage, in whatever way, is read in the other; only what is
-// right at none cannot be had.
+// TestElsewhere: any fault in one storage makes the file be read from the other. Only a file that
+// no storage has right fails.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	const path = "producer/sub/two\nlines 100%"

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// Whatever name a container may have is one that a bag can hold, so that what is taken in can be
-// exported as one and restored.
+// A bag can contain every name that a container may have, so that every object can be exported as a
+// bag and restored.
 func TestAcceptedNamesFitIntoBags(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringOfN(rapid.SampledFrom([]rune("ab.~$%:\\/ \n\r\t\x01\x1b\x1f\x7f\u0085\u2028é|*?")), 1, 12, -1).Draw(t, "name")

@@ -75,8 +75,7 @@ func (n *notes) wantAll(t *testing.T, want ...string) {
 	n.want(t, want...)
 }
 
-// However much large work runs and waits, small work runs at once; one token never has all the
-// slots.
+// Small work runs at once however much large work runs and waits. One token never has all slots.
 func TestGate_SmallNeverWaitsForLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, ran, end := gate.New(gate.Options{}), &notes{}, make(chan struct{})
@@ -97,8 +96,8 @@ func TestGate_SmallNeverWaitsForLarge(t *testing.T) {
 	})
 }
 
-// Slots go round the collections, and in each round its tokens, however much one of them has
-// waiting.
+// Slots rotate over the collections, and within each over its tokens, however much work one of them
+// has.
 func TestGate_GoesRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate.New(gate.Options{LargeSlots: 1})
@@ -115,8 +114,7 @@ func TestGate_GoesRound(t *testing.T) {
 	})
 }
 
-// Work that takes much memory waits until there is room for it, and what came later does not pass
-// it.
+// Work that needs much memory waits for it, and later work does not pass it.
 func TestGate_Memory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate.New(gate.Options{LargeSlots: 4, Memory: 100 * mib, PerToken: func(int) int { return 4 }})
@@ -138,7 +136,7 @@ func TestGate_Memory(t *testing.T) {
 	})
 }
 
-// Unpacking counts its memory alone. Judgements never wait for it, and collections take turns.
+// Only the memory of unpacking counts. Judgements never wait for it, and collections rotate.
 func TestGate_Unpacking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate.New(gate.Options{Memory: 100 * mib, UnpackMemory: 128 * mib})
@@ -159,7 +157,7 @@ func TestGate_Unpacking(t *testing.T) {
 	})
 }
 
-// Whoever gives up frees its place: the work behind it runs, and nothing of it counts any more.
+// Work that gives up frees its place: the work behind it runs, and it no longer counts.
 func TestGate_GiveUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate.New(gate.Options{LargeSlots: 2, Memory: 100 * mib, Waiting: 1})
@@ -305,8 +303,8 @@ func (m *model) check() {
 	}
 }
 
-// Whatever comes, ends and gives up in whatever order: the limits hold, no slot idles that somebody
-// could have, and all that waits runs when no more comes.
+// In any order of arrivals, ends and give-ups: the limits hold, no usable slot idles, and all
+// waiting work runs in the end.
 func TestGate_Model(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var failed any // rapid must see it in its own goroutine
@@ -376,8 +374,8 @@ func (m *model) leave(it *one) {
 	it.cancel()
 }
 
-// Nobody starves: with three collections of three tokens that each keep the gate full, whoever
-// waits is passed by at most the others' one turn each for every one of its own that is before it.
+// No starvation: three collections of three tokens each keep the gate full. Between two turns of a
+// token, each other token is served at most once.
 func TestGate_NobodyStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate.New(gate.Options{LargeSlots: 2, PerToken: func(int) int { return 1 }, Memory: 100})

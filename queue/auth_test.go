@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/queue/queuetest"
 )
 
-// Producers and consumers say the secret that they are given. Without it, or with another one, they
-// get nowhere, and say why.
+// Producers and consumers authenticate with their secret. Without it, or with a wrong one, they
+// fail and say why.
 func TestAuthSecret(t *testing.T) {
 	b, err := broker.New(broker.Options{AuthSecret: "a secret of the test"})
 	if err != nil {
@@ -78,8 +78,8 @@ func TestAuthSecret(t *testing.T) {
 	}
 }
 
-// What a full broker refuses stays with the sender, who can send it again on the same connection
-// once there is room.
+// The sender keeps what a full broker refuses, and can send it again on the same connection once
+// there is room.
 func TestPublish_BrokerFull(t *testing.T) {
 	b, err := broker.New(broker.Options{MaxMemory: 16 << 10})
 	if err != nil {

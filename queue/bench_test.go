@@ -9,8 +9,7 @@ import (
 	"github.com/holdfast/holdfast/queue/queuetest"
 )
 
-// BenchmarkWakeUps is the way of a wake-up from Publish to Finish, in groups as the relay sends
-// them.
+// BenchmarkWakeUps measures wake-ups from Publish to Finish, in groups as the relay sends them.
 func BenchmarkWakeUps(b *testing.B) {
 	for _, group := range []int{1, 100} {
 		b.Run(fmt.Sprintf("group=%d", group), func(b *testing.B) {

@@ -73,7 +73,7 @@ func TestR21_ReadyFollowsFreeSlots(t *testing.T) {
 	})
 }
 
-// R21: what one handler does with its message does not slow down the others: there is no backoff.
+// R21: one handler's answers do not slow down others: there is no backoff.
 func TestR21_RequeueIsNoBackoff(t *testing.T) {
 	t.Parallel()
 	s := openServer(t)
@@ -135,8 +135,8 @@ func TestConsumer_FinishesWhatIsNoItem(t *testing.T) {
 	queuetest.Eventually(t, "both are finished", func() bool { return s.workers(topic).Clients[0].FinishCount == 2 })
 }
 
-// go-nsq's own consumer would not connect again before the last message in hand is answered, hours
-// later perhaps.
+// go-nsq's own consumer would reconnect only after its last unanswered message, perhaps hours
+// later.
 func TestConsumer_ReconnectsWhileMessagesAreInHand(t *testing.T) {
 	t.Parallel()
 	s := openServer(t)
@@ -294,7 +294,7 @@ func TestStop_WhenNobodyIsThere(t *testing.T) {
 	}
 }
 
-// That the context of Consume ends stops receiving, too.
+// The end of Consume's context also ends receiving.
 func TestConsume_ContextEnds(t *testing.T) {
 	t.Parallel()
 	s := openServer(t)
@@ -312,8 +312,8 @@ func TestConsume_ContextEnds(t *testing.T) {
 	}
 }
 
-// A message that timed out at the server while its handler works on is delivered again although no
-// slot is free: it is given back with a delay, not sent back and forth.
+// A message that timed out at the server while its handler runs is delivered again although no slot
+// is free. It is requeued with a delay, not sent back and forth.
 func TestConsumer_SurplusIsGivenBack(t *testing.T) {
 	t.Parallel()
 	s := openServer(t)
@@ -331,7 +331,7 @@ func TestConsumer_SurplusIsGivenBack(t *testing.T) {
 	second.Finish()
 }
 
-// Interoperability the other way round: what go-nsq's own producer sends arrives.
+// Messages of go-nsq's own producer arrive.
 func TestConsumer_HearsOtherProducers(t *testing.T) {
 	t.Parallel()
 	s := openServer(t)

@@ -21,8 +21,8 @@ func (s *server) lookup() string {
 	return strings.TrimPrefix(web.URL, "http://")
 }
 
-// A producer that is told nsqlookupds alone publishes to all nsqds that they know, passes over one
-// that dies, and comes back to it.
+// A producer with only nsqlookupds publishes to all nsqds that they know, skips one that dies, and
+// uses it again later.
 func TestProducer_Lookup(t *testing.T) {
 	t.Parallel()
 	a, b := openServer(t), openServer(t)
@@ -53,8 +53,8 @@ func TestProducer_Lookup(t *testing.T) {
 	})
 }
 
-// An nsqd that no nsqlookupd knows any more, and that does not answer, is let go of; when none is
-// left that is an outage.
+// An unreachable nsqd that no nsqlookupd knows any more is dropped. If none is left, that is an
+// outage.
 func TestProducer_LookupForgets(t *testing.T) {
 	t.Parallel()
 	s := openServer(t)

@@ -18,8 +18,8 @@ import (
 // What go-nsq's own Consumer and Producer cannot do, which is why this package stands on its
 // connections. When one of these tests fails with a new version of go-nsq, think again.
 
-// A consumer of go-nsq stays away from a server that was restarted for as long as it has a message
-// of before in hand, which here may be hours. Ours is back at once.
+// go-nsq's consumer does not reconnect to a restarted server while it has an older unanswered
+// message, which here may take hours. Ours reconnects at once.
 func TestGoNSQ_ConsumerStaysAway(t *testing.T) {
 	t.Parallel()
 	s := openServer(t)
@@ -56,8 +56,8 @@ func TestGoNSQ_ConsumerStaysAway(t *testing.T) {
 	<-consumer.StopChan
 }
 
-// A producer of go-nsq waits for a server that does not answer for as long as its connection lives;
-// nobody can call it off. Ours gives up with its context.
+// go-nsq's producer waits for an unresponsive server as long as its connection lives, and cannot be
+// cancelled. Ours ends with its context.
 func TestGoNSQ_ProducerCannotBeCalledOff(t *testing.T) {
 	t.Parallel()
 	addr := silent(t)

@@ -264,9 +264,9 @@ func TestPublish_NobodyThere(t *testing.T) {
 	}
 }
 
-// The relay rings again at once when a connection is lost, since other nsqds may be there, and when
-// it is back (R19), so it is told of both; the log has one line for the loss however long it lasts,
-// and one for the recovery.
+// OnChange is called when a connection is lost, since other nsqds may be available, and when it is
+// back (R19): the relay then publishes again. The log has one line for the loss, however long it
+// lasts, and one for the recovery.
 func TestProducer_Reconnects(t *testing.T) {
 	t.Parallel()
 	s := openServer(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast/holdfast/queue/queuetest"
 )
 
-// TestSend: what is sent to a topic is in one nsqd, in order, however much it is; another one takes
-// over when that is gone.
+// TestSend: everything sent to a topic is in one nsqd, in order, however much it is. If that nsqd
+// dies, another one takes over.
 func TestSend(t *testing.T) {
 	t.Parallel()
 	servers := []*server{openServer(t), openServer(t), openServer(t)}

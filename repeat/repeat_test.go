@@ -29,8 +29,8 @@ func find(texts []string, keep int) (first []int, incomplete bool) {
 	return first, f.Incomplete()
 }
 
-// Whatever repeats is found, by one pass and by two, unless the Finder says that it could not keep
-// enough; and nothing else is.
+// Every repeat is found, in one pass and in two, unless the Finder reports that it could not store
+// enough. Nothing else is reported.
 func TestFinder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		numbers := rapid.SliceOfN(rapid.IntRange(0, 300), 0, 400).Draw(t, "numbers")
@@ -66,8 +66,7 @@ func TestFinder(t *testing.T) {
 	})
 }
 
-// Of a sequence with more records than are kept, those that nothing repeats take nearly no room:
-// only what may repeat is kept.
+// Of a sequence with more records than may be stored, only possible repeats are stored.
 func TestFinder_ManyRecords(t *testing.T) {
 	const records, keep = 200_000, 50_000
 	texts := make([]string, records)

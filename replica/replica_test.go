@@ -158,7 +158,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// What is known of a file holds as long as the Reader lives, and for that file alone.
+// Faults of a file are remembered as long as the Reader lives, and only for that file.
 func TestReader_Useless(t *testing.T) {
 	t.Parallel()
 	s := &storages{all: []copyOf{{"a", nil, nil, errFrozen}, {"b", []string{good}, nil, nil}}}
@@ -179,7 +179,7 @@ func TestReader_Useless(t *testing.T) {
 	}
 }
 
-// A writer that fails, and the end of ctx, are no storage's fault.
+// A failing writer, and the end of ctx, are no storage's fault.
 func TestReader_NoFaultOfTheStorage(t *testing.T) {
 	t.Parallel()
 	s := &storages{all: []copyOf{{"a", []string{good}, nil, nil}}}

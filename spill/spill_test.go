@@ -11,8 +11,7 @@ import (
 	"github.com/holdfast/holdfast/spill"
 )
 
-// Several logs of one space give back what each was given, however long the records are and however
-// many.
+// Several logs of one space return their own records, however long and many they are.
 func TestLog_GivesBack(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := spill.NewSpace(t.TempDir(), 1<<30)
@@ -62,7 +61,7 @@ func TestSpace_Limit(t *testing.T) {
 	}
 }
 
-// What cannot be put aside is an error of the system, and leaves no file behind.
+// A failing temporary file is a system error, and leaves no file behind.
 func TestSpace_NoFolder(t *testing.T) {
 	folder := t.TempDir()
 	s := spill.NewSpace(folder+"/none", 1<<30)

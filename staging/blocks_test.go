@@ -37,8 +37,8 @@ func (s *fickle) Open(ctx context.Context, key string, offset, length int64) (io
 	return io.NopCloser(bytes.NewReader(data[offset:])), nil
 }
 
-// Whatever staging answers at each opening, a file that proves to be the right one in the end was
-// read as that throughout; and a proven one is never read as another.
+// Whatever staging returns at each opening: if the file proves right in the end, every reader saw
+// those bytes; and a proven file is never read as another.
 func TestBlocks(t *testing.T) {
 	const block = staging.BlockSize
 	patterns := bytes.Repeat([]byte("0123456789abcdef"), 3*block/16+1)
@@ -111,8 +111,7 @@ func TestBlocks(t *testing.T) {
 	})
 }
 
-// Not one entry is taken from a list that is not the one that was written, whichever reading of it
-// is another.
+// No entry is taken from a list that differs from the written one, at whichever reading it differs.
 func TestList_EntriesAreOfTheListThatWasWritten(t *testing.T) {
 	s := &fickle{Store: storagetest.NewMemory(), forged: func(int) []byte { return nil }}
 	l, err := staging.CreateList[string](t.Context(), s, "list")

@@ -142,7 +142,7 @@ const (
 	big = 34 * mib
 )
 
-// A successor goes on at the checkpoint, in a file of its own, and reads the whole back.
+// A successor resumes at the checkpoint in a file of its own, and reads all of it back.
 func TestR03_ResumesInsideAFile(t *testing.T) {
 	t.Run("memory", func(t *testing.T) { resumesInsideAFile(t, storagetest.NewMemory()) })
 	t.Run("s3", func(t *testing.T) {
@@ -209,8 +209,7 @@ func TestFetch_GoesOnAfterABreak(t *testing.T) {
 	}
 }
 
-// Whatever keeps a checkpoint from being used costs a fetch from the start, and never a wrong byte
-// (R5, R27).
+// An unusable checkpoint costs a fetch from the start, and never gives a wrong byte (R5, R27).
 func TestR05_StartsOver(t *testing.T) {
 	tests := []struct {
 		name string
@@ -271,8 +270,8 @@ func (e *isTooLong) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A source that never ends is read no further than it may be, and nothing of it stays: not even
-// what was checkpointed.
+// A source that never ends is read only up to the limit, and nothing of it stays, not even
+// checkpoints.
 func TestFetch_Endless(t *testing.T) {
 	for _, tt := range []struct {
 		name      string

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-// A list gives back what was put in, names byte for byte.
+// A list returns its entries, with names byte for byte.
 func TestList_RoundTrip(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		names := rapid.SliceOf(rapid.String()).Draw(rt, "names")
@@ -76,8 +76,7 @@ func TestList_Faults(t *testing.T) {
 	}
 }
 
-// A list goes on after its checkpoint under a key of the successor's own, without what came after
-// it (R3).
+// A list resumes after its checkpoint under the successor's own key, without later entries (R3).
 func TestR03_ListGoesOn(t *testing.T) {
 	s := storagetest.NewMemory()
 	l, err := staging.CreateList[int](t.Context(), s, "first")
@@ -114,8 +113,8 @@ func TestR03_ListGoesOn(t *testing.T) {
 	}
 }
 
-// A list, or another staged file, that is not what was written says so, whatever its reader makes
-// of it.
+// A list or staged file that differs from the written one is detected, whatever its reader makes of
+// it.
 func TestVerified(t *testing.T) {
 	s := storagetest.NewMemory()
 	l, err := staging.CreateList[int](t.Context(), s, "list")

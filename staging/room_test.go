@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-// Not a byte is written past what was reserved before more is (R24).
+// No byte is written beyond the reservation before it is extended (R24).
 func TestR24_RoomBeforeWriting(t *testing.T) {
 	inner := storagetest.NewMemory()
 	var asked []int64
@@ -49,7 +49,7 @@ func TestR24_RefusedRoomEndsTheWrite(t *testing.T) {
 	}
 }
 
-// What is thrown away gives its room back.
+// Deleted bytes release their room.
 func TestRoom_GivesBack(t *testing.T) {
 	grown := 0
 	room := staging.NewRoom(100, 0, func(context.Context, int64, int64) error { grown++; return nil })

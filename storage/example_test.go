@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-// A writer dies after a checkpoint; its successor goes on there under a name of its own, and makes
-// the object visible in one step.
+// A writer dies after a checkpoint. Its successor resumes there under its own name, and makes the
+// object visible in one step.
 func ExampleStore_Resume() {
 	ctx := context.Background()
 	store := storagetest.NewMemory()

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// Whatever answers in siegfried's stead is refused, or names a format by its PUID and its registry,
-// or none.
+// An answer in siegfried's place is refused, or gives a format with PUID and registry, or none.
 func FuzzAnswer(f *testing.F) {
 	const good = `{"siegfried":"1.11.1","identifiers":[{"name":"pronom","details":"DROID_SignatureFile_V118.xml"}],"files":[{"filename":"x","matches":[` +
 		`{"ns":"pronom","id":"fmt/43","format":"JPEG","version":"1.01","warning":""},{"ns":"pronom","id":"fmt/44"}]}]}`

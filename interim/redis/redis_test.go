@@ -146,7 +146,7 @@ func TestOpenKeepsThePasswordToItself(t *testing.T) {
 	}
 }
 
-// TestPutUnderMemoryPressure: a put that Redis has no room for is refused as a whole.
+// TestPutUnderMemoryPressure: a put for which Redis has no memory is refused as a whole.
 func TestPutUnderMemoryPressure(t *testing.T) {
 	server := redistest.Start(t, "--maxmemory", "4mb", "--maxmemory-policy", "noeviction")
 	s := open(t, server.URL())
@@ -183,8 +183,7 @@ func open(t *testing.T, rawURL string) *redis.Store {
 	return s
 }
 
-// Over TLS the server is known by the authorities that are given, and by no others; then it works
-// as without.
+// Over TLS only the given authorities are trusted; the rest works as without TLS.
 func TestOpen_TLS(t *testing.T) {
 	plain, err := url.Parse(redistest.Start(t).URL())
 	if err != nil {

@@ -45,8 +45,8 @@ func TestReopenedFileKeepsEntries(t *testing.T) {
 	}
 }
 
-// TestKilledProcessLeavesAUsableFile: what a killed process leaves is the file with its log, not
-// folded back.
+// TestKilledProcessLeavesAUsableFile: a killed process leaves the file with a log that was not
+// merged.
 func TestKilledProcessLeavesAUsableFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "interim.db")
@@ -166,8 +166,8 @@ func TestOpenWithoutFolder(t *testing.T) {
 	}
 }
 
-// TestInterruptedDropIsFinishedByTheNext: the entries of a drop that was cut off are out of sight
-// at once, and gone after the next drop of any item.
+// TestInterruptedDropIsFinishedByTheNext: the entries of an interrupted drop are invisible at once,
+// and deleted by the next drop of any item.
 func TestInterruptedDropIsFinishedByTheNext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "interim.db")
 	s := open(t, path)

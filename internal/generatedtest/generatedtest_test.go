@@ -33,7 +33,8 @@ func (h *heard) Helper()               {}
 func (h *heard) Error(...any)          { h.failures++ }
 func (h *heard) Errorf(string, ...any) { h.failures++ }
 
-// What is out of date, missing or unmarked fails; with -update it is written, and its mode stays.
+// A part that is out of date, missing or unmarked fails the test. With -update it is written, and
+// the file's mode stays.
 func TestChecks(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)

@@ -161,7 +161,7 @@ func TestEphemeral_GoesWithItsLastClient(t *testing.T) {
 	}
 }
 
-// A client that does not read is given no more than fits, and keeps nobody else waiting.
+// A client that does not read gets a limited amount, and delays no other client.
 func TestSlowReader_IsGivenNoMore(t *testing.T) {
 	b := open(t, broker.Options{MaxMemory: 128 << 20})
 	slow, _ := queuetest.Dial(t, b.Addr(), nil)
@@ -222,8 +222,8 @@ func TestNew_RefusesBadOptions(t *testing.T) {
 	}
 }
 
-// Whatever clients do, every message is in exactly one place until it is finished, and nothing is
-// delivered after.
+// Whatever clients do, every message is in exactly one place until it is finished, and not
+// delivered afterwards.
 func TestRandomWalk_LosesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -302,7 +302,7 @@ func TestRandomWalk_LosesNothing(t *testing.T) {
 	})
 }
 
-// Whatever bytes come, the broker answers or hangs up, and serves the next client.
+// Whatever bytes come, the broker answers or closes the connection, and serves the next client.
 func FuzzCommands(f *testing.F) {
 	b := open(f, broker.Options{MaxBodySize: 1 << 12, MaxMsgSize: 1 << 10})
 	for _, seed := range []string{

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast/holdfast/queue/queuetest"
 )
 
-// Others than this machine are served only where somebody said so.
+// Addresses other than loopback are served only if the options allow it.
 func TestListen_Remote(t *testing.T) {
 	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0"} {
 		b, err := broker.New(broker.Options{})
@@ -54,7 +54,7 @@ func mpub(topic string, bodies [][]byte) *nsq.Command {
 	return c
 }
 
-// Who does not say the secret neither publishes nor subscribes, by whichever command.
+// A client that has not authenticated can neither publish nor subscribe, by any command.
 func TestAuth(t *testing.T) {
 	b := open(t, broker.Options{AuthSecret: secret})
 	identified := func() *queuetest.Client {
@@ -106,8 +106,8 @@ func TestAuth(t *testing.T) {
 	}
 }
 
-// Who does not know the secret keeps nobody out who does: its connections end soon, and before that
-// when their places are needed. Who has said it stays.
+// Clients without the secret keep out none that has it: their connections end soon, and earlier if
+// their places are needed. Authenticated clients stay.
 func TestAuth_Strangers(t *testing.T) {
 	b := open(t, broker.Options{AuthSecret: secret, AuthTime: time.Minute, MaxClients: 3})
 	known := func() *queuetest.Client {
@@ -143,9 +143,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// However much is published, to however many topics and channels, the broker's memory stays within
-// its bound. What there is no room for is refused, the connection goes on, and what was taken is
-// delivered.
+// However much is published to however many topics and channels, the broker's memory stays within
+// its limit. It refuses what has no room, keeps the connection, and delivers what it accepted.
 func TestMemory(t *testing.T) {
 	const bound = 8 << 20
 	large := bytes.Repeat([]byte("x"), 100_000)
@@ -213,7 +212,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// A stream of new channels, and of connections, ends, too.
+// Endless new channels and connections are limited too.
 func TestMemory_Clients(t *testing.T) {
 	b := open(t, broker.Options{MaxMemory: 64 << 10, MaxClients: 20})
 	c, _ := queuetest.Dial(t, b.Addr(), nil)
@@ -259,7 +258,7 @@ func TestMemory_Clients(t *testing.T) {
 	}
 }
 
-// Ephemeral topics and channels give back what they took when they go.
+// Ephemeral topics and channels release their memory.
 func TestMemory_GivenBack(t *testing.T) {
 	b := open(t, broker.Options{MaxMemory: 64 << 10})
 	sender, _ := queuetest.Dial(t, b.Addr(), nil)

@@ -22,8 +22,7 @@ const nsqjsVersion = "0.13.0"
 //go:embed testdata/nsqjs_client.js
 var nsqjsClient string
 
-// The client of another project, in another language, works with the broker, also with one that
-// asks for a secret.
+// A client of another project in another language works with the broker, also with authentication.
 func TestNSQJS(t *testing.T) {
 	t.Parallel()
 	for name, secret := range map[string]string{"open": "", "secret": "a secret of the test"} {

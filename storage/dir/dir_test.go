@@ -117,9 +117,8 @@ func TestCreateMakesTheDirectory(t *testing.T) {
 	}
 }
 
-// TestR03_SuccessorInAnotherProcess: the predecessor is killed after a checkpoint, or only stopped;
-// the successor has nothing but the checkpoint, and what the predecessor writes later changes
-// nothing.
+// TestR03_SuccessorInAnotherProcess: the predecessor is killed after a checkpoint, or only stopped.
+// The successor has only the checkpoint, and later writes of the predecessor change nothing.
 func TestR03_SuccessorInAnotherProcess(t *testing.T) {
 	path := t.TempDir()
 	old := open(t, path)
@@ -164,7 +163,7 @@ func TestR03_SuccessorInAnotherProcess(t *testing.T) {
 	}
 }
 
-// TestKilledWriterLeavesNothing: a process that is killed has closed nothing but its descriptors.
+// TestKilledWriterLeavesNothing: a killed process has closed only its descriptors.
 func TestKilledWriterLeavesNothing(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path)
@@ -232,8 +231,8 @@ func TestCopyLinksOnOneFileSystem(t *testing.T) {
 	}
 }
 
-// TestCopyLinksOnce: of two objects made from one, each has bytes of its own, so that what befalls
-// one leaves the other.
+// TestCopyLinksOnce: two copies of one object do not share their bytes, so that damage to one
+// spares the other.
 func TestCopyLinksOnce(t *testing.T) {
 	path := t.TempDir()
 	from, to := open(t, t.TempDir()), open(t, path)
@@ -263,8 +262,8 @@ func TestCopyLinksOnce(t *testing.T) {
 	}
 }
 
-// TestMergedNames: a file system that takes two names for one is refused; this one does not. What
-// was tried leaves nothing.
+// TestMergedNames: a file system that merges names is refused; this one does not. The test of it
+// leaves nothing.
 func TestMergedNames(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path)
@@ -302,7 +301,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// TestForeignEntries: what is no regular file is no object, and no link leads out.
+// TestForeignEntries: only regular files are objects, and no link leads out.
 func TestForeignEntries(t *testing.T) {
 	outside := t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o600); err != nil {

@@ -12,7 +12,7 @@ import (
 func (s *Store) Discard(ctx context.Context, cp storage.Checkpoint) error {
 	t, err := parseToken(cp.Token)
 	if err != nil || s.check(t.key) != nil {
-		return nil //nolint:nilerr // not a checkpoint of ours: there is nothing to throw away
+		return nil //nolint:nilerr // not a checkpoint of this driver: there is nothing to delete
 	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("discard %q: %w", t.key, err)

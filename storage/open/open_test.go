@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast/holdfast/storage/s3/s3test"
 )
 
-// TestURL: a store of either kind is opened by its address, works, and says whether it is ready.
+// TestURL: a store of either kind is opened by its address, works, and reports whether it is ready.
 func TestURL(t *testing.T) {
 	s3test.Setenv(t)
 	for _, address := range []string{"file://" + t.TempDir(), s3test.Start(t).Address("prefix")} {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast/holdfast/storage/s3"
 )
 
-// TestAddress: what is wrong with an address is said, without saying what may be a secret in it.
+// TestAddress: errors about an address do not quote it, since it may contain a secret.
 func TestAddress(t *testing.T) {
 	t.Setenv("AWS_REGION", "eu-west-1")
 	t.Setenv("AWS_CONFIG_FILE", "/dev/null")
@@ -56,7 +56,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestSecretsStayOut: what the service thinks of the credentials is told, without them.
+// TestSecretsStayOut: errors about credentials do not contain them.
 func TestSecretsStayOut(t *testing.T) {
 	server := start(t)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "hunter2")

@@ -22,9 +22,8 @@ import (
 
 const benchSize = 64 * mib
 
-// BenchmarkBesideSDK moves 64 MiB through the driver and through the plainest loop over the SDK
-// that takes the same SHA-256 of each part, in turns. x-put and x-get are how many times as fast
-// the driver is.
+// BenchmarkBesideSDK moves 64 MiB alternately through the driver and through a plain loop over the
+// SDK with the same SHA-256 of each part. x-put and x-get say how many times as fast the driver is.
 func BenchmarkBesideSDK(b *testing.B) {
 	server := start(b)
 	s := open(b, server.Address("bench"))
@@ -112,8 +111,8 @@ func barePutObject(ctx context.Context, client *awss3.Client, key string, data [
 	return err
 }
 
-// BenchmarkMemory writes eight files of 48 MiB at once, as a download does, and reports what the
-// heap came to.
+// BenchmarkMemory writes eight files of 48 MiB concurrently, as a download does, and reports the
+// size of the heap.
 func BenchmarkMemory(b *testing.B) {
 	s := open(b, start(b).Address("bench"))
 	chunk := random(256 << 10)

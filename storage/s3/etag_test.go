@@ -32,8 +32,8 @@ func (p *proxy) wrongTag(op string, times int) {
 	})
 }
 
-// TestWrongETag: an answer with an ETag that is not the object's or the part's ends in an error or
-// changes nothing. Whatever Commit says, the object is there whole or not at all, and a second try
+// TestWrongETag: an answer with a wrong ETag of the object or a part gives an error or changes
+// nothing. Whatever Commit returns, the object exists completely or not at all, and a second try
 // succeeds.
 func TestWrongETag(t *testing.T) {
 	p := newProxy(t, start(t).Endpoint)

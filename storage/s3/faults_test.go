@@ -77,8 +77,8 @@ func wantLeftovers(t testing.TB, s *s3.Store, prefix string, pieces, uploads int
 
 const mib = 1 << 20
 
-// TestR30_CommitWhoseAnswerIsLost: whatever is answered to the request that makes an object
-// visible, Commit tells the truth, and nothing is left over.
+// TestR30_CommitWhoseAnswerIsLost: whatever answers the request that makes an object visible,
+// Commit returns the truth, and nothing is left over.
 func TestR30_CommitWhoseAnswerIsLost(t *testing.T) {
 	p := newProxy(t, start(t).Endpoint)
 	small, large := []byte("small"), random(6*mib)
@@ -145,8 +145,8 @@ func TestR30_CommitWhoseAnswerIsLost(t *testing.T) {
 // errAny is any error but those of the contract.
 var errAny = errors.New("any error")
 
-// TestR30_SomebodyElsesObject: an answer is lost, or refused, and the object that is there is
-// another writer's, of the same bytes even. It is not taken for our own.
+// TestR30_SomebodyElsesObject: after a lost or refused answer the existing object is another
+// writer's, even with the same bytes. It is not mistaken for this writer's.
 func TestR30_SomebodyElsesObject(t *testing.T) {
 	p := newProxy(t, start(t).Endpoint)
 	for _, size := range []int{5, 6 * mib} {
@@ -178,8 +178,7 @@ func TestR30_SomebodyElsesObject(t *testing.T) {
 	}
 }
 
-// TestBrokenReading: a body that breaks off is read on where it broke, and never passes for the
-// whole.
+// TestBrokenReading: an interrupted body is continued where it broke, and never counts as complete.
 func TestBrokenReading(t *testing.T) {
 	p := newProxy(t, start(t).Endpoint)
 	s := behind(t, p, "reading")
@@ -220,8 +219,8 @@ func TestBrokenReading(t *testing.T) {
 	}
 }
 
-// TestPieceThatCannotBeStored: the writer says so at the latest when it is asked for something
-// durable, and what it leaves is removed.
+// TestPieceThatCannotBeStored: the writer fails at the latest when something must be durable, and
+// leaves nothing.
 func TestPieceThatCannotBeStored(t *testing.T) {
 	p := newProxy(t, start(t).Endpoint)
 	s := behind(t, p, "pieces")
@@ -245,8 +244,7 @@ func TestPieceThatCannotBeStored(t *testing.T) {
 	wantLeftovers(t, s, "", 0, 0)
 }
 
-// TestR30_Ready: whether the service keeps one writer from overwriting another's object is tried,
-// not assumed.
+// TestR30_Ready tests whether the service keeps one writer from overwriting another's object.
 func TestR30_Ready(t *testing.T) {
 	server := start(t)
 	p := newProxy(t, server.Endpoint)

@@ -44,8 +44,8 @@ func (a *archive) serve(p *proxy) {
 	p.refuse("GET", 1<<30, http.StatusForbidden, "InvalidObjectState")
 }
 
-// A thaw is asked for once, is under way until S3 says that it is over, and is asked for again when
-// the copy is gone.
+// A thaw is requested once, runs until S3 reports its end, and is requested again when the copy has
+// expired.
 func TestThaw(t *testing.T) {
 	server := start(t)
 	for _, tc := range []struct{ name, class, tier, days string }{

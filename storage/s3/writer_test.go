@@ -55,9 +55,9 @@ func victim(address string) error {
 	}
 }
 
-// TestR03_SuccessorOfAKilledProcess: a process is killed after a checkpoint inside a file, with
-// pieces on their way. The successor has the bytes without fetching them, writes under names of its
-// own only, and the predecessor's key never appears.
+// TestR03_SuccessorOfAKilledProcess: a process is killed after a checkpoint inside a file, while
+// pieces are being stored. The successor gets the bytes without fetching them and writes only its
+// own names. The predecessor's key never appears.
 func TestR03_SuccessorOfAKilledProcess(t *testing.T) {
 	server := start(t)
 	data := random(27*mib + 5)
@@ -138,8 +138,8 @@ func TestR03_PredecessorCommitsMeanwhile(t *testing.T) {
 	wantLeftovers(t, s, "", 0, 0)
 }
 
-// TestDeletePrefixLeavesNothing: pieces, uploads of commits that were cut off, and objects go;
-// another item's stay.
+// TestDeletePrefixLeavesNothing: pieces, interrupted uploads and objects are deleted; another
+// item's stay.
 func TestDeletePrefixLeavesNothing(t *testing.T) {
 	p := newProxy(t, start(t).Endpoint)
 	s := behind(t, p, "p")
@@ -189,8 +189,8 @@ func TestDeletePrefixLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestAbortStale: the upload of a process that was killed in the midst of a commit goes when it is
-// old, a young one stays.
+// TestAbortStale: the upload of a process killed during a commit is aborted when it is old; a
+// recent one stays.
 func TestAbortStale(t *testing.T) {
 	p := newProxy(t, start(t).Endpoint)
 	s := behind(t, p, "p")
@@ -232,7 +232,7 @@ func TestAbortStale(t *testing.T) {
 	wantLeftovers(t, s, "", 0, 0)
 }
 
-// TestManyPieces: pieces are merged when they are many, and a checkpoint in the midst of it holds.
+// TestManyPieces: many pieces are merged, and a checkpoint during that is valid.
 func TestManyPieces(t *testing.T) {
 	s := open(t, start(t).Address("p"))
 	s.CutSmall(2)
@@ -262,7 +262,7 @@ func TestManyPieces(t *testing.T) {
 	wantLeftovers(t, s, "", 0, 0)
 }
 
-// TestObjectsOfAnySize: an object of what S3 allows needs no more parts than it allows.
+// TestObjectsOfAnySize: every object size that S3 allows needs no more parts than S3 allows.
 func TestObjectsOfAnySize(t *testing.T) {
 	const gib = 1 << 30
 	for _, size := range []int64{gib, 100 * gib, 1200 * gib, 5120*gib - 1} {
@@ -272,8 +272,7 @@ func TestObjectsOfAnySize(t *testing.T) {
 	}
 }
 
-// TestCloseWithoutCheckpointLeavesNothing: only a checkpoint makes a reason to keep what was not
-// committed.
+// TestCloseWithoutCheckpointLeavesNothing: uncommitted bytes are kept only for a checkpoint.
 func TestCloseWithoutCheckpointLeavesNothing(t *testing.T) {
 	s := open(t, start(t).Address("p"))
 	w := begun(t, s, "k", random(18*mib))
@@ -314,9 +313,9 @@ func TestCopyBetweenBuckets(t *testing.T) {
 	wantLeftovers(t, to, "", 0, 0)
 }
 
-// TestCopyInParts: an object that is too large for one copy is copied inside the service part by
-// part, in a bucket and between two, and as what a writer goes on with. The threshold is lowered:
-// what S3 wants it for has more than 5 GiB.
+// TestCopyInParts: an object that is too large for one copy is copied part by part inside the
+// service: within a bucket, between two, and on resuming. The test lowers the threshold, which for
+// S3 is 5 GiB.
 func TestCopyInParts(t *testing.T) {
 	p := newProxy(t, start(t).Endpoint)
 	s := behind(t, p, "p")
@@ -369,9 +368,8 @@ func TestCopyInParts(t *testing.T) {
 	wantLeftovers(t, s, "", 0, 0)
 }
 
-// TestStorageClass: what is committed is of the class that the address names, by whichever way it
-// came; what is only kept until then, and what is replaced again and again, is not. versitygw keeps
-// no class, so the requests are looked at.
+// TestStorageClass: committed objects have the address's class, however they were written; scratch
+// and replaced objects do not. versitygw ignores classes, so the test inspects the requests.
 func TestStorageClass(t *testing.T) {
 	p := newProxy(t, start(t).Endpoint)
 	s, err := s3.OpenImpatient(t.Context(), s3test.Address(p.URL, "p")+"&class=GLACIER_IR")

@@ -117,7 +117,7 @@ func (w Finder) Find(ctx context.Context, item *base.Item, algorithm string, bef
 	}
 	err = group.Wait()
 	if err != nil && ctx.Err() != nil {
-		// Told to stop: the next worker goes on right here.
+		// Stopping: the next worker resumes here.
 		err = errors.Join(err, fs.note(context.WithoutCancel(ctx)))
 	}
 	return fs, err

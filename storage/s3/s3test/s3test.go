@@ -83,17 +83,17 @@ func Start(t testing.TB) *Server {
 	return nil
 }
 
-// Address is that of a store below prefix, for s3.Open and HOLDFAST_STORAGE_URL.
+// Address returns the address of a store below prefix, for s3.Open and HOLDFAST_STORAGE_URL.
 func (s *Server) Address(prefix string) string { return Address(s.Endpoint, prefix) }
 
-// Address is that of a store below prefix of the bucket, at an endpoint that stands in front of a
+// Address returns the address of a store below prefix of the bucket, at an endpoint in front of a
 // server.
 func Address(endpoint, prefix string) string {
 	return "s3://" + Bucket + "/" + prefix + "?path_style=true&endpoint=" + endpoint
 }
 
-// Uploads are the keys of the uploads in parts that the server knows and nobody has ended. What is
-// left of a part that was on its way when its upload was aborted is the server's own affair.
+// Uploads returns the keys of the unfinished multipart uploads. Remains of a part that was being
+// sent when its upload was aborted are the server's own business.
 func (s *Server) Uploads(t testing.TB) (keys []string) {
 	t.Helper()
 	client := s3.New(s3.Options{
