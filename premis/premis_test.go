@@ -363,9 +363,9 @@ func TestEventID(t *testing.T) {
 func TestEventType_URI(t *testing.T) {
 	base := "http://id.loc.gov/vocabulary/preservation/eventType/"
 	tests := map[premis.EventType]string{
-		premis.Accession: "acc", premis.Deletion: "del", premis.FixityCheck: "fix", premis.FormatIdentification: "for",
+		premis.Deletion: "del", premis.FixityCheck: "fix", premis.FormatIdentification: "for",
 		premis.Ingestion: "ing", premis.MessageDigestCalculation: "mes", premis.Replication: "rep", premis.Validation: "val",
-		premis.VirusCheck: "vir", premis.DigitalSignatureGeneration: "dsg", premis.DigitalSignatureValidation: "dig",
+		premis.VirusCheck: "vir", premis.Dissemination: "dis", premis.FilenameChange: "fil", premis.MetadataExtraction: "mee",
 	}
 	for kind, code := range tests {
 		if got := kind.URI(); got != base+code {

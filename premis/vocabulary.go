@@ -17,117 +17,32 @@ type EventType string
 
 // The event types that Holdfast records.
 const (
-	Accession                  EventType = "accession"
-	Capture                    EventType = "capture"
-	Creation                   EventType = "creation"
-	Deaccession                EventType = "deaccession"
-	Decompression              EventType = "decompression"
-	Deletion                   EventType = "deletion"
-	DigitalSignatureGeneration EventType = "digital signature generation"
-	DigitalSignatureValidation EventType = "digital signature validation"
-	Dissemination              EventType = "dissemination"
-	Exporting                  EventType = "exporting"
-	FilenameChange             EventType = "filename change"
-	FixityCheck                EventType = "fixity check"
-	FormatIdentification       EventType = "format identification"
-	// IdentifierAssignment is not in the vocabulary as far as we could check, so it is written
-	// without a reference.
-	IdentifierAssignment       EventType = "identifier assignment"
-	InformationPackageCreation EventType = "information package creation"
-	Ingestion                  EventType = "ingestion"
-	IngestionEnd               EventType = "ingestion end"
-	IngestionStart             EventType = "ingestion start"
-	MessageDigestCalculation   EventType = "message digest calculation"
-	MetadataExtraction         EventType = "metadata extraction"
-	MetadataModification       EventType = "metadata modification"
-	Migration                  EventType = "migration"
-	Modification               EventType = "modification"
-	Packing                    EventType = "packing"
-	Quarantine                 EventType = "quarantine"
-	Recovery                   EventType = "recovery"
-	Replication                EventType = "replication"
-	Transfer                   EventType = "transfer"
-	Unpacking                  EventType = "unpacking"
-	Unquarantine               EventType = "unquarantine"
-	Validation                 EventType = "validation"
-	VirusCheck                 EventType = "virus check"
+	Deletion             EventType = "deletion"
+	Dissemination        EventType = "dissemination"
+	FilenameChange       EventType = "filename change"
+	FixityCheck          EventType = "fixity check"
+	FormatIdentification EventType = "format identification"
+	// IdentifierAssignment is not in the vocabulary as far as we could check, so it is written without
+	// a reference.
+	IdentifierAssignment     EventType = "identifier assignment"
+	Ingestion                EventType = "ingestion"
+	MessageDigestCalculation EventType = "message digest calculation"
+	MetadataExtraction       EventType = "metadata extraction"
+	Replication              EventType = "replication"
+	Validation               EventType = "validation"
+	VirusCheck               EventType = "virus check"
 )
 
 // URI returns the type's URI at id.loc.gov, or "" if there is none that we know.
 func (t EventType) URI() string {
-	if code := t.code(); code != "" {
-		return eventTypes + "/" + code
+	codes := map[EventType]string{
+		Deletion: "del", Dissemination: "dis", FilenameChange: "fil", FixityCheck: "fix", FormatIdentification: "for", Ingestion: "ing",
+		MessageDigestCalculation: "mes", MetadataExtraction: "mee", Replication: "rep", Validation: "val", VirusCheck: "vir",
 	}
-	return ""
-}
-
-func (t EventType) code() string {
-	switch t {
-	case Accession:
-		return "acc"
-	case Capture:
-		return "cap"
-	case Creation:
-		return "cre"
-	case Deaccession:
-		return "dea"
-	case Decompression:
-		return "dec"
-	case Deletion:
-		return "del"
-	case DigitalSignatureGeneration:
-		return "dsg"
-	case DigitalSignatureValidation:
-		return "dig"
-	case Dissemination:
-		return "dis"
-	case Exporting:
-		return "exp"
-	case FilenameChange:
-		return "fil"
-	case FixityCheck:
-		return "fix"
-	case FormatIdentification:
-		return "for"
-	case InformationPackageCreation:
-		return "ipc"
-	case Ingestion:
-		return "ing"
-	case IngestionEnd:
-		return "ine"
-	case IngestionStart:
-		return "ins"
-	case MessageDigestCalculation:
-		return "mes"
-	case MetadataExtraction:
-		return "mee"
-	case MetadataModification:
-		return "mem"
-	case Migration:
-		return "mig"
-	case Modification:
-		return "mod"
-	case Packing:
-		return "pac"
-	case Quarantine:
-		return "qua"
-	case Recovery:
-		return "rec"
-	case Replication:
-		return "rep"
-	case Transfer:
-		return "tra"
-	case Unpacking:
-		return "unp"
-	case Unquarantine:
-		return "unq"
-	case Validation:
-		return "val"
-	case VirusCheck:
-		return "vir"
-	default:
+	if codes[t] == "" {
 		return ""
 	}
+	return eventTypes + "/" + codes[t]
 }
 
 // Outcome is how an event ended: a label of id.loc.gov. The writer accepts other labels.
