@@ -9,8 +9,8 @@ import (
 // Receiver returns a callback to an address where no server answers.
 func Receiver() *registry.Callback { return &registry.Callback{URL: "https://receiver.test/mc/{job}"} }
 
-// SubmitTold submits a batch while its collection has a callback, and then removes the callback.
-func (f *Fixture) SubmitTold(callback *registry.Callback) string {
+// SubmitWithCallback submits a batch while its collection has a callback, and then removes the callback.
+func (f *Fixture) SubmitWithCallback(callback *registry.Callback) string {
 	f.Helper()
 	before, err := f.Store.Collection(f.Context(), Mnemonic)
 	f.Must(err)
@@ -22,10 +22,10 @@ func (f *Fixture) SubmitTold(callback *registry.Callback) string {
 	return id
 }
 
-// ToldJob makes a job with a callback and brings it to a stage.
-func (f *Fixture) ToldJob(callback *registry.Callback, at registry.Stage) string {
+// JobWithCallback makes a job with a callback and brings it to a stage.
+func (f *Fixture) JobWithCallback(callback *registry.Callback, at registry.Stage) string {
 	f.Helper()
-	id := f.SubmitTold(callback)
+	id := f.SubmitWithCallback(callback)
 	c := f.TakeItem(id)
 	_, err := f.Store.AddJobs(f.Context(), c.Lease, NewJobs(1))
 	f.Must(err)
@@ -56,8 +56,8 @@ func (f *Fixture) Deliveries(id string) []registry.Delivery {
 	return all
 }
 
-// Carriers returns the items that deliver messages.
-func (f *Fixture) Carriers() []registry.WorkItem {
+// DeliveryItems returns the items that deliver messages.
+func (f *Fixture) DeliveryItems() []registry.WorkItem {
 	f.Helper()
 	return f.All(registry.ItemQuery{Action: registry.DeliverMessage})
 }

@@ -342,7 +342,7 @@ func (f *Fixture) LoseOnce(id string, meanwhile ...registry.Beat) {
 // Committed makes a job with an announced or recorded version and a callback, pending at a stage.
 func (f *Fixture) Committed(at registry.Stage, how registry.Commitment) string {
 	f.Helper()
-	id := f.ToldJob(Receiver(), registry.Process)
+	id := f.JobWithCallback(Receiver(), registry.Process)
 	l := f.TakeItem(id).Lease
 	ark := f.Named(l, f.Unique("object")).ARK
 	if how == registry.Preserved {

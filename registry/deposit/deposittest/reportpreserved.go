@@ -10,7 +10,7 @@ import (
 // reportPreserved: progress, report and lists count a failed job with a preserved object as
 // preserved, not as failed.
 func reportPreserved(f *fixture) {
-	batch := f.SubmitTold(registrytest.Receiver())
+	batch := f.SubmitWithCallback(registrytest.Receiver())
 	c := f.TakeItem(batch)
 	jobs := registrytest.NewJobs(3)
 	_, err := f.Store.AddJobs(f.Context(), c.Lease, jobs)

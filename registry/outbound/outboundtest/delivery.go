@@ -31,7 +31,7 @@ func deliveryTests() tests {
 }
 
 func triesNoted(f *fixture) {
-	id := f.ToldJob(registrytest.Receiver(), registry.Notify)
+	id := f.JobWithCallback(registrytest.Receiver(), registry.Notify)
 	c := f.TakeItem(id)
 	m := registrytest.CompletedMessage(id)
 	for i := 1; i <= 2; i++ {
@@ -62,7 +62,7 @@ func triesNoted(f *fixture) {
 }
 
 func deliveredStays(f *fixture) {
-	id := f.ToldJob(registrytest.Receiver(), registry.Notify)
+	id := f.JobWithCallback(registrytest.Receiver(), registry.Notify)
 	c := f.TakeItem(id)
 	sent := f.NoteDelivery(c.Lease, registrytest.CompletedMessage(id), 200, "").SentAt
 	f.Clock.Pass(time.Second)
@@ -74,7 +74,7 @@ func deliveredStays(f *fixture) {
 }
 
 func deliveryFenced(f *fixture) {
-	id, other := f.ToldJob(registrytest.Receiver(), registry.Notify), f.ToldJob(registrytest.Receiver(), registry.Notify)
+	id, other := f.JobWithCallback(registrytest.Receiver(), registry.Notify), f.JobWithCallback(registrytest.Receiver(), registry.Notify)
 	c := f.TakeItem(id)
 	_, err := f.Store.NoteDelivery(f.Context(), c.Lease, registry.DeliveryTry{Message: registrytest.CompletedMessage(other)})
 	f.Is(err, registry.ErrInvalid)
@@ -83,13 +83,13 @@ func deliveryFenced(f *fixture) {
 	_, err = f.Store.NoteDelivery(f.Context(), stale, registry.DeliveryTry{Message: registrytest.CompletedMessage(id)})
 	f.Is(err, registry.ErrClaimLost)
 	f.Is(f.Store.PassOn(f.Context(), stale, registrytest.CompletedMessage(id)), registry.ErrClaimLost)
-	if n := len(f.Deliveries(id)) + len(f.Deliveries(other)) + len(f.Carriers()); n != 0 {
+	if n := len(f.Deliveries(id)) + len(f.Deliveries(other)) + len(f.DeliveryItems()); n != 0 {
 		f.Errorf("%d deliveries and items came of it", n)
 	}
 }
 
 func passedOn(f *fixture) {
-	id := f.ToldJob(registrytest.Receiver(), registry.Notify)
+	id := f.JobWithCallback(registrytest.Receiver(), registry.Notify)
 	c := f.TakeItem(id)
 	m := registrytest.CompletedMessage(id)
 	f.NoteDelivery(c.Lease, m, 503, "not now")
@@ -98,7 +98,7 @@ func passedOn(f *fixture) {
 	}
 	f.Done(c.Lease)
 	f.State(id, registry.StateCompleted)
-	all := f.Carriers()
+	all := f.DeliveryItems()
 	if len(all) != 1 || all[0].Collection != registrytest.Mnemonic {
 		f.Fatalf("items %+v, want one that goes on", all)
 	}
@@ -130,8 +130,8 @@ func passedOnAnew(f *fixture) {
 	}
 	f.Done(c.Lease)
 	carrier := f.Take(registry.Deliver, "")
-	if d := f.NoteDelivery(carrier.Lease, m, 200, ""); d.Tries != 2 || d.SentAt == nil || d.ItemID != carrier.Item.ID || len(f.Carriers()) != 2 {
-		f.Errorf("%+v, by %d items", d, len(f.Carriers()))
+	if d := f.NoteDelivery(carrier.Lease, m, 200, ""); d.Tries != 2 || d.SentAt == nil || d.ItemID != carrier.Item.ID || len(f.DeliveryItems()) != 2 {
+		f.Errorf("%+v, by %d items", d, len(f.DeliveryItems()))
 	}
 	f.Done(carrier.Lease)
 }
@@ -147,11 +147,11 @@ func failureTold(f *fixture) {
 		{&registry.Callback{URL: registrytest.Receiver().URL, CompletedOnly: true}, registry.Download, 0},
 		{registrytest.Receiver(), registry.Notify, 0}, // it is preserved, and the receiver does not answer
 	} {
-		before := len(f.Carriers())
-		id := f.ToldJob(tt.callback, tt.stage)
+		before := len(f.DeliveryItems())
+		id := f.JobWithCallback(tt.callback, tt.stage)
 		c := f.TakeItem(id)
 		f.Settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Error: "wrong digest"})
-		all := f.Carriers()
+		all := f.DeliveryItems()
 		if len(all)-before != tt.want {
 			f.Errorf("%+v at %s: %d items, want %d", tt.callback, tt.stage, len(all)-before, tt.want)
 			continue
@@ -175,17 +175,17 @@ func bornFailedTold(f *fixture) {
 	completedOnly := *registrytest.Receiver()
 	completedOnly.CompletedOnly = true
 	for _, unasked := range []*registry.Callback{nil, &completedOnly} { // nobody is to be told, or wants to be
-		l := f.TakeItem(f.SubmitTold(unasked)).Lease
+		l := f.TakeItem(f.SubmitWithCallback(unasked)).Lease
 		jobs := registrytest.NewJobs(2)
 		jobs[0].Fault = "the line is wrong"
 		_, err := f.Store.AddJobs(f.Context(), l, jobs)
 		f.Must(err)
-		if all := f.Carriers(); len(all) != 0 {
+		if all := f.DeliveryItems(); len(all) != 0 {
 			f.Errorf("%+v: items %+v", unasked, all)
 		}
 		f.Done(l)
 	}
-	batch := f.SubmitTold(registrytest.Receiver())
+	batch := f.SubmitWithCallback(registrytest.Receiver())
 	l := f.TakeItem(batch).Lease
 	jobs := registrytest.NewJobs(40)
 	for i := range jobs {
@@ -197,7 +197,7 @@ func bornFailedTold(f *fixture) {
 		f.Must(err)
 	}
 	carriers := map[string]registry.DeliverySpec{}
-	for _, it := range f.Carriers() {
+	for _, it := range f.DeliveryItems() {
 		spec, ok := registry.DeliverySpecIn(it.Spec)
 		if !ok || it.Collection != registrytest.Mnemonic || it.Status != registry.Pending {
 			f.Errorf("carrier %+v", it)
@@ -219,7 +219,7 @@ func bornFailedTold(f *fixture) {
 }
 
 func failureToldOnce(f *fixture) {
-	id := f.ToldJob(registrytest.Receiver(), registry.Download)
+	id := f.JobWithCallback(registrytest.Receiver(), registry.Download)
 	fail := func() {
 		f.Helper()
 		c := f.TakeItem(id)
@@ -235,11 +235,11 @@ func failureToldOnce(f *fixture) {
 	for _, d := range f.Deliveries(id) {
 		ids = append(ids, d.ID)
 	}
-	if len(ids) != 2 || ids[0] == ids[1] || len(f.Carriers()) != 2 {
-		f.Errorf("messages %q by %d items, want one a failure", ids, len(f.Carriers()))
+	if len(ids) != 2 || ids[0] == ids[1] || len(f.DeliveryItems()) != 2 {
+		f.Errorf("messages %q by %d items, want one a failure", ids, len(f.DeliveryItems()))
 	}
 	// A lost worker's last try fails, too, in the sweep.
-	lost := f.ToldJob(registrytest.Receiver(), registry.Download)
+	lost := f.JobWithCallback(registrytest.Receiver(), registry.Download)
 	for !f.Item(lost).Status.Settled() {
 		f.LoseOnce(lost)
 	}
@@ -249,7 +249,7 @@ func failureToldOnce(f *fixture) {
 }
 
 func redelivered(f *fixture) {
-	id := f.ToldJob(registrytest.Receiver(), registry.Notify)
+	id := f.JobWithCallback(registrytest.Receiver(), registry.Notify)
 	c := f.TakeItem(id)
 	f.NoteDelivery(c.Lease, registrytest.CompletedMessage(id), 200, "")
 	f.Done(c.Lease)
@@ -261,7 +261,7 @@ func redelivered(f *fixture) {
 		f.Must(err)
 		items = append(items, it.ID)
 	}
-	if items[0] != items[1] || len(f.Carriers()) != 1 {
+	if items[0] != items[1] || len(f.DeliveryItems()) != 1 {
 		f.Errorf("items %q, want the repeat to be answered with the first", items)
 	}
 	r.Reason = "another"
@@ -298,7 +298,7 @@ func redeliverRefused(f *fixture) {
 }
 
 func deliveryPurged(f *fixture) {
-	id := f.ToldJob(registrytest.Receiver(), registry.Notify)
+	id := f.JobWithCallback(registrytest.Receiver(), registry.Notify)
 	c := f.TakeItem(id)
 	f.NoteDelivery(c.Lease, registrytest.CompletedMessage(id), 200, "")
 	f.Must(f.Store.PassOn(f.Context(), c.Lease, registrytest.CompletedMessage(id)))

@@ -76,7 +76,7 @@ func queuedMailed(f *fixture) {
 	f.mailed(r.BatchID, "queued ann@Example.org", "queued curator@example.org")
 	f.mailRules(registry.MailRules{To: []string{"curator@example.org"}})
 	f.mailed(f.Submit(func(s *registry.Submission) { s.Force = true }))
-	for _, it := range f.Carriers() {
+	for _, it := range f.DeliveryItems() {
 		if it.Collection != registrytest.Mnemonic || strings.Contains(it.Name, "@") {
 			f.Errorf("item %+v", it)
 		}
@@ -240,8 +240,8 @@ func reportMailed(f *fixture) {
 			f.Errorf("the id tells the address: %s", d.ID)
 		}
 	}
-	if len(ids) != 2 || len(f.Carriers()) != 2 {
-		f.Errorf("%d messages by %d items, want one an address", len(ids), len(f.Carriers()))
+	if len(ids) != 2 || len(f.DeliveryItems()) != 2 {
+		f.Errorf("%d messages by %d items, want one an address", len(ids), len(f.DeliveryItems()))
 	}
 	// Nobody is told of one that names nobody.
 	quiet, jobs := f.Batch(1, func(s *registry.Submission) { s.Force = true })
@@ -468,7 +468,7 @@ func mailPurged(f *fixture) {
 		f.Errorf("deliveries %+v of a batch that was purged", d)
 	}
 	f.Gone(c.Item.ID)
-	if left := f.Carriers(); len(left) != 1 || left[0].Status != registry.Pending {
+	if left := f.DeliveryItems(); len(left) != 1 || left[0].Status != registry.Pending {
 		f.Errorf("items %+v, want the one that has not ended", left)
 	}
 	c = f.Take(registry.Deliver, "")
@@ -519,7 +519,7 @@ func digestOnce(f *fixture) {
 		f.Errorf("%d in the next period, want 2", n)
 	}
 	ids := map[string]bool{}
-	for _, it := range f.Carriers() {
+	for _, it := range f.DeliveryItems() {
 		spec, ok := registry.DeliverySpecIn(f.Item(it.ID).Spec)
 		d := f.Deliveries(it.ID)
 		if !ok || spec.Subject != it.ID || spec.Mail != registry.MailDigest || len(d) != 1 || d[0].Target != spec.To || d[0].Kind != "mail-digest" {
@@ -535,7 +535,7 @@ func digestOnce(f *fixture) {
 	if n := make(); n != 2 {
 		f.Errorf("%d while the clock is years ahead, want 2", n)
 	}
-	for range f.Carriers() { // what was made in the future is told there
+	for range f.DeliveryItems() { // what was made in the future is told there
 		c := f.Take(registry.Deliver, "")
 		m, _ := registry.DeliverySpecIn(c.Item.Spec)
 		f.NoteDelivery(c.Lease, m, 0, "")
@@ -566,7 +566,7 @@ func digestRefused(f *fixture) {
 			f.Errorf("%+v: %d", r, n)
 		}
 	}
-	if n := len(f.Carriers()); n != 0 {
+	if n := len(f.DeliveryItems()); n != 0 {
 		f.Errorf("%d items came of it", n)
 	}
 }

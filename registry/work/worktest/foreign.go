@@ -64,12 +64,12 @@ func foreignWrites(f *fixture) {
 			return err
 		},
 		"NoteDelivery": func(v victim) error {
-			l := f.TakeItem(f.ToldJob(registrytest.Receiver(), registry.Notify)).Lease
+			l := f.TakeItem(f.JobWithCallback(registrytest.Receiver(), registry.Notify)).Lease
 			_, err := f.Store.NoteDelivery(f.Context(), l, registry.DeliveryTry{Message: registrytest.CompletedMessage(v.job), Status: 200})
 			return err
 		},
 		"PassOn": func(v victim) error {
-			l := f.TakeItem(f.ToldJob(registrytest.Receiver(), registry.Notify)).Lease
+			l := f.TakeItem(f.JobWithCallback(registrytest.Receiver(), registry.Notify)).Lease
 			return f.Store.PassOn(f.Context(), l, registrytest.CompletedMessage(v.job))
 		},
 		"RecordCheck": func(v victim) error {
@@ -153,7 +153,7 @@ func (f *fixture) announced() registry.Lease {
 func (f *fixture) victim() (v victim) {
 	f.Helper()
 	v.ark, v.upload = f.Object(), "theirs"
-	v.job = f.ToldJob(registrytest.Receiver(), registry.Notify)
+	v.job = f.JobWithCallback(registrytest.Receiver(), registry.Notify)
 	f.TakeItem(v.job)
 	f.Upload(v.upload, v.upload)
 	v.batch = f.Submit(func(s *registry.Submission) {

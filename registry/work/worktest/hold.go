@@ -109,8 +109,8 @@ func (f *fixture) duties() (ids []string) {
 	f.Confirm(given, registry.ActAbort)
 	ids = append(ids, f.TidyOf(given).ID)
 	f.Clock.Pass(time.Hour)
-	f.FailItem(f.ToldJob(registrytest.Receiver(), registry.Download), registry.SystemFault)
-	return append(ids, f.Carriers()[0].ID)
+	f.FailItem(f.JobWithCallback(registrytest.Receiver(), registry.Download), registry.SystemFault)
+	return append(ids, f.DeliveryItems()[0].ID)
 }
 
 // holdDeposits: holds on deposits do not stop other items; holds of their own do.

@@ -257,9 +257,9 @@ func (f *fixture) standing(a registry.Action, at registry.Stage) string {
 		f.Clock.Pass(time.Hour)
 		return f.TidyOf(job).ID
 	case registry.DeliverMessage:
-		job := f.ToldJob(registrytest.Receiver(), registry.Download)
+		job := f.JobWithCallback(registrytest.Receiver(), registry.Download)
 		f.FailItem(job, registry.SystemFault)
-		return f.Carriers()[0].ID
+		return f.DeliveryItems()[0].ID
 	case registry.Ingest:
 	}
 	if a.AboutObject() {

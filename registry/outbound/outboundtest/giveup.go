@@ -184,7 +184,7 @@ func remainsDeleted(f *fixture) {
 // untoldBatchDeleted: deleting a batch says what happens to jobs with announced or preserved
 // objects, and does that. A purge names the jobs that it waits for.
 func untoldBatchDeleted(f *fixture) {
-	batch := f.SubmitTold(registrytest.Receiver())
+	batch := f.SubmitWithCallback(registrytest.Receiver())
 	c := f.TakeItem(batch)
 	jobs := registrytest.NewJobs(4)
 	_, err := f.Store.AddJobs(f.Context(), c.Lease, jobs)

@@ -119,7 +119,7 @@ func ownPlace(f *fixture) {
 }
 
 func ownCallback(f *fixture) {
-	id := f.ToldJob(registrytest.Receiver(), registry.Notify)
+	id := f.JobWithCallback(registrytest.Receiver(), registry.Notify)
 	l := f.TakeItem(id).Lease
 	good := registrytest.CompletedMessage(id)
 	for names, change := range map[string]func(*registry.DeliverySpec){
@@ -133,20 +133,20 @@ func ownCallback(f *fixture) {
 		_, err := f.Store.NoteDelivery(f.Context(), l, registry.DeliveryTry{Message: m})
 		f.invalid(err, names)
 	}
-	if n := len(f.Carriers()) + len(f.Deliveries(id)); n != 0 {
+	if n := len(f.DeliveryItems()) + len(f.Deliveries(id)); n != 0 {
 		f.Errorf("%d items and deliveries came of it", n)
 	}
 	m := good
 	m.Again, m.Times, m.Reason, m.Callback.CompletedOnly = true, 7, "forged", true
 	f.Must(f.Store.PassOn(f.Context(), l, m))
-	all := f.Carriers()
+	all := f.DeliveryItems()
 	if len(all) != 1 {
 		f.Fatalf("%d items go on", len(all))
 	}
 	spec, _ := registry.DeliverySpecIn(all[0].Spec)
 	f.same("the message", spec, good)
 	// The callback that the collection has by now is its own, too.
-	id = f.ToldJob(registrytest.Receiver(), registry.Notify)
+	id = f.JobWithCallback(registrytest.Receiver(), registry.Notify)
 	f.Collection(registrytest.Mnemonic, registry.Profile{Owner: registrytest.Owner, Callback: &registry.Callback{URL: "https://moved.test/"}})
 	m = registrytest.CompletedMessage(id)
 	m.Callback.URL = "https://moved.test/"
