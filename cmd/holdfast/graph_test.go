@@ -58,7 +58,7 @@ func TestGraph(t *testing.T) {
 	}
 
 	clitest.WriteFile(t, file, `{"nodes": [{"key": "a", "url": "`+served.URL+`", "requires": [{"key": "b"}]}, {"key": "b", "url": "`+served.URL+`", "requires": [{"key": "a"}]}]}`)
-	cycle := holdfast(t, "graph", "prepare", file, "--seal", "--dir", dir).Wants(t, exit.Refused).Says(t, "cycle: ", " -> ", "abort one of these")
+	cycle := holdfast(t, "graph", "prepare", file, "--seal", "--dir", dir).Wants(t, exit.Refused).Says(t, "cycle: ", " -> ", "abort one of them")
 	shown = holdfast(t, "graph", "show", strings.TrimSpace(cycle.Out), "--dir", dir).Wants(t, exit.OK).Out
 	if !strings.Contains(shown, "2 Prepare") {
 		t.Errorf("a refused seal let something go:\n%s", shown)

@@ -108,7 +108,7 @@ func TestSubmit_MailsOfOthers(t *testing.T) {
 	must(t, b.store.PutCollection(t.Context(), c, "admin"))
 	must(t, submit(ann, "eve@evil.test", "a@b.test", "ann@home.test"))
 	p = problemOf(t, submit(ann, "c@b.test", "d@b.test"), http.StatusTooManyRequests, wire.CodeMailLimit)
-	for _, want := range []string{"names 2 addresses", "token ann@home.test", "2 of the 3", "submit without them", "HOLDFAST_MAIL_TOKEN_DAILY"} {
+	for _, want := range []string{"names 2 other people", "token ann@home.test", "2 of the 3", "submit without them", "HOLDFAST_MAIL_TOKEN_DAILY"} {
 		if !strings.Contains(p.Detail, want) {
 			t.Errorf("detail %q lacks %q", p.Detail, want)
 		}

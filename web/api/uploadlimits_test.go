@@ -106,7 +106,7 @@ func TestUploadQuota_OfACollection(t *testing.T) {
 	}
 	b.begin(t, 20, named("f")) // which is of the token's only collection
 	answer, text = b.send(t, http.MethodPost, "/api/v1/uploads", "", tusHeader(wire.UploadDeferHeader, "1", wire.UploadMetadataHeader, mine)...)
-	if answer.StatusCode != http.StatusInsufficientStorage || !strings.Contains(text, "2 uploads on their way") {
+	if answer.StatusCode != http.StatusInsufficientStorage || !strings.Contains(text, "2 unfinished uploads") {
 		t.Errorf("answered %d %s, want the service's quota", answer.StatusCode, text)
 	}
 }
