@@ -71,9 +71,9 @@ func (r *rig) abandoned(it registry.WorkItem, version int) {
 	}
 }
 
-// What a job has announced and can never store is abandoned by two people, and killed anywhere the
-// worker that does it leaves nothing of the version, and nothing else away. The job is made anew,
-// or deleted, and its object is free for others.
+// Two people abandon a version that its job has announced and can never store. Wherever the worker
+// is killed, it leaves nothing of the version and removes nothing else. The job is run again or
+// deleted, and its object is free for others.
 func TestR01_AbandonDiesAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"staging", "storage"} {
@@ -133,8 +133,8 @@ func (r *rig) zipJobOf(n int, local []string) (string, map[string]string) {
 	}), files
 }
 
-// A version that a storage shows is not abandoned: the job fails and says so, and a requeue rolls
-// it forward.
+// A version that a storage has complete is not abandoned: the job fails and says so, and a requeue
+// rolls it forward.
 func TestAbandon_RefusesWhatIsVisible(t *testing.T) {
 	t.Parallel()
 	r, _, objects := newFaultyRig(t)
@@ -172,9 +172,8 @@ func (r *rig) folderOf(id string) string {
 	return key
 }
 
-// Files that the announced version does not have are nobody's to remove: the job says which they
-// are, and nothing is touched; nor is anything when staging does not tell any more what the version
-// has.
+// Files that are not of the announced version are not removed: the job names them and changes
+// nothing. It also changes nothing if staging no longer has the version's inventory.
 func TestAbandon_LeavesForeignFiles(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(r *rig, id string){
@@ -212,8 +211,8 @@ func TestAbandon_LeavesForeignFiles(t *testing.T) {
 	}
 }
 
-// The inventory that a worker which was thought dead writes after its version was abandoned makes
-// no version: the next one is refused before it is announced, and says so.
+// A superseded worker writes its inventory after its version was abandoned: that makes no version.
+// The next one is refused before it is announced, and says so.
 func TestAbandon_LateVersionIsNotTakenForOurs(t *testing.T) {
 	t.Parallel()
 	r, _, objects := newFaultyRig(t)

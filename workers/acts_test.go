@@ -33,8 +33,8 @@ func (r *rig) only(a registry.Action) registry.WorkItem {
 	return page.Rows[0]
 }
 
-// What a job left in staging goes after it was aborted or deleted, but not before its last worker
-// can have heard of it.
+// A job's staged data is removed after it was aborted or deleted, but not before its last worker
+// must have learned of it.
 func TestCleanup(t *testing.T) {
 	for _, act := range []registry.Act{registry.ActAbort, registry.ActDelete} {
 		t.Run(string(act), func(t *testing.T) {
@@ -73,8 +73,8 @@ func put(t testing.TB, s storage.Store, key string) {
 	must(t, err)
 }
 
-// A tidy item whose subject is not given up touches nothing. No command makes one: it would be a
-// bug, or a hand in the database.
+// A tidy item whose subject is still needed changes nothing. No command makes one: it would be a
+// bug, or a manual change of the database.
 func TestCleanup_LeavesWhatIsNeeded(t *testing.T) {
 	r := newRig(t, nil)
 	job := r.job(registry.Spec{Type: registry.FileType, URL: r.site.put("a", "hello"), Filename: "a"})
@@ -112,7 +112,7 @@ func (m misled) Claim(ctx context.Context, c registry.ClaimRequest) (registry.Cl
 	return claim, err
 }
 
-// A bulk act goes on where it was killed, and nothing is done twice.
+// A killed bulk act continues where it stopped, and does nothing twice.
 func TestApply_KilledBetweenPortions(t *testing.T) {
 	r := newRig(t, nil)
 	rows := make([]checkm.Row, 250)
@@ -172,9 +172,8 @@ func (k killing) ApplyNext(ctx context.Context, l registry.Lease) (registry.Bulk
 	return p, err
 }
 
-// What failed because its digest was wrong is fetched and compared again when it is requeued, at
-// whichever stage that is: it fails as long as its source is wrong, and completes when that was
-// mended.
+// A job that failed for a wrong digest fetches and compares again when it is requeued, at any
+// stage. It fails while its source is wrong, and completes afterwards.
 func TestRequeue_ChecksAgain(t *testing.T) {
 	right, wrong := "the right bytes", "the wrong bytes"
 	for _, from := range []registry.Stage{"", registry.Estimate, registry.Provision, registry.Download} {
@@ -201,8 +200,8 @@ func TestRequeue_ChecksAgain(t *testing.T) {
 	}
 }
 
-// A bag whose payload does not match its manifest fails in processing. Requeued there, what was
-// downloaded is checked again; requeued at download, the mended bag is fetched.
+// A bag that does not match its manifest fails in process. Requeued there, the downloaded bag is
+// checked again; requeued at download, the corrected bag is fetched.
 func TestRequeue_ChecksABagAgain(t *testing.T) {
 	r := newRig(t, nil)
 	files := map[string]string{"x.txt": "x"}
@@ -227,7 +226,7 @@ func TestRequeue_ChecksABagAgain(t *testing.T) {
 	}
 }
 
-// An ARK that was minted stays the item's, whatever stage it is sent back to.
+// A minted ARK stays the item's, whatever stage the item is requeued at.
 func TestRequeue_KeepsTheARK(t *testing.T) {
 	broken := true
 	r := newRig(t, func(d *workers.Deps) { d.Registry = refusing{d.Registry, &broken} })

@@ -44,8 +44,8 @@ func (r *rig) notIntended(id string) {
 	must(r.t, err)
 }
 
-// An object that its storage could never be given is refused before its version is announced:
-// nothing is locked for ever, and the object that has the folder goes on as before.
+// An object that its storage could never store is refused before its version is announced: nothing
+// stays locked, and the object that has the folder is unaffected.
 func TestR07_RefusedBeforeTheIntent(t *testing.T) {
 	t.Parallel()
 	t.Run("the folder is another object's", func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestR07_RefusedBeforeTheIntent(t *testing.T) {
 	})
 }
 
-// Two objects that would have one folder are never on their way there at the same time.
+// Two objects that would share a folder are never written at the same time.
 func TestR01_OneFolderOneObject(t *testing.T) {
 	t.Parallel()
 	r := flatRig(t)

@@ -24,8 +24,8 @@ func slip(ark string) string {
 	return string(b)
 }
 
-// A row with a mistyped ARK of ours fails alone, before anything of it is fetched, and names the
-// object that was meant; others' ARKs, and names that no template draws, are taken as they are.
+// A row with a mistyped ARK of this NAAN fails alone, before anything is fetched, and names the
+// intended object. Foreign ARKs, and names outside the template, are accepted.
 func TestExpand_MistypedARK(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -45,7 +45,7 @@ func TestExpand_MistypedARK(t *testing.T) {
 	}
 }
 
-// An ARK that only the payload itself names is judged, too.
+// An ARK that only the payload names is judged too.
 func TestProcess_MistypedARK(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

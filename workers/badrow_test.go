@@ -34,7 +34,7 @@ func badRows(t *testing.T, r *rig, n int, bad ...int) (url string, lines []int) 
 	return r.site.put("b", text), lines
 }
 
-// Wherever a bad row stands, it fails alone and says on which line it is; the report lists it.
+// A bad row fails alone wherever it is, and names its line; the report lists it.
 func TestExpand_BadRowFailsAlone(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string][]int{"first": {0}, "middle": {2}, "last": {4}, "two": {1, 3}, "all": {0, 1, 2, 3, 4}} {
@@ -80,8 +80,8 @@ func TestExpand_BadRowFailsAlone(t *testing.T) {
 	}
 }
 
-// In a collection that stops on a bad row nothing of such a batch is ingested, and all bad rows are
-// told at once.
+// In a collection that stops on a bad row, nothing of such a batch is ingested, and all bad rows
+// are reported at once.
 func TestExpand_StopsOnBadRow(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string][]int{"first": {0}, "middle": {2}, "last": {4}, "two": {1, 3}} {
@@ -119,7 +119,7 @@ func TestExpand_StopsOnBadRow(t *testing.T) {
 	}
 }
 
-// What shows only at the source is no bad row: the file that is not there fails its own job.
+// A missing file at the source is no bad row: it fails its own job.
 func TestExpand_StopsOnBadRow_NotOnAMissingFile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

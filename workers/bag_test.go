@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// What a bag left out and names in fetch.txt is fetched, judged with the rest, and stored at its
-// place.
+// Files that a bag omits and names in fetch.txt are fetched, judged with the rest, and stored in
+// their places.
 func TestBag_Holey(t *testing.T) {
 	r := newRig(t, nil)
 	files := map[string]string{"here.txt": "here", "far/one.txt": "one", "far/two.txt": "two"}
@@ -96,7 +96,7 @@ func TestBag_HoleyAndIncomplete(t *testing.T) {
 	}
 }
 
-// An attempt that follows one which had to wait does not unpack again.
+// An attempt after a wait does not unpack again.
 func TestProcess_KeepsWhatItUnpacked(t *testing.T) {
 	r := newRig(t, nil)
 	f := &forgetful{ForWorkers: r.registry, identify: func(error) error { return &registry.LockedError{Key: "k", ItemID: "other"} }}
@@ -124,9 +124,9 @@ func TestProcess_KeepsWhatItUnpacked(t *testing.T) {
 	}
 }
 
-// A collection that demands a BagIt profile refuses bags that do not meet it, with everything that
-// is wrong with them, and fetches nothing for them; other payloads are not concerned. The profile
-// of the moment of submission counts.
+// A collection that requires a BagIt profile refuses bags that do not meet it, with all faults, and
+// fetches nothing for them; other payloads are unaffected. The profile at the time of submission
+// counts.
 func TestBag_Profile(t *testing.T) {
 	t.Parallel()
 	profile := json.RawMessage(`{
@@ -159,7 +159,7 @@ func TestBag_Profile(t *testing.T) {
 	}
 }
 
-// A bag with many faults says in a few words what is wrong with it, and in its history all of it.
+// A bag with many faults has a short note, and all faults in its history.
 func TestBag_RefusalTellsAll(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

@@ -63,7 +63,7 @@ func (devNull) Abort() error { return nil }
 
 func (devNull) Close() error { return nil }
 
-// BenchmarkRows estimates and downloads jobs of so many files. Memory must not grow with their
+// BenchmarkRows estimates and downloads jobs with many files. Memory must not grow with their
 // number.
 func BenchmarkRows(b *testing.B) {
 	for _, rows := range []int{1_000, 100_000} {

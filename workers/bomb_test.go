@@ -44,9 +44,9 @@ func zstdOf(t testing.TB, data string) string {
 	return out.String()
 }
 
-// Containers whose decompression takes much memory do not fill it together, however many slots
-// there are: one that finds none waits without its slot, uncounted, and is taken apart later. What
-// takes none does not wait.
+// Containers that need much memory to decompress do not fill it together, whatever the number of
+// slots. One without memory waits without its slot, uncounted, and is unpacked later. Others do not
+// wait.
 func TestProcess_WindowsAreBounded(t *testing.T) {
 	t.Parallel()
 	const window = 1 << 20
@@ -115,9 +115,8 @@ func (s panicking) Create(ctx context.Context, key string) (storage.Writer, erro
 	return s.Store.Create(ctx, key)
 }
 
-// A decompression bomb is the deposit's fault, told as such, and nothing of what came out of it
-// stays on disk: only what was deposited does, until the item is requeued or deleted; then that
-// goes, too.
+// A decompression bomb is a content fault and reported as such. None of its contents stay on disk;
+// the deposited file stays until the item is requeued or deleted.
 func TestProcess_Bombs(t *testing.T) {
 	t.Parallel()
 	const files, each = 8, 512 << 10
@@ -165,7 +164,7 @@ func TestProcess_Bombs(t *testing.T) {
 	}
 }
 
-// All that is wrong with a container stands in its history, and nothing of it stays.
+// The history has all faults of a container, and nothing of it stays.
 func TestProcess_AllFaults(t *testing.T) {
 	t.Parallel()
 	bad := map[string]string{"good": "1", "../out": "2", "/abs": "3", "x/../../y": "4"}
@@ -203,8 +202,7 @@ func (r *rig) refusal(id, kind string) (told intake.Report) {
 	return told
 }
 
-// With the limits that there are when nobody sets any, a bomb is told by what it claims before
-// anything comes out.
+// With default limits, a bomb is detected by its claimed sizes before anything is unpacked.
 func TestProcess_BombByDefault(t *testing.T) {
 	t.Parallel()
 	head := []byte(tarOf(t, map[string]string{"bomb": ""}))

@@ -52,8 +52,8 @@ func TestUpdate_Brain(t *testing.T) {
 	}
 }
 
-// The real sample, updated by a container that names one of its pictures in mrt-delete.txt: it is
-// gone from the second version, the others stay where they are, and the first version has it still.
+// The real sample, updated by a container that names one of its pictures in mrt-delete.txt. That
+// picture is missing from the second version, the others stay, and the first version still has it.
 func TestUpdate_BrainWithDelete(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -74,8 +74,7 @@ func TestUpdate_BrainWithDelete(t *testing.T) {
 	}
 }
 
-// The real update without the object that it updates is refused, says so, and leaves nothing in the
-// way of adding it.
+// The real update without its object is refused, says so, and does not prevent adding the object.
 func TestUpdate_BrainThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

@@ -115,8 +115,8 @@ func (r *receiver) sign(name, text string) callback.Key {
 	return key
 }
 
-// TestCallback: a receiver is told once of a job that completed, in Merritt's words and ours,
-// signed by the two newest keys.
+// TestCallback: a receiver gets one callback about a completed job, with Merritt's fields and
+// Holdfast's, signed by the two newest keys.
 func TestCallback(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
@@ -160,8 +160,8 @@ func TestCallback(t *testing.T) {
 	r.nothingStaged(id)
 }
 
-// TestCallback_Fails: a receiver that does not answer fails the job when its tries are used up,
-// whose object is preserved all the same; once it answers the job can be sent back and completes.
+// TestCallback_Fails: if a receiver does not answer, the job fails when its tries are used up, but
+// its object is preserved. Once the receiver answers, the job can be requeued and completes.
 func TestCallback_Fails(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
@@ -186,9 +186,9 @@ func TestCallback_Fails(t *testing.T) {
 	}
 }
 
-// TestCallback_ReceiverGone: a job whose receiver is gone for good is preserved, and says so; a
-// requeue tells the receiver that its collection has now, and a delivery that is given up completes
-// the job, tells nobody and leaves nothing in staging.
+// TestCallback_ReceiverGone: a job whose receiver is gone for good is preserved, and says so. A
+// requeue notifies the collection's present receiver. Giving up the delivery completes the job
+// without a callback and leaves nothing in staging.
 func TestCallback_ReceiverGone(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
@@ -226,8 +226,8 @@ func TestCallback_ReceiverGone(t *testing.T) {
 	}
 }
 
-// TestCallback_GoesOn: where deliveries go on by themselves the job completes, and an item of its
-// own goes on until the receiver is back.
+// TestCallback_GoesOn: if deliveries are independent, the job completes, and an item of its own
+// retries until the receiver is back.
 func TestCallback_GoesOn(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, func(c *registry.Callback) { c.GoesOn = true })
@@ -267,8 +267,8 @@ func TestCallback_GoesOn(t *testing.T) {
 	}
 }
 
-// TestCallback_OfFailure: it is told that a job failed, by an item of its own; not of one that was
-// sent back since.
+// TestCallback_OfFailure: an item of its own sends the callback that a job failed, but not for a
+// job that was requeued since.
 func TestCallback_OfFailure(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
@@ -298,8 +298,8 @@ func TestCallback_OfFailure(t *testing.T) {
 	}
 }
 
-// TestCallback_Redelivered: a person has it told again what was delivered, and to where the
-// collection is told now.
+// TestCallback_Redelivered: a person requests another delivery; it goes to the collection's present
+// receiver.
 func TestCallback_Redelivered(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
@@ -316,8 +316,8 @@ func TestCallback_Redelivered(t *testing.T) {
 	}
 }
 
-// TestCallback_Secrets: a receiver is shown the collection's credential for its origin over https
-// only, and a key that cannot be opened keeps anything from being told.
+// TestCallback_Secrets: a receiver gets the collection's credential for its origin over https only.
+// With a key that cannot be decrypted, nothing is sent.
 func TestCallback_Secrets(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
@@ -377,8 +377,8 @@ func (d *mortal) PassOn(ctx context.Context, l registry.Lease, m registry.Delive
 	return d.step(func() error { return d.ForWorkers.PassOn(ctx, l, m) })
 }
 
-// TestR22_CallbackDiesAnywhere: wherever the process dies the receiver hears of the job, every time
-// by the same id, and what was noted as delivered is not sent again.
+// TestR22_CallbackDiesAnywhere: wherever the process dies, the receiver gets the callback, always
+// with the same id. A recorded delivery is not repeated.
 func TestR22_CallbackDiesAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, goesOn := range []bool{false, true} {

@@ -33,8 +33,7 @@ func rowOf(name, data string) checkm.Row {
 	return checkm.Row{Name: name, Algorithm: "sha256", Digest: sha256Of(data), Size: int64(len(data))}
 }
 
-// A container that lists what is in it, by whatever algorithms, and has just that, is stored with
-// its list.
+// A container whose list matches its files, by any algorithms, is stored with its list.
 func TestCorroborate_Agrees(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"a.txt": "alpha", "sub/b|c.txt": "beta", "empty": "", "no digest": "x", "no size": "y", "mrt-erc.txt": "erc:\nwhat: listed, too\n"}
@@ -66,8 +65,8 @@ func TestCorroborate_Agrees(t *testing.T) {
 	}
 }
 
-// Whatever a container's list and its files disagree in is told at once, and fails the job for
-// good.
+// All differences between a container's list and its files are reported at once, and fail the job
+// for good.
 func TestCorroborate_Disagrees(t *testing.T) {
 	t.Parallel()
 	m5 := md5.Sum([]byte("other"))
@@ -101,7 +100,7 @@ func TestCorroborate_Disagrees(t *testing.T) {
 	}
 }
 
-// A list that is no list of a container's files is refused with its faults.
+// An invalid list is refused with its faults.
 func TestCorroborate_BadList(t *testing.T) {
 	t.Parallel()
 	good := listOf(t, rowOf("x", "x"))
@@ -129,7 +128,7 @@ func TestCorroborate_BadList(t *testing.T) {
 	}
 }
 
-// Of many faults the first are told and the others counted.
+// Of many faults the first are named and the others counted.
 func TestCorroborate_ManyFaults(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{}
@@ -142,8 +141,7 @@ func TestCorroborate_ManyFaults(t *testing.T) {
 	isContent(t, it, "f01 (mrt-manifest.txt): listing-extra", "f10 (", "and 39 more files")
 }
 
-// The list is that of a container alone: a manifest of that name among the files of another
-// submission is a file like any other.
+// Only a container has such a list: in other submissions a file of that name is an ordinary file.
 func TestCorroborate_OnlyInContainers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

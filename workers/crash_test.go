@@ -113,7 +113,7 @@ func TestR02_ProcessDiesAnywhereInStorage(t *testing.T) {
 	diesEverywhere(t, r, registry.Process, objects, r.zipJob)
 }
 
-// An update that dies makes no version twice, and takes nothing of the one before.
+// A killed update makes no version twice, and removes nothing of the previous version.
 func TestR02_UpdateDiesAnywhereInStorage(t *testing.T) {
 	t.Parallel()
 	r, _, objects := newFaultyRig(t)
@@ -162,7 +162,7 @@ func (s *stopper) Stat(ctx context.Context, key string) (storage.Info, error) {
 	return s.Store.Stat(ctx, key)
 }
 
-// A shutdown in the middle of a step costs no attempt, and the next worker goes on.
+// A shutdown during a step costs no attempt, and the next worker continues.
 func TestR04_StoppedAnywhere(t *testing.T) {
 	for _, stage := range []registry.Stage{registry.Download, registry.Process, registry.Record} {
 		t.Run(string(stage), func(t *testing.T) {
@@ -221,9 +221,9 @@ func (g *barrier) Replace(ctx context.Context, key string, data []byte) error {
 	return g.Store.Replace(ctx, key, data)
 }
 
-// A worker whose lease was taken away in mid-step, with a write on its way that nobody can refuse
-// any more, and that wakes up when its successor is through: under final names it changes nothing,
-// in staging only names of its own attempt, in the Registry nothing.
+// A superseded worker wakes up after its successor has finished, with a write that can no longer be
+// refused. It changes nothing under final names and nothing in the Registry; in staging it writes
+// only names of its own attempt.
 func TestR00_SupersededWritesOnlyItsOwnNames(t *testing.T) {
 	for name, staging := range map[string]bool{"storage": false, "staging": true} {
 		t.Run(name, func(t *testing.T) {
@@ -344,8 +344,7 @@ func (f *forgetful) Intend(ctx context.Context, l registry.Lease, in registry.In
 	return out, err
 }
 
-// A name that was given is given once, whatever answer is lost when; a version that was announced
-// is the one written.
+// A name is assigned once, whatever answer is lost when. The announced version is the one written.
 func TestR08_AnswersLost(t *testing.T) {
 	lose := func(error) error { return errTest }
 	for name, f := range map[string]*forgetful{"identify": {identify: lose}, "intend": {intend: lose}} {

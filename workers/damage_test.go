@@ -10,8 +10,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Bytes that went bad in staging are the system's fault, never the depositor's, and are fetched
-// again (R6).
+// Damaged staged bytes are a system fault, never the depositor's, and are fetched again (R6).
 func TestR06_DamageInStaging(t *testing.T) {
 	bag := bagOf(sample(), nil)
 	for _, tt := range []struct {
@@ -54,8 +53,7 @@ func TestR06_DamageInStaging(t *testing.T) {
 	}
 }
 
-// A version that was announced is written as it was announced, even when all that was staged for it
-// is lost (R2).
+// An announced version is written as announced, even if all its staged data is lost (R2).
 func TestR02_AnnouncedAndThenLost(t *testing.T) {
 	for _, lost := range []string{"version.jsonl", "inventory.json", "unpacked", "system", "files"} {
 		t.Run(lost, func(t *testing.T) {
@@ -88,7 +86,8 @@ func TestR02_AnnouncedAndThenLost(t *testing.T) {
 	}
 }
 
-// A disk that somebody else has filled makes jobs wait, uncounted; they go on when there is room.
+// A disk that another program has filled makes jobs wait, uncounted; they continue when there is
+// room.
 func TestR24_DiskFull(t *testing.T) {
 	for _, stage := range []registry.Stage{registry.Download, registry.Process} {
 		r, staging, _ := newFaultyRig(t)

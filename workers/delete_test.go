@@ -63,8 +63,8 @@ func (r *rig) deleted(o registry.Object) {
 	}
 }
 
-// TestR02_DeleteDiesAnywhere: wherever a deletion ends, whatever is there of the object is never
-// taken for whole, its readers are told, and the next attempt leaves the tombstone alone.
+// TestR02_DeleteDiesAnywhere: wherever a deletion is killed, the remains of the object never count
+// as complete, readers get an error, and the next attempt keeps the tombstone.
 func TestR02_DeleteDiesAnywhere(t *testing.T) {
 	t.Parallel()
 	r, _, objects := newFaultyRig(t)
@@ -156,8 +156,7 @@ func (l *losing) RecordDeletion(ctx context.Context, lease registry.Lease, id st
 	return err
 }
 
-// A deletion waits for whoever is at work on the object; what comes for the object later is the
-// depositor's fault.
+// A deletion waits for running work on the object. Later deposits to the object are content faults.
 func TestDelete_AmongOthers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

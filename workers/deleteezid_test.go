@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// The name of a deleted object is unavailable at EZID. While EZID is away the deletion waits,
-// uncounted, and nobody can read the object.
+// The name of a deleted object is unavailable at EZID. While EZID does not answer, the deletion
+// waits, uncounted, and nobody can read the object.
 func TestDelete_NameAtEZID(t *testing.T) {
 	t.Parallel()
 	n := newNamed(t)
@@ -42,7 +42,7 @@ func TestDelete_NameAtEZID(t *testing.T) {
 	n.wantNames(map[string]string{o.ID: "unavailable | withdrawn " + job})
 }
 
-// Wherever an answer of EZID's is lost, the name is unavailable in the end.
+// Whichever of EZID's answers is lost, the name is unavailable in the end.
 func TestDelete_EZIDAnswersLost(t *testing.T) {
 	t.Parallel()
 	n := newNamed(t)
@@ -78,8 +78,7 @@ func TestDelete_EZIDAnswersLost(t *testing.T) {
 	}
 }
 
-// What people decided about a name at EZID stays, and so does a name that is nobody's business any
-// more.
+// A person's decision about a name at EZID stays, and so does a name that is not managed here.
 func TestDelete_NamesThatStay(t *testing.T) {
 	t.Parallel()
 	n := newNamed(t)

@@ -16,9 +16,9 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-// TestDelete_EveryFault deletes an object in two storages once for each call that this makes of the
-// one or the other, and has that call fail, or its answer be lost, or the disk be full: in the end
-// nothing is left in any, and in between nothing is taken for whole.
+// TestDelete_EveryFault deletes an object in two storages once for each call to either, and makes
+// that call fail, lose its answer, or find the disk full. In the end nothing is left, and meanwhile
+// nothing counts as complete.
 func TestDelete_EveryFault(t *testing.T) {
 	t.Parallel()
 	for _, kind := range faultKinds {
@@ -69,8 +69,8 @@ func TestDelete_EveryFault(t *testing.T) {
 	}
 }
 
-// TestDelete_ManyKeys deletes an object of 10,000 keys from S3, whose listings and removals are of
-// 1,000 each, with faults in the midst of it. A neighbour whose address begins alike stays.
+// TestDelete_ManyKeys deletes an object of 10,000 keys from S3, with listings and deletions of
+// 1,000 each, and faults in between. A neighbour with a similar address stays.
 func TestDelete_ManyKeys(t *testing.T) {
 	s3test.Setenv(t)
 	server := s3test.Start(t)

@@ -16,8 +16,8 @@ func (r *rig) again(s registry.Spec) (batch string, jobs []registry.WorkItem) {
 	return receipt.BatchID, r.expand(receipt.BatchID)
 }
 
-// The same address with the same strong validator is a duplicate, which completes without a job;
-// with another one, with none that can be relied on, or after the first has failed, it is not.
+// The same address with the same strong validator is a duplicate and completes without a job. With
+// another validator, a weak one, or after the first failed, it is not.
 func TestExpand_SameAddressAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

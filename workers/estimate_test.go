@@ -76,7 +76,7 @@ func sized(n int64) func(http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-// A manifest that cannot be had leaves the size unknown; Download tells what is wrong with it.
+// A manifest that cannot be fetched leaves the size unknown; Download reports the fault.
 func TestEstimate_ManifestMissing(t *testing.T) {
 	r := newRig(t, nil)
 	job := r.job(registry.Spec{Type: registry.ObjectManifest, URL: r.site.url + "none", Filename: "m"})
@@ -87,7 +87,7 @@ func TestEstimate_ManifestMissing(t *testing.T) {
 	isContent(t, r.fails(job), "404")
 }
 
-// A job is put back once, however often it is estimated.
+// A job is deferred once, however often it is estimated.
 func TestEstimate_DefersOnce(t *testing.T) {
 	r := newRig(t, nil)
 	job := r.job(registry.Spec{Type: registry.FileType, URL: r.site.url + "none", Filename: "f"})
@@ -118,8 +118,7 @@ func TestPayload_ManifestIsFrozen(t *testing.T) {
 	}
 }
 
-// A batch that is expanded again after its manifest has changed makes the jobs that it began with
-// (R22).
+// A batch that is expanded again after its manifest has changed makes the original jobs (R22).
 func TestR22_ExpandsWhatItBegan(t *testing.T) {
 	r := newRig(t, nil)
 	row := func(name string) checkm.Row { return checkm.Row{URL: r.site.put(name, name), Name: name} }
@@ -142,9 +141,9 @@ func TestR22_ExpandsWhatItBegan(t *testing.T) {
 	}
 }
 
-// A worker that dies between two portions of a batch, before or after the Registry has the next
-// one, costs no row and makes none twice; its successor sends only what is no job yet, and knows
-// what the rows before it said.
+// A worker killed between two portions of a batch, before or after the Registry has the next one,
+// loses no row and makes none twice. Its successor sends only rows that are no jobs yet, and knows
+// the earlier rows.
 func TestR22_GoesOnBehindTheLastRow(t *testing.T) {
 	t.Parallel()
 	const rows, portions = 1300, 4

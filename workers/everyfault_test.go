@@ -78,10 +78,10 @@ var faultKinds = []struct {
 	{"a flipped bit", storagetest.Open, func(s *storagetest.Faulty, k int) { s.FlipAt(k) }},
 }
 
-// TestEveryFault runs a deposit once for each call that it makes of staging, and of storage, and
-// has that call meet a fault: in the end there is one version of one object with the right bytes,
-// storage is a valid storage root with nothing else in it, nothing is left in staging, and in
-// between nothing was to be seen half done.
+// TestEveryFault runs a deposit once for each of its calls to staging and storage, and injects a
+// fault into that call. In the end there is one version of one object with the right bytes. The
+// storage is a valid storage root with nothing else, staging is empty, and nothing incomplete was
+// ever visible.
 func TestEveryFault(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"staging", "storage"} {

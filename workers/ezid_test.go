@@ -70,7 +70,7 @@ func (n *named) wantNames(want map[string]string) {
 	}
 }
 
-// A name is reserved before the version is announced, made public when it is recorded, and its
+// A name is reserved before the version is announced and made public when it is recorded; its
 // metadata follow updates.
 func TestEZID_NameFollowsItsObject(t *testing.T) {
 	t.Parallel()
@@ -107,8 +107,8 @@ func TestEZID_NameFollowsItsObject(t *testing.T) {
 	}
 }
 
-// A supplied ARK is its depositor's: neither made nor changed at EZID, as in Merritt. Another
-// collection's is as it was.
+// A supplied ARK belongs to its depositor: it is neither made nor changed at EZID, as in Merritt.
+// Another collection's ARK is unchanged.
 func TestEZID_OnlyNamesThatAreOurs(t *testing.T) {
 	t.Parallel()
 	n := newNamed(t)
@@ -179,8 +179,8 @@ func (m *doomed) request(w http.ResponseWriter, _ *http.Request, serve func(http
 	return true
 }
 
-// R8: a worker that dies before or after any of its calls leaves one name for one object, known to
-// EZID by the item, and public in the end.
+// R8: a worker killed before or after any call leaves one name for one object, which EZID has under
+// the item, and which is public in the end.
 func TestR08_EZIDKilledAtEachCall(t *testing.T) {
 	t.Parallel()
 	n := newNamed(t)
@@ -275,7 +275,7 @@ func TestR08_EZIDNameOfAFailedJob(t *testing.T) {
 	n.wantNames(map[string]string{o.ID: "public " + failed})
 }
 
-// While EZID is away jobs wait, uncounted, and say for what; what is recorded can be seen
+// While EZID does not answer, jobs wait, uncounted, and say so; recorded versions are visible
 // meanwhile.
 func TestEZID_Away(t *testing.T) {
 	t.Parallel()
@@ -316,8 +316,8 @@ func TestEZID_Away(t *testing.T) {
 	n.wantNames(map[string]string{n.complete(job).ID: "public " + job})
 }
 
-// What only a person can mend is counted, fails on the system, and says what to do; then a requeue
-// goes on.
+// An error that only a person can fix is counted, fails as a system fault, and says what to do; a
+// requeue then continues.
 func TestEZID_NeedsAPerson(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// What is wrong with a deposit fails it as content, at once; what the system could not do is tried
-// again and at last fails as system (docs/invariants.md, I8).
+// A fault of the deposit fails the item at once as a content fault. A system fault is retried, and
+// finally fails as a system fault (docs/invariants.md, I8).
 func TestFaults_ContentOrSystem(t *testing.T) {
 	answer := func(status int) func(r *rig) {
 		return func(r *rig) {
@@ -105,8 +105,7 @@ func TestFaults_ContentOrSystem(t *testing.T) {
 	}
 }
 
-// All missing files are named at once, and the others are there when the producer has put them in
-// place.
+// All missing files are named at once, and the job completes when the producer has added them.
 func TestDownload_NamesAllMissing(t *testing.T) {
 	r := newRig(t, nil)
 	var rows []checkm.Row
@@ -135,8 +134,7 @@ func TestDownload_NamesAllMissing(t *testing.T) {
 	}
 }
 
-// A server that fails for a while does not keep the files of others from coming, and does not make
-// a deposit bad.
+// A server that fails temporarily does not delay the files of others, and is no content fault.
 func TestDownload_OneServerDown(t *testing.T) {
 	r := newRig(t, nil)
 	r.site.break_(func(w http.ResponseWriter, req *http.Request) bool {
@@ -172,7 +170,7 @@ func TestDownload_OneServerDown(t *testing.T) {
 	}
 }
 
-// Payloads that are at fault as a whole.
+// Payloads that are invalid as a whole.
 func TestFaults_Payload(t *testing.T) {
 	brokenBag := bagOf(sample(), nil)
 	brokenBag["bag/data/a.txt"] = "alphA\n"

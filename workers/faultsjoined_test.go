@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast/holdfast/source/unpack"
 )
 
-// Of several errors that are joined each is asked whose fault it is, in whatever order they come
-// and however they are wrapped: whoever gathers a job's faults and whoever judges the step agree.
+// Each of several joined errors is asked whose fault it is, in any order and however wrapped. The
+// collector of a job's faults and the judge of the step agree.
 func TestJoinedFaultsAreOneVerdict(t *testing.T) {
 	system, content := &source.Error{Kind: source.FaultDNS}, &unpack.Error{Fault: unpack.FaultDamaged}
 	mismatch := &registry.IdentifierMismatch{LocalID: "a"}

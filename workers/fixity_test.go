@@ -166,8 +166,8 @@ func TestFixity_AllIsWell(t *testing.T) {
 	p.damagedFiles(0)
 }
 
-// Every kind of damage, to content, inventories and what is made from them, in either storage, is
-// mended from the other.
+// Every kind of damage to content, inventories and derived files, in either storage, is mended from
+// the other.
 func TestFixity_MendsFromTheOther(t *testing.T) {
 	t.Parallel()
 	for name, harm := range damage {
@@ -248,7 +248,7 @@ type failing struct{ err error }
 
 func (f *failing) Read([]byte) (int, error) { return 0, f.err }
 
-// What cannot be read is no verdict: it is tried again, and nothing is changed.
+// An unreadable file is no verdict: the check is retried, and nothing is changed.
 func TestFixity_CannotBeRead(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
@@ -269,7 +269,7 @@ func TestFixity_CannotBeRead(t *testing.T) {
 	}
 }
 
-// A storage that is gone as a whole is not one whose files were deleted.
+// A missing storage is not a storage whose files were deleted.
 func TestFixity_StorageIsGone(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
@@ -301,7 +301,7 @@ func (l *lying) Open(ctx context.Context, key string, offset, length int64) (io.
 	return l.Store.Open(ctx, key, offset, length)
 }
 
-// Good and bad are told apart while they are copied, not before: nothing is mended with bad bytes.
+// Bytes are judged while they are copied, not before: nothing is mended with bad bytes.
 func TestFixity_NeverMendsWithBadBytes(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
@@ -371,8 +371,8 @@ func (d *perishing) ReplaceFrom(ctx context.Context, key, srcKey string) error {
 	return d.do(func() error { return storage.ReplaceFrom(ctx, d.Store, key, srcKey) })
 }
 
-// Killed at any change that it makes, before or after it, the next attempt mends the file, and the
-// history tells that it was damaged.
+// Killed before or after any of its changes, the next attempt mends the file, and the history
+// records the damage.
 func TestFixity_KilledWhileMending(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"a flipped byte", "deleted"} {
@@ -413,8 +413,8 @@ func TestFixity_KilledWhileMending(t *testing.T) {
 	}
 }
 
-// An object that somebody has in hand is not touched; a check that finds nothing wrong does not
-// mind.
+// An object with running work is not changed; a check that finds nothing wrong does not wait for
+// that.
 func TestFixity_WaitsForTheObject(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// Damage to what is made from an inventory, in both storages at once, is a failure in the object's
-// history, and then it is mended by the inventory of the version itself.
+// Damage to files derived from an inventory, in both storages at once, is recorded as a failure and
+// mended from the version's own inventory.
 func TestFixity_DerivedDamageIsAFailure(t *testing.T) {
 	for _, path := range []string{"v1/inventory.json.sha512", "inventory.json", "inventory.json.sha512", "0=ocfl_object_1.1"} {
 		t.Run(path, func(t *testing.T) {
@@ -35,8 +35,8 @@ func TestFixity_DerivedDamageIsAFailure(t *testing.T) {
 	}
 }
 
-// A damaged inventory that is right in no storage is mended by the one in the object's root, which
-// has the same bytes: also where there is but one storage. It is a failure, and then its mend.
+// A damaged inventory that no storage has right is mended from the one in the object's root, which
+// has the same bytes, even with only one storage. The history has the failure, then the mending.
 func TestFixity_InventoryMendedFromItsRoot(t *testing.T) {
 	for _, gone := range []bool{false, true} {
 		t.Run(strconv.FormatBool(gone), func(t *testing.T) {
@@ -65,8 +65,8 @@ func TestFixity_InventoryMendedFromItsRoot(t *testing.T) {
 	}
 }
 
-// A file that belongs to no version is found by the scheduled check, is a failure, and waits for a
-// person; when it is gone, all is right.
+// The scheduled check finds a file that belongs to no version, fails, and waits for a person. When
+// the file is gone, the check completes.
 func TestFixity_ForeignFile(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
@@ -96,8 +96,8 @@ func TestFixity_ForeignFile(t *testing.T) {
 	p.damagedFiles(0)
 }
 
-// What somebody put below an object's logs or extensions is found, too. It waits for a person; the
-// object's content is right all the same.
+// A foreign file below an object's logs or extensions is found too, and waits for a person; the
+// object's content counts as right.
 func TestFixity_ForeignFileInLogs(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)

@@ -146,10 +146,9 @@ var smalls = rapid.Custom(func(t *rapid.T) small {
 
 const growersWait = 40 * time.Minute
 
-// TestR24_GrowersEnd has several jobs of unknown size grow at once on a small volume, beside
-// uploads that come and go, with files that are wrong and workers that die. No byte is written past
-// what may be filled, every job ends within a bounded time, those that fit are preserved, and
-// afterwards nothing is reserved.
+// TestR24_GrowersEnd grows several jobs of unknown size at once on a small volume, beside uploads,
+// with wrong files and killed workers. No byte is written beyond the limit, every job ends within a
+// bounded time, those that fit are preserved, and afterwards nothing is reserved.
 func TestR24_GrowersEnd(t *testing.T) {
 	v := &smallVolume{bytes: map[string]int64{}}
 	r := newRig(t, func(d *workers.Deps) {

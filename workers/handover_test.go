@@ -33,8 +33,8 @@ func (w *watchedInterim) Put(ctx context.Context, a interim.Attempt, entries map
 	return err
 }
 
-// A worker that is told to stop in the middle of a file hands it over at its last checkpoint: no
-// attempt is counted, and at most a part is fetched again (I5).
+// A worker that stops in the middle of a file hands it over at its last checkpoint: no attempt is
+// counted, and at most a part is fetched again (I5).
 func TestR03_HandOverInsideAFile(t *testing.T) {
 	const part = 16 << 20
 	raw := make([]byte, 2*part+4321)

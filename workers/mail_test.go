@@ -126,8 +126,8 @@ func has(t *testing.T, what, text string, wants ...string) {
 	}
 }
 
-// TestMailTruth: that a batch was taken in is not told when it is deleted before the mail goes out,
-// and that is noted.
+// TestMailTruth: if a batch is deleted before the mail about its submission is sent, the mail is
+// recorded as not sent.
 func TestMailTruth(t *testing.T) {
 	t.Parallel()
 	for _, act := range []registry.Act{registry.ActCancel, registry.ActAbort, registry.ActDelete} {
@@ -148,9 +148,9 @@ func TestMailTruth(t *testing.T) {
 	}
 }
 
-// TestMail_Stopped: who submitted a batch that an admin ends for good hears by whom, why, and what
-// became of each job: what is preserved, what is past the point of no return, and what is ended. It
-// is not told before that is so.
+// TestMail_Stopped: the submitter of a batch that an admin ends for good learns who ended it, why,
+// and the outcome of each job: preserved, past the point of no return, or ended. The mail waits
+// until that is final.
 func TestMail_Stopped(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, registry.MailRules{})
@@ -257,8 +257,8 @@ func TestMail(t *testing.T) {
 	}
 }
 
-// TestMail_ServerDown: what cannot be sent is shown and sent later; one refused address is told so
-// and tried no more, and keeps nobody else from being told.
+// TestMail_ServerDown: an unsent mail is visible and sent later. A refused address is recorded and
+// not tried again, and delays no other mail.
 func TestMail_ServerDown(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, registry.MailRules{})
@@ -331,7 +331,7 @@ func TestMail_NoServer(t *testing.T) {
 	}
 }
 
-// TestMail_Unread: a batch that cannot be read is told of, since it never reports.
+// TestMail_Unread: a batch that cannot be read is reported, since it will never make a report.
 func TestMail_Unread(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, registry.MailRules{To: []string{"ann@example.org"}, FailuresOnly: true})
@@ -402,8 +402,8 @@ func TestMail_Safe(t *testing.T) {
 	}
 }
 
-// TestMail_SafePurged: of a batch that is purged job by job nobody is told that it is safe, since
-// what is wrong may be gone with the jobs that are gone.
+// TestMail_SafePurged: a batch that is purged job by job is never reported as safe, since a fault
+// may have gone with its jobs.
 func TestMail_SafePurged(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, registry.MailRules{To: []string{"ann@example.org"}, Safe: true, FailuresOnly: true})
@@ -449,8 +449,8 @@ func (d *damaged) BatchSafety(ctx context.Context, id string) (registry.Safety, 
 	return s, err
 }
 
-// TestMail_Digest tells operators what waits for them, and that nothing does; one that comes too
-// late is none.
+// TestMail_Digest: operators learn what waits for them, or that nothing does; a late digest is not
+// sent.
 func TestMail_Digest(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, registry.MailRules{})
@@ -503,8 +503,7 @@ func (d *mortalMail) CloseReport(ctx context.Context, l registry.Lease) (r regis
 }
 
 // TestR22_MailDiesAnywhere: wherever the process dies between the last job and the mail, each
-// address hears of the report, every time by the same Message-ID, and what was noted as delivered
-// is not sent again.
+// address gets the report, always with the same Message-ID. A recorded mail is not sent again.
 func TestR22_MailDiesAnywhere(t *testing.T) {
 	t.Parallel()
 	for at := 1; at <= 5; at++ {
@@ -559,8 +558,8 @@ func TestR22_MailDiesAnywhere(t *testing.T) {
 	}
 }
 
-// TestMail_Large: a report of very many jobs is mailed with its lists packed, or without what is
-// too large even so.
+// TestMail_Large: a report of very many jobs is mailed with compressed lists, and without those
+// that are too large even so.
 func TestMail_Large(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, registry.MailRules{To: []string{"ann@example.org"}})
@@ -599,8 +598,7 @@ func TestMail_Large(t *testing.T) {
 	}
 }
 
-// TestMail_Requeued: what failed and was sent back before the mail went out is not told of any
-// more.
+// TestMail_Requeued: a failure that was requeued before the mail was sent is no longer reported.
 func TestMail_Requeued(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, registry.MailRules{To: []string{"ann@example.org"}})

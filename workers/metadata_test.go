@@ -67,7 +67,7 @@ func TestMetadata_Precedence(t *testing.T) {
 	}
 }
 
-// A collection may keep dc:identifier from becoming a local id; what else mrt-dc.xml says counts.
+// A collection may prevent dc:identifier from becoming a local id; the rest of mrt-dc.xml counts.
 func TestMetadata_SuppressDCLocalIDs(t *testing.T) {
 	r := newRig(t, nil)
 	r.profile(collection, registry.Profile{Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/test"}, SuppressDCLocalIDs: true})
@@ -80,7 +80,7 @@ func TestMetadata_SuppressDCLocalIDs(t *testing.T) {
 	}
 }
 
-// The system files are there and say what is so; the storage manifest lists all others.
+// The system files exist and are correct; the storage manifest lists all others.
 func TestSystemFiles(t *testing.T) {
 	r := newRig(t, nil)
 	job := r.job(registry.Spec{
@@ -196,7 +196,7 @@ func TestSystemFiles_IncompleteProfile(t *testing.T) {
 	wantClass(t, r.fails(jobs[0].ID), registry.SystemFault, "bare", "profile")
 }
 
-// Names that storage, systems or manifests trip over come through byte for byte
+// Names that are difficult for storages, systems or manifests are preserved byte for byte
 // (reference/merritt.md, row 41).
 func TestNames_Hostile(t *testing.T) {
 	names := []string{
@@ -222,7 +222,7 @@ func TestNames_Hostile(t *testing.T) {
 	}
 }
 
-// What is written down has the Registry's time, however wrong the worker's own clock is.
+// Recorded times are the Registry's, however wrong the worker's clock is.
 func TestR15_TimesAreTheRegistrys(t *testing.T) {
 	r, _, _ := newFaultyRig(t)
 	const ahead = 1000 * time.Hour

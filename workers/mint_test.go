@@ -21,8 +21,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A small template gives each of its names once, also to processes that draw alike and after a
-// restart, and says that it is used up. Uniqueness is the Registry's.
+// A small template gives each of its names once, also to processes with the same random numbers and
+// after a restart, and reports when it is exhausted. The Registry ensures uniqueness.
 func TestI10_EachNameOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -47,7 +47,7 @@ func TestI10_EachNameOnce(t *testing.T) {
 	wantClass(t, r.fails(file(10)), registry.SystemFault, "all taken", "longer NOID template")
 }
 
-// Many jobs that draw from few names at the same time have one each.
+// Many jobs that mint from few names at the same time get one each.
 func TestI10_EachNameOnceAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

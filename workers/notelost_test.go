@@ -25,7 +25,7 @@ func (w wiped) Put(ctx context.Context, a interim.Attempt, entries map[string][]
 	return w.Store.Put(ctx, a, entries)
 }
 
-// Interim data that go while files are fetched cost time and no try (I1).
+// Interim data lost during a fetch cost time and no try (I1).
 func TestI1_NoteLost(t *testing.T) {
 	keeps := false
 	r := newRig(t, func(d *workers.Deps) { d.Interim = wiped{d.Interim, &keeps} })

@@ -40,8 +40,8 @@ func (r *rig) inOrder(before int, jobs ...string) registry.Object {
 	return o
 }
 
-// Two versions of one object come in the order in which they were submitted, although the source of
-// the first is slow: when it says what it has, the second one is ready to be stored.
+// Two versions of one object are stored in the order of submission, although the first has a slow
+// source and the second is ready earlier.
 func TestR01_VersionsInSubmitOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

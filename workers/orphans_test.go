@@ -95,8 +95,8 @@ func (f recordless) KnowsObject(ctx context.Context, id string) (bool, error) {
 	return f.ForWorkers.KnowsObject(ctx, id)
 }
 
-// Of all that lies about, what belongs to nobody is found, and nothing else; what may be removed is
-// removed, and everybody else goes on with what is theirs.
+// Exactly the orphaned data is found. What may be removed is removed, and all other items continue
+// with their data.
 func TestOrphans(t *testing.T) {
 	r := newRig(t, nil)
 	file := func(name string) registry.Spec {
@@ -217,7 +217,7 @@ func (s stubborn) DeletePrefix(ctx context.Context, prefix string) error {
 	return s.Store.DeletePrefix(ctx, prefix)
 }
 
-// What cannot be removed is told, and goes with the next search.
+// Data that cannot be removed is reported, and removed by the next search.
 func TestOrphans_NotRemoved(t *testing.T) {
 	var folder string
 	r := newRig(t, func(d *workers.Deps) {
@@ -252,8 +252,8 @@ func (d cutDown) DeletePrefix(ctx context.Context, prefix string) error {
 	return err
 }
 
-// A search that was killed goes on, and tells what was removed before; what was removed when it was
-// killed it may not have noted.
+// A killed search continues and reports earlier removals, except perhaps the one during which it
+// was killed.
 func TestOrphans_Killed(t *testing.T) {
 	r := newRig(t, nil)
 	for _, id := range []string{"a", "b", "c", "d"} {
@@ -298,8 +298,7 @@ func (s submitting) ReleaseUpload(ctx context.Context, l registry.Lease, uploadI
 	return s.ForWorkers.ReleaseUpload(ctx, l, uploadID)
 }
 
-// An upload that is submitted while it is looked at stays; one that was removed cannot be
-// submitted.
+// An upload submitted during the check stays; a removed one can no longer be submitted.
 func TestOrphans_SubmittedMeanwhile(t *testing.T) {
 	r := newRig(t, nil)
 	r.uploaded("u")
@@ -326,8 +325,8 @@ func TestOrphans_SubmittedMeanwhile(t *testing.T) {
 	}
 }
 
-// An upload goes with the batch that was made of it, when that is given up for good and no job can
-// need it again.
+// An upload is removed with its batch when that is aborted or deleted for good and no job can need
+// it again.
 func TestCleanup_Uploads(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -362,7 +361,8 @@ func TestCleanup_Uploads(t *testing.T) {
 	}
 }
 
-// It waits for the jobs of a deleted batch, which go by an act of their own, and not for ever.
+// It waits, but not forever, for the jobs of a deleted batch, which are deleted by an act of their
+// own.
 func TestCleanup_UploadsWaitForJobs(t *testing.T) {
 	r := newRig(t, nil)
 	r.uploaded("u")

@@ -173,7 +173,8 @@ func (r *rig) ark(job string) string {
 	return id.ARK
 }
 
-// The three batch manifests make a job of each row; a bad row is born failed and the others go on.
+// The three batch manifests make a job of each row; a bad row becomes a failed job, and the others
+// continue.
 func TestPipeline_Batches(t *testing.T) {
 	for _, kind := range []checkm.Kind{checkm.Batch, checkm.ContainerBatch, checkm.FileBatch} {
 		for _, typ := range []registry.PayloadType{registry.PayloadType(kind), registry.AutoType} {

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// A batch's size gives its jobs' priority as in Merritt, unless somebody asked for another: the
-// default number, too, when it was asked for.
+// A batch's size determines its jobs' priority, as in Merritt, unless the submission sets one, even
+// the default one.
 func TestExpand_Priority(t *testing.T) {
 	five, zero := registry.DefaultPriority, 0
 	tests := []struct {

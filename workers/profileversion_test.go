@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// A profile that is changed between any two steps changes nothing for what was submitted before:
-// the job keeps the batch's version to its end, and makes its object by it.
+// Changing a profile between any two steps does not affect earlier submissions: a job keeps the
+// batch's version to its end.
 func TestProfileVersion_OfJobs(t *testing.T) {
 	r := newRig(t, nil)
 	p := registry.Profile{Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/test"}, DigestAlgorithm: "sha256", NOIDTemplate: "fk4old{.reeeeeeeek}"}

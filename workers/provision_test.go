@@ -70,7 +70,7 @@ func (s *reservations) bytes() (out []int64) {
 	return out
 }
 
-// A job for which there is no room waits, uncounted, and a small one passes it.
+// A job without room waits, uncounted, and a small one passes it.
 func TestProvision_SmallPassesBig(t *testing.T) {
 	r, v := newVolume(t, 1000)
 	v.use(700)
@@ -112,8 +112,8 @@ func TestProvision_Unestimated(t *testing.T) {
 	}
 }
 
-// A container is given room for what is in it; Download corrects that to what really came, and
-// Process asks for more before it unpacks more (R24).
+// A container reserves room for its contents. Download corrects that to the actual size, and
+// Process extends it before it unpacks more (R24).
 func TestR24_ReservationsFollowTheBytes(t *testing.T) {
 	r, _ := newVolume(t, 1<<40)
 	asked := &reservations{ForWorkers: r.registry}
@@ -129,8 +129,8 @@ func TestR24_ReservationsFollowTheBytes(t *testing.T) {
 	}
 }
 
-// A size that was said too large is given back after the download; one too small is extended before
-// it is passed.
+// A size that was stated too large is released after the download; one too small is extended before
+// it is exceeded.
 func TestR24_CorrectedAfterDownload(t *testing.T) {
 	r, _ := newVolume(t, 1<<40)
 	asked := &reservations{ForWorkers: r.registry}
@@ -150,7 +150,7 @@ func TestR24_CorrectedAfterDownload(t *testing.T) {
 	}
 }
 
-// A download that finds the volume full waits, keeps what it has, and goes on.
+// A download that finds the volume full waits, keeps its files, and continues.
 func TestR24_DownloadWaitsForRoom(t *testing.T) {
 	r, v := newVolume(t, 1000)
 	r.site.break_(sized(1))
@@ -170,8 +170,8 @@ func TestR24_DownloadWaitsForRoom(t *testing.T) {
 	r.complete(job)
 }
 
-// A job of unknown size that finds no more room gives back what it has staged, so that several that
-// grow at once do not wait for each other's part for ever. It begins anew when there is room.
+// A job of unknown size without room deletes what it has staged, so that several growing jobs do
+// not block each other forever. It starts over when there is room.
 func TestR24_UnknownSizesGiveRoomBack(t *testing.T) {
 	var full *storagetest.Faulty
 	r := newRig(t, func(d *workers.Deps) {

@@ -13,11 +13,10 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-// TestR24_FullAfterAnyByte runs a deposit to three storages again and again, and has a disk take so
-// many bytes and no more: staging, the first storage, and the second, which is filled by replicate.
-// Wherever that is, the item waits, uncounted, for as long as the disk is full; nothing half done
-// is to be seen; and with room again there is one version of one object with the right bytes
-// everywhere.
+// TestR24_FullAfterAnyByte runs a deposit to three storages repeatedly, with a disk that accepts a
+// limited number of bytes: staging, the first storage, and the second, which replicate fills.
+// Wherever that is, the item waits, uncounted, while the disk is full, and nothing incomplete is
+// visible. With room again there is one version of one object with the right bytes everywhere.
 func TestR24_FullAfterAnyByte(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"staging", registry.DefaultStorage, "b"} {

@@ -51,9 +51,9 @@ func (m *dying) RecordVersion(ctx context.Context, l registry.Lease, v registry.
 	return m.call(func() error { return m.ForWorkers.RecordVersion(ctx, l, v) })
 }
 
-// Record is killed before and after each of its portions and of the last transaction. Until that
-// commits no reader sees anything of the version, then all of it, and whoever takes over goes on
-// where it stood and changes nothing.
+// Record is killed before and after each of its portions and of the last transaction. Before that
+// commits, readers see nothing of the version, afterwards all of it. The successor continues there
+// and changes nothing.
 func TestR25_RecordDiesBetweenPortions(t *testing.T) {
 	t.Parallel()
 	kept := storagetest.NewMemory()

@@ -65,7 +65,7 @@ func (r *rig) client(url string, token registry.Token) *protocol.Client {
 	return remote
 }
 
-// A job does all its steps with the Registry in another place.
+// A job runs all its steps with a remote Registry.
 func TestRemote_StageByStage(t *testing.T) {
 	r := newRemoteRig(t)
 	job := r.job(registry.Spec{Type: registry.ContainerType, URL: r.site.put("c.zip", zipOf(t, sample())), LocalIDs: []string{"id-1"}})
@@ -80,8 +80,8 @@ func TestRemote_StageByStage(t *testing.T) {
 	r.fails(r.job(registry.Spec{Type: registry.FileType, URL: r.site.put("bad", "bytes"), Filename: "bad", Digest: digestOf("other bytes")}))
 }
 
-// The production roles apart: workers have nothing but HTTP and the queue, and a batch of 40 jobs
-// comes to its end.
+// The production roles as separate processes: workers have only HTTP and the queue, and a batch of
+// 40 jobs completes.
 func TestRemote_RolesApart(t *testing.T) {
 	r := newRemoteRig(t)
 	log := slog.New(slog.DiscardHandler)

@@ -37,9 +37,9 @@ func wantRepeats(t *testing.T, r *rig, batch string, want ...string) {
 	}
 }
 
-// TestExpand_IdenticalRowsAreTold: a row that says the same as an earlier one becomes a job all the
-// same, and job, history and report say which row and line it repeats. Rows that differ in anything
-// that is stored repeat nothing, and neither do refused ones.
+// TestExpand_IdenticalRowsAreTold: a row that repeats an earlier one still becomes a job. Job,
+// history and report name the row and line that it repeats. Rows that differ in anything stored,
+// and refused rows, repeat nothing.
 func TestExpand_IdenticalRowsAreTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

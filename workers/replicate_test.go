@@ -119,8 +119,8 @@ func TestReplicate(t *testing.T) {
 	}
 }
 
-// A storage that fails is tried again on its own: what has the version is not touched any more. The
-// item waits with the reason, is not recorded before, and goes on.
+// A failing storage is retried alone: storages that have the version are not touched again.
+// Meanwhile the item waits with the reason and is not recorded, and then it continues.
 func TestReplicate_RetriesWhatFailed(t *testing.T) {
 	t.Parallel()
 	r, _, others, behind := newReplicatedRig(t)
@@ -156,7 +156,7 @@ func TestReplicate_RetriesWhatFailed(t *testing.T) {
 	r.inAll(r.complete(id), 1, behind, registry.DefaultStorage, "b", "c")
 }
 
-// One that never comes back fails the item, which an admin sends back when it is there again.
+// A storage that stays unavailable fails the item; an admin requeues it later.
 func TestReplicate_NeedsAdminReview(t *testing.T) {
 	t.Parallel()
 	r, _, others, behind := newReplicatedRig(t)
@@ -197,8 +197,8 @@ func TestReplicate_DiskFull(t *testing.T) {
 	r.inAll(r.complete(id), 1, behind, registry.DefaultStorage, "b", "c")
 }
 
-// A storage that the collection gets later is brought up to date by the next version, with all
-// versions before it; one that comes to stand first, too.
+// A storage added to the collection gets all versions with the next one, also if it is added as the
+// first.
 func TestReplicate_StorageAddedLater(t *testing.T) {
 	t.Parallel()
 	r, _, _, behind := newReplicatedRig(t)
@@ -248,8 +248,7 @@ func TestR02_ReplicateDiesAnywhere(t *testing.T) {
 	}
 }
 
-// A worker that took the item away from replicate, as one of an earlier program does, is sent back
-// by record.
+// If an earlier program's worker passed the item on without replicating, record sends it back.
 func TestReplicate_IsNotPassedBy(t *testing.T) {
 	t.Parallel()
 	r, _, others, behind := newReplicatedRig(t)

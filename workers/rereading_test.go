@@ -67,8 +67,8 @@ func replaced(old, by string) func([]byte) []byte {
 	return func(was []byte) []byte { return bytes.ReplaceAll(was, []byte(old), []byte(by)) }
 }
 
-// Rows become jobs for good, so none does that is not of the manifest that was judged, whichever
-// reading of it is given another.
+// Rows become jobs for good, so no row may differ from the judged manifest, whichever reading of it
+// returns other bytes.
 func TestR06_NoForgedRowBecomesAJob(t *testing.T) {
 	t.Parallel()
 	for at := 1; at <= 4; at++ {
@@ -96,7 +96,7 @@ func TestR06_NoForgedRowBecomesAJob(t *testing.T) {
 	}
 }
 
-// What comes out of a container is what was handed in, whichever readings of it are given another.
+// The unpacked files are those of the submitted container, whichever readings return other bytes.
 func TestR06_ContainerIsTheSameInEachReading(t *testing.T) {
 	t.Parallel()
 	for kind, pack := range map[string]func(testing.TB, map[string]string) string{"zip": zipOf, "tar": tarOf} {
@@ -128,8 +128,8 @@ func TestR06_ContainerIsTheSameInEachReading(t *testing.T) {
 	}
 }
 
-// What an attempt unpacked out of other bytes does not stay because the next one reads the right
-// ones.
+// Files that an attempt unpacked from other bytes are dropped although the next one reads the right
+// bytes.
 func TestR06_UnpackingGoesOnWithTheSameBytes(t *testing.T) {
 	t.Parallel()
 	files := func(salt string) map[string]string {
@@ -166,7 +166,7 @@ func TestR06_UnpackingGoesOnWithTheSameBytes(t *testing.T) {
 	}
 }
 
-// Rows of the inventory stay, so none is entered that is not of the list that was planned.
+// Rows of the inventory are permanent, so none may differ from the planned list.
 func TestR06_NoForgedRowIsRecorded(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{}
@@ -190,8 +190,7 @@ func TestR06_NoForgedRowIsRecorded(t *testing.T) {
 	}
 }
 
-// A format is that of the bytes that are preserved, whichever readings of the files are given
-// others.
+// A format is that of the preserved bytes, whichever readings of the files return others.
 func TestR06_FormatIsOfTheStagedBytes(t *testing.T) {
 	t.Parallel()
 	for at := 1; at <= 4; at++ {
@@ -209,8 +208,7 @@ func TestR06_FormatIsOfTheStagedBytes(t *testing.T) {
 	}
 }
 
-// A list that names a clean file at all places does not make a later attempt pass over one that is
-// infected.
+// A list that names a clean file at every place does not make a later attempt skip an infected one.
 func TestR06_NoFileIsTakenForScanned(t *testing.T) {
 	t.Parallel()
 	r := newScanRig(t, clamdtest.Start(t).Socket, nil, registry.Profile{})
@@ -254,7 +252,7 @@ func (s *undigested) Settle(ctx context.Context, v registry.Settlement) (registr
 	return s.ForWorkers.Settle(ctx, v)
 }
 
-// A list of which no digest was noted, as before there were any, is not trusted: Download writes it
+// A list without a recorded digest, from an earlier program, is not trusted: Download writes it
 // again.
 func TestR06_ListWithoutADigestIsNotTrusted(t *testing.T) {
 	t.Parallel()

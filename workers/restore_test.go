@@ -285,7 +285,8 @@ func (p *pair) restoredAs(id string) registry.Restoration {
 	return re
 }
 
-// What is wrong, short or gone in one storage is taken from the other, and the history says so.
+// A file that is wrong, short or missing in one storage is read from the other, and the history
+// says so.
 func TestRestore_FromTheOtherStorage(t *testing.T) {
 	t.Parallel()
 	words := map[string]string{"a flipped byte": "other bytes", "cut": "short", "deleted": "missing"}
@@ -308,8 +309,8 @@ func TestRestore_FromTheOtherStorage(t *testing.T) {
 	}
 }
 
-// What is right nowhere needs a person, who is told what and where; brought back it is restored by
-// the same item.
+// A file that no storage has right needs a person, who learns which and where; after that is fixed
+// the same item restores it.
 func TestRestore_RightNowhere(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
@@ -337,7 +338,7 @@ func TestRestore_RightNowhere(t *testing.T) {
 	p.restoredAs(id)
 }
 
-// A storage that cannot be read is no damage; the other one serves, and alone it is tried again.
+// An unreadable storage is no damage: the other one serves, and a single one is retried.
 func TestRestore_CannotBeRead(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
@@ -386,8 +387,8 @@ func (o *opening) Open(ctx context.Context, key string, offset, length int64) (i
 	return o.Store.Open(ctx, key, offset, length)
 }
 
-// Killed in the middle of a large file the next attempt goes on inside it, and reads nothing twice
-// but what came after the last mark.
+// Killed in the middle of a large file, the next attempt continues inside it, and reads again only
+// what came after the last mark.
 func TestRestore_GoesOnInsideAFile(t *testing.T) {
 	t.Parallel()
 	const size, part = 2 << 20, 256 << 10
@@ -421,7 +422,7 @@ func TestRestore_GoesOnInsideAFile(t *testing.T) {
 	}
 }
 
-// What does not read back as it was written never has its name, and is written anew.
+// A file that reads back damaged never gets its final name, and is written again.
 func TestRestore_SpoiltInStaging(t *testing.T) {
 	t.Parallel()
 	for offset, said := range map[int64]string{
@@ -455,8 +456,8 @@ func spoilt(t *testing.T, offset int64, said string) {
 	r.restored(id, o)
 }
 
-// TestR24_RestoreReservesFirst: room is reserved before the first byte, want of it is waited for
-// uncounted, and it is given back in the end.
+// TestR24_RestoreReservesFirst: room is reserved before the first byte, awaited uncounted, and
+// released in the end.
 func TestR24_RestoreReservesFirst(t *testing.T) {
 	t.Parallel()
 	r, v := newVolume(t, 1<<30)
@@ -504,7 +505,7 @@ func (r *rig) archiveAll(s *storagetest.Faulty, o registry.Object, with string) 
 	return n
 }
 
-// What is archived is thawed all at once, waited for without a worker or room, and then read.
+// Archived files are thawed all at once, awaited without a worker or room, and then read.
 func TestRestore_Thaws(t *testing.T) {
 	t.Parallel()
 	for _, what := range []string{"", "z.txt"} { // everything, or the last of the producer's files
@@ -541,8 +542,7 @@ func TestRestore_Thaws(t *testing.T) {
 	}
 }
 
-// An object that is deleted while it is restored is not restored, and that is nobody's failure to
-// review.
+// An object deleted during its restore is not restored, and that needs no review.
 func TestRestore_DeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -586,7 +586,7 @@ func (w *meteredWriter) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// However large the payload is, little of it is in memory.
+// Memory use does not depend on the size of the payload.
 func TestRestore_Memory(t *testing.T) {
 	r := newRig(t, nil)
 	o := r.bigJob(64 << 20)

@@ -72,8 +72,8 @@ func manyFilesZip(t *testing.T) (string, map[string]string) {
 	return zipOf(t, files), files
 }
 
-// A step of many files goes on after those that it did: after a fault at the last note, when it was
-// told to stop right where it stood. What comes out is the same.
+// A step of many files continues after its finished files: from the last record after a fault,
+// exactly where it stopped after a shutdown. The result is the same.
 func TestR04_ProcessGoesOnFileByFile(t *testing.T) {
 	const at = 230
 	for name, c := range map[string]struct {
@@ -147,8 +147,8 @@ func TestR04_ProcessGoesOnFileByFile(t *testing.T) {
 	}
 }
 
-// What was unpacked before is only gone on with in the same order; otherwise all is unpacked anew,
-// and nothing is counted.
+// Unpacked files are kept only if the order is the same; otherwise everything is unpacked again,
+// uncounted.
 func TestR27_UnpackingInAnotherOrder(t *testing.T) {
 	r, _, _ := newFaultyRig(t)
 	zip, files := manyFilesZip(t)
@@ -174,7 +174,7 @@ func TestR27_UnpackingInAnotherOrder(t *testing.T) {
 	r.nothingStaged(id)
 }
 
-// Files that were recorded are not recorded again, and the inventory is whole in the end.
+// Recorded files are not recorded again, and the inventory is complete in the end.
 func TestRecord_GoesOnFileByFile(t *testing.T) {
 	r, _, _ := newFaultyRig(t)
 	files := map[string]string{}

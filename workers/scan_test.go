@@ -144,7 +144,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// A scan that finds the list of what was downloaded damaged has Download write it again (R6).
+// If a scan finds the list of downloaded files damaged, Download writes it again (R6).
 func TestR06_ScanGoesBack(t *testing.T) {
 	t.Parallel()
 	r := newScanRig(t, clamdtest.Start(t).Addr, nil, registry.Profile{})
@@ -163,7 +163,8 @@ func TestR06_ScanGoesBack(t *testing.T) {
 	}
 }
 
-// Nothing passes unscanned because clamd is not there, or not set, or would not tell.
+// Nothing passes unscanned because clamd is unavailable, not configured, or would report unscanned
+// files as clean.
 func TestScan_NeverPassesUnscanned(t *testing.T) {
 	t.Parallel()
 	gone := clamdtest.Start(t)
@@ -182,7 +183,7 @@ func TestScan_NeverPassesUnscanned(t *testing.T) {
 	}
 }
 
-// What no collection asks for is not scanned, and no clamd is needed.
+// Without a collection's request nothing is scanned, and clamd is not needed.
 func TestScan_OnlyWhereAskedFor(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

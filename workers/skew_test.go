@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// TestR15_ClockJumps: a clock of the Registry that is set forwards and backwards between steps
-// costs time at most. What was deposited is preserved once and whole, and the object's history
-// stands in the order in which it happened.
+// TestR15_ClockJumps: a Registry clock that is set forwards and backwards between steps costs only
+// time. The deposit is preserved once and completely, and the object's history is in the right
+// order.
 func TestR15_ClockJumps(t *testing.T) {
 	t.Parallel()
 	for name, jumps := range map[string][]time.Duration{

@@ -90,8 +90,8 @@ func (g *guarded) setBasic(collection string) {
 }
 
 // TestCredentials_EveryStage: with its collection's credential a batch is expanded, its sizes are
-// asked for and its files fetched, what a bag names in fetch.txt too; and nothing that is kept has
-// the secret in it.
+// requested and its files fetched, including those in a bag's fetch.txt. Nothing stored contains
+// the secret.
 func TestCredentials_EveryStage(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)
@@ -140,9 +140,9 @@ func nowhere(t *testing.T, folder string, texts ...string) {
 	}
 }
 
-// TestCredentials_Unusable: without its credential, or without what opens it, an item waits as a
-// fault of the system that says what to do; nothing is sent that could not be opened; and once that
-// is mended the item goes on.
+// TestCredentials_Unusable: without its credential, or without the key that decrypts it, an item
+// waits as a system fault that says what to do. Nothing is sent with an undecrypted credential.
+// After the fix the item continues.
 func TestCredentials_Unusable(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)
@@ -205,7 +205,7 @@ func wantClassOf(t *testing.T, it registry.WorkItem, words ...string) {
 }
 
 // TestCredentials_Bucket: a manifest's s3:// rows are fetched by the collection's credential for
-// the bucket, and one without is not asked.
+// the bucket; a bucket without one gets no request.
 func TestCredentials_Bucket(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t)
@@ -228,8 +228,8 @@ func TestCredentials_Bucket(t *testing.T) {
 	isContent(t, it, "NoSuchKey", "404")
 }
 
-// TestCredentials_InRow: a row with a password in its address fails alone, and what is kept of it
-// has no password.
+// TestCredentials_InRow: a row with a password in its address fails alone, and its record has no
+// password.
 func TestCredentials_InRow(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

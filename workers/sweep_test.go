@@ -50,10 +50,9 @@ func (k *killedList) ListAfter(ctx context.Context, prefix, after string) iter.S
 	}
 }
 
-// TestSweep_Strays: the search that the Registry makes by its schedule finds what lies in a
-// storage, a folder or a bucket, and belongs to no object, and nothing else. It goes on after a
-// kill and after each rest without telling anything twice, fails so that people are told, and
-// completes when the files are gone.
+// TestSweep_Strays: the Registry's scheduled search finds exactly the files of a folder or bucket
+// that belong to no object. It continues after a kill and after each pause without repeating a
+// finding. It fails so that people notice, and completes when the files are gone.
 func TestSweep_Strays(t *testing.T) {
 	for _, driver := range []string{"folder", "S3"} {
 		t.Run(driver, func(t *testing.T) {

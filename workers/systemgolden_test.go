@@ -18,9 +18,9 @@ import (
 
 var update = flag.Bool("update", false, "write golden files anew")
 
-// Every system file of a first version and of an update, to the byte but for names, times, digests
-// and sizes: fields and order are those of reference/merritt.md, 4.1, and values that are hard to
-// write down come through.
+// Every system file of a first version and of an update, byte for byte except for names, times,
+// digests and sizes. Fields and order are those of reference/merritt.md, 4.1, and difficult values
+// are preserved.
 func TestSystemFiles_Golden(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

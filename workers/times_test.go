@@ -68,8 +68,8 @@ func (r *rig) haveTimes(want map[string]time.Time) (objects int) {
 	return len(page.Rows)
 }
 
-// TestModified_DiesAnywhere: times, and what names were, survive a death at any operation on
-// staging, from the download to the record.
+// TestModified_DiesAnywhere: times and original names survive a kill at any operation on staging,
+// from the download to the record.
 func TestModified_DiesAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, stage := range []registry.Stage{registry.Process, registry.Record} {
@@ -90,8 +90,8 @@ func TestModified_DiesAnywhere(t *testing.T) {
 	}
 }
 
-// TestNamesNotUTF8_Refused: without a rule of the collection such a container is the depositor's to
-// correct, and the message says how.
+// TestNamesNotUTF8_Refused: without a rule of the collection such a container is a content fault,
+// and the message says how to correct it.
 func TestNamesNotUTF8_Refused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -105,8 +105,8 @@ func TestNamesNotUTF8_Refused(t *testing.T) {
 	}
 }
 
-// TestModified_Update: files that an update does not name keep their times, and what is sent again
-// has its new one.
+// TestModified_Update: files that an update does not name keep their times; files sent again get
+// their new ones.
 func TestModified_Update(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
@@ -140,8 +140,8 @@ func TestModified_Update(t *testing.T) {
 	}
 }
 
-// TestModified_Rows: a row of a manifest that tells a time is believed before the server, which is
-// asked otherwise; of an object's manifest and of a batch's.
+// TestModified_Rows: the time in a manifest row has precedence over the server's, for object
+// manifests and batch manifests.
 func TestModified_Rows(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

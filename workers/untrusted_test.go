@@ -213,8 +213,8 @@ func (r *rig) ends(id string) registry.WorkItem {
 	return registry.WorkItem{}
 }
 
-// Whatever becomes of an item's notes while no worker has it, what is preserved is what was handed
-// in.
+// Whatever happens to an item's interim data while no worker has it, the submitted bytes are
+// preserved.
 func TestR26_NotesAreNotTrusted(t *testing.T) {
 	t.Parallel()
 	for kind, deposit := range deposits() {
@@ -283,8 +283,8 @@ func TestR26_NotesAreNotTrusted(t *testing.T) {
 	}
 }
 
-// Whatever becomes of a file in staging, what is preserved is what was handed in: it is fetched,
-// unpacked or planned again.
+// Whatever happens to a file in staging, the submitted bytes are preserved: it is fetched, unpacked
+// or planned again.
 func TestR06_StagingIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	for kind, deposit := range deposits() {

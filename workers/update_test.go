@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// An update adds, replaces and deletes; what it does not name stays, and bytes that are there are
+// An update adds, replaces and deletes. Files that it does not name stay, and existing bytes are
 // not stored again.
 func TestUpdate(t *testing.T) {
 	r := newRig(t, nil)
@@ -67,7 +67,7 @@ func TestUpdate(t *testing.T) {
 	wantListed(t, r.files(o, 3))
 }
 
-// Adding to an object that is there makes a version of exactly what was submitted.
+// Adding to an existing object makes a version of exactly what was submitted.
 func TestAdd_OnExisting(t *testing.T) {
 	r := newRig(t, nil)
 	spec := registry.Spec{Type: registry.ContainerType, Filename: "c", LocalIDs: []string{"x"}}
@@ -82,7 +82,7 @@ func TestAdd_OnExisting(t *testing.T) {
 	}
 }
 
-// A collection that has changed its digest goes on with objects in theirs.
+// A collection with a new digest algorithm continues existing objects with theirs.
 func TestAdd_OtherDigestThanTheObject(t *testing.T) {
 	r := newRig(t, nil)
 	spec := registry.Spec{

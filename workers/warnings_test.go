@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// What is odd about a manifest that was taken stands in the history once, whichever stage was the
-// first to read it and however often one was repeated.
+// The warnings about an accepted manifest are in the history once, whichever stage read it first
+// and however often a stage was repeated.
 func TestWarnings_ToldOnce(t *testing.T) {
 	odd := func(r *rig, kind checkm.Kind, n int) string {
 		r.site.manifest("m", kind, checkm.Row{URL: r.site.put("f", "f"), Name: "f"})

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// TestPace: all checks of a process together read no faster than they may, and what is read is what
-// is there.
+// TestPace: all checks of a process together keep to the rate, and read the right bytes.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -39,7 +38,7 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// TestPaceEnds: a check that is stopped does not wait for its turn.
+// TestPaceEnds: a cancelled check does not wait for the limiter.
 func TestPaceEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
