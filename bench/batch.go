@@ -127,7 +127,7 @@ func (b *bench) expanded(ctx context.Context, e expansion) (_ time.Duration, err
 func (e expansion) run(ctx context.Context, c *client.Client) (taken time.Duration, batch string, err error) {
 	err = c.PutCollection(ctx, registry.Collection{Mnemonic: "bench", Profile: registry.Profile{
 		Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/bench"},
-	}}, "")
+	}})
 	if err == nil && e.held {
 		err = c.AddHold(ctx, registry.Hold{Scope: registry.HoldStage, Key: string(registry.Estimate), Reason: "bench", Actor: "bench"})
 	}

@@ -68,7 +68,7 @@ func (d deposit) run(ctx context.Context, c *client.Client) (taken time.Duration
 	defer cancel()
 	err = c.PutCollection(ctx, registry.Collection{Mnemonic: "bench", Profile: registry.Profile{
 		Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/bench"}, DigestAlgorithm: d.algorithm,
-	}}, "")
+	}})
 	if err != nil {
 		return 0, nil, fmt.Errorf("create the collection: %w", err)
 	}

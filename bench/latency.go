@@ -28,7 +28,7 @@ func (b *bench) latency(ctx context.Context) (err error) {
 	err = b.onFresh(ctx, b.up, func(s *service) error {
 		err := s.client.PutCollection(ctx, registry.Collection{Mnemonic: "bench", Profile: registry.Profile{
 			Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/bench"},
-		}}, "")
+		}})
 		for i, f := range files {
 			if err != nil {
 				return err

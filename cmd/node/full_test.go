@@ -86,7 +86,7 @@ func TestFullDiskKeepsItsReserve(t *testing.T) {
 	}
 	// People can still act.
 	hold := registry.Hold{Scope: registry.HoldStage, Key: string(registry.Deliver), Reason: "the disk is full"}
-	if err := errors.Join(c.AddHold(t.Context(), hold), c.RemoveHold(t.Context(), hold.Scope, hold.Key, "")); err != nil {
+	if err := errors.Join(c.AddHold(t.Context(), hold), c.RemoveHold(t.Context(), hold.Scope, hold.Key)); err != nil {
 		t.Errorf("holds on a full disk: %v", err)
 	}
 	// Who deletes an object is asked for by one admin and approved by another one, whose token the
@@ -103,10 +103,10 @@ func TestFullDiskKeepsItsReserve(t *testing.T) {
 		tokens, made = append(tokens, other), append(made, m.Token)
 	}
 	ark := objects.Rows[0].ID
-	if _, err := c.AskDeletion(t.Context(), ark, "by mistake", ""); err != nil {
+	if _, err := c.AskDeletion(t.Context(), ark, "by mistake"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tokens[2].ApproveDeletion(t.Context(), ark, ""); err != nil {
+	if _, err := tokens[2].ApproveDeletion(t.Context(), ark); err != nil {
 		t.Fatal(err)
 	}
 	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -121,7 +121,7 @@ func TestFullDiskKeepsItsReserve(t *testing.T) {
 		}
 	}
 	for _, token := range made {
-		if err := c.RevokeToken(t.Context(), token.ID, ""); err != nil {
+		if err := c.RevokeToken(t.Context(), token.ID); err != nil {
 			t.Errorf("revoke a token on a full disk: %v", err)
 		}
 	}

@@ -145,7 +145,7 @@ func slowSources(t *testing.T, kind string) {
 	})
 	c := d.Client
 	for _, name := range []string{"slow", "other"} {
-		if err := c.PutCollection(t.Context(), registry.Collection{Mnemonic: name, Profile: registry.Profile{Name: name, Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/" + name}}}, ""); err != nil {
+		if err := c.PutCollection(t.Context(), registry.Collection{Mnemonic: name, Profile: registry.Profile{Name: name, Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/" + name}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -56,7 +56,7 @@ func TestPutCollection_BagProfile(t *testing.T) {
 	}
 	c, err := b.as(t, registry.RoleAdmin).Collection(t.Context(), "bags")
 	must(t, err)
-	must(t, b.as(t, registry.RoleAdmin).PutCollection(t.Context(), c, "")) // what is shown can be put again
+	must(t, b.as(t, registry.RoleAdmin).PutCollection(t.Context(), c)) // what is shown can be put again
 	if kept() != before {
 		t.Errorf("put again as it is shown: %s", kept())
 	}

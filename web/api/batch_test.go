@@ -176,8 +176,8 @@ func TestHolds(t *testing.T) {
 		if len(all) != 1 || all[0].Scope != h.Scope || all[0].Key != h.Key || all[0].Actor != "the operator" {
 			t.Errorf("holds=%+v, want %+v", all, h)
 		}
-		must(t, c.RemoveHold(ctx, h.Scope, h.Key, ""))
-		if err := c.RemoveHold(ctx, h.Scope, h.Key, ""); !errors.Is(err, registry.ErrNotFound) {
+		must(t, c.RemoveHold(ctx, h.Scope, h.Key))
+		if err := c.RemoveHold(ctx, h.Scope, h.Key); !errors.Is(err, registry.ErrNotFound) {
 			t.Errorf("second release: %v, want ErrNotFound", err)
 		}
 	}
@@ -189,7 +189,7 @@ func TestCollections(t *testing.T) {
 	c := b.as(t, registry.RoleAdmin)
 	priority := 7
 	profile := registry.Profile{Owner: "ark:/99999/o", Collections: []string{"ark:/99999/c"}, DigestAlgorithm: "sha256", NOIDTemplate: "fk4{.reeeek}", Minting: registry.MintEZID, Priority: &priority}
-	must(t, c.PutCollection(ctx, registry.Collection{Mnemonic: "maps", Profile: profile}, ""))
+	must(t, c.PutCollection(ctx, registry.Collection{Mnemonic: "maps", Profile: profile}))
 	got, err := c.Collection(ctx, "maps")
 	must(t, err)
 	profile.Name = "maps"

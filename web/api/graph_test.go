@@ -43,8 +43,8 @@ func TestGraph_PrepareSealShow(t *testing.T) {
 	if a.Status != registry.Prepare || a.CreatedBy != "the depositor" || a.Name != "a" || a.GraphID != p.GraphID {
 		t.Errorf("item=%+v", a)
 	}
-	must(t, c.Seal(t.Context(), p.GraphID, ""))
-	must(t, c.Seal(t.Context(), p.GraphID, ""))
+	must(t, c.Seal(t.Context(), p.GraphID))
+	must(t, c.Seal(t.Context(), p.GraphID))
 	view, err := b.as(t, registry.RoleViewer).Graph(t.Context(), p.GraphID)
 	must(t, err)
 	want, err := b.store.Graph(t.Context(), p.GraphID)
@@ -75,7 +75,7 @@ func TestGraph_Refusals(t *testing.T) {
 	c := b.as(t, registry.RoleDepositor)
 	p, err := c.Prepare(t.Context(), registry.Graph{Nodes: []registry.Node{linked("a", "b"), linked("b", "a")}})
 	must(t, err)
-	err = c.Seal(t.Context(), p.GraphID, "")
+	err = c.Seal(t.Context(), p.GraphID)
 	problem := problemOf(t, err, http.StatusConflict, wire.CodeCycle)
 	var cycle *registry.CycleError
 	if !errors.As(err, &cycle) || len(cycle.Items) != 2 || !slices.Equal(cycle.Items, problem.Cycle) {
@@ -89,14 +89,14 @@ func TestGraph_Refusals(t *testing.T) {
 	}
 	sealed, err := c.Prepare(t.Context(), registry.Graph{Nodes: []registry.Node{linked("a")}})
 	must(t, err)
-	must(t, c.Seal(t.Context(), sealed.GraphID, ""))
+	must(t, c.Seal(t.Context(), sealed.GraphID))
 	_, err = c.Prepare(t.Context(), registry.Graph{ID: sealed.GraphID, Nodes: []registry.Node{linked("b")}})
 	problemOf(t, err, http.StatusConflict, wire.CodeSealed)
 	if !errors.Is(err, registry.ErrSealed) {
 		t.Errorf("error=%v, want ErrSealed", err)
 	}
 	for name, err := range map[string]error{
-		"seal":     c.Seal(t.Context(), "nothing", ""),
+		"seal":     c.Seal(t.Context(), "nothing"),
 		"add to":   second(c.Prepare(t.Context(), registry.Graph{ID: "nothing", Nodes: []registry.Node{linked("a")}})),
 		"show":     second(c.Graph(t.Context(), "nothing")),
 		"unstored": second(c.PrepareGraph(t.Context(), wire.GraphRequest{Nodes: []wire.NodeRequest{{Key: "a", SubmitRequest: wire.SubmitRequest{UploadID: "nothing"}}}}, "")),

@@ -429,7 +429,7 @@ func TestIsolation_MixedGraph(t *testing.T) {
 		t.Errorf("graph %+v, edges %+v, want what is the depositor's own", seen, requires)
 	}
 	for what, err := range map[string]error{
-		"seal": c.Seal(t.Context(), g.GraphID, ""),
+		"seal": c.Seal(t.Context(), g.GraphID),
 		"add":  second(c.Prepare(t.Context(), registry.Graph{ID: g.GraphID, Nodes: []registry.Node{node("more", "default")}})),
 	} {
 		if !errors.Is(err, registry.ErrNotFound) {

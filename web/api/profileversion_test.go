@@ -88,7 +88,7 @@ func TestProfileVersions_Read(t *testing.T) {
 	for _, name := range []string{"1", "2", "3"} {
 		var p registry.Profile
 		must(t, json.Unmarshal([]byte(strings.Replace(mapsProfile, "Maps", name, 1)), &p))
-		must(t, admin.PutCollection(t.Context(), registry.Collection{Mnemonic: "maps", Profile: p}, ""))
+		must(t, admin.PutCollection(t.Context(), registry.Collection{Mnemonic: "maps", Profile: p}))
 	}
 	c := b.as(t, registry.RoleViewer)
 	page, err := c.ProfileVersions(t.Context(), "maps", 3, 1)

@@ -118,7 +118,7 @@ func TestHolds_OfVolumesAndWorkers(t *testing.T) {
 	ctx := t.Context()
 	must(t, b.as(t, registry.RoleAdmin).PutCollection(ctx, registry.Collection{Mnemonic: "maps", Profile: registry.Profile{
 		Owner: "ark:/99999/o", Collections: []string{"ark:/99999/c"}, Storages: []string{"storage", "tape"}, ReleaseOneByOne: true,
-	}}, ""))
+	}}))
 	maps, err := b.store.Collection(ctx, "maps")
 	must(t, err)
 	if len(maps.Profile.Storages) != 2 || !maps.Profile.ReleaseOneByOne {
@@ -132,7 +132,7 @@ func TestHolds_OfVolumesAndWorkers(t *testing.T) {
 		{Scope: registry.HoldWorker, Key: "some-host", Reason: "r"},
 	} {
 		must(t, c.AddHold(ctx, h))
-		must(t, c.RemoveHold(ctx, h.Scope, h.Key, ""))
+		must(t, c.RemoveHold(ctx, h.Scope, h.Key))
 	}
 	err = c.AddHold(ctx, registry.Hold{Scope: registry.HoldVolume, Key: "tapes", Reason: "r"})
 	p := problemOf(t, err, http.StatusNotFound, wire.CodeNotFound)

@@ -281,7 +281,7 @@ func TestSession_Ends(t *testing.T) {
 		t.Errorf("after its end, although in use: %d", got)
 	}
 	gone := newBrowser(t, b, registry.RoleViewer)
-	must(t, b.as(t, registry.RoleAdmin).RevokeToken(t.Context(), string(registry.RoleViewer), ""))
+	must(t, b.as(t, registry.RoleAdmin).RevokeToken(t.Context(), string(registry.RoleViewer)))
 	if got := status(gone, "/"); got != http.StatusUnauthorized {
 		t.Errorf("with a revoked token: %d", got)
 	}

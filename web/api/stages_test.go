@@ -209,7 +209,7 @@ func TestWorkers_Revoked(t *testing.T) {
 	tokens, err := b.store.Tokens(t.Context())
 	must(t, err)
 	id := tokens[slices.IndexFunc(tokens, func(tok registry.Token) bool { return tok.Name == "leaked" })].ID
-	must(t, b.as(t, registry.RoleAdmin).RevokeToken(t.Context(), id, ""))
+	must(t, b.as(t, registry.RoleAdmin).RevokeToken(t.Context(), id))
 	it, err := b.store.Item(t.Context(), batch.BatchID)
 	must(t, err)
 	past, err := b.store.Attempts(t.Context(), batch.BatchID)
@@ -234,7 +234,7 @@ func TestWorkers_Revoked(t *testing.T) {
 	ask.RequestID, ask.Worker = "r3", "v"
 	_, err = other.Claim(t.Context(), ask)
 	must(t, err)
-	must(t, b.as(t, registry.RoleAdmin).RevokeToken(t.Context(), id, "")) // a repeat takes nothing away
+	must(t, b.as(t, registry.RoleAdmin).RevokeToken(t.Context(), id)) // a repeat takes nothing away
 	if it, err := b.store.Item(t.Context(), batch.BatchID); err != nil || it.Status != registry.Running {
 		t.Errorf("%s (%v), want that the other token's attempt goes on", it.Status, err)
 	}

@@ -283,7 +283,7 @@ func TestSubmit_StopsOnBadRow(t *testing.T) {
 	c := b.as(t, registry.RoleAdmin)
 	must(t, c.PutCollection(t.Context(), registry.Collection{Mnemonic: "whole", Profile: registry.Profile{
 		Owner: "ark:/99999/o", Collections: []string{"ark:/99999/c"}, StopOnBadRow: true,
-	}}, ""))
+	}}))
 	rows := "#%checkm_0.7\n#%profile | " + checkm.FileBatch.ProfileURI() + "\nftp://h.test/a | | | | | a\nhttp://h.test/b | | | | | b\n" +
 		"http://h.test/c | md5 | 12 | | | c\n#%eof\n"
 	u := b.upload(t, "batch.checkm", rows)
@@ -436,7 +436,7 @@ func TestSubmit_MistypedARKOfARow(t *testing.T) {
 	c := b.as(t, registry.RoleAdmin)
 	must(t, c.PutCollection(t.Context(), registry.Collection{Mnemonic: "whole", Profile: registry.Profile{
 		Owner: "ark:/99999/o", Collections: []string{"ark:/99999/c"}, StopOnBadRow: true,
-	}}, ""))
+	}}))
 	known := "99999/fk4bcdfghjk" + string(noid.CheckChar("99999/fk4bcdfghjk"))
 	b.preserve(t, "ark:/"+known, map[string]string{"producer/a": "alpha"})
 	unknown := "99999/fk4bcdfghjm" + string(noid.CheckChar("99999/fk4bcdfghjm"))

@@ -67,7 +67,7 @@ func TestSubscriptions(t *testing.T) {
 	problemOf(t, err, http.StatusForbidden, wire.CodeForbidden)
 
 	// No collection can be one to the credentials, whoever asks.
-	if err := admin.PutCollection(ctx, registry.Collection{Mnemonic: registry.SubscriptionOwner("life")}, ""); err == nil {
+	if err := admin.PutCollection(ctx, registry.Collection{Mnemonic: registry.SubscriptionOwner("life")}); err == nil {
 		t.Error("a collection has the name of a subscription's credentials")
 	}
 	_, err = admin.Credentials(ctx, registry.SubscriptionOwner("life"))

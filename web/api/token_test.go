@@ -39,16 +39,16 @@ func TestTokens(t *testing.T) {
 	}) {
 		t.Errorf("tokens %+v", all)
 	}
-	must(t, admin.RevokeToken(t.Context(), made.Token.ID, ""))
-	must(t, admin.RevokeToken(t.Context(), made.Token.ID, ""))
+	must(t, admin.RevokeToken(t.Context(), made.Token.ID))
+	must(t, admin.RevokeToken(t.Context(), made.Token.ID))
 	_, err = ann.Items(t.Context(), registry.ItemQuery{})
 	problemOf(t, err, http.StatusUnauthorized, wire.CodeUnauthenticated)
-	problemOf(t, admin.RevokeToken(t.Context(), "none", ""), http.StatusNotFound, wire.CodeNotFound)
+	problemOf(t, admin.RevokeToken(t.Context(), "none"), http.StatusNotFound, wire.CodeNotFound)
 	_, err = admin.CreateToken(t.Context(), wire.TokenRequest{Name: "ann", Role: "viewer"})
 	if problemOf(t, err, http.StatusConflict, wire.CodeNameTaken); !errors.Is(err, registry.ErrNameTaken) {
 		t.Errorf("error %v, want ErrNameTaken", err)
 	}
-	err = admin.RevokeToken(t.Context(), "admin", "")
+	err = admin.RevokeToken(t.Context(), "admin")
 	if problemOf(t, err, http.StatusConflict, wire.CodeLastAdmin); !errors.Is(err, registry.ErrLastAdmin) {
 		t.Errorf("error %v, want ErrLastAdmin", err)
 	}

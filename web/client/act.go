@@ -47,16 +47,15 @@ func (c *Client) AddHold(ctx context.Context, h registry.Hold) error {
 }
 
 // RemoveHold removes a hold. Items that another hold covers stay held. It returns
-// registry.ErrNotFound if there is no such hold. The actor is the token; the last argument is
-// ignored.
-func (c *Client) RemoveHold(ctx context.Context, scope registry.HoldScope, key, _ string) error {
+// registry.ErrNotFound if there is no such hold. The actor is the token.
+func (c *Client) RemoveHold(ctx context.Context, scope registry.HoldScope, key string) error {
 	return c.ask(ctx, request{method: http.MethodDelete, path: "/holds", query: values("scope", string(scope), "key", key)}, nil, nil)
 }
 
 // PutCollection creates a collection, or makes col.Profile the next version of its profile.
 // col.Version is the version to replace; *registry.VersionError says that the collection has
-// another one. The actor is the token; the last argument is ignored.
-func (c *Client) PutCollection(ctx context.Context, col registry.Collection, _ string) error {
+// another one. The actor is the token.
+func (c *Client) PutCollection(ctx context.Context, col registry.Collection) error {
 	_, err := c.SaveProfile(ctx, col, false)
 	return err
 }

@@ -10,18 +10,18 @@ import (
 
 // AskDeletion requests the deletion of an object, as registry.Deciding does. The actor is the
 // token.
-func (c *Client) AskDeletion(ctx context.Context, objectID, reason, _ string) (registry.Deletion, error) {
+func (c *Client) AskDeletion(ctx context.Context, objectID, reason string) (registry.Deletion, error) {
 	return c.decide(ctx, http.MethodPost, in("objects", objectID, "deletion"), wire.DeletionRequest{Reason: reason})
 }
 
 // ApproveDeletion approves a deletion, as registry.Deciding does. The actor is the token.
-func (c *Client) ApproveDeletion(ctx context.Context, objectID, _ string) (registry.Deletion, error) {
+func (c *Client) ApproveDeletion(ctx context.Context, objectID string) (registry.Deletion, error) {
 	return c.decide(ctx, http.MethodPost, in("objects", objectID, "deletion", "approval"), nil)
 }
 
 // WithdrawDeletion withdraws or declines a deletion, as registry.Deciding does. The actor is the
 // token.
-func (c *Client) WithdrawDeletion(ctx context.Context, objectID, _ string) (registry.Deletion, error) {
+func (c *Client) WithdrawDeletion(ctx context.Context, objectID string) (registry.Deletion, error) {
 	return c.decide(ctx, http.MethodDelete, in("objects", objectID, "deletion"), nil)
 }
 

@@ -18,8 +18,8 @@ func (c *Client) PrepareGraph(ctx context.Context, g wire.GraphRequest, idempote
 }
 
 // Seal starts a graph's items. If they form a cycle, the *Problem is a *registry.CycleError. A
-// repeat changes nothing. The actor is the token; the last argument is ignored.
-func (c *Client) Seal(ctx context.Context, graphID, _ string) error {
+// repeat changes nothing. The actor is the token.
+func (c *Client) Seal(ctx context.Context, graphID string) error {
 	return c.ask(ctx, request{method: http.MethodPost, path: in("graphs", graphID, "seal")}, nil, nil)
 }
 

@@ -28,9 +28,9 @@ func (c *Client) OwnToken(ctx context.Context) (registry.Token, error) {
 }
 
 // RevokeToken revokes a token at once. It returns registry.ErrNotFound if there is none, and
-// registry.ErrLastAdmin if it is the last admin's. The actor is this client's token; the last
-// argument is ignored.
-func (c *Client) RevokeToken(ctx context.Context, id, _ string) error {
+// registry.ErrLastAdmin if it is the last admin's. The actor is this client's
+// token.
+func (c *Client) RevokeToken(ctx context.Context, id string) error {
 	return c.ask(ctx, request{method: http.MethodDelete, path: in("tokens", id)}, nil, nil)
 }
 

@@ -72,7 +72,25 @@ func (a apart) Close() error { return a.Client.Close() }
 
 // Acting implements registrytest.Acting.
 func (a apart) Acting(actor string) registrytest.Person {
-	return client.New(a.url, actor, client.Options{})
+	return person{client.New(a.url, actor, client.Options{})}
+}
+
+// person is a caller of the API. The token tells the actor, so the argument is not sent.
+type person struct{ *client.Client }
+
+// AskDeletion implements registry.Deciding.
+func (p person) AskDeletion(ctx context.Context, objectID, reason, _ string) (registry.Deletion, error) {
+	return p.Client.AskDeletion(ctx, objectID, reason)
+}
+
+// ApproveDeletion implements registry.Deciding.
+func (p person) ApproveDeletion(ctx context.Context, objectID, _ string) (registry.Deletion, error) {
+	return p.Client.ApproveDeletion(ctx, objectID)
+}
+
+// WithdrawDeletion implements registry.Deciding.
+func (p person) WithdrawDeletion(ctx context.Context, objectID, _ string) (registry.Deletion, error) {
+	return p.Client.WithdrawDeletion(ctx, objectID)
 }
 
 // sqlite opens a store on a database of the test's own.

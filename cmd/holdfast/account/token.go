@@ -236,7 +236,7 @@ func tokenRevokeCommand(a *cli.App) *cobra.Command {
 	return a.ClientFlags(&cobra.Command{
 		Use: "revoke ID...", Short: "Revoke tokens", Args: cli.Needs("ID..."),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			return revokeEach(cmd.Context(), a, ids, func(c *client.Client, ctx context.Context, id string) error { return c.RevokeToken(ctx, id, "") })
+			return revokeEach(cmd.Context(), a, ids, func(c *client.Client, ctx context.Context, id string) error { return c.RevokeToken(ctx, id) })
 		},
 	})
 }

@@ -203,7 +203,7 @@ func graphSealCommand(a *cli.App) *cobra.Command {
 }
 
 func sealGraph(ctx context.Context, a *cli.App, c *client.Client, id string) error {
-	if err := c.Seal(ctx, id, ""); err != nil {
+	if err := c.Seal(ctx, id); err != nil {
 		noteCycle(ctx, a, c, id, err)
 		return err
 	}

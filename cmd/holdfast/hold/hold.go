@@ -124,7 +124,7 @@ func Remove(ctx context.Context, a *cli.App, scope registry.HoldScope, key strin
 	if key, err = holdKey(ctx, a, scope, key); err != nil {
 		return err
 	}
-	if err := c.RemoveHold(ctx, scope, key, ""); err != nil {
+	if err := c.RemoveHold(ctx, scope, key); err != nil {
 		return err
 	}
 	a.Note("released: %s", holdName(scope, key))
@@ -173,9 +173,9 @@ func Commands(a *cli.App, scope registry.HoldScope) []*cobra.Command {
 // releaseOne removes the holds on one item or batch alone. In a collection that releases one by
 // one, a batch has such a hold of scope item.
 func releaseOne(ctx context.Context, c *client.Client, scope registry.HoldScope, id string) error {
-	err := c.RemoveHold(ctx, scope, id, "")
+	err := c.RemoveHold(ctx, scope, id)
 	if scope == registry.HoldBatch {
-		single := c.RemoveHold(ctx, registry.HoldItem, id, "")
+		single := c.RemoveHold(ctx, registry.HoldItem, id)
 		switch {
 		case err == nil && errors.Is(single, registry.ErrNotFound):
 			return nil

@@ -49,11 +49,11 @@ func deleteObject(ctx context.Context, a *cli.App, id string, d deletion) error 
 	var done registry.Deletion
 	switch {
 	case d.approve:
-		done, err = c.ApproveDeletion(ctx, id, "")
+		done, err = c.ApproveDeletion(ctx, id)
 	case d.withdraw:
-		done, err = c.WithdrawDeletion(ctx, id, "")
+		done, err = c.WithdrawDeletion(ctx, id)
 	default:
-		done, err = c.AskDeletion(ctx, id, d.reason, "")
+		done, err = c.AskDeletion(ctx, id, d.reason)
 	}
 	if errors.Is(err, registry.ErrSamePerson) {
 		return exit.Fix(err, fmt.Sprintf("another person must run `holdfast object delete %s --approve`, with their own token", id))

@@ -160,7 +160,7 @@ func resume(ctx context.Context, a *cli.App) error {
 	}
 	released := 0
 	for _, scope := range []registry.HoldScope{registry.HoldAll, registry.HoldIngest} {
-		err := c.RemoveHold(ctx, scope, "", "")
+		err := c.RemoveHold(ctx, scope, "")
 		switch {
 		case err == nil:
 			released++
