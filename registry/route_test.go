@@ -54,8 +54,8 @@ func TestGeneratedStages(t *testing.T) {
 			}
 		}
 	}
-	generatedtest.Part(t, "docs/*.md", "stages", "The stages are "+listed(names)+".\nEach needs a worker, but "+listed(optional)+
-		" only where a collection asks for it.\n")
+	generatedtest.Part(t, "docs/*.md", "stages", generatedtest.Wrap("The stages are "+listed(names)+".\nEach needs a worker, but "+
+		listed(optional)+" only where a collection asks for it.\n"))
 }
 
 // listed is "a, b and c".

@@ -213,9 +213,9 @@ func statesDoc() string {
 
 <!-- Made by go generate ./registry from registry.Transitions; do not edit. -->
 
-An item's state is the name that people see. Holdfast derives it from the item's stage, its status and
-a few facts; it stores stage and status only. This page lists every change of state. Holdfast refuses
-all others with "state change (A -> B) is not allowed".
+An item's state is the name that people see. Holdfast derives it from the item's stage, its status
+and a few facts; it stores stage and status only. This page lists every change of state. Holdfast
+refuses all others with "state change (A -> B) is not allowed".
 
 *Merritt* marks changes that Merritt's queue documents have, *mrt-zk* those that only its code has,
 and *ours* the rest. People request the acts of an admin or depositor; workers and the Registry do
@@ -224,8 +224,8 @@ theirs without being asked.
 - **Held** is derived, too. A pending item is Held while a hold covers it. A running step finishes.
 - **Failed** items keep the stage in which they failed. A requeue leads to that stage or an earlier
   one, and the tries start anew.
-- **Waiting for a retry** is shown beside the state. While a step waits for its next try after a system
-  fault, people see "Retry at 18:23, attempt 3 of 5" (` + "`next_try`" + ` in the API) instead of the step's
+- **Waiting for a retry** is shown beside the state. While a step waits for its next try after a
+  system fault, people see "Retry at 18:23, attempt 3 of 5" (` + "`next_try`" + ` in the API) instead of the step's
   name. The item's state stays the one in which it continues. A held item is Held.
 
 The tables do not show four rules:
@@ -236,12 +236,12 @@ The tables do not show four rules:
 - **Preserved**: once its version is recorded, the object stays whatever becomes of the job, and the
   item says so (` + "`commitment`" + `). A preserved job that failed can be deleted. At ` + "`notify`" + ` an admin can
   give its delivery up, or requeue it to the collection's present callback.
-- **Confirmation**: an abort is refused until it is confirmed. So is a delete with consequences, such
-  as a depositor who is not notified, or staged bytes that are removed.
+- **Confirmation**: an abort is refused until it is confirmed. So is a delete with consequences,
+  such as a depositor who is not notified, or staged bytes that are removed.
 - **Batches**: cancel, abort and delete of a batch affect the batch at once, and its jobs by a bulk
   act. A batch that failed because of its jobs is not requeued: requeue its failed jobs
-  (` + "`item requeue --match 'batch:ID state:failed'`" + `), and update-report makes its report again. A batch
-  that failed itself is requeued.
+  (` + "`item requeue --match 'batch:ID state:failed'`" + `), and update-report makes its report again. A
+  batch that failed itself is requeued.
 `)
 	for _, r := range registry.Routes() {
 		fmt.Fprintf(&b, "\n## %s\n\nStages: ", r.Action)
@@ -362,5 +362,5 @@ func TestGeneratedStates(t *testing.T) {
 			t.Errorf("the seeds allow %s of %s -> %s, and nothing says why it is missing", s.action, s.from, s.to)
 		}
 	}
-	generatedtest.File(t, "docs/states.md", statesDoc())
+	generatedtest.File(t, "docs/states.md", generatedtest.Wrap(statesDoc()))
 }

@@ -129,7 +129,7 @@ type Config struct {
 	ClamdAddr    string `envconfig:"CLAMD_ADDR" subject:"Virus scans and formats" for:"up scan process" want:"host:port or the path of a socket of clamd" desc:"clamd, for collections with virus scans (docs/operating.md#virus-scans-and-formats)." otherwise:"jobs to be scanned fail"`
 	SiegfriedURL string `envconfig:"SIEGFRIED_URL" for:"up process" want:"an http or https address" desc:"siegfried (sf -serve), such as http://sf:5138." otherwise:"formats are known by media type only"`
 
-	SecretKey  string `envconfig:"SECRET_KEY" subject:"Keys" secret:"true" for:"registry up fetching notify deliver" want:"random text of 32 characters or more (openssl rand -base64 32); older ones after it, separated by commas" desc:"Encrypts stored credentials. The first of several keys encrypts; all of them open." otherwise:"with up: secret.key in its folder"`
+	SecretKey  string `envconfig:"SECRET_KEY" subject:"Keys" secret:"true" for:"registry up fetching notify deliver" want:"random text of 32 characters or more (openssl rand -base64 32); older ones after it, separated by commas" desc:"Encrypts stored credentials. The first of several keys encrypts; all of them decrypt." otherwise:"with up: secret.key in its folder"`
 	ReceiptKey string `envconfig:"RECEIPT_KEY" secret:"true" for:"registry up" want:"the base64 of 32 random bytes that signs receipts (openssl rand -base64 32)" desc:"Signs deposit receipts. The same for all Registries. A new key replaces the old one at once; earlier receipts stay valid." otherwise:"with up: receipt.key in its folder"`
 }
 

@@ -22,12 +22,12 @@ Holdfast reads its configuration from environment variables.
 
 - An unknown ` + "`HOLDFAST_*`" + ` name is an error, so that a misspelt limit never counts as not set.
 - An empty value counts as not set.
-- A process that starts names everything that is wrong at once, and what to do about it.
+- A process reports all faults at its start, each with the remedy.
 
-*For* says who uses a setting: ` + "`registry`, `worker`" + ` (every stage), single stages, *fetching* (the stages that fetch what
-others offer), ` + "`broker`, `up`, `migrate`" + `, or the *commands* that speak to a running Holdfast. **Secret** marks values
-that give access to something: give a process only
-those that it uses. [operating.md](operating.md) explains how the parts work together.
+*For* says who uses a setting: ` + "`registry`, `worker`" + ` (every stage), single stages, *fetching* (the
+stages that fetch from sources), ` + "`broker`, `up`, `migrate`" + `, or the *commands* that speak to a
+running Holdfast. **Secret** marks values that give access: give a process only those that it uses.
+[operating.md](operating.md) explains how the parts work together.
 `
 
 var (

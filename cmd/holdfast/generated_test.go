@@ -174,8 +174,8 @@ Their meanings never change.
 const exitOutro = `
 - Code 6: the producer must correct the deposit, for instance a manifest with faults, a wrong digest
   or an empty file. Codes 1 and 5: a system fault; try again.
-- With several payloads or ids the command ends with their common code. If they differ, the code is 7
-  if anything is held, and 3 otherwise.
+- With several payloads or ids the command ends with their common code. If they differ, the code is
+  7 if anything is held, and 3 otherwise.
 - Some commands have further rules: see [commands.md](commands.md).
 `
 

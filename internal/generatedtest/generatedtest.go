@@ -20,6 +20,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -128,4 +129,38 @@ func top(t testing.TB) string {
 		}
 		folder = up
 	}
+}
+
+// Wrap breaks the lines of a Markdown text at 100 columns. It keeps tables and code, and indents the
+// continuation of a list's item.
+func Wrap(text string) string {
+	const most = 100
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if utf8.RuneCountInString(line) <= most+1 || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "    ") {
+			b.WriteString(line)
+			continue
+		}
+		indent := ""
+		if strings.HasPrefix(line, "- ") {
+			indent = "  "
+		}
+		column := 0
+		for i, word := range strings.Fields(line) {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case i == 0:
+			case column+1+n > most:
+				b.WriteString("\n" + indent)
+				column = len(indent)
+			default:
+				b.WriteString(" ")
+				column++
+			}
+			b.WriteString(word)
+			column += n
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
