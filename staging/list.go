@@ -56,11 +56,11 @@ func ResumeList[T any](ctx context.Context, s storage.Store, key string, at List
 		err = storage.ErrNotFound
 	}
 	if err != nil {
-		return nil, fmt.Errorf("go on with list %s: %w", key, err)
+		return nil, fmt.Errorf("resume list %s: %w", key, err)
 	}
 	w, err := s.Resume(ctx, key, at.Stored)
 	if err != nil {
-		return nil, fmt.Errorf("go on with list %s: %w", key, err)
+		return nil, fmt.Errorf("resume list %s: %w", key, err)
 	}
 	return newList[T](w, d), nil
 }

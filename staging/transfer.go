@@ -76,7 +76,7 @@ func (t *transfer) resume(ctx context.Context, from *Checkpoint) (source.Point, 
 		t.digests, err = t.fetch.digester()
 		return source.Point{}, err
 	} else if err != nil {
-		return source.Point{}, fmt.Errorf("go on with %s: %w", from.Key, err)
+		return source.Point{}, fmt.Errorf("resume %s: %w", from.Key, err)
 	}
 	t.to, t.resumed = w, true
 	return source.Point{

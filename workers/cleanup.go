@@ -17,8 +17,8 @@ import (
 // subjectWait is how long a cleanup waits while its subject is being worked on again.
 const subjectWait = time.Minute
 
-// jobsDeletedWait is how long a cleanup waits for a batch's jobs to be deleted, before it leaves
-// the upload that a job may need to the search for orphaned data.
+// jobsDeletedWait is how long a cleanup waits for a batch's jobs to be deleted. After that it
+// leaves the upload, which a job may need, to the search for orphaned data.
 const jobsDeletedWait = 24 * time.Hour
 
 // Cleanup removes staged data of an item that was aborted or deleted. It also removes what a

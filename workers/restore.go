@@ -20,7 +20,7 @@ import (
 const restoreStuck = 2 * time.Hour
 
 // Restore makes a version of an object available for download, as one tar on the staging volume
-// (package restore), and has the Registry notify the people who wait for it.
+// (package restore). The Registry notifies the people who wait for it.
 type Restore struct {
 	base.Worker
 	Restorer restore.Restorer

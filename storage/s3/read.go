@@ -61,7 +61,7 @@ func (s *Store) Open(ctx context.Context, key string, offset, length int64) (io.
 	}
 	if out.ContentLength == nil {
 		_ = out.Body.Close()
-		return nil, fmt.Errorf("open %q: the service does not say how much it sends", key)
+		return nil, fmt.Errorf("open %q: the service does not state the length", key)
 	}
 	r.body, r.etag, r.end = out.Body, out.ETag, offset+aws.ToInt64(out.ContentLength)
 	return r, nil

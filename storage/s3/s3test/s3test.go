@@ -1,5 +1,5 @@
-// Package s3test starts a real S3 server for tests, versitygw, as a child process on a free port of
-// 127.0.0.1 with a folder of its own, and stops it when the test ends.
+// Package s3test runs a real S3 server, versitygw, for tests. It is a child process on a free port
+// of 127.0.0.1 with a folder of its own, and ends with the test.
 package s3test
 
 import (
