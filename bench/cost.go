@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,17 +20,8 @@ type cost struct {
 
 // costOf reads what a process used since its start. It returns zeros where /proc does not tell.
 func costOf(pid int) (c cost) {
-	const tick = time.Second / 100 // of /proc/PID/stat, on all architectures of Linux that Go runs on
-	if raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
-		// The name, in brackets, may contain spaces. User and system time are fields 14 and 15.
-		_, rest, _ := bytes.Cut(raw, []byte(") "))
-		fields := strings.Fields(string(rest))
-		var user, system int64
-		if len(fields) > 12 {
-			_, _ = fmt.Sscan(fields[11]+" "+fields[12], &user, &system)
-		}
-		c.cpu = time.Duration(user+system) * tick
-	}
+	own, _ := readStat(pid)
+	c.cpu = own.cpu
 	if raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid)); err == nil {
 		c.written = fieldOf(raw, "write_bytes: %d")
 	}

@@ -68,14 +68,30 @@ func (b *bench) jobs(ctx context.Context) (err error) {
 // jobsThrough runs a batch of jobs through a fresh service, and notes what it cost.
 func (b *bench) jobsThrough(ctx context.Context, begin starter, d deposit) (taken time.Duration, err error) {
 	err = b.onFresh(ctx, begin, func(s *service) error {
+		apart := len(s.procs) > 1
+		var servers serverTime
+		if apart {
+			if servers, err = b.serverTimes(ctx); err != nil {
+				return err
+			}
+		}
 		before := s.cost()
 		if taken, _, err = d.run(ctx, s.client); err != nil {
 			return err
 		}
 		b.spent(d.subject, s.cost().minus(before), d.pieces)
-		if len(s.procs) == 1 {
+		if !apart {
 			b.remember("peak, jobs", s.memory("VmHWM"))
+			return nil
 		}
+		now, err := b.serverTimes(ctx)
+		if err != nil {
+			return err
+		}
+		job := func(used time.Duration) string { return unitOf(used.Seconds()/float64(d.pieces), "s", "ms") }
+		b.servers = fmt.Sprintf("in the last round of jobs with roles apart, PostgreSQL used %s CPU a job beside Holdfast, and Redis %s",
+			job(now.postgres-servers.postgres), job(now.redis-servers.redis))
+		b.say("    %s", b.servers)
 		return nil
 	})
 	return taken, err

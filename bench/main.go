@@ -163,7 +163,8 @@ type bench struct {
 	load     string            // of the machine when the run began
 	costs    map[string][]each // of the present contest, by subject
 	calls    map[string]calls
-	tracing  bool // processes are started under strace
+	servers  string // a note on the servers of a fleet
+	tracing  bool   // processes are started under strace
 }
 
 func (b *bench) all(ctx context.Context) error {
@@ -184,6 +185,9 @@ func (b *bench) all(ctx context.Context) error {
 		}
 	}
 	b.memory()
+	if b.servers != "" {
+		b.table.notes = append(b.table.notes, b.servers)
+	}
 	b.table.notes = append(b.table.notes, fmt.Sprintf("the whole run took %s", time.Since(begun).Round(time.Second)))
 	return nil
 }
