@@ -25,26 +25,26 @@ const (
 type Report struct {
 	// Type is the type as which it was checked: a payload type but never auto, or ocfl-object or
 	// ocfl-root.
-	Type string `json:"type" doc:"What it was judged as"`
+	Type string `json:"type" doc:"The type of payload that it was checked as"`
 	// Valid says that there are no errors. Accepted says that it can be submitted: bad rows of a
 	// batch fail alone, and missing files of a bag are fetched.
-	Valid    bool `json:"valid" doc:"Nothing is wrong with it"`
-	Accepted bool `json:"accepted" doc:"It would be taken: of a batch, bad rows fail alone"`
+	Valid    bool `json:"valid" doc:"Whether there are no errors"`
+	Accepted bool `json:"accepted" doc:"Whether it would be accepted. In a batch, bad rows fail alone"`
 	// Version is the version of the specification that a bag or OCFL object declares.
-	Version string `json:"version,omitempty" doc:"Of the specification that a bag or OCFL object says it follows"`
+	Version string `json:"version,omitempty" doc:"The version of the specification that a bag or OCFL object declares"`
 	// Objects is the number of objects of an OCFL storage root.
-	Objects int64 `json:"objects,omitempty" doc:"Of an OCFL storage root"`
+	Objects int64 `json:"objects,omitempty" doc:"The number of objects in an OCFL storage root"`
 	// Files is the number of the payload's files, Bytes the sum of their known sizes. Rows is the
 	// number of rows of a manifest, RowsRefused the number of those that would fail.
-	Files       int64 `json:"files" doc:"Of the payload, without those still to be fetched"`
-	Bytes       int64 `json:"bytes" doc:"Of the files whose size is known"`
-	Rows        int64 `json:"rows,omitempty" doc:"Of a manifest"`
-	RowsRefused int64 `json:"rows_refused,omitempty" doc:"Of a manifest, those that would fail"`
+	Files       int64 `json:"files" doc:"The number of files in the payload, without those still to be fetched"`
+	Bytes       int64 `json:"bytes" doc:"The total size of the files whose size is known"`
+	Rows        int64 `json:"rows,omitempty" doc:"The number of rows in a manifest"`
+	RowsRefused int64 `json:"rows_refused,omitempty" doc:"The number of a manifest's rows that would fail"`
 	// Errors and Warnings count all faults. Unreachable counts the errors that are not content
 	// faults, because a source could not be asked.
-	Errors      int64 `json:"errors" doc:"How many errors there are, listed or not"`
-	Warnings    int64 `json:"warnings" doc:"How many warnings there are, listed or not"`
-	Unreachable int64 `json:"unreachable,omitempty" doc:"Errors that say only that something could not be asked"`
+	Errors      int64 `json:"errors" doc:"The number of errors, listed or not"`
+	Warnings    int64 `json:"warnings" doc:"The number of warnings, listed or not"`
+	Unreachable int64 `json:"unreachable,omitempty" doc:"The number of errors that mean only that a source could not be reached"`
 	// Faults lists the first 1,000 faults, errors before warnings.
 	Faults []Fault `json:"faults" doc:"All faults, or the first of very many, errors before warnings"`
 
