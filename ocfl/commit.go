@@ -1,10 +1,13 @@
 package ocfl
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -44,12 +47,10 @@ type Progress struct {
 // after success.
 //
 // Commit writes in this order:
-//   - the declaration
-//   - the content files, each read back and compared with its digest; an existing file is kept if
-//     its bytes are right
+//   - the declaration and the content files, in batches; each file is read back and compared with
+//     its digest, and an existing one is kept if its bytes are right
 //   - vN/inventory.json, which is only ever created: the commit point
-//   - its sidecar
-//   - the inventory and sidecar in the object's root
+//   - its sidecar, and the inventory and sidecar in the object's root, in one batch
 //
 // It never changes anything that was committed. It returns ErrVersionExists if the version exists
 // with another inventory, ErrNoPredecessor if the version before is missing, ErrIDTaken if the
@@ -67,7 +68,7 @@ func (r *Root) Commit(ctx context.Context, inv *Inventory, source Source, opts C
 	if err := inv.Encode(h); err != nil {
 		return fmt.Errorf("commit %q: %w", inv.ID, err)
 	}
-	c := &committer{root: r, inv: inv, source: source, opts: opts, copy: storage.Copy}
+	c := &committer{root: r, inv: inv, source: source, opts: opts}
 	c.encode = func(_ context.Context, w io.Writer) error { return inv.Encode(w) }
 	c.version = published{
 		root: r, base: base, version: inv.VersionName(inv.Head()), next: inv.VersionName(inv.Head() + 1),
@@ -85,7 +86,7 @@ type committer struct {
 	inv     *Inventory
 	source  Source
 	opts    CommitOptions
-	copy    func(ctx context.Context, dst storage.Store, dstKey string, src storage.Store, srcKey string) (storage.Info, error)
+	apart   bool                                         // copies share no bytes with their source
 	encode  func(ctx context.Context, w io.Writer) error // writes exactly the bytes of the version's inventory
 	version published
 	buffers sync.Pool
@@ -119,32 +120,51 @@ func (c *committer) write(ctx context.Context) error {
 	if err := c.checkPredecessor(ctx); err != nil {
 		return err
 	}
-	name, content := c.inv.declaration()
-	if err := putSame(ctx, c.root.store, c.version.base+"/"+name, content); err != nil {
-		return fmt.Errorf("declare object: %w", err)
-	}
 	if err := c.writeContent(ctx); err != nil {
 		return err
 	}
 	if err := c.onlyOurs(ctx); err != nil {
 		return err
 	}
+	if err := c.writeInventory(ctx); err != nil {
+		return fmt.Errorf("write inventory: %w", err)
+	}
+	return nil
+}
+
+// writeInventory writes the inventory of the version: the commit point.
+func (c *committer) writeInventory(ctx context.Context) error {
 	w, err := c.root.store.Create(ctx, c.version.inventoryKey())
 	if err != nil {
-		return fmt.Errorf("write inventory: %w", err)
+		return err
 	}
 	defer w.Abort() //nolint:errcheck // nothing depends on an aborted writer
 	if err := c.encode(ctx, w); err != nil {
-		return fmt.Errorf("write inventory: %w", err)
+		return err
 	}
 	_, err = w.Commit(ctx)
 	if errors.Is(err, storage.ErrExists) {
 		_, err = c.version.exists(ctx)
 	}
-	if err != nil {
-		return fmt.Errorf("write inventory: %w", err)
+	return err
+}
+
+// declare adds the object's declaration to a batch, unless it exists.
+func (c *committer) declare(ctx context.Context, b storage.Batch) error {
+	key, content := c.declaration()
+	have, err := storage.ReadAll(ctx, c.root.store, key, maxSmall)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return storage.PutIn(ctx, b, key, content)
+	case err == nil && !bytes.Equal(have, content):
+		return fmt.Errorf("%w: %q holds other bytes", ErrLayout, key)
 	}
-	return nil
+	return err
+}
+
+func (c *committer) declaration() (key string, content []byte) {
+	name, content := c.inv.declaration()
+	return c.version.base + "/" + name, content
 }
 
 // onlyOurs returns a *ForeignError if the version's folder holds files that the version does not
@@ -156,7 +176,7 @@ func (c *committer) onlyOurs(ctx context.Context) error {
 		ours[c.version.base+"/"+f.Path] = true
 	}
 	// Another process that commits the same version may be ahead of this one.
-	ours[c.version.inventoryKey()], ours[c.version.inventoryKey()+"."+c.version.algorithm] = true, true
+	ours[c.version.inventoryKey()], ours[c.version.sidecarKey()] = true, true
 	foreign := &ForeignError{Folder: c.version.base + "/" + c.version.version}
 	for info, err := range c.root.store.List(ctx, foreign.Folder+"/") {
 		if err != nil {
@@ -201,21 +221,111 @@ func (c *committer) checkPredecessor(ctx context.Context) error {
 	return err
 }
 
-// writeContent copies and verifies the files that the version adds.
+// A batch of content files ends at either of these, so that an interruption costs little, and few
+// files are open.
+const (
+	batchFiles = 32
+	batchBytes = 64 << 20
+)
+
+// writeContent copies and verifies the files that the version adds, with the object's declaration,
+// one batch after the other.
 func (c *committer) writeContent(ctx context.Context) error {
+	b := storage.NewBatch(c.root.store)
+	defer b.Close() //nolint:errcheck // it drops what was not published
+	if err := c.declare(ctx, b); err != nil {
+		return fmt.Errorf("declare object: %w", err)
+	}
 	files := c.inv.ContentFiles()
 	c.progress.TotalFiles = len(files)
-	workers := c.opts.Workers
-	if workers <= 0 {
-		workers = 4
+	for next := 0; ; {
+		copied, err := c.copyFiles(ctx, b, files, &next)
+		if err != nil {
+			return err
+		}
+		taken, err := b.Publish(ctx)
+		if err != nil {
+			return err
+		}
+		if key, _ := c.declaration(); slices.Contains(taken, key) {
+			if err := c.declare(ctx, b); err != nil { // another process declared it first
+				return fmt.Errorf("declare object: %w", err)
+			}
+		}
+		if err := c.verifyFiles(ctx, files, copied, taken); err != nil {
+			return err
+		}
+		if next == len(files) {
+			return nil
+		}
 	}
+}
+
+// group runs functions at the same time, as many as the options allow.
+func (c *committer) group(ctx context.Context) (*errgroup.Group, context.Context) {
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(workers)
-	for place, f := range files {
+	group.SetLimit(cmp.Or(c.opts.Workers, 4))
+	return group, groupCtx
+}
+
+// copyFiles adds files to a batch, from next on, until it has enough. It returns the indexes of
+// those that it added. An earlier call's files are only looked at.
+func (c *committer) copyFiles(ctx context.Context, b storage.Batch, files []ContentFile, next *int) (copied []int, err error) {
+	group, groupCtx := c.group(ctx)
+	for ; *next < len(files) && len(copied) < batchFiles && b.Bytes() < batchBytes && groupCtx.Err() == nil; *next++ {
+		place := *next
+		key := c.version.base + "/" + files[place].Path
+		size, there, err := c.verified(ctx, place, key)
+		if err == nil && there {
+			err = c.done(place, size, false)
+		}
+		if err != nil {
+			return nil, errors.Join(err, group.Wait())
+		}
+		if !there {
+			copied = append(copied, place)
+			group.Go(func() error { return c.copyFile(groupCtx, b, key, files[place]) })
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return copied, ctx.Err()
+}
+
+// copyFile adds one file to a batch.
+func (c *committer) copyFile(ctx context.Context, b storage.Batch, key string, f ContentFile) error {
+	if c.opts.Data != nil {
+		if data, ok := c.opts.Data(f); ok {
+			return storage.PutIn(ctx, b, key, data)
+		}
+	}
+	store, from, err := c.source(f)
+	if err != nil {
+		return fmt.Errorf("source of %q: %w", f.LogicalPath, err)
+	}
+	if l, ok := c.root.store.(storage.Linker); c.apart && ok && l.Links() {
+		return storage.CopyInto(ctx, b, key, store, from)
+	}
+	return b.Copy(ctx, key, store, from)
+}
+
+// verifyFiles reads back the files with these indexes, of which some keys were taken.
+func (c *committer) verifyFiles(ctx context.Context, files []ContentFile, places []int, taken []string) error {
+	group, groupCtx := c.group(ctx)
+	for _, place := range places {
 		if groupCtx.Err() != nil {
 			break
 		}
-		group.Go(func() error { return c.storeFile(groupCtx, place, f) })
+		group.Go(func() error {
+			key := c.version.base + "/" + files[place].Path
+			_, existing := slices.BinarySearch(taken, key)
+			size, err := c.verify(groupCtx, key, files[place], existing)
+			if err != nil {
+				return err
+			}
+			return c.done(place, size, true)
+		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -223,18 +333,8 @@ func (c *committer) writeContent(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// storeFile stores and verifies one file, and reports progress.
-func (c *committer) storeFile(ctx context.Context, place int, f ContentFile) error {
-	key := c.version.base + "/" + f.Path
-	size, there, err := c.verified(ctx, place, key)
-	if err != nil {
-		return err
-	}
-	if !there {
-		if size, err = c.writeFile(ctx, key, f); err != nil {
-			return err
-		}
-	}
+// done reports the progress that a verified file is; stored says that this call stored it.
+func (c *committer) done(place int, size int64, stored bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.progress.Files++
@@ -242,7 +342,7 @@ func (c *committer) storeFile(ctx context.Context, place int, f ContentFile) err
 	if c.opts.Progress != nil {
 		c.opts.Progress(c.progress)
 	}
-	if there || c.opts.Stored == nil {
+	if !stored || c.opts.Stored == nil {
 		return nil
 	}
 	return c.opts.Stored(place, size)
@@ -260,13 +360,8 @@ func (c *committer) verified(ctx context.Context, place int, key string) (size i
 	return info.Size, err == nil, err
 }
 
-// writeFile copies one file, reads it back and returns its size in bytes.
-func (c *committer) writeFile(ctx context.Context, key string, f ContentFile) (int64, error) {
-	err := c.writeBytes(ctx, key, f)
-	existing := errors.Is(err, storage.ErrExists)
-	if err != nil && !existing {
-		return 0, err
-	}
+// verify reads a file back and returns its size in bytes. existing says that it was there before.
+func (c *committer) verify(ctx context.Context, key string, f ContentFile, existing bool) (int64, error) {
 	got, size, err := c.readBack(ctx, key)
 	if err != nil {
 		return 0, fmt.Errorf("read back: %w", err)
@@ -281,22 +376,6 @@ func (c *committer) writeFile(ctx context.Context, key string, f ContentFile) (i
 		return 0, errors.Join(err, c.root.store.Delete(context.WithoutCancel(ctx), key))
 	}
 	return size, nil
-}
-
-// writeBytes copies one file to key. It returns storage.ErrExists if there is one.
-func (c *committer) writeBytes(ctx context.Context, key string, f ContentFile) error {
-	if c.opts.Data != nil {
-		if data, ok := c.opts.Data(f); ok {
-			_, err := storage.Put(ctx, c.root.store, key, data)
-			return err
-		}
-	}
-	store, from, err := c.source(f)
-	if err != nil {
-		return fmt.Errorf("source of %q: %w", f.LogicalPath, err)
-	}
-	_, err = c.copy(ctx, c.root.store, key, store, from)
-	return err
 }
 
 // readBack returns the digest and size of what is stored at key.

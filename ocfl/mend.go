@@ -226,7 +226,13 @@ func (p published) declare(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	name, content := declaration(object.Spec)
-	return p.ensure(ctx, p.base+"/"+name, content)
+	b := storage.NewBatch(p.root.store)
+	defer b.Close() //nolint:errcheck // it drops what was not published
+	changed, err := p.ensure(ctx, b, p.base+"/"+name, content)
+	if err == nil {
+		_, err = b.Publish(ctx)
+	}
+	return changed, err
 }
 
 // Foreign lists files in the object's folder that belong to no version: at most a hundred, by their

@@ -24,6 +24,9 @@ type published struct {
 // inventoryKey returns the key whose existence makes the version exist.
 func (p published) inventoryKey() string { return p.base + "/" + p.version + "/" + inventoryName }
 
+// sidecarKey returns the key of the sidecar of the version's inventory.
+func (p published) sidecarKey() string { return p.inventoryKey() + "." + p.algorithm }
+
 // exists reports whether the version is committed with this inventory. It returns ErrVersionExists
 // if it has another one.
 func (p published) exists(ctx context.Context) (bool, error) {
@@ -53,34 +56,48 @@ func (p published) digestOf(ctx context.Context, key string) (string, error) {
 // version is committed, the inventory and sidecar in the object's root. It reports whether it
 // changed anything.
 func (p published) finish(ctx context.Context) (changed bool, err error) {
-	sidecar := "/" + inventoryName + "." + p.algorithm
-	changed, err = p.ensure(ctx, p.base+"/"+p.version+sidecar, sidecarText(p.digest))
-	if err != nil {
+	b := storage.NewBatch(p.root.store)
+	defer b.Close() //nolint:errcheck // it drops what was not published
+	if changed, err = p.ensure(ctx, b, p.sidecarKey(), sidecarText(p.digest)); err != nil {
 		return changed, fmt.Errorf("write sidecar: %w", err)
 	}
 	// A worker that lost its lease and continues here must not set the root back to its version.
-	if last, err := p.last(ctx); !last {
+	last, err := p.last(ctx)
+	if err != nil {
 		return changed, err
 	}
-	rootKey := p.base + "/" + inventoryName
-	have, err := p.digestOf(ctx, rootKey)
+	if last {
+		root, err := p.finishRoot(ctx, b)
+		if err != nil {
+			return changed, err
+		}
+		changed = changed || root
+	}
+	_, err = b.Publish(ctx)
+	return changed, err
+}
+
+// finishRoot adds to a batch what is missing or different in the object's root. It reports whether
+// anything is.
+func (p published) finishRoot(ctx context.Context, b storage.Batch) (changed bool, err error) {
+	key := p.base + "/" + inventoryName
+	have, err := p.digestOf(ctx, key)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
-		return changed, err
+		return false, err
 	}
 	if err != nil || have != p.digest {
-		if p.look {
-			return true, nil
-		}
-		if err := storage.ReplaceFrom(ctx, p.root.store, rootKey, p.inventoryKey()); err != nil {
-			return changed, fmt.Errorf("write root inventory: %w", err)
-		}
 		changed = true
+		if !p.look {
+			if err := b.ReplaceFrom(ctx, key, p.inventoryKey()); err != nil {
+				return changed, fmt.Errorf("write root inventory: %w", err)
+			}
+		}
 	}
-	replaced, err := p.ensure(ctx, p.base+sidecar, sidecarText(p.digest))
+	sidecar, err := p.ensure(ctx, b, key+"."+p.algorithm, sidecarText(p.digest))
 	if err != nil {
 		return changed, fmt.Errorf("write root sidecar: %w", err)
 	}
-	return changed || replaced, nil
+	return changed || sidecar, nil
 }
 
 // last reports whether no later version is committed.
@@ -92,9 +109,9 @@ func (p published) last(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// ensure writes want to key unless it is already there. It reports whether it was missing or
-// different.
-func (p published) ensure(ctx context.Context, key string, want []byte) (bool, error) {
+// ensure adds want at key to a batch unless it is already there. It reports whether it was missing
+// or different.
+func (p published) ensure(ctx context.Context, b storage.Batch, key string, want []byte) (bool, error) {
 	have, err := storage.ReadAll(ctx, p.root.store, key, maxSmall)
 	if err == nil && bytes.Equal(have, want) {
 		return false, nil
@@ -105,7 +122,7 @@ func (p published) ensure(ctx context.Context, key string, want []byte) (bool, e
 	if p.look {
 		return true, nil
 	}
-	return true, p.root.store.Replace(ctx, key, want)
+	return true, b.Replace(ctx, key, want)
 }
 
 // ForeignError says that a version's folder holds files that the version does not have. Only their

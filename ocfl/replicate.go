@@ -44,7 +44,7 @@ func (r *Root) replicate(ctx context.Context, from *Root, id string, n int, opts
 	if err != nil {
 		return err
 	}
-	c := &committer{root: r, copy: storage.CopyApart}
+	c := &committer{root: r, apart: true}
 	c.version = published{
 		root: r, base: base, version: versionName(n, object.padding), next: versionName(n+1, object.padding),
 		algorithm: algorithm, digest: digest,

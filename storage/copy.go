@@ -30,11 +30,11 @@ func Copy(ctx context.Context, dst Store, dstKey string, src Store, srcKey strin
 			return info, err
 		}
 	}
-	return copyBytes(ctx, dst, dstKey, src, srcKey)
+	return copyBytes(ctx, dst.Create, dstKey, src, srcKey)
 }
 
 // copyBytes is Copy without a Copier.
-func copyBytes(ctx context.Context, dst Store, dstKey string, src Store, srcKey string) (Info, error) {
+func copyBytes(ctx context.Context, create func(context.Context, string) (Writer, error), dstKey string, src Store, srcKey string) (Info, error) {
 	want, err := src.Stat(ctx, srcKey)
 	if err != nil {
 		return Info{}, fmt.Errorf("copy to %q: %w", dstKey, err)
@@ -44,7 +44,7 @@ func copyBytes(ctx context.Context, dst Store, dstKey string, src Store, srcKey 
 		return Info{}, fmt.Errorf("copy to %q: %w", dstKey, err)
 	}
 	defer r.Close()
-	w, err := dst.Create(ctx, dstKey)
+	w, err := create(ctx, dstKey)
 	if err != nil {
 		return Info{}, fmt.Errorf("copy from %q: %w", srcKey, err)
 	}

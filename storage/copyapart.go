@@ -12,7 +12,7 @@ type Linker interface {
 // CopyApart is Copy for replicas: the copy never shares bytes with its source.
 func CopyApart(ctx context.Context, dst Store, dstKey string, src Store, srcKey string) (Info, error) {
 	if l, ok := dst.(Linker); ok && l.Links() {
-		return copyBytes(ctx, dst, dstKey, src, srcKey)
+		return copyBytes(ctx, dst.Create, dstKey, src, srcKey)
 	}
 	return Copy(ctx, dst, dstKey, src, srcKey)
 }

@@ -14,29 +14,14 @@ import (
 // file only once. A file that already has a second name is copied, so that no two objects of a
 // store share a file: one bad sector would damage both, and OCFL forbids it (E090).
 func (s *Store) CopyFrom(ctx context.Context, dstKey string, src storage.Store, srcKey string) (storage.Info, error) {
-	from, ok := src.(*Store)
-	if !ok || !s.unnamed {
-		return storage.Info{}, fmt.Errorf("link %q: %w", dstKey, errors.ErrUnsupported)
-	}
-	if err := ctx.Err(); err != nil {
-		return storage.Info{}, fmt.Errorf("copy %q: %w", dstKey, err)
-	}
-	if err := s.check(dstKey); err != nil {
-		return storage.Info{}, fmt.Errorf("copy: %w", err)
-	}
-	f, info, err := from.open("copy", srcKey)
+	f, err := s.linkable(ctx, dstKey, src, srcKey)
 	if err != nil {
 		return storage.Info{}, err
 	}
 	defer f.Close() //nolint:errcheck // a read-only handle
-	if info.Mode().Perm()&0o222 != 0 {
-		// This file was put here by hand and may still be written to.
-		return storage.Info{}, fmt.Errorf("link %q: writable: %w", srcKey, errors.ErrUnsupported)
-	}
-	if names(info) > 1 {
-		if _, err := s.root.Lstat(dstKey); err != nil { // if dstKey exists, publish returns the error below without reading anything
-			return storage.Info{}, fmt.Errorf("link %q: it has another name: %w", srcKey, errors.ErrUnsupported)
-		}
+	info, err := f.Stat()
+	if err != nil {
+		return storage.Info{}, wrap("copy", srcKey, err)
 	}
 	// Costs nothing for a committed object, and makes any other read-only file durable.
 	if err := f.Sync(); err != nil {
@@ -50,6 +35,35 @@ func (s *Store) CopyFrom(ctx context.Context, dstKey string, src storage.Store, 
 		return storage.Info{}, wrap("copy", dstKey, err)
 	}
 	return newInfo(dstKey, info), nil
+}
+
+// linkable opens the object srcKey of src, which can be linked to dstKey. It returns
+// errors.ErrUnsupported if it must be copied.
+func (s *Store) linkable(ctx context.Context, dstKey string, src storage.Store, srcKey string) (*os.File, error) {
+	from, ok := src.(*Store)
+	if !ok || !s.unnamed {
+		return nil, fmt.Errorf("link %q: %w", dstKey, errors.ErrUnsupported)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("copy %q: %w", dstKey, err)
+	}
+	if err := s.check(dstKey); err != nil {
+		return nil, fmt.Errorf("copy: %w", err)
+	}
+	f, info, err := from.open("copy", srcKey)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm()&0o222 != 0 {
+		// This file was put here by hand and may still be written to.
+		return nil, errors.Join(fmt.Errorf("link %q: writable: %w", srcKey, errors.ErrUnsupported), f.Close())
+	}
+	if names(info) > 1 {
+		if _, err := s.root.Lstat(dstKey); err != nil { // if dstKey exists, publish returns the error below without reading anything
+			return nil, errors.Join(fmt.Errorf("link %q: it has another name: %w", srcKey, errors.ErrUnsupported), f.Close())
+		}
+	}
+	return f, nil
 }
 
 // Links implements storage.Linker.

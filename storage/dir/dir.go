@@ -185,4 +185,5 @@ var (
 	_ storage.Store    = (*Store)(nil)
 	_ storage.Copier   = (*Store)(nil)
 	_ storage.Replacer = (*Store)(nil)
+	_ storage.Batcher  = (*Store)(nil)
 )

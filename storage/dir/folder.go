@@ -46,7 +46,7 @@ const maxDurable = 4096
 // folder opens the folder name, makes it if it is missing, and ensures that its name and those of
 // its parents are durable. If another process removed and remade a folder meanwhile, the folder has
 // another identity and is synced again.
-func (s *Store) folder(name string) (*os.File, error) {
+func (s *Store) folder(name string, changed *folders) (*os.File, error) {
 	for {
 		f, err := s.openFolder(name)
 		if err == nil {
@@ -60,7 +60,7 @@ func (s *Store) folder(name string) (*os.File, error) {
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		f, err = s.makeFolder(name)
+		f, err = s.makeFolder(name, changed)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it, or its parent, was empty and another call removed it
 		}
@@ -69,8 +69,8 @@ func (s *Store) folder(name string) (*os.File, error) {
 }
 
 // makeFolder makes the folder name if it is missing, syncs its parent and opens it.
-func (s *Store) makeFolder(name string) (*os.File, error) {
-	parent, err := s.folder(path.Dir(name))
+func (s *Store) makeFolder(name string, changed *folders) (*os.File, error) {
+	parent, err := s.folder(path.Dir(name), changed)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +84,11 @@ func (s *Store) makeFolder(name string) (*os.File, error) {
 		return nil, err
 	}
 	id, err := identify(f)
+	if err == nil && changed != nil {
+		changed.add(path.Dir(name))
+		changed.made = append(changed.made, madeFolder{name, id})
+		return f, nil
+	}
 	if err == nil {
 		err = s.syncs.sync(parent)
 	}
@@ -147,14 +152,17 @@ type syncRound struct {
 	err  error
 }
 
-// sync returns the result of an fsync of folder that began after this call.
+// sync runs an fsync of folder that begins after this call, or shares one, and returns its result.
 func (s *syncer) sync(folder *os.File) error {
 	info, err := folder.Stat()
 	if err != nil {
 		return err
 	}
-	id := inodeOf(info)
+	return s.round(inodeOf(info), folder.Sync)
+}
 
+// round runs do after this call began, or waits for another call with the same id to do so.
+func (s *syncer) round(id inode, do func() error) error {
 	s.mu.Lock()
 	if s.folders == nil {
 		s.folders = make(map[inode]*syncRounds)
@@ -181,7 +189,7 @@ func (s *syncer) sync(folder *os.File) error {
 		return other.err
 	}
 
-	mine.err = folder.Sync()
+	mine.err = do()
 	s.mu.Lock()
 	// A waiting round keeps the entry. It becomes the current one as soon as done is closed.
 	if rounds.next == nil {

@@ -16,7 +16,7 @@ var namePairs = [][2]string{{"name", "NAME"}, {"caf\u00e9", "cafe\u0301"}}
 // that in the scratch folder and leaves nothing there.
 func (s *Store) checkNames() error {
 	name := s.scratch + "/probe-" + rand.Text()
-	folder, err := s.folder(name)
+	folder, err := s.folder(name, nil)
 	if err != nil {
 		return fmt.Errorf("not writable: %w", err)
 	}

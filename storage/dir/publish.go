@@ -13,7 +13,7 @@ import (
 // folder is removed meanwhile.
 func (s *Store) publish(key string, link func(folder *os.File, base string) error) error {
 	for {
-		folder, err := s.folder(path.Dir(key))
+		folder, err := s.folder(path.Dir(key), nil)
 		if err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ func (s *Store) pendingPath(key string) string {
 // scratch folder. It returns the file and its path below the root.
 func (s *Store) createScratch(kind string) (*os.File, string, error) {
 	for {
-		folder, err := s.folder(s.scratch + "/" + kind)
+		folder, err := s.folder(s.scratch+"/"+kind, nil)
 		if err != nil {
 			return nil, "", err
 		}
@@ -62,26 +62,26 @@ func (s *Store) describeScratch() {
 	_ = f.Close()
 }
 
-// linkScratch gives the unnamed file f a durable name in pending/key, and returns its path below
-// the root.
-func (s *Store) linkScratch(f *os.File, key string) (string, error) {
+// linkScratch gives the unnamed file f a name in the scratch folder named in, durable if asked, and
+// returns its path below the root.
+func (s *Store) linkScratch(f *os.File, in string, durable bool) (string, error) {
 	for {
-		folder, err := s.folder(s.pendingPath(key))
+		folder, err := s.folder(in, nil)
 		if err != nil {
 			return "", err
 		}
 		s.describeScratch()
 		base := rand.Text()
 		err = linkOpen(f, folder, base)
-		if err == nil {
+		if err == nil && durable {
 			err = s.syncs.sync(folder)
 		}
-		again := errors.Is(err, fs.ErrNotExist) && s.removed(folder, s.pendingPath(key))
+		again := errors.Is(err, fs.ErrNotExist) && s.removed(folder, in)
 		err = errors.Join(err, folder.Close())
 		if again {
 			continue // another writer removed the empty folder
 		}
-		return s.pendingPath(key) + "/" + base, err
+		return in + "/" + base, err
 	}
 }
 

@@ -58,3 +58,20 @@ func identify(f *os.File) (identity, error) {
 	}
 	return id, nil
 }
+
+// syncFileSystem makes everything on f's file system durable.
+func syncFileSystem(f *os.File) error {
+	if err := unix.Syncfs(int(f.Fd())); err != nil {
+		return &os.PathError{Op: "syncfs", Path: f.Name(), Err: err}
+	}
+	return nil
+}
+
+// writeError returns the error that the kernel met when it last wrote f's bytes to disk, and that no
+// one has been told of through f. Another syncfs may have met it.
+func writeError(f *os.File) error {
+	if err := unix.SyncFileRange(int(f.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WAIT_BEFORE); err != nil {
+		return &os.PathError{Op: "sync_file_range", Path: f.Name(), Err: err}
+	}
+	return nil
+}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"time"
 
 	"github.com/holdfast/holdfast/storage"
 )
@@ -17,20 +18,23 @@ const writebackEvery = 16 << 20
 
 // writer writes a file that gets its name by Commit.
 type writer struct {
-	store   *Store
-	key     string
-	f       *os.File
-	id      identity
-	name    string // path below the root; empty while the file has no name
-	size    int64  // bytes written
-	synced  int64  // bytes known to be durable
-	begun   int64  // bytes that the kernel was told to write to disk
-	granted int64  // bytes that may be written before the volume is checked again
-	kept    bool   // a checkpoint was returned
-	broken  error  // the first error; the content cannot be trusted afterwards
-	done    bool
-	info    storage.Info
-	success bool
+	store *Store
+	batch *batch // nil: it is not of a batch
+	// replaces says that the file takes the name of one that is there.
+	replaces bool
+	key      string
+	f        *os.File
+	id       identity
+	name     string // path below the root; empty while the file has no name
+	size     int64  // bytes written
+	synced   int64  // bytes known to be durable
+	begun    int64  // bytes that the kernel was told to write to disk
+	granted  int64  // bytes that may be written before the volume is checked again
+	kept     bool   // a checkpoint was returned
+	broken   error  // the first error; the content cannot be trusted afterwards
+	done     bool
+	info     storage.Info
+	success  bool
 }
 
 // Create implements storage.Store.
@@ -136,6 +140,9 @@ func (w *writer) Checkpoint(ctx context.Context) (storage.Checkpoint, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.Checkpoint{}, fmt.Errorf("checkpoint %q: %w", w.key, err)
 	}
+	if w.batch != nil {
+		return storage.Checkpoint{}, fmt.Errorf("checkpoint %q in a batch: %w", w.key, errors.ErrUnsupported)
+	}
 	if w.synced != w.size || !w.kept {
 		if err := w.sync("checkpoint"); err != nil {
 			return storage.Checkpoint{}, err
@@ -153,13 +160,13 @@ func (w *writer) keep() error {
 		return nil
 	}
 	if w.name == "" {
-		name, err := w.store.linkScratch(w.f, w.key)
+		name, err := w.store.linkScratch(w.f, w.store.pendingPath(w.key), true)
 		if err != nil {
 			return err
 		}
 		w.name = name
 	} else {
-		folder, err := w.store.folder(path.Dir(w.name))
+		folder, err := w.store.folder(path.Dir(w.name), nil)
 		if err != nil {
 			return err
 		}
@@ -184,6 +191,11 @@ func (w *writer) Commit(ctx context.Context) (storage.Info, error) {
 	}
 	if err := w.f.Chmod(objectMode); err != nil {
 		return storage.Info{}, wrap("commit", w.key, err)
+	}
+	if w.batch != nil {
+		w.info, w.success, w.done = storage.Info{Key: w.key, Size: w.size}, true, true
+		w.batch.end(w)
+		return w.info, nil
 	}
 	if err := w.sync("commit"); err != nil {
 		return storage.Info{}, err
@@ -216,14 +228,39 @@ func (w *writer) link(folder *os.File, base string) error {
 		if statErr == nil && ownErr == nil && os.SameFile(there, mine) {
 			return nil
 		}
+		if w.replaces {
+			return w.replace()
+		}
 	}
 	return err
+}
+
+// replace gives the file the name of another one, by way of a scratch name.
+func (w *writer) replace() error {
+	if w.name == "" {
+		w.store.sweepStale(replaceFolder, time.Now())
+		name, err := w.store.linkScratch(w.f, w.store.scratch+"/"+replaceFolder, false)
+		if err != nil {
+			return err
+		}
+		w.name = name
+	}
+	if err := w.store.rename(w.name, w.key); err != nil {
+		return err
+	}
+	w.name = "" // it moved
+	return nil
 }
 
 // discard closes the file and removes its scratch name. The committed object has its own name, so
 // an error here at most leaves something for DeletePrefix.
 func (w *writer) discard() {
 	w.done = true
+	w.drop()
+}
+
+// drop closes the file and removes its scratch name.
+func (w *writer) drop() {
 	_ = w.f.Close()
 	if w.name != "" {
 		_ = w.store.root.Remove(w.name)

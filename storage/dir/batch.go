@@ -1,0 +1,278 @@
+package dir
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"sync"
+
+	"github.com/holdfast/holdfast/storage"
+)
+
+// few is how many files, or folders, are synced one by one. More of them are synced by one syncfs,
+// which concurrent batches share. Each fsync costs a turn of the journal or a flush of the disk; a
+// syncfs also writes what others left in the page cache, but writers begin that early (see
+// writebackEvery).
+const few = 1
+
+// Batch implements storage.Batcher.
+func (s *Store) Batch() storage.Batch { return &batch{store: s} }
+
+// batch is a storage.Batch. Its files have no name until their bytes are durable, so a name that
+// survives a loss of power belongs to a whole file.
+type batch struct {
+	store *Store
+
+	mu      sync.Mutex
+	entries []ended
+	bytes   int64
+}
+
+// ended is an ended file that has no name yet.
+type ended struct {
+	key  string
+	size int64 // of the bytes written; 0 of a link
+	file *os.File
+	link func(folder *os.File, base string) error
+	drop func()
+	// again stores the object by itself if the file cannot be linked.
+	again func(context.Context) error
+}
+
+func (b *batch) add(e ended) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.entries, b.bytes = append(b.entries, e), b.bytes+e.size
+}
+
+// Bytes implements storage.Batch.
+func (b *batch) Bytes() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bytes
+}
+
+// Create implements storage.Batch.
+func (b *batch) Create(ctx context.Context, key string) (storage.Writer, error) {
+	w, err := b.store.create(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	w.batch = b
+	return w, nil
+}
+
+// end hands the file of a writer over to the batch.
+func (b *batch) end(w *writer) {
+	b.add(ended{key: w.key, size: w.size, file: w.f, link: w.link, drop: w.drop})
+}
+
+// Copy implements storage.Batch. Within one file system it makes a hard link at Publish, as CopyFrom
+// does; otherwise it copies the bytes now.
+func (b *batch) Copy(ctx context.Context, key string, src storage.Store, srcKey string) error {
+	f, err := b.store.linkable(ctx, key, src, srcKey)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return storage.CopyInto(ctx, b, key, src, srcKey)
+	}
+	if err != nil {
+		return err
+	}
+	b.add(ended{
+		key: key, file: f, link: func(folder *os.File, base string) error { return linkOpen(f, folder, base) },
+		drop: func() { _ = f.Close() },
+		again: func(ctx context.Context) error {
+			one := &batch{store: b.store}
+			defer one.Close() //nolint:errcheck // it drops what was not published
+			if err := storage.CopyInto(ctx, one, key, src, srcKey); err != nil {
+				return err
+			}
+			taken, err := one.Publish(ctx)
+			if err == nil && len(taken) > 0 {
+				err = fmt.Errorf("copy %q: %w", key, storage.ErrExists)
+			}
+			return err
+		},
+	})
+	return nil
+}
+
+// Replace implements storage.Batch.
+func (b *batch) Replace(ctx context.Context, key string, data []byte) error {
+	return b.replace(ctx, key, bytes.NewReader(data))
+}
+
+// ReplaceFrom implements storage.Batch.
+func (b *batch) ReplaceFrom(ctx context.Context, key, srcKey string) error {
+	from, _, err := b.store.open("replace", srcKey)
+	if err != nil {
+		return err
+	}
+	defer from.Close() //nolint:errcheck // a read-only handle
+	return b.replace(ctx, key, from)
+}
+
+func (b *batch) replace(ctx context.Context, key string, content io.Reader) error {
+	w, err := b.store.create(ctx, key)
+	if err != nil {
+		return err
+	}
+	w.batch, w.replaces = b, true
+	defer w.Abort() //nolint:errcheck // an aborted writer leaves nothing that matters
+	if _, err := io.Copy(w.f, content); err != nil {
+		return wrap("replace", key, err)
+	}
+	_, err = w.Commit(ctx)
+	return err
+}
+
+// Publish implements storage.Batch: it syncs the bytes, gives the files their names, and syncs the
+// folders.
+func (b *batch) Publish(ctx context.Context) (taken []string, err error) {
+	defer b.Close() //nolint:errcheck // every file has its name, or is to be dropped
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("publish %d objects: %w", len(b.entries), err)
+	}
+	files := make([]*os.File, len(b.entries))
+	for i, e := range b.entries {
+		files[i] = e.file
+	}
+	if err := b.store.syncFiles(files); err != nil {
+		return nil, fmt.Errorf("publish %d objects: %w", len(files), err)
+	}
+	changed := &folders{}
+	for _, e := range b.entries {
+		err := b.store.name(e.key, e.link, changed)
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			taken, err = append(taken, e.key), nil
+		case cannotLink(err) && e.again != nil:
+			if err = e.again(ctx); errors.Is(err, storage.ErrExists) {
+				taken, err = append(taken, e.key), nil
+			}
+		}
+		if err != nil {
+			return taken, wrap("publish", e.key, err)
+		}
+	}
+	if err := b.store.syncFolders(changed); err != nil {
+		return taken, fmt.Errorf("publish %d objects: %w", len(files), err)
+	}
+	slices.Sort(taken)
+	return taken, nil
+}
+
+// Close implements storage.Batch.
+func (b *batch) Close() error {
+	for _, e := range b.entries {
+		e.drop()
+	}
+	b.entries, b.bytes = nil, 0
+	return nil
+}
+
+// folders are those with names that may not be durable yet.
+type folders struct {
+	names map[string]bool
+	made  []madeFolder
+}
+
+// madeFolder is a folder whose own name may not be durable yet.
+type madeFolder struct {
+	name string
+	id   identity
+}
+
+func (c *folders) add(name string) {
+	if c.names == nil {
+		c.names = make(map[string]bool)
+	}
+	c.names[name] = true
+}
+
+// name gives a file the name key, as publish does, and notes the folders to sync.
+func (s *Store) name(key string, link func(folder *os.File, base string) error, changed *folders) error {
+	for {
+		folder, err := s.folder(path.Dir(key), changed)
+		if err != nil {
+			return err
+		}
+		if err = link(folder, path.Base(key)); errors.Is(err, fs.ErrExist) {
+			err = s.explainTaken(key, err)
+		}
+		again := errors.Is(err, fs.ErrNotExist) && s.removed(folder, path.Dir(key))
+		err = errors.Join(err, folder.Close())
+		if again {
+			continue // Delete or DeletePrefix of another object removed the folder
+		}
+		if err == nil {
+			changed.add(path.Dir(key))
+		}
+		return err
+	}
+}
+
+// syncFiles makes the bytes of files durable.
+func (s *Store) syncFiles(files []*os.File) error {
+	if len(files) > few {
+		err := s.syncAll()
+		for _, f := range files {
+			err = errors.Join(err, writeError(f))
+		}
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+	}
+	for _, f := range files {
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// syncFolders makes names durable, and remembers the new folders as such.
+func (s *Store) syncFolders(changed *folders) error {
+	err := errors.ErrUnsupported
+	if len(changed.names) > few {
+		err = s.syncAll()
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		if err = s.syncEach(changed); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for _, m := range changed.made {
+		s.setDurable(m.name, m.id)
+	}
+	return nil
+}
+
+func (s *Store) syncEach(changed *folders) error {
+	for name := range changed.names {
+		folder, err := s.openFolder(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // DeletePrefix removed it, and what was named in it
+		}
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(s.syncs.sync(folder), folder.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// syncAll makes everything on the file system durable. Concurrent calls share a syncfs.
+func (s *Store) syncAll() error {
+	return s.syncs.round(inode{}, func() error { return syncFileSystem(s.top) })
+}
