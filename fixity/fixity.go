@@ -17,7 +17,7 @@ import (
 	"hash/crc32"
 )
 
-// ErrUnknown: the algorithm is not supported.
+// ErrUnknown says that the algorithm is not supported.
 var ErrUnknown = errors.New("unknown digest algorithm")
 
 // New returns a new hash. For an unknown algorithm it returns an error that wraps ErrUnknown and

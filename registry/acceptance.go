@@ -50,5 +50,5 @@ func (a Acceptance) Text() string {
 	return fmt.Sprintf("%s: asked for by %s at %s: %s", strings.Join(a.Of, ", "), a.AskedBy, a.AskedAt.UTC().Format(time.DateTime), a.Reason)
 }
 
-// ErrNoAcceptance: there is no request to accept the present record, or it has expired.
+// ErrNoAcceptance says that there is no request to accept the present record, or it has expired.
 var ErrNoAcceptance = errors.New("nobody has asked to accept the record as it is now: one person asks with a reason, another approves")

@@ -213,10 +213,10 @@ type DeliveryTry struct {
 // EventDelivery is the type of events about tries to deliver an item's outcome.
 const EventDelivery = "delivery"
 
-// ErrNoCallback: there is no receiver.
+// ErrNoCallback says that there is no receiver.
 var ErrNoCallback = errors.New("the collection has no callback")
 
-// ErrNoMail: there is no address or no mail server.
+// ErrNoMail says that there is no address or no mail server.
 var ErrNoMail = errors.New("there is no mail address, or the service has no mail server")
 
 // Delivering records workers' deliveries.

@@ -70,7 +70,7 @@ func (e *NotClaimable) Error() string {
 	return fmt.Sprintf("item %s cannot be claimed: %s", e.ItemID, e.Reason)
 }
 
-// LockedError: another item holds a lock that this one needs, or stands in line before it.
+// LockedError says that another item holds a lock that this one needs, or stands in line before it.
 type LockedError struct {
 	Key    string `json:"key"`
 	ItemID string `json:"item_id"` // the holder
@@ -81,8 +81,8 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is locked by item %s", e.Key, e.ItemID)
 }
 
-// IdentifierMismatch: a submission gives two identifiers that belong to different objects. It is a
-// content fault.
+// IdentifierMismatch says that a submission gives two identifiers that belong to different objects.
+// It is a content fault.
 type IdentifierMismatch struct {
 	LocalID string `json:"local_id"`
 	Known   string `json:"known"` // ARK to which the local id belongs
@@ -100,7 +100,7 @@ func (e *IdentifierMismatch) Error() string {
 	return fmt.Sprintf("local id %q belongs to %s, but the submission names %s; correct one of the two", e.LocalID, e.Known, e.Given)
 }
 
-// NoObject: a submission updates an object that does not exist. It is a content fault.
+// NoObject says that a submission updates an object that does not exist. It is a content fault.
 type NoObject struct {
 	ARK     string `json:"ark"`      // as given, or ""
 	LocalID string `json:"local_id"` // the first one given, if no ARK was
@@ -121,7 +121,7 @@ func (e *NoObject) Error() string {
 	return fmt.Sprintf("there is no object %s to update; submit it without --update to add it", name)
 }
 
-// OwnerMismatch: a submission names an object of another owner. It is a content fault.
+// OwnerMismatch says that a submission names an object of another owner. It is a content fault.
 type OwnerMismatch struct {
 	ARK   string `json:"ark"`
 	Owner string `json:"owner"` // owner of the submission's collection
@@ -138,7 +138,7 @@ func (e *OwnerMismatch) Error() string {
 	return fmt.Sprintf("%s is an object of another owner than %s; correct the identifier or submit to its owner's collection", e.ARK, e.Owner)
 }
 
-// NoSpaceError: a reservation would fill the volume beyond its threshold.
+// NoSpaceError says that a reservation would fill the volume beyond its threshold.
 type NoSpaceError struct {
 	Volume          string  `json:"volume"`
 	Need            int64   `json:"need"`     // bytes

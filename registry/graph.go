@@ -41,7 +41,7 @@ const (
 	mostKey   = 200   // bytes of a node's key
 )
 
-// ErrSealed: the graph is sealed, so nothing can be added.
+// ErrSealed says that the graph is sealed, so nothing can be added.
 var ErrSealed = errors.New("the graph is sealed")
 
 // WaitFor says when a requirement is satisfied.
@@ -240,7 +240,7 @@ func (e *GraphError) Error() string {
 	return fmt.Sprintf("node %q: %s", e.Key, e.Problem)
 }
 
-// CycleError: the items of the graph wait for each other, so it cannot be sealed.
+// CycleError says that the items of the graph wait for each other, so it cannot be sealed.
 type CycleError struct {
 	Items []string `json:"items"` // ids: each waits for the next, and the last for the first
 }

@@ -154,7 +154,7 @@ func CheckMailRule(text string) error {
 	return nil
 }
 
-// MailRefusedError: a submission names addresses to which its submitter may not send mails.
+// MailRefusedError says that a submission names addresses to which its submitter may not send mails.
 type MailRefusedError struct {
 	Collection string   `json:"collection"`
 	Addresses  []string `json:"addresses"`
@@ -179,7 +179,7 @@ func (e *MailRefusedError) naming(addresses []string) string {
 		e.Collection, strings.Join(addresses, ", "))
 }
 
-// MailLimitError: a token's submissions have named as many other people's addresses as they may in
+// MailLimitError says that a token's submissions have named as many other people's addresses as they may in
 // a day.
 type MailLimitError struct {
 	Token string    `json:"token"`

@@ -183,7 +183,7 @@ const (
 	NoVersion  = -1 // none: the collection must not exist
 )
 
-// VersionError: the collection's profile is at another version than expected.
+// VersionError says that the collection's profile is at another version than expected.
 type VersionError struct {
 	Mnemonic string `json:"mnemonic"`
 	Want     int    `json:"want"` // NoVersion: none

@@ -57,7 +57,7 @@ type Accepting struct {
 	Since  time.Time `json:"since"`
 }
 
-// NotAccepting: submissions are not accepted at present. Try again later.
+// NotAccepting says that submissions are not accepted at present. Try again later.
 type NotAccepting struct{ Accepting }
 
 // Error says why, and since when.
@@ -78,7 +78,7 @@ const (
 	MostPriority = 1_000_000
 )
 
-// PriorityError: a priority is out of bounds. Only operators can set one below 0.
+// PriorityError says that a priority is out of bounds. Only operators can set one below 0.
 type PriorityError struct {
 	Given int `json:"given"`
 	Least int `json:"least"`

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ErrSubscriptionLost: another process forwards the subscription, or it was changed, rewound,
-// paused or removed. The caller must send nothing more for it.
+// ErrSubscriptionLost says that another process forwards the subscription, or it was changed,
+// rewound, paused or removed. The caller must send nothing more for it.
 var ErrSubscriptionLost = errors.New("subscription lost")
 
 // Subscription forwards the events that its filter selects to a receiver: each at least once, in

@@ -262,7 +262,7 @@ func stagesBut(one Stage) []Stage {
 	return slices.DeleteFunc(Stages(), func(s Stage) bool { return s == one })
 }
 
-// TransitionError: the state machine does not allow a change.
+// TransitionError says that the state machine does not allow a change.
 type TransitionError struct {
 	ItemID  string `json:"item_id"`
 	Act     Act    `json:"act"`

@@ -169,7 +169,7 @@ type UploadRoom struct {
 	Threshold float64 `json:"threshold"` // share of Total that may be used and reserved
 }
 
-// QuotaError: an upload would exceed a limit.
+// QuotaError says that an upload would exceed a limit.
 type QuotaError struct {
 	UploadLimit
 

@@ -19,9 +19,9 @@ import (
 )
 
 var (
-	// ErrInUse: another process runs on the folder or the SQLite file.
+	// ErrInUse says that another process runs on the folder or the SQLite file.
 	ErrInUse = errors.New("another holdfast is running on this")
-	// ErrFolder: the folder cannot be made or written.
+	// ErrFolder says that the folder cannot be made or written.
 	ErrFolder = errors.New("data folder cannot be used")
 )
 

@@ -22,7 +22,7 @@ const (
 	checkpointGapsMagic = `{"holdfast_checkpoint":2}` + "\n"
 )
 
-// ErrCheckpoint: a text is not a checkpoint, was changed, or is not signed by a known key.
+// ErrCheckpoint says that a text is not a checkpoint, was changed, or is not signed by a known key.
 var ErrCheckpoint = errors.New("the checkpoint is not valid")
 
 // ChainEnd is the end of an object's chain of events at some moment. Chains only grow, so the event

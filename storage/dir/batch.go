@@ -145,7 +145,8 @@ func (b *batch) Publish(ctx context.Context) (taken []string, err error) {
 	if err := b.store.syncFiles(files); err != nil {
 		return nil, fmt.Errorf("publish %d objects: %w", len(files), err)
 	}
-	changed := &folders{}
+	changed := newFolders()
+	defer changed.close()
 	for _, e := range b.entries {
 		err := b.store.name(e.key, e.link, changed)
 		switch {
@@ -176,42 +177,60 @@ func (b *batch) Close() error {
 	return nil
 }
 
-// folders are those with names that may not be durable yet.
+// folders are those that a batch changes. A nil set has none.
 type folders struct {
-	names map[string]bool
-	made  []madeFolder
+	names map[string]bool     // folders with names that may not be durable yet
+	made  map[string]identity // folders whose own name may not be durable yet
+	open  map[string]*os.File
 }
 
-// madeFolder is a folder whose own name may not be durable yet.
-type madeFolder struct {
-	name string
-	id   identity
+func newFolders() *folders {
+	return &folders{names: make(map[string]bool), made: make(map[string]identity), open: make(map[string]*os.File)}
 }
 
-func (c *folders) add(name string) {
-	if c.names == nil {
-		c.names = make(map[string]bool)
+// make notes that the folder name was made, or found before anybody knew it to be durable.
+func (c *folders) make(name string, id identity) {
+	c.made[name] = id
+	c.names[path.Dir(name)] = true
+}
+
+// has reports whether this set has the folder with this identity.
+func (c *folders) has(name string, id identity) bool {
+	if c == nil {
+		return false
 	}
-	c.names[name] = true
+	made, ok := c.made[name]
+	return ok && made.same(id)
+}
+
+func (c *folders) close() {
+	for _, f := range c.open {
+		_ = f.Close() // nothing was written through this handle
+	}
 }
 
 // name gives a file the name key, as publish does, and notes the folders to sync.
 func (s *Store) name(key string, link func(folder *os.File, base string) error, changed *folders) error {
-	for {
-		folder, err := s.folder(path.Dir(key), changed)
-		if err != nil {
-			return err
+	for in := path.Dir(key); ; {
+		folder, ok := changed.open[in]
+		if !ok {
+			var err error
+			if folder, err = s.folder(in, changed); err != nil {
+				return err
+			}
+			changed.open[in] = folder
 		}
-		if err = link(folder, path.Base(key)); errors.Is(err, fs.ErrExist) {
+		err := link(folder, path.Base(key))
+		if errors.Is(err, fs.ErrExist) {
 			err = s.explainTaken(key, err)
 		}
-		again := errors.Is(err, fs.ErrNotExist) && s.removed(folder, path.Dir(key))
-		err = errors.Join(err, folder.Close())
-		if again {
+		if errors.Is(err, fs.ErrNotExist) && s.removed(folder, in) {
+			delete(changed.open, in)
+			_ = folder.Close()
 			continue // Delete or DeletePrefix of another object removed the folder
 		}
 		if err == nil {
-			changed.add(path.Dir(key))
+			changed.names[in] = true
 		}
 		return err
 	}
@@ -250,8 +269,8 @@ func (s *Store) syncFolders(changed *folders) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range changed.made {
-		s.setDurable(m.name, m.id)
+	for name, id := range changed.made {
+		s.setDurable(name, id)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (s *Store) folder(name string, changed *folders) (*os.File, error) {
 		f, err := s.openFolder(name)
 		if err == nil {
 			id, err := identify(f)
-			if err == nil && (name == "." || s.isDurable(name, id)) {
+			if err == nil && (name == "." || s.isDurable(name, id) || changed.has(name, id)) {
 				return f, nil
 			}
 			if err := errors.Join(err, f.Close()); err != nil {
@@ -85,8 +85,7 @@ func (s *Store) makeFolder(name string, changed *folders) (*os.File, error) {
 	}
 	id, err := identify(f)
 	if err == nil && changed != nil {
-		changed.add(path.Dir(name))
-		changed.made = append(changed.made, madeFolder{name, id})
+		changed.make(name, id)
 		return f, nil
 	}
 	if err == nil {

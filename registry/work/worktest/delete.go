@@ -10,14 +10,15 @@ import (
 
 func deleteTests() tests {
 	return tests{
-		"needs_a_confirmation":                                           deleteConfirmation,
-		"of_a_held_job":                                                  deleteHeld,
-		"takes_a_job_out_of_its_batchs_failures":                         deletedAmongFailures,
-		"of_a_batch_with_failed_jobs":                                    deleteBatch,
-		"of_a_held_batch":                                                deleteHeldBatch,
-		"mrt-zk_a_deleted_batch_is_not_reported":                         deletedNotReported,
-		"tidies_once":                                                    tidiesOnce,
-		"of_what_was_never_claimed_leaves_nothing_to_tidy":               nothingToTidy,
+		"needs_a_confirmation":                             deleteConfirmation,
+		"of_a_held_job":                                    deleteHeld,
+		"takes_a_job_out_of_its_batchs_failures":           deletedAmongFailures,
+		"of_a_batch_with_failed_jobs":                      deleteBatch,
+		"of_a_held_batch":                                  deleteHeldBatch,
+		"mrt-zk_a_deleted_batch_is_not_reported":           deletedNotReported,
+		"tidies_once":                                      tidiesOnce,
+		"of_what_was_never_claimed_leaves_nothing_to_tidy": nothingToTidy,
+
 		"R26_staging_is_looked_after_again_when_a_worker_was_superseded": tidiesAgain,
 	}
 }
