@@ -136,7 +136,8 @@ func (h *holdfast) checkInvariants() {
 		if slices.ContainsFunc(watched, func(id string) bool { return strings.HasPrefix(name, "items/"+id+"/") }) {
 			continue
 		}
-		id, upload := strings.CutPrefix(name, "uploads/")
+		// A kill between the two names of a complete upload leaves both.
+		id, upload := strings.CutPrefix(strings.TrimPrefix(name, "extensions/holdfast-scratch/pending/"), "uploads/")
 		id, _, _ = strings.Cut(id, "/")
 		if name == "extensions/holdfast-scratch/config.json" {
 			continue // says what the folder is; it comes with the first checkpoint and stays

@@ -48,7 +48,7 @@ func Example() {
 		fmt.Println(f.Seq, f.Name, err)
 	}
 	// Output:
-	// items/item-1/3/files.jsonl
+	// items/item-1/3.files.jsonl
 	// 1 a.txt <nil>
 	// 2 b.txt <nil>
 }

@@ -35,7 +35,7 @@ type ListWriter[T any] struct {
 
 // CreateList starts a list under a key of this attempt. Commit makes it readable. Unless it was
 // committed, Abort deletes it, and Close leaves it at its last checkpoint.
-func CreateList[T any](ctx context.Context, s storage.Store, key string) (*ListWriter[T], error) {
+func CreateList[T any](ctx context.Context, s storage.Creator, key string) (*ListWriter[T], error) {
 	d, err := fixity.NewDigester(ListDigest)
 	if err != nil {
 		return nil, fmt.Errorf("create list %s: %w", key, err)

@@ -149,8 +149,8 @@ func TestVerified(t *testing.T) {
 func TestKeys(t *testing.T) {
 	l := registry.Lease{ItemID: "item", N: 7}
 	for got, want := range map[string]string{
-		staging.Key(l, "x"): "items/item/7/x", staging.FileKey(l, "f", 1): "items/item/7/f/000/1",
-		staging.FileKey(l, "f", 360_000): "items/item/7/f/360/360000",
+		staging.Key(l, "x"): "items/item/7.x", staging.FileKey(l, "f", 1): "items/item/7.f/1",
+		staging.FileKey(l, "f", 360_000): "items/item/7.f/360/360000",
 	} {
 		if got != want {
 			t.Errorf("key %s, want %s", got, want)

@@ -30,12 +30,15 @@ func Owned(itemID, key string) bool { return strings.HasPrefix(key, ItemPrefix(i
 
 // Key returns the key of a name that belongs to one attempt.
 func Key(l registry.Lease, name string) string {
-	return ItemPrefix(l.ItemID) + "/" + strconv.FormatInt(l.N, 10) + "/" + name
+	return ItemPrefix(l.ItemID) + "/" + strconv.FormatInt(l.N, 10) + "." + name
 }
 
 // FileKey returns the key of an attempt's file by its number, in folders of at most a thousand
-// files.
+// files. The many items of few files have one folder each.
 func FileKey(l registry.Lease, folder string, seq int64) string {
+	if seq < 1000 {
+		return Key(l, fmt.Sprintf("%s/%d", folder, seq))
+	}
 	return Key(l, fmt.Sprintf("%s/%03d/%d", folder, seq/1000, seq))
 }
 

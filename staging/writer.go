@@ -20,7 +20,7 @@ type Writer struct {
 
 // Create starts a file under a key of s, with digests by the algorithms. The caller must call
 // Close.
-func Create(ctx context.Context, s storage.Store, key string, algorithms ...string) (*Writer, error) {
+func Create(ctx context.Context, s storage.Creator, key string, algorithms ...string) (*Writer, error) {
 	d, err := fixity.NewDigester(algorithms...)
 	if err != nil {
 		return nil, err

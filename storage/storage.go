@@ -102,6 +102,11 @@ type Store interface {
 	Space(ctx context.Context) (Space, error)
 }
 
+// Creator starts new objects. A Store and a [Batch] do.
+type Creator interface {
+	Create(ctx context.Context, key string) (Writer, error)
+}
+
 // Writer writes one object. It must not be used concurrently. Every writer ends with Commit, Abort
 // or Close; `defer w.Close()` is always right.
 type Writer interface {

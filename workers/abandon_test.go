@@ -185,7 +185,7 @@ func TestAbandon_LeavesForeignFiles(t *testing.T) {
 		"no plan": func(r *rig, id string) { must(r.t, r.staging.DeletePrefix(r.t.Context(), "items/"+id)) },
 		"a forged plan": func(r *rig, id string) {
 			for _, key := range keys(r.t, r.staging, "items/"+id) {
-				if strings.HasSuffix(key, "/inventory.json") {
+				if strings.HasSuffix(key, ".inventory.json") {
 					must(r.t, r.staging.Replace(r.t.Context(), key, []byte(`{"id":"x"}`)))
 				}
 			}

@@ -244,7 +244,7 @@ func supersededAt(t *testing.T, n int, staging bool) bool {
 	r, _, _ := newFaultyRig(t)
 	id, want := r.zipJob(n)
 	r.advance(id, registry.Process)
-	mine := fmt.Sprintf("items/%s/%d/", id, r.item(id).Attempt+1)
+	mine := fmt.Sprintf("items/%s/%d.", id, r.item(id).Attempt+1)
 	zombie := &barrier{Store: r.storage, reached: make(chan struct{}), open: make(chan struct{})}
 	zombie.left.Store(int64(n))
 	good := r.deps

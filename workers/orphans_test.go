@@ -243,12 +243,12 @@ func TestOrphans_NotRemoved(t *testing.T) {
 // cutDown is a staging volume whose worker is killed when it has removed something.
 type cutDown struct {
 	storage.Store
-	kill context.CancelFunc
+	removed func(ctx context.Context)
 }
 
 func (d cutDown) DeletePrefix(ctx context.Context, prefix string) error {
 	err := d.Store.DeletePrefix(ctx, prefix)
-	d.kill()
+	d.removed(ctx)
 	return err
 }
 
@@ -265,9 +265,10 @@ func TestOrphans_Killed(t *testing.T) {
 	staging, removals := r.staging, 0
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
-	r.deps.Staging = cutDown{staging, func() {
+	r.deps.Staging = cutDown{staging, func(ctx context.Context) {
 		if removals++; removals == 3 {
 			kill()
+			<-ctx.Done() // the step hears of it a moment later
 		}
 	}}
 	if v, err := r.runAs(ctx, it.ID); err == nil || v.Status != registry.Pending {

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -379,10 +380,13 @@ func (r *rig) bigJob(size int) registry.Object {
 // opening notes where files are opened.
 type opening struct {
 	storage.Store
+	mu sync.Mutex
 	at []string
 }
 
 func (o *opening) Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.at = append(o.at, fmt.Sprintf("%s@%d", filepath.Base(key), offset))
 	return o.Store.Open(ctx, key, offset, length)
 }
@@ -440,7 +444,7 @@ func spoilt(t *testing.T, offset int64, said string) {
 	job, _ := r.zipJob(1)
 	o := r.complete(job)
 	id := r.restore(o)
-	staging.Flip(fmt.Sprintf("items/%s/1/restore-0.tar", id), offset)
+	staging.Flip(fmt.Sprintf("items/%s/1.restore-0.tar", id), offset)
 	_, err := r.restoring(t.Context(), id, 0)
 	if it := r.item(id); err == nil || it.Tries != 1 || !strings.Contains(it.Note, "is damaged") || !strings.Contains(it.Note, said) {
 		t.Fatalf("%v: %s", err, it.Note)

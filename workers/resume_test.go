@@ -28,7 +28,7 @@ type tapped struct {
 }
 
 func (s *tapped) Create(ctx context.Context, key string) (storage.Writer, error) {
-	if strings.Contains(key, s.word) {
+	if strings.Contains(key, s.word) && !strings.HasSuffix(key, ".jsonl") {
 		s.mu.Lock()
 		s.created++
 		now := s.created-1 == s.interruptAfter && s.interruptAfter > 0
@@ -92,7 +92,7 @@ func TestR04_ProcessGoesOnFileByFile(t *testing.T) {
 			t.Parallel()
 			tap := &tapped{word: "/content/producer/f/", interruptAfter: at}
 			if c.staging {
-				tap.word = "/unpacked/000/"
+				tap.word = ".unpacked/"
 			}
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
@@ -154,7 +154,7 @@ func TestR27_UnpackingInAnotherOrder(t *testing.T) {
 	zip, files := manyFilesZip(t)
 	id := r.job(registry.Spec{Type: registry.ContainerType, URL: r.site.put("c.zip", zip), Filename: "c.zip"})
 	r.advance(id, registry.Process)
-	tap := &tapped{Store: r.staging, word: "/unpacked/000/", interruptAfter: 120, interrupt: func(context.Context) error { return errTest }}
+	tap := &tapped{Store: r.staging, word: ".unpacked/", interruptAfter: 120, interrupt: func(context.Context) error { return errTest }}
 	claims := &keyed{ForWorkers: r.registry}
 	r.deps.Staging, r.deps.Registry = tap, claims
 	if _, err := r.run(id); err == nil {

@@ -36,7 +36,7 @@ func TestTokensEventsAndAudit(t *testing.T) {
 	if len(tokens) != 2 || tokens[0].Role != registry.RoleAdmin || tokens[1].Name != "ann" || tokens[1].ExpiresAt == nil {
 		t.Fatalf("tokens %+v", tokens)
 	}
-	holdfast(t, "token", "revoke", tokens[0].ID, "--dir", dir).Wants(t, exit.Refused).Says(t, "last admin")
+	holdfast(t, "token", "revoke", tokens[0].ID, "--dir", dir).Wants(t, exit.Refused).Says(t, "last valid admin")
 	holdfast(t, "token", "revoke", tokens[1].ID, "--dir", dir).Wants(t, exit.OK)
 	holdfast(t, "token", "revoke", "none", "--dir", dir).Wants(t, exit.NotFound)
 	if list := holdfast(t, "token", "list", "--dir", dir).Wants(t, exit.OK); !strings.Contains(list.Out, "revoked") || strings.Contains(list.Out, secret) {

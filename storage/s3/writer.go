@@ -3,6 +3,7 @@ package s3
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/holdfast/holdfast/storage"
 )
@@ -299,6 +300,7 @@ func (w *writer) publish(ctx context.Context) (written, error) {
 
 // discard removes all pieces and releases the memory.
 func (w *writer) discard() error {
+	w.await()
 	w.end()
 	names := append(w.names(w.spare), w.names(w.pieces)...)
 	w.spare, w.pieces = nil, nil
@@ -312,6 +314,18 @@ func (w *writer) names(pieces []*piece) []string {
 		names = append(names, w.dir+p.base())
 	}
 	return names
+}
+
+// await gives the requests in flight some time to end: the service may store a piece of a cancelled
+// request after its name was deleted.
+func (w *writer) await() {
+	const patience = 10 * time.Second
+	late := time.AfterFunc(patience, w.stop)
+	defer late.Stop()
+	for _, result := range w.inFlight {
+		<-result //nolint:errcheck // the result no longer matters
+	}
+	w.inFlight = nil
 }
 
 // end cancels the background work and waits for it.

@@ -13,12 +13,13 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/workers/formats"
 	"github.com/holdfast/holdfast/workers/result"
 )
 
 // list stages the list of the version's changes, for commit and record.
-func (w *Maker) list(ctx context.Context, item *base.Item, dr *draft, inv *ocfl.Inventory, content []ocfl.ContentFile) error {
+func (w *Maker) list(ctx context.Context, item *base.Item, in storage.Creator, dr *draft, inv *ocfl.Inventory, content []ocfl.ContentFile) error {
 	isNew := make(map[string]bool, len(content))
 	for _, c := range content {
 		isNew[c.Path] = true
@@ -28,7 +29,7 @@ func (w *Maker) list(ctx context.Context, item *base.Item, dr *draft, inv *ocfl.
 		return err
 	}
 	dr.Formats = &result.Identified{Agent: cmp.Or(found.Agent, format.Agent), At: item.Now().UTC().Truncate(time.Second)}
-	list, err := staging.CreateList[result.Planned](ctx, w.Payloads.Staging, dr.List)
+	list, err := staging.CreateList[result.Planned](ctx, in, dr.List)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
+	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/workers/content"
 	"github.com/holdfast/holdfast/workers/payload"
 	"github.com/holdfast/holdfast/workers/result"
@@ -93,10 +94,19 @@ func (w *Maker) Draft(ctx context.Context, item *base.Item, d Description, id re
 	if err != nil {
 		return result.Plan{}, err
 	}
-	if err := w.list(ctx, item, dr, inv, content); err != nil {
+	b := storage.NewBatch(w.Payloads.Staging)
+	defer b.Close() //nolint:errcheck // it drops what was not published
+	if err := w.list(ctx, item, b, dr, inv, content); err != nil {
 		return result.Plan{}, err
 	}
-	return dr.Plan, w.stageInventory(ctx, dr, inv)
+	if err := stageInventory(ctx, b, dr, inv); err != nil {
+		return result.Plan{}, err
+	}
+	taken, err := b.Publish(ctx)
+	if err == nil && len(taken) > 0 {
+		err = fmt.Errorf("stage the plan: %s: %w", strings.Join(taken, ", "), storage.ErrExists)
+	}
+	return dr.Plan, err
 }
 
 // Announce announces a plan in the Registry, before its first byte is written where others read. It
@@ -235,8 +245,8 @@ func (w *Maker) inventory(ctx context.Context, item *base.Item, dr *draft) (*ocf
 }
 
 // stageInventory stages the planned inventory, so that a repeat commits the same bytes.
-func (w *Maker) stageInventory(ctx context.Context, dr *draft, inv *ocfl.Inventory) error {
-	out, err := staging.Create(ctx, w.Payloads.Staging, dr.Inventory, dr.Algorithm)
+func stageInventory(ctx context.Context, in storage.Creator, dr *draft, inv *ocfl.Inventory) error {
+	out, err := staging.Create(ctx, in, dr.Inventory, dr.Algorithm)
 	if err != nil {
 		return err
 	}
