@@ -14,7 +14,7 @@ import (
 // durable with a few syncs in all, instead of some for each.
 //
 // An object of a batch is visible only when it is whole and durable, like any other. Create and Copy
-// may be called concurrently, Publish and Close may not.
+// may be called concurrently, the other methods may not.
 type Batch interface {
 	// Create starts an object. Its writer's Commit ends the object; Publish makes it visible. The
 	// Info of that Commit has the size only. The writer gives no checkpoints.
@@ -33,9 +33,10 @@ type Batch interface {
 	// copies inside the store do not count.
 	Bytes() int64
 
-	// Publish makes every ended object visible and durable, in no order. It returns the keys that
-	// were taken, whose objects it left as they are. After an error each object is either visible
-	// or not. The batch is empty then and may be used again.
+	// Publish makes every ended object visible and durable: first the created ones and the copies,
+	// in no order, then the replaced ones, in the order of the calls. It returns the keys that were
+	// taken, whose objects it left as they are. After an error each object is either visible or
+	// not. The batch is empty then and may be used again.
 	Publish(ctx context.Context) (taken []string, err error)
 
 	// Close drops what was not published. `defer b.Close()` is always right.
@@ -81,9 +82,10 @@ func CopyInto(ctx context.Context, b Batch, key string, src Store, srcKey string
 type plainBatch struct {
 	store Store
 
-	mu      sync.Mutex
-	pending []pending
-	bytes   int64
+	mu       sync.Mutex
+	pending  []pending
+	replaces []pending
+	bytes    int64
 }
 
 // pending is an object that waits for Publish.
@@ -127,17 +129,13 @@ func (b *plainBatch) Copy(_ context.Context, key string, src Store, srcKey strin
 
 // Replace implements Batch.
 func (b *plainBatch) Replace(_ context.Context, key string, data []byte) error {
-	b.add(pending{key: key, drop: func() error { return nil }, publish: func(ctx context.Context) error {
-		return b.store.Replace(ctx, key, data)
-	}})
+	b.replaces = append(b.replaces, pending{key: key, publish: func(ctx context.Context) error { return b.store.Replace(ctx, key, data) }})
 	return nil
 }
 
 // ReplaceFrom implements Batch.
 func (b *plainBatch) ReplaceFrom(_ context.Context, key, srcKey string) error {
-	b.add(pending{key: key, drop: func() error { return nil }, publish: func(ctx context.Context) error {
-		return ReplaceFrom(ctx, b.store, key, srcKey)
-	}})
+	b.replaces = append(b.replaces, pending{key: key, publish: func(ctx context.Context) error { return ReplaceFrom(ctx, b.store, key, srcKey) }})
 	return nil
 }
 
@@ -159,6 +157,11 @@ func (b *plainBatch) Publish(ctx context.Context) (taken []string, err error) {
 		})
 	}
 	err = group.Wait()
+	for _, p := range b.replaces {
+		if err == nil {
+			err = p.publish(ctx)
+		}
+	}
 	slices.Sort(taken)
 	return taken, errors.Join(err, b.Close())
 }
@@ -169,7 +172,7 @@ func (b *plainBatch) Close() error {
 	for _, p := range b.pending {
 		errs = append(errs, p.drop())
 	}
-	b.pending, b.bytes = nil, 0
+	b.pending, b.replaces, b.bytes = nil, nil, 0
 	return errors.Join(errs...)
 }
 

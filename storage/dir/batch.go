@@ -39,8 +39,10 @@ type ended struct {
 	key  string
 	size int64 // of the bytes written; 0 of a link
 	file *os.File
-	link func(folder *os.File, base string) error
-	drop func()
+	// replaces says that it takes the name of an object that may be there.
+	replaces bool
+	link     func(folder *os.File, base string) error
+	drop     func()
 	// again stores the object by itself if the file cannot be linked.
 	again func(context.Context) error
 }
@@ -70,7 +72,7 @@ func (b *batch) Create(ctx context.Context, key string) (storage.Writer, error) 
 
 // end hands the file of a writer over to the batch.
 func (b *batch) end(w *writer) {
-	b.add(ended{key: w.key, size: w.size, file: w.f, link: w.link, drop: w.drop})
+	b.add(ended{key: w.key, size: w.size, file: w.f, replaces: w.replaces, link: w.link, drop: w.drop})
 }
 
 // Copy implements storage.Batch. Within one file system it makes a hard link at Publish, as CopyFrom
@@ -145,6 +147,7 @@ func (b *batch) Publish(ctx context.Context) (taken []string, err error) {
 	if err := b.store.syncFiles(files); err != nil {
 		return nil, fmt.Errorf("publish %d objects: %w", len(files), err)
 	}
+	slices.SortStableFunc(b.entries, func(x, y ended) int { return order(x) - order(y) })
 	changed := newFolders()
 	defer changed.close()
 	for _, e := range b.entries {
@@ -166,6 +169,14 @@ func (b *batch) Publish(ctx context.Context) (taken []string, err error) {
 	}
 	slices.Sort(taken)
 	return taken, nil
+}
+
+// order puts what replaces behind what is new.
+func order(e ended) int {
+	if e.replaces {
+		return 1
+	}
+	return 0
 }
 
 // Close implements storage.Batch.
