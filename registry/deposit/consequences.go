@@ -54,7 +54,7 @@ func (t *tx) consequencesOfAbort(it registry.WorkItem) (out []string, err error)
 		return nil, err
 	}
 	if waiting > 0 {
-		out = append(out, work.Either(waiting, "1 item that waits for its success is aborted, too", "%d items that wait for its success are aborted, too"))
+		out = append(out, registry.Either(waiting, "1 item that waits for its success is aborted, too", "%d items that wait for its success are aborted, too"))
 	}
 	return out, nil
 }
@@ -172,38 +172,38 @@ func (t *tx) consequencesForJobs(batch registry.WorkItem, act registry.Act) (out
 		return nil, err
 	}
 	if gone > 0 {
-		text := work.Either(gone, "1 job is ", "%d jobs are ") + ended
+		text := registry.Either(gone, "1 job is ", "%d jobs are ") + ended
 		if stopped > 0 && act == registry.ActDelete {
 			text += fmt.Sprintf(", %d of them stopped first", stopped)
 		}
 		out = append(out, text)
 	}
 	if staged > 0 {
-		out = append(out, fmt.Sprintf("%s in staging of %s are deleted", bytesText(sqldb.Whole(bytes)), work.Count(staged, "job")))
+		out = append(out, fmt.Sprintf("%s in staging of %s are deleted", bytesText(sqldb.Whole(bytes)), registry.Count(staged, "job")))
 	}
 	if kept > 0 {
-		out = append(out, fmt.Sprintf("what %s stored stays", work.Count(kept, "completed job")))
+		out = append(out, fmt.Sprintf("what %s stored stays", registry.Count(kept, "completed job")))
 	}
 	if failed > 0 && act == registry.ActAbort {
-		out = append(out, work.Either(failed, "1 job that failed or was cancelled stays as it is", "%d jobs that failed or were cancelled stay as they are"))
+		out = append(out, registry.Either(failed, "1 job that failed or was cancelled stays as it is", "%d jobs that failed or were cancelled stay as they are"))
 	}
 	if undelivered > 0 && act == registry.ActAbort {
-		out = append(out, work.Either(undelivered, "1 job whose object is preserved, but whose callback was not delivered, stays as it is",
+		out = append(out, registry.Either(undelivered, "1 job whose object is preserved, but whose callback was not delivered, stays as it is",
 			"%d jobs whose objects are preserved, but whose callbacks were not delivered, stay as they are"))
 	}
 	if untold > 0 {
-		out = append(out, work.Either(untold, "the object of 1 job that did not complete is preserved and stays",
+		out = append(out, registry.Either(untold, "the object of 1 job that did not complete is preserved and stays",
 			"the objects of %d jobs that did not complete are preserved and stay"))
 	}
 	if finishing > 0 && act == registry.ActDelete {
-		out = append(out, work.Either(finishing, "1 job whose object is preserved already completes; its receiver is not notified",
+		out = append(out, registry.Either(finishing, "1 job whose object is preserved already completes; its receiver is not notified",
 			"%d jobs whose objects are preserved already complete; their receivers are not notified"))
 	}
 	if finishing > 0 && act == registry.ActAbort {
-		out = append(out, work.Either(finishing, "1 job whose object is preserved already completes", "%d jobs whose objects are preserved already complete"))
+		out = append(out, registry.Either(finishing, "1 job whose object is preserved already completes", "%d jobs whose objects are preserved already complete"))
 	}
 	if carried > 0 {
-		out = append(out, work.Either(carried, "1 job is past the point of no return: it is not "+ended+", and its version is carried on",
+		out = append(out, registry.Either(carried, "1 job is past the point of no return: it is not "+ended+", and its version is carried on",
 			"%d jobs are past the point of no return: they are not "+ended+", and their versions are carried on"))
 	}
 	return out, nil

@@ -32,7 +32,7 @@ func (s *Reasons) whyBlocked(ctx context.Context, it registry.WorkItem, w *regis
 	var parts, acts []string
 	for i, r := range required {
 		if i == named {
-			parts = append(parts, work.Count(int64(len(required)-named), "other item"))
+			parts = append(parts, registry.Count(int64(len(required)-named), "other item"))
 			break
 		}
 		parts = append(parts, fmt.Sprintf("%s (%s), which is %s", r.ID, r.Name, r.State))

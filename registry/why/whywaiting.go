@@ -27,7 +27,7 @@ func (s *Reasons) whyJobsOpen(ctx context.Context, it registry.WorkItem, w *regi
 			acts = append(acts, act)
 		}
 	}
-	w.Sentence = "waits for " + work.Count(it.BlockerCount, "item")
+	w.Sentence = "waits for " + registry.Count(it.BlockerCount, "item")
 	if len(names) > 0 {
 		w.Sentence += ": " + strings.Join(names, ", ")
 	}

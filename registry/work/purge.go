@@ -80,7 +80,7 @@ func (t *Tx) purgeable(it registry.WorkItem, c registry.Command) error {
 			return fmt.Errorf("look for obstacles: %w", err)
 		}
 		if n > 0 {
-			return fmt.Errorf(obstacle.text+": %w", "it has "+Count(n, "item"), refusal(it, c.Act, ""))
+			return fmt.Errorf(obstacle.text+": %w", "it has "+registry.Count(n, "item"), refusal(it, c.Act, ""))
 		}
 	}
 	return nil

@@ -113,7 +113,7 @@ func (t *Tx) advance(it registry.WorkItem, route registry.Route, c Change) (Chan
 		c.act, c.Status, c.class, c.code = registry.ActFail, registry.Failed, registry.JobsFault, "jobs"
 		c.Note = fmt.Sprintf("%d of %d jobs did not complete", bad, all)
 		if safe > 0 {
-			c.Note += Either(safe, "; the object of 1 of them is preserved", "; the objects of %d of them are preserved")
+			c.Note += registry.Either(safe, "; the object of 1 of them is preserved", "; the objects of %d of them are preserved")
 		}
 	}
 	return c, nil

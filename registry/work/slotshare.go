@@ -96,10 +96,10 @@ func (c *slotShares) Sentence(it registry.WorkItem) string {
 	}
 	if n := c.runs[it.Collection]; n >= c.most {
 		return fmt.Sprintf("of the %s at %s, collection %s has the %d that one collection may have; the others (%d) are kept for %s",
-			Count(int64(c.slots), "slot"), it.Stage, it.Collection, c.most, c.spare, kept)
+			registry.Count(int64(c.slots), "slot"), it.Stage, it.Collection, c.most, c.spare, kept)
 	}
 	return fmt.Sprintf("of the %s at %s, all but those for uploads (%d) are taken, %d of them by collection %s",
-		Count(int64(c.slots), "slot"), it.Stage, c.spare/2, c.runs[it.Collection], it.Collection)
+		registry.Count(int64(c.slots), "slot"), it.Stage, c.spare/2, c.runs[it.Collection], it.Collection)
 }
 
 // take counts an item that is about to start.
