@@ -1,7 +1,6 @@
 package ocfl
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -149,19 +148,7 @@ func (c *committer) writeInventory(ctx context.Context) error {
 	return err
 }
 
-// declare adds the object's declaration to a batch, unless it exists.
-func (c *committer) declare(ctx context.Context, b storage.Batch) error {
-	key, content := c.declaration()
-	have, err := storage.ReadAll(ctx, c.root.store, key, maxSmall)
-	switch {
-	case errors.Is(err, storage.ErrNotFound):
-		return storage.PutIn(ctx, b, key, content)
-	case err == nil && !bytes.Equal(have, content):
-		return fmt.Errorf("%w: %q holds other bytes", ErrLayout, key)
-	}
-	return err
-}
-
+// declaration returns the key and the content of the object's declaration.
 func (c *committer) declaration() (key string, content []byte) {
 	name, content := c.inv.declaration()
 	return c.version.base + "/" + name, content
@@ -222,18 +209,33 @@ func (c *committer) checkPredecessor(ctx context.Context) error {
 }
 
 // A batch of content files ends at either of these, so that an interruption costs little, and few
-// files are open.
+// files are open. Where batches save nothing, one has no more files than are copied at the same
+// time: Source, which may look at a lease, is then asked shortly before the bytes move.
 const (
 	batchFiles = 32
 	batchBytes = 64 << 20
 )
+
+func (c *committer) batchFiles() int {
+	if _, ok := c.root.store.(storage.Batcher); ok {
+		return batchFiles
+	}
+	return c.workers()
+}
+
+func (c *committer) workers() int { return cmp.Or(c.opts.Workers, 4) }
 
 // writeContent copies and verifies the files that the version adds, with the object's declaration,
 // one batch after the other.
 func (c *committer) writeContent(ctx context.Context) error {
 	b := storage.NewBatch(c.root.store)
 	defer b.Close() //nolint:errcheck // it drops what was not published
-	if err := c.declare(ctx, b); err != nil {
+	key, content := c.declaration()
+	err := holdsSame(ctx, c.root.store, key, content)
+	if errors.Is(err, storage.ErrNotFound) {
+		err = storage.PutIn(ctx, b, key, content)
+	}
+	if err != nil {
 		return fmt.Errorf("declare object: %w", err)
 	}
 	files := c.inv.ContentFiles()
@@ -247,8 +249,8 @@ func (c *committer) writeContent(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if key, _ := c.declaration(); slices.Contains(taken, key) {
-			if err := c.declare(ctx, b); err != nil { // another process declared it first
+		if slices.Contains(taken, key) { // another process declared the object first
+			if err := holdsSame(ctx, c.root.store, key, content); err != nil {
 				return fmt.Errorf("declare object: %w", err)
 			}
 		}
@@ -264,7 +266,7 @@ func (c *committer) writeContent(ctx context.Context) error {
 // group runs functions at the same time, as many as the options allow.
 func (c *committer) group(ctx context.Context) (*errgroup.Group, context.Context) {
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(cmp.Or(c.opts.Workers, 4))
+	group.SetLimit(c.workers())
 	return group, groupCtx
 }
 
@@ -272,7 +274,7 @@ func (c *committer) group(ctx context.Context) (*errgroup.Group, context.Context
 // those that it added. An earlier call's files are only looked at.
 func (c *committer) copyFiles(ctx context.Context, b storage.Batch, files []ContentFile, next *int) (copied []int, err error) {
 	group, groupCtx := c.group(ctx)
-	for ; *next < len(files) && len(copied) < batchFiles && b.Bytes() < batchBytes && groupCtx.Err() == nil; *next++ {
+	for ; *next < len(files) && len(copied) < c.batchFiles() && b.Bytes() < batchBytes && groupCtx.Err() == nil; *next++ {
 		place := *next
 		key := c.version.base + "/" + files[place].Path
 		size, there, err := c.verified(ctx, place, key)

@@ -159,6 +159,12 @@ func putSame(ctx context.Context, store storage.Store, key string, content []byt
 	if !errors.Is(err, storage.ErrExists) {
 		return err
 	}
+	return holdsSame(ctx, store, key, content)
+}
+
+// holdsSame returns nil if a small object has this content, ErrLayout if it has another one, and
+// storage.ErrNotFound if there is none.
+func holdsSame(ctx context.Context, store storage.Store, key string, content []byte) error {
 	have, err := storage.ReadAll(ctx, store, key, maxSmall)
 	if err != nil {
 		return err

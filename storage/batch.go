@@ -93,7 +93,7 @@ type pending struct {
 	key     string
 	size    int64 // of the bytes written, or 0
 	publish func(context.Context) error
-	drop    func() error
+	drop    func() error // nil: there is nothing to drop
 }
 
 func (b *plainBatch) add(p pending) {
@@ -120,7 +120,7 @@ func (b *plainBatch) Create(ctx context.Context, key string) (Writer, error) {
 
 // Copy implements Batch.
 func (b *plainBatch) Copy(_ context.Context, key string, src Store, srcKey string) error {
-	b.add(pending{key: key, drop: func() error { return nil }, publish: func(ctx context.Context) error {
+	b.add(pending{key: key, publish: func(ctx context.Context) error {
 		_, err := Copy(ctx, b.store, key, src, srcKey)
 		return err
 	}})
@@ -141,7 +141,7 @@ func (b *plainBatch) ReplaceFrom(_ context.Context, key, srcKey string) error {
 
 // Publish implements Batch.
 func (b *plainBatch) Publish(ctx context.Context) (taken []string, err error) {
-	const atOnce = 8
+	const atOnce = 4 // a copy may hold some MiB
 	var mu sync.Mutex
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -170,7 +170,9 @@ func (b *plainBatch) Publish(ctx context.Context) (taken []string, err error) {
 func (b *plainBatch) Close() error {
 	var errs []error
 	for _, p := range b.pending {
-		errs = append(errs, p.drop())
+		if p.drop != nil {
+			errs = append(errs, p.drop())
+		}
 	}
 	b.pending, b.replaces, b.bytes = nil, nil, 0
 	return errors.Join(errs...)

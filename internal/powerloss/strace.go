@@ -221,17 +221,16 @@ func (r *reader) begins(thread, text string) error {
 		}
 		n, _ := c.fd(0)
 		whole := strings.HasPrefix(name, "sync")
-		key := thread
 		r.add(func(d *disk) error {
-			d.marks[key] = nil
+			d.marks[thread] = nil
 			switch of := d.fds[n]; {
 			case name == "syncfs" && of == nil: // of another file system, as far as we know
 			case whole:
 				for _, n := range d.all {
-					d.marks[key] = append(d.marks[key], n.mark())
+					d.marks[thread] = append(d.marks[thread], n.mark())
 				}
 			case of != nil:
-				d.marks[key] = []mark{of.node.mark()}
+				d.marks[thread] = []mark{of.node.mark()}
 			}
 			return nil
 		})

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"slices"
 	"sync"
 
@@ -89,15 +88,7 @@ func (b *batch) Copy(ctx context.Context, key string, src storage.Store, srcKey 
 		key: key, file: f, link: func(folder *os.File, base string) error { return linkOpen(f, folder, base) },
 		drop: func() { _ = f.Close() },
 		again: func(ctx context.Context) error {
-			one := &batch{store: b.store}
-			defer one.Close() //nolint:errcheck // it drops what was not published
-			if err := storage.CopyInto(ctx, one, key, src, srcKey); err != nil {
-				return err
-			}
-			taken, err := one.Publish(ctx)
-			if err == nil && len(taken) > 0 {
-				err = fmt.Errorf("copy %q: %w", key, storage.ErrExists)
-			}
+			_, err := storage.CopyApart(ctx, b.store, key, src, srcKey)
 			return err
 		},
 	})
@@ -120,7 +111,7 @@ func (b *batch) ReplaceFrom(ctx context.Context, key, srcKey string) error {
 }
 
 func (b *batch) replace(ctx context.Context, key string, content io.Reader) error {
-	w, err := b.store.create(ctx, key)
+	w, err := b.store.createIn(ctx, key, replaceFolder)
 	if err != nil {
 		return err
 	}
@@ -164,7 +155,7 @@ func (b *batch) Publish(ctx context.Context) (taken []string, err error) {
 			return taken, wrap("publish", e.key, err)
 		}
 	}
-	if err := b.store.syncFolders(changed); err != nil {
+	if err := b.store.syncFolders(changed, len(files) > few); err != nil {
 		return taken, fmt.Errorf("publish %d objects: %w", len(files), err)
 	}
 	slices.Sort(taken)
@@ -188,65 +179,6 @@ func (b *batch) Close() error {
 	return nil
 }
 
-// folders are those that a batch changes. A nil set has none.
-type folders struct {
-	names map[string]bool     // folders with names that may not be durable yet
-	made  map[string]identity // folders whose own name may not be durable yet
-	open  map[string]*os.File
-}
-
-func newFolders() *folders {
-	return &folders{names: make(map[string]bool), made: make(map[string]identity), open: make(map[string]*os.File)}
-}
-
-// make notes that the folder name was made, or found before anybody knew it to be durable.
-func (c *folders) make(name string, id identity) {
-	c.made[name] = id
-	c.names[path.Dir(name)] = true
-}
-
-// has reports whether this set has the folder with this identity.
-func (c *folders) has(name string, id identity) bool {
-	if c == nil {
-		return false
-	}
-	made, ok := c.made[name]
-	return ok && made.same(id)
-}
-
-func (c *folders) close() {
-	for _, f := range c.open {
-		_ = f.Close() // nothing was written through this handle
-	}
-}
-
-// name gives a file the name key, as publish does, and notes the folders to sync.
-func (s *Store) name(key string, link func(folder *os.File, base string) error, changed *folders) error {
-	for in := path.Dir(key); ; {
-		folder, ok := changed.open[in]
-		if !ok {
-			var err error
-			if folder, err = s.folder(in, changed); err != nil {
-				return err
-			}
-			changed.open[in] = folder
-		}
-		err := link(folder, path.Base(key))
-		if errors.Is(err, fs.ErrExist) {
-			err = s.explainTaken(key, err)
-		}
-		if errors.Is(err, fs.ErrNotExist) && s.removed(folder, in) {
-			delete(changed.open, in)
-			_ = folder.Close()
-			continue // Delete or DeletePrefix of another object removed the folder
-		}
-		if err == nil {
-			changed.names[in] = true
-		}
-		return err
-	}
-}
-
 // syncFiles makes the bytes of files durable.
 func (s *Store) syncFiles(files []*os.File) error {
 	if len(files) > few {
@@ -260,42 +192,6 @@ func (s *Store) syncFiles(files []*os.File) error {
 	}
 	for _, f := range files {
 		if err := f.Sync(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// syncFolders makes names durable, and remembers the new folders as such.
-func (s *Store) syncFolders(changed *folders) error {
-	err := errors.ErrUnsupported
-	if len(changed.names) > few {
-		err = s.syncAll()
-	}
-	if errors.Is(err, errors.ErrUnsupported) {
-		if err = s.syncEach(changed); err != nil {
-			return err
-		}
-	}
-	if err != nil {
-		return err
-	}
-	for name, id := range changed.made {
-		s.setDurable(name, id)
-	}
-	return nil
-}
-
-func (s *Store) syncEach(changed *folders) error {
-	for name := range changed.names {
-		folder, err := s.openFolder(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // DeletePrefix removed it, and what was named in it
-		}
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(s.syncs.sync(folder), folder.Close()); err != nil {
 			return err
 		}
 	}

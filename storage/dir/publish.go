@@ -9,25 +9,39 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// publish calls link with the folder of key, and makes the new name durable. It repeats that if the
-// folder is removed meanwhile.
+// publish gives one file, whose bytes are durable, the name key, and makes the name durable.
 func (s *Store) publish(key string, link func(folder *os.File, base string) error) error {
-	for {
-		folder, err := s.folder(path.Dir(key), nil)
-		if err != nil {
-			return err
+	changed := newFolders()
+	defer changed.close()
+	if err := s.name(key, link, changed); err != nil {
+		return err
+	}
+	return s.syncFolders(changed, false)
+}
+
+// name calls link with the folder of key, and notes the folders to sync. It repeats that if the
+// folder is removed meanwhile.
+func (s *Store) name(key string, link func(folder *os.File, base string) error, changed *folders) error {
+	for in := path.Dir(key); ; {
+		folder, ok := changed.open[in]
+		if !ok {
+			var err error
+			if folder, err = s.folder(in, changed); err != nil {
+				return err
+			}
+			changed.open[in] = folder
 		}
-		err = link(folder, path.Base(key))
-		switch {
-		case err == nil:
-			err = s.syncs.sync(folder)
-		case errors.Is(err, fs.ErrExist):
+		err := link(folder, path.Base(key))
+		if errors.Is(err, fs.ErrExist) {
 			err = s.explainTaken(key, err)
 		}
-		again := errors.Is(err, fs.ErrNotExist) && s.removed(folder, path.Dir(key))
-		err = errors.Join(err, folder.Close())
-		if again {
-			continue // a DeletePrefix or Delete of another object removed the folder
+		if errors.Is(err, fs.ErrNotExist) && s.removed(folder, in) {
+			delete(changed.open, in)
+			_ = folder.Close() // nothing was written through this handle
+			continue           // a DeletePrefix or Delete of another object removed the folder
+		}
+		if err == nil {
+			changed.names[in] = true
 		}
 		return err
 	}
@@ -39,4 +53,74 @@ func (s *Store) explainTaken(key string, err error) error {
 		return &storage.KeyError{Key: key, Reason: "is a folder of other objects"}
 	}
 	return err
+}
+
+// folders are those in which files get names. A nil set has none.
+type folders struct {
+	names map[string]bool     // folders with names that may not be durable yet
+	made  map[string]identity // folders whose own name may not be durable yet
+	open  map[string]*os.File
+}
+
+func newFolders() *folders {
+	return &folders{names: make(map[string]bool), made: make(map[string]identity), open: make(map[string]*os.File)}
+}
+
+// make notes that the folder name was made, or found before anybody knew it to be durable.
+func (c *folders) make(name string, id identity) {
+	c.made[name] = id
+	c.names[path.Dir(name)] = true
+}
+
+// has reports whether this set has the folder with this identity.
+func (c *folders) has(name string, id identity) bool {
+	if c == nil {
+		return false
+	}
+	made, ok := c.made[name]
+	return ok && made.same(id)
+}
+
+func (c *folders) close() {
+	for _, f := range c.open {
+		_ = f.Close() // nothing was written through this handle
+	}
+}
+
+// syncFolders makes names durable, and remembers the new folders as such. If there are several, and
+// together is set, it does so with one syncfs.
+func (s *Store) syncFolders(changed *folders, together bool) error {
+	err := errors.ErrUnsupported
+	if together && len(changed.names) > few {
+		err = s.syncAll()
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = s.syncEach(changed)
+	}
+	if err != nil {
+		return err
+	}
+	for name, id := range changed.made {
+		s.setDurable(name, id)
+	}
+	return nil
+}
+
+func (s *Store) syncEach(changed *folders) error {
+	for name := range changed.names {
+		if _, ok := changed.open[name]; !ok {
+			folder, err := s.openFolder(name)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // DeletePrefix removed it, and what was named in it
+			}
+			if err != nil {
+				return err
+			}
+			changed.open[name] = folder
+		}
+		if err := s.syncs.sync(changed.open[name]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,77 +1,33 @@
 package dir
 
-import (
-	"bytes"
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"time"
-)
+import "context"
 
 // Replace implements storage.Store by rename(2).
 func (s *Store) Replace(ctx context.Context, key string, data []byte) error {
-	return s.replace(ctx, key, bytes.NewReader(data))
+	return s.alone(ctx, func(b *batch) error { return b.Replace(ctx, key, data) })
 }
 
 // ReplaceFrom implements storage.Replacer. It copies the bytes inside the kernel and does not link:
 // OCFL forbids links between files of one storage root.
 func (s *Store) ReplaceFrom(ctx context.Context, key, srcKey string) error {
-	from, _, err := s.open("replace", srcKey)
-	if err != nil {
+	return s.alone(ctx, func(b *batch) error { return b.ReplaceFrom(ctx, key, srcKey) })
+}
+
+// alone publishes a batch of one object.
+func (s *Store) alone(ctx context.Context, add func(*batch) error) error {
+	b := &batch{store: s}
+	defer b.Close() //nolint:errcheck // it drops what was not published
+	if err := add(b); err != nil {
 		return err
 	}
-	defer from.Close() //nolint:errcheck // a read-only handle
-	return s.replace(ctx, key, from)
-}
-
-func (s *Store) replace(ctx context.Context, key string, content io.Reader) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("replace %q: %w", key, err)
-	}
-	if err := s.check(key); err != nil {
-		return fmt.Errorf("replace: %w", err)
-	}
-	s.sweepStale(replaceFolder, time.Now())
-	f, name, err := s.createScratch(replaceFolder)
-	if err != nil {
-		return wrap("replace", key, err)
-	}
-	err = fill(f, content)
-	if err == nil {
-		err = s.publish(key, func(*os.File, string) error { return s.rename(name, key) })
-	}
-	if err != nil {
-		return errors.Join(wrap("replace", key, err), s.removeScratch(name))
-	}
-	return nil
-}
-
-// fill writes content to f, makes it durable and read-only, and closes it.
-func fill(f *os.File, content io.Reader) error {
-	_, err := io.Copy(f, content)
-	if err == nil {
-		err = f.Chmod(objectMode)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+	_, err := b.Publish(ctx)
+	return err
 }
 
 // rename moves the scratch file name to key.
 func (s *Store) rename(name, key string) error {
 	if err := s.root.Rename(name, key); err != nil {
 		return s.explainTaken(key, err)
-	}
-	return nil
-}
-
-// removeScratch removes the scratch file name, if it exists.
-func (s *Store) removeScratch(name string) error {
-	if err := s.root.Remove(name); err != nil && !absent(err) {
-		return err
 	}
 	return nil
 }

@@ -47,6 +47,12 @@ func (s *Store) Create(ctx context.Context, key string) (storage.Writer, error) 
 }
 
 func (s *Store) create(ctx context.Context, key string) (*writer, error) {
+	return s.createIn(ctx, key, pendingFolder+"/"+key)
+}
+
+// createIn begins a file. Where files need a name at once, it is in the folder kind of the scratch
+// folder.
+func (s *Store) createIn(ctx context.Context, key, kind string) (*writer, error) {
 	if err := s.check(key); err != nil {
 		return nil, fmt.Errorf("create: %w", err)
 	}
@@ -58,7 +64,7 @@ func (s *Store) create(ctx context.Context, key string) (*writer, error) {
 	if s.unnamed {
 		w.f, err = openUnnamed(s.root)
 	} else {
-		w.f, w.name, err = s.createScratch(pendingFolder + "/" + key)
+		w.f, w.name, err = s.createScratch(kind)
 	}
 	if err != nil {
 		return nil, wrap("create", key, err)
@@ -237,8 +243,8 @@ func (w *writer) link(folder *os.File, base string) error {
 
 // replace gives the file the name of another one, by way of a scratch name.
 func (w *writer) replace() error {
+	w.store.sweepStale(replaceFolder, time.Now())
 	if w.name == "" {
-		w.store.sweepStale(replaceFolder, time.Now())
 		name, err := w.store.linkScratch(w.f, w.store.scratch+"/"+replaceFolder, false)
 		if err != nil {
 			return err

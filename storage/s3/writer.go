@@ -14,6 +14,8 @@ const (
 	// maxInFlight is how many pieces of all writers of a store are being stored at once. It bounds
 	// the memory: one piece for every large object being written, and these.
 	maxInFlight = 4
+	// landing is how long a writer that is given up waits for its pieces before it cancels them.
+	landing = 10 * time.Second
 )
 
 // writer writes one object.
@@ -300,8 +302,8 @@ func (w *writer) publish(ctx context.Context) (written, error) {
 
 // discard removes all pieces and releases the memory.
 func (w *writer) discard() error {
-	w.await()
-	w.end()
+	// The service may store the piece of a cancelled request after its name was deleted.
+	w.end(landing)
 	names := append(w.names(w.spare), w.names(w.pieces)...)
 	w.spare, w.pieces = nil, nil
 	return w.remove(names)
@@ -316,25 +318,15 @@ func (w *writer) names(pieces []*piece) []string {
 	return names
 }
 
-// await gives the requests in flight some time to end: the service may store a piece of a cancelled
-// request after its name was deleted.
-func (w *writer) await() {
-	const patience = 10 * time.Second
-	late := time.AfterFunc(patience, w.stop)
-	defer late.Stop()
-	for _, result := range w.inFlight {
-		<-result //nolint:errcheck // the result no longer matters
-	}
-	w.inFlight = nil
-}
-
-// end cancels the background work and waits for it.
-func (w *writer) end() {
+// end waits for the background work, and cancels it when patience is over.
+func (w *writer) end(patience time.Duration) {
 	w.done = true
-	w.stop()
+	late := time.AfterFunc(patience, w.stop)
 	for _, result := range w.inFlight {
 		<-result //nolint:errcheck // the result no longer matters
 	}
+	late.Stop()
+	w.stop()
 	w.inFlight = nil
 	w.gathered.release()
 }
@@ -355,6 +347,6 @@ func (w *writer) Close() error {
 	case !w.kept:
 		return wrap("close", w.key, w.discard())
 	}
-	w.end()
+	w.end(0)
 	return nil
 }
