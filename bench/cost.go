@@ -88,7 +88,7 @@ type calls struct{ syncs, opens float64 }
 // straceCommand runs a program under strace, which writes a summary of the calls of all its threads
 // to a file when the program ends. The program stays the child of this process (-D).
 func straceCommand(trace string) []string {
-	return []string{"strace", "-D", "-f", "-c", "-qq", "--seccomp-bpf", "-o", trace, "-e", "trace=fsync,fdatasync,syncfs,openat"}
+	return []string{"strace", "-D", "-f", "-c", "-qq", "--seccomp-bpf", "-o", trace, "-e", "trace=fsync,fdatasync,syncfs,openat,openat2"}
 }
 
 // traceable says whether strace is installed.
@@ -149,7 +149,7 @@ func summary(text string) (c calls, complete bool) {
 		switch fields[len(fields)-1] {
 		case "fsync", "fdatasync", "syncfs":
 			c.syncs += n
-		case "openat":
+		case "openat", "openat2":
 			c.opens += n
 		case "total":
 			complete = true

@@ -310,9 +310,9 @@ func (p place) in(d *disk, root string) (*node, string) {
 // change returns what a call does to a disk; nil: nothing.
 func (r *reader) change(c call) (func(*disk) error, error) { //nolint:gocyclo,cyclop // one case a system call
 	switch c.name {
-	case "open", "creat", "openat":
+	case "open", "creat", "openat", "openat2":
 		at, path := -1, 0
-		if c.name == "openat" {
+		if strings.HasPrefix(c.name, "openat") {
 			at, path = 0, 1
 		}
 		return r.open(c, at, path)

@@ -59,7 +59,7 @@ func (s *Store) linkable(ctx context.Context, dstKey string, src storage.Store, 
 		return nil, errors.Join(fmt.Errorf("link %q: writable: %w", srcKey, errors.ErrUnsupported), f.Close())
 	}
 	if names(info) > 1 {
-		if _, err := s.root.Lstat(dstKey); err != nil { // if dstKey exists, publish returns the error below without reading anything
+		if _, err := s.lstat(dstKey); err != nil { // if dstKey exists, publish returns the error below without reading anything
 			return nil, errors.Join(fmt.Errorf("link %q: it has another name: %w", srcKey, errors.ErrUnsupported), f.Close())
 		}
 	}

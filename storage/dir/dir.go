@@ -7,7 +7,8 @@
 // process leaves nothing behind. Only checkpointed files have one, in a scratch folder that mirrors
 // the keys and that no key can reach.
 //
-// All access goes through os.Root, so that no name and no symbolic link leads out of DIR.
+// All access goes through os.Root, or through openat2(2) with RESOLVE_BENEATH, so that no name and no
+// symbolic link leads out of DIR.
 package dir
 
 import (
@@ -42,6 +43,7 @@ type Store struct {
 	path    string   // as given to Open, for messages
 	scratch string   // slash-separated, below root
 	unnamed bool     // O_TMPFILE and linking by descriptor work here
+	walks   bool     // open names by os.Root only
 	syncs   syncer
 	room    Room
 
@@ -103,9 +105,12 @@ func (s *Store) prepare() error {
 		return err
 	}
 	if s.unnamed {
-		f, err := openUnnamed(s.root)
+		f, err := openUnnamed(s.top)
 		if err == nil {
-			return f.Close()
+			err = errors.Join(checkLinkable(f), f.Close())
+		}
+		if err == nil {
+			return nil
 		}
 		if !errors.Is(err, errors.ErrUnsupported) {
 			return fmt.Errorf("not writable: %w", err)

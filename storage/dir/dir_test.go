@@ -63,6 +63,10 @@ func TestStoreWithNamedFiles(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) storage.Store { return open(t, t.TempDir(), dir.WithNamedFiles()) })
 }
 
+func TestStoreWithoutOpenat2(t *testing.T) {
+	storagetest.Run(t, func(t *testing.T) storage.Store { return open(t, t.TempDir(), dir.Walking) })
+}
+
 func TestFaultyPassesOn(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) storage.Store { return storagetest.NewFaulty(open(t, t.TempDir())) })
 }
@@ -301,20 +305,26 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// TestForeignEntries: only regular files are objects, and no link leads out.
+// TestForeignEntries: only regular files are objects, and no link leads out, however names are opened.
 func TestForeignEntries(t *testing.T) {
+	for name, opts := range map[string][]dir.Option{"openat2": nil, "os.Root": {dir.Walking}} {
+		t.Run(name, func(t *testing.T) { testForeignEntries(t, opts...) })
+	}
+}
+
+func testForeignEntries(t *testing.T, opts ...dir.Option) {
 	outside := t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	path := t.TempDir()
-	s := open(t, path)
-	for name, target := range map[string]string{"file": filepath.Join(outside, "secret"), "folder": outside, "up": ".."} {
+	s := open(t, path, opts...)
+	for name, target := range map[string]string{"file": filepath.Join(outside, "secret"), "folder": outside, "up": "..", "way": "../" + filepath.Base(outside)} {
 		if err := os.Symlink(target, filepath.Join(path, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, key := range []string{"file", "folder/secret", "up/x"} {
+	for _, key := range []string{"file", "folder/secret", "up/x", "way/secret"} {
 		if r, err := s.Open(t.Context(), key, 0, -1); err == nil {
 			t.Errorf("%q led out of the directory", key)
 			_ = r.Close()

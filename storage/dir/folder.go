@@ -75,7 +75,7 @@ func (s *Store) makeFolder(name string, changed *folders) (*os.File, error) {
 		return nil, err
 	}
 	defer parent.Close() //nolint:errcheck // nothing was written through this handle
-	if err := s.root.Mkdir(name, folderMode); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := makeFolderIn(parent, path.Base(name)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	// Opened before the sync, so that the sync covers the name of this very folder.
@@ -98,9 +98,29 @@ func (s *Store) makeFolder(name string, changed *folders) (*os.File, error) {
 	return f, nil
 }
 
+// openAt opens name for reading.
+func (s *Store) openAt(name string, flag int) (*os.File, error) {
+	if !s.walks {
+		if f, err := openBeneath(s.top, name, flag); err == nil || errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+	}
+	return s.root.OpenFile(name, flag, 0)
+}
+
+// lstat describes name without following a final link.
+func (s *Store) lstat(name string) (fs.FileInfo, error) {
+	if !s.walks {
+		if info, err := lstatBeneath(s.top, name); err == nil || errors.Is(err, fs.ErrNotExist) {
+			return info, err
+		}
+	}
+	return s.root.Lstat(name)
+}
+
 // openFolder opens the folder name. A file with that name gives ENOTDIR. A pipe does not block.
 func (s *Store) openFolder(name string) (*os.File, error) {
-	return s.root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	return s.openAt(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK)
 }
 
 // removed reports whether the open folder, which was at name, has been removed.
@@ -110,7 +130,7 @@ func (s *Store) removed(folder *os.File, name string) bool {
 			return true
 		}
 	}
-	_, err := s.root.Lstat(name)
+	_, err := s.lstat(name)
 	return errors.Is(err, fs.ErrNotExist)
 }
 

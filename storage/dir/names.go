@@ -49,7 +49,7 @@ func (s *Store) checkNamePair(folder string, pair [2]string) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if _, err := s.root.Lstat(folder + "/" + pair[1]); err == nil {
+	if _, err := s.lstat(folder + "/" + pair[1]); err == nil {
 		return fmt.Errorf("the file system treats %q and %q as one name, so objects would be merged: use a file system that distinguishes them", pair[0], pair[1])
 	}
 	return nil

@@ -49,7 +49,7 @@ func (s *Store) name(key string, link func(folder *os.File, base string) error, 
 
 // explainTaken returns a KeyError if a folder, not an object, is at key.
 func (s *Store) explainTaken(key string, err error) error {
-	if info, statErr := s.root.Lstat(key); statErr == nil && info.IsDir() {
+	if info, statErr := s.lstat(key); statErr == nil && info.IsDir() {
 		return &storage.KeyError{Key: key, Reason: "is a folder of other objects"}
 	}
 	return err

@@ -16,7 +16,7 @@ import (
 // openRegular opens the regular file name for reading; anything else counts as absent. O_NONBLOCK
 // prevents a pipe from blocking the call.
 func (s *Store) openRegular(name string) (*os.File, fs.FileInfo, error) {
-	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := s.openAt(name, os.O_RDONLY|syscall.O_NONBLOCK)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -82,7 +82,7 @@ func (s *Store) Stat(ctx context.Context, key string) (storage.Info, error) {
 	if err := s.check(key); err != nil {
 		return storage.Info{}, fmt.Errorf("stat: %w", err)
 	}
-	info, err := s.root.Lstat(key)
+	info, err := s.lstat(key)
 	if absent(err) || err == nil && !info.Mode().IsRegular() {
 		return storage.Info{}, wrap("stat", key, fs.ErrNotExist)
 	}

@@ -15,7 +15,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := s.check(key); err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}
-	info, err := s.root.Lstat(key)
+	info, err := s.lstat(key)
 	if absent(err) || err == nil && !info.Mode().IsRegular() {
 		return nil
 	}

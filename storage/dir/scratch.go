@@ -114,7 +114,7 @@ func (s *Store) sweepStale(kind string, now time.Time) {
 	}
 	for _, base := range names {
 		name := s.scratch + "/" + kind + "/" + base
-		if info, err := s.root.Lstat(name); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > staleAfter {
+		if info, err := s.lstat(name); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > staleAfter {
 			_ = s.root.Remove(name)
 		}
 	}

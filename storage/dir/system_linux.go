@@ -3,6 +3,7 @@ package dir
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 
@@ -12,26 +13,56 @@ import (
 // descriptors is where the kernel shows a process its open files; link(2) accepts paths there.
 const descriptors = "/proc/self/fd/"
 
-// openUnnamed makes a file without a name on root's file system. It returns errors.ErrUnsupported
-// if the kernel or the file system cannot, or if such a file could not get a name later.
-func openUnnamed(root *os.Root) (*os.File, error) {
-	f, err := root.OpenFile(".", os.O_RDWR|unix.O_TMPFILE, 0o600)
-	switch {
-	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EISDIR), errors.Is(err, unix.EINVAL):
-		return nil, fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
-	case err != nil:
+// openBeneath opens name, which cannot lead out of the directory top, with one system call, where
+// os.Root needs one for each folder on the way. Any error but fs.ErrNotExist means: try os.Root,
+// since the kernel or a container's filter may refuse this call.
+func openBeneath(top *os.File, name string, flag int) (*os.File, error) {
+	fd, err := unix.Openat2(int(top.Fd()), name, &unix.OpenHow{
+		Flags: uint64(flag | unix.O_CLOEXEC), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err != nil {
+		return nil, &os.PathError{Op: "openat2", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), top.Name()+"/"+name), nil
+}
+
+// lstatBeneath describes name without following a final link. Errors are those of openBeneath.
+func lstatBeneath(top *os.File, name string) (fs.FileInfo, error) {
+	f, err := openBeneath(top, name, unix.O_PATH|unix.O_NOFOLLOW)
+	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Lstat(descriptors + strconv.FormatUint(uint64(f.Fd()), 10)); err != nil {
-		return nil, errors.Join(errors.ErrUnsupported, err, f.Close())
-	}
-	return f, nil
+	defer f.Close() //nolint:errcheck // a read-only handle
+	return f.Stat()
 }
+
+// openUnnamed makes a file without a name in the directory top. It returns errors.ErrUnsupported if
+// the kernel or the file system cannot.
+func openUnnamed(top *os.File) (*os.File, error) {
+	fd, err := unix.Openat(int(top.Fd()), ".", unix.O_RDWR|unix.O_CLOEXEC|unix.O_TMPFILE, 0o600)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL) {
+		err = fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open a file without a name in", Path: top.Name(), Err: err}
+	}
+	return os.NewFile(uintptr(fd), top.Name()+"/(no name)"), nil
+}
+
+// checkLinkable returns errors.ErrUnsupported if an unnamed file cannot get a name.
+func checkLinkable(f *os.File) error {
+	if _, err := os.Lstat(descriptor(f)); err != nil {
+		return errors.Join(errors.ErrUnsupported, err)
+	}
+	return nil
+}
+
+func descriptor(f *os.File) string { return descriptors + strconv.FormatUint(uint64(f.Fd()), 10) }
 
 // linkOpen gives the open file f a further name, base in folder. The error is fs.ErrExist if the
 // name is taken and fs.ErrNotExist if the folder was removed.
 func linkOpen(f, folder *os.File, base string) error {
-	from := descriptors + strconv.FormatUint(uint64(f.Fd()), 10)
+	from := descriptor(f)
 	err := unix.Linkat(unix.AT_FDCWD, from, int(folder.Fd()), base, unix.AT_SYMLINK_FOLLOW)
 	if err != nil {
 		return &os.LinkError{Op: "linkat", Old: from, New: folder.Name() + "/" + base, Err: err}

@@ -4,11 +4,21 @@ package dir
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 )
 
+// openBeneath is not supported here.
+func openBeneath(*os.File, string, int) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+// lstatBeneath is not supported here.
+func lstatBeneath(*os.File, string) (fs.FileInfo, error) { return nil, errors.ErrUnsupported }
+
 // openUnnamed is not supported here.
-func openUnnamed(*os.Root) (*os.File, error) { return nil, errors.ErrUnsupported }
+func openUnnamed(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+// checkLinkable is not supported here.
+func checkLinkable(*os.File) error { return errors.ErrUnsupported }
 
 // linkOpen is not supported here.
 func linkOpen(_, _ *os.File, _ string) error { return errors.ErrUnsupported }

@@ -20,6 +20,14 @@ func removeFolder(parent *os.File, base string) error {
 	return nil
 }
 
+// makeFolderIn makes the folder base in parent.
+func makeFolderIn(parent *os.File, base string) error {
+	if err := unix.Mkdirat(int(parent.Fd()), base, uint32(folderMode)); err != nil {
+		return &os.PathError{Op: "mkdir", Path: parent.Name() + "/" + base, Err: err}
+	}
+	return nil
+}
+
 // fileSystemSpace returns the size and usage of f's file system. As in df, blocks reserved for the
 // superuser count as neither.
 func fileSystemSpace(f *os.File) (storage.Space, error) {

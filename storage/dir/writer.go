@@ -62,7 +62,7 @@ func (s *Store) createIn(ctx context.Context, key, kind string) (*writer, error)
 	w := &writer{store: s, key: key}
 	var err error
 	if s.unnamed {
-		w.f, err = openUnnamed(s.root)
+		w.f, err = openUnnamed(s.top)
 	} else {
 		w.f, w.name, err = s.createScratch(kind)
 	}
@@ -229,7 +229,7 @@ func (w *writer) link(folder *os.File, base string) error {
 	if errors.Is(err, fs.ErrExist) {
 		// An earlier Commit of this writer may have linked the file and then failed to sync the
 		// folder.
-		there, statErr := w.store.root.Lstat(w.key)
+		there, statErr := w.store.lstat(w.key)
 		mine, ownErr := w.f.Stat()
 		if statErr == nil && ownErr == nil && os.SameFile(there, mine) {
 			return nil
