@@ -88,6 +88,13 @@ bench: build ## Run the benchmarks
 bench-check: build ## Compare a short benchmark with recorded ratios
 	scripts/bench.sh -check bench/ratios.json
 
+# River and Asynq are a module of their own, which CI does not build: it would fetch them from the
+# network for nothing that the product needs.
+.PHONY: bench-peers
+bench-peers: build ## Compare six stages with River and Asynq, on a PostgreSQL and Redis of its own
+	cd bench/peers && $(GO) vet . && $(GO) build -o ../../bin/peers .
+	scripts/bench-servers.sh -only peers -peers bin/peers
+
 # make test has a few faults; this has many. The seed that it prints first replays it: make chaos SEED=...
 .PHONY: chaos
 chaos: deps ## Kill, pause and cut off real processes hundreds of times, and check that nothing is lost

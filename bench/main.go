@@ -37,7 +37,7 @@ func main() {
 type options struct {
 	binary   string  // of holdfast
 	folder   string  // where the working folder is created: the measured disk
-	only     string  // comma-separated names of contests; "" for all
+	only     string  // comma-separated names of contests
 	scale    float64 // of the amounts of work
 	rounds   int
 	limit    time.Duration // of the whole run
@@ -45,10 +45,14 @@ type options struct {
 	slots    int           // per stage, in the second row of the orchestration
 	postgres string        // a database on which to run orchestration, batch and jobs too
 	redis    string        // a Redis for jobs with roles apart
+	peers    string        // the binary of bench/peers
 	recordTo string        // file to write the ratios to
 	check    string        // file of ratios to compare with
 	serve    string        // the folder to serve; set in the process of the source
 }
+
+// usual are the contests that run by default.
+const usual = "large,four,small,jobs,latency,orchestration,bags,batch,start"
 
 // contest is a part of the table. Its name is for -only.
 type contest struct {
@@ -68,12 +72,13 @@ func (b *bench) contests() []contest {
 		{"bags", 2 * gib, b.bags},
 		{"batch", gib, b.batch},
 		{"start", 0, b.starts},
+		{"peers", gib, b.besidePeers},
 	}
 }
 
 // chosen reports whether -only includes a contest.
 func (b *bench) chosen(c contest) bool {
-	return b.only == "" || slices.Contains(strings.Split(b.only, ","), c.name)
+	return slices.Contains(strings.Split(b.only, ","), c.name)
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -82,7 +87,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.SetOutput(stderr)
 	f.StringVar(&o.binary, "bin", "bin/holdfast", "the holdfast binary to measure")
 	f.StringVar(&o.folder, "dir", os.TempDir(), "an existing folder on the disk to measure; files created in it are removed")
-	f.StringVar(&o.only, "only", "", "comma-separated contests to run: large, four, small, jobs, latency, orchestration, bags, batch, start (default all)")
+	f.StringVar(&o.only, "only", usual, "comma-separated contests to run; also peers")
 	f.Float64Var(&o.scale, "scale", 1, "scale of the amounts of work, above 0; the targets are for 1")
 	f.IntVar(&o.rounds, "rounds", 3, "how often each is run; the median counts")
 	f.DurationVar(&o.limit, "limit", 20*time.Minute, "when to abort the whole run")
@@ -90,6 +95,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.IntVar(&o.slots, "slots", 64, "slots per stage in the orchestration's second row")
 	f.StringVar(&o.postgres, "postgres", "", "postgres://... of an existing database on which to run orchestration and batch too, in schemas that are removed")
 	f.StringVar(&o.redis, "redis", "", "redis://... of an empty database: with -postgres, jobs also runs with roles apart, one process per stage")
+	f.StringVar(&o.peers, "peers", "", "the binary of bench/peers, for the contest peers (make bench-peers)")
 	f.StringVar(&o.recordTo, "record", "", "write the ratios of this run to a file")
 	f.StringVar(&o.check, "check", "", "repeat the run that -record wrote to a file, and warn of each ratio that fell by a quarter")
 	f.StringVar(&o.serve, "serve", "", "serve a folder over HTTP until standard input ends (bench starts this itself)")

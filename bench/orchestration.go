@@ -23,9 +23,8 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// riverRate is the rate of River's six chained jobs in their fast form on PostgreSQL; see
-// docs/performance.md.
-const riverRate = 600
+// The targets of six durable stages; with the default slots, too.
+const sqliteTarget, postgresTarget = "2500 items/s", "1200 items/s"
 
 // orchestration measures six durable stages without work, which shows the overhead of Holdfast, and
 // the least that a database can do for them.
@@ -33,23 +32,6 @@ func (b *bench) orchestration(ctx context.Context) error {
 	n := b.scaled(1000)
 	b.say("%d items through six stages without work", n)
 	folder := b.path("orchestration")
-	stages := func(name string, slots int, where database) subject {
-		return subject{name, func(ctx context.Context) (taken time.Duration, err error) {
-			url, remove, err := where(ctx, folder)
-			if err != nil {
-				return 0, err
-			}
-			var before cost
-			taken, err = stagesOnly(ctx, folder, url, n, slots, func() (func() error, error) {
-				before = costOf(os.Getpid())
-				return func() error {
-					b.spent(name, costOf(os.Getpid()).minus(before), n)
-					return nil
-				}, nil
-			})
-			return taken, errors.Join(err, remove(), cleanUp(folder))
-		}}
-	}
 	floor := func(group int64) func(context.Context) (time.Duration, error) {
 		return func(ctx context.Context) (time.Duration, error) {
 			taken, err := sqliteFloor(ctx, folder, n, group)
@@ -58,17 +40,16 @@ func (b *bench) orchestration(ctx context.Context) error {
 	}
 	slots := (&base.Worker{}).Concurrency()
 	subjects := []subject{
-		stages(fmt.Sprintf("holdfast, %d slots a stage (the default)", slots), slots, sqliteIn),
-		stages(fmt.Sprintf("holdfast, %d slots a stage", b.slots), b.slots, sqliteIn),
+		b.stages(fmt.Sprintf("holdfast, %d slots a stage (the default)", slots), slots, n, sqliteIn),
+		b.stages(fmt.Sprintf("holdfast, %d slots a stage", b.slots), b.slots, n, sqliteIn),
 		{"one by one: six transactions an item", floor(1)},
 		{"in groups of 100: the same", floor(100)},
 	}
-	target := fmt.Sprintf("%d items/s", 5*riverRate)
-	targets := map[string]string{subjects[0].name: target, subjects[1].name: target}
+	targets := map[string]string{subjects[0].name: sqliteTarget, subjects[1].name: sqliteTarget}
 	if b.postgres != "" {
 		name := fmt.Sprintf("holdfast on PostgreSQL, %d slots a stage", b.slots)
-		subjects = append(subjects, stages(name, b.slots, schemaOf(b.postgres)))
-		targets[name] = target
+		subjects = append(subjects, b.stages(name, b.slots, n, schemaOf(b.postgres)))
+		targets[name] = postgresTarget
 	}
 	taken, err := b.compare(ctx, subjects...)
 	if err != nil {
@@ -77,6 +58,25 @@ func (b *bench) orchestration(ctx context.Context) error {
 	b.part("six durable stages, SQLite FULL, one process", float64(n), "items/s", taken, [2]string{subjects[2].name, subjects[3].name},
 		targets, subjects...)
 	return nil
+}
+
+// stages moves n items through six durable stages in this process.
+func (b *bench) stages(name string, slots int, n int64, where database) subject {
+	folder := b.path("orchestration")
+	return subject{name, func(ctx context.Context) (taken time.Duration, err error) {
+		url, remove, err := where(ctx, folder)
+		if err != nil {
+			return 0, err
+		}
+		taken, err = stagesOnly(ctx, folder, url, n, slots, func() (func() error, error) {
+			before := costOf(os.Getpid())
+			return func() error {
+				b.spent(name, costOf(os.Getpid()).minus(before), n)
+				return nil
+			}, nil
+		})
+		return taken, errors.Join(err, remove(), cleanUp(folder))
+	}}
 }
 
 // idle is a worker that does nothing.
