@@ -63,10 +63,10 @@ func (b *bench) four(ctx context.Context) (err error) {
 		return subject{name, func(ctx context.Context) (time.Duration, error) { return b.deposit(ctx, label, d) }}
 	}
 	subjects := []subject{
-		through("holdfast up, sha256 collection", "sha256", "peak, four large files, sha256"),
+		through("holdfast up, default (sha256) collection", "", "peak, four large files, sha256"),
 		{"four curls && sync", atOnce(curlGet, true)},
 		{"bare Go: sha256 beside, fsync", atOnce(newBare().large, false)},
-		through("holdfast up, default (sha512) collection", "", "peak, four large files, sha512"),
+		through("holdfast up, sha512 collection", "sha512", "peak, four large files, sha512"),
 	}
 	taken, err := b.compare(ctx, subjects...)
 	if err != nil {

@@ -34,10 +34,10 @@ func (b *bench) large(ctx context.Context) (err error) {
 		return subject{name, func(ctx context.Context) (time.Duration, error) { return b.deposit(ctx, label, d) }}
 	}
 	subjects := []subject{
-		through("holdfast up, sha256 collection", "sha256", "peak, one large file, sha256"),
+		through("holdfast up, default (sha256) collection", "", "peak, one large file, sha256"),
 		{"curl -o FILE && sync", alone(curlLarge)},
 		{"bare Go: sha256 beside, fsync", alone(newBare().large)},
-		through("holdfast up, default (sha512) collection", "", "peak, one large file, sha512"),
+		through("holdfast up, sha512 collection", "sha512", "peak, one large file, sha512"),
 	}
 	taken, err := b.compare(ctx, subjects...)
 	if err != nil {

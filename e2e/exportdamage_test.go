@@ -61,7 +61,7 @@ func TestExport_Mends(t *testing.T) {
 		if !cmp.Equal(want, payload(t, out, args)) {
 			t.Errorf("%s: other bytes came out", form)
 		}
-		says(t, form, r.stderr, "producer/a.txt", "producer/large.bin", `from storage "second"`, `in storage "storage"`, "sha512")
+		says(t, form, r.stderr, "producer/a.txt", "producer/large.bin", `from storage "second"`, `in storage "storage"`, "sha256")
 	}
 	// What has left cannot be taken back.
 	r = stream()

@@ -100,7 +100,7 @@ func TestReceipt(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.stdout), &verdict); err != nil || r.code != 6 || verdict.Valid || verdict.Errors != 3 || verdict.ExitCode != 6 {
 		t.Errorf("a changed export: %d %+v (%v)\n%s", r.code, verdict, err, r.stdout)
 	}
-	for _, says := range []string{"file producer/a.txt", "its sha512 is", "b 100%25.txt", "it is missing in plain", "file more.txt", "not in the receipt"} {
+	for _, says := range []string{"file producer/a.txt", "its sha256 is", "b 100%25.txt", "it is missing in plain", "file more.txt", "not in the receipt"} {
 		if !strings.Contains(r.stdout, says) {
 			t.Errorf("a changed export: no %q in %s", says, r.stdout)
 		}

@@ -58,7 +58,7 @@ func BenchmarkLargeObject(b *testing.B) {
 		}
 		stage := staging{newDirStore(b)}
 		stop := peak()
-		inv, err := ocfl.New("ark:/99999/large", "")
+		inv, err := ocfl.New("ark:/99999/large", ocfl.SHA512)
 		if err != nil {
 			b.Fatal(err)
 		}

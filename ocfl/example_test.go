@@ -24,7 +24,7 @@ func ExampleRoot_Commit() {
 	if err != nil {
 		panic(err)
 	}
-	empty, err := ocfl.New("ark:/99999/fk4x2y", "")
+	empty, err := ocfl.New("ark:/99999/fk4x2y", ocfl.SHA512)
 	if err != nil {
 		panic(err)
 	}

@@ -71,11 +71,8 @@ type Digest struct {
 }
 
 // New returns the inventory of an object without versions, as the base of NewVersion. The algorithm
-// is SHA512 (also for "") or SHA256.
+// is SHA512 or SHA256.
 func New(id, algorithm string) (*Inventory, error) {
-	if algorithm == "" {
-		algorithm = SHA512
-	}
 	switch {
 	case id == "":
 		return nil, &PathError{Path: id, Reason: "the object's identifier is empty"}

@@ -50,7 +50,7 @@ func newRoot(t *testing.T, store storage.Store) *ocfl.Root {
 // newObject returns the inventory of an object without a version.
 func newObject(t *testing.T, id string) *ocfl.Inventory {
 	t.Helper()
-	inv, err := ocfl.New(id, "")
+	inv, err := ocfl.New(id, ocfl.SHA512)
 	if err != nil {
 		t.Fatal(err)
 	}

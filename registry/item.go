@@ -111,16 +111,15 @@ type PayloadType string
 // The payload types (docs/depositing.md). Auto is replaced by what the content shows before a job
 // is inserted.
 const (
-	AutoType         PayloadType = "auto"
-	FileType         PayloadType = "file"
-	ContainerType    PayloadType = "container"
-	BagType          PayloadType = "bag"
-	ObjectManifest   PayloadType = "object-manifest"
-	BatchManifest    PayloadType = "batch-manifest"
-	ContainerBatch   PayloadType = "container-batch-manifest"
-	SingleFileBatch  PayloadType = "single-file-batch-manifest"
-	uploadURLScheme              = "upload"
-	defaultDigestAlg             = "sha512"
+	AutoType        PayloadType = "auto"
+	FileType        PayloadType = "file"
+	ContainerType   PayloadType = "container"
+	BagType         PayloadType = "bag"
+	ObjectManifest  PayloadType = "object-manifest"
+	BatchManifest   PayloadType = "batch-manifest"
+	ContainerBatch  PayloadType = "container-batch-manifest"
+	SingleFileBatch PayloadType = "single-file-batch-manifest"
+	uploadURLScheme             = "upload"
 )
 
 // PayloadTypes returns every type, auto first.

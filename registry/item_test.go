@@ -27,12 +27,32 @@ func TestJobType(t *testing.T) {
 	}
 }
 
+// TestProfileDigests: a new collection gets the default algorithm, and keeps its own when a later
+// profile names none. One that was saved without an algorithm means sha512 for ever.
 func TestProfileDigests(t *testing.T) {
-	if got := (registry.Profile{}).Digests(); got != "sha512" {
-		t.Errorf("default is %s", got)
+	old := registry.Collection{Mnemonic: "c", Version: 1}
+	named := func(algorithm string) registry.Collection {
+		return registry.Collection{Mnemonic: "c", Version: 1, Profile: registry.Profile{DigestAlgorithm: algorithm}}
 	}
-	if got := (registry.Profile{DigestAlgorithm: "sha256"}).Digests(); got != "sha256" {
-		t.Errorf("set is %s", got)
+	for _, tt := range []struct {
+		have    registry.Collection
+		asked   string
+		want    string
+		version int
+	}{
+		{registry.Collection{}, "", "sha256", 1},
+		{registry.Collection{}, "sha512", "sha512", 1},
+		{old, "", "sha512", 1},
+		{old, "sha512", "sha512", 1},
+		{old, "sha256", "sha256", 2},
+		{named("sha256"), "", "sha256", 1},
+		{named("sha256"), "sha512", "sha512", 2},
+		{named("sha512"), "", "sha512", 1},
+	} {
+		next, err := tt.have.Next(registry.Collection{Mnemonic: "c", Profile: registry.Profile{DigestAlgorithm: tt.asked}})
+		if err != nil || next.Profile.Digests() != tt.want || next.Version != tt.version {
+			t.Errorf("%q over %+v: %s, version %d, %v; want %s, version %d", tt.asked, tt.have, next.Profile.Digests(), next.Version, err, tt.want, tt.version)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,8 +40,8 @@ type Profile struct {
 	NOIDTemplate string   `json:"noid_template" required:"false" doc:"Template for new ARKs; default: the service's"`
 	// Minting says where names that we draw are registered: MintLocally, the default, or MintEZID.
 	Minting string `json:"minting,omitempty" doc:"Where new ARKs are registered: noid (default): only here; ezid: also with EZID, which publishes them when their object is recorded"`
-	// DigestAlgorithm is sha512, the default, or sha256.
-	DigestAlgorithm string `json:"digest_algorithm" required:"false" doc:"Digest algorithm of OCFL inventories: sha512 (default) or sha256"`
+	// DigestAlgorithm: use [Profile.Digests]. A submission keeps it with the profile.
+	DigestAlgorithm string `json:"digest_algorithm" required:"false" doc:"Digest algorithm of OCFL inventories, sha256 or sha512; default: the one that the collection has, and sha256 for a new collection"`
 	Priority        *int   `json:"priority,omitempty" doc:"Priority of batches that set none; lower comes first"`
 	// ReleaseOneByOne: releasing a hold on the collection releases nothing at once, as in Merritt.
 	ReleaseOneByOne bool `json:"release_one_by_one,omitempty" doc:"After a hold on the collection is released, each batch and job stays held until it is released on its own"`
@@ -150,13 +151,12 @@ func (p Profile) Optional() []Stage {
 	return taken
 }
 
-// Digests returns the algorithm of the collection's OCFL inventories, sha512 by default.
-func (p Profile) Digests() string {
-	if p.DigestAlgorithm == "" {
-		return defaultDigestAlg
-	}
-	return p.DigestAlgorithm
-}
+// DefaultDigest is the digest algorithm of new collections whose profile names none.
+const DefaultDigest = "sha256"
+
+// Digests returns the algorithm of the collection's OCFL inventories. A saved profile that names
+// none is older than [DefaultDigest], and means sha512.
+func (p Profile) Digests() string { return cmp.Or(p.DigestAlgorithm, "sha512") }
 
 // Collection is a set of objects with one profile.
 type Collection struct {
@@ -201,25 +201,35 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("the profile of collection %s is at version %d, not %d: look at what it is now, and change that", e.Mnemonic, e.Have, e.Want)
 }
 
-// Next returns the version number that p gets when it replaces a version of c's profile,
-// [AnyVersion] or [NoVersion]. c is the zero Collection if there is none. An unchanged profile
-// returns c's own version, also when an earlier answer was lost. *VersionError: c is at another
-// version.
-func (c Collection) Next(mnemonic string, over int, p Profile) (int, error) {
+// Next returns the collection as it is after asked is saved over it. c is the zero Collection if
+// there is none. asked.Version is the version to replace, [AnyVersion] or [NoVersion]. A profile
+// without a digest algorithm takes c's, and [DefaultDigest] in a new collection. An unchanged profile
+// returns c, also when an earlier answer was lost. *VersionError: c is at another version.
+func (c Collection) Next(asked Collection) (Collection, error) {
+	over, p := asked.Version, asked.Profile
+	switch {
+	case p.DigestAlgorithm != "":
+	case c.Version == 0:
+		p.DigestAlgorithm = DefaultDigest
+	default:
+		p.DigestAlgorithm = c.Profile.DigestAlgorithm
+	}
 	switch {
 	case c.Version > 0 && over != NoVersion && c.Profile.same(p):
-		return c.Version, nil
+		return c, nil
 	case over == AnyVersion, over == NoVersion && c.Version == 0, over > 0 && over == c.Version:
-		return c.Version + 1, nil
+		c.Mnemonic, c.Profile, c.Version = asked.Mnemonic, p, c.Version+1
+		return c, nil
 	}
-	return 0, &VersionError{Mnemonic: mnemonic, Want: over, Have: c.Version}
+	return c, &VersionError{Mnemonic: asked.Mnemonic, Want: over, Have: c.Version}
 }
 
-// same reports whether two profiles have the same JSON.
+// same reports whether two profiles mean the same.
 func (p Profile) same(q Profile) bool {
 	if len(p.Collections) == 0 && len(q.Collections) == 0 {
 		p.Collections, q.Collections = nil, nil
 	}
+	p.DigestAlgorithm, q.DigestAlgorithm = p.Digests(), q.Digests()
 	one, errOne := json.Marshal(p)
 	two, errTwo := json.Marshal(q)
 	return errOne == nil && errTwo == nil && bytes.Equal(one, two)

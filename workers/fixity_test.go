@@ -175,8 +175,8 @@ func TestFixity_MendsFromTheOther(t *testing.T) {
 			t.Parallel()
 			p := newPair(t)
 			for path, checked := range map[string]string{
-				aContent: aContent, "v1/inventory.json": "v1/inventory.json", "v1/inventory.json.sha512": "v1/inventory.json",
-				"inventory.json": "v1/inventory.json", "inventory.json.sha512": "v1/inventory.json",
+				aContent: aContent, "v1/inventory.json": "v1/inventory.json", "v1/inventory.json.sha256": "v1/inventory.json",
+				"inventory.json": "v1/inventory.json", "inventory.json.sha256": "v1/inventory.json",
 				"0=ocfl_object_1.1": "v1/inventory.json",
 			} {
 				for _, storage := range slices.Sorted(maps.Keys(p.roots)) {

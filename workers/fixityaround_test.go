@@ -13,7 +13,7 @@ import (
 // Damage to files derived from an inventory, in both storages at once, is recorded as a failure and
 // mended from the version's own inventory.
 func TestFixity_DerivedDamageIsAFailure(t *testing.T) {
-	for _, path := range []string{"v1/inventory.json.sha512", "inventory.json", "inventory.json.sha512", "0=ocfl_object_1.1"} {
+	for _, path := range []string{"v1/inventory.json.sha256", "inventory.json", "inventory.json.sha256", "0=ocfl_object_1.1"} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			p := newPair(t)

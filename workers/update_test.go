@@ -84,18 +84,29 @@ func TestAdd_OnExisting(t *testing.T) {
 
 // A collection with a new digest algorithm continues existing objects with theirs.
 func TestAdd_OtherDigestThanTheObject(t *testing.T) {
-	r := newRig(t, nil)
-	spec := registry.Spec{
-		Type: registry.ObjectManifest, Filename: "m", LocalIDs: []string{"x"},
-		URL: r.site.manifest("m", checkm.Object, checkm.Row{URL: r.site.put("a", "alpha"), Name: "a"}),
+	for first, then := range map[string]string{"sha256": "sha512", "sha512": "sha256"} {
+		t.Run(first, func(t *testing.T) {
+			r := newRig(t, nil)
+			by := func(algorithm string) {
+				r.profile(collection, registry.Profile{Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/test"}, DigestAlgorithm: algorithm})
+			}
+			by(first)
+			spec := registry.Spec{
+				Type: registry.ObjectManifest, Filename: "m", LocalIDs: []string{"x"},
+				URL: r.site.manifest("m", checkm.Object, checkm.Row{URL: r.site.put("a", "alpha"), Name: "a"}),
+			}
+			r.complete(r.job(spec))
+			by(then)
+			spec.Mode = registry.Update
+			spec.URL = r.site.manifest("m", checkm.Object, checkm.Row{URL: r.site.put("b", "beta"), Name: "b"})
+			o := r.complete(r.job(spec))
+			r.valid(o, 2)
+			wantListed(t, r.files(o, 2))
+			if inv, err := r.objects.Inventory(t.Context(), o.ID, 2); err != nil || inv.Algorithm != first {
+				t.Errorf("version 2 by %+v, %v; want %s", inv, err, first)
+			}
+		})
 	}
-	r.complete(r.job(spec))
-	r.profile(collection, registry.Profile{Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/test"}, DigestAlgorithm: "sha256"})
-	spec.Mode = registry.Update
-	spec.URL = r.site.manifest("m", checkm.Object, checkm.Row{URL: r.site.put("b", "beta"), Name: "b"})
-	o := r.complete(r.job(spec))
-	r.valid(o, 2)
-	wantListed(t, r.files(o, 2))
 }
 
 func TestUpdate_Refused(t *testing.T) {

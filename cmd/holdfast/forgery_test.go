@@ -2,7 +2,7 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha512"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -75,7 +75,7 @@ func objectFolder(t *testing.T, root string) (folder string) {
 // forge replaces content bytes, and makes all inventories and sidecars of the object agree.
 func forge(t *testing.T, object, before, after string) {
 	t.Helper()
-	digest := func(b []byte) string { sum := sha512.Sum512(b); return hex.EncodeToString(sum[:]) }
+	digest := func(b []byte) string { sum := sha256.Sum256(b); return hex.EncodeToString(sum[:]) }
 	rewrite := func(path string, change func([]byte) []byte) {
 		data, err := os.ReadFile(path)
 		if err == nil {
@@ -108,6 +108,6 @@ func forge(t *testing.T, object, before, after string) {
 			sum = digest(text)
 			return text
 		})
-		rewrite(path+".sha512", func([]byte) []byte { return []byte(sum + " inventory.json\n") })
+		rewrite(path+".sha256", func([]byte) []byte { return []byte(sum + " inventory.json\n") })
 	}
 }

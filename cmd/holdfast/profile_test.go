@@ -214,8 +214,9 @@ func TestCollectionImport(t *testing.T) {
 	prints("old_maps: created, version 1", file, "--storage", "9501=storage").Says(t, "credential set old_maps https://r.example.org --basic ann")
 	want := registry.Profile{
 		Name: "old_maps", Description: "Old maps", Owner: "ark:/99999/o", Collections: []string{"ark:/99999/c"}, Storages: []string{"storage"},
-		Mail:     &registry.MailRules{To: []string{"ann@example.org"}, FailuresOnly: true},
-		Callback: &registry.Callback{URL: "https://r.example.org/x/mc/{job}", GoesOn: true},
+		DigestAlgorithm: registry.DefaultDigest,
+		Mail:            &registry.MailRules{To: []string{"ann@example.org"}, FailuresOnly: true},
+		Callback:        &registry.Callback{URL: "https://r.example.org/x/mc/{job}", GoesOn: true},
 	}
 	if diff := cmp.Diff(want, shownCollection(t, dir, "old_maps").Profile); diff != "" {
 		t.Errorf("profile (-want +got):\n%s", diff)

@@ -228,7 +228,7 @@ func exportedAsBag(t *testing.T, in func(...string) clitest.Result, ark string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !report.Valid || report.Version != bagit.Version10 || strings.Join(report.Algorithms, " ") != "sha512" || report.PayloadFiles != int64(len(want)) {
+	if !report.Valid || report.Version != bagit.Version10 || strings.Join(report.Algorithms, " ") != "sha256" || report.PayloadFiles != int64(len(want)) {
 		t.Errorf("valid=%t, BagIt %v with %v, %d files: %v", report.Valid, report.Version, report.Algorithms, report.PayloadFiles, report.Faults)
 	}
 	for _, f := range report.Faults {

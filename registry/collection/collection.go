@@ -72,20 +72,16 @@ func (s *Profiles) PutCollection(ctx context.Context, c registry.Collection, act
 	if err := registry.CheckStorages(c.Profile.Storages); err != nil {
 		return fmt.Errorf("save collection %s: %w", c.Mnemonic, err)
 	}
-	profile, err := json.Marshal(c.Profile)
-	if err != nil {
-		return fmt.Errorf("encode profile of %s: %w", c.Mnemonic, err)
-	}
-	err = s.work.Write(ctx, func(t *work.Tx) error {
+	err := s.work.Write(ctx, func(t *work.Tx) error {
 		have, err := Of(t, c.Mnemonic)
 		if err != nil && !errors.Is(err, registry.ErrNotFound) {
 			return err
 		}
-		version, err := have.Next(c.Mnemonic, c.Version, c.Profile)
-		if err != nil || version == have.Version {
+		next, err := have.Next(c)
+		if err != nil || next.Version == have.Version {
 			return err
 		}
-		return putProfile(t, registry.ProfileVersion{Collection: c.Mnemonic, Version: version, Profile: c.Profile, Actor: actor}, string(profile))
+		return putProfile(t, next, actor)
 	})
 	if err != nil {
 		return fmt.Errorf("save collection %s: %w", c.Mnemonic, err)
@@ -93,24 +89,29 @@ func (s *Profiles) PutCollection(ctx context.Context, c registry.Collection, act
 	return nil
 }
 
-// putProfile makes a version the collection's present profile. A trigger has inserted version 1
-// with the collection already, for programs that do not know versions.
-func putProfile(t *work.Tx, v registry.ProfileVersion, profile string) error {
-	err := t.Do(`INSERT INTO collection (mnemonic, tenant, profile, version, created_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (mnemonic) DO UPDATE SET profile = $3, version = $4`, v.Collection, sqldb.Tenant, profile, v.Version, t.Now)
+// putProfile saves a collection's next version. A trigger has inserted version 1 with the collection
+// already, for programs that do not know versions.
+func putProfile(t *work.Tx, c registry.Collection, actor string) error {
+	raw, err := json.Marshal(c.Profile)
+	if err != nil {
+		return fmt.Errorf("encode profile of %s: %w", c.Mnemonic, err)
+	}
+	profile := string(raw)
+	err = t.Do(`INSERT INTO collection (mnemonic, tenant, profile, version, created_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (mnemonic) DO UPDATE SET profile = $3, version = $4`, c.Mnemonic, sqldb.Tenant, profile, c.Version, t.Now)
 	if err != nil {
 		return err
 	}
 	err = t.Do(`INSERT INTO collection_version (mnemonic, version, profile, actor, created_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (mnemonic, version) DO UPDATE SET actor = $4, created_at = $5`, v.Collection, v.Version, profile, sqldb.Clean(v.Actor), t.Now)
+		ON CONFLICT (mnemonic, version) DO UPDATE SET actor = $4, created_at = $5`, c.Mnemonic, c.Version, profile, sqldb.Clean(actor), t.Now)
 	if err != nil {
 		return err
 	}
 	// Every subscription receives events, and they outlive the version's row.
-	return t.Note(work.Entry{ItemID: v.Collection, Kind: "collection", Actor: v.Actor, Collection: v.Collection, Data: struct {
+	return t.Note(work.Entry{ItemID: c.Mnemonic, Kind: "collection", Actor: actor, Collection: c.Mnemonic, Data: struct {
 		registry.Profile
 		Version int `json:"version"`
-	}{v.Profile.Masked(), v.Version}})
+	}{c.Profile.Masked(), c.Version}})
 }
 
 // ProfileVersions implements registry.Profiles.

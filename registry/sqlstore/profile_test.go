@@ -78,6 +78,12 @@ func TestProfileVersions(t *testing.T) {
 			if ours := is("old", "Ours", "Changed", "Old")[0]; ours.Actor != "admin" {
 				t.Errorf("version 3: %+v, want it by admin", ours)
 			}
+			must(s.PutCollection(t.Context(), registry.Collection{Mnemonic: "ours", Profile: registry.Profile{Name: "Ours", Owner: "o"}}, "admin"))
+			for mnemonic, want := range map[string]string{"old": "sha512", "new": "sha512", "ours": "sha256"} {
+				if c, err := s.Collection(t.Context(), mnemonic); err != nil || c.Profile.Digests() != want {
+					t.Errorf("%s: inventories by %s, %v; want %s", mnemonic, c.Profile.Digests(), err, want)
+				}
+			}
 		})
 	}
 }

@@ -310,7 +310,7 @@ func sha512Of(text string) string {
 
 func (b *bench) write(t testing.TB, ark string, files map[string]string, message string, created time.Time) (rows []registry.File) {
 	t.Helper()
-	inv, err := ocfl.New(ark, "")
+	inv, err := ocfl.New(ark, ocfl.SHA512)
 	must(t, err)
 	var list []ocfl.File
 	for name, text := range files {

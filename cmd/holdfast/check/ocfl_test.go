@@ -37,7 +37,7 @@ func storageRoot(t *testing.T, s storage.Store) (folders []string) {
 	sum := sha512.Sum512([]byte("alpha"))
 	digest := hex.EncodeToString(sum[:])
 	for _, id := range []string{"ark:/99999/fk1", "ark:/99999/fk2"} {
-		inv, err := ocfl.New(id, "")
+		inv, err := ocfl.New(id, ocfl.SHA512)
 		if err == nil {
 			inv, _, err = ocfl.NewVersion(inv, ocfl.Change{
 				Files:   ocfl.Files([]ocfl.File{{Path: "a.txt", Digest: digest, Size: 5}}),

@@ -110,6 +110,7 @@ func showCommand(a *cli.App) *cobra.Command {
 
 // printProfile prints a profile as a file: YAML, or JSON with --json.
 func printProfile(a *cli.App, c registry.Collection) error {
+	c.Profile.DigestAlgorithm = c.Profile.Digests() // whatever a later version of the profile says
 	text, err := profile.YAML(c.Profile, fmt.Sprintf("collection %s, version %d of its profile", c.Mnemonic, c.Version))
 	if a.JSON {
 		text, err = profile.JSON(c.Profile)

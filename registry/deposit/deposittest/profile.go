@@ -57,7 +57,7 @@ func profileMasked(f *fixture) {
 
 // demoAs returns the demo collection's profile under another name.
 func demoAs(name string) registry.Profile {
-	return registry.Profile{Name: name, Owner: registrytest.Owner}
+	return registry.Profile{Name: name, Owner: registrytest.Owner, DigestAlgorithm: registry.DefaultDigest}
 }
 
 func (f *fixture) versions(name string) []registry.ProfileVersion {

@@ -54,12 +54,7 @@ func (s *Service) wouldPut(ctx context.Context, c registry.Collection) (registry
 	if err != nil {
 		return c, err
 	}
-	next, err := have.Next(c.Mnemonic, c.Version, c.Profile)
-	if err != nil {
-		return c, err
-	}
-	have.Mnemonic, have.Profile, have.Version = c.Mnemonic, c.Profile, next
-	return have, nil
+	return have.Next(c)
 }
 
 type profileVersionsInput struct {
