@@ -48,8 +48,8 @@ type Progress struct {
 // Commit writes in this order:
 //   - the declaration and the content files, in batches; each file is read back and compared with
 //     its digest, and an existing one is kept if its bytes are right
-//   - vN/inventory.json, which is only ever created: the commit point
-//   - its sidecar, and the inventory and sidecar in the object's root, in one batch
+//   - when these are durable, vN/inventory.json, which is only ever created: the commit point
+//   - when it is durable, its sidecar, and the inventory and sidecar in the object's root
 //
 // It never changes anything that was committed. It returns ErrVersionExists if the version exists
 // with another inventory, ErrNoPredecessor if the version before is missing, ErrIDTaken if the
@@ -106,34 +106,35 @@ func (c *committer) run(ctx context.Context) error {
 		return err
 	}
 	if !done {
-		if err := c.write(ctx); err != nil {
-			return err
-		}
+		return c.write(ctx)
 	}
 	_, err = c.version.finish(ctx)
 	return err
 }
 
-// write writes the version up to the commit point. It continues where an earlier call stopped.
+// write writes the version. It continues where an earlier call stopped.
 func (c *committer) write(ctx context.Context) error {
 	if err := c.checkPredecessor(ctx); err != nil {
 		return err
 	}
-	if err := c.writeContent(ctx); err != nil {
+	b := storage.NewBatch(c.root.store)
+	defer b.Close() //nolint:errcheck // it drops what was not published
+	if err := c.writeContent(ctx, b); err != nil {
 		return err
 	}
 	if err := c.onlyOurs(ctx); err != nil {
 		return err
 	}
-	if err := c.writeInventory(ctx); err != nil {
+	if err := c.writeInventory(ctx, b); err != nil {
 		return fmt.Errorf("write inventory: %w", err)
 	}
 	return nil
 }
 
-// writeInventory writes the inventory of the version: the commit point.
-func (c *committer) writeInventory(ctx context.Context) error {
-	w, err := c.root.store.Create(ctx, c.version.inventoryKey())
+// writeInventory writes the inventory of the version, the commit point, and what is derived from it.
+func (c *committer) writeInventory(ctx context.Context, b storage.Batch) error {
+	v := c.version
+	w, err := b.Create(ctx, v.inventoryKey())
 	if err != nil {
 		return err
 	}
@@ -141,10 +142,28 @@ func (c *committer) writeInventory(ctx context.Context) error {
 	if err := c.encode(ctx, w); err != nil {
 		return err
 	}
-	_, err = w.Commit(ctx)
-	if errors.Is(err, storage.ErrExists) {
-		_, err = c.version.exists(ctx)
+	if _, err = w.Commit(ctx); err != nil {
+		return err
 	}
+	if err := b.Replace(ctx, v.sidecarKey(), sidecarText(v.digest)); err != nil {
+		return err
+	}
+	// Nobody can have committed a later version, since this call creates the inventory of this one.
+	if err := b.ReplaceFrom(ctx, v.rootKey(), v.inventoryKey()); err != nil {
+		return err
+	}
+	if err := b.Replace(ctx, v.rootKey()+"."+v.algorithm, sidecarText(v.digest)); err != nil {
+		return err
+	}
+	taken, err := b.Publish(ctx)
+	if err != nil || len(taken) == 0 {
+		return err
+	}
+	// Another process was faster.
+	if _, err := v.exists(ctx); err != nil {
+		return err
+	}
+	_, err = v.finish(ctx)
 	return err
 }
 
@@ -226,10 +245,8 @@ func (c *committer) batchFiles() int {
 func (c *committer) workers() int { return cmp.Or(c.opts.Workers, 4) }
 
 // writeContent copies and verifies the files that the version adds, with the object's declaration,
-// one batch after the other.
-func (c *committer) writeContent(ctx context.Context) error {
-	b := storage.NewBatch(c.root.store)
-	defer b.Close() //nolint:errcheck // it drops what was not published
+// one batch after the other. The next Publish of b makes the last ones durable.
+func (c *committer) writeContent(ctx context.Context, b storage.Batch) error {
 	key, content := c.declaration()
 	err := holdsSame(ctx, c.root.store, key, content)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -245,7 +262,7 @@ func (c *committer) writeContent(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		taken, err := b.Publish(ctx)
+		taken, err := b.Show(ctx)
 		if err != nil {
 			return err
 		}

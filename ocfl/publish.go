@@ -27,6 +27,9 @@ func (p published) inventoryKey() string { return p.base + "/" + p.version + "/"
 // sidecarKey returns the key of the sidecar of the version's inventory.
 func (p published) sidecarKey() string { return p.inventoryKey() + "." + p.algorithm }
 
+// rootKey returns the key of the inventory in the object's root.
+func (p published) rootKey() string { return p.base + "/" + inventoryName }
+
 // exists reports whether the version is committed with this inventory. It returns ErrVersionExists
 // if it has another one.
 func (p published) exists(ctx context.Context) (bool, error) {
@@ -80,7 +83,7 @@ func (p published) finish(ctx context.Context) (changed bool, err error) {
 // finishRoot adds to a batch what is missing or different in the object's root. It reports whether
 // anything is.
 func (p published) finishRoot(ctx context.Context, b storage.Batch) (changed bool, err error) {
-	key := p.base + "/" + inventoryName
+	key := p.rootKey()
 	have, err := p.digestOf(ctx, key)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return false, err

@@ -71,9 +71,7 @@ func (r *Root) replicate(ctx context.Context, from *Root, id string, n int, opts
 				return err
 			}
 		}
-		if err := c.write(ctx); err != nil {
-			return err
-		}
+		return c.write(ctx)
 	}
 	_, err = c.version.finish(ctx)
 	return err

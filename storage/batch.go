@@ -25,7 +25,7 @@ type Batch interface {
 	Copy(ctx context.Context, key string, src Store, srcKey string) error
 
 	// Replace makes data the object at key, and ReplaceFrom a copy of the object srcKey of the same
-	// store, whether there is one or not, as Store.Replace and [ReplaceFrom] do.
+	// store or of this batch, whether there is one or not, as Store.Replace and [ReplaceFrom] do.
 	Replace(ctx context.Context, key string, data []byte) error
 	ReplaceFrom(ctx context.Context, key, srcKey string) error
 
@@ -34,10 +34,15 @@ type Batch interface {
 	Bytes() int64
 
 	// Publish makes every ended object visible and durable: first the created ones and the copies,
-	// in no order, then the replaced ones, in the order of the calls. It returns the keys that were
-	// taken, whose objects it left as they are. After an error each object is either visible or
-	// not. The batch is empty then and may be used again.
+	// in no order, and when these are durable the replaced ones, in the order of the calls. It
+	// returns the keys that were taken, whose objects it left as they are; if there are any, it
+	// replaces nothing. After an error each object is either visible or not. The batch is empty
+	// then and may be used again.
 	Publish(ctx context.Context) (taken []string, err error)
+
+	// Show is Publish for a batch that goes on: a loss of power may take the created objects away
+	// until the next Show or Publish has made its own bytes durable, before it makes any visible.
+	Show(ctx context.Context) (taken []string, err error)
 
 	// Close drops what was not published. `defer b.Close()` is always right.
 	Close() error
@@ -158,13 +163,16 @@ func (b *plainBatch) Publish(ctx context.Context) (taken []string, err error) {
 	}
 	err = group.Wait()
 	for _, p := range b.replaces {
-		if err == nil {
+		if err == nil && len(taken) == 0 {
 			err = p.publish(ctx)
 		}
 	}
 	slices.Sort(taken)
 	return taken, errors.Join(err, b.Close())
 }
+
+// Show implements Batch.
+func (b *plainBatch) Show(ctx context.Context) ([]string, error) { return b.Publish(ctx) }
 
 // Close implements Batch. Of what was published it drops nothing.
 func (b *plainBatch) Close() error {

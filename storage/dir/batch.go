@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
 	"sync"
@@ -27,6 +28,8 @@ func (s *Store) Batch() storage.Batch { return &batch{store: s} }
 // survives a loss of power belongs to a whole file.
 type batch struct {
 	store *Store
+
+	named *folders // with names that may not be durable yet; may be nil
 
 	mu      sync.Mutex
 	entries []ended
@@ -102,6 +105,11 @@ func (b *batch) Replace(ctx context.Context, key string, data []byte) error {
 
 // ReplaceFrom implements storage.Batch.
 func (b *batch) ReplaceFrom(ctx context.Context, key, srcKey string) error {
+	for _, e := range b.entries {
+		if e.key == srcKey {
+			return b.replace(ctx, key, io.NewSectionReader(e.file, 0, math.MaxInt64))
+		}
+	}
 	from, _, err := b.store.open("replace", srcKey)
 	if err != nil {
 		return err
@@ -124,25 +132,56 @@ func (b *batch) replace(ctx context.Context, key string, content io.Reader) erro
 	return err
 }
 
-// Publish implements storage.Batch: it syncs the bytes, gives the files their names, and syncs the
-// folders.
-func (b *batch) Publish(ctx context.Context) (taken []string, err error) {
-	defer b.Close() //nolint:errcheck // every file has its name, or is to be dropped
+// Publish implements storage.Batch.
+func (b *batch) Publish(ctx context.Context) (taken []string, err error) { return b.publish(ctx, true) }
+
+// Show implements storage.Batch.
+func (b *batch) Show(ctx context.Context) (taken []string, err error) { return b.publish(ctx, false) }
+
+// publish syncs the bytes, and with them the names that Show gave. Then it gives the files their
+// names, and syncs the folders if the names have to be durable.
+func (b *batch) publish(ctx context.Context, durable bool) (taken []string, err error) {
+	defer b.drop()
+	n := len(b.entries)
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("publish %d objects: %w", len(b.entries), err)
+		return nil, fmt.Errorf("publish %d objects: %w", n, err)
 	}
-	files := make([]*os.File, len(b.entries))
-	for i, e := range b.entries {
-		files[i] = e.file
+	if err := b.sync(); err != nil {
+		return nil, fmt.Errorf("publish %d objects: %w", n, err)
 	}
-	if err := b.store.syncFiles(files); err != nil {
-		return nil, fmt.Errorf("publish %d objects: %w", len(files), err)
+	created, replaced := b.entries, []ended(nil)
+	slices.SortStableFunc(created, func(x, y ended) int { return order(x) - order(y) })
+	if at := slices.IndexFunc(created, func(e ended) bool { return e.replaces }); at >= 0 {
+		created, replaced = created[:at], created[at:]
 	}
-	slices.SortStableFunc(b.entries, func(x, y ended) int { return order(x) - order(y) })
-	changed := newFolders()
-	defer changed.close()
-	for _, e := range b.entries {
-		err := b.store.name(e.key, e.link, changed)
+	if taken, err = b.name(ctx, created); err != nil {
+		return taken, err
+	}
+	if len(taken) > 0 {
+		replaced = nil
+	}
+	if durable || len(replaced) > 0 {
+		err = b.syncNames(n > few)
+	}
+	if err == nil && len(replaced) > 0 {
+		if _, err = b.name(ctx, replaced); err == nil {
+			err = b.syncNames(n > few)
+		}
+	}
+	if err != nil {
+		return taken, fmt.Errorf("publish %d objects: %w", n, err)
+	}
+	slices.Sort(taken)
+	return taken, nil
+}
+
+// name gives files their names.
+func (b *batch) name(ctx context.Context, files []ended) (taken []string, err error) {
+	if b.named == nil {
+		b.named = newFolders()
+	}
+	for _, e := range files {
+		err := b.store.name(e.key, e.link, b.named)
 		switch {
 		case errors.Is(err, fs.ErrExist):
 			taken, err = append(taken, e.key), nil
@@ -155,10 +194,6 @@ func (b *batch) Publish(ctx context.Context) (taken []string, err error) {
 			return taken, wrap("publish", e.key, err)
 		}
 	}
-	if err := b.store.syncFolders(changed, len(files) > few); err != nil {
-		return taken, fmt.Errorf("publish %d objects: %w", len(files), err)
-	}
-	slices.Sort(taken)
 	return taken, nil
 }
 
@@ -170,31 +205,64 @@ func order(e ended) int {
 	return 0
 }
 
-// Close implements storage.Batch.
-func (b *batch) Close() error {
-	for _, e := range b.entries {
-		e.drop()
+// sync makes the bytes of the ended files durable, and the names that are not yet.
+func (b *batch) sync() error {
+	unsynced := 0
+	if b.named != nil {
+		unsynced = len(b.named.names)
 	}
-	b.entries, b.bytes = nil, 0
-	return nil
-}
-
-// syncFiles makes the bytes of files durable.
-func (s *Store) syncFiles(files []*os.File) error {
-	if len(files) > few {
-		err := s.syncAll()
-		for _, f := range files {
-			err = errors.Join(err, writeError(f))
+	if len(b.entries) > 0 && len(b.entries)+unsynced > few {
+		err := b.store.syncAll()
+		for _, e := range b.entries {
+			err = errors.Join(err, writeError(e.file))
+		}
+		if err == nil && b.named != nil {
+			b.store.synced(b.named)
+			b.forgetNames()
 		}
 		if !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
 	}
-	for _, f := range files {
-		if err := f.Sync(); err != nil {
+	for _, e := range b.entries {
+		if err := e.file.Sync(); err != nil {
 			return err
 		}
 	}
+	return b.syncNames(false)
+}
+
+// syncNames makes the names that files got durable.
+func (b *batch) syncNames(together bool) error {
+	if b.named == nil {
+		return nil
+	}
+	if err := b.store.syncFolders(b.named, together); err != nil {
+		return err
+	}
+	b.forgetNames()
+	return nil
+}
+
+func (b *batch) forgetNames() {
+	if b.named != nil {
+		b.named.close()
+	}
+	b.named = nil
+}
+
+// drop drops the ended files: they have their names, or will not get any.
+func (b *batch) drop() {
+	for _, e := range b.entries {
+		e.drop()
+	}
+	b.entries, b.bytes = nil, 0
+}
+
+// Close implements storage.Batch.
+func (b *batch) Close() error {
+	b.drop()
+	b.forgetNames()
 	return nil
 }
 

@@ -97,13 +97,17 @@ func (s *Store) syncFolders(changed *folders, together bool) error {
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = s.syncEach(changed)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		s.synced(changed)
 	}
+	return err
+}
+
+// synced remembers new folders as durable.
+func (s *Store) synced(changed *folders) {
 	for name, id := range changed.made {
 		s.setDurable(name, id)
 	}
-	return nil
 }
 
 func (s *Store) syncEach(changed *folders) error {

@@ -64,6 +64,22 @@ func testBatch(t *testing.T, s storage.Store) {
 		wantContent(t, s, key, text)
 	}
 
+	// Where a key is taken, nothing is replaced. What is replaced may come from the batch itself.
+	for i, key := range []string{"e", "new"} {
+		for _, step := range []error{
+			storage.PutIn(ctx, b, key, []byte("made")), b.ReplaceFrom(ctx, "z/z", key), b.Replace(ctx, "fresh", []byte("second")),
+		} {
+			if step != nil {
+				t.Fatal(step)
+			}
+		}
+		if taken, err := b.Publish(ctx); err != nil || len(taken) != 1-i {
+			t.Fatalf("create %s: taken %q, %v", key, taken, err)
+		}
+		wantContent(t, s, "z/z", []string{"copied", "made"}[i])
+		wantContent(t, s, "fresh", []string{"first", "second"}[i])
+	}
+
 	// It is empty and can be used again; a copy of what is missing is an error, now or later.
 	if taken, err := b.Publish(ctx); err != nil || len(taken) > 0 {
 		t.Errorf("an empty batch: %q, %v", taken, err)
@@ -74,6 +90,36 @@ func testBatch(t *testing.T, s storage.Store) {
 	}
 	wantErr(t, "copy of a missing object", err, storage.ErrNotFound)
 	wantAbsent(t, s, "y")
+}
+
+// testBatchGoesOn shows parts of a batch before the rest.
+func testBatchGoesOn(t *testing.T, s storage.Store) {
+	ctx := t.Context()
+	put(t, s, "taken", "first")
+	b := storage.NewBatch(s)
+	defer b.Close()
+	for part, keys := range [][]string{{"a/1", "b/1"}, {"a/2", "taken"}, {"c/d/3"}, nil} {
+		for _, key := range keys {
+			if err := storage.PutIn(ctx, b, key, []byte(key)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		publish := b.Show
+		if part >= 2 {
+			publish = b.Publish
+		}
+		taken, err := publish(ctx)
+		if err != nil || slices.Contains(keys, "taken") != slices.Contains(taken, "taken") {
+			t.Fatalf("part %d: taken %q, %v", part, taken, err)
+		}
+		for _, key := range keys {
+			if key != "taken" {
+				wantContent(t, s, key, key)
+			}
+		}
+	}
+	wantContent(t, s, "taken", "first")
+	wantContent(t, s, "a/1", "a/1")
 }
 
 func testBatchDropped(t *testing.T, s storage.Store) {

@@ -49,6 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 		{"one of many commits wins", testConcurrentCommit},
 		{"commit and delete side by side", testConcurrentDelete},
 		{"a batch appears when it is published", testBatch},
+		{"a batch is shown part by part", testBatchGoesOn},
 		{"a dropped batch leaves nothing", testBatchDropped},
 		{"batches side by side", testBatchesAtOnce},
 		{"copy", testCopy},
