@@ -26,7 +26,7 @@ type deposit struct {
 const asked = 5 * time.Millisecond
 
 // patience is when a run is aborted.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // deposit runs payloads through all stages of a new `holdfast up`, from submission to the end of
 // the batches. It records the peak memory and the costs, and prints the times of the stages.

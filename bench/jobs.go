@@ -15,7 +15,7 @@ import (
 func (b *bench) jobs(ctx context.Context) (err error) {
 	n := b.scaled(1000)
 	b.say("%d jobs of one file of 64 KiB", n)
-	address, files, stop, err := b.smallSource(ctx, max(n, moreJobs))
+	address, files, stop, err := b.smallSource(ctx, max(n, moreJobs), smallSize)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func (b *bench) latency(ctx context.Context) (err error) {
 	const pause = 200 * time.Millisecond // after which the service is idle again
 	n := max(b.scaled(50), 5)
 	b.say("%d jobs, one at a time", n)
-	_, files, stop, err := b.smallSource(ctx, n+1)
+	_, files, stop, err := b.smallSource(ctx, n+1, smallSize)
 	if err != nil {
 		return err
 	}

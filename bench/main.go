@@ -2,6 +2,7 @@
 // disk, and prints one table. It is not a test: compare figures only within the same run.
 //
 // `bench seed` fills a database with a million items. `bench registry` measures a Registry on it.
+// `bench soak` keeps Holdfast at work for an hour and shows whether it grows.
 //
 // It works in a folder of its own and removes it, uses free ports of 127.0.0.1, and ends every
 // process that it starts.
@@ -72,6 +73,7 @@ func (b *bench) contests() []contest {
 		{"bags", 2 * gib, b.bags},
 		{"batch", gib, b.batch},
 		{"start", 0, b.starts},
+		{"files", 2 * gib, b.files},
 		{"peers", gib, b.besidePeers},
 	}
 }
@@ -87,7 +89,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.SetOutput(stderr)
 	f.StringVar(&o.binary, "bin", "bin/holdfast", "the holdfast binary to measure")
 	f.StringVar(&o.folder, "dir", os.TempDir(), "an existing folder on the disk to measure; files created in it are removed")
-	f.StringVar(&o.only, "only", usual, "comma-separated contests to run; also peers")
+	f.StringVar(&o.only, "only", usual, "comma-separated contests to run; also files and peers")
 	f.Float64Var(&o.scale, "scale", 1, "scale of the amounts of work, above 0; the targets are for 1")
 	f.IntVar(&o.rounds, "rounds", 3, "how often each is run; the median counts")
 	f.DurationVar(&o.limit, "limit", 20*time.Minute, "when to abort the whole run")
@@ -109,11 +111,13 @@ func parse(args []string, stderr io.Writer) (options, error) {
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
-	if len(args) > 0 && args[0] == "seed" {
-		return seed(ctx, args[1:], stdout, stderr)
+	commands := map[string]func(ctx context.Context, args []string, stdout, stderr io.Writer) error{
+		"seed": seed, "registry": measureRegistry, "soak": soak,
 	}
-	if len(args) > 0 && args[0] == "registry" {
-		return measureRegistry(ctx, args[1:], stdout, stderr)
+	if len(args) > 0 {
+		if command, ok := commands[args[0]]; ok {
+			return command(ctx, args[1:], stdout, stderr)
+		}
 	}
 	o, err := parse(args, stderr)
 	if err != nil {

@@ -45,7 +45,7 @@ func (b *bench) profiles(ctx context.Context) error {
 	if err := errors.Join(b.profiledBatch(ctx, address+"/"+batchName, rows), stop()); err != nil {
 		return err
 	}
-	address, _, stop, err = b.smallSource(ctx, n)
+	address, _, stop, err = b.smallSource(ctx, n, smallSize)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (b *bench) profiles(ctx context.Context) error {
 
 // profiled runs a deposit through a node in this process.
 func (b *bench) profiled(ctx context.Context, name string, d deposit) error {
-	return b.inNode(ctx, name, func(c *client.Client) error {
+	return b.recordedIn(ctx, name, func(c *client.Client) error {
 		taken, batches, err := d.run(ctx, c)
 		if err != nil {
 			return err
@@ -74,7 +74,7 @@ func (b *bench) profiled(ctx context.Context, name string, d deposit) error {
 
 // profiledBatch expands a batch manifest with its jobs held.
 func (b *bench) profiledBatch(ctx context.Context, url string, rows int64) error {
-	return b.inNode(ctx, "batch", func(c *client.Client) error {
+	return b.recordedIn(ctx, "batch", func(c *client.Client) error {
 		e := expansion{url: url, rows: rows, held: true}
 		taken, batch, err := e.run(ctx, c)
 		b.say("batch %s: %.0f jobs/s", taken.Round(time.Millisecond), float64(rows)/taken.Seconds())
@@ -82,8 +82,19 @@ func (b *bench) profiledBatch(ctx context.Context, url string, rows int64) error
 	})
 }
 
-// inNode profiles what fn does with a node in this process.
-func (b *bench) inNode(ctx context.Context, name string, fn func(*client.Client) error) (err error) {
+// recordedIn profiles what fn does with a node in this process.
+func (b *bench) recordedIn(ctx context.Context, name string, fn func(*client.Client) error) error {
+	return b.inNode(ctx, func(c *client.Client) error {
+		stop, err := b.record(name)
+		if err != nil {
+			return err
+		}
+		return errors.Join(fn(c), stop())
+	})
+}
+
+// inNode calls fn with a node in this process.
+func (b *bench) inNode(ctx context.Context, fn func(*client.Client) error) (err error) {
 	defaults := config.Default()
 	template, err := defaults.Template()
 	if err != nil {
@@ -104,11 +115,7 @@ func (b *bench) inNode(ctx context.Context, name string, fn func(*client.Client)
 	defer func() { err = errors.Join(err, n.Close()) }() //nolint:contextcheck // it must drain even after ctx has ended
 	c := client.New(n.URL(), n.Token(), client.Options{})
 	defer c.Close()
-	stop, err := b.record(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(fn(c), stop())
+	return fn(c)
 }
 
 // record starts the profiles NAME.cpu and NAME.mutex. stop ends and writes them.

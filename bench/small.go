@@ -22,19 +22,20 @@ const (
 // sample is one of many small files.
 type sample struct {
 	name, url string
+	size      int64
 	sum       [sha256.Size]byte
 }
 
 // row returns the file's row of a manifest.
 func (s sample) row() checkm.Row {
-	return checkm.Row{URL: s.url, Algorithm: "sha256", Digest: hex.EncodeToString(s.sum[:]), Size: smallSize, Name: s.name}
+	return checkm.Row{URL: s.url, Algorithm: "sha256", Digest: hex.EncodeToString(s.sum[:]), Size: s.size, Name: s.name}
 }
 
 // small compares the download of an object of many small files, with their digests in its manifest.
 func (b *bench) small(ctx context.Context) (err error) {
 	n := b.scaled(2000)
 	b.say("%d files of 64 KiB", n)
-	address, files, stop, err := b.smallSource(ctx, n)
+	address, files, stop, err := b.smallSource(ctx, n, smallSize)
 	if err != nil {
 		return err
 	}
@@ -72,9 +73,9 @@ func (b *bench) small(ctx context.Context) (err error) {
 	return nil
 }
 
-// smallSource creates the files and their manifest and serves them. stop ends the server and
+// smallSource creates n files and their manifest and serves them. stop ends the server and
 // removes the files.
-func (b *bench) smallSource(ctx context.Context, n int64) (address string, files []sample, stop func() error, err error) {
+func (b *bench) smallSource(ctx context.Context, n, size int64) (address string, files []sample, stop func() error, err error) {
 	folder := b.path("source")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return "", nil, nil, err
@@ -85,7 +86,7 @@ func (b *bench) smallSource(ctx context.Context, n int64) (address string, files
 	}
 	stop = func() error { return errors.Join(end(), cleanUp(folder)) }
 	all := filepath.Join(folder, "all")
-	if err := b.fill(ctx, all, n*smallSize); err != nil {
+	if err := b.fill(ctx, all, n*size); err != nil {
 		return "", nil, nil, errors.Join(err, stop())
 	}
 	raw, err := os.ReadFile(all)
@@ -93,12 +94,12 @@ func (b *bench) smallSource(ctx context.Context, n int64) (address string, files
 		return "", nil, nil, errors.Join(err, stop())
 	}
 	for i := range n {
-		part := raw[i*smallSize : (i+1)*smallSize]
+		part := raw[i*size : (i+1)*size]
 		name := fmt.Sprintf("%05d.bin", i)
 		if err := os.WriteFile(filepath.Join(folder, name), part, 0o600); err != nil {
 			return "", nil, nil, errors.Join(err, stop())
 		}
-		files = append(files, sample{name: name, url: address + "/" + name, sum: sha256.Sum256(part)})
+		files = append(files, sample{name: name, url: address + "/" + name, size: size, sum: sha256.Sum256(part)})
 	}
 	if err := writeManifest(filepath.Join(folder, manifestName), files); err != nil {
 		return "", nil, nil, errors.Join(err, stop())
