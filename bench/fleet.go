@@ -22,6 +22,9 @@ var fleetStages = []registry.Stage{
 	registry.Expand, registry.Report, registry.Estimate, registry.Provision, registry.Download, registry.Process, registry.Record, registry.Notify,
 }
 
+// receiptKey signs the receipts of what is measured.
+const receiptKey = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+
 // fleet starts Holdfast with roles apart: one Registry on a schema of -postgres, the broker, and one
 // worker process for each stage, with interim data in -redis.
 func (b *bench) fleet(ctx context.Context, folder string, settings ...string) (_ *service, err error) {
@@ -68,7 +71,6 @@ func (b *bench) fleet(ctx context.Context, folder string, settings ...string) (_
 	if err != nil {
 		return nil, err
 	}
-	const receiptKey = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 	if err := add("registry", []string{"HOLDFAST_DATABASE_URL=" + database, "HOLDFAST_LISTEN=" + api, "HOLDFAST_RECEIPT_KEY=" + receiptKey}, "registry"); err != nil {
 		return nil, err
 	}

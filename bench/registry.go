@@ -152,7 +152,7 @@ func measureWork(ctx context.Context, full *sqlstore.Store, beside string, jobs 
 			name string
 			*sqlstore.Store
 		}{{"full", full}, {"empty", empty}} {
-			c := registry.Collection{Mnemonic: "bench", Profile: registry.Profile{Name: "Bench", Owner: "ark:/99999/bench"}}
+			c := registry.Collection{Mnemonic: "bench", Profile: registry.Profile{Name: "Bench", Owner: registrybench.Owner}}
 			if err := s.PutCollection(ctx, c, "bench"); err != nil {
 				return err
 			}

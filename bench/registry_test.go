@@ -23,6 +23,10 @@ func TestRegistry(t *testing.T) {
 	if err != nil || !strings.Contains(out, `{"name":"count","rows":600,`) || !strings.Contains(out, `"name":"settle, empty, round 3"`) {
 		t.Errorf("registry: %v; it does not have the count of all and the last settles:\n%s", err, out)
 	}
+	out, err = bench("objects", "-database", "sqlite:"+filepath.Join(t.TempDir(), "objects.db"), "-objects", "40", "-next", "2", "-runs", "1", "-callers", "3")
+	if err != nil || strings.Count(out, "record version") != 2 || !strings.Contains(out, "list: its files") {
+		t.Errorf("objects: %v; it does not have two records and the last list:\n%s", err, out)
+	}
 	for said, args := range map[string][]string{"-database": {"seed"}, "sqlite:PATH": {"seed", "-database", "mysql:x"}} {
 		if _, err := bench(args...); err == nil || !strings.Contains(err.Error(), said) {
 			t.Errorf("%v: %v, want an error that says %s", args, err, said)

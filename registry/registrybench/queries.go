@@ -149,6 +149,39 @@ func Glances(ctx context.Context, s Lists, runs int) ([]Figure, error) {
 	})
 }
 
+// Objects measures lists and searches of objects, and one object with its files. There must be some.
+func Objects(ctx context.Context, s interface {
+	registry.Catalog
+	registry.Inventory
+}, runs int,
+) ([]Figure, error) {
+	first, err := s.Objects(ctx, registry.ObjectQuery{Limit: 500})
+	if err != nil {
+		return nil, err
+	}
+	if len(first.Rows) == 0 {
+		return nil, errors.New("there are no objects")
+	}
+	one := first.Rows[len(first.Rows)-1]
+	lists := map[string]registry.ObjectQuery{
+		"all": {}, "collection": {Collection: one.Collection}, "after 500": {After: first.Next}, "local id": {LocalID: one.LocalIDs[0]},
+		"common text": {Text: "glass plates"}, "rare text": {Text: one.Title}, "absent text": {Text: "nowherenowhere"},
+	}
+	names := append(slices.Sorted(maps.Keys(lists)), "one object", "its files")
+	return measure(ctx, names, runs, func(ctx context.Context, name string) (int, error) {
+		switch name {
+		case "one object":
+			_, err := s.Object(ctx, one.ID)
+			return 1, err
+		case "its files":
+			files, err := s.Files(ctx, one.ID, 0, "", 0)
+			return len(files), err
+		}
+		page, err := s.Objects(ctx, lists[name])
+		return len(page.Rows), err
+	})
+}
+
 func measureQueries(ctx context.Context, texts []string, runs int, ask func(context.Context, string, registry.Query) (int, error)) ([]Figure, error) {
 	return measure(ctx, texts, runs, func(ctx context.Context, text string) (int, error) {
 		q, err := query.Parse(text)
