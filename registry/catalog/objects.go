@@ -142,7 +142,13 @@ func (s *Catalog) versions(ctx context.Context, id string) (out []registry.Objec
 // Objects implements registry.Catalog.
 func (s *Catalog) Objects(ctx context.Context, q registry.ObjectQuery) (page registry.Page[registry.Object], err error) {
 	var w sqldb.Where
-	w.Add("o.tenant = ?", sqldb.Tenant)
+	if q.LocalID == "" {
+		w.Add("o.tenant = ?", sqldb.Tenant)
+	} else {
+		// SQLite would read the whole list by its index on the tenant, instead of the few objects that
+		// have a local id by their key.
+		w.Add("o.tenant || '' = ?", sqldb.Tenant)
+	}
 	w.Add("o.head > 0")
 	if q.Collection != "" {
 		w.Add("o.collection = ?", q.Collection)
