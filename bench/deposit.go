@@ -155,7 +155,7 @@ func attemptsOf(ctx context.Context, c *client.Client, batch string) (all []regi
 	return all, nil
 }
 
-// stagesOf returns how long the stages of a batch and of its jobs took.
+// stagesOf returns how long the stages of a batch and of its jobs took, and why attempts failed.
 func stagesOf(ctx context.Context, c *client.Client, batch string) (string, error) {
 	all, err := attemptsOf(ctx, c, batch)
 	if err != nil {
@@ -163,9 +163,14 @@ func stagesOf(ctx context.Context, c *client.Client, batch string) (string, erro
 	}
 	var parts []string
 	for _, a := range all {
-		if a.FinishedAt != nil {
-			parts = append(parts, fmt.Sprintf("%s %s", a.Stage, a.FinishedAt.Sub(a.StartedAt).Round(time.Millisecond)))
+		if a.FinishedAt == nil {
+			continue
 		}
+		text := fmt.Sprintf("%s %s", a.Stage, a.FinishedAt.Sub(a.StartedAt).Round(time.Millisecond))
+		if a.Outcome != registry.OutcomeDone {
+			text += fmt.Sprintf(" (%s: %s)", a.Outcome, a.Error)
+		}
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", "), nil
 }
