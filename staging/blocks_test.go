@@ -114,7 +114,7 @@ func TestBlocks(t *testing.T) {
 // No entry is taken from a list that differs from the written one, at whichever reading it differs.
 func TestList_EntriesAreOfTheListThatWasWritten(t *testing.T) {
 	s := &fickle{Store: storagetest.NewMemory(), forged: func(int) []byte { return nil }}
-	l, err := staging.CreateList[string](t.Context(), s, "list")
+	l, err := staging.CreateStoredList[string](t.Context(), s, "list")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestList_EntriesAreOfTheListThatWasWritten(t *testing.T) {
 			return bytes.ReplaceAll(was, []byte("a"), []byte("b"))
 		}
 		var last error
-		for got, err := range staging.ReadList[string](t.Context(), s, "list", l.Digest()) {
+		for got, err := range staging.ReadList[string](t.Context(), s, l.List()) {
 			if last = err; err == nil && got != entry {
 				t.Fatal(fmt.Sprint("opening ", at, ": another entry came first"))
 			}

@@ -44,7 +44,7 @@ func Example() {
 		return
 	}
 	fmt.Println(key)
-	for f, err := range staging.ReadList[staging.File](ctx, s, key, list.Digest()) {
+	for f, err := range staging.ReadList[staging.File](ctx, s, list.List()) {
 		fmt.Println(f.Seq, f.Name, err)
 	}
 	// Output:

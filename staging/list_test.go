@@ -1,6 +1,7 @@
 package staging_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,12 +16,17 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-// A list returns its entries, with names byte for byte.
+// A list returns its entries, with names byte for byte, also after its name was JSON. A short one is
+// not stored.
 func TestList_RoundTrip(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		names := rapid.SliceOf(rapid.String()).Draw(rt, "names")
+		create := staging.CreateList[staging.File]
+		if rapid.Bool().Draw(rt, "stored") {
+			create = staging.CreateStoredList[staging.File]
+		}
 		s := storagetest.NewMemory()
-		l, err := staging.CreateList[staging.File](t.Context(), s, "list")
+		l, err := create(t.Context(), s, "list")
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -35,7 +41,18 @@ func TestList_RoundTrip(t *testing.T) {
 		if err := errors.Join(l.Commit(t.Context()), l.Close()); err != nil {
 			rt.Fatal(err)
 		}
-		for f, err := range staging.ReadList[staging.File](t.Context(), s, "list", l.Digest()) {
+		raw, err := json.Marshal(l.List())
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var list staging.List
+		if err := json.Unmarshal(raw, &list); err != nil {
+			rt.Fatal(err)
+		}
+		if _, err := s.Stat(t.Context(), "list"); (err == nil) != (list.Inline == "") || len(list.Inline) > 4<<10 {
+			rt.Errorf("%d bytes inline, in the store: %v", len(list.Inline), err)
+		}
+		for f, err := range staging.ReadList[staging.File](t.Context(), s, list) {
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -49,7 +66,7 @@ func TestList_RoundTrip(t *testing.T) {
 
 func TestList_Faults(t *testing.T) {
 	s := storagetest.NewMemory()
-	for _, err := range staging.ReadList[staging.File](t.Context(), s, "none", "") {
+	for _, err := range staging.ReadList[staging.File](t.Context(), s, staging.List{Key: "none"}) {
 		if !errors.Is(err, storage.ErrNotFound) {
 			t.Errorf("error %v, want not found", err)
 		}
@@ -58,13 +75,13 @@ func TestList_Faults(t *testing.T) {
 		t.Fatal(err)
 	}
 	var seen []string
-	for f, err := range staging.ReadList[staging.File](t.Context(), s, "cut", "") {
+	for f, err := range staging.ReadList[staging.File](t.Context(), s, staging.List{Key: "cut"}) {
 		seen = append(seen, fmt.Sprint(f.Seq, err != nil))
 	}
 	if diff := cmp.Diff([]string{"1 false", "0 true"}, seen); diff != "" {
 		t.Error(diff)
 	}
-	l, err := staging.CreateList[int](t.Context(), s, "given up")
+	l, err := staging.CreateStoredList[int](t.Context(), s, "given up")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +96,7 @@ func TestList_Faults(t *testing.T) {
 // A list resumes after its checkpoint under the successor's own key, without later entries (R3).
 func TestR03_ListGoesOn(t *testing.T) {
 	s := storagetest.NewMemory()
-	l, err := staging.CreateList[int](t.Context(), s, "first")
+	l, err := staging.CreateStoredList[int](t.Context(), s, "first")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,10 +115,10 @@ func TestR03_ListGoesOn(t *testing.T) {
 	if err := errors.Join(l.Add(99), next.Add(3), l.Commit(t.Context()), next.Commit(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	digests := map[string]string{"first": l.Digest(), "second": next.Digest()}
+	digests := map[string]string{"first": l.List().Digest, "second": next.List().Digest}
 	for key, want := range map[string][]int{"first": {1, 2, 99}, "second": {1, 2, 3}} {
 		var got []int
-		for v, err := range staging.ReadList[int](t.Context(), s, key, digests[key]) {
+		for v, err := range staging.ReadList[int](t.Context(), s, staging.List{Key: key, Digest: digests[key]}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +134,7 @@ func TestR03_ListGoesOn(t *testing.T) {
 // it.
 func TestVerified(t *testing.T) {
 	s := storagetest.NewMemory()
-	l, err := staging.CreateList[int](t.Context(), s, "list")
+	l, err := staging.CreateStoredList[int](t.Context(), s, "list")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,19 +146,19 @@ func TestVerified(t *testing.T) {
 			t.Fatal(err)
 		}
 		var last error
-		for _, err := range staging.ReadList[int](t.Context(), s, "list", l.Digest()) {
+		for _, err := range staging.ReadList[int](t.Context(), s, l.List()) {
 			last = err
 		}
 		if !errors.Is(last, staging.ErrDamaged) {
 			t.Errorf("%q was read as the list, error %v", forged, last)
 		}
 		refused := errors.New("its reader's own")
-		err := staging.Verified(t.Context(), s, "list", staging.ListDigest, l.Digest(), func(io.Reader) error { return refused })
+		err := staging.Verified(t.Context(), s, "list", staging.ListDigest, l.List().Digest, func(io.Reader) error { return refused })
 		if !errors.Is(err, staging.ErrDamaged) || errors.Is(err, refused) {
 			t.Errorf("%q: %v", forged, err)
 		}
 	}
-	if err := staging.Verified(t.Context(), s, "none", staging.ListDigest, l.Digest(), nil); !errors.Is(err, storage.ErrNotFound) {
+	if err := staging.Verified(t.Context(), s, "none", staging.ListDigest, l.List().Digest, nil); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("error %v, want not found", err)
 	}
 }

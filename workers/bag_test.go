@@ -112,7 +112,7 @@ func TestProcess_KeepsWhatItUnpacked(t *testing.T) {
 	r.advance(id, registry.Record)
 	unpacked := 0
 	for _, key := range keys(t, r.staging, "items/"+id) {
-		if strings.HasSuffix(key, "unpacked/list.jsonl") {
+		if strings.HasSuffix(key, ".unpacked/1") {
 			unpacked++
 		}
 	}

@@ -100,8 +100,8 @@ func (w *Download) giveBack(ctx context.Context, item *base.Item, given int64, e
 
 // list writes the list of files for Process.
 func (w *Download) list(ctx context.Context, item *base.Item, f *payload.Fetcher) (result.Downloaded, error) {
-	sum := result.Downloaded{List: staging.Key(item.Lease(), "files.jsonl")}
-	list, err := staging.CreateList[staging.File](ctx, w.payloads.Staging, sum.List)
+	var sum result.Downloaded
+	list, err := staging.CreateList[staging.File](ctx, w.payloads.Staging, staging.Key(item.Lease(), "files.jsonl"))
 	if err != nil {
 		return sum, err
 	}
@@ -127,7 +127,7 @@ func (w *Download) list(ctx context.Context, item *base.Item, f *payload.Fetcher
 		return sum, err
 	}
 	err = list.Commit(ctx)
-	sum.Digest = list.Digest()
+	sum.List = list.List()
 	return sum, err
 }
 

@@ -118,7 +118,7 @@ func (w *Process) scanContents(ctx context.Context, item *base.Item, c result.Co
 		return nil, nil //nolint:nilnil // nil is an answer
 	}
 	s, err := result.ScanOf(item)
-	if err == nil && c.List != c.From {
+	if err == nil && c.Key != c.From {
 		s, err = w.scanner.Scan(ctx, item, c, false)
 	}
 	return &s, err

@@ -121,7 +121,7 @@ func (w *Record) files(ctx context.Context, item *base.Item, p result.Plan) (ren
 		return err
 	}
 	skip := done.Files
-	for e, err := range staging.ReadList[result.Planned](ctx, w.Staging, p.List, p.ListDigest) {
+	for e, err := range staging.ReadList[result.Planned](ctx, w.Staging, p.Changes()) {
 		if err != nil {
 			return nil, backIfLost(err)
 		}

@@ -148,7 +148,7 @@ func TestScan(t *testing.T) {
 func TestR06_ScanGoesBack(t *testing.T) {
 	t.Parallel()
 	r := newScanRig(t, clamdtest.Start(t).Addr, nil, registry.Profile{})
-	id := r.scannedJob(registry.Spec{Type: registry.FileType, Filename: "a", URL: r.site.put("a", "alpha")})
+	id := r.scannedJob(r.longList())
 	r.advance(id, registry.Scan)
 	for _, key := range keys(t, r.staging, "items/"+id) {
 		if strings.HasSuffix(key, "files.jsonl") {

@@ -107,6 +107,6 @@ func (w *Opener) listWithFetched(ctx context.Context, item *base.Item, c result.
 		return c, err
 	}
 	err = list.Commit(ctx)
-	c.List, c.Digest = key, list.Digest()
+	c.List = list.List()
 	return c, err
 }

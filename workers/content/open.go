@@ -48,7 +48,7 @@ func (w *Opener) Open(ctx context.Context, item *base.Item) (result.Contents, er
 	if err != nil {
 		return result.Contents{}, err
 	}
-	if _, err := w.Payloads.Staging.Stat(ctx, got.List); err != nil {
+	if err := got.Contents("").Staged(ctx, w.Payloads.Staging); err != nil {
 		return result.Contents{}, payload.BackIfGone(err)
 	}
 	if !payload.Unpacks(item.Spec().Type) {
@@ -58,8 +58,8 @@ func (w *Opener) Open(ctx context.Context, item *base.Item) (result.Contents, er
 	if err != nil {
 		return c, err
 	}
-	if ok && c.From == got.List {
-		_, err := w.Payloads.Staging.Stat(ctx, c.List)
+	if ok && c.From == got.Key {
+		err := c.Staged(ctx, w.Payloads.Staging)
 		if !errors.Is(err, storage.ErrNotFound) {
 			return c, err
 		}
@@ -91,7 +91,7 @@ func (w *Opener) unpackAndNote(ctx context.Context, item *base.Item, got result.
 		container = f
 	}
 	once := func() (result.Contents, error) {
-		return w.unpack(ctx, item, container, result.Contents{From: got.List, Kind: registry.ContainerType})
+		return w.unpack(ctx, item, container, result.Contents{From: got.Key, Kind: registry.ContainerType})
 	}
 	c, err := once()
 	if errors.Is(err, errUnpackedDiffers) {

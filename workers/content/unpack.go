@@ -20,7 +20,7 @@ const unpackedFolder = "unpacked"
 // unpack unpacks a container into staged files, digests each on the way, and judges the result as a
 // bag if it is one. It continues after the file at which an earlier attempt stopped.
 func (w *Opener) unpack(ctx context.Context, item *base.Item, container staging.File, c result.Contents) (result.Contents, error) {
-	c.List = staging.Key(item.Lease(), unpackedFolder+"/list.jsonl")
+	c.List = staging.List{Key: staging.Key(item.Lease(), unpackedFolder+"/list.jsonl")}
 	u, err := w.unpacking(ctx, item, container, c)
 	if err != nil {
 		return c, err
@@ -43,7 +43,7 @@ func (w *Opener) unpack(ctx context.Context, item *base.Item, container staging.
 	if err := u.list.Commit(ctx); err != nil {
 		return c, err
 	}
-	c.Digest = u.list.Digest()
+	c.List = u.list.List()
 	if t := item.Spec().Type; t == registry.BagType || t == registry.AutoType && u.top.Bag() {
 		return w.bag(ctx, item, u.room, container, c) // a bag's own manifests describe its files
 	}

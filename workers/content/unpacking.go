@@ -69,7 +69,7 @@ func (w *Opener) unpacking(ctx context.Context, item *base.Item, container stagi
 		return nil, err
 	}
 	if ok && before.From == c.From && before.Files > 0 {
-		u.list, err = staging.ResumeList[staging.File](ctx, w.Payloads.Staging, c.List, before.List)
+		u.list, err = staging.ResumeList[staging.File](ctx, w.Payloads.Staging, c.Key, before.List)
 		if err == nil {
 			u.before, u.now = before, before
 		} else if !errors.Is(err, storage.ErrNotFound) {
@@ -77,7 +77,7 @@ func (w *Opener) unpacking(ctx context.Context, item *base.Item, container stagi
 		}
 	}
 	if u.list == nil {
-		if u.list, err = staging.CreateList[staging.File](ctx, w.Payloads.Staging, c.List); err != nil {
+		if u.list, err = staging.CreateList[staging.File](ctx, w.Payloads.Staging, c.Key); err != nil {
 			return nil, err
 		}
 	}

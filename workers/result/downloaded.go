@@ -18,11 +18,10 @@ const NameDownload = "download"
 
 // Downloaded describes a job's downloaded files.
 type Downloaded struct {
-	List    string `json:"list"`             // key of the list of staged files, in the order of the submission
-	Digest  string `json:"digest,omitempty"` // of that list; "" if an earlier program wrote it
-	Files   int64  `json:"files"`
-	Bytes   int64  `json:"bytes"`
-	Checked int64  `json:"checked"` // files with a digest stated by the depositor
+	staging.List       // of the staged files, in the order of the submission
+	Files        int64 `json:"files"`
+	Bytes        int64 `json:"bytes"`
+	Checked      int64 `json:"checked"` // files with a digest stated by the depositor
 }
 
 // DownloadOf returns the description of an item's downloaded files.
@@ -32,16 +31,15 @@ func DownloadOf(item *base.Item) (Downloaded, error) {
 
 // Contents returns the list of the downloaded files.
 func (d Downloaded) Contents(kind registry.PayloadType) Contents {
-	return Contents{From: d.List, List: d.List, Digest: d.Digest, Kind: kind}
+	return Contents{From: d.Key, List: d.List, Kind: kind}
 }
 
 // Contents is a list of the producer's files.
 type Contents struct {
-	From   string               `json:"from"`             // key of the list of downloaded files
-	List   string               `json:"list"`             // key of the list of staged files
-	Digest string               `json:"digest,omitempty"` // of that list
-	Kind   registry.PayloadType `json:"kind"`             // never auto
-	Folder string               `json:"folder,omitempty"` // folder of the files that describe the object; "" for the top
+	staging.List                      // of the staged files
+	From         string               `json:"from"`             // key of the list of downloaded files
+	Kind         registry.PayloadType `json:"kind"`             // never auto
+	Folder       string               `json:"folder,omitempty"` // folder of the files that describe the object; "" for the top
 }
 
 // All yields the files of the list. A list of an earlier program, which recorded no digest, counts
@@ -49,12 +47,12 @@ type Contents struct {
 func (c Contents) All(ctx context.Context, s storage.Store) iter.Seq2[staging.File, error] {
 	return func(yield func(staging.File, error) bool) {
 		if c.Digest == "" {
-			yield(staging.File{}, fmt.Errorf("list %s has no digest, as an earlier program wrote it: %w", c.List, staging.ErrDamaged))
+			yield(staging.File{}, fmt.Errorf("list %s has no digest, as an earlier program wrote it: %w", c.Key, staging.ErrDamaged))
 			return
 		}
-		for f, err := range staging.ReadList[staging.File](ctx, s, c.List, c.Digest) {
+		for f, err := range staging.ReadList[staging.File](ctx, s, c.List) {
 			if err == nil && !c.owns(f.Key) {
-				yield(f, fmt.Errorf("list %s names %s, which is not the item's: %w", c.List, f.Key, staging.ErrDamaged))
+				yield(f, fmt.Errorf("list %s names %s, which is not the item's: %w", c.Key, f.Key, staging.ErrDamaged))
 				return
 			}
 			if !yield(f, err) || err != nil {
@@ -64,8 +62,25 @@ func (c Contents) All(ctx context.Context, s storage.Store) iter.Seq2[staging.Fi
 	}
 }
 
+// Staged returns storage.ErrNotFound if the list, or a file of a short list, is gone from staging.
+func (c Contents) Staged(ctx context.Context, s storage.Store) error {
+	if c.Inline == "" {
+		_, err := s.Stat(ctx, c.Key)
+		return err
+	}
+	for f, err := range c.All(ctx, s) {
+		if err == nil {
+			_, err = s.Stat(ctx, f.Key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // owns reports whether a key belongs to the item of the list.
 func (c Contents) owns(key string) bool {
-	id, _, _ := strings.Cut(strings.TrimPrefix(c.List, staging.ItemsPrefix), "/")
+	id, _, _ := strings.Cut(strings.TrimPrefix(c.Key, staging.ItemsPrefix), "/")
 	return staging.Owned(id, key)
 }

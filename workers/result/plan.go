@@ -6,6 +6,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/ezid"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/staging"
 )
 
 // Names of durable results of Process.
@@ -48,6 +49,9 @@ type Plan struct {
 
 	Created time.Time `json:"created"`
 }
+
+// Changes names the list of the version's changes.
+func (p Plan) Changes() staging.List { return staging.List{Key: p.List, Digest: p.ListDigest} }
 
 // PlanOf returns the plan of an item's stored version.
 func PlanOf(item *base.Item) (Plan, error) {

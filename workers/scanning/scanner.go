@@ -59,12 +59,12 @@ func (w *Scanner) Scan(ctx context.Context, item *base.Item, c result.Contents, 
 	if out.Engine, err = w.Clamd.Engine(ctx); err != nil {
 		return out, err
 	}
-	run := &scanRun{item: item, now: scannedFiles{List: c.List}, files: item.Progress("files scanned", "files")}
+	run := &scanRun{item: item, now: scannedFiles{List: c.Key}, files: item.Progress("files scanned", "files")}
 	before, ok, err := base.Get[scannedFiles](ctx, item, noteScanned)
 	if err != nil {
 		return out, err
 	}
-	if ok && before.List == c.List {
+	if ok && before.List == c.Key {
 		run.now = before
 	}
 	clean := slices.Clone(run.now.Places)

@@ -29,7 +29,7 @@ func (w *Maker) list(ctx context.Context, item *base.Item, in storage.Creator, d
 		return err
 	}
 	dr.Formats = &result.Identified{Agent: cmp.Or(found.Agent, format.Agent), At: item.Now().UTC().Truncate(time.Second)}
-	list, err := staging.CreateList[result.Planned](ctx, in, dr.List)
+	list, err := staging.CreateStoredList[result.Planned](ctx, in, dr.List)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (w *Maker) list(ctx context.Context, item *base.Item, in storage.Creator, d
 		}
 	}
 	err = list.Commit(ctx)
-	dr.ListDigest = list.Digest()
+	dr.ListDigest = list.List().Digest
 	return err
 }
 

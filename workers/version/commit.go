@@ -42,7 +42,7 @@ func (w *Maker) commit(ctx context.Context, item *base.Item, p result.Plan) erro
 		return err
 	}
 	staged, small := map[string]string{}, map[string][]byte{}
-	for e, err := range staging.ReadList[result.Planned](ctx, w.Payloads.Staging, p.List, p.ListDigest) {
+	for e, err := range staging.ReadList[result.Planned](ctx, w.Payloads.Staging, p.Changes()) {
 		if err != nil {
 			return err
 		}

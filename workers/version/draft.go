@@ -166,7 +166,7 @@ func (w *Maker) withDigests(ctx context.Context, item *base.Item, c result.Conte
 		}
 	}
 	err = list.Commit(ctx)
-	c.List, c.Digest = key, list.Digest()
+	c.List = list.List()
 	return c, err
 }
 
