@@ -12,6 +12,7 @@ import (
 type attempt struct {
 	item    *Item
 	station *station
+	slot    *slot
 	message Message
 	fence   *fence
 	cancel  context.CancelCauseFunc // ends the step

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,19 +21,20 @@ const (
 // serve processes one message: the ten steps of every Preserv worker, in their order.
 func (s *session) serve(ctx context.Context, st *station, hint string, m Message) {
 	// Step 1: get a message from NSQ. It is a hint that an item is ready.
-	if !s.enter(st) {
+	p := s.enterWhenFree(st)
+	if p == nil {
 		m.Requeue(s.refusal())
 		return
 	}
 	defer s.serving.Done()
-	free := sync.OnceFunc(func() { s.leave(st) })
-	defer free()
-	_, _ = s.process(ctx, st, hint, freeing{m, free}) // its error was already judged, settled and logged
+	defer s.leave(p)
+	_, _ = s.process(ctx, p, hint, freeing{m, func() { s.leave(p) }}) // its error was already judged, settled and logged
 }
 
 // process does steps 2 to 10. It returns the item's verdict with the step's own error. If there was
 // no item to work on, or no verdict, the error says why.
-func (s *session) process(ctx context.Context, st *station, hint string, m Message) (registry.Verdict, error) {
+func (s *session) process(ctx context.Context, p *slot, hint string, m Message) (registry.Verdict, error) {
+	st := p.station
 	// Step 2: get the WorkItem from the Registry, and decide whether to work on it. Step 3: record
 	// that it is being worked on. Both are one transaction, so that two workers never claim the
 	// same item. The Registry may return a better item than the hinted one (R20).
@@ -45,12 +45,30 @@ func (s *session) process(ctx context.Context, st *station, hint string, m Messa
 
 	// Step 4: tell NSQ that the message is being worked on.
 	m.Touch()
+	verdict, next, err := s.carryOut(ctx, turn{slot: p, claim: claim, sent: sent, message: m}, hint)
+	for next != nil {
+		verdict, next, err = s.carryOut(ctx, *next, next.claim.Item.ID)
+	}
+	return verdict, err
+}
 
+// turn is a claim with the slot in which its step runs.
+type turn struct {
+	slot    *slot
+	claim   registry.Claim
+	sent    time.Time // when the claim was requested
+	message Message
+}
+
+// carryOut does steps 5 to 10 of an item. It returns the item's next turn if it goes on to another
+// station of this process without a message.
+func (s *session) carryOut(ctx context.Context, of turn, hint string) (registry.Verdict, *turn, error) {
+	m := of.message
 	// Step 5: get the interim data of earlier attempts. The item adopts them when the step first
 	// asks for them. From here on the claim is renewed.
-	step, a, err := s.begin(ctx, st, claim, sent, m)
+	step, a, err := s.begin(ctx, of)
 	defer s.finish(a)
-	if err == nil && s.exact && claim.Item.ID != hint {
+	if err == nil && s.exact && of.claim.Item.ID != hint {
 		err = s.giveBack(a, hint)
 	}
 
@@ -65,21 +83,22 @@ func (s *session) process(ctx context.Context, st *station, hint string, m Messa
 	settlement, ok := s.judge(ctx, a, err, cause)
 	if !ok {
 		m.Finish() // the Registry publishes a new message for the item
-		return registry.Verdict{}, lostWith(err)
+		return registry.Verdict{}, nil, lostWith(err)
 	}
 
 	// Step 8: update the WorkItem: it is ready for the next step. Step 10: publish it to the next
-	// topic. Both are one transaction: the Registry's relay publishes what it committed (I2).
-	verdict, settleErr := s.settle(ctx, a, settlement)
+	// topic. Both are one transaction: the Registry's relay publishes what it committed (I2). If
+	// the next step's worker is in this process, the same transaction may claim the item for it.
+	verdict, next, settleErr := s.settle(ctx, a, settlement)
 	s.report(ctx, a, settlement, verdict, err, settleErr)
 
 	// Step 9: mark the message as complete. If the outcome was not recorded, the attempt's lease
 	// expires and the Registry publishes the item again (I7).
 	m.Finish()
 	if settleErr != nil {
-		return registry.Verdict{}, settleErr
+		return registry.Verdict{}, nil, settleErr
 	}
-	return verdict, err
+	return verdict, next, err
 }
 
 // lostWith returns the error of an attempt whose claim is gone, with its step's own error.
@@ -142,14 +161,7 @@ func slotWait(err error) time.Duration {
 // answer was lost still gets its worker (R9). sent is the time of the first request: the lease
 // cannot have begun earlier.
 func (s *session) claim(ctx context.Context, st *station, hint string) (c registry.Claim, sent time.Time, err error) {
-	h := st.handler
-	request := registry.ClaimRequest{
-		RequestID: uuid.NewString(), Stage: st.stage, Hint: hint, Worker: s.worker, Version: s.version,
-		Lease: s.lease, MaxAttempts: h.MaxAttempts(),
-		// This process notices a stuck step first, and gives it time to end. The Registry's watch
-		// covers the case that it does not.
-		StuckAfter: h.StuckAfter() + s.abandonAfter + s.lease,
-	}
+	request := s.claimRequest(st, hint)
 	sent = time.Now()
 	for wait := retryFirst; ; wait *= 2 {
 		c, err = s.claimOnce(ctx, request)
@@ -168,6 +180,17 @@ func (s *session) claim(ctx context.Context, st *station, hint string) (c regist
 			return c, sent, err
 		case <-time.After(wait):
 		}
+	}
+}
+
+func (s *session) claimRequest(st *station, hint string) registry.ClaimRequest {
+	h := st.handler
+	return registry.ClaimRequest{
+		RequestID: uuid.NewString(), Stage: st.stage, Hint: hint, Worker: s.worker, Version: s.version,
+		Lease: s.lease, MaxAttempts: h.MaxAttempts(),
+		// This process notices a stuck step first, and gives it time to end. The Registry's watch
+		// covers the case that it does not.
+		StuckAfter: h.StuckAfter() + s.abandonAfter + s.lease,
 	}
 }
 
@@ -194,34 +217,51 @@ func (s *session) skip(ctx context.Context, st *station, hint string, m Message,
 	return err
 }
 
-// settle records the verdict. It repeats the call while the claim is held: a repeat gets the first
-// call's answer (R9). After a lease's time it gives up even then, so that an attempt ends whose
-// verdict the Registry cannot process.
-func (s *session) settle(ctx context.Context, a *attempt, settlement registry.Settlement) (registry.Verdict, error) {
+// settle records the verdict, and returns the item's next turn if it has one here. It repeats the
+// call while the claim is held: a repeat gets the first call's answer (R9). After a lease's time it
+// gives up even then, so that an attempt ends whose verdict the Registry cannot process.
+func (s *session) settle(ctx context.Context, a *attempt, settlement registry.Settlement) (registry.Verdict, *turn, error) {
 	begun := time.Now()
+	onward := s.onward(a, settlement)
+	v, c, err := s.settleUntilAnswered(ctx, a, settlement, onward, begun)
+	if onward == nil {
+		return v, nil, err
+	}
+	if c == nil || err != nil {
+		s.leave(onward.slot)
+		return v, nil, err
+	}
+	return v, &turn{slot: onward.slot, claim: *c, sent: begun, message: freeing{noMessage{}, func() { s.leave(onward.slot) }}}, nil
+}
+
+func (s *session) settleUntilAnswered(ctx context.Context, a *attempt, settlement registry.Settlement, onward *onward, begun time.Time) (registry.Verdict, *registry.Claim, error) {
 	for wait := retryFirst; ; wait = min(2*wait, retryCap) {
 		if !a.fence.held() {
-			return registry.Verdict{}, fmt.Errorf("settle attempt %d of item %s: %w", a.item.lease.N, a.item.lease.ItemID, errLost)
+			return registry.Verdict{}, nil, fmt.Errorf("settle attempt %d of item %s: %w", a.item.lease.N, a.item.lease.ItemID, errLost)
 		}
-		v, err := s.settleOnce(ctx, settlement)
+		v, c, err := s.settleOnce(ctx, settlement, onward)
 		if isFinal(err) {
 			s.stores.registryTrouble.answered(ctx)
-			return v, err
+			return v, c, err
 		}
 		s.stores.registryTrouble.fail(ctx, err)
 		if time.Since(begun)+wait > s.lease {
-			return v, err
+			return v, nil, err
 		}
 		select {
 		case <-s.aborted:
-			return v, err
+			return v, nil, err
 		case <-time.After(wait):
 		}
 	}
 }
 
-func (s *session) settleOnce(ctx context.Context, settlement registry.Settlement) (registry.Verdict, error) {
+func (s *session) settleOnce(ctx context.Context, settlement registry.Settlement, onward *onward) (registry.Verdict, *registry.Claim, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.stores.timeout)
 	defer cancel()
-	return s.stores.registry.Settle(ctx, settlement)
+	if onward != nil {
+		return onward.registry.SettleAndClaim(ctx, settlement, onward.request)
+	}
+	v, err := s.stores.registry.Settle(ctx, settlement)
+	return v, nil, err
 }

@@ -44,11 +44,10 @@ func (r *Runner) RunOne(ctx context.Context, h Handler, itemID string) (registry
 		case <-work.Done():
 		}
 	})()
-	st := s.stations[0]
 	if err := ctx.Err(); err != nil {
 		return registry.Verdict{}, fmt.Errorf("run item %s: %w", itemID, context.Cause(ctx))
 	}
-	verdict, err := s.process(work, st, itemID, noMessage{})
+	verdict, err := s.process(work, &slot{station: s.stations[0]}, itemID, noMessage{})
 	var refused *registry.NotClaimable
 	if errors.As(err, &refused) {
 		verdict = registry.Verdict{}

@@ -45,21 +45,24 @@ type session struct {
 	withdrawn map[registry.Lease]bool
 }
 
-// enter occupies a slot and adds the message to those that a stop waits for. It returns false if
+// enter occupies a slot and adds the message to those that a stop waits for. It returns nil if
 // there is no slot, or the session is stopped.
-func (s *session) enter(st *station) bool {
+func (s *session) enter(st *station) *slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopped || !st.occupy() {
-		return false
+	if s.stopped {
+		return nil
 	}
-	s.serving.Add(1)
-	return true
+	p := st.occupy()
+	if p != nil {
+		s.serving.Add(1)
+	}
+	return p
 }
 
-// leave releases the slot.
-func (s *session) leave(st *station) {
-	if st.release() {
+// leave frees the slot.
+func (s *session) leave(p *slot) {
+	if p.leave() {
 		s.freed.Store(true) // the relay may publish again; the next tick reports it
 	}
 }
@@ -129,11 +132,12 @@ func (s *session) running() []*attempt {
 
 // begin makes an attempt of a claim, renewed from now on, and the context of its step. With an
 // error the step must not start; the error is its result.
-func (s *session) begin(ctx context.Context, st *station, c registry.Claim, sent time.Time, m Message) (context.Context, *attempt, error) {
+func (s *session) begin(ctx context.Context, of turn) (context.Context, *attempt, error) {
+	st, c := of.slot.station, of.claim
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &attempt{
-		station: st, message: m, cancel: cancel, renewed: sent, touched: time.Now(),
-		fence: newFence(sent.Add(s.lease-s.margin), cancel),
+		slot: of.slot, station: st, message: of.message, cancel: cancel, renewed: of.sent, touched: time.Now(),
+		fence: newFence(of.sent.Add(s.lease-s.margin), cancel),
 	}
 	item, err := newItem(c, a.fence, s.stores)
 	a.item = item

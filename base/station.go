@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -18,7 +19,9 @@ type station struct {
 
 	mu        sync.Mutex
 	freed     chan struct{} // closed when a slot becomes free
-	busy      int           // slots of messages that are being processed
+	busy      int           // slots of items that are being worked on
+	waiting   int           // messages that wait for a slot
+	yielded   chan struct{} // closed when a slot is yielded; nil: no item waits for that
 	abandoned int           // slots of abandoned steps that have not ended
 	draining  bool
 	held      bool     // an admin holds this worker
@@ -40,25 +43,108 @@ func newStation(h Handler) (*station, error) {
 	}, nil
 }
 
-// occupy takes a slot. It returns false if none is free, or if the station is draining or held.
-func (st *station) occupy() bool {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if st.draining || st.held || st.busy+st.abandoned >= st.slots {
-		return false
-	}
-	st.busy++
-	return true
+// slot is a place in which a station works on an item.
+type slot struct {
+	station         *station
+	yielded, left   bool // guarded by the station's mu
+	fullBeforeYield bool
 }
 
-// release frees the slot of a processed message. It reports whether all slots were occupied before.
-func (st *station) release() (wasFull bool) {
+// occupy takes a slot. It returns nil if none is free, or if the station is draining or held.
+func (st *station) occupy() *slot {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.busy--
-	close(st.freed)
-	st.freed = make(chan struct{})
-	return st.busy+st.abandoned == st.slots-1
+	if st.draining || st.held || st.full() {
+		return nil
+	}
+	st.busy++
+	return &slot{station: st}
+}
+
+// onwardPatience is how long an item waits for a slot of its next stage before it settles without
+// one. Steps that take longer than a transaction seldom free one so soon.
+const onwardPatience = 2 * time.Millisecond
+
+// occupyOnward is occupy for an item that comes without a message, and waits a moment for a slot.
+// Messages that wait for a slot go first.
+func (st *station) occupyOnward() *slot {
+	var patience *time.Timer
+	for {
+		st.mu.Lock()
+		if st.draining || st.held || st.waiting > 0 {
+			st.mu.Unlock()
+			return nil
+		}
+		if !st.full() {
+			st.busy++
+			st.mu.Unlock()
+			return &slot{station: st}
+		}
+		if st.yielded == nil {
+			st.yielded = make(chan struct{})
+		}
+		yielded := st.yielded
+		st.mu.Unlock()
+		if patience == nil {
+			patience = time.NewTimer(onwardPatience)
+			defer patience.Stop()
+		}
+		select {
+		case <-yielded:
+		case <-patience.C:
+			return nil
+		}
+	}
+}
+
+func (st *station) full() bool { return st.busy+st.abandoned >= st.slots }
+
+// yield lets another item have the slot, because the step is over. The queue is not told before
+// leave, since the item's message is not answered yet.
+func (p *slot) yield() {
+	p.station.mu.Lock()
+	defer p.station.mu.Unlock()
+	p.giveUp()
+}
+
+func (p *slot) giveUp() {
+	if !p.yielded {
+		p.yielded, p.fullBeforeYield = true, p.station.full()
+		p.station.busy--
+		if p.station.yielded != nil {
+			close(p.station.yielded)
+			p.station.yielded = nil
+		}
+	}
+}
+
+// leave frees the slot. It reports whether all slots were occupied before. Only the first call
+// counts.
+func (p *slot) leave() (wasFull bool) {
+	p.station.mu.Lock()
+	defer p.station.mu.Unlock()
+	if p.left {
+		return false
+	}
+	p.giveUp()
+	p.left = true
+	close(p.station.freed)
+	p.station.freed = make(chan struct{})
+	return p.fullBeforeYield
+}
+
+// await counts a message that waits for a slot until the call of done. ok is false if none can
+// become free soon.
+func (st *station) await() (done func(), ok bool) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.waiting++
+	done = func() {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		st.waiting--
+	}
+	return done, !st.draining && !st.held && st.abandoned < st.slots
 }
 
 // slotFreed returns a channel that is closed when a slot becomes free.

@@ -50,6 +50,16 @@ type Working interface {
 	ApplyNext(ctx context.Context, l Lease) (BulkProgress, error)
 }
 
+// Continuing is implemented by a Registry in the process of its workers. It saves the message and
+// the claim between two stages of an item whose workers run in the same process.
+type Continuing interface {
+	// SettleAndClaim is Settle. If the item goes on to next.Stage, and a claim for that stage would
+	// get it, the same transaction starts its next attempt and returns the claim. Otherwise, and
+	// for every unusual item, it returns nil: the item waits for a message. A repeat returns the
+	// same claim while that attempt is live (R9). next.Worker must be the worker that settles.
+	SettleAndClaim(ctx context.Context, s Settlement, next ClaimRequest) (Verdict, *Claim, error)
+}
+
 // AttemptReader lists attempts and workers.
 type AttemptReader interface {
 	// Attempts lists an item's attempts, oldest first.

@@ -18,14 +18,13 @@ var parameter = regexp.MustCompile(`\$\d+`)
 // InsertInto returns the statements for a head, which ends before VALUES, and the values of one
 // row. The row's parameters are numbered from 1 and may repeat. In the statements each parameter
 // occurs once, in order.
-func InsertInto(head, row string) rowsInto { return rowsStatements(head, row, "") }
+func InsertInto(head, row string) rowsInto { return InsertOr(head, row, "") }
 
 // InsertNew is InsertInto for rows that may exist already; existing rows stay unchanged.
-func InsertNew(head, row string) rowsInto {
-	return rowsStatements(head, row, " ON CONFLICT DO NOTHING")
-}
+func InsertNew(head, row string) rowsInto { return InsertOr(head, row, " ON CONFLICT DO NOTHING") }
 
-func rowsStatements(head, row, tail string) (out rowsInto) {
+// InsertOr is InsertInto with a tail, which says what becomes of existing rows.
+func InsertOr(head, row, tail string) (out rowsInto) {
 	const sizes = 6
 	for _, p := range parameter.FindAllString(row, -1) {
 		n, _ := strconv.Atoi(p[1:]) // the pattern matches digits only

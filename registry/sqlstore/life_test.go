@@ -84,6 +84,25 @@ func (l *life) done() call {
 	return l.settle("done", registry.Settlement{Outcome: registry.OutcomeDone})
 }
 
+// goOn settles an attempt whose item continues in the next stage.
+func (l *life) goOn(stage registry.Stage) call {
+	l.calls++
+	r := registry.ClaimRequest{
+		RequestID: fmt.Sprintf("request-%d", l.calls), Stage: stage, Worker: fmt.Sprintf("w-%d", l.calls), Lease: 30 * time.Second, MaxAttempts: 5,
+	}
+	return l.call("continue at "+string(stage), func(ctx context.Context) error {
+		_, c, err := l.s.SettleAndClaim(ctx, registry.Settlement{Lease: l.lease, Outcome: registry.OutcomeDone, MaxAttempts: 5}, r)
+		if err == nil && c == nil {
+			err = errors.New("the item did not continue")
+		}
+		if err != nil {
+			return err
+		}
+		l.lease, l.at = c.Lease, stage
+		return nil
+	})
+}
+
 func (l *life) call(name string, run func(context.Context) error) call {
 	return call{name: name, run: run}
 }
@@ -127,7 +146,7 @@ func (l *life) script() []call {
 		l.call("wait", func(context.Context) error { l.clock.pass(time.Minute); return nil }))
 	add(l.claim(registry.Provision), l.settle("release", registry.Settlement{Outcome: registry.OutcomeReleased}))
 	add(l.claim(registry.Provision), l.done())
-	add(l.claim(registry.Download), l.beat(), l.done())
+	add(l.claim(registry.Download), l.beat(), l.goOn(registry.Process), l.settle("release", registry.Settlement{Outcome: registry.OutcomeReleased}))
 	add(append([]call{l.claim(registry.Download)}, l.lose()...)...)
 	add(l.claim(registry.Download), l.settle("fail", registry.Settlement{Outcome: registry.OutcomeFailed, Class: registry.ContentFault}))
 	add(l.preserve()...)

@@ -234,7 +234,18 @@ func (m *model) settle(t *rapid.T) {
 			registry.OutcomeDone, registry.OutcomeDone, registry.OutcomeRetry, registry.OutcomeSnooze, registry.OutcomeReleased, registry.OutcomeFailed,
 		}).Draw(t, "outcome"),
 	}
-	v, err := m.s.Settle(t.Context(), s)
+	next := m.next(it.Stage)
+	var v registry.Verdict
+	var c *registry.Claim
+	var err error
+	if rapid.Bool().Draw(t, "continues") {
+		m.calls++
+		v, c, err = m.s.SettleAndClaim(t.Context(), s, registry.ClaimRequest{
+			RequestID: fmt.Sprint(m.calls), Stage: next, Lease: modelLease, MaxAttempts: 3, Worker: fmt.Sprintf("w-%d", m.calls),
+		})
+	} else {
+		v, err = m.s.Settle(t.Context(), s)
+	}
 	m.must(err)
 	m.stale = append(m.stale, s.Lease)
 	it.Status, it.runAt = registry.Pending, m.clock.now()
@@ -254,10 +265,38 @@ func (m *model) settle(t *rapid.T) {
 	if v.Stage != it.Stage || v.Status != it.Status || v.Tries != it.Tries {
 		t.Fatalf("verdict %+v, want %+v", v, *it)
 	}
+	if c != nil {
+		m.continued(t, id, next, *c)
+	}
 	again, err := m.s.Settle(t.Context(), s)
 	m.must(err)
 	if again != v {
 		t.Fatalf("the repeat's verdict is %+v, want %+v", again, v)
+	}
+}
+
+// next returns the stage after one on its route.
+func (m *model) next(stage registry.Stage) registry.Stage {
+	action, _ := registry.ActionOf(stage)
+	route, _ := registry.RouteOf(action)
+	next, _ := route.With(nil).Next(stage)
+	return next
+}
+
+// continued notes that an item went on to its next stage without waiting there.
+func (m *model) continued(t *rapid.T, id string, stage registry.Stage, c registry.Claim) {
+	it := m.items[id]
+	if it.Stage != stage || !m.ready(id) {
+		t.Fatalf("%s continued at %s, but it is %+v", id, stage, *it)
+	}
+	for _, other := range m.order {
+		if other != id && m.items[other].Stage == stage && m.ready(other) {
+			t.Fatalf("%s continued at %s, where %s is ready", id, stage, other)
+		}
+	}
+	it.Status, it.Attempt, it.until = registry.Running, it.Attempt+1, m.clock.now().Add(modelLease)
+	if c.Lease != (registry.Lease{ItemID: id, N: it.Attempt}) {
+		t.Fatalf("lease %+v", c.Lease)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
 	"github.com/holdfast/holdfast/registry/sqlstore"
@@ -91,13 +93,16 @@ func (sw *swarm) work(ctx context.Context, n int) {
 				sw.Error(err)
 				return
 			}
-			sw.step(ctx, c, random.IntN(10))
+			for got := &c; got != nil; {
+				got = sw.step(ctx, *got, random.IntN(10))
+			}
 		}
 	}
 }
 
-// step does a claimed step, or fails at it, or forgets it.
-func (sw *swarm) step(ctx context.Context, c registry.Claim, luck int) {
+// step does a claimed step, or fails at it, or forgets it. It returns the item's next claim if it
+// got one with the settlement.
+func (sw *swarm) step(ctx context.Context, c registry.Claim, luck int) (onward *registry.Claim) {
 	se := registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone, MaxAttempts: 5, Class: registry.SystemFault}
 	switch luck {
 	case 0:
@@ -105,7 +110,7 @@ func (sw *swarm) step(ctx context.Context, c registry.Claim, luck int) {
 	case 1:
 		se.Outcome = registry.OutcomeReleased
 	case 2:
-		return // killed
+		return nil // killed
 	}
 	if c.Item.Stage == registry.Expand {
 		jobs := make([]registry.NewJob, jobsOfSwarm)
@@ -116,21 +121,27 @@ func (sw *swarm) step(ctx context.Context, c registry.Claim, luck int) {
 			sw.Error(err)
 		}
 	}
+	action, _ := registry.ActionOf(c.Item.Stage)
+	route, _ := registry.RouteOf(action)
+	next, _ := route.With(nil).Next(c.Item.Stage)
+	r := registry.ClaimRequest{RequestID: uuid.NewString(), Stage: next, Worker: "continuing", Lease: time.Minute, MaxAttempts: 5}
 	for range 2 { // the second one is a repeat whose answer was lost
-		v, err := sw.s.Settle(ctx, se)
+		v, got, err := sw.s.SettleAndClaim(ctx, se, r)
 		if errors.Is(err, registry.ErrClaimLost) {
-			return
+			return nil
 		} else if err != nil {
 			sw.Error(err)
-			return
+			return nil
 		}
 		if v.Stage == c.Item.Stage && !v.Status.Settled() {
-			return
+			return nil
 		}
+		onward = got
 	}
 	sw.mu.Lock()
 	defer sw.mu.Unlock()
 	sw.won[c.Item.ID+" "+string(c.Item.Stage)]++
+	return onward
 }
 
 func (sw *swarm) over(ctx context.Context) bool {

@@ -218,18 +218,12 @@ func (t *Tx) start(all []starting) error {
 	ids := make([]string, len(all))
 	var rows [][]any
 	for i, s := range all {
-		it := s.item.WorkItem
-		if err := Check(it, registry.ActClaim, registry.Running); err != nil {
+		ids[i] = s.item.ID
+		got, row, err := t.started(s.item.WorkItem, s.ClaimRequest)
+		if err != nil {
 			return err
 		}
-		ids[i] = it.ID
-		it.Status, it.Attempt, it.HeldBy, it.UpdatedAt = registry.Running, it.Attempt+1, nil, sqldb.FromMicros(t.Now)
-		derive(&it)
-		s.got = registry.Claim{Item: it, Lease: registry.Lease{ItemID: it.ID, N: it.Attempt}}
-		row := []any{
-			it.ID, it.Attempt, s.RequestID, it.Stage, s.Worker, s.Version, t.Now, t.Now + s.Lease.Microseconds(),
-			s.StuckAfter.Microseconds(), t.Now, s.MaxAttempts, s.Token,
-		}
+		s.got = got
 		if s.item.snoozed {
 			waited, err := t.roomWait(s.item.WorkItem)
 			if err != nil {
@@ -242,8 +236,7 @@ func (t *Tx) start(all []starting) error {
 			continue
 		}
 		rows = append(rows, row)
-		err := t.Event(it.ID, it.Attempt, string(registry.ActClaim), s.Worker, Moved{Stage: it.Stage, Status: registry.Running, Worker: s.Worker})
-		if err != nil {
+		if err := t.claimEvent(got.Item, s.Worker); err != nil {
 			return err
 		}
 	}
@@ -263,6 +256,24 @@ func (t *Tx) start(all []starting) error {
 		}
 	}
 	return nil
+}
+
+// started returns the claim of a pending item that starts, and the row of its attempt.
+func (t *Tx) started(it registry.WorkItem, r registry.ClaimRequest) (registry.Claim, []any, error) {
+	if err := Check(it, registry.ActClaim, registry.Running); err != nil {
+		return registry.Claim{}, nil, err
+	}
+	it.Status, it.Attempt, it.HeldBy, it.UpdatedAt = registry.Running, it.Attempt+1, nil, sqldb.FromMicros(t.Now)
+	derive(&it)
+	row := []any{
+		it.ID, it.Attempt, r.RequestID, it.Stage, r.Worker, r.Version, t.Now, t.Now + r.Lease.Microseconds(),
+		r.StuckAfter.Microseconds(), t.Now, r.MaxAttempts, r.Token,
+	}
+	return registry.Claim{Item: it, Lease: registry.Lease{ItemID: it.ID, N: it.Attempt}}, row, nil
+}
+
+func (t *Tx) claimEvent(it registry.WorkItem, worker string) error {
+	return t.Event(it.ID, it.Attempt, string(registry.ActClaim), worker, Moved{Stage: it.Stage, Status: registry.Running, Worker: worker})
 }
 
 // insertAttempt writes attempts.

@@ -238,6 +238,24 @@ func (t *Tx) served(stage registry.Stage, collection string) error {
 	return nil
 }
 
+// insertServed records the turns of lanes that need not be open.
+var insertServed = sqldb.InsertOr(`INSERT INTO lane (stage, collection, served, active)`,
+	`($1, $2, (SELECT COALESCE(MAX(m.served), 0) + 1 FROM lane m WHERE m.stage = $1), 0)`,
+	` ON CONFLICT (stage, collection) DO UPDATE SET served = excluded.served`)
+
+// servedAll records that lanes had their turns without being asked: their items continued. A lane
+// is not opened by that.
+func (t *Tx) servedAll(lanes []Lane) error {
+	rows := make([][]any, len(lanes))
+	for i, l := range lanes {
+		rows[i] = []any{l.stage, l.collection}
+	}
+	if err := t.InsertRows(insertServed, rows); err != nil {
+		return fmt.Errorf("record the turns of %d lanes: %w", len(lanes), err)
+	}
+	return nil
+}
+
 // lanes returns the collections with an open lane in a stage, the next one first: at least most of
 // them, if there are so many.
 func (t *Tx) lanes(stage registry.Stage, most int) ([]string, error) {

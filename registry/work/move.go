@@ -121,10 +121,7 @@ func (t *Tx) afterMove(s Shift) (err error) {
 	}
 	// An item that snoozes again for the same reason writes no event.
 	if c.act != registry.ActSnooze || c.Note != it.Note {
-		err = t.Event(it.ID, c.n, string(c.act), c.Actor, Moved{
-			From: it.Stage, Stage: c.Stage, Status: c.Status, Reason: c.Reason, Error: c.Note, Class: c.class, Wait: string(c.wait),
-		})
-		if err != nil {
+		if err := t.movedEvent(s); err != nil {
 			return err
 		}
 	}
@@ -138,6 +135,12 @@ func (t *Tx) afterMove(s Shift) (err error) {
 		return t.unblocked(it.ID) // if its jobs have settled already, the batch begins its closing here
 	}
 	return nil
+}
+
+func (t *Tx) movedEvent(s Shift) error {
+	return t.Event(s.Item.ID, s.n, string(s.act), s.Actor, Moved{
+		From: s.Item.Stage, Stage: s.Stage, Status: s.Status, Reason: s.Reason, Error: s.Note, Class: s.class, Wait: string(s.wait),
+	})
 }
 
 // Check returns a *registry.TransitionError unless the state machine allows the act.

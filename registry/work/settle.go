@@ -16,6 +16,8 @@ import (
 type settling struct {
 	registry.Settlement
 	verdict registry.Verdict
+	next    *registry.ClaimRequest // asks for the next attempt of the item; nil: nothing does
+	got     *registry.Claim        // the answer to next; nil: the item waits
 }
 
 func settlingOf(w *sqldb.Write) *settling { return w.Of.(*settling) }
@@ -25,12 +27,19 @@ func (e *Engine) Settle(ctx context.Context, se registry.Settlement) (registry.V
 	if err := bounds.Check(se); err != nil {
 		return registry.Verdict{}, err
 	}
-	se.Error, se.Remedy = sqldb.Clean(se.Error), sqldb.Clean(se.Remedy)
-	w := &sqldb.Write{Ctx: ctx, Kind: e.settles, Of: &settling{Settlement: se}}
-	if err := e.db.Queue(w); err != nil {
-		return registry.Verdict{}, fmt.Errorf("settle attempt %d of item %s: %w", se.Lease.N, se.Lease.ItemID, err)
+	s := &settling{Settlement: se}
+	err := e.settle(ctx, s)
+	return s.verdict, err
+}
+
+// settle settles an attempt and sets the answers.
+func (e *Engine) settle(ctx context.Context, s *settling) error {
+	s.Error, s.Remedy = sqldb.Clean(s.Error), sqldb.Clean(s.Remedy)
+	if err := e.db.Queue(&sqldb.Write{Ctx: ctx, Kind: e.settles, Of: s}); err != nil {
+		s.verdict, s.got = registry.Verdict{}, nil
+		return fmt.Errorf("settle attempt %d of item %s: %w", s.Lease.N, s.Lease.ItemID, err)
 	}
-	return settlingOf(w).verdict, nil
+	return nil
 }
 
 // settleAll settles several attempts. An attempt that is not live gets ErrClaimLost, or the verdict
@@ -45,10 +54,12 @@ func (t *Tx) settleAll(ws []*sqldb.Write) error {
 		return err
 	}
 	var shifts []Shift
+	var onward []continuing
 	var closings []closing
 	var late []*sqldb.Write
 	for _, w := range ws {
 		se := settlingOf(w)
+		se.verdict, se.got = registry.Verdict{}, nil
 		at := registry.Lease{ItemID: se.Lease.ItemID, N: se.Lease.N}
 		it, ok := items[at]
 		if !ok || others[w] {
@@ -67,7 +78,15 @@ func (t *Tx) settleAll(ws []*sqldb.Write) error {
 			return err
 		}
 		se.verdict = registry.Verdict{Stage: next.Stage, Status: next.Status, Tries: next.tries}
-		shifts = append(shifts, Shift{it, next})
+		continues, err := t.wantsToContinue(se, it, next)
+		if err != nil {
+			return err
+		}
+		if continues {
+			onward = append(onward, continuing{se, Shift{it, next}})
+		} else {
+			shifts = append(shifts, Shift{it, next})
+		}
 		closings = append(closings, closing{se.Settlement, se.verdict})
 	}
 	if err := t.closeAttempts(closings); err != nil {
@@ -76,10 +95,25 @@ func (t *Tx) settleAll(ws []*sqldb.Write) error {
 	if err := t.moveAll(shifts); err != nil {
 		return err
 	}
+	if len(onward) > 0 {
+		waiting, err := t.continueAll(onward)
+		if err != nil {
+			return err
+		}
+		if err := t.moveAll(waiting); err != nil {
+			return err
+		}
+	}
 	for _, w := range late {
-		settlingOf(w).verdict, w.Err = t.settled(settlingOf(w).Settlement)
+		se := settlingOf(w)
+		se.verdict, w.Err = t.settled(se.Settlement)
 		if w.Err != nil && !errors.Is(w.Err, registry.ErrClaimLost) {
 			return w.Err
+		}
+		if w.Err == nil && se.next != nil {
+			if se.got, err = t.continued(se); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ func Topics() []registrytest.Topic {
 		registrytest.NewTopic("claim", claimTests()),
 		registrytest.NewTopic("renew", renewTests()),
 		registrytest.NewTopic("settle", settleTests()),
+		registrytest.NewTopic("continue", continueTests()),
 		registrytest.NewTopic("fence", fenceTests()),
 		registrytest.NewTopic("sweep", sweepTests()),
 		registrytest.NewTopic("wake", wakeTests()),
