@@ -37,7 +37,7 @@ type Writer struct {
 
 // NewWriter returns a Writer of a manifest of kind k to w. The first Write refuses an Unknown kind.
 func NewWriter(w io.Writer, k Kind) *Writer {
-	return &Writer{w: bufio.NewWriterSize(w, 64<<10), kind: k, judge: newJudge(k)}
+	return &Writer{w: bufio.NewWriterSize(w, 16<<10), kind: k, judge: newJudge(k)}
 }
 
 // Write adds a row. The header goes before the first one.

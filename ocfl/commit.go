@@ -88,7 +88,6 @@ type committer struct {
 	apart   bool                                         // copies share no bytes with their source
 	encode  func(ctx context.Context, w io.Writer) error // writes exactly the bytes of the version's inventory
 	version published
-	buffers sync.Pool
 
 	mu       sync.Mutex
 	progress Progress
@@ -399,24 +398,23 @@ func (c *committer) verify(ctx context.Context, key string, f ContentFile, exist
 
 // readBack returns the digest and size of what is stored at key.
 func (c *committer) readBack(ctx context.Context, key string) (digest string, size int64, err error) {
-	buf, ok := c.buffers.Get().(*[]byte)
-	if !ok {
-		b := make([]byte, 256<<10)
-		buf = &b
-	}
-	defer c.buffers.Put(buf)
 	h := newHash(c.inv.Algorithm)
-	size, err = hashObject(ctx, c.root.store, key, h, *buf)
+	size, err = hashObject(ctx, c.root.store, key, h)
 	return hexSum(h), size, err
 }
 
+// buffers has the memory of hashObject, for all roots.
+var buffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+
 // hashObject copies the content of key to w.
-func hashObject(ctx context.Context, store storage.Store, key string, w io.Writer, buf []byte) (int64, error) {
+func hashObject(ctx context.Context, store storage.Store, key string, w io.Writer) (int64, error) {
 	in, err := store.Open(ctx, key, 0, -1)
 	if err != nil {
 		return 0, err
 	}
 	defer in.Close()
+	buf := buffers.Get().(*[256 << 10]byte) //nolint:forcetypeassert // the pool has nothing else
+	defer buffers.Put(buf)
 	// Interruptible checks the context and hides WriteTo, so that io.CopyBuffer uses the buffer.
-	return io.CopyBuffer(w, storage.Interruptible(ctx, in), buf)
+	return io.CopyBuffer(w, storage.Interruptible(ctx, in), buf[:])
 }

@@ -7,15 +7,24 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
+
+// encoding has the buffers of Encode.
+var encoding = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
 
 // Encode writes the inventory as JSON. The same inventory always gives the same bytes: keys,
 // digests and paths are sorted. Each digest is on a line of its own, so that diff shows what
 // changed between versions.
 func (inv *Inventory) Encode(w io.Writer) error {
-	e := &encoder{w: bufio.NewWriterSize(w, 1<<16)}
+	e := &encoder{w: encoding.Get().(*bufio.Writer)} //nolint:forcetypeassert // the pool has nothing else
+	e.w.Reset(w)
+	defer func() {
+		e.w.Reset(nil)
+		encoding.Put(e.w)
+	}()
 	e.raw("{\n \"id\": ").text(inv.ID)
 	e.raw(",\n \"type\": ").text(fmt.Sprintf(inventoryType, inv.Spec))
 	e.raw(",\n \"digestAlgorithm\": ").text(inv.Algorithm)

@@ -51,7 +51,7 @@ func (p published) digestOf(ctx context.Context, key string) (string, error) {
 	if h == nil {
 		return "", &InventoryError{Key: key}
 	}
-	_, err := hashObject(ctx, p.root.store, key, h, make([]byte, 64<<10))
+	_, err := hashObject(ctx, p.root.store, key, h)
 	return hexSum(h), err
 }
 

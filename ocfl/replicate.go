@@ -99,7 +99,7 @@ func (r *Root) sealOf(ctx context.Context, folder string) (digest, algorithm str
 // copyInventory writes the inventory at key to w. It returns a *DigestError if its bytes are wrong.
 func (r *Root) copyInventory(ctx context.Context, key string, want published, w io.Writer) error {
 	h := newHash(want.algorithm)
-	if _, err := hashObject(ctx, r.store, key, io.MultiWriter(w, h), make([]byte, 64<<10)); err != nil {
+	if _, err := hashObject(ctx, r.store, key, io.MultiWriter(w, h)); err != nil {
 		return err
 	}
 	if got := hexSum(h); got != want.digest {
