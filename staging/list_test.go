@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -167,10 +168,23 @@ func TestKeys(t *testing.T) {
 	l := registry.Lease{ItemID: "item", N: 7}
 	for got, want := range map[string]string{
 		staging.Key(l, "x"): "items/item/7.x", staging.FileKey(l, "f", 1): "items/item/7.f/1",
-		staging.FileKey(l, "f", 360_000): "items/item/7.f/360/360000",
+		staging.FileKey(l, "f", 360_000): "items/item/7.f/360k/360000",
 	} {
 		if got != want {
 			t.Errorf("key %s, want %s", got, want)
 		}
+	}
+	const most = 200_000
+	keys := map[string]bool{}
+	for seq := range int64(most) {
+		keys[staging.FileKey(l, "f", seq)] = true
+	}
+	for key := range keys {
+		if keys[path.Dir(key)] {
+			t.Errorf("%s lies below a file", key)
+		}
+	}
+	if len(keys) != most {
+		t.Errorf("%d files have %d keys", most, len(keys))
 	}
 }

@@ -34,12 +34,13 @@ func Key(l registry.Lease, name string) string {
 }
 
 // FileKey returns the key of an attempt's file by its number, in folders of at most a thousand
-// files. The many items of few files have one folder each.
+// files. The many items of few files have one folder each. No folder has the name of a file, as 100
+// would be.
 func FileKey(l registry.Lease, folder string, seq int64) string {
 	if seq < 1000 {
 		return Key(l, fmt.Sprintf("%s/%d", folder, seq))
 	}
-	return Key(l, fmt.Sprintf("%s/%03d/%d", folder, seq/1000, seq))
+	return Key(l, fmt.Sprintf("%s/%dk/%d", folder, seq/1000, seq))
 }
 
 // File is a staged file.
