@@ -120,7 +120,7 @@ func (s *Store) lstat(name string) (fs.FileInfo, error) {
 
 // openFolder opens the folder name. A file with that name gives ENOTDIR. A pipe does not block.
 func (s *Store) openFolder(name string) (*os.File, error) {
-	return s.openAt(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK)
+	return s.openAt(name, openFolderFlags)
 }
 
 // removed reports whether the open folder, which was at name, has been removed.

@@ -35,14 +35,7 @@ func (s *Store) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[s
 		if strings.IndexByte(prefix, 0) >= 0 {
 			return
 		}
-		info, err := s.root.Stat(folder)
-		if absent(err) || err == nil && !info.IsDir() {
-			return
-		}
-		var root *os.Root
-		if err == nil {
-			root, err = s.root.OpenRoot(folder)
-		}
+		top, err := s.openFolder(folder)
 		if absent(err) {
 			return
 		}
@@ -50,13 +43,13 @@ func (s *Store) ListAfter(ctx context.Context, prefix, after string) iter.Seq2[s
 			yield(storage.Info{}, wrap("list", prefix, err))
 			return
 		}
-		defer root.Close() //nolint:errcheck // a read-only handle
+		defer top.Close() //nolint:errcheck // a read-only handle
 		base := ""
 		if folder != "." {
 			base = folder + "/"
 		}
 		w := &lister{store: s, prefix: prefix, after: after, yield: yield}
-		w.walk(ctx, root, base)
+		w.walk(ctx, top, base)
 	}
 }
 
@@ -74,10 +67,10 @@ func (l *lister) fail(err error) bool {
 	return false
 }
 
-// walk yields the objects in root, whose keys begin with base ("" or ending in a slash). It returns
-// false if the listing is over.
-func (l *lister) walk(ctx context.Context, root *os.Root, base string) bool {
-	entries, err := readFolder(root)
+// walk yields the objects in folder, whose keys begin with base ("" or ending in a slash). It
+// returns false if the listing is over.
+func (l *lister) walk(ctx context.Context, folder *os.File, base string) bool {
+	entries, err := readFolder(folder)
 	if err != nil {
 		return l.fail(err)
 	}
@@ -94,42 +87,43 @@ func (l *lister) walk(ctx context.Context, root *os.Root, base string) bool {
 			if !strings.HasPrefix(key, l.prefix) || key <= l.after {
 				continue
 			}
-			info, err := root.Lstat(entry.name)
+			found, err := statIn(folder, entry.name)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
 			if err != nil {
 				return l.fail(err)
 			}
-			if !l.yield(newInfo(key, info), nil) {
+			if !l.yield(found.info(key), nil) {
 				return false
 			}
 			continue
 		}
-		if !l.enter(ctx, root, entry.name, key+"/") {
+		if !l.enter(ctx, key) {
 			return false
 		}
 	}
 	return true
 }
 
-// enter walks the folder name in root.
-func (l *lister) enter(ctx context.Context, root *os.Root, name, base string) bool {
+// enter walks the folder name.
+func (l *lister) enter(ctx context.Context, name string) bool {
+	base := name + "/"
 	if !strings.HasPrefix(base, l.prefix) && !strings.HasPrefix(l.prefix, base) {
 		return true
 	}
 	if base < l.after && !strings.HasPrefix(l.after, base) {
 		return true // so is every key in it
 	}
-	sub, err := root.OpenRoot(name)
+	folder, err := l.store.openFolder(name)
 	if absent(err) {
 		return true
 	}
 	if err != nil {
 		return l.fail(err)
 	}
-	defer sub.Close() //nolint:errcheck // a read-only handle
-	return l.walk(ctx, sub, base)
+	defer folder.Close() //nolint:errcheck // a read-only handle
+	return l.walk(ctx, folder, base)
 }
 
 // entry is a regular file or a folder.
@@ -138,15 +132,10 @@ type entry struct {
 	folder bool
 }
 
-// readFolder returns the contents of root in the order of the keys. A folder sorts with the slash
-// that follows its name.
-func readFolder(root *os.Root) ([]entry, error) {
-	f, err := root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // a read-only handle
-	dirents, err := f.ReadDir(-1)
+// readFolder returns the contents of a folder in the order of the keys. A folder in it sorts with
+// the slash that follows its name.
+func readFolder(folder *os.File) ([]entry, error) {
+	dirents, err := folder.ReadDir(-1)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

@@ -92,13 +92,24 @@ func (s *Store) Stat(ctx context.Context, key string) (storage.Info, error) {
 	return newInfo(key, info), nil
 }
 
-// newInfo describes the object key. An object is created once, so that inode, time and size
-// identify it.
-func newInfo(key string, info fs.FileInfo) storage.Info {
-	etag := strconv.FormatUint(inodeOf(info).ino, 36) + "-" + strconv.FormatInt(info.ModTime().UnixNano(), 36) + "-" +
-		strconv.FormatInt(info.Size(), 36)
-	return storage.Info{Key: key, Size: info.Size(), Modified: info.ModTime(), ETag: etag}
+// attributes are those of a file that identify an object, since it is created once.
+type attributes struct {
+	ino      uint64
+	size     int64
+	modified time.Time
 }
+
+func attributesOf(info fs.FileInfo) attributes {
+	return attributes{ino: inodeOf(info).ino, size: info.Size(), modified: info.ModTime()}
+}
+
+// info describes the object key.
+func (a attributes) info(key string) storage.Info {
+	etag := strconv.FormatUint(a.ino, 36) + "-" + strconv.FormatInt(a.modified.UnixNano(), 36) + "-" + strconv.FormatInt(a.size, 36)
+	return storage.Info{Key: key, Size: a.size, Modified: a.modified, ETag: etag}
+}
+
+func newInfo(key string, info fs.FileInfo) storage.Info { return attributesOf(info).info(key) }
 
 // Thaw implements storage.Store. A file is always readable.
 func (s *Store) Thaw(ctx context.Context, key string, _ time.Duration) (bool, error) {

@@ -13,6 +13,9 @@ import (
 // descriptors is where the kernel shows a process its open files; link(2) accepts paths there.
 const descriptors = "/proc/self/fd/"
 
+// openFolderFlags are those to open a folder; the kernel refuses a pipe before it could block.
+const openFolderFlags = os.O_RDONLY | unix.O_DIRECTORY
+
 // openBeneath opens name, which cannot lead out of the directory top, with one system call, where
 // os.Root needs one for each folder on the way. Any error but fs.ErrNotExist means: try os.Root,
 // since the kernel or a container's filter may refuse this call.

@@ -6,7 +6,11 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"syscall"
 )
+
+// openFolderFlags are those to open a folder. A pipe does not block.
+const openFolderFlags = os.O_RDONLY | syscall.O_DIRECTORY | syscall.O_NONBLOCK
 
 // openBeneath is not supported here.
 func openBeneath(*os.File, string, int) (*os.File, error) { return nil, errors.ErrUnsupported }

@@ -5,6 +5,7 @@ package dir
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,6 +19,16 @@ func removeFolder(parent *os.File, base string) error {
 		return &os.PathError{Op: "rmdir", Path: parent.Name() + "/" + base, Err: err}
 	}
 	return nil
+}
+
+// statIn describes the file base in parent, without following a link.
+func statIn(parent *os.File, base string) (attributes, error) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(int(parent.Fd()), base, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return attributes{}, &os.PathError{Op: "fstatat", Path: parent.Name() + "/" + base, Err: err}
+	}
+	sec, nsec := st.Mtim.Unix()
+	return attributes{ino: st.Ino, size: st.Size, modified: time.Unix(sec, nsec)}, nil
 }
 
 // makeFolderIn makes the folder base in parent.
