@@ -222,13 +222,24 @@ func target(p Position, act Act, to Status) State {
 // AllowedActs returns the acts that a person may request for an item at p, each once.
 func AllowedActs(p Position) []Act {
 	var acts []Act
-	for _, t := range transitions {
-		if t.By == "admin" && t.Concerns(p) && !slices.Contains(acts, t.Act) {
+	for _, t := range adminTransitions[p.Status] {
+		if t.Concerns(p) && !slices.Contains(acts, t.Act) {
 			acts = append(acts, t.Act)
 		}
 	}
 	return acts
 }
+
+// adminTransitions are the transitions that people can request, by the status in which they start.
+var adminTransitions = func() map[Status][]*Transition {
+	from := map[Status][]*Transition{}
+	for i, t := range transitions {
+		if t.By == "admin" {
+			from[t.From] = append(from[t.From], &transitions[i])
+		}
+	}
+	return from
+}()
 
 // AdminActs returns the acts that people can request, each once.
 func AdminActs() []Act {

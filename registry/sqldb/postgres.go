@@ -49,14 +49,7 @@ func (d postgres) Name() string { return PostgreSQL }
 func (d postgres) PayloadOwner() string { return `(w.spec::json -> 'profile' ->> 'owner')` }
 
 func (d postgres) open() (write, read *sql.DB, err error) {
-	write = stdlib.OpenDB(*d.with(map[string]string{
-		"idle_in_transaction_session_timeout": millis(turnIdle),
-		"lock_timeout":                        millis(turnWait),
-		"statement_timeout":                   millis(turnStatement),
-		// Planning a write for its actual arguments takes longer than running it, even more so with
-		// large tables.
-		"plan_cache_mode": "force_generic_plan",
-	}))
+	write = stdlib.OpenDB(*d.with(writerSettings))
 	write.SetMaxOpenConns(2)
 	read = stdlib.OpenDB(*d.with(map[string]string{
 		"default_transaction_read_only": "on",
@@ -66,6 +59,22 @@ func (d postgres) open() (write, read *sql.DB, err error) {
 	read.SetMaxIdleConns(16)
 	read.SetConnMaxIdleTime(5 * time.Minute)
 	return write, read, nil
+}
+
+// writerSettings are the settings of the writer's session.
+var writerSettings = map[string]string{
+	"idle_in_transaction_session_timeout": millis(turnIdle),
+	"lock_timeout":                        millis(turnWait),
+	"statement_timeout":                   millis(turnStatement),
+	// Planning a write for its actual arguments takes longer than running it, even more so with
+	// large tables.
+	"plan_cache_mode": "force_generic_plan",
+	// Such a plan is kept until the next ANALYZE of its tables. One that was made while they were
+	// small would read whole tables in each claim when they have grown. So plans use indexes,
+	// whatever the statistics say.
+	"enable_seqscan":   "off",
+	"enable_hashjoin":  "off",
+	"enable_mergejoin": "off",
 }
 
 // with returns the configuration with session settings added.

@@ -4,13 +4,17 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
 )
 
-// Functions for tests only: injected faults, another reader, older schemas.
+// Functions for tests only: injected faults, another reader, older schemas, the writer's settings.
 
 // SetFault makes the writer call f before each of its statements; f's error becomes the
 // statement's. Call it while no write is under way.
 func (d *DB) SetFault(f func(query string) error) { d.fault = f }
+
+// WriterSettings returns the settings of the writer's session on PostgreSQL.
+func WriterSettings() map[string]string { return maps.Clone(writerSettings) }
 
 // SetReader replaces the pool of readers. Call it before the first read.
 func (d *DB) SetReader(db *sql.DB) error {

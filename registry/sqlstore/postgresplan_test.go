@@ -17,10 +17,13 @@ import (
 	"github.com/holdfast/holdfast/registry/query"
 	"github.com/holdfast/holdfast/registry/registrybench"
 	"github.com/holdfast/holdfast/registry/search"
+	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
 var (
 	explained  = regexp.MustCompile(`^\s*(SELECT|UPDATE|INSERT|DELETE|WITH)`)
+	anyTable   = regexp.MustCompile(`Seq Scan on (work_item|work_detail|work_dep|event|attempt)\b`)
+	byIndex    = regexp.MustCompile(`Index (Only )?Scan using \w+ on (work_item|work_detail|work_dep|event|attempt)\b`)
 	wholeTable = regexp.MustCompile(`Seq Scan on (work_item|event|attempt)\b`)
 )
 
@@ -87,6 +90,60 @@ func TestQueryPlans_PostgreSQL(t *testing.T) {
 		}
 	}
 	if looked < 60 {
+		t.Errorf("only %d statements were seen", looked)
+	}
+}
+
+// TestQueryPlans_SmallTables checks that no statement of a claim, a settlement or the relay reads a
+// whole table even if it was planned while the tables were small: the plan is kept when they grow.
+func TestQueryPlans_SmallTables(t *testing.T) {
+	used, small := migrated(t), migrated(t)
+	l := &life{clock: &clock{at: time.Now().UTC().Truncate(time.Microsecond)}}
+	l.s = openURL(t, used, l.clock.now)
+	for address, items := range map[string]int{used: 2000, small: 40} {
+		if err := registrybench.Seed(t.Context(), address, registrybench.Seeding{Items: items, Collections: 2, Jobs: 10, History: true, Seed: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := sql.Open("pgx", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(t.Context(), "ANALYZE"); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	written := map[string]bool{}
+	l.s.SetFault(func(query string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		written[query] = true
+		return nil
+	})
+	l.housekeeping(t)
+	l.s.SetFault(nil)
+	looked := 0
+	for query := range written {
+		sweeps := strings.Contains(query, "ORDER BY a.lease_until") // looks at all live attempts
+		if !explained.MatchString(query) || strings.Contains(query, "pg_advisory") || sweeps {
+			continue
+		}
+		looked++
+		plan := explainPostgres(t, conn, looked, query, nil)
+		for i, step := range plan {
+			wholeIndex := byIndex.MatchString(step) && (i+1 == len(plan) || !strings.Contains(plan[i+1], "Index Cond"))
+			if wholeIndex || anyTable.MatchString(step) {
+				t.Errorf("%s\nin %s\n%s", step, query, strings.Join(plan, "\n"))
+			}
+		}
+	}
+	if looked < 40 {
 		t.Errorf("only %d statements were seen", looked)
 	}
 }
@@ -189,7 +246,11 @@ func explainPostgres(t *testing.T, conn *sql.Conn, nth int, query string, args [
 	t.Helper()
 	explain := "EXPLAIN " + query
 	if args == nil {
-		for _, statement := range []string{"SET plan_cache_mode = force_generic_plan", fmt.Sprintf("PREPARE looked%d AS %s", nth, query)} {
+		statements := []string{fmt.Sprintf("PREPARE looked%d AS %s", nth, query)}
+		for name, value := range sqldb.WriterSettings() {
+			statements = append([]string{fmt.Sprintf("SET %s = '%s'", name, value)}, statements...)
+		}
+		for _, statement := range statements {
 			if _, err := conn.ExecContext(t.Context(), statement); err != nil {
 				t.Fatalf("%s: %v", statement, err)
 			}

@@ -10,6 +10,11 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
+// live is an SQL condition: attempt a is not closed. Statements that look for an attempt by its key
+// use it instead of finished_at IS NULL. With that PostgreSQL may read the index of all live
+// attempts, and what was closed since the last VACUUM, if it was planned while there were few.
+const live = `COALESCE(a.finished_at, 0) = 0`
+
 // SelectAttempt selects what ScanAttempt reads.
 const SelectAttempt = `SELECT item_id, n, stage, worker, started_at, lease_until, finished_at, outcome, error, progress FROM attempt `
 

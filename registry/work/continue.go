@@ -177,7 +177,7 @@ func (t *Tx) startContinued(all []continuing) error {
 // if it got none, or if the attempt is over (R9).
 func (t *Tx) continued(s *settling) (*registry.Claim, error) {
 	l := registry.Lease{ItemID: s.Lease.ItemID}
-	err := t.Get(`SELECT n FROM attempt WHERE request_id = $1 AND item_id = $2 AND stage = $3 AND finished_at IS NULL`,
+	err := t.Get(`SELECT a.n FROM attempt a WHERE a.request_id = $1 AND a.item_id = $2 AND a.stage = $3 AND `+live,
 		[]any{s.next.RequestID, l.ItemID, s.next.Stage}, &l.N)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil //nolint:nilnil // there is none

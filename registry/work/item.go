@@ -123,7 +123,7 @@ func (e *Engine) ReadItems(ctx context.Context, query string, args ...any) ([]re
 // one. Every fenced write calls it first.
 func (t *Tx) Live(l registry.Lease) (registry.WorkItem, error) {
 	it, err := ScanItem(t.Row(SelectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
-		WHERE i.id = $1 AND i.attempt = $2 AND i.status = 'running' AND a.finished_at IS NULL AND ($3 = '' OR a.token IS NULL OR a.token = $3)
+		WHERE i.id = $1 AND i.attempt = $2 AND i.status = 'running' AND `+live+` AND ($3 = '' OR a.token IS NULL OR a.token = $3)
 		AND NOT `+t.store.hooks.RevokedToken, l.ItemID, l.N, l.Token))
 	if errors.Is(err, sql.ErrNoRows) {
 		return registry.WorkItem{}, fmt.Errorf("attempt %d of item %s: %w", l.N, l.ItemID, registry.ErrClaimLost)

@@ -150,8 +150,12 @@ func (t *Tx) offerLane(stage registry.Stage, collection string, d registry.DueRe
 		}
 		found = slices.DeleteFunc(found, func(o offered) bool { return o.waiting })
 	}
+	again := sqldb.IDsByKey[int64]{} // by the time until the next message
 	for _, o := range found {
-		err := t.Do(`UPDATE work_item SET nudges = nudges + 1, nudge_at = $2 WHERE id = $1`, o.ItemID, t.Now+renudge(d, o.nudges))
+		again.Add(renudge(d, o.nudges), o.ItemID)
+	}
+	for wait, ids := range again.All() {
+		err := t.Do(`UPDATE work_item SET nudges = nudges + 1, nudge_at = $2 WHERE `+t.Among("id"), t.List(ids), t.Now+wait)
 		if err != nil {
 			return nil, err
 		}

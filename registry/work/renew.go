@@ -52,7 +52,7 @@ func (e *Engine) Renew(ctx context.Context, r registry.RenewRequest) (registry.R
 // renewOne extends the lease of one attempt. An attempt with an expired lease lives until the sweep
 // takes it away (R15).
 func (t *Tx) renewOne(b registry.Beat, lease int64) (bool, error) {
-	n, err := t.Exec(`UPDATE attempt AS a SET lease_until = $3 WHERE item_id = $1 AND n = $2 AND finished_at IS NULL AND ($4 = '' OR token IS NULL OR token = $4)
+	n, err := t.Exec(`UPDATE attempt AS a SET lease_until = $3 WHERE item_id = $1 AND n = $2 AND `+live+` AND ($4 = '' OR token IS NULL OR token = $4)
 		AND NOT `+t.store.hooks.RevokedToken,
 		b.Lease.ItemID, b.Lease.N, t.Now+lease, b.Lease.Token)
 	if err != nil || n == 0 {

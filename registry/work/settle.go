@@ -126,8 +126,11 @@ func (t *Tx) liveAll(ws []*sqldb.Write) (map[registry.Lease]registry.WorkItem, e
 	for i, w := range ws {
 		ids[i] = settlingOf(w).Lease.ItemID
 	}
-	found, err := sqldb.Collect(t.Ask(SelectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
-		WHERE `+t.Among("i.id")+` AND i.status = 'running' AND a.finished_at IS NULL AND NOT `+t.store.hooks.RevokedToken, t.List(ids)), "check leases", ScanItem)
+	// The attempt is looked up for each item. In a join PostgreSQL might read all live attempts
+	// instead, and for each of them the whole list.
+	found, err := sqldb.Collect(t.Ask(SelectItem+`WHERE `+t.Among("i.id")+` AND i.status = 'running' AND (
+		SELECT CASE WHEN `+live+` AND NOT `+t.store.hooks.RevokedToken+` THEN 1 ELSE 0 END
+		FROM attempt a WHERE a.item_id = i.id AND a.n = i.attempt) = 1`, t.List(ids)), "check leases", ScanItem)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +253,7 @@ type closing struct {
 }
 
 // closeAttempts records outcomes and verdicts, so that a repeated settlement gets the same answer.
-// Attempts with the same ending share a statement. An item has at most one open attempt.
+// Attempts with the same ending share a statement. They must be their items' present ones.
 func (t *Tx) closeAttempts(all []closing) error {
 	type ending struct {
 		outcome                 registry.Outcome
@@ -271,7 +274,7 @@ func (t *Tx) closeAttempts(all []closing) error {
 	}
 	for e, ids := range ended.All() {
 		err := t.Do(`UPDATE attempt SET finished_at = $2, outcome = $3, error = $4, remedy = $5, response = $6
-			WHERE `+t.Among("item_id")+` AND finished_at IS NULL`, t.List(ids), t.Now, e.outcome, e.error, e.remedy, e.response)
+			WHERE (item_id, n) IN (SELECT i.id, i.attempt FROM work_item i WHERE `+t.Among("i.id")+`)`, t.List(ids), t.Now, e.outcome, e.error, e.remedy, e.response)
 		if err != nil {
 			return fmt.Errorf("close attempts: %w", err)
 		}

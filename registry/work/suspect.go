@@ -33,7 +33,7 @@ func (t *Tx) claimReserved(c *claiming, itemID string) (done bool, err error) {
 	}
 	var by string
 	var others int64
-	err = t.Get(`SELECT COALESCE((SELECT worker FROM attempt WHERE item_id = $1 AND finished_at IS NULL), ''),
+	err = t.Get(`SELECT COALESCE((SELECT a.worker FROM attempt a WHERE a.item_id = $1 AND `+live+`), ''),
 		(SELECT COUNT(*) FROM attempt WHERE worker = $2 AND finished_at IS NULL)`, []any{itemID, c.Worker}, &by, &others)
 	switch {
 	case err != nil:

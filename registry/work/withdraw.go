@@ -32,8 +32,8 @@ func (t *Tx) withdraw(it registry.WorkItem, why string, to registry.Status) erro
 	if err != nil {
 		return fmt.Errorf("look up attempts withdrawn from worker %s: %w", worker, err)
 	}
-	err = t.Do(`UPDATE attempt SET finished_at = $3, outcome = 'withdrawn', error = $4, response = $5
-		WHERE item_id = $1 AND n = $2 AND finished_at IS NULL`, it.ID, it.Attempt, max(t.Now, last+1), why, string(response))
+	err = t.Do(`UPDATE attempt AS a SET finished_at = $3, outcome = 'withdrawn', error = $4, response = $5
+		WHERE item_id = $1 AND n = $2 AND `+live, it.ID, it.Attempt, max(t.Now, last+1), why, string(response))
 	if err != nil {
 		return fmt.Errorf("withdraw attempt %d of item %s: %w", it.Attempt, it.ID, err)
 	}
