@@ -23,7 +23,7 @@ func (*inspect) Work(ctx context.Context, item *base.Item) error {
 
 // The error that Work returns is the verdict; the embedded policy says how often an item is tried.
 func Example() {
-	var h base.Handler = &inspect{base.Worker{Attempts: 3}}
+	var h base.Handler = &inspect{base.Worker{Attempts: 3, Slots: 4}}
 	fmt.Println(h.Stage(), h.MaxAttempts(), h.Concurrency(), h.Lease())
 
 	err := h.Work(context.Background(), &base.Item{})

@@ -3,6 +3,7 @@ package base
 import (
 	"context"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
@@ -11,7 +12,6 @@ import (
 // The default policy (docs/invariants.md, I11).
 const (
 	defaultAttempts = 5
-	defaultSlots    = 4
 	defaultLease    = 30 * time.Second
 	defaultStuck    = 10 * time.Minute
 
@@ -20,11 +20,17 @@ const (
 	backoffDev   = 0.2 // jitter, of the wait
 )
 
+// defaultSlots is how many items a stage works on at once. Its steps wait for the network, disks and
+// the Registry rather than for processors. Those that run side by side share syncs and transactions,
+// so few slots cost more for each item (docs/performance.md). What needs much memory has limits of
+// its own for the whole process.
+func defaultSlots() int { return min(max(16, 8*runtime.GOMAXPROCS(0)), 32) }
+
 // Worker is the policy that every worker embeds, by value. The configuration sets the fields; zero
 // means the default. A kind of worker that needs another policy redeclares the method.
 type Worker struct {
 	Attempts int           // counted failures after which an item needs an admin's review; default 5
-	Slots    int           // items worked on at once; default 4
+	Slots    int           // items worked on at once; default 16 to 32, by the number of processors
 	Extra    int           // further slots, which a single collection cannot take
 	LeaseFor time.Duration // how long a claim lasts after the last renewal; default 30 s
 	StuckFor time.Duration // how long a step may go without progress; default 10 min
@@ -36,7 +42,7 @@ type Worker struct {
 func (w *Worker) MaxAttempts() int { return orElse(w.Attempts, defaultAttempts) }
 
 // Concurrency returns how many items a process works on at once in this stage.
-func (w *Worker) Concurrency() int { return orElse(w.Slots, defaultSlots) }
+func (w *Worker) Concurrency() int { return orElse(w.Slots, defaultSlots()) }
 
 // Spare returns how many more items a process works on at once if they are not all of one
 // collection ([registry.WorkerInfo.Spare]).

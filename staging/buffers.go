@@ -11,12 +11,15 @@ const (
 	chunk = 256 << 10
 	// readAhead is how many chunks of a file may be in memory between the network and a slow disk.
 	readAhead = 8
+	// mostAhead is how many chunks all transfers may have in memory beside one each.
+	mostAhead = 64
 )
 
 // Buffers is a pool of memory for transfers. Any number of fetches may share it. The zero value is
 // ready to use.
 type Buffers struct {
-	pool sync.Pool
+	pool  sync.Pool
+	ahead atomic.Int64 // chunks beside one for each transfer
 }
 
 // Copy copies r to w, a chunk at a time.
@@ -46,6 +49,23 @@ func (b *Buffers) lend() *block {
 		return have
 	}
 	return &block{buf: make([]byte, chunk)}
+}
+
+// lendMore returns another chunk for a transfer that has one; nil if there is none to spare now.
+func (b *Buffers) lendMore() *block {
+	if b != nil && b.ahead.Add(1) > mostAhead {
+		b.ahead.Add(-1)
+		return nil
+	}
+	return b.lend()
+}
+
+// takeBackMore takes back the chunks of lendMore.
+func (b *Buffers) takeBackMore(lent []*block) {
+	b.takeBack(lent)
+	if b != nil {
+		b.ahead.Add(-int64(len(lent)))
+	}
 }
 
 func (b *Buffers) takeBack(lent []*block) {

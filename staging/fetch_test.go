@@ -9,7 +9,10 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/registry"
@@ -458,6 +461,81 @@ func TestFetch_Format(t *testing.T) {
 			t.Errorf("format %q (%v), want %q", got.MIMEType, err, tt.want)
 		}
 	}
+}
+
+// stalled is a Store that takes no byte until it is released.
+type stalled struct {
+	discard
+	released chan struct{}
+}
+
+func (s stalled) Create(context.Context, string) (storage.Writer, error) {
+	return stalledSink{released: s.released}, nil
+}
+
+type stalledSink struct {
+	sink
+	released chan struct{}
+}
+
+func (s stalledSink) Write(p []byte) (int, error) {
+	<-s.released
+	return len(p), nil
+}
+
+// counted is a source that counts the bytes it gave to anybody.
+type counted struct {
+	*origin
+	given *atomic.Int64
+}
+
+func (c counted) Open(ctx context.Context, url string, p source.Point) (*source.Body, error) {
+	body, err := c.origin.Open(ctx, url, p)
+	if err == nil {
+		body.ReadCloser = io.NopCloser(io.TeeReader(body.ReadCloser, countingWriter{c.given}))
+	}
+	return body, err
+}
+
+type countingWriter struct{ n *atomic.Int64 }
+
+func (w countingWriter) Write(p []byte) (int, error) {
+	w.n.Add(int64(len(p)))
+	return len(p), nil
+}
+
+// Many fetches that wait for a disk hold a bounded number of bytes together, and each has its chunk.
+func TestFetch_ReadAheadIsShared(t *testing.T) {
+	const fetches, chunk = 40, 256 << 10
+	data := random(4 * mib)
+	synctest.Test(t, func(t *testing.T) {
+		var buffers staging.Buffers
+		for range 2 { // what was lent comes back
+			var given atomic.Int64
+			var all sync.WaitGroup
+			store := stalled{released: make(chan struct{})}
+			for range fetches {
+				all.Go(func() {
+					f := staging.Fetch{
+						Source: counted{&origin{data: data}, &given}, Store: store, Buffers: &buffers, Key: "k",
+						Wanted: staging.Wanted{SizeBytes: -1, Algorithms: []string{"sha256"}},
+					}
+					if got, err := f.Run(t.Context()); err != nil || got.Digests["sha256"] != sumOf(data) {
+						t.Errorf("%v, %v", got.Digests, err)
+					}
+				})
+			}
+			synctest.Wait()
+			if n := given.Load(); n != (fetches+64)*chunk {
+				t.Errorf("%d chunks in memory, want %d", n/chunk, fetches+64)
+			}
+			close(store.released)
+			all.Wait()
+			if n := given.Load(); n != fetches*int64(len(data)) {
+				t.Errorf("%d bytes in all", n)
+			}
+		}
+	})
 }
 
 func BenchmarkFetch(b *testing.B) {

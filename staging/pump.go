@@ -19,7 +19,8 @@ type pump struct {
 	unsaved  int64 // bytes since the last checkpoint
 	received int64 // bytes of the file so far, including those before this pump
 
-	lent  []*block
+	first *block
+	more  []*block
 	free  chan *block
 	write chan *block
 	hash  chan *block
@@ -29,9 +30,13 @@ type pump struct {
 
 // run transfers the body to its end. After a read error both sides have processed the same bytes.
 func (p *pump) run(ctx context.Context) error {
-	defer func() { p.fetch.Buffers.takeBack(p.lent) }()
+	defer func() {
+		p.fetch.Buffers.takeBack([]*block{p.first})
+		p.fetch.Buffers.takeBackMore(p.more)
+	}()
 	p.received = p.digests.Size()
-	first := p.lend()
+	first := p.fetch.Buffers.lend()
+	p.first = first
 	err := fill(p.body, first)
 	p.identify(first)
 	if over := p.checkLimit(first.n); over != nil {
@@ -105,13 +110,6 @@ func (p *pump) identify(b *block) {
 	}
 }
 
-// lend adds a block to those in use.
-func (p *pump) lend() *block {
-	b := p.fetch.Buffers.lend()
-	p.lent = append(p.lent, b)
-	return b
-}
-
 // readAll fills chunks until the body ends.
 func (p *pump) readAll(ctx context.Context) error {
 	for {
@@ -144,8 +142,11 @@ func (p *pump) next(ctx context.Context) (*block, error) {
 		return b, nil
 	default:
 	}
-	if len(p.lent) < readAhead {
-		return p.lend(), nil
+	if len(p.more) < readAhead-1 {
+		if b := p.fetch.Buffers.lendMore(); b != nil {
+			p.more = append(p.more, b)
+			return b, nil
+		}
 	}
 	select {
 	case <-ctx.Done():
