@@ -83,7 +83,7 @@ func (s soaking) run(ctx context.Context, c *client.Client, files []sample, fold
 		"AFTER", "COMPLETED", "OPEN", "JOBS/S", "RSS MiB", "HEAP MiB", "GOROUTINES", "OPEN FILES", "DATABASE MiB"); err != nil {
 		return nil, err
 	}
-	begun := time.Now()
+	begun, most := time.Now(), int(s.during/s.every)
 	next, look := time.NewTicker(time.Duration(float64(time.Second)/s.rate)), time.NewTicker(s.every)
 	defer next.Stop()
 	defer look.Stop()
@@ -103,17 +103,14 @@ func (s soaking) run(ctx context.Context, c *client.Client, files []sample, fold
 			if err != nil {
 				return all, err
 			}
-			over := time.Duration(len(all)) == s.during/s.every
-			if over && m.completed == submitted {
-				return all, nil
-			}
-			if m.failed > 0 || over && time.Since(begun) > s.during+patience {
+			if m.failed > 0 || time.Since(begun) > s.during+patience {
 				return all, fmt.Errorf("of %d jobs, %d are completed and %d failed", submitted, m.completed, m.failed)
 			}
-			if over {
-				next.Stop()
-				look.Reset(min(s.every, time.Second))
-				continue
+			if len(all) == most {
+				if m.completed == submitted {
+					return all, nil
+				}
+				continue // jobs are open
 			}
 			var before int64
 			if len(all) > 0 {
@@ -124,6 +121,10 @@ func (s soaking) run(ctx context.Context, c *client.Client, files []sample, fold
 				submitted-m.completed, float64(m.completed-before)/s.every.Seconds(), inMiB(m.rss), inMiB(m.heap), m.goroutines, m.openFiles, inMiB(m.database))
 			if err != nil {
 				return all, err
+			}
+			if len(all) == most {
+				next.Stop()
+				look.Reset(min(s.every, time.Second))
 			}
 		}
 	}
