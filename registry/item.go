@@ -168,6 +168,8 @@ type Spec struct {
 	Filename     string      `json:"filename"` // the payload's name
 	SizeBytes    int64       `json:"size_bytes"`
 	Digest       *Digest     `json:"digest,omitempty"` // of the payload, as given by the depositor
+	// Received is the digest that an upload had when it arrived; nil: the payload is no upload.
+	Received *Digest `json:"received,omitempty"`
 	// Modified is when the payload, a single file, was last changed, as given by the depositor.
 	// Zero: not given; the source's time counts.
 	Modified    time.Time `json:"modified,omitzero"`

@@ -33,6 +33,9 @@ type Fetch struct {
 	Buffers *Buffers // shared by fetches; nil: its own
 	Key     string   // key or key prefix of this attempt for everything that the fetch writes
 	Wanted  Wanted
+	// InPlace says that the file is under Key already, and that Source reads it there. Run then
+	// takes its digests and writes and deletes nothing.
+	InPlace bool
 	// Most limits the bytes of a file of unknown size; 0: no limit. A larger file gives an
 	// *UnboundedError, and what was written is removed.
 	Most int64
@@ -54,6 +57,10 @@ var ErrDamaged = errors.New("staged bytes differ from those received")
 // Run removes staged data that it does not use, and the bytes that From names once they are not
 // needed.
 func (f *Fetch) Run(ctx context.Context) (File, error) {
+	again := f.Key + ".again"
+	if f.InPlace {
+		f.Store, again = inPlace{f.Store, f.Key}, f.Key
+	}
 	first, err := f.once(ctx, f.Key, f.From)
 	if err == nil {
 		f.removePredecessor(ctx, first)
@@ -68,8 +75,8 @@ func (f *Fetch) Run(ctx context.Context) (File, error) {
 			return File{}, err
 		}
 	}
-	second, again := f.once(ctx, f.Key+".again", nil)
-	if again == nil {
+	second, failed := f.once(ctx, again, nil)
+	if failed == nil {
 		f.removePredecessor(ctx, second)
 		return second, nil
 	}
@@ -78,7 +85,7 @@ func (f *Fetch) Run(ctx context.Context) (File, error) {
 			return File{}, err
 		}
 	}
-	return File{}, verdict(err, again)
+	return File{}, verdict(err, failed)
 }
 
 // verdict returns the error of two fetches that both failed.
@@ -140,12 +147,15 @@ func (f *Fetch) once(ctx context.Context, key string, from *Checkpoint) (File, e
 
 // digester returns a digester for all requested digests.
 func (f *Fetch) digester() (*fixity.Digester, error) {
-	if f.Wanted.Digest == nil {
-		return fixity.NewDigester(f.Wanted.Algorithms...)
+	algorithms := f.Wanted.Algorithms
+	if d := f.Wanted.Received; d != nil {
+		algorithms = append([]string{d.Algorithm}, algorithms...)
 	}
-	algorithm := f.Wanted.Digest.Algorithm
-	if _, err := fixity.New(algorithm); err != nil {
-		return nil, &UnsupportedDigest{Algorithm: algorithm, Err: err}
+	if d := f.Wanted.Digest; d != nil {
+		if _, err := fixity.New(d.Algorithm); err != nil {
+			return nil, &UnsupportedDigest{Algorithm: d.Algorithm, Err: err}
+		}
+		algorithms = append([]string{d.Algorithm}, algorithms...)
 	}
-	return fixity.NewDigester(append([]string{algorithm}, f.Wanted.Algorithms...)...)
+	return fixity.NewDigester(algorithms...)
 }

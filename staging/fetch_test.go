@@ -570,3 +570,52 @@ func (sink) Write(p []byte) (int, error) { return len(p), nil }
 func (sink) Commit(context.Context) (storage.Info, error) { return storage.Info{}, nil }
 
 func (sink) Close() error { return nil }
+
+// TestFetch_InPlace: a file that is in its place is read, resumed inside, compared with its digest
+// on arrival, and neither written nor removed.
+func TestFetch_InPlace(t *testing.T) {
+	const key = "uploads/u/payload"
+	s, saved := storagetest.NewMemory(), []byte(nil)
+	o := &origin{data: random(3 * staging.MinPart), etag: "e", cut: map[int]int64{1: staging.MinPart + 5}}
+	if _, err := storage.Put(t.Context(), s, key, o.data); err != nil {
+		t.Fatal(err)
+	}
+	run := func(change func(*staging.Fetch)) (staging.File, error) {
+		t.Helper()
+		f := fetchOf(o, s, "1", &saved)
+		f.Key, f.InPlace, f.From = key, true, from(t, saved)
+		f.Wanted.Received = &registry.Digest{Algorithm: "sha256", Value: sumOf(o.data)}
+		change(f)
+		got, err := f.Run(t.Context())
+		for info, listErr := range s.List(t.Context(), "") {
+			if listErr != nil || info.Key != key {
+				t.Errorf("there is %q, %v", info.Key, listErr)
+			}
+		}
+		if _, err := s.Stat(t.Context(), key); err != nil {
+			t.Errorf("the file is gone: %v", err)
+		}
+		return got, err
+	}
+	keep := func(*staging.Fetch) {}
+	o.cut[2] = staging.MinPart + 5 // the second connection brings nothing
+	if _, err := run(keep); err == nil || saved == nil {
+		t.Fatalf("a broken reading: %v, checkpoint %s", err, saved)
+	}
+	got, err := run(keep)
+	if err != nil || o.opens[2].Offset != staging.MinPart {
+		t.Fatalf("resumed at %+v: %v", o.opens, err)
+	}
+	wantStaged(t, s, got, o.data)
+
+	saved = nil
+	_, err = run(func(f *staging.Fetch) { f.Wanted.Received.Value = sumOf(nil) })
+	if !errors.Is(err, staging.ErrDamaged) || base.ContentFault(err) {
+		t.Errorf("changed since it arrived: %v", err)
+	}
+	saved = nil
+	_, err = run(func(f *staging.Fetch) { f.Wanted.Digest = &registry.Digest{Algorithm: "sha256", Value: sumOf(nil)} })
+	if !base.ContentFault(err) {
+		t.Errorf("not what the depositor says: %v", err)
+	}
+}

@@ -15,6 +15,7 @@ type Wanted struct {
 	URL        string
 	SizeBytes  int64            // -1: not stated
 	Digest     *registry.Digest // nil: not stated
+	Received   *registry.Digest // what the file had when it came into our hands; nil: it is not yet there
 	Name       string           // the depositor's file name; its extension may identify the format; "": not stated
 	MIMEType   string           // "": not stated; used only if the content is not conclusive
 	Modified   time.Time        // time of the last change; zero: not stated, use the source's
@@ -29,8 +30,12 @@ func (w Wanted) checkSize(address string, size int64) error {
 	return &MismatchError{URL: address, What: "size", Expected: inBytes(w.SizeBytes), Found: inBytes(size)}
 }
 
-// check compares the fetched file with the depositor's statement.
+// check compares the fetched file with the depositor's statement. If the file has changed since it
+// came into our hands, the error wraps ErrDamaged: the depositor is not to blame.
 func (w Wanted) check(f File) error {
+	if d := w.Received; d != nil && f.Digests[d.Algorithm] != d.Value {
+		return fmt.Errorf("%s: %w: its %s was %s when it arrived and is %s now", f.Source, ErrDamaged, d.Algorithm, d.Value, f.Digests[d.Algorithm])
+	}
 	if err := w.checkSize(f.Source, f.SizeBytes); err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func (r *rig) uploaded(id string) {
 	r.t.Helper()
 	_, err := r.registry.BeginUpload(r.t.Context(), registry.NewUpload{ID: id, SizeBytes: 0, Keep: time.Hour})
 	must(r.t, err)
-	must(r.t, r.registry.FinishUpload(r.t.Context(), registry.Upload{ID: id}))
+	must(r.t, r.registry.FinishUpload(r.t.Context(), registry.Upload{ID: id, Digest: registry.Digest{Algorithm: "sha256", Value: sha256Of("late")}}))
 	put(r.t, r.staging, "uploads/"+id+"/payload")
 }
 

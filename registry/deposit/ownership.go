@@ -83,6 +83,9 @@ func ownJob(batch registry.WorkItem, submitted registry.Spec, j registry.NewJob)
 		return j, fmt.Errorf("%w: line %d has priority %d; only an operator may set one below %d", registry.ErrInvalid, j.Line, j.Priority, least)
 	}
 	s := &j.Spec
+	if s.Received = nil; s.URL == submitted.URL {
+		s.Received = submitted.Received
+	}
 	s.Mode, s.Force, s.Priority = submitted.Mode, submitted.Force, submitted.Priority
 	s.Submitter, s.UserAgent, s.SubmittedAt, s.Notify = submitted.Submitter, submitted.UserAgent, submitted.SubmittedAt, submitted.Notify
 	s.Profile, s.ProfileVersion = submitted.Profile, submitted.ProfileVersion

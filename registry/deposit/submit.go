@@ -127,9 +127,14 @@ func (t *tx) newBatch(sub registry.Submission, c registry.Collection, content st
 }
 
 // insertBatch inserts the item of a batch. Its upload counts for the quota of the batch's
-// collection from now on.
+// collection from now on, and must keep the digest that it had when it arrived.
 func (t *tx) insertBatch(batch work.NewItem, limits []registry.UploadLimit) error {
 	if id, ok := registry.UploadID(batch.Spec.URL); ok {
+		u, err := t.upload(id)
+		if err != nil {
+			return err
+		}
+		batch.Spec.Received = &u.Digest
 		if err := t.assignCollection(id, batch.Collection, limits); err != nil {
 			return err
 		}
@@ -154,7 +159,7 @@ func withRequirements(content string, requires []registry.Requirement) (string, 
 func (t *tx) fingerprint(sub registry.Submission) (string, error) {
 	spec := sub.Spec
 	spec.Profile, spec.Priority, spec.RouteVersion, spec.SubmittedAt, spec.UserAgent = registry.Profile{}, nil, 0, time.Time{}, ""
-	spec.ProfileVersion, spec.Force = 0, false
+	spec.ProfileVersion, spec.Force, spec.Received = 0, false, nil
 	if id, ok := registry.UploadID(spec.URL); ok {
 		u, err := t.upload(id)
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/workers/result"
 )
 
 // filesAtOnce is how many files of a job are fetched concurrently.
@@ -83,10 +84,13 @@ func (f *Fetcher) fetch(ctx context.Context, m Member) error {
 	m.Wanted.Name, m.Wanted.Algorithms = m.Name, append(m.Wanted.Algorithms, f.Algorithms...)
 	run := staging.Fetch{
 		Source: f.source, Store: f.store, Buffers: f.Buffers, Key: staging.FileKey(f.item.Lease(), f.folder, m.Seq),
-		Wanted: m.Wanted, Most: f.UnknownSize, Moved: f.BytesDone.Add, Read: f.reread.Add,
+		InPlace: m.InPlace, Wanted: m.Wanted, Most: f.UnknownSize, Moved: f.BytesDone.Add, Read: f.reread.Add,
 		Save: func(ctx context.Context, c staging.Checkpoint) error {
 			return base.Put(ctx, f.item, f.partNote(m.Seq), partialFetch{c, m.requestDigest()})
 		},
+	}
+	if m.InPlace {
+		run.Key, run.Store = result.UploadKey(f.item), f.Staging // it takes no room
 	}
 	if !f.fresh {
 		have, ok, err := f.have(ctx, m)
@@ -131,10 +135,11 @@ func (m Member) requestDigest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// have returns a file that an earlier attempt staged, if it exists.
+// have returns a file that an earlier attempt staged, if it exists. An upload is read again: a later
+// step may have found it damaged.
 func (f *Fetcher) have(ctx context.Context, m Member) (staging.File, bool, error) {
 	file, ok, err := f.Noted(ctx, m)
-	if err != nil || !ok {
+	if err != nil || !ok || m.InPlace {
 		return file, false, err
 	}
 	info, err := f.Staging.Stat(ctx, file.Key)
@@ -147,7 +152,8 @@ func (f *Fetcher) have(ctx context.Context, m Member) (staging.File, bool, error
 // Noted returns the description of a staged file. ok is false if there is no entry for it.
 func (f *Fetcher) Noted(ctx context.Context, m Member) (file staging.File, ok bool, err error) {
 	n, ok, err := base.Get[fetched](ctx, f.item, f.fileNote(m.Seq))
-	return n.File, ok && n.Asked == m.requestDigest() && staging.Owned(f.item.ID, n.Key), err
+	own := staging.Owned(f.item.ID, n.Key) || m.InPlace && n.Key == result.UploadKey(f.item)
+	return n.File, ok && n.Asked == m.requestDigest() && own, err
 }
 
 // part returns the checkpoint of an earlier attempt inside a file.

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/workers/result"
 )
 
 // resultManifest is the durable result that describes an item's manifest as it was first fetched
@@ -77,7 +78,7 @@ func (p Files) refetchManifest(ctx context.Context, item *base.Item, was Manifes
 	}
 	wanted := wantedOfSpec(item.Spec())
 	wanted.SizeBytes, wanted.Digest = was.SizeBytes, &registry.Digest{Algorithm: algorithm, Value: was.Digests[algorithm]}
-	_, err := p.fetchManifest(ctx, item, name, wanted)
+	file, err := p.fetchManifest(ctx, item, name, wanted)
 	var changed *staging.MismatchError
 	if errors.As(err, &changed) {
 		return now, base.Fatal(changedManifest{fmt.Errorf("the staged copy of the manifest is lost, and the manifest at its address has changed since (%s, first %s)",
@@ -85,6 +86,7 @@ func (p Files) refetchManifest(ctx context.Context, item *base.Item, was Manifes
 	} else if err != nil {
 		return now, fmt.Errorf("fetch manifest again: %w", err)
 	}
+	now.Key = file.Key
 	return now, p.proveStaged(ctx, &now)
 }
 
@@ -94,6 +96,9 @@ func (p Files) fetchManifest(ctx context.Context, item *base.Item, name string, 
 		Source: p.Sources(item.Collection), Store: p.Staging, Buffers: p.Buffers, Key: staging.Key(item.Lease(), name), Wanted: wanted,
 		Most:  p.manifestLimit(),
 		Moved: item.Progress("bytes of the manifest", "bytes").Add,
+	}
+	if key := result.UploadKey(item); key != "" {
+		fetch.Key, fetch.InPlace = key, true
 	}
 	file, err := fetch.Run(ctx)
 	file.Name = item.Spec().Filename

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/workers/result"
 )
 
 // Unpacks reports whether payloads of this type are unpacked.
@@ -40,6 +41,8 @@ type Member struct {
 	Seq    int64
 	Name   string
 	Wanted staging.Wanted
+	// InPlace says that it is the item's upload, which is read where it is.
+	InPlace bool
 }
 
 // Each calls fn for every file of the job in the order of the submission: the payload itself, or
@@ -47,7 +50,7 @@ type Member struct {
 func (p Files) Each(ctx context.Context, item *base.Item, fn func(Member) error) error {
 	spec := item.Spec()
 	if spec.Type != registry.ObjectManifest {
-		return fn(Member{Seq: 1, Name: spec.Filename, Wanted: wantedOfSpec(spec)})
+		return fn(Member{Seq: 1, Name: spec.Filename, Wanted: wantedOfSpec(spec), InPlace: result.UploadKey(item) != ""})
 	}
 	found, err := p.Manifest(ctx, item, spec.Type)
 	if err != nil {
@@ -62,7 +65,7 @@ func (p Files) Each(ctx context.Context, item *base.Item, fn func(Member) error)
 
 // wantedOfSpec returns a submission's statements about its payload.
 func wantedOfSpec(s registry.Spec) staging.Wanted {
-	return staging.Wanted{URL: s.URL, SizeBytes: s.SizeBytes, Digest: s.Digest, Modified: s.Modified}
+	return staging.Wanted{URL: s.URL, SizeBytes: s.SizeBytes, Digest: s.Digest, Received: s.Received, Modified: s.Modified}
 }
 
 // WantedOf returns a manifest row's statements about its file.

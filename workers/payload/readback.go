@@ -15,7 +15,8 @@ import (
 )
 
 // Examine reads back the downloaded files, and returns nil if all are undamaged. It removes damaged
-// files; the error then sends the item back to Download, which fetches just those again.
+// files, but no upload; the error then sends the item back to Download, which fetches just those
+// again.
 func (p Files) Examine(ctx context.Context, item *base.Item, got result.Downloaded) error {
 	var bad fileFaults
 	for f, err := range got.Contents("").All(ctx, p.Staging) {
@@ -29,8 +30,10 @@ func (p Files) Examine(ctx context.Context, item *base.Item, got result.Download
 		case !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, staging.ErrDamaged):
 			return err
 		}
-		if err := p.Staging.Delete(ctx, f.Key); err != nil {
-			return fmt.Errorf("drop damaged %s: %w", f.Key, err)
+		if staging.Owned(item.ID, f.Key) {
+			if err := p.Staging.Delete(ctx, f.Key); err != nil {
+				return fmt.Errorf("drop damaged %s: %w", f.Key, err)
+			}
 		}
 		bad.addDamaged(f)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
 )
@@ -18,20 +19,32 @@ const NameDownload = "download"
 
 // Downloaded describes a job's downloaded files.
 type Downloaded struct {
-	staging.List       // of the staged files, in the order of the submission
-	Files        int64 `json:"files"`
-	Bytes        int64 `json:"bytes"`
-	Checked      int64 `json:"checked"` // files with a digest stated by the depositor
+	staging.List        // of the staged files, in the order of the submission
+	Files        int64  `json:"files"`
+	Bytes        int64  `json:"bytes"`
+	Checked      int64  `json:"checked"` // files with a digest stated by the depositor
+	upload       string // key of the item's upload; "" if it has none
 }
 
 // DownloadOf returns the description of an item's downloaded files.
 func DownloadOf(item *base.Item) (Downloaded, error) {
-	return Of[Downloaded](item, NameDownload, "no download is recorded; requeue the item at download")
+	d, err := Of[Downloaded](item, NameDownload, "no download is recorded; requeue the item at download")
+	d.upload = UploadKey(item)
+	return d, err
+}
+
+// UploadKey returns the key of the upload that is an item's payload; "" if it is none. The upload
+// stays until no item needs it any more. Steps read it where it is, and must not delete it.
+func UploadKey(item *base.Item) string {
+	if id, ok := registry.UploadID(item.Spec().URL); ok {
+		return source.UploadKey(id)
+	}
+	return ""
 }
 
 // Contents returns the list of the downloaded files.
 func (d Downloaded) Contents(kind registry.PayloadType) Contents {
-	return Contents{From: d.Key, List: d.List, Kind: kind}
+	return Contents{From: d.Key, List: d.List, Kind: kind, upload: d.upload}
 }
 
 // Contents is a list of the producer's files.
@@ -40,6 +53,7 @@ type Contents struct {
 	From         string               `json:"from"`             // key of the list of downloaded files
 	Kind         registry.PayloadType `json:"kind"`             // never auto
 	Folder       string               `json:"folder,omitempty"` // folder of the files that describe the object; "" for the top
+	upload       string               // key of the item's upload; "" if it has none
 }
 
 // All yields the files of the list. A list of an earlier program, which recorded no digest, counts
@@ -82,5 +96,5 @@ func (c Contents) Staged(ctx context.Context, s storage.Store) error {
 // owns reports whether a key belongs to the item of the list.
 func (c Contents) owns(key string) bool {
 	id, _, _ := strings.Cut(strings.TrimPrefix(c.Key, staging.ItemsPrefix), "/")
-	return staging.Owned(id, key)
+	return staging.Owned(id, key) || key != "" && key == c.upload
 }

@@ -129,7 +129,7 @@ func (s *Service) repeated(ctx context.Context, u registry.Upload, sub *registry
 	}
 	// Fields that the Registry set, and fields that do not describe the payload.
 	now.Profile, now.RouteVersion, now.SubmittedAt, now.UserAgent = before.Profile, before.RouteVersion, before.SubmittedAt, before.UserAgent
-	now.ProfileVersion, now.Force = before.ProfileVersion, before.Force
+	now.ProfileVersion, now.Force, now.Received = before.ProfileVersion, before.Force, before.Received
 	if batch.Collection != sub.Collection || !sameJSON(now, before) {
 		return registry.Submitted{}, wire.NewProblem(http.StatusConflict, wire.CodeConflict, fmt.Sprintf(
 			"batch %s used upload %s with other arguments; send the file again", batch.ID, u.ID))
