@@ -183,10 +183,14 @@ func (s *session) claim(ctx context.Context, st *station, hint string) (c regist
 	}
 }
 
+// newRequestID returns a unique id. Later ids sort behind earlier ones, so the Registry's index of
+// them grows at its end instead of everywhere.
+func newRequestID() string { return uuid.Must(uuid.NewV7()).String() }
+
 func (s *session) claimRequest(st *station, hint string) registry.ClaimRequest {
 	h := st.handler
 	return registry.ClaimRequest{
-		RequestID: uuid.NewString(), Stage: st.stage, Hint: hint, Worker: s.worker, Version: s.version,
+		RequestID: newRequestID(), Stage: st.stage, Hint: hint, Worker: s.worker, Version: s.version,
 		Lease: s.lease, MaxAttempts: h.MaxAttempts(),
 		// This process notices a stuck step first, and gives it time to end. The Registry's watch
 		// covers the case that it does not.

@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -199,6 +200,85 @@ func TestGroup(t *testing.T) {
 }
 
 // TestCloseWhileWritesWait checks that each write's answer is true if the store closes meanwhile.
+// TestTransitionCosts counts the statements of a transition, BEGIN and COMMIT included, for one item
+// and for 32 that come in one group, and the pages that SQLite writes for them. docs/design.md, "The
+// two databases", has the numbers.
+func TestTransitionCosts(t *testing.T) {
+	for n, most := range map[int]map[string]int{
+		1:  {"offer": 12, "claim": 18, "settle": 10, "continue": 13},
+		32: {"offer": 12, "claim": 18, "settle": 10, "continue": 13},
+	} {
+		path := filepath.Join(t.TempDir(), "registry.db")
+		s := open(t, path, nil)
+		batch := expandingBatch(t, s)
+		jobs := make([]registry.NewJob, n)
+		for i := range jobs {
+			jobs[i] = registry.NewJob{Line: int64(i + 1), Spec: registry.Spec{Type: registry.FileType, URL: "https://example.org/x"}}
+		}
+		if _, err := s.AddJobs(t.Context(), batch, jobs); err != nil {
+			t.Fatal(err)
+		}
+		stages := map[registry.Stage]int{registry.Estimate: n, registry.Provision: n, registry.Download: n}
+		if _, err := s.Renew(t.Context(), registry.RenewRequest{Worker: registry.WorkerInfo{ID: "w", Capacity: stages}, Lease: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		pages := func() int64 {
+			wal, err := os.Stat(path + "-wal")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return wal.Size() / 4120 // a frame is a page with a header
+		}
+		count := func(step string, calls int, call func(i int) error) {
+			t.Helper()
+			statements, before := 0, pages()
+			for i, err := range gather(s, calls, func(string) error { statements++; return nil }, call) {
+				if err != nil {
+					t.Fatalf("%s %d of %d: %v", step, i, calls, err)
+				}
+			}
+			t.Logf("%s of %d: %d statements, %d pages", step, n, statements, pages()-before)
+			if statements > most[step] {
+				t.Errorf("%s of %d items takes %d statements, want at most %d", step, n, statements, most[step])
+			}
+		}
+		claims := make([]registry.Claim, n)
+		request := func(i int, stage registry.Stage) registry.ClaimRequest {
+			return registry.ClaimRequest{RequestID: fmt.Sprint(stage, i), Stage: stage, Hint: claims[i].Item.ID, Worker: "w", Lease: time.Minute, MaxAttempts: 5}
+		}
+		claim := func(stage registry.Stage) func(int) error {
+			return func(i int) (err error) {
+				claims[i], err = s.Claim(t.Context(), request(i, stage))
+				return err
+			}
+		}
+		settled := func(i int) registry.Settlement {
+			return registry.Settlement{Lease: claims[i].Lease, Outcome: registry.OutcomeDone}
+		}
+		count("offer", 1, func(int) error {
+			_, err := s.Due(t.Context(), registry.DueRequest{Window: 1, Renudge: time.Minute, RenudgeMax: time.Hour})
+			return err
+		})
+		count("claim", n, claim(registry.Estimate))
+		count("settle", n, func(i int) error {
+			_, err := s.Settle(t.Context(), settled(i))
+			return err
+		})
+		for i := range n {
+			if err := claim(registry.Provision)(i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		count("continue", n, func(i int) error {
+			_, c, err := s.SettleAndClaim(t.Context(), settled(i), request(i, registry.Download))
+			if err == nil && c == nil {
+				err = errors.New("it did not continue")
+			}
+			return err
+		})
+	}
+}
+
 func TestCloseWhileWritesWait(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
 	s := open(t, path, nil)

@@ -65,7 +65,7 @@ func BenchmarkAddJobs(b *testing.B) {
 }
 
 // expandingBatch submits a batch and claims its expansion.
-func expandingBatch(b *testing.B, s *sqlstore.Store) registry.Lease {
+func expandingBatch(b testing.TB, s *sqlstore.Store) registry.Lease {
 	b.Helper()
 	if err := s.PutCollection(b.Context(), registry.Collection{Mnemonic: "own"}, "admin"); err != nil {
 		b.Fatal(err)
