@@ -50,7 +50,7 @@ func TestWorker_NSQ(t *testing.T) {
 				if s == registry.Download {
 					return base.Worker{Slots: 7} // and two spare ones
 				}
-				return base.Worker{}
+				return base.Worker{Slots: 4}
 			}
 			_, err := node.Worker(t.Context(), node.WorkerOptions{
 				Common: node.Common{Listen: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)}, Work: o.Work,
