@@ -406,15 +406,47 @@ func (c *committer) readBack(ctx context.Context, key string) (digest string, si
 // buffers has the memory of hashObject, for all roots.
 var buffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 
-// hashObject copies the content of key to w.
-func hashObject(ctx context.Context, store storage.Store, key string, w io.Writer) (int64, error) {
+// hashObject copies the content of key to w. It reads a piece while it writes the one before.
+func hashObject(ctx context.Context, store storage.Store, key string, w io.Writer) (size int64, err error) {
 	in, err := store.Open(ctx, key, 0, -1)
 	if err != nil {
 		return 0, err
 	}
 	defer in.Close()
-	buf := buffers.Get().(*[256 << 10]byte) //nolint:forcetypeassert // the pool has nothing else
-	defer buffers.Put(buf)
-	// Interruptible checks the context and hides WriteTo, so that io.CopyBuffer uses the buffer.
-	return io.CopyBuffer(w, storage.Interruptible(ctx, in), buf[:])
+	from := storage.Interruptible(ctx, in)
+	var pieces [2]*[256 << 10]byte
+	for i := range pieces {
+		pieces[i] = buffers.Get().(*[256 << 10]byte) //nolint:forcetypeassert // the pool has nothing else
+		defer buffers.Put(pieces[i])
+	}
+	n, ended := fill(from, pieces[0][:])
+	for i := 0; ; i ^= 1 {
+		next, after := 0, ended
+		var reading sync.WaitGroup
+		if ended == nil {
+			reading.Go(func() { next, after = fill(from, pieces[i^1][:]) })
+		}
+		_, err := w.Write(pieces[i][:n])
+		reading.Wait()
+		size += int64(n)
+		switch {
+		case err != nil:
+			return size, err
+		case errors.Is(ended, io.EOF):
+			return size, nil
+		case ended != nil:
+			return size, ended
+		}
+		n, ended = next, after
+	}
+}
+
+// fill reads until buf is full. Unlike io.ReadFull it returns the reader's own error if buf is not.
+func fill(r io.Reader, buf []byte) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var m int
+		m, err = r.Read(buf[n:])
+		n += m
+	}
+	return n, err
 }
