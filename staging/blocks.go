@@ -10,6 +10,7 @@ import (
 	"hash"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/storage"
@@ -119,8 +120,10 @@ func (b *Blocks) verify(n int, data []byte) error {
 		}
 		return nil
 	case len(data) > 0:
+		var whole sync.WaitGroup
+		whole.Go(func() { b.whole.Write(data) })
 		b.sums = append(b.sums, sha256.Sum256(data))
-		b.whole.Write(data)
+		whole.Wait()
 	}
 	if len(data) == BlockSize {
 		return nil
