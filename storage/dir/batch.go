@@ -160,7 +160,8 @@ func (b *batch) publish(ctx context.Context, durable bool) (taken []string, err 
 	if len(taken) > 0 {
 		replaced = nil
 	}
-	if durable || len(replaced) > 0 {
+	// Without syncfs, the next bytes would not make the names durable that a killed process left.
+	if durable || len(replaced) > 0 || !syncsAll {
 		err = b.syncNames(n > few)
 	}
 	if err == nil && len(replaced) > 0 {
