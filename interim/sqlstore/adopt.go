@@ -24,7 +24,7 @@ func (s *Store) Adopt(ctx context.Context, a interim.Attempt) (from int64, err e
 		return 0, fmt.Errorf("adopt interim data: %w", err)
 	}
 	err = s.writing(ctx, func(tx *sql.Tx) error {
-		from, err = adopt(ctx, tx, a)
+		from, err = s.adopt(ctx, tx, a)
 		return err
 	})
 	if err != nil {
@@ -39,19 +39,19 @@ func (s *Store) Adopt(ctx context.Context, a interim.Attempt) (from int64, err e
 	return from, nil
 }
 
-func adopt(ctx context.Context, tx *sql.Tx, a interim.Attempt) (from int64, err error) {
-	err = tx.QueryRowContext(ctx, adoptedSQL, a.ItemID, a.N).Scan(&from)
+func (s *Store) adopt(ctx context.Context, tx *sql.Tx, a interim.Attempt) (from int64, err error) {
+	err = s.in(ctx, tx, adoptedSQL).QueryRowContext(ctx, a.ItemID, a.N).Scan(&from)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return from, err
 	}
 	var source, target int64
-	err = tx.QueryRowContext(ctx, predecessorSQL, a.ItemID, a.N).Scan(&source, &from)
+	err = s.in(ctx, tx, predecessorSQL).QueryRowContext(ctx, a.ItemID, a.N).Scan(&source, &from)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	} else if err != nil {
 		return 0, fmt.Errorf("find predecessor: %w", err)
 	}
-	if err := tx.QueryRowContext(ctx, attemptSQL, a.ItemID, a.N, from).Scan(&target); err != nil {
+	if err := s.in(ctx, tx, attemptSQL).QueryRowContext(ctx, a.ItemID, a.N, from).Scan(&target); err != nil {
 		return 0, fmt.Errorf("create attempt: %w", err)
 	}
 	if _, err := tx.ExecContext(ctx, copySQL, target, source); err != nil {

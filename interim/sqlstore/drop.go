@@ -26,14 +26,18 @@ func (s *Store) Drop(ctx context.Context, itemID string) error {
 	if itemID == "" {
 		return fmt.Errorf("drop interim data without an item: %w", interim.ErrInvalid)
 	}
+	more := false
 	err := s.writing(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, dropSQL, itemID)
+		_, err := s.in(ctx, tx, dropSQL).ExecContext(ctx, itemID)
+		if err == nil {
+			more, err = s.sweepSome(ctx, tx)
+		}
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("drop interim data of %s: %w", itemID, err)
+	if err == nil && more {
+		err = s.sweep(ctx)
 	}
-	if err := s.sweep(ctx); err != nil {
+	if err != nil {
 		return fmt.Errorf("drop interim data of %s: %w", itemID, err)
 	}
 	return nil
@@ -44,7 +48,7 @@ func (s *Store) Drop(ctx context.Context, itemID string) error {
 func (s *Store) sweep(ctx context.Context) error {
 	for more := true; more; {
 		err := s.writing(ctx, func(tx *sql.Tx) (err error) {
-			more, err = sweepSome(ctx, tx)
+			more, err = s.sweepSome(ctx, tx)
 			return err
 		})
 		if err != nil {
@@ -54,25 +58,31 @@ func (s *Store) sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweepSome sweeps in one transaction, and reports whether anything may be left.
-func sweepSome(ctx context.Context, tx *sql.Tx) (more bool, err error) {
-	var id int64
-	err = tx.QueryRowContext(ctx, droppedSQL).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	} else if err != nil {
-		return false, err
+// sweepSome deletes at most sweepRows entries of dropped attempts, and reports whether any may be
+// left.
+func (s *Store) sweepSome(ctx context.Context, tx *sql.Tx) (more bool, err error) {
+	for left := int64(sweepRows); left > 0; {
+		var id int64
+		err := s.in(ctx, tx, droppedSQL).QueryRowContext(ctx).Scan(&id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+		result, err := s.in(ctx, tx, sweepSQL).ExecContext(ctx, id, left)
+		if err != nil {
+			return false, err
+		}
+		deleted, err := result.RowsAffected()
+		if err != nil {
+			return false, err
+		}
+		if deleted < left {
+			if _, err := s.in(ctx, tx, forgetSQL).ExecContext(ctx, id); err != nil {
+				return false, err
+			}
+		}
+		left -= max(deleted, 1)
 	}
-	result, err := tx.ExecContext(ctx, sweepSQL, id, sweepRows)
-	if err != nil {
-		return false, err
-	}
-	deleted, err := result.RowsAffected()
-	if err != nil {
-		return false, err
-	}
-	if deleted < sweepRows {
-		_, err = tx.ExecContext(ctx, forgetSQL, id)
-	}
-	return true, err
+	return true, nil
 }

@@ -30,14 +30,10 @@ func (s *Store) Put(ctx context.Context, a interim.Attempt, entries map[string][
 			return nil
 		}
 		var id int64
-		if err := tx.QueryRowContext(ctx, attemptSQL, a.ItemID, a.N, 0).Scan(&id); err != nil {
+		if err := s.in(ctx, tx, attemptSQL).QueryRowContext(ctx, a.ItemID, a.N, 0).Scan(&id); err != nil {
 			return err
 		}
-		stmt, err := tx.PrepareContext(ctx, putSQL)
-		if err != nil {
-			return err
-		}
-		defer stmt.Close()
+		stmt := s.in(ctx, tx, putSQL)
 		for key, value := range entries {
 			if value == nil {
 				value = []byte{} // nil would be NULL

@@ -30,6 +30,8 @@ type Store struct {
 	write *sql.DB
 	read  *sql.DB
 
+	prepared map[string]*sql.Stmt // of the writer, by text; DB.Close closes them
+
 	// mu is read-locked around every statement and locked by Close. Close thus waits for running
 	// calls, and later calls fail with interim.ErrClosed. It is never held while a caller's code
 	// runs.
@@ -76,6 +78,12 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if err := migrate(ctx, s.write); err != nil {
 		return err
 	}
+	s.prepared = map[string]*sql.Stmt{}
+	for _, text := range []string{attemptSQL, putSQL, adoptedSQL, predecessorSQL, dropSQL, droppedSQL, sweepSQL, forgetSQL} {
+		if s.prepared[text], err = s.write.PrepareContext(ctx, text); err != nil {
+			return err
+		}
+	}
 	if s.read, err = sql.Open("sqlite", readDSN(s.path)); err != nil {
 		return err
 	}
@@ -112,6 +120,11 @@ func (s *Store) reading(ctx context.Context, f func(db *sql.DB) error) error {
 		return interim.ErrClosed
 	}
 	return s.explain(ctx, f(s.read))
+}
+
+// in returns a prepared statement in a transaction.
+func (s *Store) in(ctx context.Context, tx *sql.Tx, text string) *sql.Stmt {
+	return tx.StmtContext(ctx, s.prepared[text])
 }
 
 // writing runs f in a write transaction, unless the store is closed, and commits if f returns nil.
