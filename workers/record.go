@@ -112,7 +112,7 @@ func (w *Record) files(ctx context.Context, item *base.Item, p result.Plan) (ren
 	progress := item.Progress("files recorded", "files").Kept()
 	progress.SetEnd(p.Files)
 	progress.Set(done.Files)
-	rows := make([]registry.File, 0, filesAtATime)
+	rows := make([]registry.File, 0, min(p.Files, filesAtATime))
 	flush := func() error {
 		err := w.Registry.RecordFiles(ctx, item.Lease(), p.ObjectID, p.Version, rows)
 		progress.Add(int64(len(rows)))

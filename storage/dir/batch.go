@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"slices"
 	"sync"
@@ -107,7 +106,10 @@ func (b *batch) Replace(ctx context.Context, key string, data []byte) error {
 func (b *batch) ReplaceFrom(ctx context.Context, key, srcKey string) error {
 	for _, e := range b.entries {
 		if e.key == srcKey {
-			return b.replace(ctx, key, io.NewSectionReader(e.file, 0, math.MaxInt64))
+			if _, err := e.file.Seek(0, io.SeekStart); err != nil {
+				return wrap("replace", key, err)
+			}
+			return b.replace(ctx, key, e.file)
 		}
 	}
 	from, _, err := b.store.open("replace", srcKey)
