@@ -110,14 +110,16 @@ var enterStages = func() map[registry.Stage]string {
 		stage := `'` + string(s) + `'`
 		texts[s] = `UPDATE work_item AS i SET stage = ` + stage + `, attempt = i.attempt + 1, tries = 0, losses = 0, run_at = $2, updated_at = $2, room_waited = 0
 			WHERE i.blocker_count = 0 AND NOT ` + heldAt(stage) + ` AND NOT ` + lockedOutAt(stage) + `
-			AND NOT EXISTS (SELECT 1 FROM work_item r WHERE r.stage = ` + stage + ` AND r.ready = 1) AND NOT EXISTS (SELECT 1 FROM alone) AND `
+			AND NOT EXISTS (SELECT 1 FROM work_item r WHERE r.stage = ` + stage + ` AND r.ready = 1)
+			AND NOT EXISTS (SELECT 1 FROM lane l WHERE l.active = 1 AND l.collection <> i.collection) AND NOT EXISTS (SELECT 1 FROM alone) AND `
 	}
 	return texts
 }()
 
 // enterStage moves the rows of items to the next stage, as running under their next attempts, and
-// returns which items that are. None moves while another item is ready in the stage, or while a
-// worker is reserved for a suspect.
+// returns which items that are. None moves while another item is ready in the stage, while another
+// collection has an open lane in any stage, whose items would have longer to wait for theirs, or
+// while a worker is reserved for a suspect.
 func (t *Tx) enterStage(stage registry.Stage, cs []continuing) (does map[string]bool, err error) {
 	if len(cs) == 0 {
 		return nil, nil //nolint:nilnil // no item moves

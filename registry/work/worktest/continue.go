@@ -137,6 +137,12 @@ func continuesOnlyInTurn(f *fixture) {
 			f.Job(registry.Provision)
 			return nothing
 		},
+		"another collection with a ready item": func(string) func() {
+			other := f.Unique("other")
+			f.Collections(other)
+			f.Submit(func(s *registry.Submission) { s.Collection = other })
+			return nothing
+		},
 		"another item that became due": func(string) func() {
 			c := f.TakeItem(f.Job(registry.Provision))
 			f.Settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeRetry, Delay: time.Minute, Error: "no"})
