@@ -69,8 +69,8 @@ var listed = regexp.MustCompile(`INDEX work_item_(new|list|collection|place|coll
 var waiting = regexp.MustCompile(`SCAN i USING (COVERING )?INDEX work_item_(ready|kept|later)$`)
 
 // Indexes that hold few rows: attempts that live, files whose check waits, runs or failed, or that
-// are damaged.
-var few = regexp.MustCompile(`USING (COVERING )?INDEX (attempt_live|stored_file_item|stored_file_damaged)`)
+// are damaged. Of open lanes there may be many, but the first of another collection ends the search.
+var few = regexp.MustCompile(`USING (COVERING )?INDEX (attempt_live|lane_turn|stored_file_item|stored_file_damaged)`)
 
 // A search for no more than the tenant finds everything.
 var everything = regexp.MustCompile(`INDEX work_item_new \(tenant=\?\)`)
