@@ -24,13 +24,13 @@ const (
 // the Registry rather than for processors. Those that run side by side share syncs and transactions,
 // so few slots cost more for each item (docs/performance.md). What needs much memory has limits of
 // its own for the whole process.
-func defaultSlots() int { return min(max(16, 8*runtime.GOMAXPROCS(0)), 32) }
+func defaultSlots() int { return min(max(32, 4*runtime.GOMAXPROCS(0)), 64) }
 
 // Worker is the policy that every worker embeds, by value. The configuration sets the fields; zero
 // means the default. A kind of worker that needs another policy redeclares the method.
 type Worker struct {
 	Attempts int           // counted failures after which an item needs an admin's review; default 5
-	Slots    int           // items worked on at once; default 16 to 32, by the number of processors
+	Slots    int           // items worked on at once; default 32 to 64, by the number of processors
 	Extra    int           // further slots, which a single collection cannot take
 	LeaseFor time.Duration // how long a claim lasts after the last renewal; default 30 s
 	StuckFor time.Duration // how long a step may go without progress; default 10 min

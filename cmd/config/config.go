@@ -136,7 +136,7 @@ type Config struct {
 // Policy has the settings of a stage's worker. Zero stands for the worker's own default.
 type Policy struct {
 	MaxAttempts Count     `envconfig:"MAX_ATTEMPTS" subject:"Workers" for:"up worker" desc:"Counted failures after which an item fails and needs a person." otherwise:"5" want:"a whole number from 1 to 1000"`
-	Concurrency Count     `envconfig:"CONCURRENCY" for:"up worker" desc:"Items that a worker has under way at once. Workers that wait for sources have additional spare slots (docs/security.md#slow-sources)." otherwise:"eight for each processor, from 16 to 32; fixity 2" want:"a whole number from 1 to 1000"`
+	Concurrency Count     `envconfig:"CONCURRENCY" for:"up worker" desc:"Items that a worker has under way at once. Workers that wait for sources have additional spare slots (docs/security.md#slow-sources)." otherwise:"four for each processor, from 32 to 64; fixity 2" want:"a whole number from 1 to 1000"`
 	Lease       LeaseTime `envconfig:"LEASE" for:"registry up worker" desc:"How long a claim outlives the last heartbeat of its process, up to 24 h; the Registry waits as long after its own outage. The same for the Registry and its workers." otherwise:"30s" want:"a duration above 0 and up to 24h, such as 30s"`
 }
 

@@ -40,18 +40,18 @@ func (s *Store) Adopt(ctx context.Context, a interim.Attempt) (from int64, err e
 }
 
 func (s *Store) adopt(ctx context.Context, tx *sql.Tx, a interim.Attempt) (from int64, err error) {
-	err = s.in(ctx, tx, adoptedSQL).QueryRowContext(ctx, a.ItemID, a.N).Scan(&from)
+	err = s.row(ctx, tx, adoptedSQL, a.ItemID, a.N).Scan(&from)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return from, err
 	}
 	var source, target int64
-	err = s.in(ctx, tx, predecessorSQL).QueryRowContext(ctx, a.ItemID, a.N).Scan(&source, &from)
+	err = s.row(ctx, tx, predecessorSQL, a.ItemID, a.N).Scan(&source, &from)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	} else if err != nil {
 		return 0, fmt.Errorf("find predecessor: %w", err)
 	}
-	if err := s.in(ctx, tx, attemptSQL).QueryRowContext(ctx, a.ItemID, a.N, from).Scan(&target); err != nil {
+	if err := s.row(ctx, tx, attemptSQL, a.ItemID, a.N, from).Scan(&target); err != nil {
 		return 0, fmt.Errorf("create attempt: %w", err)
 	}
 	if _, err := tx.ExecContext(ctx, copySQL, target, source); err != nil {

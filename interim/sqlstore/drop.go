@@ -28,7 +28,7 @@ func (s *Store) Drop(ctx context.Context, itemID string) error {
 	}
 	more := false
 	err := s.writing(ctx, func(tx *sql.Tx) error {
-		_, err := s.in(ctx, tx, dropSQL).ExecContext(ctx, itemID)
+		_, err := s.exec(ctx, tx, dropSQL, itemID)
 		if err == nil {
 			more, err = s.sweepSome(ctx, tx)
 		}
@@ -63,13 +63,13 @@ func (s *Store) sweep(ctx context.Context) error {
 func (s *Store) sweepSome(ctx context.Context, tx *sql.Tx) (more bool, err error) {
 	for left := int64(sweepRows); left > 0; {
 		var id int64
-		err := s.in(ctx, tx, droppedSQL).QueryRowContext(ctx).Scan(&id)
+		err := s.row(ctx, tx, droppedSQL).Scan(&id)
 		if errors.Is(err, sql.ErrNoRows) {
 			return false, nil
 		} else if err != nil {
 			return false, err
 		}
-		result, err := s.in(ctx, tx, sweepSQL).ExecContext(ctx, id, left)
+		result, err := s.exec(ctx, tx, sweepSQL, id, left)
 		if err != nil {
 			return false, err
 		}
@@ -78,7 +78,7 @@ func (s *Store) sweepSome(ctx context.Context, tx *sql.Tx) (more bool, err error
 			return false, err
 		}
 		if deleted < left {
-			if _, err := s.in(ctx, tx, forgetSQL).ExecContext(ctx, id); err != nil {
+			if _, err := s.exec(ctx, tx, forgetSQL, id); err != nil {
 				return false, err
 			}
 		}

@@ -30,15 +30,14 @@ func (s *Store) Put(ctx context.Context, a interim.Attempt, entries map[string][
 			return nil
 		}
 		var id int64
-		if err := s.in(ctx, tx, attemptSQL).QueryRowContext(ctx, a.ItemID, a.N, 0).Scan(&id); err != nil {
+		if err := s.row(ctx, tx, attemptSQL, a.ItemID, a.N, 0).Scan(&id); err != nil {
 			return err
 		}
-		stmt := s.in(ctx, tx, putSQL)
 		for key, value := range entries {
 			if value == nil {
 				value = []byte{} // nil would be NULL
 			}
-			if _, err := stmt.ExecContext(ctx, id, []byte(key), value); err != nil {
+			if _, err := s.exec(ctx, tx, putSQL, id, []byte(key), value); err != nil {
 				return err
 			}
 		}

@@ -122,9 +122,14 @@ func (s *Store) reading(ctx context.Context, f func(db *sql.DB) error) error {
 	return s.explain(ctx, f(s.read))
 }
 
-// in returns a prepared statement in a transaction.
-func (s *Store) in(ctx context.Context, tx *sql.Tx, text string) *sql.Stmt {
-	return tx.StmtContext(ctx, s.prepared[text])
+// row runs a prepared query in a transaction.
+func (s *Store) row(ctx context.Context, tx *sql.Tx, text string, args ...any) *sql.Row {
+	return tx.StmtContext(ctx, s.prepared[text]).QueryRowContext(ctx, args...)
+}
+
+// exec runs a prepared statement in a transaction.
+func (s *Store) exec(ctx context.Context, tx *sql.Tx, text string, args ...any) (sql.Result, error) {
+	return tx.StmtContext(ctx, s.prepared[text]).ExecContext(ctx, args...)
 }
 
 // writing runs f in a write transaction, unless the store is closed, and commits if f returns nil.
