@@ -80,7 +80,7 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	}
 	s.prepared = map[string]*sql.Stmt{}
 	for _, text := range []string{attemptSQL, putSQL, adoptedSQL, predecessorSQL, dropSQL, droppedSQL, sweepSQL, forgetSQL} {
-		if s.prepared[text], err = s.write.PrepareContext(ctx, text); err != nil {
+		if s.prepared[text], err = s.write.PrepareContext(ctx, text); err != nil { //nolint:sqlclosecheck // DB.Close closes it
 			return err
 		}
 	}
@@ -124,12 +124,12 @@ func (s *Store) reading(ctx context.Context, f func(db *sql.DB) error) error {
 
 // row runs a prepared query in a transaction.
 func (s *Store) row(ctx context.Context, tx *sql.Tx, text string, args ...any) *sql.Row {
-	return tx.StmtContext(ctx, s.prepared[text]).QueryRowContext(ctx, args...)
+	return tx.StmtContext(ctx, s.prepared[text]).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // the end of tx closes it
 }
 
 // exec runs a prepared statement in a transaction.
 func (s *Store) exec(ctx context.Context, tx *sql.Tx, text string, args ...any) (sql.Result, error) {
-	return tx.StmtContext(ctx, s.prepared[text]).ExecContext(ctx, args...)
+	return tx.StmtContext(ctx, s.prepared[text]).ExecContext(ctx, args...) //nolint:sqlclosecheck // the end of tx closes it
 }
 
 // writing runs f in a write transaction, unless the store is closed, and commits if f returns nil.
