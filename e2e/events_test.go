@@ -23,14 +23,14 @@ type event struct {
 // exactly once.
 func TestEvents_Killed(t *testing.T) {
 	t.Parallel()
-	h := up(t, "HOLDFAST_MAX_ATTEMPTS=100")
+	h := up(t, fourSlots, "HOLDFAST_MAX_ATTEMPTS=100")
 	followKilled(t, h)
 }
 
 // TestPostgreSQL_Events repeats TestEvents_Killed on PostgreSQL, where events commit out of order.
 func TestPostgreSQL_Events(t *testing.T) {
 	t.Parallel()
-	h, _ := onPostgreSQL(t, "HOLDFAST_MAX_ATTEMPTS=100", "HOLDFAST_LEASE=1s")
+	h, _ := onPostgreSQL(t, fourSlots, "HOLDFAST_MAX_ATTEMPTS=100", "HOLDFAST_LEASE=1s")
 	followKilled(t, h)
 }
 

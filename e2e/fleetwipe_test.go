@@ -12,7 +12,7 @@ import (
 func TestRoles_WipedStores(t *testing.T) {
 	t.Parallel()
 	s := serveSlowly(t)
-	f := newFleet(t, fleetSpec{postgres: true, workers: few})
+	f := newFleet(t, fleetSpec{postgres: true, workers: few, env: []string{fourSlots}})
 	f.run("submit", s.server+"/batch.checkm")
 	for _, harm := range []func(){
 		f.wipeRedis,

@@ -10,7 +10,7 @@ import (
 func TestHolds(t *testing.T) {
 	t.Parallel()
 	s := serveSlowly(t)
-	h := up(t, "HOLDFAST_CONCURRENCY=4") // so that jobs are left for each hold
+	h := up(t, fourSlots)
 	h.collection("maps")
 	h.collection("letters")
 	batch := h.begin(s.server+"/batch.checkm", "--collection", "maps")

@@ -27,14 +27,14 @@ func onPostgreSQL(t *testing.T, env ...string) (*holdfast, *postgrestest.Server)
 // TestPostgreSQL_Killed repeats TestKilled_GoesOn on PostgreSQL. Here leases must expire first,
 // because another process might live.
 func TestPostgreSQL_Killed(t *testing.T) {
-	h, _ := onPostgreSQL(t, "HOLDFAST_MAX_ATTEMPTS=100", "HOLDFAST_LEASE=1s")
+	h, _ := onPostgreSQL(t, fourSlots, "HOLDFAST_MAX_ATTEMPTS=100", "HOLDFAST_LEASE=1s")
 	killedGoesOn(t, h)
 }
 
 // TestPostgreSQL_ServerKilled kills the database in the middle of a batch: Holdfast waits for it,
 // and no job fails.
 func TestPostgreSQL_ServerKilled(t *testing.T) {
-	h, server := onPostgreSQL(t)
+	h, server := onPostgreSQL(t, fourSlots)
 	s := serveSlowly(t)
 	h.run("submit", s.server+"/batch.checkm")
 	for kill := 1; kill <= 2; kill++ {

@@ -20,6 +20,9 @@ type slow struct {
 
 const slowFiles = 24
 
+// fourSlots leaves jobs to start after the first ones, for tests that act in the middle of a batch.
+const fourSlots = "HOLDFAST_CONCURRENCY=4"
+
 func serveSlowly(t *testing.T) *slow {
 	t.Helper()
 	s := &slow{}
@@ -52,7 +55,7 @@ func serveSlowly(t *testing.T) *slow {
 // has completed exactly once, every object is there once, and nothing is left over (I4, I10).
 func TestKilled_GoesOn(t *testing.T) {
 	// None may fail: an item that every kill happens to hit is not to be suspected here.
-	killedGoesOn(t, up(t, "HOLDFAST_MAX_ATTEMPTS=100"))
+	killedGoesOn(t, up(t, fourSlots, "HOLDFAST_MAX_ATTEMPTS=100"))
 }
 
 func killedGoesOn(t *testing.T, h *holdfast) {
@@ -147,7 +150,7 @@ func (h *holdfast) finishUncharged(event string) {
 // process resumes it.
 func TestStopped_GoesOn(t *testing.T) {
 	s := serveSlowly(t)
-	h := up(t)
+	h := up(t, fourSlots)
 	h.run("submit", s.server+"/batch.checkm")
 	deadline := time.Now().Add(patience)
 	for s.asked.Load() < 3 && time.Now().Before(deadline) {

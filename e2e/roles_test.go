@@ -51,7 +51,7 @@ func TestRoles(t *testing.T) {
 func TestRoles_ServersKilled(t *testing.T) {
 	t.Parallel()
 	s := serveSlowly(t)
-	f := newFleet(t, fleetSpec{brokers: 2, workers: few})
+	f := newFleet(t, fleetSpec{brokers: 2, workers: few, env: []string{fourSlots}})
 	f.run("submit", s.server+"/batch.checkm")
 	until := func(asked int64) {
 		t.Helper()
@@ -75,7 +75,7 @@ func TestRoles_ServersKilled(t *testing.T) {
 func TestRoles_Stopped(t *testing.T) {
 	t.Parallel()
 	source := newStalling(t, 12)
-	f := newFleet(t, fleetSpec{workers: few})
+	f := newFleet(t, fleetSpec{workers: few, env: []string{fourSlots}})
 	batch := f.begin(source.url + "/batch.checkm")
 	const slots, soon = 4, 5 * time.Second
 	source.await(t, 2*slots)
@@ -111,7 +111,7 @@ func TestRoles_SecondSignal(t *testing.T) {
 	t.Parallel()
 	source := newStalling(t, 12)
 	const grace = 2 * time.Second
-	f := newFleet(t, fleetSpec{workers: few, env: []string{"HOLDFAST_LEASE=2s", "HOLDFAST_GRACE=" + grace.String()}})
+	f := newFleet(t, fleetSpec{workers: few, env: []string{fourSlots, "HOLDFAST_LEASE=2s", "HOLDFAST_GRACE=" + grace.String()}})
 	batch := f.begin(source.url + "/batch.checkm")
 	source.await(t, 8)
 	p := f.proc("download", 0)
@@ -162,7 +162,7 @@ func TestRoles_SpotNotice(t *testing.T) {
 		},
 	})
 	source := newStalling(t, 12)
-	f := newFleet(t, fleetSpec{workers: few})
+	f := newFleet(t, fleetSpec{workers: few, env: []string{fourSlots}})
 	leaving, staying := f.proc("download", 0), f.proc("download", 1)
 	for p, endpoint := range map[*process]string{leaving: metadata, staying: "http://127.0.0.1:1"} {
 		p.stop()

@@ -28,7 +28,7 @@ func serveAny(t *testing.T, n int) string {
 func TestFairTurns(t *testing.T) {
 	t.Parallel()
 	const many, few = 400, 10
-	h := up(t, "HOLDFAST_CONCURRENCY=4")
+	h := up(t, fourSlots)
 	h.collection("big")
 	h.collection("small")
 	big := h.begin(serveAny(t, many)+"/batch.checkm", "--collection", "big")
