@@ -41,7 +41,7 @@ func (t *table) write(to io.Writer) error {
 			strings.ToUpper(p.title), p.head(0), p.head(1), p.costHead())
 		for _, r := range p.rows {
 			median, spread := "", ""
-			if r.time > 0 {
+			if r.time > 0 || r.high > 0 {
 				median = seconds(r.time)
 			}
 			if r.high > r.low {
