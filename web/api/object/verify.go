@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/holdfast/holdfast/ocfl"
@@ -73,7 +74,9 @@ func (v *replicaVerification) run(ctx context.Context) error {
 	}
 	v.out.Valid, v.out.Files, v.out.Bytes = r.Valid(), r.Files, r.Bytes
 	for _, f := range r.Faults {
-		v.note(f.Code, f.Path, "%s", f.Message)
+		if f.Code != adviceSHA512 || !v.recordedBy(ocfl.SHA256) {
+			v.note(f.Code, f.Path, "%s", f.Message)
+		}
 	}
 	if n, ok := versionNumber(r.Head); ok {
 		v.out.Version = n
@@ -88,6 +91,17 @@ func (v *replicaVerification) run(ctx context.Context) error {
 		v.note(recordUnreadable, "", "the record could not be read, so the files were compared only with the inventory beside them; verify the object again")
 	}
 	return nil
+}
+
+// adviceSHA512 is OCFL's advice to address content by SHA-512.
+const adviceSHA512 = "W004"
+
+// recordedBy reports whether a version of the object was recorded with this algorithm. What the
+// collection has chosen is no finding.
+func (v *replicaVerification) recordedBy(algorithm string) bool {
+	return slices.ContainsFunc(v.object.Versions, func(version registry.ObjectVersion) bool {
+		return strings.HasPrefix(version.Inventory, algorithm+":")
+	})
 }
 
 // recordError says that the record could not be read.
