@@ -419,12 +419,12 @@ func hashObject(ctx context.Context, store storage.Store, key string, w io.Write
 		pieces[i] = buffers.Get().(*[256 << 10]byte) //nolint:forcetypeassert // the pool has nothing else
 		defer buffers.Put(pieces[i])
 	}
-	n, ended := fill(from, pieces[0][:])
+	n, ended := storage.Fill(from, pieces[0][:])
 	for i := 0; ; i ^= 1 {
 		next, after := 0, ended
 		var reading sync.WaitGroup
 		if ended == nil {
-			reading.Go(func() { next, after = fill(from, pieces[i^1][:]) })
+			reading.Go(func() { next, after = storage.Fill(from, pieces[i^1][:]) })
 		}
 		_, err := w.Write(pieces[i][:n])
 		reading.Wait()
@@ -439,14 +439,4 @@ func hashObject(ctx context.Context, store storage.Store, key string, w io.Write
 		}
 		n, ended = next, after
 	}
-}
-
-// fill reads until buf is full. Unlike io.ReadFull it returns the reader's own error if buf is not.
-func fill(r io.Reader, buf []byte) (n int, err error) {
-	for n < len(buf) && err == nil {
-		var m int
-		m, err = r.Read(buf[n:])
-		n += m
-	}
-	return n, err
 }

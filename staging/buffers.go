@@ -25,7 +25,7 @@ type Buffers struct {
 // Copy copies r to w, a chunk at a time.
 func (b *Buffers) Copy(w io.Writer, r io.Reader) (int64, error) {
 	lent := b.lend()
-	defer b.takeBack([]*block{lent})
+	defer b.takeBack(lent)
 	// Hide ReaderFrom and WriterTo, which would bypass the chunk.
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, lent.buf)
 }
@@ -62,13 +62,13 @@ func (b *Buffers) lendMore() *block {
 
 // takeBackMore takes back the chunks of lendMore.
 func (b *Buffers) takeBackMore(lent []*block) {
-	b.takeBack(lent)
+	b.takeBack(lent...)
 	if b != nil {
 		b.ahead.Add(-int64(len(lent)))
 	}
 }
 
-func (b *Buffers) takeBack(lent []*block) {
+func (b *Buffers) takeBack(lent ...*block) {
 	if b == nil {
 		return
 	}

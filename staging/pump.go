@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast/holdfast/fixity"
 	"github.com/holdfast/holdfast/format"
+	"github.com/holdfast/holdfast/storage"
 )
 
 // pump moves a body into a staged file. Each chunk is read once, then written and digested in
@@ -19,8 +20,7 @@ type pump struct {
 	unsaved  int64 // bytes since the last checkpoint
 	received int64 // bytes of the file so far, including those before this pump
 
-	first *block
-	more  []*block
+	more  []*block // beside the first
 	free  chan *block
 	write chan *block
 	hash  chan *block
@@ -30,13 +30,12 @@ type pump struct {
 
 // run transfers the body to its end. After a read error both sides have processed the same bytes.
 func (p *pump) run(ctx context.Context) error {
+	first := p.fetch.Buffers.lend()
 	defer func() {
-		p.fetch.Buffers.takeBack([]*block{p.first})
+		p.fetch.Buffers.takeBack(first)
 		p.fetch.Buffers.takeBackMore(p.more)
 	}()
 	p.received = p.digests.Size()
-	first := p.fetch.Buffers.lend()
-	p.first = first
 	err := fill(p.body, first)
 	p.identify(first)
 	if over := p.checkLimit(first.n); over != nil {
@@ -233,15 +232,8 @@ func (p *pump) save(ctx context.Context) error {
 	return err
 }
 
-// fill reads until the chunk is full. Unlike io.ReadFull it returns the source's own error if the
-// last chunk is short.
-func fill(r io.Reader, b *block) error {
-	for b.n = 0; b.n < len(b.buf); {
-		m, err := r.Read(b.buf[b.n:])
-		b.n += m
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// fill reads until the chunk is full.
+func fill(r io.Reader, b *block) (err error) {
+	b.n, err = storage.Fill(r, b.buf)
+	return err
 }
