@@ -21,14 +21,16 @@ import (
 const few = 1
 
 // Batch implements storage.Batcher.
-func (s *Store) Batch() storage.Batch { return &batch{store: s} }
+func (s *Store) Batch() storage.Batch { return s.newBatch() }
+
+func (s *Store) newBatch() *batch { return &batch{store: s, named: newFolders()} }
 
 // batch is a storage.Batch. Its files have no name until their bytes are durable, so a name that
 // survives a loss of power belongs to a whole file.
 type batch struct {
 	store *Store
 
-	named *folders // with names that may not be durable yet; may be nil
+	named *folders // with names that may not be durable yet
 
 	mu      sync.Mutex
 	entries []ended
@@ -180,9 +182,6 @@ func (b *batch) publish(ctx context.Context, durable bool) (taken []string, err 
 
 // name gives files their names.
 func (b *batch) name(ctx context.Context, files []ended) (taken []string, err error) {
-	if b.named == nil {
-		b.named = newFolders()
-	}
 	for _, e := range files {
 		err := b.store.name(e.key, e.link, b.named)
 		switch {
@@ -210,16 +209,12 @@ func order(e ended) int {
 
 // sync makes the bytes of the ended files durable, and the names that are not yet.
 func (b *batch) sync() error {
-	unsynced := 0
-	if b.named != nil {
-		unsynced = len(b.named.names)
-	}
-	if len(b.entries) > 0 && len(b.entries)+unsynced > few {
+	if len(b.entries) > 0 && len(b.entries)+len(b.named.names) > few {
 		err := b.store.syncAll()
 		for _, e := range b.entries {
 			err = errors.Join(err, writeError(e.file))
 		}
-		if err == nil && b.named != nil {
+		if err == nil {
 			b.store.synced(b.named)
 			b.forgetNames()
 		}
@@ -237,9 +232,6 @@ func (b *batch) sync() error {
 
 // syncNames makes the names that files got durable.
 func (b *batch) syncNames(together bool) error {
-	if b.named == nil {
-		return nil
-	}
 	if err := b.store.syncFolders(b.named, together); err != nil {
 		return err
 	}
@@ -248,10 +240,8 @@ func (b *batch) syncNames(together bool) error {
 }
 
 func (b *batch) forgetNames() {
-	if b.named != nil {
-		b.named.close()
-	}
-	b.named = nil
+	b.named.close()
+	b.named = newFolders()
 }
 
 // drop drops the ended files: they have their names, or will not get any.

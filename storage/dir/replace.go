@@ -15,7 +15,7 @@ func (s *Store) ReplaceFrom(ctx context.Context, key, srcKey string) error {
 
 // alone publishes a batch of one object.
 func (s *Store) alone(ctx context.Context, add func(*batch) error) error {
-	b := &batch{store: s}
+	b := s.newBatch()
 	defer b.Close() //nolint:errcheck // it drops what was not published
 	if err := add(b); err != nil {
 		return err
