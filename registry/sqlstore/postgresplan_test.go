@@ -53,16 +53,7 @@ func TestQueryPlans_PostgreSQL(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	var mu sync.Mutex
-	written := map[string]bool{}
-	l.s.SetFault(func(query string) error {
-		mu.Lock()
-		defer mu.Unlock()
-		written[query] = true
-		return nil
-	})
-	l.housekeeping(t)
-	l.s.SetFault(nil)
+	written := l.housekeeping(t)
 	rec := &recorder{real: db.Driver(), dsn: address, queries: map[string]bool{}, args: map[string][]any{}}
 	if err := l.s.SetReader(sql.OpenDB(rec)); err != nil {
 		t.Fatal(err)
@@ -118,16 +109,7 @@ func TestQueryPlans_SmallTables(t *testing.T) {
 	if _, err := conn.ExecContext(t.Context(), "ANALYZE"); err != nil {
 		t.Fatal(err)
 	}
-	var mu sync.Mutex
-	written := map[string]bool{}
-	l.s.SetFault(func(query string) error {
-		mu.Lock()
-		defer mu.Unlock()
-		written[query] = true
-		return nil
-	})
-	l.housekeeping(t)
-	l.s.SetFault(nil)
+	written := l.housekeeping(t)
 	looked := 0
 	for query := range written {
 		sweeps := strings.Contains(query, "ORDER BY a.lease_until") // looks at all live attempts
@@ -148,10 +130,20 @@ func TestQueryPlans_SmallTables(t *testing.T) {
 	}
 }
 
-// housekeeping brings an item through a stage and does what a relay does meanwhile.
-func (l *life) housekeeping(t *testing.T) {
+// housekeeping brings items through stages and does what a relay does meanwhile. It returns the
+// statements of its writes.
+func (l *life) housekeeping(t *testing.T) (written map[string]bool) {
 	t.Helper()
 	ctx := t.Context()
+	var mu sync.Mutex
+	written = map[string]bool{}
+	l.s.SetFault(func(query string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		written[query] = true
+		return nil
+	})
+	defer l.s.SetFault(nil)
 	must := func(_ any, err error) {
 		t.Helper()
 		if err != nil {
@@ -182,6 +174,7 @@ func (l *life) housekeeping(t *testing.T) {
 	must(l.s.Sweep(ctx, time.Minute))
 	must(l.s.Reclaim(ctx))
 	must(l.s.Due(ctx, registry.DueRequest{Window: 2, Renudge: time.Minute, RenudgeMax: time.Hour}))
+	return written
 }
 
 // readLists asks for lists by each field, for a later page of some, and for what pages show beside
