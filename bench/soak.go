@@ -143,12 +143,16 @@ func observe(ctx context.Context, c *client.Client, folder string) (m moment, er
 	runtime.GC()
 	runtime.ReadMemStats(&heap)
 	m.heap, m.goroutines = int64(heap.HeapAlloc), int64(runtime.NumGoroutine()) //nolint:gosec // far below the limit
-	if raw, err := os.ReadFile("/proc/self/status"); err == nil {
-		m.rss = fieldOf(raw, "VmRSS: %d kB") << 10
+	raw, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return m, err
 	}
-	if open, err := os.ReadDir("/proc/self/fd"); err == nil {
-		m.openFiles = int64(len(open))
+	m.rss = fieldOf(raw, "VmRSS: %d kB") << 10
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return m, err
 	}
+	m.openFiles = int64(len(open))
 	databases, err := filepath.Glob(filepath.Join(folder, "*.db*"))
 	for _, name := range databases {
 		if info, err := os.Stat(name); err == nil { // a journal may have gone meanwhile
