@@ -112,8 +112,7 @@ func content(f fs.FS, name string) (string, error) {
 	return string(text), err
 }
 
-// TestFS_Concurrent checks that concurrent readers of several folders, each of which closes the
-// folder the others use, get the right files.
+// TestFS_Concurrent checks that concurrent readers of several folders get the right files.
 func TestFS_Concurrent(t *testing.T) {
 	t.Parallel()
 	f := open(t, sample(t))
@@ -148,6 +147,35 @@ func TestFS_LinkInTheWay(t *testing.T) {
 	}
 	if got, err := content(f, "a/1"); err == nil {
 		t.Errorf("it was followed to %q", got)
+	}
+}
+
+// TestFS_InfoStaysWithin checks that an entry does not describe a file outside, if its folder is
+// replaced by a link after it was listed.
+func TestFS_InfoStaysWithin(t *testing.T) {
+	t.Parallel()
+	folder := sample(t)
+	opened, err := open(t, folder).Open("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = opened.Close() })
+	listed, ok := opened.(fs.ReadDirFile)
+	if !ok {
+		t.Fatalf("%T is no folder", opened)
+	}
+	entries, err := listed.ReadDir(-1)
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("%d entries, %v", len(entries), err)
+	}
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := errors.Join(os.Rename(filepath.Join(folder, "a"), outside), os.Symlink(outside, filepath.Join(folder, "a"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			t.Errorf("%s: the FS describes %s of %d bytes, which lies outside", e.Name(), info.Name(), info.Size())
+		}
 	}
 }
 

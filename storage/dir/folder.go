@@ -7,6 +7,8 @@ import (
 	"path"
 	"sync"
 	"syscall"
+
+	"github.com/holdfast/holdfast/safefs"
 )
 
 // inode identifies a file among those of one machine that exist at the same time.
@@ -101,7 +103,7 @@ func (s *Store) makeFolder(name string, changed *folders) (*os.File, error) {
 // openAt opens name for reading.
 func (s *Store) openAt(name string, flag int) (*os.File, error) {
 	if !s.walks {
-		if f, err := openBeneath(s.top, name, flag); err == nil || errors.Is(err, fs.ErrNotExist) {
+		if f, err := safefs.OpenBeneath(s.top, name, flag); err == nil || errors.Is(err, fs.ErrNotExist) {
 			return f, err
 		}
 	}
@@ -111,7 +113,7 @@ func (s *Store) openAt(name string, flag int) (*os.File, error) {
 // lstat describes name without following a final link.
 func (s *Store) lstat(name string) (fs.FileInfo, error) {
 	if !s.walks {
-		if info, err := lstatBeneath(s.top, name); err == nil || errors.Is(err, fs.ErrNotExist) {
+		if info, err := safefs.LstatBeneath(s.top, name); err == nil || errors.Is(err, fs.ErrNotExist) {
 			return info, err
 		}
 	}

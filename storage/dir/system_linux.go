@@ -3,7 +3,6 @@ package dir
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strconv"
 
@@ -15,29 +14,6 @@ const descriptors = "/proc/self/fd/"
 
 // openFolderFlags are those to open a folder; the kernel refuses a pipe before it could block.
 const openFolderFlags = os.O_RDONLY | unix.O_DIRECTORY
-
-// openBeneath opens name, which cannot lead out of the directory top, with one system call, where
-// os.Root needs one for each folder on the way. Any error but fs.ErrNotExist means: try os.Root,
-// since the kernel or a container's filter may refuse this call.
-func openBeneath(top *os.File, name string, flag int) (*os.File, error) {
-	fd, err := unix.Openat2(int(top.Fd()), name, &unix.OpenHow{
-		Flags: uint64(flag | unix.O_CLOEXEC), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
-	})
-	if err != nil {
-		return nil, &os.PathError{Op: "openat2", Path: name, Err: err}
-	}
-	return os.NewFile(uintptr(fd), top.Name()+"/"+name), nil
-}
-
-// lstatBeneath describes name without following a final link. Errors are those of openBeneath.
-func lstatBeneath(top *os.File, name string) (fs.FileInfo, error) {
-	f, err := openBeneath(top, name, unix.O_PATH|unix.O_NOFOLLOW)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // a read-only handle
-	return f.Stat()
-}
 
 // openUnnamed makes a file without a name in the directory top. It returns errors.ErrUnsupported if
 // the kernel or the file system cannot.

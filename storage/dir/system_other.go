@@ -4,19 +4,12 @@ package dir
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"syscall"
 )
 
 // openFolderFlags are those to open a folder. A pipe does not block.
 const openFolderFlags = os.O_RDONLY | syscall.O_DIRECTORY | syscall.O_NONBLOCK
-
-// openBeneath is not supported here.
-func openBeneath(*os.File, string, int) (*os.File, error) { return nil, errors.ErrUnsupported }
-
-// lstatBeneath is not supported here.
-func lstatBeneath(*os.File, string) (fs.FileInfo, error) { return nil, errors.ErrUnsupported }
 
 // openUnnamed is not supported here.
 func openUnnamed(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
