@@ -618,4 +618,23 @@ func TestFetch_InPlace(t *testing.T) {
 	if !base.ContentFault(err) {
 		t.Errorf("not what the depositor says: %v", err)
 	}
+	saved = nil
+	_, err = run(func(f *staging.Fetch) { f.Wanted.SizeBytes = 1 })
+	if !base.ContentFault(err) {
+		t.Errorf("not as long as the depositor says: %v", err)
+	}
+	saved = nil
+	_, err = run(func(f *staging.Fetch) {
+		f.Wanted.SizeBytes = int64(len(o.data))
+		o.data = o.data[:staging.MinPart]
+		if err := s.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := storage.Put(t.Context(), s, key, o.data); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if !errors.Is(err, staging.ErrDamaged) || base.ContentFault(err) {
+		t.Errorf("cut off since it arrived: %v", err)
+	}
 }
