@@ -46,12 +46,13 @@ func (a *attempt) lost() {
 	}
 }
 
-// renewalDue reports whether a renewal is needed: a third of the lease has passed, or there is new
-// progress.
+// renewalDue reports whether a renewal is needed: a third of the lease has passed, or a while with
+// new progress. The settlement of a short step reports its progress.
 func (a *attempt) renewalDue(now time.Time, every time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return now.Sub(a.renewed) >= every || a.item.track.moves.Load() != a.sentMoves
+	since := now.Sub(a.renewed)
+	return since >= every || since >= min(progressEvery, every) && a.item.track.moves.Load() != a.sentMoves
 }
 
 // noteRenewal records a renewal that was sent at sent and answered. While there is progress, it

@@ -150,6 +150,7 @@ func TestOnward_Slots(t *testing.T) {
 		fake := &fakeContinuing{fakeRegistry: newFake()}
 		f, d, stop := pipeline(t, fake, 1, map[string]time.Duration{"a": 10 * time.Second, "b": 500 * time.Millisecond}, registry.Estimate, registry.Provision)
 		<-f[registry.Estimate].deliver("a").answered
+		synctest.Wait()
 		<-f[registry.Estimate].deliver("b").answered // while a is at provision
 		if got := len(fake.continued()); got != 1 {
 			t.Errorf("%d items continued, want only the first", got)

@@ -3,6 +3,7 @@ package base
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
@@ -64,17 +65,17 @@ func (s *session) renewalDue(now time.Time) bool {
 }
 
 // renew extends the claims that this process runs, reports their progress, and ends the steps whose
-// claims are gone.
+// claims are gone. It leaves out claims that were renewed a moment ago, and report nothing new.
 func (s *session) renew(ctx context.Context) error {
 	request := registry.RenewRequest{Worker: s.info(), Lease: s.lease}
 	moves := map[registry.Lease]int64{}
-	running := s.running()
+	sent := time.Now()
+	running := slices.DeleteFunc(s.running(), func(a *attempt) bool { return !a.renewalDue(sent, s.lease/6) })
 	for _, a := range running {
 		b, m := a.beat()
 		request.Beats = append(request.Beats, b)
 		moves[b.Lease] = m
 	}
-	sent := time.Now()
 	call, cancel := context.WithTimeout(ctx, s.stores.timeout)
 	defer cancel()
 	answer, err := s.stores.registry.Renew(call, request)

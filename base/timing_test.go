@@ -151,7 +151,11 @@ func TestClaimLost_StopsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, kept := newFake(), newFakeInterim()
 		fake.onRenew = func(_ int, r registry.RenewRequest) ([]registry.Lease, error) {
-			return []registry.Lease{r.Beats[0].Lease}, nil
+			var all []registry.Lease
+			for _, b := range r.Beats {
+				all = append(all, b.Lease)
+			}
+			return all, nil
 		}
 		w := &worker{work: func(ctx context.Context, it *base.Item) error {
 			if err := it.Writable(ctx); err != nil {

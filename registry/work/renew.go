@@ -32,13 +32,15 @@ func (e *Engine) Renew(ctx context.Context, r registry.RenewRequest) (registry.R
 		if err := t.noteWorker(r, held); err != nil {
 			return err
 		}
+		renewed, err := t.renewAll(r.Beats, r.Lease.Microseconds())
+		if err != nil {
+			return err
+		}
 		for _, b := range r.Beats {
-			ok, err := t.renewOne(b, r.Lease.Microseconds())
-			if err != nil {
-				return err
-			}
-			if !ok {
+			if !renewed[registry.Lease{ItemID: b.Lease.ItemID, N: b.Lease.N}] {
 				out.Lost = append(out.Lost, b.Lease)
+			} else if err := t.noteBeat(b); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -49,25 +51,43 @@ func (e *Engine) Renew(ctx context.Context, r registry.RenewRequest) (registry.R
 	return out, nil
 }
 
-// renewOne extends the lease of one attempt. An attempt with an expired lease lives until the sweep
-// takes it away (R15).
-func (t *Tx) renewOne(b registry.Beat, lease int64) (bool, error) {
-	n, err := t.Exec(`UPDATE attempt AS a SET lease_until = $3 WHERE item_id = $1 AND n = $2 AND `+live+` AND ($4 = '' OR token IS NULL OR token = $4)
-		AND NOT `+t.store.hooks.RevokedToken,
-		b.Lease.ItemID, b.Lease.N, t.Now+lease, b.Lease.Token)
-	if err != nil || n == 0 {
-		return false, err
+// renewAll extends the leases of attempts, and returns which attempts these were. Attempts with the
+// same number share a statement. An attempt with an expired lease lives until the sweep takes it
+// away (R15).
+func (t *Tx) renewAll(beats []registry.Beat, lease int64) (renewed map[registry.Lease]bool, err error) {
+	type alike struct {
+		n        int64
+		token    string
+		advanced bool
 	}
-	if b.Advanced {
-		err := t.Do(`UPDATE attempt SET progress_at = $3, advanced = 1 WHERE item_id = $1 AND n = $2`,
-			b.Lease.ItemID, b.Lease.N, t.Now)
+	ids := sqldb.IDsByKey[alike]{}
+	for _, b := range beats {
+		ids.Add(alike{b.Lease.N, b.Lease.Token, b.Advanced}, b.Lease.ItemID)
+	}
+	renewed = map[registry.Lease]bool{}
+	for of, ids := range ids.All() {
+		moved, args := ``, []any{t.List(ids), of.n, t.Now + lease, of.token}
+		if of.advanced {
+			moved, args = `, progress_at = $5, advanced = 1`, append(args, t.Now)
+		}
+		found, err := t.Strings(`UPDATE attempt AS a SET lease_until = $3`+moved+` WHERE `+t.Among("item_id")+` AND n = $2 AND `+live+`
+			AND ($4 = '' OR token IS NULL OR token = $4) AND NOT `+t.store.hooks.RevokedToken+` RETURNING item_id`,
+			args...)
 		if err != nil {
-			return false, err
+			return nil, fmt.Errorf("renew %d leases: %w", len(ids), err)
+		}
+		for _, id := range found {
+			renewed[registry.Lease{ItemID: id, N: of.n}] = true
 		}
 	}
+	return renewed, nil
+}
+
+// noteBeat records what a renewed attempt reports.
+func (t *Tx) noteBeat(b registry.Beat) error {
 	if b.Progress != nil {
 		if err := t.progress(b.Lease, b.Progress); err != nil {
-			return false, err
+			return err
 		}
 	}
 	if b.DoneBytes >= 0 || b.DoneFiles >= 0 {
@@ -76,13 +96,13 @@ func (t *Tx) renewOne(b registry.Beat, lease int64) (bool, error) {
 			done_files = CASE WHEN $3 >= 0 THEN $3 ELSE done_files END WHERE id = $1`,
 			b.Lease.ItemID, b.DoneBytes, b.DoneFiles)
 		if err != nil {
-			return false, err
+			return err
 		}
 		if err := t.staged(b.Lease.ItemID); err != nil {
-			return false, err
+			return err
 		}
 	}
-	return true, nil
+	return nil
 }
 
 func (t *Tx) progress(l registry.Lease, p []registry.Progress) error {

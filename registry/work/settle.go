@@ -141,20 +141,34 @@ func (t *Tx) liveAll(ws []*sqldb.Write) (map[registry.Lease]registry.WorkItem, e
 	return items, nil
 }
 
-// othersAttempts returns the settlements whose token is not the one that claimed the attempt.
+// othersAttempts returns the settlements of present attempts whose token is not the one that claimed
+// them.
 func (t *Tx) othersAttempts(ws []*sqldb.Write) (map[*sqldb.Write]bool, error) {
+	var ids []string
+	for _, w := range ws {
+		if l := settlingOf(w).Lease; l.Token != "" {
+			ids = append(ids, l.ItemID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil //nolint:nilnil // all callers are in this process
+	}
+	claimed := map[registry.Lease]string{}
+	err := sqldb.Each(t.Ask(`SELECT a.item_id, a.n, a.token FROM attempt a WHERE a.token IS NOT NULL AND (a.item_id, a.n) IN (
+		SELECT i.id, i.attempt FROM work_item i WHERE `+t.Among("i.id")+`)`, t.List(ids)), "look up who claimed items", func(row sqldb.Scanner) error {
+		var l registry.Lease
+		var token string
+		err := row.Scan(&l.ItemID, &l.N, &token)
+		claimed[l] = token
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	others := map[*sqldb.Write]bool{}
 	for _, w := range ws {
 		l := settlingOf(w).Lease
-		if l.Token == "" {
-			continue
-		}
-		var another bool
-		err := t.Get(`SELECT EXISTS (SELECT 1 FROM attempt WHERE item_id = $1 AND n = $2 AND token <> $3)`, []any{l.ItemID, l.N, l.Token}, &another)
-		if err != nil {
-			return nil, fmt.Errorf("look up who claimed item %s: %w", l.ItemID, err)
-		}
-		if another {
+		if by, known := claimed[registry.Lease{ItemID: l.ItemID, N: l.N}]; l.Token != "" && known && by != l.Token {
 			others[w] = true
 		}
 	}
