@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/api"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -137,6 +138,22 @@ func TestSendFile_GoesOn(t *testing.T) {
 	if left := b.staged(t); len(left) != 1 {
 		t.Errorf("staged %v, want the first file alone", left)
 	}
+}
+
+// TestSendFile_AllSent checks that an upload is stored whose server died after it had acknowledged
+// the last byte.
+func TestSendFile_AllSent(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(_ *bench, o *api.Options) { o.Registry = &unfinishing{Registry: o.Registry, left: 1} })
+	at := b.begin(t, 5, wire.EncodeMetadata(map[string]string{"filename": "a.bin", "fingerprint": "f"}))
+	got, text := b.bring(t, at, 0, "hello")
+	wantProblem(t, got, text, http.StatusServiceUnavailable, wire.CodeUnavailable)
+	u, err := b.as(t, registry.RoleDepositor).SendFile(t.Context(), fileOf([]byte("hello")))
+	must(t, err)
+	if !strings.HasSuffix(at, u.ID) {
+		t.Errorf("stored as %s, want %s", u.ID, at)
+	}
+	b.wantStored(t, at, "hello")
 }
 
 func TestSendFile_Fails(t *testing.T) {

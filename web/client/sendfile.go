@@ -119,6 +119,7 @@ type fileSender struct {
 	file   File
 	id     string
 	offset int64 // acknowledged bytes
+	ended  bool  // the server has answered a request that ended the file
 
 	sum    hash.Hash // of the first summed bytes
 	summed int64
@@ -195,11 +196,13 @@ func (s *fileSender) finish(ctx context.Context) (registry.Upload, error) {
 	return stored, nil
 }
 
-// sendAll sends the file part by part, and retries after temporary errors.
+// sendAll sends the file part by part, and retries after temporary errors. If all bytes were
+// acknowledged by a server that died before it had stored the file, an empty part has its successor
+// store it.
 func (s *fileSender) sendAll(ctx context.Context) error {
 	patience := cmp.Or(s.file.Patience, 2*time.Minute)
 	wait, got := sendRetry, time.Now()
-	for s.offset < s.file.Size {
+	for !s.ended {
 		before := s.offset
 		err := s.sendPart(ctx)
 		if err != nil {
@@ -298,10 +301,12 @@ func (s *fileSender) sendPart(ctx context.Context) error {
 	header := tusHeader()
 	header.Set(wire.UploadOffsetHeader, strconv.FormatInt(s.offset, 10))
 	header.Set("Content-Type", wire.TusMediaType)
-	header.Set("Expect", "100-continue")
-	answer, err := s.client.do(ctx, request{
-		method: http.MethodPatch, path: in("uploads", s.id), header: header, body: io.NopCloser(part), length: n,
-	})
+	ask := request{method: http.MethodPatch, path: in("uploads", s.id), header: header}
+	if n > 0 {
+		header.Set("Expect", "100-continue")
+		ask.body, ask.length = io.NopCloser(part), n
+	}
+	answer, err := s.client.do(ctx, ask)
 	closed := part.end() // net/http may still be reading for a moment
 	if closed != nil {
 		closed = &unreadableError{fmt.Errorf("read %s: %w", s.file.Name, closed)}
@@ -312,7 +317,9 @@ func (s *fileSender) sendPart(ctx context.Context) error {
 	if err != nil || closed != nil {
 		return cmp.Or(closed, err)
 	}
-	return s.readOffset(answer)
+	err = s.readOffset(answer)
+	s.ended = err == nil && s.offset == s.file.Size
+	return err
 }
 
 // open opens the file at the upload's offset. It first adds the bytes before the offset to the
