@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,50 +23,145 @@ import (
 // storage root with the right bytes.
 func TestPowerLoss(t *testing.T) {
 	t.Parallel()
+	o := newOutage(t)
+	history, promises := o.run(t, nil, 0)
+	visit := looptest.Some(t, 12)
+	for i, point := range history.Syncs() {
+		if !visit() {
+			continue
+		}
+		t.Run(fmt.Sprintf("sync %d, the worst", i), func(t *testing.T) {
+			t.Parallel()
+			image, err := history.Worst(point)
+			must(t, err)
+			o.check(t, point, image, promises)
+		})
+		if i == 0 {
+			continue
+		}
+		before := history.Syncs()[i-1]
+		at := before + o.random.IntN(point-before+1)
+		t.Run(fmt.Sprintf("operation %d, anything", at), func(t *testing.T) {
+			t.Parallel()
+			image, err := history.Some(at, rand.New(rand.NewPCG(2, uint64(at))))
+			must(t, err)
+			o.check(t, at, image, promises)
+		})
+	}
+}
+
+// TestPowerLossAfterKill: Holdfast is killed at every file operation of the same two jobs, before
+// and after each sync. It is started again and finds all that the killed process saw, durable or
+// not. It completes the jobs, and then the power fails: when the depositor has just been told so, or
+// at another moment.
+func TestPowerLossAfterKill(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t)
+	first, _ := o.run(t, nil, 0)
+	visit := looptest.Some(t, 25)
+	for i, point := range first.Syncs()[1:] {
+		if !visit() {
+			continue
+		}
+		before := first.Syncs()[i]
+		seed := uint64(looptest.Number(t, 1<<30))
+		for _, killed := range slices.Compact([]int{before + 1 + o.random.IntN(point-before), point}) {
+			t.Run(fmt.Sprintf("killed at operation %d", killed), func(t *testing.T) {
+				t.Parallel()
+				history, promises := o.run(t, first, killed)
+				random := rand.New(rand.NewPCG(seed, uint64(killed)))
+				lost := []int{random.IntN(history.Len() + 1)}
+				for _, p := range promises {
+					lost = append(lost, p.accepted, p.completed)
+				}
+				for _, at := range lost {
+					image, err := history.Worst(at)
+					must(t, err)
+					o.check(t, at, image, promises)
+					if t.Failed() {
+						t.Fatalf("the power failed at operation %d of %d after the kill", at, history.Len())
+					}
+				}
+			})
+		}
+	}
+}
+
+// outage is what the tests of losses of power have in common: two submissions, the second of which
+// updates the first's object.
+type outage struct {
+	env      []string
+	random   *rand.Rand
+	payloads [2]string // files
+}
+
+func newOutage(t *testing.T) *outage {
+	t.Helper()
 	if _, err := exec.LookPath("strace"); err != nil {
 		proctest.Absent(t, "strace", err)
 	}
+	o := &outage{
+		env:    []string{"HOLDFAST_NET_ALLOW=127.0.0.1", "HOLDFAST_LEASE=1s", "HOLDFAST_MAX_ATTEMPTS=100"},
+		random: rand.New(rand.NewPCG(1, uint64(looptest.Number(t, 1<<30)))),
+	}
 	dir := t.TempDir()
-	folder := filepath.Join(dir, "payload")
-	write := func(name string, text []byte) {
-		t.Helper()
-		must(t, os.MkdirAll(folder, 0o755))
-		must(t, os.WriteFile(filepath.Join(folder, name), text, 0o600))
-	}
-	random := rand.New(rand.NewPCG(1, uint64(looptest.Number(t, 1<<30))))
-	bytesOf := func(n int) []byte {
-		b := make([]byte, n)
-		for i := range b {
-			b[i] = byte(random.Uint32())
+	for i := range o.payloads {
+		payload := make([]byte, 64<<10+i)
+		for j := range payload {
+			payload[j] = byte(o.random.Uint32())
 		}
-		return b
+		o.payloads[i] = filepath.Join(dir, fmt.Sprint(i), "a.bin")
+		must(t, os.Mkdir(filepath.Dir(o.payloads[i]), 0o755))
+		must(t, os.WriteFile(o.payloads[i], payload, 0o600))
 	}
-	env := []string{"HOLDFAST_NET_ALLOW=127.0.0.1", "HOLDFAST_LEASE=1s", "HOLDFAST_MAX_ATTEMPTS=100"}
-	h := &holdfast{t: t, dir: filepath.Join(dir, "data"), env: env, trace: filepath.Join(dir, "trace")}
-	h.start()
+	return o
+}
 
-	// promise is what the service has said of one job, and what must be true from then on.
-	type promise struct {
-		batch, item         string
-		accepted, completed int // points
-		version             int
-		payload             []byte
+// promise is what the service has said of one job, and what must be true from then on.
+type promise struct {
+	batch, item, ark    string
+	accepted, completed int // points
+}
+
+// run starts Holdfast under strace and makes both submissions. Holdfast begins on an empty disk, or
+// on the one that a process left that was killed at a point of an earlier history. A submission that
+// had been made is repeated then, and gets the same batch.
+func (o *outage) run(t *testing.T, before *powerloss.History, killed int) (*powerloss.History, []promise) {
+	t.Helper()
+	dir := t.TempDir()
+	h := &holdfast{t: t, dir: filepath.Join(dir, "data"), env: o.env, trace: filepath.Join(dir, "trace")}
+	if before != nil {
+		image, err := before.Seen(killed)
+		must(t, err)
+		must(t, image.Write(h.dir))
 	}
-	var promises []*promise
-	var ark string
-	for version, args := range [][]string{{"--local-id", "one"}, {"--local-id", "one", "--update"}} {
-		p := &promise{version: version + 1, payload: bytesOf(64<<10 + version)}
-		write("a.bin", p.payload)
-		s, code := h.submit(append([]string{"-q", filepath.Join(folder, "a.bin")}, args...)...)
+	h.start()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("holdfast's log:\n%s", h.log)
+		}
+	})
+	promises := make([]promise, len(o.payloads))
+	for i, file := range o.payloads {
+		args := []string{"-q", file, "--local-id", "one", "--idempotency-key", fmt.Sprint(i)}
+		if i > 0 {
+			args = append(args, "--update")
+		}
+		s, code := h.submit(args...)
 		if code != 0 || len(s.Jobs) != 1 {
 			t.Fatalf("exit %d: %+v", code, s)
 		}
-		p.batch, p.item, ark = s.BatchID, s.Jobs[0].ItemID, s.Jobs[0].ARK
-		h.becomes(p.item, "Completed")
-		promises = append(promises, p)
+		promises[i] = promise{batch: s.BatchID, item: s.Jobs[0].ItemID, ark: s.Jobs[0].ARK}
+		h.becomes(promises[i].item, "Completed")
 	}
 	h.stop()
-	history, err := powerloss.Read(h.trace, h.dir)
+	var history *powerloss.History
+	var err error
+	if before == nil {
+		history, err = powerloss.Read(h.trace, h.dir)
+	} else {
+		history, err = before.Continue(killed, h.trace, h.dir)
+	}
 	must(t, err)
 	seen, err := history.Seen(history.Len())
 	must(t, err)
@@ -79,91 +175,74 @@ func TestPowerLoss(t *testing.T) {
 		}
 		t.Fatalf("the model of the disk has %d files, the disk %d", len(got), len(want))
 	}
-	for _, p := range promises {
+	for i := range promises {
+		p := &promises[i]
 		var ok, done bool
 		p.accepted, ok = history.Sent("HTTP/1.1 202 ", p.batch)
 		p.completed, done = history.Sent(p.item, `"Completed"`)
-		if !ok || !done || p.accepted >= p.completed {
+		if !ok || !done || p.accepted > p.completed {
 			t.Fatalf("batch %s: accepted at %d (%t), completed at %d (%t)", p.batch, p.accepted, ok, p.completed, done)
 		}
 	}
 	t.Logf("%d operations, %d syncs", history.Len(), len(history.Syncs())-1)
+	return history, promises
+}
 
-	check := func(t *testing.T, point int, image *powerloss.Image) {
-		t.Helper()
-		after := &holdfast{t: t, dir: filepath.Join(t.TempDir(), "data"), env: env}
-		must(t, image.Write(after.dir))
-		after.start()
-		t.Cleanup(func() {
-			if t.Failed() {
-				t.Logf("holdfast's log:\n%s", after.log)
-			}
-		})
-		for _, p := range promises {
-			if point >= p.completed {
-				if it := after.item(p.item); it.State != "Completed" {
-					t.Errorf("the job of version %d had completed, and is %s", p.version, it.State)
-				}
-			}
-			if point < p.accepted {
-				continue
-			}
-			// Only what the depositor has been told is settled: the batch, and at last the ARK.
-			id := after.job(p.batch).ID
-			after.becomes(id, "Completed")
-			it := rows[struct {
-				Results struct {
-					Plan struct {
-						ObjectID string `json:"object_id"`
-					} `json:"plan"`
-				} `json:"results"`
-			}](after, "item", "show", id)[0].Results.Plan
-			if point >= p.completed && it.ObjectID != ark {
-				t.Errorf("the object of version %d was %s, and is %s", p.version, ark, it.ObjectID)
-			}
-			out := filepath.Join(t.TempDir(), "out")
-			after.must(0, "object", "export", it.ObjectID, "--version", fmt.Sprint(p.version), "--out", out)
-			if got := files(t, out); len(got) != 1 || !bytes.Equal([]byte(got["a.bin"]), p.payload) {
-				t.Errorf("version %d came out as %d files, or with other bytes", p.version, len(got))
+// check starts Holdfast on what is left of the disk after the power failed at a point, and looks for
+// all that had been promised by then.
+func (o *outage) check(t *testing.T, point int, image *powerloss.Image, promises []promise) {
+	t.Helper()
+	after := &holdfast{t: t, dir: filepath.Join(t.TempDir(), "data"), env: o.env}
+	must(t, image.Write(after.dir))
+	after.start()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("holdfast's log:\n%s", after.log)
+		}
+	})
+	for i, p := range promises {
+		if point >= p.completed {
+			if it := after.item(p.item); it.State != "Completed" {
+				t.Errorf("the job of version %d had completed, and is %s", i+1, it.State)
 			}
 		}
-		// It serves as ever.
-		more := filepath.Join(t.TempDir(), "more.txt")
-		must(t, os.WriteFile(more, []byte("after the power came back"), 0o600))
-		if s, code := after.submit("-q", more); code != 0 {
-			t.Errorf("a submission afterwards ended with %d: %+v", code, s)
+		if point < p.accepted {
+			continue
 		}
-		for _, it := range after.list() {
-			if it.State == "Failed" || strings.HasPrefix(it.State, "Needs") {
-				t.Errorf("item %s is %s: %+v", it.ID, it.State, it)
-			}
+		// Only what the depositor has been told is settled: the batch, and at last the ARK.
+		id := after.job(p.batch).ID
+		after.becomes(id, "Completed")
+		it := rows[struct {
+			Results struct {
+				Plan struct {
+					ObjectID string `json:"object_id"`
+				} `json:"plan"`
+			} `json:"results"`
+		}](after, "item", "show", id)[0].Results.Plan
+		if point >= p.completed && it.ObjectID != p.ark {
+			t.Errorf("the object of version %d was %s, and is %s", i+1, p.ark, it.ObjectID)
 		}
-		after.stop()
-		if r := after.runIn("", "check", after.place("storage")); r.code != 0 {
-			t.Errorf("the storage root is not valid: %s%s", r.stdout, r.stderr)
+		payload, err := os.ReadFile(o.payloads[i])
+		must(t, err)
+		out := filepath.Join(t.TempDir(), "out")
+		after.must(0, "object", "export", it.ObjectID, "--version", fmt.Sprint(i+1), "--out", out)
+		if got := files(t, out); len(got) != 1 || !bytes.Equal([]byte(got["a.bin"]), payload) {
+			t.Errorf("version %d came out as %d files, or with other bytes", i+1, len(got))
 		}
 	}
-	visit := looptest.Some(t, 12)
-	for i, point := range history.Syncs() {
-		if !visit() {
-			continue
+	// It serves as ever.
+	more := filepath.Join(t.TempDir(), "more.txt")
+	must(t, os.WriteFile(more, []byte("after the power came back"), 0o600))
+	if s, code := after.submit("-q", more); code != 0 {
+		t.Errorf("a submission afterwards ended with %d: %+v", code, s)
+	}
+	for _, it := range after.list() {
+		if it.State == "Failed" || strings.HasPrefix(it.State, "Needs") {
+			t.Errorf("item %s is %s: %+v", it.ID, it.State, it)
 		}
-		t.Run(fmt.Sprintf("sync %d, the worst", i), func(t *testing.T) {
-			t.Parallel()
-			image, err := history.Worst(point)
-			must(t, err)
-			check(t, point, image)
-		})
-		if i == 0 {
-			continue
-		}
-		before := history.Syncs()[i-1]
-		at := before + random.IntN(point-before+1)
-		t.Run(fmt.Sprintf("operation %d, anything", at), func(t *testing.T) {
-			t.Parallel()
-			image, err := history.Some(at, rand.New(rand.NewPCG(2, uint64(at))))
-			must(t, err)
-			check(t, at, image)
-		})
+	}
+	after.stop()
+	if r := after.runIn("", "check", after.place("storage")); r.code != 0 {
+		t.Errorf("the storage root is not valid: %s%s", r.stdout, r.stderr)
 	}
 }

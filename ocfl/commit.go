@@ -248,7 +248,10 @@ func (c *committer) workers() int { return cmp.Or(c.opts.Workers, 4) }
 func (c *committer) writeContent(ctx context.Context, b storage.Batch) error {
 	key, content := c.declaration()
 	err := holdsSame(ctx, c.root.store, key, content)
-	if errors.Is(err, storage.ErrNotFound) {
+	switch {
+	case err == nil:
+		err = b.Rely(ctx, key)
+	case errors.Is(err, storage.ErrNotFound):
 		err = storage.PutIn(ctx, b, key, content)
 	}
 	if err != nil {
@@ -295,7 +298,7 @@ func (c *committer) copyFiles(ctx context.Context, b storage.Batch, files []Cont
 		key := c.version.base + "/" + files[place].Path
 		size, there, err := c.verified(ctx, place, key)
 		if err == nil && there {
-			err = c.done(place, size, false)
+			err = errors.Join(b.Rely(ctx, key), c.done(place, size, false))
 		}
 		if err != nil {
 			return nil, errors.Join(err, group.Wait())

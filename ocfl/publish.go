@@ -61,6 +61,9 @@ func (p published) digestOf(ctx context.Context, key string) (string, error) {
 func (p published) finish(ctx context.Context) (changed bool, err error) {
 	b := storage.NewBatch(p.root.store)
 	defer b.Close() //nolint:errcheck // it drops what was not published
+	if err := p.rely(ctx, b, p.inventoryKey()); err != nil {
+		return false, err
+	}
 	if changed, err = p.ensure(ctx, b, p.sidecarKey(), sidecarText(p.digest)); err != nil {
 		return changed, fmt.Errorf("write sidecar: %w", err)
 	}
@@ -88,13 +91,13 @@ func (p published) finishRoot(ctx context.Context, b storage.Batch) (changed boo
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return false, err
 	}
-	if err != nil || have != p.digest {
-		changed = true
-		if !p.look {
-			if err := b.ReplaceFrom(ctx, key, p.inventoryKey()); err != nil {
-				return changed, fmt.Errorf("write root inventory: %w", err)
-			}
-		}
+	if changed = err != nil || have != p.digest; !changed {
+		err = p.rely(ctx, b, key)
+	} else if err = nil; !p.look {
+		err = b.ReplaceFrom(ctx, key, p.inventoryKey())
+	}
+	if err != nil {
+		return changed, fmt.Errorf("write root inventory: %w", err)
 	}
 	sidecar, err := p.ensure(ctx, b, key+"."+p.algorithm, sidecarText(p.digest))
 	if err != nil {
@@ -117,7 +120,7 @@ func (p published) last(ctx context.Context) (bool, error) {
 func (p published) ensure(ctx context.Context, b storage.Batch, key string, want []byte) (bool, error) {
 	have, err := storage.ReadAll(ctx, p.root.store, key, maxSmall)
 	if err == nil && bytes.Equal(have, want) {
-		return false, nil
+		return false, p.rely(ctx, b, key)
 	}
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return false, err
@@ -126,6 +129,14 @@ func (p published) ensure(ctx context.Context, b storage.Batch, key string, want
 		return true, nil
 	}
 	return true, b.Replace(ctx, key, want)
+}
+
+// rely makes an object durable with a batch.
+func (p published) rely(ctx context.Context, b storage.Batch, key string) error {
+	if p.look {
+		return nil
+	}
+	return b.Rely(ctx, key)
 }
 
 // ForeignError says that a version's folder holds files that the version does not have. Only their

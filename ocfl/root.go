@@ -53,7 +53,7 @@ func OpenRoot(ctx context.Context, store storage.Store, prefix string, layout La
 	case errors.Is(err, storage.ErrNotFound):
 		err = r.create(ctx)
 	case err == nil:
-		err = r.load(ctx)
+		err = errors.Join(r.load(ctx), storage.Rely(ctx, store, prefix+rootPrefix+Spec11))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open storage root %q: %w", strings.TrimSuffix(prefix, "/"), err)

@@ -29,14 +29,18 @@ type Batch interface {
 	Replace(ctx context.Context, key string, data []byte) error
 	ReplaceFrom(ctx context.Context, key, srcKey string) error
 
+	// Rely counts the object at key, which another call has made, among those that become durable
+	// with the batch. Its maker may have been killed before the object was durable.
+	Rely(ctx context.Context, key string) error
+
 	// Bytes returns how many bytes of ended objects were written and wait for Publish; links and
 	// copies inside the store do not count.
 	Bytes() int64
 
 	// Publish makes every ended object visible and durable: first the created ones and the copies,
 	// in no order, and when these are durable the replaced ones, in the order of the calls. It
-	// returns the keys that were taken, whose objects it left as they are; if there are any, it
-	// replaces nothing. After an error each object is either visible or not. The batch is empty
+	// returns the keys that were taken, whose objects it left as they are, and durable; if there are
+	// any, it replaces nothing. After an error each object is either visible or not. The batch is empty
 	// then and may be used again.
 	Publish(ctx context.Context) (taken []string, err error)
 
@@ -61,6 +65,17 @@ func NewBatch(s Store) Batch {
 		return b.Batch()
 	}
 	return &plainBatch{store: s}
+}
+
+// Rely makes an object durable that another call has made: see [Batch].
+func Rely(ctx context.Context, s Store, key string) error {
+	b := NewBatch(s)
+	defer b.Close() //nolint:errcheck // it has no objects of its own
+	if err := b.Rely(ctx, key); err != nil {
+		return err
+	}
+	_, err := b.Publish(ctx)
+	return err
 }
 
 // PutIn adds an object with data as its content to a batch.
@@ -143,6 +158,9 @@ func (b *plainBatch) ReplaceFrom(_ context.Context, key, srcKey string) error {
 	b.replaces = append(b.replaces, pending{key: key, publish: func(ctx context.Context) error { return ReplaceFrom(ctx, b.store, key, srcKey) }})
 	return nil
 }
+
+// Rely implements Batch. What a store without batches shows is durable.
+func (b *plainBatch) Rely(context.Context, string) error { return nil }
 
 // Publish implements Batch.
 func (b *plainBatch) Publish(ctx context.Context) (taken []string, err error) {

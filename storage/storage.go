@@ -3,7 +3,8 @@
 //
 // An object appears in one step, when its writer commits, and is never written again. A key is
 // created once, read any number of times, and finally deleted. Open, Stat and List never see
-// uncommitted bytes. The only exception to immutability is Replace, which atomically replaces a
+// uncommitted bytes. If the process of a writer is killed during Commit, they may see the whole
+// object, and a loss of power may take it away: who then relies on it calls [Rely]. The only exception to immutability is Replace, which atomically replaces a
 // small object. It is for derived data that can be made again, such as an OCFL root inventory.
 //
 // Checkpoint and Resume continue interrupted writing. A checkpoint names bytes that survive a loss
@@ -27,7 +28,7 @@ var (
 	// ErrNotFound says that no committed object has this key, or that a checkpoint's bytes are
 	// gone.
 	ErrNotFound = errors.New("storage: object not found")
-	// ErrExists says that the key already has a committed object, which is unchanged.
+	// ErrExists says that the key already has a committed object, which is unchanged and durable.
 	ErrExists = errors.New("storage: object exists")
 	// ErrNoSpace says that the volume, or the quota on it, is full. Committed objects are
 	// unchanged.

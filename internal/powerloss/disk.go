@@ -65,6 +65,13 @@ func newDisk() *disk {
 	return d
 }
 
+// restarted returns the disk that the next process finds after the death of the one before: all that
+// this saw is there, and as little of it is durable.
+func (d *disk) restarted() *disk {
+	d.fds, d.marks = map[int]*descriptor{}, map[string][]mark{}
+	return d
+}
+
 func (d *disk) make(folder bool, mode fs.FileMode) *node {
 	n := &node{folder: folder, mode: mode, safeMode: mode}
 	if folder {
@@ -176,7 +183,10 @@ func (r rename) settle(names map[string]*node) {
 
 // at replays the history up to a point.
 func (h *History) at(point int) (*disk, error) {
-	d := newDisk()
+	d, err := h.begin()
+	if err != nil {
+		return nil, err
+	}
 	for i, o := range h.ops[:point] {
 		if err := o.apply(d); err != nil {
 			return nil, fmt.Errorf("operation %d: %w", i, err)

@@ -64,9 +64,10 @@ func Traced(c *exec.Cmd) (*os.Process, error) {
 
 // History is what a program did to the files below one folder, in order.
 type History struct {
-	root string // absolute
-	ops  []op
-	sent []message
+	root  string                // absolute
+	begin func() (*disk, error) // what the folder held when the program started
+	ops   []op
+	sent  []message
 }
 
 // op is one operation, or the beginning of a sync.

@@ -19,7 +19,11 @@ import (
 // TestMain lets the test binary be the program that is traced.
 func TestMain(m *testing.M) {
 	if folder := os.Getenv("POWERLOSS_FOLDER"); folder != "" {
-		if err := program(folder); err != nil {
+		run := program
+		if os.Getenv("POWERLOSS_AGAIN") != "" {
+			run = sync
+		}
+		if err := run(folder); err != nil {
 			panic(err)
 		}
 		return
@@ -179,6 +183,53 @@ func TestHistory(t *testing.T) {
 	}
 	if len(renamed) < 2 {
 		t.Errorf("the rename was either never or always there: %v", renamed)
+	}
+}
+
+// A program that is started after the first was killed finds what that saw, and its syncs make this
+// durable.
+func TestHistory_Continue(t *testing.T) {
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("strace is missing: make deps installs it")
+	}
+	dir := t.TempDir()
+	run := func(name string, env ...string) (trace, folder string) {
+		t.Helper()
+		trace, folder = filepath.Join(dir, name+".trace"), filepath.Join(dir, name)
+		cmd := powerloss.Command(trace, os.Args[0])
+		cmd.Env = append(append(os.Environ(), "POWERLOSS_FOLDER="+folder), env...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return trace, folder
+	}
+	show := func(name string, i *powerloss.Image, err error) map[string]string {
+		t.Helper()
+		if err == nil {
+			err = i.Write(filepath.Join(dir, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tree(t, filepath.Join(dir, name))
+	}
+	h, err := powerloss.Read(run("first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := h.Syncs()[3] // after the rename, before its sync
+	seen, err := h.Seen(killed)
+	show("second", seen, err)
+	trace, folder := run("second", "POWERLOSS_AGAIN=1")
+	next, err := h.Continue(killed, trace, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for point, want := range map[int]string{0: "first \x00\"\\\n\377", next.Len(): "second"} {
+		worst, err := next.Worst(point)
+		if got := show(fmt.Sprint("worst", point), worst, err); got["kept"] != want {
+			t.Errorf("at point %d: %q, want %q", point, got, want)
+		}
 	}
 }
 

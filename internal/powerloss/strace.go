@@ -17,6 +17,23 @@ import (
 // which was missing or empty when it started. It returns an error for an operation on one of these
 // files that the model does not know.
 func Read(trace, root string) (*History, error) {
+	return read(trace, root, func() (*disk, error) { return newDisk(), nil })
+}
+
+// Continue is Read for a program that was started after the one of h was killed at a point. Its root
+// held what [History.Seen] returns for the point, and the power was never lost in between: what was
+// not durable then becomes so only by a later sync.
+func (h *History) Continue(point int, trace, root string) (*History, error) {
+	return read(trace, root, func() (*disk, error) {
+		d, err := h.at(point)
+		if err != nil {
+			return nil, err
+		}
+		return d.restarted(), nil
+	})
+}
+
+func read(trace, root string, begin func() (*disk, error)) (*History, error) {
 	f, err := os.Open(trace)
 	if err != nil {
 		return nil, err
@@ -26,7 +43,7 @@ func Read(trace, root string) (*History, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := reader{History: &History{root: root}, begun: map[string]string{}}
+	r := reader{History: &History{root: root, begin: begin}, begun: map[string]string{}}
 	lines := bufio.NewReaderSize(f, 1<<20)
 	for n := 1; ; n++ {
 		line, err := lines.ReadString('\n')

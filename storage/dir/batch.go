@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"sync"
 
@@ -136,6 +137,23 @@ func (b *batch) replace(ctx context.Context, key string, content io.Reader) erro
 	return err
 }
 
+// Rely implements storage.Batch.
+func (b *batch) Rely(_ context.Context, key string) error {
+	if err := b.store.check(key); err != nil {
+		return fmt.Errorf("rely on: %w", err)
+	}
+	in := path.Dir(key)
+	if _, ok := b.named.open[in]; !ok {
+		folder, err := b.store.folder(in, b.named)
+		if err != nil {
+			return wrap("rely on", key, err)
+		}
+		b.named.open[in] = folder
+	}
+	b.named.names[in] = true
+	return nil
+}
+
 // Publish implements storage.Batch.
 func (b *batch) Publish(ctx context.Context) (taken []string, err error) { return b.publish(ctx, true) }
 
@@ -209,7 +227,7 @@ func order(e ended) int {
 
 // sync makes the bytes of the ended files durable, and the names that are not yet.
 func (b *batch) sync() error {
-	if len(b.entries) > 0 && len(b.entries)+len(b.named.names) > few {
+	if len(b.entries)+len(b.named.names) > few {
 		err := b.store.syncAll()
 		for _, e := range b.entries {
 			err = errors.Join(err, writeError(e.file))

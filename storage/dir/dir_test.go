@@ -16,7 +16,16 @@ import (
 	"github.com/holdfast/holdfast/storage/storagetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets the test binary be a program that is traced.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("DIR_TEST_PATH"); path != "" {
+		if err := act(path, os.Getenv("DIR_TEST_ACT")); err != nil {
+			panic(err)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // open returns a store in path that the test closes.
 func open(t *testing.T, path string, opts ...dir.Option) *dir.Store {

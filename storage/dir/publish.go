@@ -9,14 +9,19 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// publish gives one file, whose bytes are durable, the name key, and makes the name durable.
+// publish gives one file, whose bytes are durable, the name key, and makes the name durable, also
+// one that is taken.
 func (s *Store) publish(key string, link func(folder *os.File, base string) error) error {
 	changed := newFolders()
 	defer changed.close()
-	if err := s.name(key, link, changed); err != nil {
+	taken := s.name(key, link, changed)
+	if taken != nil && !errors.Is(taken, fs.ErrExist) {
+		return taken
+	}
+	if err := s.syncFolders(changed, false); err != nil {
 		return err
 	}
-	return s.syncFolders(changed, false)
+	return taken
 }
 
 // name calls link with the folder of key, and notes the folders to sync. It repeats that if the
@@ -40,7 +45,7 @@ func (s *Store) name(key string, link func(folder *os.File, base string) error, 
 			_ = folder.Close() // nothing was written through this handle
 			continue           // a DeletePrefix or Delete of another object removed the folder
 		}
-		if err == nil {
+		if err == nil || errors.Is(err, fs.ErrExist) { // whoever took it may have died before it was durable
 			changed.names[in] = true
 		}
 		return err

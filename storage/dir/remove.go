@@ -16,10 +16,10 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 		return fmt.Errorf("delete: %w", err)
 	}
 	info, err := s.lstat(key)
-	if absent(err) || err == nil && !info.Mode().IsRegular() {
-		return nil
-	}
 	if err == nil {
+		if !info.Mode().IsRegular() {
+			return nil
+		}
 		err = s.root.Remove(key)
 	}
 	if err != nil && !absent(err) {

@@ -47,6 +47,14 @@ func testBatch(t *testing.T, s storage.Store) {
 	}
 	wantAbsent(t, s, "given/up")
 
+	// What another call has made counts as well.
+	if err := b.Rely(ctx, "a/b/c"); err != nil {
+		t.Fatal(err)
+	}
+	if err := storage.Rely(ctx, s, "src"); err != nil {
+		t.Fatal(err)
+	}
+
 	// What it replaces keeps its old bytes until it is published, and needs not be there.
 	for _, step := range []error{
 		b.Replace(ctx, "e", []byte("new")), b.Replace(ctx, "fresh", []byte("first")), b.ReplaceFrom(ctx, "taken", "src"), b.ReplaceFrom(ctx, "z/z", "src"),
