@@ -23,6 +23,10 @@ func (s *Store) Adopt(ctx context.Context, a interim.Attempt) (from int64, err e
 	if err := a.Validate(); err != nil {
 		return 0, fmt.Errorf("adopt interim data: %w", err)
 	}
+	// Most items never have any, and need no turn as the writer.
+	if has, err := s.has(ctx, a.ItemID); err != nil || !has {
+		return 0, err
+	}
 	err = s.writing(ctx, func(tx *sql.Tx) error {
 		from, err = s.adopt(ctx, tx, a)
 		return err

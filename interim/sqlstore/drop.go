@@ -26,6 +26,9 @@ func (s *Store) Drop(ctx context.Context, itemID string) error {
 	if itemID == "" {
 		return fmt.Errorf("drop interim data without an item: %w", interim.ErrInvalid)
 	}
+	if has, err := s.has(ctx, itemID); err != nil || !has {
+		return err
+	}
 	more := false
 	err := s.writing(ctx, func(tx *sql.Tx) error {
 		_, err := s.exec(ctx, tx, dropSQL, itemID)

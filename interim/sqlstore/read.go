@@ -10,6 +10,7 @@ import (
 )
 
 const (
+	anySQL  = `SELECT EXISTS (SELECT 1 FROM attempt WHERE item = $1 OR item IS NULL)`
 	findSQL = `SELECT id FROM attempt WHERE item = $1 AND n = $2`
 	getSQL  = `SELECT e.value FROM attempt a JOIN entry e ON e.attempt_id = a.id WHERE a.item = $1 AND a.n = $2 AND e.key = $3`
 
@@ -28,13 +29,10 @@ func (s *Store) Get(ctx context.Context, a interim.Attempt, key string) ([]byte,
 		return nil, fmt.Errorf("get interim data: %w", err)
 	}
 	var value []byte
-	err := s.reading(ctx, func(db *sql.DB) error {
-		err := db.QueryRowContext(ctx, getSQL, a.ItemID, a.N, []byte(key)).Scan(&value)
-		if errors.Is(err, sql.ErrNoRows) {
-			return interim.ErrNotFound
-		}
-		return err
-	})
+	err := s.readRow(ctx, getSQL, []any{a.ItemID, a.N, []byte(key)}, &value)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = interim.ErrNotFound
+	}
 	if err != nil {
 		return nil, fmt.Errorf("get interim data %q of %s: %w", key, a, err)
 	}
@@ -98,14 +96,19 @@ func (s *Store) Count(ctx context.Context, a interim.Attempt, prefix string) (in
 
 // find returns the row id of an attempt, or interim.ErrNotFound.
 func (s *Store) find(ctx context.Context, a interim.Attempt) (id int64, err error) {
-	err = s.reading(ctx, func(db *sql.DB) error {
-		err := db.QueryRowContext(ctx, findSQL, a.ItemID, a.N).Scan(&id)
-		if errors.Is(err, sql.ErrNoRows) {
-			return interim.ErrNotFound
-		}
-		return err
-	})
+	err = s.readRow(ctx, findSQL, []any{a.ItemID, a.N}, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = interim.ErrNotFound
+	}
 	return id, err
+}
+
+// has reports whether any attempt of the item has entries, or a drop was interrupted.
+func (s *Store) has(ctx context.Context, itemID string) (has bool, err error) {
+	if err = s.readRow(ctx, anySQL, []any{itemID}, &has); err != nil {
+		return false, fmt.Errorf("look for interim data of %s: %w", itemID, err)
+	}
+	return has, nil
 }
 
 type entry struct{ key, value []byte }

@@ -30,7 +30,7 @@ type Store struct {
 	write *sql.DB
 	read  *sql.DB
 
-	prepared map[string]*sql.Stmt // of the writer, by text; DB.Close closes them
+	prepared map[string]*sql.Stmt // by text; DB.Close closes them
 
 	// mu is read-locked around every statement and locked by Close. Close thus waits for running
 	// calls, and later calls fail with interim.ErrClosed. It is never held while a caller's code
@@ -78,17 +78,22 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if err := migrate(ctx, s.write); err != nil {
 		return err
 	}
-	s.prepared = map[string]*sql.Stmt{}
-	for _, text := range []string{attemptSQL, putSQL, adoptedSQL, predecessorSQL, dropSQL, droppedSQL, sweepSQL, forgetSQL} {
-		if s.prepared[text], err = s.write.PrepareContext(ctx, text); err != nil { //nolint:sqlclosecheck // DB.Close closes it
-			return err
-		}
-	}
 	if s.read, err = sql.Open("sqlite", readDSN(s.path)); err != nil {
 		return err
 	}
 	s.read.SetMaxOpenConns(max(4, runtime.NumCPU()))
-	return s.read.PingContext(ctx)
+	s.prepared = map[string]*sql.Stmt{}
+	for db, texts := range map[*sql.DB][]string{
+		s.write: {attemptSQL, putSQL, adoptedSQL, predecessorSQL, dropSQL, droppedSQL, sweepSQL, forgetSQL},
+		s.read:  {anySQL, findSQL, getSQL},
+	} {
+		for _, text := range texts {
+			if s.prepared[text], err = db.PrepareContext(ctx, text); err != nil { //nolint:sqlclosecheck // DB.Close closes it
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Close implements interim.Store. It waits for running statements.
@@ -120,6 +125,11 @@ func (s *Store) reading(ctx context.Context, f func(db *sql.DB) error) error {
 		return interim.ErrClosed
 	}
 	return s.explain(ctx, f(s.read))
+}
+
+// readRow runs a prepared query, and scans its row into dest.
+func (s *Store) readRow(ctx context.Context, text string, args []any, dest any) error {
+	return s.reading(ctx, func(*sql.DB) error { return s.prepared[text].QueryRowContext(ctx, args...).Scan(dest) })
 }
 
 // row runs a prepared query in a transaction.
