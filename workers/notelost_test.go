@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/workers"
@@ -29,7 +30,8 @@ func (w wiped) Put(ctx context.Context, a interim.Attempt, entries map[string][]
 func TestI1_NoteLost(t *testing.T) {
 	keeps := false
 	r := newRig(t, func(d *workers.Deps) { d.Interim = wiped{d.Interim, &keeps} })
-	job := r.job(registry.Spec{Type: registry.FileType, URL: r.site.put("a", "hello"), Filename: "a"})
+	url := r.site.manifest("m", checkm.Object, checkm.Row{URL: r.site.put("a", "alpha"), Name: "a"}, checkm.Row{URL: r.site.put("b", "beta"), Name: "b"})
+	job := r.job(registry.Spec{Type: registry.ObjectManifest, URL: url, Filename: "m"})
 	r.advance(job, registry.Download)
 	if v, err := r.run(job); err == nil || v.Status != registry.Pending || v.Tries != 0 {
 		t.Errorf("%+v, %v", v, err)

@@ -2,11 +2,8 @@ package payload
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -34,6 +31,7 @@ type Fetcher struct {
 	Algorithms           []string
 	BytesDone, FilesDone *base.Progress
 	reread               *base.Progress
+	notes                *notes
 	fresh                bool // no earlier attempt left anything
 }
 
@@ -46,23 +44,22 @@ func (p Files) Fetcher(ctx context.Context, item *base.Item, folder string, room
 		reread:     item.Progress("bytes read back", "bytes"),
 	}
 	f.BytesDone, f.FilesDone = item.Transfer()
-	// Most jobs run once, and need not ask for each file.
-	found := errors.New("found")
-	err := base.Each(ctx, item, folder+"/", func(string, any) error { return found })
-	if err != nil && !errors.Is(err, found) {
-		return nil, err
-	}
-	f.fresh = err == nil
-	return f, nil
+	var err error
+	f.notes, err = newNotes(ctx, item, folder)
+	f.fresh = err == nil && f.notes.fresh
+	return f, err
 }
 
-// All fetches the files that each passes on, several concurrently. Its error names all files that
-// cannot be fetched.
+// All fetches the files that each passes on, several concurrently, and notes them for a successor. A
+// job's only file is not noted if it is small: it will soon be listed. The error names all files
+// that cannot be fetched.
 func (f *Fetcher) All(ctx context.Context, each func(fn func(Member) error) error) error {
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(filesAtOnce)
 	var bad fileFaults
+	only := false
 	err := each(func(m Member) error {
+		only = m.Only
 		group.Go(func() error {
 			err := f.fetch(gctx, m)
 			if err == nil {
@@ -74,9 +71,16 @@ func (f *Fetcher) All(ctx context.Context, each func(fn func(Member) error) erro
 		return gctx.Err()
 	})
 	if stop := group.Wait(); stop != nil {
-		return bad.result(stop)
+		err = stop
 	}
-	return bad.result(err)
+	err = bad.result(err)
+	if err == nil && only {
+		return nil
+	}
+	if failed := f.notes.store(ctx); err == nil {
+		return failed
+	}
+	return err
 }
 
 // fetch fetches one file, unless it is already staged.
@@ -86,7 +90,7 @@ func (f *Fetcher) fetch(ctx context.Context, m Member) error {
 		Source: f.source, Store: f.store, Buffers: f.Buffers, Key: staging.FileKey(f.item.Lease(), f.folder, m.Seq),
 		InPlace: m.InPlace, Wanted: m.Wanted, Most: f.UnknownSize, Moved: f.BytesDone.Add, Read: f.reread.Add,
 		Save: func(ctx context.Context, c staging.Checkpoint) error {
-			return base.Put(ctx, f.item, f.partNote(m.Seq), partialFetch{c, m.requestDigest()})
+			return base.Put(ctx, f.item, f.notes.part(m.Seq), partialFetch{c, m.requestDigest()})
 		},
 	}
 	if m.InPlace {
@@ -110,29 +114,7 @@ func (f *Fetcher) fetch(ctx context.Context, m Member) error {
 		return err
 	}
 	file.Seq, file.Name = m.Seq, m.Name
-	return base.Put(ctx, f.item, f.fileNote(m.Seq), fetched{file, m.requestDigest()})
-}
-
-// fetched is the interim entry of a staged file, partialFetch that of an incomplete one. Both
-// include what was requested: an entry for another request with the same number is ignored.
-type fetched struct {
-	staging.File
-	Asked string `json:"asked"`
-}
-
-type partialFetch struct {
-	staging.Checkpoint
-	Asked string `json:"asked"`
-}
-
-// requestDigest returns a digest of the depositor's statements about a file, including its address.
-func (m Member) requestDigest() string {
-	var algorithm, digest string
-	if d := m.Wanted.Digest; d != nil {
-		algorithm, digest = d.Algorithm, d.Value
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %q %q", m.Name, m.Wanted.URL, m.Wanted.SizeBytes, algorithm, digest))
-	return hex.EncodeToString(sum[:])
+	return f.notes.add(ctx, m, file)
 }
 
 // have returns a file that an earlier attempt staged, if it exists. An upload is read again: a later
@@ -149,16 +131,16 @@ func (f *Fetcher) have(ctx context.Context, m Member) (staging.File, bool, error
 	return file, err == nil, err
 }
 
-// Noted returns the description of a staged file. ok is false if there is no entry for it.
+// Noted returns the description of a staged file. ok is false if there is no note of it.
 func (f *Fetcher) Noted(ctx context.Context, m Member) (file staging.File, ok bool, err error) {
-	n, ok, err := base.Get[fetched](ctx, f.item, f.fileNote(m.Seq))
-	own := staging.Owned(f.item.ID, n.Key) || m.InPlace && n.Key == result.UploadKey(f.item)
-	return n.File, ok && n.Asked == m.requestDigest() && own, err
+	file, ok, err = f.notes.get(ctx, m)
+	own := staging.Owned(f.item.ID, file.Key) || m.InPlace && file.Key == result.UploadKey(f.item)
+	return file, ok && own, err
 }
 
 // part returns the checkpoint of an earlier attempt inside a file.
 func (f *Fetcher) part(ctx context.Context, m Member) (*staging.Checkpoint, error) {
-	c, ok, err := base.Get[partialFetch](ctx, f.item, f.partNote(m.Seq))
+	c, ok, err := base.Get[partialFetch](ctx, f.item, f.notes.part(m.Seq))
 	if err != nil || !ok || c.Asked != m.requestDigest() {
 		return nil, err
 	}
@@ -167,10 +149,6 @@ func (f *Fetcher) part(ctx context.Context, m Member) (*staging.Checkpoint, erro
 	}
 	return &c.Checkpoint, nil
 }
-
-func (f *Fetcher) fileNote(seq int64) string { return f.folder + "/file/" + strconv.FormatInt(seq, 10) }
-
-func (f *Fetcher) partNote(seq int64) string { return f.folder + "/part/" + strconv.FormatInt(seq, 10) }
 
 // NoteLost returns the verdict on a step whose interim data disappeared while it ran: the files are
 // fetched again, which costs time but no try (I1).

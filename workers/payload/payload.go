@@ -43,6 +43,7 @@ type Member struct {
 	Wanted staging.Wanted
 	// InPlace says that it is the item's upload, which is read where it is.
 	InPlace bool
+	Only    bool // the job has no other file
 }
 
 // Each calls fn for every file of the job in the order of the submission: the payload itself, or
@@ -50,7 +51,7 @@ type Member struct {
 func (p Files) Each(ctx context.Context, item *base.Item, fn func(Member) error) error {
 	spec := item.Spec()
 	if spec.Type != registry.ObjectManifest {
-		return fn(Member{Seq: 1, Name: spec.Filename, Wanted: wantedOfSpec(spec), InPlace: result.UploadKey(item) != ""})
+		return fn(Member{Seq: 1, Name: spec.Filename, Only: true, Wanted: wantedOfSpec(spec), InPlace: result.UploadKey(item) != ""})
 	}
 	found, err := p.Manifest(ctx, item, spec.Type)
 	if err != nil {
