@@ -26,6 +26,9 @@ type Checkpoint struct {
 	Modified  time.Time          `json:"modified,omitzero"`
 }
 
+// Again ends the key of a file that was fetched a second time.
+const Again = ".again"
+
 // Fetch fetches one file into staging.
 type Fetch struct {
 	Source  source.Fetcher
@@ -57,7 +60,7 @@ var ErrDamaged = errors.New("staged bytes differ from those received")
 // Run removes staged data that it does not use, and the bytes that From names once they are not
 // needed.
 func (f *Fetch) Run(ctx context.Context) (File, error) {
-	again := f.Key + ".again"
+	again := f.Key + Again
 	if f.InPlace {
 		f.Store, again = inPlace{f.Store, f.Key}, f.Key
 	}

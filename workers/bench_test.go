@@ -47,7 +47,7 @@ func (m *many) Open(_ context.Context, rawURL string, _ source.Point) (*source.B
 type shallow struct{ storage.Store }
 
 func (s shallow) Create(ctx context.Context, key string) (storage.Writer, error) {
-	if strings.Contains(key, ".files/") {
+	if strings.Contains(key, ".files") {
 		return devNull{}, nil
 	}
 	return s.Store.Create(ctx, key)

@@ -30,7 +30,7 @@ func TestR06_DamageInStaging(t *testing.T) {
 			r.advance(job, registry.Process)
 			var payload string
 			for _, key := range keys(t, r.staging, "items/"+job) {
-				if strings.HasSuffix(key, ".files/1") {
+				if strings.HasSuffix(key, ".files") {
 					payload = key
 				}
 			}

@@ -23,6 +23,9 @@ type Download struct {
 	volume   room.Volume
 }
 
+// downloadFolder is the folder of a job's downloaded files, or its only file.
+const downloadFolder = "files"
+
 // Stage implements base.Handler.
 func (w *Download) Stage() registry.Stage { return registry.Download }
 
@@ -36,7 +39,7 @@ func (w *Download) Work(ctx context.Context, item *base.Item) error {
 	space := staging.NewRoom(given, 0, func(ctx context.Context, bytes, staged int64) error {
 		return w.volume.Ask(ctx, item, registry.Reservation{Bytes: bytes, Staged: staged, Threshold: w.volume.Full}, 0)
 	})
-	f, err := w.payloads.Fetcher(ctx, item, "files", space)
+	f, err := w.payloads.Fetcher(ctx, item, downloadFolder, space)
 	if err != nil {
 		return err
 	}
@@ -84,9 +87,11 @@ func (w *Download) giveBack(ctx context.Context, item *base.Item, given int64, e
 		if wrong {
 			break
 		}
-		earlier := registry.Lease{ItemID: item.ID, N: n + 1}
-		if failed := w.payloads.Staging.DeletePrefix(ctx, staging.Key(earlier, "files")); failed != nil {
-			return errors.Join(err, fmt.Errorf("release room: %w", failed))
+		key := staging.Key(registry.Lease{ItemID: item.ID, N: n + 1}, downloadFolder)
+		for _, prefix := range []string{key, key + staging.Again} {
+			if failed := w.payloads.Staging.DeletePrefix(ctx, prefix); failed != nil {
+				return errors.Join(err, fmt.Errorf("release room: %w", failed))
+			}
 		}
 	}
 	if !wrong {

@@ -200,7 +200,7 @@ func TestR24_UnknownSizesGiveRoomBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(info.Key, ".files/") {
+		if strings.Contains(info.Key, ".files") {
 			t.Errorf("%s is still there", info.Key)
 		}
 	}

@@ -116,7 +116,7 @@ func TestR06_ContainerIsTheSameInEachReading(t *testing.T) {
 						Type: registry.ContainerType, URL: r.site.put(fmt.Sprint(from, "-", to), pack(t, want)), Filename: "c",
 					})
 					r.advance(id, registry.Process)
-					r.deps.Staging = &fickle{Store: staged, word: ".files/", from: from, to: to, forge: func([]byte) []byte { return []byte(forged) }}
+					r.deps.Staging = &fickle{Store: staged, word: ".files", from: from, to: to, forge: func([]byte) []byte { return []byte(forged) }}
 					if it := r.ends(id); it.Status != registry.Completed {
 						t.Errorf("readings %d to %d: %s: %s", from, to-1, it.Status, it.Note)
 					} else if diff := cmp.Diff(want, r.producer(r.object(id), 1)); diff != "" {
@@ -147,7 +147,7 @@ func TestR06_UnpackingGoesOnWithTheSameBytes(t *testing.T) {
 	defer stop()
 	staged := r.deps.Staging
 	r.deps.Staging = &tapped{
-		Store: &fickle{Store: staged, word: ".files/", from: 1, to: 1 << 30, forge: func([]byte) []byte { return []byte(forged) }},
+		Store: &fickle{Store: staged, word: ".files", from: 1, to: 1 << 30, forge: func([]byte) []byte { return []byte(forged) }},
 		word:  ".unpacked/", interruptAfter: 150, interrupt: func(ctx context.Context) error {
 			stop()
 			<-ctx.Done()
@@ -198,7 +198,7 @@ func TestR06_FormatIsOfTheStagedBytes(t *testing.T) {
 		r := newRig(t, func(d *workers.Deps) { d.Identifier = k })
 		id := r.job(registry.Spec{Type: registry.FileType, URL: r.site.put("a", "alpha"), Filename: "a"})
 		r.advance(id, registry.Process)
-		r.deps.Staging = &fickle{Store: r.deps.Staging, word: ".files/", from: at, to: at + 1, forge: replaced("alpha", "forge")}
+		r.deps.Staging = &fickle{Store: r.deps.Staging, word: ".files", from: at, to: at + 1, forge: replaced("alpha", "forge")}
 		it := r.ends(id)
 		if it.Status != registry.Completed {
 			t.Errorf("reading %d: %s: %s", at, it.Status, it.Note)

@@ -196,7 +196,7 @@ func TestScan_OnlyWhereAskedFor(t *testing.T) {
 func TestScan_GoesOnAfterAKill(t *testing.T) {
 	t.Parallel()
 	ctx, kill := context.WithCancel(t.Context())
-	tap := &tapped{word: ".files/"}
+	tap := &tapped{word: ".files"}
 	r := newScanRig(t, clamdtest.Start(t).Socket, func(d *workers.Deps) {
 		tap.Store = d.Staging
 		d.Staging = tap
@@ -238,7 +238,7 @@ type stopAfter struct {
 }
 
 func (s *stopAfter) Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
-	if strings.Contains(key, ".files/") {
+	if strings.Contains(key, ".files") {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.reads--; s.reads < 0 {

@@ -87,7 +87,7 @@ func (f *Fetcher) All(ctx context.Context, each func(fn func(Member) error) erro
 func (f *Fetcher) fetch(ctx context.Context, m Member) error {
 	m.Wanted.Name, m.Wanted.Algorithms = m.Name, append(m.Wanted.Algorithms, f.Algorithms...)
 	run := staging.Fetch{
-		Source: f.source, Store: f.store, Buffers: f.Buffers, Key: staging.FileKey(f.item.Lease(), f.folder, m.Seq),
+		Source: f.source, Store: f.store, Buffers: f.Buffers, Key: f.key(m),
 		InPlace: m.InPlace, Wanted: m.Wanted, Most: f.UnknownSize, Moved: f.BytesDone.Add, Read: f.reread.Add,
 		Save: func(ctx context.Context, c staging.Checkpoint) error {
 			return base.Put(ctx, f.item, f.notes.part(m.Seq), partialFetch{c, m.requestDigest()})
@@ -115,6 +115,14 @@ func (f *Fetcher) fetch(ctx context.Context, m Member) error {
 	}
 	file.Seq, file.Name = m.Seq, m.Name
 	return f.notes.add(ctx, m, file)
+}
+
+// key returns where a file is staged. The only file of a job takes the name of the folder.
+func (f *Fetcher) key(m Member) string {
+	if m.Only {
+		return staging.Key(f.item.Lease(), f.folder)
+	}
+	return staging.FileKey(f.item.Lease(), f.folder, m.Seq)
 }
 
 // have returns a file that an earlier attempt staged, if it exists. An upload is read again: a later
