@@ -53,7 +53,7 @@ func (w *Download) Work(ctx context.Context, item *base.Item) error {
 	}
 	item.SetSize(sum.Bytes, sum.Files)
 	item.SetDone(sum.Bytes, sum.Files)
-	if err := w.correct(ctx, item, space, sum.Bytes); err != nil {
+	if err := w.correct(ctx, item, space, given, sum.Bytes); err != nil {
 		return err
 	}
 	if err := item.SetResult(result.NameDownload, sum); err != nil {
@@ -138,10 +138,13 @@ func (w *Download) list(ctx context.Context, item *base.Item, f *payload.Fetcher
 
 // correct releases the room that is not needed, now that the size is known. A container keeps its
 // room for unpacking (R24).
-func (w *Download) correct(ctx context.Context, item *base.Item, space *staging.Room, bytes int64) error {
+func (w *Download) correct(ctx context.Context, item *base.Item, space *staging.Room, given, bytes int64) error {
 	keep := bytes
 	if payload.Unpacks(item.Spec().Type) {
 		keep = max(bytes, min(space.Granted(), bytes*unpackFactor))
+	}
+	if keep == given && space.Granted() == given {
+		return nil // as it was estimated
 	}
 	err := w.volume.Reserve(ctx, item, keep, 0, w.volume.Full)
 	var full *registry.NoSpaceError
