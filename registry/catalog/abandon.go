@@ -176,7 +176,7 @@ func (t *tx) approvedAbandonment(l registry.Lease, in registry.Intent) (registry
 	if err := t.requireLock(l.ItemID, in.ObjectID); err != nil {
 		return a, err
 	}
-	recorded, err := t.requireAnnounced(l, in.ObjectID, in.Version)
+	recorded, err := t.requireAnnounced(it.ID, in.ObjectID, in.Version)
 	if err == nil && recorded {
 		err = fmt.Errorf("version %d of %s is recorded: %w", in.Version, in.ObjectID, registry.ErrIntentOpen)
 	}

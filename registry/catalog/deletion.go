@@ -270,7 +270,7 @@ func (t *tx) deletionEvent(kind, actor string, d registry.Deletion) error {
 // deletionBy returns the deletion that an attempt's item carries out. It returns ErrNotFound for
 // any other item.
 func (t *tx) deletionBy(l registry.Lease, objectID string) (deletionRow, error) {
-	if _, err := t.Live(l); err != nil {
+	if err := t.Fence(l); err != nil {
 		return deletionRow{}, err
 	}
 	d, ok, err := t.deletion(objectID)

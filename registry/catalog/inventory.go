@@ -84,11 +84,8 @@ func (t *tx) requireLock(itemID, objectID string) error {
 }
 
 // requireAnnounced returns ErrNotFound unless a version is announced, and ErrIntentOpen unless the
-// attempt's item announced it. recorded is true if it is recorded already.
-func (t *tx) requireAnnounced(l registry.Lease, objectID string, version int) (recorded bool, err error) {
-	if _, err := t.Live(l); err != nil {
-		return false, err
-	}
+// item announced it. recorded is true if it is recorded already.
+func (t *tx) requireAnnounced(itemID, objectID string, version int) (recorded bool, err error) {
 	var owner, status string
 	err = t.Get(`SELECT item_id, status FROM object_version WHERE object_id = $1 AND version = $2`,
 		[]any{objectID, version}, &owner, &status)
@@ -97,7 +94,7 @@ func (t *tx) requireAnnounced(l registry.Lease, objectID string, version int) (r
 	} else if err != nil {
 		return false, err
 	}
-	if owner != l.ItemID {
+	if owner != itemID {
 		return false, fmt.Errorf("version %d of %s belongs to item %s: %w", version, objectID, owner, registry.ErrIntentOpen)
 	}
 	return status == "recorded", nil
@@ -109,7 +106,10 @@ func (s *Catalog) RecordFiles(ctx context.Context, l registry.Lease, objectID st
 		return err
 	}
 	err := s.write(ctx, func(t *tx) error {
-		recorded, err := t.requireAnnounced(l, objectID, version)
+		if err := t.Fence(l); err != nil {
+			return err
+		}
+		recorded, err := t.requireAnnounced(l.ItemID, objectID, version)
 		if err != nil || recorded {
 			return err
 		}
@@ -179,12 +179,12 @@ func (s *Catalog) RecordVersion(ctx context.Context, l registry.Lease, v registr
 		return fmt.Errorf("record version %d of %s: %w", v.Version, v.ObjectID, err)
 	}
 	err = s.write(ctx, func(t *tx) error {
-		recorded, err := t.requireAnnounced(l, v.ObjectID, v.Version)
-		if err != nil || recorded {
+		it, err := t.Live(l)
+		if err != nil {
 			return err
 		}
-		it, err := t.Item(l.ItemID)
-		if err != nil {
+		recorded, err := t.requireAnnounced(it.ID, v.ObjectID, v.Version)
+		if err != nil || recorded {
 			return err
 		}
 		if err := errors.Join(ownVersion(it, v), t.requireOwner(it, v.Owner, v.ObjectID)); err != nil {

@@ -102,7 +102,7 @@ func scanWaiter(row sqldb.Scanner) (w waiter, err error) {
 func (s *Catalog) dropRemainingBarredWaiters(ctx context.Context, l registry.Lease, ark string, from waiter) error {
 	for more := true; more; {
 		err := s.write(ctx, func(t *tx) error {
-			_, err := t.Live(l)
+			err := t.Fence(l)
 			if err == nil {
 				from, more, err = t.dropBarredWaiters(ark, from)
 			}

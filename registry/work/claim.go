@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -304,11 +305,15 @@ func (t *Tx) refuse(r registry.ClaimRequest, shares *slotShares) (*registry.NotC
 	if turned {
 		refused.Again = shares.retryAfter()
 	}
-	it, err := t.Item(r.Hint)
-	if errors.Is(err, registry.ErrNotFound) {
+	var it registry.WorkItem
+	var isHeld, isBlocked, isLocked bool
+	var runAt int64
+	err := t.Get(`SELECT i.id, i.stage, i.status, i.run_at, `+HeldBy+`, `+Blocked+`, `+LockedOut+` FROM work_item i WHERE i.id = $1`,
+		[]any{r.Hint}, &it.ID, &it.Stage, &it.Status, &runAt, &isHeld, &isBlocked, &isLocked)
+	if errors.Is(err, sql.ErrNoRows) {
 		return refused, nil
 	} else if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("look at item %s: %w", r.Hint, err)
 	}
 	switch {
 	case it.Status == registry.Running:
@@ -319,45 +324,25 @@ func (t *Tx) refuse(r registry.ClaimRequest, shares *slotShares) (*registry.NotC
 	case it.Stage != r.Stage:
 		refused.Reason = registry.ReasonWrongStage
 		return refused, nil
-	}
-	refused.Reason, err = t.waitsFor(it)
-	if err != nil {
-		return nil, err
-	}
-	if wait := sqldb.Micros(it.RunAt) - t.Now; refused.Reason == registry.ReasonNotDue && wait > 0 {
-		refused.After = time.Duration(wait) * time.Microsecond
-	}
-	if refused.Reason == registry.ReasonQueued && turned {
+	case isHeld:
+		refused.Reason = registry.ReasonHeld
+	case isBlocked:
+		refused.Reason = registry.ReasonBlocked
+	case isLocked:
+		refused.Reason = registry.ReasonLocked
+	case runAt > t.Now:
+		refused.Reason, refused.After = registry.ReasonNotDue, time.Duration(runAt-t.Now)*time.Microsecond
+	case turned:
 		refused.Reason = registry.ReasonCrowded
 		return refused, nil
-	}
-	if refused.Reason == registry.ReasonQueued {
+	default:
 		// The claim ended before it reached this item: it had to step over too many others.
+		refused.Reason = registry.ReasonQueued
 		return refused, t.refreshReady(it.ID)
 	}
 	freed, err := t.Exec(`UPDATE work_item SET nudges = 0 WHERE id = $1 AND nudges > 0`, it.ID)
 	t.wake = t.wake || freed > 0
 	return refused, err
-}
-
-// waitsFor returns the reason why a pending item cannot be claimed, or ReasonQueued if it can be.
-func (t *Tx) waitsFor(it registry.WorkItem) (registry.Reason, error) {
-	var isBlocked, isHeld, isLocked, due bool
-	err := t.Get(`SELECT `+Blocked+`, `+HeldBy+`, `+LockedOut+`, i.run_at <= $2 FROM work_item i WHERE i.id = $1`,
-		[]any{it.ID, t.Now}, &isBlocked, &isHeld, &isLocked, &due)
-	switch {
-	case err != nil:
-		return "", err
-	case isHeld:
-		return registry.ReasonHeld, nil
-	case isBlocked:
-		return registry.ReasonBlocked, nil
-	case isLocked:
-		return registry.ReasonLocked, nil
-	case !due:
-		return registry.ReasonNotDue, nil
-	}
-	return registry.ReasonQueued, nil
 }
 
 // Claimed implements registry.TokenKeeper.

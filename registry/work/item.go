@@ -12,12 +12,15 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// ItemColumns are the columns that ScanItem reads.
-var ItemColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.row_no, i.ordinal, i.action, i.stage, i.status,
+// rowColumns are the columns that scanRow reads: what is stored of row i.
+const rowColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.row_no, i.ordinal, i.action, i.stage, i.status,
 	i.priority, i.name, (SELECT w.spec FROM work_detail w WHERE w.item_id = i.id), (SELECT w.results FROM work_detail w WHERE w.item_id = i.id), i.size_bytes, i.files, i.done_bytes, i.done_files, i.blocker_count, i.closing,
 	i.attempt, i.tries, i.retry_count, i.error_class, i.note, i.created_by, i.graph_id, i.created_at, i.updated_at, i.run_at,
-	i.finished_at, i.volume, i.other_storages, i.optional, (i.status IN ('prepare', 'pending', 'running') AND ` + heldNext + `), ` + Delayed + `,
-	i.commitment, (i.status IN ('prepare', 'pending', 'running', 'failed') AND EXISTS (
+	i.finished_at, i.volume, i.other_storages, i.optional, i.commitment`
+
+// ItemColumns are the columns that ScanItem reads.
+var ItemColumns = rowColumns + `, (i.status IN ('prepare', 'pending', 'running') AND ` + heldNext + `), ` + Delayed + `,
+	(i.status IN ('prepare', 'pending', 'running', 'failed') AND EXISTS (
 		SELECT 1 FROM hold h WHERE h.scope IN ('item', 'batch') AND h.key = i.id)),
 	(i.graph_id <> '' AND i.status IN ('failed', 'cancelled') AND EXISTS (SELECT 1 FROM graph g WHERE g.id = i.graph_id AND g.sealed_at IS NULL)),
 	(i.action = 'batch' AND i.status = 'deleted' AND (SELECT COUNT(*) FROM work_item j WHERE j.parent_id = i.id
@@ -34,28 +37,46 @@ var SelectItem = `SELECT ` + ItemColumns + ` FROM work_item i `
 // ScanItem reads a row of ItemColumns. HeldBy of a held item is not nil, but names the hold only
 // after nameHolds.
 func ScanItem(row sqldb.Scanner) (registry.WorkItem, error) {
+	var held, delayed, ownHold, unsealed, jobsLeft bool
+	var most int
+	it, err := scanRow(sqldb.WithMore(row, &held, &delayed, &ownHold, &unsealed, &jobsLeft, &most))
+	if err != nil {
+		return it, err
+	}
+	it.Delayed, it.OwnHold, it.Unsealed, it.JobsLeft = delayed, ownHold, unsealed, jobsLeft
+	if held {
+		it.HeldBy = &registry.Hold{}
+	}
+	if most >= 0 {
+		it.NextTry = &registry.NextTry{Of: most}
+	}
+	derive(&it)
+	return it, nil
+}
+
+// scanRow reads a row of rowColumns. It leaves out the fields that other rows decide, such as
+// holds, and what derive sets.
+func scanRow(row sqldb.Scanner) (registry.WorkItem, error) {
 	var (
 		it                      registry.WorkItem
-		spec, results           string
+		spec, results           []byte
 		first, others, optional string
 		created, updated, runAt int64
 		finished                sql.NullInt64
-		held                    bool
-		most                    int
 	)
 	err := row.Scan(&it.ID, &it.Tenant, &it.Collection, &it.ParentID, &it.Line, &it.Row, &it.Action, &it.Stage, &it.Status,
 		&it.Priority, &it.Name, &spec, &results, &it.SizeBytes, &it.Files, &it.DoneBytes, &it.DoneFiles, &it.BlockerCount,
 		&it.Closing, &it.Attempt, &it.Tries, &it.RetryCount, &it.ErrorClass, &it.Note, &it.CreatedBy, &it.GraphID, &created, &updated,
-		&runAt, &finished, &first, &others, &optional, &held, &it.Delayed, &it.Commitment, &it.OwnHold, &it.Unsealed, &it.JobsLeft, &most)
+		&runAt, &finished, &first, &others, &optional, &it.Commitment)
 	if err != nil {
 		return it, err
 	}
 	it.Row = RowOf(it)
-	it.Spec, it.Optional = json.RawMessage(spec), sqldb.WordsOf[registry.Stage](optional)
+	it.Spec, it.Optional = spec, sqldb.WordsOf[registry.Stage](optional)
 	if first != "" {
 		it.Storages = append([]string{first}, sqldb.WordsOf[string](others)...)
 	}
-	if err := json.Unmarshal([]byte(results), &it.Results); err != nil {
+	if err := json.Unmarshal(results, &it.Results); err != nil {
 		return it, fmt.Errorf("decode results of item %s: %w", it.ID, err)
 	}
 	it.CreatedAt, it.UpdatedAt, it.RunAt = sqldb.FromMicros(created), sqldb.FromMicros(updated), sqldb.FromMicros(runAt)
@@ -63,15 +84,8 @@ func ScanItem(row sqldb.Scanner) (registry.WorkItem, error) {
 		at := sqldb.FromMicros(finished.Int64)
 		it.FinishedAt = &at
 	}
-	if held {
-		it.HeldBy = &registry.Hold{}
-	}
-	if most >= 0 {
-		it.NextTry = &registry.NextTry{Of: most}
-	}
 	it.NeedsAdminReview = it.Status == registry.Failed
 	it.Retry = !it.Status.Settled()
-	derive(&it)
 	return it, nil
 }
 
@@ -119,18 +133,34 @@ func (e *Engine) ReadItems(ctx context.Context, query string, args ...any) ([]re
 	return out, e.NameHolds(ctx, Pointers(out)...)
 }
 
-// Live returns the item of a lease. It returns ErrClaimLost unless the lease's attempt is the live
-// one. Every fenced write calls it first.
+// Live returns the item of a lease, as scanRow reads it. It returns ErrClaimLost unless the lease's
+// attempt is the live one.
 func (t *Tx) Live(l registry.Lease) (registry.WorkItem, error) {
-	it, err := ScanItem(t.Row(SelectItem+`JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
+	it, err := scanRow(t.live(rowColumns, l))
+	return it, leaseError(l, err)
+}
+
+// Fence returns ErrClaimLost unless the lease's attempt is the live one. Every fenced write begins
+// with Fence or Live.
+func (t *Tx) Fence(l registry.Lease) error {
+	return leaseError(l, t.live(`i.attempt`, l).Scan(&l.N))
+}
+
+// live selects columns of the lease's item. There is no row unless the lease's attempt is the live
+// one.
+func (t *Tx) live(columns string, l registry.Lease) sqldb.Scanner {
+	return t.Row(`SELECT `+columns+` FROM work_item i JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
 		WHERE i.id = $1 AND i.attempt = $2 AND i.status = 'running' AND `+live+` AND ($3 = '' OR a.token IS NULL OR a.token = $3)
-		AND NOT `+t.store.hooks.RevokedToken, l.ItemID, l.N, l.Token))
+		AND NOT `+t.store.hooks.RevokedToken, l.ItemID, l.N, l.Token)
+}
+
+func leaseError(l registry.Lease, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
-		return registry.WorkItem{}, fmt.Errorf("attempt %d of item %s: %w", l.N, l.ItemID, registry.ErrClaimLost)
+		return fmt.Errorf("attempt %d of item %s: %w", l.N, l.ItemID, registry.ErrClaimLost)
 	} else if err != nil {
-		return registry.WorkItem{}, fmt.Errorf("check lease %s/%d: %w", l.ItemID, l.N, err)
+		return fmt.Errorf("check lease %s/%d: %w", l.ItemID, l.N, err)
 	}
-	return it, nameHolds(t.Ask, &it)
+	return nil
 }
 
 // Item implements registry.ItemReader.

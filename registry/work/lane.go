@@ -28,7 +28,7 @@ type turn struct {
 }
 
 // selectTurn selects what scanTurns reads.
-var selectTurn = `SELECT ` + ItemColumns + `, i.nudges > 0, EXISTS (SELECT 1 FROM attempt a WHERE a.item_id = i.id AND a.n = i.attempt
+var selectTurn = `SELECT ` + rowColumns + `, i.nudges > 0, EXISTS (SELECT 1 FROM attempt a WHERE a.item_id = i.id AND a.n = i.attempt
 	AND a.stage = i.stage AND a.outcome = 'snooze'), CASE WHEN ` + waits + ` THEN 1 ELSE 0 END, i.losses, i.own = 1 FROM work_item i `
 
 // Express items come before all lanes; heads are a lane's first items.
@@ -48,7 +48,7 @@ func (t *Tx) readTurns(n int, query string, args ...any) (out []turn, err error)
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() && len(out) < n {
 		var next turn
-		if next.WorkItem, err = ScanItem(sqldb.WithMore(rows, &next.offered, &next.snoozed, &next.waiting, &next.losses, &next.own)); err != nil {
+		if next.WorkItem, err = scanRow(sqldb.WithMore(rows, &next.offered, &next.snoozed, &next.waiting, &next.losses, &next.own)); err != nil {
 			return nil, err
 		}
 		out = append(out, next)

@@ -128,9 +128,9 @@ func (t *Tx) liveAll(ws []*sqldb.Write) (map[registry.Lease]registry.WorkItem, e
 	}
 	// The attempt is looked up for each item. In a join PostgreSQL might read all live attempts
 	// instead, and for each of them the whole list.
-	found, err := sqldb.Collect(t.Ask(SelectItem+`WHERE `+t.Among("i.id")+` AND i.status = 'running' AND (
+	found, err := sqldb.Collect(t.Ask(`SELECT `+rowColumns+` FROM work_item i WHERE `+t.Among("i.id")+` AND i.status = 'running' AND (
 		SELECT CASE WHEN `+live+` AND NOT `+t.store.hooks.RevokedToken+` THEN 1 ELSE 0 END
-		FROM attempt a WHERE a.item_id = i.id AND a.n = i.attempt) = 1`, t.List(ids)), "check leases", ScanItem)
+		FROM attempt a WHERE a.item_id = i.id AND a.n = i.attempt) = 1`, t.List(ids)), "check leases", scanRow)
 	if err != nil {
 		return nil, err
 	}
