@@ -47,6 +47,10 @@ func (s *Store) Unready(ctx context.Context) (wrong []string, err error) {
 			WHERE r.remaining <> CASE WHEN r.bytes > i.done_bytes THEN r.bytes - i.done_bytes ELSE 0 END`},
 		{"the sum of reservations is wrong", `SELECT p.volume FROM promised p WHERE p.bytes <> COALESCE((
 			SELECT SUM(r.remaining) FROM reservation r WHERE r.volume = p.volume), 0)`},
+		{"the sum of what failed items keep is wrong", `SELECT k.volume || '/' || k.collection FROM (
+			SELECT volume, collection, bytes FROM kept_room UNION ALL
+			SELECT r.volume, i.collection, -r.bytes FROM reservation r JOIN work_item i ON i.id = r.item_id WHERE i.status IN ('failed', 'cancelled')) k
+			GROUP BY k.volume, k.collection HAVING SUM(k.bytes) <> 0`},
 	}
 	for _, c := range checks {
 		ids, err := s.db.Column(ctx, c.query)

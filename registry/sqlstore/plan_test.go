@@ -72,6 +72,10 @@ var waiting = regexp.MustCompile(`SCAN i USING (COVERING )?INDEX work_item_(read
 // are damaged. Of open lanes there may be many, but the first of another collection ends the search.
 var few = regexp.MustCompile(`USING (COVERING )?INDEX (attempt_live|lane_turn|stored_file_item|stored_file_damaged)`)
 
+// All reservations of a volume: only the search for another item that holds room reads them, and it
+// ends with the first.
+var ofVolume = regexp.MustCompile(`INDEX reservation_volume `)
+
 // A search for no more than the tenant finds everything.
 var everything = regexp.MustCompile(`INDEX work_item_new \(tenant=\?\)`)
 
@@ -114,6 +118,9 @@ func TestQueryPlans(t *testing.T) {
 			}
 			if scanned.MatchString(step) && !waiting.MatchString(step) && !few.MatchString(step) {
 				t.Errorf("%s\nin %s", step, query)
+			}
+			if ofVolume.MatchString(step) && !strings.Contains(query, "EXISTS (SELECT 1 FROM reservation r JOIN work_item i") {
+				t.Errorf("%s\nin %s, which adds up what others hold", step, query)
 			}
 			// The indexes of lists hold all that waits at a stage, which may be nearly everything.
 			if written[query] && listed.MatchString(step) && !strings.HasPrefix(query, "INSERT INTO hold") { // which are set one by one, rarely

@@ -146,12 +146,12 @@ func (t *Tx) Fence(l registry.Lease) error {
 	return leaseError(l, t.live(`i.attempt`, l).Scan(&l.N))
 }
 
-// live selects columns of the lease's item. There is no row unless the lease's attempt is the live
-// one.
-func (t *Tx) live(columns string, l registry.Lease) sqldb.Scanner {
+// live selects columns of the lease's item, row i, with more arguments from $4 on. There is no row
+// unless the lease's attempt is the live one.
+func (t *Tx) live(columns string, l registry.Lease, more ...any) sqldb.Scanner {
 	return t.Row(`SELECT `+columns+` FROM work_item i JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
 		WHERE i.id = $1 AND i.attempt = $2 AND i.status = 'running' AND `+live+` AND ($3 = '' OR a.token IS NULL OR a.token = $3)
-		AND NOT `+t.store.hooks.RevokedToken, l.ItemID, l.N, l.Token)
+		AND NOT `+t.store.hooks.RevokedToken, append([]any{l.ItemID, l.N, l.Token}, more...)...)
 }
 
 func leaseError(l registry.Lease, err error) error {

@@ -23,11 +23,7 @@ func (e *Engine) Reserve(ctx context.Context, l registry.Lease, r registry.Reser
 	}
 	var full *registry.NoSpaceError
 	err := e.Write(ctx, func(t *Tx) (err error) {
-		it, err := t.Live(l)
-		if err != nil {
-			return err
-		}
-		full, err = t.reserve(it, r)
+		full, err = t.reserve(l, r)
 		return err
 	})
 	if err == nil && full != nil {
@@ -42,46 +38,36 @@ func (e *Engine) Reserve(ctx context.Context, l registry.Lease, r registry.Reser
 // mostPromised bounds the sum of a volume's reservations, so that it cannot overflow.
 const mostPromised = 1 << 62
 
-func (t *Tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.NoSpaceError, error) {
+func (t *Tx) reserve(l registry.Lease, r registry.Reservation) (*registry.NoSpaceError, error) {
 	if r.Total == 0 {
 		r.Bytes = 0 // a volume without a limit has room for all, so nothing is reserved
 	}
-	if r.Staged > 0 && r.Staged != it.DoneBytes { // its last renewal reported less
-		it.DoneBytes = r.Staged
-		err := t.Do(`UPDATE work_item SET done_bytes = $2 WHERE id = $1`, it.ID, it.DoneBytes)
+	b, err := t.readRoom(l, r.Volume)
+	if err == nil && r.Staged > 0 && r.Staged != b.staged { // its last renewal reported less
+		err = t.Do(`UPDATE work_item SET done_bytes = $2 WHERE id = $1`, l.ItemID, r.Staged)
 		if err == nil {
-			err = t.staged(it.ID)
+			err = t.staged(l.ItemID)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("record the staged bytes of item %s: %w", it.ID, err)
+		if err == nil {
+			b, err = t.readRoom(l, r.Volume)
 		}
 	}
-	var reserved, own, had int64 // by others; this item's outstanding bytes; all of this item's bytes
-	err := t.Get(`SELECT COALESCE((SELECT bytes FROM promised WHERE volume = $1), 0),
-		COALESCE((SELECT remaining FROM reservation WHERE item_id = $2 AND volume = $1), 0),
-		COALESCE((SELECT bytes FROM reservation WHERE item_id = $2 AND volume = $1), 0)`, []any{r.Volume, it.ID}, &reserved, &own, &had)
 	if err != nil {
-		return nil, fmt.Errorf("look up reservations: %w", err)
+		return nil, err
 	}
-	reserved -= own
-	need := max(0, r.Bytes-it.DoneBytes)
+	reserved := b.promised - b.own
+	need := max(0, r.Bytes-b.staged)
 	// A request that gives room back is granted however full the volume is. But staged bytes may
 	// have to be fetched again, so the whole reservation must fit, too.
 	limit := r.Threshold * float64(r.Total)
-	gives := need < own && float64(r.Bytes) <= max(float64(had), limit)
+	gives := need < b.own && float64(r.Bytes) <= max(float64(b.had), limit)
 	full := !gives && r.Total > 0 && (float64(r.Used)+float64(reserved)+float64(need) > limit || float64(r.Bytes) > limit || reserved+need > mostPromised)
 	var kept int64
-	if !gives && need > own && r.Total > 0 {
-		if kept, err = t.keptBy(it.Collection, r.Volume); err != nil {
-			return nil, err
-		}
-		if float64(kept) <= limit*mostKept {
-			kept = 0
-		}
-		full = full || kept > 0
+	if !gives && need > b.own && r.Total > 0 && b.kept > limit*mostKept {
+		kept, full = sqldb.Whole(b.kept), true
 	}
-	if full || !gives && need > own && it.Stage == registry.Download {
-		first, alone, err := t.holders(it.ID, r.Volume)
+	if full || !gives && need > b.own && b.stage == registry.Download {
+		first, alone, err := t.holders(l.ItemID, r.Volume)
 		if err != nil {
 			return nil, err
 		}
@@ -89,45 +75,60 @@ func (t *Tx) reserve(it registry.WorkItem, r registry.Reservation) (*registry.No
 			return &registry.NoSpaceError{
 				Volume: r.Volume, Need: need, Used: r.Used, Total: r.Total, Reserved: reserved, ThresholdFactor: r.Threshold,
 				Yield: !first || alone, Kept: kept,
-				Never: it.Stage == registry.Download && r.Total > 0 && float64(r.Bytes) > limit,
+				Never: b.stage == registry.Download && r.Total > 0 && float64(r.Bytes) > limit,
 			}, nil
 		}
 	}
-	if _, err := t.dropReservation(it.ID); err != nil {
-		return nil, err
+	if b.elsewhere {
+		if _, err := t.dropReservation(l.ItemID); err != nil {
+			return nil, err
+		}
 	}
-	err = t.Do(`INSERT INTO reservation (item_id, volume, bytes, remaining) VALUES ($1, $2, $3, $4)`,
-		it.ID, r.Volume, r.Bytes, need)
+	err = t.Do(`INSERT INTO reservation (item_id, volume, bytes, remaining) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (item_id) DO UPDATE SET bytes = excluded.bytes, remaining = excluded.remaining`, l.ItemID, r.Volume, r.Bytes, need)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("write reservation of %s: %w", l.ItemID, err)
 	}
-	if err := t.promise(r.Volume, need); err != nil {
+	given := t.Now
+	if gives {
+		given = 0
+	}
+	if err := t.promise(r.Volume, need-b.own, given); err != nil {
 		return nil, err
 	}
 	if gives && r.Bytes == 0 {
 		return nil, t.wakeForRoom()
 	}
-	if !gives {
-		err = t.Do(`UPDATE promised SET given_at = $2 WHERE volume = $1`, r.Volume, t.Now)
-	}
-	return nil, err
+	return nil, nil //nolint:nilnil // it has the room
+}
+
+// booked is what is known of a volume's room, and of what an item has there.
+type booked struct {
+	stage     registry.Stage // the item's
+	staged    int64          // bytes of the item that are staged
+	own, had  int64          // of the item's reservation: bytes still to come, and all
+	elsewhere bool           // the item has a reservation on another volume
+	promised  int64          // bytes still to come of all reservations, its own among them
+	// kept is what failed and cancelled items of its collection keep for a requeue. Only people free
+	// that, so without a bound one collection's failures would fill the volume.
+	kept float64
 }
 
 // mostKept is the share of a volume's limit that one collection's failed items may keep before its
 // other items wait.
 const mostKept = 0.5
 
-// keptBy returns the bytes that a collection's failed and cancelled items keep on a volume for a
-// requeue. Only people free them, so without a bound one collection's failures would fill the
-// volume.
-func (t *Tx) keptBy(collection, volume string) (bytes int64, err error) {
-	var sum float64
-	err = t.Get(`SELECT COALESCE(`+sqldb.Sum("r.bytes")+`, 0) FROM reservation r WHERE r.volume = $1
-		AND EXISTS (SELECT 1 FROM work_item i WHERE i.id = r.item_id AND i.collection = $2 AND i.status IN ('failed', 'cancelled'))`, []any{volume, collection}, &sum)
-	if err != nil {
-		return 0, fmt.Errorf("add up what failed items of %s keep on %s: %w", collection, volume, err)
-	}
-	return sqldb.Whole(sum), nil
+// readRoom reads the room of a volume for the item of a lease. It returns ErrClaimLost unless the
+// lease's attempt is the live one.
+func (t *Tx) readRoom(l registry.Lease, volume string) (b booked, err error) {
+	err = t.live(`i.stage, i.done_bytes,
+		COALESCE((SELECT remaining FROM reservation WHERE item_id = i.id AND volume = $4), 0),
+		COALESCE((SELECT bytes FROM reservation WHERE item_id = i.id AND volume = $4), 0),
+		EXISTS (SELECT 1 FROM reservation WHERE item_id = i.id AND volume <> $4),
+		COALESCE((SELECT bytes FROM promised WHERE volume = $4), 0),
+		COALESCE((SELECT bytes FROM kept_room WHERE volume = $4 AND collection = i.collection), 0)`, l, volume).
+		Scan(&b.stage, &b.staged, &b.own, &b.had, &b.elsewhere, &b.promised, &b.kept)
+	return b, leaseError(l, err)
 }
 
 // roomSoon is how soon an item that waits for room must look again to have precedence. An item that
@@ -169,10 +170,11 @@ func (t *Tx) roomWait(it registry.WorkItem) (waited int64, err error) {
 }
 
 // promise adds to the sum of bytes still to come to a volume, so that no statement has to add up
-// thousands of reservations.
-func (t *Tx) promise(volume string, more int64) error {
-	err := t.Do(`INSERT INTO promised (volume, bytes) VALUES ($1, $2)
-		ON CONFLICT (volume) DO UPDATE SET bytes = promised.bytes + $2`, volume, more)
+// thousands of reservations. given is when the room was given to an item, or 0 if none was.
+func (t *Tx) promise(volume string, more, given int64) error {
+	err := t.Do(`INSERT INTO promised (volume, bytes, given_at) VALUES ($1, $2, $3) ON CONFLICT (volume) DO UPDATE
+		SET bytes = promised.bytes + excluded.bytes, given_at = CASE WHEN excluded.given_at > 0 THEN excluded.given_at ELSE promised.given_at END`,
+		volume, more, given)
 	if err != nil {
 		return fmt.Errorf("add up reservations of %s: %w", volume, err)
 	}
@@ -201,7 +203,7 @@ func (t *Tx) staged(itemID string) error {
 	if err := t.Do(`UPDATE reservation SET remaining = $2 WHERE item_id = $1`, itemID, is); err != nil {
 		return fmt.Errorf("update reservation of %s: %w", itemID, err)
 	}
-	return t.promise(volume, is-was)
+	return t.promise(volume, is-was, 0)
 }
 
 func (t *Tx) dropReservation(itemID string) (had bool, err error) {
@@ -213,7 +215,7 @@ func (t *Tx) dropReservation(itemID string) (had bool, err error) {
 	} else if err != nil {
 		return false, fmt.Errorf("release reservation of %s: %w", itemID, err)
 	}
-	return true, t.promise(volume, -remaining)
+	return true, t.promise(volume, -remaining, 0)
 }
 
 // Unreserve gives back the room of a completed item, whose staging is gone, and wakes items that

@@ -305,7 +305,10 @@ func failedKeepsItsOwn(f *fixture) {
 	f.Collection("others", registry.Profile{})
 	other := f.TakeItem(f.WaitingAt(registry.Provision, "others", 1, false)[0])
 	f.Must(f.Store.Reserve(f.Context(), other.Lease, registrytest.Room(300, 0)))
-	_, err := f.Store.Command(f.Context(), registry.Command{ItemID: c[0].Item.ID, Act: registry.ActRequeue, Actor: "admin"})
-	f.Must(err)
+	f.Command(c[0].Item.ID, registry.ActRequeue, "")
 	f.Must(f.Store.Reserve(f.Context(), c[2].Lease, registrytest.Room(10, 0)))
+	f.Command(c[0].Item.ID, registry.ActCancel, "")
+	f.NoRoom(c[2].Lease, registrytest.Room(20, 0))
+	f.Command(c[0].Item.ID, registry.ActRequeue, "")
+	f.Must(f.Store.Reserve(f.Context(), c[2].Lease, registrytest.Room(20, 0)))
 }
