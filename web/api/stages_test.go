@@ -70,8 +70,25 @@ func TestAccess_ByStage(t *testing.T) {
 				try(op.OperationID, method, strings.NewReplacer("{id}", "none", "{name}", "none", "{n}", "1").Replace(path), body)
 			}
 		}
-		for name := range protocol.Stages() {
-			try("work/"+name, "post", protocol.Path+name, "{}")
+		for name, stages := range protocol.Stages() {
+			body := `{"stage":"` + string(stage) + `"}` // of a claim; others do not read it
+			try("work/"+name, "post", protocol.Path+name, body)
+			// The same as one of several calls: some methods must be called alone.
+			answer, text := b.send(t, http.MethodPost, "/api/v1"+protocol.Path+"calls", `[{"method":"`+name+`","in":`+body+`}]`, "Authorization", "Bearer "+secret)
+			var got []struct {
+				Done    bool          `json:"done"`
+				Problem *wire.Problem `json:"problem"`
+			}
+			must(t, json.Unmarshal([]byte(text), &got))
+			may := stages == nil || slices.Contains(stages, stage)
+			if answer.StatusCode != http.StatusOK || len(got) != 1 || !may && (got[0].Done || got[0].Problem.Status != http.StatusForbidden && got[0].Problem.Status != http.StatusNotFound) {
+				t.Errorf("%s calls %s among others: %d %s", stage, name, answer.StatusCode, text)
+			}
+			if name == "withdrawn" || name == "calls" {
+				if got[0].Problem == nil || got[0].Problem.Status != http.StatusNotFound {
+					t.Errorf("%s is allowed among other calls: %s", name, text)
+				}
+			}
 		}
 	}
 	if asked < 1000 || refused < asked/2 {

@@ -21,9 +21,11 @@ import (
 func workSeeds() [][2]string {
 	lease := `"lease":{"item_id":"JOB","n":1}`
 	return [][2]string{
-		{"claims", `[{"request_id":"r","stage":"expand","worker":"w","lease":1000000000},{"stage":"x"},{}]`},
-		{"claims", `null`},
-		{"settlements", `[{` + lease + `,"outcome":"retry","delay":-1,"results":{"a":{"b":[1]},"":null},"priority_add":99,"size_bytes":-5,"events":[{"type":"x","data":{}}]},{` + lease + `,"outcome":"lost"}]`},
+		{"calls", `[{"method":"claim","in":{"request_id":"r","stage":"expand","worker":"w","lease":1000000000}},{"method":"claim","in":{"stage":"x"}},{"method":"claim"},{"method":"withdrawn","in":{}},{}]`},
+		{"calls", `null`},
+		{"claim", `{"request_id":"r","stage":"expand","worker":"w","lease":1000000000}`},
+		{"settle", `{` + lease + `,"outcome":"retry","delay":-1,"results":{"a":{"b":[1]},"":null},"priority_add":99,"size_bytes":-5,"events":[{"type":"x","data":{}}]}`},
+		{"settle", `{` + lease + `,"outcome":"lost"}`},
 		{"renew", `{"worker":{"id":"w","version":"1","capacity":{"expand":2,"":-1},"free":null,"seen_at":"0001-01-01T00:00:00Z"},"lease":9223372036854775807,"beats":[{` + lease + `,"progress":[{"title":"t","end":-1}],"advanced":true,"done_bytes":-1}]}`},
 		{"withdrawn", `{"worker":"w","after":-1,"wait":-9223372036854775808}`},
 		{"save-result", `{` + lease + `,"name":"n","value":{"a":1e400}}`},

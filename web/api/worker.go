@@ -19,7 +19,8 @@ import (
 func (s *server) workerRoute(staging storage.Store) {
 	server := &protocol.Server{
 		Registry: s.registry, Fail: s.Fail, Problem: s.Problem, Until: s.Until,
-		Token: func(ctx context.Context) registry.Token { return access.Of(ctx).Token },
+		Token:  func(ctx context.Context) registry.Token { return access.Of(ctx).Token },
+		Permit: func(ctx context.Context, method string) error { return s.Permit(ctx, access.Worker(method)) },
 		Staging: func(ctx context.Context) (int64, error) {
 			space, err := staging.Space(ctx)
 			if errors.Is(err, storage.ErrUnlimited) {

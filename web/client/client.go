@@ -176,9 +176,12 @@ func (c *Client) ask(ctx context.Context, q request, in, out any) error {
 		defer cancel()
 	}
 	if in != nil {
-		text, err := wire.Encode(in)
-		if err != nil {
-			return err
+		text, encoded := in.(json.RawMessage)
+		if !encoded {
+			var err error
+			if text, err = wire.Encode(in); err != nil {
+				return err
+			}
 		}
 		q.body, q.length = bytes.NewReader(text), int64(len(text))
 		if q.header == nil {
@@ -194,7 +197,12 @@ func (c *Client) ask(ctx context.Context, q request, in, out any) error {
 	if out == nil {
 		return nil
 	}
-	if err := json.NewDecoder(answer.Body).Decode(out); err != nil {
+	if raw, ok := out.(*json.RawMessage); ok {
+		*raw, err = io.ReadAll(answer.Body)
+	} else {
+		err = json.NewDecoder(answer.Body).Decode(out)
+	}
+	if err != nil {
 		return fmt.Errorf("decode answer to %s %s: %w", q.method, q.path, err)
 	}
 	return nil
@@ -207,8 +215,8 @@ func get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 	return out, err
 }
 
-// Post sends in as JSON to a path below the API, and decodes the answer into out. It takes at most
-// the given time; 0 means Timeout. It is for web/protocol; other operations have their own methods.
+// Post sends in as JSON to a path below the API, and decodes the answer into out. A json.RawMessage
+// is sent, and received, as it is. It takes at most the given time; 0 means Timeout. It is for web/protocol; other operations have their own methods.
 func (c *Client) Post(ctx context.Context, path string, most time.Duration, in, out any) error {
 	if most > 0 {
 		var cancel context.CancelFunc

@@ -1,43 +1,43 @@
 package protocol
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
-
-	"github.com/holdfast/holdfast/web/wire"
 )
 
-// mostBatchBytes bounds the body of a request with several calls, in bytes. The server accepts
-// twice that.
-const mostBatchBytes = 8 << 20
+const (
+	// mostBatchBytes bounds the body of a request with several calls, in bytes. The server accepts
+	// twice that.
+	mostBatchBytes = 8 << 20
+	// mostShared is the largest call that shares a request, in bytes. A larger one would delay
+	// others.
+	mostShared = 64 << 10
+)
 
 // batcher sends concurrent calls together. A call that finds no request under way is sent at once.
 // Calls that come during a request are sent together in the next one, in their order. There is no
 // timer.
-type batcher[I, O any] struct {
-	send  func(context.Context, []json.RawMessage) ([]answer[O], error)
+type batcher struct {
+	send  func(ctx context.Context, calls json.RawMessage) (answers json.RawMessage, err error)
 	start func(func(context.Context)) error // runs a function in the background, until its context ends
 
 	mu      sync.Mutex
 	sending bool
-	waiting []*batchedCall[O]
+	waiting []*batchedCall
 }
 
 // batchedCall is one call. Its fields belong to the batcher until done is closed.
-type batchedCall[O any] struct {
+type batchedCall struct {
 	text json.RawMessage
 	on   *sharedRequest // nil until it is sent
 	done chan struct{}
-	out  O
+	out  any // what the answer is decoded into
 	err  error
-}
-
-// newBatcher returns a batcher that sends with send, in goroutines that start starts.
-func newBatcher[I, O any](start func(func(context.Context)) error, send func(context.Context, []json.RawMessage) ([]answer[O], error)) *batcher[I, O] {
-	return &batcher[I, O]{start: start, send: send}
 }
 
 // sharedRequest is a request under way. It is cancelled when its last caller gives up.
@@ -46,34 +46,29 @@ type sharedRequest struct {
 	cancel  context.CancelFunc
 }
 
-// do sends in, alone or with other calls, and returns its own answer. If ctx ends first, do returns
-// ctx's cause, and whether the call took effect is unknown.
-func (g *batcher[I, O]) do(ctx context.Context, in I) (O, error) {
-	var zero O
+// do sends a call, alone or with others, and decodes its own answer into out. If ctx ends first, do
+// returns ctx's cause, and whether the call took effect is unknown; out must not be read.
+func (g *batcher) do(ctx context.Context, text json.RawMessage, out any) error {
 	if ctx.Err() != nil {
-		return zero, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	text, err := wire.Encode(in)
-	if err != nil {
-		return zero, err
-	}
-	e := &batchedCall[O]{text: text, done: make(chan struct{})}
+	e := &batchedCall{text: text, out: out, done: make(chan struct{})}
 	if err := g.join(e); err != nil {
-		return zero, err
+		return err
 	}
 	select {
 	case <-e.done:
-		return e.out, e.err
+		return e.err
 	case <-ctx.Done():
 	}
 	if g.leave(e) {
-		return zero, fmt.Errorf("wait for the registry: %w", context.Cause(ctx))
+		return fmt.Errorf("wait for the registry: %w", context.Cause(ctx))
 	}
-	return e.out, e.err
+	return e.err
 }
 
 // join adds a call to the waiting ones and starts the sending goroutine if none runs.
-func (g *batcher[I, O]) join(e *batchedCall[O]) error {
+func (g *batcher) join(e *batchedCall) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.sending {
@@ -88,7 +83,7 @@ func (g *batcher[I, O]) join(e *batchedCall[O]) error {
 
 // leave withdraws a call whose caller has given up. It returns false if the answer has already
 // come.
-func (g *batcher[I, O]) leave(e *batchedCall[O]) bool {
+func (g *batcher) leave(e *batchedCall) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	select {
@@ -97,7 +92,7 @@ func (g *batcher[I, O]) leave(e *batchedCall[O]) bool {
 	default:
 	}
 	if e.on == nil {
-		g.waiting = slices.DeleteFunc(g.waiting, func(w *batchedCall[O]) bool { return w == e })
+		g.waiting = slices.DeleteFunc(g.waiting, func(w *batchedCall) bool { return w == e })
 		return true
 	}
 	e.on.callers--
@@ -108,48 +103,60 @@ func (g *batcher[I, O]) leave(e *batchedCall[O]) bool {
 }
 
 // run sends requests until no call waits.
-func (g *batcher[I, O]) run(ctx context.Context) {
+func (g *batcher) run(ctx context.Context) {
 	for g.sendNext(ctx) {
 	}
 }
 
 // sendNext sends the waiting calls in one request. It returns false if none waited.
-func (g *batcher[I, O]) sendNext(ctx context.Context) bool {
+func (g *batcher) sendNext(ctx context.Context) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	calls := g.takeCalls(cancel)
 	if len(calls) == 0 {
 		return false
 	}
-	texts := make([]json.RawMessage, len(calls))
+	texts := make([][]byte, len(calls))
 	for i, e := range calls {
 		texts[i] = e.text
 	}
-	answers, err := g.send(ctx, texts)
-	if err == nil && len(answers) != len(calls) {
-		err = fmt.Errorf("%d answers to %d calls", len(answers), len(calls))
+	answers, err := g.send(ctx, slices.Concat([]byte("["), bytes.Join(texts, []byte(",")), []byte("]")))
+	if err == nil {
+		err = decodeAnswers(answers, calls)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for i, e := range calls {
-		switch {
-		case err != nil:
-			e.err = err
-		case answers[i].Problem != nil:
-			e.err = answers[i].Problem
-		case answers[i].Value == nil:
-			e.err = fmt.Errorf("answer %d of %d is empty", i+1, len(answers))
-		default:
-			e.out = *answers[i].Value
-		}
+	for _, e := range calls {
+		e.err = cmp.Or(err, e.err)
 		close(e.done)
 	}
 	return true
 }
 
+// decodeAnswers decodes each call's own answer, or sets its error.
+func decodeAnswers(text json.RawMessage, calls []*batchedCall) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if _, err := d.Token(); err != nil {
+		return fmt.Errorf("decode answers: %w", err)
+	}
+	for i, e := range calls {
+		a := answer{Value: e.out}
+		err := d.Decode(&a)
+		switch {
+		case err != nil:
+			return fmt.Errorf("decode answer %d of %d: %w", i+1, len(calls), err)
+		case a.Problem != nil:
+			e.err = unlessAnswered(a.Problem)
+		case !a.Done:
+			e.err = fmt.Errorf("answer %d of %d is empty", i+1, len(calls))
+		}
+	}
+	return nil
+}
+
 // takeCalls takes the calls of the next request. If it returns none, the sending goroutine must
 // end.
-func (g *batcher[I, O]) takeCalls(cancel context.CancelFunc) []*batchedCall[O] {
+func (g *batcher) takeCalls(cancel context.CancelFunc) []*batchedCall {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n, size := 0, 0

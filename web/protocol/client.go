@@ -31,18 +31,17 @@ type Caller interface {
 // Client is the Registry for a worker in another process. It calls the Registry over HTTP with the
 // worker's token. Its methods may be called concurrently.
 //
-// While a request with claims is under way, further claims are collected and sent in the next
-// request. Settlements are batched in the same way. Each caller gets its own answer, and the
-// context of one caller does not affect the others.
+// While a request with short calls is under way, further ones are collected and sent in the next
+// request: claims, settlements, and the usual writes of attempts. Each caller gets its own answer,
+// and the context of one caller does not affect the others.
 //
 // errors.Is and errors.As find the errors of the contract with all their fields. If there is no
 // answer, the error is registry.ErrUnavailable: the caller does not know whether the call took
 // effect, and must repeat it.
 type Client struct {
-	c       Caller
-	claims  *batcher[registry.ClaimRequest, registry.Claim]
-	settles *batcher[registry.Settlement, registry.Verdict]
-	stop    context.CancelFunc // stops all background work
+	c     Caller
+	calls *batcher
+	stop  context.CancelFunc // stops all background work
 
 	mu      sync.Mutex
 	closed  bool
@@ -56,13 +55,12 @@ var _ registry.ForWorkers = (*Client)(nil)
 func NewClient(c Caller) *Client {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Client{c: c, stop: stop}
-	background := func(do func(context.Context)) error { return s.start(func() { do(ctx) }) }
-	s.claims = newBatcher[registry.ClaimRequest](background, func(ctx context.Context, all []json.RawMessage) ([]answer[registry.Claim], error) {
-		return send[[]answer[registry.Claim]](ctx, s, claims.name, 0, all)
-	})
-	s.settles = newBatcher[registry.Settlement](background, func(ctx context.Context, all []json.RawMessage) ([]answer[registry.Verdict], error) {
-		return send[[]answer[registry.Verdict]](ctx, s, settlements.name, 0, all)
-	})
+	s.calls = &batcher{
+		send: func(ctx context.Context, all json.RawMessage) (json.RawMessage, error) {
+			return send[json.RawMessage](ctx, s, calls.name, 0, all)
+		},
+		start: func(do func(context.Context)) error { return s.start(func() { do(ctx) }) },
+	}
 	return s
 }
 
@@ -89,9 +87,27 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// ask calls a method with the usual time limit.
+// ask calls a method with the usual time limit, and together with other calls if it may.
 func (m method[I, O]) ask(ctx context.Context, c *Client, in I) (O, error) {
-	return m.askWithin(ctx, c, 0, in)
+	if !m.shares {
+		return m.askWithin(ctx, c, 0, in)
+	}
+	text, err := wire.Encode(struct {
+		Method string `json:"method"`
+		In     I      `json:"in"`
+	}{m.name, in})
+	var zero O
+	if err != nil {
+		return zero, err
+	}
+	if len(text) > mostShared {
+		return m.askWithin(ctx, c, 0, in)
+	}
+	out := new(O)
+	if err := c.calls.do(ctx, text, out); err != nil {
+		return zero, err
+	}
+	return *out, nil
 }
 
 // askWithin calls a method with a time limit of its own.
@@ -112,10 +128,18 @@ func send[O any](ctx context.Context, c *Client, name string, most time.Duration
 	switch {
 	case err == nil:
 		return out, nil
-	case ctx.Err() != nil || answered(err):
+	case ctx.Err() != nil:
 		return zero, err
 	}
-	return zero, &unansweredError{err}
+	return zero, unlessAnswered(err)
+}
+
+// unlessAnswered returns the error of a call: err itself if it is the server's answer.
+func unlessAnswered(err error) error {
+	if answered(err) {
+		return err
+	}
+	return &unansweredError{err}
 }
 
 // answered reports whether an error is the server's own answer, not one of a proxy or of the
@@ -149,17 +173,17 @@ func checkKeys(what string, keys ...string) error {
 	return nil
 }
 
-// Claim implements registry.Working. Concurrent claims share requests.
+// Claim implements registry.Working.
 func (c *Client) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Claim, error) {
 	if err := checkKeys("claim", r.RequestID, r.Worker); err != nil {
 		return registry.Claim{}, err
 	}
-	return c.claims.do(ctx, r)
+	return claim.ask(ctx, c, r)
 }
 
-// Settle implements registry.Working. Concurrent settlements share requests.
+// Settle implements registry.Working.
 func (c *Client) Settle(ctx context.Context, s registry.Settlement) (registry.Verdict, error) {
-	return c.settles.do(ctx, s)
+	return settle.ask(ctx, c, s)
 }
 
 // Renew implements registry.Working.
@@ -235,9 +259,16 @@ func (c *Client) RecordFiles(ctx context.Context, l registry.Lease, objectID str
 	return done(recordFiles.ask(ctx, c, versionFiles{attempt{l}, objectID, version, filesOf(files)}))
 }
 
-// RecordVersion implements registry.Preserving. It has a longer time limit, because the Registry
-// reads all rows of the version for its receipt (360,000 rows exceed the usual limit).
+// fewFiles is the largest number of files in a version that is recorded together with other calls.
+const fewFiles = 1000
+
+// RecordVersion implements registry.Preserving. The Registry reads all rows of the version for its
+// receipt. So a large version has a longer time limit (360,000 rows exceed the usual one), and delays
+// no other call.
 func (c *Client) RecordVersion(ctx context.Context, l registry.Lease, v registry.VersionRecord) error {
+	if v.Files <= fewFiles {
+		return done(recordVersion.ask(ctx, c, fenced[registry.VersionRecord]{attempt{l}, v}))
+	}
 	return done(recordVersion.askWithin(ctx, c, 5*time.Minute, fenced[registry.VersionRecord]{attempt{l}, v}))
 }
 

@@ -175,7 +175,7 @@ type gate struct {
 func newGate() *gate { return &gate{arrived: make(chan int, 1000), open: make(chan struct{})} }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var in []registry.ClaimRequest
+	var in []struct{ In registry.ClaimRequest }
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -188,9 +188,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	}
-	var out []map[string]registry.Claim
+	var out []map[string]any
 	for _, c := range in {
-		out = append(out, map[string]registry.Claim{"value": {Lease: registry.Lease{ItemID: c.RequestID, N: 1}}})
+		out = append(out, map[string]any{"done": true, "value": registry.Claim{Lease: registry.Lease{ItemID: c.In.RequestID, N: 1}}})
 	}
 	_ = json.NewEncoder(w).Encode(out)
 }
@@ -347,13 +347,13 @@ func TestStore_EachHasItsOwnVerdict(t *testing.T) {
 	}
 }
 
-// counted serves a store, and counts the requests with claims.
-func counted(t testing.TB, store scope.Registry, claims *atomic.Int64) *protocol.Client {
+// counted serves a store, and counts the requests with calls.
+func counted(t testing.TB, store scope.Registry, requests *atomic.Int64) *protocol.Client {
 	t.Helper()
 	return serveBy(t, store, time.Now, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasSuffix(r.URL.Path, "/claims") {
-				claims.Add(1)
+			if strings.HasSuffix(r.URL.Path, "/calls") {
+				requests.Add(1)
 			}
 			next.ServeHTTP(w, r)
 		})

@@ -1,8 +1,11 @@
 package protocol_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -36,7 +39,18 @@ func TestStore(t *testing.T) {
 		store := backing(t, sqlstoretest.SQLite(t), now)
 		server := serverOf(t, store, now, func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				asked.Store(r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:], true)
+				name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+				asked.Store(name, true)
+				if name == "calls" {
+					body, err := io.ReadAll(r.Body)
+					must(t, err)
+					var calls []struct{ Method string }
+					must(t, json.Unmarshal(body, &calls))
+					for _, c := range calls {
+						asked.Store(c.Method, true)
+					}
+					r.Body = io.NopCloser(bytes.NewReader(body))
+				}
 				next.ServeHTTP(w, r)
 			})
 		})

@@ -12,15 +12,12 @@ import (
 
 // Methods about an attempt (registry.Working, registry.Batching).
 var (
-	claims = declare("claims", everyStage, func(s *Server, ctx context.Context, in []registry.ClaimRequest) ([]answer[registry.Claim], error) {
-		return answerAll(ctx, s, in, s.claim)
-	})
-	settlements = declare("settlements", everyStage, func(s *Server, ctx context.Context, in []registry.Settlement) ([]answer[registry.Verdict], error) {
-		return answerAll(ctx, s, in, func(ctx context.Context, se registry.Settlement) (registry.Verdict, error) {
-			se.Lease.Token = s.worker(ctx)
-			return s.Registry.Settle(ctx, se)
-		})
-	})
+	calls  = declare("calls", everyStage, (*Server).answerCalls)
+	claim  = declare("claim", everyStage, (*Server).claim).shared()
+	settle = declare("settle", everyStage, func(s *Server, ctx context.Context, se registry.Settlement) (registry.Verdict, error) {
+		se.Lease.Token = s.worker(ctx)
+		return s.Registry.Settle(ctx, se)
+	}).shared()
 	renew      = declare("renew", everyStage, (*Server).renewAttempts)
 	withdrawn  = declare("withdrawn", everyStage, (*Server).awaitWithdrawn)
 	saveResult = declare("save-result", everyStage, func(s *Server, ctx context.Context, in result) (json.RawMessage, error) {
@@ -28,7 +25,7 @@ var (
 			return nil, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, "the result was not saved: the request has no value")
 		}
 		return s.Registry.SaveResult(ctx, in.Lease, in.Name, in.Value)
-	})
+	}).shared()
 	addJobs = declare("add-jobs", only(registry.Expand), func(s *Server, ctx context.Context, in fenced[[]registry.NewJob]) (int, error) {
 		return s.Registry.AddJobs(ctx, in.Lease, in.Value)
 	})
@@ -36,7 +33,7 @@ var (
 		return s.Registry.FirstOf(ctx, in.Lease, in.Value)
 	})
 	reserve = declareVoid("reserve", only(registry.Provision, registry.Download, registry.Process, registry.Restore),
-		(*Server).reserveRoom)
+		(*Server).reserveRoom).shared()
 	closeReport = declare("close-report", only(registry.Report), func(s *Server, ctx context.Context, in attempt) (registry.BatchReport, error) {
 		return s.Registry.CloseReport(ctx, in.Lease)
 	})
@@ -50,16 +47,16 @@ var (
 var (
 	identify = declare("identify", only(registry.Process), func(s *Server, ctx context.Context, in fenced[registry.IdentifyRequest]) (registry.Identity, error) {
 		return s.Registry.Identify(ctx, in.Lease, in.Value)
-	})
+	}).shared()
 	intend = declare("intend", only(registry.Process), func(s *Server, ctx context.Context, in fenced[registry.Intent]) (registry.Intent, error) {
 		return s.Registry.Intend(ctx, in.Lease, in.Value)
-	})
+	}).shared()
 	recordFiles = declareVoid("record-files", only(registry.Record), func(s *Server, ctx context.Context, in versionFiles) error {
 		return s.Registry.RecordFiles(ctx, in.Lease, in.ObjectID, in.Version, filesIn(in.Files))
-	})
+	}).shared()
 	recordVersion = declareVoid("record-version", only(registry.Record), func(s *Server, ctx context.Context, in fenced[registry.VersionRecord]) error {
 		return s.Registry.RecordVersion(ctx, in.Lease, in.Value)
-	})
+	}).shared()
 	lockObject = declare("lock-object", only(registry.Delete, registry.Fixity), func(s *Server, ctx context.Context, in fenced[string]) (int, error) {
 		return s.Registry.LockObject(ctx, in.Lease, in.Value)
 	})

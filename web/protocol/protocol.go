@@ -26,12 +26,24 @@ import (
 const Path = "/work/"
 
 // method is a call that both ends know.
-type method[I, O any] struct{ name string }
+type method[I, O any] struct {
+	name   string
+	shares bool
+}
 
 // served is a method on the server's side.
 type served struct {
 	stages []registry.Stage // whose workers may call it; nil: all
 	serve  func(ctx context.Context, s *Server, body []byte) (any, error)
+	shares bool // with other calls of a request
+}
+
+// shared says that calls of a method share requests with others: they are short, and frequent.
+func (m method[I, O]) shared() method[I, O] {
+	on := table[m.name]
+	on.shares, m.shares = true, true
+	table[m.name] = on
+	return m
 }
 
 // table holds all methods by name.
@@ -40,7 +52,7 @@ var table = map[string]served{}
 // declare adds a method to the table. If the arguments name an attempt, the server sets the
 // attempt's token to the caller's.
 func declare[I, O any](name string, stages []registry.Stage, do func(*Server, context.Context, I) (O, error)) method[I, O] {
-	table[name] = served{stages, func(ctx context.Context, s *Server, body []byte) (any, error) {
+	table[name] = served{stages: stages, serve: func(ctx context.Context, s *Server, body []byte) (any, error) {
 		var in I
 		if err := json.Unmarshal(body, &in); err != nil {
 			return nil, wire.NewProblem(http.StatusBadRequest, wire.CodeBadRequest, fmt.Sprintf(
@@ -51,7 +63,7 @@ func declare[I, O any](name string, stages []registry.Stage, do func(*Server, co
 		}
 		return do(s, ctx, in)
 	}}
-	return method[I, O]{name}
+	return method[I, O]{name: name}
 }
 
 // declareVoid declares a method without a result.

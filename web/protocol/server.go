@@ -1,9 +1,13 @@
 package protocol
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,7 +28,7 @@ type Registry interface {
 // paths.
 const MaxBody = 16 << 20
 
-// mostBatched is the largest number of claims or settlements in one request.
+// mostBatched is the largest number of calls in one request.
 const mostBatched = 100
 
 // mostWait bounds a long poll. Many proxies give up after a minute.
@@ -37,6 +41,9 @@ type Server struct {
 	// Token returns the token of a request. Tokens of other roles than worker (admins) are not
 	// limited to the items that they have claimed.
 	Token func(context.Context) registry.Token
+	// Permit refuses a token that may not call a method. Serve asks it for the calls that share a
+	// request.
+	Permit func(ctx context.Context, method string) error
 	// Staging measures the size of the staging volume in bytes; 0 means unlimited.
 	Staging func(context.Context) (total int64, err error)
 	// Fail answers a request with an error. Problem converts an error to a problem.
@@ -62,10 +69,12 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, name string, argu
 		s.Fail(w, r, err)
 		return
 	}
-	text, err := wire.Encode(out)
-	if err != nil {
-		s.Fail(w, r, err)
-		return
+	text, encoded := out.(json.RawMessage)
+	if !encoded {
+		if text, err = wire.Encode(out); err != nil {
+			s.Fail(w, r, err)
+			return
+		}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(text) // a failure means that the worker has disconnected
@@ -81,44 +90,63 @@ func (s *Server) worker(ctx context.Context) string {
 	return ""
 }
 
-// answer is the outcome of one call of several in a request: Value, or Problem.
-type answer[T any] struct {
-	Value   *T            `json:"value,omitempty"`
+// call is one call of several in a request.
+type call struct {
+	Method string          `json:"method"`
+	In     json.RawMessage `json:"in"`
+}
+
+// answer is the outcome of a call: Value if Done, else Problem.
+type answer struct {
+	Done    bool          `json:"done"`
+	Value   any           `json:"value,omitempty"` // the caller sets it to what is decoded into
 	Problem *wire.Problem `json:"problem,omitempty"`
 }
 
-// answerAll runs all calls of a request concurrently, so that the Registry commits them in one
+// answerCalls runs all calls of a request concurrently, so that the Registry commits them in one
 // group. The answers have the order of the calls.
-func answerAll[I, O any](ctx context.Context, s *Server, all []I, do func(context.Context, I) (O, error)) ([]answer[O], error) {
+func (s *Server) answerCalls(ctx context.Context, all []call) (json.RawMessage, error) {
 	if len(all) > mostBatched {
 		return nil, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid,
 			fmt.Sprintf("nothing was done: the request has %d calls, more than the %d allowed", len(all), mostBatched))
 	}
-	out := make([]answer[O], len(all))
 	r, _ := ctx.Value(requestKey{}).(*http.Request)
+	out := make([][]byte, len(all))
+	errs := make([]error, len(all))
 	var running sync.WaitGroup
 	for i, one := range all {
 		running.Go(func() {
-			value, err := guarded(ctx, one, do)
+			text, err := s.answerCall(ctx, one)
 			if err != nil {
-				out[i].Problem = s.Problem(r, err)
-				return
+				text, errs[i] = wire.Encode(answer{Problem: s.Problem(r, err)})
 			}
-			out[i].Value = &value
+			out[i] = text
 		})
 	}
 	running.Wait()
-	return out, nil
+	return slices.Concat([]byte("["), bytes.Join(out, []byte(",")), []byte("]")), errors.Join(errs...)
 }
 
-// guarded turns a panic into an error of this call. A panic in another goroutine than the request's
-// would end the process.
-func guarded[I, O any](ctx context.Context, in I, do func(context.Context, I) (O, error)) (out O, err error) {
-	err = panics.Guard(func() (err error) {
-		out, err = do(ctx, in)
+// answerCall runs one call of several and returns its answer. It turns a panic into an error of
+// this call: a panic in another goroutine than the request's would end the process.
+func (s *Server) answerCall(ctx context.Context, one call) (text []byte, err error) {
+	err = panics.Guard(func() error {
+		method, ok := table[one.Method]
+		if !ok || !method.shares {
+			return wire.NewProblem(http.StatusNotFound, wire.CodeNotFound,
+				fmt.Sprintf("%q is no method that shares requests; check that this worker has the same version as the Registry", one.Method))
+		}
+		if err := s.Permit(ctx, one.Method); err != nil {
+			return err
+		}
+		value, err := method.serve(ctx, s, one.In)
+		if err != nil {
+			return err
+		}
+		text, err = wire.Encode(answer{Done: true, Value: value})
 		return err
 	})
-	return out, err
+	return text, err
 }
 
 func (s *Server) claim(ctx context.Context, c registry.ClaimRequest) (registry.Claim, error) {
