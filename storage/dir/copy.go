@@ -58,6 +58,14 @@ func (s *Store) linkable(ctx context.Context, dstKey string, src storage.Store, 
 		// This file was put here by hand and may still be written to.
 		return nil, errors.Join(fmt.Errorf("link %q: writable: %w", srcKey, errors.ErrUnsupported), f.Close())
 	}
+	// The lock holds until the file is closed, after it was linked or not: of two that would link it
+	// at the same time, one copies it.
+	if err := tryLock(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("link %q: %w: %w", srcKey, errors.ErrUnsupported, err), f.Close())
+	}
+	if info, err = f.Stat(); err != nil {
+		return nil, errors.Join(wrap("copy", srcKey, err), f.Close())
+	}
 	if names(info) > 1 {
 		if _, err := s.lstat(dstKey); err != nil { // if dstKey exists, publish returns the error below without reading anything
 			return nil, errors.Join(fmt.Errorf("link %q: it has another name: %w", srcKey, errors.ErrUnsupported), f.Close())

@@ -275,6 +275,39 @@ func TestCopyLinksOnce(t *testing.T) {
 	}
 }
 
+// TestCopyLinksOnceAtATime: the same holds for objects that are copied at the same time. Two jobs may
+// have the same upload.
+func TestCopyLinksOnceAtATime(t *testing.T) {
+	path := t.TempDir()
+	from, to := open(t, t.TempDir()), open(t, path)
+	if _, err := storage.Put(t.Context(), from, "k", []byte("content")); err != nil {
+		t.Fatal(err)
+	}
+	var batches []storage.Batch
+	for _, key := range []string{"first", "second"} {
+		b := to.Batch()
+		defer b.Close()
+		if err := b.Copy(t.Context(), key, from, "k"); err != nil {
+			t.Fatal(err)
+		}
+		batches = append(batches, b)
+	}
+	var infos []fs.FileInfo
+	for i, key := range []string{"first", "second"} {
+		if taken, err := batches[i].Publish(t.Context()); err != nil || len(taken) > 0 {
+			t.Fatal(taken, err)
+		}
+		info, err := os.Stat(filepath.Join(path, key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		infos = append(infos, info)
+	}
+	if os.SameFile(infos[0], infos[1]) {
+		t.Error("two objects are one file")
+	}
+}
+
 // TestMergedNames: a file system that merges names is refused; this one does not. The test of it
 // leaves nothing.
 func TestMergedNames(t *testing.T) {

@@ -49,6 +49,14 @@ func linkOpen(f, folder *os.File, base string) error {
 	return nil
 }
 
+// tryLock locks a file for as long as it is open here, or returns an error if it is locked.
+func tryLock(f *os.File) error {
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return &os.PathError{Op: "flock", Path: f.Name(), Err: err}
+	}
+	return nil
+}
+
 // startWriteback tells the kernel to start writing a range of f to disk, so that the final fsync
 // has less to do. It is only a hint.
 func startWriteback(f *os.File, offset, length int64) {

@@ -20,6 +20,9 @@ func checkLinkable(*os.File) error { return errors.ErrUnsupported }
 // linkOpen is not supported here.
 func linkOpen(_, _ *os.File, _ string) error { return errors.ErrUnsupported }
 
+// tryLock is not supported here.
+func tryLock(*os.File) error { return errors.ErrUnsupported }
+
 // startWriteback does nothing here; the final fsync does all the work.
 func startWriteback(*os.File, int64, int64) {}
 
