@@ -80,8 +80,24 @@ func identify(f *os.File) (identity, error) {
 // syncsAll says that syncFileSystem works here.
 const syncsAll = true
 
-// syncFileSystem makes everything on f's file system durable.
+// wholeSyncs are the file systems of which one syncfs may stand for the fsyncs of many files: it
+// waits for the disk, and each file tells of its failed writes afterwards. FUSE does not pass a
+// syncfs on to its server, and a file of an overlay does not know the errors of the file below.
+var wholeSyncs = map[uint32]bool{
+	unix.EXT4_SUPER_MAGIC: true, unix.XFS_SUPER_MAGIC: true, unix.BTRFS_SUPER_MAGIC: true, unix.F2FS_SUPER_MAGIC: true,
+	0x2fc12fc1 /* ZFS */ : true, unix.TMPFS_MAGIC: true,
+}
+
+// syncFileSystem makes everything on f's file system durable. It returns errors.ErrUnsupported if
+// only an fsync of each file does that.
 func syncFileSystem(f *os.File) error {
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
+		return &os.PathError{Op: "fstatfs", Path: f.Name(), Err: err}
+	}
+	if !wholeSyncs[uint32(st.Type)] {
+		return errors.ErrUnsupported
+	}
 	if err := unix.Syncfs(int(f.Fd())); err != nil {
 		return &os.PathError{Op: "syncfs", Path: f.Name(), Err: err}
 	}
