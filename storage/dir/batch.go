@@ -143,15 +143,15 @@ func (b *batch) Rely(_ context.Context, key string) error {
 		return fmt.Errorf("rely on: %w", err)
 	}
 	in := path.Dir(key)
-	if _, ok := b.named.open[in]; !ok {
-		folder, err := b.store.folder(in, b.named)
-		if err != nil {
-			return wrap("rely on", key, err)
-		}
-		b.named.open[in] = folder
+	if b.named.names[in] {
+		return nil
+	}
+	folder, err := b.store.folder(in, b.named)
+	if err != nil {
+		return wrap("rely on", key, err)
 	}
 	b.named.names[in] = true
-	return nil
+	return folder.Close() // a batch may rely on objects in more folders than may be open
 }
 
 // Publish implements storage.Batch.

@@ -3,6 +3,7 @@ package dir_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -306,6 +307,45 @@ func TestCopyLinksOnceAtATime(t *testing.T) {
 	if os.SameFile(infos[0], infos[1]) {
 		t.Error("two objects are one file")
 	}
+}
+
+// TestRelyOpensLittle: a batch may rely on objects in any number of folders, as a commit does that
+// goes on with an object of many files.
+func TestRelyOpensLittle(t *testing.T) {
+	s := open(t, t.TempDir())
+	b := s.Batch()
+	defer b.Close()
+	before := openFiles(t)
+	for i := range 100 {
+		key := fmt.Sprintf("%d/k", i)
+		if err := storage.PutIn(t.Context(), b, key, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Publish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 100 {
+		if err := b.Rely(t.Context(), fmt.Sprintf("%d/k", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := openFiles(t); after > before+10 {
+		t.Errorf("%d files are open, before it %d", after, before)
+	}
+	if _, err := b.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// openFiles returns how many files this process has open.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skipf("open files cannot be counted here: %v", err)
+	}
+	return len(entries)
 }
 
 // TestMergedNames: a file system that merges names is refused; this one does not. The test of it
