@@ -34,6 +34,7 @@ type holdfast struct {
 
 	listen string // its address; "": a new one at each start
 	trace  string // where strace writes its file operations; "": it runs without
+	slow   bool   // under strace, each syncfs takes long
 
 	database string         // the Registry's address on PostgreSQL; "": registry.db in the folder
 	redis    string         // Redis' address for interim data; "": interim.db in the folder
@@ -96,6 +97,9 @@ func (h *holdfast) start(flags ...string) {
 	h.proc = exec.Command(binary, args...)
 	if h.trace != "" {
 		h.proc = powerloss.Command(h.trace, binary, args...)
+		if h.slow {
+			powerloss.SlowSyncfs(h.proc)
+		}
 	}
 	h.proc.Env = h.environment()
 	h.log = &logText{}

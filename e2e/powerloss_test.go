@@ -21,10 +21,17 @@ import (
 // first's object. The disk then has what was synced, and an arbitrary part of the rest. All
 // promised data is there, the jobs complete without a person, and the result is a valid OCFL
 // storage root with the right bytes.
-func TestPowerLoss(t *testing.T) {
+func TestPowerLoss(t *testing.T) { testPowerLoss(t, false) }
+
+// TestPowerLossBesideWriter is TestPowerLoss where each syncfs takes so long that most files and
+// folders are synced by themselves.
+func TestPowerLossBesideWriter(t *testing.T) { testPowerLoss(t, true) }
+
+func testPowerLoss(t *testing.T, slow bool) {
+	t.Helper()
 	t.Parallel()
 	o := newOutage(t)
-	history, promises := o.run(t, nil, 0)
+	history, promises := o.run(t, nil, 0, slow)
 	visit := looptest.Some(t, 12)
 	for i, point := range history.Syncs() {
 		if !visit() {
@@ -57,7 +64,7 @@ func TestPowerLoss(t *testing.T) {
 func TestPowerLossAfterKill(t *testing.T) {
 	t.Parallel()
 	o := newOutage(t)
-	first, _ := o.run(t, nil, 0)
+	first, _ := o.run(t, nil, 0, false)
 	visit := looptest.Some(t, 25)
 	for i, point := range first.Syncs()[1:] {
 		if !visit() {
@@ -68,8 +75,8 @@ func TestPowerLossAfterKill(t *testing.T) {
 		for _, killed := range slices.Compact([]int{before + 1 + o.random.IntN(point-before), point}) {
 			t.Run(fmt.Sprintf("killed at operation %d", killed), func(t *testing.T) {
 				t.Parallel()
-				history, promises := o.run(t, first, killed)
 				random := rand.New(rand.NewPCG(seed, uint64(killed)))
+				history, promises := o.run(t, first, killed, random.IntN(2) == 0)
 				lost := []int{random.IntN(history.Len() + 1)}
 				for _, p := range promises {
 					lost = append(lost, p.accepted, p.completed)
@@ -123,13 +130,13 @@ type promise struct {
 	accepted, completed int // points
 }
 
-// run starts Holdfast under strace and makes both submissions. Holdfast begins on an empty disk, or
-// on the one that a process left that was killed at a point of an earlier history. A submission that
-// had been made is repeated then, and gets the same batch.
-func (o *outage) run(t *testing.T, before *powerloss.History, killed int) (*powerloss.History, []promise) {
+// run starts Holdfast under strace, where each syncfs may be slow, and makes both submissions.
+// Holdfast begins on an empty disk, or on the one that a process left that was killed at a point of
+// an earlier history. A submission that had been made is repeated then, and gets the same batch.
+func (o *outage) run(t *testing.T, before *powerloss.History, killed int, slow bool) (*powerloss.History, []promise) {
 	t.Helper()
 	dir := t.TempDir()
-	h := &holdfast{t: t, dir: filepath.Join(dir, "data"), env: o.env, trace: filepath.Join(dir, "trace")}
+	h := &holdfast{t: t, dir: filepath.Join(dir, "data"), env: o.env, trace: filepath.Join(dir, "trace"), slow: slow}
 	if before != nil {
 		image, err := before.Seen(killed)
 		must(t, err)

@@ -22,6 +22,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -41,6 +42,12 @@ func Command(trace, program string, args ...string) *exec.Cmd {
 	return exec.Command("strace", append([]string{
 		"-f", "-y", "-qq", "-s", longest, "-e", "signal=none", "-o", trace, "-e", "trace=" + strings.Join(traced, ","), program,
 	}, args...)...)
+}
+
+// SlowSyncfs makes each syncfs of a Command's program take 200 ms longer, as if another program
+// filled the page cache.
+func SlowSyncfs(c *exec.Cmd) {
+	c.Args = slices.Insert(c.Args, 1, "-e", "inject=syncfs:delay_exit=200000")
 }
 
 // Traced returns the program that a started Command runs; strace itself takes no signals. After its

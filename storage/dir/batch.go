@@ -11,15 +11,26 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast/holdfast/storage"
 )
 
-// few is how many files, or folders, are synced one by one. More of them are synced by one syncfs,
-// which concurrent batches share. Each fsync costs a turn of the journal or a flush of the disk; a
-// syncfs also writes what others left in the page cache, but writers begin that early (see
-// writebackEvery).
-const few = 1
+// few is how many files, or folders, get an fsync of their own. More of them are synced by one
+// syncfs, which concurrent batches share: each fsync costs a turn of the journal or a flush of the
+// disk. Our own writers begin to write early (see writebackEvery), but a syncfs also writes what
+// other programs left in the page cache. After one that took slowSync or longer, all files and
+// folders get an fsync of their own, for restSyncs times as long as it took.
+const (
+	few       = 1
+	slowSync  = 100 * time.Millisecond
+	restSyncs = 20
+)
+
+// fsyncsAtOnce is how many files or folders are synced by themselves at the same time.
+const fsyncsAtOnce = 8
 
 // Batch implements storage.Batcher.
 func (s *Store) Batch() storage.Batch { return s.newBatch() }
@@ -182,8 +193,7 @@ func (b *batch) publish(ctx context.Context, durable bool) (taken []string, err 
 	if len(taken) > 0 {
 		replaced = nil
 	}
-	// Without syncfs, the next bytes would not make the names durable that a killed process left.
-	if durable || len(replaced) > 0 || !syncsAll {
+	if durable || len(replaced) > 0 {
 		err = b.syncNames(n > few)
 	}
 	if err == nil && len(replaced) > 0 {
@@ -241,9 +251,15 @@ func (b *batch) sync() error {
 		}
 	}
 	for _, e := range b.entries {
-		if err := e.file.Sync(); err != nil {
-			return err
-		}
+		startWriteback(e.file, 0, 0)
+	}
+	var group errgroup.Group
+	group.SetLimit(fsyncsAtOnce)
+	for _, e := range b.entries {
+		group.Go(e.file.Sync)
+	}
+	if err := group.Wait(); err != nil {
+		return err
 	}
 	return b.syncNames(false)
 }
@@ -277,7 +293,19 @@ func (b *batch) Close() error {
 	return nil
 }
 
-// syncAll makes everything on the file system durable. Concurrent calls share a syncfs.
+// syncAll makes everything on the file system durable. Concurrent calls share a syncfs. It returns
+// errors.ErrUnsupported if that cannot be done, or was slow a short time ago.
 func (s *Store) syncAll() error {
-	return s.syncs.round(inode{}, func() error { return syncFileSystem(s.top) })
+	if now := time.Now(); now.Before(*s.crowded.Load()) {
+		return errors.ErrUnsupported
+	}
+	return s.syncs.round(inode{}, func() error {
+		began := time.Now()
+		err := syncFileSystem(s.top)
+		if took := time.Since(began); took >= slowSync {
+			until := began.Add(restSyncs * took)
+			s.crowded.Store(&until)
+		}
+		return err
+	})
 }

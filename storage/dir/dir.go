@@ -19,6 +19,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/holdfast/holdfast/storage"
 )
@@ -45,6 +47,7 @@ type Store struct {
 	unnamed bool     // O_TMPFILE and linking by descriptor work here
 	walks   bool     // open names by os.Root only
 	syncs   syncer
+	crowded atomic.Pointer[time.Time] // until when a syncfs is not worth its time
 	room    Room
 
 	mu      sync.Mutex
@@ -83,6 +86,7 @@ func Open(path string, opts ...Option) (*Store, error) {
 		return nil, fmt.Errorf("open storage directory %s: %w", path, err)
 	}
 	s := &Store{root: root, path: path, scratch: defaultScratch, unnamed: true, durable: make(map[string]identity)}
+	s.crowded.Store(&time.Time{})
 	for _, opt := range opts {
 		opt(s)
 	}

@@ -77,6 +77,10 @@ func TestStoreWithoutOpenat2(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) storage.Store { return open(t, t.TempDir(), dir.Walking) })
 }
 
+func TestStoreBesideOtherWriters(t *testing.T) {
+	storagetest.Run(t, func(t *testing.T) storage.Store { return open(t, t.TempDir(), dir.Crowded) })
+}
+
 func TestFaultyPassesOn(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) storage.Store { return storagetest.NewFaulty(open(t, t.TempDir())) })
 }

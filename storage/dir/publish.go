@@ -6,6 +6,8 @@ import (
 	"os"
 	"path"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/holdfast/holdfast/storage"
 )
 
@@ -127,9 +129,13 @@ func (s *Store) syncEach(changed *folders) error {
 			}
 			changed.open[name] = folder
 		}
-		if err := s.syncs.sync(changed.open[name]); err != nil {
-			return err
+	}
+	var group errgroup.Group
+	group.SetLimit(fsyncsAtOnce)
+	for name := range changed.names {
+		if folder, ok := changed.open[name]; ok {
+			group.Go(func() error { return s.syncs.sync(folder) })
 		}
 	}
-	return nil
+	return group.Wait()
 }

@@ -77,9 +77,6 @@ func identify(f *os.File) (identity, error) {
 	return id, nil
 }
 
-// syncsAll says that syncFileSystem works here.
-const syncsAll = true
-
 // wholeSyncs are the file systems of which one syncfs may stand for the fsyncs of many files: it
 // waits for the disk, and each file tells of its failed writes afterwards. FUSE does not pass a
 // syncfs on to its server, and a file of an overlay does not know the errors of the file below.

@@ -35,9 +35,6 @@ func identify(f *os.File) (identity, error) {
 	return identity{ino: inodeOf(info).ino}, nil
 }
 
-// syncsAll says that syncFileSystem does not work here.
-const syncsAll = false
-
 // syncFileSystem would make everything on f's file system durable.
 func syncFileSystem(*os.File) error { return errors.ErrUnsupported }
 
