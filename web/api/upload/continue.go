@@ -112,6 +112,10 @@ func (s *Service) receiveBytes(w http.ResponseWriter, r *http.Request, in regist
 	if in.Offset != offset {
 		return in, offsetMismatch(w, in)
 	}
+	if in.Whole() && in.SizeBytes == size { // the request that brought the last byte could not finish it
+		_, err := s.finish(ctx, in, nil)
+		return in, err
+	}
 	rc := s.receivers.unpark(in)
 	if rc == nil {
 		if rc, err = s.resumeReceiver(ctx, in); errors.Is(err, errBytesGone) {
