@@ -76,7 +76,7 @@ func scanRow(row sqldb.Scanner) (registry.WorkItem, error) {
 	if first != "" {
 		it.Storages = append([]string{first}, sqldb.WordsOf[string](others)...)
 	}
-	if err := json.Unmarshal(results, &it.Results); err != nil {
+	if it.Results, err = decodeResults(results); err != nil {
 		return it, fmt.Errorf("decode results of item %s: %w", it.ID, err)
 	}
 	it.CreatedAt, it.UpdatedAt, it.RunAt = sqldb.FromMicros(created), sqldb.FromMicros(updated), sqldb.FromMicros(runAt)

@@ -3,6 +3,7 @@ package work
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -64,6 +65,45 @@ func (t *Tx) writeResults(it registry.WorkItem) error {
 	}
 	err = t.Do(`UPDATE work_detail SET results = $2 WHERE item_id = $1`, it.ID, string(results))
 	return err
+}
+
+// decodeResults decodes what writeResults wrote. It looks for the ends of the values and not into
+// them: each transition reads all results of its item, and a plan is large.
+func decodeResults(text []byte) (map[string]json.RawMessage, error) {
+	out := map[string]json.RawMessage{}
+	depth, name, colon := 0, 0, 0 // name and colon of the present result; colon 0: not reached
+	for at := 0; at < len(text); at++ {
+		switch c := text[at]; {
+		case c == '"':
+			for at++; at < len(text) && text[at] != '"'; at++ {
+				if text[at] == '\\' {
+					at++
+				}
+			}
+		case c == '{' || c == '[':
+			if depth++; depth == 1 {
+				name = at + 1
+			}
+		case c == ':' && depth == 1:
+			colon = at
+		case colon > 0 && depth == 1 && (c == ',' || c == '}'):
+			var key string
+			if err := json.Unmarshal(text[name:colon], &key); err != nil {
+				return nil, err
+			}
+			out[key] = text[colon+1 : at : at]
+			name, colon = at+1, 0
+			fallthrough
+		case c == '}' || c == ']':
+			if c != ',' {
+				depth--
+			}
+		}
+	}
+	if depth != 0 || len(text) == 0 || text[0] != '{' {
+		return nil, errors.New("not an object, or cut off")
+	}
+	return out, nil
 }
 
 // ownResults calls ownResult for all results of an attempt.
