@@ -104,17 +104,13 @@ func (s *Catalog) addPortion(ctx context.Context, m *receipt.Manifest, objectID 
 }
 
 // signReceipt signs and stores the version's receipt. It covers all events of the object's chain
-// since the previous receipt.
-func (t *tx) signReceipt(v registry.VersionRecord, m *receipt.Manifest) error {
+// since the previous receipt, up to end.
+func (t *tx) signReceipt(v registry.VersionRecord, m *receipt.Manifest, end chainEnd) error {
 	before := chainEnd{hash: receipt.Zero}
 	err := t.Get(`SELECT last_event, last_hash FROM receipt WHERE object_id = $1 ORDER BY version DESC LIMIT 1`,
 		[]any{v.ObjectID}, &before.seq, &before.hash)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("find the previous receipt: %w", err)
-	}
-	end, err := t.chainEnd(v.ObjectID)
-	if err != nil {
-		return err
 	}
 	replicas := make([]receipt.Replica, len(v.Replicas))
 	for i, r := range v.Replicas {

@@ -83,8 +83,10 @@ func (t *tx) identify(it registry.WorkItem, r registry.IdentifyRequest) (registr
 		return id, nil, err
 	}
 	// Local ids first: what they name cannot change while the item holds their locks.
-	if locked, err := t.Lock(it, keys); err != nil || locked != nil {
-		return registry.Identity{}, locked, err
+	if len(keys) > 0 {
+		if locked, err := t.Lock(it, keys); err != nil || locked != nil {
+			return registry.Identity{}, locked, err
+		}
 	}
 	if id, err = t.resolve(it, r); err != nil {
 		return id, nil, err

@@ -211,11 +211,12 @@ func (s *Catalog) RecordVersion(ctx context.Context, l registry.Lease, v registr
 		if err := t.noteInventory(v); err != nil {
 			return err
 		}
-		if err := t.writePremis(subject{it, v.ObjectID, v.Version, recordEvents}, v.Events...); err != nil {
+		end, err := t.writePremis(subject{it, v.ObjectID, v.Version, recordEvents}, v.Events...)
+		if err != nil {
 			return err
 		}
 		if manifest != nil {
-			if err := t.signReceipt(v, manifest); err != nil {
+			if err := t.signReceipt(v, manifest, end); err != nil {
 				return err
 			}
 		}

@@ -25,13 +25,14 @@ type chainEnd struct {
 
 // writePremis adds PREMIS events to an object's chain, each with the hash of the one before. It
 // skips events that are recorded already. Workers choose the ids. If an id belongs to another
-// event, of any object, the event gets an id made from its content, so that nobody can block it.
-func (t *tx) writePremis(of subject, events ...registry.Premis) error {
-	if len(events) == 0 {
-		return nil
-	}
+// event, of any object, the event gets an id made from its content, so that nobody can block it. It
+// returns the end of the chain.
+func (t *tx) writePremis(of subject, events ...registry.Premis) (end chainEnd, err error) {
 	if err := of.check(events); err != nil {
-		return err
+		return end, err
+	}
+	if end, err = t.chainEnd(of.object); err != nil || len(events) == 0 {
+		return end, err
 	}
 	events = slices.Clone(events)
 	ids := make([]string, 0, 2*len(events))
@@ -44,9 +45,9 @@ func (t *tx) writePremis(of subject, events ...registry.Premis) error {
 	}
 	recorded, err := t.premisByID(ids)
 	if err != nil {
-		return err
+		return end, err
 	}
-	ends := map[string]chainEnd{}
+	var rows [][]any
 	for _, e := range events {
 		other, taken := recorded[e.ID]
 		if taken && !sameEvent(e, other) {
@@ -57,24 +58,19 @@ func (t *tx) writePremis(of subject, events ...registry.Premis) error {
 			continue
 		}
 		recorded[e.ID] = e
-		end, ok := ends[e.ObjectID]
-		if !ok {
-			if end, err = t.chainEnd(e.ObjectID); err != nil {
-				return err
-			}
-		}
 		e.Seq = end.seq + 1
 		e.Hash = receipt.EventOf(e).Hash(end.hash)
-		ends[e.ObjectID] = chainEnd{e.Seq, e.Hash}
-		err := t.Do(`INSERT INTO premis_event (id, object_id, version, item_id, type, at, agent, outcome, detail, seq, hash)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-			e.ID, e.ObjectID, e.Version, e.ItemID, e.Type, sqldb.Micros(e.At), e.Agent, e.Outcome, e.Detail, e.Seq, e.Hash)
-		if err != nil {
-			return fmt.Errorf("write preservation event %s: %w", e.Type, err)
-		}
+		end = chainEnd{e.Seq, e.Hash}
+		rows = append(rows, []any{e.ID, e.ObjectID, e.Version, e.ItemID, e.Type, sqldb.Micros(e.At), e.Agent, e.Outcome, e.Detail, e.Seq, e.Hash})
 	}
-	return nil
+	if err := t.InsertRows(insertPremis, rows); err != nil {
+		return end, fmt.Errorf("write preservation events of %s: %w", of.object, err)
+	}
+	return end, nil
 }
+
+// insertPremis writes preservation events.
+var insertPremis = sqldb.InsertInto(`INSERT INTO premis_event (`+premisColumns+`)`, `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`)
 
 // premisByID returns the recorded events that have one of the ids.
 func (t *tx) premisByID(ids []string) (map[string]registry.Premis, error) {
