@@ -147,14 +147,13 @@ func (c *committer) writeInventory(ctx context.Context, b storage.Batch) error {
 	if err := b.Replace(ctx, v.sidecarKey(), sidecarText(v.digest)); err != nil {
 		return err
 	}
-	// Nobody can have committed a later version, since this call creates the inventory of this one.
 	if err := b.ReplaceFrom(ctx, v.rootKey(), v.inventoryKey()); err != nil {
 		return err
 	}
 	if err := b.Replace(ctx, v.rootKey()+"."+v.algorithm, sidecarText(v.digest)); err != nil {
 		return err
 	}
-	taken, err := b.Publish(ctx)
+	taken, err := v.publishRoot(ctx, b)
 	if err != nil || len(taken) == 0 {
 		return err
 	}

@@ -306,6 +306,43 @@ func TestR02_ConfirmHealsRoot(t *testing.T) {
 	}
 }
 
+// halting is a store whose first Replace of a key stands still while others act.
+type halting struct {
+	storage.Store
+	at     string
+	others func()
+}
+
+func (h *halting) Replace(ctx context.Context, key string, data []byte) error {
+	if others := h.others; others != nil && key == h.at {
+		h.others = nil
+		others()
+	}
+	return h.Store.Replace(ctx, key, data)
+}
+
+// TestR02_LateRoot checks that a process that stood still before it set the root, until later
+// versions were committed, does not leave the root at its own version.
+func TestR02_LateRoot(t *testing.T) {
+	stage := staging{newStore(t)}
+	store := &halting{Store: storagetest.NewMemory()}
+	root := newRoot(t, store)
+	versions := []*ocfl.Inventory{newObject(t, "ark:/99999/late")}
+	for _, name := range []string{"a", "b", "c"} {
+		inv, _ := plan(t, versions[len(versions)-1], ocfl.Change{User: &user, Message: name, Files: ocfl.Files([]ocfl.File{stage.file(t, name, name)})})
+		versions = append(versions, inv)
+	}
+	base, _ := root.ObjectKey(versions[0].ID)
+	store.at, store.others = base+"/inventory.json", func() {
+		for _, inv := range versions[1:] {
+			commit(t, root, inv, stage)
+		}
+	}
+	commit(t, root, versions[1], stage)
+	wantValid(t, root, versions[0].ID)
+	wantFiles(t, root, versions[0].ID, 0, map[string]string{"a": "a", "b": "b", "c": "c"})
+}
+
 // newestInventory returns the inventory of the newest version as a stored file.
 func newestInventory(t *testing.T, inv *ocfl.Inventory) ocfl.Stored {
 	t.Helper()

@@ -72,15 +72,36 @@ func (p published) finish(ctx context.Context) (changed bool, err error) {
 	if err != nil {
 		return changed, err
 	}
-	if last {
-		root, err := p.finishRoot(ctx, b)
-		if err != nil {
-			return changed, err
-		}
-		changed = changed || root
+	if !last {
+		_, err = b.Publish(ctx)
+		return changed, err
 	}
-	_, err = b.Publish(ctx)
-	return changed, err
+	root, err := p.finishRoot(ctx, b)
+	if err != nil {
+		return changed, err
+	}
+	_, err = p.publishRoot(ctx, b)
+	return changed || root, err
+}
+
+// publishRoot publishes a batch that sets the object's root to this version. If later versions were
+// committed meanwhile, because this process stood still for long, it sets the root to the last one.
+func (p published) publishRoot(ctx context.Context, b storage.Batch) (taken []string, err error) {
+	if taken, err = b.Publish(ctx); err != nil || len(taken) > 0 {
+		return taken, err
+	}
+	later, err := p.newest(ctx)
+	if err != nil || later == p {
+		return nil, err
+	}
+	later.digest, later.algorithm, err = p.root.sealOf(ctx, p.base+"/"+later.version)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil // whoever commits it writes its sidecar, and then the root
+	} else if err != nil {
+		return nil, err
+	}
+	_, err = later.finish(ctx)
+	return nil, err
 }
 
 // finishRoot adds to a batch what is missing or different in the object's root. It reports whether
@@ -104,6 +125,17 @@ func (p published) finishRoot(ctx context.Context, b storage.Batch) (changed boo
 		return changed, fmt.Errorf("write root sidecar: %w", err)
 	}
 	return changed || sidecar, nil
+}
+
+// newest returns the last committed version from p on; its digest is unknown if it is not p.
+func (p published) newest(ctx context.Context) (published, error) {
+	for {
+		if last, err := p.last(ctx); last || err != nil {
+			return p, err
+		}
+		n, padding, _ := parseVersionName(p.next)
+		p.version, p.next = p.next, versionName(n+1, padding)
+	}
 }
 
 // last reports whether no later version is committed.
