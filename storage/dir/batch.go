@@ -238,15 +238,7 @@ func order(e ended) int {
 // sync makes the bytes of the ended files durable, and the names that are not yet.
 func (b *batch) sync() error {
 	if len(b.entries)+len(b.named.names) > few {
-		err := b.store.syncAll()
-		for _, e := range b.entries {
-			err = errors.Join(err, writeError(e.file))
-		}
-		if err == nil {
-			b.store.synced(b.named)
-			b.forgetNames()
-		}
-		if !errors.Is(err, errors.ErrUnsupported) {
+		if err := b.syncTogether(); !errors.Is(err, errors.ErrUnsupported) {
 			return err
 		}
 	}
@@ -262,6 +254,23 @@ func (b *batch) sync() error {
 		return err
 	}
 	return b.syncNames(false)
+}
+
+// syncTogether is sync by one syncfs. If it returns errors.ErrUnsupported it has done nothing: a file
+// tells of a failed write once, and must not have told it before its fsync.
+func (b *batch) syncTogether() error {
+	err := b.store.syncAll()
+	if errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	for _, e := range b.entries {
+		err = errors.Join(err, writeError(e.file))
+	}
+	if err == nil {
+		b.store.synced(b.named)
+		b.forgetNames()
+	}
+	return err
 }
 
 // syncNames makes the names that files got durable.

@@ -58,11 +58,18 @@ func wantExists(err error) error {
 
 // act is what this binary does as a traced program: it makes the object, or does as a successor.
 func act(path, what string) (err error) {
-	s, err := dir.Open(path)
+	var opts []dir.Option
+	if what == crowdedBatch {
+		opts = append(opts, dir.Crowded)
+	}
+	s, err := dir.Open(path, opts...)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	if what == crowdedBatch {
+		return publishTwo(context.Background(), s)
+	}
 	if do, ok := successors[what]; ok {
 		return do(context.Background(), s)
 	}
