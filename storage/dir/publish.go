@@ -118,24 +118,21 @@ func (s *Store) synced(changed *folders) {
 }
 
 func (s *Store) syncEach(changed *folders) error {
-	for name := range changed.names {
-		if _, ok := changed.open[name]; !ok {
-			folder, err := s.openFolder(name)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // DeletePrefix removed it, and what was named in it
-			}
-			if err != nil {
-				return err
-			}
-			changed.open[name] = folder
-		}
-	}
 	var group errgroup.Group
 	group.SetLimit(fsyncsAtOnce)
 	for name := range changed.names {
-		if folder, ok := changed.open[name]; ok {
-			group.Go(func() error { return s.syncs.sync(folder) })
-		}
+		group.Go(func() error {
+			if folder, ok := changed.open[name]; ok {
+				return s.syncs.sync(folder)
+			}
+			folder, err := s.openFolder(name)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // DeletePrefix removed it, and what was named in it
+			} else if err != nil {
+				return err
+			}
+			return errors.Join(s.syncs.sync(folder), folder.Close())
+		})
 	}
 	return group.Wait()
 }
