@@ -447,6 +447,22 @@ func TestTus_DamagedInStaging(t *testing.T) {
 	}
 }
 
+// TestTus_DamagedBeforeItWasFinished checks the same for bytes that another process stored and could
+// not record: what counts is what they were when they arrived.
+func TestTus_DamagedBeforeItWasFinished(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(_ *bench, o *api.Options) { o.Registry = &unfinishing{Registry: o.Registry, left: 1} })
+	at := b.begin(t, 5, named("a"))
+	got, text := b.bring(t, at, 0, "hello")
+	wantProblem(t, got, text, http.StatusServiceUnavailable, wire.CodeUnavailable)
+	other := b.beside(t, flipping{b.staging})
+	for _, want := range []int{http.StatusInternalServerError, http.StatusNotFound} {
+		if answer, _ := other.send(t, http.MethodHead, at, "", tusHeader()...); answer.StatusCode != want {
+			t.Errorf("asked: %d, want %d", answer.StatusCode, want)
+		}
+	}
+}
+
 // flipping is a store that reads a bit wrong.
 type flipping struct{ storage.Store }
 

@@ -73,7 +73,8 @@ func (s *Service) commit(ctx context.Context, in registry.Incoming, rc *receiver
 	if rc == nil {
 		_, err := s.Staging.Stat(ctx, source.UploadKey(in.ID))
 		if err == nil { // an earlier call has committed the bytes, and may have died before they were durable
-			return nil, storage.Rely(ctx, s.Staging, source.UploadKey(in.ID))
+			passed, err := sumsOf(in)
+			return passed, errors.Join(err, storage.Rely(ctx, s.Staging, source.UploadKey(in.ID)))
 		} else if !errors.Is(err, storage.ErrNotFound) {
 			return nil, fmt.Errorf("find upload %s: %w", in.ID, err)
 		}

@@ -35,6 +35,30 @@ type receiver struct {
 	saved   bool // the Registry has recorded bytes of this writer
 }
 
+// digester returns the digester of the bytes of an upload that were saved; nil if their state cannot
+// be decoded (R27). The digest is then computed when the upload is read back.
+func (r received) digester(in registry.Incoming) (*fixity.Digester, error) {
+	digests, err := fixity.NewDigester(algorithmsOf(in.Digest)...)
+	if err != nil {
+		return nil, fmt.Errorf("receive upload %s: %w", in.ID, err)
+	}
+	if !digests.Restore(r.Digests) || digests.Size() != in.Offset {
+		return nil, nil //nolint:nilnil // nil is an answer
+	}
+	return digests, nil
+}
+
+// sumsOf returns the digests that the saved bytes of an upload had when they arrived, if known.
+func sumsOf(in registry.Incoming) (map[string]string, error) {
+	var was received
+	_ = json.Unmarshal(in.State, &was) // the zero value has no state to continue from
+	digests, err := was.digester(in)
+	if digests == nil {
+		return nil, err
+	}
+	return digests.Sums(), nil
+}
+
 // algorithmsOf returns the digest algorithms for an upload.
 func algorithmsOf(announced *registry.Digest) []string {
 	wanted := []string{uploadAlgorithm}
@@ -71,12 +95,9 @@ func (s *Service) resumeReceiver(ctx context.Context, in registry.Incoming) (*re
 	if err := json.Unmarshal(in.State, &was); err != nil || was.Stored.Size != in.Offset {
 		return nil, fmt.Errorf("resume upload %s: its state does not match its %d bytes: %w", in.ID, in.Offset, errBytesGone)
 	}
-	digests, err := fixity.NewDigester(algorithmsOf(in.Digest)...)
+	digests, err := was.digester(in)
 	if err != nil {
-		return nil, fmt.Errorf("receive upload %s: %w", in.ID, err)
-	}
-	if !digests.Restore(was.Digests) || digests.Size() != in.Offset {
-		digests = nil // the digest is then computed when the upload is read back
+		return nil, err
 	}
 	out, err := s.Staging.Resume(context.WithoutCancel(ctx), source.UploadKey(in.ID), was.Stored)
 	if errors.Is(err, storage.ErrNotFound) {
