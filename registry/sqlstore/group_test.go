@@ -206,7 +206,7 @@ func TestGroup(t *testing.T) {
 func TestTransitionCosts(t *testing.T) {
 	for n, most := range map[int]map[string]int{
 		1:  {"offer": 12, "claim": 18, "settle": 10, "continue": 13},
-		32: {"offer": 12, "claim": 18, "settle": 10, "continue": 13},
+		32: {"offer": 12, "claim": 18, "settle": 10, "continue": 14},
 	} {
 		path := filepath.Join(t.TempDir(), "registry.db")
 		s := open(t, path, nil)

@@ -50,11 +50,20 @@ func (t *Tx) wantsToContinue(s *settling, it registry.WorkItem, c Change) (bool,
 // continueAll starts the next attempts of items whose present ones were closed by this transaction.
 // It returns the other items, which wait like any other. An item continues only if a claim for its
 // stage would get it: no other item is ready there, nothing keeps it from starting, and its
-// collection has a slot left. So neither the lanes' turns nor priorities change.
+// collection has a slot left. So neither the lanes' turns nor priorities change. Nor may its
+// collection get ahead of others that wait in an earlier or later stage.
 func (t *Tx) continueAll(all []continuing) (waiting []Shift, err error) {
+	ahead, err := t.collectionsAhead(all)
+	if err != nil {
+		return nil, err
+	}
 	byStage := map[registry.Stage][]continuing{}
 	for _, c := range all {
-		byStage[c.Stage] = append(byStage[c.Stage], c)
+		if ahead[c.Item.Collection] {
+			waiting = append(waiting, c.Shift)
+		} else {
+			byStage[c.Stage] = append(byStage[c.Stage], c)
+		}
 	}
 	stages := registry.Stages()
 	slices.Reverse(stages) // what leaves a stage makes room for what enters it
@@ -84,6 +93,41 @@ func (t *Tx) continueAll(all []continuing) (waiting []Shift, err error) {
 	return waiting, t.startContinued(started)
 }
 
+// mostRivals bounds how many waiting collections are compared. While more wait, nothing continues.
+const mostRivals = 16
+
+// depositStages are the stages whose items come from one another.
+var depositStages = sqldb.Names(registry.DepositStages())
+
+// collectionsAhead returns the collections whose items may not continue, because another one waits
+// that has fewer items running: its jobs would come through the stages later than in turn.
+func (t *Tx) collectionsAhead(all []continuing) (ahead map[string]bool, err error) {
+	rivals, err := t.Strings(`SELECT DISTINCT l.collection FROM lane l WHERE l.stage IN ` + depositStages + ` AND l.active = 1 AND NOT ` + Shut("l") + `
+		AND EXISTS (SELECT 1 FROM work_item r WHERE r.stage = l.stage AND r.collection = l.collection AND r.ready = 1)` + sqldb.Limit(mostRivals))
+	if err != nil {
+		return nil, fmt.Errorf("look for collections that wait: %w", err)
+	}
+	collections := slices.Clone(rivals)
+	for _, c := range all {
+		if !slices.Contains(collections, c.Item.Collection) {
+			collections = append(collections, c.Item.Collection)
+		}
+	}
+	if len(rivals) == 0 || len(collections) == 1 {
+		return nil, nil //nolint:nilnil // nobody else waits
+	}
+	running, err := t.Numbers(`SELECT i.collection, COUNT(*) FROM work_item i WHERE `+t.Among("i.collection")+`
+		AND i.stage IN `+depositStages+` AND i.status = 'running' GROUP BY i.collection`, t.List(collections))
+	if err != nil {
+		return nil, fmt.Errorf("count what runs of each collection: %w", err)
+	}
+	ahead = map[string]bool{}
+	for _, c := range collections {
+		ahead[c] = len(rivals) == mostRivals || slices.ContainsFunc(rivals, func(r string) bool { return running[r] < running[c] })
+	}
+	return ahead, nil
+}
+
 // withinShares divides items into those whose collections may have another slot of the stage, and
 // the others. It does not know whose data lie in our staging, so it counts all items.
 func (t *Tx) withinShares(stage registry.Stage, cs []continuing) (may []continuing, keptBack []Shift, err error) {
@@ -111,15 +155,14 @@ var enterStages = func() map[registry.Stage]string {
 		texts[s] = `UPDATE work_item AS i SET stage = ` + stage + `, attempt = i.attempt + 1, tries = 0, losses = 0, run_at = $2, updated_at = $2, room_waited = 0
 			WHERE i.blocker_count = 0 AND NOT ` + heldAt(stage) + ` AND NOT ` + lockedOutAt(stage) + `
 			AND NOT EXISTS (SELECT 1 FROM work_item r WHERE r.stage = ` + stage + ` AND r.ready = 1)
-			AND NOT EXISTS (SELECT 1 FROM lane l WHERE l.active = 1 AND l.collection <> i.collection) AND NOT EXISTS (SELECT 1 FROM alone) AND `
+			AND NOT EXISTS (SELECT 1 FROM alone) AND `
 	}
 	return texts
 }()
 
 // enterStage moves the rows of items to the next stage, as running under their next attempts, and
-// returns which items that are. None moves while another item is ready in the stage, while another
-// collection has an open lane in any stage, whose items would have longer to wait for theirs, or
-// while a worker is reserved for a suspect.
+// returns which items that are. None moves while another item is ready in the stage, or while a
+// worker is reserved for a suspect.
 func (t *Tx) enterStage(stage registry.Stage, cs []continuing) (does map[string]bool, err error) {
 	if len(cs) == 0 {
 		return nil, nil //nolint:nilnil // no item moves

@@ -19,6 +19,7 @@ func continueTests() tests {
 		"only_what_a_claim_would_get_continues":             continuesOnlyInTurn,
 		"many_continue_together":                            continueTogether,
 		"a_collection_continues_within_its_slots":           continueWithinShares,
+		"a_collection_does_not_get_ahead_of_another":        continueBesideOthers,
 		"an_item_that_is_locked_out_does_not_continue":      lockedDoesNotContinue,
 		"R09_a_repeated_settlement_gets_the_same_claim":     repeatedContinuation,
 		"R09_a_lost_attempt_does_not_continue":              lostDoesNotContinue,
@@ -231,6 +232,25 @@ func continueWithinShares(f *fixture) {
 	f.crowded(registry.Download, many[2])
 	f.Done(running.Lease)
 	f.Take(registry.Download, many[2])
+}
+
+// continueBesideOthers: while two collections wait, the items of one continue unless the other has
+// fewer running.
+func continueBesideOthers(f *fixture) {
+	f.continuing()
+	c := f.Collections(f.Unique("a"), f.Unique("b"))
+	a, b := f.WaitingAt(registry.Estimate, c[0], 3, false), f.WaitingAt(registry.Estimate, c[1], 3, false)
+	stays := func(l registry.Lease) registry.Lease {
+		f.stays(l, f.Request(registry.Provision, l.ItemID), registry.Provision)
+		return f.TakeItem(l.ItemID).Lease
+	}
+	first, second := f.TakeItem(a[0]).Lease, f.TakeItem(a[1]).Lease
+	first = stays(first)
+	beside := f.TakeItem(b[0]).Lease
+	stays(second)
+	f.goesOn(beside, registry.Provision)
+	f.TakeItem(b[1])
+	f.goesOn(first, registry.Download)
 }
 
 func lockedDoesNotContinue(f *fixture) {
