@@ -90,16 +90,33 @@ func (d postgres) with(settings map[string]string) *pgx.ConnConfig {
 
 func millis(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
 
-// begin waits for the writer's turn. It reads the time after the turn has come; otherwise a later
+// begin waits for the writer's turn, all in one round trip. It reads the time after the turn has come; otherwise a later
 // transaction could have an earlier time.
 func (d postgres) begin(t *Tx) (now int64, mark string, err error) {
-	if _, err := t.Exec("BEGIN"); err != nil {
+	if err := t.injectedFault("BEGIN"); err != nil {
 		return 0, "", err
 	}
-	err = t.Get(`WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtext('holdfast ' || current_schema())))
-		SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), CAST(pg_current_xact_id() AS TEXT) FROM turn`,
-		nil, &now, &mark)
+	batch := &pgx.Batch{}
+	batch.Queue("BEGIN")
+	batch.Queue(`WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtext('holdfast ' || current_schema())))
+		SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), CAST(pg_current_xact_id() AS TEXT) FROM turn`).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&now, &mark) })
+	err = t.conn.Raw(func(driverConn any) error {
+		c, err := pgxConn(driverConn)
+		if err != nil {
+			return err
+		}
+		return c.SendBatch(t.ctx, batch).Close()
+	})
 	return now, mark, err
+}
+
+func pgxConn(driverConn any) (*pgx.Conn, error) {
+	c, ok := driverConn.(*stdlib.Conn)
+	if !ok {
+		return nil, fmt.Errorf("connection is a %T", driverConn)
+	}
+	return c.Conn(), nil
 }
 
 func (d postgres) committed(ctx context.Context, db *sql.DB, mark string) (bool, error) {
@@ -142,15 +159,15 @@ func (d postgres) statement(query string) string { return query }
 func (d postgres) pipelines() bool { return true }
 
 func (d postgres) run(ctx context.Context, conn any, statements []statement) error {
-	c, ok := conn.(*stdlib.Conn)
-	if !ok {
-		return fmt.Errorf("connection is a %T", conn)
+	c, err := pgxConn(conn)
+	if err != nil {
+		return err
 	}
 	batch := &pgx.Batch{}
 	for _, s := range statements {
 		batch.Queue(s.query, s.args...)
 	}
-	results := c.Conn().SendBatch(ctx, batch)
+	results := c.SendBatch(ctx, batch)
 	for _, s := range statements {
 		if _, err := results.Exec(); err != nil {
 			return errors.Join(fmt.Errorf("run %q: %w", s.query, err), results.Close())

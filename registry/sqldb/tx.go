@@ -60,14 +60,13 @@ func (t *Tx) begin(ctx context.Context) error {
 // commit makes the transaction durable. If the answer is lost, commit asks the database for the
 // outcome (R10).
 func (t *Tx) commit(ctx context.Context) error {
-	err := t.db.state.Flush()
+	if err := t.db.state.Flush(); err != nil {
+		return t.undo(err)
+	}
+	err := t.Do("COMMIT")
 	if err == nil {
 		err = t.send()
 	}
-	if err != nil {
-		return t.undo(err)
-	}
-	_, err = t.Exec("COMMIT")
 	if err == nil {
 		return t.finish(nil)
 	}
