@@ -226,24 +226,24 @@ func (s *session) skip(ctx context.Context, st *station, hint string, m Message,
 // gives up even then, so that an attempt ends whose verdict the Registry cannot process.
 func (s *session) settle(ctx context.Context, a *attempt, settlement registry.Settlement) (registry.Verdict, *turn, error) {
 	begun := time.Now()
-	onward := s.onward(a, settlement)
-	v, c, err := s.settleUntilAnswered(ctx, a, settlement, onward, begun)
-	if onward == nil {
+	next := s.continuation(a, settlement)
+	v, c, err := s.settleUntilAnswered(ctx, a, settlement, next, begun)
+	if next == nil {
 		return v, nil, err
 	}
 	if c == nil || err != nil {
-		s.leave(onward.slot)
+		s.leave(next.slot)
 		return v, nil, err
 	}
-	return v, &turn{slot: onward.slot, claim: *c, sent: begun, message: freeing{noMessage{}, func() { s.leave(onward.slot) }}}, nil
+	return v, &turn{slot: next.slot, claim: *c, sent: begun, message: freeing{noMessage{}, func() { s.leave(next.slot) }}}, nil
 }
 
-func (s *session) settleUntilAnswered(ctx context.Context, a *attempt, settlement registry.Settlement, onward *onward, begun time.Time) (registry.Verdict, *registry.Claim, error) {
+func (s *session) settleUntilAnswered(ctx context.Context, a *attempt, settlement registry.Settlement, next *continuation, begun time.Time) (registry.Verdict, *registry.Claim, error) {
 	for wait := retryFirst; ; wait = min(2*wait, retryCap) {
 		if !a.fence.held() {
 			return registry.Verdict{}, nil, fmt.Errorf("settle attempt %d of item %s: %w", a.item.lease.N, a.item.lease.ItemID, errLost)
 		}
-		v, c, err := s.settleOnce(ctx, settlement, onward)
+		v, c, err := s.settleOnce(ctx, settlement, next)
 		if isFinal(err) {
 			s.stores.registryTrouble.answered(ctx)
 			return v, c, err
@@ -260,11 +260,11 @@ func (s *session) settleUntilAnswered(ctx context.Context, a *attempt, settlemen
 	}
 }
 
-func (s *session) settleOnce(ctx context.Context, settlement registry.Settlement, onward *onward) (registry.Verdict, *registry.Claim, error) {
+func (s *session) settleOnce(ctx context.Context, settlement registry.Settlement, next *continuation) (registry.Verdict, *registry.Claim, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.stores.timeout)
 	defer cancel()
-	if onward != nil {
-		return onward.registry.SettleAndClaim(ctx, settlement, onward.request)
+	if next != nil {
+		return next.registry.SettleAndClaim(ctx, settlement, next.request)
 	}
 	v, err := s.stores.registry.Settle(ctx, settlement)
 	return v, nil, err

@@ -61,13 +61,13 @@ func (st *station) occupy() *slot {
 	return &slot{station: st}
 }
 
-// onwardPatience is how long an item waits for a slot of its next stage before it settles without
+// continuePatience is how long an item waits for a slot of its next stage before it settles without
 // one. Steps that take longer than a transaction seldom free one so soon.
-const onwardPatience = 2 * time.Millisecond
+const continuePatience = 2 * time.Millisecond
 
-// occupyOnward is occupy for an item that comes without a message, and waits a moment for a slot.
+// occupyToContinue is occupy for an item that comes without a message, and waits a moment for a slot.
 // Messages that wait for a slot go first.
-func (st *station) occupyOnward() *slot {
+func (st *station) occupyToContinue() *slot {
 	var patience *time.Timer
 	for {
 		st.mu.Lock()
@@ -86,7 +86,7 @@ func (st *station) occupyOnward() *slot {
 		yielded := st.yielded
 		st.mu.Unlock()
 		if patience == nil {
-			patience = time.NewTimer(onwardPatience)
+			patience = time.NewTimer(continuePatience)
 			defer patience.Stop()
 		}
 		select {

@@ -102,7 +102,7 @@ func (sw *swarm) work(ctx context.Context, n int) {
 
 // step does a claimed step, or fails at it, or forgets it. It returns the item's next claim if it
 // got one with the settlement.
-func (sw *swarm) step(ctx context.Context, c registry.Claim, luck int) (onward *registry.Claim) {
+func (sw *swarm) step(ctx context.Context, c registry.Claim, luck int) (went *registry.Claim) {
 	se := registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone, MaxAttempts: 5, Class: registry.SystemFault}
 	switch luck {
 	case 0:
@@ -136,12 +136,12 @@ func (sw *swarm) step(ctx context.Context, c registry.Claim, luck int) (onward *
 		if v.Stage == c.Item.Stage && !v.Status.Settled() {
 			return nil
 		}
-		onward = got
+		went = got
 	}
 	sw.mu.Lock()
 	defer sw.mu.Unlock()
 	sw.won[c.Item.ID+" "+string(c.Item.Stage)]++
-	return onward
+	return went
 }
 
 func (sw *swarm) over(ctx context.Context) bool {

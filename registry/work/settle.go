@@ -54,7 +54,7 @@ func (t *Tx) settleAll(ws []*sqldb.Write) error {
 		return err
 	}
 	var shifts []Shift
-	var onward []continuing
+	var going []continuing
 	var closings []closing
 	var late []*sqldb.Write
 	for _, w := range ws {
@@ -83,7 +83,7 @@ func (t *Tx) settleAll(ws []*sqldb.Write) error {
 			return err
 		}
 		if continues {
-			onward = append(onward, continuing{se, Shift{it, next}})
+			going = append(going, continuing{se, Shift{it, next}})
 		} else {
 			shifts = append(shifts, Shift{it, next})
 		}
@@ -95,8 +95,8 @@ func (t *Tx) settleAll(ws []*sqldb.Write) error {
 	if err := t.moveAll(shifts); err != nil {
 		return err
 	}
-	if len(onward) > 0 {
-		waiting, err := t.continueAll(onward)
+	if len(going) > 0 {
+		waiting, err := t.continueAll(going)
 		if err != nil {
 			return err
 		}

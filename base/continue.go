@@ -7,17 +7,18 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// onward is a slot that an item's next step has in this process. The Registry may claim the item
-// for it in the transaction that settles the present step, which saves a message and a transaction.
-type onward struct {
+// continuation is a slot that an item's next step has in this process. The Registry may claim the
+// item for it in the transaction that settles the present step, which saves a message and a
+// transaction.
+type continuation struct {
 	slot     *slot
 	registry registry.Continuing
 	request  registry.ClaimRequest
 }
 
-// onward returns the slot for an item's next step; nil if there is none. The step is over, so its
+// continuation returns the slot for an item's next step; nil if there is none. The step is over, so its
 // own slot is free for another item from now on, although its message is not answered yet.
-func (s *session) onward(a *attempt, settlement registry.Settlement) *onward {
+func (s *session) continuation(a *attempt, settlement registry.Settlement) *continuation {
 	continues, ok := s.stores.registry.(registry.Continuing)
 	if !ok || s.exact {
 		return nil
@@ -35,11 +36,11 @@ func (s *session) onward(a *attempt, settlement registry.Settlement) *onward {
 	if s.isStopping() {
 		return nil
 	}
-	p := s.stations[i].occupyOnward()
+	p := s.stations[i].occupyToContinue()
 	if p == nil {
 		return nil
 	}
-	return &onward{slot: p, registry: continues, request: s.claimRequest(p.station, a.item.ID)}
+	return &continuation{slot: p, registry: continues, request: s.claimRequest(p.station, a.item.ID)}
 }
 
 // enterWhenFree is enter, and waits a moment if no slot is free. That happens when items continue

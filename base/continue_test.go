@@ -18,8 +18,8 @@ type fakeContinuing struct {
 	*fakeRegistry
 	refuse func(next registry.ClaimRequest) bool // whether the item must wait for a message; nil: never
 
-	mu     sync.Mutex
-	onward []registry.ClaimRequest
+	mu   sync.Mutex
+	went []registry.ClaimRequest
 }
 
 func (f *fakeContinuing) Claim(ctx context.Context, r registry.ClaimRequest) (registry.Claim, error) {
@@ -35,7 +35,7 @@ func (f *fakeContinuing) SettleAndClaim(ctx context.Context, s registry.Settleme
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.onward = append(f.onward, next)
+	f.went = append(f.went, next)
 	item := registry.WorkItem{ID: s.Lease.ItemID, Action: registry.Ingest, Stage: next.Stage, Status: registry.Running, Attempt: s.Lease.N + 1, Spec: f.spec}
 	return v, &registry.Claim{Item: item, Lease: registry.Lease{ItemID: item.ID, N: item.Attempt}}, nil
 }
@@ -43,7 +43,7 @@ func (f *fakeContinuing) SettleAndClaim(ctx context.Context, s registry.Settleme
 func (f *fakeContinuing) continued() []registry.ClaimRequest {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.onward)
+	return slices.Clone(f.went)
 }
 
 // stageWorker is a worker of any stage. It notes what it does and when.
@@ -112,7 +112,7 @@ func pipeline(t *testing.T, r registry.Working, slots int, takes map[string]time
 
 // An item goes through the stages of a process with one message and one claim. Its message is
 // answered after its first step.
-func TestOnward_OneMessage(t *testing.T) {
+func TestContinue_OneMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeContinuing{fakeRegistry: newFake()}
 		f, d, stop := pipeline(t, fake, 1, map[string]time.Duration{"a": 10 * time.Second}, registry.Estimate, registry.Provision, registry.Download)
@@ -137,7 +137,7 @@ func TestOnward_OneMessage(t *testing.T) {
 		}
 		for _, r := range fake.continued() {
 			if r.Hint != "a" || r.RequestID == "" || r.Lease <= 0 || r.MaxAttempts == 0 || r.StuckAfter == 0 || r.Worker != fake.claimed()[0].Worker {
-				t.Errorf("claimed onward with %+v", r)
+				t.Errorf("continued with %+v", r)
 			}
 		}
 	})
@@ -145,7 +145,7 @@ func TestOnward_OneMessage(t *testing.T) {
 
 // Items that continue take no more slots than there are. Those without one settle without asking,
 // and a message that comes while the slots are taken waits a moment for one.
-func TestOnward_Slots(t *testing.T) {
+func TestContinue_Slots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeContinuing{fakeRegistry: newFake()}
 		f, d, stop := pipeline(t, fake, 1, map[string]time.Duration{"a": 10 * time.Second, "b": 500 * time.Millisecond}, registry.Estimate, registry.Provision)
@@ -176,7 +176,7 @@ func TestOnward_Slots(t *testing.T) {
 
 // A slot that was kept for an item which must wait is free again. A worker on hold, or one that
 // stops, keeps none.
-func TestOnward_Refused(t *testing.T) {
+func TestContinue_Refused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeContinuing{fakeRegistry: newFake(), refuse: func(r registry.ClaimRequest) bool { return r.Hint == "a" }}
 		f, _, stop := pipeline(t, fake, 1, nil, registry.Estimate, registry.Provision)
