@@ -52,6 +52,26 @@ func (it *Item) SetResult(name string, v any) error {
 // Concurrent calls for one name run fn one after the other, until one succeeds. An error of fn is
 // returned unchanged, and nothing is written (I10, R8).
 func (it *Item) Once(ctx context.Context, name string, out any, fn func(context.Context) (any, error)) error {
+	return it.OnceWith(ctx, name, out, func(ctx context.Context) (json.RawMessage, error) {
+		v, err := fn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(v)
+		if err != nil {
+			return nil, fmt.Errorf("encode result %s: %w", name, err)
+		}
+		holds, err := it.saveResult(ctx, name, value)
+		if err != nil {
+			return nil, fmt.Errorf("save result %s: %w", name, err)
+		}
+		return holds, nil
+	})
+}
+
+// OnceWith is Once for a result that fn itself writes to the Registry, together with other state.
+// fn returns the value that holds.
+func (it *Item) OnceWith(ctx context.Context, name string, out any, fn func(context.Context) (json.RawMessage, error)) error {
 	mine := it.onceLock(name)
 	if err := mine.lock(ctx); err != nil {
 		return fmt.Errorf("wait for result %s: %w", name, err)
@@ -63,17 +83,9 @@ func (it *Item) Once(ctx context.Context, name string, out any, fn func(context.
 	if ok, err := it.Result(name, out); ok || err != nil {
 		return err
 	}
-	v, err := fn(ctx)
+	holds, err := fn(ctx)
 	if err != nil {
 		return err
-	}
-	value, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encode result %s: %w", name, err)
-	}
-	holds, err := it.saveResult(ctx, name, value)
-	if err != nil {
-		return fmt.Errorf("save result %s: %w", name, err)
 	}
 	it.mu.Lock()
 	it.results[name] = holds

@@ -73,6 +73,8 @@ type BatchProgress struct {
 const (
 	ResultARK     = "ark"
 	ResultVersion = "version"
+	// ResultPlan is the plan of an announced version, which Intend writes.
+	ResultPlan = "plan"
 	// ResultRecheck is the number of an attempt. Interim data up to that attempt must not be used:
 	// the item was requeued so that its data are checked again.
 	ResultRecheck = "recheck"

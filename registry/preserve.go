@@ -21,8 +21,10 @@ type Preserving interface {
 	// is bound.
 	Identify(ctx context.Context, l Lease, r IdentifyRequest) (Identity, error)
 	// Intend announces version N of an object and fixes its plan, before the first final byte is
-	// written. A repeat by the same item returns the first plan. ErrIntentOpen: another item's
-	// version is open, or N is not the head's successor.
+	// written. The same transaction makes the plan the item's durable result [ResultPlan], and adds
+	// the inventory rows in in.Files. A repeat by the same item returns the first plan, without
+	// rows, and needs none itself. ErrIntentOpen: another item's version is open, or N is not the
+	// head's successor. ErrNotFound: there is no plan.
 	//
 	// With in.Abandon it withdraws the announcement, with the version's files and the results in
 	// in.Forget, after two people have approved that ([Abandonment]); ErrInvalid before that. The
@@ -87,7 +89,12 @@ type Identity struct {
 type Intent struct {
 	ObjectID string          `json:"object_id"`
 	Version  int             `json:"version"`
-	Plan     json.RawMessage `json:"plan"` // defined by the worker: everything that a repeat needs to write the same bytes
+	Plan     json.RawMessage `json:"plan,omitempty"` // defined by the worker: everything that a repeat needs to write the same bytes
+	// Staged has the small staged files that the plan needs, in the worker's form; it is kept until
+	// the version is recorded. "": all are in staging.
+	Staged string `json:"staged,omitempty"`
+	// Files are the version's rows of the inventory, if they are few: RecordFiles need not add them.
+	Files []File `json:"-"`
 	// Abandon withdraws the announcement. Forget names the durable results by which the item would
 	// continue the version.
 	Abandon bool     `json:"abandon,omitempty"`

@@ -182,8 +182,8 @@ func TestAbandon_LeavesForeignFiles(t *testing.T) {
 			key := keys(r.t, r.storage, r.folderOf(id)+"/v1/content/")[0]
 			must(r.t, r.storage.Replace(r.t.Context(), key, []byte("other bytes")))
 		},
-		"no plan": func(r *rig, id string) { must(r.t, r.staging.DeletePrefix(r.t.Context(), "items/"+id)) },
-		"a forged plan": func(r *rig, id string) {
+		"no staged plan": func(r *rig, id string) { must(r.t, r.staging.DeletePrefix(r.t.Context(), "items/"+id)) },
+		"a forged staged plan": func(r *rig, id string) {
 			for _, key := range keys(r.t, r.staging, "items/"+id) {
 				if strings.HasSuffix(key, ".inventory.json") {
 					must(r.t, r.staging.Replace(r.t.Context(), key, []byte(`{"id":"x"}`)))
@@ -194,7 +194,11 @@ func TestAbandon_LeavesForeignFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, _, objects := newFaultyRig(t)
-			id, _ := r.zipJob(1)
+			n := 1
+			if strings.Contains(name, "staged") {
+				n = 0
+			}
+			id, _ := r.zipJob(n)
 			r.breaks(id, objects, 1, "")
 			spoil(r, id)
 			before := keys(t, r.storage, r.folderOf(id))

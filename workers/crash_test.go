@@ -81,13 +81,20 @@ func diesEverywhere(t *testing.T, r *rig, stage registry.Stage, store *storagete
 	}
 }
 
+// zipJob makes a job of a container. The plan of every other one is too large for its announcement,
+// and is staged.
 func (r *rig) zipJob(n int) (string, map[string]string) {
 	files := sample()
 	files["which.txt"] = fmt.Sprint(n)
-	return r.job(registry.Spec{
-		Type: registry.AutoType, URL: r.site.put("c.zip", zipOf(r.t, files)), Filename: "c.zip",
-	}), files
+	s := registry.Spec{Type: registry.AutoType, URL: r.site.put("c.zip", zipOf(r.t, files)), Filename: "c.zip"}
+	if n%2 == 0 {
+		s.Title = longTitle
+	}
+	return r.job(s), files
 }
+
+// longTitle, which three of our system files have, makes a plan too large for its announcement.
+var longTitle = strings.Repeat("long ", 1<<10)
 
 func TestR03_DownloadDiesAnywhere(t *testing.T) {
 	t.Parallel()

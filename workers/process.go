@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -42,13 +43,19 @@ func (w *Process) Work(ctx context.Context, item *base.Item) error {
 		return w.maker.Abandon(ctx, item, who)
 	}
 	var p result.Plan
-	err := item.Once(ctx, result.NamePlan, &p, func(ctx context.Context) (any, error) { return w.plan(ctx, item) })
+	var d *version.Drafted
+	err := item.OnceWith(ctx, registry.ResultPlan, &p, func(ctx context.Context) (holds json.RawMessage, err error) {
+		if d, err = w.draft(ctx, item); err != nil {
+			return nil, err
+		}
+		return w.maker.Announce(ctx, item, d)
+	})
 	if errors.Is(err, registry.ErrIntentOpen) {
 		return base.Snooze(intentWait, registry.ReasonLocked, err.Error())
 	} else if err != nil {
 		return room.Wait(w.opener.Mend(ctx, item, err))
 	}
-	if err := w.maker.Store(ctx, item, p); err != nil {
+	if err := w.maker.Store(ctx, item, p, d); err != nil {
 		return err
 	}
 	if f := p.Formats; f != nil && payload.Unpacks(item.Spec().Type) {
@@ -67,9 +74,8 @@ func (w *Process) Work(ctx context.Context, item *base.Item) error {
 	return item.SetResult(result.NameVersion, p.Version)
 }
 
-// plan prepares a version and announces it. If an earlier attempt has announced a plan, that one
-// holds.
-func (w *Process) plan(ctx context.Context, item *base.Item) (result.Plan, error) {
+// draft prepares a version.
+func (w *Process) draft(ctx context.Context, item *base.Item) (*version.Drafted, error) {
 	d, err := w.openAndDescribe(ctx, item)
 	if base.ContentFault(err) && ctx.Err() == nil {
 		// Staging may have returned wrong bytes once. A fault counts as a content fault only if two
@@ -77,23 +83,19 @@ func (w *Process) plan(ctx context.Context, item *base.Item) (result.Plan, error
 		d, err = w.openAndDescribe(ctx, item)
 	}
 	if err != nil {
-		return result.Plan{}, content.NoteRefusal(item, err)
+		return nil, content.NoteRefusal(item, err)
 	}
 	scan, err := w.scanContents(ctx, item, d.Contents)
 	if err != nil {
-		return result.Plan{}, w.opener.GiveUp(ctx, item, err)
+		return nil, w.opener.GiveUp(ctx, item, err)
 	}
 	id, err := w.namer.Identify(ctx, item, d.Metadata.PrimaryID, d.Metadata.LocalIDs)
 	if err != nil {
-		return result.Plan{}, w.opener.GiveUp(ctx, item, err)
+		return nil, w.opener.GiveUp(ctx, item, err)
 	}
-	p, err := w.maker.Draft(ctx, item, d, id, result.Plan{
-		Created: item.Now().UTC().Truncate(time.Second), Software: "Holdfast " + w.version, Scan: scan,
+	return w.maker.Draft(ctx, item, d, id, result.Plan{
+		Created: item.Now().UTC().Truncate(time.Second), Software: "Holdfast " + w.version, Scan: scan, Small: true,
 	})
-	if err != nil {
-		return result.Plan{}, err
-	}
-	return w.maker.Announce(ctx, item, p)
 }
 
 // openAndDescribe opens, judges and describes the downloaded files. After a content fault it starts

@@ -33,7 +33,7 @@ func TestR24_FullAfterAnyByte(t *testing.T) {
 				jobs++
 				files := sample()
 				files["which.txt"] = fmt.Sprint(quota)
-				batch := r.submitTo(replicated, registry.Spec{Type: registry.AutoType, URL: r.site.put("c.zip", zipOf(t, files)), Filename: "c.zip"})
+				batch := r.submitTo(replicated, registry.Spec{Type: registry.AutoType, URL: r.site.put("c.zip", zipOf(t, files)), Filename: "c.zip", Title: longTitle})
 				disk.Quota(quota)
 				filled = r.outlastFull(what, batch, disk, stages)
 				id := r.jobs(batch)[0].ID

@@ -62,9 +62,11 @@ func (w *Record) Work(ctx context.Context, item *base.Item) error {
 	if err != nil {
 		return err
 	}
-	renamed, err := w.files(ctx, item, p)
-	if err != nil {
-		return err
+	var renamed []result.Planned
+	if !p.Small { // the announcement has brought the files of a small version
+		if renamed, err = w.files(ctx, item, p); err != nil {
+			return err
+		}
 	}
 	err = w.Registry.RecordVersion(ctx, item.Lease(), registry.VersionRecord{
 		ObjectID: p.ObjectID, Version: p.Version, Collection: item.Collection, Owner: item.Spec().Profile.Owner,
@@ -132,10 +134,7 @@ func (w *Record) files(ctx context.Context, item *base.Item, p result.Plan) (ren
 			skip--
 			continue
 		}
-		rows = append(rows, registry.File{
-			Path: e.Path, Version: p.Version, ContentPath: e.Content, SizeBytes: e.Size, Digests: e.Digests,
-			MIMEType: e.MIME, Format: e.Format, Deleted: e.Deleted, Modified: e.Modified,
-		})
+		rows = append(rows, e.Row(p.Version))
 		if len(rows) == filesAtATime {
 			if err := flush(); err != nil {
 				return nil, err

@@ -103,7 +103,7 @@ var bounds = map[string]bound{
 
 	"IdentifyRequest.Owner": text(mostText), "IdentifyRequest.Supplied": text(mostText), "IdentifyRequest.LocalIDs": texts(mostTexts, mostText),
 	"IdentifyRequest.Proposed": name, "IdentifyRequest.Refused": text(mostText), "IdentifyRequest.Folders": texts(mostMade, mostText),
-	"Intent.ObjectID": text(mostText), "Intent.Version": count, "Intent.Plan": text(registry.MostResult), "Intent.Forget": texts(mostMade, mostName),
+	"Intent.ObjectID": text(mostText), "Intent.Version": count, "Intent.Plan": text(registry.MostResult), "Intent.Staged": text(mostText), "Intent.Forget": texts(mostMade, mostName),
 	"File.Path": text(mostPath), "File.Version": count, "File.ContentPath": text(mostPath), "File.SizeBytes": number(0, mostObject),
 	"File.Digests": texts(mostMade, mostName), "File.MIMEType": text(mostText),
 	"Format.PUID": name, "Format.Name": text(mostText), "Format.Version": name, "Format.Registry": name, "Format.Warning": text(mostText),

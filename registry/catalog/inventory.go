@@ -15,7 +15,7 @@ import (
 
 // Intend implements registry.Preserving.
 func (s *Catalog) Intend(ctx context.Context, l registry.Lease, in registry.Intent) (registry.Intent, error) {
-	if err := bounds.Check(l, in); err != nil {
+	if err := bounds.Check(l, in, in.Files); err != nil {
 		return registry.Intent{}, err
 	}
 	var out registry.Intent
@@ -26,7 +26,7 @@ func (s *Catalog) Intend(ctx context.Context, l registry.Lease, in registry.Inte
 		return in, nil
 	}
 	err := s.write(ctx, func(t *tx) error {
-		out = in
+		out = registry.Intent{ObjectID: in.ObjectID, Version: in.Version}
 		it, err := t.Live(l)
 		if err != nil {
 			return err
@@ -37,39 +37,55 @@ func (s *Catalog) Intend(ctx context.Context, l registry.Lease, in registry.Inte
 		if err := t.requireLock(l.ItemID, in.ObjectID); err != nil {
 			return err
 		}
-		var owner, status, plan string
+		var owner, status string
 		err = t.Get(`SELECT item_id, status, plan FROM object_version WHERE object_id = $1 AND version = $2`,
-			[]any{in.ObjectID, in.Version}, &owner, &status, &plan)
+			[]any{in.ObjectID, in.Version}, &owner, &status, &out.Staged)
 		switch {
 		case err == nil && owner == l.ItemID:
-			out.Plan = json.RawMessage(plan)
-			return nil
+			out.Plan = it.Results[registry.ResultPlan]
+			if out.Plan == nil { // an earlier program announced it
+				out.Plan, out.Staged = json.RawMessage(out.Staged), ""
+				err = t.SetResult(it, registry.ResultPlan, out.Plan)
+			}
+			return err
 		case err == nil:
 			return fmt.Errorf("version %d is %s by item %s: %w", in.Version, status, owner, registry.ErrIntentOpen)
 		case !errors.Is(err, sql.ErrNoRows):
 			return err
 		}
-		head, err := t.head(in.ObjectID)
-		if err != nil {
-			return err
-		}
-		if in.Version != head+1 {
-			return fmt.Errorf("head is %d: %w", head, registry.ErrIntentOpen)
-		}
-		err = t.Do(`INSERT INTO object_version (object_id, version, item_id, status, plan, created_at)
-			VALUES ($1, $2, $3, 'intended', $4, $5)`, in.ObjectID, in.Version, l.ItemID, string(in.Plan), t.Now)
-		if err != nil {
-			return err
-		}
-		if err := t.Commit(l.ItemID, registry.Announced); err != nil {
-			return err
-		}
-		return t.Event(l.ItemID, l.N, "intend", "worker", map[string]any{"object_id": in.ObjectID, "version": in.Version})
+		out.Plan, out.Staged = in.Plan, in.Staged
+		return t.announce(it, l, in)
 	})
 	if err != nil {
 		return registry.Intent{}, fmt.Errorf("intend version %d of %s: %w", in.Version, in.ObjectID, err)
 	}
 	return out, nil
+}
+
+// announce announces a version that is not announced yet.
+func (t *tx) announce(it registry.WorkItem, l registry.Lease, in registry.Intent) error {
+	head, err := t.head(in.ObjectID)
+	if err != nil {
+		return err
+	}
+	if in.Version != head+1 {
+		return fmt.Errorf("head is %d: %w", head, registry.ErrIntentOpen)
+	}
+	if len(in.Plan) == 0 {
+		return fmt.Errorf("it has no plan: %w", registry.ErrNotFound)
+	}
+	err = t.Do(`INSERT INTO object_version (object_id, version, item_id, status, plan, created_at)
+		VALUES ($1, $2, $3, 'intended', $4, $5)`, in.ObjectID, in.Version, l.ItemID, in.Staged, t.Now)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(t.addFiles(in.ObjectID, in.Version, in.Files), t.SetResult(it, registry.ResultPlan, in.Plan), registry.CheckResults(it.Results)); err != nil {
+		return err
+	}
+	if err := t.Commit(l.ItemID, registry.Announced); err != nil {
+		return err
+	}
+	return t.Event(l.ItemID, l.N, "intend", "worker", map[string]any{"object_id": in.ObjectID, "version": in.Version})
 }
 
 // requireLock returns ErrNotFound unless the item holds the object's lock. Whether the object is
@@ -113,12 +129,20 @@ func (s *Catalog) RecordFiles(ctx context.Context, l registry.Lease, objectID st
 		if err != nil || recorded {
 			return err
 		}
-		return errors.Join(t.recordFiles(objectID, version, files), t.noteStored(objectID, version, files...))
+		return t.addFiles(objectID, version, files)
 	})
 	if err != nil {
 		return fmt.Errorf("record files of %s version %d: %w", objectID, version, err)
 	}
 	return nil
+}
+
+// addFiles adds rows to the inventory of an announced version. Existing rows stay.
+func (t *tx) addFiles(objectID string, version int, files []registry.File) error {
+	if len(files) == 0 {
+		return nil
+	}
+	return errors.Join(t.recordFiles(objectID, version, files), t.noteStored(objectID, version, files...))
 }
 
 // insertFile inserts rows of files. A portion that is sent twice counts once.
@@ -190,7 +214,7 @@ func (s *Catalog) RecordVersion(ctx context.Context, l registry.Lease, v registr
 		if err := errors.Join(ownVersion(it, v), t.requireOwner(it, v.Owner, v.ObjectID)); err != nil {
 			return err
 		}
-		err = t.Do(`UPDATE object_version SET status = 'recorded', files = $3, size_bytes = $4, created_at = $5,
+		err = t.Do(`UPDATE object_version SET status = 'recorded', plan = '', files = $3, size_bytes = $4, created_at = $5,
 			recorded_at = $6 WHERE object_id = $1 AND version = $2`,
 			v.ObjectID, v.Version, v.Files, v.SizeBytes, sqldb.Micros(v.CreatedAt), t.Now)
 		if err != nil {

@@ -121,7 +121,7 @@ func ownResults(results map[string]json.RawMessage) error {
 func ownResult(name string) error {
 	switch name {
 	case registry.ResultAbandon, registry.ResultARK, registry.ResultBulk, registry.ResultCallback, registry.ResultDuplicateOf, registry.ResultExpanded,
-		registry.ResultRecheck, registry.ResultSentBack, registry.ResultSuperseded, registry.ResultUntold:
+		registry.ResultPlan, registry.ResultRecheck, registry.ResultSentBack, registry.ResultSuperseded, registry.ResultUntold:
 		return fmt.Errorf("%w: only the Registry sets the result %s", registry.ErrInvalid, name)
 	}
 	return nil

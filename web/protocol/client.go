@@ -251,7 +251,7 @@ func (c *Client) Intend(ctx context.Context, l registry.Lease, in registry.Inten
 	if err := checkKeys("intend", in.ObjectID); err != nil {
 		return registry.Intent{}, err
 	}
-	return intend.ask(ctx, c, fenced[registry.Intent]{attempt{l}, in})
+	return intend.ask(ctx, c, announcement{fenced[registry.Intent]{attempt{l}, in}, filesOf(in.Files)})
 }
 
 // RecordFiles implements registry.Preserving.

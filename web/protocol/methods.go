@@ -48,7 +48,8 @@ var (
 	identify = declare("identify", only(registry.Process), func(s *Server, ctx context.Context, in fenced[registry.IdentifyRequest]) (registry.Identity, error) {
 		return s.Registry.Identify(ctx, in.Lease, in.Value)
 	}).shared()
-	intend = declare("intend", only(registry.Process), func(s *Server, ctx context.Context, in fenced[registry.Intent]) (registry.Intent, error) {
+	intend = declare("intend", only(registry.Process), func(s *Server, ctx context.Context, in announcement) (registry.Intent, error) {
+		in.Value.Files = filesIn(in.Files)
 		return s.Registry.Intend(ctx, in.Lease, in.Value)
 	}).shared()
 	recordFiles = declareVoid("record-files", only(registry.Record), func(s *Server, ctx context.Context, in versionFiles) error {
@@ -187,6 +188,13 @@ type result struct {
 }
 
 // versionFiles are inventory rows of a version.
+// announcement is an intent with its rows of the inventory.
+type announcement struct {
+	fenced[registry.Intent]
+
+	Files []fileRow `json:"files,omitempty"`
+}
+
 type versionFiles struct {
 	attempt
 	ObjectID string    `json:"object_id"`

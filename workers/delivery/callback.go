@@ -112,7 +112,7 @@ func callbackBody(job registry.WorkItem, m registry.DeliverySpec) ([]byte, error
 		return json.Marshal(b)
 	}
 	var p result.Plan
-	if err := json.Unmarshal(job.Results[result.NamePlan], &p); err != nil {
+	if err := json.Unmarshal(job.Results[registry.ResultPlan], &p); err != nil {
 		return nil, fmt.Errorf("read the plan of item %s: %w", job.ID, err)
 	}
 	b.CompletionDate, b.PrimaryID, b.VersionID, b.LocalIDs, b.LocalID = &p.Created, p.ObjectID, p.Version, p.LocalIDs, strings.Join(p.LocalIDs, "; ")

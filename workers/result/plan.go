@@ -11,15 +11,14 @@ import (
 
 // Names of durable results of Process.
 const (
-	NamePlan    = "plan"    // everything that a repeat needs to write the same bytes (R2)
 	NameVersion = "version" // the version that this item stored
 	NameChanges = "changes" // key of the list of its changes, if it differs from the plan's
 	// NameChangesDigest is the digest of that list.
 	NameChangesDigest = "changes-digest"
 )
 
-// Plan is a version as announced. With the staged files that it names, a repeat can write the same
-// bytes, including times (R2).
+// Plan is a version as announced, the durable result [registry.ResultPlan]. With the staged files
+// that it names, a repeat can write the same bytes, including times (R2).
 type Plan struct {
 	ObjectID  string `json:"object_id"`
 	Version   int    `json:"version"`
@@ -29,6 +28,9 @@ type Plan struct {
 	List      string `json:"list"`  // key of the list of the version's changes, each a Planned
 	Files     int64  `json:"files"` // in the version's state
 	Bytes     int64  `json:"bytes"`
+	// Small says that inventory and list stand in the announcement, instead of in staging, and that
+	// the list's files are in the Registry's inventory.
+	Small bool `json:"small,omitempty"`
 	// ListDigest is the digest of the list; "" if an earlier program planned the version.
 	ListDigest string `json:"list_digest,omitempty"`
 
@@ -55,7 +57,15 @@ func (p Plan) Changes() staging.List { return staging.List{Key: p.List, Digest: 
 
 // PlanOf returns the plan of an item's stored version.
 func PlanOf(item *base.Item) (Plan, error) {
-	return Of[Plan](item, NamePlan, "nothing was stored for this item; requeue it at process")
+	return Of[Plan](item, registry.ResultPlan, "nothing was stored for this item; requeue it at process")
+}
+
+// Row returns the change as a row of the Registry's inventory.
+func (e Planned) Row(version int) registry.File {
+	return registry.File{
+		Path: e.Path, Version: version, ContentPath: e.Content, SizeBytes: e.Size, Digests: e.Digests,
+		MIMEType: e.MIME, Format: e.Format, Deleted: e.Deleted, Modified: e.Modified,
+	}
 }
 
 // Planned is one change of a version: a file's new state, or its removal.

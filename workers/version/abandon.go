@@ -47,7 +47,7 @@ func (w *Maker) Abandon(ctx context.Context, item *base.Item, who registry.Aband
 	}
 	version := id.Head + 1
 	what := fmt.Sprintf("version %d of %s", version, id.ARK)
-	in, err := w.Registry.Intend(ctx, item.Lease(), registry.Intent{ObjectID: id.ARK, Version: version, Plan: json.RawMessage("{}")})
+	in, err := w.Registry.Intend(ctx, item.Lease(), registry.Intent{ObjectID: id.ARK, Version: version})
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,15 @@ func (w *Maker) Abandon(ctx context.Context, item *base.Item, who registry.Aband
 		}
 		roots = append(roots, root)
 	}
-	planned, err := w.announced(ctx, p)
+	var planned *ocfl.Inventory
+	if p.Small {
+		var small *smallPlan
+		if small, err = readSmall(p, in.Staged); err == nil {
+			planned = small.inv
+		}
+	} else {
+		planned, err = w.announced(ctx, p)
+	}
 	if err != nil && !unusable(p, err) {
 		return err
 	}
@@ -108,7 +116,7 @@ func (w *Maker) Abandon(ctx context.Context, item *base.Item, who registry.Aband
 
 // forgotten returns the durable results by which the item would continue with the version.
 func forgotten(item *base.Item) []string {
-	names := []string{result.NamePlan, result.NameVersion, result.NameChanges, result.NameChangesDigest}
+	names := []string{registry.ResultPlan, result.NameVersion, result.NameChanges, result.NameChangesDigest}
 	for _, storage := range item.Storages {
 		names = append(names, result.NameReplica(storage))
 	}

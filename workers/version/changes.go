@@ -3,6 +3,7 @@ package version
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -18,8 +19,52 @@ import (
 	"github.com/holdfast/holdfast/workers/result"
 )
 
-// list stages the list of the version's changes, for commit and record.
-func (w *Maker) list(ctx context.Context, item *base.Item, in storage.Creator, dr *draft, inv *ocfl.Inventory, content []ocfl.ContentFile) error {
+// list makes the list of the version's changes, for commit and record. It returns the plan of a
+// small version; otherwise it stages the list.
+func (w *Maker) list(ctx context.Context, item *base.Item, in storage.Creator, dr *draft, inv *ocfl.Inventory, content []ocfl.ContentFile) (*smallPlan, error) {
+	key := staging.Key(item.Lease(), "version.jsonl")
+	list, err := staging.CreateStoredList[result.Planned](ctx, in, key)
+	if err != nil {
+		return nil, err
+	}
+	defer list.Abort() //nolint:errcheck // an aborted list leaves nothing that matters
+	small := &smallPlan{inv: inv}
+	dr.Small = dr.Small && len(inv.State(0)) <= smallFiles
+	spill := func() (err error) {
+		dr.Small = false
+		for _, e := range small.Changes {
+			err = errors.Join(err, list.Add(e))
+		}
+		return err
+	}
+	err = w.changes(ctx, item, dr, inv, content, func(e result.Planned) error {
+		if !dr.Small {
+			return list.Add(e)
+		}
+		small.Changes = append(small.Changes, e)
+		if len(small.Changes) <= smallFiles && e.Encoding == "" { // record has an event for each encoding
+			return nil
+		}
+		return spill()
+	})
+	if err != nil {
+		return nil, err
+	}
+	if dr.Small {
+		if dr.Digest, err = small.encode(); err != nil || len(small.text) <= smallBytes {
+			return small, err
+		}
+		if err := spill(); err != nil {
+			return nil, err
+		}
+	}
+	err = list.Commit(ctx)
+	dr.List, dr.ListDigest = key, list.List().Digest
+	return nil, err
+}
+
+// changes passes on every change of the version: its new files, and those that it removes.
+func (w *Maker) changes(ctx context.Context, item *base.Item, dr *draft, inv *ocfl.Inventory, content []ocfl.ContentFile, add func(result.Planned) error) error {
 	isNew := make(map[string]bool, len(content))
 	for _, c := range content {
 		isNew[c.Path] = true
@@ -29,11 +74,6 @@ func (w *Maker) list(ctx context.Context, item *base.Item, in storage.Creator, d
 		return err
 	}
 	dr.Formats = &result.Identified{Agent: cmp.Or(found.Agent, format.Agent), At: item.Now().UTC().Truncate(time.Second)}
-	list, err := staging.CreateStoredList[result.Planned](ctx, in, dr.List)
-	if err != nil {
-		return err
-	}
-	defer list.Abort() //nolint:errcheck // an aborted list leaves nothing that matters
 	progress := item.Progress("files planned", "files")
 	for f, err := range w.files(ctx, dr) {
 		if err != nil {
@@ -55,7 +95,7 @@ func (w *Maker) list(ctx context.Context, item *base.Item, in storage.Creator, d
 		}
 		dr.Files, dr.Bytes = dr.Files+1, dr.Bytes+f.SizeBytes
 		progress.Add(1)
-		if err := list.Add(e); err != nil {
+		if err := add(e); err != nil {
 			return err
 		}
 	}
@@ -66,16 +106,14 @@ func (w *Maker) list(ctx context.Context, item *base.Item, in storage.Creator, d
 		_, stays := inv.Lookup(0, old.Path)
 		switch {
 		case !stays:
-			if err := list.Add(result.Planned{Path: old.Path, Deleted: true}); err != nil {
+			if err := add(result.Planned{Path: old.Path, Deleted: true}); err != nil {
 				return err
 			}
 		case !dr.has(old.Path):
 			dr.Files, dr.Bytes = dr.Files+1, dr.Bytes+old.SizeBytes
 		}
 	}
-	err = list.Commit(ctx)
-	dr.ListDigest = list.List().Digest
-	return err
+	return nil
 }
 
 // formats identifies the producer's files of the version.

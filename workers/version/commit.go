@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/ocfl"
@@ -15,10 +16,14 @@ import (
 	"github.com/holdfast/holdfast/workers/resume"
 )
 
-// Store writes the announced version. If its staged data cannot be used, Store makes that again
-// from the downloaded files. It may be repeated at any point.
-func (w *Maker) Store(ctx context.Context, item *base.Item, p result.Plan) error {
-	err := w.commit(ctx, item, p)
+// Store writes the announced version. d is what this attempt drafted, or nil. If the version's
+// staged data cannot be used, Store makes that again from the downloaded files. It may be repeated
+// at any point.
+func (w *Maker) Store(ctx context.Context, item *base.Item, p result.Plan, d *Drafted) error {
+	if d == nil || d.Digest != p.Digest {
+		d = &Drafted{Plan: p}
+	}
+	err := w.commit(ctx, item, d)
 	if unusable(p, err) {
 		err = w.commitAgain(ctx, item, p, err)
 	}
@@ -28,8 +33,38 @@ func (w *Maker) Store(ctx context.Context, item *base.Item, p result.Plan) error
 	return nil
 }
 
+// planned returns the inventory of an announced version and its changes. The inventory of a small
+// version that is recorded comes from its storage, without changes: all is stored.
+func (w *Maker) planned(ctx context.Context, item *base.Item, home ocfl.Named, d *Drafted) (*ocfl.Inventory, iter.Seq2[result.Planned, error], error) {
+	p, small := d.Plan, d.small
+	if !p.Small {
+		inv, err := w.announced(ctx, p)
+		return inv, staging.ReadList[result.Planned](ctx, w.Payloads.Staging, p.Changes()), err
+	}
+	if small == nil {
+		in, err := w.Registry.Intend(ctx, item.Lease(), registry.Intent{ObjectID: p.ObjectID, Version: p.Version})
+		if err != nil {
+			return nil, nil, err
+		}
+		if in.Staged == "" {
+			inv, err := home.Inventory(ctx, p.ObjectID, p.Version)
+			return inv, func(func(result.Planned, error) bool) {}, err
+		}
+		if small, err = readSmall(p, in.Staged); err != nil {
+			return nil, nil, err
+		}
+	}
+	return small.inv, func(yield func(result.Planned, error) bool) {
+		for _, e := range small.Changes {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}, nil
+}
+
 // commit writes the announced version and reads every new byte back.
-func (w *Maker) commit(ctx context.Context, item *base.Item, p result.Plan) error {
+func (w *Maker) commit(ctx context.Context, item *base.Item, d *Drafted) error {
 	if err := item.Writable(ctx); err != nil {
 		return err
 	}
@@ -37,12 +72,13 @@ func (w *Maker) commit(ctx context.Context, item *base.Item, p result.Plan) erro
 	if err != nil {
 		return err
 	}
-	inv, err := w.announced(ctx, p)
+	p := d.Plan
+	inv, changes, err := w.planned(ctx, item, home, d)
 	if err != nil {
 		return err
 	}
 	staged, small := map[string]string{}, map[string][]byte{}
-	for e, err := range staging.ReadList[result.Planned](ctx, w.Payloads.Staging, p.Changes()) {
+	for e, err := range changes {
 		if err != nil {
 			return err
 		}
@@ -114,14 +150,14 @@ func (w *Maker) commitAgain(ctx context.Context, item *base.Item, p result.Plan,
 		return err
 	}
 	again, err := w.Draft(ctx, item, d, registry.Identity{ARK: p.ObjectID, Head: p.Version - 1, Minted: p.Minted},
-		result.Plan{Created: p.Created, Software: p.Software})
+		result.Plan{Created: p.Created, Software: p.Software, Small: p.Small})
 	if err != nil {
 		return errors.Join(err, cause)
 	}
 	if again.Digest != p.Digest {
 		return base.Fatal(fmt.Errorf("the staged data cannot be used, and making it again gives another version than the announced one: %w", cause))
 	}
-	if err := w.commit(ctx, item, again); err != nil {
+	if err := w.commit(ctx, item, again); err != nil || p.Small {
 		return err
 	}
 	return errors.Join(item.SetResult(result.NameChanges, again.List), item.SetResult(result.NameChangesDigest, again.ListDigest))

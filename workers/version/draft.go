@@ -55,27 +55,27 @@ type draft struct {
 	named map[string]bool
 }
 
-// Draft plans the version and stages all generated files. frozen has the version's time, its scan
-// and its software: with the same frozen values, the same submission gives the same bytes.
-func (w *Maker) Draft(ctx context.Context, item *base.Item, d Description, id registry.Identity, frozen result.Plan) (result.Plan, error) {
+// Draft plans the version and stages all generated files, but those of a small version if
+// frozen.Small allows that. frozen also has the version's time, its scan and its software: with the
+// same frozen values, the same submission gives the same bytes.
+func (w *Maker) Draft(ctx context.Context, item *base.Item, d Description, id registry.Identity, frozen result.Plan) (*Drafted, error) {
 	dr := &draft{Plan: frozen, Description: d, id: id}
 	dr.ObjectID, dr.Version, dr.Minted = id.ARK, id.Head+1, id.Minted
 	dr.Bag = d.Contents.Kind == registry.BagType
-	dr.Inventory, dr.List = staging.Key(item.Lease(), "inventory.json"), staging.Key(item.Lease(), "version.jsonl")
 	home, err := w.firstStorage(item)
 	if err != nil {
-		return result.Plan{}, err
+		return nil, err
 	}
 	if dr.prev, err = w.previous(ctx, item, home, id); err != nil {
-		return result.Plan{}, err
+		return nil, err
 	}
 	dr.Algorithm = dr.prev.Algorithm
 	if dr.Contents, err = w.withDigests(ctx, item, d.Contents, dr.Algorithm); err != nil {
-		return result.Plan{}, err
+		return nil, err
 	}
 	if id.Head > 0 && item.Spec().Mode == registry.Update {
 		if err := w.inherit(ctx, home, &dr.Description, id); err != nil {
-			return result.Plan{}, err
+			return nil, err
 		}
 	}
 	dr.Metadata.PrimaryID = id.ARK
@@ -85,45 +85,50 @@ func (w *Maker) Draft(ctx context.Context, item *base.Item, d Description, id re
 		dr.EZID = &ezid.Name{ARK: id.ARK, Item: id.EZIDItem, Who: m.Who, What: m.What, When: m.When}
 	}
 	if err := w.notePaths(ctx, dr); err != nil {
-		return result.Plan{}, err
+		return nil, err
 	}
 	if dr.system, err = w.systemFiles(ctx, item, home, dr); err != nil {
-		return result.Plan{}, fmt.Errorf("write system files: %w", err)
+		return nil, fmt.Errorf("write system files: %w", err)
 	}
 	inv, content, err := w.inventory(ctx, item, dr)
 	if err != nil {
-		return result.Plan{}, err
+		return nil, err
 	}
 	b := storage.NewBatch(w.Payloads.Staging)
 	defer b.Close() //nolint:errcheck // it drops what was not published
-	if err := w.list(ctx, item, b, dr, inv, content); err != nil {
-		return result.Plan{}, err
+	small, err := w.list(ctx, item, b, dr, inv, content)
+	if err != nil {
+		return nil, err
 	}
-	if err := stageInventory(ctx, b, dr, inv); err != nil {
-		return result.Plan{}, err
+	if dr.Small {
+		return &Drafted{dr.Plan, small}, nil
+	}
+	if err := stageInventory(ctx, item, b, dr, inv); err != nil {
+		return nil, err
 	}
 	taken, err := b.Publish(ctx)
 	if err == nil && len(taken) > 0 {
 		err = fmt.Errorf("stage the plan: %s: %w", strings.Join(taken, ", "), storage.ErrExists)
 	}
-	return dr.Plan, err
+	return &Drafted{Plan: dr.Plan}, err
 }
 
-// Announce announces a plan in the Registry, before its first byte is written where others read. It
-// returns the plan that holds: the first one announced, possibly by an earlier attempt.
-func (w *Maker) Announce(ctx context.Context, item *base.Item, p result.Plan) (holds result.Plan, err error) {
-	raw, err := json.Marshal(p)
-	if err != nil {
-		return result.Plan{}, fmt.Errorf("encode plan: %w", err)
+// Announce announces a version in the Registry, before its first byte is written where others read.
+// It returns the plan that holds, which is now the item's durable result: the first one announced,
+// possibly by an earlier attempt.
+func (w *Maker) Announce(ctx context.Context, item *base.Item, d *Drafted) (holds json.RawMessage, err error) {
+	in := registry.Intent{ObjectID: d.ObjectID, Version: d.Version}
+	if in.Plan, err = json.Marshal(d.Plan); err != nil {
+		return nil, fmt.Errorf("encode plan: %w", err)
 	}
-	in, err := w.Registry.Intend(ctx, item.Lease(), registry.Intent{ObjectID: p.ObjectID, Version: p.Version, Plan: raw})
-	if err != nil {
-		return result.Plan{}, err
+	if d.Small {
+		in.Staged = d.small.text
+		for _, e := range d.small.Changes {
+			in.Files = append(in.Files, e.Row(d.Version))
+		}
 	}
-	if err := json.Unmarshal(in.Plan, &holds); err != nil {
-		return result.Plan{}, fmt.Errorf("decode plan: %w", err)
-	}
-	return holds, nil
+	in, err = w.Registry.Intend(ctx, item.Lease(), in)
+	return in.Plan, err
 }
 
 // previous returns the object's head, or an empty inventory for a new object.
@@ -245,7 +250,8 @@ func (w *Maker) inventory(ctx context.Context, item *base.Item, dr *draft) (*ocf
 }
 
 // stageInventory stages the planned inventory, so that a repeat commits the same bytes.
-func stageInventory(ctx context.Context, in storage.Creator, dr *draft, inv *ocfl.Inventory) error {
+func stageInventory(ctx context.Context, item *base.Item, in storage.Creator, dr *draft, inv *ocfl.Inventory) error {
+	dr.Inventory = staging.Key(item.Lease(), "inventory.json")
 	out, err := staging.Create(ctx, in, dr.Inventory, dr.Algorithm)
 	if err != nil {
 		return err

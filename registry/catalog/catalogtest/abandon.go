@@ -1,7 +1,6 @@
 package catalogtest
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -27,8 +26,6 @@ func (f *fixture) stuck() (id, ark string) {
 	c := f.Processing(1)[0]
 	ark = f.Named(c.Lease, f.Unique("object")).ARK
 	f.Intend(c.Lease, ark, 1, `{"files":1}`)
-	_, err := f.Store.SaveResult(f.Context(), c.Lease, "plan", json.RawMessage(`{"files":1}`))
-	f.Must(err)
 	f.Settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "no"})
 	return c.Item.ID, ark
 }
@@ -44,7 +41,7 @@ func (f *fixture) agreed(id string) registry.Lease {
 }
 
 func (f *fixture) abandonIntent(l registry.Lease, ark string) error {
-	_, err := f.Store.Intend(f.Context(), l, registry.Intent{ObjectID: ark, Version: 1, Abandon: true, Forget: []string{"plan"}})
+	_, err := f.Store.Intend(f.Context(), l, registry.Intent{ObjectID: ark, Version: 1, Abandon: true, Forget: []string{registry.ResultPlan}})
 	return err
 }
 
@@ -61,7 +58,7 @@ func abandoned(f *fixture) {
 	f.Must(f.abandonIntent(l, ark)) // a repeat
 	f.Settle(registry.Settlement{Lease: l, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "abandoned"})
 	it = f.Item(id)
-	if _, left := it.Results["plan"]; left || it.Commitment != registry.Uncommitted || slices.Contains(it.AllowedActs, registry.ActAbandon) {
+	if _, left := it.Results[registry.ResultPlan]; left || it.Commitment != registry.Uncommitted || slices.Contains(it.AllowedActs, registry.ActAbandon) {
 		f.Errorf("%q, allows %v, results %s", it.Commitment, it.AllowedActs, it.Results)
 	}
 	if a, _ := it.Abandonment(); a.DoneAt == nil {

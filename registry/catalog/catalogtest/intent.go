@@ -8,11 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
 func intentTests() tests {
 	return tests{
 		"R02_a_repeat_gets_the_plan_announced_first": firstPlan,
+		"R02_an_announcement_brings_what_is_small":   announcedWhole,
 		"R01_an_open_intent_blocks_others":           intentBlocks,
 		"R01_a_version_is_its_heads_successor":       onlySuccessor,
 		"R01_only_who_holds_the_lock_announces":      onlyHolder,
@@ -35,6 +37,45 @@ func firstPlan(f *fixture) {
 	f.Record(l, ark, 1)
 	if got := f.Intend(l, ark, 1, `{"files":4}`); string(got.Plan) != `{"files":1}` {
 		f.Errorf("once recorded: %s, want the first plan", got.Plan)
+	}
+}
+
+// announcedWhole: an announcement makes the plan a result of the item, and brings the rows of the
+// files, which nobody sees before the version is recorded. A repeat gets what was staged first, as
+// long as the version is not recorded.
+func announcedWhole(f *fixture) {
+	c := f.Processing(1)[0]
+	ark := f.Named(c.Lease, "x").ARK
+	_, err := f.Store.Intend(f.Context(), c.Lease, registry.Intent{ObjectID: ark, Version: 1})
+	f.Is(err, registry.ErrNotFound)
+	file := registrytest.File(registrytest.FilePath)
+	announce := func(plan, staged string) registry.Intent {
+		in, err := f.Store.Intend(f.Context(), c.Lease, registry.Intent{
+			ObjectID: ark, Version: 1, Plan: json.RawMessage(plan), Staged: staged, Files: []registry.File{file},
+		})
+		f.Must(err)
+		return in
+	}
+	for range 2 {
+		if got := announce(`{"files":1}`, "inventory"); string(got.Plan) != `{"files":1}` || got.Staged != "inventory" {
+			f.Errorf("announced %+v", got)
+		}
+	}
+	if got := announce(`{"files":2}`, "another"); string(got.Plan) != `{"files":1}` || got.Staged != "inventory" {
+		f.Errorf("a repeat: %+v, want what was announced first", got)
+	}
+	if got := f.Item(c.Item.ID).Results[registry.ResultPlan]; string(got) != `{"files":1}` {
+		f.Errorf("results[plan]=%s", got)
+	}
+	if _, err := f.Store.Object(f.Context(), ark); err == nil {
+		f.Error("an announced version is shown")
+	}
+	f.Must(f.Store.RecordVersion(f.Context(), c.Lease, registrytest.VersionRecord(f.Fixture, c.Lease, ark, 1, []registry.File{file})))
+	if files, err := f.Store.Files(f.Context(), ark, 1, "", 10); err != nil || len(files) != 1 || files[0].Path != file.Path {
+		f.Errorf("files %+v (%v)", files, err)
+	}
+	if got := announce(`{"files":1}`, "inventory"); got.Staged != "" {
+		f.Errorf("staged %q is kept after the version was recorded", got.Staged)
 	}
 }
 
