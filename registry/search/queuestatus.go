@@ -194,7 +194,7 @@ func (s *Search) addGroups(ctx context.Context, q *registry.QueueStatus, holds [
 
 // addOutstanding counts the messages on their way (R19), as the relay does.
 func (s *Search) addOutstanding(ctx context.Context, q *registry.QueueStatus) error {
-	return s.addByStage(ctx, q, `SELECT stage, COUNT(*) FROM work_item WHERE tenant = $1 AND `+work.MessageSent+` GROUP BY stage`, []any{sqldb.Tenant, sqldb.Micros(s.db.Now())},
+	return s.addByStage(ctx, q, `SELECT stage, COUNT(*) FROM work_item WHERE tenant = $2 AND `+work.MessageSent+` GROUP BY stage`, []any{sqldb.Micros(s.db.Now()), sqldb.Tenant},
 		func(line *registry.StageQueue, n int64) { line.Rung = n })
 }
 

@@ -38,8 +38,8 @@ func (e *Engine) Due(ctx context.Context, d registry.DueRequest) ([]registry.Wak
 	return wakes, nil
 }
 
-// MessageSent is an SQL condition: at the time $2 a message for the row is on its way.
-const MessageSent = `status = 'pending' AND nudges > 0 AND nudge_at > $2`
+// MessageSent is an SQL condition: at the time $1 a message for the row is on its way.
+const MessageSent = `status = 'pending' AND nudges > 0 AND nudge_at > $1`
 
 func (e *Engine) anyDue(ctx context.Context) (found bool, err error) {
 	err = e.db.Read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM work_item WHERE nudge_at <= $1) OR EXISTS (SELECT 1 FROM putback)`,
@@ -49,6 +49,9 @@ func (e *Engine) anyDue(ctx context.Context) (found bool, err error) {
 	}
 	return found, nil
 }
+
+// allStages are the names of all stages.
+var allStages = sqldb.Names(registry.Stages())
 
 // allDue offers items of every stage while the stage's window has room. It counts the messages on
 // their way from rows (R19): items that were offered and neither claimed nor refused. It skips held
@@ -63,18 +66,17 @@ func (t *Tx) allDue(d registry.DueRequest) (wakes []registry.Wake, err error) {
 	if err != nil {
 		return nil, err
 	}
+	outstanding, err := t.Numbers(`SELECT stage, COUNT(*) FROM work_item WHERE stage IN `+allStages+` AND `+MessageSent+` GROUP BY stage`, t.Now)
+	if err != nil {
+		return nil, err
+	}
 	for _, stage := range registry.Stages() {
 		if open[string(stage)] == 0 {
 			continue
 		}
-		var outstanding int
-		err := t.Get(`SELECT COUNT(*) FROM work_item WHERE stage = $1 AND `+MessageSent, []any{stage, t.Now}, &outstanding)
-		if err != nil {
-			return nil, fmt.Errorf("stage %s: %w", stage, err)
-		}
 		// A stage without workers gets messages too: autoscaling starts workers because messages
 		// wait.
-		room := d.Window*max(int(capacity[string(stage)]), 1) - outstanding
+		room := d.Window*max(int(capacity[string(stage)]), 1) - int(outstanding[string(stage)])
 		if room <= 0 {
 			continue
 		}
