@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
@@ -141,13 +142,22 @@ func (s *Catalog) versions(ctx context.Context, id string) (out []registry.Objec
 
 // Objects implements registry.Catalog.
 func (s *Catalog) Objects(ctx context.Context, q registry.ObjectQuery) (page registry.Page[registry.Object], err error) {
+	ids, few, err := s.fewWith(ctx, q.Text)
+	if err != nil {
+		return page, err
+	}
 	var w sqldb.Where
-	if q.LocalID == "" {
+	if q.LocalID == "" && !few {
 		w.Add("o.tenant = ?", sqldb.Tenant)
 	} else {
 		// SQLite would read the whole list by its index on the tenant, instead of the few objects that
-		// have a local id by their key.
+		// have a local id, or a text, by their key.
 		w.Add("o.tenant || '' = ?", sqldb.Tenant)
+	}
+	if few && len(ids) == 0 {
+		return page, nil
+	} else if few {
+		w.AddIn("o.id", ids)
 	}
 	w.Add("o.head > 0")
 	if q.Collection != "" {
@@ -172,6 +182,24 @@ func (s *Catalog) Objects(ctx context.Context, q registry.ObjectQuery) (page reg
 		return page, err
 	}
 	return page, s.addLocalIDs(ctx, page.Rows)
+}
+
+// fewMatches is how many objects that have a text are all read and sorted. If more have it, a list
+// reads all objects, the newest first, until its page is full.
+const fewMatches = 500
+
+// fewWith asks SQLite's index of the text of objects for those that have a text, and maybe some
+// others, and reports whether they are few. The index cannot find less than three characters.
+func (s *Catalog) fewWith(ctx context.Context, text string) (ids []string, few bool, err error) {
+	if s.db.Dialect.Name() != sqldb.SQLite || !utf8.ValidString(text) || strings.ContainsRune(text, 0) || utf8.RuneCountInString(text) < 3 {
+		return nil, false, nil
+	}
+	ids, err = s.db.Column(ctx, fmt.Sprintf(`SELECT id FROM object_text WHERE object_text MATCH $1 LIMIT %d`, fewMatches+1),
+		`"`+strings.ReplaceAll(text, `"`, `""`)+`"`)
+	if err != nil {
+		return nil, false, fmt.Errorf("find objects by text: %w", err)
+	}
+	return ids, len(ids) <= fewMatches, nil
 }
 
 func (s *Catalog) objectPage(ctx context.Context, w sqldb.Where, limit int) (registry.Page[registry.Object], error) {

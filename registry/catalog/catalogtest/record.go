@@ -164,7 +164,15 @@ func versionStates(f *fixture) {
 		v := registrytest.VersionRecord(f.Fixture, c[i].Lease, ark, i+1, files)
 		v.Files = []int64{3, 2, 4}[i]
 		v.SizeBytes = 5 * v.Files
+		v.Title = fmt.Sprintf(`the "title" no. %d`, i)
 		f.Must(f.Store.RecordVersion(f.Context(), c[i].Lease, v))
+		for n := range changes {
+			page, err := f.Store.Objects(f.Context(), registry.ObjectQuery{Text: fmt.Sprintf(`THE "title" no. %d`, n)})
+			f.Must(err)
+			if (len(page.Rows) == 1) != (n == i) {
+				f.Errorf("the title of version %d finds %d objects at version %d", n+1, len(page.Rows), i+1)
+			}
+		}
 		f.Done(c[i].Lease)
 		f.Finish(c[i].Item.ID)
 	}
@@ -270,6 +278,9 @@ func objectsListed(f *fixture) {
 		{"no pattern", registry.ObjectQuery{Text: "1_0"}, nil},
 		{"percent", registry.ObjectQuery{Text: "50% OF"}, arks},
 		{"ark", registry.ObjectQuery{Text: arks[2]}, arks[2:]},
+		{"paged by text", registry.ObjectQuery{Text: "50%", Limit: 1}, arks},
+		{"too short for an index", registry.ObjectQuery{Text: "5"}, arks},
+		{"in a collection", registry.ObjectQuery{Text: "100_", Collection: "other"}, arks[1:2]},
 	} {
 		var got []string
 		for q := tt.q; ; {
