@@ -3,6 +3,7 @@ package workers_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -197,6 +198,36 @@ func TestRequeue_ChecksAgain(t *testing.T) {
 			}
 			r.nothingStaged(job)
 		})
+	}
+}
+
+// keeping is a store that deletes no folder.
+type keeping struct{ storage.Store }
+
+func (keeping) DeletePrefix(context.Context, string) error { return errors.New("not now") }
+
+// A job whose version is recorded, and which failed after that, may start over at process, even if
+// staging has lost all of its files. The version stays as it is.
+func TestRequeue_ProcessesWhatIsRecorded(t *testing.T) {
+	for _, title := range []string{"small", longTitle} {
+		r := newRig(t, nil)
+		staged := r.deps.Staging
+		r.deps.Staging = keeping{staged}
+		job := r.job(registry.Spec{Type: registry.FileType, URL: r.site.put("a", "alpha"), Filename: "a", Title: title})
+		if it := r.fails(job); it.Stage != registry.Notify || it.Commitment != registry.Preserved {
+			t.Fatalf("failed at %s, %q: %s", it.Stage, it.Commitment, it.Note)
+		}
+		r.deps.Staging = staged
+		if title == "small" {
+			must(t, staged.DeletePrefix(t.Context(), "items/"+job))
+		}
+		r.command(job, registry.ActRequeue, registry.Process)
+		o := r.complete(job)
+		r.valid(o, 1)
+		if got := r.producer(o, 1)["a"]; got != "alpha" {
+			t.Errorf("stored %q", got)
+		}
+		r.nothingStaged(job)
 	}
 }
 

@@ -34,24 +34,25 @@ func (s *Catalog) Intend(ctx context.Context, l registry.Lease, in registry.Inte
 		if err := ownObject(it, in.ObjectID); err != nil {
 			return err
 		}
-		if err := t.requireLock(l.ItemID, in.ObjectID); err != nil {
-			return err
-		}
 		var owner, status string
 		err = t.Get(`SELECT item_id, status, plan FROM object_version WHERE object_id = $1 AND version = $2`,
 			[]any{in.ObjectID, in.Version}, &owner, &status, &out.Staged)
 		switch {
-		case err == nil && owner == l.ItemID:
+		case err != nil && !errors.Is(err, sql.ErrNoRows):
+			return err
+		case err == nil && owner == l.ItemID: // once it is recorded the item may have no lock
 			out.Plan = it.Results[registry.ResultPlan]
 			if out.Plan == nil { // an earlier program announced it
 				out.Plan, out.Staged = json.RawMessage(out.Staged), ""
 				err = t.SetResult(it, registry.ResultPlan, out.Plan)
 			}
 			return err
-		case err == nil:
-			return fmt.Errorf("version %d is %s by item %s: %w", in.Version, status, owner, registry.ErrIntentOpen)
-		case !errors.Is(err, sql.ErrNoRows):
+		}
+		if err := t.requireLock(l.ItemID, in.ObjectID); err != nil {
 			return err
+		}
+		if err == nil {
+			return fmt.Errorf("version %d is %s by item %s: %w", in.Version, status, owner, registry.ErrIntentOpen)
 		}
 		out.Plan, out.Staged = in.Plan, in.Staged
 		return t.announce(it, l, in)
