@@ -27,8 +27,8 @@ func gather(s *sqlstore.Store, n int, fault func(query string) error, call func(
 			for ready.Load() < int64(n) {
 				runtime.Gosched()
 			}
-			for range 1000 {
-				runtime.Gosched() // let them get from there to the writer's door
+			for tries := 0; callersWaiting() < n && tries < 10_000; tries++ {
+				runtime.Gosched()
 			}
 		})
 		return fault(query)
@@ -44,6 +44,18 @@ func gather(s *sqlstore.Store, n int, fault func(query string) error, call func(
 	all.Wait()
 	s.SetFault(nil)
 	return errs
+}
+
+// callersWaiting returns how many callers wait for a writer.
+func callersWaiting() (n int) {
+	text := make([]byte, 1<<20)
+	for _, goroutine := range strings.Split(string(text[:runtime.Stack(text, true)]), "\n\n") {
+		state, stack, _ := strings.Cut(goroutine, "\n")
+		if strings.Contains(stack, "sqldb.(*DB).Queue(") && (strings.Contains(state, "[select") || strings.Contains(state, "[chan receive")) {
+			n++
+		}
+	}
+	return n
 }
 
 // crowd adds n tokens at once.
