@@ -2,6 +2,7 @@ package sqlstore_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
 	"github.com/holdfast/holdfast/registry/registrytest/suite"
 	"github.com/holdfast/holdfast/registry/sqlstore"
@@ -83,5 +85,23 @@ func checkReady(ctx context.Context, t registrytest.T, s *sqlstore.Store) {
 	}
 	for _, w := range wrong {
 		t.Errorf("%s", w)
+	}
+}
+
+// TestResults_NotJSON: a result that is not JSON would make all results of its item unreadable.
+func TestResults_NotJSON(t *testing.T) {
+	s := newStore(t)
+	l := expandingBatch(t, s)
+	for _, damaged := range []string{``, `{`, `1 2`, `"a`} {
+		if _, err := s.SaveResult(t.Context(), l, "a", json.RawMessage(damaged)); !errors.Is(err, registry.ErrInvalid) {
+			t.Errorf("%q: %v", damaged, err)
+		}
+		_, err := s.Settle(t.Context(), registry.Settlement{Lease: l, Outcome: registry.OutcomeDone, Results: map[string]json.RawMessage{"a": json.RawMessage(damaged)}})
+		if !errors.Is(err, registry.ErrInvalid) {
+			t.Errorf("settled with %q: %v", damaged, err)
+		}
+	}
+	if it, err := s.Item(t.Context(), l.ItemID); err != nil || len(it.Results) > 0 || it.Status != registry.Running {
+		t.Errorf("%+v, %v", it, err)
 	}
 }

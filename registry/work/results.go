@@ -30,16 +30,11 @@ func (e *Engine) SaveResult(ctx context.Context, l registry.Lease, name string, 
 		if err := ownResult(name); err != nil {
 			return err
 		}
-		after := maps.Clone(it.Results)
-		if after == nil {
-			after = map[string]json.RawMessage{}
-		}
-		after[name] = value
-		if err := registry.CheckResults(after); err != nil {
+		holds = value
+		if err := t.SetResult(it, name, value); err != nil {
 			return err
 		}
-		holds = value
-		return t.SetResult(it, name, value)
+		return registry.CheckResults(it.Results)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("save result %s of item %s: %w", name, l.ItemID, err)
@@ -52,22 +47,41 @@ func (t *Tx) SetResult(it registry.WorkItem, name string, value json.RawMessage)
 	if it.Results == nil {
 		it.Results = map[string]json.RawMessage{}
 	}
-	if it.Results[name] = value; value == nil {
-		delete(it.Results, name)
-	}
-	return t.writeResults(it)
+	return t.setResults(it, map[string]json.RawMessage{name: value})
 }
 
-func (t *Tx) writeResults(it registry.WorkItem) error {
-	results, err := json.Marshal(it.Results)
-	if err != nil {
-		return fmt.Errorf("encode results of item %s: %w", it.ID, err)
+// setResults sets and deletes several results of an item, whose map it changes.
+func (t *Tx) setResults(it registry.WorkItem, changes map[string]json.RawMessage) error {
+	for name, value := range changes {
+		if value == nil {
+			delete(it.Results, name)
+			continue
+		}
+		if !json.Valid(value) {
+			return fmt.Errorf("%w: result %.100q is not JSON", registry.ErrInvalid, name)
+		}
+		it.Results[name] = value
 	}
-	err = t.Do(`UPDATE work_detail SET results = $2 WHERE item_id = $1`, it.ID, string(results))
-	return err
+	if err := t.Do(`UPDATE work_detail SET results = $2 WHERE item_id = $1`, it.ID, encodeResults(it.Results)); err != nil {
+		return fmt.Errorf("write results of item %s: %w", it.ID, err)
+	}
+	return nil
 }
 
-// decodeResults decodes what writeResults wrote. It looks for the ends of the values and not into
+// encodeResults returns results, whose values are JSON, as their column holds them.
+func encodeResults(results map[string]json.RawMessage) string {
+	text := []byte("{")
+	for i, name := range slices.Sorted(maps.Keys(results)) {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		key, _ := json.Marshal(name) // every text can be encoded
+		text = append(append(append(text, key...), ':'), results[name]...)
+	}
+	return string(append(text, '}'))
+}
+
+// decodeResults decodes what encodeResults encoded. It looks for the ends of the values and not into
 // them: each transition reads all results of its item, and a plan is large.
 func decodeResults(text []byte) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// decodeResults must agree with package json about everything that package json wrote.
+// decodeResults must agree with package json about everything that encodeResults writes.
 func TestDecodeResults(t *testing.T) {
 	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{`\`, `"`, `\"`, `{`, `}`, `,`, `:`, `[]`, "<\u2028>", `\\"`}))
 	leaf := rapid.Custom(func(t *rapid.T) any {
@@ -33,10 +33,7 @@ func TestDecodeResults(t *testing.T) {
 			}
 			raw[name] = encoded
 		}
-		written, err := json.Marshal(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		written := []byte(encodeResults(raw))
 		var want map[string]json.RawMessage
 		if err := json.Unmarshal(written, &want); err != nil {
 			t.Fatal(err)

@@ -198,17 +198,11 @@ func (t *Tx) settled(se registry.Settlement) (v registry.Verdict, err error) {
 
 // learn records what the attempt found out about the item, whatever the verdict.
 func (t *Tx) learn(it *registry.WorkItem, se registry.Settlement) error {
-	for name, value := range se.Results {
-		if it.Results == nil {
-			it.Results = map[string]json.RawMessage{}
-		}
-		it.Results[name] = value
-	}
 	if len(se.Results) > 0 {
-		if err := registry.CheckResults(it.Results); err != nil {
+		if err := t.setResults(*it, se.Results); err != nil {
 			return err
 		}
-		if err := t.writeResults(*it); err != nil {
+		if err := registry.CheckResults(it.Results); err != nil {
 			return err
 		}
 	}
