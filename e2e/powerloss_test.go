@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/holdfast/holdfast/internal/looptest"
@@ -100,6 +101,37 @@ type outage struct {
 	env      []string
 	random   *rand.Rand
 	payloads [2]string // files
+}
+
+// TestRestart_SyncsTheLogFirst: the Registry may read a commit that a killed process wrote and did
+// not sync. So the next process syncs the write-ahead log before it does anything else with it.
+func TestRestart_SyncsTheLogFirst(t *testing.T) {
+	if _, err := exec.LookPath("strace"); err != nil {
+		proctest.Absent(t, "strace", err)
+	}
+	h := up(t)
+	h.signal(syscall.SIGKILL)
+	h.trace = filepath.Join(t.TempDir(), "trace")
+	h.start()
+	h.signal(syscall.SIGKILL)
+	text, err := os.ReadFile(h.trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.trace = ""
+	h.start() // the test's end stops it
+	for line := range strings.Lines(string(text)) {
+		if !strings.Contains(line, "registry.db-wal>") {
+			continue
+		}
+		if strings.Contains(line, " fsync(") {
+			return
+		}
+		if strings.Contains(line, " pwrite64(") {
+			t.Fatalf("before a sync of the log comes %.200s", line)
+		}
+	}
+	t.Error("the log was not synced")
 }
 
 func newOutage(t *testing.T) *outage {

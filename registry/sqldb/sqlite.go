@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -23,6 +25,9 @@ func (d sqlite) Name() string { return SQLite }
 func (d sqlite) PayloadOwner() string { return `json_extract(w.spec, '$.profile.owner')` }
 
 func (d sqlite) open() (write, read *sql.DB, err error) {
+	if err := syncLog(d.path + "-wal"); err != nil {
+		return nil, nil, err
+	}
 	// In a large database the pages of a claim lie far apart. The cache has room for those of some
 	// dozen collections. A rare checkpoint writes a page once, however often it changed.
 	if write, err = sql.Open("sqlite", d.dsn("_txlock=immediate&_pragma=cache_size(-16384)&_pragma=wal_autocheckpoint(4000)")); err != nil {
@@ -35,6 +40,19 @@ func (d sqlite) open() (write, read *sql.DB, err error) {
 	read.SetMaxOpenConns(4)
 	read.SetMaxIdleConns(4)
 	return write, read, nil
+}
+
+// syncLog makes the write-ahead log durable before anyone reads it. A process that was killed
+// between the write of a commit and its fsync leaves a commit that the next process reads; without
+// this, a loss of power could take back what that one answered from it (I2).
+func syncLog(name string) error {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // dsn returns the driver's address. With synchronous=FULL a commit survives a power failure, which
