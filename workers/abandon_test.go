@@ -194,11 +194,11 @@ func TestAbandon_LeavesForeignFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, _, objects := newFaultyRig(t)
-			n := 1
+			title := ""
 			if strings.Contains(name, "staged") {
-				n = 0
+				title = longTitle
 			}
-			id, _ := r.zipJob(n)
+			id, _ := r.zipJobs(title)(1)
 			r.breaks(id, objects, 1, "")
 			spoil(r, id)
 			before := keys(t, r.storage, r.folderOf(id))

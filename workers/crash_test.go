@@ -81,20 +81,32 @@ func diesEverywhere(t *testing.T, r *rig, stage registry.Stage, store *storagete
 	}
 }
 
-// zipJob makes a job of a container. The plan of every other one is too large for its announcement,
-// and is staged.
-func (r *rig) zipJob(n int) (string, map[string]string) {
-	files := sample()
-	files["which.txt"] = fmt.Sprint(n)
-	s := registry.Spec{Type: registry.AutoType, URL: r.site.put("c.zip", zipOf(r.t, files)), Filename: "c.zip"}
-	if n%2 == 0 {
-		s.Title = longTitle
+// zipJob makes a job of a container, whose n-th file tells it from others.
+func (r *rig) zipJob(n int) (string, map[string]string) { return r.zipJobs("")(n) }
+
+// zipJobs returns a zipJob with a title.
+func (r *rig) zipJobs(title string) func(n int) (string, map[string]string) {
+	return func(n int) (string, map[string]string) {
+		files := sample()
+		files["which.txt"] = fmt.Sprint(n)
+		return r.job(registry.Spec{Type: registry.AutoType, URL: r.site.put("c.zip", zipOf(r.t, files)), Filename: "c.zip", Title: title}), files
 	}
-	return r.job(s), files
 }
 
 // longTitle, which three of our system files have, makes a plan too large for its announcement.
 var longTitle = strings.Repeat("long ", 1<<10)
+
+// eachPlan runs a test with jobs whose plan is announced whole, and with jobs whose plan is staged.
+// They have different numbers of file operations.
+func eachPlan(t *testing.T, test func(t *testing.T, title string)) {
+	t.Helper()
+	for name, title := range map[string]string{"announced plan": "", "staged plan": longTitle} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, title)
+		})
+	}
+}
 
 func TestR03_DownloadDiesAnywhere(t *testing.T) {
 	t.Parallel()
@@ -110,14 +122,18 @@ func TestR03_DownloadDiesAnywhere(t *testing.T) {
 
 func TestR02_ProcessDiesAnywhereInStaging(t *testing.T) {
 	t.Parallel()
-	r, staging, _ := newFaultyRig(t)
-	diesEverywhere(t, r, registry.Process, staging, r.zipJob)
+	eachPlan(t, func(t *testing.T, title string) {
+		r, staging, _ := newFaultyRig(t)
+		diesEverywhere(t, r, registry.Process, staging, r.zipJobs(title))
+	})
 }
 
 func TestR02_ProcessDiesAnywhereInStorage(t *testing.T) {
 	t.Parallel()
-	r, _, objects := newFaultyRig(t)
-	diesEverywhere(t, r, registry.Process, objects, r.zipJob)
+	eachPlan(t, func(t *testing.T, title string) {
+		r, _, objects := newFaultyRig(t)
+		diesEverywhere(t, r, registry.Process, objects, r.zipJobs(title))
+	})
 }
 
 // A killed update makes no version twice, and removes nothing of the previous version.
@@ -137,13 +153,18 @@ func TestR02_UpdateDiesAnywhereInStorage(t *testing.T) {
 
 func TestR02_RecordDiesAnywhere(t *testing.T) {
 	t.Parallel()
-	r, staging, _ := newFaultyRig(t)
-	diesEverywhere(t, r, registry.Record, staging, r.zipJob)
+	eachPlan(t, func(t *testing.T, title string) {
+		r, staging, _ := newFaultyRig(t)
+		diesEverywhere(t, r, registry.Record, staging, r.zipJobs(title))
+	})
 }
 
 func TestR26_NotifyDiesAnywhere(t *testing.T) {
-	r, staging, _ := newFaultyRig(t)
-	diesEverywhere(t, r, registry.Notify, staging, r.zipJob)
+	t.Parallel()
+	eachPlan(t, func(t *testing.T, title string) {
+		r, staging, _ := newFaultyRig(t)
+		diesEverywhere(t, r, registry.Notify, staging, r.zipJobs(title))
+	})
 }
 
 // stopper cancels a step when an operation begins.
@@ -174,31 +195,33 @@ func TestR04_StoppedAnywhere(t *testing.T) {
 	for _, stage := range []registry.Stage{registry.Download, registry.Process, registry.Record} {
 		t.Run(string(stage), func(t *testing.T) {
 			t.Parallel()
-			r, staging, _ := newFaultyRig(t)
-			for n := range looptest.Steps(t) {
-				id, want := r.zipJob(n)
-				r.advance(id, stage)
-				ctx, cancel := context.WithCancel(t.Context())
-				s := &stopper{Store: staging, stop: cancel}
-				s.at.Store(int64(n))
-				r.deps.Staging = s
-				_, err := r.runAs(ctx, id)
-				cancel()
-				r.deps.Staging = staging
-				if err == nil && s.at.Load() > 0 {
-					break // it had fewer operations than that
+			eachPlan(t, func(t *testing.T, title string) {
+				r, staging, _ := newFaultyRig(t)
+				for n := range looptest.Steps(t) {
+					id, want := r.zipJobs(title)(n)
+					r.advance(id, stage)
+					ctx, cancel := context.WithCancel(t.Context())
+					s := &stopper{Store: staging, stop: cancel}
+					s.at.Store(int64(n))
+					r.deps.Staging = s
+					_, err := r.runAs(ctx, id)
+					cancel()
+					r.deps.Staging = staging
+					if err == nil && s.at.Load() > 0 {
+						break // it had fewer operations than that
+					}
+					it := r.item(id)
+					if err != nil && (!errors.Is(err, base.ErrStopping) && !errors.Is(err, context.Canceled) || it.Tries != 0 || it.Status.Settled()) {
+						t.Fatalf("stopped at %d: %v, tries=%d status=%s", n, err, it.Tries, it.Status)
+					}
+					o := r.complete(id)
+					r.valid(o, 1)
+					if diff := cmp.Diff(want, r.producer(o, 1)); diff != "" {
+						t.Errorf("stopped at %d (-want +got):\n%s", n, diff)
+					}
+					r.nothingStaged(id)
 				}
-				it := r.item(id)
-				if err != nil && (!errors.Is(err, base.ErrStopping) && !errors.Is(err, context.Canceled) || it.Tries != 0 || it.Status.Settled()) {
-					t.Fatalf("stopped at %d: %v, tries=%d status=%s", n, err, it.Tries, it.Status)
-				}
-				o := r.complete(id)
-				r.valid(o, 1)
-				if diff := cmp.Diff(want, r.producer(o, 1)); diff != "" {
-					t.Errorf("stopped at %d (-want +got):\n%s", n, diff)
-				}
-				r.nothingStaged(id)
-			}
+			})
 		})
 	}
 }
@@ -235,21 +258,23 @@ func TestR00_SupersededWritesOnlyItsOwnNames(t *testing.T) {
 	for name, staging := range map[string]bool{"storage": false, "staging": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for n := range looptest.Steps(t) {
-				if !supersededAt(t, n, staging) {
-					break
+			eachPlan(t, func(t *testing.T, title string) {
+				for n := range looptest.Steps(t) {
+					if !supersededAt(t, n, title, staging) {
+						break
+					}
 				}
-			}
+			})
 		})
 	}
 }
 
 // supersededAt holds a worker back before its n-th write to staging or storage until its successor
 // is through. It returns false when there are fewer.
-func supersededAt(t *testing.T, n int, staging bool) bool {
+func supersededAt(t *testing.T, n int, title string, staging bool) bool {
 	t.Helper()
 	r, _, _ := newFaultyRig(t)
-	id, want := r.zipJob(n)
+	id, want := r.zipJobs(title)(n)
 	r.advance(id, registry.Process)
 	mine := fmt.Sprintf("items/%s/%d.", id, r.item(id).Attempt+1)
 	zombie := &barrier{Store: r.storage, reached: make(chan struct{}), open: make(chan struct{})}
@@ -275,7 +300,7 @@ func supersededAt(t *testing.T, n int, staging bool) bool {
 		if err != nil {
 			t.Fatalf("the step failed before operation %d: %v", n, err)
 		}
-		if n < 8 {
+		if n <= 4 {
 			t.Fatalf("only %d operations", n-1)
 		}
 		return false
