@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -13,11 +14,13 @@ func TestHolds(t *testing.T) {
 	h := up(t, fourSlots)
 	h.collection("maps")
 	h.collection("letters")
+	goOn := s.halt() // until the hold is there, so that jobs are left for it
 	batch := h.begin(s.server+"/batch.checkm", "--collection", "maps")
 	h.until("downloads are under way", func() bool { return s.asked.Load() > 2 })
 
 	t.Log("a collection")
 	h.must(0, "collection", "hold", "maps", "--reason", "stocktaking")
+	goOn()
 	held := h.heldJob(batch, "collection", "maps", "stocktaking")
 	says(t, "the hold list", h.must(0, "hold", "list").stdout, "collection", "maps", "holdfast up", "stocktaking")
 	says(t, "the item list", h.must(0, "item", "list", "held:yes").stdout, held, "held: collection maps", "stocktaking")
@@ -25,11 +28,18 @@ func TestHolds(t *testing.T) {
 	if _, code := h.submit(s.server+"/0.txt", "--collection", "letters"); code != 0 {
 		t.Errorf("submit to a collection that is not held ended with %d", code)
 	}
+	goOn = s.halt()
 	h.must(0, "collection", "release", "maps")
 	h.must(4, "collection", "release", "maps")
 
 	t.Log("everything")
-	h.must(0, "queue", "drain", "--reason", "new disks")
+	drained := make(chan result)
+	go func() { drained <- h.run("queue", "drain", "--reason", "new disks") }()
+	h.until("the queue is paused", func() bool { return strings.Contains(h.must(0, "queue", "status").stdout, "paused since") })
+	goOn()
+	if r := <-drained; r.code != 0 {
+		t.Errorf("the drain ended with %d: %s", r.code, r.stderr)
+	}
 	if n := len(h.list("status:running")); n > 0 {
 		t.Errorf("%d items run after the drain", n)
 	}

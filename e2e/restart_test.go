@@ -16,6 +16,17 @@ import (
 type slow struct {
 	server string
 	asked  atomic.Int64
+	gate   atomic.Pointer[chan struct{}] // answers wait until it is closed; nil: they do not wait
+}
+
+// halt lets further answers wait until the returned function is called.
+func (s *slow) halt() (goOn func()) {
+	gate := make(chan struct{})
+	s.gate.Store(&gate)
+	return func() {
+		s.gate.Store(nil)
+		close(gate)
+	}
 }
 
 const slowFiles = 24
@@ -31,6 +42,13 @@ func serveSlowly(t *testing.T) *slow {
 		answers[fmt.Sprintf("/%d.txt", i)] = func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodGet {
 				s.asked.Add(1)
+				if gate := s.gate.Load(); gate != nil {
+					select {
+					case <-*gate:
+					case <-r.Context().Done():
+						return
+					}
+				}
 				select {
 				case <-time.After(20 * time.Millisecond):
 				case <-r.Context().Done():
