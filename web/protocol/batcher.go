@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -122,7 +123,9 @@ func (g *batcher) sendNext(ctx context.Context) bool {
 	}
 	answers, err := g.send(ctx, slices.Concat([]byte("["), bytes.Join(texts, []byte(",")), []byte("]")))
 	if err == nil {
-		err = decodeAnswers(answers, calls)
+		if err = decodeAnswers(answers, calls); err != nil {
+			err = &unansweredError{err}
+		}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -133,11 +136,12 @@ func (g *batcher) sendNext(ctx context.Context) bool {
 	return true
 }
 
-// decodeAnswers decodes each call's own answer, or sets its error.
+// decodeAnswers decodes each call's own answer, or sets its error. It returns an error if the text is
+// not one answer for each call.
 func decodeAnswers(text json.RawMessage, calls []*batchedCall) error {
 	d := json.NewDecoder(bytes.NewReader(text))
-	if _, err := d.Token(); err != nil {
-		return fmt.Errorf("decode answers: %w", err)
+	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
+		return fmt.Errorf("decode answers: %w", cmp.Or(err, errors.New("they are no list")))
 	}
 	for i, e := range calls {
 		a := answer{Value: e.out}
@@ -150,6 +154,9 @@ func decodeAnswers(text json.RawMessage, calls []*batchedCall) error {
 		case !a.Done:
 			e.err = fmt.Errorf("answer %d of %d is empty", i+1, len(calls))
 		}
+	}
+	if end, err := d.Token(); err != nil || end != json.Delim(']') {
+		return fmt.Errorf("decode %d answers: %w", len(calls), cmp.Or(err, errors.New("there are more")))
 	}
 	return nil
 }

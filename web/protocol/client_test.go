@@ -138,7 +138,13 @@ func TestStore_OtherErrorsAreNoneOfTheContract(t *testing.T) {
 	proxied := protocol.NewClient(between)
 	t.Cleanup(func() { must(t, proxied.Close()) })
 	_, hidden := proxied.Item(t.Context(), "x")
-	for name, e := range map[string]error{"no connection": refused, "a busy server": busy, "a proxy without it": hidden} {
+	unanswered := map[string]error{"no connection": refused, "a busy server": busy, "a proxy without it": hidden}
+	for name, text := range map[string]string{"a page": "<html>", "no list": `{}`, "too few answers": `[]`, "too many answers": `[{"done":true},{"done":true}]`, "half a list": `[{"done":true}`} {
+		s := protocol.NewClient(asking(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }, client.Options{}))
+		t.Cleanup(func() { must(t, s.Close()) })
+		_, unanswered[name] = s.Claim(t.Context(), registry.ClaimRequest{RequestID: "r"})
+	}
+	for name, e := range unanswered {
 		if !errors.Is(e, registry.ErrUnavailable) {
 			t.Errorf("%s: %v, want ErrUnavailable, which is charged to nobody", name, e)
 		}
