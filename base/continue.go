@@ -16,8 +16,8 @@ type continuation struct {
 	request  registry.ClaimRequest
 }
 
-// continuation returns the slot for an item's next step; nil if there is none. The step is over, so its
-// own slot is free for another item from now on, although its message is not answered yet.
+// continuation returns the slot for an item's next step; nil if there is none. The step is over, so
+// its own slot is free for another item from now on, although its message is not answered yet.
 func (s *session) continuation(a *attempt, settlement registry.Settlement) *continuation {
 	continues, ok := s.stores.registry.(registry.Continuing)
 	if !ok || s.exact {

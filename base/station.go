@@ -65,8 +65,8 @@ func (st *station) occupy() *slot {
 // one. Steps that take longer than a transaction seldom free one so soon.
 const continuePatience = 2 * time.Millisecond
 
-// occupyToContinue is occupy for an item that comes without a message, and waits a moment for a slot.
-// Messages that wait for a slot go first.
+// occupyToContinue is occupy for an item that comes without a message, and waits a moment for a
+// slot. Messages that wait for a slot go first.
 func (st *station) occupyToContinue() *slot {
 	var patience *time.Timer
 	for {

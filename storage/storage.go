@@ -4,8 +4,9 @@
 // An object appears in one step, when its writer commits, and is never written again. A key is
 // created once, read any number of times, and finally deleted. Open, Stat and List never see
 // uncommitted bytes. If the process of a writer is killed during Commit, they may see the whole
-// object, and a loss of power may take it away: who then relies on it calls [Rely]. The only exception to immutability is Replace, which atomically replaces a
-// small object. It is for derived data that can be made again, such as an OCFL root inventory.
+// object, and a loss of power may take it away: who then relies on it calls [Rely]. The only
+// exception to immutability is Replace, which atomically replaces a small object. It is for derived
+// data that can be made again, such as an OCFL root inventory.
 //
 // Checkpoint and Resume continue interrupted writing. A checkpoint names bytes that survive a loss
 // of power. A successor never writes where its predecessor did: it starts its own object with a

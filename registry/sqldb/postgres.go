@@ -90,8 +90,8 @@ func (d postgres) with(settings map[string]string) *pgx.ConnConfig {
 
 func millis(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
 
-// begin waits for the writer's turn, all in one round trip. It reads the time after the turn has come; otherwise a later
-// transaction could have an earlier time.
+// begin waits for the writer's turn, all in one round trip. It reads the time after the turn has
+// come; otherwise a later transaction could have an earlier time.
 func (d postgres) begin(t *Tx) (now int64, mark string, err error) {
 	if err := t.injectedFault("BEGIN"); err != nil {
 		return 0, "", err

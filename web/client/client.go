@@ -216,7 +216,8 @@ func get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 }
 
 // Post sends in as JSON to a path below the API, and decodes the answer into out. A json.RawMessage
-// is sent, and received, as it is. It takes at most the given time; 0 means Timeout. It is for web/protocol; other operations have their own methods.
+// is sent, and received, as it is. It takes at most the given time; 0 means Timeout. It is for
+// web/protocol; other operations have their own methods.
 func (c *Client) Post(ctx context.Context, path string, most time.Duration, in, out any) error {
 	if most > 0 {
 		var cancel context.CancelFunc

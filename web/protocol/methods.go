@@ -187,7 +187,6 @@ type result struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// versionFiles are inventory rows of a version.
 // announcement is an intent with its rows of the inventory.
 type announcement struct {
 	fenced[registry.Intent]
@@ -195,6 +194,7 @@ type announcement struct {
 	Files []fileRow `json:"files,omitempty"`
 }
 
+// versionFiles are inventory rows of a version.
 type versionFiles struct {
 	attempt
 	ObjectID string    `json:"object_id"`
