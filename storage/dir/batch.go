@@ -305,7 +305,7 @@ func (b *batch) Close() error {
 // syncAll makes everything on the file system durable. Concurrent calls share a syncfs. It returns
 // errors.ErrUnsupported if that cannot be done, or was slow a short time ago.
 func (s *Store) syncAll() error {
-	if now := time.Now(); now.Before(*s.crowded.Load()) {
+	if !s.whole || time.Now().Before(*s.crowded.Load()) {
 		return errors.ErrUnsupported
 	}
 	return s.syncs.round(inode{}, func() error {

@@ -46,6 +46,7 @@ type Store struct {
 	scratch string   // slash-separated, below root
 	unnamed bool     // O_TMPFILE and linking by descriptor work here
 	walks   bool     // open names by os.Root only
+	whole   bool     // one syncfs may stand for the fsyncs of many files
 	syncs   syncer
 	crowded atomic.Pointer[time.Time] // until when a syncfs is not worth its time
 	room    Room
@@ -105,6 +106,7 @@ func (s *Store) prepare() error {
 	if s.top, err = s.root.Open("."); err != nil {
 		return err
 	}
+	s.whole = syncsWhole(s.top)
 	if err := s.checkNames(); err != nil {
 		return err
 	}

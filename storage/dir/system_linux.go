@@ -85,16 +85,14 @@ var wholeSyncs = map[uint32]bool{
 	0x2fc12fc1 /* ZFS */ : true, unix.TMPFS_MAGIC: true,
 }
 
-// syncFileSystem makes everything on f's file system durable. It returns errors.ErrUnsupported if
-// only an fsync of each file does that.
-func syncFileSystem(f *os.File) error {
+// syncsWhole reports whether one syncfs of f's file system may stand for the fsyncs of many files.
+func syncsWhole(f *os.File) bool {
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
-		return &os.PathError{Op: "fstatfs", Path: f.Name(), Err: err}
-	}
-	if !wholeSyncs[uint32(st.Type)] {
-		return errors.ErrUnsupported
-	}
+	return unix.Fstatfs(int(f.Fd()), &st) == nil && wholeSyncs[uint32(st.Type)]
+}
+
+// syncFileSystem makes everything on f's file system durable, if it syncsWhole.
+func syncFileSystem(f *os.File) error {
 	if err := unix.Syncfs(int(f.Fd())); err != nil {
 		return &os.PathError{Op: "syncfs", Path: f.Name(), Err: err}
 	}

@@ -35,6 +35,9 @@ func identify(f *os.File) (identity, error) {
 	return identity{ino: inodeOf(info).ino}, nil
 }
 
+// syncsWhole reports that syncFileSystem is not supported here.
+func syncsWhole(*os.File) bool { return false }
+
 // syncFileSystem would make everything on f's file system durable.
 func syncFileSystem(*os.File) error { return errors.ErrUnsupported }
 
