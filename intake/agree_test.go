@@ -31,7 +31,7 @@ func TestManifest_AgreesWithPlan(t *testing.T) {
 			}
 			name := strings.Join(parts, "/")
 			fmt.Fprintf(&manifest, "https://h.test/%d | | | 1 | | %s\n", i, name)
-			files = append(files, ocfl.File{Path: "producer/" + name, Digest: fmt.Sprintf("%064x", i), Size: 1})
+			files = append(files, ocfl.File{Path: "producer/" + name, Digest: fmt.Sprintf("%064x", i)})
 		}
 		manifest.WriteString("#%eof\n")
 		v, err := intake.Manifest(strings.NewReader(manifest.String()), registry.ObjectManifest, intake.Options{})

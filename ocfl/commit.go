@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +16,8 @@ import (
 	"github.com/holdfast/holdfast/storage"
 )
 
-// Source returns the store and key that hold the bytes of a content file.
+// Source returns the store and key that hold the bytes of a content file. Commit asks for one file
+// at a time, in the order of their paths, and not for files that an earlier call verified.
 type Source func(ContentFile) (storage.Store, string, error)
 
 // CommitOptions control how Commit works. The zero value is usable.
@@ -24,13 +26,13 @@ type CommitOptions struct {
 	Progress func(Progress) // called after each file, never concurrently
 
 	// Verified reports whether an earlier call stored and verified a content file, given by its
-	// index in [Inventory.ContentFiles]. Commit then only checks that the file exists. It may be
-	// nil.
+	// place among the version's content files by path. Commit then only checks that the file
+	// exists. It may be nil.
 	Verified func(place int) bool
 	// Data returns the bytes of a small content file that lies in no store; ok is false for any
-	// other, whose bytes Source finds. It may be nil.
+	// other, whose bytes Source finds. It is asked as Source is, and before it. It may be nil.
 	Data func(ContentFile) (data []byte, ok bool)
-	// Stored is called with the index and the size in bytes of each file that this call stored and
+	// Stored is called with the place and the size in bytes of each file that this call stored and
 	// verified, never concurrently. An error ends the commit. It may be nil.
 	Stored func(place int, size int64) error
 }
@@ -56,38 +58,37 @@ type Progress struct {
 // folder holds another object, a *ForeignError if other files lie in the version's folder, and a
 // *DigestError if stored bytes are wrong.
 func (r *Root) Commit(ctx context.Context, inv *Inventory, source Source, opts CommitOptions) error {
-	base, err := r.ObjectKey(inv.ID)
+	return r.CommitAddition(ctx, inv.Addition(), source, opts)
+}
+
+// CommitAddition is Commit for a version that need not be in memory.
+func (r *Root) CommitAddition(ctx context.Context, a *Addition, source Source, opts CommitOptions) error {
+	base, err := r.ObjectKey(a.object.ID)
 	if err != nil {
-		return fmt.Errorf("commit %q: %w", inv.ID, err)
+		return fmt.Errorf("commit %q: %w", a.object.ID, err)
 	}
-	if inv.Head() == 0 {
-		return fmt.Errorf("commit %q: %w: it has no version", inv.ID, ErrNoPredecessor)
+	if a.object.Head == 0 {
+		return fmt.Errorf("commit %q: %w: it has no version", a.object.ID, ErrNoPredecessor)
 	}
-	h := newHash(inv.Algorithm)
-	if err := inv.Encode(h); err != nil {
-		return fmt.Errorf("commit %q: %w", inv.ID, err)
-	}
-	c := &committer{root: r, inv: inv, source: source, opts: opts}
-	c.encode = func(_ context.Context, w io.Writer) error { return inv.Encode(w) }
+	c := &committer{root: r, addition: a, source: source, opts: opts}
 	c.version = published{
-		root: r, base: base, version: inv.VersionName(inv.Head()), next: inv.VersionName(inv.Head() + 1),
-		algorithm: inv.Algorithm, digest: hexSum(h),
+		root: r, base: base, version: a.folder(), next: versionName(a.object.Head+1, a.object.padding),
+		algorithm: a.object.Algorithm, digest: a.digest,
 	}
 	if err := c.run(ctx); err != nil {
-		return fmt.Errorf("commit %s of %q: %w", c.version.version, inv.ID, err)
+		return fmt.Errorf("commit %s of %q: %w", c.version.version, a.object.ID, err)
 	}
 	return nil
 }
 
 // committer writes one version up to and beyond its commit point.
 type committer struct {
-	root    *Root
-	inv     *Inventory
-	source  Source
-	opts    CommitOptions
-	apart   bool                                         // copies share no bytes with their source
-	encode  func(ctx context.Context, w io.Writer) error // writes exactly the bytes of the version's inventory
-	version published
+	root     *Root
+	addition *Addition
+	source   Source
+	opts     CommitOptions
+	apart    bool // copies share no bytes with their source
+	version  published
 
 	mu       sync.Mutex
 	progress Progress
@@ -97,7 +98,7 @@ func (c *committer) run(ctx context.Context) error {
 	done, err := c.version.exists(ctx)
 	if errors.Is(err, ErrVersionExists) {
 		// Report another object in the folder as such.
-		if object, headerErr := c.root.header(ctx, c.version.base); headerErr == nil && object.ID != c.inv.ID {
+		if object, headerErr := c.root.header(ctx, c.version.base); headerErr == nil && object.ID != c.addition.object.ID {
 			err = fmt.Errorf("%w: %q holds %q", ErrIDTaken, c.version.base, object.ID)
 		}
 	}
@@ -138,7 +139,7 @@ func (c *committer) writeInventory(ctx context.Context, b storage.Batch) error {
 		return err
 	}
 	defer w.Abort() //nolint:errcheck // nothing depends on an aborted writer
-	if err := c.encode(ctx, w); err != nil {
+	if err := c.addition.encode(ctx, w); err != nil {
 		return err
 	}
 	if _, err = w.Commit(ctx); err != nil {
@@ -167,7 +168,7 @@ func (c *committer) writeInventory(ctx context.Context, b storage.Batch) error {
 
 // declaration returns the key and the content of the object's declaration.
 func (c *committer) declaration() (key string, content []byte) {
-	name, content := c.inv.declaration()
+	name, content := declaration(c.addition.object.Spec)
 	return c.version.base + "/" + name, content
 }
 
@@ -175,19 +176,14 @@ func (c *committer) declaration() (key string, content []byte) {
 // have. They may come from an abandoned version, written late by a worker that lost its lease, or
 // from another program. They would make the object invalid.
 func (c *committer) onlyOurs(ctx context.Context) error {
-	ours := map[string]bool{}
-	for _, f := range c.inv.ContentFiles() {
-		ours[c.version.base+"/"+f.Path] = true
-	}
-	// Another process that commits the same version may be ahead of this one.
-	ours[c.version.inventoryKey()], ours[c.version.sidecarKey()] = true, true
 	foreign := &ForeignError{Folder: c.version.base + "/" + c.version.version}
-	for info, err := range c.root.store.List(ctx, foreign.Folder+"/") {
+	for f, err := range c.addition.matching(ctx, c.root.store, c.version.base, foreign.Folder+"/") {
 		if err != nil {
 			return err
 		}
-		if !ours[info.Key] {
-			foreign.add(info.Key)
+		// Another process that commits the same version may be ahead of this one.
+		if !f.planned && f.Key != c.version.inventoryKey() && f.Key != c.version.sidecarKey() {
+			foreign.add(f.Key)
 		}
 	}
 	if len(foreign.Files) > 0 {
@@ -199,15 +195,16 @@ func (c *committer) onlyOurs(ctx context.Context) error {
 // checkPredecessor checks that the version continues the object. Only the root inventory says which
 // object it is. It may be one version behind if a Commit was interrupted.
 func (c *committer) checkPredecessor(ctx context.Context) error {
-	n := c.inv.Head()
+	a := c.addition.object
+	n := a.Head
 	object, err := c.root.header(ctx, c.version.base)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		object = Object{ID: c.inv.ID}
+		object = Object{ID: a.ID}
 	case err != nil:
 		return err
 	}
-	if object.ID != c.inv.ID {
+	if object.ID != a.ID {
 		return fmt.Errorf("%w: %q holds %q", ErrIDTaken, c.version.base, object.ID)
 	}
 	if object.Head >= n {
@@ -217,7 +214,7 @@ func (c *committer) checkPredecessor(ctx context.Context) error {
 		return nil
 	}
 	before := c.version
-	before.version = c.inv.VersionName(n - 1)
+	before.version = versionName(n-1, a.padding)
 	_, err = c.root.store.Stat(ctx, before.inventoryKey())
 	if errors.Is(err, storage.ErrNotFound) {
 		return fmt.Errorf("%w: the object is at version %d", ErrNoPredecessor, object.Head)
@@ -256,10 +253,11 @@ func (c *committer) writeContent(ctx context.Context, b storage.Batch) error {
 	if err != nil {
 		return fmt.Errorf("declare object: %w", err)
 	}
-	files := c.inv.ContentFiles()
-	c.progress.TotalFiles = len(files)
-	for next := 0; ; {
-		copied, err := c.copyFiles(ctx, b, files, &next)
+	c.progress.TotalFiles = c.addition.files
+	next, stop := iter.Pull2(c.addition.content)
+	defer stop()
+	for place := 0; ; {
+		copied, ended, err := c.copyFiles(ctx, b, next, &place)
 		if err != nil {
 			return err
 		}
@@ -272,10 +270,10 @@ func (c *committer) writeContent(ctx context.Context, b storage.Batch) error {
 				return fmt.Errorf("declare object: %w", err)
 			}
 		}
-		if err := c.verifyFiles(ctx, files, copied, taken); err != nil {
+		if err := c.verifyFiles(ctx, copied, taken); err != nil {
 			return err
 		}
-		if next == len(files) {
+		if ended {
 			return nil
 		}
 	}
@@ -288,63 +286,83 @@ func (c *committer) group(ctx context.Context) (*errgroup.Group, context.Context
 	return group, groupCtx
 }
 
-// copyFiles adds files to a batch, from next on, until it has enough. It returns the indexes of
-// those that it added. An earlier call's files are only looked at.
-func (c *committer) copyFiles(ctx context.Context, b storage.Batch, files []ContentFile, next *int) (copied []int, err error) {
-	group, groupCtx := c.group(ctx)
-	for ; *next < len(files) && len(copied) < c.batchFiles() && b.Bytes() < batchBytes && groupCtx.Err() == nil; *next++ {
-		place := *next
-		key := c.version.base + "/" + files[place].Path
-		size, there, err := c.verified(ctx, place, key)
-		if err == nil && there {
-			err = errors.Join(b.Rely(ctx, key), c.done(place, size, false))
-		}
-		if err != nil {
-			return nil, errors.Join(err, group.Wait())
-		}
-		if !there {
-			copied = append(copied, place)
-			group.Go(func() error { return c.copyFile(groupCtx, b, key, files[place]) })
-		}
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return copied, ctx.Err()
+// placed is a content file and its place among them.
+type placed struct {
+	ContentFile
+	place int
 }
 
-// copyFile adds one file to a batch.
-func (c *committer) copyFile(ctx context.Context, b storage.Batch, key string, f ContentFile) error {
+// copyFiles adds the next files to a batch, until it has enough. It returns those that it added, and
+// whether there are no more. An earlier call's files are only looked at.
+func (c *committer) copyFiles(ctx context.Context, b storage.Batch, next func() (ContentFile, error, bool), place *int) (copied []placed, ended bool, err error) {
+	group, groupCtx := c.group(ctx)
+	for *place < c.addition.files && len(copied) < c.batchFiles() && b.Bytes() < batchBytes && groupCtx.Err() == nil {
+		f, err, more := next()
+		if !more {
+			err = errors.New("its list of content files ends early")
+		}
+		if err == nil {
+			var added bool
+			if added, err = c.addFile(groupCtx, group, b, f, *place); added {
+				copied = append(copied, placed{f, *place})
+			}
+		}
+		if err != nil {
+			return nil, false, errors.Join(err, group.Wait())
+		}
+		*place++
+	}
+	if err := group.Wait(); err != nil {
+		return nil, false, err
+	}
+	return copied, *place == c.addition.files, ctx.Err()
+}
+
+// addFile has the group add a file to a batch. It returns false for a file that an earlier call
+// verified.
+func (c *committer) addFile(ctx context.Context, group *errgroup.Group, b storage.Batch, f ContentFile, place int) (added bool, err error) {
+	key := c.version.base + "/" + f.Path
+	size, there, err := c.verified(ctx, place, key)
+	if err == nil && there {
+		err = errors.Join(b.Rely(ctx, key), c.done(place, size, false))
+	}
+	if there || err != nil {
+		return false, err
+	}
 	if c.opts.Data != nil {
 		if data, ok := c.opts.Data(f); ok {
-			return storage.PutIn(ctx, b, key, data)
+			group.Go(func() error { return storage.PutIn(ctx, b, key, data) })
+			return true, nil
 		}
 	}
 	store, from, err := c.source(f)
 	if err != nil {
-		return fmt.Errorf("source of %q: %w", f.LogicalPath, err)
+		return false, fmt.Errorf("source of %q: %w", f.Path, err)
 	}
-	if l, ok := c.root.store.(storage.Linker); c.apart && ok && l.Links() {
-		return storage.CopyInto(ctx, b, key, store, from)
-	}
-	return b.Copy(ctx, key, store, from)
+	group.Go(func() error {
+		if l, ok := c.root.store.(storage.Linker); c.apart && ok && l.Links() {
+			return storage.CopyInto(ctx, b, key, store, from)
+		}
+		return b.Copy(ctx, key, store, from)
+	})
+	return true, nil
 }
 
-// verifyFiles reads back the files with these indexes, of which some keys were taken.
-func (c *committer) verifyFiles(ctx context.Context, files []ContentFile, places []int, taken []string) error {
+// verifyFiles reads back files, of which some keys were taken.
+func (c *committer) verifyFiles(ctx context.Context, files []placed, taken []string) error {
 	group, groupCtx := c.group(ctx)
-	for _, place := range places {
+	for _, f := range files {
 		if groupCtx.Err() != nil {
 			break
 		}
 		group.Go(func() error {
-			key := c.version.base + "/" + files[place].Path
+			key := c.version.base + "/" + f.Path
 			_, existing := slices.BinarySearch(taken, key)
-			size, err := c.verify(groupCtx, key, files[place], existing)
+			size, err := c.verify(groupCtx, key, f.ContentFile, existing)
 			if err != nil {
 				return err
 			}
-			return c.done(place, size, true)
+			return c.done(f.place, size, true)
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -387,7 +405,7 @@ func (c *committer) verify(ctx context.Context, key string, f ContentFile, exist
 		return 0, fmt.Errorf("read back: %w", err)
 	}
 	if !strings.EqualFold(got, f.Digest) {
-		err := &DigestError{Key: key, Algorithm: c.inv.Algorithm, Want: f.Digest, Got: got, Existing: existing}
+		err := &DigestError{Key: key, Algorithm: c.version.algorithm, Want: f.Digest, Got: got, Existing: existing}
 		if existing {
 			return 0, err
 		}
@@ -400,7 +418,7 @@ func (c *committer) verify(ctx context.Context, key string, f ContentFile, exist
 
 // readBack returns the digest and size of what is stored at key.
 func (c *committer) readBack(ctx context.Context, key string) (digest string, size int64, err error) {
-	h := newHash(c.inv.Algorithm)
+	h := newHash(c.version.algorithm)
 	size, err = hashObject(ctx, c.root.store, key, h)
 	return hexSum(h), size, err
 }

@@ -19,19 +19,9 @@ var encoding = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<1
 // digests and paths are sorted. Each digest is on a line of its own, so that diff shows what
 // changed between versions.
 func (inv *Inventory) Encode(w io.Writer) error {
-	e := &encoder{w: encoding.Get().(*bufio.Writer)} //nolint:forcetypeassert // the pool has nothing else
-	e.w.Reset(w)
-	defer func() {
-		e.w.Reset(nil)
-		encoding.Put(e.w)
-	}()
-	e.raw("{\n \"id\": ").text(inv.ID)
-	e.raw(",\n \"type\": ").text(fmt.Sprintf(inventoryType, inv.Spec))
-	e.raw(",\n \"digestAlgorithm\": ").text(inv.Algorithm)
-	e.raw(",\n \"head\": ").text(inv.VersionName(inv.Head()))
-	if inv.contentDeclared {
-		e.raw(",\n \"contentDirectory\": ").text(inv.ContentDirectory)
-	}
+	e := newEncoder(w)
+	defer e.close()
+	e.head(inv.object(), inv.contentDeclared, inv.ContentDirectory)
 	if len(inv.Fixity) > 0 {
 		e.raw(",\n \"fixity\": {")
 		for i, algorithm := range slices.Sorted(maps.Keys(inv.Fixity)) {
@@ -42,7 +32,15 @@ func (inv *Inventory) Encode(w io.Writer) error {
 	e.raw(",\n \"manifest\": ").entries(inv.Manifest)
 	e.raw(",\n \"versions\": {")
 	for i := range inv.Versions {
-		e.separate(i, "\n  ").text(inv.VersionName(i + 1)).raw(": ").version(&inv.Versions[i])
+		v := &inv.Versions[i]
+		_ = e.separate(i, "\n  ").text(inv.VersionName(i+1)).raw(": ").version(v, func(file func(digest, path string)) error {
+			files := slices.Clone(v.State)
+			slices.SortStableFunc(files, func(a, b StateFile) int { return cmp.Compare(a.Digest, b.Digest) })
+			for _, f := range files {
+				file(f.Digest, f.Path)
+			}
+			return nil
+		})
 	}
 	e.raw("\n }\n}\n")
 	return e.w.Flush()
@@ -52,6 +50,29 @@ func (inv *Inventory) Encode(w io.Writer) error {
 type encoder struct {
 	w   *bufio.Writer
 	buf []byte
+}
+
+func newEncoder(w io.Writer) *encoder {
+	e := &encoder{w: encoding.Get().(*bufio.Writer)} //nolint:forcetypeassert // the pool has nothing else
+	e.w.Reset(w)
+	return e
+}
+
+// close gives the buffer back.
+func (e *encoder) close() {
+	e.w.Reset(nil)
+	encoding.Put(e.w)
+}
+
+// head writes the beginning of an inventory.
+func (e *encoder) head(o Object, declared bool, contentDirectory string) {
+	e.raw("{\n \"id\": ").text(o.ID)
+	e.raw(",\n \"type\": ").text(fmt.Sprintf(inventoryType, o.Spec))
+	e.raw(",\n \"digestAlgorithm\": ").text(o.Algorithm)
+	e.raw(",\n \"head\": ").text(versionName(o.Head, o.padding))
+	if declared {
+		e.raw(",\n \"contentDirectory\": ").text(contentDirectory)
+	}
 }
 
 // raw writes text that is already JSON.
@@ -79,17 +100,23 @@ func (e *encoder) text(s string) *encoder {
 func (e *encoder) entries(entries []Entry) {
 	e.raw("{")
 	for i, entry := range entries {
-		e.separate(i, "\n  ").text(entry.Digest).raw(": [")
-		for j, path := range entry.Paths {
-			e.separate(j, "").text(path)
-		}
-		e.raw("]")
+		e.entry(i, entry.Digest, entry.Paths)
 	}
 	e.raw("\n }")
 }
 
-// version writes a version block.
-func (e *encoder) version(v *Version) {
+// entry writes entry i of a block of digests.
+func (e *encoder) entry(i int, digest string, paths []string) {
+	e.separate(i, "\n  ").text(digest).raw(": [")
+	for j, path := range paths {
+		e.separate(j, "").text(path)
+	}
+	e.raw("]")
+}
+
+// version writes a version block. state calls file for each file, in the order of digests and then
+// of paths.
+func (e *encoder) version(v *Version, state func(file func(digest, path string)) error) error {
 	created := v.createdText
 	if created == "" {
 		created = v.Created.Format(time.RFC3339Nano)
@@ -106,22 +133,23 @@ func (e *encoder) version(v *Version) {
 		e.raw("}")
 	}
 	e.raw(",\n   \"state\": {")
-	files := slices.Clone(v.State)
-	slices.SortStableFunc(files, func(a, b StateFile) int { return cmp.Compare(a.Digest, b.Digest) })
-	for i, f := range files {
+	last := ""
+	err := state(func(digest, path string) {
 		switch {
-		case i > 0 && f.Digest == files[i-1].Digest:
-			e.raw(", ").text(f.Path)
-			continue
-		case i > 0:
+		case digest == last:
+			e.raw(", ").text(path)
+			return
+		case last != "":
 			e.raw("],")
 		}
-		e.raw("\n    ").text(f.Digest).raw(": [").text(f.Path)
-	}
-	if len(files) > 0 {
+		e.raw("\n    ").text(digest).raw(": [").text(path)
+		last = digest
+	})
+	if last != "" {
 		e.raw("]")
 	}
 	e.raw("\n   }\n  }")
+	return err
 }
 
 // appendQuoted appends s, which is valid UTF-8, as a JSON string. It escapes only what it must.

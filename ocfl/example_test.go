@@ -30,7 +30,7 @@ func ExampleRoot_Commit() {
 	}
 	planned, _, err := ocfl.NewVersion(empty, ocfl.Change{
 		Files: ocfl.Files([]ocfl.File{
-			{Path: "producer/letter.txt", Digest: digestOf("sha512", content), Size: int64(len(content))},
+			{Path: "producer/letter.txt", Digest: digestOf("sha512", content)},
 		}),
 		Message: "first deposit", User: &ocfl.User{Name: "Holdfast", Address: "https://example.org/holdfast"},
 		Created: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC),

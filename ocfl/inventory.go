@@ -60,14 +60,7 @@ type StateFile struct {
 type File struct {
 	Path   string // logical path
 	Digest string // hex, of the inventory's algorithm
-	Size   int64  // bytes
-	Fixity []Digest
-}
-
-// Digest is a digest of another algorithm, for the fixity block.
-type Digest struct {
-	Algorithm string
-	Value     string // hex
+	Extra  []byte // of the caller; [Plan.Added] returns it
 }
 
 // New returns the inventory of an object without versions, as the base of NewVersion. The algorithm
@@ -86,6 +79,11 @@ func New(id, algorithm string) (*Inventory, error) {
 
 // Head returns the number of the newest version, or 0.
 func (inv *Inventory) Head() int { return len(inv.Versions) }
+
+// object describes the object at its head.
+func (inv *Inventory) object() Object {
+	return Object{ID: inv.ID, Spec: inv.Spec, Algorithm: inv.Algorithm, Head: inv.Head(), padding: inv.padding}
+}
 
 // VersionName returns the name of the folder of version n, such as "v3".
 func (inv *Inventory) VersionName(n int) string { return versionName(n, inv.padding) }
@@ -142,34 +140,24 @@ func findEntry(entries []Entry, digest string) (int, bool) {
 
 // ContentFile is a file that a version adds to the object's storage.
 type ContentFile struct {
-	Path        string // below the object's root, such as v1/content/a.txt
-	LogicalPath string // the first logical path with this content
-	Digest      string // hex
-	Size        int64  // bytes, or -1 if unknown
+	Path   string // below the object's root, such as v1/content/a.txt
+	Digest string // hex
 }
 
-// ContentFiles returns the files that the newest version adds, in the order of their logical paths.
-// Their sizes are unknown (-1).
+// ContentFiles returns the files that the newest version adds, in the order of their paths.
 func (inv *Inventory) ContentFiles() []ContentFile {
 	prefix := inv.VersionName(inv.Head()) + "/"
-	seen := make(map[string]bool)
 	var files []ContentFile
-	for _, f := range inv.State(0) {
-		if seen[f.Digest] {
-			continue
-		}
-		seen[f.Digest] = true
-		for _, path := range inv.ContentPaths(f.Digest) {
+	for _, e := range inv.Manifest {
+		for _, path := range e.Paths {
 			if strings.HasPrefix(path, prefix) {
-				files = append(files, ContentFile{Path: path, LogicalPath: f.Path, Digest: f.Digest, Size: -1})
+				files = append(files, ContentFile{Path: path, Digest: e.Digest})
 			}
 		}
 	}
+	slices.SortFunc(files, func(a, b ContentFile) int { return cmp.Compare(a.Path, b.Path) })
 	return files
 }
-
-// declaration returns the name and content of the object's conformance declaration.
-func (inv *Inventory) declaration() (name string, content []byte) { return declaration(inv.Spec) }
 
 // declaration returns the conformance declaration of objects by a version of the specification.
 func declaration(spec string) (name string, content []byte) {

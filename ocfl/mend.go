@@ -257,7 +257,7 @@ func (r *Root) Foreign(ctx context.Context, f Stored) (files []string, err error
 	if err != nil {
 		return nil, fmt.Errorf("look for foreign files of %q: %w", f.ID, err)
 	}
-	name, _ := inv.declaration()
+	name, _ := declaration(inv.Spec)
 	known := map[string]bool{name: true}
 	for i := range n + 1 {
 		folder := ""

@@ -69,7 +69,7 @@ func (s staging) file(t testing.TB, path, content string) ocfl.File {
 	if _, err := storage.Put(t.Context(), s.store, digest, []byte(content)); err != nil && !errors.Is(err, storage.ErrExists) {
 		t.Fatalf("stage: %v", err)
 	}
-	return ocfl.File{Path: path, Digest: digest, Size: int64(len(content))}
+	return ocfl.File{Path: path, Digest: digest}
 }
 
 // source implements ocfl.Source.
@@ -557,7 +557,7 @@ func must(t *testing.T, err error) {
 // abandon abandons version 1 as inv has announced it.
 func abandon(t *testing.T, root *ocfl.Root, inv *ocfl.Inventory) error {
 	t.Helper()
-	return root.Abandon(t.Context(), inv.ID, 1, inv.Algorithm, inventoryDigest(t, inv), inv)
+	return root.Abandon(t.Context(), inv.ID, 1, inv.Algorithm, inventoryDigest(t, inv), inv.Addition())
 }
 
 // inventoryDigest is that of an inventory as it is written.

@@ -36,7 +36,7 @@ func badElements(path string) string {
 }
 
 // comparePaths orders paths so that a path is directly followed by everything below it.
-func comparePaths(a, b string) int {
+func comparePaths[T ~string | ~[]byte](a, b T) int {
 	n := min(len(a), len(b))
 	for i := range n {
 		if a[i] == b[i] {
@@ -56,25 +56,10 @@ func comparePaths(a, b string) int {
 // conflicts calls found for each pair of paths that are equal, or of which one is a folder of the
 // other. It sorts paths.
 func conflicts(paths []string, found func(a, b string)) {
-	slices.SortFunc(paths, comparePaths)
+	slices.SortFunc(paths, comparePaths[string])
 	for i := 1; i < len(paths); i++ {
 		if paths[i] == paths[i-1] || strings.HasPrefix(paths[i], paths[i-1]) && paths[i][len(paths[i-1])] == '/' {
 			found(paths[i-1], paths[i])
 		}
 	}
-}
-
-// checkConflicts refuses a state in which a file is also a folder of another.
-func checkConflicts(state []StateFile) error {
-	paths := make([]string, len(state))
-	for i, f := range state {
-		paths[i] = f.Path
-	}
-	var err error
-	conflicts(paths, func(a, b string) {
-		if err == nil {
-			err = &PathError{Path: b, Reason: "conflicts with the file " + a}
-		}
-	})
-	return err
 }

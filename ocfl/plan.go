@@ -1,28 +1,34 @@
 package ocfl
 
 import (
+	"bytes"
 	"cmp"
+	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
-	"slices"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/holdfast/holdfast/spill"
 	"github.com/holdfast/holdfast/storage"
 )
 
 // Change describes how a version differs from the one before.
 type Change struct {
 	// Files are added, or replace files with the same logical path. Their digests are of the
-	// inventory's algorithm. The sequence is read once; NewVersion returns its error. It may be
-	// nil.
+	// inventory's algorithm. The sequence is read once, and its error returned. It may be nil.
 	Files iter.Seq2[File, error]
 	// Delete lists logical paths to remove. A missing path is an error. A path that Files also has
 	// is replaced.
 	Delete []string
+	// Drop reports whether to remove a file of the version before. It may be nil.
+	Drop func(path string) bool
 	// Whole makes Files the complete state: all other files are removed.
 	Whole bool
 
@@ -54,43 +60,139 @@ const longFolder = "__long-names"
 // percent-encoded.
 const encodedFolder = "__encoded-names"
 
-// NewVersion plans the version after prev; for the first version pass New's result. It reads and
-// writes nothing and does not change prev. The same arguments give the same inventory, byte for
-// byte when encoded.
-//
-// It also returns the content files to be written, in the order of their logical paths. Content
-// that any version of the object already has is not stored again.
-//
-// It returns a *PathError for a path that is refused, and ErrUnchanged if nothing would change.
-func NewVersion(prev *Inventory, change Change) (*Inventory, []ContentFile, error) {
-	p := &plan{prev: prev, change: change}
-	if prev.padding > 0 && len(strconv.Itoa(prev.Head()+1)) >= prev.padding {
-		return nil, nil, fmt.Errorf("ocfl: %s has no room for a version after %s", prev.ID, prev.VersionName(prev.Head()))
-	}
-	if change.Created.IsZero() {
-		return nil, nil, errors.New("ocfl: the version has no time of creation")
-	}
-	for _, text := range p.texts() {
-		if !utf8Text(text) {
-			return nil, nil, &PathError{Path: text, Reason: "not UTF-8"}
-		}
-	}
-	if err := p.collect(); err != nil {
-		return nil, nil, fmt.Errorf("plan %s of %q: %w", prev.VersionName(prev.Head()+1), prev.ID, err)
-	}
-	return p.build()
+// Prior is the version before a planned one, of an object of any number of files. Its inventory is
+// read where it is stored.
+type Prior struct {
+	object Object // its head is the version; 0: there is none yet
+	digest string // of the inventory, lower-case hex
+	key    string // of the inventory, for errors
+	open   func(ctx context.Context) (io.ReadCloser, error)
 }
 
-// plan is a version being planned.
-type plan struct {
-	prev   *Inventory
-	change Change
-	added  []File      // sorted by path, unique
-	state  []StateFile // the new state, sorted by path
+// NoPrior stands for the version before the first one of an object. The algorithm is SHA512 or
+// SHA256.
+func NoPrior(id, algorithm string) (Prior, error) {
+	inv, err := New(id, algorithm)
+	if err != nil {
+		return Prior{}, err
+	}
+	return Prior{object: Object{ID: inv.ID, Spec: inv.Spec, Algorithm: inv.Algorithm}}, nil
+}
+
+// Prior returns version n of the object id (0 for the head), as the base of a plan. It returns
+// ErrNotFound if there is no such object or version.
+func (r *Root) Prior(ctx context.Context, id string, n int) (Prior, error) {
+	object, err := r.Head(ctx, id)
+	if err != nil {
+		return Prior{}, err
+	}
+	if n == 0 {
+		n = object.Head
+	}
+	if n < 1 || n > object.Head {
+		return Prior{}, fmt.Errorf("%w: %q has no version %d", ErrNotFound, id, n)
+	}
+	folder := object.Key + "/" + versionName(n, object.padding)
+	if _, err := r.store.Stat(ctx, folder+"/"+inventoryName); errors.Is(err, storage.ErrNotFound) && n == object.Head {
+		folder = object.Key // the same inventory
+	} else if err != nil {
+		return Prior{}, wrapNotFound(err)
+	}
+	p := Prior{object: object, key: folder + "/" + inventoryName}
+	p.object.Head = n
+	if p.digest, p.object.Algorithm, err = r.sealOf(ctx, folder); err != nil {
+		return Prior{}, err
+	}
+	p.open = func(ctx context.Context) (io.ReadCloser, error) { return r.store.Open(ctx, p.key, 0, -1) }
+	return p, nil
+}
+
+// Algorithm returns the digest algorithm of the object's inventories.
+func (p Prior) Algorithm() string { return p.object.Algorithm }
+
+// scan scans the inventory, which must have its digest and be the object's.
+func (p Prior) scan(ctx context.Context, s scan) (scanned, error) {
+	if p.object.Head == 0 {
+		return scanned{Object: p.object, contentDirectory: defaultContent}, nil
+	}
+	s.version, s.key = p.object.Head, p.key
+	out, err := scanProven(ctx, p.open, s, p.object.Algorithm, p.digest)
+	var wrong *DigestError
+	if errors.As(err, &wrong) {
+		wrong.Existing = true
+	}
+	if err == nil && (out.ID != p.object.ID || out.Algorithm != p.object.Algorithm) {
+		err = fmt.Errorf("%q: inventory is that of %q by %s", p.key, out.ID, out.Algorithm)
+	}
+	return out, err
+}
+
+// copyPart writes a part of the inventory to w. It returns a *DigestError if the inventory changed.
+func (p Prior) copyPart(ctx context.Context, w io.Writer, part span) error {
+	h := newHash(p.object.Algorithm)
+	in, err := p.open(ctx)
+	if err != nil {
+		return wrapNotFound(err)
+	}
+	defer in.Close()
+	text := io.TeeReader(storage.Interruptible(ctx, in), h)
+	_, err = io.CopyN(io.Discard, text, part.begin)
+	if err == nil {
+		_, err = io.CopyN(w, text, part.end-part.begin)
+	}
+	if _, rest := io.Copy(io.Discard, text); rest != nil || err != nil {
+		return fmt.Errorf("read %q: %w", p.key, errors.Join(err, rest))
+	}
+	if got := hexSum(h); got != p.digest {
+		return &DigestError{Key: p.key, Algorithm: p.object.Algorithm, Want: p.digest, Got: got, Existing: true}
+	}
+	return nil
+}
+
+// Plan is a version of any number of files that is planned. It keeps them in a Space, and may be
+// used until that is closed. It is not safe for concurrent use.
+type Plan struct {
+	prior   Prior
+	before  scanned
+	change  Change
+	space   *spill.Space
+	version string // name of the planned version
+	digits  int    // hex digits of a digest
+
+	manifest *spill.Sorter // of the version before: lower-case digest and content path -> digest
+	state    *spill.Sorter // of the version: digest and path -> 1 and Extra of an added file, 0 of another
+	added    *spill.Sorter // path -> whether its content is new, content path and Extra
+	files    int           // in the state
+}
+
+// NewPlan plans the version after prior. It does not change anything. The same arguments give the
+// same inventory, byte for byte when encoded. Content that any version of the object already has is
+// not stored again.
+//
+// It returns a *PathError for a path that is refused, and ErrUnchanged if nothing would change.
+func NewPlan(ctx context.Context, prior Prior, change Change, space *spill.Space) (*Plan, error) {
+	n := prior.object.Head + 1
+	padding := prior.object.padding
+	if padding > 0 && len(strconv.Itoa(n)) >= padding {
+		return nil, fmt.Errorf("ocfl: %s has no room for a version after %s", prior.object.ID, versionName(n-1, padding))
+	}
+	if change.Created.IsZero() {
+		return nil, errors.New("ocfl: the version has no time of creation")
+	}
+	p := &Plan{prior: prior, change: change, space: space, version: versionName(n, padding), digits: 2 * newHash(prior.object.Algorithm).Size()}
+	for _, text := range p.texts() {
+		if !utf8Text(text) {
+			return nil, &PathError{Path: text, Reason: "not UTF-8"}
+		}
+	}
+	if err := p.make(ctx); err != nil {
+		return nil, fmt.Errorf("plan %s of %q: %w", p.version, prior.object.ID, err)
+	}
+	return p, nil
 }
 
 // texts returns the texts that are written into the version block.
-func (p *plan) texts() []string {
+func (p *Plan) texts() []string {
 	texts := []string{p.change.Message}
 	if u := p.change.User; u != nil {
 		texts = append(texts, u.Name, u.Address)
@@ -98,33 +200,47 @@ func (p *plan) texts() []string {
 	return texts
 }
 
-// collect checks the change and computes the new state.
-func (p *plan) collect() error {
-	if err := p.readFiles(); err != nil {
+// make checks the change and computes the new version.
+func (p *Plan) make(ctx context.Context) error {
+	added, old := p.space.NewSorter(comparePaths[[]byte]), p.space.NewSorter(comparePaths[[]byte])
+	if err := p.readFiles(added); err != nil {
 		return err
 	}
-	var old []StateFile
-	if !p.change.Whole {
-		var err error
-		if old, err = p.keep(); err != nil {
-			return err
+	p.manifest = p.space.NewSorter(nil)
+	keep := func(s *spill.Sorter, key, value string) error {
+		if !s.Add([]byte(key), []byte(value)) {
+			return p.space.Err()
+		}
+		return nil
+	}
+	checked := func(found func(digest, path string) error) func(digest, path string) error {
+		return func(digest, path string) error {
+			if len(digest) != p.digits {
+				return fmt.Errorf("%q has the digest %q", p.prior.key, digest)
+			}
+			return found(digest, path)
 		}
 	}
-	p.state = mergeStates(old, p.added)
-	if err := checkConflicts(p.state); err != nil {
+	var err error
+	p.before, err = p.prior.scan(ctx, scan{
+		manifest: checked(func(digest, path string) error { return keep(p.manifest, strings.ToLower(digest)+path, digest) }),
+		state:    checked(func(digest, path string) error { return keep(old, path, strings.ToLower(digest)) }),
+	})
+	if err != nil {
 		return err
 	}
-	if p.prev.Head() > 0 && sameState(p.prev.State(0), p.state) {
-		return ErrUnchanged
+	if err := p.merge(old, added); err != nil {
+		return err
 	}
-	return nil
+	return p.place()
 }
 
 // readFiles reads and checks Files.
-func (p *plan) readFiles() error {
+func (p *Plan) readFiles(added *spill.Sorter) error {
 	if p.change.Files == nil {
 		return nil
 	}
+	var value []byte
 	for f, err := range p.change.Files {
 		if err != nil {
 			return err
@@ -132,123 +248,290 @@ func (p *plan) readFiles() error {
 		if err := checkLogicalPath(f.Path); err != nil {
 			return err
 		}
-		if !isDigest(p.prev.Algorithm, f.Digest) {
-			return fmt.Errorf("file %q: %q is not a %s digest", f.Path, f.Digest, p.prev.Algorithm)
+		if !isDigest(p.prior.object.Algorithm, f.Digest) {
+			return fmt.Errorf("file %q: %q is not a %s digest", f.Path, f.Digest, p.prior.object.Algorithm)
 		}
-		for _, d := range f.Fixity {
-			if !isDigest(d.Algorithm, d.Value) {
-				return fmt.Errorf("file %q: %q is not a %s digest", f.Path, d.Value, d.Algorithm)
-			}
-		}
-		f.Digest = strings.ToLower(f.Digest)
-		p.added = append(p.added, f)
-	}
-	slices.SortFunc(p.added, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
-	for i := 1; i < len(p.added); i++ {
-		if p.added[i].Path == p.added[i-1].Path {
-			return &PathError{Path: p.added[i].Path, Reason: "given twice"}
+		value = append(append(value[:0], strings.ToLower(f.Digest)...), f.Extra...)
+		if !added.Add([]byte(f.Path), value) {
+			return p.space.Err()
 		}
 	}
 	return nil
 }
 
-// keep returns the state of the version before, without the deleted files.
-func (p *plan) keep() ([]StateFile, error) {
-	gone := make(map[string]bool, len(p.change.Delete))
+// merge computes the state of the version from that of the version before and the added files. Both
+// come in an order in which a path is directly followed by everything below it.
+func (p *Plan) merge(old, added *spill.Sorter) error {
+	p.state = p.space.NewSorter(nil)
+	was, is := pull(old), pull(added)
+	defer was.stop()
+	defer is.stop()
+	missing := make(map[string]bool, len(p.change.Delete))
 	for _, path := range p.change.Delete {
-		if _, ok := p.prev.Lookup(0, path); !ok {
-			return nil, fmt.Errorf("delete: %w", &PathError{Path: path, Reason: "not in the object"})
-		}
-		gone[path] = true
+		missing[path] = !p.change.Whole
 	}
-	var kept []StateFile
-	for _, f := range p.prev.State(0) {
-		if !gone[f.Path] {
-			kept = append(kept, f)
+	changed := p.prior.object.Head == 0
+	last := ""
+	for was.more || is.more {
+		order := -1 // of the next old file beside the next added one
+		switch {
+		case !was.more:
+			order = 1
+		case is.more:
+			order = comparePaths(was.key, is.key)
+		}
+		if order <= 0 {
+			path := string(was.key)
+			_, deleted := missing[path]
+			missing[path] = false
+			gone := p.change.Whole || deleted || p.change.Drop != nil && p.change.Drop(path)
+			if order == 0 {
+				changed = changed || !bytes.Equal(was.value, is.value[:p.digits])
+			} else if changed = changed || gone; !gone {
+				if err := p.keep(&last, path, was.value, []byte{0}); err != nil {
+					return err
+				}
+			}
+			was.step()
+		}
+		if order >= 0 {
+			changed = changed || order > 0
+			if err := p.keep(&last, string(is.key), is.value[:p.digits], append([]byte{1}, is.value[p.digits:]...)); err != nil {
+				return err
+			}
+			is.step()
 		}
 	}
-	return kept, nil
+	for _, path := range p.change.Delete {
+		if missing[path] {
+			return fmt.Errorf("delete: %w", &PathError{Path: path, Reason: "not in the object"})
+		}
+	}
+	if err := p.space.Err(); err != nil {
+		return err
+	}
+	if !changed {
+		return ErrUnchanged
+	}
+	return nil
 }
 
-// build makes the inventory and the list of content files.
-func (p *plan) build() (*Inventory, []ContentFile, error) {
-	prev := p.prev
-	inv := &Inventory{
-		ID: prev.ID, Spec: prev.Spec, Algorithm: prev.Algorithm, ContentDirectory: prev.ContentDirectory,
-		padding: prev.padding, contentDeclared: prev.contentDeclared,
+// keep adds a file to the state, unless its path is that of the last one, or below it.
+func (p *Plan) keep(last *string, path string, digest, value []byte) error {
+	switch {
+	case p.files > 0 && path == *last:
+		return &PathError{Path: path, Reason: "given twice"}
+	case p.files > 0 && strings.HasPrefix(path, *last) && path[len(*last)] == '/':
+		return &PathError{Path: path, Reason: "conflicts with the file " + *last}
 	}
-	version := inv.VersionName(prev.Head() + 1)
-	exact := make(map[string]int, len(prev.Manifest)) // lower-case digest -> index in manifest
-	manifest := slices.Clone(prev.Manifest)
-	for i, e := range manifest {
-		exact[strings.ToLower(e.Digest)] = i
+	*last = path
+	p.files++
+	if !p.state.Add(append(digest[:p.digits:p.digits], path...), value) {
+		return p.space.Err()
 	}
-	var files []ContentFile
-	for i := range p.state {
-		f := &p.state[i]
-		place, known := exact[strings.ToLower(f.Digest)]
-		if !known {
-			place = len(manifest)
-			exact[f.Digest] = place
-			path := contentPath(version, inv.ContentDirectory, f.Path, f.Digest)
-			manifest = append(manifest, Entry{Digest: f.Digest, Paths: []string{path}})
-			files = append(files, ContentFile{Path: path, LogicalPath: f.Path, Digest: f.Digest, Size: p.size(f.Path)})
+	return nil
+}
+
+// place finds where the content of the added files is.
+func (p *Plan) place() error {
+	p.added = p.space.NewSorter(nil)
+	content, isNew, stored := "", byte(0), true
+	var value []byte
+	var lacks error
+	err := p.walk(func(_ string, paths []string, added bool) {
+		content, isNew, stored = paths[0], 0, !added
+		if added {
+			isNew = 1
 		}
-		// The state's digests equal those of the manifest exactly (3.5.3.1), and share their
-		// memory.
-		f.Digest = manifest[place].Digest
+	}, func(_, path string, mark []byte) bool {
+		if mark[0] == 0 {
+			if !stored {
+				lacks = &InventoryError{Key: p.prior.key, Faults: []Fault{faultOf("E050", p.prior.key, "the content of %q is not in the manifest", path)}}
+			}
+			return lacks == nil
+		}
+		value = append(value[:0], isNew)
+		value = binary.AppendUvarint(value, uint64(len(content)))
+		value = append(append(value, content...), mark[1:]...)
+		isNew = 0 // others have the same bytes
+		return p.added.Add([]byte(path), value)
+	})
+	return cmp.Or(lacks, err)
+}
+
+// walk calls entry for each digest of the manifest, and then file for each file of the state that
+// has it. Both are in order. added says that the version adds the content. file returns false if
+// the Space has failed.
+func (p *Plan) walk(entry func(digest string, paths []string, added bool), file func(digest, path string, mark []byte) bool) error {
+	manifest, state := pull(p.manifest), pull(p.state)
+	defer manifest.stop()
+	defer state.stop()
+	for manifest.more || state.more {
+		var digest []byte
+		if manifest.more {
+			digest = bytes.Clone(manifest.key[:p.digits])
+		}
+		if state.more && (!manifest.more || bytes.Compare(state.key[:p.digits], digest) < 0) {
+			digest = bytes.Clone(state.key[:p.digits])
+		}
+		exact := string(digest) // as the manifest has it (3.5.3.1)
+		var paths []string
+		for manifest.more && bytes.Equal(manifest.key[:p.digits], digest) {
+			exact = string(manifest.value)
+			paths = append(paths, string(manifest.key[p.digits:]))
+			manifest.step()
+		}
+		added := len(paths) == 0
+		if added {
+			paths = []string{contentPath(p.version, p.before.contentDirectory, string(state.key[p.digits:]), exact)}
+		}
+		entry(exact, paths, added)
+		for state.more && bytes.Equal(state.key[:p.digits], digest) {
+			if !file(exact, string(state.key[p.digits:]), state.value) {
+				return p.space.Err()
+			}
+			state.step()
+		}
 	}
-	var err error
-	if inv.Fixity, err = newFixity(p.prev.Fixity, p.given(manifest, exact)); err != nil {
+	return p.space.Err()
+}
+
+// pulled is a sorted sequence that is read step by step.
+type pulled struct {
+	key, value []byte
+	more       bool
+	next       func() (key, value []byte, more bool)
+	stop       func()
+}
+
+func pull(s *spill.Sorter) *pulled {
+	p := &pulled{}
+	p.next, p.stop = iter.Pull2(s.Sorted())
+	p.step()
+	return p
+}
+
+func (p *pulled) step() { p.key, p.value, p.more = p.next() }
+
+// Files returns the number of files in the version's state.
+func (p *Plan) Files() int { return p.files }
+
+// AddedFile is a file that a version adds or replaces.
+type AddedFile struct {
+	Path    string // logical path
+	Content string // content path below the object's root
+	New     bool   // its bytes are stored there by this version; of equal files it is true for one
+	Extra   []byte // as given; valid until the next file
+}
+
+// Added yields the files of the change by path.
+func (p *Plan) Added() iter.Seq2[AddedFile, error] {
+	return func(yield func(AddedFile, error) bool) {
+		for path, value := range p.added.Sorted() {
+			size, n := binary.Uvarint(value[1:])
+			rest := value[1+n:]
+			if !yield(AddedFile{
+				Path: string(path), Content: string(rest[:size]), New: value[0] == 1, Extra: rest[size:],
+			}, nil) {
+				return
+			}
+		}
+		if err := p.space.Err(); err != nil {
+			yield(AddedFile{}, err)
+		}
+	}
+}
+
+// Encode writes the inventory as JSON, as [Inventory.Encode] does. Earlier versions keep their
+// bytes. It returns a *DigestError if the inventory of the version before has changed.
+func (p *Plan) Encode(ctx context.Context, w io.Writer) error {
+	e := newEncoder(w)
+	defer e.close()
+	object := p.before.Object
+	object.Head++
+	e.head(object, p.before.contentDeclared, p.before.contentDirectory)
+	if part := p.before.fixity; part.end > part.begin {
+		e.raw(",\n \"fixity\": {")
+		if err := p.prior.copyPart(ctx, e.w, part); err != nil {
+			return err
+		}
+		e.raw("}")
+	}
+	e.raw(",\n \"manifest\": {")
+	i := 0
+	err := p.walk(func(digest string, paths []string, _ bool) {
+		e.entry(i, digest, paths)
+		i++
+	}, func(string, string, []byte) bool { return true })
+	if err != nil {
+		return err
+	}
+	e.raw("\n },\n \"versions\": {")
+	if object.Head > 1 {
+		if err := p.prior.copyPart(ctx, e.w, p.before.versions); err != nil {
+			return err
+		}
+	}
+	v := &Version{Created: p.change.Created.UTC(), Message: p.change.Message, hasMessage: true, User: p.change.User}
+	err = e.separate(object.Head-1, "\n  ").text(p.version).raw(": ").version(v, func(file func(digest, path string)) error {
+		return p.walk(func(string, []string, bool) {}, func(digest, path string, _ []byte) bool {
+			file(digest, path)
+			return true
+		})
+	})
+	if err != nil {
+		return err
+	}
+	e.raw("\n }\n}\n")
+	return e.w.Flush()
+}
+
+// InMemory returns the text of the inventory and what the version adds. Neither needs the Space any
+// more, so this is for versions of few files.
+func (p *Plan) InMemory(ctx context.Context) (text []byte, a *Addition, err error) {
+	var out bytes.Buffer
+	h := newHash(p.prior.object.Algorithm)
+	if err := p.Encode(ctx, io.MultiWriter(&out, h)); err != nil {
 		return nil, nil, err
 	}
-	slices.SortFunc(manifest, func(a, b Entry) int { return cmp.Compare(a.Digest, b.Digest) })
-	inv.Manifest = manifest
-	inv.Versions = append(slices.Clip(slices.Clone(prev.Versions)), Version{
-		Created: p.change.Created.UTC(), Message: p.change.Message, hasMessage: true, User: p.change.User, State: p.state,
-	})
-	return inv, files, nil
-}
-
-// size returns the size of an added file.
-func (p *plan) size(path string) int64 {
-	i, _ := slices.BinarySearchFunc(p.added, path, func(f File, path string) int { return cmp.Compare(f.Path, path) })
-	return p.added[i].Size
-}
-
-// given returns the fixity values of added files, for their content paths in the manifest.
-func (p *plan) given(manifest []Entry, place map[string]int) []fixityValue {
-	var values []fixityValue
-	for _, f := range p.added {
-		for _, d := range f.Fixity {
-			path := manifest[place[strings.ToLower(f.Digest)]].Paths[0]
-			values = append(values, fixityValue{algorithm: d.Algorithm, digest: strings.ToLower(d.Value), path: path})
+	var files []ContentFile
+	err = p.walk(func(digest string, paths []string, added bool) {
+		if added {
+			files = append(files, ContentFile{Path: paths[0], Digest: digest})
 		}
-	}
-	return values
+	}, func(string, string, []byte) bool { return true })
+	object := p.before.Object
+	object.Head++
+	return out.Bytes(), additionOf(object, hexSum(h), files, out.Bytes()), err
 }
 
-// mergeStates returns old with the files of added, which take precedence. Both are sorted by path.
-func mergeStates(old []StateFile, added []File) []StateFile {
-	state := make([]StateFile, 0, len(old)+len(added))
-	for len(old) > 0 || len(added) > 0 {
-		switch {
-		case len(added) == 0 || len(old) > 0 && old[0].Path < added[0].Path:
-			state, old = append(state, old[0]), old[1:]
-		case len(old) > 0 && old[0].Path == added[0].Path:
-			old = old[1:]
-		default:
-			state, added = append(state, StateFile{Path: added[0].Path, Digest: added[0].Digest}), added[1:]
-		}
+// NewVersion is NewPlan for an object in memory. It also returns the content files to be written, in
+// the order of their paths.
+func NewVersion(prev *Inventory, change Change) (*Inventory, []ContentFile, error) {
+	ctx := context.Background()
+	var text bytes.Buffer
+	h := newHash(prev.Algorithm)
+	if err := prev.Encode(io.MultiWriter(&text, h)); err != nil {
+		return nil, nil, err
 	}
-	return state
-}
-
-// sameState reports whether two states have the same files.
-func sameState(a, b []StateFile) bool {
-	return slices.EqualFunc(a, b, func(x, y StateFile) bool {
-		return x.Path == y.Path && strings.EqualFold(x.Digest, y.Digest)
-	})
+	prior := Prior{object: prev.object(), digest: hexSum(h), key: inventoryName, open: func(context.Context) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(text.Bytes())), nil
+	}}
+	space := spill.NewSpace("", math.MaxInt64)
+	defer space.Close() //nolint:errcheck // nothing depends on a temporary file
+	p, err := NewPlan(ctx, prior, change, space)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, _, err := p.InMemory(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	inv, err := ReadInventory(bytes.NewReader(out), inventoryName)
+	if err != nil {
+		return nil, nil, err
+	}
+	return inv, inv.ContentFiles(), nil
 }
 
 // contentPath returns the path at which a file is stored. This is its logical path, with two

@@ -19,7 +19,7 @@ import (
 
 // named is a file with content, for planning without storing.
 func named(path, content string) ocfl.File {
-	return ocfl.File{Path: path, Digest: digestOf("sha512", content), Size: int64(len(content))}
+	return ocfl.File{Path: path, Digest: digestOf("sha512", content)}
 }
 
 // encode returns the bytes of an inventory.
@@ -36,10 +36,6 @@ func encode(t testing.TB, inv *ocfl.Inventory) string {
 // the same bytes.
 func TestR02_PlanningIsDeterministic(t *testing.T) {
 	files := []ocfl.File{named("b", "same"), named("a", "same"), named("c/d", "other"), named("e", "")}
-	for i := range files {
-		files[i].Fixity = []ocfl.Digest{{Algorithm: "sha256", Value: digestOf("sha256", files[i].Path)}}
-	}
-	files[0].Fixity[0].Value = files[1].Fixity[0].Value
 	change := ocfl.Change{Message: "m", User: &user, Created: created(1), Files: ocfl.Files(files)}
 	base := newObject(t, "ark:/99999/plan")
 	one, content := plan(t, base, change)
@@ -59,9 +55,6 @@ func TestR02_PlanningIsDeterministic(t *testing.T) {
 		t.Errorf("content files = %q, want %q", paths, want)
 	}
 	bare := one.ContentFiles()
-	for i := range content {
-		content[i].Size = -1
-	}
 	if diff := cmp.Diff(content, bare); diff != "" {
 		t.Errorf("the inventory names other content files than the plan:\n%s", diff)
 	}
@@ -163,11 +156,9 @@ func TestNewVersionRefusesDigests(t *testing.T) {
 	base := newObject(t, "ark:/99999/plan")
 	good := named("a", "1")
 	for name, f := range map[string]ocfl.File{
-		"short":        {Path: "a", Digest: "abc"},
-		"no hex":       {Path: "a", Digest: strings.Repeat("x", 128)},
-		"of another":   {Path: "a", Digest: digestOf("sha256", "1")},
-		"fixity":       {Path: "a", Digest: good.Digest, Fixity: []ocfl.Digest{{Algorithm: "md5", Value: "1"}}},
-		"unknown name": {Path: "a", Digest: good.Digest, Fixity: []ocfl.Digest{{Algorithm: "crc", Value: "1"}}},
+		"short":      {Path: "a", Digest: "abc"},
+		"no hex":     {Path: "a", Digest: strings.Repeat("x", 128)},
+		"of another": {Path: "a", Digest: digestOf("sha256", "1")},
 	} {
 		if _, _, err := ocfl.NewVersion(base, ocfl.Change{Created: created(1), Files: ocfl.Files([]ocfl.File{f})}); err == nil {
 			t.Errorf("%s: planned", name)
@@ -181,12 +172,6 @@ func TestNewVersionRefusesDigests(t *testing.T) {
 	inv, _ := plan(t, base, ocfl.Change{Files: ocfl.Files([]ocfl.File{upper})})
 	if inv.Manifest[0].Digest != good.Digest {
 		t.Errorf("digest = %s, want lower case", inv.Manifest[0].Digest)
-	}
-	one, two := named("a", "1"), named("b", "1")
-	one.Fixity = []ocfl.Digest{{Algorithm: "sha256", Value: digestOf("sha256", "1")}}
-	two.Fixity = []ocfl.Digest{{Algorithm: "sha256", Value: digestOf("sha256", "2")}}
-	if _, _, err := ocfl.NewVersion(base, ocfl.Change{Created: created(1), Files: ocfl.Files([]ocfl.File{one, two})}); err == nil {
-		t.Error("planned with two values for one content")
 	}
 }
 
@@ -378,5 +363,161 @@ func TestPaddingRunsOut(t *testing.T) {
 	}
 	if _, _, err := ocfl.NewVersion(inv, ocfl.Change{Created: created(1)}); err == nil || errors.Is(err, ocfl.ErrUnchanged) {
 		t.Error("a tenth version of two digits was planned")
+	}
+}
+
+// TestNewPlan checks that a plan of many files, which do not stay in memory, gives the bytes that
+// the inventory in memory gives, and names each added file's content.
+func TestNewPlan(t *testing.T) {
+	root := newRoot(t, newStore(t))
+	space := root.Spill()
+	defer space.Close()
+	folder := strings.Repeat("a folder with a long name/", 8)
+	var many []ocfl.File
+	for i := range 8_000 {
+		f := named(fmt.Sprintf("%s%05d", folder, i*7919%8_000), fmt.Sprint(i%6_000)) // not in order, and some are equal
+		f.Extra = []byte(f.Path + "!")
+		many = append(many, f)
+	}
+	base := newObject(t, "ark:/99999/many")
+	for n, change := range []ocfl.Change{
+		{Files: ocfl.Files(many)},
+		{Files: ocfl.Files(many[:9]), Delete: []string{many[12].Path}, Drop: func(path string) bool { return path == many[11].Path }},
+		{Files: ocfl.Files([]ocfl.File{named("new", "new"), named("again", "3"), named(many[0].Path, "other")})},
+		{Files: ocfl.Files(many[:5]), Whole: true},
+	} {
+		change.Message, change.User, change.Created = "m", &user, created(n)
+		prior, err := ocfl.NoPrior(base.ID, base.Algorithm)
+		if n > 0 {
+			prior = putInventory(t, root, base)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := ocfl.NewPlan(t.Context(), prior, change, space)
+		if n == 1 {
+			// Files that are there are no change, but the other two are.
+			if err != nil || p.Files() != len(many)-2 {
+				t.Fatalf("%v, %+v", err, p)
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := p.Encode(t.Context(), &text); err != nil {
+			t.Fatal(err)
+		}
+		next, err := ocfl.ReadInventory(bytes.NewReader(text.Bytes()), "planned")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if encode(t, next) != text.String() {
+			t.Fatalf("version %d: the plan's text is not the inventory's", n+1)
+		}
+		if p.Files() != len(next.State(0)) {
+			t.Errorf("version %d has %d files, want %d", n+1, p.Files(), len(next.State(0)))
+		}
+		var last string
+		var stored []string
+		for f, err := range p.Added() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			at, ok := next.Lookup(0, f.Path)
+			if !ok || f.Path <= last || !slices.Contains(next.ContentPaths(at.Digest), f.Content) {
+				t.Errorf("version %d: %q at %q after %q", n+1, f.Path, f.Content, last)
+			}
+			if extra := string(f.Extra); extra != "" && extra != f.Path+"!" {
+				t.Errorf("%q has %q", f.Path, extra)
+			}
+			if last = f.Path; f.New {
+				stored = append(stored, f.Content)
+			}
+		}
+		var want []string
+		for _, f := range next.ContentFiles() {
+			want = append(want, f.Path)
+		}
+		slices.Sort(stored)
+		if !slices.Equal(stored, want) {
+			t.Errorf("version %d stores %d files, want %d", n+1, len(stored), len(want))
+		}
+		base = next
+	}
+}
+
+// putInventory stores an inventory as that of an object's newest version, and returns that version.
+func putInventory(t *testing.T, root *ocfl.Root, inv *ocfl.Inventory) ocfl.Prior {
+	t.Helper()
+	folder, err := root.ObjectKey(inv.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{folder, fmt.Sprintf("%s/v%d", folder, inv.Head())} {
+		for name, text := range map[string]string{
+			"inventory.json": encode(t, inv), "inventory.json." + inv.Algorithm: inventoryDigest(t, inv) + " inventory.json\n",
+		} {
+			if err := root.Store().Replace(t.Context(), folder+"/"+name, []byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	prior, err := root.Prior(t.Context(), inv.ID, inv.Head())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return prior
+}
+
+// TestNewPlan_DamagedPrior checks that nothing is planned after an inventory that is not what its
+// sidecar says, or changes before its versions are copied, or lacks the content of a file.
+func TestNewPlan_DamagedPrior(t *testing.T) {
+	root := newRoot(t, newStore(t))
+	space := root.Spill()
+	defer space.Close()
+	one, _ := plan(t, newObject(t, "ark:/99999/prior"), ocfl.Change{User: &user, Message: "1", Files: ocfl.Files([]ocfl.File{named("a", "1")})})
+	change := ocfl.Change{Message: "2", Created: created(2), Files: ocfl.Files([]ocfl.File{named("b", "2")})}
+	prior := putInventory(t, root, one)
+	p, err := ocfl.NewPlan(t.Context(), prior, change, space)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, _ := root.ObjectKey(one.ID)
+	other := strings.Replace(encode(t, one), "v1/content/a", "v1/content/x", 1)
+	if err := root.Store().Replace(t.Context(), folder+"/v1/inventory.json", []byte(other)); err != nil {
+		t.Fatal(err)
+	}
+	var wrong *ocfl.DigestError
+	if err := p.Encode(t.Context(), new(bytes.Buffer)); !errors.As(err, &wrong) || !wrong.Existing {
+		t.Errorf("encode after the inventory changed: %v, want a DigestError", err)
+	}
+	if _, err := ocfl.NewPlan(t.Context(), prior, change, space); !errors.As(err, &wrong) || !wrong.Existing {
+		t.Errorf("plan after a wrong inventory: %v, want a DigestError", err)
+	}
+	lacking := *one
+	lacking.Manifest = nil
+	var invalid *ocfl.InventoryError
+	if _, err := ocfl.NewPlan(t.Context(), putInventory(t, root, &lacking), change, space); !errors.As(err, &invalid) {
+		t.Errorf("plan after an inventory without content: %v, want an InventoryError", err)
+	}
+	if _, err := root.Prior(t.Context(), one.ID, 2); !errors.Is(err, ocfl.ErrNotFound) {
+		t.Errorf("a version that is not there: %v", err)
+	}
+	if err := root.Store().Delete(t.Context(), folder+"/v1/inventory.json"); err != nil {
+		t.Fatal(err)
+	}
+	putRoot := putInventory(t, root, one)
+	if err := root.Store().Delete(t.Context(), folder+"/v1/inventory.json"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ocfl.NewPlan(t.Context(), putRoot, change, space); !errors.Is(err, ocfl.ErrNotFound) {
+		t.Errorf("plan after the inventory is gone: %v", err)
+	}
+	if prior, err = root.Prior(t.Context(), one.ID, 1); err == nil {
+		_, err = ocfl.NewPlan(t.Context(), prior, change, space)
+	}
+	if err != nil {
+		t.Errorf("the inventory in the root is not used: %v", err)
 	}
 }

@@ -204,16 +204,17 @@ func (p published) shows(ctx context.Context) (bool, error) {
 	} else if !is || err != nil {
 		return false, err
 	}
-	in, err := p.root.store.Open(ctx, p.inventoryKey(), 0, -1)
+	space := p.root.Spill()
+	defer space.Close() //nolint:errcheck // only read from
+	n, _, _ := parseVersionName(p.version)
+	a, err := ReadAddition(ctx, p.root.store, p.inventoryKey(), n, p.algorithm, p.digest, space)
 	if err != nil {
 		return false, err
 	}
-	defer in.Close()
-	inv, err := ReadInventory(in, p.inventoryKey())
-	if err != nil {
-		return false, err
-	}
-	for _, f := range inv.ContentFiles() {
+	for f, err := range a.content {
+		if err != nil {
+			return false, err
+		}
 		_, err := p.root.store.Stat(ctx, p.base+"/"+f.Path)
 		if errors.Is(err, storage.ErrNotFound) {
 			return false, nil // the inventory was written after its files were removed
@@ -231,7 +232,7 @@ func (p published) shows(ctx context.Context) (bool, error) {
 // including any inventory, it removes nothing and returns a *ForeignError. If the version is
 // complete (see Shows), it returns ErrComplete. It returns an error if files were written
 // meanwhile, and leaves these. The caller holds the object's lock. It may be repeated at any point.
-func (r *Root) Abandon(ctx context.Context, id string, n int, algorithm, digest string, planned *Inventory) error {
+func (r *Root) Abandon(ctx context.Context, id string, n int, algorithm, digest string, planned *Addition) error {
 	p, err := r.versionOf(ctx, id, n)
 	if err == nil {
 		p.algorithm, p.digest = algorithm, strings.ToLower(digest)
@@ -260,47 +261,50 @@ func (r *Root) versionOf(ctx context.Context, id string, n int) (p published, er
 	return published{root: r, base: base, version: versionName(n, object.padding)}, nil
 }
 
-func (p published) abandon(ctx context.Context, planned *Inventory) error {
+func (p published) abandon(ctx context.Context, planned *Addition) error {
 	folder := p.base + "/" + p.version
 	if is, err := p.shows(ctx); err != nil {
 		return err
 	} else if is {
 		return ErrComplete
 	}
-	digests := map[string]string{}
-	if planned != nil {
-		p.algorithm = planned.Algorithm
-		for _, f := range planned.ContentFiles() {
-			digests[p.base+"/"+f.Path] = f.Digest
-		}
+	space := p.root.Spill()
+	defer space.Close() //nolint:errcheck // only read from
+	if planned == nil {
+		planned = &Addition{content: func(func(ContentFile, error) bool) {}}
+	} else {
+		p.algorithm = planned.object.Algorithm
 	}
-	var ours []string
+	ours := space.NewLog()
 	foreign := &ForeignError{Folder: folder}
-	for info, err := range p.root.store.List(ctx, folder+"/") {
+	for f, err := range planned.matching(ctx, p.root.store, p.base, folder+"/") {
 		if err != nil {
 			return err
 		}
-		want, ok := digests[info.Key]
-		if ok {
-			got, err := p.digestOf(ctx, info.Key)
+		if f.planned {
+			got, err := p.digestOf(ctx, f.Key)
 			if err != nil {
 				return err
 			}
-			ok = strings.EqualFold(got, want)
+			f.planned = strings.EqualFold(got, f.digest)
 		}
-		if ok {
-			ours = append(ours, info.Key)
-		} else {
-			foreign.add(info.Key)
+		switch {
+		case !f.planned:
+			foreign.add(f.Key)
+		case !ours.Append([]byte(f.Key)):
+			return space.Err()
 		}
 	}
 	if len(foreign.Files) > 0 {
 		return foreign
 	}
-	for _, key := range ours {
-		if err := p.root.store.Delete(ctx, key); err != nil {
+	for key := range ours.Records() {
+		if err := p.root.store.Delete(ctx, string(key)); err != nil {
 			return err
 		}
+	}
+	if err := space.Err(); err != nil {
+		return err
 	}
 	if err := p.root.store.DeleteUnfinished(ctx, folder); err != nil {
 		return err

@@ -184,18 +184,41 @@ func parseSidecar(text string) (digest string, ok bool) {
 func sidecarText(digest string) []byte { return []byte(digest + " " + inventoryName + "\n") }
 
 // OpenFile opens the file with this logical path in version n of the object id (0 for the head). It
-// reads the inventory on each call; for many files call Inventory once, then OpenContent. It
-// returns ErrNotFound if there is no such object, version or file.
+// reads the inventory twice on each call, and keeps nothing of it in memory; for many files call
+// Inventory once, then OpenContent. It returns ErrNotFound if there is no such object, version or
+// file.
 func (r *Root) OpenFile(ctx context.Context, id string, n int, logicalPath string) (io.ReadCloser, error) {
-	inv, err := r.Inventory(ctx, id, n)
+	v, err := r.Prior(ctx, id, n)
 	if err != nil {
 		return nil, err
 	}
-	f, ok := inv.Lookup(0, logicalPath)
-	if !ok {
-		return nil, fmt.Errorf("%w: %q has no file %q in %s", ErrNotFound, id, logicalPath, inv.VersionName(inv.Head()))
+	digest, content := "", ""
+	_, err = v.scan(ctx, scan{state: func(of, path string) error {
+		if path == logicalPath {
+			digest = of
+		}
+		return nil
+	}})
+	if err == nil && digest == "" {
+		err = fmt.Errorf("%w: %q has no file %q in %s", ErrNotFound, id, logicalPath, versionName(v.object.Head, v.object.padding))
 	}
-	return r.OpenContent(ctx, inv, f.Digest, 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	_, err = v.scan(ctx, scan{manifest: func(of, path string) error {
+		if content == "" && strings.EqualFold(of, digest) {
+			content = path
+		}
+		return nil
+	}})
+	if err == nil && content == "" {
+		err = fmt.Errorf("%w: %q has no content with digest %s", ErrNotFound, id, digest)
+	}
+	if err != nil {
+		return nil, err
+	}
+	in, err := r.store.Open(ctx, v.object.Key+"/"+content, 0, -1)
+	return in, wrapNotFound(err)
 }
 
 // OpenContent opens the content with this digest in the object of inv, from offset on. length is in

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/holdfast/holdfast/storage"
@@ -52,19 +51,18 @@ func (r *Root) replicate(ctx context.Context, from *Root, id string, n int, opts
 	c.source = func(f ContentFile) (storage.Store, string, error) {
 		return from.store, object.Key + "/" + f.Path, ctx.Err()
 	}
-	c.encode = func(ctx context.Context, w io.Writer) error {
-		return from.copyInventory(ctx, folder+"/"+inventoryName, c.version, w)
-	}
 	done, err := c.version.exists(ctx)
 	if err != nil {
 		return err
 	}
 	if !done {
-		if c.inv, err = from.loadInventory(ctx, folder); err != nil {
+		space := r.Spill()
+		defer space.Close() //nolint:errcheck // only read from
+		if c.addition, err = ReadAddition(ctx, from.store, folder+"/"+inventoryName, n, algorithm, digest, space); err != nil {
 			return err
 		}
-		if c.inv.ID != id || c.inv.Head() != n {
-			return fmt.Errorf("%w: %q is version %d of %q", ErrIDTaken, folder, c.inv.Head(), c.inv.ID)
+		if c.addition.object.ID != id {
+			return fmt.Errorf("%w: %q is of %q", ErrIDTaken, folder, c.addition.object.ID)
 		}
 		if opts != nil {
 			if c.opts, err = opts(n, digest); err != nil {
@@ -94,16 +92,4 @@ func (r *Root) sealOf(ctx context.Context, folder string) (digest, algorithm str
 		return strings.ToLower(digest), algorithm, nil
 	}
 	return "", "", fmt.Errorf("%w: %q has no inventory of its own with a sidecar", ErrNotFound, folder)
-}
-
-// copyInventory writes the inventory at key to w. It returns a *DigestError if its bytes are wrong.
-func (r *Root) copyInventory(ctx context.Context, key string, want published, w io.Writer) error {
-	h := newHash(want.algorithm)
-	if _, err := hashObject(ctx, r.store, key, io.MultiWriter(w, h)); err != nil {
-		return err
-	}
-	if got := hexSum(h); got != want.digest {
-		return &DigestError{Key: key, Algorithm: want.algorithm, Want: want.digest, Got: got}
-	}
-	return nil
 }

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"path"
 	"strings"
 
+	"github.com/holdfast/holdfast/spill"
 	"github.com/holdfast/holdfast/storage"
 )
 
@@ -17,6 +19,9 @@ import (
 // may be called concurrently. Writers of the same object need a lock around planning and Commit;
 // otherwise one of them gets ErrVersionExists.
 type Root struct {
+	// TempDir is the folder of temporary files; "" is os.TempDir. Set it before the first use.
+	TempDir string
+
 	store  storage.Store
 	prefix string // empty or ends in a slash
 	layout Layout
@@ -174,6 +179,9 @@ func holdsSame(ctx context.Context, store storage.Store, key string, content []b
 	}
 	return nil
 }
+
+// Spill returns a new Space for lists of files, in TempDir. The caller closes it.
+func (r *Root) Spill() *spill.Space { return spill.NewSpace(r.TempDir, math.MaxInt64) }
 
 // Store returns the store that the root is in.
 func (r *Root) Store() storage.Store { return r.store }

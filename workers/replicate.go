@@ -69,9 +69,12 @@ func (w *Replicate) copy(ctx context.Context, item *base.Item, p result.Plan, fr
 	var last ocfl.Progress
 	var stored *resume.Stored
 	err = to.Replicate(ctx, from.Root, p.ObjectID, p.Version, func(version int, digest string) (ocfl.CommitOptions, error) {
+		if version == p.Version && digest != p.Digest {
+			return ocfl.CommitOptions{}, fmt.Errorf("its inventory in storage %q has the digest %s, not %s, as announced", from.Name, digest, p.Digest)
+		}
 		doneFiles, doneBytes, last = doneFiles+int64(last.Files), doneBytes+last.Bytes, ocfl.Progress{}
 		var err error
-		if stored, err = resume.NewStored(ctx, item, "stored in "+name, digest, p.Files, p.Bytes); err != nil {
+		if stored, err = resume.NewStored(ctx, item, "stored in "+name+", by path", digest, p.Files, p.Bytes); err != nil {
 			return ocfl.CommitOptions{}, err
 		}
 		return ocfl.CommitOptions{

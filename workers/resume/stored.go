@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast/holdfast/base"
 )
 
-// storedFiles records which content files of a version are stored and verified, by their place in
-// its inventory. A storage never changes a file, so none must be verified twice.
+// storedFiles records which content files of a version are stored and verified, by their place
+// among them in the order of their paths. A storage never changes a file, so none must be verified twice.
 type storedFiles struct {
 	Inventory string `json:"inventory"` // its digest
 	Places    Places `json:"places"`

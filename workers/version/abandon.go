@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/workers/identity"
 	"github.com/holdfast/holdfast/workers/result"
 )
@@ -74,14 +72,16 @@ func (w *Maker) Abandon(ctx context.Context, item *base.Item, who registry.Aband
 		}
 		roots = append(roots, root)
 	}
-	var planned *ocfl.Inventory
+	space := roots[0].Spill()
+	defer space.Close() //nolint:errcheck // nothing depends on a temporary file
+	var planned *ocfl.Addition
 	if p.Small {
 		var small *smallPlan
 		if small, err = readSmall(p, in.Staged); err == nil {
-			planned = small.inv
+			planned = small.adds
 		}
 	} else {
-		planned, err = w.announced(ctx, p)
+		planned, err = w.announced(ctx, p, space)
 	}
 	if err != nil && !unusable(p, err) {
 		return err
@@ -121,13 +121,4 @@ func forgotten(item *base.Item) []string {
 		names = append(names, result.NameReplica(storage))
 	}
 	return names
-}
-
-// announced reads the staged inventory of the announced version, and verifies its digest.
-func (w *Maker) announced(ctx context.Context, p result.Plan) (inv *ocfl.Inventory, err error) {
-	err = staging.Verified(ctx, w.Payloads.Staging, p.Inventory, p.Algorithm, p.Digest, func(in io.Reader) error {
-		inv, err = ocfl.ReadInventory(in, p.Inventory)
-		return err
-	})
-	return inv, err
 }

@@ -3,15 +3,15 @@ package version
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/format"
-	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
@@ -19,17 +19,17 @@ import (
 	"github.com/holdfast/holdfast/workers/result"
 )
 
-// list makes the list of the version's changes, for commit and record. It returns the plan of a
-// small version; otherwise it stages the list.
-func (w *Maker) list(ctx context.Context, item *base.Item, in storage.Creator, dr *draft, inv *ocfl.Inventory, content []ocfl.ContentFile) (*smallPlan, error) {
+// list makes the list of the version's changes by path, for commit and record. It returns the plan
+// of a small version; otherwise it stages the list.
+func (w *Maker) list(ctx context.Context, item *base.Item, in storage.Creator, dr *draft) (*smallPlan, error) {
 	key := staging.Key(item.Lease(), "version.jsonl")
 	list, err := staging.CreateStoredList[result.Planned](ctx, in, key)
 	if err != nil {
 		return nil, err
 	}
 	defer list.Abort() //nolint:errcheck // an aborted list leaves nothing that matters
-	small := &smallPlan{inv: inv}
-	dr.Small = dr.Small && len(inv.State(0)) <= smallFiles
+	small := &smallPlan{}
+	dr.Small = dr.Small && dr.plan.Files() <= smallFiles
 	spill := func() (err error) {
 		dr.Small = false
 		for _, e := range small.Changes {
@@ -37,7 +37,7 @@ func (w *Maker) list(ctx context.Context, item *base.Item, in storage.Creator, d
 		}
 		return err
 	}
-	err = w.changes(ctx, item, dr, inv, content, func(e result.Planned) error {
+	err = w.changes(ctx, item, dr, func(e result.Planned) error {
 		if !dr.Small {
 			return list.Add(e)
 		}
@@ -51,7 +51,7 @@ func (w *Maker) list(ctx context.Context, item *base.Item, in storage.Creator, d
 		return nil, err
 	}
 	if dr.Small {
-		if dr.Digest, err = small.encode(); err != nil || len(small.text) <= smallBytes {
+		if dr.Digest, err = small.encode(ctx, dr.plan); err != nil || len(small.text) <= smallBytes {
 			return small, err
 		}
 		if err := spill(); err != nil {
@@ -64,30 +64,29 @@ func (w *Maker) list(ctx context.Context, item *base.Item, in storage.Creator, d
 }
 
 // changes passes on every change of the version: its new files, and those that it removes.
-func (w *Maker) changes(ctx context.Context, item *base.Item, dr *draft, inv *ocfl.Inventory, content []ocfl.ContentFile, add func(result.Planned) error) error {
-	isNew := make(map[string]bool, len(content))
-	for _, c := range content {
-		isNew[c.Path] = true
-	}
+func (w *Maker) changes(ctx context.Context, item *base.Item, dr *draft, add func(result.Planned) error) error {
 	found, err := w.formats(ctx, item, dr)
 	if err != nil {
 		return err
 	}
 	dr.Formats = &result.Identified{Agent: cmp.Or(found.Agent, format.Agent), At: item.Now().UTC().Truncate(time.Second)}
 	progress := item.Progress("files planned", "files")
-	for f, err := range w.files(ctx, dr) {
-		if err != nil {
-			return err
+	for added, err := range dr.plan.Added() {
+		var f staging.File
+		if err == nil {
+			err = json.Unmarshal(added.Extra, &f)
 		}
-		where := inv.ContentPaths(f.Digests[dr.Algorithm])[0]
+		if err != nil {
+			return fmt.Errorf("read planned files: %w", err)
+		}
 		e := result.Planned{
-			Path: f.Name, Content: where, Size: f.SizeBytes, Digests: f.Digests, MIME: f.MIMEType,
+			Path: f.Name, Content: added.Content, Size: f.SizeBytes, Digests: f.Digests, MIME: f.MIMEType,
 			Modified: f.Modified, Raw: f.Raw, Encoding: f.Encoding,
 		}
 		if f.NoZone {
 			dr.NoZone++
 		}
-		if isNew[where] {
+		if added.New {
 			e.Staged, e.Data = f.Key, dr.small[f.Name]
 		}
 		if strings.HasPrefix(f.Name, registry.ProducerFolder) {
@@ -99,21 +98,49 @@ func (w *Maker) changes(ctx context.Context, item *base.Item, dr *draft, inv *oc
 			return err
 		}
 	}
-	for old, err := range w.before(ctx, dr) {
-		if err != nil {
+	if dr.Version == 1 {
+		return nil
+	}
+	return w.removed(ctx, item, dr, add)
+}
+
+// removed passes on the files that the version removes, and counts those that it keeps.
+func (w *Maker) removed(ctx context.Context, item *base.Item, dr *draft, add func(result.Planned) error) error {
+	added, stop := iter.Pull2(dr.plan.Added())
+	defer stop()
+	now, err, more := added()
+	keeps := w.keeps(item, dr)
+	for old, errOld := range w.before(ctx, dr) {
+		for err == nil && more && now.Path < old.Path {
+			now, err, more = added()
+		}
+		if err := cmp.Or(err, errOld); err != nil {
 			return err
 		}
-		_, stays := inv.Lookup(0, old.Path)
 		switch {
-		case !stays:
+		case more && now.Path == old.Path:
+		case keeps(old.Path):
+			dr.Files, dr.Bytes = dr.Files+1, dr.Bytes+old.SizeBytes
+		default:
 			if err := add(result.Planned{Path: old.Path, Deleted: true}); err != nil {
 				return err
 			}
-		case !dr.has(old.Path):
-			dr.Files, dr.Bytes = dr.Files+1, dr.Bytes+old.SizeBytes
 		}
 	}
-	return nil
+	return err
+}
+
+// keeps returns a function that reports whether the version keeps a file of the version before
+// unless it has its own at that path.
+func (w *Maker) keeps(item *base.Item, dr *draft) func(path string) bool {
+	if item.Spec().Mode != registry.Update {
+		return func(string) bool { return false }
+	}
+	deleted := make(map[string]bool, len(dr.deleted))
+	for _, path := range dr.deleted {
+		deleted[path] = true
+	}
+	return func(path string) bool { return !deleted[path] && !isSystem(path) }
 }
 
 // formats identifies the producer's files of the version.
@@ -121,11 +148,6 @@ func (w *Maker) formats(ctx context.Context, item *base.Item, dr *draft) (*forma
 	find := formats.Finder{Identifier: w.Identifier, Staging: w.Payloads.Staging}
 	files := func(ctx context.Context) iter.Seq2[staging.File, error] { return w.producers(ctx, dr) }
 	return find.Find(ctx, item, dr.Algorithm, w.before(ctx, dr), files)
-}
-
-// has reports whether the version has its own file at the path.
-func (dr *draft) has(path string) bool {
-	return dr.named[path] || slices.ContainsFunc(dr.system, func(f staging.File) bool { return f.Name == path })
 }
 
 // before yields the files of the previous version by path; none for a first version.

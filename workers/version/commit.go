@@ -1,6 +1,8 @@
 package version
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +11,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/spill"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/workers/payload"
@@ -33,13 +36,13 @@ func (w *Maker) Store(ctx context.Context, item *base.Item, p result.Plan, d *Dr
 	return nil
 }
 
-// planned returns the inventory of an announced version and its changes. The inventory of a small
-// version that is recorded comes from its storage, without changes: all is stored.
-func (w *Maker) planned(ctx context.Context, item *base.Item, home ocfl.Named, d *Drafted) (*ocfl.Inventory, iter.Seq2[result.Planned, error], error) {
+// planned returns what an announced version adds, and its changes. The inventory of a small version
+// that is recorded comes from its storage, without changes: all is stored.
+func (w *Maker) planned(ctx context.Context, item *base.Item, home ocfl.Named, d *Drafted, space *spill.Space) (*ocfl.Addition, iter.Seq2[result.Planned, error], error) {
 	p, small := d.Plan, d.small
 	if !p.Small {
-		inv, err := w.announced(ctx, p)
-		return inv, staging.ReadList[result.Planned](ctx, w.Payloads.Staging, p.Changes()), err
+		a, err := w.announced(ctx, p, space)
+		return a, staging.ReadList[result.Planned](ctx, w.Payloads.Staging, p.Changes()), err
 	}
 	if small == nil {
 		in, err := w.Registry.Intend(ctx, item.Lease(), registry.Intent{ObjectID: p.ObjectID, Version: p.Version})
@@ -48,19 +51,101 @@ func (w *Maker) planned(ctx context.Context, item *base.Item, home ocfl.Named, d
 		}
 		if in.Staged == "" {
 			inv, err := home.Inventory(ctx, p.ObjectID, p.Version)
-			return inv, func(func(result.Planned, error) bool) {}, err
+			if err != nil {
+				return nil, nil, err
+			}
+			return inv.Addition(), func(func(result.Planned, error) bool) {}, nil
 		}
 		if small, err = readSmall(p, in.Staged); err != nil {
 			return nil, nil, err
 		}
 	}
-	return small.inv, func(yield func(result.Planned, error) bool) {
+	return small.adds, func(yield func(result.Planned, error) bool) {
 		for _, e := range small.Changes {
 			if !yield(e, nil) {
 				return
 			}
 		}
 	}, nil
+}
+
+// announced returns what the announced version adds, by its staged inventory.
+func (w *Maker) announced(ctx context.Context, p result.Plan, space *spill.Space) (*ocfl.Addition, error) {
+	return ocfl.ReadAddition(ctx, w.Payloads.Staging, p.Inventory, p.Version, p.Algorithm, p.Digest, space)
+}
+
+// origins says where the bytes of a version's content files are. It must be asked for them in the
+// order of their paths.
+type origins struct {
+	path   string // of the content file that was read last
+	origin []byte
+	more   bool
+	next   func() (path, origin []byte, more bool)
+	stop   func()
+	space  *spill.Space
+}
+
+// The first byte of an origin says what follows: a key in staging, or the bytes themselves.
+const (
+	stagedOrigin = 's'
+	dataOrigin   = 'd'
+)
+
+// originsOf reads the changes of a version.
+func originsOf(changes iter.Seq2[result.Planned, error], space *spill.Space) (*origins, error) {
+	sorter := space.NewSorter(nil)
+	for e, err := range changes {
+		if err != nil {
+			return nil, err
+		}
+		added := true
+		switch {
+		case e.Staged != "":
+			added = sorter.Add([]byte(e.Content), append([]byte{stagedOrigin}, e.Staged...))
+		case e.Data != nil:
+			added = sorter.Add([]byte(e.Content), append([]byte{dataOrigin}, e.Data...))
+		}
+		if !added {
+			return nil, space.Err()
+		}
+	}
+	o := &origins{space: space}
+	o.next, o.stop = iter.Pull2(sorter.Sorted())
+	o.read()
+	return o, nil
+}
+
+func (o *origins) read() {
+	var path []byte
+	path, o.origin, o.more = o.next()
+	o.path = string(path)
+}
+
+// find moves on to a content file. It reports whether its origin is known, and what kind it is.
+func (o *origins) find(f ocfl.ContentFile) (kind byte, ok bool) {
+	for o.more && o.path < f.Path {
+		o.read()
+	}
+	if !o.more || o.path != f.Path {
+		return 0, false
+	}
+	return o.origin[0], true
+}
+
+// data returns the bytes of a small file.
+func (o *origins) data(f ocfl.ContentFile) ([]byte, bool) {
+	if kind, ok := o.find(f); !ok || kind != dataOrigin {
+		return nil, false
+	}
+	return bytes.Clone(o.origin[1:]), true
+}
+
+// staged returns the key of a file in staging.
+func (o *origins) staged(f ocfl.ContentFile) (string, error) {
+	if kind, ok := o.find(f); ok && kind == stagedOrigin {
+		return string(o.origin[1:]), nil
+	}
+	return "", cmp.Or(o.space.Err(), fmt.Errorf("%s is not among the planned files", f.Path))
 }
 
 // commit writes the announced version and reads every new byte back.
@@ -73,38 +158,27 @@ func (w *Maker) commit(ctx context.Context, item *base.Item, d *Drafted) error {
 		return err
 	}
 	p := d.Plan
-	inv, changes, err := w.planned(ctx, item, home, d)
+	space := home.Spill()
+	defer space.Close() //nolint:errcheck // nothing depends on a temporary file
+	addition, changes, err := w.planned(ctx, item, home, d, space)
 	if err != nil {
 		return err
 	}
-	staged, small := map[string]string{}, map[string][]byte{}
-	for e, err := range changes {
-		if err != nil {
-			return err
-		}
-		switch {
-		case e.Staged != "":
-			staged[e.Content] = e.Staged
-		case e.Data != nil:
-			small[e.Content] = e.Data
-		}
+	origins, err := originsOf(changes, space)
+	if err != nil {
+		return err
 	}
-	stored, err := resume.NewStored(ctx, item, "stored", p.Digest, p.Files, p.Bytes)
+	defer origins.stop()
+	stored, err := resume.NewStored(ctx, item, "stored, by path", p.Digest, p.Files, p.Bytes)
 	if err != nil {
 		return err
 	}
 	files, bytes := item.Progress("files stored and verified", "files").Kept(), item.Progress("bytes stored and verified", "bytes").Kept()
-	err = home.Commit(ctx, inv, func(f ocfl.ContentFile) (storage.Store, string, error) {
-		key, ok := staged[f.Path]
-		if !ok {
-			return nil, "", fmt.Errorf("%s is not among the planned files", f.Path)
-		}
-		return w.Payloads.Staging, key, item.Writable(ctx)
+	err = home.CommitAddition(ctx, addition, func(f ocfl.ContentFile) (storage.Store, string, error) {
+		key, err := origins.staged(f)
+		return w.Payloads.Staging, key, cmp.Or(err, item.Writable(ctx))
 	}, ocfl.CommitOptions{
-		Data: func(f ocfl.ContentFile) ([]byte, bool) {
-			data, ok := small[f.Path]
-			return data, ok
-		},
+		Data:     origins.data,
 		Verified: stored.Before(),
 		Stored:   func(place int, size int64) error { return stored.Add(ctx, place, size) },
 		Progress: func(now ocfl.Progress) {

@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/spill"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/workers/content"
@@ -47,12 +48,11 @@ type draft struct {
 	result.Plan
 	Description
 	id     registry.Identity
-	prev   *ocfl.Inventory
+	prior  ocfl.Prior
+	space  *spill.Space // for lists of files
 	system []staging.File
 	small  map[string][]byte // the bytes of system files that are not staged, by name
-	// named has the logical paths of the submission, to tell them from those of the previous
-	// version; nil for a first version.
-	named map[string]bool
+	plan   *ocfl.Plan
 }
 
 // Draft plans the version and stages all generated files, but those of a small version if
@@ -66,10 +66,12 @@ func (w *Maker) Draft(ctx context.Context, item *base.Item, d Description, id re
 	if err != nil {
 		return nil, err
 	}
-	if dr.prev, err = w.previous(ctx, item, home, id); err != nil {
+	dr.space = home.Spill()
+	defer dr.space.Close() //nolint:errcheck // nothing depends on a temporary file
+	if dr.prior, err = w.previous(ctx, item, home, id); err != nil {
 		return nil, err
 	}
-	dr.Algorithm = dr.prev.Algorithm
+	dr.Algorithm = dr.prior.Algorithm()
 	if dr.Contents, err = w.withDigests(ctx, item, d.Contents, dr.Algorithm); err != nil {
 		return nil, err
 	}
@@ -84,26 +86,22 @@ func (w *Maker) Draft(ctx context.Context, item *base.Item, d Description, id re
 	if id.EZIDItem != "" {
 		dr.EZID = &ezid.Name{ARK: id.ARK, Item: id.EZIDItem, Who: m.Who, What: m.What, When: m.When}
 	}
-	if err := w.notePaths(ctx, dr); err != nil {
-		return nil, err
-	}
 	if dr.system, err = w.systemFiles(ctx, item, home, dr); err != nil {
 		return nil, fmt.Errorf("write system files: %w", err)
 	}
-	inv, content, err := w.inventory(ctx, item, dr)
-	if err != nil {
+	if err := w.plan(ctx, item, dr); err != nil {
 		return nil, err
 	}
 	b := storage.NewBatch(w.Payloads.Staging)
 	defer b.Close() //nolint:errcheck // it drops what was not published
-	small, err := w.list(ctx, item, b, dr, inv, content)
+	small, err := w.list(ctx, item, b, dr)
 	if err != nil {
 		return nil, err
 	}
 	if dr.Small {
 		return &Drafted{dr.Plan, small}, nil
 	}
-	if err := stageInventory(ctx, item, b, dr, inv); err != nil {
+	if err := stageInventory(ctx, item, b, dr); err != nil {
 		return nil, err
 	}
 	taken, err := b.Publish(ctx)
@@ -131,20 +129,20 @@ func (w *Maker) Announce(ctx context.Context, item *base.Item, d *Drafted) (hold
 	return in.Plan, err
 }
 
-// previous returns the object's head, or an empty inventory for a new object.
-func (w *Maker) previous(ctx context.Context, item *base.Item, home ocfl.Named, id registry.Identity) (*ocfl.Inventory, error) {
+// previous returns the object's head, as the base of the plan.
+func (w *Maker) previous(ctx context.Context, item *base.Item, home ocfl.Named, id registry.Identity) (ocfl.Prior, error) {
 	if id.Head == 0 {
-		inv, err := ocfl.New(id.ARK, item.Spec().Profile.Digests())
-		return inv, base.Fatal(err) // the profile requires an unsupported digest
+		prior, err := ocfl.NoPrior(id.ARK, item.Spec().Profile.Digests())
+		return prior, base.Fatal(err) // the profile requires an unsupported digest
 	}
 	if err := w.ensurePredecessors(ctx, home, id); err != nil {
-		return nil, err
+		return ocfl.Prior{}, err
 	}
-	inv, err := home.Inventory(ctx, id.ARK, id.Head)
+	prior, err := home.Prior(ctx, id.ARK, id.Head)
 	if err != nil {
-		return nil, fmt.Errorf("read version %d of %s: %w", id.Head, id.ARK, err)
+		return prior, fmt.Errorf("read version %d of %s: %w", id.Head, id.ARK, err)
 	}
-	return inv, nil
+	return prior, nil
 }
 
 // withDigests returns the contents with digests by the object's own algorithm, which may differ
@@ -173,21 +171,6 @@ func (w *Maker) withDigests(ctx context.Context, item *base.Item, c result.Conte
 	err = list.Commit(ctx)
 	c.List = list.List()
 	return c, err
-}
-
-// notePaths records the paths that the submission names.
-func (w *Maker) notePaths(ctx context.Context, dr *draft) error {
-	if dr.Version == 1 {
-		return nil
-	}
-	dr.named = map[string]bool{}
-	for f, err := range w.producers(ctx, dr) {
-		if err != nil {
-			return err
-		}
-		dr.named[f.Name] = true
-	}
-	return nil
 }
 
 // producers yields the producer's files by logical path.
@@ -221,43 +204,44 @@ func (w *Maker) files(ctx context.Context, dr *draft) iter.Seq2[staging.File, er
 	}
 }
 
-// inventory plans the OCFL version. An update keeps files that it does not name, except system
-// files: they describe one version.
-func (w *Maker) inventory(ctx context.Context, item *base.Item, dr *draft) (*ocfl.Inventory, []ocfl.ContentFile, error) {
+// plan plans the OCFL version. An update keeps files that it does not name, except system files:
+// they describe one version.
+func (w *Maker) plan(ctx context.Context, item *base.Item, dr *draft) (err error) {
 	spec := item.Spec()
-	gone := dr.deleted
-	for _, f := range dr.prev.State(0) {
-		if strings.HasPrefix(f.Path, registry.SystemFolder) {
-			gone = append(gone, f.Path)
-		}
-	}
-	inv, content, err := ocfl.NewVersion(dr.prev, ocfl.Change{
+	dr.plan, err = ocfl.NewPlan(ctx, dr.prior, ocfl.Change{
 		Files: func(yield func(ocfl.File, error) bool) {
 			for f, err := range w.files(ctx, dr) {
-				if !yield(ocfl.File{Path: f.Name, Digest: f.Digests[dr.Algorithm], Size: f.SizeBytes}, err) || err != nil {
+				var text []byte
+				if err == nil {
+					text, err = json.Marshal(f)
+				}
+				if !yield(ocfl.File{Path: f.Name, Digest: f.Digests[dr.Algorithm], Extra: text}, err) || err != nil {
 					return
 				}
 			}
 		},
-		Delete: gone, Whole: spec.Mode == registry.Add,
+		Delete: dr.deleted, Drop: isSystem, Whole: spec.Mode == registry.Add,
 		Message: fmt.Sprintf("%s by Holdfast job %s", spec.Mode, item.ID), Created: dr.Created, User: user(spec),
-	})
+	}, dr.space)
 	var bad *ocfl.PathError
 	if errors.As(err, &bad) {
-		return nil, nil, base.Content(err)
+		return base.Content(err)
 	}
-	return inv, content, err
+	return err
 }
 
+// isSystem reports whether a logical path is that of a system file.
+func isSystem(path string) bool { return strings.HasPrefix(path, registry.SystemFolder) }
+
 // stageInventory stages the planned inventory, so that a repeat commits the same bytes.
-func stageInventory(ctx context.Context, item *base.Item, in storage.Creator, dr *draft, inv *ocfl.Inventory) error {
+func stageInventory(ctx context.Context, item *base.Item, in storage.Creator, dr *draft) error {
 	dr.Inventory = staging.Key(item.Lease(), "inventory.json")
 	out, err := staging.Create(ctx, in, dr.Inventory, dr.Algorithm)
 	if err != nil {
 		return err
 	}
 	defer out.Close() //nolint:errcheck // an aborted writer leaves nothing that matters
-	if err := inv.Encode(out); err != nil {
+	if err := dr.plan.Encode(ctx, out); err != nil {
 		return fmt.Errorf("stage inventory: %w", err)
 	}
 	f, err := out.Commit(ctx, "inventory.json")

@@ -1,7 +1,7 @@
 package version
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -30,23 +30,23 @@ type smallPlan struct {
 	Inventory string           `json:"inventory"`
 	Changes   []result.Planned `json:"changes"`
 
-	inv  *ocfl.Inventory
+	adds *ocfl.Addition
 	text string // the plan as it stands in the announcement
 }
 
 // encode sets the plan's texts and returns the digest of its inventory.
-func (s *smallPlan) encode() (digest string, err error) {
-	var inventory bytes.Buffer
-	if err := s.inv.Encode(&inventory); err != nil {
+func (s *smallPlan) encode(ctx context.Context, p *ocfl.Plan) (digest string, err error) {
+	inventory, adds, err := p.InMemory(ctx)
+	if err != nil {
 		return "", fmt.Errorf("plan inventory: %w", err)
 	}
-	s.Inventory = inventory.String()
+	s.Inventory, s.adds = string(inventory), adds
 	text, err := json.Marshal(s)
 	if err != nil {
 		return "", fmt.Errorf("encode the plan of a small version: %w", err)
 	}
 	s.text = string(text)
-	return s.digest(s.inv.Algorithm)
+	return adds.Digest(), nil
 }
 
 func (s *smallPlan) digest(algorithm string) (string, error) {
@@ -68,8 +68,13 @@ func readSmall(p result.Plan, text string) (*smallPlan, error) {
 	if err == nil && digest != p.Digest {
 		err = fmt.Errorf("the announced inventory: %w: its digest is %s, not %s", staging.ErrDamaged, digest, p.Digest)
 	}
-	if err == nil {
-		s.inv, err = ocfl.ReadInventory(strings.NewReader(s.Inventory), p.Inventory)
+	if err != nil {
+		return nil, err
 	}
-	return s, err
+	inv, err := ocfl.ReadInventory(strings.NewReader(s.Inventory), p.Inventory)
+	if err != nil {
+		return nil, err
+	}
+	s.adds = inv.Addition()
+	return s, nil
 }

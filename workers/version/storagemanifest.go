@@ -1,6 +1,7 @@
 package version
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -50,7 +51,11 @@ func (w *Maker) writeManifest(ctx context.Context, item *base.Item, dr *draft, o
 // state yields the files of the future version: its own, and those kept from the previous version.
 func (w *Maker) state(ctx context.Context, item *base.Item, dr *draft) iter.Seq2[staging.File, error] {
 	return func(yield func(staging.File, error) bool) {
+		named := dr.space.NewSorter(nil) // the paths of the submission
 		for f, err := range w.files(ctx, dr) {
+			if err == nil && dr.Version > 1 && !named.Add([]byte(f.Name), nil) {
+				err = dr.space.Err()
+			}
 			if !yield(f, err) || err != nil {
 				return
 			}
@@ -58,12 +63,15 @@ func (w *Maker) state(ctx context.Context, item *base.Item, dr *draft) iter.Seq2
 		if item.Spec().Mode != registry.Update {
 			return
 		}
-		deleted := make(map[string]bool, len(dr.deleted))
-		for _, path := range dr.deleted {
-			deleted[path] = true
-		}
+		next, stop := iter.Pull2(named.Sorted())
+		defer stop()
+		own, _, more := next()
+		keeps := w.keeps(item, dr)
 		for old, err := range w.before(ctx, dr) {
-			if err == nil && (dr.named[old.Path] || deleted[old.Path] || strings.HasPrefix(old.Path, registry.SystemFolder)) {
+			for more && string(own) < old.Path {
+				own, _, more = next()
+			}
+			if err = cmp.Or(err, dr.space.Err()); err == nil && (more && string(own) == old.Path || !keeps(old.Path)) {
 				continue
 			}
 			f := staging.File{Name: old.Path, SizeBytes: old.SizeBytes, Digests: old.Digests, MIMEType: old.MIMEType, Modified: old.Modified}

@@ -40,7 +40,7 @@ func storageRoot(t *testing.T, s storage.Store) (folders []string) {
 		inv, err := ocfl.New(id, ocfl.SHA512)
 		if err == nil {
 			inv, _, err = ocfl.NewVersion(inv, ocfl.Change{
-				Files:   ocfl.Files([]ocfl.File{{Path: "a.txt", Digest: digest, Size: 5}}),
+				Files:   ocfl.Files([]ocfl.File{{Path: "a.txt", Digest: digest}}),
 				Message: "m", User: &ocfl.User{Name: "n", Address: "mailto:n@example.org"}, Created: time.Unix(1, 0),
 			})
 		}
