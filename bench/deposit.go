@@ -20,6 +20,8 @@ type deposit struct {
 	algorithm string // of the collection; "" for the default
 	bytes     int64  // of all payloads
 	pieces    int64  // files or jobs, among which the costs are divided
+	localID   string // of the object; "" for none
+	update    bool   // changes the object's files
 }
 
 // asked is the interval of polling a batch. It bounds the precision of times.
@@ -31,19 +33,33 @@ const patience = 15 * time.Minute
 // deposit runs payloads through all stages of a new `holdfast up`, from submission to the end of
 // the batches. It records the peak memory and the costs, and prints the times of the stages.
 func (b *bench) deposit(ctx context.Context, label string, d deposit) (taken time.Duration, err error) {
-	err = b.onFresh(ctx, b.up, func(s *service) error {
-		var batches []string
-		before := s.cost()
-		if taken, batches, err = d.run(ctx, s.client); err != nil {
-			return err
-		}
-		b.spent(d.subject, s.cost().minus(before), d.pieces)
-		b.remember(label, s.memory("VmHWM"))
-		stages, err := stagesOf(ctx, s.client, batches[0])
-		b.say("    %s", stages)
+	err = b.onFresh(ctx, b.up, func(s *service) (err error) {
+		taken, err = b.depositIn(ctx, s, label, d)
 		return err
 	})
 	return taken, err
+}
+
+// depositIn is deposit for a Holdfast that runs.
+func (b *bench) depositIn(ctx context.Context, s *service, label string, d deposit) (time.Duration, error) {
+	before := s.cost()
+	taken, batches, err := d.run(ctx, s.client)
+	if err != nil {
+		return 0, err
+	}
+	b.spent(d.subject, s.cost().minus(before), d.pieces)
+	b.remember(label, s.memory("VmHWM"))
+	stages, err := stagesOf(ctx, s.client, batches[0])
+	b.say("    %s", stages)
+	return taken, err
+}
+
+// localIDs returns the object's local identifiers.
+func (d deposit) localIDs() []string {
+	if d.localID == "" {
+		return nil
+	}
+	return []string{d.localID}
 }
 
 // starter starts a service in a new folder.
@@ -78,7 +94,9 @@ func (d deposit) run(ctx context.Context, c *client.Client) (taken time.Duration
 	}
 	begun := time.Now()
 	for _, url := range d.urls {
-		r, err := c.Submit(ctx, wire.SubmitRequest{URL: url, Type: string(d.kind), Collection: "bench"}, "")
+		r, err := c.Submit(ctx, wire.SubmitRequest{
+			URL: url, Type: string(d.kind), Collection: "bench", LocalIDs: d.localIDs(), Update: d.update,
+		}, "")
 		if err != nil {
 			return 0, nil, fmt.Errorf("submit: %w", err)
 		}

@@ -98,3 +98,8 @@ func (p *process) memory(field string) int64 {
 	}
 	return fieldOf(raw, field+": %d kB") << 10
 }
+
+// forgetPeak makes VmHWM begin again with the present memory.
+func (p *process) forgetPeak() error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0)
+}
