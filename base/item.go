@@ -98,6 +98,20 @@ func (it *Item) Lease() registry.Lease { return it.lease }
 // are durations.
 func (it *Item) Now() time.Time { return it.UpdatedAt.Add(time.Since(it.track.started)) }
 
+// Parents returns the items that the item requires, with what their functions returned. It is an
+// error if the Registry serves no functions.
+func (it *Item) Parents(ctx context.Context) (all []registry.Parent, err error) {
+	serving, ok := it.stores.registry.(registry.Serving)
+	if !ok {
+		return nil, errors.New("read what the item requires: the Registry serves no functions")
+	}
+	err = it.callUntilAnswered(ctx, it.stores.registryTrouble, func(ctx context.Context) (err error) {
+		all, err = serving.Parents(ctx, it.lease)
+		return err
+	})
+	return all, err
+}
+
 // Writable returns nil while the claim is held and the step is wanted. Call it right before a write
 // outside SQL under a name that others read. Otherwise it returns ErrClaimLost, or the cause of
 // ctx.

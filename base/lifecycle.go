@@ -161,10 +161,14 @@ func slotWait(err error) time.Duration {
 // answer was lost still gets its worker (R9). sent is the time of the first request: the lease
 // cannot have begun earlier.
 func (s *session) claim(ctx context.Context, st *station, hint string) (c registry.Claim, sent time.Time, err error) {
-	request := s.claimRequest(st, hint)
+	return s.claimBy(ctx, s.claimRequest(st, hint), s.stores.registry.Claim)
+}
+
+// claimBy is claim for any way to ask.
+func (s *session) claimBy(ctx context.Context, request registry.ClaimRequest, ask func(context.Context, registry.ClaimRequest) (registry.Claim, error)) (c registry.Claim, sent time.Time, err error) {
 	sent = time.Now()
 	for wait := retryFirst; ; wait *= 2 {
-		c, err = s.claimOnce(ctx, request)
+		c, err = s.claimOnce(ctx, request, ask)
 		if isFinal(err) {
 			s.stores.registryTrouble.answered(ctx)
 			return c, sent, err
@@ -198,10 +202,10 @@ func (s *session) claimRequest(st *station, hint string) registry.ClaimRequest {
 	}
 }
 
-func (s *session) claimOnce(ctx context.Context, r registry.ClaimRequest) (registry.Claim, error) {
+func (s *session) claimOnce(ctx context.Context, r registry.ClaimRequest, ask func(context.Context, registry.ClaimRequest) (registry.Claim, error)) (registry.Claim, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.stores.timeout)
 	defer cancel()
-	return s.stores.registry.Claim(ctx, r)
+	return ask(ctx, r)
 }
 
 // skip answers a message for which there is no item. If the Registry refused, the message is

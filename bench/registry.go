@@ -55,6 +55,7 @@ func seed(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f.IntVar(&o.Collections, "collections", 24, "number of collections")
 	f.IntVar(&o.Jobs, "jobs", 100, "jobs per batch")
 	f.BoolVar(&o.History, "history", true, "add an event and an attempt for each item")
+	f.BoolVar(&o.Settled, "settled", false, "let no item wait")
 	if err := parseRegistry(f, args, &address); err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ type ForWorkers interface {
 	Working
 	ItemReader
 	Queue
+	// Functions.
+	Serving
 	// Deposits.
 	Uploads
 	Batching

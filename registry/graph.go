@@ -10,17 +10,19 @@ import (
 	"unicode/utf8"
 )
 
-// Graphs adds submissions that depend on each other.
+// Graphs adds submissions and tasks that depend on each other.
 type Graphs interface {
-	// Prepare adds submissions to a graph that is not sealed, all or none, in status prepare: none
-	// of them is dispatched before Seal. A requirement of an existing item is inserted as satisfied
-	// if it is satisfied already (R12). Prepare does not look for duplicates: every node becomes
-	// its own batch, as with Force. A repeated idempotency key returns the first answer.
+	// Prepare adds submissions and tasks to a graph that is not sealed, all or none, in status
+	// prepare: none of them is dispatched before Seal. With g.Seal the same transaction seals it. A
+	// requirement of an existing item is inserted as satisfied if it is satisfied already (R12).
+	// Prepare does not look for duplicates: every submission becomes its own batch, as with Force. A
+	// repeated idempotency key returns the first answer.
 	//
 	// *GraphError: a key is used twice or unknown, an item requires itself, a requirement can never
-	// be satisfied, or [MostNodes], [MostEdges] or [MostItems] is exceeded. ErrNotFound: a graph,
+	// be satisfied, the nodes of a sealed graph wait for each other, or [MostNodes], [MostEdges] or [MostItems] is exceeded. ErrNotFound: a graph,
 	// item, upload or collection is unknown. ErrSealed: the graph is sealed. *MailRefusedError and
-	// *MailLimitError are as for Submit.
+	// *MailLimitError are as for Submit, *UnknownFunctionError and *ArgumentError as for AddTask,
+	// in a *NodeError.
 	Prepare(ctx context.Context, g Graph) (PreparedGraph, error)
 	// Seal makes all items of a graph that are in prepare pending, or none. *CycleError names the
 	// items of a cycle. ErrNotFound: the graph is unknown. Items that were cancelled, aborted or
@@ -35,10 +37,10 @@ type Graphs interface {
 
 // Bounds of graphs. They keep transactions that build, seal and abort a graph short.
 const (
-	MostNodes = 500   // in one call of Prepare
-	MostEdges = 2_000 // requirements in one call of Prepare, and of one submission
-	MostItems = 5_000 // in one graph
-	mostKey   = 200   // bytes of a node's key
+	MostNodes = 500    // in one call of Prepare
+	MostEdges = 2_000  // requirements in one call of Prepare, and of one submission
+	MostItems = 20_000 // in one graph
+	mostKey   = 200    // bytes of a node's key
 )
 
 // ErrSealed says that the graph is sealed, so nothing can be added.
@@ -112,19 +114,43 @@ func (r Requirement) CheckOn(s Status) string {
 // isText reports whether every database can store a text.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// Node is a submission in a graph. Its requirements may name keys.
+// Node is a submission or a task in a graph. Its requirements may name keys.
 type Node struct {
 	Key        string     `json:"key"` // name chosen by the caller, unique in the graph
-	Submission Submission `json:"submission"`
+	Submission Submission `json:"submission,omitzero"`
+	Task       *NewTask   `json:"task,omitempty"` // instead of a submission; its actor is the graph's
 }
 
-// Graph is submissions that depend on each other. One or more calls of Prepare build it; Seal
-// starts it.
+// Requires returns the requirements of the node.
+func (n Node) Requires() []Requirement {
+	if n.Task != nil {
+		return n.Task.Requires
+	}
+	return n.Submission.Requires
+}
+
+// problem returns what is wrong with the node's task by itself, or "".
+func (n Node) problem() string {
+	switch {
+	case n.Task == nil:
+		return ""
+	case n.Task.IdempotencyKey != "" || n.Task.Actor != "":
+		return "a task in a graph has neither an idempotency key nor an actor of its own; give them for the graph"
+	}
+	if err := n.Task.Check(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// Graph is submissions and tasks that depend on each other. One or more calls of Prepare build it;
+// Seal starts it.
 type Graph struct {
 	ID             string `json:"id"`    // "": make a new graph; otherwise add nodes to a graph that is not sealed
 	Nodes          []Node `json:"nodes"` // at most [MostNodes] a call
 	Actor          string `json:"actor"`
 	IdempotencyKey string `json:"idempotency_key"`
+	Seal           bool   `json:"seal,omitempty"` // the graph is complete with these nodes
 }
 
 // Problems returns all problems of a call of Prepare that can be found without the database.
@@ -146,11 +172,14 @@ func (g Graph) Problems() []*GraphError {
 			add(n.Key, "the key is used twice")
 		}
 		seen[n.Key] = true
-		edges += len(n.Submission.Requires)
-		for _, p := range requirementProblems(n.Submission.Requires) {
+		if p := n.problem(); p != "" {
 			add(n.Key, "%s", p)
 		}
-		if slices.ContainsFunc(n.Submission.Requires, func(r Requirement) bool { return r.Key != "" && r.Key == n.Key }) {
+		edges += len(n.Requires())
+		for _, p := range requirementProblems(n.Requires()) {
+			add(n.Key, "%s", p)
+		}
+		if slices.ContainsFunc(n.Requires(), func(r Requirement) bool { return r.Key != "" && r.Key == n.Key }) {
 			add(n.Key, "it requires itself")
 		}
 	}
@@ -239,6 +268,18 @@ func (e *GraphError) Error() string {
 	}
 	return fmt.Sprintf("node %q: %s", e.Key, e.Problem)
 }
+
+// NodeError says which node of a graph could not be added, and why.
+type NodeError struct {
+	Key string
+	Err error
+}
+
+// Error names the node.
+func (e *NodeError) Error() string { return fmt.Sprintf("node %q: %v", e.Key, e.Err) }
+
+// Unwrap returns the reason.
+func (e *NodeError) Unwrap() error { return e.Err }
 
 // CycleError says that the items of the graph wait for each other, so it cannot be sealed.
 type CycleError struct {

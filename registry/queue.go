@@ -24,7 +24,7 @@ type QueueStatus struct {
 	// there is none.
 	Strays  string       `json:"strays,omitempty"`
 	OneCopy int64        `json:"one_copy"` // collections with only one storage, and so without a second copy
-	Stages  []StageQueue `json:"stages"`   // every stage, in route order
+	Stages  []StageQueue `json:"stages"`   // every stage, in route order; then every function, by name
 	// Failing are the subscriptions whose receivers do not acknowledge events.
 	Failing []Subscription `json:"failing,omitempty"`
 }

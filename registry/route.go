@@ -1,6 +1,9 @@
 package registry
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Stage says where on its route an item is. Workers have the names of the stages that they serve.
 type Stage string
@@ -24,7 +27,28 @@ const (
 	Fixity    Stage = "fixity"
 	Restore   Stage = "restore"
 	Deliver   Stage = "deliver"
+	// Run is the stage of tasks. Each function is a stage of its own within it, see [Stage.Of].
+	Run Stage = "run"
 )
+
+// Of returns the stage of a function: run:link-check. Every function has its own slots, turns, holds
+// and counts, as every stage has.
+func (s Stage) Of(function string) Stage { return s + functionMark + Stage(function) }
+
+// functionMark stands between a stage and the name of a function.
+const functionMark = ":"
+
+// Function returns the name of the function that is the stage; "" for any other stage.
+func (s Stage) Function() string {
+	_, name, _ := strings.Cut(string(s), functionMark)
+	return name
+}
+
+// Family returns the stage as routes declare it: run for run:link-check, and s for any other stage.
+func (s Stage) Family() Stage {
+	family, _, _ := strings.Cut(string(s), functionMark)
+	return Stage(family)
+}
 
 // Action is the kind of an item, which decides its route.
 type Action string
@@ -39,6 +63,8 @@ const (
 	FixityCheck Action = "fixity"
 	// DeliverMessage delivers a job's outcome to a receiver, with retries for days.
 	DeliverMessage Action = "deliver"
+	// Task is a call of a function, which a program outside Holdfast serves.
+	Task Action = "task"
 )
 
 // Actions about preserved objects.
@@ -98,7 +124,10 @@ type Route struct {
 	// Deposit: its items ingest deposits. Holds on the queue, on a collection and on a batch cover
 	// only these. Other items are held by their stage, the volume they write to, or themselves.
 	Deposit bool
-	Steps   []Step
+	// Functions: each item stands in the stage of its function, see [Stage.Of]. Programs outside
+	// Holdfast serve them. They ask the Registry for work, so they get no messages.
+	Functions bool
+	Steps     []Step
 }
 
 // Routes returns all routes in a fixed order. The caller may change the slices.
@@ -137,6 +166,7 @@ var routes = []Route{
 	}},
 	// A version never changes, so restoring needs no lock. A deletion meanwhile removes the result.
 	{Action: RestoreObject, Version: 1, Object: true, Steps: []Step{{Stage: Restore, State: StateProcessing, Writes: StagingVolume}}},
+	{Action: Task, Version: 1, Functions: true, Steps: []Step{{Stage: Run, State: StateProcessing}}},
 }
 
 // RouteOf returns the route of an action with all optional steps. The caller must not change its
@@ -149,10 +179,18 @@ func RouteOf(a Action) (r Route, ok bool) {
 	return routes[i], true
 }
 
-// Stages returns all stages of all routes, each once, in route order.
-func Stages() []Stage {
+// Stages returns the stages that Holdfast's own workers serve, each once, in route order.
+func Stages() []Stage { return stagesOf(false) }
+
+// Families returns the stages whose functions programs outside Holdfast serve.
+func Families() []Stage { return stagesOf(true) }
+
+func stagesOf(functions bool) []Stage {
 	var out []Stage
 	for _, r := range routes {
+		if r.Functions != functions {
+			continue
+		}
 		for _, s := range r.Steps {
 			if !slices.Contains(out, s.Stage) {
 				out = append(out, s.Stage)
@@ -160,6 +198,19 @@ func Stages() []Stage {
 		}
 	}
 	return out
+}
+
+// IsStage reports whether an item can stand in a stage: one that Holdfast's workers serve, or that
+// of any function, known or not.
+func IsStage(s Stage) bool {
+	a, ok := ActionOf(s)
+	if !ok {
+		return false
+	}
+	if r, _ := RouteOf(a); r.Functions {
+		return CheckFunctionName(s.Function()) == nil
+	}
+	return s.Function() == ""
 }
 
 // ActionOf returns the action whose route contains a stage; ok is false for an unknown stage.
@@ -237,6 +288,9 @@ func (r Route) Next(s Stage) (next Stage, ok bool) {
 
 // UpTo returns the stages from which an item in s can be restarted, s itself last.
 func (r Route) UpTo(s Stage) []Stage {
+	if r.Functions {
+		return []Stage{s}
+	}
 	var out []Stage
 	for _, step := range r.Steps[:r.index(s)+1] {
 		out = append(out, step.Stage)
@@ -245,5 +299,8 @@ func (r Route) UpTo(s Stage) []Stage {
 }
 
 func (r Route) index(s Stage) int {
+	if r.Functions {
+		s = s.Family()
+	}
 	return slices.IndexFunc(r.Steps, func(step Step) bool { return step.Stage == s })
 }

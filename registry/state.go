@@ -125,7 +125,7 @@ func StateOf(p Position) State {
 	if !ok {
 		return State(p.Stage)
 	}
-	if p.Status == Pending && p.Attempt == 0 && p.Stage == route.First() {
+	if p.Status == Pending && p.Attempt == 0 && p.Stage.Family() == route.First() {
 		return StatePending
 	}
 	if p.Stage == Report {

@@ -87,9 +87,11 @@ func (t Token) MaySee(collection string) bool {
 }
 
 // Serves reports whether a worker may use the token for something that belongs to these stages;
-// nil: to every stage.
+// nil: to every stage. A family of functions belongs to each of them.
 func (t Token) Serves(stages []Stage) bool {
-	return stages == nil || len(t.Stages) == 0 || slices.ContainsFunc(stages, func(s Stage) bool { return slices.Contains(t.Stages, s) })
+	return stages == nil || len(t.Stages) == 0 || slices.ContainsFunc(t.Stages, func(s Stage) bool {
+		return slices.Contains(stages, s) || slices.Contains(stages, s.Family())
+	})
 }
 
 // ClaimedQuery selects items that a token has claimed.

@@ -149,8 +149,8 @@ func table() []Transition {
 		{Act: ActDelete, From: Aborted, To: Deleted, By: "admin", Actions: all, Commitments: safe, Ours: true},
 		{Act: ActPurge, From: Completed, To: "", By: "admin", Actions: []Action{Batch}},
 		{Act: ActPurge, From: Deleted, To: "", By: "admin", Actions: []Action{Batch}, JobsDone: true},
-		{Act: ActPurge, From: Completed, To: "", By: "admin", Actions: append(ObjectActions(), Bulk, Tidy, DeliverMessage), Ours: true},
-		{Act: ActPurge, From: Deleted, To: "", By: "admin", Actions: append(ObjectActions(), Bulk, DeliverMessage), Ours: true},
+		{Act: ActPurge, From: Completed, To: "", By: "admin", Actions: append(ObjectActions(), Bulk, Tidy, DeliverMessage, Task), Ours: true},
+		{Act: ActPurge, From: Deleted, To: "", By: "admin", Actions: append(ObjectActions(), Bulk, DeliverMessage, Task), Ours: true},
 		{Act: ActPriority, From: Prepare, To: Prepare, By: "admin", Ours: true},
 		{Act: ActPriority, From: Pending, To: Pending, By: "admin", Ours: true},
 		{Act: ActPriority, From: Running, To: Running, By: "admin", Ours: true},
@@ -257,7 +257,7 @@ func (t Transition) Concerns(p Position) bool {
 	return t.From == p.Status && (p.Held || !t.Held) && (p.OwnHold || !t.OwnHold) && (p.Open > 0 || !t.Open) && (p.Delayed || !t.Delayed) &&
 		(p.Attempt > 0 || !t.Claimed) && (!p.JobsFailed || !t.OwnFault) && (p.Notifies || !t.Notifies) && (!p.Unsealed || !t.Sealed) && (!p.JobsLeft || !t.JobsDone) &&
 		(t.Commitments == nil || slices.Contains(t.Commitments, p.Commitment)) &&
-		(t.Actions == nil || slices.Contains(t.Actions, p.Action)) && (t.Stages == nil || slices.Contains(t.Stages, p.Stage))
+		(t.Actions == nil || slices.Contains(t.Actions, p.Action)) && (t.Stages == nil || slices.Contains(t.Stages, p.Stage.Family()))
 }
 
 func actionsBut(one Action) (out []Action) {
@@ -270,7 +270,7 @@ func actionsBut(one Action) (out []Action) {
 }
 
 func stagesBut(one Stage) []Stage {
-	return slices.DeleteFunc(Stages(), func(s Stage) bool { return s == one })
+	return slices.DeleteFunc(slices.Concat(Stages(), Families()), func(s Stage) bool { return s == one })
 }
 
 // TransitionError says that the state machine does not allow a change.

@@ -65,7 +65,7 @@ type Config struct {
 
 	LogLevel slog.Level `envconfig:"LOG_LEVEL" subject:"The process" for:"registry up worker broker" want:"debug, info, warn or error" desc:"What is logged. up on a terminal begins at warn."`
 	Grace    Duration   `envconfig:"GRACE" for:"registry up worker broker" want:"a duration above 0, such as 25s" desc:"How long stopping may take."`
-	TempDir  string     `envconfig:"TEMP_DIR" for:"registry up worker" want:"an existing folder, such as /data/temp" desc:"Temporary files, which large bags need (docs/security.md#judging)." otherwise:"with up: temp in its folder; else the system's"`
+	TempDir  string     `envconfig:"TEMP_DIR" for:"registry up worker" want:"an existing folder, such as /data/temp" desc:"Temporary files, which large bags (docs/security.md#judging) and objects of many files need: some 2 KiB a file." otherwise:"with up: temp in its folder; else the system's"`
 
 	// The policy of all stages. Stages has the policies of single ones.
 	Policy

@@ -48,7 +48,7 @@ func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 			return err
 		}
 		var err error
-		if d.objects, err = found.complete(ctx, n, d.registry.HasReplicas); err != nil {
+		if d.objects, err = found.complete(ctx, n, o.TempDir, d.registry.HasReplicas); err != nil {
 			return err
 		}
 		// Workers of their own processes may be at work, so wait for their leases.

@@ -89,9 +89,10 @@ var errEmptyStorage = errors.New("there is no storage root, although the Registr
 
 const fixEmptyStorage = "mount its volume, or correct the address; if its bytes are lost, make a new root with: holdfast storage init ADDRESS"
 
-// complete makes the missing roots and returns all. It refuses if the Registry knows replicas
-// there: the place is then an unmounted folder or the wrong bucket.
-func (f *foundRoots) complete(ctx context.Context, n *Node, known func(ctx context.Context, storage string) (bool, error)) (ocfl.Roots, error) {
+// complete makes the missing roots and returns all, which have their temporary files in a folder.
+// It refuses if the Registry knows replicas there: the place is then an unmounted folder or the
+// wrong bucket.
+func (f *foundRoots) complete(ctx context.Context, n *Node, temporary string, known func(ctx context.Context, storage string) (bool, error)) (ocfl.Roots, error) {
 	var needs []need
 	for i, s := range f.storages {
 		if f.roots[i].Root != nil {
@@ -108,7 +109,13 @@ func (f *foundRoots) complete(ctx context.Context, n *Node, known func(ctx conte
 			return err
 		}})
 	}
-	return f.roots, n.meet(ctx, needs)
+	err := n.meet(ctx, needs)
+	for _, root := range f.roots {
+		if root.Root != nil {
+			root.TempDir = temporary
+		}
+	}
+	return f.roots, err
 }
 
 // records is what the Registry's database knows about storages.

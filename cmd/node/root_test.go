@@ -31,7 +31,7 @@ func opened(t *testing.T, address string, known func(context.Context, string) (b
 	if err := n.meet(t.Context(), found.find(n, []Storage{{registry.DefaultStorage, address}})); err != nil {
 		return nil, err
 	}
-	roots, err := found.complete(t.Context(), n, known)
+	roots, err := found.complete(t.Context(), n, "", known)
 	return roots[0].Root, err
 }
 

@@ -183,7 +183,7 @@ func (n *Node) openUp(ctx context.Context, o UpOptions, d *registryServer, c *wo
 	if err := found.judge(ctx, n, r); err != nil {
 		return err
 	}
-	roots, err := found.complete(ctx, n, r.HasReplicas)
+	roots, err := found.complete(ctx, n, o.TempDir, r.HasReplicas)
 	d.objects, c.objects = roots, roots
 	return err
 }

@@ -76,7 +76,7 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 		return err
 	}
 	var err error
-	if c.objects, err = found.complete(ctx, n, store.HasReplicas); err != nil {
+	if c.objects, err = found.complete(ctx, n, o.TempDir, store.HasReplicas); err != nil {
 		return err
 	}
 	listening, err := n.runWorkers(c, o.Stages)

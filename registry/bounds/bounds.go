@@ -30,6 +30,7 @@ const (
 	mostItem     = 1 << 50                 // bytes, or files, of an item; estimate treats more as unknown
 	mostObject   = 1 << 56                 // bytes, or files, of a version
 	mostCount    = 1 << 40                 // versions, requeues and closings
+	mostFactor   = 1_000                   // by which waits grow
 
 	mostName    = 4 << 10   // bytes of an id, a version, a code: values made by Holdfast itself
 	mostPath    = 256 << 10 // bytes of a path: names have up to 64 KiB and may be escaped
@@ -90,6 +91,13 @@ var bounds = map[string]bound{
 	"Settlement.PriorityAdd": number(0, mostLater), "Settlement.Progress": list(mostMade), "Settlement.Events": list(mostTold),
 	"NewEvent.Type": name, "NewEvent.Data": text(mostTelling),
 
+	"Function.Name": name, "Function.Title": text(mostText), "Function.Args": text(registry.MostSchema), "Function.Result": text(registry.MostSchema),
+	"FunctionPolicy.MaxAttempts": number(0, mostAttempts), "FunctionPolicy.First": number(0, int64(mostDelay)), "FunctionPolicy.Factor": number(0, mostFactor),
+	"FunctionPolicy.Most": number(0, int64(mostDelay)),
+	"NewTask.Function":    name, "NewTask.Args": text(registry.MostArgs), "NewTask.Title": text(mostName), "NewTask.Subject": text(mostName), "NewTask.Collection": name,
+	"NewTask.Priority": number(0, registry.MostPriority), "NewTask.Requires": list(registry.MostEdges), "NewTask.Cause": name, "NewTask.Actor": name, "NewTask.IdempotencyKey": name,
+	"Requirement.Key": name, "Requirement.ItemID": name, "Requirement.WaitFor": name,
+
 	"NewJob.Line": number(1, mostLine), "NewJob.Row": number(0, mostLine), "NewJob.Name": text(mostText), "NewJob.Priority": number(registry.LeastPriority, registry.MostPriority),
 	"NewJob.Fault": text(mostText), "NewJob.Class": name, "NewJob.Code": name,
 	"Spec.RouteVersion": replaced, "Spec.Type": name, "Spec.Mode": replaced, "Spec.URL": text(mostText), "Spec.Filename": text(mostText), "Spec.SizeBytes": any64,
@@ -136,9 +144,11 @@ var bounds = map[string]bound{
 var (
 	ofOther = bound{most: mostCount, text: mostText, judged: true} // names, and numbers of versions
 	ofList  = map[reflect.Type]bound{
-		reflect.TypeFor[[]registry.NewJob](): list(mostJobs),
-		reflect.TypeFor[[]registry.File]():   list(mostFiles),
-		reflect.TypeFor[[]registry.Premis](): list(mostEvents),
+		reflect.TypeFor[[]registry.NewJob]():   list(mostJobs),
+		reflect.TypeFor[[]registry.File]():     list(mostFiles),
+		reflect.TypeFor[[]registry.Premis]():   list(mostEvents),
+		reflect.TypeFor[[]registry.Function](): list(registry.MostFunctions),
+		reflect.TypeFor[[]registry.Stage]():    texts(mostMade, mostName),
 	}
 )
 

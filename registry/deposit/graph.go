@@ -1,14 +1,18 @@
 package deposit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/collection"
 	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/tasks"
 	"github.com/holdfast/holdfast/registry/work"
 )
 
@@ -44,7 +48,7 @@ func (t *tx) prepareGraph(g registry.Graph) (registry.PreparedGraph, error) {
 	if err := t.Accepting(); err != nil {
 		return none, err
 	}
-	b := builder{tx: t, graph: g.ID, items: map[string]string{}, collections: map[string]registry.Collection{}}
+	b := builder{tx: t, graph: g.ID, actor: g.Actor, items: map[string]string{}, collections: map[string]registry.Collection{}}
 	if err := b.open(g); err != nil {
 		return none, err
 	}
@@ -61,7 +65,32 @@ func (t *tx) prepareGraph(g registry.Graph) (registry.PreparedGraph, error) {
 			return none, err
 		}
 	}
+	if g.Seal {
+		if err := t.SealGraph(b.graph, g.Actor); err != nil {
+			return none, b.cycleByKey(err)
+		}
+	}
 	return registry.PreparedGraph{GraphID: b.graph, Items: maps.Clone(created)}, t.Answer(g.IdempotencyKey, args, b.graph, registry.ActPrepare, g.Actor)
+}
+
+// cycleByKey returns a cycle that prevents sealing with the nodes' keys, because the ids of items that
+// were not added mean nothing to the caller. It returns other errors unchanged.
+func (b *builder) cycleByKey(err error) error {
+	var cycle *registry.CycleError
+	if !errors.As(err, &cycle) {
+		return err
+	}
+	keys := map[string]string{}
+	for _, items := range []map[string]string{b.items, b.created} {
+		for key, id := range items {
+			keys[id] = key
+		}
+	}
+	var names []string
+	for _, id := range append(slices.Clone(cycle.Items), cycle.Items[0]) {
+		names = append(names, cmp.Or(keys[id], "item "+id))
+	}
+	return &registry.GraphError{Key: keys[cycle.Items[0]], Problem: "it waits for itself: " + strings.Join(names, " -> ") + "; leave out one of these requirements"}
 }
 
 // fingerprints returns the fingerprint of each node's submission, and one of the whole call.
@@ -73,15 +102,21 @@ func (t *tx) fingerprints(g registry.Graph) (contents []string, args string, err
 	nodes := make([]node, len(g.Nodes))
 	contents = make([]string, len(g.Nodes))
 	for i, n := range g.Nodes {
-		if contents[i], err = t.fingerprint(withDefaultName(n.Submission)); err != nil {
+		if n.Task != nil {
+			contents[i], err = tasks.Fingerprint(*n.Task)
+		} else {
+			contents[i], err = t.fingerprint(withDefaultName(n.Submission))
+		}
+		if err != nil {
 			return nil, "", fmt.Errorf("node %q: %w", n.Key, err)
 		}
-		nodes[i] = node{n.Key, contents[i], n.Submission.Requires}
+		nodes[i] = node{n.Key, contents[i], n.Requires()}
 	}
 	args, err = work.Fingerprint(struct {
 		Graph string
 		Nodes []node
-	}{g.ID, nodes})
+		Seal  bool `json:",omitempty"`
+	}{g.ID, nodes, g.Seal})
 	return contents, args, err
 }
 
@@ -117,10 +152,10 @@ func (t *tx) nodes(graphID string) (items map[string]string, err error) {
 type builder struct {
 	*tx
 
-	graph       string
-	items       map[string]string // by key, of earlier calls
-	created     map[string]string // by key, of this call
-	collections map[string]registry.Collection
+	graph, actor string
+	items        map[string]string // by key, of earlier calls
+	created      map[string]string // by key, of this call
+	collections  map[string]registry.Collection
 }
 
 // open inserts a new graph, or loads the graph that g adds nodes to.
@@ -149,34 +184,56 @@ func (b *builder) open(g registry.Graph) error {
 	return nil
 }
 
-// add inserts the batch of one node, with its edges.
+// add inserts the item of one node, with its edges.
 func (b *builder) add(n registry.Node, content string) error {
-	sub := withDefaultName(n.Submission)
-	sub.Force = true // each node gets its own batch, also for the same content
-	c, err := b.collection(sub.Collection)
-	if err != nil {
-		return fmt.Errorf("node %q: %w", n.Key, err)
-	}
 	needs, err := b.needs(n)
 	if err != nil {
 		return err
 	}
-	if err := b.out.CheckMail(sub, c); err != nil {
+	at := work.NewItem{ID: b.created[n.Key], Status: registry.Prepare, Graph: b.graph, Blockers: work.OpenNeeds(needs)}
+	if n.Task != nil {
+		err = b.addTask(*n.Task, at)
+	} else {
+		err = b.addBatch(n.Submission, at, content)
+	}
+	if err != nil {
+		return &registry.NodeError{Key: n.Key, Err: err}
+	}
+	if err := b.Require(at.ID, needs); err != nil {
 		return fmt.Errorf("node %q: %w", n.Key, err)
 	}
-	it := b.newBatch(sub, c, content)
-	it.ID, it.Status, it.Graph, it.Blockers = b.created[n.Key], registry.Prepare, b.graph, work.OpenNeeds(needs)
-	if err := b.insertBatch(it, sub.Limits); err != nil {
-		return fmt.Errorf("node %q: %w", n.Key, err)
-	}
-	if err := b.Require(it.ID, needs); err != nil {
-		return fmt.Errorf("node %q: %w", n.Key, err)
-	}
-	_, err = b.Exec(`INSERT INTO graph_node (graph_id, key, item_id) VALUES ($1, $2, $3)`, b.graph, n.Key, it.ID)
+	_, err = b.Exec(`INSERT INTO graph_node (graph_id, key, item_id) VALUES ($1, $2, $3)`, b.graph, n.Key, at.ID)
 	if err != nil {
 		return fmt.Errorf("node %q: insert: %w", n.Key, err)
 	}
 	return nil
+}
+
+// addBatch inserts a submission's batch with the id, status, graph and blockers of at.
+func (b *builder) addBatch(sub registry.Submission, at work.NewItem, content string) error {
+	sub = withDefaultName(sub)
+	sub.Force = true // each node gets its own batch, also for the same content
+	c, err := b.collection(sub.Collection)
+	if err != nil {
+		return err
+	}
+	if err := b.out.CheckMail(sub, c); err != nil {
+		return err
+	}
+	it := b.newBatch(sub, c, content)
+	it.ID, it.Status, it.Graph, it.Blockers = at.ID, at.Status, at.Graph, at.Blockers
+	return b.insertBatch(it, sub.Limits)
+}
+
+// addTask inserts a task with the id, status, graph and blockers of at.
+func (b *builder) addTask(n registry.NewTask, at work.NewItem) error {
+	n.Actor = b.actor
+	it, err := tasks.Item(b.Tx, n)
+	if err != nil {
+		return err
+	}
+	it.ID, it.Status, it.Graph, it.Blockers = at.ID, at.Status, at.Graph, at.Blockers
+	return b.Insert(it)
 }
 
 func (b *builder) collection(mnemonic string) (registry.Collection, error) {
@@ -194,7 +251,7 @@ func (b *builder) collection(mnemonic string) (registry.Collection, error) {
 func (b *builder) needs(n registry.Node) ([]work.Need, error) {
 	var all []work.Need
 	seen := map[string]bool{}
-	for _, r := range n.Submission.Requires {
+	for _, r := range n.Requires() {
 		wanted := r
 		if r.Key != "" {
 			if wanted.ItemID = b.created[r.Key]; wanted.ItemID == "" {

@@ -45,7 +45,7 @@ func allFields() []field {
 	return []field{
 		{"state", "failed,held", "the state that people see", true, oneOfNames("state", stateNames())},
 		{"status", "pending", "its condition in its stage", true, oneOfNames("status", texts(registry.Statuses()))},
-		{"stage", "download", "where on its route it stands", true, oneOfNames("stage", texts(registry.Stages()))},
+		{"stage", "download", "where on its route it stands", true, stage},
 		{"action", "batch", "the kind of item; ingest is a job", true, oneOfNames("action", actionNames())},
 		{"collection", "demo", "the collection's mnemonic", true, asGiven},
 		{"batch", "ID", "the jobs of a batch, by its id or at least the first 8 characters of it, in the order of its rows", true, asGiven},
@@ -133,6 +133,14 @@ func oneOfNames(what string, names []string) func(string) (string, *valueError) 
 		}
 		return "", &valueError{problem, names}
 	}
+}
+
+// stage reads the name of a stage: one of a route, or that of a function.
+func stage(value string) (string, *valueError) {
+	if of := registry.Stage(strings.ToLower(value)); of.Function() != "" && registry.IsStage(of) {
+		return string(of), nil
+	}
+	return oneOfNames("stage", texts(slices.Concat(registry.Stages(), registry.Families())))(value)
 }
 
 func idStart(value string) (string, *valueError) {

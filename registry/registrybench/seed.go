@@ -24,6 +24,7 @@ type Seeding struct {
 	Collections int
 	Jobs        int  // per batch
 	History     bool // also an event for each item, and an attempt for each that was claimed
+	Settled     bool // no item waits
 	Seed        uint64
 	// Progress is called now and then with the number of items written; it may be nil.
 	Progress func(items int)
@@ -232,7 +233,11 @@ func (g *seeder) chooseOutcome(it *seeded) {
 	last := route.Steps[len(route.Steps)-1].Stage
 	anywhere := route.Steps[g.rand.IntN(len(route.Steps))].Stage
 	it.attempt = len(route.Steps)
-	switch n := g.rand.IntN(1000); {
+	kinds := 1000
+	if g.Settled {
+		kinds = 940
+	}
+	switch n := g.rand.IntN(kinds); {
 	case n < 850:
 		it.place = place{last, registry.Completed}
 	case n < 930:

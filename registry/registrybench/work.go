@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
 // Works is what the measurement of claims and settles needs of a Registry.
@@ -169,7 +170,7 @@ func (w *worker) run(ctx context.Context, stage registry.Stage, jobs int) error 
 
 func (w *worker) claim(ctx context.Context, stage registry.Stage) (c registry.Claim, err error) {
 	r := registry.ClaimRequest{
-		RequestID: uuid.NewString(), Stage: stage, Hint: w.batch, Worker: "bench", Version: "bench",
+		RequestID: sqldb.NewID(), Stage: stage, Hint: w.batch, Worker: "bench", Version: "bench",
 		Lease: time.Minute, MaxAttempts: 5, StuckAfter: time.Hour,
 	}
 	err = w.time("claim", func() error {

@@ -38,7 +38,7 @@ func CheckInvariants(t T, s Readable) {
 		}
 	}
 	for _, it := range items {
-		if it.Action == registry.Batch {
+		if it.Action == registry.Batch || it.Action == registry.Task {
 			open[it.ID] += openEdges(t, s, it.ID, statuses)
 		}
 		if it.BlockerCount != open[it.ID] {

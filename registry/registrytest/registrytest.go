@@ -31,6 +31,7 @@ type Store interface {
 	registry.Receiving
 	registry.Submitting
 	registry.Graphs
+	registry.Tasking
 	registry.ReportLister
 	registry.Profiles
 	// Of objects.

@@ -550,6 +550,18 @@ func (f *Fixture) Job(at registry.Stage) string {
 	return jobs[0]
 }
 
+// TaskFunction is the function of [Fixture.Task].
+var TaskFunction = registry.Function{Name: "link-check"}
+
+// Task adds a task of TaskFunction and returns its id.
+func (f *Fixture) Task() string {
+	f.Helper()
+	f.Must(f.Store.Announce(f.Context(), []registry.Function{TaskFunction}))
+	it, err := f.Store.AddTask(f.Context(), registry.NewTask{Function: TaskFunction.Name, Actor: "curator"})
+	f.Must(err)
+	return it.ID
+}
+
 // EveryStep creates a collection whose jobs take every optional stage.
 func (f *Fixture) EveryStep() (name string) {
 	f.Helper()

@@ -70,7 +70,7 @@ func countPlaces(w *sqldb.Where, r *reach, held bool) string {
 		if !held {
 			bits &^= work.HeldBit
 		}
-		text := fmt.Sprintf(`SELECT '%s' AS stage, '%s' AS status, %%s AS bits, COUNT(*) AS n FROM work_item i%s`, p.Stage, p.Status, w.With(atPlace(p)))
+		text := fmt.Sprintf(`SELECT '%s' AS stage, '%s' AS status, %%s AS bits, COUNT(*) AS n FROM work_item i%s`, p.Stage, p.Status, w.With(p.Cond()))
 		if bits == 0 {
 			counts[i] = fmt.Sprintf(text, "0")
 		} else {

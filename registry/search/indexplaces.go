@@ -54,7 +54,7 @@ func reachOf(q registry.ItemQuery) reach {
 		r.keep(func(p work.Place) bool { return p.Status == q.Status })
 	}
 	if q.Stage != "" {
-		r.keep(func(p work.Place) bool { return p.Stage == q.Stage })
+		r.keep(func(p work.Place) bool { return p.Stage == q.Stage.Family() })
 	}
 	for _, t := range q.Match.Terms {
 		if !t.Not {
@@ -79,7 +79,9 @@ func (r *reach) term(t registry.Term) {
 	case "status":
 		r.keep(func(p work.Place) bool { return slices.Contains(values, string(p.Status)) })
 	case "stage":
-		r.keep(func(p work.Place) bool { return slices.Contains(values, string(p.Stage)) })
+		r.keep(func(p work.Place) bool {
+			return slices.ContainsFunc(values, func(v string) bool { return registry.Stage(v).Family() == p.Stage })
+		})
 	case "held":
 		if t.Value == "yes" {
 			r.keep(func(p work.Place) bool { return p.Status == registry.Pending })
@@ -205,20 +207,20 @@ func (r *reach) conds(w *sqldb.Where) (conds []string, known bool) {
 		each("i.error_class", r.classes, " AND i.error_class <> ''")
 	case r.collections != nil && r.narrowed && len(r.collections)*len(r.places) <= mostPlaces:
 		for _, p := range r.places {
-			each("i.collection", r.collections, " AND "+atPlace(p))
+			each("i.collection", r.collections, " AND "+p.Cond())
 		}
 	case r.noted && r.narrowed:
 		for _, p := range r.places {
 			// The action follows from the stage. It is here because SQLite chooses an index by how
 			// many of its columns occur.
 			a, _ := registry.ActionOf(p.Stage)
-			conds = append(conds, "i.tenant = '"+sqldb.Tenant+"' AND i.action = '"+string(a)+"' AND "+atPlace(p)+" AND i.note <> ''")
+			conds = append(conds, "i.tenant = '"+sqldb.Tenant+"' AND i.action = '"+string(a)+"' AND "+p.Cond()+" AND i.note <> ''")
 		}
 	case r.by != nil:
 		each("i.created_by", r.by, "")
 	case r.narrowed:
 		for _, p := range r.places {
-			conds = append(conds, "i.tenant = '"+sqldb.Tenant+"' AND "+atPlace(p))
+			conds = append(conds, "i.tenant = '"+sqldb.Tenant+"' AND "+p.Cond())
 		}
 	case r.collections != nil && len(r.collections) <= mostPlaces:
 		each("i.collection", r.collections, "")
@@ -236,10 +238,6 @@ func (r *reach) sorted() string {
 	return " ORDER BY i.created_at DESC"
 }
 
-func atPlace(p work.Place) string {
-	return "i.stage = '" + string(p.Stage) + "' AND i.status = '" + string(p.Status) + "'"
-}
-
 // heldAt returns the places of held items, by the present holds. known is false if the holds
 // restrict nothing.
 func (s *Search) heldAt(ctx context.Context, w *sqldb.Where) (conds []string, known bool, err error) {
@@ -254,7 +252,7 @@ func (s *Search) heldAt(ctx context.Context, w *sqldb.Where) (conds []string, kn
 			conds = append(conds, w.Bind("i.stage = ? AND i.status = 'pending'", h.Key))
 		case registry.HoldCollection:
 			for _, stage := range registry.DepositStages() {
-				conds = append(conds, w.Bind("i.collection = ? AND "+atPlace(work.Place{Stage: stage, Status: registry.Pending}), h.Key))
+				conds = append(conds, w.Bind("i.collection = ? AND "+work.Place{Stage: stage, Status: registry.Pending}.Cond(), h.Key))
 			}
 		case registry.HoldBatch:
 			conds = append(conds, w.Bind("i.id = ?", h.Key), w.Bind("i.parent_id = ? AND i.status = 'pending'", h.Key))

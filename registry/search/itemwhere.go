@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +31,7 @@ func ItemWhere(q registry.ItemQuery, dialect string, now int64) (*sqldb.Where, e
 		w.Add("i.status = ?", string(q.Status))
 	}
 	if q.Stage != "" {
-		w.Add("i.stage = ?", string(q.Stage))
+		w.Conds = append(w.Conds, stageCond(w, []string{string(q.Stage)}))
 	}
 	if q.Text != "" {
 		w.Conds = append(w.Conds, textCond(w, dialect, q.Text))
@@ -72,7 +73,7 @@ func termCond(w *sqldb.Where, t registry.Term, dialect string, now int64) (strin
 	case "status":
 		return w.In("i.status", values), nil
 	case "stage":
-		return w.In("i.stage", values), nil
+		return stageCond(w, values), nil
 	case "action":
 		conds := make([]string, len(values))
 		for i, v := range values {
@@ -132,7 +133,27 @@ func actionCond(a registry.Action) string {
 	for _, s := range route.Steps {
 		stages = append(stages, s.Stage)
 	}
-	return "(i.stage IN " + sqldb.Names(stages) + ")"
+	return "(" + work.InStages(stages) + ")"
+}
+
+// stageCond returns the condition for any of several stages, as given. A family stands for all its
+// functions.
+func stageCond(w *sqldb.Where, stages []string) string {
+	var families []registry.Stage
+	own := slices.DeleteFunc(slices.Clone(stages), func(s string) bool {
+		is := slices.Contains(registry.Families(), registry.Stage(s))
+		if is {
+			families = append(families, registry.Stage(s))
+		}
+		return is
+	})
+	switch {
+	case len(families) == 0:
+		return w.In("i.stage", own)
+	case len(own) == 0:
+		return "(" + work.InStages(families) + ")"
+	}
+	return "(" + work.InStages(families) + " OR " + w.In("i.stage", own) + ")"
 }
 
 // idCond returns the condition for an id or the beginning of one. The range is for the index. LIKE

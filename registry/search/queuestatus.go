@@ -48,8 +48,15 @@ func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err e
 	if q.OneCopy, err = s.oneCopy(ctx); err != nil {
 		return q, err
 	}
+	functions, err := s.db.Column(ctx, `SELECT name FROM function ORDER BY name`)
+	if err != nil {
+		return q, fmt.Errorf("list functions: %w", err)
+	}
 	for _, stage := range registry.Stages() {
 		q.Stages = append(q.Stages, registry.StageQueue{Stage: stage})
+	}
+	for _, name := range functions {
+		q.Stages = append(q.Stages, registry.StageQueue{Stage: registry.Run.Of(name)})
 	}
 	if err := s.addWaiting(ctx, &q); err != nil {
 		return q, err
@@ -199,8 +206,8 @@ func (s *Search) addOutstanding(ctx context.Context, q *registry.QueueStatus) er
 }
 
 func (s *Search) addRunning(ctx context.Context, q *registry.QueueStatus) error {
-	return s.addByStage(ctx, q, `SELECT stage, COUNT(*) FROM work_item
-		WHERE tenant = $1 AND status = 'running' AND stage IN `+sqldb.Names(registry.Stages())+` GROUP BY stage`, []any{sqldb.Tenant},
+	return s.addByStage(ctx, q, `SELECT i.stage, COUNT(*) FROM work_item i
+		WHERE i.tenant = $1 AND i.status = 'running' AND `+work.InStages(slices.Concat(registry.Stages(), registry.Families()))+` GROUP BY i.stage`, []any{sqldb.Tenant},
 		func(line *registry.StageQueue, n int64) {
 			line.Running = n
 			q.Running += n

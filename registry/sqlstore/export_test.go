@@ -31,7 +31,7 @@ func (s *Store) Unready(ctx context.Context) (wrong []string, err error) {
 	now := strconv.FormatInt(sqldb.Micros(s.db.Now()), 10)
 	checks := []struct{ what, query string }{
 		{"ready, but it is not", `SELECT i.id FROM work_item i WHERE i.ready = 1 AND (i.status <> 'pending' OR ` + work.Blocked + ` OR i.run_at > ` + now + `)`},
-		{"ready, but not rung for", `SELECT i.id FROM work_item i WHERE i.ready = 1 AND i.nudge_at IS NULL`},
+		{"ready, but not rung for", `SELECT i.id FROM work_item i WHERE i.ready = 1 AND (i.nudge_at IS NULL) <> (i.stage LIKE '%:%')`},
 		{"ready, but its lane is closed", `SELECT i.id FROM work_item i WHERE i.ready = 1 AND NOT EXISTS (
 			SELECT 1 FROM lane l WHERE l.stage = i.stage AND l.collection = i.collection AND l.active = 1)`},
 		{"said to be blocked, but it is not", `SELECT i.id FROM work_item i WHERE i.ready = 2 AND NOT (i.status = 'pending' AND ` + work.Blocked + `)`},

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/search"
 	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/tasks"
 	"github.com/holdfast/holdfast/registry/why"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -41,6 +42,7 @@ type Store struct {
 	*outbound.Outbound
 	*account.Accounts
 	*catalog.Catalog
+	*tasks.Tasks
 	*deposit.Deposits
 	*search.Search
 	*bulk.Acts
@@ -66,6 +68,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.Outbound = outbound.New(db, engine, o.Mail)
 	s.Accounts = account.New(db, engine)
 	s.Catalog = catalog.New(db, engine, o.ReceiptKey)
+	s.Tasks = tasks.New(db, engine)
 	s.Deposits = deposit.New(db, engine, s.Outbound)
 	s.Search = search.New(db, engine, s.Outbound)
 	s.Acts = bulk.New(db, engine, s.Search)

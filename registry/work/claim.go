@@ -40,7 +40,7 @@ func (e *Engine) Claim(ctx context.Context, r registry.ClaimRequest) (registry.C
 		return registry.Claim{}, fmt.Errorf("claim for %s: %w", r.Stage, err)
 	}
 	c := claimingOf(w).got
-	c.NoteKey = e.noteKey(c.Item.ID)
+	c.NoteKey = e.NoteKey(c.Item.ID)
 	return c, nil
 }
 
@@ -152,6 +152,55 @@ func (t *Tx) resendMessage(taken registry.WorkItem, hint string) error {
 	}
 	t.wake = t.wake || n > 0
 	return nil
+}
+
+// StartItem starts an item for a request, out of turn. It returns *registry.NotClaimable if a hold, a
+// requirement or a lock keeps the item from starting, or if it is not pending any more. A repeated
+// request gets its attempt while that lives (R9).
+func (t *Tx) StartItem(id string, r registry.ClaimRequest) (registry.Claim, error) {
+	r.Hint = id
+	c := &claiming{ClaimRequest: r}
+	ws := []*sqldb.Write{{Of: c}}
+	known, _, err := t.formerClaims(ws)
+	if err != nil {
+		return c.got, err
+	}
+	if f := known[r.RequestID]; f != nil && (f.ItemID != id || !f.of(r)) {
+		return c.got, fmt.Errorf("%w: request id %q belongs to another claim", registry.ErrInvalid, r.RequestID)
+	} else if f != nil && !f.over {
+		err := t.repeat(c, *f)
+		return c.got, err
+	}
+	strangers, err := t.refusedClaims(ws)
+	if err == nil {
+		err = strangers[ws[0]]
+	}
+	if err == nil && r.RequestID == "" {
+		err = errNoRequestID
+	}
+	if err != nil {
+		return c.got, err
+	}
+	held, err := t.heldWorker(r.Worker)
+	if err != nil {
+		return c.got, err
+	}
+	if held {
+		return c.got, &registry.NotClaimable{ItemID: id, Reason: registry.ReasonHeld}
+	}
+	found, err := t.readTurns(1, selectTurn+`WHERE i.id = $1 AND i.ready = 1`, id)
+	if err != nil {
+		return c.got, fmt.Errorf("look at item %s: %w", id, err)
+	}
+	if len(found) == 0 || found[0].waiting {
+		refused, err := t.refuse(r, nil)
+		if err != nil {
+			return c.got, err
+		}
+		return c.got, refused
+	}
+	err = t.start([]starting{{c, found[0]}})
+	return c.got, err
 }
 
 // former is the attempt that an earlier request got.

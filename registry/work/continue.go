@@ -25,7 +25,7 @@ func (e *Engine) SettleAndClaim(ctx context.Context, se registry.Settlement, nex
 	if err := e.settle(ctx, s); err != nil || s.got == nil {
 		return s.verdict, nil, err
 	}
-	s.got.NoteKey = e.noteKey(s.got.Item.ID)
+	s.got.NoteKey = e.NoteKey(s.got.Item.ID)
 	return s.verdict, s.got, nil
 }
 

@@ -29,6 +29,7 @@ type Engine struct {
 	renews, settles, claims, others *sqldb.Kind
 
 	news  sqldb.Signal // an event was written
+	ready sqldb.Signal // an item of a function may have become ready
 	taken sqldb.Signal // an admin took attempts away
 }
 
@@ -131,6 +132,7 @@ type Tx struct {
 	*sqldb.Tx
 	store  *Engine
 	wake   bool    // an item became due, or the relay may offer more
+	asked  bool    // an item of a function may have become ready
 	wrote  bool    // an event
 	taken  bool    // an attempt was withdrawn; its worker must learn that
 	Audit  string  // id of the bulk act that the next events belong to
@@ -166,6 +168,9 @@ func (t *Tx) Flush() error { return t.writeEvents() }
 func (t *Tx) Committed() {
 	if t.wake {
 		t.store.wake()
+	}
+	if t.asked {
+		t.store.ready.Notify()
 	}
 	if t.wrote {
 		t.store.news.Notify()

@@ -137,7 +137,7 @@ func (t *Tx) removeHold(scope registry.HoldScope, key, actor string) error {
 			return err
 		}
 	}
-	t.wake = true
+	t.wake, t.asked = true, true
 	return t.Event(key, 0, string(registry.ActUnhold), actor, heldEvent{Scope: scope, Key: key, Apart: apart})
 }
 

@@ -53,7 +53,7 @@ func (n NewItem) birth(now int64) (birth, error) {
 	case n.Blockers > 0:
 		b.ready = 2 // blocked
 	default:
-		b.nudge = sql.NullInt64{Int64: now + n.Delay, Valid: true}
+		b.nudge = messageAt(n.Stage, now+n.Delay)
 		if n.Delay <= 0 {
 			b.ready = 1
 		}

@@ -202,6 +202,7 @@ type Lane struct {
 // openLane opens a lane, which has a ready item now. A new lane is next. A lane that was closed
 // keeps its place, so that closing and opening gains nothing.
 func (t *Tx) openLane(stage registry.Stage, collection string) error {
+	t.asked = t.asked || stage.Function() != ""
 	l := Lane{stage, collection}
 	if t.open[l] {
 		return nil

@@ -77,6 +77,15 @@ func (t *Tx) moveAll(all []Shift) error {
 		}
 	}
 	var gone []Shift
+	var blocked []string
+	for _, s := range all {
+		if s.Item.BlockerCount > 0 && s.Status == registry.Pending {
+			blocked = append(blocked, s.Item.ID) // readiness depends on the stage and on which requirements are open
+		}
+	}
+	if err := t.refreshReady(blocked...); err != nil {
+		return err
+	}
 	for _, s := range all {
 		if err := t.afterMove(s); err != nil {
 			return err
@@ -99,7 +108,7 @@ func (t *Tx) positionOf(s Shift) position {
 	if s.Status.Settled() {
 		p.finished = sql.NullInt64{Int64: t.Now, Valid: true}
 	} else if s.Item.BlockerCount == 0 && s.Status == registry.Pending {
-		p.nudge = sql.NullInt64{Int64: p.runAt, Valid: true}
+		p.nudge = messageAt(s.Stage, p.runAt)
 		if s.delay <= 0 {
 			p.ready = 1
 		}
@@ -113,8 +122,6 @@ func (t *Tx) afterMove(s Shift) (err error) {
 	if t.positionOf(s).ready == 1 {
 		t.wake = true
 		err = t.openLane(c.Stage, it.Collection)
-	} else if it.BlockerCount > 0 && c.Status == registry.Pending {
-		err = t.refreshReady(it.ID) // readiness depends on the stage and on which requirements are open
 	}
 	if err != nil {
 		return err

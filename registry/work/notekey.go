@@ -28,8 +28,8 @@ func (e *Engine) loadNoteKey(ctx context.Context) error {
 	return nil
 }
 
-// noteKey returns the key of an item's interim data. The key of one item does not reveal another's.
-func (e *Engine) noteKey(itemID string) []byte {
+// NoteKey returns the key of an item's interim data. The key of one item does not reveal another's.
+func (e *Engine) NoteKey(itemID string) []byte {
 	h := hmac.New(sha256.New, e.notes)
 	h.Write([]byte("interim data of item " + itemID))
 	return h.Sum(nil)

@@ -50,8 +50,8 @@ func (e *Engine) anyDue(ctx context.Context) (found bool, err error) {
 	return found, nil
 }
 
-// allStages are the names of all stages.
-var allStages = sqldb.Names(registry.Stages())
+// messageStages are the stages whose workers get messages.
+var messageStages = sqldb.Names(registry.Stages())
 
 // allDue offers items of every stage while the stage's window has room. It counts the messages on
 // their way from rows (R19): items that were offered and neither claimed nor refused. It skips held
@@ -66,7 +66,7 @@ func (t *Tx) allDue(d registry.DueRequest) (wakes []registry.Wake, err error) {
 	if err != nil {
 		return nil, err
 	}
-	outstanding, err := t.Numbers(`SELECT stage, COUNT(*) FROM work_item WHERE stage IN `+allStages+` AND `+MessageSent+` GROUP BY stage`, t.Now)
+	outstanding, err := t.Numbers(`SELECT stage, COUNT(*) FROM work_item WHERE stage IN `+messageStages+` AND `+MessageSent+` GROUP BY stage`, t.Now)
 	if err != nil {
 		return nil, err
 	}

@@ -1,39 +1,70 @@
 package work
 
 import (
+	"context"
 	"database/sql"
-	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
 // waits is an SQL condition: row i cannot be claimed although it is marked ready.
 var waits = `(` + Blocked + ` OR ` + HeldBy + ` OR ` + LockedOut + `)`
 
-// refreshReady computes an item's readiness and the time of its message anew. Call it after
-// anything changed that the item waits for.
-func (t *Tx) refreshReady(id string) error {
-	var stage registry.Stage
-	var collection string
-	var ready int
-	err := t.Get(`UPDATE work_item AS i SET nudges = 0,
+// getsNoMessage is an SQL condition: the workers of row i's stage ask for work, see [messageAt].
+var getsNoMessage = `(i.action IN ` + sqldb.Names(functionActions) + `)`
+
+// functionActions are the actions whose stages are functions.
+var functionActions = func() (out []registry.Action) {
+	for _, r := range registry.Routes() {
+		if r.Functions {
+			out = append(out, r.Action)
+		}
+	}
+	return out
+}()
+
+// messageAt returns when the message is due for an item that can run at a time in microseconds. The
+// programs that serve functions ask the Registry for work: items of their stages get no messages.
+func messageAt(s registry.Stage, at int64) sql.NullInt64 {
+	return sql.NullInt64{Int64: at, Valid: s.Function() == ""}
+}
+
+// refreshReady computes the readiness of items and the times of their messages anew. Call it after
+// anything changed that the items wait for.
+func (t *Tx) refreshReady(ids ...string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	ready := map[Lane]bool{}
+	err := sqldb.Each(t.Ask(`UPDATE work_item AS i SET nudges = 0,
 			ready = CASE WHEN i.status <> 'pending' THEN 0 WHEN `+Blocked+` THEN 2 WHEN i.run_at > $2 THEN 0
 				WHEN `+LockedOut+` THEN 3 ELSE 1 END,
-			nudge_at = CASE WHEN i.status <> 'pending' OR `+Blocked+` THEN NULL WHEN i.run_at > $2 THEN i.run_at
+			nudge_at = CASE WHEN i.status <> 'pending' OR `+getsNoMessage+` OR `+Blocked+` THEN NULL WHEN i.run_at > $2 THEN i.run_at
 				WHEN `+LockedOut+` THEN NULL ELSE $2 END
-		WHERE i.id = $1 RETURNING stage, collection, ready`, []any{id, t.Now}, &stage, &collection, &ready)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	} else if err != nil {
-		return fmt.Errorf("update readiness of item %s: %w", id, err)
+		WHERE `+t.Among("i.id")+` RETURNING stage, collection, ready`, t.List(ids), t.Now), "update the readiness of items", func(row sqldb.Scanner) error {
+		var l Lane
+		var is int
+		err := row.Scan(&l.stage, &l.collection, &is)
+		if is == 1 {
+			ready[l] = true
+		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	if ready != 1 {
-		return nil
+	for l := range ready {
+		t.wake = true
+		if err := t.openLane(l.stage, l.collection); err != nil {
+			return err
+		}
 	}
-	t.wake = true
-	return t.openLane(stage, collection)
+	return nil
 }
 
 // promote makes items ready whose time has come, and continues to put back items that released
@@ -53,8 +84,8 @@ func (t *Tx) promote() error {
 		ids, err := t.Strings(`SELECT id FROM work_item WHERE status = 'pending' AND ready = 0 AND run_at <= $1
 			ORDER BY run_at`+sqldb.Limit(sqldb.GroupWrites), t.Now)
 		if err == nil {
-			_, err = t.enter(`UPDATE work_item SET ready = 1, nudge_at = COALESCE(nudge_at, $2) WHERE `+t.Among("id")+`
-				RETURNING id, stage, collection`, t.List(ids), t.Now)
+			_, err = t.enter(`UPDATE work_item AS i SET ready = 1, nudge_at = CASE WHEN `+getsNoMessage+` THEN NULL ELSE COALESCE(nudge_at, $2) END
+				WHERE `+t.Among("id")+` RETURNING id, stage, collection`, t.List(ids), t.Now)
 		}
 		if err != nil {
 			return fmt.Errorf("make due items ready: %w", err)
@@ -150,7 +181,7 @@ func (t *Tx) putBackMore() error {
 	if scope == registry.HoldVolume {
 		covered = aside + `i.volume = $1 UNION ` + aside + `i.stage IN ` + writingStages(registry.OtherStorages, registry.AllStorages) + ` AND ` + IsOther("CAST($1 AS TEXT)")
 	}
-	ids, err := t.enter(`UPDATE work_item SET ready = 1, nudge_at = $3, nudges = 0 WHERE id IN (
+	ids, err := t.enter(`UPDATE work_item AS i SET ready = 1, nudge_at = CASE WHEN `+getsNoMessage+` THEN NULL ELSE CAST($3 AS BIGINT) END, nudges = 0 WHERE id IN (
 			`+covered+` ORDER BY id`+sqldb.Limit(sqldb.GroupWrites)+`)
 		RETURNING id, stage, collection`, key, after, t.Now)
 	if err != nil {
@@ -165,4 +196,70 @@ func (t *Tx) putBackMore() error {
 	}
 	err = t.Do(`UPDATE putback SET after_id = $3 WHERE scope = $1 AND key = $2`, scope, key, after)
 	return err
+}
+
+// AwaitReady implements registry.Serving. It looks again after each commit here that made an item
+// of a function ready, when the next item becomes due by its time, and from time to time, since other processes
+// commit, too.
+func (e *Engine) AwaitReady(ctx context.Context, stages []registry.Stage) (registry.Stage, error) {
+	if err := bounds.Check(stages); err != nil {
+		return "", err
+	}
+	if len(stages) == 0 || slices.ContainsFunc(stages, func(s registry.Stage) bool { return !registry.IsStage(s) }) {
+		return "", fmt.Errorf("look for ready items: %w: the stages %.200q", registry.ErrInvalid, stages)
+	}
+	for {
+		ready := e.ready.Wait() // before looking, so that no signal is missed
+		stage, next, err := e.firstReady(ctx, stages)
+		if ctx.Err() != nil {
+			return "", nil //nolint:nilerr // by contract, the end of ctx is no error
+		}
+		if err != nil {
+			return "", fmt.Errorf("look for ready items: %w", err)
+		}
+		if stage != "" {
+			return stage, nil
+		}
+		again := time.NewTimer(next)
+		select {
+		case <-ready:
+		case <-again.C:
+		case <-ctx.Done():
+		}
+		again.Stop()
+	}
+}
+
+// firstReady returns the first of the stages with an item that can be claimed now. Without one it
+// returns how long it takes at most until there may be one.
+func (e *Engine) firstReady(ctx context.Context, stages []registry.Stage) (ready registry.Stage, next time.Duration, err error) {
+	now := sqldb.Micros(e.db.Now())
+	found := map[string]bool{}
+	open, err := e.db.Column(ctx, `SELECT DISTINCT l.stage FROM lane l WHERE l.stage IN `+sqldb.Names(stages)+` AND l.active = 1 AND NOT `+Shut("l")+`
+		AND EXISTS (SELECT 1 FROM work_item i WHERE i.stage = l.stage AND i.collection = l.collection AND i.ready = 1 AND NOT `+waits+`)`)
+	if err != nil {
+		return "", 0, err
+	}
+	due, err := e.db.Column(ctx, `SELECT DISTINCT stage FROM work_item WHERE status = 'pending' AND ready = 0 AND run_at <= $1`, now)
+	if err != nil {
+		return "", 0, err
+	}
+	for _, stage := range slices.Concat(open, due) {
+		found[stage] = true
+	}
+	for _, stage := range stages {
+		if found[string(stage)] {
+			return stage, 0, nil
+		}
+	}
+	var at sql.NullInt64
+	err = e.db.Read.QueryRowContext(ctx, `SELECT MIN(run_at) FROM work_item WHERE status = 'pending' AND ready = 0 AND run_at > $1`, now).Scan(&at)
+	if err != nil {
+		return "", 0, err
+	}
+	next = lookAgain
+	if wait := time.Duration(at.Int64-now) * time.Microsecond; at.Valid && wait < next {
+		next = max(wait, 0)
+	}
+	return "", next, nil
 }

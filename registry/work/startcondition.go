@@ -59,21 +59,27 @@ var HeldBy = heldAt("i.stage")
 // present one.
 var heldNext = heldAt(nextStage())
 
-// heldAt looks each scope up by the key of table hold, however many holds there are. Without holds
-// it looks up nothing more.
+// heldAt is the SQL condition that a hold covers row i when it is at a stage.
 func heldAt(stage string) string {
-	return `(EXISTS (SELECT 1 FROM hold) AND (EXISTS (SELECT 1 FROM hold WHERE scope = 'all')
-	OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'stage' AND h.key = ` + stage + `)
+	return `(EXISTS (SELECT 1 FROM hold) AND (` + placeHeld(stage, "i.collection") + `
 	OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'item' AND h.key = i.id)
-	OR (` + stage + ` IN ` + sqldb.Names(registry.DepositStages()) + ` AND (EXISTS (SELECT 1 FROM hold WHERE scope = 'ingest')
-		OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'collection' AND h.key = i.collection)
-		OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'batch' AND h.key IN (i.parent_id, i.id))))
+	OR (` + stage + ` IN ` + sqldb.Names(registry.DepositStages()) + `
+		AND EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'batch' AND h.key IN (i.parent_id, i.id)))
 	OR (` + stage + ` IN ` + writingStages(registry.StorageVolume, registry.AllStorages) + `
 		AND EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'volume' AND h.key = i.volume))
 	OR (` + stage + ` IN ` + writingStages(registry.OtherStorages, registry.AllStorages) + `
-		AND EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'volume' AND ` + IsOther("h.key") + `))
-	OR (` + stage + ` IN ` + writingStages(registry.StagingVolume) + `
-		AND EXISTS (SELECT 1 FROM hold WHERE scope = 'volume' AND key = '` + registry.DefaultStaging + `'))))`
+		AND EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'volume' AND ` + IsOther("h.key") + `))))`
+}
+
+// placeHeld is the SQL condition that a hold covers all items of a collection at a stage. There is
+// one staging volume, so a hold on that covers whole stages, too. Each scope is looked up by the key
+// of table hold, however many holds there are.
+func placeHeld(stage, collection string) string {
+	return `EXISTS (SELECT 1 FROM hold WHERE scope = 'all')
+	OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'stage' AND h.key = ` + stage + `)
+	OR (` + stage + ` IN ` + sqldb.Names(registry.DepositStages()) + ` AND (EXISTS (SELECT 1 FROM hold WHERE scope = 'ingest')
+		OR EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'collection' AND h.key = ` + collection + `)))
+	OR (` + stage + ` IN ` + stagingStages + ` AND EXISTS (SELECT 1 FROM hold WHERE scope = 'volume' AND key = '` + registry.DefaultStaging + `'))`
 }
 
 // nextStage returns the SQL expression for the stage of row i's next step: the next on the route
@@ -112,11 +118,7 @@ func writingStages(to ...registry.VolumeKind) string {
 var stagingStages = stagesWhere(func(s registry.Step) bool { return s.Writes == registry.StagingVolume })
 
 // Shut returns the SQL condition that a hold covers all items like a row of work_item or lane,
-// which the statement calls alias. There is one staging volume, so a hold on that covers whole
-// stages, too.
+// which the statement calls alias.
 func Shut(alias string) string {
-	return `EXISTS (SELECT 1 FROM hold h WHERE h.scope = 'all'
-	OR (h.scope = 'stage' AND h.key = ` + alias + `.stage)
-	OR (` + alias + `.stage IN ` + sqldb.Names(registry.DepositStages()) + ` AND (h.scope = 'ingest' OR (h.scope = 'collection' AND h.key = ` + alias + `.collection)))
-	OR (h.scope = 'volume' AND h.key = '` + registry.DefaultStaging + `' AND ` + alias + `.stage IN ` + stagingStages + `))`
+	return `(EXISTS (SELECT 1 FROM hold) AND (` + placeHeld(alias+".stage", alias+".collection") + `))`
 }

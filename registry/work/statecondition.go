@@ -47,16 +47,52 @@ type Place struct {
 	Status registry.Status
 }
 
-// Places returns all combinations of stage and status, also those that no item can reach.
+// Places returns all combinations of stage and status, also those that no item can reach. All
+// functions of a family are one stage here: [Place.Cond] covers them.
 func Places() []Place {
 	var out []Place
-	for _, stage := range registry.Stages() {
+	for _, stage := range allStages {
 		for _, status := range registry.Statuses() {
 			out = append(out, Place{stage, status})
 		}
 	}
 	return out
 }
+
+// Cond returns the SQL condition that row i of work_item is at the place. The indexes that contain
+// the stage contain the status behind it. Items of functions are found by the index of all items
+// that are no jobs.
+func (p Place) Cond() string {
+	status := " AND i.status = '" + string(p.Status) + "'"
+	if a, _ := registry.ActionOf(p.Stage); slices.Contains(functionActions, a) {
+		return "i.action = '" + string(a) + "' AND i.action <> 'ingest'" + status
+	}
+	return "i.stage = '" + string(p.Stage) + "'" + status
+}
+
+// InStages returns the SQL condition that row i of work_item is in one of the stages. A family
+// stands for all its functions.
+func InStages(stages []registry.Stage) string {
+	var actions []registry.Action
+	var own []registry.Stage
+	for _, s := range stages {
+		if a, _ := registry.ActionOf(s); s.Function() == "" && slices.Contains(functionActions, a) {
+			actions = append(actions, a)
+		} else {
+			own = append(own, s)
+		}
+	}
+	switch {
+	case len(actions) == 0:
+		return "i.stage IN " + sqldb.Names(own)
+	case len(own) == 0:
+		return "i.action IN " + sqldb.Names(actions)
+	}
+	return "(i.stage IN " + sqldb.Names(own) + " OR i.action IN " + sqldb.Names(actions) + ")"
+}
+
+// allStages are the stages of all routes; a family stands for its functions.
+var allStages = slices.Concat(registry.Stages(), registry.Families())
 
 // BitsOf returns the bit combinations with which an item at a place is in one of the states. The
 // case of states' names does not matter.
@@ -77,7 +113,7 @@ func StateCond(states []string) string {
 	for _, status := range registry.Statuses() {
 		// Stages with the same combinations share a condition.
 		stagesOf, order := map[string][]registry.Stage{}, []string{}
-		for _, stage := range registry.Stages() {
+		for _, stage := range allStages {
 			cond := bitsCond(BitsOf(Place{stage, status}, states))
 			if len(stagesOf[cond]) == 0 {
 				order = append(order, cond)
@@ -90,7 +126,7 @@ func StateCond(states []string) string {
 			}
 			text := "i.status = '" + string(status) + "'"
 			if len(order) > 1 {
-				text += " AND i.stage IN " + sqldb.Names(stagesOf[cond])
+				text += " AND " + InStages(stagesOf[cond])
 			}
 			if cond != always {
 				text += " AND " + cond

@@ -103,11 +103,6 @@ func (c *caller) Batches(ctx context.Context, q registry.ItemQuery) (registry.Pa
 	return ask[registry.Page[registry.WorkItem]](ctx, c, http.MethodGet, "/batches?"+v.Encode(), nil)
 }
 
-func (c *caller) Edges(ctx context.Context, itemID string) (requires, required []registry.Edge, err error) {
-	e, err := ask[wire.EdgesResponse](ctx, c, http.MethodGet, "/items/"+itemID+"/edges", nil)
-	return e.Requires, e.RequiredBy, err
-}
-
 func (c *caller) Accepting(ctx context.Context) (registry.Accepting, error) {
 	return ask[registry.Accepting](ctx, c, http.MethodGet, "/queue/accepting", nil)
 }

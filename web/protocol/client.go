@@ -208,6 +208,36 @@ func (c *Client) Withdrawn(ctx context.Context, q registry.WithdrawnQuery) ([]re
 	}
 }
 
+// Announce implements registry.Serving.
+func (c *Client) Announce(ctx context.Context, all []registry.Function) error {
+	_, err := announce.ask(ctx, c, all)
+	return err
+}
+
+// AwaitReady implements registry.Serving by long polls.
+func (c *Client) AwaitReady(ctx context.Context, stages []registry.Stage) (registry.Stage, error) {
+	wait := min(20*time.Second, c.c.Timeout()/2) // shorter than the time limit of a request
+	for {
+		stage, err := awaitReady.ask(ctx, c, readyRequest{stages, wait})
+		if ctx.Err() != nil {
+			return "", nil //nolint:nilerr // by contract, the end of ctx is no error
+		}
+		if err != nil || stage != "" {
+			return stage, err
+		}
+	}
+}
+
+// StartTask implements registry.Serving.
+func (c *Client) StartTask(ctx context.Context, t registry.NewTask, r registry.ClaimRequest) (registry.Claim, error) {
+	return startTask.ask(ctx, c, newTask{t, r})
+}
+
+// Parents implements registry.Serving.
+func (c *Client) Parents(ctx context.Context, l registry.Lease) ([]registry.Parent, error) {
+	return parents.ask(ctx, c, attempt{l})
+}
+
 // SaveResult implements registry.Working.
 func (c *Client) SaveResult(ctx context.Context, l registry.Lease, name string, value json.RawMessage) (json.RawMessage, error) {
 	return saveResult.ask(ctx, c, result{attempt{l}, name, value})

@@ -42,6 +42,17 @@ var (
 	})
 )
 
+// Methods of programs that serve functions (registry.Serving). Each may name only stages that its
+// token is valid for.
+var (
+	announce   = declareVoid("announce", only(registry.Run), (*Server).announceFunctions)
+	awaitReady = declare("await-ready", only(registry.Run), (*Server).awaitReadyStage)
+	startTask  = declare("start-task", only(registry.Run), (*Server).startNewTask)
+	parents    = declare("parents", only(registry.Run), func(s *Server, ctx context.Context, in attempt) ([]registry.Parent, error) {
+		return s.Registry.Parents(ctx, in.Lease)
+	})
+)
+
 // Methods about objects (registry.Preserving, registry.Deleting, registry.Checking,
 // registry.Restoring).
 var (
@@ -228,6 +239,18 @@ type uploadRelease struct {
 type withdrawnRequest struct {
 	registry.WithdrawnQuery
 	Wait time.Duration `json:"wait"`
+}
+
+// readyRequest asks for a ready item, and waits.
+type readyRequest struct {
+	Stages []registry.Stage `json:"stages"`
+	Wait   time.Duration    `json:"wait"`
+}
+
+// newTask is a task that its caller runs.
+type newTask struct {
+	Task  registry.NewTask      `json:"task"`
+	Claim registry.ClaimRequest `json:"claim"`
 }
 
 // withdrawnLeases are withdrawn attempts and the next cursor.

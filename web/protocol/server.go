@@ -157,6 +157,37 @@ func (s *Server) claim(ctx context.Context, c registry.ClaimRequest) (registry.C
 	return s.Registry.Claim(ctx, c)
 }
 
+// announceFunctions serves Announce of registry.Serving.
+func (s *Server) announceFunctions(ctx context.Context, all []registry.Function) error {
+	for _, f := range all {
+		if err := s.mayServe(ctx, f.Stage()); err != nil {
+			return err
+		}
+	}
+	return s.Registry.Announce(ctx, all)
+}
+
+// awaitReadyStage serves AwaitReady of registry.Serving.
+func (s *Server) awaitReadyStage(ctx context.Context, in readyRequest) (registry.Stage, error) {
+	for _, stage := range in.Stages {
+		if err := s.mayServe(ctx, stage); err != nil {
+			return "", err
+		}
+	}
+	ctx, cancel := s.Until(ctx, min(max(in.Wait, 0), mostWait))
+	defer cancel()
+	return s.Registry.AwaitReady(ctx, in.Stages)
+}
+
+// startNewTask serves StartTask of registry.Serving. The token is the task's actor.
+func (s *Server) startNewTask(ctx context.Context, in newTask) (registry.Claim, error) {
+	if err := s.mayServe(ctx, registry.Run.Of(in.Task.Function)); err != nil {
+		return registry.Claim{}, err
+	}
+	in.Task.Actor, in.Claim.Token = s.Token(ctx).Name, s.worker(ctx)
+	return s.Registry.StartTask(ctx, in.Task, in.Claim)
+}
+
 // renewAttempts serves Renew of registry.Working. The relay publishes messages for the stages that
 // a worker names, so the worker may name only those of its token.
 func (s *Server) renewAttempts(ctx context.Context, in registry.RenewRequest) (registry.Renewal, error) {

@@ -47,6 +47,8 @@ func kinds() []kind {
 		typed[*registry.QueryError]("query"),
 		typed[*registry.PriorityError]("priority"),
 		typed[*registry.VersionError]("version"),
+		typed[*registry.UnknownFunctionError]("unknown-function"),
+		typed[*registry.ArgumentError]("argument"),
 		sentinel("claim-lost", registry.ErrClaimLost),
 		sentinel("subscription-lost", registry.ErrSubscriptionLost),
 		sentinel("idempotency-conflict", registry.ErrIdempotencyConflict),

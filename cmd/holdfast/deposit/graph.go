@@ -33,6 +33,7 @@ func GraphCommand(a *cli.App) *cobra.Command {
 // folder.
 type graphFile struct {
 	GraphID string      `json:"graph_id"`
+	Seal    bool        `json:"seal"`
 	Nodes   []graphNode `json:"nodes"`
 }
 
@@ -45,7 +46,7 @@ func graphPrepareCommand(a *cli.App) *cobra.Command {
 	var graph, key string
 	var seal bool
 	cmd := &cobra.Command{
-		Use: "prepare FILE", Short: "Prepare the submissions that a JSON file lists (- reads standard input)",
+		Use: "prepare FILE", Short: "Prepare the submissions and tasks that a JSON file lists (- reads standard input)",
 		Example: `  echo '{"nodes": [{"key": "a", "payload": "a.zip"}, {"key": "b", "payload": "b.zip", "requires": [{"key": "a"}]}]}' |
     holdfast graph prepare - --seal`,
 		Args: cli.Needs("FILE"),
@@ -55,7 +56,7 @@ func graphPrepareCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			g.GraphID = cmp.Or(graph, g.GraphID)
-			return prepareGraph(cmd.Context(), a, g, key, seal)
+			return prepareGraph(cmd.Context(), a, g, key, seal || g.Seal)
 		},
 	}
 	cmd.Flags().StringVar(&graph, "graph", "", "add to the unsealed graph `ID`")

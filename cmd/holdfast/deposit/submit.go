@@ -89,7 +89,7 @@ func (s *submission) check() error {
 	if s.request.Digest, err = payload.ParseDigest(s.digest); err != nil {
 		return err
 	}
-	if s.request.Requires, err = requirementsOf(s.after); err != nil {
+	if s.request.Requires, err = cli.Requirements("--after", s.after); err != nil {
 		return err
 	}
 	if s.prioritySet {
@@ -324,18 +324,4 @@ func printRefused(a *cli.App, arg string, err error) error {
 		head.ErrorClass = registry.ContentFault
 	}
 	return progress.WriteSummary(a.Out, head, func(func(registry.JobResult) error) error { return nil })
-}
-
-// requirementsOf parses the values of --after.
-func requirementsOf(values []string) ([]registry.Requirement, error) {
-	var all []registry.Requirement
-	for _, v := range values {
-		id, wait, _ := strings.Cut(v, ":")
-		r := registry.Requirement{ItemID: strings.TrimSpace(id), WaitFor: registry.WaitFor(wait)}
-		if r.ItemID == "" || wait != "" && r.WaitFor != registry.WaitSettled && r.WaitFor != registry.WaitSuccess {
-			return nil, exit.Usagef("--after %s: expected the ID of an item, or ID:settled", v)
-		}
-		all = append(all, r)
-	}
-	return all, nil
 }

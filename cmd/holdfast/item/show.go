@@ -18,12 +18,13 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-func showCommand(a *cli.App) *cobra.Command {
+// ShowCommand returns the command that shows an item of an action; "" is any.
+func ShowCommand(a *cli.App, action registry.Action, short string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show ID", Short: "Show an item and its attempts", Args: cli.Needs("ID"),
+		Use: "show ID", Short: short, Args: cli.Needs("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error { return showItem(cmd.Context(), a, args[0]) },
 	}
-	return a.ClientFlags(a.TakesIDs("", cmd))
+	return a.ClientFlags(a.TakesIDs(action, cmd))
 }
 
 func showItem(ctx context.Context, a *cli.App, id string) error {
@@ -44,6 +45,11 @@ func showItem(ctx context.Context, a *cli.App, id string) error {
 	}
 	f := Facts(it.WorkItem)
 	f.Add("resume point", it.ResumePoint)
+	if it.Action == registry.Task {
+		if err := addTask(ctx, c, f, it.WorkItem); err != nil {
+			return err
+		}
+	}
 	for _, d := range it.Deliveries {
 		f.Add("delivery", d.Text())
 	}
@@ -60,6 +66,10 @@ func showItem(ctx context.Context, a *cli.App, id string) error {
 	l := cli.Lister[registry.Attempt]{Row: attemptRow, Columns: []terminal.Column{
 		{Name: "attempt", Right: true}, {Name: "stage"}, {Name: "started"}, {Name: "ended", Spare: 1}, {Name: "outcome"}, {Name: "worker", Spare: 2}, {Name: "error", Below: 20}, // people read errors here
 	}}
+	if it.Action == registry.Task {
+		l.Columns = append(l.Columns, terminal.Column{Name: "progress", Flex: true})
+		l.Row = func(t registry.Attempt) []string { return append(attemptRow(t), progressText(t)) }
+	}
 	return l.Print(a, cli.Whole(attempts))
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast/holdfast/registry/outbound/outboundtest"
 	"github.com/holdfast/holdfast/registry/registrytest"
 	"github.com/holdfast/holdfast/registry/search/searchtest"
+	"github.com/holdfast/holdfast/registry/tasks/taskstest"
 	"github.com/holdfast/holdfast/registry/work/worktest"
 )
 
@@ -43,6 +44,7 @@ func topics() []registrytest.Topic {
 	return slices.Concat(
 		deposittest.Topics(),
 		worktest.Topics(),
+		taskstest.Topics(),
 		catalogtest.Topics(),
 		outboundtest.Topics(),
 		accounttest.Topics(),

@@ -97,6 +97,10 @@ func fencedWrites() map[string]func(f *fixture, l registry.Lease) error {
 			_, err := f.Store.NoteDelivery(f.Context(), l, registry.DeliveryTry{Message: registrytest.CompletedMessage(l.ItemID), Status: 200})
 			return err
 		},
+		"Parents": func(f *fixture, l registry.Lease) error {
+			_, err := f.Store.Parents(f.Context(), l)
+			return err
+		},
 		"PassOn": func(f *fixture, l registry.Lease) error {
 			return f.Store.PassOn(f.Context(), l, registrytest.CompletedMessage(l.ItemID))
 		},

@@ -68,6 +68,10 @@ func foreignWrites(f *fixture) {
 			_, err := f.Store.NoteDelivery(f.Context(), l, registry.DeliveryTry{Message: registrytest.CompletedMessage(v.job), Status: 200})
 			return err
 		},
+		"Parents": func(victim) error { // names nothing: its item must be a task
+			_, err := f.Store.Parents(f.Context(), f.Processing(1)[0].Lease)
+			return err
+		},
 		"PassOn": func(v victim) error {
 			l := f.TakeItem(f.JobWithCallback(registrytest.Receiver(), registry.Notify)).Lease
 			return f.Store.PassOn(f.Context(), l, registrytest.CompletedMessage(v.job))

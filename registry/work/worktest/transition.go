@@ -41,9 +41,13 @@ func places() (all []place) {
 	all = append(committedPlaces(), otherPlaces()...)
 	for _, r := range registry.Routes() {
 		for _, step := range r.Steps {
-			put := func(f *fixture) string { return f.standing(r.Action, step.Stage) }
+			stage := step.Stage
+			if r.Functions {
+				stage = stage.Of(registrytest.TaskFunction.Name)
+			}
+			put := func(f *fixture) string { return f.standing(r.Action, stage) }
 			add := func(st registry.Status, variant string, then func(f *fixture, id string)) {
-				all = append(all, place{r.Action, step.Stage, st, variant, func(f *fixture) string {
+				all = append(all, place{r.Action, stage, st, variant, func(f *fixture) string {
 					id := put(f)
 					if then != nil {
 						then(f, id)
@@ -57,12 +61,12 @@ func places() (all []place) {
 			fail := func(f *fixture, id string) { f.FailItem(id, registry.SystemFault) }
 			add(registry.Pending, "", nil)
 			add(registry.Pending, "held", act(registry.ActHold))
-			all = append(all, place{r.Action, step.Stage, registry.Pending, "held by its stage", func(f *fixture) string {
-				if err := f.Store.RemoveHold(f.Context(), registry.HoldStage, string(step.Stage), "admin"); !errors.Is(err, registry.ErrNotFound) {
+			all = append(all, place{r.Action, stage, registry.Pending, "held by its stage", func(f *fixture) string {
+				if err := f.Store.RemoveHold(f.Context(), registry.HoldStage, string(stage), "admin"); !errors.Is(err, registry.ErrNotFound) {
 					f.Must(err) // of the item before
 				}
 				id := put(f)
-				f.Must(f.Store.AddHold(f.Context(), registry.Hold{Scope: registry.HoldStage, Key: string(step.Stage), Reason: "because", Actor: "admin"}))
+				f.Must(f.Store.AddHold(f.Context(), registry.Hold{Scope: registry.HoldStage, Key: string(stage), Reason: "because", Actor: "admin"}))
 				return id
 			}})
 			if r.Action != registry.Tidy {
@@ -74,18 +78,18 @@ func places() (all []place) {
 				f.Confirm(id, registry.ActHold)
 			})
 			add(registry.Failed, "", fail)
-			if r.Action == registry.Ingest && step.Stage == r.First() {
-				all = append(all, place{r.Action, step.Stage, registry.Failed, "refused", (*fixture).refusedRow})
+			if r.Action == registry.Ingest && stage == r.First() {
+				all = append(all, place{r.Action, stage, registry.Failed, "refused", (*fixture).refusedRow})
 			}
 			add(registry.Failed, "held", func(f *fixture, id string) {
 				fail(f, id)
 				f.Confirm(id, registry.ActHold)
 			})
-			if _, more := r.Next(step.Stage); !more {
+			if _, more := r.Next(stage); !more {
 				add(registry.Completed, "", func(f *fixture, id string) { f.Finish(id) })
 			}
-			if step.Stage == registry.Report {
-				all = append(all, place{r.Action, step.Stage, registry.Pending, "open", func(f *fixture) string {
+			if stage == registry.Report {
+				all = append(all, place{r.Action, stage, registry.Pending, "open", func(f *fixture) string {
 					id, _ := f.Batch(1)
 					return id
 				}})
@@ -260,6 +264,8 @@ func (f *fixture) standing(a registry.Action, at registry.Stage) string {
 		job := f.JobWithCallback(registrytest.Receiver(), registry.Download)
 		f.FailItem(job, registry.SystemFault)
 		return f.DeliveryItems()[0].ID
+	case registry.Task:
+		return f.Task()
 	case registry.Ingest:
 	}
 	if a.AboutObject() {

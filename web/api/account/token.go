@@ -112,7 +112,7 @@ func tokenFaults(tok registry.Token, now time.Time) []wire.Fault {
 	}
 	for i, stage := range tok.Stages {
 		location := fmt.Sprintf("body.stages[%d]", i)
-		if faults = append(faults, valid.OneOf(location, stage, registry.Stages())...); slices.Contains(tok.Stages[:i], stage) {
+		if faults = append(faults, valid.Stage(location, stage)...); slices.Contains(tok.Stages[:i], stage) {
 			fault(location, "%q is listed twice", stage)
 		}
 	}

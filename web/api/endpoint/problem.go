@@ -139,6 +139,8 @@ func contractRefusal(err error) *wire.Problem {
 		turn  *registry.PriorityError
 		gone  *registry.GoneError
 		other *registry.VersionError
+		name  *registry.UnknownFunctionError
+		args  *registry.ArgumentError
 	)
 	switch {
 	case errors.As(err, &claim), errors.As(err, &owner), errors.As(err, &none):
@@ -152,6 +154,8 @@ func contractRefusal(err error) *wire.Problem {
 		return p
 	case errors.As(err, &other):
 		return wire.NewProblem(http.StatusPreconditionFailed, wire.CodeVersion, other.Error())
+	case errors.As(err, &name), errors.As(err, &args):
+		return TaskProblem(err, "body")
 	case errors.As(err, &turn):
 		return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, err.Error())
 	case errors.Is(err, errors.ErrUnsupported):
@@ -297,6 +301,26 @@ func overQuota(e *registry.QuotaError) *wire.Problem {
 		return wire.NewProblem(http.StatusRequestEntityTooLarge, wire.CodeQuota, e.Error())
 	}
 	return wire.NewProblem(http.StatusInsufficientStorage, wire.CodeQuota, e.Error())
+}
+
+// TaskProblem returns the problem of a task at a location of the request whose function is unknown
+// or whose arguments do not fit, or nil.
+func TaskProblem(err error, location string) *wire.Problem {
+	var p *wire.Problem
+	var name *registry.UnknownFunctionError
+	var args *registry.ArgumentError
+	switch {
+	case errors.As(err, &name):
+		p = NotFound("%s", name.Error())
+		p.Faults = []wire.Fault{{Location: location + ".function", Message: "unknown function", Found: name.Function}}
+	case errors.As(err, &args):
+		p = Unprocessable(wire.CodeInvalid, "the arguments of %s do not fit its schema; correct them: the function's schema is in the list of functions", args.Function)
+		p.Faults = []wire.Fault{{Location: location + ".args", Message: args.Problem}}
+	default:
+		return nil
+	}
+	p.Cause = wire.CauseOf(err)
+	return p
 }
 
 // GraphFault returns the fault of a graph at a location of the request.

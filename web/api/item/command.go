@@ -93,7 +93,7 @@ func (s *Service) bulk(ctx context.Context, in *bulkInput) (*endpoint.Output[reg
 	if registry.Act(b.Act) == registry.ActAbandon {
 		faults = append(faults, wire.Fault{Location: "body.act", Message: registry.AbandonOneByOne})
 	}
-	faults = append(faults, valid.OneOf("body.from", registry.Stage(b.From), registry.Stages())...)
+	faults = append(faults, valid.Stage("body.from", registry.Stage(b.From))...)
 	if err := endpoint.Invalid("the bulk act was not started", faults...); err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func (s *Service) items(ctx context.Context, in *itemsInput) (*endpoint.Output[r
 		wrong,
 		valid.OneOf("query.action", in.Action, actions()),
 		valid.OneOf("query.status", in.Status, registry.Statuses()),
-		valid.OneOf("query.stage", in.Stage, registry.Stages()))
+		valid.Stage("query.stage", in.Stage))
 	if err := endpoint.Invalid("the list could not be read", faults...); err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func checkScope(in string, scope registry.HoldScope, key string) []wire.Fault {
 	case !scope.Keyless() && key == "":
 		return []wire.Fault{{Location: in + ".key", Message: fmt.Sprintf("missing: name the %s", scope)}}
 	case scope == registry.HoldStage:
-		return valid.OneOf(in+".key", registry.Stage(key), registry.Stages())
+		return valid.Stage(in+".key", registry.Stage(key))
 	}
 	return valid.Text(in+".key", key, valid.MaxText)
 }

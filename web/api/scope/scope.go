@@ -23,6 +23,7 @@ type Registry interface {
 	registry.Receiving
 	registry.Submitting
 	registry.Graphs
+	registry.Tasking
 	registry.ReportLister
 	registry.Profiles
 	registry.AttemptReader
@@ -47,7 +48,7 @@ type Registry interface {
 // not embedded does not compile until it is added here.
 func New(r Registry) Registry {
 	return scoped{
-		Working: r, Batching: r, Preserving: r, Locking: r, Deleting: r, Checking: r, Restoring: r, Delivering: r, Mailing: r, Unlocking: r,
+		Working: r, Serving: r, Batching: r, Preserving: r, Locking: r, Deleting: r, Checking: r, Restoring: r, Delivering: r, Mailing: r, Unlocking: r,
 		Commanding: r, Holding: r, Requesting: r, Rechecking: r, Deciding: r, Notifying: r, Subscribing: r, TokenKeeper: r, Secrets: r,
 		all: r,
 	}
@@ -56,6 +57,7 @@ func New(r Registry) Registry {
 type scoped struct {
 	// Methods of workers pass through.
 	registry.Working
+	registry.Serving
 	registry.Batching
 	registry.Preserving
 	registry.Locking

@@ -46,7 +46,7 @@ func (s scoped) BatchesOf(ctx context.Context, uploadID string) ([]registry.Work
 // Submit implements registry.Submitting.
 func (s scoped) Submit(ctx context.Context, sub registry.Submission) (registry.Submitted, error) {
 	v := s.sight(ctx)
-	if err := v.submission(ctx, sub); err != nil {
+	if err := v.names(ctx, sub.Collection, sub.Requires); err != nil {
 		return registry.Submitted{}, err
 	}
 	sub.IdempotencyKey = v.key(sub.IdempotencyKey)
@@ -57,7 +57,11 @@ func (s scoped) Submit(ctx context.Context, sub registry.Submission) (registry.S
 func (s scoped) Prepare(ctx context.Context, g registry.Graph) (registry.PreparedGraph, error) {
 	v := s.sight(ctx)
 	for _, n := range g.Nodes {
-		if err := v.submission(ctx, n.Submission); err != nil {
+		err := v.names(ctx, n.Submission.Collection, n.Submission.Requires)
+		if n.Task != nil {
+			err = v.names(ctx, n.Task.Collection, n.Task.Requires)
+		}
+		if err != nil {
 			return registry.PreparedGraph{}, err
 		}
 	}
@@ -68,6 +72,21 @@ func (s scoped) Prepare(ctx context.Context, g registry.Graph) (registry.Prepare
 	}
 	g.IdempotencyKey = v.key(g.IdempotencyKey)
 	return s.all.Prepare(ctx, g)
+}
+
+// Functions implements registry.Tasking. What functions take is no secret.
+func (s scoped) Functions(ctx context.Context) ([]registry.Function, error) {
+	return s.all.Functions(ctx)
+}
+
+// AddTask implements registry.Tasking.
+func (s scoped) AddTask(ctx context.Context, t registry.NewTask) (registry.WorkItem, error) {
+	v := s.sight(ctx)
+	if err := v.names(ctx, t.Collection, t.Requires); err != nil {
+		return registry.WorkItem{}, err
+	}
+	t.IdempotencyKey = v.key(t.IdempotencyKey)
+	return s.all.AddTask(ctx, t)
 }
 
 // Seal implements registry.Graphs.
@@ -90,12 +109,12 @@ func (s scoped) RequestObject(ctx context.Context, r registry.ObjectRequest) (re
 	return s.all.RequestObject(ctx, r)
 }
 
-// submission returns an error unless the caller may see everything that a submission names.
-func (v sight) submission(ctx context.Context, sub registry.Submission) error {
-	if !v.sees(sub.Collection) {
-		return absent("collection", sub.Collection)
+// names returns an error unless the caller may see everything that a submission or task names.
+func (v sight) names(ctx context.Context, collection string, requires []registry.Requirement) error {
+	if !v.sees(collection) {
+		return absent("collection", collection)
 	}
-	for _, r := range sub.Requires {
+	for _, r := range requires {
 		if r.ItemID == "" || !v.limited() {
 			continue
 		}

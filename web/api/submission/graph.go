@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -22,7 +23,7 @@ func (s *Service) graphRoutes() {
 	endpoint.Register(s.Server, endpoint.Operation{
 		ID: "prepare-graph", Method: http.MethodPost, Path: "/graphs", Status: http.StatusCreated,
 		Refuses: []int{http.StatusTooManyRequests, http.StatusInsufficientStorage},
-		Summary: "Prepare submissions that depend on each other; none starts before the graph is sealed",
+		Summary: "Prepare submissions and tasks that depend on each other; none starts before the graph is sealed",
 	}, s.prepareGraph)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "seal-graph", Method: http.MethodPost, Path: "/graphs/{id}/seal", Summary: "Seal a graph, so that its items start"}, s.sealGraph)
 }
@@ -33,17 +34,30 @@ type prepareInput struct {
 	Body      wire.GraphRequest
 }
 
-// prepareGraph accepts submissions, all or none. When it answers, they are committed.
+// prepareGraph accepts submissions and tasks, all or none. When it answers, they are committed.
 func (s *Service) prepareGraph(ctx context.Context, in *prepareInput) (*endpoint.Output[registry.PreparedGraph], error) {
-	g := registry.Graph{ID: in.Body.GraphID, Actor: access.Actor(ctx), IdempotencyKey: in.Key}
+	g := registry.Graph{ID: in.Body.GraphID, Actor: access.Actor(ctx), IdempotencyKey: in.Key, Seal: in.Body.Seal}
 	faults := valid.Text("header.Idempotency-Key", in.Key, valid.MaxText)
 	for i, n := range in.Body.Nodes {
+		at := fmt.Sprintf("body.nodes[%d]", i)
+		faults = append(faults, valid.Text(at+".key", n.Key, valid.MaxText)...)
+		if n.Task != nil {
+			if err := s.Permit(ctx, submitTask); err != nil {
+				return nil, err
+			}
+			task, wrong := taskOf(at+".task", *n.Task)
+			faults = append(faults, wrong...)
+			if !reflect.ValueOf(n.SubmitRequest).IsZero() {
+				faults = append(faults, wire.Fault{Location: at + ".task", Message: "a node is a submission or a task; give the task's fields inside task only"})
+			}
+			g.Nodes = append(g.Nodes, registry.Node{Key: n.Key, Task: &task})
+			continue
+		}
 		spec, wrong := specOf(n.SubmitRequest)
 		for _, f := range wrong {
-			f.Location = strings.Replace(f.Location, "body.", fmt.Sprintf("body.nodes[%d].", i), 1)
+			f.Location = strings.Replace(f.Location, "body.", at+".", 1)
 			faults = append(faults, f)
 		}
-		faults = append(faults, valid.Text(fmt.Sprintf("body.nodes[%d].key", i), n.Key, valid.MaxText)...)
 		g.Nodes = append(g.Nodes, registry.Node{Key: n.Key, Submission: s.nodeSubmission(ctx, in, n, spec)})
 	}
 	faults = append(faults, uploadsTwice(in.Body.Nodes)...)
@@ -60,6 +74,8 @@ func (s *Service) prepareGraph(ctx context.Context, in *prepareInput) (*endpoint
 	var wrong *registry.GraphError
 	if errors.As(err, &wrong) {
 		return nil, invalidGraph("nothing was prepared", []*registry.GraphError{wrong}, at, nil)
+	} else if p := taskProblem(g, err); p != nil {
+		return nil, p
 	} else if err != nil {
 		return nil, err
 	}

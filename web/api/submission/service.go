@@ -1,5 +1,5 @@
-// Package submission accepts payloads: it judges and submits them, prepares graphs of submissions
-// that depend on each other, and checks payloads without submitting them.
+// Package submission accepts payloads and tasks: it judges and submits them, prepares graphs of
+// those that depend on each other, and checks payloads without submitting them.
 //
 // When it answers a submission, the batch is committed. It judges an upload completely before it
 // submits it, and a judgement goes on after its caller has disconnected. Receiving uploads is the
@@ -36,6 +36,7 @@ type Options struct {
 type Registry interface {
 	registry.Submitting
 	registry.Graphs
+	registry.Tasking
 	registry.Uploads
 	registry.Profiles
 	// Item is as in registry.ItemReader.
@@ -62,5 +63,6 @@ func (s *Service) Routes() {
 		Summary: "Submit a payload: a URL or an upload",
 	}, s.submit)
 	s.graphRoutes()
+	s.taskRoutes()
 	s.checkRoute()
 }

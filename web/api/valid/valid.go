@@ -81,6 +81,18 @@ func OneOf[T ~string](location string, value T, known []T) []wire.Fault {
 	return []wire.Fault{{Location: location, Message: fmt.Sprintf("%q is not one of %v", value, known), Found: string(value)}}
 }
 
+// Stage returns a fault unless value is empty, a stage of a route, or the stage of a function.
+func Stage(location string, value registry.Stage) []wire.Fault {
+	if registry.IsStage(value) {
+		return nil
+	}
+	known := slices.Clone(registry.Stages())
+	for _, family := range registry.Families() {
+		known = append(known, family.Of("FUNCTION"))
+	}
+	return OneOf(location, value, known)
+}
+
 // Digest returns a digest in canonical form: the algorithm's own name and lower-case hex.
 func Digest(location string, d *registry.Digest) (*registry.Digest, []wire.Fault) {
 	if d == nil {

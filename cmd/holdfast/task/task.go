@@ -1,0 +1,162 @@
+// Package task has the command `holdfast task`: functions, and tasks, which call them. Package item
+// lists, shows and controls tasks, which are items.
+package task
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
+	"github.com/holdfast/holdfast/cmd/holdfast/item"
+	"github.com/holdfast/holdfast/cmd/holdfast/progress"
+	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+//go:embed help/*.txt
+var helpTexts embed.FS
+
+// Command returns the command `holdfast task`.
+func Command(a *cli.App) *cobra.Command {
+	return cli.WithHelp(helpTexts, cli.Group("task", "Submit, list and show tasks: calls of functions that programs serve",
+		functionsCommand(a), submitCommand(a), listCommand(a), item.ShowCommand(a, registry.Task, "Show a task: arguments, result, attempts, what it waits for")))
+}
+
+func functionsCommand(a *cli.App) *cobra.Command {
+	return a.ClientFlags(&cobra.Command{
+		Use: "functions", Short: "List the functions that tasks can call", Args: cli.Needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.Connect()
+			if err != nil {
+				return err
+			}
+			all, err := c.Functions(cmd.Context())
+			if err != nil {
+				return err
+			}
+			l := cli.Lister[registry.Function]{None: "no functions; a program announces its functions when it starts", Columns: []terminal.Column{
+				{Name: "function"}, {Name: "announced", Spare: 1}, {Name: "title", Flex: true},
+			}, Row: func(f registry.Function) []string { return []string{f.Name, terminal.TimeText(f.SeenAt), f.Title} }}
+			return l.Print(a, cli.Whole(all))
+		},
+	})
+}
+
+func listCommand(a *cli.App) *cobra.Command {
+	q := registry.ItemQuery{Action: registry.Task}
+	var f item.Filter
+	cmd := &cobra.Command{
+		Use: "list [QUERY]", Short: "List tasks, newest first", Long: item.QueryHelp(), Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if q.Match, err = f.Query(args); err != nil {
+				return err
+			}
+			return item.List(cmd.Context(), a, q, "no tasks")
+		},
+	}
+	item.FilterFlags(cmd, &f, &q.Limit)
+	return a.ClientFlags(cmd)
+}
+
+// flags are those of `task submit` that need parsing.
+type flags struct {
+	args, notBefore, key string
+	requires             []string
+	priority             int
+	wait                 bool
+}
+
+func submitCommand(a *cli.App) *cobra.Command {
+	var r wire.TaskRequest
+	var s flags
+	cmd := &cobra.Command{
+		Use: "submit FUNCTION", Short: "Submit a task", Args: cli.Needs("FUNCTION"),
+		Example: `  holdfast task submit count-files --args '{"object": "ark:/99999/fk4x"}' --wait`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.Function = args[0]
+			if cmd.Flags().Changed("priority") {
+				r.Priority = &s.priority
+			}
+			return submit(cmd.Context(), a, r, s)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&s.args, "args", "", "the arguments: `JSON`, @FILE, or - for standard input (default null)")
+	f.StringVar(&r.Title, "title", "", "a title for people (default the function's)")
+	f.StringVar(&r.Subject, "subject", "", "what it is about: an ARK, an item's id, an address")
+	f.StringVar(&r.Collection, "collection", "", "the `NAME` of the collection whose people may see the task (default none)")
+	f.IntVar(&s.priority, "priority", 0, "lower goes first")
+	f.StringVar(&s.notBefore, "not-before", "", "start no earlier than `TIME`, such as 2026-12-01T08:00:00Z")
+	f.StringSliceVar(&s.requires, "requires", nil, "start once the item `ID[:settled]` has completed (:settled: ended in any way); repeatable")
+	f.StringVar(&s.key, "idempotency-key", "", "an idempotency key; a repeat returns the first task")
+	f.BoolVar(&s.wait, "wait", false, "show progress until the task has ended; the exit code is the outcome")
+	progress.Flags(a, cmd)
+	return a.ClientFlags(cmd)
+}
+
+func submit(ctx context.Context, a *cli.App, r wire.TaskRequest, s flags) (err error) {
+	if r.Args, err = argsOf(a, s.args); err != nil {
+		return err
+	}
+	if s.notBefore != "" {
+		at, err := time.Parse(time.RFC3339, s.notBefore)
+		if err != nil {
+			return exit.Usagef("--not-before %s: expected a time such as 2026-12-01T08:00:00Z", s.notBefore)
+		}
+		r.NotBefore = &at
+	}
+	if r.Requires, err = cli.Requirements("--requires", s.requires); err != nil {
+		return err
+	}
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	for i, needed := range r.Requires {
+		if r.Requires[i].ItemID, err = a.WholeID(ctx, "", needed.ItemID); err != nil {
+			return err
+		}
+	}
+	it, err := c.SubmitTask(ctx, r, s.key)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !a.JSON:
+		_, err = fmt.Fprintln(a.Out, it.ID)
+	case !s.wait:
+		err = a.PrintJSON(it)
+	}
+	if err != nil || !s.wait {
+		return err
+	}
+	return progress.Await(ctx, a, c, []progress.Entry{{Target: progress.Target{ID: it.ID, Job: true}}}, nil)
+}
+
+// argsOf reads the value of --args.
+func argsOf(a *cli.App, value string) (json.RawMessage, error) {
+	raw, err := []byte(value), error(nil)
+	if value == "-" {
+		raw, err = io.ReadAll(a.In)
+	} else if name, ok := strings.CutPrefix(value, "@"); ok {
+		raw, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", value, exit.Cause(err))
+	}
+	if raw = bytes.TrimSpace(raw); len(raw) > 0 && !json.Valid(raw) {
+		return nil, exit.Usagef("--args is not JSON; text stands in double quotes: --args '\"text\"'")
+	}
+	return raw, nil
+}

@@ -1,0 +1,567 @@
+package task_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
+	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
+	"github.com/holdfast/holdfast/storage/dir"
+	"github.com/holdfast/holdfast/task"
+	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/protocol"
+	"github.com/holdfast/holdfast/web/signin"
+)
+
+func TestMain(m *testing.M) {
+	code := postgrestest.Main(m)
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// fixture is a Registry with the two ways to it: Store for those who submit and look, and Registry
+// for programs with functions.
+type fixture struct {
+	*testing.T
+	store    *sqlstore.Store
+	registry task.Registry
+	url      string // of the database
+}
+
+// The C numbers are those of the requirements about the Console's task queue. Those that need no function are tested in registry/tasks/taskstest and
+// registry/work/worktest.
+var tests = map[string]func(*fixture){
+	"C1_tasks_outlive_every_process":                outlive,
+	"C15_the_CAN_graph_with_parents":                canGraph,
+	"C17_C18_a_stop_puts_running_tasks_back":        stops,
+	"C18_a_cancel_reaches_the_function":             cancelled,
+	"C20_what_is_made_once_is_made_once":            once,
+	"C21_an_error_is_kept":                          failed,
+	"C21_an_error_is_retried_up_to_its_attempts":    retried,
+	"C21_a_panic_is_a_failure_of_its_task":          panics,
+	"C22_progress_while_it_runs_and_after":          progress,
+	"C23_arguments_by_the_types":                    arguments,
+	"C27_events_name_who_caused_them":               events,
+	"C29_a_direct_call_is_an_ordinary_call":         direct,
+	"C29_a_direct_call_returns_the_functions_error": directFails,
+	"C30_a_call_in_the_background":                  background,
+	"a_task_that_waits_is_not_counted":              later,
+	"many_tasks_in_one_process":                     many,
+}
+
+func TestTasks_SQLite(t *testing.T) {
+	each(t, sqlstoretest.SQLite, func(f *fixture) task.Registry { return f.store })
+}
+
+func TestTasks_PostgreSQL(t *testing.T) {
+	each(t, sqlstoretest.Postgres, func(f *fixture) task.Registry { return f.store })
+}
+
+func TestTasks_HTTP(t *testing.T) { each(t, sqlstoretest.SQLite, (*fixture).overHTTP) }
+
+func each(t *testing.T, database func(testing.TB) string, way func(*fixture) task.Registry) {
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fixture{T: t, url: database(t)}
+			f.open()
+			f.registry = way(f)
+			test(f)
+		})
+	}
+}
+
+func (f *fixture) must(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fixture) open() {
+	f.Helper()
+	store, err := sqlstore.Open(f.Context(), sqlstore.Options{URL: f.url})
+	f.must(err)
+	f.Cleanup(func() { _ = store.Close() })
+	f.store = store
+}
+
+// overHTTP is the Registry by the API, with the token of a worker of every function of these tests.
+func (f *fixture) overHTTP() task.Registry {
+	f.Helper()
+	folder := f.TempDir()
+	staging, err := dir.Create(filepath.Join(folder, "staging"))
+	f.must(err)
+	f.Cleanup(func() { _ = staging.Close() })
+	preserved, err := dir.Create(filepath.Join(folder, "storage"))
+	f.must(err)
+	f.Cleanup(func() { _ = preserved.Close() })
+	objects, err := ocfl.OpenRoot(f.Context(), preserved, "", nil)
+	f.must(err)
+	h, err := api.New(api.Options{Registry: f.store, Staging: staging, Objects: ocfl.Roots{{Root: objects, Name: registry.DefaultStorage}}, Log: slog.New(slog.DiscardHandler)})
+	f.must(err)
+	server := httptest.NewServer(h)
+	f.Cleanup(server.Close)
+	const secret = "hf_secret_of_a_program"
+	if _, err := f.store.TokenByHash(f.Context(), signin.Hash(secret)); errors.Is(err, registry.ErrNotFound) {
+		f.must(f.store.AddToken(f.Context(), registry.Token{
+			ID: "t1", Name: "program", Role: registry.RoleWorker, Hash: signin.Hash(secret), Stages: []registry.Stage{"run:work", "run:count"},
+		}))
+	}
+	remote := protocol.NewClient(client.New(server.URL, secret, client.Options{}))
+	f.Cleanup(func() { f.must(remote.Close()) })
+	return remote
+}
+
+// serve serves a program's functions until stop is called, or the test ends.
+func (f *fixture) serve(m *task.Mux) (stop func()) {
+	f.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- task.Serve(ctx, f.registry, m, task.Options{}) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			f.Errorf("serve: %v", err)
+		}
+	})
+	f.Cleanup(stop)
+	f.await(func() bool {
+		all, err := f.store.Functions(f.Context())
+		return err == nil && len(all) > 0
+	})
+	return stop
+}
+
+// await waits until something is so.
+func (f *fixture) await(is func() bool) {
+	f.Helper()
+	for limit := time.Now().Add(2 * time.Minute); !is(); {
+		if time.Now().After(limit) {
+			f.Fatal("it never came to that")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func (f *fixture) item(id string) registry.WorkItem {
+	f.Helper()
+	it, err := f.store.Item(f.Context(), id)
+	f.must(err)
+	return it
+}
+
+// settled waits for the end of a task.
+func (f *fixture) settled(id string) registry.WorkItem {
+	f.Helper()
+	f.await(func() bool { return f.item(id).Status.Settled() })
+	return f.item(id)
+}
+
+func (f *fixture) attempts(id string) []registry.Attempt {
+	f.Helper()
+	all, err := f.store.Attempts(f.Context(), id)
+	f.must(err)
+	return all
+}
+
+type none struct{}
+
+func outlive(f *fixture) {
+	var m task.Mux
+	work := task.Handle(&m, "work", func(context.Context, *task.Run, none) (string, error) { return "done", nil })
+	f.must(f.store.Announce(f.Context(), []registry.Function{{Name: "work"}}))
+	id, err := work.Submit(f.Context(), f.store, none{})
+	f.must(err)
+	f.must(f.store.Close())
+	f.open()
+	if _, remote := f.registry.(*protocol.Client); remote {
+		f.registry = f.overHTTP()
+	} else {
+		f.registry = f.store
+	}
+	f.serve(&m)
+	if it := f.settled(id); it.Status != registry.Completed || string(it.Results[registry.ResultReturned]) != `"done"` {
+		f.Errorf("item %+v", it)
+	}
+}
+
+func canGraph(f *fixture) {
+	var mu sync.Mutex
+	var ran []string
+	together := make(chan struct{})
+	started := 0
+	var m task.Mux
+	work := task.Handle(&m, "work", func(ctx context.Context, run *task.Run, key string) (string, error) {
+		path := key
+		all, err := run.Parents(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, p := range all {
+			var before string
+			if err := run.Parent(ctx, p.Key, &before); err != nil {
+				return "", err
+			}
+			path = before + path
+		}
+		if slices.Contains([]string{"2", "3", "4"}, key) { // these run beside each other
+			mu.Lock()
+			if started++; started == 3 {
+				close(together)
+			}
+			mu.Unlock()
+			select {
+			case <-together:
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		ran = append(ran, key)
+		return path, nil
+	})
+	var g task.Graph
+	for key, requires := range map[string][]string{"1": nil, "2": {"1"}, "3": {"1"}, "4": {"1"}, "5": {"2"}, "6": {"3"}, "7": {"5"}, "8": {"6"}} {
+		task.Add(&g, key, work, key, task.After(requires...))
+	}
+	f.serve(&m)
+	p, err := g.Submit(f.Context(), f.store, "curator", "can")
+	f.must(err)
+	for key, want := range map[string]string{"4": `"14"`, "7": `"1257"`, "8": `"1368"`} {
+		if it := f.settled(p.Items[key]); string(it.Results[registry.ResultReturned]) != want {
+			f.Errorf("%s returned %s, want %s", key, it.Results[registry.ResultReturned], want)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(ran) != 8 || ran[0] != "1" {
+		f.Errorf("ran %v", ran)
+	}
+}
+
+// waiting is a function that reports when it has begun, and returns what its context ends with.
+func waiting(m *task.Mux, options ...task.Option) (f *task.Function[none, none], begun chan *task.Run) {
+	begun = make(chan *task.Run, 1)
+	return task.Handle(m, "work", func(ctx context.Context, run *task.Run, _ none) (none, error) {
+		begun <- run
+		<-ctx.Done()
+		return none{}, context.Cause(ctx)
+	}, options...), begun
+}
+
+func stops(f *fixture) {
+	var m task.Mux
+	work, begun := waiting(&m)
+	stop := f.serve(&m)
+	id, err := work.Submit(f.Context(), f.store, none{})
+	f.must(err)
+	<-begun
+	stop()
+	if it := f.item(id); it.Status != registry.Pending || it.Tries != 0 {
+		f.Errorf("item %+v, want pending and nothing counted", it)
+	}
+	var again task.Mux
+	task.Handle(&again, "work", func(context.Context, *task.Run, none) (none, error) { return none{}, nil })
+	f.serve(&again)
+	if it := f.settled(id); it.Status != registry.Completed || len(f.attempts(id)) != 2 {
+		f.Errorf("item %+v", it)
+	}
+}
+
+func cancelled(f *fixture) {
+	var m task.Mux
+	work, begun := waiting(&m)
+	f.serve(&m)
+	id, err := work.Submit(f.Context(), f.store, none{})
+	f.must(err)
+	<-begun
+	_, err = f.store.Command(f.Context(), registry.Command{ItemID: id, Act: registry.ActCancel, Actor: "admin"})
+	f.must(err)
+	if it := f.item(id); it.Status != registry.Cancelled {
+		f.Errorf("item %+v", it)
+	}
+	// The slot is free again: the function has seen it.
+	second, err := work.Submit(f.Context(), f.store, none{})
+	f.must(err)
+	if run := <-begun; run.ID != second {
+		f.Errorf("ran %s, want %s", run.ID, second)
+	}
+}
+
+func once(f *fixture) {
+	made := 0
+	var m task.Mux
+	work := task.Handle(&m, "work", func(ctx context.Context, run *task.Run, _ none) (int, error) {
+		var number int
+		err := run.Once(ctx, "number", &number, func(context.Context) (any, error) {
+			made++
+			return 42, nil
+		})
+		if err == nil && run.Attempt == 1 {
+			err = errors.New("after it was made")
+		}
+		return number, err
+	}, task.Backoff(time.Millisecond, 1, time.Second))
+	f.serve(&m)
+	id, err := work.Submit(f.Context(), f.store, none{})
+	f.must(err)
+	if it := f.settled(id); string(it.Results[registry.ResultReturned]) != "42" || made != 1 || len(f.attempts(id)) != 2 {
+		f.Errorf("made %d times, item %+v", made, it)
+	}
+}
+
+func failed(f *fixture) {
+	var m task.Mux
+	work := task.Handle(&m, "work", func(context.Context, *task.Run, none) (none, error) {
+		return none{}, task.Fail(errors.New("the tape is gone"))
+	})
+	f.serve(&m)
+	id, err := work.Submit(f.Context(), f.store, none{})
+	f.must(err)
+	it := f.settled(id)
+	if it.Status != registry.Failed || it.ErrorClass != registry.SystemFault || !strings.Contains(it.Note, "the tape is gone") || len(f.attempts(id)) != 1 {
+		f.Errorf("item %+v", it)
+	}
+	if a := f.attempts(id)[0]; a.FinishedAt == nil || !strings.Contains(a.Error, "the tape is gone") {
+		f.Errorf("attempt %+v", a)
+	}
+}
+
+func retried(f *fixture) {
+	var m task.Mux
+	work := task.Handle(&m, "work", func(context.Context, *task.Run, none) (none, error) {
+		return none{}, errors.New("no route to host")
+	}, task.Attempts(3), task.Backoff(time.Millisecond, 2, time.Second))
+	f.serve(&m)
+	id, err := work.Submit(f.Context(), f.store, none{})
+	f.must(err)
+	if it := f.settled(id); it.Status != registry.Failed || len(f.attempts(id)) != 3 {
+		f.Errorf("item %+v after %d attempts", it, len(f.attempts(id)))
+	}
+}
+
+func panics(f *fixture) {
+	var m task.Mux
+	work := task.Handle(&m, "work", func(_ context.Context, _ *task.Run, bad bool) (string, error) {
+		if bad {
+			panic("a fault of the program")
+		}
+		return "fine", nil
+	}, task.Attempts(1))
+	f.serve(&m)
+	bad, err := work.Submit(f.Context(), f.store, true)
+	f.must(err)
+	good, err := work.Submit(f.Context(), f.store, false)
+	f.must(err)
+	if it := f.settled(bad); it.Status != registry.Failed || !strings.Contains(it.Note, "a fault of the program") {
+		f.Errorf("item %+v", it)
+	}
+	if it := f.settled(good); it.Status != registry.Completed {
+		f.Errorf("item %+v", it)
+	}
+}
+
+func progress(f *fixture) {
+	release := make(chan struct{})
+	var m task.Mux
+	work := task.Handle(&m, "work", func(ctx context.Context, run *task.Run, _ none) (none, error) {
+		files := run.Progress("files checked", "files")
+		files.SetEnd(7)
+		files.Add(3)
+		select {
+		case <-release:
+		case <-ctx.Done():
+			return none{}, context.Cause(ctx)
+		}
+		files.Set(7)
+		return none{}, nil
+	}, task.Lease(3*time.Second))
+	f.serve(&m)
+	id, err := work.Submit(f.Context(), f.store, none{})
+	f.must(err)
+	measured := func(position int64) func() bool {
+		want := []registry.Progress{{Title: "files checked", Unit: "files", Position: position, End: 7}}
+		return func() bool {
+			all := f.attempts(id)
+			return len(all) == 1 && slices.Equal(all[0].Progress, want)
+		}
+	}
+	f.await(measured(3))
+	if it := f.item(id); it.Status != registry.Running {
+		f.Errorf("item %+v", it)
+	}
+	close(release)
+	f.settled(id)
+	f.await(measured(7))
+}
+
+type order struct {
+	Number int      `json:"number"`
+	Words  []string `json:"words,omitempty"`
+}
+
+func arguments(f *fixture) {
+	var m task.Mux
+	work := task.Handle(&m, "work", func(_ context.Context, _ *task.Run, in order) (order, error) {
+		in.Number++
+		return in, nil
+	}, task.Title("Count up"))
+	f.serve(&m)
+	id, err := work.Submit(f.Context(), f.store, order{Number: 1, Words: []string{"a"}}, func(n *registry.NewTask) { n.Subject = "ark:/99999/x" })
+	f.must(err)
+	if it := f.settled(id); string(it.Results[registry.ResultReturned]) != `{"number":2,"words":["a"]}` || it.Name != "Count up" {
+		f.Errorf("item %+v", it)
+	}
+	for _, bad := range []string{`{}`, `{"number":"1"}`, `{"number":1,"other":2}`, ``} {
+		_, err := f.store.AddTask(f.Context(), registry.NewTask{Function: "work", Args: json.RawMessage(bad)})
+		if !errors.As(err, new(*registry.ArgumentError)) {
+			f.Errorf("%s: %v, want an ArgumentError", bad, err)
+		}
+	}
+}
+
+func events(f *fixture) {
+	actor := make(chan string, 1)
+	var m task.Mux
+	work := task.Handle(&m, "work", func(_ context.Context, run *task.Run, _ none) (none, error) {
+		actor <- run.Actor + " " + run.Cause
+		return none{}, nil
+	})
+	f.serve(&m)
+	id, err := work.Submit(f.Context(), f.store, none{}, func(n *registry.NewTask) { n.Actor, n.Cause = "curator", "ingest-1" })
+	f.must(err)
+	f.settled(id)
+	if got := <-actor; got != "curator ingest-1" {
+		f.Errorf("actor %q", got)
+	}
+	all, err := f.store.Events(f.Context(), id, 0, 10)
+	f.must(err)
+	var got []string
+	for _, e := range all {
+		got = append(got, e.Type)
+	}
+	if want := []string{"submit", "claim", "complete"}; !slices.Equal(got, want) || all[0].Actor != "curator" || !strings.Contains(string(all[0].Data), "ingest-1") {
+		f.Errorf("events %v, %+v", got, all[0])
+	}
+}
+
+func direct(f *fixture) {
+	var m task.Mux
+	inThis := false
+	work := task.Handle(&m, "work", func(ctx context.Context, run *task.Run, in order) (order, error) {
+		inThis = run.ID != ""
+		return order{Number: in.Number + 1}, nil
+	})
+	got, err := work.Call(f.Context(), f.registry, task.Options{}, order{Number: 1})
+	f.must(err)
+	if got.Number != 2 || !inThis {
+		f.Errorf("returned %+v", got)
+	}
+	page, err := f.store.Items(f.Context(), registry.ItemQuery{})
+	f.must(err)
+	if len(page.Rows) != 1 {
+		f.Fatalf("items %+v", page.Rows)
+	}
+	it := f.item(page.Rows[0].ID)
+	if it.Status != registry.Completed || string(it.Results[registry.ResultReturned]) != `{"number":2}` || len(f.attempts(it.ID)) != 1 {
+		f.Errorf("item %+v", it)
+	}
+}
+
+func directFails(f *fixture) {
+	var m task.Mux
+	wrong := errors.New("the tape is gone")
+	work := task.Handle(&m, "work", func(context.Context, *task.Run, none) (none, error) { return none{}, task.Fail(wrong) })
+	if _, err := work.Call(f.Context(), f.registry, task.Options{}, none{}); !errors.Is(err, wrong) {
+		f.Errorf("%v, want the function's error", err)
+	}
+	page, err := f.store.Items(f.Context(), registry.ItemQuery{})
+	f.must(err)
+	if len(page.Rows) != 1 || page.Rows[0].Status != registry.Failed {
+		f.Errorf("items %+v", page.Rows)
+	}
+}
+
+func background(f *fixture) {
+	var m task.Mux
+	work := task.Handle(&m, "work", func(context.Context, *task.Run, none) (string, error) { return "done", nil })
+	type answer struct {
+		text string
+		err  error
+	}
+	answers := make(chan answer, 4)
+	for range cap(answers) {
+		go func() {
+			text, err := work.Call(f.Context(), f.registry, task.Options{}, none{})
+			answers <- answer{text, err}
+		}()
+	}
+	for range cap(answers) {
+		if a := <-answers; a.err != nil || a.text != "done" {
+			f.Errorf("%+v", a)
+		}
+	}
+	page, err := f.store.Items(f.Context(), registry.ItemQuery{Status: registry.Completed})
+	f.must(err)
+	if len(page.Rows) != cap(answers) {
+		f.Errorf("%d tasks completed, want %d", len(page.Rows), cap(answers))
+	}
+}
+
+func later(f *fixture) {
+	var m task.Mux
+	work := task.Handle(&m, "work", func(_ context.Context, run *task.Run, _ none) (none, error) {
+		if run.Attempt < 3 {
+			return none{}, task.Later(time.Millisecond, "the source is closed at night")
+		}
+		return none{}, nil
+	}, task.Attempts(1))
+	f.serve(&m)
+	id, err := work.Submit(f.Context(), f.store, none{})
+	f.must(err)
+	if it := f.settled(id); it.Status != registry.Completed || it.Attempt != 3 {
+		f.Errorf("item %+v", it)
+	}
+}
+
+func many(f *fixture) {
+	const n = 100
+	var m task.Mux
+	work := task.Handle(&m, "work", func(_ context.Context, _ *task.Run, in int) (int, error) { return in, nil })
+	count := task.Handle(&m, "count", func(_ context.Context, _ *task.Run, in int) (int, error) { return in, nil }, task.Slots(2))
+	f.serve(&m)
+	var g task.Graph
+	for i := range n {
+		task.Add(&g, "a"+string(rune('0'+i%10))+string(rune('0'+i/10)), work, i)
+		task.Add(&g, "b"+string(rune('0'+i%10))+string(rune('0'+i/10)), count, i)
+	}
+	p, err := g.Submit(f.Context(), f.store, "curator", "")
+	f.must(err)
+	for _, id := range p.Items {
+		if it := f.settled(id); it.Status != registry.Completed || it.Attempt != 1 {
+			f.Errorf("item %+v", it)
+		}
+	}
+}
