@@ -19,11 +19,7 @@
 // The package imports the standard library only.
 package registry
 
-import (
-	"context"
-)
-
-
+import "context"
 
 // ForWorkers is everything that workers call of the Registry: directly in the same process, or over
 // HTTP (web/protocol). Every argument has a bound (registry/bounds); ErrInvalid if one is exceeded.
