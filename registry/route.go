@@ -185,6 +185,10 @@ func Stages() []Stage { return stagesOf(false) }
 // Families returns the stages whose functions programs outside Holdfast serve.
 func Families() []Stage { return stagesOf(true) }
 
+// AllStages returns the stages of all routes: those of [Stages], then those of [Families]. A family
+// stands for the stages of its functions.
+func AllStages() []Stage { return slices.Concat(Stages(), Families()) }
+
 func stagesOf(functions bool) []Stage {
 	var out []Stage
 	for _, r := range routes {

@@ -270,7 +270,7 @@ func actionsBut(one Action) (out []Action) {
 }
 
 func stagesBut(one Stage) []Stage {
-	return slices.DeleteFunc(slices.Concat(Stages(), Families()), func(s Stage) bool { return s == one })
+	return slices.DeleteFunc(AllStages(), func(s Stage) bool { return s == one })
 }
 
 // TransitionError says that the state machine does not allow a change.

@@ -140,7 +140,7 @@ func stage(value string) (string, *valueError) {
 	if of := registry.Stage(strings.ToLower(value)); of.Function() != "" && registry.IsStage(of) {
 		return string(of), nil
 	}
-	return oneOfNames("stage", texts(slices.Concat(registry.Stages(), registry.Families())))(value)
+	return oneOfNames("stage", texts(registry.AllStages()))(value)
 }
 
 func idStart(value string) (string, *valueError) {

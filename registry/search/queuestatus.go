@@ -207,7 +207,7 @@ func (s *Search) addOutstanding(ctx context.Context, q *registry.QueueStatus) er
 
 func (s *Search) addRunning(ctx context.Context, q *registry.QueueStatus) error {
 	return s.addByStage(ctx, q, `SELECT i.stage, COUNT(*) FROM work_item i
-		WHERE i.tenant = $1 AND i.status = 'running' AND `+work.InStages(slices.Concat(registry.Stages(), registry.Families()))+` GROUP BY i.stage`, []any{sqldb.Tenant},
+		WHERE i.tenant = $1 AND i.status = 'running' AND `+work.InStages(registry.AllStages())+` GROUP BY i.stage`, []any{sqldb.Tenant},
 		func(line *registry.StageQueue, n int64) {
 			line.Running = n
 			q.Running += n

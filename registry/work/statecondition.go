@@ -51,7 +51,7 @@ type Place struct {
 // functions of a family are one stage here: [Place.Cond] covers them.
 func Places() []Place {
 	var out []Place
-	for _, stage := range allStages {
+	for _, stage := range registry.AllStages() {
 		for _, status := range registry.Statuses() {
 			out = append(out, Place{stage, status})
 		}
@@ -91,9 +91,6 @@ func InStages(stages []registry.Stage) string {
 	return "(i.stage IN " + sqldb.Names(own) + " OR i.action IN " + sqldb.Names(actions) + ")"
 }
 
-// allStages are the stages of all routes; a family stands for its functions.
-var allStages = slices.Concat(registry.Stages(), registry.Families())
-
 // BitsOf returns the bit combinations with which an item at a place is in one of the states. The
 // case of states' names does not matter.
 func BitsOf(at Place, states []string) (bits []int) {
@@ -113,7 +110,7 @@ func StateCond(states []string) string {
 	for _, status := range registry.Statuses() {
 		// Stages with the same combinations share a condition.
 		stagesOf, order := map[string][]registry.Stage{}, []string{}
-		for _, stage := range allStages {
+		for _, stage := range registry.AllStages() {
 			cond := bitsCond(BitsOf(Place{stage, status}, states))
 			if len(stagesOf[cond]) == 0 {
 				order = append(order, cond)

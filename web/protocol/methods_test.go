@@ -31,7 +31,7 @@ func TestGeneratedOperations(t *testing.T) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Every stage: %s.\n\n| stage | also |\n| --- | --- |\n", strings.Join(every, ", "))
-	for _, stage := range slices.Concat(registry.Stages(), registry.Families()) {
+	for _, stage := range registry.AllStages() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", stage, cmp.Or(strings.Join(own[stage], ", "), "nothing more"))
 	}
 	generatedtest.Part(t, "docs/security.md", "operations", b.String())
