@@ -29,6 +29,9 @@ const (
 	Deliver   Stage = "deliver"
 	// Run is the stage of tasks. Each function is a stage of its own within it, see [Stage.Of].
 	Run Stage = "run"
+	// ProcessStep is the stage of the steps of processes. Each namespace is a stage of its own within
+	// it: step:curation.
+	ProcessStep Stage = "step"
 )
 
 // Of returns the stage of a function: run:link-check. Every function has its own slots, turns, holds
@@ -65,6 +68,8 @@ const (
 	DeliverMessage Action = "deliver"
 	// Task is a call of a function, which a program outside Holdfast serves.
 	Task Action = "task"
+	// StepProcess is a step of a process, see [Processing].
+	StepProcess Action = "process"
 )
 
 // Actions about preserved objects.

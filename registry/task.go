@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 )
@@ -152,19 +151,22 @@ type UnknownFunctionError struct {
 }
 
 // Error names the functions that are known.
-func (e *UnknownFunctionError) Error() string {
-	text := fmt.Sprintf("unknown function %q", e.Function)
-	if near := Nearest(e.Function, e.Known); near != "" {
+func (e *UnknownFunctionError) Error() string { return unknownName("function", e.Function, e.Known) }
+
+// unknownName says that a program has not announced a name, and which ones are known.
+func unknownName(kind, name string, known []string) string {
+	text := fmt.Sprintf("unknown %s %q", kind, name)
+	if near := Nearest(name, known); near != "" {
 		return text + fmt.Sprintf("; did you mean %s?", near)
 	}
 	const shown = 10
-	switch n := len(e.Known); {
+	switch n := len(known); {
 	case n == 0:
-		return text + "; no program has announced any function yet: start the program that serves it"
+		return text + fmt.Sprintf("; no program has announced any %s yet: start the program that serves it", kind)
 	case n > shown:
-		return text + fmt.Sprintf("; known are %s and %d more", strings.Join(e.Known[:shown], ", "), n-shown)
+		return text + fmt.Sprintf("; known are %s and %d more", strings.Join(known[:shown], ", "), n-shown)
 	}
-	return text + "; known are " + strings.Join(slices.Clone(e.Known), ", ")
+	return text + "; known are " + strings.Join(known, ", ")
 }
 
 // Unwrap makes it an ErrNotFound.
