@@ -22,6 +22,7 @@ const (
 type Progress struct {
 	title, unit string
 	track       *track
+	start       atomic.Int64
 	pos, end    atomic.Int64
 	kept        atomic.Bool
 }
@@ -47,6 +48,13 @@ func (p *Progress) Set(pos int64) {
 	if p.pos.Swap(pos) != pos {
 		p.track.moved()
 	}
+}
+
+// SetStart sets where the step begins to count, and moves the position there: a step that goes on
+// with the second half of its work starts in the middle. The initial start is 0.
+func (p *Progress) SetStart(start int64) {
+	p.start.Store(start)
+	p.Set(start)
 }
 
 // SetEnd sets the position at which the measure is complete. -1, the initial value, means unknown.
@@ -115,7 +123,7 @@ func (t *track) snapshot() []registry.Progress {
 	defer t.mu.Unlock()
 	var out []registry.Progress
 	for _, p := range t.measures {
-		out = append(out, registry.Progress{Title: p.title, Unit: p.unit, Position: p.pos.Load(), End: p.end.Load(), Kept: p.kept.Load()})
+		out = append(out, registry.Progress{Title: p.title, Unit: p.unit, Start: p.start.Load(), Position: p.pos.Load(), End: p.end.Load(), Kept: p.kept.Load()})
 	}
 	return out
 }

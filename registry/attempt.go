@@ -257,7 +257,8 @@ type Attempt struct {
 // Progress is one measure of a running step. A step may have several, told apart by title.
 type Progress struct {
 	Title    string `json:"title"`
-	Unit     string `json:"unit"` // files, bytes, rows
+	Unit     string `json:"unit"`            // files, bytes, rows
+	Start    int64  `json:"start,omitempty"` // where the step began to count
 	Position int64  `json:"position"`
 	End      int64  `json:"end"`            // -1 unknown
 	Kept     bool   `json:"kept,omitempty"` // the next attempt continues here, see remedy.ResumePoint

@@ -38,7 +38,8 @@ type steps interface {
 type Progress interface {
 	Add(n int64)
 	Set(position int64)
-	SetEnd(end int64) // -1: unknown, as at first
+	SetStart(start int64) // where the call begins to count, and its position now; at first 0
+	SetEnd(end int64)     // -1: unknown, as at first
 }
 
 // Progress returns the measure of a title; the same title gives the same measure. unit is what it
@@ -134,9 +135,10 @@ func (m *memory) parents(context.Context) ([]registry.Parent, error) { return m.
 // unseen is progress that nobody looks at.
 type unseen struct{}
 
-func (unseen) Add(int64)    {}
-func (unseen) Set(int64)    {}
-func (unseen) SetEnd(int64) {}
+func (unseen) Add(int64)      {}
+func (unseen) Set(int64)      {}
+func (unseen) SetStart(int64) {}
+func (unseen) SetEnd(int64)   {}
 
 // errNoInterim: functions keep what they need with Run.Once.
 var errNoInterim = errors.New("functions have no interim data")

@@ -388,8 +388,9 @@ func progress(f *fixture) {
 	var m task.Mux
 	work := task.Handle(&m, "work", func(ctx context.Context, run *task.Run, _ none) (none, error) {
 		files := run.Progress("files checked", "files")
+		files.SetStart(2)
 		files.SetEnd(7)
-		files.Add(3)
+		files.Add(1)
 		select {
 		case <-release:
 		case <-ctx.Done():
@@ -402,7 +403,7 @@ func progress(f *fixture) {
 	id, err := work.Submit(f.Context(), f.store, none{})
 	f.must(err)
 	measured := func(position int64) func() bool {
-		want := []registry.Progress{{Title: "files checked", Unit: "files", Position: position, End: 7}}
+		want := []registry.Progress{{Title: "files checked", Unit: "files", Start: 2, Position: position, End: 7}}
 		return func() bool {
 			all := f.attempts(id)
 			return len(all) == 1 && slices.Equal(all[0].Progress, want)

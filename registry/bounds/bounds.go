@@ -82,7 +82,7 @@ var bounds = map[string]bound{
 	"WorkerInfo.ID": name, "WorkerInfo.Version": name, "WorkerInfo.Capacity": slots, "WorkerInfo.Free": slots, "WorkerInfo.Spare": slots,
 	"WithdrawnQuery.Worker": name, "WithdrawnQuery.After": any64,
 	"Beat.Progress": list(mostMade), "Beat.DoneBytes": size, "Beat.DoneFiles": size,
-	"Progress.Title": name, "Progress.Unit": name, "Progress.Position": any64, "Progress.End": any64,
+	"Progress.Title": name, "Progress.Unit": name, "Progress.Start": any64, "Progress.Position": any64, "Progress.End": any64,
 
 	"Settlement.Outcome": name, "Settlement.Delay": number(0, int64(mostDelay)), "Settlement.Reason": name, "Settlement.Back": name,
 	"Settlement.Error": text(mostText), "Settlement.Remedy": text(mostText), "Settlement.Class": name, "Settlement.Code": name, "Settlement.Host": name,

@@ -59,6 +59,9 @@ func progressText(t registry.Attempt) string {
 		if p.Unit != p.Title {
 			parts[i] += " " + p.Unit
 		}
+		if p.Start != 0 {
+			parts[i] += ", from " + registry.CountText(p.Start)
+		}
 	}
 	return strings.Join(parts, ", ")
 }
