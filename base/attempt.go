@@ -47,17 +47,20 @@ func (a *attempt) lost() {
 }
 
 // renewalDue reports whether a renewal is needed: a third of the lease has passed, or a while with
-// new progress. The settlement of a short step reports its progress.
+// new progress or lines of a log. The settlement of a short step reports these.
 func (a *attempt) renewalDue(now time.Time, every time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	since := now.Sub(a.renewed)
-	return since >= every || since >= min(progressEvery, every) && a.item.track.moves.Load() != a.sentMoves
+	return since >= every || since >= min(progressEvery, every) && (a.item.track.moves.Load() != a.sentMoves || a.item.log.waiting())
 }
 
 // noteRenewal records a renewal that was sent at sent and answered. While there is progress, it
 // also touches the message, so that the queue does not time it out.
-func (a *attempt) noteRenewal(sent time.Time, moves int64, s *session) {
+func (a *attempt) noteRenewal(sent time.Time, moves int64, log []registry.LogLine, s *session) {
+	if len(log) > 0 {
+		a.item.log.sent(log[len(log)-1].Seq)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	advanced := moves != a.sentMoves

@@ -34,6 +34,7 @@ type Item struct {
 	track   *track
 	adopted adoption
 	notary  notary
+	log     logLines
 
 	mu      sync.Mutex
 	results map[string]json.RawMessage // all durable results: as claimed, or set since
@@ -190,7 +191,7 @@ func (it *Item) settlement(s registry.Settlement) registry.Settlement {
 	if it.found.DoneBytes != nil {
 		s.DoneBytes, s.DoneFiles = it.found.DoneBytes, it.found.DoneFiles
 	}
-	s.Events = it.found.Events
+	s.Events, s.Log = it.found.Events, it.log.all()
 	if s.Outcome == registry.OutcomeDone || s.Outcome == registry.OutcomeFailed {
 		s.Results, s.PriorityAdd = maps.Clone(it.pending), it.found.PriorityAdd
 		s.SizeBytes, s.Files = it.found.SizeBytes, it.found.Files
@@ -205,11 +206,11 @@ func positionOrNil(measures []registry.Progress, title string) *int64 {
 	return nil
 }
 
-// beat returns the attempt's part of a renewal, and the number of moves that it covers. The caller
-// passes that number as sent once the renewal was answered.
+// beat returns the attempt's part of a renewal, and the number of moves that it covers. Once the
+// renewal is answered, the caller passes that number as sent, and forgets the lines of the log.
 func (it *Item) beat(sent int64) (b registry.Beat, moves int64) {
 	moves = it.track.moves.Load()
-	b = registry.Beat{Lease: it.lease, DoneBytes: -1, DoneFiles: -1, Advanced: moves != sent}
+	b = registry.Beat{Lease: it.lease, DoneBytes: -1, DoneFiles: -1, Advanced: moves != sent, Log: it.log.some()}
 	if b.Advanced {
 		b.Progress = it.track.snapshot()
 		b.DoneBytes, b.DoneFiles = position(b.Progress, TransferredBytes), position(b.Progress, TransferredFiles)

@@ -69,12 +69,13 @@ func (s *session) renewalDue(now time.Time) bool {
 func (s *session) renew(ctx context.Context) error {
 	request := registry.RenewRequest{Worker: s.info(), Lease: s.lease}
 	moves := map[registry.Lease]int64{}
+	logs := map[registry.Lease][]registry.LogLine{}
 	sent := time.Now()
 	running := slices.DeleteFunc(s.running(), func(a *attempt) bool { return !a.renewalDue(sent, s.lease/6) })
 	for _, a := range running {
 		b, m := a.beat()
 		request.Beats = append(request.Beats, b)
-		moves[b.Lease] = m
+		moves[b.Lease], logs[b.Lease] = m, b.Log
 	}
 	call, cancel := context.WithTimeout(ctx, s.stores.timeout)
 	defer cancel()
@@ -98,7 +99,7 @@ func (s *session) renew(ctx context.Context) error {
 		if gone[a.item.lease] {
 			a.lost()
 		} else {
-			a.noteRenewal(sent, moves[a.item.lease], s)
+			a.noteRenewal(sent, moves[a.item.lease], logs[a.item.lease], s)
 		}
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -64,6 +66,8 @@ type Continuing interface {
 type AttemptReader interface {
 	// Attempts lists an item's attempts, oldest first.
 	Attempts(ctx context.Context, itemID string) ([]Attempt, error)
+	// Log lists what the attempts of an item logged. ErrNotFound: the cursor is not valid.
+	Log(ctx context.Context, q LogQuery) (Page[LogLine], error)
 	// Workers lists the workers that renewed within the last minute.
 	Workers(ctx context.Context) ([]WorkerInfo, error)
 }
@@ -151,6 +155,8 @@ type Beat struct {
 	Advanced  bool       `json:"advanced"`           // there was progress since the last beat
 	DoneBytes int64      `json:"done_bytes"`         // -1: unchanged
 	DoneFiles int64      `json:"done_files"`         // -1: unchanged
+	// Log are lines that were logged and may not be kept yet. A repeat of a line changes nothing.
+	Log []LogLine `json:"log,omitempty"`
 }
 
 // RenewRequest renews the attempts that a worker still runs.
@@ -213,6 +219,7 @@ type Settlement struct {
 	PriorityAdd int                        `json:"priority_add"`
 	Progress    []Progress                 `json:"progress,omitempty"`
 	Events      []NewEvent                 `json:"events,omitempty"` // other events of the attempt
+	Log         []LogLine                  `json:"log,omitempty"`    // as in [Beat]
 }
 
 // NewEvent is an event that a worker writes with its settlement.
@@ -262,4 +269,47 @@ type Progress struct {
 	Position int64  `json:"position"`
 	End      int64  `json:"end"`            // -1 unknown
 	Kept     bool   `json:"kept,omitempty"` // the next attempt continues here, see remedy.ResumePoint
+}
+
+// Bounds of logs. Lines beyond them are dropped, the oldest first.
+const (
+	MostLogLines = 1000 // newest lines of an attempt
+	MostLogs     = 20   // newest attempts of an item
+)
+
+// LogLine is one line that a step logged.
+type LogLine struct {
+	N       int64     `json:"n"`                 // the attempt; the Registry sets it
+	Seq     int64     `json:"seq"`               // in the attempt, from 1
+	At      time.Time `json:"at"`                // by the clock of the Registry, as its worker knows it
+	Level   string    `json:"level"`             // DEBUG, INFO, WARN or ERROR
+	Text    string    `json:"text"`              // at most 2,000 bytes, without control characters
+	Dropped int64     `json:"dropped,omitempty"` // lines of the attempt that were dropped right before this one
+}
+
+// LogQuery asks for lines of an item's attempts.
+type LogQuery struct {
+	ItemID string
+	Newest bool   // newest first
+	After  string // next of the previous page
+	Limit  int
+}
+
+// LogCursor returns the cursor of a page that ends with line seq of attempt n.
+func LogCursor(n, seq int64) string { return fmt.Sprintf("%d.%d", n, seq) }
+
+// Cursor returns what LogCursor made q.After of; zeros for "". ErrNotFound: it is no such cursor.
+func (q LogQuery) Cursor() (n, seq int64, err error) {
+	if q.After == "" {
+		return 0, 0, nil
+	}
+	first, second, _ := strings.Cut(q.After, ".")
+	n, err = strconv.ParseInt(first, 10, 64)
+	if err == nil {
+		seq, err = strconv.ParseInt(second, 10, 64)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("%w: %.40q is not a cursor of a log", ErrNotFound, q.After)
+	}
+	return n, seq, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"sync"
 
 	"github.com/holdfast/holdfast/base"
@@ -22,6 +23,10 @@ type Run struct {
 	Cause    string // the item or event that led to it
 	Actor    string // who submitted it
 	Attempt  int64  // counts the attempts of the task, from 1
+
+	// Log keeps lines with the attempt. People see them in `holdfast task show` and on the task's
+	// page, while it runs and after. See [base.Item.Log] for what may be lost.
+	Log *slog.Logger
 
 	steps steps
 }
@@ -97,7 +102,7 @@ func (s itemSteps) parents(ctx context.Context) ([]registry.Parent, error) {
 // TestRun returns the run of a call without a Registry, see [Function.Test]. parents are what the
 // task requires. Values of Once last as long as the run.
 func TestRun(parents ...registry.Parent) *Run {
-	return &Run{ID: "test", Actor: "test", Attempt: 1, steps: &memory{values: map[string]json.RawMessage{}, required: parents}}
+	return &Run{ID: "test", Actor: "test", Attempt: 1, Log: slog.New(slog.DiscardHandler), steps: &memory{values: map[string]json.RawMessage{}, required: parents}}
 }
 
 // memory are the steps of a test.

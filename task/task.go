@@ -224,7 +224,7 @@ func (h *handler) Work(ctx context.Context, item *base.Item) error {
 	if err := json.Unmarshal(item.WorkItem.Spec, &spec); err != nil {
 		return fmt.Errorf("decode the input of task %s: %w", item.ID, err)
 	}
-	run := &Run{ID: item.ID, Function: spec.Function, Subject: spec.Subject, Cause: spec.Cause, Actor: item.CreatedBy, Attempt: item.Lease().N, steps: itemSteps{item}}
+	run := &Run{ID: item.ID, Function: spec.Function, Subject: spec.Subject, Cause: spec.Cause, Actor: item.CreatedBy, Attempt: item.Lease().N, Log: item.Log(), steps: itemSteps{item}}
 	result, err := h.call(ctx, run, spec.Args)
 	if err != nil {
 		return err

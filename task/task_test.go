@@ -60,6 +60,7 @@ var tests = map[string]func(*fixture){
 	"C21_an_error_is_retried_up_to_its_attempts":    retried,
 	"C21_a_panic_is_a_failure_of_its_task":          panics,
 	"C22_progress_while_it_runs_and_after":          progress,
+	"C22_log_lines_while_it_runs_and_after":         logs,
 	"C23_arguments_by_the_types":                    arguments,
 	"C27_events_name_who_caused_them":               events,
 	"C29_a_direct_call_is_an_ordinary_call":         direct,
@@ -416,6 +417,43 @@ func progress(f *fixture) {
 	close(release)
 	f.settled(id)
 	f.await(measured(7))
+}
+
+func logs(f *fixture) {
+	release := make(chan struct{})
+	var m task.Mux
+	work := task.Handle(&m, "work", func(ctx context.Context, run *task.Run, _ none) (none, error) {
+		run.Log.With("host", "example.org").Warn("no answer\nyet", "try", 1, slog.Group("of", "all", "3 tries"))
+		run.Log.Debug("not kept")
+		select {
+		case <-release:
+		case <-ctx.Done():
+			return none{}, context.Cause(ctx)
+		}
+		run.Log.Error("given up")
+		return none{}, task.Fail(errors.New("no answer"))
+	}, task.Lease(3*time.Second))
+	f.serve(&m)
+	id, err := work.Submit(f.Context(), f.store, none{})
+	f.must(err)
+	read := func() (texts []string) {
+		page, err := f.store.Log(f.Context(), registry.LogQuery{ItemID: id, Limit: 10})
+		f.must(err)
+		for _, l := range page.Rows {
+			texts = append(texts, fmt.Sprint(l.N, " ", l.Level, " ", l.Text))
+		}
+		return texts
+	}
+	want := []string{"1 WARN no answer", `1 WARN yet host=example.org try=1 of.all="3 tries"`}
+	f.await(func() bool { return slices.Equal(read(), want) })
+	if it := f.item(id); it.Status != registry.Running {
+		f.Errorf("item %+v", it)
+	}
+	close(release)
+	f.settled(id)
+	if got, want := read(), append(want, "1 ERROR given up"); !slices.Equal(got, want) {
+		f.Errorf("log %q, want %q", got, want)
+	}
 }
 
 type order struct {

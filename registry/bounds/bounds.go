@@ -81,14 +81,15 @@ var bounds = map[string]bound{
 	"RenewRequest.Lease": number(0, int64(registry.MostLease)), "RenewRequest.Beats": list(mostBeats),
 	"WorkerInfo.ID": name, "WorkerInfo.Version": name, "WorkerInfo.Capacity": slots, "WorkerInfo.Free": slots, "WorkerInfo.Spare": slots,
 	"WithdrawnQuery.Worker": name, "WithdrawnQuery.After": any64,
-	"Beat.Progress": list(mostMade), "Beat.DoneBytes": size, "Beat.DoneFiles": size,
+	"Beat.Progress": list(mostMade), "Beat.Log": list(registry.MostLogLines), "Beat.DoneBytes": size, "Beat.DoneFiles": size,
+	"LogLine.N": replaced, "LogLine.Seq": number(1, mostCount), "LogLine.Level": name, "LogLine.Text": text(mostName), "LogLine.Dropped": replaced,
 	"Progress.Title": name, "Progress.Unit": name, "Progress.Start": any64, "Progress.Position": any64, "Progress.End": any64,
 
 	"Settlement.Outcome": name, "Settlement.Delay": number(0, int64(mostDelay)), "Settlement.Reason": name, "Settlement.Back": name,
 	"Settlement.Error": text(mostText), "Settlement.Remedy": text(mostText), "Settlement.Class": name, "Settlement.Code": name, "Settlement.Host": name,
 	"Settlement.MaxAttempts": number(0, mostAttempts), "Settlement.Results": texts(mostMade, registry.MostResult),
 	"Settlement.SizeBytes": size, "Settlement.Files": size, "Settlement.DoneBytes": size, "Settlement.DoneFiles": size,
-	"Settlement.PriorityAdd": number(0, mostLater), "Settlement.Progress": list(mostMade), "Settlement.Events": list(mostTold),
+	"Settlement.PriorityAdd": number(0, mostLater), "Settlement.Progress": list(mostMade), "Settlement.Events": list(mostTold), "Settlement.Log": list(registry.MostLogLines),
 	"NewEvent.Type": name, "NewEvent.Data": text(mostTelling),
 
 	"Function.Name": name, "Function.Title": text(mostText), "Function.Args": text(registry.MostSchema), "Function.Result": text(registry.MostSchema),

@@ -13,8 +13,8 @@ import (
 const AtOnce = 100
 
 // Purge deletes an item's rows for good. A batch goes with its jobs, which must all be completed or
-// deleted: at once if they are few, otherwise by a bulk act. Events, attempts, commands and the
-// inventory stay (R28).
+// deleted: at once if they are few, otherwise by a bulk act. Events, attempts without
+// their logs, commands and the inventory stay (R28).
 func (t *Tx) Purge(it registry.WorkItem, c registry.Command) error {
 	if err := t.jobsDone(it, c); err != nil {
 		return err
@@ -101,6 +101,7 @@ func (t *Tx) PurgeRows(it registry.WorkItem, c registry.Command) error {
 	for _, query := range []string{
 		`DELETE FROM work_dep WHERE item_id = $1 OR requires_id = $1`,
 		`DELETE FROM lock_wait WHERE item_id = $1`,
+		`DELETE FROM attempt_log WHERE item_id = $1`,
 		`DELETE FROM hold WHERE scope IN ('batch', 'item') AND key = $1`,
 		`DELETE FROM work_item WHERE id = $1`,
 	} {

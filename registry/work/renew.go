@@ -85,6 +85,9 @@ func (t *Tx) renewAll(beats []registry.Beat, lease int64) (renewed map[registry.
 
 // noteBeat records what a renewed attempt reports.
 func (t *Tx) noteBeat(b registry.Beat) error {
+	if err := t.keepLog(b.Lease, b.Log); err != nil {
+		return err
+	}
 	if b.Progress != nil {
 		if err := t.progress(b.Lease, b.Progress); err != nil {
 			return err

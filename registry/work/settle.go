@@ -273,6 +273,9 @@ func (t *Tx) closeAttempts(all []closing) error {
 		if err != nil {
 			return fmt.Errorf("encode verdict: %w", err)
 		}
+		if err := t.keepLog(c.Lease, c.Log); err != nil {
+			return err
+		}
 		if c.Progress != nil {
 			if err := t.progress(c.Lease, c.Progress); err != nil {
 				return err

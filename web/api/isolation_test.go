@@ -111,6 +111,7 @@ func probes() map[string][]probe {
 		"read-item":             get("/items/JOB", "/items/BATCH"),
 		"item-history":          get("/items/JOB/history", "/items/COLLECTION/history"),
 		"item-attempts":         get("/items/JOB/attempts"),
+		"item-log":              get("/items/JOB/log"),
 		"item-why":              get("/items/JOB/why"),
 		"list-holds":            get("/holds"),
 		"list-collections":      get("/collections"),

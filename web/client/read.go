@@ -124,6 +124,15 @@ func (c *Client) Attempts(ctx context.Context, itemID string) ([]registry.Attemp
 	return p.Rows, err
 }
 
+// Log lists what the attempts of an item logged.
+func (c *Client) Log(ctx context.Context, q registry.LogQuery) (registry.Page[registry.LogLine], error) {
+	query := values("after", q.After, "limit", number(q.Limit))
+	if q.Newest {
+		query.Set("newest", "true")
+	}
+	return get[registry.Page[registry.LogLine]](ctx, c, in("items", q.ItemID, "log"), query)
+}
+
 // Collection returns a collection. The error for an unknown one lists the known ones.
 func (c *Client) Collection(ctx context.Context, mnemonic string) (registry.Collection, error) {
 	return get[registry.Collection](ctx, c, in("collections", mnemonic), nil)

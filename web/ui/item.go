@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
@@ -97,7 +98,9 @@ type itemPage struct {
 	Version  int
 	Why      registry.Why
 	Attempts []registry.Attempt
-	Resume   string // where a retry resumes
+	Log      []registry.LogLine // the newest, oldest first
+	LogMore  bool               // there are older lines
+	Resume   string             // where a retry resumes
 
 	Deliveries []registry.Delivery
 	Message    *registry.DeliverySpec // of a delivery
@@ -142,6 +145,13 @@ func (p *pages) item(r *http.Request) (page, error) {
 	if i.Attempts, err = p.registry.Attempts(ctx, it.ID); err != nil {
 		return page{}, err
 	}
+	const linesShown = 100
+	lines, err := p.registry.Log(ctx, registry.LogQuery{ItemID: it.ID, Newest: true, Limit: linesShown})
+	if err != nil {
+		return page{}, err
+	}
+	slices.Reverse(lines.Rows)
+	i.Log, i.LogMore = lines.Rows, lines.Next != ""
 	i.Resume = remedy.ResumePoint(it, i.Attempts)
 	if i.Deliveries, err = p.registry.Deliveries(ctx, it.ID); err != nil {
 		return page{}, err

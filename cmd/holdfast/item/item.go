@@ -27,7 +27,7 @@ var helpTexts embed.FS
 
 // Command returns the command `holdfast item`.
 func Command(a *cli.App) *cobra.Command {
-	below := append([]*cobra.Command{listCommand(a), ShowCommand(a, "", "Show an item and its attempts"), historyCommand(a), whyCommand(a), failuresCommand(a), redeliverCommand(a)}, actCommands(a)...)
+	below := append([]*cobra.Command{listCommand(a), ShowCommand(a, "", "Show an item and its attempts"), historyCommand(a), logCommand(a), whyCommand(a), failuresCommand(a), redeliverCommand(a)}, actCommands(a)...)
 	return cli.WithHelp(helpTexts, cli.Group("item", "List, show and control items: jobs, batches and other work",
 		append(below, hold.Commands(a, registry.HoldItem)...)...))
 }

@@ -40,13 +40,22 @@ func showItem(ctx context.Context, a *cli.App, id string) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
+	var task shownTask
+	if it.Action == registry.Task {
+		if task, err = readTask(ctx, c, it, attempts); err != nil {
+			return err
+		}
+	}
+	switch {
+	case a.JSON && it.Action == registry.Task:
+		return a.PrintJSON(task)
+	case a.JSON:
 		return a.PrintJSON(it)
 	}
 	f := Facts(it.WorkItem)
 	f.Add("resume point", it.ResumePoint)
 	if it.Action == registry.Task {
-		if err := addTask(ctx, c, f, it.WorkItem); err != nil {
+		if err := task.add(f); err != nil {
 			return err
 		}
 	}
@@ -70,7 +79,14 @@ func showItem(ctx context.Context, a *cli.App, id string) error {
 		l.Columns = append(l.Columns, terminal.Column{Name: "progress", Flex: true})
 		l.Row = func(t registry.Attempt) []string { return append(attemptRow(t), progressText(t)) }
 	}
-	return l.Print(a, cli.Whole(attempts))
+	if err := l.Print(a, cli.Whole(attempts)); err != nil || len(task.Log) == 0 {
+		return err
+	}
+	if _, err := fmt.Fprintln(a.Out); err != nil {
+		return err
+	}
+	log := cli.Lister[registry.LogLine]{Row: logRow, Columns: logColumns}
+	return log.Print(a, cli.Whole(task.Log))
 }
 
 // triesText returns the number of counted failures at the item's stage.

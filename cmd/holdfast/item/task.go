@@ -10,10 +10,57 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
-// addTask adds what a task has beside other items: its call, its parents, and why it waits.
-func addTask(ctx context.Context, c *client.Client, f *terminal.Facts, it registry.WorkItem) error {
+// shownTask is what `task show` prints as JSON: the task as the API returns it, and more.
+type shownTask struct {
+	wire.Item
+	Parents  []parent           `json:"parents"`
+	Why      *registry.Why      `json:"why,omitempty"` // of a task that waits
+	Attempts []registry.Attempt `json:"attempts"`
+	Log      []registry.LogLine `json:"log"` // the newest lines, oldest first
+}
+
+// parent is an item that a task requires.
+type parent struct {
+	ID    string         `json:"id"`
+	State registry.State `json:"state"`
+	Name  string         `json:"name,omitempty"`
+}
+
+// readTask reads what a task has beside other items.
+func readTask(ctx context.Context, c *client.Client, it wire.Item, attempts []registry.Attempt) (t shownTask, err error) {
+	t = shownTask{Item: it, Parents: []parent{}, Attempts: attempts}
+	if t.Log, err = newestLog(ctx, c, it.ID); err != nil {
+		return t, err
+	}
+	requires, _, err := c.Edges(ctx, it.ID)
+	if err != nil {
+		return t, err
+	}
+	for _, e := range requires {
+		above, err := c.Item(ctx, e.RequiresID)
+		if errors.Is(err, registry.ErrNotFound) {
+			above.State = "removed"
+		} else if err != nil {
+			return t, err
+		}
+		t.Parents = append(t.Parents, parent{ID: e.RequiresID, State: above.State, Name: above.Name})
+	}
+	if it.Status == registry.Pending || it.Status == registry.Prepare {
+		why, err := c.Why(ctx, it.ID)
+		if err != nil {
+			return t, err
+		}
+		t.Why = &why
+	}
+	return t, nil
+}
+
+// add adds a task's call, its parents, and why it waits.
+func (t shownTask) add(f *terminal.Facts) error {
+	it := t.WorkItem
 	var spec registry.TaskSpec
 	if err := json.Unmarshal(it.Spec, &spec); err != nil {
 		return fmt.Errorf("decode task %s: %w", it.ID, err)
@@ -23,28 +70,13 @@ func addTask(ctx context.Context, c *client.Client, f *terminal.Facts, it regist
 	f.Add("subject", spec.Subject)
 	f.Add("cause", spec.Cause)
 	f.Add("returned", string(it.Results[registry.ResultReturned]))
-	requires, _, err := c.Edges(ctx, it.ID)
-	if err != nil {
-		return err
+	for _, p := range t.Parents {
+		f.Add("parent", strings.TrimSpace(fmt.Sprintf("%s %s %s", p.ID, p.State, p.Name)))
 	}
-	for _, e := range requires {
-		parent, err := c.Item(ctx, e.RequiresID)
-		if errors.Is(err, registry.ErrNotFound) {
-			parent.State = "removed"
-		} else if err != nil {
-			return err
-		}
-		f.Add("parent", strings.TrimSpace(fmt.Sprintf("%s %s %s", e.RequiresID, parent.State, parent.Name)))
+	if t.Why != nil {
+		f.Add("waits", t.Why.Sentence)
+		f.Add("what helps", strings.TrimSpace(t.Why.Act))
 	}
-	if it.Status != registry.Pending && it.Status != registry.Prepare {
-		return nil
-	}
-	why, err := c.Why(ctx, it.ID)
-	if err != nil {
-		return err
-	}
-	f.Add("waits", why.Sentence)
-	f.Add("what helps", strings.TrimSpace(why.Act))
 	return nil
 }
 

@@ -2,6 +2,7 @@ package worktest
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -17,6 +18,7 @@ func renewTests() tests {
 		"R09_lost_attempts_are_named":                  renewNamesLost,
 		"R15_an_expired_lease_lives_until_it_is_taken": expiredLives,
 		"progress":                          renewProgress,
+		"log_lines":                         logLines,
 		"workers":                           renewWorkers,
 		"what_a_worker_asks_for_has_bounds": leaseBounds,
 		"slots_have_bounds":                 slotBounds,
@@ -74,6 +76,67 @@ func renewProgress(f *fixture) {
 	}
 	if it := f.Item(c.Item.ID); it.DoneBytes != 5 || it.DoneFiles != 3 {
 		f.Errorf("done %d bytes, %d files", it.DoneBytes, it.DoneFiles)
+	}
+}
+
+// logLines: a repeated renewal adds nothing; the newest lines of the newest attempts stay; a purge
+// removes them.
+func logLines(f *fixture) {
+	lines := func(from, to int64) (all []registry.LogLine) {
+		for seq := from; seq <= to; seq++ {
+			all = append(all, registry.LogLine{Seq: seq, At: f.Clock.Now(), Level: "WARN", Text: fmt.Sprint("line\x00\n", seq)})
+		}
+		return all
+	}
+	read := func(q registry.LogQuery) registry.Page[registry.LogLine] {
+		f.Helper()
+		p, err := f.Store.Log(f.Context(), q)
+		f.Must(err)
+		return p
+	}
+	c := f.Take(registry.Expand, f.Submit())
+	id := c.Item.ID
+	b := registrytest.Beat(c.Lease)
+	for _, upTo := range []int64{3, 5} { // the first renewal was not answered
+		b.Log = lines(1, upTo)
+		f.Renew(b)
+	}
+	first := read(registry.LogQuery{ItemID: id, Limit: 3})
+	rest := read(registry.LogQuery{ItemID: id, Limit: 3, After: first.Next})
+	if len(first.Rows) != 3 || len(rest.Rows) != 2 || rest.Next != "" || rest.Rows[0].Seq != 4 || rest.Rows[0].Dropped != 0 {
+		f.Errorf("log %+v, then %+v", first, rest)
+	}
+	want := registry.LogLine{N: 1, Seq: 1, At: f.Clock.Now(), Level: "WARN", Text: "line\uFFFD 1"}
+	if diff := cmp.Diff(want, first.Rows[0]); diff != "" {
+		f.Errorf("line (-want +got):\n%s", diff)
+	}
+	b.Log = lines(registry.MostLogLines+2, registry.MostLogLines+3)
+	f.Renew(b)
+	if got := read(registry.LogQuery{ItemID: id, Limit: 1}).Rows[0]; got.Seq != 4 || got.Dropped != 3 {
+		f.Errorf("oldest line %+v, want the fourth, after three that were dropped", got)
+	}
+	newest := read(registry.LogQuery{ItemID: id, Limit: 2, Newest: true})
+	if older := read(registry.LogQuery{ItemID: id, Limit: 1, Newest: true, After: newest.Next}).Rows; newest.Rows[1].Dropped != registry.MostLogLines+1-5 || older[0].Seq != 5 {
+		f.Errorf("newest %+v, then %+v", newest, older)
+	}
+	f.Settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeReleased, Log: lines(registry.MostLogLines+4, registry.MostLogLines+4)})
+	f.Renew(b) // too late
+	if got := read(registry.LogQuery{ItemID: id, Limit: 1, Newest: true}).Rows[0]; got.Seq != registry.MostLogLines+4 {
+		f.Errorf("last line %+v, want that of the settlement", got)
+	}
+	for range registry.MostLogs {
+		f.Settle(registry.Settlement{Lease: f.Take(registry.Expand, id).Lease, Outcome: registry.OutcomeReleased, Log: lines(1, 1)})
+	}
+	if got := read(registry.LogQuery{ItemID: id, Limit: 100}).Rows; len(got) != registry.MostLogs || got[0].N != 2 {
+		f.Errorf("%d lines, the first %+v", len(got), got[0])
+	}
+	_, err := f.Store.Log(f.Context(), registry.LogQuery{ItemID: id, Limit: 1, After: "x"})
+	f.Is(err, registry.ErrNotFound)
+	f.Command(id, registry.ActCancel, "")
+	f.Confirm(id, registry.ActDelete)
+	f.Confirm(id, registry.ActPurge)
+	if got := read(registry.LogQuery{ItemID: id, Limit: 1}).Rows; len(got) > 0 {
+		f.Errorf("after the purge: %+v", got)
 	}
 }
 

@@ -61,6 +61,7 @@ func Roles() map[string][]registry.Role {
 		"read-item":      reader,
 		"item-history":   reader,
 		"item-attempts":  reader,
+		"item-log":       reader,
 		"item-why":       reader,
 		"item-edges":     reader,
 		"command-item":   operator,

@@ -25,6 +25,7 @@ func (s *Service) itemRoutes() {
 	endpoint.Register(s.Server, endpoint.Operation{ID: "read-item", Method: get, Path: "/items/{id}", Summary: "Show an item"}, s.item)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "item-history", Method: get, Path: "/items/{id}/history", Summary: "List what happened to an item"}, s.history)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "item-attempts", Method: get, Path: "/items/{id}/attempts", Summary: "List the attempts at an item"}, s.attempts)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "item-log", Method: get, Path: "/items/{id}/log", Summary: "List what the attempts at an item logged"}, s.log)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "item-why", Method: get, Path: "/items/{id}/why", Summary: "Explain what an item waits for"}, s.why)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "command-item", Method: http.MethodPost, Path: "/items/{id}/commands", Summary: "Act on an item"}, s.command)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "redeliver-item", Method: http.MethodPost, Path: "/items/{id}/redeliveries", Summary: "Deliver a job's outcome to its collection's callback again", Status: http.StatusAccepted}, s.redeliver)
@@ -131,6 +132,23 @@ func (s *Service) attempts(ctx context.Context, in *lookup.ItemID) (*endpoint.Ou
 		return nil, err
 	}
 	return endpoint.Listed(attempts), nil
+}
+
+type logInput struct {
+	lookup.ItemID
+	endpoint.Paging
+	Newest bool `query:"newest" doc:"List the newest lines first"`
+}
+
+func (s *Service) log(ctx context.Context, in *logInput) (*endpoint.Output[registry.Page[registry.LogLine]], error) {
+	if err := scope.Past(ctx, s.Registry, in.ID); err != nil {
+		return nil, err
+	}
+	lines, err := s.Registry.Log(ctx, registry.LogQuery{ItemID: in.ID, Newest: in.Newest, After: in.After, Limit: in.Size()})
+	if err != nil {
+		return nil, in.BadCursor(err)
+	}
+	return endpoint.Page(lines), nil
 }
 
 func (s *Service) why(ctx context.Context, in *lookup.ItemID) (*endpoint.Output[registry.Why], error) {

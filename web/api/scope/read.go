@@ -258,6 +258,23 @@ func (s scoped) Attempts(ctx context.Context, itemID string) ([]registry.Attempt
 	return attempts, err
 }
 
+// Log implements registry.AttemptReader. It is empty for a purged item.
+func (s scoped) Log(ctx context.Context, q registry.LogQuery) (registry.Page[registry.LogLine], error) {
+	v := s.sight(ctx)
+	if v.limited() {
+		if err := Past(ctx, s, q.ItemID); err != nil {
+			return registry.Page[registry.LogLine]{}, err
+		}
+	}
+	page, err := s.all.Log(ctx, q)
+	for i := range page.Rows {
+		if err == nil {
+			err = v.mask(ctx, &page.Rows[i].Text)
+		}
+	}
+	return page, err
+}
+
 // ReportOf implements registry.ReportReader.
 func (s scoped) ReportOf(ctx context.Context, batchID string, closing int64) (registry.BatchReport, error) {
 	if _, err := s.sight(ctx).item(ctx, batchID); err != nil {
