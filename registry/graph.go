@@ -30,6 +30,13 @@ type Graphs interface {
 	Seal(ctx context.Context, graphID, actor string) error
 	// Graph returns the items of a graph with their edges, or ErrNotFound.
 	Graph(ctx context.Context, id string) (GraphView, error)
+	// GraphNodes lists the nodes of a graph by key: those behind the key after, at most limit (0: 50;
+	// 500 at most). Nodes that were purged are left out. ErrNotFound: the graph is unknown.
+	GraphNodes(ctx context.Context, graphID, after string, limit int) (GraphPart, error)
+	// Around lists an item, all that it waits for, directly or not, and all that waits for it, the
+	// nearest first: at most limit items in each direction (0: 50; 500 at most). The jobs of a batch
+	// count as required by it. ErrNotFound: the item is unknown.
+	Around(ctx context.Context, itemID string, limit int) (GraphPart, error)
 	// Edges returns what an item requires and what requires it, or ErrNotFound. It omits a batch's
 	// own jobs, which Items lists.
 	Edges(ctx context.Context, itemID string) (requires, required []Edge, err error)
@@ -244,6 +251,8 @@ type Edge struct {
 	RequiresID  string     `json:"requires_id"` // the required item
 	WaitFor     WaitFor    `json:"wait_for"`
 	SatisfiedAt *time.Time `json:"satisfied_at,omitempty"`
+	// Job: the required item is a job of the waiting batch. Only Around lists these.
+	Job bool `json:"job,omitempty"`
 }
 
 // GraphView is a graph in its present condition.
@@ -253,6 +262,28 @@ type GraphView struct {
 	Keys   map[string]string `json:"keys"`  // item id -> node key
 	Items  []WorkItem        `json:"items"` // in the order of preparation
 	Edges  []Edge            `json:"edges"` // requirements of these items, also of other graphs' items
+}
+
+// GraphPart is a bounded part of a graph.
+type GraphPart struct {
+	GraphID string `json:"graph_id,omitempty"`
+	Sealed  bool   `json:"sealed"`
+	// Nodes are the nodes of this part. Those that are Outside follow the others.
+	Nodes []GraphNode `json:"nodes"`
+	// Edges are the requirements of the nodes that are not outside. Nodes has both ends.
+	Edges []Edge `json:"edges"`
+	Next  string `json:"next,omitempty"` // the key behind which the graph goes on; "": this is the end
+	More  bool   `json:"more,omitempty"` // Around: there are more items than these
+}
+
+// GraphNode is an item of a graph, without its spec and its results.
+type GraphNode struct {
+	WorkItem
+
+	Key     string `json:"key,omitempty"`     // in its graph
+	Outside bool   `json:"outside,omitempty"` // it is of another graph, or of none, and a node requires it
+	// Progress is what the live attempt has reported; nil if the item is not running.
+	Progress []Progress `json:"progress,omitempty"`
 }
 
 // GraphError is a problem of a graph that is being built, or of a submission's requirements.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/graphview"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
@@ -62,6 +63,8 @@ var tests = map[string]func(*fixture){
 	"C22_progress_while_it_runs_and_after":          progress,
 	"C22_log_lines_while_it_runs_and_after":         logs,
 	"C23_arguments_by_the_types":                    arguments,
+	"C24_a_waiting_task_says_why":                   waits,
+	"C25_the_view_of_a_graph":                       graphView,
 	"C27_events_name_who_caused_them":               events,
 	"C29_a_direct_call_is_an_ordinary_call":         direct,
 	"C29_a_direct_call_returns_the_functions_error": directFails,
@@ -259,6 +262,93 @@ func canGraph(f *fixture) {
 	defer mu.Unlock()
 	if len(ran) != 8 || ran[0] != "1" {
 		f.Errorf("ran %v", ran)
+	}
+}
+
+// waits: of every task that waits, the Registry says why: a requirement, a hold, a time, capacity.
+func waits(f *fixture) {
+	f.must(f.store.Announce(f.Context(), []registry.Function{{Name: "work"}, {Name: "count"}}))
+	add := func(t registry.NewTask) string {
+		it, err := f.store.AddTask(f.Context(), t)
+		f.must(err)
+		return it.ID
+	}
+	first := add(registry.NewTask{Function: "work", Title: "first"})
+	blocked := add(registry.NewTask{Function: "work", Requires: []registry.Requirement{{ItemID: first}}})
+	later := add(registry.NewTask{Function: "work", NotBefore: time.Now().Add(time.Hour)})
+	held := add(registry.NewTask{Function: "work"})
+	f.must(f.store.AddHold(f.Context(), registry.Hold{Scope: registry.HoldItem, Key: held, Reason: "wait for the curator", Actor: "admin"}))
+	paused := add(registry.NewTask{Function: "count"})
+	f.must(f.store.AddHold(f.Context(), registry.Hold{Scope: registry.HoldStage, Key: "run:count", Reason: "the server is down", Actor: "admin"}))
+	for id, want := range map[string]struct {
+		reason registry.Reason
+		text   string
+	}{
+		first: {registry.ReasonQueued, ""}, blocked: {registry.ReasonBlocked, first}, later: {registry.ReasonNotDue, ""},
+		held: {registry.ReasonHeld, "wait for the curator"}, paused: {registry.ReasonHeld, "the server is down"},
+	} {
+		why, err := f.store.Why(f.Context(), id)
+		f.must(err)
+		if why.Reason != want.reason || !strings.Contains(why.Sentence, want.text) {
+			f.Errorf("%+v, want %s with %q", why, want.reason, want.text)
+		}
+	}
+}
+
+// graphView: the view of a graph shows what is done, what runs and how far, what is blocked and by
+// what, and what failed and awaits repair; and so does what is around one of its tasks.
+func graphView(f *fixture) {
+	var m task.Mux
+	running, end := make(chan struct{}), make(chan struct{})
+	work := task.Handle(&m, "work", func(ctx context.Context, run *task.Run, key string) (string, error) {
+		switch key {
+		case "3":
+			return "", task.Fail(errors.New("the scanner is broken"))
+		case "5":
+			p := run.Progress("pages", "pages")
+			p.SetEnd(100)
+			p.Set(40)
+			close(running)
+			select {
+			case <-end:
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			}
+		}
+		return key, nil
+	})
+	var g task.Graph
+	for key, requires := range map[string][]string{"1": nil, "2": {"1"}, "3": {"1"}, "4": {"1"}, "5": {"2"}, "6": {"3"}, "7": {"5"}, "8": {"6", "7"}} {
+		task.Add(&g, key, work, key, task.After(requires...))
+	}
+	f.serve(&m)
+	defer close(end)
+	p, err := g.Submit(f.Context(), f.store, "curator", "")
+	f.must(err)
+	<-running
+	f.settled(p.Items["3"])
+	f.settled(p.Items["4"])
+	tree := func(v *graphview.View, err error) string {
+		f.must(err)
+		var b strings.Builder
+		f.must(v.WriteTree(&b, graphview.Text{Most: 100, Now: time.Now(), Clean: func(s string) string { return s }}))
+		return b.String()
+	}
+	var whole string
+	f.await(func() bool { // the renewal brings the progress
+		whole = tree(graphview.OfGraph(f.Context(), f.store, p.GraphID))
+		return strings.Contains(whole, "pages 40 of 100")
+	})
+	for _, want := range []string{"1 Failed, 1 Processing, 3 Pending, 3 Completed", "awaits repair: the scanner is broken", "holds up 2", "waits for 3 (failed)", "waits for 5", "waits for 6, 7"} {
+		if !strings.Contains(strings.NewReplacer("6, 7", "6, 7", "7, 6", "6, 7").Replace(whole), want) {
+			f.Errorf("%q is missing:\n%s", want, whole)
+		}
+	}
+	near := tree(graphview.OfItem(f.Context(), f.store, p.Items["6"]))
+	for key, there := range map[string]bool{"✓ 1": true, "✗ 3": true, "… 6": true, "… 8": true, "✓ 4": false, "▸ 5": false} {
+		if strings.Contains(near, key+" ") != there {
+			f.Errorf("around 6, %s is there: %t, want %t\n%s", key, !there, there, near)
+		}
 	}
 }
 

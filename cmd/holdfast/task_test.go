@@ -1,16 +1,23 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast/holdfast/cmd/holdfast/cli"
 	"github.com/holdfast/holdfast/cmd/holdfast/cli/clitest"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/graphview"
+	"github.com/holdfast/holdfast/task"
+	"github.com/holdfast/holdfast/task/remote"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/protocol"
 )
@@ -69,4 +76,77 @@ func TestTask(t *testing.T) {
 	holdfast(t, "task", "submit", "count", "--not-before", "soon", "--dir", dir).Wants(t, exit.Usage).Says(t, "--not-before soon")
 	graph := clitest.WriteFile(t, filepath.Join(t.TempDir(), "graph.json"), `{"seal": true, "nodes": [{"key": "a", "task": {"function": "count", "args": {}}}]}`)
 	holdfast(t, "graph", "prepare", graph, "--dir", dir).Wants(t, exit.OK).Says(t, "sealed")
+}
+
+// TestTaskCall: the command prints what the function returned, and its exit code is the outcome.
+func TestTaskCall(t *testing.T) {
+	dir := up(t)
+	at, err := cli.New("test", strings.NewReader(""), io.Discard, io.Discard).ReadClientFile(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m task.Mux
+	task.Handle(&m, "double", func(_ context.Context, _ *task.Run, n int) (map[string]int, error) {
+		if n < 0 {
+			return nil, task.Fail(errors.New("it is below zero"))
+		}
+		return map[string]int{"doubled": 2 * n}, nil
+	})
+	r := remote.Open(at.URL, at.Token)
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- task.Serve(ctx, r, &m, task.Options{}) }()
+	t.Cleanup(func() {
+		stop()
+		if err := errors.Join(<-ended, r.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	for !strings.Contains(holdfast(t, "task", "functions", "--dir", dir).Out, "double") {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if out := holdfast(t, "task", "call", "double", "--args", "21", "--idempotency-key", "k", "--dir", dir).Wants(t, exit.OK).Out; strings.ReplaceAll(out, " ", "") != "{\"doubled\":42}\n" {
+		t.Errorf("it printed %q", out)
+	}
+	if out := holdfast(t, "task", "call", "double", "--args", "21", "--idempotency-key", "k", "--json", "--dir", dir).Wants(t, exit.OK).Out; !strings.Contains(out, `"allowed_acts"`) || !strings.Contains(out, "42") {
+		t.Errorf("it printed %q", out)
+	}
+	if out := holdfast(t, "task", "call", "double", "--args", "-1", "--dir", dir).Wants(t, exit.Failed).Says(t, "below zero").Out; out != "" {
+		t.Errorf("it printed %q", out)
+	}
+	holdfast(t, "task", "call", "triple", "--dir", dir).Wants(t, exit.NotFound)
+}
+
+// TestTaskGraph: the command draws graphs, and what is around an item, in three forms.
+func TestTaskGraph(t *testing.T) {
+	dir := up(t)
+	announce(t, dir, registry.Function{Name: "count"})
+	file := clitest.WriteFile(t, filepath.Join(t.TempDir(), "graph.json"), `{"seal": true, "nodes": [
+		{"key": "first", "task": {"function": "count", "title": "Count them"}},
+		{"key": "left", "task": {"function": "count", "requires": [{"key": "first"}]}},
+		{"key": "right", "task": {"function": "count", "requires": [{"key": "first"}]}},
+		{"key": "last", "task": {"function": "count", "requires": [{"key": "left"}, {"key": "right", "wait_for": "settled"}]}}]}`)
+	id := strings.TrimSpace(holdfast(t, "graph", "prepare", file, "--dir", dir).Wants(t, exit.OK).Out)
+	tree := holdfast(t, "task", "graph", id, "--dir", dir).Wants(t, exit.OK).Out
+	for _, want := range []string{"nodes 4: 4 Pending", "… first Count them", "├─ … left", "waits for left, right", "↑ last"} {
+		if !strings.Contains(tree, want) {
+			t.Errorf("%q is missing:\n%s", want, tree)
+		}
+	}
+	if out := holdfast(t, "task", "graph", id, "--limit", "2", "--dir", dir).Wants(t, exit.OK).Out; !strings.Contains(out, "levels 1 to 3") || !strings.Contains(out, "4 nodes are not shown") {
+		t.Errorf("the summary says\n%s", out)
+	}
+	if out := holdfast(t, "task", "graph", id, "--dot", "--dir", dir).Wants(t, exit.OK).Out; !strings.HasPrefix(out, "digraph") || !strings.Contains(out, "dashed") {
+		t.Errorf("--dot printed\n%s", out)
+	}
+	var v graphview.View
+	if err := json.Unmarshal([]byte(holdfast(t, "task", "graph", id, "--json", "--dir", dir).Wants(t, exit.OK).Out), &v); err != nil || len(v.Nodes) != 4 || len(v.Edges) != 4 || !v.Sealed {
+		t.Errorf("--json printed %+v %v", v, err)
+	}
+	left := v.Nodes[slices.IndexFunc(v.Nodes, func(n registry.GraphNode) bool { return n.Key == "left" })]
+	if out := holdfast(t, "task", "graph", left.ID, "--dir", dir).Wants(t, exit.OK).Out; strings.Contains(out, "… right") || !strings.Contains(out, "… last") {
+		t.Errorf("around left:\n%s", out)
+	}
+	holdfast(t, "task", "graph", id, "--dot", "--json", "--dir", dir).Wants(t, exit.Usage)
+	holdfast(t, "task", "graph", "01a1ff7e-970e-7b87-bc77-ce185e182091", "--dir", dir).Wants(t, exit.NotFound)
 }

@@ -138,6 +138,12 @@ func (t *Tx) Among(column string) string { return t.db.Dialect.among(column, "$1
 // List returns a parameter for Among.
 func (t *Tx) List(texts []string) any { return t.db.Dialect.list(texts) }
 
+// Among is as in [Tx.Among], for reading connections.
+func (d *DB) Among(column string) string { return d.Dialect.among(column, "$1") }
+
+// List is as in [Tx.List], for reading connections.
+func (d *DB) List(texts []string) any { return d.Dialect.list(texts) }
+
 // bare runs writes without savepoints. If one fails, the transaction must be undone; the write has
 // its own error.
 func (t *Tx) bare(ws []*Write) error {

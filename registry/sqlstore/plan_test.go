@@ -215,7 +215,10 @@ func (l *life) readAll(t *testing.T) {
 		must(l.s.BatchProgress(ctx, id))
 	}
 	must(l.s.Graph(ctx, l.graph.GraphID))
+	must(l.s.GraphNodes(ctx, l.graph.GraphID, "", 10))
+	must(l.s.Around(ctx, l.batch, 10))
 	for _, id := range l.graph.Items {
+		must(l.s.Around(ctx, id, 10))
 		must(l.s.Why(ctx, id))
 		_, _, err := l.s.Edges(ctx, id)
 		must(nil, err)

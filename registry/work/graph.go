@@ -59,15 +59,17 @@ func (e *Engine) Edges(ctx context.Context, itemID string) (requires, required [
 	return requires, required, nil
 }
 
-const edgeColumns = `d.item_id, d.requires_id, d.wait_for, d.satisfied_at`
+const edgeColumns = `d.item_id, d.requires_id, d.wait_for, d.satisfied_at, d.at_start`
 
-func (e *Engine) edges(ctx context.Context, query, id string) (out []registry.Edge, err error) {
-	return sqldb.Collect(e.db.Read.Ask(ctx, query, id), "", func(row sqldb.Scanner) (registry.Edge, error) {
+func (e *Engine) edges(ctx context.Context, query string, args ...any) (out []registry.Edge, err error) {
+	return sqldb.Collect(e.db.Read.Ask(ctx, query, args...), "", func(row sqldb.Scanner) (registry.Edge, error) {
 		var e registry.Edge
 		var satisfied sql.NullInt64
-		if err := row.Scan(&e.ItemID, &e.RequiresID, &e.WaitFor, &satisfied); err != nil {
+		var atStart int
+		if err := row.Scan(&e.ItemID, &e.RequiresID, &e.WaitFor, &satisfied, &atStart); err != nil {
 			return e, err
 		}
+		e.Job = atStart == 0
 		if satisfied.Valid {
 			at := sqldb.FromMicros(satisfied.Int64)
 			e.SatisfiedAt = &at

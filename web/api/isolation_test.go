@@ -91,6 +91,8 @@ func probes() map[string][]probe {
 		"list-functions": get("/functions"),
 		"seal-graph":     {{"POST", "/api/v1/graphs/GRAPH/seal", ""}},
 		"read-graph":     get("/graphs/GRAPH"),
+		"graph-nodes":    get("/graphs/GRAPH/nodes"),
+		"item-around":    get("/items/JOB/around", "/items/NODE/around"),
 		"item-edges":     get("/items/JOB/edges", "/items/NODE/edges"),
 		"count-items": get("/items/count", "/items/count?q=collection:COLLECTION", "/items/count?q=batch:BATCH", "/items/count?q=graph:GRAPH",
 			"/items/count?q=id:JOB", "/items/count?q="+beeMark),
@@ -419,11 +421,26 @@ func TestIsolation_MixedGraph(t *testing.T) {
 	c := b.as(t, registry.RoleDepositor)
 	seen, err := c.Graph(t.Context(), g.GraphID)
 	must(t, err)
+	var parts []registry.GraphPart
+	nodes := 0
+	for after := ""; ; {
+		p, err := c.GraphNodes(t.Context(), g.GraphID, after, 1)
+		must(t, err)
+		parts, nodes = append(parts, p), nodes+len(p.Nodes)
+		if after = p.Next; after == "" {
+			break
+		}
+	}
+	around, err := c.Around(t.Context(), g.Items["last"], 0)
+	must(t, err)
+	if nodes < 2 || len(around.Nodes) != 2 {
+		t.Errorf("pages %+v, around %+v, want what is the depositor's own", parts, around)
+	}
 	requires, required, err := c.Edges(t.Context(), g.Items["last"])
 	must(t, err)
 	why, err := c.Why(t.Context(), g.Items["last"])
 	must(t, err)
-	text, err := json.Marshal([]any{seen, requires, required, why})
+	text, err := json.Marshal([]any{seen, parts, around, requires, required, why})
 	must(t, err)
 	if strings.Contains(string(text), beeMark) || strings.Contains(string(text), g.Items["theirs"+beeMark]) {
 		t.Errorf("the depositor is told of the other collection's item: %s", text)

@@ -28,3 +28,16 @@ func (c *Client) Seal(ctx context.Context, graphID string) error {
 func (c *Client) Graph(ctx context.Context, id string) (registry.GraphView, error) {
 	return get[registry.GraphView](ctx, c, in("graphs", id), nil)
 }
+
+// GraphNodes returns a page of a graph's nodes by key: those behind the key after, at most limit (0:
+// 50; 500 at most). The *Problem is registry.ErrNotFound if there is no such graph.
+func (c *Client) GraphNodes(ctx context.Context, graphID, after string, limit int) (registry.GraphPart, error) {
+	return get[registry.GraphPart](ctx, c, in("graphs", graphID, "nodes"), values("after", after, "limit", number(limit)))
+}
+
+// Around returns an item with what it waits for and what waits for it, directly or not: at most
+// limit items in each direction (0: 50; 500 at most). The *Problem is registry.ErrNotFound if there
+// is no such item.
+func (c *Client) Around(ctx context.Context, itemID string, limit int) (registry.GraphPart, error) {
+	return get[registry.GraphPart](ctx, c, in("items", itemID, "around"), values("limit", number(limit)))
+}

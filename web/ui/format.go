@@ -13,12 +13,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/graphview"
 )
 
 func (p *pages) funcs() template.FuncMap {
 	return template.FuncMap{
 		"bytes": formatBytes, "count": formatCount, "moment": moment, "stamp": stamp, "ago": p.ago, "since": p.since,
-		"tone": tone, "mark": mark, "objectURL": objectURL, "deletionURL": deletionURL, "decisionLabel": decisionLabel, "contentURL": contentURL, "details": details, "short": short,
+		"tone": graphview.Tone, "mark": graphview.Mark, "objectURL": objectURL, "deletionURL": deletionURL, "decisionLabel": decisionLabel, "contentURL": contentURL, "details": details, "short": short,
 		"capital": capital, "counted": counted, "label": label, "stateText": p.stateText, "holdURL": holdURL, "method": method, "uploadURL": uploadURL, "progressOf": progressOf,
 	}
 }
@@ -108,27 +109,6 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%d h", int(d.Hours()))
 	}
 	return fmt.Sprintf("%d d", int(d/day))
-}
-
-// tone is the CSS class of a state's badge.
-func tone(s registry.State) string {
-	switch s {
-	case registry.StateCompleted:
-		return "good"
-	case registry.StateFailed, registry.StateAborted:
-		return "bad"
-	case registry.StateHeld, registry.StateCancelled, registry.StateDeleted, registry.StatePrepare:
-		return "still"
-	case registry.StatePending:
-		return "waiting"
-	default:
-		return "active"
-	}
-}
-
-// mark is a symbol for a state, for readers who do not see its colour.
-func mark(s registry.State) string {
-	return map[string]string{"good": "✓", "bad": "✗", "still": "‖", "waiting": "…", "active": "▸"}[tone(s)]
 }
 
 // objectURL is the address of an object's page.

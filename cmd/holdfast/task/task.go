@@ -30,7 +30,7 @@ var helpTexts embed.FS
 // Command returns the command `holdfast task`.
 func Command(a *cli.App) *cobra.Command {
 	return cli.WithHelp(helpTexts, cli.Group("task", "Submit, list and show tasks: calls of functions that programs serve",
-		functionsCommand(a), submitCommand(a), listCommand(a), item.ShowCommand(a, registry.Task, "Show a task: arguments, result, attempts, what it waits for")))
+		functionsCommand(a), submitCommand(a), callCommand(a), listCommand(a), item.ShowCommand(a, registry.Task, "Show a task: arguments, result, attempts, what it waits for"), graphCommand(a)))
 }
 
 func functionsCommand(a *cli.App) *cobra.Command {
@@ -91,6 +91,14 @@ func submitCommand(a *cli.App) *cobra.Command {
 			return submit(cmd.Context(), a, r, s)
 		},
 	}
+	taskFlags(cmd, &r, &s)
+	cmd.Flags().BoolVar(&s.wait, "wait", false, "show progress until the task has ended; the exit code is the outcome")
+	progress.Flags(a, cmd)
+	return a.ClientFlags(cmd)
+}
+
+// taskFlags adds the flags that say what the task is.
+func taskFlags(cmd *cobra.Command, r *wire.TaskRequest, s *flags) {
 	f := cmd.Flags()
 	f.StringVar(&s.args, "args", "", "the arguments: `JSON`, @FILE, or - for standard input (default null)")
 	f.StringVar(&r.Title, "title", "", "a title for people (default the function's)")
@@ -100,35 +108,26 @@ func submitCommand(a *cli.App) *cobra.Command {
 	f.StringVar(&s.notBefore, "not-before", "", "start no earlier than `TIME`, such as 2026-12-01T08:00:00Z")
 	f.StringSliceVar(&s.requires, "requires", nil, "start once the item `ID[:settled]` has completed (:settled: ended in any way); repeatable")
 	f.StringVar(&s.key, "idempotency-key", "", "an idempotency key; a repeat returns the first task")
-	f.BoolVar(&s.wait, "wait", false, "show progress until the task has ended; the exit code is the outcome")
-	progress.Flags(a, cmd)
-	return a.ClientFlags(cmd)
 }
 
-func submit(ctx context.Context, a *cli.App, r wire.TaskRequest, s flags) (err error) {
+// request returns the request of a task with what flags say in text.
+func request(r wire.TaskRequest, s flags, a *cli.App) (_ wire.TaskRequest, err error) {
 	if r.Args, err = argsOf(a, s.args); err != nil {
-		return err
+		return r, err
 	}
 	if s.notBefore != "" {
 		at, err := time.Parse(time.RFC3339, s.notBefore)
 		if err != nil {
-			return exit.Usagef("--not-before %s: expected a time such as 2026-12-01T08:00:00Z", s.notBefore)
+			return r, exit.Usagef("--not-before %s: expected a time such as 2026-12-01T08:00:00Z", s.notBefore)
 		}
 		r.NotBefore = &at
 	}
-	if r.Requires, err = cli.Requirements("--requires", s.requires); err != nil {
-		return err
-	}
-	c, err := a.Connect()
-	if err != nil {
-		return err
-	}
-	for i, needed := range r.Requires {
-		if r.Requires[i].ItemID, err = a.WholeID(ctx, "", needed.ItemID); err != nil {
-			return err
-		}
-	}
-	it, err := c.SubmitTask(ctx, r, s.key)
+	r.Requires, err = cli.Requirements("--requires", s.requires)
+	return r, err
+}
+
+func submit(ctx context.Context, a *cli.App, r wire.TaskRequest, s flags) error {
+	c, it, err := submitted(ctx, a, r, s)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -562,6 +563,8 @@ func graphTests() tests {
 		"C13_abort_cascades":                       abort,
 		"C14_a_cycle_in_one_call_leaves_nothing":   cycle,
 		"C15_the_CAN_graph":                        can,
+		"C25_the_nodes_of_a_graph_in_pages":        graphPages,
+		"C25_what_is_around_an_item":               around,
 		"tasks_and_deposits_in_one_graph":          mixed,
 		"parents_and_what_they_returned":           parents,
 		"a_repeated_key_returns_the_same_graph":    graphAgain,
@@ -586,6 +589,69 @@ func oneCall(f *fixture) {
 	f.Refused(check.Stage(), open.Items["c"])
 	f.Must2(f.Store.Prepare(f.Context(), registry.Graph{ID: open.GraphID, Nodes: []registry.Node{node("d", "c")}, Seal: true}))
 	f.State(open.Items["c"], registry.StatePending)
+}
+
+// graphPages: pages by key have every node once, with its requirements, its progress, and the items
+// outside of the graph that it requires.
+func graphPages(f *fixture) {
+	f.announced()
+	outside := f.Must2(f.Store.Prepare(f.Context(), registry.Graph{Nodes: []registry.Node{node("far")}, Seal: true})).Items["far"]
+	f.Take(check.Stage(), outside)
+	last := node("c", "a", "b")
+	last.Task.Requires = append(last.Task.Requires, registry.Requirement{ItemID: outside, WaitFor: registry.WaitSettled})
+	g := f.graph(node("a"), node("b"), last)
+	running := f.Take(check.Stage(), g.Items["a"]).Lease
+	f.Renewal("w", check.Stage(), 1, registry.Beat{Lease: running, DoneBytes: -1, DoneFiles: -1, Progress: []registry.Progress{{Title: "pages", Unit: "pages", Position: 2, End: 5}}})
+	var keys, edges []string
+	for after := ""; ; {
+		p, err := f.Store.GraphNodes(f.Context(), g.GraphID, after, 1)
+		f.Must(err)
+		for _, n := range p.Nodes {
+			keys = append(keys, fmt.Sprintf("%s %s %t %d", n.Key, n.Status, n.Outside, len(n.Progress)))
+			if n.Spec != nil || n.Results != nil {
+				f.Errorf("node %s has its spec or results", n.Key)
+			}
+		}
+		for _, e := range p.Edges {
+			edges = append(edges, fmt.Sprintf("%s %t", e.WaitFor, e.RequiresID == outside))
+		}
+		if after = p.Next; after == "" {
+			break
+		}
+	}
+	if got, want := strings.Join(keys, ", "), "a running false 1, b pending false 0, c pending false 0, far running true 0"; got != want {
+		f.Errorf("nodes %s; want %s", got, want)
+	}
+	slices.Sort(edges)
+	if got, want := strings.Join(edges, ", "), "settled true, success false, success false"; got != want {
+		f.Errorf("edges %s; want %s", got, want)
+	}
+	_, err := f.Store.GraphNodes(f.Context(), "nothing", "", 0)
+	f.Is(err, registry.ErrNotFound)
+}
+
+// around: an item's surroundings are what it waits for and what waits for it, over all steps, but not
+// its siblings; a limit keeps the nearest.
+func around(f *fixture) {
+	g := f.announced().graph(node("1"), node("2", "1"), node("3", "1"), node("5", "2"), node("7", "5"))
+	keys := func(limit int) (string, registry.GraphPart) {
+		p, err := f.Store.Around(f.Context(), g.Items["2"], limit)
+		f.Must(err)
+		var all []string
+		for _, n := range p.Nodes {
+			all = append(all, n.Key)
+		}
+		slices.Sort(all)
+		return strings.Join(all, " "), p
+	}
+	if got, p := keys(0); got != "1 2 5 7" || len(p.Edges) != 3 || p.More || p.GraphID != g.GraphID || !p.Sealed {
+		f.Errorf("around 2: %s, %+v", got, p)
+	}
+	if got, p := keys(2); got != "1 2 5" || !p.More {
+		f.Errorf("at most 2: %s, more %t", got, p.More)
+	}
+	_, err := f.Store.Around(f.Context(), "nothing", 0)
+	f.Is(err, registry.ErrNotFound)
 }
 
 // Must2 returns a prepared graph, or ends the test.

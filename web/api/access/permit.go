@@ -41,6 +41,8 @@ func Roles() map[string][]registry.Role {
 		"prepare-graph":   depositor,
 		"seal-graph":      depositor,
 		"read-graph":      reader,
+		"graph-nodes":     reader,
+		"item-around":     reader,
 		"list-functions":  reader,
 		"submit-task":     operator,
 		"check":           depositor,

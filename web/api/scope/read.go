@@ -104,6 +104,71 @@ func (s scoped) Graph(ctx context.Context, id string) (registry.GraphView, error
 	return g, err
 }
 
+// GraphNodes implements registry.Graphs. It omits items that the caller may not see, and their edges.
+func (s scoped) GraphNodes(ctx context.Context, graphID, after string, limit int) (registry.GraphPart, error) {
+	v := s.sight(ctx)
+	for {
+		p, err := s.all.GraphNodes(ctx, graphID, after, limit)
+		if errors.Is(err, registry.ErrNotFound) {
+			return registry.GraphPart{}, absent("graph", graphID)
+		}
+		if err != nil || !v.limited() {
+			return p, err
+		}
+		if err := v.part(ctx, &p); err != nil {
+			return registry.GraphPart{}, err
+		}
+		last := ""
+		for _, n := range p.Nodes {
+			if !n.Outside {
+				last = n.Key
+			}
+		}
+		switch {
+		case last == "" && p.Next == "":
+			// A graph with nothing that the caller may see does not exist for the caller.
+			_, err := s.Graph(ctx, graphID)
+			return p, err
+		case last == "":
+			after = p.Next // the caller may see nothing of this page
+		default:
+			if p.Next != "" {
+				p.Next = last // the cursor must not be the key of an item that the caller may not see
+			}
+			return p, nil
+		}
+	}
+}
+
+// Around implements registry.Graphs. It omits items that the caller may not see, and their edges.
+func (s scoped) Around(ctx context.Context, itemID string, limit int) (registry.GraphPart, error) {
+	v := s.sight(ctx)
+	if _, err := v.item(ctx, itemID); err != nil {
+		return registry.GraphPart{}, err
+	}
+	p, err := s.all.Around(ctx, itemID, limit)
+	if err != nil || !v.limited() {
+		return p, err
+	}
+	return p, v.part(ctx, &p)
+}
+
+// part removes from a part of a graph what the caller may not see. Nodes has both ends of each edge.
+func (v sight) part(ctx context.Context, p *registry.GraphPart) error {
+	seen := map[string]bool{}
+	p.Nodes, _ = filter(p.Nodes, func(n registry.GraphNode) (bool, error) {
+		seen[n.ID] = v.sees(n.Collection)
+		return seen[n.ID], nil
+	})
+	for i := range p.Nodes {
+		if err := v.maskItem(ctx, &p.Nodes[i].WorkItem); err != nil {
+			return err
+		}
+	}
+	p.Edges, _ = filter(p.Edges, func(e registry.Edge) (bool, error) { return seen[e.ItemID] && seen[e.RequiresID], nil })
+	return nil
+}
+
 // Edges implements registry.Graphs. It omits edges to items that the caller may not see.
 func (s scoped) Edges(ctx context.Context, itemID string) (requires, required []registry.Edge, err error) {
 	v := s.sight(ctx)
