@@ -133,7 +133,7 @@ func asBadQuery(err error) error {
 	return err
 }
 
-// requeueQuery parses the form's query. It accepts only queries that name a cause, so that a link
+// requeueQuery parses the form's query. It accepts only queries that name a cause or a graph, so that a link
 // from somebody else cannot requeue arbitrary items.
 func requeueQuery(text string) (registry.Query, error) {
 	q, err := query.Parse(text)
@@ -141,9 +141,9 @@ func requeueQuery(text string) (registry.Query, error) {
 		return q, fmt.Errorf("%w: %w", errBadQuery, err)
 	}
 	for _, t := range q.Terms {
-		if t.Field == "cause" && !t.Not {
+		if (t.Field == "cause" || t.Field == "graph") && !t.Not {
 			return q, nil
 		}
 	}
-	return q, fmt.Errorf("%w: the query names no cause", errBadQuery)
+	return q, fmt.Errorf("%w: the query names no cause and no graph", errBadQuery)
 }

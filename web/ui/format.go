@@ -21,6 +21,7 @@ func (p *pages) funcs() template.FuncMap {
 		"bytes": formatBytes, "count": formatCount, "moment": moment, "stamp": stamp, "ago": p.ago, "since": p.since,
 		"tone": graphview.Tone, "mark": graphview.Mark, "objectURL": objectURL, "deletionURL": deletionURL, "decisionLabel": decisionLabel, "contentURL": contentURL, "details": details, "short": short,
 		"capital": capital, "counted": counted, "label": label, "stateText": p.stateText, "holdURL": holdURL, "method": method, "uploadURL": uploadURL, "progressOf": progressOf,
+		"graphURL": graphURL, "aroundURL": aroundURL, "itemURL": itemURL, "add": func(a, b int) int { return a + b }, "part": part,
 	}
 }
 
@@ -58,6 +59,14 @@ func counted(n int64, what string) string {
 		return "1 " + what
 	}
 	return formatCount(n) + " " + what + "s"
+}
+
+// part is how much of the first measure of a progress is done, in percent; "" if that is not known.
+func part(all []registry.Progress) string {
+	if len(all) == 0 || all[0].End <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %%", min(all[0].Position, all[0].End)*100/all[0].End)
 }
 
 // capital makes the first letter of a sentence a capital.

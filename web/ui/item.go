@@ -1,6 +1,8 @@
 package ui
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -110,6 +112,7 @@ type itemPage struct {
 	Bulk       *registry.BulkProgress
 	Asked      string // the request of an item about an object
 	GivenUp    string // which delivery was given up
+	Task       *taskPart
 }
 
 func (p *pages) item(r *http.Request) (page, error) {
@@ -137,6 +140,9 @@ func (p *pages) item(r *http.Request) (page, error) {
 	if it.Action == registry.Bulk {
 		i.Bulk = &registry.BulkProgress{}
 		_ = json.Unmarshal(it.Results[registry.ResultBulk], i.Bulk) // no progress yet
+	}
+	if i.Task, err = p.taskOf(ctx, it); err != nil {
+		return page{}, err
 	}
 	if i.Why, err = p.registry.Why(ctx, it.ID); err != nil {
 		return page{}, err
@@ -166,6 +172,58 @@ func (p *pages) item(r *http.Request) (page, error) {
 		i.Next = (&url.URL{Path: r.URL.Path, RawQuery: fmt.Sprintf("after=%d", i.Events[n-1].Seq)}).String()
 	}
 	return page{Name: "item", Title: "Item " + nameOf(it), Section: "status", Live: !it.Status.Settled(), Content: i}, nil
+}
+
+// taskPart is what a task has beside other items.
+type taskPart struct {
+	registry.TaskSpec
+
+	Arguments string
+	Returned  string // "" before it has completed
+	Parents   []registry.GraphNode
+	More      bool // it has more parents
+}
+
+// taskOf returns what a task has beside other items; nil for other items.
+func (p *pages) taskOf(ctx context.Context, it registry.WorkItem) (*taskPart, error) {
+	if it.Action != registry.Task {
+		return nil, nil //nolint:nilnil // as it says
+	}
+	t := &taskPart{Returned: indented(it.Results[registry.ResultReturned])}
+	if json.Unmarshal(it.Spec, &t.TaskSpec) == nil {
+		t.Arguments = indented(t.Args)
+	}
+	near, err := p.registry.Around(ctx, it.ID, drawnNodes)
+	if err != nil {
+		return nil, err
+	}
+	t.More = near.More
+	parents := map[string]bool{}
+	for _, e := range near.Edges {
+		if e.ItemID == it.ID {
+			parents[e.RequiresID] = true
+		}
+	}
+	for _, n := range near.Nodes {
+		if parents[n.ID] {
+			t.Parents = append(t.Parents, n)
+		}
+	}
+	return t, nil
+}
+
+// indented formats a JSON value for people. A long one is cut.
+func indented(raw json.RawMessage) string {
+	const most = 10_000
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	if b.Len() > most {
+		b.Truncate(most)
+		return strings.ToValidUTF8(b.String(), "") + "\n… cut here; `holdfast task show` has all"
+	}
+	return b.String()
 }
 
 // objectOf returns the ARK and version that an item made, "" before it has one. It ignores

@@ -75,7 +75,7 @@ func New(o Options) (http.Handler, error) {
 	if p.now == nil {
 		p.now = time.Now
 	}
-	for _, name := range []string{"status", "batch", "item", "objects", "object", "act", "requeue", "holds", "deletions", "decision", "sessions", "uploads", "upload", "problem"} {
+	for _, name := range []string{"status", "batch", "item", "graph", "objects", "object", "act", "requeue", "holds", "deletions", "decision", "sessions", "uploads", "upload", "problem"} {
 		t, err := template.New("layout.html").Funcs(p.funcs()).ParseFS(pageFiles, "page/layout.html", "page/part.html", "page/"+name+".html")
 		if err != nil {
 			return nil, fmt.Errorf("parse page %s: %w", name, err)
@@ -86,6 +86,8 @@ func New(o Options) (http.Handler, error) {
 	mux.HandleFunc("GET /{$}", p.show(p.status))
 	mux.HandleFunc("GET /batches/{id}", p.show(p.batch))
 	mux.HandleFunc("GET /items/{id}", p.show(p.item))
+	mux.HandleFunc("GET /graphs/{id}", p.show(p.graph))
+	mux.HandleFunc("GET /items/{id}/graph", p.show(p.around))
 	mux.HandleFunc("GET /items/{id}/acts", p.show(p.askAct))
 	mux.HandleFunc("POST /items/{id}/acts", p.act)
 	mux.HandleFunc("GET /failures/requeue", p.show(p.askRequeue))
