@@ -32,6 +32,8 @@ type Store interface {
 	registry.Submitting
 	registry.Graphs
 	registry.Tasking
+	registry.Scheduling
+	registry.SchedulesFiring
 	registry.ReportLister
 	registry.Profiles
 	// Of objects.

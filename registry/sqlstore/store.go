@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast/holdfast/registry/deposit"
 	"github.com/holdfast/holdfast/registry/outbound"
 	"github.com/holdfast/holdfast/registry/receipt"
+	"github.com/holdfast/holdfast/registry/schedules"
 	"github.com/holdfast/holdfast/registry/search"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/tasks"
@@ -43,6 +44,7 @@ type Store struct {
 	*account.Accounts
 	*catalog.Catalog
 	*tasks.Tasks
+	*schedules.Calendar
 	*deposit.Deposits
 	*search.Search
 	*bulk.Acts
@@ -69,6 +71,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.Accounts = account.New(db, engine)
 	s.Catalog = catalog.New(db, engine, o.ReceiptKey)
 	s.Tasks = tasks.New(db, engine)
+	s.Calendar = schedules.New(db, engine)
 	s.Deposits = deposit.New(db, engine, s.Outbound)
 	s.Search = search.New(db, engine, s.Outbound)
 	s.Acts = bulk.New(db, engine, s.Search)

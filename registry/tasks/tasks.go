@@ -26,7 +26,7 @@ func New(db *sqldb.DB, engine *work.Engine) *Tasks { return &Tasks{db, engine} }
 // AddTask implements registry.Tasking.
 func (s *Tasks) AddTask(ctx context.Context, n registry.NewTask) (it registry.WorkItem, err error) {
 	err = s.write(ctx, n, func(t *work.Tx) error {
-		id, err := add(t, n)
+		id, err := Add(t, n)
 		if err == nil {
 			it, err = t.Item(id)
 		}
@@ -42,7 +42,7 @@ func (s *Tasks) StartTask(ctx context.Context, n registry.NewTask, r registry.Cl
 		return c, err
 	}
 	err = s.write(ctx, n, func(t *work.Tx) error {
-		id, err := add(t, n)
+		id, err := Add(t, n)
 		if err == nil {
 			c, err = t.StartItem(id, r)
 		}
@@ -67,8 +67,9 @@ func (s *Tasks) write(ctx context.Context, n registry.NewTask, fn func(*work.Tx)
 	return nil
 }
 
-// add adds a task, unless a request with its key has added it already.
-func add(t *work.Tx, n registry.NewTask) (id string, err error) {
+// Add adds a task that passes its Check, unless a request with its key has added it already. Its
+// errors are those of registry.Tasking.
+func Add(t *work.Tx, n registry.NewTask) (id string, err error) {
 	args, err := Fingerprint(n)
 	if err != nil {
 		return "", err

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast/holdfast/registry/deposit/deposittest"
 	"github.com/holdfast/holdfast/registry/outbound/outboundtest"
 	"github.com/holdfast/holdfast/registry/registrytest"
+	"github.com/holdfast/holdfast/registry/schedules/schedulestest"
 	"github.com/holdfast/holdfast/registry/search/searchtest"
 	"github.com/holdfast/holdfast/registry/tasks/taskstest"
 	"github.com/holdfast/holdfast/registry/work/worktest"
@@ -45,6 +46,7 @@ func topics() []registrytest.Topic {
 		deposittest.Topics(),
 		worktest.Topics(),
 		taskstest.Topics(),
+		schedulestest.Topics(),
 		catalogtest.Topics(),
 		outboundtest.Topics(),
 		accounttest.Topics(),
