@@ -93,6 +93,41 @@ func (it *Item) OnceWith(ctx context.Context, name string, out any, fn func(cont
 	return decodeResult(name, holds, out)
 }
 
+// State decodes into out what [Item.SetState] set last, in this attempt or an earlier one. ok is
+// false if nothing was set.
+func (it *Item) State(out any) (ok bool, err error) { return it.Result(registry.ResultState, out) }
+
+// SetState replaces the state of the item, and writes it to the Registry before it returns. A later
+// attempt reads it. Concurrent calls write one after the other.
+func (it *Item) SetState(ctx context.Context, v any) error {
+	value, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode the state: %w", err)
+	}
+	mine := it.onceLock(registry.ResultState)
+	if err := mine.lock(ctx); err != nil {
+		return fmt.Errorf("set the state: %w", err)
+	}
+	defer mine.unlock()
+	if err := it.writable(); err != nil {
+		return fmt.Errorf("set the state: %w", err)
+	}
+	err = it.callUntilAnswered(ctx, it.stores.registryTrouble, func(ctx context.Context) error {
+		err := it.stores.registry.SetState(ctx, it.lease, value)
+		if errors.Is(err, errLost) {
+			it.fence.lose()
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("set the state: %w", err)
+	}
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	it.results[registry.ResultState] = value
+	return nil
+}
+
 // saveResult repeats the call until it is answered. The first call may have written the value and
 // lost its answer; a repeat is safe, since the first writer wins.
 func (it *Item) saveResult(ctx context.Context, name string, value json.RawMessage) (holds json.RawMessage, err error) {

@@ -37,6 +37,9 @@ type Working interface {
 	// SaveResult sets results[name] to value unless it is set already, and returns the value that
 	// holds. ErrInvalid: [CheckResults] refuses the item's results.
 	SaveResult(ctx context.Context, l Lease, name string, value json.RawMessage) (json.RawMessage, error)
+	// SetState replaces the state of the item, a JSON value that later attempts read. It is the
+	// result [ResultState]. ErrInvalid: the value is no JSON, or takes more than [MostState].
+	SetState(ctx context.Context, l Lease, value json.RawMessage) error
 	// Reserve reserves bytes of a volume for the item until it completes, in place of its earlier
 	// reservation. *NoSpaceError: the volume would be filled beyond r.Threshold. An item at
 	// download also gets it if it asks for more than it has while an earlier item that holds room
@@ -118,7 +121,11 @@ const (
 
 	MostResult  = 4 << 20 // bytes of one durable result with its name
 	MostResults = 8 << 20 // bytes of all results of an item
+	MostState   = 1 << 20 // bytes of an item's state
 )
+
+// ResultState is what [Working.SetState] set last.
+const ResultState = "state"
 
 // CheckResults returns ErrInvalid if an item's results are too large. They are read and written as
 // a whole, so larger data belong into staging.

@@ -34,6 +34,8 @@ type Run struct {
 // steps is what a run does to its task.
 type steps interface {
 	progress(title, unit string) Progress
+	state(out any) (ok bool, err error)
+	setState(ctx context.Context, v any) error
 	once(ctx context.Context, name string, out any, fn func(context.Context) (any, error)) error
 	parents(ctx context.Context) ([]registry.Parent, error)
 }
@@ -57,6 +59,15 @@ func (r *Run) Progress(title, unit string) Progress { return r.steps.progress(ti
 func (r *Run) Once(ctx context.Context, name string, out any, fn func(context.Context) (any, error)) error {
 	return r.steps.once(ctx, onceNames+name, out, fn)
 }
+
+// State decodes into out what SetState set last, in this attempt or an earlier one. ok is false if
+// nothing was set.
+func (r *Run) State(out any) (ok bool, err error) { return r.steps.state(out) }
+
+// SetState replaces the state of the task, such as how far it has come, and writes it before it
+// returns. The next attempt goes on from there. The state is at most [registry.MostState] bytes of
+// JSON.
+func (r *Run) SetState(ctx context.Context, v any) error { return r.steps.setState(ctx, v) }
 
 // onceNames keeps the names of values apart from other results of a task.
 const onceNames = "once:"
@@ -95,12 +106,16 @@ func (s itemSteps) once(ctx context.Context, name string, out any, fn func(conte
 	return s.item.Once(ctx, name, out, fn)
 }
 
+func (s itemSteps) state(out any) (ok bool, err error) { return s.item.State(out) }
+
+func (s itemSteps) setState(ctx context.Context, v any) error { return s.item.SetState(ctx, v) }
+
 func (s itemSteps) parents(ctx context.Context) ([]registry.Parent, error) {
 	return s.item.Parents(ctx)
 }
 
 // TestRun returns the run of a call without a Registry, see [Function.Test]. parents are what the
-// task requires. Values of Once last as long as the run.
+// task requires. Values of Once and the state last as long as the run.
 func TestRun(parents ...registry.Parent) *Run {
 	return &Run{ID: "test", Actor: "test", Attempt: 1, Log: slog.New(slog.DiscardHandler), steps: &memory{values: map[string]json.RawMessage{}, required: parents}}
 }
@@ -132,6 +147,30 @@ func (m *memory) once(ctx context.Context, name string, out any, fn func(context
 	if err := json.Unmarshal(m.values[name], out); err != nil {
 		return fmt.Errorf("decode value %s: %w", name, err)
 	}
+	return nil
+}
+
+func (m *memory) state(out any) (ok bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	value, ok := m.values[registry.ResultState]
+	if !ok {
+		return false, nil
+	}
+	if err := json.Unmarshal(value, out); err != nil {
+		return true, fmt.Errorf("decode the state: %w", err)
+	}
+	return true, nil
+}
+
+func (m *memory) setState(_ context.Context, v any) error {
+	value, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode the state: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.values[registry.ResultState] = value
 	return nil
 }
 

@@ -57,6 +57,7 @@ var tests = map[string]func(*fixture){
 	"C17_C18_a_stop_puts_running_tasks_back":        stops,
 	"C18_a_cancel_reaches_the_function":             cancelled,
 	"C20_what_is_made_once_is_made_once":            once,
+	"C20_a_later_attempt_goes_on_from_the_state":    state,
 	"C21_an_error_is_kept":                          failed,
 	"C21_an_error_is_retried_up_to_its_attempts":    retried,
 	"C21_a_panic_is_a_failure_of_its_task":          panics,
@@ -420,6 +421,37 @@ func once(f *fixture) {
 	f.must(err)
 	if it := f.settled(id); string(it.Results[registry.ResultReturned]) != "42" || made != 1 || len(f.attempts(id)) != 2 {
 		f.Errorf("made %d times, item %+v", made, it)
+	}
+}
+
+func state(f *fixture) {
+	type reached struct {
+		Page int `json:"page"`
+	}
+	var m task.Mux
+	work := task.Handle(&m, "work", func(ctx context.Context, run *task.Run, _ none) (int, error) {
+		var at reached
+		known, err := run.State(&at)
+		if err != nil || known != (run.Attempt > 1) {
+			return 0, task.Fail(fmt.Errorf("attempt %d: state %v %+v: %w", run.Attempt, known, at, err))
+		}
+		for range 2 {
+			at.Page++
+			if err := run.SetState(ctx, at); err != nil {
+				return 0, err
+			}
+		}
+		if run.Attempt < 3 {
+			return 0, errors.New("interrupted")
+		}
+		_, err = run.State(&at)
+		return at.Page, err
+	}, task.Backoff(time.Millisecond, 1, time.Second))
+	f.serve(&m)
+	id, err := work.Submit(f.Context(), f.store, none{})
+	f.must(err)
+	if it := f.settled(id); string(it.Results[registry.ResultReturned]) != "6" || string(it.Results[registry.ResultState]) != `{"page":6}` {
+		f.Errorf("item %+v", it)
 	}
 }
 

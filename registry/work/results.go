@@ -42,6 +42,33 @@ func (e *Engine) SaveResult(ctx context.Context, l registry.Lease, name string, 
 	return holds, nil
 }
 
+// SetState implements registry.Working.
+func (e *Engine) SetState(ctx context.Context, l registry.Lease, value json.RawMessage) error {
+	err := bounds.Check(l, value)
+	if len(value) > registry.MostState {
+		err = fmt.Errorf("%w: the state takes %s; the limit is %s", registry.ErrInvalid, registry.SizeText(int64(len(value))), registry.SizeText(registry.MostState))
+	}
+	if err == nil && !json.Valid(value) {
+		err = fmt.Errorf("%w: the state is not JSON", registry.ErrInvalid)
+	}
+	if err == nil {
+		err = e.Write(ctx, func(t *Tx) error {
+			it, err := t.Live(l)
+			if err != nil {
+				return err
+			}
+			if err := t.SetResult(it, registry.ResultState, value); err != nil {
+				return err
+			}
+			return registry.CheckResults(it.Results)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("set the state of item %s: %w", l.ItemID, err)
+	}
+	return nil
+}
+
 // SetResult sets a result of an item. A nil value deletes it.
 func (t *Tx) SetResult(it registry.WorkItem, name string, value json.RawMessage) error {
 	if it.Results == nil {

@@ -243,6 +243,11 @@ func (c *Client) SaveResult(ctx context.Context, l registry.Lease, name string, 
 	return saveResult.ask(ctx, c, result{attempt{l}, name, value})
 }
 
+// SetState implements registry.Working.
+func (c *Client) SetState(ctx context.Context, l registry.Lease, value json.RawMessage) error {
+	return done(setState.ask(ctx, c, fenced[json.RawMessage]{attempt{l}, value}))
+}
+
 // AddJobs implements registry.Batching.
 func (c *Client) AddJobs(ctx context.Context, l registry.Lease, jobs []registry.NewJob) (int, error) {
 	return addJobs.ask(ctx, c, fenced[[]registry.NewJob]{attempt{l}, jobs})

@@ -26,6 +26,9 @@ var (
 		}
 		return s.Registry.SaveResult(ctx, in.Lease, in.Name, in.Value)
 	}).shared()
+	setState = declareVoid("set-state", everyStage, func(s *Server, ctx context.Context, in fenced[json.RawMessage]) error {
+		return s.Registry.SetState(ctx, in.Lease, in.Value)
+	}).shared()
 	addJobs = declare("add-jobs", only(registry.Expand), func(s *Server, ctx context.Context, in fenced[[]registry.NewJob]) (int, error) {
 		return s.Registry.AddJobs(ctx, in.Lease, in.Value)
 	})

@@ -34,6 +34,9 @@ func fencedWrites() map[string]func(f *fixture, l registry.Lease) error {
 			_, err := f.Store.SaveResult(f.Context(), l, "zombie", json.RawMessage(`1`))
 			return err
 		},
+		"SetState": func(f *fixture, l registry.Lease) error {
+			return f.Store.SetState(f.Context(), l, json.RawMessage(`"zombie"`))
+		},
 		"AddJobs": func(f *fixture, l registry.Lease) error {
 			_, err := f.Store.AddJobs(f.Context(), l, registrytest.NewJobs(1))
 			return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -118,6 +119,9 @@ func foreignWrites(f *fixture) {
 		"SaveResult": func(v victim) error {
 			_, err := f.Store.SaveResult(f.Context(), f.Processing(1)[0].Lease, registry.ResultARK, json.RawMessage(`{"ark":"`+v.ark+`"}`))
 			return err
+		},
+		"SetState": func(victim) error { // names nothing, and has a bound
+			return f.Store.SetState(f.Context(), f.Processing(1)[0].Lease, json.RawMessage(`"`+strings.Repeat("x", registry.MostState)+`"`))
 		},
 		"Settle": func(v victim) error {
 			_, err := f.Store.Settle(f.Context(), registry.Settlement{
