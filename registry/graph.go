@@ -204,15 +204,15 @@ func (g Graph) Problems() []*GraphError {
 	return all
 }
 
-// Problems returns all problems of the requirements of a plain submission, which name items and not
-// keys.
-func (s Submission) Problems() []*GraphError {
+// RequirementProblems returns all problems of the requirements of a submission or task outside a
+// graph, which name items and not keys.
+func RequirementProblems(rs []Requirement) []*GraphError {
 	var all []*GraphError
-	problems := requirementProblems(s.Requires)
-	if len(s.Requires) > MostEdges {
-		problems = append(problems, fmt.Sprintf("%d requirements; the limit is %d", len(s.Requires), MostEdges))
+	problems := requirementProblems(rs)
+	if len(rs) > MostEdges {
+		problems = append(problems, fmt.Sprintf("%d requirements; the limit is %d", len(rs), MostEdges))
 	}
-	for _, r := range s.Requires {
+	for _, r := range rs {
 		if r.Key != "" {
 			problems = append(problems, fmt.Sprintf("it requires node %q, but is in no graph; name an item id", r.Key))
 		}

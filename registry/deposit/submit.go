@@ -15,7 +15,7 @@ import (
 
 // Submit implements registry.Submitting.
 func (s *Deposits) Submit(ctx context.Context, sub registry.Submission) (registry.Submitted, error) {
-	if wrong := sub.Problems(); len(wrong) > 0 {
+	if wrong := registry.RequirementProblems(sub.Requires); len(wrong) > 0 {
 		return registry.Submitted{}, fmt.Errorf("submit to collection %s: %w", sub.Collection, wrong[0])
 	}
 	var r registry.Submitted
@@ -57,11 +57,9 @@ func (t *tx) submit(sub registry.Submission) (registry.Submitted, error) {
 	} else if ok {
 		return registry.Submitted{BatchID: id, Duplicate: true, NoMail: t.noMail(sub)}, t.Answer(sub.IdempotencyKey, args, id, registry.ActSubmit, sub.Actor)
 	}
-	needs := make([]work.Need, len(sub.Requires))
-	for i, r := range sub.Requires {
-		if needs[i], err = t.NeedOf(r); err != nil {
-			return registry.Submitted{}, err
-		}
+	needs, err := t.NeedsOf(sub.Requires)
+	if err != nil {
+		return registry.Submitted{}, err
 	}
 	if err := t.out.CheckMail(sub, c); err != nil {
 		return registry.Submitted{}, err

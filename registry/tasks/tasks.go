@@ -80,14 +80,12 @@ func Add(t *work.Tx, n registry.NewTask) (id string, err error) {
 	if err := t.Accepting(); err != nil {
 		return "", err
 	}
-	if problems := (registry.Submission{Requires: n.Requires}).Problems(); len(problems) > 0 {
+	if problems := registry.RequirementProblems(n.Requires); len(problems) > 0 {
 		return "", problems[0]
 	}
-	needs := make([]work.Need, len(n.Requires))
-	for i, r := range n.Requires {
-		if needs[i], err = t.NeedOf(r); err != nil {
-			return "", err
-		}
+	needs, err := t.NeedsOf(n.Requires)
+	if err != nil {
+		return "", err
 	}
 	it, err := Item(t, n)
 	if err != nil {

@@ -40,6 +40,17 @@ func (t *Tx) NeedOf(r registry.Requirement) (Need, error) {
 	return n, nil
 }
 
+// NeedsOf is NeedOf for several requirements.
+func (t *Tx) NeedsOf(rs []registry.Requirement) (needs []Need, err error) {
+	needs = make([]Need, len(rs))
+	for i, r := range rs {
+		if needs[i], err = t.NeedOf(r); err != nil {
+			return nil, err
+		}
+	}
+	return needs, nil
+}
+
 // OpenNeeds counts the requirements that keep the item from starting.
 func OpenNeeds(needs []Need) (n int64) {
 	for _, r := range needs {

@@ -29,7 +29,7 @@ type submitInput struct {
 func (s *Service) submit(ctx context.Context, in *submitInput) (*endpoint.Output[wire.SubmitResponse], error) {
 	spec, faults := specOf(in.Body)
 	faults = append(faults, valid.Text("header.Idempotency-Key", in.Key, valid.MaxText)...)
-	required := registry.Submission{Requires: in.Body.Requires}.Problems()
+	required := registry.RequirementProblems(in.Body.Requires)
 	at := func(string) string { return "body.requires" }
 	if err := invalidGraph("nothing was submitted", required, at, faults); err != nil {
 		return nil, err

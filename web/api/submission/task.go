@@ -44,7 +44,7 @@ func (s *Service) submitTask(ctx context.Context, in *taskInput) (*endpoint.Outp
 	task.Actor, task.IdempotencyKey = access.Actor(ctx), in.Key
 	faults = append(faults, valid.Text("header.Idempotency-Key", in.Key, valid.MaxText)...)
 	at := func(string) string { return "body.requires" }
-	if err := invalidGraph("nothing was submitted", registry.Submission{Requires: task.Requires}.Problems(), at, faults); err != nil {
+	if err := invalidGraph("nothing was submitted", registry.RequirementProblems(task.Requires), at, faults); err != nil {
 		return nil, err
 	}
 	it, err := s.Registry.AddTask(ctx, task)
