@@ -104,19 +104,10 @@ func (d *decoder) inventory() error {
 		if len(d.seen) < faults.Most { // an inventory has eight
 			d.seen[key] = true
 		}
-		inv := &d.out.inv
+		if known, err := d.rootText(key); known {
+			return err
+		}
 		switch key {
-		case "id":
-			return d.stringInto(&inv.ID, "E037", key)
-		case "type":
-			return d.stringInto(&d.out.typeID, "E038", key)
-		case "digestAlgorithm":
-			return d.stringInto(&inv.Algorithm, "E025", key)
-		case "head":
-			return d.stringInto(&d.out.head, "E040", key)
-		case "contentDirectory":
-			inv.contentDeclared = true
-			return d.stringInto(&inv.ContentDirectory, "E017", key)
 		case "manifest":
 			return d.manifest()
 		case "versions":
@@ -130,6 +121,26 @@ func (d *decoder) inventory() error {
 		}
 		return d.skip()
 	})
+}
+
+// rootText reads the value of a key of the root object that should be a text. known is false, and
+// nothing is read, for any other key.
+func (d *decoder) rootText(key string) (known bool, err error) {
+	inv := &d.out.inv
+	switch key {
+	case "id":
+		return true, d.stringInto(&inv.ID, "E037", key)
+	case "type":
+		return true, d.stringInto(&d.out.typeID, "E038", key)
+	case "digestAlgorithm":
+		return true, d.stringInto(&inv.Algorithm, "E025", key)
+	case "head":
+		return true, d.stringInto(&d.out.head, "E040", key)
+	case "contentDirectory":
+		inv.contentDeclared = true
+		return true, d.stringInto(&inv.ContentDirectory, "E017", key)
+	}
+	return false, nil
 }
 
 // members reads the rest of an object after its opening brace.

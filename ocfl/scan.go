@@ -55,8 +55,10 @@ func (s scan) read(r io.Reader) (scanned, error) {
 		return out, text.err
 	case errors.As(err, &failed):
 		return out, failed.err
-	case err != nil || text.invalid:
-		d.fault("E033", "not a JSON document in UTF-8: %v", err)
+	case err != nil:
+		d.fault("E033", "not a JSON document: %v", err)
+	case text.invalid:
+		d.fault("E033", "not encoded in UTF-8")
 	default:
 		s.check(d, &out)
 	}
@@ -74,25 +76,16 @@ func (e *visitError) Error() string { return e.err.Error() }
 
 // members reads the root object.
 func (s scan) members(d *decoder, out *scanned) error {
-	inv := &d.out.inv
 	isObject := true
 	err := d.object(func(key string) error {
 		if d.seen[key] {
 			return fmt.Errorf("%w: the key %q occurs twice", errSyntax, key)
 		}
 		d.seen[key] = true
+		if known, err := d.rootText(key); known {
+			return err
+		}
 		switch key {
-		case "id":
-			return d.stringInto(&inv.ID, "E037", key)
-		case "type":
-			return d.stringInto(&d.out.typeID, "E038", key)
-		case "digestAlgorithm":
-			return d.stringInto(&inv.Algorithm, "E025", key)
-		case "head":
-			return d.stringInto(&d.out.head, "E040", key)
-		case "contentDirectory":
-			out.contentDeclared = true
-			return d.stringInto(&inv.ContentDirectory, "E017", key)
 		case "manifest":
 			_, err := d.block(func() error { return d.pairs(s.manifest) })
 			return err
@@ -207,5 +200,5 @@ func (s scan) check(d *decoder, out *scanned) {
 		d.fault("E040", "head is %q of %d versions, want %s", d.out.head, len(d.out.names), want)
 	}
 	out.ID, out.Spec, out.Algorithm, out.Head = inv.ID, inv.Spec, inv.Algorithm, s.version
-	out.contentDirectory = inv.ContentDirectory
+	out.contentDirectory, out.contentDeclared = inv.ContentDirectory, inv.contentDeclared
 }
