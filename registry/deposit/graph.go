@@ -220,9 +220,7 @@ func (b *builder) addBatch(sub registry.Submission, at work.NewItem, content str
 	if err := b.out.CheckMail(sub, c); err != nil {
 		return err
 	}
-	it := b.newBatch(sub, c, content)
-	it.ID, it.Status, it.Graph, it.Blockers = at.ID, at.Status, at.Graph, at.Blockers
-	return b.insertBatch(it, sub.Limits)
+	return b.insertBatch(placed(b.newBatch(sub, c, content), at), sub.Limits)
 }
 
 // addTask inserts a task with the id, status, graph and blockers of at.
@@ -232,8 +230,13 @@ func (b *builder) addTask(n registry.NewTask, at work.NewItem) error {
 	if err != nil {
 		return err
 	}
+	return b.Insert(placed(it, at))
+}
+
+// placed returns an item with the id, status, graph and blockers of at.
+func placed(it, at work.NewItem) work.NewItem {
 	it.ID, it.Status, it.Graph, it.Blockers = at.ID, at.Status, at.Graph, at.Blockers
-	return b.Insert(it)
+	return it
 }
 
 func (b *builder) collection(mnemonic string) (registry.Collection, error) {
