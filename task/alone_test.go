@@ -57,13 +57,9 @@ func TestC31_AGraphWithoutRunningIt(t *testing.T) {
 			task.Add(g, "d", work, "4", task.After("e"))
 			task.Add(g, "e", work, "5", task.After("d"))
 		},
-		"is required twice":        func(g *task.Graph) { task.Add(g, "d", work, "4", task.After("a", "a")) },
-		"requires itself":          func(g *task.Graph) { task.Add(g, "d", work, "4", task.After("d")) },
-		"the graph has no nodes x": nil,
+		"is required twice": func(g *task.Graph) { task.Add(g, "d", work, "4", task.After("a", "a")) },
+		"requires itself":   func(g *task.Graph) { task.Add(g, "d", work, "4", task.After("d")) },
 	} {
-		if build == nil {
-			continue
-		}
 		var bad task.Graph
 		for _, n := range g.Nodes() {
 			bad.AddNode(n)
