@@ -150,3 +150,56 @@ func TestTaskGraph(t *testing.T) {
 	holdfast(t, "task", "graph", id, "--dot", "--json", "--dir", dir).Wants(t, exit.Usage)
 	holdfast(t, "task", "graph", "01a1ff7e-970e-7b87-bc77-ce185e182091", "--dir", dir).Wants(t, exit.NotFound)
 }
+
+// TestTask_Wait: the exit code of `task submit --wait` is the outcome, and `task show --json` prints
+// what the text shows.
+func TestTask_Wait(t *testing.T) {
+	dir := up(t)
+	at, err := cli.New("test", strings.NewReader(""), io.Discard, io.Discard).ReadClientFile(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := client.New(at.URL, at.Token, client.Options{})
+	defer c.Close()
+	p := protocol.NewClient(c)
+	defer p.Close()
+	var m task.Mux
+	task.Handle(&m, "work", func(_ context.Context, run *task.Run, good bool) (string, error) {
+		run.Log.Info("at work", "good", good)
+		if !good {
+			return "", task.Fail(errors.New("the tape is gone"))
+		}
+		return "done", nil
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- task.Serve(ctx, p, &m, task.Options{}) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	for holdfast(t, "task", "functions", "--json", "--dir", dir).Wants(t, exit.OK); !strings.Contains(holdfast(t, "task", "functions", "--json", "--dir", dir).Out, "work"); {
+		if t.Context().Err() != nil {
+			t.Fatal("the functions were not announced")
+		}
+	}
+	id := strings.Fields(holdfast(t, "task", "submit", "work", "--args", "true", "--wait", "--dir", dir).Wants(t, exit.OK).Out)[0]
+	holdfast(t, "task", "submit", "work", "--args", "false", "--wait", "--dir", dir).Wants(t, exit.Failed)
+	var shown struct {
+		ID       string
+		Attempts []registry.Attempt
+		Log      []registry.LogLine
+	}
+	text := holdfast(t, "task", "show", id, "--json", "--dir", dir).Wants(t, exit.OK).Out
+	if err := json.Unmarshal([]byte(text), &shown); err != nil || shown.ID != id || len(shown.Attempts) != 1 || len(shown.Log) != 1 || shown.Log[0].Text != "at work good=true" {
+		t.Errorf("%v: %+v of %s", err, shown, text)
+	}
+	if out := holdfast(t, "task", "show", id, "--dir", dir).Wants(t, exit.OK).Out; !strings.Contains(out, "at work good=true") {
+		t.Error(out)
+	}
+	if out := holdfast(t, "item", "log", id, "--dir", dir).Wants(t, exit.OK).Out; !strings.Contains(out, "at work good=true") {
+		t.Error(out)
+	}
+}
