@@ -626,6 +626,19 @@ func events(f *fixture) {
 	if want := []string{"submit", "claim", "complete"}; !slices.Equal(got, want) || all[0].Actor != "curator" || !strings.Contains(string(all[0].Data), "ingest-1") {
 		f.Errorf("events %v, %+v", got, all[0])
 	}
+	if all[1].Attempt != 1 || all[2].Attempt != 1 {
+		f.Errorf("start %+v, end %+v, want those of attempt 1", all[1], all[2])
+	}
+	// A person's act names the person, and why.
+	id, err = work.Submit(f.Context(), f.store, none{}, func(n *registry.NewTask) { n.Actor, n.NotBefore = "curator", time.Now().Add(time.Hour) })
+	f.must(err)
+	_, err = f.store.Command(f.Context(), registry.Command{ItemID: id, Act: registry.ActCancel, Actor: "admin", Reason: "not needed"})
+	f.must(err)
+	all, err = f.store.Events(f.Context(), id, 0, 10)
+	f.must(err)
+	if last := all[len(all)-1]; last.Type != string(registry.ActCancel) || last.Actor != "admin" || !strings.Contains(string(last.Data), "not needed") {
+		f.Errorf("last event %+v", last)
+	}
 }
 
 func direct(f *fixture) {
