@@ -1,11 +1,15 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
@@ -47,8 +51,21 @@ func (p *pages) failuresOf(ctx context.Context, q registry.Query) (f failures, e
 	return f, nil
 }
 
-// requeuePage is the form that requeues the failed items of a query.
+// failedActs are the acts that the form of a query's failed items offers.
+var failedActs = []registry.Act{registry.ActRequeue, registry.ActAbort, registry.ActHold, registry.ActPriority}
+
+// failedAct returns the act of a form on failed items: requeue unless it names another.
+func failedAct(form url.Values) (registry.Act, error) {
+	act := registry.Act(cmp.Or(form.Get("act"), string(registry.ActRequeue)))
+	if !slices.Contains(failedActs, act) {
+		return "", fmt.Errorf("%w: %q is not an act for failed items", errBadQuery, act)
+	}
+	return act, nil
+}
+
+// requeuePage is the form that acts on the failed items of a query. Mostly it requeues them.
 type requeuePage struct {
+	Act    registry.Act
 	Match  string
 	From   registry.Stage // where they restart; "": where they failed
 	Count  int64
@@ -63,6 +80,10 @@ func (p *pages) askRequeue(r *http.Request) (page, error) {
 	if p.forms == nil || !p.forms.MayAct(ctx) {
 		return page{}, errForbidden
 	}
+	act, err := failedAct(r.URL.Query())
+	if err != nil {
+		return page{}, err
+	}
 	q, err := requeueQuery(r.URL.Query().Get("match"))
 	if err != nil {
 		return page{}, err
@@ -72,7 +93,7 @@ func (p *pages) askRequeue(r *http.Request) (page, error) {
 		return page{}, asBadQuery(err)
 	}
 	// One key for each form shown: a form that is sent twice acts once.
-	content := requeuePage{Match: q.String(), From: registry.Stage(r.URL.Query().Get("from")), Groups: list.Rows, Key: "page " + rand.Text()}
+	content := requeuePage{Act: act, Match: q.String(), From: registry.Stage(r.URL.Query().Get("from")), Groups: list.Rows, Key: "page " + rand.Text()}
 	counts, err := p.registry.CountItems(ctx, registry.ItemQuery{Match: q})
 	if err != nil {
 		return page{}, err
@@ -83,7 +104,7 @@ func (p *pages) askRequeue(r *http.Request) (page, error) {
 	if content.Count == 0 {
 		return page{}, fmt.Errorf("%w: no failed item matches %s now", errRefused, content.Match)
 	}
-	return page{Name: "requeue", Title: "Requeue " + counted(content.Count, "item"), Section: "status", Content: content}, nil
+	return page{Name: "requeue", Title: label(act) + " " + counted(content.Count, "item"), Section: "status", Content: content}, nil
 }
 
 // requeue starts the bulk requeue of a form and redirects to the page of its item, which shows the
@@ -95,7 +116,7 @@ func (p *pages) requeue(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, err)
 		return
 	}
-	p.log.InfoContext(ctx, "bulk act started", "item", it.ID, "act", string(registry.ActRequeue))
+	p.log.InfoContext(ctx, "bulk act started", "item", it.ID, "act", r.PostForm.Get("act"))
 	http.Redirect(w, r, "/items/"+it.ID, http.StatusSeeOther)
 }
 
@@ -111,11 +132,25 @@ func (p *pages) bulkOf(r *http.Request) (it registry.WorkItem, err error) {
 	if err != nil {
 		return it, err
 	}
+	act, err := failedAct(r.PostForm)
+	if err != nil {
+		return it, err
+	}
 	b := registry.BulkRequest{
-		Match: q, Act: registry.ActRequeue, From: registry.Stage(r.PostForm.Get("from")), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirmed: true, IdempotencyKey: r.PostForm.Get("key"),
+		Match: q, Act: act, From: registry.Stage(r.PostForm.Get("from")), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirmed: true, IdempotencyKey: r.PostForm.Get("key"),
 	}
 	if err := checkLengths(b.Reason, b.IdempotencyKey); err != nil {
 		return it, err
+	}
+	switch {
+	case act == registry.ActHold && b.Reason == "":
+		return it, fmt.Errorf("%w: hold needs a reason; it is shown with the items", errBadQuery)
+	case act == registry.ActPriority:
+		n, err := strconv.Atoi(strings.TrimSpace(r.PostForm.Get("priority")))
+		if err != nil {
+			return it, fmt.Errorf("%w: a priority is a whole number", errBadQuery)
+		}
+		b.Priority = &n
 	}
 	it, err = p.forms.Bulk(r.Context(), b)
 	if errors.Is(err, registry.ErrIdempotencyConflict) {

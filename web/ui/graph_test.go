@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,7 +57,7 @@ func TestC25_GraphPage(t *testing.T) {
 	g := s.canGraph(t)
 	page := acting.get(t, "/graphs/"+g.GraphID, http.StatusOK)
 	wantTame(t, "the graph", page)
-	for _, want := range []string{"<svg", "40 %", "awaits repair: no such file", "holds up 2", "waits for 3 (failed)", "pages 40 of 100", "Requeue the failed item", "/items/" + g.Items["3"] + "/acts", `http-equiv="refresh"`} {
+	for _, want := range []string{"<svg", "40 %", "awaits repair: no such file", "holds up 2", "waits for 3 (failed)", "pages 40 of 100", "The failed item:", "/items/" + g.Items["3"] + "/acts", `http-equiv="refresh"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page of the graph has no %q:\n%s", want, page)
 		}
@@ -86,6 +87,29 @@ func TestC25_GraphPage(t *testing.T) {
 	form := acting.get(t, "/failures/requeue?match=graph%3A"+g.GraphID+"+status%3Afailed", http.StatusOK)
 	if !strings.Contains(form, "Requeue 1 item") {
 		t.Error(form)
+	}
+	// Every act for failed items starts a bulk item; what it cannot do without is asked for.
+	match := "graph:" + g.GraphID + " status:failed"
+	for _, c := range []struct {
+		form   url.Values
+		status int
+	}{
+		{url.Values{"act": {"priority"}, "priority": {"-3"}}, http.StatusSeeOther},
+		{url.Values{"act": {"priority"}, "priority": {"soon"}}, http.StatusBadRequest},
+		{url.Values{"act": {"hold"}}, http.StatusBadRequest},
+		{url.Values{"act": {"hold"}, "reason": {"look at it"}}, http.StatusSeeOther},
+		{url.Values{"act": {"abort"}}, http.StatusSeeOther},
+		{url.Values{"act": {"purge"}}, http.StatusBadRequest},
+	} {
+		c.form.Set("match", match)
+		if w := acting.post(t, "/failures/requeue", c.form); w.Code != c.status {
+			t.Errorf("%v: %d, want %d", c.form, w.Code, c.status)
+		}
+	}
+	bulk, err := s.store.Items(t.Context(), registry.ItemQuery{Action: registry.Bulk})
+	must(t, err)
+	if len(bulk.Rows) != 3 {
+		t.Errorf("%d bulk items, want 3", len(bulk.Rows))
 	}
 	s.get(t, "/graphs/nothing", http.StatusNotFound)
 	s.get(t, "/items/nothing/graph", http.StatusNotFound)
