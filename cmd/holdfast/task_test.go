@@ -203,3 +203,37 @@ func TestTask_Wait(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// TestTaskFailures: one command lists failed tasks by function and cause with their number, and one
+// requeues them all, after it has shown the number.
+func TestTaskFailures(t *testing.T) {
+	dir := up(t)
+	at, err := cli.New("test", strings.NewReader(""), io.Discard, io.Discard).ReadClientFile(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	announce(t, dir, registry.Function{Name: "count"})
+	c := client.New(at.URL, at.Token, client.Options{})
+	defer c.Close()
+	p := protocol.NewClient(c)
+	defer p.Close()
+	for n := range 2 {
+		holdfast(t, "task", "submit", "count", "--dir", dir).Wants(t, exit.OK)
+		claim, err := p.Claim(t.Context(), registry.ClaimRequest{RequestID: string(rune('a' + n)), Stage: "run:count", Worker: "w", Lease: time.Minute, MaxAttempts: 5, StuckAfter: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Settle(t.Context(), registry.Settlement{Lease: claim.Lease, Outcome: registry.OutcomeFailed, Error: "the scanner is broken", Class: registry.SystemFault}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := holdfast(t, "item", "failures", "action:task", "--dir", dir).Wants(t, exit.OK).Out; !strings.Contains(out, "run:count") || !strings.Contains(out, "the scanner is broken") || !strings.Contains(out, "2") {
+		t.Errorf("item failures:\n%s", out)
+	}
+	holdfast(t, "item", "requeue", "--match", "stage:run:count status:failed", "--dir", dir).Says(t, "2 items")
+	holdfast(t, "item", "requeue", "--match", "stage:run:count status:failed", "--yes", "--dir", dir).Wants(t, exit.OK)
+	// The act runs in the background.
+	for strings.Contains(holdfast(t, "task", "list", "status:failed", "--dir", dir).Out, "count") {
+		time.Sleep(10 * time.Millisecond)
+	}
+}

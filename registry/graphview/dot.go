@@ -32,7 +32,7 @@ func (v *View) WriteDOT(w io.Writer, now time.Time) error {
 		}
 		label += "\n" + Mark(n.State) + " " + stateText(n, now)
 		if n.Status == registry.Running && len(n.Progress) > 0 {
-			label += "\n" + progressText(n.Progress)
+			label += "\n" + ProgressText(n.Progress)
 		}
 		fmt.Fprintf(b, "  %s [label=%s, tooltip=%s, %s];\n", quoted(n.ID), quoted(label), quoted(n.ID+" "+v.Detail(n)), lookOf(Tone(n.State)))
 	}

@@ -232,7 +232,7 @@ func Title(n registry.GraphNode) string {
 func (v *View) Detail(n registry.GraphNode) string {
 	switch n.Status {
 	case registry.Running:
-		return progressText(n.Progress)
+		return ProgressText(n.Progress)
 	case registry.Failed, registry.Cancelled:
 		text := n.Note
 		if n.Status == registry.Failed {
@@ -305,7 +305,8 @@ func (v *View) Waiting(itemID string) int {
 	return len(seen) - 1
 }
 
-func progressText(all []registry.Progress) string {
+// ProgressText formats the measures of an attempt: pages 40 of 100, from 20.
+func ProgressText(all []registry.Progress) string {
 	parts := make([]string, len(all))
 	for i, p := range all {
 		parts[i] = p.Title + " " + registry.CountText(p.Position)
@@ -314,6 +315,9 @@ func progressText(all []registry.Progress) string {
 		}
 		if p.Unit != p.Title && p.Unit != "" {
 			parts[i] += " " + p.Unit
+		}
+		if p.Start != 0 {
+			parts[i] += ", from " + registry.CountText(p.Start)
 		}
 	}
 	return strings.Join(parts, ", ")

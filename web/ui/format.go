@@ -63,10 +63,10 @@ func counted(n int64, what string) string {
 
 // part is how much of the first measure of a progress is done, in percent; "" if that is not known.
 func part(all []registry.Progress) string {
-	if len(all) == 0 || all[0].End <= 0 {
+	if len(all) == 0 || all[0].End <= all[0].Start {
 		return ""
 	}
-	return fmt.Sprintf("%d %%", min(all[0].Position, all[0].End)*100/all[0].End)
+	return fmt.Sprintf("%d %%", (min(all[0].Position, all[0].End)-all[0].Start)*100/(all[0].End-all[0].Start))
 }
 
 // capital makes the first letter of a sentence a capital.

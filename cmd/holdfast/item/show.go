@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/progress"
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/graphview"
 )
 
 // ShowCommand returns the command that shows an item of an action; "" is any.
@@ -77,7 +78,7 @@ func showItem(ctx context.Context, a *cli.App, id string) error {
 	}}
 	if it.Action == registry.Task {
 		l.Columns = append(l.Columns, terminal.Column{Name: "progress", Flex: true})
-		l.Row = func(t registry.Attempt) []string { return append(attemptRow(t), progressText(t)) }
+		l.Row = func(t registry.Attempt) []string { return append(attemptRow(t), graphview.ProgressText(t.Progress)) }
 	}
 	if err := l.Print(a, cli.Whole(attempts)); err != nil || len(task.Log) == 0 {
 		return err

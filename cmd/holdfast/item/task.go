@@ -79,21 +79,3 @@ func (t shownTask) add(f *terminal.Facts) error {
 	}
 	return nil
 }
-
-// progressText returns the measures of an attempt's progress.
-func progressText(t registry.Attempt) string {
-	parts := make([]string, len(t.Progress))
-	for i, p := range t.Progress {
-		parts[i] = p.Title + " " + registry.CountText(p.Position)
-		if p.End >= 0 {
-			parts[i] += " of " + registry.CountText(p.End)
-		}
-		if p.Unit != p.Title {
-			parts[i] += " " + p.Unit
-		}
-		if p.Start != 0 {
-			parts[i] += ", from " + registry.CountText(p.Start)
-		}
-	}
-	return strings.Join(parts, ", ")
-}
