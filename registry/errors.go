@@ -48,6 +48,7 @@ const (
 	ReasonThawing          Reason = "thawing"   // an archive is restoring its files
 	ReasonQueued           Reason = "queued"
 	ReasonCrowded          Reason = "crowded" // its collection has all the slots that one collection may have in stages that wait for sources
+	ReasonLimit            Reason = "limit"   // as many items run as an admin allows, see [Limit]
 	ReasonRunning          Reason = "running"
 	ReasonRunningElsewhere Reason = "running-elsewhere"
 	ReasonSettled          Reason = "settled"

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -11,6 +12,61 @@ type Queue interface {
 	QueueStatus(ctx context.Context) (QueueStatus, error)
 	// Holds lists all holds.
 	Holds(ctx context.Context) ([]Hold, error)
+}
+
+// Limiting limits how many items run at once.
+type Limiting interface {
+	// SetLimit sets the limit of a stage or collection, in place of an earlier one. It holds from
+	// the next claim on, in all processes; what runs continues, even if that is more. ErrInvalid:
+	// see [Limit.Check].
+	SetLimit(ctx context.Context, l Limit) error
+	// RemoveLimit removes a limit. ErrNotFound: there is no such limit.
+	RemoveLimit(ctx context.Context, scope HoldScope, key, actor string) error
+	// Limits lists all limits by scope and key.
+	Limits(ctx context.Context) ([]Limit, error)
+}
+
+// Limit limits what runs at once of a stage or of a collection, in all processes together. A
+// function is a stage. No item starts beyond a limit, not even an express one.
+type Limit struct {
+	Scope HoldScope `json:"scope"` // HoldStage or HoldCollection
+	Key   string    `json:"key"`   // the stage, or the collection's mnemonic
+	// Most is how many items may run at once; 0: any number. Of a collection it counts the items of
+	// all stages.
+	Most int `json:"most"`
+	// Weight is how many items of the collection start in a row when it is the collection's turn in
+	// a stage; 0: one, as for every collection without a weight. A stage has none.
+	Weight int       `json:"weight,omitempty"`
+	Actor  string    `json:"actor"`
+	At     time.Time `json:"at"` // when it was set
+}
+
+// Bounds of limits.
+const (
+	MostLimit  = 1_000_000
+	MostWeight = 100
+)
+
+// Check returns ErrInvalid, with the reason, for a limit that would be without effect or cannot be
+// kept.
+func (l Limit) Check() error {
+	switch {
+	case l.Scope != HoldStage && l.Scope != HoldCollection:
+		return fmt.Errorf("%w: %q has no limits; a limit is for a stage or a collection", ErrInvalid, l.Scope)
+	case l.Scope == HoldStage && !IsStage(Stage(l.Key)):
+		return fmt.Errorf("%w: %.100q is not a stage", ErrInvalid, l.Key)
+	case l.Key == "":
+		return fmt.Errorf("%w: the limit names no collection", ErrInvalid)
+	case l.Most < 0 || l.Most > MostLimit:
+		return fmt.Errorf("%w: at most %d items may run; want 0 to %d, and 0 means any number", ErrInvalid, l.Most, MostLimit)
+	case l.Weight < 0 || l.Weight > MostWeight:
+		return fmt.Errorf("%w: the weight %d is not from 0 to %d", ErrInvalid, l.Weight, MostWeight)
+	case l.Scope == HoldStage && l.Weight > 0:
+		return fmt.Errorf("%w: a stage has no weight; collections take turns in it", ErrInvalid)
+	case l.Most == 0 && l.Weight == 0:
+		return fmt.Errorf("%w: the limit limits nothing; to end a limit, remove it", ErrInvalid)
+	}
+	return nil
 }
 
 // QueueStatus is the state of the whole queue.
@@ -36,8 +92,9 @@ type StageQueue struct {
 	Waiting     int64      `json:"waiting"` // for time, room, a lock or other items
 	Held        int64      `json:"held"`
 	Running     int64      `json:"running"`
-	Rung        int64      `json:"rung"`     // messages sent and not answered; at most two for each slot
-	Capacity    int        `json:"capacity"` // slots of live workers that are neither held nor stopping
+	Limit       int        `json:"limit,omitempty"` // how many may run at once, see [Limit]; 0: any number
+	Rung        int64      `json:"rung"`            // messages sent and not answered; at most two for each slot
+	Capacity    int        `json:"capacity"`        // slots of live workers that are neither held nor stopping
 	Free        int        `json:"free"`
 	OldestReady *time.Time `json:"oldest_ready,omitempty"` // since when the longest waiting item could run
 }

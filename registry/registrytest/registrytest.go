@@ -26,6 +26,7 @@ type Store interface {
 	registry.Sweeping
 	registry.Commanding
 	registry.Holding
+	registry.Limiting
 	registry.Feeds
 	// Of deposits.
 	registry.Receiving

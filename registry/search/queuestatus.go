@@ -58,6 +58,15 @@ func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err e
 	for _, name := range functions {
 		q.Stages = append(q.Stages, registry.StageQueue{Stage: registry.Run.Of(name)})
 	}
+	limits, err := s.work.Limits(ctx)
+	if err != nil {
+		return q, err
+	}
+	for _, l := range limits {
+		if l.Scope == registry.HoldStage {
+			stageOf(&q, registry.Stage(l.Key)).Limit = l.Most
+		}
+	}
 	if err := s.addWaiting(ctx, &q); err != nil {
 		return q, err
 	}

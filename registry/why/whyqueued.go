@@ -78,7 +78,7 @@ func (s *Reasons) whyQueued(ctx context.Context, it registry.WorkItem, w *regist
 		w.Sentence += fmt.Sprintf(", where %d collections take turns", l.collections)
 	}
 	w.Act = "nothing: it starts in its turn; a lower priority number brings it forward"
-	if err := errors.Join(s.whyCrowded(ctx, it, w), s.work.WhyAlone(ctx, it, w)); err != nil {
+	if err := errors.Join(s.whyCrowded(ctx, it, w), s.work.WhyLimited(ctx, it, w), s.work.WhyAlone(ctx, it, w)); err != nil {
 		return err
 	}
 	switch c := f.Of(it.Stage); {

@@ -155,7 +155,7 @@ func (t *Tx) resendMessage(taken registry.WorkItem, hint string) error {
 }
 
 // StartItem starts an item for a request, out of turn. It returns *registry.NotClaimable if a hold, a
-// requirement or a lock keeps the item from starting, or if it is not pending any more. A repeated
+// requirement, a lock or a limit keeps the item from starting, or if it is not pending any more. A repeated
 // request gets its attempt while that lives (R9).
 func (t *Tx) StartItem(id string, r registry.ClaimRequest) (registry.Claim, error) {
 	r.Hint = id
@@ -198,6 +198,11 @@ func (t *Tx) StartItem(id string, r registry.ClaimRequest) (registry.Claim, erro
 			return c.got, err
 		}
 		return c.got, refused
+	}
+	if kept, err := t.keptByLimit(found[0].WorkItem); err != nil {
+		return c.got, err
+	} else if kept {
+		return c.got, &registry.NotClaimable{ItemID: id, Reason: registry.ReasonLimit}
 	}
 	err = t.start([]starting{{c, found[0]}})
 	return c.got, err
@@ -357,8 +362,8 @@ func (t *Tx) refuse(r registry.ClaimRequest, shares *slotShares) (*registry.NotC
 	var it registry.WorkItem
 	var isHeld, isBlocked, isLocked bool
 	var runAt int64
-	err := t.Get(`SELECT i.id, i.stage, i.status, i.run_at, `+HeldBy+`, `+Blocked+`, `+LockedOut+` FROM work_item i WHERE i.id = $1`,
-		[]any{r.Hint}, &it.ID, &it.Stage, &it.Status, &runAt, &isHeld, &isBlocked, &isLocked)
+	err := t.Get(`SELECT i.id, i.stage, i.collection, i.status, i.run_at, `+HeldBy+`, `+Blocked+`, `+LockedOut+` FROM work_item i WHERE i.id = $1`,
+		[]any{r.Hint}, &it.ID, &it.Stage, &it.Collection, &it.Status, &runAt, &isHeld, &isBlocked, &isLocked)
 	if errors.Is(err, sql.ErrNoRows) {
 		return refused, nil
 	} else if err != nil {
@@ -381,6 +386,9 @@ func (t *Tx) refuse(r registry.ClaimRequest, shares *slotShares) (*registry.NotC
 		refused.Reason = registry.ReasonLocked
 	case runAt > t.Now:
 		refused.Reason, refused.After = registry.ReasonNotDue, time.Duration(runAt-t.Now)*time.Microsecond
+	case turned && shares.limit.of(it.Collection) == 0:
+		refused.Reason = registry.ReasonLimit
+		return refused, nil
 	case turned:
 		refused.Reason = registry.ReasonCrowded
 		return refused, nil

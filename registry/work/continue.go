@@ -131,7 +131,10 @@ func (t *Tx) collectionsAhead(all []continuing) (ahead map[string]bool, err erro
 // withinShares divides items into those whose collections may have another slot of the stage, and
 // the others. It does not know whose data lie in our staging, so it counts all items.
 func (t *Tx) withinShares(stage registry.Stage, cs []continuing) (may []continuing, keptBack []Shift, err error) {
-	shares, err := SlotSharesAt(stage, t.Now, t.Numbers)
+	if err := t.promote(); err != nil {
+		return nil, nil, err
+	}
+	shares, err := t.sharesAt(stage)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
@@ -32,6 +33,8 @@ type Engine struct {
 	woken chan struct{}
 
 	renews, settles, claims, others *sqldb.Kind
+
+	slotWaits atomic.Int64 // calls of AwaitReady that wait while there are limits: an item that ends may free a slot
 
 	news  sqldb.Signal // an event was written
 	ready sqldb.Signal // an item of a function may have become ready
@@ -147,6 +150,8 @@ type Tx struct {
 	promoted  bool            // no item is due and waits to be made ready
 	open      map[Lane]bool   // lanes known to be open
 	onWorkers []registry.Hold // the holds on workers; nil: not read yet
+	limited   bool            // there are limits; known if promoted is
+	limits    []registry.Limit
 }
 
 // Begin implements sqldb.TxState.
@@ -186,7 +191,7 @@ func (t *Tx) Committed() {
 }
 
 // dropCached drops the cached answers, so that the transaction reads them again.
-func (t *Tx) dropCached() { t.promoted, t.open, t.onWorkers = false, nil, nil }
+func (t *Tx) dropCached() { t.promoted, t.open, t.onWorkers, t.limits = false, nil, nil, nil }
 
 // Try runs one of several parts of a transaction. If the part is refused, Try undoes the part's
 // writes and returns the refusal first; the transaction goes on. The second error ends the whole

@@ -74,10 +74,17 @@ type lineup struct {
 // back.
 func (t *Tx) next(stage registry.Stage, n int) (turns []turn, shares *slotShares, err error) {
 	l := &lineup{Tx: t, stage: stage, want: n, taken: map[string]bool{}, of: map[string]int{}, spent: map[string]bool{}}
-	if l.shares, err = SlotSharesAt(stage, t.Now, t.Numbers); err == nil {
+	if l.shares, err = t.sharesAt(stage); err == nil && l.shares.limit.full() {
+		return nil, &l.shares, t.keptAll(&l.shares, stage)
+	}
+	if err == nil {
 		err = l.express()
 	}
 	for err == nil && len(l.turns) < l.want && l.looked < mostLooked {
+		if l.shares.limit.full() {
+			err = t.keptAll(&l.shares, stage)
+			break
+		}
 		var more bool
 		if more, err = l.round(); !more {
 			break
@@ -89,19 +96,37 @@ func (t *Tx) next(stage registry.Stage, n int) (turns []turn, shares *slotShares
 	return l.turns, &l.shares, nil
 }
 
+// keptAll notes whether a limit that lets nothing start keeps an item back.
+func (t *Tx) keptAll(shares *slotShares, stage registry.Stage) error {
+	err := t.Get(`SELECT EXISTS (SELECT 1 FROM work_item WHERE stage = $1 AND ready = 1)`, []any{stage}, &shares.keptBack)
+	if err != nil {
+		return fmt.Errorf("look for ready items at %s: %w", stage, err)
+	}
+	return nil
+}
+
 // express takes the items that come before all lanes.
 func (l *lineup) express() error {
 	for ; l.looked < mostLooked; l.looked++ {
-		found, err := l.readTurns(l.want, express, l.stage)
+		found, err := l.readExpress()
 		if err != nil {
 			return err
 		}
 		waiting := slices.IndexFunc(found, func(n turn) bool { return n.waiting })
 		if waiting < 0 {
+			kept := false
 			for _, n := range found {
+				if l.shares.limit.of(n.Collection) == 0 {
+					kept = true // now its collection is full: look for those behind it
+					continue
+				}
 				if err := l.take(n.Collection, n); err != nil {
 					return err
 				}
+			}
+			if kept {
+				l.shares.keptBack = true
+				continue
 			}
 			return nil
 		}
@@ -114,6 +139,21 @@ func (l *lineup) express() error {
 	return nil
 }
 
+// readExpress reads express items of collections that may start more, and that are not taken yet.
+func (l *lineup) readExpress() (found []turn, err error) {
+	full, want := l.shares.limit.fullCollections(), l.want-len(l.turns)
+	switch {
+	case want <= 0 || l.shares.limit.full():
+		return nil, nil
+	case len(full) == 0 && len(l.turns) == 0:
+		return l.readTurns(want, express, l.stage)
+	}
+	found, err = l.readTurns(l.want, selectTurn+`WHERE i.stage = $2 AND i.ready = 1 AND i.rank < 0 AND NOT `+Shut("i")+`
+		AND NOT `+l.Among("i.collection")+` ORDER BY i.rank, i.id`, l.List(full), l.stage)
+	found = slices.DeleteFunc(found, func(n turn) bool { return l.taken[n.ID] })
+	return found[:min(want, len(found))], err
+}
+
 // round gives each lane its share of the items still wanted. It returns false if there are no
 // lanes.
 func (l *lineup) round() (more bool, err error) {
@@ -124,6 +164,9 @@ func (l *lineup) round() (more bool, err error) {
 	}
 	lanes = slices.DeleteFunc(lanes, func(collection string) bool { return l.spent[collection] })
 	lanes = lanes[:min(len(lanes), wanted)]
+	if len(l.shares.limit.weights) > 0 {
+		return len(lanes) > 0, l.weightedRound(lanes)
+	}
 	for i, collection := range lanes {
 		left := len(lanes) - i
 		if err := l.turnOf(collection, (l.want-len(l.turns)+left-1)/left); err != nil {
@@ -133,10 +176,36 @@ func (l *lineup) round() (more bool, err error) {
 	return len(lanes) > 0, nil
 }
 
+// weightedRound gives each lane as many items as its weight says, less those that it had of this
+// turn already, or a multiple of that if many items are wanted.
+func (l *lineup) weightedRound(lanes []string) error {
+	had, err := l.Numbers(`SELECT collection, taken FROM lane WHERE stage = $1 AND taken > 0`, l.stage)
+	if err != nil {
+		return fmt.Errorf("read whose turn goes on: %w", err)
+	}
+	sum := 0
+	for _, collection := range lanes {
+		sum += l.shares.limit.weight(collection)
+	}
+	for _, collection := range lanes {
+		weight, wanted := l.shares.limit.weight(collection), l.want-len(l.turns)
+		if wanted == 0 {
+			return nil
+		}
+		share := weight*max(1, l.want/sum) - int(had[collection])%weight
+		if err := l.turnOf(collection, min(share, wanted)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // turnOf takes at most share of a lane's first items. If the collection already has all slots it
 // may have, turnOf takes only its uploads, which wait for no outside source.
 func (l *lineup) turnOf(collection string, share int) error {
 	room, query := l.shares.room(collection), heads
+	limit := l.shares.limit.of(collection)
+	share = min(share, limit)
 	crowded := room == 0
 	if crowded {
 		l.looked++
@@ -146,7 +215,7 @@ func (l *lineup) turnOf(collection string, share int) error {
 			return l.closeLane(l.stage, collection)
 		}
 		l.shares.keptBack, query = true, uploads
-		if !l.shares.exempt {
+		if !l.shares.exempt || limit == 0 {
 			l.spent[collection] = true
 			return nil
 		}
@@ -190,6 +259,11 @@ func (l *lineup) take(collection string, first ...turn) error {
 	}
 	l.turns = append(l.turns, first...)
 	l.of[collection] += len(first)
+	if weight := l.shares.limit.weight(collection); weight > 1 {
+		if over, err := l.turnTaken(Lane{l.stage, collection}, len(first), weight); err != nil || !over {
+			return err
+		}
+	}
 	return l.served(l.stage, collection)
 }
 

@@ -119,6 +119,9 @@ func (t *Tx) positionOf(s Shift) position {
 // afterMove does what follows from an item's new position.
 func (t *Tx) afterMove(s Shift) (err error) {
 	it, c := s.Item, s.Change
+	if it.Status == registry.Running && t.store.slotWaits.Load() > 0 {
+		t.asked = true
+	}
 	if t.positionOf(s).ready == 1 {
 		t.wake = true
 		err = t.openLane(c.Stage, it.Collection)

@@ -68,14 +68,15 @@ func (t *Tx) refreshReady(ids ...string) error {
 }
 
 // promote makes items ready whose time has come, and continues to put back items that released
-// holds had set aside. It handles a bounded number; the next call continues.
+// holds had set aside. It handles a bounded number; the next call continues. It also looks whether
+// there are limits.
 func (t *Tx) promote() error {
 	if t.promoted {
 		return nil
 	}
 	var due, released bool
 	err := t.Get(`SELECT EXISTS (SELECT 1 FROM work_item WHERE status = 'pending' AND ready = 0 AND run_at <= $1),
-		EXISTS (SELECT 1 FROM putback)`, []any{t.Now}, &due, &released)
+		EXISTS (SELECT 1 FROM putback), EXISTS (SELECT 1 FROM work_limit)`, []any{t.Now}, &due, &released, &t.limited)
 	if err != nil {
 		return fmt.Errorf("look for items that became due: %w", err)
 	}
@@ -199,7 +200,7 @@ func (t *Tx) putBackMore() error {
 }
 
 // AwaitReady implements registry.Serving. It looks again after each commit here that made an item
-// of a function ready, when the next item becomes due by its time, and from time to time, since other processes
+// of a function ready or, if there are limits, that ended an attempt; when the next item becomes due by its time, and from time to time, since other processes
 // commit, too.
 func (e *Engine) AwaitReady(ctx context.Context, stages []registry.Stage) (registry.Stage, error) {
 	if err := bounds.Check(stages); err != nil {
@@ -208,9 +209,15 @@ func (e *Engine) AwaitReady(ctx context.Context, stages []registry.Stage) (regis
 	if len(stages) == 0 || slices.ContainsFunc(stages, func(s registry.Stage) bool { return !registry.IsStage(s) }) {
 		return "", fmt.Errorf("look for ready items: %w: the stages %.200q", registry.ErrInvalid, stages)
 	}
+	waitsForSlot := false
+	defer func() {
+		if waitsForSlot {
+			e.slotWaits.Add(-1)
+		}
+	}()
 	for {
 		ready := e.ready.Wait() // before looking, so that no signal is missed
-		stage, next, err := e.firstReady(ctx, stages)
+		stage, next, limited, err := e.firstReady(ctx, stages)
 		if ctx.Err() != nil {
 			return "", nil //nolint:nilerr // by contract, the end of ctx is no error
 		}
@@ -219,6 +226,11 @@ func (e *Engine) AwaitReady(ctx context.Context, stages []registry.Stage) (regis
 		}
 		if stage != "" {
 			return stage, nil
+		}
+		if limited && !waitsForSlot {
+			e.slotWaits.Add(1)
+			waitsForSlot = true
+			continue // look again: from now on the end of an item is signalled
 		}
 		again := time.NewTimer(next)
 		select {
@@ -231,35 +243,36 @@ func (e *Engine) AwaitReady(ctx context.Context, stages []registry.Stage) (regis
 }
 
 // firstReady returns the first of the stages with an item that can be claimed now. Without one it
-// returns how long it takes at most until there may be one.
-func (e *Engine) firstReady(ctx context.Context, stages []registry.Stage) (ready registry.Stage, next time.Duration, err error) {
+// returns how long it takes at most until there may be one, and whether there are limits.
+func (e *Engine) firstReady(ctx context.Context, stages []registry.Stage) (ready registry.Stage, next time.Duration, limited bool, err error) {
 	now := sqldb.Micros(e.db.Now())
 	found := map[string]bool{}
-	open, err := e.db.Column(ctx, `SELECT DISTINCT l.stage FROM lane l WHERE l.stage IN `+sqldb.Names(stages)+` AND l.active = 1 AND NOT `+Shut("l")+`
+	open, err := e.db.Column(ctx, `SELECT DISTINCT l.stage FROM lane l WHERE l.stage IN `+sqldb.Names(stages)+` AND l.active = 1 AND NOT `+Shut("l")+` AND NOT `+fullLane+`
 		AND EXISTS (SELECT 1 FROM work_item i WHERE i.stage = l.stage AND i.collection = l.collection AND i.ready = 1 AND NOT `+waits+`)`)
 	if err != nil {
-		return "", 0, err
+		return "", 0, false, err
 	}
 	due, err := e.db.Column(ctx, `SELECT DISTINCT stage FROM work_item WHERE status = 'pending' AND ready = 0 AND run_at <= $1`, now)
 	if err != nil {
-		return "", 0, err
+		return "", 0, false, err
 	}
 	for _, stage := range slices.Concat(open, due) {
 		found[stage] = true
 	}
 	for _, stage := range stages {
 		if found[string(stage)] {
-			return stage, 0, nil
+			return stage, 0, false, nil
 		}
 	}
 	var at sql.NullInt64
-	err = e.db.Read.QueryRowContext(ctx, `SELECT MIN(run_at) FROM work_item WHERE status = 'pending' AND ready = 0 AND run_at > $1`, now).Scan(&at)
+	err = e.db.Read.QueryRowContext(ctx, `SELECT (SELECT MIN(run_at) FROM work_item WHERE status = 'pending' AND ready = 0 AND run_at > $1),
+		EXISTS (SELECT 1 FROM work_limit)`, now).Scan(&at, &limited)
 	if err != nil {
-		return "", 0, err
+		return "", 0, false, err
 	}
 	next = lookAgain
 	if wait := time.Duration(at.Int64-now) * time.Microsecond; at.Valid && wait < next {
 		next = max(wait, 0)
 	}
-	return "", next, nil
+	return "", next, limited, nil
 }

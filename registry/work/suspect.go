@@ -41,12 +41,20 @@ func (t *Tx) claimReserved(c *claiming, itemID string) (done bool, err error) {
 	case by != "" && by != c.Worker:
 		return false, t.unreserveWorker(itemID)
 	case by == "" && others == 0 && found[0].Stage == c.Stage:
+		kept, err := t.keptByLimit(found[0].WorkItem)
+		if err != nil {
+			return true, err
+		}
+		if kept {
+			c.refused, err = t.refuseForNow(c.ClaimRequest, registry.ReasonLimit)
+			return true, err
+		}
 		if err := t.start([]starting{{c, found[0]}}); err != nil || c.Hint == itemID {
 			return true, err
 		}
 		// The message was for another item. This worker cannot take that item now, and the message
 		// does not take the place of the suspect's own message.
-		_, err := t.refuseForNow(c.ClaimRequest, registry.ReasonQueued)
+		_, err = t.refuseForNow(c.ClaimRequest, registry.ReasonQueued)
 		return true, err
 	}
 	c.refused, err = t.refuseForNow(c.ClaimRequest, registry.ReasonQueued)

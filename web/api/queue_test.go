@@ -140,3 +140,21 @@ func TestHolds_OfVolumesAndWorkers(t *testing.T) {
 		t.Errorf("detail=%q, want the volumes there are", p.Detail)
 	}
 }
+
+func TestLimits(t *testing.T) {
+	b := newBench(t)
+	ctx := t.Context()
+	admin := b.as(t, registry.RoleAdmin)
+	must(t, admin.SetLimit(ctx, registry.Limit{Scope: registry.HoldStage, Key: "run:work", Most: 2}))
+	must(t, admin.SetLimit(ctx, registry.Limit{Scope: registry.HoldCollection, Key: "default", Most: 9, Weight: 3}))
+	problemOf(t, admin.SetLimit(ctx, registry.Limit{Scope: registry.HoldCollection, Key: "nobody", Most: 9}), http.StatusNotFound, wire.CodeNotFound)
+	problemOf(t, admin.SetLimit(ctx, registry.Limit{Scope: registry.HoldStage, Key: "moon", Most: 9}), http.StatusUnprocessableEntity, wire.CodeInvalid)
+	problemOf(t, b.as(t, registry.RoleOperator).SetLimit(ctx, registry.Limit{Scope: registry.HoldStage, Key: "run:work", Most: 9}), http.StatusForbidden, wire.CodeForbidden)
+	all, err := b.as(t, registry.RoleViewer).Limits(ctx)
+	must(t, err)
+	if len(all) != 2 || all[0].Weight != 3 || all[1].Most != 2 || all[1].Actor != "the admin" {
+		t.Errorf("limits %+v", all)
+	}
+	must(t, admin.RemoveLimit(ctx, registry.HoldStage, "run:work"))
+	problemOf(t, admin.RemoveLimit(ctx, registry.HoldStage, "run:work"), http.StatusNotFound, wire.CodeNotFound)
+}

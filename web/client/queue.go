@@ -13,6 +13,25 @@ func (c *Client) QueueStatus(ctx context.Context) (registry.QueueStatus, error) 
 	return get[registry.QueueStatus](ctx, c, "/queue", nil)
 }
 
+// Limits lists the limits on what runs at once.
+func (c *Client) Limits(ctx context.Context) ([]registry.Limit, error) {
+	p, err := get[registry.Page[registry.Limit]](ctx, c, "/queue/limits", nil)
+	return p.Rows, err
+}
+
+// SetLimit sets the limit of a stage or collection, in place of an earlier one. The actor is the
+// token.
+func (c *Client) SetLimit(ctx context.Context, l registry.Limit) error {
+	return c.ask(ctx, request{method: http.MethodPut, path: "/queue/limits"},
+		wire.LimitRequest{Scope: string(l.Scope), Key: l.Key, Most: l.Most, Weight: l.Weight}, nil)
+}
+
+// RemoveLimit removes a limit. It returns registry.ErrNotFound if there is no such limit. The actor
+// is the token.
+func (c *Client) RemoveLimit(ctx context.Context, scope registry.HoldScope, key string) error {
+	return c.ask(ctx, request{method: http.MethodDelete, path: "/queue/limits", query: values("scope", string(scope), "key", key)}, nil, nil)
+}
+
 // SetAccepting sets whether submissions are accepted. The actor is the token. A repeat replaces
 // actor and reason.
 func (c *Client) SetAccepting(ctx context.Context, a registry.Accepting) error {

@@ -23,6 +23,14 @@ type HoldRequest struct {
 	Reason string `json:"reason" doc:"Why; shown with the items that wait for it" example:"stock-taking"`
 }
 
+// LimitRequest limits how many items of a stage or a collection run at once.
+type LimitRequest struct {
+	Scope  string `json:"scope" doc:"stage or collection" example:"stage"`
+	Key    string `json:"key" doc:"Which stage or collection; a function is the stage run:NAME" example:"run:link-check"`
+	Most   int    `json:"most,omitempty" minimum:"0" maximum:"1000000" doc:"How many items may run at once, in all processes together; of a collection, in all stages; 0: any number" example:"4"`
+	Weight int    `json:"weight,omitempty" minimum:"0" maximum:"100" doc:"How many items of the collection start in a row when it is its turn; 0: one" example:"3"`
+}
+
 // AcceptingRequest says whether submissions are accepted.
 type AcceptingRequest struct {
 	On     bool   `json:"on"`

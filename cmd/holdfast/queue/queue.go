@@ -30,7 +30,7 @@ var helpTexts embed.FS
 // Command returns the command `holdfast queue`.
 func Command(a *cli.App) *cobra.Command {
 	return cli.WithHelp(helpTexts, cli.Group("queue", "Manage the whole queue: pause, drain, refuse submissions, find orphaned data",
-		statusCommand(a), pauseCommand(a), resumeCommand(a), drainCommand(a), acceptCommand(a), orphansCommand(a)))
+		statusCommand(a), pauseCommand(a), resumeCommand(a), drainCommand(a), limitCommand(a), acceptCommand(a), orphansCommand(a)))
 }
 
 func statusCommand(a *cli.App) *cobra.Command {
@@ -121,8 +121,12 @@ func stageRow(s registry.StageQueue) []string {
 	if s.OldestReady != nil {
 		oldest = terminal.TimeText(*s.OldestReady)
 	}
+	running := registry.CountText(s.Running)
+	if s.Limit > 0 {
+		running += " of " + registry.CountText(int64(s.Limit))
+	}
 	return []string{
-		string(s.Stage), registry.CountText(s.Ready), registry.CountText(s.Waiting), registry.CountText(s.Held), registry.CountText(s.Running), registry.CountText(s.Rung),
+		string(s.Stage), registry.CountText(s.Ready), registry.CountText(s.Waiting), registry.CountText(s.Held), running, registry.CountText(s.Rung),
 		fmt.Sprintf("%d of %d", s.Free, s.Capacity), oldest,
 	}
 }

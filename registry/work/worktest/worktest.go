@@ -31,6 +31,7 @@ func Topics() []registrytest.Topic {
 		registrytest.NewTopic("graph", graphTests()),
 		registrytest.NewTopic("turn", turnTests()),
 		registrytest.NewTopic("crowd", crowdTests()),
+		registrytest.NewTopic("limit", limitTests()),
 		registrytest.NewTopic("feed", feedTests()),
 		registrytest.NewTopic("own", ownTests()),
 		registrytest.NewTopic("foreign", foreignTests()),

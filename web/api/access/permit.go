@@ -80,6 +80,10 @@ func Roles() map[string][]registry.Role {
 		"add-hold":    operator,
 		"remove-hold": operator,
 
+		"list-limits":  overseer,
+		"set-limit":    admin,
+		"remove-limit": admin,
+
 		"list-collections": reader,
 		"read-collection":  reader,
 		"put-collection":   admin,

@@ -1,5 +1,5 @@
 // Package queue serves the state of the whole queue: waiting and running items, whether submissions
-// are accepted, holds, live workers, and the search for orphaned data.
+// are accepted, holds, limits, live workers, and the search for orphaned data.
 package queue
 
 import (
@@ -22,6 +22,7 @@ type Registry interface {
 	registry.AttemptReader
 	registry.Commanding
 	registry.Holding
+	registry.Limiting
 	registry.Submitting
 	registry.Requesting
 	registry.Profiles
@@ -31,4 +32,5 @@ type Registry interface {
 func (s *Service) Routes() {
 	s.queueRoutes()
 	s.holdRoutes()
+	s.limitRoutes()
 }

@@ -241,6 +241,30 @@ func (s scoped) Holds(ctx context.Context) ([]registry.Hold, error) {
 	})
 }
 
+// SetLimit implements registry.Limiting.
+func (s scoped) SetLimit(ctx context.Context, l registry.Limit) error { return s.all.SetLimit(ctx, l) }
+
+// RemoveLimit implements registry.Limiting.
+func (s scoped) RemoveLimit(ctx context.Context, scope registry.HoldScope, key, actor string) error {
+	return s.all.RemoveLimit(ctx, scope, key, actor)
+}
+
+// Limits implements registry.Limiting. Callers with limited sight see those of their collections,
+// and those of stages.
+func (s scoped) Limits(ctx context.Context) ([]registry.Limit, error) {
+	v := s.sight(ctx)
+	limits, err := s.all.Limits(ctx)
+	if err != nil || !v.limited() {
+		return limits, err
+	}
+	return filter(limits, func(l registry.Limit) (bool, error) {
+		if l.Scope == registry.HoldCollection {
+			return v.sees(l.Key), nil
+		}
+		return len(v.within()) > 0, nil
+	})
+}
+
 // BatchProgress implements registry.ReportReader.
 func (s scoped) BatchProgress(ctx context.Context, id string) (registry.BatchProgress, error) {
 	v := s.sight(ctx)

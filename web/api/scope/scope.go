@@ -30,6 +30,7 @@ type Registry interface {
 	registry.Feeds
 	registry.Commanding
 	registry.Holding
+	registry.Limiting
 	registry.Catalog
 	registry.Attesting
 	registry.Requesting
