@@ -91,6 +91,9 @@ func (s *session) renew(ctx context.Context) error {
 	s.renewed = sent
 	s.mu.Unlock()
 	s.hold(ctx, answer.Held)
+	if answer.Drain {
+		s.release(ctx)
+	}
 	gone := make(map[registry.Lease]bool, len(answer.Lost))
 	for _, l := range answer.Lost {
 		gone[l] = true

@@ -169,6 +169,17 @@ func (s *session) finish(a *attempt) {
 	a.cancel(nil)
 }
 
+// release tells all steps to stop at their next safe point; their items are released. The process
+// goes on: it gets items again when the drain has ended.
+func (s *session) release(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.attempts {
+		s.log.InfoContext(ctx, "everything is drained; the step is told to stop", "item", a.item.lease.ItemID)
+		a.cancel(ErrStopping)
+	}
+}
+
 // stop ends claiming and all steps; their items are released. Repeated calls do nothing.
 func (s *session) stop() {
 	s.mu.Lock()

@@ -186,6 +186,9 @@ type Renewal struct {
 	Lost []Lease `json:"lost"` // no longer live: their work must stop and write nothing more
 	// Held reports that a hold covers the worker: it gets no more items, and running ones continue.
 	Held bool `json:"held"`
+	// Drain reports that everything is drained, see [Commanding]: the worker's steps must stop at
+	// their next safe point, and be released.
+	Drain bool `json:"drain,omitempty"`
 }
 
 // Outcome says how an attempt ended.

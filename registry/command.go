@@ -26,6 +26,12 @@ type Commanding interface {
 	// actor. While it is off, Submit and Prepare return *NotAccepting, except for a repeated
 	// idempotency key. Accepted work continues.
 	SetAccepting(ctx context.Context, a Accepting) error
+	// Drain holds everything, and tells running steps to stop at their next safe point: their
+	// workers learn it with their next renewals, and release the items uncounted. Attempts that
+	// still live at d.Until are withdrawn by the sweep. The drain goes on until the hold on
+	// everything is removed; then all items continue. A repeat replaces the time, actor and reason.
+	// ErrInvalid: there is no time, or no reason.
+	Drain(ctx context.Context, d Drain) error
 }
 
 // Command is an admin act on an item.

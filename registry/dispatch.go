@@ -27,8 +27,8 @@ type Dispatching interface {
 type Sweeping interface {
 	// Sweep takes away attempts whose lease has expired, or that made no progress for their
 	// StuckAfter. It is idempotent and may run in several processes. After a gap in its own runs it
-	// waits one lease first (R14). It also computes missing causes of failures, a bounded number at
-	// a time.
+	// waits one lease first (R14). It also withdraws what a drain did not stop in time, and computes
+	// missing causes of failures, a bounded number at a time.
 	Sweep(ctx context.Context, lease time.Duration) (lost []Lease, err error)
 	// PurgeExpired purges completed items whose retention has ended, as an admin's purge would.
 	// Batches are kept for the retention of the profile of their submission, and at least while

@@ -69,10 +69,23 @@ func (l Limit) Check() error {
 	return nil
 }
 
+// Drain says that nothing starts and that running steps stop.
+type Drain struct {
+	Until  time.Time `json:"until"` // attempts that live then are withdrawn
+	Reason string    `json:"reason"`
+	Actor  string    `json:"actor"`
+	At     time.Time `json:"at"` // when it began
+	// Left counts the attempts that still live, and Done is when the last one ends: by the rate of
+	// its progress, or if that is not known, at Until. Done is nil if none is left.
+	Left int64      `json:"left"`
+	Done *time.Time `json:"done,omitempty"`
+}
+
 // QueueStatus is the state of the whole queue.
 type QueueStatus struct {
 	Accepting Accepting `json:"accepting"`
 	Paused    *Hold     `json:"paused,omitempty"` // the hold on everything, or on all deposits
+	Drain     *Drain    `json:"drain,omitempty"`  // running steps are being stopped
 	Running   int64     `json:"running"`
 	Holds     int       `json:"holds"`
 	Damaged   int64     `json:"damaged"` // stored files known to be damaged or missing in some storage

@@ -55,6 +55,8 @@ var tests = map[string]func(*fixture){
 	"C1_tasks_outlive_every_process":                outlive,
 	"C15_the_CAN_graph_with_parents":                canGraph,
 	"C17_C18_a_stop_puts_running_tasks_back":        stops,
+	"C17_a_drain_stops_tasks_and_a_resume_goes_on":  drains,
+	"C17_a_drain_withdraws_what_does_not_stop":      drainsByForce,
 	"C18_a_cancel_reaches_the_function":             cancelled,
 	"C20_what_is_made_once_is_made_once":            once,
 	"C20_a_later_attempt_goes_on_from_the_state":    state,
@@ -377,6 +379,84 @@ func stops(f *fixture) {
 	var again task.Mux
 	task.Handle(&again, "work", func(context.Context, *task.Run, none) (none, error) { return none{}, nil })
 	f.serve(&again)
+	if it := f.settled(id); it.Status != registry.Completed || len(f.attempts(id)) != 2 {
+		f.Errorf("item %+v", it)
+	}
+}
+
+// drain drains everything; what has not stopped is withdrawn after a time.
+func (f *fixture) drain(after time.Duration) {
+	f.Helper()
+	f.must(f.store.Drain(f.Context(), registry.Drain{Until: time.Now().Add(after), Reason: "new disks", Actor: "admin"}))
+}
+
+func drains(f *fixture) {
+	var m task.Mux
+	var stopped sync.Once
+	begun := make(chan *task.Run, 2)
+	work := task.Handle(&m, "work", func(ctx context.Context, run *task.Run, _ none) (none, error) {
+		first := false
+		stopped.Do(func() { first = true })
+		begun <- run
+		if first {
+			<-ctx.Done()
+			return none{}, context.Cause(ctx)
+		}
+		return none{}, nil
+	})
+	f.serve(&m)
+	id, err := work.Submit(f.Context(), f.store, none{})
+	f.must(err)
+	<-begun
+	f.drain(time.Hour)
+	q, err := f.store.QueueStatus(f.Context())
+	f.must(err)
+	if q.Drain == nil || q.Drain.Reason != "new disks" || q.Paused == nil {
+		f.Errorf("status %+v", q)
+	}
+	f.await(func() bool { return f.item(id).Status == registry.Pending })
+	second, err := work.Submit(f.Context(), f.store, none{})
+	f.must(err)
+	if it := f.item(id); it.Tries != 0 || f.item(second).Status != registry.Pending {
+		f.Errorf("item %+v, want pending and nothing counted", it)
+	}
+	if q, err = f.store.QueueStatus(f.Context()); err != nil || q.Drain == nil || q.Drain.Left != 0 || q.Drain.Done != nil {
+		f.Errorf("drain %+v, %v; want nothing left", q.Drain, err)
+	}
+	f.must(f.store.RemoveHold(f.Context(), registry.HoldAll, "", "admin"))
+	for _, id := range []string{id, second} {
+		if it := f.settled(id); it.Status != registry.Completed {
+			f.Errorf("item %+v", it)
+		}
+	}
+	if q, err = f.store.QueueStatus(f.Context()); err != nil || q.Drain != nil {
+		f.Errorf("drain %+v, %v; want none after the resume", q.Drain, err)
+	}
+}
+
+func drainsByForce(f *fixture) {
+	var m task.Mux
+	begun, end := make(chan struct{}, 2), make(chan struct{})
+	work := task.Handle(&m, "work", func(ctx context.Context, run *task.Run, _ none) (none, error) {
+		begun <- struct{}{}
+		if run.Attempt == 1 {
+			<-end // it heeds no context
+		}
+		return none{}, nil
+	})
+	f.serve(&m)
+	id, err := work.Submit(f.Context(), f.store, none{})
+	f.must(err)
+	<-begun
+	f.drain(0)
+	_, err = f.store.Sweep(f.Context(), time.Minute)
+	f.must(err)
+	it := f.item(id)
+	if all := f.attempts(id); it.Status != registry.Pending || it.Tries != 0 || len(all) != 1 || all[0].Outcome != registry.OutcomeWithdrawn {
+		f.Errorf("item %+v, attempts %+v; want it withdrawn and pending", it, all)
+	}
+	close(end) // its late success is refused
+	f.must(f.store.RemoveHold(f.Context(), registry.HoldAll, "", "admin"))
 	if it := f.settled(id); it.Status != registry.Completed || len(f.attempts(id)) != 2 {
 		f.Errorf("item %+v", it)
 	}

@@ -34,6 +34,9 @@ func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err e
 		return q, err
 	}
 	q.Paused, q.Holds = paused, holds
+	if q.Drain, err = s.work.Drained(ctx); err != nil {
+		return q, err
+	}
 	if err := s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*) FROM stored_file WHERE damaged_at IS NOT NULL`).Scan(&q.Damaged); err != nil {
 		return q, err
 	}

@@ -3,8 +3,12 @@ package work
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
@@ -45,6 +49,128 @@ func (t *Tx) Accepting() error {
 		return &registry.NotAccepting{Accepting: a}
 	}
 	return nil
+}
+
+// A drain is the row of setting with this name: its value is until when, in microseconds. It begins
+// and ends together with the hold on everything.
+const (
+	selectDrain = `SELECT value, reason, actor, at FROM setting WHERE name = 'drain'`
+	eventDrain  = "drain"
+)
+
+// scanDrain reads the row of selectDrain; nil: there is no drain.
+func scanDrain(row sqldb.Scanner) (*registry.Drain, error) {
+	var d registry.Drain
+	var until string
+	var at int64
+	err := row.Scan(&until, &d.Reason, &d.Actor, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	var micros int64
+	if err == nil {
+		micros, err = strconv.ParseInt(until, 10, 64)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up whether everything is drained: %w", err)
+	}
+	d.Until, d.At = sqldb.FromMicros(micros), sqldb.FromMicros(at)
+	return &d, nil
+}
+
+// Drain implements registry.Commanding.
+func (e *Engine) Drain(ctx context.Context, d registry.Drain) error {
+	d.Reason, d.Actor = sqldb.Clean(d.Reason), sqldb.Clean(d.Actor)
+	if d.Until.IsZero() || d.Reason == "" {
+		return fmt.Errorf("drain everything: %w: it needs a time and a reason", registry.ErrInvalid)
+	}
+	err := e.Write(ctx, func(t *Tx) error {
+		if err := t.addHold(registry.Hold{Scope: registry.HoldAll, Reason: d.Reason, Actor: d.Actor}); err != nil {
+			return err
+		}
+		until := sqldb.Micros(d.Until)
+		err := t.Do(`INSERT INTO setting (name, value, reason, actor, at) VALUES ('drain', $1, $2, $3, $4)
+			ON CONFLICT (name) DO UPDATE SET value = $1, reason = $2, actor = $3`, strconv.FormatInt(until, 10), d.Reason, d.Actor, t.Now)
+		if err != nil {
+			return err
+		}
+		return t.Event("", 0, eventDrain, d.Actor, map[string]string{"until": d.Until.UTC().Format(time.RFC3339), "reason": d.Reason})
+	})
+	if err != nil {
+		return fmt.Errorf("drain everything: %w", err)
+	}
+	return nil
+}
+
+// withdrawDrained takes away attempts that did not stop in time, a bounded number at a time.
+func (t *Tx) withdrawDrained() error {
+	d, err := scanDrain(t.Row(selectDrain))
+	if err != nil || d == nil || t.Now < sqldb.Micros(d.Until) {
+		return err
+	}
+	ids, err := t.Strings(`SELECT item_id FROM attempt WHERE finished_at IS NULL ORDER BY lease_until LIMIT 500`)
+	if err != nil {
+		return fmt.Errorf("find what runs in spite of the drain: %w", err)
+	}
+	slices.Sort(ids) // items are locked by ascending id everywhere (R11)
+	why := "everything is drained: " + d.Reason
+	for _, id := range ids {
+		it, err := t.Item(id)
+		if err == nil && it.Status == registry.Running {
+			err = t.withdraw(it, why, registry.Pending)
+		}
+		if err == nil && it.Status == registry.Running {
+			err = t.Move(it, Change{act: registry.ActRelease, Stage: it.Stage, Status: registry.Pending, tries: it.Tries, n: it.Attempt, Actor: d.Actor, Reason: why})
+		}
+		if err != nil {
+			return fmt.Errorf("withdraw item %s, which did not stop: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// Drained returns the drain and what is left of it; nil: there is none.
+func (e *Engine) Drained(ctx context.Context) (*registry.Drain, error) {
+	d, err := scanDrain(e.db.Read.QueryRowContext(ctx, selectDrain))
+	if err != nil || d == nil {
+		return nil, err
+	}
+	now := e.db.Now()
+	err = sqldb.Each(e.db.Read.Ask(ctx, `SELECT started_at, progress FROM attempt WHERE finished_at IS NULL`), "list what still runs", func(row sqldb.Scanner) error {
+		var started int64
+		var text string
+		if err := row.Scan(&started, &text); err != nil {
+			return err
+		}
+		var progress []registry.Progress
+		if err := json.Unmarshal([]byte(text), &progress); err != nil {
+			return fmt.Errorf("decode progress: %w", err)
+		}
+		d.Left++
+		end := endOf(sqldb.FromMicros(started), now, progress)
+		if end.IsZero() || end.After(d.Until) {
+			end = d.Until
+		}
+		if d.Done == nil || end.After(*d.Done) {
+			d.Done = &end
+		}
+		return nil
+	})
+	return d, err
+}
+
+// endOf returns when an attempt ends if it goes on as fast as it did; zero: that is not known.
+func endOf(started, now time.Time, progress []registry.Progress) (end time.Time) {
+	for _, p := range progress {
+		if p.Position <= 0 || p.End < p.Position {
+			return time.Time{}
+		}
+		left := float64(now.Sub(started)) * float64(p.End-p.Position) / float64(p.Position)
+		if at := now.Add(time.Duration(min(left, float64(365*24*time.Hour)))); at.After(end) {
+			end = at
+		}
+	}
+	return end
 }
 
 // SetAccepting implements registry.Commanding.

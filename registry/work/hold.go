@@ -122,6 +122,11 @@ func (t *Tx) removeHold(scope registry.HoldScope, key, actor string) error {
 		return err
 	}
 	h.CreatedAt = sqldb.FromMicros(at)
+	if scope == registry.HoldAll {
+		if err := t.Do(`DELETE FROM setting WHERE name = 'drain'`); err != nil {
+			return err
+		}
+	}
 	apart, err := t.holdOneByOne(h)
 	if err != nil {
 		return err

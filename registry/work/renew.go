@@ -29,6 +29,11 @@ func (e *Engine) Renew(ctx context.Context, r registry.RenewRequest) (registry.R
 			return err
 		}
 		out.Held = held
+		drain, err := scanDrain(t.Row(selectDrain))
+		if err != nil {
+			return err
+		}
+		out.Drain = drain != nil
 		if err := t.noteWorker(r, held); err != nil {
 			return err
 		}

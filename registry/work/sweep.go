@@ -29,6 +29,9 @@ func (e *Engine) Sweep(ctx context.Context, lease time.Duration) ([]registry.Lea
 	var lost []registry.Lease
 	err := e.Write(ctx, func(t *Tx) error {
 		lost = nil
+		if err := t.withdrawDrained(); err != nil {
+			return err
+		}
 		quiet, err := t.pulse("sweep", lease.Microseconds())
 		if err != nil || quiet {
 			return err

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/wire"
@@ -30,6 +31,13 @@ func (c *Client) SetLimit(ctx context.Context, l registry.Limit) error {
 // is the token.
 func (c *Client) RemoveLimit(ctx context.Context, scope registry.HoldScope, key string) error {
 	return c.ask(ctx, request{method: http.MethodDelete, path: "/queue/limits", query: values("scope", string(scope), "key", key)}, nil, nil)
+}
+
+// Drain holds everything and stops what runs: at safe points, or after the time stop, rounded up to
+// seconds. The actor is the token.
+func (c *Client) Drain(ctx context.Context, reason string, stop time.Duration) error {
+	seconds := int((stop + time.Second - 1) / time.Second)
+	return c.ask(ctx, request{method: http.MethodPost, path: "/queue/drain"}, wire.DrainRequest{Reason: reason, Stop: seconds}, nil)
 }
 
 // SetAccepting sets whether submissions are accepted. The actor is the token. A repeat replaces

@@ -31,6 +31,12 @@ type LimitRequest struct {
 	Weight int    `json:"weight,omitempty" minimum:"0" maximum:"100" doc:"How many items of the collection start in a row when it is its turn; 0: one" example:"3"`
 }
 
+// DrainRequest stops everything that runs.
+type DrainRequest struct {
+	Reason string `json:"reason" doc:"Why; shown with the items that wait for it" example:"the disks are replaced"`
+	Stop   int    `json:"stop" minimum:"0" maximum:"86400" doc:"Seconds after which steps are taken away that did not stop at a safe point" example:"600"`
+}
+
 // AcceptingRequest says whether submissions are accepted.
 type AcceptingRequest struct {
 	On     bool   `json:"on"`

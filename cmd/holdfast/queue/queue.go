@@ -63,6 +63,13 @@ func printQueue(a *cli.App, q registry.QueueStatus) error {
 		}
 	}
 	f.Add("queue", state)
+	if d := q.Drain; d != nil {
+		text := "done"
+		if d.Done != nil {
+			text = registry.CountText(d.Left) + " running, until about " + terminal.TimeText(*d.Done)
+		}
+		f.Add("drain", text)
+	}
 	accepting := "yes"
 	if !q.Accepting.On {
 		accepting = "no, " + terminal.SinceText(q.Accepting.Since, q.Accepting.Actor, q.Accepting.Reason)
@@ -182,23 +189,32 @@ func resume(ctx context.Context, a *cli.App) error {
 
 func drainCommand(a *cli.App) *cobra.Command {
 	var reason string
-	var timeout time.Duration
+	var timeout, stop time.Duration
 	cmd := &cobra.Command{
-		Use: "drain --reason TEXT", Short: "Pause, and wait until nothing runs", Args: cli.Needs(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return drain(cmd.Context(), a, reason, timeout) },
+		Use: "drain --reason TEXT [--stop TIME]", Short: "Pause, and wait until nothing runs", Args: cli.Needs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			begin := func(c *client.Client) error {
+				return c.AddHold(cmd.Context(), registry.Hold{Scope: registry.HoldAll, Reason: reason})
+			}
+			if cmd.Flags().Changed("stop") {
+				begin = func(c *client.Client) error { return c.Drain(cmd.Context(), reason, stop) }
+			}
+			return drain(cmd.Context(), a, begin, timeout)
+		},
 	}
 	cli.ReasonFlag(cmd, &reason)
+	cmd.Flags().DurationVar(&stop, "stop", 0, "stop running steps at safe points, and after this time in any case")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "the longest time to wait, such as 30m (default no limit)")
 	return a.ClientFlags(cmd)
 }
 
 // drain pauses the queue and waits until nothing runs. The queue stays paused in any case.
-func drain(ctx context.Context, a *cli.App, reason string, timeout time.Duration) error {
+func drain(ctx context.Context, a *cli.App, begin func(*client.Client) error, timeout time.Duration) error {
 	c, err := a.Connect()
 	if err != nil {
 		return err
 	}
-	if err := c.AddHold(ctx, registry.Hold{Scope: registry.HoldAll, Reason: reason}); err != nil {
+	if err := begin(c); err != nil {
 		return err
 	}
 	a.Note("paused; waiting until nothing runs")
@@ -238,7 +254,11 @@ func untilIdle(ctx context.Context, a *cli.App, c *client.Client) (running int64
 			}
 			if running != printed {
 				printed = running
-				a.Note("%s running", terminal.Plural(running, "item is", "items are"))
+				text := terminal.Plural(running, "item is", "items are") + " running"
+				if q.Drain != nil && q.Drain.Done != nil {
+					text += ", until about " + terminal.TimeText(*q.Drain.Done)
+				}
+				a.Note("%s", text)
 			}
 		case ctx.Err() != nil || exit.Of(err) != exit.Temporary || time.Since(heard) > progress.Patience:
 			return running, err

@@ -74,6 +74,7 @@ func Roles() map[string][]registry.Role {
 		"queue-status":   reader,
 		"read-accepting": reader,
 		"set-accepting":  operator,
+		"drain":          operator,
 		"search-orphans": operator,
 
 		"list-holds":  reader,

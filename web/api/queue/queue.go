@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/api/access"
@@ -20,7 +21,29 @@ func (s *Service) queueRoutes() {
 		Summary: "Search for orphaned data, and remove them on request; results.orphans of the returned item lists the findings",
 	}, s.searchOrphans)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "set-accepting", Method: http.MethodPut, Path: "/queue/accepting", Summary: "Accept submissions, or refuse them until further notice"}, s.setAccepting)
+	endpoint.Register(s.Server, endpoint.Operation{
+		ID: "drain", Method: http.MethodPost, Path: "/queue/drain",
+		Summary: "Hold everything, and stop running steps at their next safe point; to resume, remove the hold on all",
+	}, s.drain)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "list-workers", Method: http.MethodGet, Path: "/workers", Summary: "List the live workers"}, s.workers)
+}
+
+type drainInput struct{ Body wire.DrainRequest }
+
+func (s *Service) drain(ctx context.Context, in *drainInput) (*endpoint.Output[registry.QueueStatus], error) {
+	d := registry.Drain{Until: time.Now().Add(time.Duration(in.Body.Stop) * time.Second), Reason: strings.TrimSpace(in.Body.Reason), Actor: access.Actor(ctx)}
+	faults := valid.Text("body.reason", d.Reason, valid.MaxText)
+	if d.Reason == "" {
+		faults = append(faults, wire.Fault{Location: "body.reason", Message: "missing: give the reason; it is shown with held items"})
+	}
+	if err := endpoint.Invalid("nothing was drained", faults...); err != nil {
+		return nil, err
+	}
+	if err := s.Registry.Drain(ctx, d); err != nil {
+		return nil, err
+	}
+	s.Log.InfoContext(ctx, "drain began", "until", d.Until, "reason", d.Reason, "actor", d.Actor)
+	return s.queueStatus(ctx, nil)
 }
 
 func (s *Service) queueStatus(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.QueueStatus], error) {
