@@ -26,6 +26,10 @@ func whole() registry.Profile {
 		BagProfile: json.RawMessage(`{"Z":[],"A":{"required":false,"n":1.5,"none":null},"e":""}`),
 		Mail:       &registry.MailRules{To: []string{"a@example.org"}, Allow: []string{"*.example.org"}, Queued: true, Safe: true, FailuresOnly: true}, RetentionDays: number(90),
 		UploadBytes: new(int64(5 << 40)), UploadsOpen: number(12),
+		Steps: []registry.OutsideStep{
+			{After: registry.Process, Function: "a"},
+			{After: registry.Record, Function: "ocr", On: registry.OnAlways, Blocking: true, Args: json.RawMessage(`{"language":"en","pages":[1,2]}`)},
+		},
 		Description: "two\nlines", Embargo: "2030-01-01",
 	}
 }

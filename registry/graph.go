@@ -65,19 +65,27 @@ const (
 	// not cascade along it. While a requeued item runs again, the requirement is open again;
 	// dependents that have completed stay completed.
 	WaitSettled WaitFor = "settled"
+	// WaitOver is satisfied when the required item will never run again: it has completed, or was
+	// aborted or deleted. Aborting does not cascade along it. Only the Registry makes such edges:
+	// from a job to the blocking steps of its profile, see [OutsideStep].
+	WaitOver WaitFor = "over"
 )
 
 // SatisfiedBy reports whether an item of this status satisfies the requirement.
 func (w WaitFor) SatisfiedBy(s Status) bool {
-	if w == WaitSettled {
+	switch w {
+	case WaitSettled:
 		return s.Settled()
+	case WaitOver:
+		return s == Completed || s.gone()
+	case WaitSuccess:
 	}
 	return s == Completed
 }
 
 // hopeless reports that an item of this status will never satisfy the requirement.
 func (w WaitFor) hopeless(s Status) bool {
-	return w != WaitSettled && (s == Aborted || s == Deleted)
+	return w != WaitSettled && s.gone()
 }
 
 // Requirement is a prerequisite of a node: another node of its graph by Key, or an existing item.

@@ -66,9 +66,11 @@ type Profile struct {
 	UploadBytes *int64     `json:"upload_bytes,omitempty" doc:"Quota for all uploads of this collection together, in bytes; default: the service's setting"`
 	UploadsOpen *int       `json:"uploads_open,omitempty" doc:"Quota for unfinished uploads of this collection; default: the service's setting"`
 	// RetentionDays: nil keeps the rows of a batch until an admin purges it.
-	RetentionDays *int   `json:"retention_days,omitempty" doc:"Retention of a completed batch in days; default: until an admin purges it. Objects and events stay"`
-	Description   string `json:"description,omitempty" doc:"For people"`
-	Embargo       string `json:"embargo,omitempty" doc:"A note for people; Holdfast does not act on it"`
+	RetentionDays *int `json:"retention_days,omitempty" doc:"Retention of a completed batch in days; default: until an admin purges it. Objects and events stay"`
+	// Steps: their tasks are added in their order.
+	Steps       []OutsideStep `json:"steps,omitempty" doc:"Functions that run after a stage of each job, as tasks"`
+	Description string        `json:"description,omitempty" doc:"For people"`
+	Embargo     string        `json:"embargo,omitempty" doc:"A note for people; Holdfast does not act on it"`
 }
 
 // MailRules say which mails a collection's people get. Failures are always mailed.

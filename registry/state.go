@@ -37,6 +37,9 @@ func (s Status) Settled() bool {
 	return false
 }
 
+// gone reports whether an item of this status was given up: it will never complete.
+func (s Status) gone() bool { return s == Aborted || s == Deleted }
+
 // State is the condition that people see, with Merritt's names. Only [StateOf] derives it.
 type State string
 

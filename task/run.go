@@ -31,6 +31,10 @@ type Run struct {
 	steps steps
 }
 
+// Job is the argument job of a function that runs after a stage of a job, because a collection's
+// profile names it (docs/tasks.md).
+type Job = registry.StepJob
+
 // steps is what a run does to its task.
 type steps interface {
 	progress(title, unit string) Progress

@@ -19,10 +19,14 @@ import (
 type Profiles struct {
 	db   *sqldb.DB
 	work *work.Engine
+	fits func(*work.Tx, registry.Profile) error
 }
 
-// New returns the collections of a Registry.
-func New(db *sqldb.DB, engine *work.Engine) *Profiles { return &Profiles{db, engine} }
+// New returns the collections of a Registry. fits refuses profiles that do not fit what other
+// subjects keep.
+func New(db *sqldb.DB, engine *work.Engine, fits func(*work.Tx, registry.Profile) error) *Profiles {
+	return &Profiles{db, engine, fits}
+}
 
 // Of returns a collection in a transaction. It returns ErrNotFound if there is none.
 func Of(t *work.Tx, mnemonic string) (registry.Collection, error) {
@@ -79,6 +83,9 @@ func (s *Profiles) PutCollection(ctx context.Context, c registry.Collection, act
 		}
 		next, err := have.Next(c)
 		if err != nil || next.Version == have.Version {
+			return err
+		}
+		if err := s.fits(t, next.Profile); err != nil {
 			return err
 		}
 		return putProfile(t, next, actor)

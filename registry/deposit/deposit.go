@@ -48,6 +48,7 @@ func (s *Deposits) Join(h *work.Hooks) {
 		in := s.in(t)
 		return errors.Join(in.releaseRoom(end.Item), in.queueTidyAgain(end.Item))
 	})
+	s.joinSteps(h)
 	h.Reported = func(t *work.Tx, batch registry.WorkItem) (int64, int64, int64, bool, error) {
 		return s.in(t).reported(batch)
 	}

@@ -35,6 +35,7 @@ type Store interface {
 	registry.Tasking
 	registry.Scheduling
 	registry.SchedulesFiring
+	registry.StepReader
 	registry.ReportLister
 	registry.Profiles
 	// Of objects.

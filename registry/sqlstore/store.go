@@ -66,7 +66,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("open registry: %w", err), db.Close())
 	}
 	s := &Store{db: db, Engine: engine}
-	s.Profiles = collection.New(db, engine)
+	s.Profiles = collection.New(db, engine, tasks.FitsProfile)
 	s.Outbound = outbound.New(db, engine, o.Mail)
 	s.Accounts = account.New(db, engine)
 	s.Catalog = catalog.New(db, engine, o.ReceiptKey)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/bounds"
+	"github.com/holdfast/holdfast/registry/outside"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 	"github.com/holdfast/holdfast/schema"
@@ -69,6 +70,22 @@ func (s *Tasks) Announce(ctx context.Context, functions []registry.Function) err
 // Functions implements registry.Tasking.
 func (s *Tasks) Functions(ctx context.Context) ([]registry.Function, error) {
 	return sqldb.Collect(s.db.Read.Ask(ctx, selectFunction+`ORDER BY name`), "list functions", scanFunction)
+}
+
+// FitsProfile returns the faults of a profile's outside steps, each an *outside.Fault.
+func FitsProfile(t *work.Tx, p registry.Profile) error {
+	if len(p.Steps) == 0 {
+		return nil
+	}
+	known, err := sqldb.Collect(t.Ask(selectFunction+`ORDER BY name`), "list functions", scanFunction)
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for _, f := range outside.Faults(p, known) {
+		faults = append(faults, f)
+	}
+	return errors.Join(faults...)
 }
 
 func checkFunction(f registry.Function) error {

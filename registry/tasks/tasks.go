@@ -3,6 +3,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -120,17 +121,18 @@ func Item(t *work.Tx, n registry.NewTask) (work.NewItem, error) {
 			return work.NewItem{}, err
 		}
 	}
+	n.Title = cmp.Or(n.Title, f.Title, f.Name)
+	return ItemOf(t, n), nil
+}
+
+// ItemOf is [Item] without a look at the function and the collection. A function that cannot take
+// the arguments fails the task.
+func ItemOf(t *work.Tx, n registry.NewTask) work.NewItem {
 	route, _ := registry.RouteOf(registry.Task)
 	it := work.NewItem{
-		ID: sqldb.NewID(), Tenant: sqldb.Tenant, Collection: n.Collection, Action: registry.Task, Stage: f.Stage(),
+		ID: sqldb.NewID(), Tenant: sqldb.Tenant, Collection: n.Collection, Action: registry.Task, Stage: registry.Run.Of(n.Function),
 		Status: registry.Pending, Name: n.Title, Actor: n.Actor,
 		Input: registry.TaskSpec{RouteVersion: route.Version, Function: n.Function, Args: orNull(n.Args), Subject: n.Subject, Cause: n.Cause},
-	}
-	if it.Name == "" {
-		it.Name = f.Title
-	}
-	if it.Name == "" {
-		it.Name = f.Name
 	}
 	if n.Priority != nil {
 		it.Priority = *n.Priority
@@ -143,7 +145,7 @@ func Item(t *work.Tx, n registry.NewTask) (work.NewItem, error) {
 		Subject  string `json:"subject,omitempty"`
 		Cause    string `json:"cause,omitempty"`
 	}{n.Function, n.Subject, n.Cause}
-	return it, nil
+	return it
 }
 
 func orNull(args json.RawMessage) json.RawMessage {

@@ -3,6 +3,7 @@ package why
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
@@ -29,16 +30,32 @@ func (s *Reasons) whyBlocked(ctx context.Context, it registry.WorkItem, w *regis
 	if len(required) == 0 {
 		return s.whyJobsOpen(ctx, it, w)
 	}
+	steps, err := s.blockingSteps(ctx, it.ID)
+	if err != nil {
+		return err
+	}
 	var parts, acts []string
 	for i, r := range required {
 		if i == named {
 			parts = append(parts, registry.Count(int64(len(required)-named), "other item"))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s (%s), which is %s", r.ID, r.Name, r.State))
+		isStep := slices.Contains(steps, r.ID)
+		text := fmt.Sprintf("%s (%s), which is %s", r.ID, r.Name, r.State)
+		if isStep {
+			text = "its outside step " + text
+		}
+		if isStep && r.Status == registry.Failed && r.Note != "" {
+			text += ": " + r.Note
+		}
+		parts = append(parts, text)
 		switch r.Status {
 		case registry.Failed, registry.Cancelled:
-			acts = append(acts, "requeue "+r.ID)
+			act := "requeue " + r.ID
+			if isStep {
+				act += ", or abort it to go on without it"
+			}
+			acts = append(acts, act)
 		case registry.Prepare:
 			acts = append(acts, "seal graph "+r.GraphID)
 		case registry.Pending, registry.Running, registry.Completed, registry.Aborted, registry.Deleted:
@@ -46,4 +63,9 @@ func (s *Reasons) whyBlocked(ctx context.Context, it registry.WorkItem, w *regis
 	}
 	w.Sentence, w.Act = "waits for "+strings.Join(parts, ", and for "), strings.Join(acts, "; ")
 	return nil
+}
+
+// blockingSteps returns the tasks of outside steps that a job waits for.
+func (s *Reasons) blockingSteps(ctx context.Context, jobID string) ([]string, error) {
+	return s.db.Column(ctx, `SELECT requires_id FROM work_dep WHERE item_id = $1 AND wait_for = $2 AND satisfied_at IS NULL`, jobID, registry.WaitOver)
 }

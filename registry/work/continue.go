@@ -40,7 +40,7 @@ type continuing struct {
 // message and a claim.
 func (t *Tx) wantsToContinue(s *settling, it registry.WorkItem, c Change) (bool, error) {
 	if s.next == nil || c.act != registry.ActAdvance || c.Stage != s.next.Stage || c.Stage == registry.Report ||
-		it.BlockerCount > 0 || it.Note != "" || it.ErrorClass != "" {
+		it.BlockerCount > 0 || it.Note != "" || it.ErrorClass != "" || t.store.hooks.Followed(it) {
 		return false, nil
 	}
 	held, err := t.heldWorker(s.next.Worker)

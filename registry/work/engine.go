@@ -49,6 +49,12 @@ type Hooks struct {
 	Settled []func(*Tx, Shift) error
 	// Stopped cleans up what an aborted or deleted item left behind.
 	Stopped func(t *Tx, it registry.WorkItem, actor string) error
+	// Followed reports whether something follows when the item leaves its present stage. Such an item
+	// does not continue in its next stage within its settlement. It is called for each item that
+	// goes on, so it must not ask the database.
+	Followed func(it registry.WorkItem) bool
+	// Advanced handles a followed item that went on to its next stage.
+	Advanced func(*Tx, Shift) error
 	// Requeued handles an item that a person requeued. it is the item before the change.
 	Requeued []func(t *Tx, it registry.WorkItem, to Change) error
 	// Started handles an item of a graph that was sealed: from now on the item may run.

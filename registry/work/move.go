@@ -138,6 +138,11 @@ func (t *Tx) afterMove(s Shift) (err error) {
 	if it.Status.Settled() && !c.Status.Settled() {
 		return t.reopen(it.ID)
 	}
+	if c.act == registry.ActAdvance && t.store.hooks.Followed(it) {
+		if err := t.store.hooks.Advanced(t, s); err != nil {
+			return err
+		}
+	}
 	if c.act == registry.ActAdvance && c.Stage == registry.Report {
 		if err := t.leaveLine(it.ID); err != nil {
 			return err

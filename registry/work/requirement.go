@@ -74,19 +74,37 @@ func (t *Tx) Require(itemID string, needs []Need) error {
 	return nil
 }
 
+// Block makes a pending item wait until items of this transaction are over, see
+// [registry.WaitOver].
+func (t *Tx) Block(itemID string, on []string) error {
+	needs := make([]Need, len(on))
+	for i, id := range on {
+		needs[i] = Need{ID: id, WaitFor: registry.WaitOver}
+	}
+	if err := t.Require(itemID, needs); err != nil {
+		return err
+	}
+	if err := t.Do(`UPDATE work_item SET blocker_count = blocker_count + $2 WHERE id = $1`, itemID, len(on)); err != nil {
+		return fmt.Errorf("block item %s: %w", itemID, err)
+	}
+	return t.refreshReady(itemID)
+}
+
 // satisfy closes the edges that settled items satisfy, and makes dependents without open edges
 // ready. It subtracts exactly the edges that these statements closed, so that blocker_count always
 // equals a recount (I9, R12). A batch is written once, however many of its jobs settled together
 // (R23).
 func (t *Tx) satisfy(settled []Shift) error {
-	by := sqldb.IDsByKey[bool]{} // by whether they completed
+	type end struct{ completed, over bool }
+	by := sqldb.IDsByKey[end]{}
 	for _, s := range settled {
-		by.Add(s.Status == registry.Completed, s.Item.ID)
+		by.Add(end{registry.WaitSuccess.SatisfiedBy(s.Status), registry.WaitOver.SatisfiedBy(s.Status)}, s.Item.ID)
 	}
 	closed := map[string]int{}
-	for completed, ids := range by.All() {
+	for e, ids := range by.All() {
 		dependents, err := t.Strings(`UPDATE work_dep SET satisfied_at = $2 WHERE `+t.Among("requires_id")+` AND satisfied_at IS NULL
-			AND (wait_for = 'settled' OR $3 = 1) RETURNING item_id`, t.List(ids), t.Now, sqldb.Bit(completed))
+			AND (wait_for = 'settled' OR $3 = 1 OR wait_for = 'over' AND $4 = 1) RETURNING item_id`,
+			t.List(ids), t.Now, sqldb.Bit(e.completed), sqldb.Bit(e.over))
 		if err != nil {
 			return fmt.Errorf("close edges: %w", err)
 		}

@@ -113,6 +113,7 @@ type itemPage struct {
 	Asked      string // the request of an item about an object
 	GivenUp    string // which delivery was given up
 	Task       *taskPart
+	Steps      []registry.StepRun
 }
 
 func (p *pages) item(r *http.Request) (page, error) {
@@ -160,6 +161,9 @@ func (p *pages) item(r *http.Request) (page, error) {
 	i.Log, i.LogMore = lines.Rows, lines.Next != ""
 	i.Resume = remedy.ResumePoint(it, i.Attempts)
 	if i.Deliveries, err = p.registry.Deliveries(ctx, it.ID); err != nil {
+		return page{}, err
+	}
+	if i.Steps, err = p.registry.Steps(ctx, it.ID); err != nil {
 		return page{}, err
 	}
 	if message, ok := registry.DeliverySpecIn(it.Spec); ok && it.Action == registry.DeliverMessage {

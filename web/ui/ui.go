@@ -37,6 +37,7 @@ type Registry interface {
 	registry.Inventory
 	registry.Catalog
 	registry.DeliveryReader
+	registry.StepReader
 	registry.Submitting
 	// FeedEnd is as in registry.Feeds.
 	FeedEnd(ctx context.Context) (int64, error)

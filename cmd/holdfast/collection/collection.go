@@ -142,6 +142,9 @@ func collectionFacts(c registry.Collection) (f terminal.Facts) {
 		f.Add("names not in UTF-8", "are read as "+p.NameEncoding)
 	}
 	f.Add("BagIt profile", bagProfileText(p.BagProfile))
+	for _, s := range p.Steps {
+		f.Add("outside step", outsideStepText(s))
+	}
 	if p.ReleaseOneByOne {
 		f.Add("released", "one by one")
 	}
@@ -178,4 +181,19 @@ func collectionFacts(c registry.Collection) (f terminal.Facts) {
 	f.Add("profile", fmt.Sprintf("version %d", c.Version))
 	f.Add("created", terminal.TimeText(c.CreatedAt))
 	return f
+}
+
+// outsideStepText describes an outside step in one line.
+func outsideStepText(s registry.OutsideStep) string {
+	text := s.Function + " after " + string(s.After)
+	if s.On == registry.OnAlways {
+		text += ", also of jobs that failed there"
+	}
+	if s.Blocking {
+		text += ", blocking"
+	}
+	if len(s.Args) > 0 {
+		text += ", with " + string(s.Args)
+	}
+	return text
 }

@@ -60,6 +60,16 @@ func showItem(ctx context.Context, a *cli.App, id string) error {
 			return err
 		}
 	}
+	for _, s := range it.Steps {
+		f.Add("outside step", stepText(s, time.Now()))
+	}
+	if len(it.Steps) > 0 {
+		why, err := whyWaits(ctx, c, it.WorkItem)
+		if err != nil {
+			return err
+		}
+		addWhy(f, why)
+	}
 	for _, d := range it.Deliveries {
 		f.Add("delivery", d.Text())
 	}

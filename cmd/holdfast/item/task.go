@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/registry"
@@ -48,14 +49,25 @@ func readTask(ctx context.Context, c *client.Client, it wire.Item, attempts []re
 		}
 		t.Parents = append(t.Parents, parent{ID: e.RequiresID, State: above.State, Name: above.Name})
 	}
-	if it.Status == registry.Pending || it.Status == registry.Prepare {
-		why, err := c.Why(ctx, it.ID)
-		if err != nil {
-			return t, err
-		}
-		t.Why = &why
+	t.Why, err = whyWaits(ctx, c, it.WorkItem)
+	return t, err
+}
+
+// whyWaits returns why an item waits; nil if it does not.
+func whyWaits(ctx context.Context, c *client.Client, it registry.WorkItem) (*registry.Why, error) {
+	if it.Status != registry.Pending && it.Status != registry.Prepare {
+		return nil, nil //nolint:nilnil // it does not wait
 	}
-	return t, nil
+	why, err := c.Why(ctx, it.ID)
+	return &why, err
+}
+
+// addWhy adds why an item waits, and what helps.
+func addWhy(f *terminal.Facts, why *registry.Why) {
+	if why != nil {
+		f.Add("waits", why.Sentence)
+		f.Add("what helps", strings.TrimSpace(why.Act))
+	}
 }
 
 // add adds a task's call, its parents, and why it waits.
@@ -73,9 +85,25 @@ func (t shownTask) add(f *terminal.Facts) error {
 	for _, p := range t.Parents {
 		f.Add("parent", strings.TrimSpace(fmt.Sprintf("%s %s %s", p.ID, p.State, p.Name)))
 	}
-	if t.Why != nil {
-		f.Add("waits", t.Why.Sentence)
-		f.Add("what helps", strings.TrimSpace(t.Why.Act))
-	}
+	addWhy(f, t.Why)
 	return nil
+}
+
+// stepText describes an outside step of a job in one line.
+func stepText(s registry.StepRun, now time.Time) string {
+	text := fmt.Sprintf("%s after %s: %s", s.Function, s.After, registry.StateText(s.State, s.NextTry, now))
+	if s.Blocking {
+		text = "blocking " + text
+	}
+	if s.Attempts > 0 {
+		text += ", " + terminal.Plural(s.Attempts, "attempt", "attempts")
+	}
+	if progress := graphview.ProgressText(s.Progress); progress != "" {
+		text += ", " + progress
+	}
+	text += " (" + s.TaskID + ")"
+	if s.Error != "" {
+		text += ": " + s.Error
+	}
+	return text
 }

@@ -24,6 +24,7 @@ func Topics() []registrytest.Topic {
 		registrytest.NewTopic("task", taskTests()),
 		registrytest.NewTopic("task_graph", graphTests()),
 		registrytest.NewTopic("await", awaitTests()),
+		registrytest.NewTopic("outside_step", stepTests()),
 	}
 }
 

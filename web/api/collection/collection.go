@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/pathset"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/outside"
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
 	"github.com/holdfast/holdfast/web/api/lookup"
@@ -62,13 +63,21 @@ type putCollectionInput struct {
 }
 
 func (s *Service) putCollection(ctx context.Context, in *putCollectionInput) (*collectionOutput, error) {
+	in.Body.BagProfile = compacted(in.Body.BagProfile)
+	for i := range in.Body.Steps {
+		in.Body.Steps[i].Args = compacted(in.Body.Steps[i].Args)
+	}
 	over, faults := in.over()
 	faults = append(checkCollection(in.Name, in.Body, s.Objects.Names()), faults...)
+	steps, err := s.stepFaults(ctx, in.Body)
+	if err != nil {
+		return nil, err
+	}
+	faults = append(faults, steps...)
 	if err := endpoint.Invalid("the collection was not changed", faults...); err != nil {
 		return nil, err
 	}
 	profile := in.Body
-	profile.BagProfile = compacted(profile.BagProfile)
 	if profile.Name == "" {
 		profile.Name = in.Name
 	}
@@ -144,6 +153,18 @@ func checkCollection(name string, c registry.Profile, storages []string) []wire.
 	faults = append(faults, valid.Text("body.description", c.Description, valid.MaxText)...)
 	faults = append(faults, valid.Text("body.embargo", c.Embargo, valid.MaxText)...)
 	return append(faults, valid.Priority("body.priority", c.Priority)...)
+}
+
+// stepFaults returns the faults of a profile's outside steps.
+func (s *Service) stepFaults(ctx context.Context, p registry.Profile) (faults []wire.Fault, err error) {
+	if len(p.Steps) == 0 {
+		return nil, nil
+	}
+	known, err := s.Registry.Functions(ctx)
+	for _, f := range outside.Faults(p, known) {
+		faults = append(faults, wire.Fault{Location: "body." + f.Path, Message: f.Problem, Found: f.Found})
+	}
+	return faults, err
 }
 
 // storagesFaults returns the faults of a collection's list of storages.

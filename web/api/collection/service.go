@@ -17,4 +17,5 @@ type Service struct {
 // Registry is what a Service needs of the Registry, limited to what the caller may see.
 type Registry interface {
 	registry.Profiles
+	registry.Tasking
 }

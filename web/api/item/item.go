@@ -93,10 +93,14 @@ func (s *Service) item(ctx context.Context, in *lookup.ItemID) (*endpoint.Output
 	if err != nil {
 		return nil, err
 	}
+	steps, err := s.Registry.Steps(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
 	if err := redact.Item(&it); err != nil {
 		return nil, err
 	}
-	return &endpoint.Output[wire.Item]{Body: wire.Item{WorkItem: it, ResumePoint: remedy.ResumePoint(it, attempts), Deliveries: deliveries}}, nil
+	return &endpoint.Output[wire.Item]{Body: wire.Item{WorkItem: it, ResumePoint: remedy.ResumePoint(it, attempts), Deliveries: deliveries, Steps: steps}}, nil
 }
 
 type historyInput struct {

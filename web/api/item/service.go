@@ -22,6 +22,7 @@ type Registry interface {
 	registry.ReportReader
 	registry.ReportLister
 	registry.DeliveryReader
+	registry.StepReader
 	registry.Commanding
 	registry.Notifying
 }

@@ -24,6 +24,7 @@ type Registry interface {
 	registry.Submitting
 	registry.Graphs
 	registry.Tasking
+	registry.StepReader
 	registry.ReportLister
 	registry.Profiles
 	registry.AttemptReader

@@ -79,6 +79,21 @@ func (s scoped) Functions(ctx context.Context) ([]registry.Function, error) {
 	return s.all.Functions(ctx)
 }
 
+// Steps implements registry.StepReader. The steps of a job belong to its collection.
+func (s scoped) Steps(ctx context.Context, jobID string) ([]registry.StepRun, error) {
+	v := s.sight(ctx)
+	if _, err := v.item(ctx, jobID); err != nil {
+		return nil, err
+	}
+	runs, err := s.all.Steps(ctx, jobID)
+	for i := range runs {
+		if err == nil {
+			err = v.mask(ctx, &runs[i].Error)
+		}
+	}
+	return runs, err
+}
+
 // AddTask implements registry.Tasking.
 func (s scoped) AddTask(ctx context.Context, t registry.NewTask) (registry.WorkItem, error) {
 	v := s.sight(ctx)
