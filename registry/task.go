@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 	"time"
@@ -16,6 +18,9 @@ import (
 type Tasking interface {
 	// Functions lists all functions that were ever announced, by name.
 	Functions(ctx context.Context) ([]Function, error)
+	// Function returns the last announcement of a function. *UnknownFunctionError: nobody has
+	// announced it.
+	Function(ctx context.Context, name string) (Function, error)
 	// AddTask adds a task. A repeated idempotency key returns the first answer, or
 	// ErrIdempotencyConflict if the arguments differ.
 	//
@@ -75,6 +80,40 @@ type FunctionPolicy struct {
 	First       time.Duration `json:"first,omitempty"`        // the wait before the first retry
 	Factor      float64       `json:"factor,omitempty"`       // each later wait is this times longer
 	Most        time.Duration `json:"most,omitempty"`         // the longest wait
+}
+
+// The policy of functions that set none.
+const (
+	policyAttempts = 5
+	policyFirst    = time.Minute
+	policyFactor   = 2
+	policyMost     = time.Hour
+	policySpread   = 5 // a wait by default varies by a fifth
+)
+
+// Attempts returns after how many counted failures a task fails.
+func (p FunctionPolicy) Attempts() int {
+	if p.MaxAttempts <= 0 {
+		return policyAttempts
+	}
+	return p.MaxAttempts
+}
+
+// Backoff returns how long a task waits after its tries-th counted failure. Without a wait of the
+// function's own it varies by a fifth, so that tasks that failed together do not return together.
+func (p FunctionPolicy) Backoff(tries int) time.Duration {
+	first, factor, most := p.First, max(p.Factor, 1), p.Most
+	if most <= 0 {
+		most = policyMost
+	}
+	if first <= 0 {
+		first, factor = policyFirst, policyFactor
+	}
+	wait := time.Duration(min(float64(first)*math.Pow(factor, float64(max(tries-1, 0))), float64(most)))
+	if p.First <= 0 {
+		wait += rand.N(2*wait/policySpread+1) - wait/policySpread
+	}
+	return min(wait, most)
 }
 
 // Stage returns the stage of the function's tasks.
@@ -143,6 +182,9 @@ type TaskSpec struct {
 
 // ResultReturned is the result of a task: what its function returned.
 const ResultReturned = "returned"
+
+// OncePrefix begins the names of the results of a task that keep its once-values.
+const OncePrefix = "once:"
 
 // UnknownFunctionError says that nobody has announced a function.
 type UnknownFunctionError struct {

@@ -61,7 +61,7 @@ func (r *Run) Progress(title, unit string) Progress { return r.steps.progress(ti
 // name, from this attempt or an earlier one, and keeps the value before it returns. out receives the
 // value that holds. An error of fn is returned, and nothing is kept.
 func (r *Run) Once(ctx context.Context, name string, out any, fn func(context.Context) (any, error)) error {
-	return r.steps.once(ctx, onceNames+name, out, fn)
+	return r.steps.once(ctx, registry.OncePrefix+name, out, fn)
 }
 
 // State decodes into out what SetState set last, in this attempt or an earlier one. ok is false if
@@ -72,9 +72,6 @@ func (r *Run) State(out any) (ok bool, err error) { return r.steps.state(out) }
 // returns. The next attempt goes on from there. The state is at most [registry.MostState] bytes of
 // JSON.
 func (r *Run) SetState(ctx context.Context, v any) error { return r.steps.setState(ctx, v) }
-
-// onceNames keeps the names of values apart from other results of a task.
-const onceNames = "once:"
 
 // Parents returns the items that the task requires, with what their functions returned.
 func (r *Run) Parents(ctx context.Context) ([]registry.Parent, error) { return r.steps.parents(ctx) }

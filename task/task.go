@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"slices"
 	"time"
 
@@ -205,18 +204,7 @@ type handler struct {
 func (h *handler) Stage() registry.Stage { return h.about.Stage() }
 
 // Backoff implements base.Handler.
-func (h *handler) Backoff(tries int) time.Duration {
-	p := h.about.Policy
-	if p.First <= 0 {
-		return h.Worker.Backoff(tries)
-	}
-	most := p.Most
-	if most <= 0 {
-		most = time.Hour
-	}
-	wait := float64(p.First) * math.Pow(max(p.Factor, 1), float64(max(tries-1, 0)))
-	return time.Duration(min(wait, float64(most)))
-}
+func (h *handler) Backoff(tries int) time.Duration { return h.about.Policy.Backoff(tries) }
 
 // Work implements base.Handler.
 func (h *handler) Work(ctx context.Context, item *base.Item) error {

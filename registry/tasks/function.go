@@ -17,6 +17,8 @@ import (
 
 const selectFunction = `SELECT name, title, args_schema, result_schema, policy, seen_at FROM function `
 
+const selectFunctionNames = `SELECT name FROM function ORDER BY name`
+
 func scanFunction(row sqldb.Scanner) (f registry.Function, err error) {
 	var args, result, policy string
 	var seen int64
@@ -88,6 +90,22 @@ func FitsProfile(t *work.Tx, p registry.Profile) error {
 	return errors.Join(faults...)
 }
 
+// Function implements registry.Tasking.
+func (s *Tasks) Function(ctx context.Context, name string) (registry.Function, error) {
+	found, err := sqldb.Collect(s.db.Read.Ask(ctx, selectFunction+`WHERE name = $1`, sqldb.Clean(name)), "look up function "+name, scanFunction)
+	if err != nil {
+		return registry.Function{}, err
+	}
+	if len(found) == 0 {
+		known, err := s.db.Column(ctx, selectFunctionNames)
+		if err != nil {
+			return registry.Function{}, fmt.Errorf("list functions: %w", err)
+		}
+		return registry.Function{}, &registry.UnknownFunctionError{Function: name, Known: known}
+	}
+	return found[0], nil
+}
+
 func checkFunction(f registry.Function) error {
 	if err := registry.CheckFunctionName(f.Name); err != nil {
 		return err
@@ -104,7 +122,7 @@ func checkFunction(f registry.Function) error {
 func judge(t *work.Tx, n registry.NewTask) (registry.Function, error) {
 	f, err := scanFunction(t.Row(selectFunction+`WHERE name = $1`, n.Function))
 	if errors.Is(err, sql.ErrNoRows) {
-		known, err := t.Strings(`SELECT name FROM function ORDER BY name`)
+		known, err := t.Strings(selectFunctionNames)
 		if err != nil {
 			return f, fmt.Errorf("list functions: %w", err)
 		}

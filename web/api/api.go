@@ -1,8 +1,8 @@
 // Package api assembles the Registry's HTTP server: the API under /api/v1, the workers' protocol,
 // health, sign-in and the pages.
 //
-// The operations are in the packages below it, one per subject: upload, submission, item, queue,
-// object, checkpoint, collection, outbound, event, account. Shared code is in endpoint, access,
+// The operations are in the packages below it, one per subject: upload, submission, function, item,
+// queue, object, checkpoint, collection, outbound, event, account. Shared code is in endpoint, access,
 // scope, shortid, valid, lookup and redact. A subject imports these and no other subject, except
 // that submission submits what upload has received. The tests of operations are here: they call the
 // whole server over HTTP.
@@ -33,6 +33,7 @@ import (
 	"github.com/holdfast/holdfast/web/api/collection"
 	"github.com/holdfast/holdfast/web/api/endpoint"
 	"github.com/holdfast/holdfast/web/api/event"
+	"github.com/holdfast/holdfast/web/api/function"
 	"github.com/holdfast/holdfast/web/api/item"
 	"github.com/holdfast/holdfast/web/api/object"
 	"github.com/holdfast/holdfast/web/api/outbound"
@@ -149,6 +150,7 @@ func addOperations(s *endpoint.Server, limited scope.Registry, o Options) *uploa
 		Server: s, Registry: limited, Uploads: uploads, Staging: o.Staging, Unpack: o.Unpack, TempDir: o.TempDir, Gate: o.Gate, Mails: o.Mails,
 		ARKs: intake.ARKs{Template: o.Template, Objects: o.Registry},
 	}).Routes()
+	(&function.Service{Server: s, Registry: limited}).Routes()
 	(&item.Service{Server: s, Registry: limited}).Routes()
 	(&queue.Service{Server: s, Registry: limited, Objects: o.Objects}).Routes()
 	(&collection.Service{Server: s, Registry: limited, Objects: o.Objects}).Routes()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
+	"github.com/holdfast/holdfast/web/api/function"
 	"github.com/holdfast/holdfast/web/protocol"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -19,6 +20,7 @@ const (
 	leastBody    = 4 << 10              // the least that a body counts
 	mostStreams  = 100                  // of events
 	mostListened = 1000                 // long polls of workers for withdrawn attempts
+	mostAwaiting = 2000                 // claims and renewals of programs that serve functions, see [function.Waits]
 )
 
 // shares counts how much of something each holder has.
@@ -81,7 +83,7 @@ func (s *server) shared(next http.Handler) http.Handler {
 		if most, waits := waitsFor(r); waits {
 			giveBack := s.waiting.take(r.Context(), fmt.Sprint(most, " ", token), 1, most, false)
 			if giveBack == nil {
-				refuse(fmt.Sprintf("%d requests of this token are already waiting for events", most))
+				refuse(fmt.Sprintf("%d requests of this token are already waiting", most))
 				return
 			}
 			defer giveBack()
@@ -112,6 +114,8 @@ func waitsFor(r *http.Request) (most int64, waits bool) {
 		return mostStreams, true
 	case endpoint.WorkerMethod(r) == "withdrawn":
 		return mostListened, true
+	case function.Waits(r):
+		return mostAwaiting, true
 	}
 	return 0, false
 }

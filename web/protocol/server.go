@@ -179,12 +179,16 @@ func (s *Server) awaitReadyStage(ctx context.Context, in readyRequest) (registry
 	return s.Registry.AwaitReady(ctx, in.Stages)
 }
 
-// startNewTask serves StartTask of registry.Serving. The token is the task's actor.
+// startNewTask serves StartTask of registry.Serving. The token is the task's actor, and a worker's
+// idempotency keys are its own: with a shared key, another token would get its task.
 func (s *Server) startNewTask(ctx context.Context, in newTask) (registry.Claim, error) {
 	if err := s.mayServe(ctx, registry.Run.Of(in.Task.Function)); err != nil {
 		return registry.Claim{}, err
 	}
 	in.Task.Actor, in.Claim.Token = s.Token(ctx).Name, s.worker(ctx)
+	if in.Task.IdempotencyKey != "" && in.Claim.Token != "" {
+		in.Task.IdempotencyKey = in.Claim.Token + " " + in.Task.IdempotencyKey
+	}
 	return s.Registry.StartTask(ctx, in.Task, in.Claim)
 }
 

@@ -29,6 +29,7 @@ const (
 	CodePastNoReturn     Code = "past-the-point-of-no-return" // 409: the item has announced a version of an object
 	CodeIdempotency      Code = "idempotency-conflict"        // 409: the key was used with other arguments
 	CodeConflict         Code = "conflict"                    // 409: the present state of the resource does not allow this
+	CodeClaimLost        Code = "claim-lost"                  // 409: the attempt is over; its work must stop
 	CodeSealed           Code = "graph-sealed"                // 409: the graph is sealed; nothing can be added
 	CodeCycle            Code = "cycle"                       // 409: items of the graph wait for each other
 	CodeNoKey            Code = "no-secret-key"               // 409: no key to encrypt a secret with

@@ -44,7 +44,7 @@ func table() []row {
 		{code(wire.CodeConfirm), Held, "repeat it with --yes"},
 		{
 			code(wire.CodeTransition, wire.CodePastNoReturn, wire.CodeLastAdmin, wire.CodeNameTaken, wire.CodeIdempotency, wire.CodeConflict,
-				wire.CodeCycle, wire.CodeSealed, wire.CodeNoKey, wire.CodeVersion), Refused, "",
+				wire.CodeClaimLost, wire.CodeCycle, wire.CodeSealed, wire.CodeNoKey, wire.CodeVersion), Refused, "",
 		},
 		{status(http.StatusNotFound), NotFound, ""},
 		{status(http.StatusGone), NotFound, ""},

@@ -155,20 +155,30 @@ func Roles() map[string][]registry.Role {
 	for id := range Stages() {
 		roles[id] = worker
 	}
+	for _, id := range functionOperations {
+		roles[id] = []registry.Role{registry.RoleWorker} // an admin's token would not fence
+	}
 	roles["own-token"] = registry.Roles()
 	return roles
 }
 
 // Stages returns the operations of workers, each with the stages whose workers may call it; nil
-// means all stages. Workers may call no other operation. A worker may write about an item only
-// while it has claimed it.
+// means all stages. Workers may call no other operation, except own-token. A worker may write about
+// an item only while it has claimed it.
 func Stages() map[string][]registry.Stage {
 	out := map[string][]registry.Stage{}
 	for name, stages := range protocol.Stages() {
 		out[Worker(name)] = stages
 	}
+	for _, id := range functionOperations {
+		out[id] = registry.Families()
+	}
 	return out
 }
+
+// functionOperations are the operations of programs that serve functions, in any language. Besides
+// them and the workers' protocol, workers may call nothing but own-token.
+var functionOperations = []string{"announce-functions", "claim-task", "renew-task", "settle-task", "keep-value"}
 
 // Worker returns the operation of a method of the workers' protocol.
 func Worker(method string) string { return strings.TrimPrefix(protocol.Path, "/") + method }

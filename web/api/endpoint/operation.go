@@ -16,6 +16,7 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -33,6 +34,9 @@ type Operation struct {
 	Path    string // below wire.Base
 	Summary string
 	Status  int // of success; 0: 200, or 204 without a body
+	// Nothing describes an answer without a body (204) that the operation has besides the one with
+	// a body; "": it has none.
+	Nothing string
 	// Refuses lists the statuses of refusals that this operation has and similar ones do not.
 	Refuses []int
 }
@@ -141,12 +145,16 @@ func (s *Server) Describe(o Operation) huma.Operation {
 		}
 		text += " Workers: only those of the stages " + strings.Join(words, ", ") + "."
 	}
-	return huma.Operation{
+	op := huma.Operation{
 		OperationID: o.ID, Method: o.Method, Path: o.Path, Summary: o.Summary, DefaultStatus: o.Status,
 		Description: text,
 		Tags:        []string{tagOf(o.Path)},
 		Errors:      o.statuses(),
 	}
+	if o.Nothing != "" {
+		op.Responses = map[string]*huma.Response{strconv.Itoa(http.StatusNoContent): {Description: o.Nothing}}
+	}
+	return op
 }
 
 // statuses returns the statuses of an operation's possible refusals. Tests fail if an operation

@@ -94,6 +94,11 @@ func (s scoped) Steps(ctx context.Context, jobID string) ([]registry.StepRun, er
 	return runs, err
 }
 
+// Function implements registry.Tasking. What it takes is no secret.
+func (s scoped) Function(ctx context.Context, name string) (registry.Function, error) {
+	return s.all.Function(ctx, name)
+}
+
 // AddTask implements registry.Tasking.
 func (s scoped) AddTask(ctx context.Context, t registry.NewTask) (registry.WorkItem, error) {
 	v := s.sight(ctx)
