@@ -52,7 +52,7 @@ func root(a *cli.App) *cobra.Command {
 	return a.Root(
 		process.UpCommand(a), process.RegistryCommand(a), process.WorkerCommand(a), process.BrokerCommand(a), deposit.SubmitCommand(a), check.Command(a), object.ReceiptKeysCommand(a), progress.WatchCommand(a),
 		batch.Command(a), item.Command(a), object.Command(a), collection.Command(a), hold.Command(a), queue.Command(a), feed.Command(a),
-		deposit.GraphCommand(a), task.Command(a), events.Command(a), events.AuditCommand(a), account.TokenCommand(a), deposit.UploadCommand(a), account.LoginCommand(a), account.SessionCommand(a),
+		deposit.GraphCommand(a), task.Command(a), task.ScheduleCommand(a), events.Command(a), events.AuditCommand(a), account.TokenCommand(a), deposit.UploadCommand(a), account.LoginCommand(a), account.SessionCommand(a),
 		process.HealthCommand(a), process.MigrateCommand(a), process.StorageCommand(a), versionCommand(a), cli.Basics(),
 	)
 }

@@ -47,6 +47,16 @@ func Roles() map[string][]registry.Role {
 		"submit-task":     operator,
 		"check":           depositor,
 
+		"list-schedules":  overseer,
+		"read-schedule":   overseer,
+		"list-firings":    overseer,
+		"add-schedule":    operator,
+		"edit-schedule":   operator,
+		"remove-schedule": operator,
+		"pause-schedule":  operator,
+		"resume-schedule": operator,
+		"run-schedule":    operator,
+
 		"list-batches":       reader,
 		"read-batch":         reader,
 		"batch-progress":     reader,

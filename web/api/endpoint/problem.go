@@ -50,6 +50,8 @@ func sentinels() []sentinel {
 		{registry.ErrTaken, http.StatusConflict, wire.CodeConflict, "use another identifier"},
 		{registry.ErrClaimLost, http.StatusConflict, wire.CodeConflict, "the attempt is over; write nothing more"},
 		{registry.ErrSubscriptionLost, http.StatusConflict, wire.CodeConflict, "take it again before sending more events"},
+		{registry.ErrScheduleExists, http.StatusConflict, wire.CodeNameTaken, "use another name, or edit it"},
+		{registry.ErrScheduleChanged, http.StatusConflict, wire.CodeConflict, "read it again, then repeat the edit"},
 		{registry.ErrInvalid, http.StatusUnprocessableEntity, wire.CodeInvalid, "correct the request before you repeat it"},
 		{storage.ErrNoSpace, http.StatusInsufficientStorage, wire.CodeNoSpace, "nothing was stored; free space on the volume, or try again later"},
 		{registry.ErrUnavailable, http.StatusServiceUnavailable, wire.CodeUnavailable, "try again later"},
@@ -141,6 +143,7 @@ func contractRefusal(err error) *wire.Problem {
 		other *registry.VersionError
 		name  *registry.UnknownFunctionError
 		args  *registry.ArgumentError
+		busy  *registry.ScheduleBusy
 	)
 	switch {
 	case errors.As(err, &claim), errors.As(err, &owner), errors.As(err, &none):
@@ -156,6 +159,8 @@ func contractRefusal(err error) *wire.Problem {
 		return wire.NewProblem(http.StatusPreconditionFailed, wire.CodeVersion, other.Error())
 	case errors.As(err, &name), errors.As(err, &args):
 		return TaskProblem(err, "body")
+	case errors.As(err, &busy):
+		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error()+"; wait until it has ended")
 	case errors.As(err, &turn):
 		return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, err.Error())
 	case errors.Is(err, errors.ErrUnsupported):

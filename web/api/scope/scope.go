@@ -25,6 +25,7 @@ type Registry interface {
 	registry.Graphs
 	registry.Tasking
 	registry.StepReader
+	registry.Scheduling
 	registry.ReportLister
 	registry.Profiles
 	registry.AttemptReader
@@ -51,7 +52,7 @@ type Registry interface {
 func New(r Registry) Registry {
 	return scoped{
 		Working: r, Serving: r, Batching: r, Preserving: r, Locking: r, Deleting: r, Checking: r, Restoring: r, Delivering: r, Mailing: r, Unlocking: r,
-		Commanding: r, Holding: r, Requesting: r, Rechecking: r, Deciding: r, Notifying: r, Subscribing: r, TokenKeeper: r, Secrets: r,
+		Commanding: r, Holding: r, Requesting: r, Rechecking: r, Deciding: r, Notifying: r, Subscribing: r, Scheduling: r, TokenKeeper: r, Secrets: r,
 		all: r,
 	}
 }
@@ -77,6 +78,7 @@ type scoped struct {
 	registry.Deciding
 	registry.Notifying
 	registry.Subscribing
+	registry.Scheduling
 	registry.TokenKeeper
 	registry.Secrets
 	all Registry

@@ -109,6 +109,36 @@ func (s scoped) AddTask(ctx context.Context, t registry.NewTask) (registry.WorkI
 	return s.all.AddTask(ctx, t)
 }
 
+// Schedules implements registry.Scheduling. Callers with limited sight see none.
+func (s scoped) Schedules(ctx context.Context) ([]registry.Schedule, error) {
+	if s.sight(ctx).limited() {
+		return nil, nil
+	}
+	return s.all.Schedules(ctx)
+}
+
+// Schedule implements registry.Scheduling.
+func (s scoped) Schedule(ctx context.Context, name string) (registry.Schedule, error) {
+	if s.sight(ctx).limited() {
+		return registry.Schedule{}, absent("schedule", name)
+	}
+	return s.all.Schedule(ctx, name)
+}
+
+// Firings implements registry.Scheduling.
+func (s scoped) Firings(ctx context.Context, name, after string, limit int) (registry.Page[registry.Firing], error) {
+	if s.sight(ctx).limited() {
+		return registry.Page[registry.Firing]{}, absent("schedule", name)
+	}
+	return s.all.Firings(ctx, name, after, limit)
+}
+
+// RunSchedule implements registry.Scheduling.
+func (s scoped) RunSchedule(ctx context.Context, r registry.ScheduleRun) (registry.Firing, error) {
+	r.IdempotencyKey = s.sight(ctx).key(r.IdempotencyKey)
+	return s.all.RunSchedule(ctx, r)
+}
+
 // Seal implements registry.Graphs.
 func (s scoped) Seal(ctx context.Context, graphID, actor string) error {
 	if err := s.sight(ctx).graph(ctx, graphID); err != nil {

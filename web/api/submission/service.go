@@ -37,6 +37,7 @@ type Registry interface {
 	registry.Submitting
 	registry.Graphs
 	registry.Tasking
+	registry.Scheduling
 	registry.Uploads
 	registry.Profiles
 	// Item is as in registry.ItemReader.
@@ -64,5 +65,6 @@ func (s *Service) Routes() {
 	}, s.submit)
 	s.graphRoutes()
 	s.taskRoutes()
+	s.scheduleRoutes()
 	s.checkRoute()
 }
