@@ -113,6 +113,20 @@ func (it *Item) Parents(ctx context.Context) (all []registry.Parent, err error) 
 	return all, err
 }
 
+// ProcessOf returns the process of the item, which is a step of it, with a range of its history. It is
+// an error if the Registry has no processes.
+func (it *Item) ProcessOf(ctx context.Context, r registry.HistoryRange) (p registry.ProcessInfo, err error) {
+	stepping, ok := it.stores.registry.(registry.Stepping)
+	if !ok {
+		return p, errors.New("read the item's process: the Registry has no processes")
+	}
+	err = it.callUntilAnswered(ctx, it.stores.registryTrouble, func(ctx context.Context) (err error) {
+		p, err = stepping.ProcessOf(ctx, it.lease, r)
+		return err
+	})
+	return p, err
+}
+
 // Writable returns nil while the claim is held and the step is wanted. Call it right before a write
 // outside SQL under a name that others read. Otherwise it returns ErrClaimLost, or the cause of
 // ctx.

@@ -57,6 +57,12 @@ func Await(d time.Duration, reason registry.Reason, err error) error {
 	return &snoozeError{delay: max(d, asksToWait(err)), reason: reason, why: err.Error(), err: err}
 }
 
+// IsSnooze reports whether an error is one of Snooze or Await.
+func IsSnooze(err error) bool {
+	_, ok := errors.AsType[*snoozeError](err)
+	return ok
+}
+
 // Back sends the item back to an earlier stage, because the system has since spoilt what that stage
 // left. It is counted: the item fails when that was tried MAX_ATTEMPTS times. Back(stage, nil) is
 // nil.

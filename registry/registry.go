@@ -28,8 +28,9 @@ type ForWorkers interface {
 	Working
 	ItemReader
 	Queue
-	// Functions.
+	// Functions and namespaces.
 	Serving
+	Stepping
 	// Deposits.
 	Uploads
 	Batching

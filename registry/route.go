@@ -172,6 +172,7 @@ var routes = []Route{
 	// A version never changes, so restoring needs no lock. A deletion meanwhile removes the result.
 	{Action: RestoreObject, Version: 1, Object: true, Steps: []Step{{Stage: Restore, State: StateProcessing, Writes: StagingVolume}}},
 	{Action: Task, Version: 1, Functions: true, Steps: []Step{{Stage: Run, State: StateProcessing}}},
+	{Action: StepProcess, Version: 1, Functions: true, Steps: []Step{{Stage: ProcessStep, State: StateProcessing}}},
 }
 
 // RouteOf returns the route of an action with all optional steps. The caller must not change its

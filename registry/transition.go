@@ -108,6 +108,9 @@ func table() []Transition {
 	// Staging must always be cleaned up, so nobody may stop a tidy item. A report that is due is
 	// always made.
 	all, early := actionsBut(Tidy), stagesBut(Report)
+	// A step that failed or was cancelled has put its process into error. Only a repair of the
+	// process starts it again, so that no two steps run at once.
+	requeued := actionsBut(StepProcess)
 	// An item that has announced a version is only rolled forward (R7). When its object is
 	// preserved, the rest of it may be deleted.
 	free, safe, announced := []Commitment{Uncommitted}, []Commitment{Uncommitted, Preserved}, []Commitment{Announced}
@@ -124,8 +127,8 @@ func table() []Transition {
 		{Act: ActSendBack, From: Running, To: Pending, Move: Back, By: "worker", Actions: []Action{Ingest}, Stages: []Stage{Scan, Process, Record}, Ours: true},
 		{Act: ActLose, From: Running, To: Pending, By: "registry", Ours: true},
 		{Act: ActLose, From: Running, To: Failed, By: "registry", Ours: true},
-		{Act: ActRequeue, From: Failed, To: Pending, Move: Back, By: "admin", Claimed: true, Sealed: true, OwnFault: true},
-		{Act: ActRequeue, From: Cancelled, To: Pending, Move: Back, By: "admin", Sealed: true, Ours: true},
+		{Act: ActRequeue, From: Failed, To: Pending, Move: Back, By: "admin", Actions: requeued, Claimed: true, Sealed: true, OwnFault: true},
+		{Act: ActRequeue, From: Cancelled, To: Pending, Move: Back, By: "admin", Actions: requeued, Sealed: true, Ours: true},
 		// A tidy item waits until no attempt can write any more, so nobody may start it earlier.
 		{Act: ActRetryNow, From: Pending, To: Pending, By: "admin", Actions: all, Claimed: true, Delayed: true, Ours: true},
 		{Act: ActPrepare, From: "", To: Prepare, By: "depositor", Ours: true},
@@ -149,8 +152,8 @@ func table() []Transition {
 		{Act: ActDelete, From: Aborted, To: Deleted, By: "admin", Actions: all, Commitments: safe, Ours: true},
 		{Act: ActPurge, From: Completed, To: "", By: "admin", Actions: []Action{Batch}},
 		{Act: ActPurge, From: Deleted, To: "", By: "admin", Actions: []Action{Batch}, JobsDone: true},
-		{Act: ActPurge, From: Completed, To: "", By: "admin", Actions: append(ObjectActions(), Bulk, Tidy, DeliverMessage, Task), Ours: true},
-		{Act: ActPurge, From: Deleted, To: "", By: "admin", Actions: append(ObjectActions(), Bulk, DeliverMessage, Task), Ours: true},
+		{Act: ActPurge, From: Completed, To: "", By: "admin", Actions: append(ObjectActions(), Bulk, Tidy, DeliverMessage, Task, StepProcess), Ours: true},
+		{Act: ActPurge, From: Deleted, To: "", By: "admin", Actions: append(ObjectActions(), Bulk, DeliverMessage, Task, StepProcess), Ours: true},
 		{Act: ActPriority, From: Prepare, To: Prepare, By: "admin", Ours: true},
 		{Act: ActPriority, From: Pending, To: Pending, By: "admin", Ours: true},
 		{Act: ActPriority, From: Running, To: Running, By: "admin", Ours: true},
@@ -191,6 +194,9 @@ func Refuse(p Position, act Act, to Status) *TransitionError {
 	e := &TransitionError{Act: act, From: from, To: target(p, act, to), Allowed: AllowedActs(p)}
 	if act == ActRequeue && p.Refused() {
 		e.Why = "its row was refused when the batch was read, and such a row never runs; submit the corrected row in a new batch"
+	}
+	if act == ActRequeue && p.Action == StepProcess {
+		e.Why = "a step of a process is not requeued, because later steps may have run; repair its process: holdfast process repair NAMESPACE ID"
 	}
 	return e
 }

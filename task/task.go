@@ -33,6 +33,7 @@ import (
 type Registry interface {
 	registry.Working
 	registry.Serving
+	registry.Stepping
 }
 
 // Adding is a Registry to which tasks can be added.
@@ -57,7 +58,28 @@ type Function[T, R any] struct {
 }
 
 // Mux is a set of functions. The zero value is empty. It must not be changed while it is served.
-type Mux struct{ handlers []*handler }
+type Mux struct {
+	handlers []*handler
+	others   []Served
+}
+
+// Served is what a program serves beside functions, such as the processes of a namespace.
+type Served interface {
+	base.Handler
+
+	// Announce tells the Registry what the program serves. [Serve] repeats it while the Registry
+	// does not answer.
+	Announce(ctx context.Context, r Registry) error
+}
+
+// Add lets [Serve] serve s, too. It panics if its stage is served already: that is a fault of the
+// program.
+func (m *Mux) Add(s Served) {
+	if slices.ContainsFunc(m.others, func(o Served) bool { return o.Stage() == s.Stage() }) {
+		panic(fmt.Sprintf("stage %s is registered twice", s.Stage()))
+	}
+	m.others = append(m.others, s)
+}
 
 // Handle registers a function under a name ([registry.CheckFunctionName]). The schemas of arguments
 // and result are those of T and R; fields without omitempty are required. It panics if the name is
@@ -132,6 +154,9 @@ func Invalid(err error) error { return base.Content(err) }
 // Later makes the task wait for at least d. It is not counted as a failure. People see why.
 func Later(d time.Duration, why string) error { return base.Snooze(d, registry.ReasonNotDue, why) }
 
+// IsLater reports whether an error is one of [Later].
+func IsLater(err error) bool { return base.IsSnooze(err) }
+
 // Options are those of [Serve] and [Function.Call]. The zero value has defaults.
 type Options struct {
 	Worker  string       // name of this process start, unique; default: random
@@ -151,7 +176,7 @@ func (o Options) runner(r Registry) *base.Runner {
 // cancelled, and their tasks go back to pending, uncounted. It waits for the Registry without a
 // limit. Several processes may serve the same functions.
 func Serve(ctx context.Context, r Registry, m *Mux, o Options) error {
-	if len(m.handlers) == 0 {
+	if len(m.handlers)+len(m.others) == 0 {
 		return errors.New("serve functions: none is registered")
 	}
 	if err := announce(ctx, r, m, o.Log); err != nil {
@@ -160,9 +185,12 @@ func Serve(ctx context.Context, r Registry, m *Mux, o Options) error {
 		}
 		return fmt.Errorf("serve functions: %w", err)
 	}
-	handlers := make([]base.Handler, len(m.handlers))
-	for i, h := range m.handlers {
-		handlers[i] = h
+	var handlers []base.Handler
+	for _, h := range m.handlers {
+		handlers = append(handlers, h)
+	}
+	for _, o := range m.others {
+		handlers = append(handlers, o)
 	}
 	if err := o.runner(r).Run(ctx, handlers...); err != nil {
 		return fmt.Errorf("serve functions: %w", err)
@@ -170,14 +198,31 @@ func Serve(ctx context.Context, r Registry, m *Mux, o Options) error {
 	return nil
 }
 
-// announce announces the functions. It repeats that while the Registry does not answer.
+// announce announces what the program serves. It repeats that while the Registry does not answer.
 func announce(ctx context.Context, r Registry, m *Mux, log *slog.Logger) error {
 	all := make([]registry.Function, len(m.handlers))
 	for i, h := range m.handlers {
 		all[i] = h.about
 	}
+	var calls []func() error
+	if len(all) > 0 {
+		calls = append(calls, func() error { return r.Announce(ctx, all) })
+	}
+	for _, o := range m.others {
+		calls = append(calls, func() error { return o.Announce(ctx, r) })
+	}
+	for _, call := range calls {
+		if err := untilAnswered(ctx, log, call); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// untilAnswered repeats an announcement while the Registry does not answer.
+func untilAnswered(ctx context.Context, log *slog.Logger, call func() error) error {
 	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
-		err := r.Announce(ctx, all)
+		err := call()
 		if !errors.Is(err, registry.ErrUnavailable) {
 			return err
 		}

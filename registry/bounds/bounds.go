@@ -97,6 +97,8 @@ var bounds = map[string]bound{
 	"FunctionPolicy.Most": number(0, int64(mostDelay)),
 	"NewTask.Function":    name, "NewTask.Args": text(registry.MostArgs), "NewTask.Title": text(mostName), "NewTask.Subject": text(mostName), "NewTask.Collection": name,
 	"NewTask.Priority": number(0, registry.MostPriority), "NewTask.Requires": list(registry.MostEdges), "NewTask.Cause": name, "NewTask.Actor": name, "NewTask.IdempotencyKey": name,
+	"Namespace.Name": name, "Namespace.Title": text(mostText), "NamespacePolicy.Final": texts(mostMade, mostName), "NamespacePolicy.StepTime": number(0, int64(registry.MostStuck)),
+	"HistoryRange.Offset": any64, "HistoryRange.Limit": any64,
 	"Requirement.Key": name, "Requirement.ItemID": name, "Requirement.WaitFor": name,
 
 	"NewJob.Line": number(1, mostLine), "NewJob.Row": number(0, mostLine), "NewJob.Name": text(mostText), "NewJob.Priority": number(registry.LeastPriority, registry.MostPriority),
@@ -145,11 +147,12 @@ var bounds = map[string]bound{
 var (
 	ofOther = bound{most: mostCount, text: mostText, judged: true} // names, and numbers of versions
 	ofList  = map[reflect.Type]bound{
-		reflect.TypeFor[[]registry.NewJob]():   list(mostJobs),
-		reflect.TypeFor[[]registry.File]():     list(mostFiles),
-		reflect.TypeFor[[]registry.Premis]():   list(mostEvents),
-		reflect.TypeFor[[]registry.Function](): list(registry.MostFunctions),
-		reflect.TypeFor[[]registry.Stage]():    texts(mostMade, mostName),
+		reflect.TypeFor[[]registry.NewJob]():    list(mostJobs),
+		reflect.TypeFor[[]registry.File]():      list(mostFiles),
+		reflect.TypeFor[[]registry.Premis]():    list(mostEvents),
+		reflect.TypeFor[[]registry.Function]():  list(registry.MostFunctions),
+		reflect.TypeFor[[]registry.Namespace](): list(registry.MostNamespaces),
+		reflect.TypeFor[[]registry.Stage]():     texts(mostMade, mostName),
 	}
 )
 

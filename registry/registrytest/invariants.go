@@ -38,7 +38,7 @@ func CheckInvariants(t T, s Readable) {
 		}
 	}
 	for _, it := range items {
-		if it.Action == registry.Batch || it.Action == registry.Task || len(registry.StepsIn(it.Spec)) > 0 {
+		if it.Action == registry.Batch || it.Action == registry.Task || it.Action == registry.StepProcess || len(registry.StepsIn(it.Spec)) > 0 {
 			open[it.ID] += openEdges(t, s, it.ID, statuses)
 		}
 		if it.BlockerCount != open[it.ID] {

@@ -36,6 +36,7 @@ type Store interface {
 	registry.Scheduling
 	registry.SchedulesFiring
 	registry.StepReader
+	registry.Processing
 	registry.ReportLister
 	registry.Profiles
 	// Of objects.

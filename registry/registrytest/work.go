@@ -649,3 +649,15 @@ func (f *Fixture) Sweep(d time.Duration) []registry.Lease {
 		f.Clock.Pass(min(left, Lease/8))
 	}
 }
+
+// Namespace is the namespace of [Fixture.Step].
+var Namespace = registry.Namespace{Name: TaskFunction.Name}
+
+// Step starts a process of Namespace and returns the id of its first step.
+func (f *Fixture) Step() string {
+	f.Helper()
+	f.Must(f.Store.AnnounceNamespaces(f.Context(), []registry.Namespace{Namespace}))
+	a, err := f.Store.InitProcess(f.Context(), registry.NewProcess{ProcessKey: registry.ProcessKey{Namespace: Namespace.Name, ProcessID: f.Unique("process")}, Actor: "curator"})
+	f.Must(err)
+	return a.ItemID
+}

@@ -55,11 +55,18 @@ func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err e
 	if err != nil {
 		return q, fmt.Errorf("list functions: %w", err)
 	}
+	namespaces, err := s.db.Column(ctx, `SELECT name FROM namespace ORDER BY name`)
+	if err != nil {
+		return q, fmt.Errorf("list namespaces: %w", err)
+	}
 	for _, stage := range registry.Stages() {
 		q.Stages = append(q.Stages, registry.StageQueue{Stage: stage})
 	}
 	for _, name := range functions {
 		q.Stages = append(q.Stages, registry.StageQueue{Stage: registry.Run.Of(name)})
+	}
+	for _, name := range namespaces {
+		q.Stages = append(q.Stages, registry.StageQueue{Stage: registry.ProcessStep.Of(name)})
 	}
 	limits, err := s.work.Limits(ctx)
 	if err != nil {

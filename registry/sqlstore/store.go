@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast/holdfast/registry/collection"
 	"github.com/holdfast/holdfast/registry/deposit"
 	"github.com/holdfast/holdfast/registry/outbound"
+	"github.com/holdfast/holdfast/registry/processes"
 	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/schedules"
 	"github.com/holdfast/holdfast/registry/search"
@@ -45,6 +46,7 @@ type Store struct {
 	*catalog.Catalog
 	*tasks.Tasks
 	*schedules.Calendar
+	*processes.Keeper
 	*deposit.Deposits
 	*search.Search
 	*bulk.Acts
@@ -72,6 +74,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.Catalog = catalog.New(db, engine, o.ReceiptKey)
 	s.Tasks = tasks.New(db, engine)
 	s.Calendar = schedules.New(db, engine)
+	s.Keeper = processes.New(db, engine)
 	s.Deposits = deposit.New(db, engine, s.Outbound)
 	s.Search = search.New(db, engine, s.Outbound)
 	s.Acts = bulk.New(db, engine, s.Search)
@@ -82,6 +85,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.Outbound.Join(&hooks)
 	s.Deposits.Join(&hooks)
 	s.Acts.Join(&hooks)
+	s.Keeper.Join(&hooks)
 	engine.Start(ctx, hooks)
 	return s, nil
 }

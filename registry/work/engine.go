@@ -17,6 +17,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"sync/atomic"
 
@@ -39,6 +40,8 @@ type Engine struct {
 	news  sqldb.Signal // an event was written
 	ready sqldb.Signal // an item of a function may have become ready
 	taken sqldb.Signal // an admin took attempts away
+
+	settled waiters // callers that wait for an item to settle
 }
 
 // Hooks are the functions through which subjects join the engine's transactions. The engine calls a
@@ -47,6 +50,11 @@ type Engine struct {
 type Hooks struct {
 	// Settled handles an item that settled.
 	Settled []func(*Tx, Shift) error
+	// Paused handles an item that left its worker and is pending again in its stage.
+	Paused []func(*Tx, Shift) error
+	// Outcome judges the results that a worker settles an item with, before anything is written. It
+	// returns ErrInvalid for results that the subject cannot apply.
+	Outcome []func(it registry.WorkItem, results map[string]json.RawMessage) error
 	// Stopped cleans up what an aborted or deleted item left behind.
 	Stopped func(t *Tx, it registry.WorkItem, actor string) error
 	// Followed reports whether something follows when the item leaves its present stage. Such an item
@@ -145,12 +153,13 @@ func (e *Engine) wake() {
 type Tx struct {
 	*sqldb.Tx
 	store  *Engine
-	wake   bool    // an item became due, or the relay may offer more
-	asked  bool    // an item of a function may have become ready
-	wrote  bool    // an event
-	taken  bool    // an attempt was withdrawn; its worker must learn that
-	Audit  string  // id of the bulk act that the next events belong to
-	events [][]any // noted, not yet written
+	wake   bool     // an item became due, or the relay may offer more
+	asked  bool     // an item of a function may have become ready
+	wrote  bool     // an event
+	taken  bool     // an attempt was withdrawn; its worker must learn that
+	gone   []string // items that settled
+	Audit  string   // id of the bulk act that the next events belong to
+	events [][]any  // noted, not yet written
 
 	// Answers that many writes of a group need and few change.
 	promoted  bool            // no item is due and waits to be made ready
@@ -194,6 +203,7 @@ func (t *Tx) Committed() {
 	if t.taken {
 		t.store.taken.Notify()
 	}
+	t.store.settled.notify(t.gone)
 }
 
 // dropCached drops the cached answers, so that the transaction reads them again.

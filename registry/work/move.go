@@ -143,6 +143,13 @@ func (t *Tx) afterMove(s Shift) (err error) {
 			return err
 		}
 	}
+	if it.Status == registry.Running && c.Status == registry.Pending && c.Stage == it.Stage {
+		for _, paused := range t.store.hooks.Paused {
+			if err := paused(t, s); err != nil {
+				return err
+			}
+		}
+	}
 	if c.act == registry.ActAdvance && c.Stage == registry.Report {
 		if err := t.leaveLine(it.ID); err != nil {
 			return err
@@ -179,6 +186,7 @@ func (t *Tx) releaseSettled(gone []Shift) error {
 	for i, s := range gone {
 		ids[i] = s.Item.ID
 	}
+	t.gone = append(t.gone, ids...)
 	// Most items hold nothing any more, so ask for all of them at once.
 	locked, err := t.Strings(`SELECT item_id FROM lock WHERE `+t.Among("item_id")+`
 		UNION SELECT item_id FROM lock_wait WHERE `+t.Among("item_id"), t.List(ids))

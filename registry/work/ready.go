@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
@@ -275,4 +276,72 @@ func (e *Engine) firstReady(ctx context.Context, stages []registry.Stage) (ready
 		next = max(wait, 0)
 	}
 	return "", next, limited, nil
+}
+
+// waiters are the callers of [Engine.AwaitSettled] in this process, by item.
+type waiters struct {
+	mu sync.Mutex
+	of map[string]map[chan struct{}]bool
+}
+
+// add returns a channel that is closed when the item settles in this process. The caller must call
+// remove.
+func (w *waiters) add(id string) (settled chan struct{}, remove func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	settled = make(chan struct{})
+	if w.of == nil {
+		w.of = map[string]map[chan struct{}]bool{}
+	}
+	if w.of[id] == nil {
+		w.of[id] = map[chan struct{}]bool{}
+	}
+	w.of[id][settled] = true
+	return settled, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if delete(w.of[id], settled); len(w.of[id]) == 0 {
+			delete(w.of, id)
+		}
+	}
+}
+
+// notify wakes those who wait for one of the items.
+func (w *waiters) notify(ids []string) {
+	if len(ids) == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		for settled := range w.of[id] {
+			close(settled)
+		}
+		delete(w.of, id)
+	}
+}
+
+// AwaitSettled returns an item when it has settled, or as it is when ctx ends. Other processes
+// settle items too, so it also looks from time to time. ErrNotFound: there is no such item.
+func (e *Engine) AwaitSettled(ctx context.Context, id string) (registry.WorkItem, error) {
+	look := context.WithoutCancel(ctx)
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
+	for {
+		settled, remove := e.settled.add(id) // before looking, so that no change is missed
+		it, err := e.Item(look, id)
+		if err != nil || it.Status.Settled() || ctx.Err() != nil {
+			remove()
+			return it, err
+		}
+		select {
+		case <-settled:
+		case <-again.C:
+		case <-ctx.Done():
+		case <-e.db.Closed():
+			remove()
+			return it, nil
+		}
+		remove()
+	}
 }

@@ -157,3 +157,37 @@ func (t *Tx) reopen(itemID string) error {
 	}
 	return nil
 }
+
+// Postpone makes a pending item wait until another one has settled, too.
+func (t *Tx) Postpone(itemID, requiresID string) error {
+	n, err := t.Exec(`INSERT INTO work_dep (item_id, requires_id, wait_for, satisfied_at, at_start)
+		SELECT $1, $2, 'settled', NULL, 1 WHERE NOT EXISTS (SELECT 1 FROM work_dep WHERE item_id = $1 AND requires_id = $2)`, itemID, requiresID)
+	if err != nil {
+		return fmt.Errorf("let %s wait for %s: %w", itemID, requiresID, err)
+	}
+	if n == 0 {
+		return nil // it waits already
+	}
+	if err := t.Do(`UPDATE work_item SET blocker_count = blocker_count + 1 WHERE id = $1`, itemID); err != nil {
+		return fmt.Errorf("block %s: %w", itemID, err)
+	}
+	return t.refreshReady(itemID)
+}
+
+// Overtake lets those go first that wait for a pending item to settle: they wait for it no longer.
+// It returns their ids.
+func (t *Tx) Overtake(itemID string) ([]string, error) {
+	ids, err := t.Strings(`DELETE FROM work_dep WHERE requires_id = $1 AND satisfied_at IS NULL AND wait_for = 'settled' RETURNING item_id`, itemID)
+	if err != nil {
+		return nil, fmt.Errorf("let others overtake %s: %w", itemID, err)
+	}
+	for _, id := range ids {
+		if err := t.Do(`UPDATE work_item SET blocker_count = blocker_count - 1 WHERE id = $1`, id); err != nil {
+			return nil, fmt.Errorf("unblock %s: %w", id, err)
+		}
+		if err := t.unblocked(id); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}

@@ -66,7 +66,7 @@ func (t *Tx) settleAll(ws []*sqldb.Write) error {
 			late = append(late, w)
 			continue
 		}
-		if w.Err = errors.Join(ownResults(se.Results), ownEvents(it, se.Events)); w.Err != nil {
+		if w.Err = errors.Join(ownResults(se.Results), ownEvents(it, se.Events), t.applicable(it, se.Settlement)); w.Err != nil {
 			continue
 		}
 		delete(items, at) // a second settlement finds it settled
@@ -194,6 +194,16 @@ func (t *Tx) settled(se registry.Settlement) (v registry.Verdict, err error) {
 		return v, fmt.Errorf("decode recorded verdict: %w", err)
 	}
 	return v, nil
+}
+
+// applicable asks the subjects whether they can apply an attempt's results.
+func (t *Tx) applicable(it registry.WorkItem, se registry.Settlement) error {
+	for _, judge := range t.store.hooks.Outcome {
+		if err := judge(it, se.Results); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // learn records what the attempt found out about the item, whatever the verdict.

@@ -238,6 +238,17 @@ func (c *Client) Parents(ctx context.Context, l registry.Lease) ([]registry.Pare
 	return parents.ask(ctx, c, attempt{l})
 }
 
+// AnnounceNamespaces implements registry.Stepping.
+func (c *Client) AnnounceNamespaces(ctx context.Context, all []registry.Namespace) error {
+	_, err := announceNamespaces.ask(ctx, c, all)
+	return err
+}
+
+// ProcessOf implements registry.Stepping.
+func (c *Client) ProcessOf(ctx context.Context, l registry.Lease, r registry.HistoryRange) (registry.ProcessInfo, error) {
+	return processOf.ask(ctx, c, fenced[registry.HistoryRange]{attempt{l}, r})
+}
+
 // SaveResult implements registry.Working.
 func (c *Client) SaveResult(ctx context.Context, l registry.Lease, name string, value json.RawMessage) (json.RawMessage, error) {
 	return saveResult.ask(ctx, c, result{attempt{l}, name, value})

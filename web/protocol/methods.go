@@ -49,10 +49,18 @@ var (
 // token is valid for.
 var (
 	announce   = declareVoid("announce", only(registry.Run), (*Server).announceFunctions)
-	awaitReady = declare("await-ready", only(registry.Run), (*Server).awaitReadyStage)
+	awaitReady = declare("await-ready", only(registry.Families()...), (*Server).awaitReadyStage)
 	startTask  = declare("start-task", only(registry.Run), (*Server).startNewTask)
 	parents    = declare("parents", only(registry.Run), func(s *Server, ctx context.Context, in attempt) ([]registry.Parent, error) {
 		return s.Registry.Parents(ctx, in.Lease)
+	})
+)
+
+// Methods of programs that serve namespaces (registry.Stepping).
+var (
+	announceNamespaces = declareVoid("announce-namespaces", only(registry.ProcessStep), (*Server).announceNamespaces)
+	processOf          = declare("process-of", only(registry.ProcessStep), func(s *Server, ctx context.Context, in fenced[registry.HistoryRange]) (registry.ProcessInfo, error) {
+		return s.Registry.ProcessOf(ctx, in.Lease, in.Value)
 	})
 )
 

@@ -167,6 +167,16 @@ func (s *Server) announceFunctions(ctx context.Context, all []registry.Function)
 	return s.Registry.Announce(ctx, all)
 }
 
+// announceNamespaces serves AnnounceNamespaces of registry.Stepping.
+func (s *Server) announceNamespaces(ctx context.Context, all []registry.Namespace) error {
+	for _, n := range all {
+		if err := s.mayServe(ctx, n.Stage()); err != nil {
+			return err
+		}
+	}
+	return s.Registry.AnnounceNamespaces(ctx, all)
+}
+
 // awaitReadyStage serves AwaitReady of registry.Serving.
 func (s *Server) awaitReadyStage(ctx context.Context, in readyRequest) (registry.Stage, error) {
 	for _, stage := range in.Stages {

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast/holdfast/registry/catalog/catalogtest"
 	"github.com/holdfast/holdfast/registry/deposit/deposittest"
 	"github.com/holdfast/holdfast/registry/outbound/outboundtest"
+	"github.com/holdfast/holdfast/registry/processes/processestest"
 	"github.com/holdfast/holdfast/registry/registrytest"
 	"github.com/holdfast/holdfast/registry/schedules/schedulestest"
 	"github.com/holdfast/holdfast/registry/search/searchtest"
@@ -47,6 +48,7 @@ func topics() []registrytest.Topic {
 		worktest.Topics(),
 		taskstest.Topics(),
 		schedulestest.Topics(),
+		processestest.Topics(),
 		catalogtest.Topics(),
 		outboundtest.Topics(),
 		accounttest.Topics(),

@@ -100,6 +100,10 @@ func fencedWrites() map[string]func(f *fixture, l registry.Lease) error {
 			_, err := f.Store.NoteDelivery(f.Context(), l, registry.DeliveryTry{Message: registrytest.CompletedMessage(l.ItemID), Status: 200})
 			return err
 		},
+		"ProcessOf": func(f *fixture, l registry.Lease) error {
+			_, err := f.Store.ProcessOf(f.Context(), l, registry.HistoryRange{})
+			return err
+		},
 		"Parents": func(f *fixture, l registry.Lease) error {
 			_, err := f.Store.Parents(f.Context(), l)
 			return err

@@ -77,6 +77,10 @@ func foreignWrites(f *fixture) {
 			l := f.TakeItem(f.JobWithCallback(registrytest.Receiver(), registry.Notify)).Lease
 			return f.Store.PassOn(f.Context(), l, registrytest.CompletedMessage(v.job))
 		},
+		"ProcessOf": func(victim) error { // names nothing: its item must be a step
+			_, err := f.Store.ProcessOf(f.Context(), f.Processing(1)[0].Lease, registry.HistoryRange{})
+			return err
+		},
 		"RecordCheck": func(v victim) error {
 			l := f.Take(registry.Fixity, f.ItemAbout(registry.FixityCheck, f.Object()).ID).Lease
 			return f.Store.RecordCheck(f.Context(), l, registry.CheckRecord{

@@ -266,6 +266,8 @@ func (f *fixture) standing(a registry.Action, at registry.Stage) string {
 		return f.DeliveryItems()[0].ID
 	case registry.Task:
 		return f.Task()
+	case registry.StepProcess:
+		return f.Step()
 	case registry.Ingest:
 	}
 	if a.AboutObject() {

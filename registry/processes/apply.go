@@ -1,0 +1,200 @@
+package processes
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
+)
+
+// judge is the engine's Outcome hook: it refuses results that settled could not apply.
+func judge(it registry.WorkItem, results map[string]json.RawMessage) error {
+	text, ok := results[registry.ResultStep]
+	if it.Action != registry.StepProcess || !ok {
+		return nil
+	}
+	var r registry.StepResult
+	if err := json.Unmarshal(text, &r); err != nil {
+		return fmt.Errorf("%w: the result of the step: %w", registry.ErrInvalid, err)
+	}
+	return r.Check()
+}
+
+// settled is the engine's Settled hook: it applies a completed step to its process, or records that
+// a step failed.
+func settled(t *work.Tx, s work.Shift) error {
+	if s.Item.Action != registry.StepProcess || s.Item.Status.Settled() {
+		return nil // a settled item that is aborted or deleted has had its effect
+	}
+	spec, err := specOf(s.Item)
+	if err != nil {
+		return err
+	}
+	p, err := load(t, spec.ProcessKey)
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil // it was removed
+	} else if err != nil {
+		return err
+	}
+	if spec.Kind.IsTimer() && p.timer != s.Item.ID {
+		return nil // it was replaced
+	}
+	if s.Status == registry.Completed {
+		return p.apply(t, s.Item, spec)
+	}
+	return p.fail(t, s, spec)
+}
+
+// apply applies what a completed step makes of the process.
+func (p *process) apply(t *work.Tx, it registry.WorkItem, spec registry.StepSpec) error {
+	var r registry.StepResult
+	if text, ok := it.Results[registry.ResultStep]; ok {
+		if err := json.Unmarshal(text, &r); err != nil {
+			return fmt.Errorf("decode the result of step %s: %w", it.ID, err)
+		}
+		// The process has the events and the state now. Only the response is the step's own.
+		delete(it.Results, registry.ResultStep)
+		if err := t.SetResult(it, registry.ResultReturned, orNull(r.Response)); err != nil {
+			return err
+		}
+	}
+	p.leave(it.ID)
+	if spec.Kind == registry.StepRemove || r.Then.Do == registry.ThenRemove && r.Then.At.IsZero() {
+		return p.remove(t, it.ID, work.ActorRegistry, "its process was removed")
+	}
+	for _, e := range r.Events {
+		if err := p.append(t, it.ID, t.Now, e); err != nil {
+			return err
+		}
+	}
+	if r.State != nil {
+		p.State = r.State
+	}
+	if r.Metadata != nil {
+		p.Metadata = r.Metadata
+	}
+	again, context := registry.StepKind(""), p.context
+	if spec.Kind == registry.StepRepair && p.corruptedKind.IsTimer() {
+		again = p.corruptedKind
+	}
+	p.turn(t, registry.ProcessRunning)
+	return p.then(t, r.Then, spec.Context, again, context)
+}
+
+// then sets what the process does after a step. again is the timer that a repair starts again.
+func (p *process) then(t *work.Tx, then registry.StepThen, context json.RawMessage, again registry.StepKind, failed json.RawMessage) error {
+	switch then.Do {
+	case registry.ThenContinue:
+		return p.replaceTimer(t, registry.StepTimeout, sqldb.Micros(then.At), context)
+	case registry.ThenRemove:
+		return p.replaceTimer(t, registry.StepRemove, sqldb.Micros(then.At), context)
+	case registry.ThenSuspend:
+		old := p.timer
+		p.timer = ""
+		if err := p.save(t); err != nil {
+			return err
+		}
+		return cancel(t, old, work.ActorRegistry, "its process is suspended")
+	case registry.ThenDone:
+		p.turn(t, registry.ProcessDone)
+		p.timer, p.tail = "", ""
+		if err := p.save(t); err != nil {
+			return err
+		}
+		return p.cancelOpen(t, work.ActorRegistry, "its process is done")
+	case registry.ThenKeep:
+	}
+	if again != "" {
+		return p.replaceTimer(t, again, t.Now, failed)
+	}
+	return p.save(t)
+}
+
+// leave takes a settled step off the process.
+func (p *process) leave(itemID string) {
+	if p.timer == itemID {
+		p.timer = ""
+	}
+	if p.tail == itemID {
+		p.tail = ""
+	}
+}
+
+// fail records that a step failed or was stopped. It puts the process into error, with two
+// exceptions: a repair leaves the process as it is, and a call that never started concerns nobody
+// else.
+func (p *process) fail(t *work.Tx, s work.Shift, spec registry.StepSpec) error {
+	if s.Item.Attempt == 0 && spec.Kind == registry.StepCall {
+		return p.skip(t, s.Item.ID)
+	}
+	if p.Status == registry.ProcessDone || p.Status == registry.ProcessFailed && spec.Kind == registry.StepCall {
+		return nil // the process ended, or went into error, before
+	}
+	p.leave(s.Item.ID)
+	if spec.Kind == registry.StepRepair {
+		return p.save(t)
+	}
+	p.turn(t, registry.ProcessFailed)
+	p.Detail, p.CorruptedBy, p.corruptedKind, p.context = s.Note, s.Item.ID, spec.Kind, spec.Context
+	p.timer, p.tail = "", ""
+	if err := p.save(t); err != nil {
+		return err
+	}
+	return p.cancelOpen(t, work.ActorRegistry, "its process is in error")
+}
+
+// skip lets those that wait for a stopped call wait for what the call waited for. Otherwise they
+// could run beside that.
+func (p *process) skip(t *work.Tx, itemID string) error {
+	before, err := t.Strings(`SELECT requires_id FROM work_dep WHERE item_id = $1 AND satisfied_at IS NULL ORDER BY requires_id`, itemID)
+	if err != nil {
+		return fmt.Errorf("look for what call %s waits for: %w", itemID, err)
+	}
+	after, err := t.Strings(`SELECT item_id FROM work_dep WHERE requires_id = $1 AND satisfied_at IS NULL ORDER BY item_id`, itemID)
+	if err != nil {
+		return fmt.Errorf("look for what waits for call %s: %w", itemID, err)
+	}
+	for _, a := range after {
+		for _, b := range before {
+			if err := t.Postpone(a, b); err != nil {
+				return err
+			}
+		}
+	}
+	if p.tail != itemID {
+		return nil
+	}
+	p.tail = ""
+	for _, b := range before {
+		if b != p.timer {
+			p.tail = b
+		}
+	}
+	return p.save(t)
+}
+
+// paused is the engine's Paused hook: the calls that came while a timer ran go first, when the timer
+// waits for its next try.
+func paused(t *work.Tx, s work.Shift) error {
+	if s.Item.Action != registry.StepProcess {
+		return nil
+	}
+	spec, err := specOf(s.Item)
+	if err != nil || !spec.Kind.IsTimer() {
+		return err
+	}
+	p, err := load(t, spec.ProcessKey)
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil
+	}
+	if err != nil || p.timer != s.Item.ID || p.tail == "" {
+		return err
+	}
+	if _, err := t.Overtake(s.Item.ID); err != nil {
+		return err
+	}
+	return t.Postpone(s.Item.ID, p.tail)
+}

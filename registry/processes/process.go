@@ -1,0 +1,282 @@
+package processes
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
+)
+
+// process is the row of a process. Write transactions are serial, so it cannot change while one
+// has it.
+type process struct {
+	registry.ProcessInfo
+
+	seq           int64
+	corruptedKind registry.StepKind
+	context       json.RawMessage // of the timer that failed
+	steps         int64
+	timer, tail   string // items: see table process
+}
+
+const selectProcess = `SELECT p.namespace, p.id, p.seq, p.collection, p.status, p.previous_status, p.status_changed_at, p.detail, p.corrupted_by,
+	p.corrupted_kind, p.context, p.state, p.metadata, p.last_event_id, p.steps, p.timer_item, p.tail_item, p.created_by, p.created_at,
+	i.run_at, COALESCE(d.spec, '') FROM process p LEFT JOIN work_item i ON i.id = p.timer_item LEFT JOIN work_detail d ON d.item_id = i.id `
+
+func scanProcess(row sqldb.Scanner) (*process, error) {
+	var p process
+	var changed, created int64
+	var due sql.NullInt64
+	var context, state, metadata, spec string
+	err := row.Scan(&p.Namespace, &p.ProcessID, &p.seq, &p.Collection, &p.Status, &p.PreviousStatus, &changed, &p.Detail, &p.CorruptedBy,
+		&p.corruptedKind, &context, &state, &metadata, &p.LastEventID, &p.steps, &p.timer, &p.tail, &p.CreatedBy, &created, &due, &spec)
+	if err != nil {
+		return nil, err
+	}
+	p.StatusChangedAt, p.CreatedAt = sqldb.FromMicros(changed), sqldb.FromMicros(created)
+	p.context, p.State, p.Metadata = optional(context), optional(state), optional(metadata)
+	if due.Valid {
+		var of registry.StepSpec
+		if err := json.Unmarshal([]byte(spec), &of); err != nil {
+			return nil, fmt.Errorf("decode the input of step %s: %w", p.timer, err)
+		}
+		p.Timer = &registry.ProcessTimer{ItemID: p.timer, Kind: of.Kind, At: sqldb.FromMicros(due.Int64)}
+	}
+	return &p, nil
+}
+
+// optional returns a column of JSON that may be empty.
+func optional(text string) json.RawMessage {
+	if text == "" {
+		return nil
+	}
+	return json.RawMessage(text)
+}
+
+// load reads a process in the transaction.
+func load(t *work.Tx, key registry.ProcessKey) (*process, error) {
+	return found(scanProcess(t.Row(selectProcess+`WHERE p.namespace = $1 AND p.id = $2`, key.Namespace, key.ProcessID)))
+}
+
+func found(p *process, err error) (*process, error) {
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("there is no such process: %w", registry.ErrNotFound)
+	}
+	return p, err
+}
+
+// read reads a process with a range of its history on the reading connections.
+func (s *Keeper) read(ctx context.Context, key registry.ProcessKey, r registry.HistoryRange) (*process, error) {
+	p, err := found(scanProcess(s.db.Read.QueryRowContext(ctx, selectProcess+`WHERE p.namespace = $1 AND p.id = $2`, key.Namespace, key.ProcessID)))
+	if err != nil || r.None {
+		return p, err
+	}
+	limit := registry.MostHistory
+	if r.Limit > 0 {
+		limit = min(r.Limit, limit)
+	}
+	side, order := "event_id > $3", "event_id"
+	if r.Backward {
+		order = "event_id DESC"
+		if side = "event_id < $3"; r.Offset == 0 {
+			side = "event_id > $3"
+		}
+	}
+	p.History, err = sqldb.Collect(s.db.Read.Ask(ctx, selectEvent+`WHERE namespace = $1 AND process_id = $2 AND `+side+` ORDER BY `+order+sqldb.Limit(limit),
+		key.Namespace, key.ProcessID, r.Offset), "read the history of process "+key.String(), scanEvent)
+	return p, err
+}
+
+const selectEvent = `SELECT event_id, item_id, at, payload, metadata FROM process_event `
+
+func scanEvent(row sqldb.Scanner) (e registry.ProcessEvent, err error) {
+	var at int64
+	var payload, metadata string
+	if err := row.Scan(&e.ID, &e.ItemID, &at, &payload, &metadata); err != nil {
+		return e, err
+	}
+	e.At, e.Payload, e.Metadata = sqldb.FromMicros(at), json.RawMessage(payload), optional(metadata)
+	return e, nil
+}
+
+// save writes the row of the process.
+func (p *process) save(t *work.Tx) error {
+	err := t.Do(`UPDATE process SET status = $3, previous_status = $4, status_changed_at = $5, detail = $6, corrupted_by = $7, corrupted_kind = $8,
+			context = $9, state = $10, metadata = $11, last_event_id = $12, steps = $13, timer_item = $14, tail_item = $15
+		WHERE namespace = $1 AND id = $2`, p.Namespace, p.ProcessID, p.Status, p.PreviousStatus, sqldb.Micros(p.StatusChangedAt), sqldb.Clean(p.Detail),
+		p.CorruptedBy, p.corruptedKind, string(p.context), string(p.State), string(p.Metadata), p.LastEventID, p.steps, p.timer, p.tail)
+	if err != nil {
+		return fmt.Errorf("write process %s: %w", p.ProcessKey, err)
+	}
+	return nil
+}
+
+// turn changes the status of the process. A process that leaves its error forgets it.
+func (p *process) turn(t *work.Tx, to registry.ProcessStatus) {
+	if p.Status == to {
+		return
+	}
+	p.PreviousStatus, p.Status, p.StatusChangedAt = p.Status, to, sqldb.FromMicros(t.Now)
+	if to != registry.ProcessFailed {
+		p.Detail, p.CorruptedBy, p.corruptedKind, p.context = "", "", "", nil
+	}
+}
+
+// repairable returns an error unless the process is in error and nothing repairs it.
+func (p *process) repairable() error {
+	if p.Status == registry.ProcessFailed && p.tail == "" && p.timer == "" {
+		return nil
+	}
+	e := &registry.ProcessStateError{ProcessKey: p.ProcessKey, Status: p.Status, Detail: p.Detail}
+	if p.Status == registry.ProcessFailed {
+		if e.Repairing = p.tail; e.Repairing == "" {
+			e.Repairing = p.timer
+		}
+	}
+	return e
+}
+
+// append adds an event to the history. The caller saves the process.
+func (p *process) append(t *work.Tx, itemID string, at int64, e registry.NewProcessEvent) error {
+	p.LastEventID++
+	err := t.Do(`INSERT INTO process_event (namespace, process_id, event_id, item_id, at, payload, metadata) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		p.Namespace, p.ProcessID, p.LastEventID, itemID, at, string(orNull(e.Payload)), string(e.Metadata))
+	if err != nil {
+		return fmt.Errorf("add event %d of process %s: %w", p.LastEventID, p.ProcessKey, err)
+	}
+	return nil
+}
+
+// enqueue adds a step that somebody asks for, behind those that were asked for before, and saves the
+// process. A timer that has not started waits for it.
+func (p *process) enqueue(t *work.Tx, spec registry.StepSpec, actor string) (itemID string, err error) {
+	before, pending := p.tail, ""
+	if p.timer != "" {
+		var status registry.Status
+		if err := t.Get(`SELECT status FROM work_item WHERE id = $1`, []any{p.timer}, &status); err != nil {
+			return "", fmt.Errorf("look at the timer of process %s: %w", p.ProcessKey, err)
+		}
+		if status != registry.Running {
+			pending = p.timer
+		} else if before == "" {
+			before = p.timer
+		}
+	}
+	if itemID, err = p.insert(t, spec, 0, before, actor); err != nil {
+		return "", err
+	}
+	if pending != "" {
+		if err := t.Postpone(pending, itemID); err != nil {
+			return "", err
+		}
+	}
+	p.tail = itemID
+	return itemID, p.save(t)
+}
+
+// replaceTimer sets the timer of the process to a time in microseconds, in place of the one it has,
+// and saves the process. The timer waits for the calls that are open.
+func (p *process) replaceTimer(t *work.Tx, kind registry.StepKind, at int64, context json.RawMessage) error {
+	old := p.timer
+	id, err := p.insert(t, registry.StepSpec{Kind: kind, Context: context}, max(0, at-t.Now), p.tail, work.ActorRegistry)
+	if err != nil {
+		return err
+	}
+	p.timer = id
+	if err := p.save(t); err != nil {
+		return err
+	}
+	return cancel(t, old, work.ActorRegistry, "its process has another timer")
+}
+
+// insert adds the item of a step, behind the item before unless that is "". The caller saves the
+// process.
+func (p *process) insert(t *work.Tx, spec registry.StepSpec, delay int64, before, actor string) (string, error) {
+	route, _ := registry.RouteOf(registry.StepProcess)
+	spec.RouteVersion, spec.ProcessKey = route.Version, p.ProcessKey
+	var needs []work.Need
+	if before != "" {
+		need, err := t.NeedOf(registry.Requirement{ItemID: before, WaitFor: registry.WaitSettled})
+		if err != nil {
+			return "", err
+		}
+		needs = append(needs, need)
+	}
+	it := work.NewItem{
+		ID: sqldb.NewID(), Tenant: sqldb.Tenant, Collection: p.Collection, Action: registry.StepProcess, Stage: registry.ProcessStep.Of(p.Namespace),
+		Status: registry.Pending, Name: p.ProcessID, Actor: actor, Input: spec, Delay: delay, Blockers: work.OpenNeeds(needs),
+	}
+	it.EventSpec = struct {
+		registry.ProcessKey
+
+		Kind registry.StepKind `json:"kind"`
+	}{p.ProcessKey, spec.Kind}
+	if err := t.Insert(it); err != nil {
+		return "", err
+	}
+	if err := t.Require(it.ID, needs); err != nil {
+		return "", err
+	}
+	p.steps++
+	err := t.Do(`INSERT INTO process_step (namespace, process_id, n, item_id) VALUES ($1, $2, $3, $4)`, p.Namespace, p.ProcessID, p.steps, it.ID)
+	if err != nil {
+		return "", fmt.Errorf("add step %d of process %s: %w", p.steps, p.ProcessKey, err)
+	}
+	return it.ID, nil
+}
+
+// cancel cancels the item of a step, unless it is "" or has settled.
+func cancel(t *work.Tx, itemID, actor, reason string) error {
+	if itemID == "" {
+		return nil
+	}
+	it, err := t.Item(itemID)
+	if err != nil || it.Status.Settled() {
+		return err
+	}
+	return t.CarryOut(it, registry.Command{ItemID: itemID, Act: registry.ActCancel, Actor: actor, Reason: reason})
+}
+
+// cancelOpen cancels the open steps of the process, as they were before it was saved without them.
+func (p *process) cancelOpen(t *work.Tx, actor, reason string) error {
+	ids, err := t.Strings(`SELECT s.item_id FROM process_step s JOIN work_item i ON i.id = s.item_id
+		WHERE s.namespace = $1 AND s.process_id = $2 AND i.status IN ('pending', 'running') ORDER BY s.n`, p.Namespace, p.ProcessID)
+	if err != nil {
+		return fmt.Errorf("list the open steps of process %s: %w", p.ProcessKey, err)
+	}
+	for _, id := range ids {
+		if err := cancel(t, id, actor, reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove deletes the process with its history, and cancels its open steps.
+func (p *process) remove(t *work.Tx, itemID, actor, reason string) error {
+	open, err := t.Strings(`SELECT s.item_id FROM process_step s JOIN work_item i ON i.id = s.item_id
+		WHERE s.namespace = $1 AND s.process_id = $2 AND i.status IN ('pending', 'running') AND i.id <> $3 ORDER BY s.n`, p.Namespace, p.ProcessID, itemID)
+	if err != nil {
+		return fmt.Errorf("list the open steps of process %s: %w", p.ProcessKey, err)
+	}
+	for _, query := range []string{
+		`DELETE FROM process WHERE namespace = $1 AND id = $2`,
+		`DELETE FROM process_event WHERE namespace = $1 AND process_id = $2`,
+		`DELETE FROM process_step WHERE namespace = $1 AND process_id = $2`,
+	} {
+		if err := t.Do(query, p.Namespace, p.ProcessID); err != nil {
+			return fmt.Errorf("remove process %s: %w", p.ProcessKey, err)
+		}
+	}
+	for _, id := range open {
+		if err := cancel(t, id, actor, reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,422 @@
+// Package processes keeps processes: long-lived state machines whose steps are items. The engine
+// carries a step like any other item. This package decides which step may start when, and applies
+// what a step makes of its process in the transaction that settles it.
+//
+// Requirements order the steps, so that one step of a process runs at a time: each call requires the
+// open call before it, or the timer that runs. A timer that has not started requires every open
+// call.
+package processes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/bounds"
+	"github.com/holdfast/holdfast/registry/collection"
+	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
+)
+
+// Keeper keeps processes. Its methods may be called concurrently.
+type Keeper struct {
+	db   *sqldb.DB
+	work *work.Engine
+}
+
+// New returns the processes whose steps an engine carries.
+func New(db *sqldb.DB, engine *work.Engine) *Keeper { return &Keeper{db, engine} }
+
+// Join adds what processes do in the engine's transactions.
+func (s *Keeper) Join(h *work.Hooks) {
+	h.Outcome = append(h.Outcome, judge)
+	h.Settled = append(h.Settled, settled)
+	h.Paused = append(h.Paused, paused)
+	h.Purged = append(h.Purged, purged)
+}
+
+// AnnounceNamespaces implements registry.Stepping.
+func (s *Keeper) AnnounceNamespaces(ctx context.Context, all []registry.Namespace) error {
+	if err := bounds.Check(all); err != nil {
+		return fmt.Errorf("announce namespaces: %w", err)
+	}
+	for _, n := range all {
+		if err := registry.CheckFunctionName(n.Name); err != nil {
+			return fmt.Errorf("announce namespace %.100q: %w", n.Name, err)
+		}
+	}
+	err := s.work.Write(ctx, func(t *work.Tx) error {
+		for _, n := range all {
+			policy, err := json.Marshal(n.Policy)
+			if err != nil {
+				return fmt.Errorf("encode the policy of namespace %s: %w", n.Name, err)
+			}
+			err = t.Do(`INSERT INTO namespace (name, title, policy, seen_at) VALUES ($1, $2, $3, $4)
+				ON CONFLICT (name) DO UPDATE SET title = $2, policy = $3, seen_at = $4`, n.Name, sqldb.Clean(n.Title), string(policy), t.Now)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("announce %d namespaces: %w", len(all), err)
+	}
+	return nil
+}
+
+// Namespaces implements registry.Processing.
+func (s *Keeper) Namespaces(ctx context.Context) ([]registry.Namespace, error) {
+	return sqldb.Collect(s.db.Read.Ask(ctx, `SELECT name, title, policy, seen_at FROM namespace ORDER BY name`), "list namespaces",
+		func(row sqldb.Scanner) (n registry.Namespace, err error) {
+			var policy string
+			var seen int64
+			if err := row.Scan(&n.Name, &n.Title, &policy, &seen); err != nil {
+				return n, err
+			}
+			n.SeenAt = sqldb.FromMicros(seen)
+			if err := json.Unmarshal([]byte(policy), &n.Policy); err != nil {
+				return n, fmt.Errorf("decode the policy of namespace %s: %w", n.Name, err)
+			}
+			return n, nil
+		})
+}
+
+// request is an operation that may be repeated with its idempotency key.
+type request struct {
+	operation  string
+	key, actor string
+	arguments  any // all that the key is bound to
+}
+
+// once carries a request out and returns the item that answers it. A repeat gets the item of the
+// first one.
+func once(t *work.Tx, r request, do func() (itemID string, err error)) (itemID string, err error) {
+	args, err := work.Fingerprint([]any{r.operation, r.arguments})
+	if err != nil {
+		return "", err
+	}
+	if id, repeated, err := t.Keyed(r.key, args); err != nil || repeated {
+		return id, err
+	}
+	if itemID, err = do(); err != nil {
+		return "", err
+	}
+	return itemID, t.Answer(r.key, args, itemID, registry.ActSubmit, r.actor)
+}
+
+// ask carries out a request that adds a step, and returns the step's answer so far.
+func (s *Keeper) ask(ctx context.Context, what string, key registry.ProcessKey, r request, do func(t *work.Tx) (itemID string, err error)) (a registry.Answer, err error) {
+	err = s.work.Write(ctx, func(t *work.Tx) error {
+		id, err := once(t, r, func() (string, error) { return do(t) })
+		if err != nil {
+			return err
+		}
+		it, err := t.Item(id)
+		if err != nil {
+			return err
+		}
+		a, err = answerOf(it)
+		return err
+	})
+	if err != nil {
+		return registry.Answer{}, fmt.Errorf("%s process %s: %w", what, key, err)
+	}
+	return a, nil
+}
+
+// InitProcess implements registry.Processing.
+func (s *Keeper) InitProcess(ctx context.Context, n registry.NewProcess) (registry.Answer, error) {
+	if err := n.Check(); err != nil {
+		return registry.Answer{}, fmt.Errorf("start process %s: %w", n.ProcessKey, err)
+	}
+	args := n
+	args.Actor, args.IdempotencyKey = "", ""
+	return s.ask(ctx, "start", n.ProcessKey, request{"init", n.IdempotencyKey, n.Actor, args}, func(t *work.Tx) (string, error) {
+		if err := t.Accepting(); err != nil {
+			return "", err
+		}
+		p, err := create(t, n.ProcessKey, n.Collection, n.Actor, registry.ProcessInit)
+		if err != nil {
+			return "", err
+		}
+		return p.enqueue(t, registry.StepSpec{Kind: registry.StepInit, Args: orNull(n.Args), Context: n.Context}, n.Actor)
+	})
+}
+
+// CallProcess implements registry.Processing.
+func (s *Keeper) CallProcess(ctx context.Context, n registry.NewCall) (registry.Answer, error) {
+	return s.call(ctx, "call", registry.StepCall, n, func(t *work.Tx, p *process) error {
+		if p.Status != registry.ProcessRunning {
+			return &registry.ProcessStateError{ProcessKey: p.ProcessKey, Status: p.Status, Detail: p.Detail}
+		}
+		return t.Accepting()
+	})
+}
+
+// RepairProcess implements registry.Processing.
+func (s *Keeper) RepairProcess(ctx context.Context, n registry.NewCall) (registry.Answer, error) {
+	return s.call(ctx, "repair", registry.StepRepair, n, func(_ *work.Tx, p *process) error { return p.repairable() })
+}
+
+// call adds a step that somebody asks for, if the process may take it.
+func (s *Keeper) call(ctx context.Context, what string, kind registry.StepKind, n registry.NewCall, may func(*work.Tx, *process) error) (registry.Answer, error) {
+	if err := n.Check(); err != nil {
+		return registry.Answer{}, fmt.Errorf("%s process %s: %w", what, n.ProcessKey, err)
+	}
+	args := n
+	args.Actor, args.IdempotencyKey = "", ""
+	return s.ask(ctx, what, n.ProcessKey, request{string(kind), n.IdempotencyKey, n.Actor, args}, func(t *work.Tx) (string, error) {
+		p, err := load(t, n.ProcessKey)
+		if err != nil {
+			return "", err
+		}
+		if err := may(t, p); err != nil {
+			return "", err
+		}
+		return p.enqueue(t, registry.StepSpec{Kind: kind, Args: orNull(n.Args), Context: n.Context, Range: n.Range}, n.Actor)
+	})
+}
+
+// RetryProcess implements registry.Processing.
+func (s *Keeper) RetryProcess(ctx context.Context, a registry.ProcessAct) (info registry.ProcessInfo, err error) {
+	args := a
+	args.Actor, args.IdempotencyKey = "", ""
+	err = s.act(ctx, "retry", a, request{"retry", a.IdempotencyKey, a.Actor, args}, func(t *work.Tx) (string, error) {
+		p, err := load(t, a.ProcessKey)
+		if err != nil {
+			return "", err
+		}
+		if err := p.repairable(); err != nil {
+			return "", err
+		}
+		if a.Context != nil {
+			p.context = a.Context
+		}
+		cause := p.CorruptedBy
+		if !p.corruptedKind.IsTimer() {
+			p.turn(t, registry.ProcessRunning)
+			return cause, p.save(t)
+		}
+		return cause, p.replaceTimer(t, p.corruptedKind, t.Now, p.context)
+	}, func(t *work.Tx) error {
+		p, err := load(t, a.ProcessKey)
+		if err == nil {
+			info = p.ProcessInfo
+		}
+		return err
+	})
+	return info, err
+}
+
+// RemoveProcess implements registry.Processing.
+func (s *Keeper) RemoveProcess(ctx context.Context, a registry.ProcessAct) error {
+	args := a
+	args.Actor, args.IdempotencyKey = "", ""
+	return s.act(ctx, "remove", a, request{"remove", a.IdempotencyKey, a.Actor, args}, func(t *work.Tx) (string, error) {
+		p, err := load(t, a.ProcessKey)
+		if err != nil {
+			return "", err
+		}
+		return p.timer, p.remove(t, "", a.Actor, "its process is removed: "+a.Reason)
+	}, nil)
+}
+
+// act carries out a request of a person, once, and then reads what there is now.
+func (s *Keeper) act(ctx context.Context, what string, a registry.ProcessAct, r request, do func(*work.Tx) (string, error), then func(*work.Tx) error) error {
+	err := a.ProcessKey.Check()
+	if err == nil {
+		err = s.work.Write(ctx, func(t *work.Tx) error {
+			_, err := once(t, r, func() (string, error) { return do(t) })
+			if err == nil && then != nil {
+				err = then(t)
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("%s process %s: %w", what, a.ProcessKey, err)
+	}
+	return nil
+}
+
+// PutProcess implements registry.Processing.
+func (s *Keeper) PutProcess(ctx context.Context, n registry.PutProcess) (info registry.ProcessInfo, err error) {
+	if err := n.Check(); err != nil {
+		return info, fmt.Errorf("import process %s: %w", n.ProcessKey, err)
+	}
+	args := n
+	args.Actor, args.IdempotencyKey = "", ""
+	a := registry.ProcessAct{ProcessKey: n.ProcessKey}
+	err = s.act(ctx, "import", a, request{"put", n.IdempotencyKey, n.Actor, args}, func(t *work.Tx) (string, error) {
+		if err := t.Accepting(); err != nil {
+			return "", err
+		}
+		p, err := create(t, n.ProcessKey, n.Collection, n.Actor, registry.ProcessRunning)
+		if err != nil {
+			return "", err
+		}
+		p.State, p.Metadata = n.State, n.Metadata
+		for _, e := range n.History {
+			if e.ID > p.LastEventID {
+				p.LastEventID = e.ID - 1
+			}
+			at := t.Now
+			if !e.At.IsZero() {
+				at = sqldb.Micros(e.At)
+			}
+			if err := p.append(t, "", at, registry.NewProcessEvent{Payload: e.Payload, Metadata: e.Metadata}); err != nil {
+				return "", err
+			}
+		}
+		if n.Timer == nil {
+			return "", p.save(t)
+		}
+		err = p.replaceTimer(t, n.Timer.Kind, sqldb.Micros(n.Timer.At), nil)
+		return p.timer, err
+	}, func(t *work.Tx) error {
+		p, err := load(t, n.ProcessKey)
+		if err == nil {
+			info = p.ProcessInfo
+		}
+		return err
+	})
+	return info, err
+}
+
+// create adds a process.
+func create(t *work.Tx, key registry.ProcessKey, of, actor string, status registry.ProcessStatus) (*process, error) {
+	var known bool
+	err := t.Get(`SELECT EXISTS (SELECT 1 FROM process WHERE namespace = $1 AND id = $2)`, []any{key.Namespace, key.ProcessID}, &known)
+	if err != nil {
+		return nil, fmt.Errorf("look for process %s: %w", key, err)
+	}
+	if known {
+		return nil, fmt.Errorf("%w: %s", registry.ErrProcessExists, key)
+	}
+	if err := announced(t, key.Namespace); err != nil {
+		return nil, err
+	}
+	if of != "" {
+		if _, err := collection.Of(t, of); err != nil {
+			return nil, err
+		}
+	}
+	err = t.Do(`INSERT INTO process (namespace, id, seq, collection, status, previous_status, status_changed_at, detail, corrupted_by, corrupted_kind,
+			context, state, metadata, last_event_id, steps, timer_item, tail_item, created_by, created_at)
+		VALUES ($1, $2, (SELECT COALESCE(MAX(seq), 0) + 1 FROM process), $3, $4, '', $5, '', '', '', '', '', '', 0, 0, '', '', $6, $5)`,
+		key.Namespace, key.ProcessID, of, status, t.Now, sqldb.Clean(actor))
+	if err != nil {
+		return nil, fmt.Errorf("add process %s: %w", key, err)
+	}
+	return load(t, key)
+}
+
+// announced returns an error unless a program has announced the namespace.
+func announced(t *work.Tx, namespace string) error {
+	known, err := t.Strings(`SELECT name FROM namespace WHERE name = $1`, namespace)
+	if err != nil || len(known) > 0 {
+		return err
+	}
+	if known, err = t.Strings(`SELECT name FROM namespace ORDER BY name`); err != nil {
+		return fmt.Errorf("list namespaces: %w", err)
+	}
+	return &registry.UnknownNamespaceError{Namespace: namespace, Known: known}
+}
+
+// purged forgets a step whose item is purged. The events that it made stay.
+func purged(t *work.Tx, it registry.WorkItem) error {
+	if it.Action != registry.StepProcess {
+		return nil
+	}
+	return t.Do(`DELETE FROM process_step WHERE item_id = $1`, it.ID)
+}
+
+// answerOf returns the answer of a step.
+func answerOf(it registry.WorkItem) (a registry.Answer, err error) {
+	if it.Action != registry.StepProcess {
+		return a, fmt.Errorf("item %s is no step of a process: %w", it.ID, registry.ErrNotFound)
+	}
+	spec, err := specOf(it)
+	if err != nil {
+		return a, err
+	}
+	a = registry.Answer{ProcessKey: spec.ProcessKey, ItemID: it.ID, Kind: spec.Kind, Status: it.Status}
+	switch {
+	case it.Status == registry.Completed:
+		a.Response = it.Results[registry.ResultReturned]
+	case it.Status.Settled():
+		a.Error = it.Note
+	}
+	return a, nil
+}
+
+func specOf(it registry.WorkItem) (spec registry.StepSpec, err error) {
+	if err := json.Unmarshal(it.Spec, &spec); err != nil {
+		return spec, fmt.Errorf("decode the input of step %s: %w", it.ID, err)
+	}
+	return spec, nil
+}
+
+func orNull(args json.RawMessage) json.RawMessage {
+	if len(args) == 0 {
+		return json.RawMessage("null")
+	}
+	return args
+}
+
+// AwaitAnswer implements registry.Processing.
+func (s *Keeper) AwaitAnswer(ctx context.Context, itemID string) (registry.Answer, error) {
+	it, err := s.work.Item(context.WithoutCancel(ctx), itemID)
+	if err == nil && it.Action == registry.StepProcess {
+		it, err = s.work.AwaitSettled(ctx, itemID)
+	}
+	if err != nil {
+		return registry.Answer{}, fmt.Errorf("wait for an answer: %w", err)
+	}
+	return answerOf(it)
+}
+
+// Process implements registry.Processing.
+func (s *Keeper) Process(ctx context.Context, key registry.ProcessKey, r registry.HistoryRange) (registry.ProcessInfo, error) {
+	look := context.WithoutCancel(ctx)
+	p, err := s.read(look, key, r)
+	if err == nil && p.Status == registry.ProcessInit && p.tail != "" {
+		if _, err = s.work.AwaitSettled(ctx, p.tail); err == nil || errors.Is(err, registry.ErrNotFound) {
+			p, err = s.read(look, key, r)
+		}
+	}
+	if err != nil {
+		return registry.ProcessInfo{}, fmt.Errorf("read process %s: %w", key, err)
+	}
+	return p.ProcessInfo, nil
+}
+
+// ProcessOf implements registry.Stepping.
+func (s *Keeper) ProcessOf(ctx context.Context, l registry.Lease, r registry.HistoryRange) (info registry.ProcessInfo, err error) {
+	if err := bounds.Check(l, r); err != nil {
+		return info, err
+	}
+	var key registry.ProcessKey
+	err = s.work.Write(ctx, func(t *work.Tx) error {
+		it, err := t.Live(l)
+		if err == nil && it.Action != registry.StepProcess {
+			err = fmt.Errorf("%w: it is no step of a process", registry.ErrInvalid)
+		}
+		if err != nil {
+			return err
+		}
+		spec, err := specOf(it)
+		key = spec.ProcessKey
+		return err
+	})
+	if err == nil {
+		var p *process
+		if p, err = s.read(ctx, key, r); err == nil {
+			return p.ProcessInfo, nil
+		}
+	}
+	return registry.ProcessInfo{}, fmt.Errorf("read the process of item %s: %w", l.ItemID, err)
+}
