@@ -26,9 +26,9 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/hold"
 	"github.com/holdfast/holdfast/cmd/holdfast/item"
 	"github.com/holdfast/holdfast/cmd/holdfast/object"
-	"github.com/holdfast/holdfast/cmd/holdfast/process"
 	"github.com/holdfast/holdfast/cmd/holdfast/progress"
 	"github.com/holdfast/holdfast/cmd/holdfast/queue"
+	"github.com/holdfast/holdfast/cmd/holdfast/role"
 	"github.com/holdfast/holdfast/cmd/holdfast/task"
 )
 
@@ -50,9 +50,9 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 // root assembles the commands in the order in which docs/commands.md lists them.
 func root(a *cli.App) *cobra.Command {
 	return a.Root(
-		process.UpCommand(a), process.RegistryCommand(a), process.WorkerCommand(a), process.BrokerCommand(a), deposit.SubmitCommand(a), check.Command(a), object.ReceiptKeysCommand(a), progress.WatchCommand(a),
+		role.UpCommand(a), role.RegistryCommand(a), role.WorkerCommand(a), role.BrokerCommand(a), deposit.SubmitCommand(a), check.Command(a), object.ReceiptKeysCommand(a), progress.WatchCommand(a),
 		batch.Command(a), item.Command(a), object.Command(a), collection.Command(a), hold.Command(a), queue.Command(a), feed.Command(a),
 		deposit.GraphCommand(a), task.Command(a), task.ScheduleCommand(a), events.Command(a), events.AuditCommand(a), account.TokenCommand(a), deposit.UploadCommand(a), account.LoginCommand(a), account.SessionCommand(a),
-		process.HealthCommand(a), process.MigrateCommand(a), process.StorageCommand(a), versionCommand(a), cli.Basics(),
+		role.HealthCommand(a), role.MigrateCommand(a), role.StorageCommand(a), versionCommand(a), cli.Basics(),
 	)
 }

@@ -4,7 +4,7 @@
 // A process that cannot start leaves nothing running. Closing a process drains it first.
 //
 // This package alone picks the drivers; all others take contracts. It knows no command line and no
-// settings: cmd/holdfast/process makes its options.
+// settings: cmd/holdfast/role makes its options.
 package node
 
 import (

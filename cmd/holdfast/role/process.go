@@ -1,9 +1,9 @@
-// Package process has the commands that run Holdfast, or work on its database and storages without
+// Package role has the commands that run Holdfast, or work on its database and storages without
 // a service: up, the roles registry, worker and broker, and migrate, storage and health.
 //
 // A process that is stopped saves its progress and ends with code 0. Package cmd/node assembles it;
 // this package makes cmd/node's options from the environment (cmd/config) and the flags.
-package process
+package role
 
 import (
 	"context"
