@@ -37,6 +37,7 @@ import (
 	"github.com/holdfast/holdfast/web/api/item"
 	"github.com/holdfast/holdfast/web/api/object"
 	"github.com/holdfast/holdfast/web/api/outbound"
+	"github.com/holdfast/holdfast/web/api/process"
 	"github.com/holdfast/holdfast/web/api/queue"
 	"github.com/holdfast/holdfast/web/api/scope"
 	"github.com/holdfast/holdfast/web/api/shortid"
@@ -152,6 +153,7 @@ func addOperations(s *endpoint.Server, limited scope.Registry, o Options) *uploa
 	}).Routes()
 	(&function.Service{Server: s, Registry: limited}).Routes()
 	(&item.Service{Server: s, Registry: limited}).Routes()
+	(&process.Service{Server: s, Registry: limited}).Routes()
 	(&queue.Service{Server: s, Registry: limited, Objects: o.Objects}).Routes()
 	(&collection.Service{Server: s, Registry: limited, Objects: o.Objects}).Routes()
 	(&object.Service{Server: s, Registry: limited, All: o.Registry, Objects: o.Objects, Staging: o.Staging}).Routes()

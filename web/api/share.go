@@ -112,6 +112,8 @@ func waitsFor(r *http.Request) (most int64, waits bool) {
 	switch {
 	case r.Method == http.MethodGet && r.URL.Path == wire.Base+"/events":
 		return mostStreams, true
+	case r.Method == http.MethodGet && r.URL.Query().Has("wait"):
+		return mostListened, true
 	case endpoint.WorkerMethod(r) == "withdrawn":
 		return mostListened, true
 	case function.Waits(r):

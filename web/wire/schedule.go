@@ -10,7 +10,7 @@ import (
 type ScheduleRequest struct {
 	Cron          string           `json:"cron" maxLength:"200" doc:"Five fields as in crontab(5), or @hourly, @daily, @weekly, @monthly, @yearly" example:"30 2 * * *"`
 	Zone          string           `json:"zone,omitempty" maxLength:"100" doc:"IANA name of the expression's time zone; UTC when absent" example:"Europe/Berlin"`
-	Task          ScheduleTask    `json:"task"`
+	Task          ScheduleTask     `json:"task"`
 	JitterSeconds int64            `json:"jitter_seconds,omitempty" doc:"Delays the start of each item by a random time below this; at most 86400"`
 	Overlap       registry.Overlap `json:"overlap,omitempty" doc:"While an item of an earlier firing has not ended: skip (the default) or allow"`
 	CatchUp       registry.CatchUp `json:"catch_up,omitempty" doc:"After a downtime: once (the default) fires the last missed time, skip none, all each, 100 at most"`

@@ -185,7 +185,7 @@ func (s *scheduleFlags) apply(a *cli.App, cmd *cobra.Command, r *wire.ScheduleRe
 		"subject": func() { r.Task.Subject = s.r.Task.Subject }, "collection": func() { r.Task.Collection = s.r.Task.Collection },
 		"priority": func() { r.Task.Priority = &s.priority }, "jitter": func() { r.JitterSeconds = int64(s.jitter / time.Second) },
 		"overlap": func() { r.Overlap = s.r.Overlap }, "catch-up": func() { r.CatchUp = s.r.CatchUp },
-		"args": func() { r.Task.Args, err = argsOf(a, s.args) },
+		"args": func() { r.Task.Args, err = cli.JSONValue(a, "--args", s.args) },
 	} {
 		if cmd.Flags().Changed(flag) {
 			set()

@@ -3,14 +3,9 @@
 package task
 
 import (
-	"bytes"
 	"context"
 	"embed"
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -112,7 +107,7 @@ func taskFlags(cmd *cobra.Command, r *wire.TaskRequest, s *flags) {
 
 // request returns the request of a task with what flags say in text.
 func request(r wire.TaskRequest, s flags, a *cli.App) (_ wire.TaskRequest, err error) {
-	if r.Args, err = argsOf(a, s.args); err != nil {
+	if r.Args, err = cli.JSONValue(a, "--args", s.args); err != nil {
 		return r, err
 	}
 	if s.notBefore != "" {
@@ -141,21 +136,4 @@ func submit(ctx context.Context, a *cli.App, r wire.TaskRequest, s flags) error 
 		return err
 	}
 	return progress.Await(ctx, a, c, []progress.Entry{{Target: progress.Target{ID: it.ID, Job: true}}}, nil)
-}
-
-// argsOf reads the value of --args.
-func argsOf(a *cli.App, value string) (json.RawMessage, error) {
-	raw, err := []byte(value), error(nil)
-	if value == "-" {
-		raw, err = io.ReadAll(a.In)
-	} else if name, ok := strings.CutPrefix(value, "@"); ok {
-		raw, err = os.ReadFile(name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", value, exit.Cause(err))
-	}
-	if raw = bytes.TrimSpace(raw); len(raw) > 0 && !json.Valid(raw) {
-		return nil, exit.Usagef("--args is not JSON; text stands in double quotes: --args '\"text\"'")
-	}
-	return raw, nil
 }

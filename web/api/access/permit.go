@@ -45,7 +45,20 @@ func Roles() map[string][]registry.Role {
 		"item-around":     reader,
 		"list-functions":  reader,
 		"submit-task":     operator,
-		"check":           depositor,
+
+		"list-namespaces": reader,
+		"list-processes":  reader,
+		"read-process":    reader,
+		"trace-process":   reader,
+		"read-answer":     reader,
+		"init-process":    operator,
+		"call-process":    operator,
+		"repair-process":  operator,
+		"retry-process":   operator,
+		"put-process":     operator,
+		"remove-process":  operator,
+
+		"check": depositor,
 
 		"list-schedules":  overseer,
 		"read-schedule":   overseer,

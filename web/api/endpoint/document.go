@@ -54,6 +54,7 @@ var tags = []struct {
 }{
 	{&huma.Tag{Name: "deposit", Description: "Submit payloads: uploads (tus), submissions, checks without a submission, graphs of submissions and tasks."}, []string{"uploads", "check", "graphs"}},
 	{&huma.Tag{Name: "tasks", Description: "Functions, tasks, which call them, and schedules, which submit tasks."}, []string{"functions", "tasks", "schedules"}},
+	{&huma.Tag{Name: "processes", Description: "Processes, which programs serve step by step."}, []string{"namespaces", "processes", "answers"}},
 	{&huma.Tag{Name: "batches", Description: "Progress, jobs and reports of submissions."}, []string{"batches"}},
 	{&huma.Tag{Name: "items", Description: "Jobs, batches and other items: lists, history, causes of failures, acts."}, []string{"items", "failures", "bulk"}},
 	{&huma.Tag{Name: "queue", Description: "Waiting and running items, holds, workers."}, []string{"queue", "holds", "workers", "orphans"}},

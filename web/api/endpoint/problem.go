@@ -36,6 +36,7 @@ func sentinels() []sentinel {
 		{registry.ErrIdempotencyConflict, http.StatusConflict, wire.CodeIdempotency, "use a new key, or repeat the first request unchanged"},
 		{registry.ErrLastAdmin, http.StatusConflict, wire.CodeLastAdmin, "nothing was revoked"},
 		{registry.ErrNameTaken, http.StatusConflict, wire.CodeNameTaken, "use another name"},
+		{registry.ErrProcessExists, http.StatusConflict, wire.CodeConflict, "use another id, or call the process"},
 		{registry.ErrIntentOpen, http.StatusConflict, wire.CodeConflict, "wait until that version is recorded"},
 		{registry.ErrJobsOpen, http.StatusConflict, wire.CodeConflict, "wait until they have settled"},
 		{registry.ErrEmptyQuery, http.StatusUnprocessableEntity, wire.CodeInvalid, "say which items to select"},
@@ -144,8 +145,14 @@ func contractRefusal(err error) *wire.Problem {
 		name  *registry.UnknownFunctionError
 		args  *registry.ArgumentError
 		busy  *registry.ScheduleBusy
+		state *registry.ProcessStateError
+		space *registry.UnknownNamespaceError
 	)
 	switch {
+	case errors.As(err, &state):
+		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error())
+	case errors.As(err, &space):
+		return wire.NewProblem(http.StatusNotFound, wire.CodeNotFound, err.Error())
 	case errors.As(err, &claim), errors.As(err, &owner), errors.As(err, &none):
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error())
 	case errors.As(err, &gone):

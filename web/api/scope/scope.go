@@ -26,6 +26,7 @@ type Registry interface {
 	registry.Tasking
 	registry.StepReader
 	registry.Scheduling
+	registry.Processing
 	registry.ReportLister
 	registry.Profiles
 	registry.AttemptReader
