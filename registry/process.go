@@ -63,7 +63,7 @@ type Stepping interface {
 	ProcessOf(ctx context.Context, l Lease, r HistoryRange) (ProcessInfo, error)
 }
 
-// ErrProcessExists: the id of the process is taken.
+// ErrProcessExists says that the id of the process is taken.
 var ErrProcessExists = errors.New("the process exists already")
 
 // Namespace is what is known of the processes of one kind.
@@ -99,13 +99,14 @@ type ProcessKey struct {
 func (k ProcessKey) String() string { return k.Namespace + "/" + k.ProcessID }
 
 // Check returns ErrInvalid unless the key can name a process: see [CheckFunctionName] for the
-// namespace; the id has 1 to 256 bytes of UTF-8 without control characters.
+// namespace; the id has 1 to 256 bytes of UTF-8 without control characters, and
+// is not "." or "..", which no address can carry (RFC 3986, 5.2.4).
 func (k ProcessKey) Check() error {
 	if err := CheckFunctionName(k.Namespace); err != nil {
 		return err
 	}
 	const most = 256
-	ok := k.ProcessID != "" && len(k.ProcessID) <= most && utf8.ValidString(k.ProcessID)
+	ok := k.ProcessID != "" && k.ProcessID != "." && k.ProcessID != ".." && len(k.ProcessID) <= most && utf8.ValidString(k.ProcessID)
 	for _, c := range k.ProcessID {
 		ok = ok && c >= ' ' && c != 0x7f
 	}

@@ -625,14 +625,14 @@ func logs(f *fixture) {
 	release := make(chan struct{})
 	var m task.Mux
 	work := task.Handle(&m, "work", func(ctx context.Context, run *task.Run, _ none) (none, error) {
-		run.Log.With("host", "example.org").Warn("no answer\nyet", "try", 1, slog.Group("of", "all", "3 tries"))
-		run.Log.Debug("not kept")
+		run.Log.With("host", "example.org").WarnContext(ctx, "no answer\nyet", "try", 1, slog.Group("of", "all", "3 tries"))
+		run.Log.DebugContext(ctx, "not kept")
 		select {
 		case <-release:
 		case <-ctx.Done():
 			return none{}, context.Cause(ctx)
 		}
-		run.Log.Error("given up")
+		run.Log.ErrorContext(ctx, "given up")
 		return none{}, task.Fail(errors.New("no answer"))
 	}, task.Lease(3*time.Second))
 	f.serve(&m)

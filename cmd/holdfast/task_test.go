@@ -164,8 +164,8 @@ func TestTask_Wait(t *testing.T) {
 	p := protocol.NewClient(c)
 	defer p.Close()
 	var m task.Mux
-	task.Handle(&m, "work", func(_ context.Context, run *task.Run, good bool) (string, error) {
-		run.Log.Info("at work", "good", good)
+	task.Handle(&m, "work", func(ctx context.Context, run *task.Run, good bool) (string, error) {
+		run.Log.InfoContext(ctx, "at work", "good", good)
 		if !good {
 			return "", task.Fail(errors.New("the tape is gone"))
 		}

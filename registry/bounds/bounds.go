@@ -98,7 +98,7 @@ var bounds = map[string]bound{
 	"NewTask.Function":    name, "NewTask.Args": text(registry.MostArgs), "NewTask.Title": text(mostName), "NewTask.Subject": text(mostName), "NewTask.Collection": name,
 	"NewTask.Priority": number(0, registry.MostPriority), "NewTask.Requires": list(registry.MostEdges), "NewTask.Cause": name, "NewTask.Actor": name, "NewTask.IdempotencyKey": name,
 	"Namespace.Name": name, "Namespace.Title": text(mostText), "NamespacePolicy.Final": texts(mostMade, mostName), "NamespacePolicy.StepTime": number(0, int64(registry.MostStuck)),
-	"HistoryRange.Offset": any64, "HistoryRange.Limit": any64,
+	"HistoryRange.Offset": count, "HistoryRange.Limit": count,
 	"Requirement.Key": name, "Requirement.ItemID": name, "Requirement.WaitFor": name,
 
 	"NewJob.Line": number(1, mostLine), "NewJob.Row": number(0, mostLine), "NewJob.Name": text(mostText), "NewJob.Priority": number(registry.LeastPriority, registry.MostPriority),

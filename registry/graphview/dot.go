@@ -24,7 +24,8 @@ var look = []struct{ tone, shape, style, fill, means string }{
 // required item satisfies it.
 func (v *View) WriteDOT(w io.Writer, now time.Time) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "digraph %s {\n  rankdir=LR;\n  node [fontname=\"sans-serif\", fontsize=11];\n  edge [fontname=\"sans-serif\", fontsize=9];\n", quoted("graph "+v.GraphID))
+	write := func(format string, args ...any) { _, _ = fmt.Fprintf(b, format, args...) } // Flush has the error
+	write("digraph %s {\n  rankdir=LR;\n  node [fontname=\"sans-serif\", fontsize=11];\n  edge [fontname=\"sans-serif\", fontsize=9];\n", quoted("graph "+v.GraphID))
 	for _, n := range v.Nodes {
 		label := Name(n)
 		if title := Title(n); title != "" {
@@ -34,7 +35,7 @@ func (v *View) WriteDOT(w io.Writer, now time.Time) error {
 		if n.Status == registry.Running && len(n.Progress) > 0 {
 			label += "\n" + ProgressText(n.Progress)
 		}
-		fmt.Fprintf(b, "  %s [label=%s, tooltip=%s, %s];\n", quoted(n.ID), quoted(label), quoted(n.ID+" "+v.Detail(n)), lookOf(Tone(n.State)))
+		write("  %s [label=%s, tooltip=%s, %s];\n", quoted(n.ID), quoted(label), quoted(n.ID+" "+v.Detail(n)), lookOf(Tone(n.State)))
 	}
 	for _, e := range v.Edges {
 		style := "solid"
@@ -45,13 +46,13 @@ func (v *View) WriteDOT(w io.Writer, now time.Time) error {
 		if e.SatisfiedAt != nil {
 			width = "1, color=\"#808080\""
 		}
-		fmt.Fprintf(b, "  %s -> %s [style=%s, penwidth=%s];\n", quoted(e.RequiresID), quoted(e.ItemID), style, width)
+		write("  %s -> %s [style=%s, penwidth=%s];\n", quoted(e.RequiresID), quoted(e.ItemID), style, width)
 	}
-	b.WriteString("  subgraph cluster_legend {\n    label=\"Legend\"; fontname=\"sans-serif\"; fontsize=11; color=\"#808080\";\n")
+	write("  subgraph cluster_legend {\n    label=\"Legend\"; fontname=\"sans-serif\"; fontsize=11; color=\"#808080\";\n")
 	for _, l := range look {
-		fmt.Fprintf(b, "    %s [label=%s, %s];\n", quoted("legend "+l.tone), quoted(l.means), lookOf(l.tone))
+		write("    %s [label=%s, %s];\n", quoted("legend "+l.tone), quoted(l.means), lookOf(l.tone))
 	}
-	b.WriteString("    \"legend from\" [label=\"required\", shape=plaintext]; \"legend to\" [label=\"waits\", shape=plaintext];\n" +
+	write("    \"legend from\" [label=\"required\", shape=plaintext]; \"legend to\" [label=\"waits\", shape=plaintext];\n" +
 		"    \"legend from\" -> \"legend to\" [label=\"open\", penwidth=2];\n" +
 		"    \"legend from\" -> \"legend to\" [label=\"satisfied\", color=\"#808080\"];\n" +
 		"    \"legend from\" -> \"legend to\" [label=\"any end is enough\", style=dashed];\n  }\n}\n")

@@ -10,7 +10,8 @@ import (
 
 // Sizes of a drawing, in pixels.
 const (
-	BoxWidth, BoxHeight   = 190, 46
+	BoxWidth              = 190
+	BoxHeight             = 46
 	columnPitch, rowPitch = 250, 62
 	margin                = 12
 	longestName           = 22 // characters

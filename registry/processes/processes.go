@@ -226,7 +226,7 @@ func (s *Keeper) RemoveProcess(ctx context.Context, a registry.ProcessAct) error
 
 // act carries out a request of a person, once, and then reads what there is now.
 func (s *Keeper) act(ctx context.Context, what string, a registry.ProcessAct, r request, do func(*work.Tx) (string, error), then func(*work.Tx) error) error {
-	err := a.ProcessKey.Check()
+	err := a.Check()
 	if err == nil {
 		err = s.work.Write(ctx, func(t *work.Tx) error {
 			_, err := once(t, r, func() (string, error) { return do(t) })

@@ -28,7 +28,7 @@ type times struct {
 // Months of four February 29ths that fall on a given day of the week are 40 years apart.
 const searchYears = 40
 
-var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.DowOrDom).WithMaxSearchYears(searchYears)
+var parser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.DowOrDom).WithMaxSearchYears(searchYears)
 
 // parse returns the times of an expression in a zone, or ErrInvalid.
 func parse(expression, zone string) (times, error) {

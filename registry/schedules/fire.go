@@ -189,7 +189,7 @@ func submitted(t *work.Tx, s registry.Schedule, tick time.Time) (f registry.Firi
 // jitter returns the delay of a time: the same for a repeat after a rollback.
 func jitter(s registry.Schedule, tick time.Time) time.Duration {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%s %d", s.ID, tick.Unix())
+	_, _ = fmt.Fprintf(h, "%s %d", s.ID, tick.Unix())
 	return time.Duration(h.Sum64()%uint64(s.JitterSeconds)) * time.Second //nolint:gosec // it is less than a day
 }
 

@@ -56,8 +56,8 @@ func scanShown(row sqldb.Scanner) (registry.Schedule, error) {
 		return s, err
 	}
 	at, err := parse(s.Cron, s.Zone)
-	if err != nil { // its firing will pause it, and say why
-		return s, nil
+	if err != nil {
+		return s, nil //nolint:nilerr // its firing will pause it, and say why
 	}
 	for t := *next; !t.IsZero() && len(s.Next) < registry.NextTimes; t = at.next(t) {
 		s.Next = append(s.Next, t.UTC())

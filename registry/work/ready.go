@@ -220,7 +220,7 @@ func (e *Engine) AwaitReady(ctx context.Context, stages []registry.Stage) (regis
 		ready := e.ready.Wait() // before looking, so that no signal is missed
 		stage, next, limited, err := e.firstReady(ctx, stages)
 		if ctx.Err() != nil {
-			return "", nil //nolint:nilerr // by contract, the end of ctx is no error
+			return "", nil // by contract, the end of ctx is no error
 		}
 		if err != nil {
 			return "", fmt.Errorf("look for ready items: %w", err)

@@ -45,7 +45,7 @@ func (e *Engine) SaveResult(ctx context.Context, l registry.Lease, name string, 
 // SetState implements registry.Working.
 func (e *Engine) SetState(ctx context.Context, l registry.Lease, value json.RawMessage) error {
 	err := bounds.Check(l, value)
-	if len(value) > registry.MostState {
+	if err == nil && len(value) > registry.MostState {
 		err = fmt.Errorf("%w: the state takes %s; the limit is %s", registry.ErrInvalid, registry.SizeText(int64(len(value))), registry.SizeText(registry.MostState))
 	}
 	if err == nil && !json.Valid(value) {

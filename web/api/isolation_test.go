@@ -27,25 +27,25 @@ import (
 const beeMark = "HONEYPOT"
 
 // foreign is what lies in that collection.
-type foreign struct{ batch, job, object, restore, upload, underway, hold, collection, graph, node, session string }
+type foreign struct{ batch, job, object, restore, upload, underway, hold, collection, graph, node, session, process, step string }
 
 // unknown has ids of the same kinds that nothing has.
 func unknown() foreign {
 	const id = "01999999-9999-7999-8999-999999999999"
-	return foreign{batch: id, job: id, restore: id, object: "ark:/99999/nothing", upload: id, underway: id, collection: "zzz", graph: id, node: id, session: id}
+	return foreign{batch: id, job: id, restore: id, object: "ark:/99999/nothing", upload: id, underway: id, collection: "zzz", graph: id, node: id, session: id, process: "nothing", step: id}
 }
 
 // fill puts ids into a template.
 func (f foreign) fill(template string) string {
 	return strings.NewReplacer("BATCH", f.batch, "JOB", f.job, "ARK", strings.ReplaceAll(f.object, "/", "%2F"),
-		"OBJECT", f.object, "RESTORE", f.restore, "UPLOAD", f.upload, "UNDERWAY", f.underway, "COLLECTION", f.collection, "GRAPH", f.graph, "NODE", f.node, "SESSION", f.session).Replace(template)
+		"OBJECT", f.object, "RESTORE", f.restore, "UPLOAD", f.upload, "UNDERWAY", f.underway, "COLLECTION", f.collection, "GRAPH", f.graph, "NODE", f.node, "SESSION", f.session, "PROCESS", f.process, "STEP", f.step).Replace(template)
 }
 
 // strip takes what a request itself said, and what is its own, out of an answer.
 func (f foreign) strip(text string) string {
 	text = regexp.MustCompile(`urn:holdfast:request:\w+`).ReplaceAllString(text, "REQUEST")
-	text = regexp.MustCompile(`datetime="[^"]*">[^<]*`).ReplaceAllString(text, "TIME")
-	for _, own := range []string{strings.ReplaceAll(f.object, "/", "%2F"), f.object, f.batch, f.job, f.restore, f.upload, f.underway, f.collection, f.graph, f.node, f.session} {
+	text = regexp.MustCompile(`datetime="[^"]*"[^>]*>[^<]*`).ReplaceAllString(text, "TIME")
+	for _, own := range []string{strings.ReplaceAll(f.object, "/", "%2F"), f.object, f.batch, f.job, f.restore, f.upload, f.underway, f.collection, f.graph, f.node, f.session, f.process, f.step} {
 		if own != "" {
 			text = strings.ReplaceAll(text, own, "ID")
 		}
@@ -136,6 +136,11 @@ func probes() map[string][]probe {
 		"receipt-keys":          get("/receipt-keys"),
 		"list-feed":             get("/feed?limit=500", "/feed?limit=500&item=JOB", "/feed?limit=500&collections=COLLECTION", "/feed?types=token-created,hold,refused"),
 		"events":                get("/events?item=JOB"), // and TestIsolation_Stream
+		"list-namespaces":       get("/namespaces"),
+		"list-processes":        get("/processes", "/processes?namespace=states", "/processes?text="+beeMark),
+		"read-process":          get("/processes/states/PROCESS", "/processes/states/PROCESS?wait=0.01"),
+		"trace-process":         get("/processes/states/PROCESS/steps"),
+		"read-answer":           get("/answers/STEP", "/answers/STEP?wait=0.01"),
 		"own-token":             get("/token"),
 		"create-sign-in-link":   nil, // names nothing
 		"list-sessions":         get("/sessions"),
@@ -204,6 +209,11 @@ func isolated(t *testing.T) (*bench, foreign) {
 	}, registry.Lifetime{Idle: time.Hour, Most: time.Hour})
 	must(t, err)
 	f.session = signedIn.ID
+	must(t, b.store.AnnounceNamespaces(ctx, []registry.Namespace{{Name: "states"}}))
+	f.process = "p" + beeMark
+	started, err := b.store.InitProcess(ctx, registry.NewProcess{ProcessKey: registry.ProcessKey{Namespace: "states", ProcessID: f.process}, Collection: "hiveb"})
+	must(t, err)
+	f.step = started.ItemID
 	return b, f
 }
 
@@ -226,7 +236,7 @@ func TestIsolation_EveryOperation(t *testing.T) {
 			name := p.method + " " + p.path
 			answer, text := b.ask(t, p, theirs, registry.RoleDepositor)
 			there := theirs.strip(text)
-			for _, found := range []string{beeMark, theirs.batch, theirs.job, theirs.object, theirs.restore, theirs.hold, theirs.upload, theirs.underway, theirs.graph, theirs.node, theirs.session, "hiveb"} {
+			for _, found := range []string{beeMark, theirs.batch, theirs.job, theirs.object, theirs.restore, theirs.hold, theirs.upload, theirs.underway, theirs.graph, theirs.node, theirs.session, theirs.process, theirs.step, "hiveb"} {
 				if strings.Contains(asked.Replace(there), found) {
 					t.Errorf("%s tells %s: %s", name, found, text)
 				}

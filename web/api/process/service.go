@@ -48,28 +48,28 @@ func (s *Service) Routes() {
 	endpoint.Register(s.Server, endpoint.Operation{ID: "read-answer", Method: get, Path: "/answers/{id}", Summary: "Read the answer of a step; wait for it"}, s.answer)
 }
 
-// at names the process of a request.
-type at struct {
+// At names the process of a request.
+type At struct {
 	Namespace string `path:"namespace" maxLength:"200"`
 	Process   string `path:"process" maxLength:"1000" doc:"The id of the process, percent-encoded"`
 }
 
-func (a at) key() registry.ProcessKey {
+func (a At) key() registry.ProcessKey {
 	return registry.ProcessKey{Namespace: a.Namespace, ProcessID: a.Process}
 }
 
-// keyed is the idempotency key of a request.
-type keyed struct {
+// Keyed is the idempotency key of a request.
+type Keyed struct {
 	Key string `header:"Idempotency-Key" maxLength:"200" doc:"A repeat with the same key gets the first one's answer"`
 }
 
-// waiting is how long a request may wait.
-type waiting struct {
+// Waiting is how long a request may wait.
+type Waiting struct {
 	Wait float64 `query:"wait" minimum:"0" maximum:"60" doc:"Seconds to wait; then the present state is the answer"`
 }
 
 // until returns a context that ends when the wait does, or when the server stops.
-func (s *Service) until(ctx context.Context, w waiting) (context.Context, context.CancelFunc) {
+func (s *Service) until(ctx context.Context, w Waiting) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(w.Wait*float64(time.Second)))
 	if s.Done != nil {
 		done := s.Done
@@ -115,7 +115,7 @@ func (s *Service) list(ctx context.Context, in *listInput) (*endpoint.Output[reg
 }
 
 type startInput struct {
-	keyed
+	Keyed
 
 	Body wire.ProcessRequest
 }
@@ -144,8 +144,8 @@ func told(p registry.ProcessInfo, err error) (*endpoint.Output[registry.ProcessI
 }
 
 type callInput struct {
-	at
-	keyed
+	At
+	Keyed
 
 	Body wire.CallRequest
 }
@@ -167,8 +167,8 @@ func (s *Service) repair(ctx context.Context, in *callInput) (*endpoint.Output[r
 }
 
 type retryInput struct {
-	at
-	keyed
+	At
+	Keyed
 
 	Body wire.RetryRequest
 }
@@ -183,8 +183,8 @@ func (s *Service) retry(ctx context.Context, in *retryInput) (*endpoint.Output[r
 }
 
 type readInput struct {
-	at
-	waiting
+	At
+	Waiting
 
 	Offset   int64 `query:"offset" minimum:"0" doc:"Only events after this one; with backward, before it"`
 	Limit    int   `query:"limit" minimum:"1" maximum:"1000" doc:"Most events; 1,000 when absent"`
@@ -193,14 +193,14 @@ type readInput struct {
 }
 
 func (s *Service) read(ctx context.Context, in *readInput) (*endpoint.Output[registry.ProcessInfo], error) {
-	ctx, cancel := s.until(ctx, in.waiting)
+	ctx, cancel := s.until(ctx, in.Waiting)
 	defer cancel()
 	return told(s.Registry.Process(ctx, in.key(), registry.HistoryRange{Offset: in.Offset, Limit: in.Limit, Backward: in.Backward, None: in.None}))
 }
 
 type putInput struct {
-	at
-	keyed
+	At
+	Keyed
 
 	Body wire.PutProcessRequest
 }
@@ -213,8 +213,8 @@ func (s *Service) put(ctx context.Context, in *putInput) (*endpoint.Output[regis
 }
 
 type removeInput struct {
-	at
-	keyed
+	At
+	Keyed
 
 	Reason string `query:"reason" maxLength:"2000" doc:"For people; kept with the act"`
 }
@@ -224,7 +224,7 @@ func (s *Service) remove(ctx context.Context, in *removeInput) (*struct{}, error
 }
 
 type traceInput struct {
-	at
+	At
 	endpoint.Paging
 }
 
@@ -237,13 +237,13 @@ func (s *Service) trace(ctx context.Context, in *traceInput) (*endpoint.Output[r
 }
 
 type answerInput struct {
-	waiting
+	Waiting
 
 	ID string `path:"id" maxLength:"200" doc:"The item of the step"`
 }
 
 func (s *Service) answer(ctx context.Context, in *answerInput) (*endpoint.Output[registry.Answer], error) {
-	ctx, cancel := s.until(ctx, in.waiting)
+	ctx, cancel := s.until(ctx, in.Waiting)
 	defer cancel()
 	return answered(s.Registry.AwaitAnswer(ctx, in.ID))
 }

@@ -2,6 +2,7 @@ package scope
 
 import (
 	"context"
+	"errors"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -11,13 +12,28 @@ func (s scoped) Namespaces(ctx context.Context) ([]registry.Namespace, error) {
 	return s.all.Namespaces(ctx)
 }
 
+// sees returns ErrNotFound for a process that the caller may not see. It does not wait, so the time
+// of an answer tells nothing either.
+func (s scoped) sees(ctx context.Context, key registry.ProcessKey) error {
+	v := s.sight(ctx)
+	if !v.limited() {
+		return nil
+	}
+	now, cancel := context.WithCancel(ctx)
+	cancel() // by contract, nothing waits for the first step then
+	p, err := s.all.Process(now, key, registry.HistoryRange{None: true})
+	if errors.Is(err, registry.ErrNotFound) || err == nil && !v.sees(p.Collection) {
+		return absent("process", key.String())
+	}
+	return err
+}
+
 // Process implements registry.Processing.
 func (s scoped) Process(ctx context.Context, key registry.ProcessKey, r registry.HistoryRange) (registry.ProcessInfo, error) {
-	p, err := s.all.Process(ctx, key, r)
-	if err == nil && !s.sight(ctx).sees(p.Collection) {
-		return registry.ProcessInfo{}, absent("process", key.String())
+	if err := s.sees(ctx, key); err != nil {
+		return registry.ProcessInfo{}, err
 	}
-	return p, err
+	return s.all.Process(ctx, key, r)
 }
 
 // Processes implements registry.Processing.
@@ -26,31 +42,22 @@ func (s scoped) Processes(ctx context.Context, q registry.ProcessQuery) (registr
 	return s.all.Processes(ctx, q)
 }
 
-// TraceProcess implements registry.Processing. The steps are items of the process's collection.
+// TraceProcess implements registry.Processing.
 func (s scoped) TraceProcess(ctx context.Context, q registry.TraceQuery) (registry.Page[registry.TracedStep], error) {
-	v := s.sight(ctx)
-	p, err := s.all.TraceProcess(ctx, q)
-	if err != nil || !v.limited() {
-		return p, err
+	if err := s.sees(ctx, q.ProcessKey); err != nil {
+		return registry.Page[registry.TracedStep]{}, err
 	}
-	if len(p.Rows) == 0 {
-		return p, absent("process", q.ProcessKey.String())
-	}
-	if _, err := v.item(ctx, p.Rows[0].ItemID); err != nil {
-		return registry.Page[registry.TracedStep]{}, absent("process", q.ProcessKey.String())
-	}
-	return p, nil
+	return s.all.TraceProcess(ctx, q)
 }
 
 // AwaitAnswer implements registry.Processing.
 func (s scoped) AwaitAnswer(ctx context.Context, itemID string) (registry.Answer, error) {
-	a, err := s.all.AwaitAnswer(ctx, itemID)
-	if v := s.sight(ctx); err == nil && v.limited() {
-		if _, err := v.item(context.WithoutCancel(ctx), itemID); err != nil {
+	if v := s.sight(ctx); v.limited() {
+		if _, err := v.item(ctx, itemID); err != nil {
 			return registry.Answer{}, err
 		}
 	}
-	return a, err
+	return s.all.AwaitAnswer(ctx, itemID)
 }
 
 // InitProcess implements registry.Processing.
@@ -72,7 +79,7 @@ func (s scoped) PutProcess(ctx context.Context, p registry.PutProcess) (registry
 // CallProcess implements registry.Processing. Only those who see all collections may call it.
 func (s scoped) CallProcess(ctx context.Context, n registry.NewCall) (registry.Answer, error) {
 	if s.sight(ctx).limited() {
-		return registry.Answer{}, absent("process", n.ProcessKey.String())
+		return registry.Answer{}, absent("process", n.String())
 	}
 	return s.all.CallProcess(ctx, n)
 }
@@ -80,7 +87,7 @@ func (s scoped) CallProcess(ctx context.Context, n registry.NewCall) (registry.A
 // RepairProcess implements registry.Processing, as CallProcess does.
 func (s scoped) RepairProcess(ctx context.Context, n registry.NewCall) (registry.Answer, error) {
 	if s.sight(ctx).limited() {
-		return registry.Answer{}, absent("process", n.ProcessKey.String())
+		return registry.Answer{}, absent("process", n.String())
 	}
 	return s.all.RepairProcess(ctx, n)
 }
@@ -88,7 +95,7 @@ func (s scoped) RepairProcess(ctx context.Context, n registry.NewCall) (registry
 // RetryProcess implements registry.Processing, as CallProcess does.
 func (s scoped) RetryProcess(ctx context.Context, a registry.ProcessAct) (registry.ProcessInfo, error) {
 	if s.sight(ctx).limited() {
-		return registry.ProcessInfo{}, absent("process", a.ProcessKey.String())
+		return registry.ProcessInfo{}, absent("process", a.String())
 	}
 	return s.all.RetryProcess(ctx, a)
 }
@@ -96,7 +103,7 @@ func (s scoped) RetryProcess(ctx context.Context, a registry.ProcessAct) (regist
 // RemoveProcess implements registry.Processing, as CallProcess does.
 func (s scoped) RemoveProcess(ctx context.Context, a registry.ProcessAct) error {
 	if s.sight(ctx).limited() {
-		return absent("process", a.ProcessKey.String())
+		return absent("process", a.String())
 	}
 	return s.all.RemoveProcess(ctx, a)
 }
