@@ -562,6 +562,15 @@ func (f *Fixture) Task() string {
 	return it.ID
 }
 
+// ProcessStep creates a process and returns the item of its first step.
+func (f *Fixture) ProcessStep() string {
+	f.Helper()
+	f.Must(f.Store.AnnounceNamespaces(f.Context(), []registry.Namespace{{Name: "states"}}))
+	a, err := f.Store.InitProcess(f.Context(), registry.NewProcess{ProcessKey: registry.ProcessKey{Namespace: "states", ProcessID: "p"}, Actor: "curator"})
+	f.Must(err)
+	return a.ItemID
+}
+
 // EveryStep creates a collection whose jobs take every optional stage.
 func (f *Fixture) EveryStep() (name string) {
 	f.Helper()

@@ -325,7 +325,7 @@ func removeCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			act.ProcessKey = keyOf(args)
-			if err := a.Decide("Remove process "+act.ProcessKey.String()+" with its state and history?", yes); err != nil {
+			if err := a.Decide("Remove process "+act.String()+" with its state and history?", yes); err != nil {
 				return err
 			}
 			if err := c.RemoveProcess(cmd.Context(), act); err != nil {

@@ -110,7 +110,7 @@ func (f *fixture) duties() (ids []string) {
 	ids = append(ids, f.TidyOf(given).ID)
 	f.Clock.Pass(time.Hour)
 	f.FailItem(f.JobWithCallback(registrytest.Receiver(), registry.Download), registry.SystemFault)
-	return append(ids, f.DeliveryItems()[0].ID, f.Task())
+	return append(ids, f.DeliveryItems()[0].ID, f.Task(), f.ProcessStep())
 }
 
 // holdDeposits: holds on deposits do not stop other items; holds of their own do.
