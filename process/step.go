@@ -76,7 +76,7 @@ func (s *Step[S]) Context() json.RawMessage { return s.context }
 
 // Once makes a value that must not be made twice, as [task.Run.Once] does.
 func (s *Step[S]) Once(ctx context.Context, name string, out any, fn func(context.Context) (any, error)) error {
-	return s.work.Once(ctx, "once:"+name, out, fn)
+	return s.work.Once(ctx, registry.OncePrefix+name, out, fn)
 }
 
 // Event appends an event to the history of the process. The payload is kept as JSON.

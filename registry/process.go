@@ -286,7 +286,7 @@ type TracedStep struct {
 	Attempts   int64           `json:"attempts"`
 	CreatedBy  string          `json:"created_by,omitempty"`
 	CreatedAt  time.Time       `json:"created_at"`
-	RunAt      time.Time       `json:"run_at"`
+	RunAt      time.Time       `json:"run_at"` // of a pending step: when it may start
 	FinishedAt *time.Time      `json:"finished_at,omitempty"`
 	Events     []ProcessEvent  `json:"events,omitempty"`
 }

@@ -99,7 +99,11 @@ func processPath(key registry.ProcessKey, rest ...string) string {
 	return in("processes", key.Namespace, append([]string{url.PathEscape(key.ProcessID)}, rest...)...)
 }
 
-// longPoll asks until an answer is done or ctx ends; then it returns the last answer and no error.
+// lastLook limits the request that a long poll makes when its context has ended.
+const lastLook = 5 * time.Second
+
+// longPoll asks until an answer is done or ctx ends; then it looks once more, without waiting, and
+// returns what it finds.
 func longPoll[T any](ctx context.Context, c *Client, path string, query url.Values, done func(T) bool) (T, error) {
 	if query == nil {
 		query = url.Values{}
@@ -112,6 +116,12 @@ func longPoll[T any](ctx context.Context, c *Client, path string, query url.Valu
 		}
 		query.Set("wait", strconv.FormatFloat(wait.Seconds(), 'f', 3, 64))
 		out, err := get[T](ctx, c, path, query)
+		if err != nil && ctx.Err() != nil {
+			look, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+			defer cancel()
+			query.Set("wait", "0")
+			return get[T](look, c, path, query)
+		}
 		if err != nil || done(out) {
 			return out, err
 		}
