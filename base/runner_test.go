@@ -3,12 +3,16 @@ package base_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -267,5 +271,21 @@ func TestRunOne(t *testing.T) {
 	}
 	if it := itemOf(t, store, third); it.Tries != 0 {
 		t.Errorf("tries=%d, want 0", it.Tries)
+	}
+}
+
+// TestStep_IsMeasured checks that the process tells how long steps ran.
+func TestStep_IsMeasured(t *testing.T) {
+	runs := func() string {
+		w := httptest.NewRecorder()
+		metrics.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+		_, after, _ := strings.Cut(w.Body.String(), `holdfast_step_duration_seconds_count{stage="expand"} `)
+		count, _, _ := strings.Cut(after, "\n")
+		return count
+	}
+	before := runs()
+	runOne(t, func(context.Context, *base.Item) error { return nil })
+	if after := runs(); after == before || after == "" {
+		t.Errorf("runs measured: %q before, %q after", before, after)
 	}
 }

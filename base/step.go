@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -58,6 +59,7 @@ func isolated(ctx context.Context, a *attempt, done chan<- error) {
 		}
 		done <- err
 	}()
+	defer metrics.Step.Since(time.Now(), string(a.station.stage))
 	err = a.station.handler.Work(ctx, a.item)
 	returned = true
 }

@@ -42,7 +42,7 @@ type Config struct {
 	CAFile    string `envconfig:"CA_FILE" for:"commands worker" want:"a PEM file of certificate authorities" desc:"Certificate authorities to trust for the service, in addition to the machine's."`
 	PlainHTTP Yes    `envconfig:"PLAIN_HTTP" for:"registry up worker commands" want:"yes or no" desc:"Allow plain HTTP on an address that is not loopback. Without it, a process refuses to start so. The image sets yes."`
 
-	Listen         string   `envconfig:"LISTEN" subject:"Listening and HTTPS" for:"registry up worker broker" want:"an address to listen on, such as 127.0.0.1:8080" desc:"Where the API, the pages, /healthz and /readyz answer. A worker answers only /healthz and /readyz, and only if this is set. A broker's default port is 4151."`
+	Listen         string   `envconfig:"LISTEN" subject:"Listening and HTTPS" for:"registry up worker broker" want:"an address to listen on, such as 127.0.0.1:8080" desc:"Where the API, the pages, /healthz, /readyz and /metrics answer. A worker answers only the last three, and only if this is set. A broker's default port is 4151."`
 	TLSCert        string   `envconfig:"TLS_CERT" for:"registry up" want:"the PEM file of a certificate chain" desc:"Serve HTTPS with this certificate. The file is read again when it changes (docs/security.md#tls)." otherwise:"plain HTTP"`
 	TLSKey         string   `envconfig:"TLS_KEY" for:"registry up" want:"the PEM file of the certificate's key" desc:"The key of HOLDFAST_TLS_CERT."`
 	ACMEHosts      []string `envconfig:"ACME_HOSTS" for:"registry up" want:"names separated by commas, such as holdfast.example.org" desc:"Get certificates for these names by ACME."`

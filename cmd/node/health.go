@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/web/health"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -36,9 +37,10 @@ func AskHealth(ctx context.Context, address string, trust *tls.Config) (wire.Hea
 	return h, nil
 }
 
-// health serves /healthz and /readyz.
+// health serves /healthz, /readyz, and the metrics of the process. Callers are not authenticated.
 func (n *Node) health(checks map[string]health.Check) *http.ServeMux {
 	mux := http.NewServeMux()
 	health.Server{Log: n.Log, Version: n.Version, Checks: checks}.Routes(mux)
+	mux.Handle("GET /metrics", metrics.Handler())
 	return mux
 }

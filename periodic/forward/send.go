@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast/holdfast/callback"
 	"github.com/holdfast/holdfast/credential"
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -37,7 +38,10 @@ func (s *sender) send(ctx context.Context, events []registry.Event) (int, error)
 		bodies = append(bodies, body)
 	}
 	if topic, ok := s.turn.Topic(); ok {
-		if err := s.Queue.Send(ctx, s.Prefix+topic, bodies...); err != nil {
+		begun := time.Now()
+		err := s.Queue.Send(ctx, s.Prefix+topic, bodies...)
+		metrics.Delivery.Since(begun, "topic", metrics.Outcome(err))
+		if err != nil {
 			return 0, err
 		}
 		return len(bodies), nil
@@ -65,7 +69,9 @@ func (s *sender) post(ctx context.Context, events []registry.Event, bodies [][]b
 			ID: s.messageID(events[:len(bodies)]), At: time.Now(), Type: batchType,
 			Body: slices.Concat([]byte("["), bytes.Join(bodies, []byte(",")), []byte("]")),
 		}
+		begun := time.Now()
 		status, err := s.Webhooks.Send(ctx, s.turn.Target, m, authorization, keys...)
+		metrics.Delivery.Since(begun, "webhook", metrics.Outcome(err))
 		if err == nil {
 			return len(bodies), nil
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/catalog"
 	"github.com/holdfast/holdfast/registry/collection"
@@ -19,6 +20,7 @@ func (s *Deposits) Submit(ctx context.Context, sub registry.Submission) (registr
 		return registry.Submitted{}, fmt.Errorf("submit to collection %s: %w", sub.Collection, wrong[0])
 	}
 	var r registry.Submitted
+	defer metrics.Submit.Since(time.Now(), "deposit")
 	err := s.write(ctx, func(t *tx) (err error) {
 		r, err = t.submit(sub)
 		return err

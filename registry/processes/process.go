@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
@@ -259,6 +261,7 @@ func (p *process) cancelOpen(t *work.Tx, actor, reason string) error {
 
 // remove deletes the process with its history, and cancels its open steps.
 func (p *process) remove(t *work.Tx, itemID, actor, reason string) error {
+	begun := time.Now()
 	open, err := t.Strings(`SELECT s.item_id FROM process_step s JOIN work_item i ON i.id = s.item_id
 		WHERE s.namespace = $1 AND s.process_id = $2 AND i.status IN ('pending', 'running') AND i.id <> $3 ORDER BY s.n`, p.Namespace, p.ProcessID, itemID)
 	if err != nil {
@@ -278,5 +281,6 @@ func (p *process) remove(t *work.Tx, itemID, actor, reason string) error {
 			return err
 		}
 	}
+	t.Took(metrics.Removal, time.Since(begun), p.Namespace)
 	return nil
 }

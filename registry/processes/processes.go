@@ -12,7 +12,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/collection"
@@ -109,6 +111,7 @@ func once(t *work.Tx, r request, do func() (itemID string, err error)) (itemID s
 
 // ask carries out a request that adds a step, and returns the step's answer so far.
 func (s *Keeper) ask(ctx context.Context, what string, key registry.ProcessKey, r request, do func(t *work.Tx) (itemID string, err error)) (a registry.Answer, err error) {
+	defer metrics.Submit.Since(time.Now(), r.operation+"-process")
 	err = s.work.Write(ctx, func(t *work.Tx) error {
 		id, err := once(t, r, func() (string, error) { return do(t) })
 		if err != nil {
@@ -228,6 +231,7 @@ func (s *Keeper) RemoveProcess(ctx context.Context, a registry.ProcessAct) error
 func (s *Keeper) act(ctx context.Context, what string, a registry.ProcessAct, r request, do func(*work.Tx) (string, error), then func(*work.Tx) error) error {
 	err := a.Check()
 	if err == nil {
+		defer metrics.Submit.Since(time.Now(), r.operation+"-process")
 		err = s.work.Write(ctx, func(t *work.Tx) error {
 			_, err := once(t, r, func() (string, error) { return do(t) })
 			if err == nil && then != nil {

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"time"
 
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/tasks"
@@ -20,6 +21,7 @@ const mostTicks = 10_000
 
 // FireSchedules implements registry.SchedulesFiring.
 func (s *Calendar) FireSchedules(ctx context.Context) (out []registry.Firing, err error) {
+	defer metrics.Scan.Since(time.Now(), "schedule")
 	// The transaction looks again, with its own time.
 	due, err := s.db.Column(ctx, `SELECT id FROM schedule WHERE paused_at IS NULL AND next_at <= $1 ORDER BY next_at, id`, sqldb.Micros(s.db.Now()))
 	if err != nil {

@@ -7,7 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/collection"
@@ -60,6 +62,7 @@ func (s *Tasks) StartTask(ctx context.Context, n registry.NewTask, r registry.Cl
 func (s *Tasks) write(ctx context.Context, n registry.NewTask, fn func(*work.Tx) error) error {
 	err := n.Check()
 	if err == nil {
+		defer metrics.Submit.Since(time.Now(), "task")
 		err = s.work.Write(ctx, fn)
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
@@ -290,6 +291,7 @@ func (t *Tx) start(all []starting) error {
 			}
 			continue
 		}
+		t.Took(metrics.Dispatch, sqldb.FromMicros(t.Now).Sub(s.item.RunAt), string(s.item.Stage))
 		rows = append(rows, row)
 		if err := t.claimEvent(got.Item, s.Worker); err != nil {
 			return err

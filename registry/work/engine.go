@@ -20,7 +20,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
+	"time"
 
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
@@ -160,6 +162,7 @@ type Tx struct {
 	gone   []string // items that settled
 	Audit  string   // id of the bulk act that the next events belong to
 	events [][]any  // noted, not yet written
+	took   []took   // measured, to be told if the transaction commits
 
 	// Answers that many writes of a group need and few change.
 	promoted  bool            // no item is due and waits to be made ready
@@ -179,10 +182,11 @@ func (t *Tx) Next() { t.Audit = "" }
 
 // Part implements sqldb.TxState.
 func (t *Tx) Part() (undo func()) {
-	noted := len(t.events)
+	noted, measured := len(t.events), len(t.took)
 	return func() {
 		t.dropCached()
 		t.events = t.events[:min(noted, len(t.events))]
+		t.took = t.took[:min(measured, len(t.took))]
 	}
 }
 
@@ -204,6 +208,26 @@ func (t *Tx) Committed() {
 		t.store.taken.Notify()
 	}
 	t.store.settled.notify(t.gone)
+	for _, m := range t.took {
+		m.by.Observe(m.time, m.labels...)
+	}
+}
+
+// took is a duration that the transaction measured.
+type took struct {
+	by     metrics.Timer
+	time   time.Duration
+	labels []string
+}
+
+// Took tells how long something took, once the transaction has committed.
+func (t *Tx) Took(by metrics.Timer, d time.Duration, labels ...string) {
+	t.took = append(t.took, took{by, d, labels})
+}
+
+// attemptEnded measures the attempt of a running item.
+func (t *Tx) attemptEnded(it registry.WorkItem, o registry.Outcome) {
+	t.Took(metrics.Attempt, sqldb.FromMicros(t.Now).Sub(it.UpdatedAt), string(it.Stage), string(o))
 }
 
 // dropCached drops the cached answers, so that the transaction reads them again.

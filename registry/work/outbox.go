@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
@@ -18,6 +19,7 @@ const workerAlive = time.Minute
 
 // Due implements registry.Dispatching.
 func (e *Engine) Due(ctx context.Context, d registry.DueRequest) ([]registry.Wake, error) {
+	defer metrics.Scan.Since(time.Now(), "due")
 	found, err := e.anyDue(ctx)
 	if err != nil || !found {
 		return nil, err // the usual answer costs no write

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
@@ -36,13 +37,15 @@ func messageAt(s registry.Stage, at int64) sql.NullInt64 {
 }
 
 // refreshReady computes the readiness of items and the times of their messages anew. Call it after
-// anything changed that the items wait for.
+// anything changed that the items wait for. The time from which an item that becomes ready could run
+// is now, not when it was submitted.
 func (t *Tx) refreshReady(ids ...string) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	ready := map[Lane]bool{}
 	err := sqldb.Each(t.Ask(`UPDATE work_item AS i SET nudges = 0,
+			run_at = CASE WHEN i.status = 'pending' AND i.ready <> 1 AND i.run_at < $2 AND NOT `+Blocked+` AND NOT `+LockedOut+` THEN $2 ELSE i.run_at END,
 			ready = CASE WHEN i.status <> 'pending' THEN 0 WHEN `+Blocked+` THEN 2 WHEN i.run_at > $2 THEN 0
 				WHEN `+LockedOut+` THEN 3 ELSE 1 END,
 			nudge_at = CASE WHEN i.status <> 'pending' OR `+getsNoMessage+` OR `+Blocked+` THEN NULL WHEN i.run_at > $2 THEN i.run_at
@@ -246,6 +249,7 @@ func (e *Engine) AwaitReady(ctx context.Context, stages []registry.Stage) (regis
 // firstReady returns the first of the stages with an item that can be claimed now. Without one it
 // returns how long it takes at most until there may be one, and whether there are limits.
 func (e *Engine) firstReady(ctx context.Context, stages []registry.Stage) (ready registry.Stage, next time.Duration, limited bool, err error) {
+	defer metrics.Scan.Since(time.Now(), "ready")
 	now := sqldb.Micros(e.db.Now())
 	found := map[string]bool{}
 	open, err := e.db.Column(ctx, `SELECT DISTINCT l.stage FROM lane l WHERE l.stage IN `+sqldb.Names(stages)+` AND l.active = 1 AND NOT `+Shut("l")+` AND NOT `+fullLane+`

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/bounds"
 	"github.com/holdfast/holdfast/registry/sqldb"
@@ -35,11 +37,26 @@ func (e *Engine) Settle(ctx context.Context, se registry.Settlement) (registry.V
 // settle settles an attempt and sets the answers.
 func (e *Engine) settle(ctx context.Context, s *settling) error {
 	s.Error, s.Remedy = sqldb.Clean(s.Error), sqldb.Clean(s.Remedy)
-	if err := e.db.Queue(&sqldb.Write{Ctx: ctx, Kind: e.settles, Of: s}); err != nil {
+	begun := time.Now()
+	err := e.db.Queue(&sqldb.Write{Ctx: ctx, Kind: e.settles, Of: s})
+	metrics.Settle.Since(begun, settleLabel(s.Outcome, err))
+	if err != nil {
 		s.verdict, s.got = registry.Verdict{}, nil
 		return fmt.Errorf("settle attempt %d of item %s: %w", s.Lease.N, s.Lease.ItemID, err)
 	}
 	return nil
+}
+
+// settleLabel is the outcome that a worker wanted, or "refused" or "unavailable". What a worker sends may
+// be any text, which must not become a label.
+func settleLabel(o registry.Outcome, err error) string {
+	switch {
+	case errors.Is(err, registry.ErrClaimLost), errors.Is(err, registry.ErrInvalid):
+		return "refused"
+	case err != nil:
+		return "unavailable"
+	}
+	return string(o)
 }
 
 // settleAll settles several attempts. An attempt that is not live gets ErrClaimLost, or the verdict
@@ -88,6 +105,7 @@ func (t *Tx) settleAll(ws []*sqldb.Write) error {
 			shifts = append(shifts, Shift{it, next})
 		}
 		closings = append(closings, closing{se.Settlement, se.verdict})
+		t.attemptEnded(it, se.Outcome)
 	}
 	if err := t.closeAttempts(closings); err != nil {
 		return err

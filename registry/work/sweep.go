@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
@@ -26,6 +27,7 @@ const (
 
 // Sweep implements registry.Sweeping.
 func (e *Engine) Sweep(ctx context.Context, lease time.Duration) ([]registry.Lease, error) {
+	defer metrics.Scan.Since(time.Now(), "lost")
 	var lost []registry.Lease
 	err := e.Write(ctx, func(t *Tx) error {
 		lost = nil
@@ -168,6 +170,7 @@ func (t *Tx) lose(l lapsed) (registry.WorkItem, error) {
 	if err := t.Move(it, c); err != nil {
 		return it, err
 	}
+	t.attemptEnded(it, registry.OutcomeLost)
 	v, err := json.Marshal(registry.Verdict{Stage: c.Stage, Status: c.Status, Tries: c.tries})
 	if err != nil {
 		return it, fmt.Errorf("encode verdict: %w", err)

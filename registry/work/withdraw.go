@@ -38,6 +38,7 @@ func (t *Tx) withdraw(it registry.WorkItem, why string, to registry.Status) erro
 		return fmt.Errorf("withdraw attempt %d of item %s: %w", it.Attempt, it.ID, err)
 	}
 	t.taken = true
+	t.attemptEnded(it, registry.OutcomeWithdrawn)
 	return t.supersede(it)
 }
 

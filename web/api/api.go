@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/noid"
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/source/unpack"
@@ -101,6 +102,7 @@ type server struct {
 	signIn   *signin.Service
 	pages    http.Handler // nil: none
 	health   health.Server
+	metrics  http.Handler
 	bodies   shares // bytes of request bodies, by token
 	waiting  shares // open long polls and streams, by token
 }
@@ -137,7 +139,18 @@ func New(o Options) (http.Handler, error) {
 	checks := health.RootChecks(o.Objects)
 	checks["registry"], checks["staging"] = health.Answers(s.registry.Ping), health.StagingCheck(o.Staging, o.Uploads.Threshold())
 	s.health = health.Server{Log: o.Log, Version: o.Version, Checks: checks}
+	s.metrics = metrics.Handler(metrics.Queue{Registry: o.Registry, Log: o.Log})
 	return s.handler(), nil
+}
+
+// tellMetrics serves the metrics of the process, with those of the queue. They count items of all
+// collections.
+func (s *server) tellMetrics(w http.ResponseWriter, r *http.Request) {
+	if err := s.Permit(r.Context(), access.Metrics); err != nil {
+		s.Fail(w, r, err)
+		return
+	}
+	s.metrics.ServeHTTP(w, r)
 }
 
 // addOperations adds all operations of the API. limited is the Registry limited to what the caller
@@ -181,6 +194,7 @@ func (s *server) handler() http.Handler {
 		_, _ = w.Write(text) // a failure means that the client has disconnected
 	})
 	s.health.Routes(top)
+	top.Handle("GET /metrics", s.authenticated(http.HandlerFunc(s.tellMetrics)))
 	if s.signIn != nil {
 		s.signInRoutes(top)
 	}

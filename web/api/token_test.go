@@ -106,7 +106,7 @@ func TestAccess_Principles(t *testing.T) {
 	var spec specified
 	must(t, json.Unmarshal(text, &spec))
 	roles := access.Roles()
-	described := []string{"pages", "forms", "abandon"}
+	described := []string{"pages", "forms", "abandon", "metrics"}
 	// An admin's token would not fence the writes of a program that serves functions.
 	functions := []string{"announce-functions", "claim-task", "renew-task", "keep-value", "settle-task"}
 	for id := range access.Stages() {

@@ -7,10 +7,13 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/holdfast/holdfast/base"
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -33,7 +36,9 @@ func deliverOnce(ctx context.Context, r deliveries, item *base.Item, m registry.
 
 // deliver is deliverOnce without the check for an earlier delivery.
 func deliver(ctx context.Context, r deliveries, item *base.Item, m registry.DeliverySpec, send func() (status int, err error)) error {
+	begun := time.Now()
 	status, err := send()
+	metrics.Delivery.Since(begun, cmp.Or(string(m.Mail), "callback"), metrics.Outcome(err))
 	if err != nil && ctx.Err() != nil { // the try was interrupted: its outcome is unknown
 		return err
 	}

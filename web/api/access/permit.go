@@ -18,6 +18,9 @@ const Pages = "pages"
 // Forms stands for the pages' buttons in the access table.
 const Forms = "forms"
 
+// Metrics stands for the process's metrics in the access table.
+const Metrics = "metrics"
+
 // Abandon stands for the act abandon in the access table. It needs more than command-item does.
 const Abandon = "abandon"
 
@@ -95,6 +98,7 @@ func Roles() map[string][]registry.Role {
 		"bulk":           operator,
 
 		"queue-status":   reader,
+		Metrics:          overseer,
 		"read-accepting": reader,
 		"set-accepting":  operator,
 		"drain":          operator,
