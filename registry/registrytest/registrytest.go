@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/internal/looptest"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -64,6 +65,8 @@ type Open func(t *testing.T, now func() time.Time) Store
 type Topic struct {
 	Name  string
 	Tests map[string]func(*Fixture)
+	// Alike says that the tests differ in their data only, so that some stand for all.
+	Alike bool
 }
 
 // NewTopic makes a topic of a kit's tests. Their fixture embeds Fixture and adds the kit's helpers.
@@ -76,11 +79,15 @@ func NewTopic[F ~struct{ *Fixture }](name string, tests map[string]func(*F)) Top
 }
 
 // Run runs the topic's tests in parallel. Afterwards each checks the invariants, unless it has
-// closed its store.
-func (topic Topic) Run(t *testing.T, open Open) {
+// closed its store. With sample it runs one in four of tests that are alike (internal/looptest).
+func (topic Topic) Run(t *testing.T, open Open, sample bool) {
 	t.Helper()
 	t.Run(topic.Name, func(t *testing.T) {
+		chosen := looptest.Some(t, 4)
 		for _, name := range slices.Sorted(maps.Keys(topic.Tests)) {
+			if sample && topic.Alike && !chosen() {
+				continue
+			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				f := newFixture(t, open)

@@ -58,19 +58,19 @@ func openURL(t *testing.T, url string, now func() time.Time) *sqlstore.Store {
 }
 
 // TestPostgreSQL runs the conformance suite on PostgreSQL, with a database for each test.
-func TestPostgreSQL(t *testing.T) { conformance(t, sqlstoretest.Postgres) }
+func TestPostgreSQL(t *testing.T) { conformance(t, sqlstoretest.Postgres, suite.Sample) }
 
 // TestStore runs the conformance suite on SQLite, with a file for each test.
-func TestStore(t *testing.T) { conformance(t, sqlstoretest.SQLite) }
+func TestStore(t *testing.T) { conformance(t, sqlstoretest.SQLite, suite.Run) }
 
-func conformance(t *testing.T, database func(testing.TB) string) {
+func conformance(t *testing.T, database func(testing.TB) string, run func(*testing.T, registrytest.Open, ...string)) {
 	t.Helper()
 	open := func(t *testing.T, now func() time.Time) registrytest.Store {
 		s := openURL(t, database(t), now)
 		t.Cleanup(func() { checkReady(context.WithoutCancel(t.Context()), t, s) })
 		return s
 	}
-	suite.Run(t, open)
+	run(t, open)
 }
 
 // checkReady recounts what is kept beside the facts, unless the test has closed the store.

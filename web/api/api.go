@@ -22,8 +22,8 @@ import (
 
 	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/intake"
-	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/metrics"
+	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/source/unpack"

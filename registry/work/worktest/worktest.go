@@ -22,7 +22,7 @@ func Topics() []registrytest.Topic {
 		registrytest.NewTopic("queue", queueTests()),
 		registrytest.NewTopic("seed_locks", seedLockTests()),
 		registrytest.NewTopic("command", commandTests()),
-		registrytest.NewTopic("transition", transitionTests()),
+		alike(registrytest.NewTopic("transition", transitionTests())),
 		registrytest.NewTopic("stop", stopTests()),
 		registrytest.NewTopic("delete", deleteTests()),
 		registrytest.NewTopic("bulk", bulkTests()),
@@ -37,6 +37,11 @@ func Topics() []registrytest.Topic {
 		registrytest.NewTopic("foreign", foreignTests()),
 		registrytest.NewTopic("bounds", boundTests()),
 	}
+}
+
+func alike(t registrytest.Topic) registrytest.Topic {
+	t.Alike = true
+	return t
 }
 
 // fixture adds this kit's helpers.
