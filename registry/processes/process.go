@@ -67,7 +67,7 @@ func load(t *work.Tx, key registry.ProcessKey) (*process, error) {
 
 func found(p *process, err error) (*process, error) {
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, fmt.Errorf("there is no such process: %w", registry.ErrNotFound)
+		return nil, registry.ErrNotFound
 	}
 	return p, err
 }

@@ -298,7 +298,7 @@ func create(t *work.Tx, key registry.ProcessKey, of, actor string, status regist
 		return nil, fmt.Errorf("look for process %s: %w", key, err)
 	}
 	if known {
-		return nil, fmt.Errorf("%w: %s", registry.ErrProcessExists, key)
+		return nil, registry.ErrProcessExists
 	}
 	if err := announced(t, key.Namespace); err != nil {
 		return nil, err

@@ -55,7 +55,10 @@ func (c *Client) RetryProcess(ctx context.Context, a registry.ProcessAct) (out r
 
 // PutProcess implements registry.Processing.
 func (c *Client) PutProcess(ctx context.Context, p registry.PutProcess) (out registry.ProcessInfo, err error) {
-	r := wire.PutProcessRequest{Collection: p.Collection, State: p.State, Metadata: p.Metadata, History: p.History, Timer: p.Timer}
+	r := wire.PutProcessRequest{Collection: p.Collection, State: p.State, Metadata: p.Metadata, Timer: p.Timer}
+	for _, e := range p.History {
+		r.History = append(r.History, wire.ImportedEvent{ID: e.ID, At: e.At, Payload: e.Payload, Metadata: e.Metadata})
+	}
 	err = c.ask(ctx, request{method: http.MethodPut, path: processPath(p.ProcessKey), header: keyed(p.IdempotencyKey)}, r, &out)
 	return out, err
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -28,11 +29,19 @@ type RetryRequest struct {
 	Reason  string          `json:"reason,omitempty" doc:"For people; kept with the act"`
 }
 
+// ImportedEvent is an event of a process that is imported.
+type ImportedEvent struct {
+	ID       int64           `json:"id,omitempty" doc:"Number of the event; the numbers must grow. When no event has one, they are counted from 1"`
+	At       time.Time       `json:"at,omitzero" doc:"When it happened; when absent, the time of the import"`
+	Payload  json.RawMessage `json:"payload" doc:"Any JSON value"`
+	Metadata json.RawMessage `json:"metadata,omitempty" doc:"Any JSON value"`
+}
+
 // PutProcessRequest imports a process.
 type PutProcessRequest struct {
-	Collection string                  `json:"collection,omitempty" doc:"Mnemonic of the collection whose people may see the process"`
-	State      json.RawMessage         `json:"state,omitempty" doc:"The program's own state"`
-	Metadata   json.RawMessage         `json:"metadata,omitempty" doc:"For people"`
-	History    []registry.ProcessEvent `json:"history,omitempty" doc:"The events, oldest first"`
-	Timer      *registry.ProcessTimer  `json:"timer,omitempty" doc:"What the process does next by itself"`
+	Collection string                 `json:"collection,omitempty" doc:"Mnemonic of the collection whose people may see the process"`
+	State      json.RawMessage        `json:"state,omitempty" doc:"The program's own state"`
+	Metadata   json.RawMessage        `json:"metadata,omitempty" doc:"For people"`
+	History    []ImportedEvent        `json:"history,omitempty" doc:"The events, oldest first"`
+	Timer      *registry.ProcessTimer `json:"timer,omitempty" doc:"What the process does next by itself"`
 }

@@ -206,10 +206,14 @@ type putInput struct {
 }
 
 func (s *Service) put(ctx context.Context, in *putInput) (*endpoint.Output[registry.ProcessInfo], error) {
-	return told(s.Registry.PutProcess(ctx, registry.PutProcess{
-		ProcessKey: in.key(), Collection: in.Body.Collection, State: in.Body.State, Metadata: in.Body.Metadata, History: in.Body.History, Timer: in.Body.Timer,
+	p := registry.PutProcess{
+		ProcessKey: in.key(), Collection: in.Body.Collection, State: in.Body.State, Metadata: in.Body.Metadata, Timer: in.Body.Timer,
 		Actor: access.Actor(ctx), IdempotencyKey: in.Key,
-	}))
+	}
+	for _, e := range in.Body.History {
+		p.History = append(p.History, registry.ProcessEvent{ID: e.ID, At: e.At, Payload: e.Payload, Metadata: e.Metadata})
+	}
+	return told(s.Registry.PutProcess(ctx, p))
 }
 
 type removeInput struct {
