@@ -6,13 +6,15 @@ set -euo pipefail
 needs=(
 	"gcc gcc libc6-dev" # the race detector
 	"strace strace" # writes down file operations, for the losses of power
-	"curl curl ca-certificates" # checks whether the vulnerability database answers
+	"curl curl ca-certificates" # checks whether the vulnerability database answers; used by examples/shell
 	"redis-server redis-server"
 	"/usr/sbin/clamd clamav-daemon"
 	"initdb postgresql"
 	"node nodejs"
 	"npm npm"
 	"bsdtar libarchive-tools"
+	"python3 python3" # runs examples/python
+	"jq jq" # used by examples/shell
 )
 
 missing=()

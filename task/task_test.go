@@ -46,7 +46,9 @@ type fixture struct {
 	*testing.T
 	store    *sqlstore.Store
 	registry task.Registry
-	url      string // of the database
+	url      string           // of the database
+	server   string           // address of the API, see overHTTP
+	stages   []registry.Stage // of the program's token; nil: run:work and run:count
 }
 
 // The C numbers are those of the requirements about the Console's task queue. Those that need no function are tested in registry/tasks/taskstest and
@@ -113,6 +115,9 @@ func (f *fixture) open() {
 	f.store = store
 }
 
+// programSecret is the secret of the token of programs.
+const programSecret = "hf_secret_of_a_program"
+
 // overHTTP is the Registry by the API, with the token of a worker of every function of these tests.
 func (f *fixture) overHTTP() task.Registry {
 	f.Helper()
@@ -129,13 +134,16 @@ func (f *fixture) overHTTP() task.Registry {
 	f.must(err)
 	server := httptest.NewServer(h)
 	f.Cleanup(server.Close)
-	const secret = "hf_secret_of_a_program"
-	if _, err := f.store.TokenByHash(f.Context(), signin.Hash(secret)); errors.Is(err, registry.ErrNotFound) {
+	f.server = server.URL
+	if f.stages == nil {
+		f.stages = []registry.Stage{"run:work", "run:count"}
+	}
+	if _, err := f.store.TokenByHash(f.Context(), signin.Hash(programSecret)); errors.Is(err, registry.ErrNotFound) {
 		f.must(f.store.AddToken(f.Context(), registry.Token{
-			ID: "t1", Name: "program", Role: registry.RoleWorker, Hash: signin.Hash(secret), Stages: []registry.Stage{"run:work", "run:count"},
+			ID: "t1", Name: "program", Role: registry.RoleWorker, Hash: signin.Hash(programSecret), Stages: f.stages,
 		}))
 	}
-	remote := protocol.NewClient(client.New(server.URL, secret, client.Options{}))
+	remote := protocol.NewClient(client.New(server.URL, programSecret, client.Options{}))
 	f.Cleanup(func() { f.must(remote.Close()) })
 	return remote
 }
