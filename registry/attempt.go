@@ -291,7 +291,7 @@ const (
 type LogLine struct {
 	N       int64     `json:"n"`                 // the attempt; the Registry sets it
 	Seq     int64     `json:"seq"`               // in the attempt, from 1
-	At      time.Time `json:"at"`                // by the clock of the Registry, as its worker knows it
+	At      time.Time `json:"at"`                // by the clock of the Registry, as its worker knows it; zero: when it is kept
 	Level   string    `json:"level"`             // DEBUG, INFO, WARN or ERROR
 	Text    string    `json:"text"`              // at most 2,000 bytes, without control characters
 	Dropped int64     `json:"dropped,omitempty"` // lines of the attempt that were dropped right before this one

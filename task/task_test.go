@@ -49,6 +49,7 @@ type fixture struct {
 	url      string           // of the database
 	server   string           // address of the API, see overHTTP
 	stages   []registry.Stage // of the program's token; nil: run:work and run:count
+	now      func() time.Time // clock of the Registry; nil: the database's
 }
 
 // The C numbers are those of the requirements about the Console's task queue. Those that need no function are tested in registry/tasks/taskstest and
@@ -109,7 +110,7 @@ func (f *fixture) must(err error) {
 
 func (f *fixture) open() {
 	f.Helper()
-	store, err := sqlstore.Open(f.Context(), sqlstore.Options{URL: f.url})
+	store, err := sqlstore.Open(f.Context(), sqlstore.Options{URL: f.url, Now: f.now})
 	f.must(err)
 	f.Cleanup(func() { _ = store.Close() })
 	f.store = store

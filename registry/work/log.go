@@ -25,7 +25,11 @@ func (t *Tx) keepLog(l registry.Lease, lines []registry.LogLine) error {
 	rows := make([][]any, len(lines))
 	for i, line := range lines {
 		newest = max(newest, line.Seq)
-		rows[i] = []any{l.ItemID, l.N, line.Seq, min(sqldb.Micros(line.At), t.Now), levelOf(line.Level), oneLine(line.Text)}
+		at := t.Now
+		if !line.At.IsZero() {
+			at = min(sqldb.Micros(line.At), at)
+		}
+		rows[i] = []any{l.ItemID, l.N, line.Seq, at, levelOf(line.Level), oneLine(line.Text)}
 	}
 	if err := t.InsertRows(insertLog, rows); err != nil {
 		return fmt.Errorf("keep the log of item %s: %w", l.ItemID, err)

@@ -103,7 +103,11 @@ func TestFunctions_AnyLanguage(t *testing.T) {
 	if r.ID != id || len(r.Parents) != 1 || string(r.Parents[0].Result) != "[1,2]" || r.MaxAttempts != 2 || r.Title != "Check links" {
 		t.Errorf("claimed %+v", r)
 	}
-	beat := `{"worker":"w","lease_seconds":60,"progress":[{"title":"Links","unit":"links","position":3,"end":7}]}`
+	beat := `{"worker":"w","lease_seconds":60,"progress":[{"title":"Links","unit":"links","position":3,"end":7}],
+		"log":[{"seq":1,"text":"one\nline ` + strings.Repeat("€", 1000) + `"},{"seq":2,"level":"WARN","text":"slow","at":"2020-01-02T03:04:05Z"}]}`
+	for range 2 { // a repeat of a line changes nothing
+		tell[wire.TaskRenewal](p, at(r, "renew"), beat, http.StatusOK)
+	}
 	if renewed := tell[wire.TaskRenewal](p, at(r, "renew"), beat, http.StatusOK); renewed.LeaseSeconds != 60 || renewed.Held {
 		t.Errorf("renewed %+v", renewed)
 	}
@@ -122,9 +126,15 @@ func TestFunctions_AnyLanguage(t *testing.T) {
 		t.Errorf("a result that does not fit: %s", text)
 	}
 	for range 2 { // the second is a repeat after a lost answer
-		if v := tell[wire.TaskVerdict](p, at(r, "settle"), `{"outcome":"retry","error":"timeout"}`, http.StatusOK); v.Status != registry.Pending || v.Failures != 1 {
+		if v := tell[wire.TaskVerdict](p, at(r, "settle"), `{"outcome":"retry","error":"timeout","log":[{"seq":3,"level":"ERROR","text":"gave up"}]}`, http.StatusOK); v.Status != registry.Pending || v.Failures != 1 {
 			t.Errorf("verdict %+v", v)
 		}
+	}
+	log, err := b.store.Log(t.Context(), registry.LogQuery{ItemID: id, Limit: 100})
+	must(t, err)
+	if l := log.Rows; len(l) != 3 || l[0].Level != "INFO" || !strings.HasPrefix(l[0].Text, "one line €") || len(l[0].Text) > 2000 || l[0].At.IsZero() ||
+		l[1].Level != "WARN" || l[1].At.Year() != 2020 || l[2].Text != "gave up" || l[2].N != r.Attempt {
+		t.Errorf("the log is %+v", l)
 	}
 	answer, text = p.post(at(r, "settle"), `{"outcome":"done","result":{"ok":true}}`)
 	wantProblem(t, answer, text, http.StatusConflict, wire.CodeClaimLost)

@@ -77,10 +77,19 @@ type TaskProgress struct {
 	End      *int64 `json:"end,omitempty" doc:"Position at which it is done; unknown when absent"`
 }
 
+// TaskLogLine is a line that people see with the attempt.
+type TaskLogLine struct {
+	Seq   int64      `json:"seq" minimum:"1" maximum:"1000000000" doc:"Number of the line in the attempt, from 1. A repeat of a line changes nothing"`
+	At    *time.Time `json:"at,omitempty" doc:"When it was logged; when absent, or in the future, the time at which the Registry gets it"`
+	Level string     `json:"level,omitempty" enum:"DEBUG,INFO,WARN,ERROR" doc:"INFO when absent"`
+	Text  string     `json:"text" doc:"2,000 bytes are kept"`
+}
+
 // TaskBeat renews an attempt.
 type TaskBeat struct {
 	Worker       string         `json:"worker" minLength:"1" maxLength:"200" doc:"As in the claim"`
 	Progress     []TaskProgress `json:"progress,omitempty" maxItems:"100" doc:"All measures, only if one has moved since the last renewal: an attempt whose progress does not come is stuck"`
+	Log          []TaskLogLine  `json:"log,omitempty" maxItems:"100" doc:"Lines since the last renewal. The newest 1,000 of an attempt are kept"`
 	LeaseSeconds int            `json:"lease_seconds,omitempty" minimum:"5" maximum:"86400" doc:"The lease from now; 30 when absent"`
 	WaitSeconds  int            `json:"wait_seconds,omitempty" minimum:"0" maximum:"30" doc:"Answer after this long, or at once when the task is taken away; 0 when absent"`
 }
@@ -112,6 +121,7 @@ type TaskSettlement struct {
 	// DelaySeconds is nil to let the function's policy decide.
 	DelaySeconds *int           `json:"delay_seconds,omitempty" minimum:"0" maximum:"86400" doc:"retry, later: how long to wait; when absent, retry waits as the function's policy says, and later 60 seconds"`
 	Progress     []TaskProgress `json:"progress,omitempty" maxItems:"100" doc:"All measures, if one has moved"`
+	Log          []TaskLogLine  `json:"log,omitempty" maxItems:"100" doc:"Lines since the last renewal"`
 }
 
 // TaskVerdict says what becomes of a settled task.

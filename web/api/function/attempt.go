@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// errorLimit is how many bytes of an error's text are kept, as those of all workers.
+// errorLimit is how many bytes of an error, and of a line of a log, are kept, as those of all workers.
 const errorLimit = 2000
 
 type renewInput struct {
@@ -33,7 +33,7 @@ func (s *Service) renew(ctx context.Context, in *renewInput) (*endpoint.Output[w
 	renewal, err := s.Registry.Renew(ctx, registry.RenewRequest{
 		Worker: registry.WorkerInfo{ID: b.Worker, Capacity: map[registry.Stage]int{it.Stage: 1}, Free: map[registry.Stage]int{it.Stage: 0}},
 		Lease:  long, Token: lease.Token,
-		Beats: []registry.Beat{{Lease: lease, Progress: progressOf(b.Progress), Advanced: len(b.Progress) > 0, DoneBytes: -1, DoneFiles: -1}},
+		Beats: []registry.Beat{{Lease: lease, Progress: progressOf(b.Progress), Advanced: len(b.Progress) > 0, DoneBytes: -1, DoneFiles: -1, Log: linesOf(b.Log)}},
 	})
 	if err != nil {
 		return nil, lost(in.Attempt, err)
@@ -76,6 +76,18 @@ func progressOf(all []wire.TaskProgress) []registry.Progress {
 		out[i] = registry.Progress{Title: p.Title, Unit: p.Unit, Position: p.Position, End: -1}
 		if p.End != nil {
 			out[i].End = *p.End
+		}
+	}
+	return out
+}
+
+// linesOf converts lines of a log. Those without a time get that at which they are kept.
+func linesOf(all []wire.TaskLogLine) []registry.LogLine {
+	out := make([]registry.LogLine, len(all))
+	for i, l := range all {
+		out[i] = registry.LogLine{Seq: l.Seq, Level: l.Level, Text: cut(l.Text)}
+		if l.At != nil {
+			out[i].At = *l.At
 		}
 	}
 	return out
@@ -127,7 +139,7 @@ func (s *Service) settle(ctx context.Context, in *settleInput) (*endpoint.Output
 // settlementOf converts a request. Its error is a problem of the request.
 func settlementOf(b wire.TaskSettlement, it registry.WorkItem, f registry.Function) (registry.Settlement, error) {
 	var faults []wire.Fault
-	s := registry.Settlement{MaxAttempts: f.Policy.Attempts(), Error: cut(b.Error), Progress: progressOf(b.Progress)}
+	s := registry.Settlement{MaxAttempts: f.Policy.Attempts(), Error: cut(b.Error), Progress: progressOf(b.Progress), Log: linesOf(b.Log)}
 	if b.Error == "" && b.Outcome != wire.TaskDone && b.Outcome != wire.TaskReleased {
 		faults = append(faults, wire.Fault{Location: "body.error", Message: "missing: say what happened; people read it"})
 	}
