@@ -76,6 +76,7 @@ var tests = map[string]func(*fixture){
 	"P21_put_process_with_remove":               putWithRemove,
 	"a_stop_of_the_program_puts_its_steps_back": programStops,
 	"a_person_removes_it":                       removeByPerson,
+	"a_result_beyond_the_bounds_is_an_error":    tooLarge,
 	"a_panic_puts_its_process_into_error":       panics,
 	"functions_and_processes_in_one_program":    together,
 }
@@ -839,6 +840,25 @@ func programStops(f *fixture) {
 	f.serve(quiet)
 	if got := f.answer(a); got.Status != registry.Completed {
 		f.Errorf("answer %+v", got)
+	}
+}
+
+// tooLarge: a result that no Registry takes ends its step. It is not sent again and again, as
+// progressor does, and the program's slot is free.
+func tooLarge(f *fixture) {
+	f.serve(func(_ context.Context, s *step) error {
+		if s.Kind == registry.StepCall {
+			s.SetMetadata(strings.Repeat("x", registry.MostProcessState))
+		}
+		return nil
+	}, process.Slots(1))
+	f.init(nil)
+	if a := f.answer(f.ask(`1`)); a.Status != registry.Failed || !strings.Contains(a.Error, "the limit is") {
+		f.Errorf("answer %+v", a)
+	}
+	f.repair(`1`)
+	if p := f.get(registry.HistoryRange{}); p.Status != registry.ProcessRunning || p.Metadata != nil {
+		f.Errorf("process %+v", p)
 	}
 }
 
