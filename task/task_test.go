@@ -25,6 +25,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 	"github.com/holdfast/holdfast/storage/dir"
 	"github.com/holdfast/holdfast/task"
+	"github.com/holdfast/holdfast/task/remote"
 	"github.com/holdfast/holdfast/web/api"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/protocol"
@@ -40,13 +41,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// fixture is a Registry with the two ways to it: Store for those who submit and look, and Registry
-// for programs with functions.
+// fixture is a Registry with the two ways to it, both in process or both over HTTP.
 type fixture struct {
 	*testing.T
 	store    *sqlstore.Store
-	registry task.Registry
+	registry task.Registry    // for programs with functions
+	people   people           // for those who submit and look
 	url      string           // of the database
+	http     bool             // both are asked over HTTP
 	server   string           // address of the API, see overHTTP
 	stages   []registry.Stage // of the program's token; nil: run:work and run:count
 	now      func() time.Time // clock of the Registry; nil: the database's
@@ -79,25 +81,20 @@ var tests = map[string]func(*fixture){
 	"many_tasks_in_one_process":                     many,
 }
 
-func TestTasks_SQLite(t *testing.T) {
-	each(t, sqlstoretest.SQLite, func(f *fixture) task.Registry { return f.store })
-}
+func TestTasks_SQLite(t *testing.T)     { each(t, sqlstoretest.SQLite, false) }
+func TestTasks_PostgreSQL(t *testing.T) { each(t, sqlstoretest.Postgres, false) }
+func TestTasks_HTTP(t *testing.T)       { each(t, sqlstoretest.SQLite, true) }
 
-func TestTasks_PostgreSQL(t *testing.T) {
-	each(t, sqlstoretest.Postgres, func(f *fixture) task.Registry { return f.store })
-}
-
-func TestTasks_HTTP(t *testing.T) { each(t, sqlstoretest.SQLite, (*fixture).overHTTP) }
-
-func each(t *testing.T, database func(testing.TB) string, way func(*fixture) task.Registry) {
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := &fixture{T: t, url: database(t)}
-			f.open()
-			f.registry = way(f)
-			test(f)
-		})
+func each(t *testing.T, database func(testing.TB) string, http bool) {
+	for _, some := range []map[string]func(*fixture){tests, acceptance} {
+		for name, test := range some {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				f := &fixture{T: t, url: database(t), http: http}
+				f.open()
+				test(f)
+			})
+		}
 	}
 }
 
@@ -113,14 +110,25 @@ func (f *fixture) open() {
 	store, err := sqlstore.Open(f.Context(), sqlstore.Options{URL: f.url, Now: f.now})
 	f.must(err)
 	f.Cleanup(func() { _ = store.Close() })
-	f.store = store
+	f.store, f.registry, f.people = store, store, store
+	if f.http {
+		f.overHTTP()
+	}
 }
 
 // programSecret is the secret of the token of programs.
-const programSecret = "hf_secret_of_a_program"
+const programSecret = "hf_secret_of_program"
 
-// overHTTP is the Registry by the API, with the token of a worker of every function of these tests.
-func (f *fixture) overHTTP() task.Registry {
+// reopen closes the Registry and opens it again.
+func (f *fixture) reopen() {
+	f.Helper()
+	f.must(f.store.Close())
+	f.open()
+}
+
+// overHTTP reaches the Registry by the API: programs by the token of a worker of every function of
+// these tests, people by tokens of their own.
+func (f *fixture) overHTTP() {
 	f.Helper()
 	folder := f.TempDir()
 	staging, err := dir.Create(filepath.Join(folder, "staging"))
@@ -135,18 +143,35 @@ func (f *fixture) overHTTP() task.Registry {
 	f.must(err)
 	server := httptest.NewServer(h)
 	f.Cleanup(server.Close)
+	connect := func(t registry.Token) string {
+		secret := "hf_secret_of_" + t.Name
+		t.ID, t.Hash = t.Name, signin.Hash(secret)
+		if _, err := f.store.TokenByHash(f.Context(), t.Hash); errors.Is(err, registry.ErrNotFound) {
+			f.must(f.store.AddToken(f.Context(), t))
+		}
+		return secret
+	}
 	f.server = server.URL
 	if f.stages == nil {
 		f.stages = []registry.Stage{"run:work", "run:count"}
 	}
-	if _, err := f.store.TokenByHash(f.Context(), signin.Hash(programSecret)); errors.Is(err, registry.ErrNotFound) {
-		f.must(f.store.AddToken(f.Context(), registry.Token{
-			ID: "t1", Name: "program", Role: registry.RoleWorker, Hash: signin.Hash(programSecret), Stages: f.stages,
-		}))
+	program := protocol.NewClient(client.New(server.URL, connect(registry.Token{
+		Name: "program", Role: registry.RoleWorker, Stages: f.stages,
+	}), client.Options{}))
+	f.Cleanup(func() { f.must(program.Close()) })
+	f.registry = program
+	o := overAPI{submit: map[string]*remote.Registry{}}
+	for name, role := range map[string]registry.Role{"admin": registry.RoleAdmin, "curator": registry.RoleOperator} {
+		secret := connect(registry.Token{Name: name, Role: role})
+		r := remote.Open(server.URL, secret)
+		f.Cleanup(func() { f.must(r.Close()) })
+		o.submit[name] = r
+		if name == "admin" {
+			o.Client = client.New(server.URL, secret, client.Options{})
+			f.Cleanup(o.Client.Close)
+		}
 	}
-	remote := protocol.NewClient(client.New(server.URL, programSecret, client.Options{}))
-	f.Cleanup(func() { f.must(remote.Close()) })
-	return remote
+	f.people = o
 }
 
 // serve serves a program's functions until stop is called, or the test ends.
@@ -163,7 +188,7 @@ func (f *fixture) serve(m *task.Mux) (stop func()) {
 	})
 	f.Cleanup(stop)
 	f.await(func() bool {
-		all, err := f.store.Functions(f.Context())
+		all, err := f.people.Functions(f.Context())
 		return err == nil && len(all) > 0
 	})
 	return stop
@@ -182,7 +207,7 @@ func (f *fixture) await(is func() bool) {
 
 func (f *fixture) item(id string) registry.WorkItem {
 	f.Helper()
-	it, err := f.store.Item(f.Context(), id)
+	it, err := f.people.Item(f.Context(), id)
 	f.must(err)
 	return it
 }
@@ -196,7 +221,7 @@ func (f *fixture) settled(id string) registry.WorkItem {
 
 func (f *fixture) attempts(id string) []registry.Attempt {
 	f.Helper()
-	all, err := f.store.Attempts(f.Context(), id)
+	all, err := f.people.Attempts(f.Context(), id)
 	f.must(err)
 	return all
 }
@@ -207,15 +232,9 @@ func outlive(f *fixture) {
 	var m task.Mux
 	work := task.Handle(&m, "work", func(context.Context, *task.Run, none) (string, error) { return "done", nil })
 	f.must(f.store.Announce(f.Context(), []registry.Function{{Name: "work"}}))
-	id, err := work.Submit(f.Context(), f.store, none{})
+	id, err := work.Submit(f.Context(), f.people, none{})
 	f.must(err)
-	f.must(f.store.Close())
-	f.open()
-	if _, remote := f.registry.(*protocol.Client); remote {
-		f.registry = f.overHTTP()
-	} else {
-		f.registry = f.store
-	}
+	f.reopen()
 	f.serve(&m)
 	if it := f.settled(id); it.Status != registry.Completed || string(it.Results[registry.ResultReturned]) != `"done"` {
 		f.Errorf("item %+v", it)
@@ -263,7 +282,7 @@ func canGraph(f *fixture) {
 		task.Add(&g, key, work, key, task.After(requires...))
 	}
 	f.serve(&m)
-	p, err := g.Submit(f.Context(), f.store, "curator", "can")
+	p, err := g.Submit(f.Context(), f.people, "curator", "can")
 	f.must(err)
 	for key, want := range map[string]string{"4": `"14"`, "7": `"1257"`, "8": `"1368"`} {
 		if it := f.settled(p.Items[key]); string(it.Results[registry.ResultReturned]) != want {
@@ -281,7 +300,7 @@ func canGraph(f *fixture) {
 func waits(f *fixture) {
 	f.must(f.store.Announce(f.Context(), []registry.Function{{Name: "work"}, {Name: "count"}}))
 	add := func(t registry.NewTask) string {
-		it, err := f.store.AddTask(f.Context(), t)
+		it, err := f.people.AddTask(f.Context(), t)
 		f.must(err)
 		return it.ID
 	}
@@ -289,9 +308,9 @@ func waits(f *fixture) {
 	blocked := add(registry.NewTask{Function: "work", Requires: []registry.Requirement{{ItemID: first}}})
 	later := add(registry.NewTask{Function: "work", NotBefore: time.Now().Add(time.Hour)})
 	held := add(registry.NewTask{Function: "work"})
-	f.must(f.store.AddHold(f.Context(), registry.Hold{Scope: registry.HoldItem, Key: held, Reason: "wait for the curator", Actor: "admin"}))
+	f.must(f.people.AddHold(f.Context(), registry.Hold{Scope: registry.HoldItem, Key: held, Reason: "wait for the curator", Actor: "admin"}))
 	paused := add(registry.NewTask{Function: "count"})
-	f.must(f.store.AddHold(f.Context(), registry.Hold{Scope: registry.HoldStage, Key: "run:count", Reason: "the server is down", Actor: "admin"}))
+	f.must(f.people.AddHold(f.Context(), registry.Hold{Scope: registry.HoldStage, Key: "run:count", Reason: "the server is down", Actor: "admin"}))
 	for id, want := range map[string]struct {
 		reason registry.Reason
 		text   string
@@ -299,7 +318,7 @@ func waits(f *fixture) {
 		first: {registry.ReasonQueued, ""}, blocked: {registry.ReasonBlocked, first}, later: {registry.ReasonNotDue, ""},
 		held: {registry.ReasonHeld, "wait for the curator"}, paused: {registry.ReasonHeld, "the server is down"},
 	} {
-		why, err := f.store.Why(f.Context(), id)
+		why, err := f.people.Why(f.Context(), id)
 		f.must(err)
 		if why.Reason != want.reason || !strings.Contains(why.Sentence, want.text) {
 			f.Errorf("%+v, want %s with %q", why, want.reason, want.text)
@@ -335,7 +354,7 @@ func graphView(f *fixture) {
 	}
 	f.serve(&m)
 	defer close(end)
-	p, err := g.Submit(f.Context(), f.store, "curator", "")
+	p, err := g.Submit(f.Context(), f.people, "curator", "")
 	f.must(err)
 	<-running
 	f.settled(p.Items["3"])
@@ -348,7 +367,7 @@ func graphView(f *fixture) {
 	}
 	var whole string
 	f.await(func() bool { // the renewal brings the progress
-		whole = tree(graphview.OfGraph(f.Context(), f.store, p.GraphID))
+		whole = tree(graphview.OfGraph(f.Context(), f.people, p.GraphID))
 		return strings.Contains(whole, "pages 40 of 100")
 	})
 	for _, want := range []string{"1 Failed, 1 Processing, 3 Pending, 3 Completed", "awaits repair: the scanner is broken", "holds up 2", "waits for 3 (failed)", "waits for 5", "waits for 6, 7"} {
@@ -356,7 +375,7 @@ func graphView(f *fixture) {
 			f.Errorf("%q is missing:\n%s", want, whole)
 		}
 	}
-	near := tree(graphview.OfItem(f.Context(), f.store, p.Items["6"]))
+	near := tree(graphview.OfItem(f.Context(), f.people, p.Items["6"]))
 	for key, there := range map[string]bool{"✓ 1": true, "✗ 3": true, "… 6": true, "… 8": true, "✓ 4": false, "▸ 5": false} {
 		if strings.Contains(near, key+" ") != there {
 			f.Errorf("around 6, %s is there: %t, want %t\n%s", key, !there, there, near)
@@ -378,7 +397,7 @@ func stops(f *fixture) {
 	var m task.Mux
 	work, begun := waiting(&m)
 	stop := f.serve(&m)
-	id, err := work.Submit(f.Context(), f.store, none{})
+	id, err := work.Submit(f.Context(), f.people, none{})
 	f.must(err)
 	<-begun
 	stop()
@@ -396,7 +415,7 @@ func stops(f *fixture) {
 // drain drains everything; what has not stopped is withdrawn after a time.
 func (f *fixture) drain(after time.Duration) {
 	f.Helper()
-	f.must(f.store.Drain(f.Context(), registry.Drain{Until: time.Now().Add(after), Reason: "new disks", Actor: "admin"}))
+	f.must(f.people.Drain(f.Context(), registry.Drain{Until: time.Now().Add(after), Reason: "new disks", Actor: "admin"}))
 }
 
 func drains(f *fixture) {
@@ -414,31 +433,31 @@ func drains(f *fixture) {
 		return none{}, nil
 	})
 	f.serve(&m)
-	id, err := work.Submit(f.Context(), f.store, none{})
+	id, err := work.Submit(f.Context(), f.people, none{})
 	f.must(err)
 	<-begun
 	f.drain(time.Hour)
-	q, err := f.store.QueueStatus(f.Context())
+	q, err := f.people.QueueStatus(f.Context())
 	f.must(err)
 	if q.Drain == nil || q.Drain.Reason != "new disks" || q.Paused == nil {
 		f.Errorf("status %+v", q)
 	}
 	f.await(func() bool { return f.item(id).Status == registry.Pending })
-	second, err := work.Submit(f.Context(), f.store, none{})
+	second, err := work.Submit(f.Context(), f.people, none{})
 	f.must(err)
 	if it := f.item(id); it.Tries != 0 || f.item(second).Status != registry.Pending {
 		f.Errorf("item %+v, want pending and nothing counted", it)
 	}
-	if q, err = f.store.QueueStatus(f.Context()); err != nil || q.Drain == nil || q.Drain.Left != 0 || q.Drain.Done != nil {
+	if q, err = f.people.QueueStatus(f.Context()); err != nil || q.Drain == nil || q.Drain.Left != 0 || q.Drain.Done != nil {
 		f.Errorf("drain %+v, %v; want nothing left", q.Drain, err)
 	}
-	f.must(f.store.RemoveHold(f.Context(), registry.HoldAll, "", "admin"))
+	f.must(f.people.RemoveHold(f.Context(), registry.HoldAll, "", "admin"))
 	for _, id := range []string{id, second} {
 		if it := f.settled(id); it.Status != registry.Completed {
 			f.Errorf("item %+v", it)
 		}
 	}
-	if q, err = f.store.QueueStatus(f.Context()); err != nil || q.Drain != nil {
+	if q, err = f.people.QueueStatus(f.Context()); err != nil || q.Drain != nil {
 		f.Errorf("drain %+v, %v; want none after the resume", q.Drain, err)
 	}
 }
@@ -454,7 +473,7 @@ func drainsByForce(f *fixture) {
 		return none{}, nil
 	})
 	f.serve(&m)
-	id, err := work.Submit(f.Context(), f.store, none{})
+	id, err := work.Submit(f.Context(), f.people, none{})
 	f.must(err)
 	<-begun
 	f.drain(0)
@@ -465,7 +484,7 @@ func drainsByForce(f *fixture) {
 		f.Errorf("item %+v, attempts %+v; want it withdrawn and pending", it, all)
 	}
 	close(end) // its late success is refused
-	f.must(f.store.RemoveHold(f.Context(), registry.HoldAll, "", "admin"))
+	f.must(f.people.RemoveHold(f.Context(), registry.HoldAll, "", "admin"))
 	if it := f.settled(id); it.Status != registry.Completed || len(f.attempts(id)) != 2 {
 		f.Errorf("item %+v", it)
 	}
@@ -475,16 +494,16 @@ func cancelled(f *fixture) {
 	var m task.Mux
 	work, begun := waiting(&m)
 	f.serve(&m)
-	id, err := work.Submit(f.Context(), f.store, none{})
+	id, err := work.Submit(f.Context(), f.people, none{})
 	f.must(err)
 	<-begun
-	_, err = f.store.Command(f.Context(), registry.Command{ItemID: id, Act: registry.ActCancel, Actor: "admin"})
+	_, err = f.people.Command(f.Context(), registry.Command{ItemID: id, Act: registry.ActCancel, Actor: "admin"})
 	f.must(err)
 	if it := f.item(id); it.Status != registry.Cancelled {
 		f.Errorf("item %+v", it)
 	}
 	// The slot is free again: the function has seen it.
-	second, err := work.Submit(f.Context(), f.store, none{})
+	second, err := work.Submit(f.Context(), f.people, none{})
 	f.must(err)
 	if run := <-begun; run.ID != second {
 		f.Errorf("ran %s, want %s", run.ID, second)
@@ -506,7 +525,7 @@ func once(f *fixture) {
 		return number, err
 	}, task.Backoff(time.Millisecond, 1, time.Second))
 	f.serve(&m)
-	id, err := work.Submit(f.Context(), f.store, none{})
+	id, err := work.Submit(f.Context(), f.people, none{})
 	f.must(err)
 	if it := f.settled(id); string(it.Results[registry.ResultReturned]) != "42" || made != 1 || len(f.attempts(id)) != 2 {
 		f.Errorf("made %d times, item %+v", made, it)
@@ -537,7 +556,7 @@ func state(f *fixture) {
 		return at.Page, err
 	}, task.Backoff(time.Millisecond, 1, time.Second))
 	f.serve(&m)
-	id, err := work.Submit(f.Context(), f.store, none{})
+	id, err := work.Submit(f.Context(), f.people, none{})
 	f.must(err)
 	if it := f.settled(id); string(it.Results[registry.ResultReturned]) != "6" || string(it.Results[registry.ResultState]) != `{"page":6}` {
 		f.Errorf("item %+v", it)
@@ -550,7 +569,7 @@ func failed(f *fixture) {
 		return none{}, task.Fail(errors.New("the tape is gone"))
 	})
 	f.serve(&m)
-	id, err := work.Submit(f.Context(), f.store, none{})
+	id, err := work.Submit(f.Context(), f.people, none{})
 	f.must(err)
 	it := f.settled(id)
 	if it.Status != registry.Failed || it.ErrorClass != registry.SystemFault || !strings.Contains(it.Note, "the tape is gone") || len(f.attempts(id)) != 1 {
@@ -567,7 +586,7 @@ func retried(f *fixture) {
 		return none{}, errors.New("no route to host")
 	}, task.Attempts(3), task.Backoff(time.Millisecond, 2, time.Second))
 	f.serve(&m)
-	id, err := work.Submit(f.Context(), f.store, none{})
+	id, err := work.Submit(f.Context(), f.people, none{})
 	f.must(err)
 	if it := f.settled(id); it.Status != registry.Failed || len(f.attempts(id)) != 3 {
 		f.Errorf("item %+v after %d attempts", it, len(f.attempts(id)))
@@ -583,9 +602,9 @@ func panics(f *fixture) {
 		return "fine", nil
 	}, task.Attempts(1))
 	f.serve(&m)
-	bad, err := work.Submit(f.Context(), f.store, true)
+	bad, err := work.Submit(f.Context(), f.people, true)
 	f.must(err)
-	good, err := work.Submit(f.Context(), f.store, false)
+	good, err := work.Submit(f.Context(), f.people, false)
 	f.must(err)
 	if it := f.settled(bad); it.Status != registry.Failed || !strings.Contains(it.Note, "a fault of the program") {
 		f.Errorf("item %+v", it)
@@ -612,7 +631,7 @@ func progress(f *fixture) {
 		return none{}, nil
 	}, task.Lease(3*time.Second))
 	f.serve(&m)
-	id, err := work.Submit(f.Context(), f.store, none{})
+	id, err := work.Submit(f.Context(), f.people, none{})
 	f.must(err)
 	measured := func(position int64) func() bool {
 		want := []registry.Progress{{Title: "files checked", Unit: "files", Start: 2, Position: position, End: 7}}
@@ -645,10 +664,10 @@ func logs(f *fixture) {
 		return none{}, task.Fail(errors.New("no answer"))
 	}, task.Lease(3*time.Second))
 	f.serve(&m)
-	id, err := work.Submit(f.Context(), f.store, none{})
+	id, err := work.Submit(f.Context(), f.people, none{})
 	f.must(err)
 	read := func() (texts []string) {
-		page, err := f.store.Log(f.Context(), registry.LogQuery{ItemID: id, Limit: 10})
+		page, err := f.people.Log(f.Context(), registry.LogQuery{ItemID: id, Limit: 10})
 		f.must(err)
 		for _, l := range page.Rows {
 			texts = append(texts, fmt.Sprint(l.N, " ", l.Level, " ", l.Text))
@@ -679,13 +698,13 @@ func arguments(f *fixture) {
 		return in, nil
 	}, task.Title("Count up"))
 	f.serve(&m)
-	id, err := work.Submit(f.Context(), f.store, order{Number: 1, Words: []string{"a"}}, func(n *registry.NewTask) { n.Subject = "ark:/99999/x" })
+	id, err := work.Submit(f.Context(), f.people, order{Number: 1, Words: []string{"a"}}, func(n *registry.NewTask) { n.Subject = "ark:/99999/x" })
 	f.must(err)
 	if it := f.settled(id); string(it.Results[registry.ResultReturned]) != `{"number":2,"words":["a"]}` || it.Name != "Count up" {
 		f.Errorf("item %+v", it)
 	}
 	for _, bad := range []string{`{}`, `{"number":"1"}`, `{"number":1,"other":2}`, ``} {
-		_, err := f.store.AddTask(f.Context(), registry.NewTask{Function: "work", Args: json.RawMessage(bad)})
+		_, err := f.people.AddTask(f.Context(), registry.NewTask{Function: "work", Args: json.RawMessage(bad)})
 		if !errors.As(err, new(*registry.ArgumentError)) {
 			f.Errorf("%s: %v, want an ArgumentError", bad, err)
 		}
@@ -700,13 +719,13 @@ func events(f *fixture) {
 		return none{}, nil
 	})
 	f.serve(&m)
-	id, err := work.Submit(f.Context(), f.store, none{}, func(n *registry.NewTask) { n.Actor, n.Cause = "curator", "ingest-1" })
+	id, err := work.Submit(f.Context(), f.people, none{}, func(n *registry.NewTask) { n.Actor, n.Cause = "curator", "ingest-1" })
 	f.must(err)
 	f.settled(id)
 	if got := <-actor; got != "curator ingest-1" {
 		f.Errorf("actor %q", got)
 	}
-	all, err := f.store.Events(f.Context(), id, 0, 10)
+	all, err := f.people.Events(f.Context(), id, 0, 10)
 	f.must(err)
 	var got []string
 	for _, e := range all {
@@ -719,11 +738,11 @@ func events(f *fixture) {
 		f.Errorf("start %+v, end %+v, want those of attempt 1", all[1], all[2])
 	}
 	// A person's act names the person, and why.
-	id, err = work.Submit(f.Context(), f.store, none{}, func(n *registry.NewTask) { n.Actor, n.NotBefore = "curator", time.Now().Add(time.Hour) })
+	id, err = work.Submit(f.Context(), f.people, none{}, func(n *registry.NewTask) { n.Actor, n.NotBefore = "curator", time.Now().Add(time.Hour) })
 	f.must(err)
-	_, err = f.store.Command(f.Context(), registry.Command{ItemID: id, Act: registry.ActCancel, Actor: "admin", Reason: "not needed"})
+	_, err = f.people.Command(f.Context(), registry.Command{ItemID: id, Act: registry.ActCancel, Actor: "admin", Reason: "not needed"})
 	f.must(err)
-	all, err = f.store.Events(f.Context(), id, 0, 10)
+	all, err = f.people.Events(f.Context(), id, 0, 10)
 	f.must(err)
 	if last := all[len(all)-1]; last.Type != string(registry.ActCancel) || last.Actor != "admin" || !strings.Contains(string(last.Data), "not needed") {
 		f.Errorf("last event %+v", last)
@@ -742,7 +761,7 @@ func direct(f *fixture) {
 	if got.Number != 2 || !inThis {
 		f.Errorf("returned %+v", got)
 	}
-	page, err := f.store.Items(f.Context(), registry.ItemQuery{})
+	page, err := f.people.Items(f.Context(), registry.ItemQuery{})
 	f.must(err)
 	if len(page.Rows) != 1 {
 		f.Fatalf("items %+v", page.Rows)
@@ -760,7 +779,7 @@ func directFails(f *fixture) {
 	if _, err := work.Call(f.Context(), f.registry, task.Options{}, none{}); !errors.Is(err, wrong) {
 		f.Errorf("%v, want the function's error", err)
 	}
-	page, err := f.store.Items(f.Context(), registry.ItemQuery{})
+	page, err := f.people.Items(f.Context(), registry.ItemQuery{})
 	f.must(err)
 	if len(page.Rows) != 1 || page.Rows[0].Status != registry.Failed {
 		f.Errorf("items %+v", page.Rows)
@@ -786,7 +805,7 @@ func background(f *fixture) {
 			f.Errorf("%+v", a)
 		}
 	}
-	page, err := f.store.Items(f.Context(), registry.ItemQuery{Status: registry.Completed})
+	page, err := f.people.Items(f.Context(), registry.ItemQuery{Status: registry.Completed})
 	f.must(err)
 	if len(page.Rows) != cap(answers) {
 		f.Errorf("%d tasks completed, want %d", len(page.Rows), cap(answers))
@@ -802,7 +821,7 @@ func later(f *fixture) {
 		return none{}, nil
 	}, task.Attempts(1))
 	f.serve(&m)
-	id, err := work.Submit(f.Context(), f.store, none{})
+	id, err := work.Submit(f.Context(), f.people, none{})
 	f.must(err)
 	if it := f.settled(id); it.Status != registry.Completed || it.Attempt != 3 {
 		f.Errorf("item %+v", it)
@@ -820,7 +839,7 @@ func many(f *fixture) {
 		task.Add(&g, "a"+string(rune('0'+i%10))+string(rune('0'+i/10)), work, i)
 		task.Add(&g, "b"+string(rune('0'+i%10))+string(rune('0'+i/10)), count, i)
 	}
-	p, err := g.Submit(f.Context(), f.store, "curator", "")
+	p, err := g.Submit(f.Context(), f.people, "curator", "")
 	f.must(err)
 	for _, id := range p.Items {
 		if it := f.settled(id); it.Status != registry.Completed || it.Attempt != 1 {
