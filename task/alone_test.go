@@ -74,7 +74,7 @@ func TestC31_AGraphWithoutRunningIt(t *testing.T) {
 // TestHandle_RefusesFaultsOfTheProgram expects a panic for each.
 func TestHandle_RefusesFaultsOfTheProgram(t *testing.T) {
 	for name, register := range map[string]func(*task.Mux){
-		"does not name":  func(m *task.Mux) { handle[none](m, "Bad Name") },
+		"is not a name":  func(m *task.Mux) { handle[none](m, "Bad Name") },
 		"twice":          func(m *task.Mux) { handle[none](m, "a"); handle[none](m, "a") },
 		"no JSON schema": func(m *task.Mux) { handle[chan int](m, "a") },
 	} {
