@@ -43,7 +43,7 @@ race() { CGO_ENABLED=1 go_test -race -gcflags='modernc.org/...=-race=false' "$@"
 # as everything else. TEST_ALL=1 runs all. The processes that e2e starts never run under it.
 many='^TestStore$/^(claim|fence|feed|lock|renew|settle|stop)$|^TestPostgreSQL$/^(claim|lock|settle)$|^Test(Group|Joint|Swarm|Processes|Turns|Store_.*)$|^TestR16_'
 if [ "${TEST_ALL:-}" = 1 ]; then many=.; fi
-large=(bagit cmd/holdfast intake ocfl source/unpack staging storage/s3 web/api workers)
+large=(bagit cmd/holdfast intake ocfl process source/unpack staging storage/s3 task web/api workers)
 
 # some FOLDER prints a pattern for the random quarter of a package's tests.
 some() {
