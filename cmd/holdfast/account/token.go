@@ -65,7 +65,7 @@ func tokenCreateCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().BoolVar(&again, "again", false, "if the name was used before, take the first free one of NAME-2, NAME-3 ...")
 	cmd.Flags().StringVar(&r.Role, "role", "", "depositor, viewer, operator, admin or worker")
 	cmd.Flags().StringSliceVar(&r.Collections, "collection", nil, "depositor: a collection that the token may use; repeatable")
-	cmd.Flags().StringSliceVar(&stages, "stage", nil, "worker: a `STAGE` that the token may serve; comma-separated, repeatable; all for every stage")
+	cmd.Flags().StringSliceVar(&stages, "stage", nil, "worker: a `STAGE` that the token may serve: download, run:FUNCTION, step:NAMESPACE ...; comma-separated, repeatable; all for every stage")
 	cmd.Flags().StringVar(&expires, "expires", "", "when it expires: a span (12h, 90d) or a time (2027-01-31T00:00:00Z) (default never)")
 	cmd.Flags().StringVar(&database, "database", "", "make it in the database itself: sqlite:PATH or postgres://... (without a value HOLDFAST_DATABASE_URL)")
 	cmd.Flags().Lookup("database").NoOptDefVal = configured
