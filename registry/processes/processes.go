@@ -9,6 +9,7 @@ package processes
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -372,14 +373,36 @@ func orNull(args json.RawMessage) json.RawMessage {
 }
 
 // AwaitAnswer implements registry.Processing.
-func (s *Keeper) AwaitAnswer(ctx context.Context, itemID string) (registry.Answer, error) {
-	it, err := s.work.Item(context.WithoutCancel(ctx), itemID)
-	if err == nil && it.Action == registry.StepProcess {
-		it, err = s.work.AwaitSettled(ctx, itemID)
+func (s *Keeper) AwaitAnswer(ctx context.Context, itemID string) (a registry.Answer, err error) {
+	look := context.WithoutCancel(ctx)
+	if a, err = s.answer(look, itemID); err == nil && !a.Status.Settled() {
+		if err = s.work.AwaitSettled(ctx, itemID); err == nil {
+			a, err = s.answer(look, itemID)
+		}
 	}
 	if err != nil {
 		return registry.Answer{}, fmt.Errorf("wait for an answer: %w", err)
 	}
+	return a, nil
+}
+
+// answer returns the answer of a step as it is now. It reads no more of the item than that takes,
+// since a caller waits.
+func (s *Keeper) answer(ctx context.Context, itemID string) (registry.Answer, error) {
+	it := registry.WorkItem{ID: itemID}
+	var spec, results []byte
+	err := s.db.Read.QueryRowContext(ctx, `SELECT i.action, i.status, i.note, d.spec, d.results
+		FROM work_item i JOIN work_detail d ON d.item_id = i.id WHERE i.id = $1`, itemID).Scan(&it.Action, &it.Status, &it.Note, &spec, &results)
+	if errors.Is(err, sql.ErrNoRows) {
+		return registry.Answer{}, fmt.Errorf("item %s: %w", itemID, registry.ErrNotFound)
+	} else if err != nil {
+		return registry.Answer{}, fmt.Errorf("read item %s: %w", itemID, err)
+	}
+	response, err := returned(results)
+	if err != nil {
+		return registry.Answer{}, fmt.Errorf("decode the results of step %s: %w", itemID, err)
+	}
+	it.Spec, it.Results = spec, map[string]json.RawMessage{registry.ResultReturned: response}
 	return answerOf(it)
 }
 
@@ -388,7 +411,7 @@ func (s *Keeper) Process(ctx context.Context, key registry.ProcessKey, r registr
 	look := context.WithoutCancel(ctx)
 	p, err := s.read(look, key, r)
 	if err == nil && p.Status == registry.ProcessInit && p.tail != "" {
-		if _, err = s.work.AwaitSettled(ctx, p.tail); err == nil || errors.Is(err, registry.ErrNotFound) {
+		if err = s.work.AwaitSettled(ctx, p.tail); err == nil || errors.Is(err, registry.ErrNotFound) {
 			p, err = s.read(look, key, r)
 		}
 	}

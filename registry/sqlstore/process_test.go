@@ -2,6 +2,7 @@ package sqlstore_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -163,4 +164,61 @@ func TestProcess_FaultAtEachStatement(t *testing.T) {
 		t.Errorf("%v after %d claims", err, l.claims)
 	}
 	t.Logf("%d faults", faults)
+}
+
+// TestQueryPlans_Processes checks SQLite's plans for every statement in the life of a process, and for
+// what programs and callers ask for while they wait: none may read all items of a stage.
+func TestQueryPlans_Processes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.db")
+	l := &processLife{s: open(t, path, newClock().now)}
+	plain := reader(t, path)
+	rec := &recorder{real: plain.Driver(), dsn: "file:" + path + "?_pragma=query_only(1)", queries: map[string]bool{}, args: map[string][]any{}}
+	if err := l.s.SetReader(sql.OpenDB(rec)); err != nil {
+		t.Fatal(err)
+	}
+	l.s.SetFault(func(query string) error { rec.note(query); return nil })
+	ended, cancel := context.WithCancel(t.Context())
+	cancel() // nothing waits
+	for _, c := range l.script() {
+		if err := c.run(t.Context()); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		short, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		_, err := l.s.AwaitReady(short, []registry.Stage{"step:test", "run:test"})
+		if stop(); err != nil {
+			t.Fatal(err)
+		}
+		if l.lease.ItemID != "" {
+			if _, err := l.s.AwaitAnswer(ended, l.lease.ItemID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, err := range []error{
+			func() error { _, err := l.s.Process(ended, lifeKey, registry.HistoryRange{}); return err }(),
+			func() error {
+				_, err := l.s.TraceProcess(t.Context(), registry.TraceQuery{ProcessKey: lifeKey})
+				return err
+			}(),
+		} {
+			if err != nil && !errors.Is(err, registry.ErrNotFound) {
+				t.Fatal(err)
+			}
+		}
+	}
+	l.s.SetFault(nil)
+	looked := false
+	for query := range rec.queries {
+		if !strings.Contains("SELECT UPDATE INSERT DELETE", strings.SplitN(strings.TrimSpace(query), " ", 2)[0]) {
+			continue
+		}
+		looked = looked || strings.Contains(query, "ready = 0")
+		for _, step := range explain(t, plain, query) {
+			if scanned.MatchString(step) && !few.MatchString(step) || strings.Contains(step, "_place ") && !strings.Contains(step, "status=?") {
+				t.Errorf("%s\nin %s", step, query)
+			}
+		}
+	}
+	if !looked {
+		t.Error("nothing looked for what is due")
+	}
 }

@@ -1,0 +1,165 @@
+package process_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast/holdfast/process"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
+	"github.com/holdfast/holdfast/task"
+)
+
+// databases are those that the benchmarks compare.
+var databases = []struct {
+	name string
+	url  func(testing.TB) string
+}{{"SQLite", sqlstoretest.SQLite}, {"PostgreSQL", sqlstoretest.Postgres}}
+
+// benched opens a Registry and serves a namespace with a function, until the benchmark ends.
+func benched[S any](b *testing.B, url string, fn process.Func[S]) *sqlstore.Store {
+	b.Helper()
+	s, err := sqlstore.Open(b.Context(), sqlstore.Options{URL: url})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var m task.Mux
+	process.Handle(&m, namespace, fn)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	if err := s.AnnounceNamespaces(b.Context(), []registry.Namespace{{Name: namespace}}); err != nil {
+		b.Fatal(err)
+	}
+	go func() { ended <- task.Serve(ctx, s, &m, task.Options{}) }()
+	b.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			b.Error(err)
+		}
+		_ = s.Close()
+	})
+	return s
+}
+
+// parallel calls fn for the numbers below n by 64 callers, whose transactions are grouped.
+func parallel(b *testing.B, n int, fn func(i int) error) {
+	b.Helper()
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range 64 {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if err := fn(i); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// dueState is the state of a process of BenchmarkTimers.
+type dueState struct {
+	Due time.Time `json:"due"`
+}
+
+// BenchmarkTimers imports 100,000 processes with timers. The first 10,000 are due one after the
+// other, at a rate; the rest are due much later, and are only in the way. It measures the time from
+// when a timer is due to the start of its function. b.N counts no more than the runs.
+func BenchmarkTimers(b *testing.B) {
+	const processes, fire = 100_000, 10_000
+	for _, db := range databases {
+		b.Run(db.name, func(b *testing.B) {
+			var mu sync.Mutex
+			var late []time.Duration
+			fired := make(chan struct{}, fire)
+			s := benched(b, db.url(b), func(_ context.Context, s *process.Step[dueState]) error {
+				mu.Lock()
+				late = append(late, time.Since(s.State.Due))
+				mu.Unlock()
+				fired <- struct{}{}
+				return nil
+			})
+			put := func(i int, due time.Time) error {
+				state, err := json.Marshal(dueState{due})
+				if err == nil {
+					_, err = s.PutProcess(b.Context(), registry.PutProcess{
+						ProcessKey: registry.ProcessKey{Namespace: namespace, ProcessID: fmt.Sprint(i)}, State: state,
+						Timer: &registry.ProcessTimer{Kind: registry.StepTimeout, At: due},
+					})
+				}
+				return err
+			}
+			parallel(b, processes-3*fire, func(i int) error { return put(i, time.Now().Add(24*time.Hour)) })
+			for n, every := range []time.Duration{10 * time.Millisecond, 3 * time.Millisecond, time.Millisecond} {
+				b.Run(fmt.Sprint("every=", every), func(b *testing.B) {
+					late = nil
+					count := fire
+					if every > time.Millisecond {
+						count = fire / 5
+					}
+					begun := time.Now()
+					parallel(b, fire-count, func(i int) error { return put(processes+n*fire+count+i, begun.Add(24*time.Hour)) })
+					first := time.Now().Add(20 * time.Second) // by then all are imported
+					parallel(b, count, func(i int) error { return put(processes+n*fire+i, first.Add(time.Duration(i)*every)) })
+					if time.Now().After(first) {
+						b.Fatal("the import took too long")
+					}
+					for range count {
+						<-fired
+					}
+					took := time.Since(first)
+					slices.Sort(late)
+					b.ReportMetric(float64(late[count/2].Microseconds())/1000, "p50-ms")
+					b.ReportMetric(float64(late[count*99/100].Microseconds())/1000, "p99-ms")
+					b.ReportMetric(float64(late[count-1].Microseconds())/1000, "max-ms")
+					b.ReportMetric(float64(count)/took.Seconds(), "fired/s")
+					b.ReportMetric(0, "ns/op")
+				})
+			}
+		})
+	}
+}
+
+// BenchmarkCalls calls 1,000 processes by 64 callers: from the call to its answer, with the step of a
+// program in this process between.
+func BenchmarkCalls(b *testing.B) {
+	const processes = 1000
+	for _, db := range databases {
+		b.Run(db.name, func(b *testing.B) {
+			s := benched(b, db.url(b), func(_ context.Context, s *process.Step[int]) error {
+				s.State++
+				s.Respond(s.State)
+				return nil
+			})
+			of := func(i int) registry.ProcessKey {
+				return registry.ProcessKey{Namespace: namespace, ProcessID: fmt.Sprint(i)}
+			}
+			answered := func(a registry.Answer, err error) error {
+				if err == nil {
+					a, err = s.AwaitAnswer(b.Context(), a.ItemID)
+				}
+				if err == nil && a.Status != registry.Completed {
+					err = fmt.Errorf("answer %+v", a)
+				}
+				return err
+			}
+			parallel(b, processes, func(i int) error {
+				return answered(s.InitProcess(b.Context(), registry.NewProcess{ProcessKey: of(i)}))
+			})
+			b.ResetTimer()
+			parallel(b, b.N, func(i int) error {
+				return answered(s.CallProcess(b.Context(), registry.NewCall{ProcessKey: of(i % processes)}))
+			})
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
+		})
+	}
+}
