@@ -168,7 +168,7 @@ func (f *fixture) overHTTP() {
 		o.submit[name] = r
 		if name == "admin" {
 			o.Client = client.New(server.URL, secret, client.Options{})
-			f.Cleanup(o.Client.Close)
+			f.Cleanup(o.Close)
 		}
 	}
 	f.people = o
