@@ -74,6 +74,7 @@ var tests = map[string]func(*fixture){
 	"C24_a_waiting_task_says_why":                   waits,
 	"C25_the_view_of_a_graph":                       graphView,
 	"C27_events_name_who_caused_them":               events,
+	"C28_a_schedule_calls_the_function":             scheduled,
 	"C29_a_direct_call_is_an_ordinary_call":         direct,
 	"C29_a_direct_call_returns_the_functions_error": directFails,
 	"C30_a_call_in_the_background":                  background,
@@ -227,6 +228,33 @@ func (f *fixture) attempts(id string) []registry.Attempt {
 }
 
 type none struct{}
+
+// scheduled: a schedule's tasks come to the program like all others, and name the schedule as cause.
+func scheduled(f *fixture) {
+	var m task.Mux
+	causes := make(chan string, 2)
+	task.Handle(&m, "work", func(_ context.Context, run *task.Run, source string) (string, error) {
+		causes <- run.Cause
+		return "harvested " + source, nil
+	})
+	f.serve(&m)
+	f.await(func() bool { all, err := f.store.Functions(f.Context()); return err == nil && len(all) > 0 })
+	_, err := f.store.AddSchedule(f.Context(), registry.ScheduleRequest{Name: "nightly", Actor: "curator", ScheduleSpec: registry.ScheduleSpec{
+		Cron: "30 2 * * *", Zone: "Europe/Berlin", Task: &registry.ScheduledTask{Function: "work", Args: json.RawMessage(`"a"`)},
+	}})
+	f.must(err)
+	for _, key := range []string{"one", "two"} {
+		fired, err := f.store.RunSchedule(f.Context(), registry.ScheduleRun{Name: "nightly", Actor: "curator", IdempotencyKey: key})
+		f.must(err)
+		it := f.settled(fired.ItemID)
+		if got := string(it.Results[registry.ResultReturned]); it.Status != registry.Completed || got != `"harvested a"` {
+			f.Errorf("%s returned %s: %s", it.Status, got, it.Note)
+		}
+		if name, tick, ok := registry.ScheduledBy(<-causes); !ok || name != "nightly" || !tick.Equal(fired.Tick) {
+			f.Errorf("the cause is %s at %v, want nightly at %v", name, tick, fired.Tick)
+		}
+	}
+}
 
 func outlive(f *fixture) {
 	var m task.Mux
