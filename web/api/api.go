@@ -87,10 +87,11 @@ type Options struct {
 // ForPages is what the pages read and do on behalf of the caller. Its methods need the contexts of
 // requests that the handler of [New] passes to the pages.
 type ForPages struct {
-	Registry scope.Registry // limited to what the caller may see
-	Forms    *Forms
-	Account  *account.Account // nil: no sign-in
-	Uploads  upload.Pages
+	Registry  scope.Registry // limited to what the caller may see
+	Forms     *Forms
+	Account   *account.Account // nil: no sign-in
+	Uploads   upload.Pages
+	Schedules Schedules
 }
 
 // server holds the handlers around the operations.
@@ -127,7 +128,7 @@ func New(o Options) (http.Handler, error) {
 	uploads := addOperations(s.Server, s.registry, o)
 	s.workerRoute(o.Staging)
 	if o.UI != nil {
-		see := ForPages{Registry: s.registry, Forms: &Forms{registry: s.registry, access: s.access}, Uploads: uploads.Pages()}
+		see := ForPages{Registry: s.registry, Forms: &Forms{registry: s.registry, access: s.access}, Uploads: uploads.Pages(), Schedules: Schedules{registry: s.registry, access: s.access}}
 		if o.SignIn != nil {
 			see.Account = account.New(o.SignIn)
 		}

@@ -16,7 +16,7 @@ func isForm(r *http.Request) bool {
 		return false
 	}
 	parts := strings.Split(r.URL.Path, "/")
-	return r.URL.Path == endSessionPath || r.URL.Path == "/holds/release" || r.URL.Path == "/failures/requeue" || strings.HasPrefix(r.URL.Path, "/deletions/") || strings.HasPrefix(r.URL.Path, uploadPages) || len(parts) == 4 && parts[0] == "" && parts[1] == "items" && parts[3] == "acts"
+	return r.URL.Path == endSessionPath || r.URL.Path == "/holds/release" || r.URL.Path == "/failures/requeue" || r.URL.Path == "/schedules/acts" || strings.HasPrefix(r.URL.Path, "/deletions/") || strings.HasPrefix(r.URL.Path, uploadPages) || len(parts) == 4 && parts[0] == "" && parts[1] == "items" && parts[3] == "acts"
 }
 
 // sameOrigin refuses a form without a header that shows its origin. Browsers send one, and forms

@@ -21,7 +21,7 @@ func (p *pages) funcs() template.FuncMap {
 		"bytes": formatBytes, "count": formatCount, "moment": moment, "stamp": stamp, "ago": p.ago, "since": p.since,
 		"tone": graphview.Tone, "mark": graphview.Mark, "objectURL": objectURL, "deletionURL": deletionURL, "decisionLabel": decisionLabel, "contentURL": contentURL, "details": details, "short": short,
 		"capital": capital, "counted": counted, "label": label, "stateText": p.stateText, "holdURL": holdURL, "method": method, "uploadURL": uploadURL, "progressOf": progressOf,
-		"graphURL": graphURL, "aroundURL": aroundURL, "itemURL": itemURL, "add": func(a, b int) int { return a + b }, "part": part, "failedActs": func() []registry.Act { return failedActs },
+		"inZone": inZone, "graphURL": graphURL, "aroundURL": aroundURL, "itemURL": itemURL, "add": func(a, b int) int { return a + b }, "part": part, "failedActs": func() []registry.Act { return failedActs },
 	}
 }
 

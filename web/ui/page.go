@@ -24,14 +24,15 @@ type page struct {
 	Live    bool   // its content still changes, so it reloads itself
 	Content any
 
-	Refresh int    // seconds; 0: never. write sets this and the fields below
-	Reload  string // the address that the page reloads
-	Session registry.Session
-	Uploads bool   // the viewer may see uploads
-	Pause   string // the address of this page with reloading switched the other way
-	Path    string
-	Version string
-	At      time.Time
+	Refresh   int    // seconds; 0: never. write sets this and the fields below
+	Reload    string // the address that the page reloads
+	Session   registry.Session
+	Uploads   bool   // the viewer may see uploads
+	Schedules bool   // the viewer may see schedules
+	Pause     string // the address of this page with reloading switched the other way
+	Path      string
+	Version   string
+	At        time.Time
 }
 
 // show returns a handler that shows the page that gather returns.
@@ -58,6 +59,7 @@ func (p *pages) write(w http.ResponseWriter, r *http.Request, out page, status i
 	if p.account != nil {
 		out.Session = p.account.Current(r.Context())
 	}
+	out.Schedules = p.schedules != nil && p.schedules.MaySee(r.Context())
 	out.Uploads = p.uploads != nil && p.uploads.MaySee(r.Context())
 	if out.Live {
 		query := r.URL.Query()

@@ -45,13 +45,14 @@ type Registry interface {
 
 // Options configures the pages. Registry and Log must be set.
 type Options struct {
-	Registry Registry
-	Forms    Forms   // nil: no buttons
-	Account  Account // nil: pages show no user
-	Uploads  Uploads // nil: no page of uploads
-	Log      *slog.Logger
-	Version  string           // of the program, shown in the footer
-	Now      func() time.Time // nil: time.Now
+	Registry  Registry
+	Forms     Forms     // nil: no buttons
+	Account   Account   // nil: pages show no user
+	Uploads   Uploads   // nil: no page of uploads
+	Schedules Schedules // nil: no page of schedules
+	Log       *slog.Logger
+	Version   string           // of the program, shown in the footer
+	Now       func() time.Time // nil: time.Now
 }
 
 // pages holds the handlers' state. It does not change after New.
@@ -60,6 +61,7 @@ type pages struct {
 	forms     Forms
 	account   Account
 	uploads   Uploads
+	schedules Schedules
 	log       *slog.Logger
 	version   string
 	now       func() time.Time
@@ -72,11 +74,11 @@ func New(o Options) (http.Handler, error) {
 	if o.Registry == nil || o.Log == nil {
 		return nil, errors.New("ui: Registry and Log must be set")
 	}
-	p := &pages{registry: o.Registry, forms: o.Forms, account: o.Account, uploads: o.Uploads, log: o.Log, version: o.Version, now: o.Now, templates: map[string]*template.Template{}}
+	p := &pages{registry: o.Registry, forms: o.Forms, account: o.Account, uploads: o.Uploads, schedules: o.Schedules, log: o.Log, version: o.Version, now: o.Now, templates: map[string]*template.Template{}}
 	if p.now == nil {
 		p.now = time.Now
 	}
-	for _, name := range []string{"status", "batch", "item", "graph", "objects", "object", "act", "requeue", "holds", "deletions", "decision", "sessions", "uploads", "upload", "problem"} {
+	for _, name := range []string{"status", "batch", "item", "graph", "objects", "object", "act", "requeue", "holds", "deletions", "decision", "sessions", "uploads", "upload", "schedules", "problem"} {
 		t, err := template.New("layout.html").Funcs(p.funcs()).ParseFS(pageFiles, "page/layout.html", "page/part.html", "page/"+name+".html")
 		if err != nil {
 			return nil, fmt.Errorf("parse page %s: %w", name, err)
@@ -108,6 +110,10 @@ func New(o Options) (http.Handler, error) {
 		mux.HandleFunc("GET /uploads", p.show(p.listUploads))
 		mux.HandleFunc("GET /uploads/{id}", p.show(p.askRemoval))
 		mux.HandleFunc("POST /uploads/{id}", p.removeUpload)
+	}
+	if p.schedules != nil {
+		mux.HandleFunc("GET /schedules", p.show(p.listSchedules))
+		mux.HandleFunc("POST /schedules/acts", p.actOnSchedule)
 	}
 	mux.HandleFunc("GET /static/style.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
