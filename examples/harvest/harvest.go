@@ -96,7 +96,7 @@ func (h *harvester) harvest(ctx context.Context, run *task.Run, s Source) (Repor
 		if at.From, err = h.from(ctx, s); err != nil {
 			return Report{}, verdict(err)
 		}
-		run.Log.Info("harvest begins", "from", at.From)
+		run.Log.InfoContext(ctx, "harvest begins", "from", at.From)
 	}
 	progress := run.Progress("Records", "records")
 	progress.Set(at.Records)
@@ -108,7 +108,7 @@ func (h *harvester) harvest(ctx context.Context, run *task.Run, s Source) (Repor
 			err = nil
 		case errors.As(err, &refusal) && refusal.Code == "badResumptionToken" && at.Token != "":
 			// Its tokens live for a short time. The keys of the submissions make a repeat harmless.
-			run.Log.Warn("the source has forgotten the resumption token; the harvest starts anew")
+			run.Log.WarnContext(ctx, "the source has forgotten the resumption token; the harvest starts anew")
 			at = place{From: at.From, Report: Report{Until: at.Until}}
 			if err := run.SetState(ctx, at); err != nil {
 				return Report{}, err
@@ -215,13 +215,13 @@ func (h *harvester) record(ctx context.Context, run *task.Run, s Source, r recor
 	id := strings.TrimSpace(r.Header.Identifier)
 	if r.Header.Status == "deleted" {
 		did.Deleted++
-		run.Log.Warn("the source has deleted a record; the archive keeps it", "record", id)
+		run.Log.WarnContext(ctx, "the source has deleted a record; the archive keeps it", "record", id)
 		return nil
 	}
 	link := slices.IndexFunc(r.Links, func(l string) bool { return strings.HasPrefix(l, "https://") || strings.HasPrefix(l, "http://") })
 	if link < 0 || id == "" {
 		did.Refused++
-		run.Log.Warn("a record has no identifier, or no web address", "record", id)
+		run.Log.WarnContext(ctx, "a record has no identifier, or no web address", "record", id)
 		return nil
 	}
 	answer, err := h.archive.Submit(ctx, wire.SubmitRequest{
@@ -232,14 +232,14 @@ func (h *harvester) record(ctx context.Context, run *task.Run, s Source, r recor
 	switch {
 	case errors.As(err, &refusal) && (refusal.Status == http.StatusUnprocessableEntity || refusal.Code == wire.CodeIdempotency):
 		did.Refused++
-		run.Log.Error("a record was refused", "record", id, "reason", refusal.Error())
+		run.Log.ErrorContext(ctx, "a record was refused", "record", id, "reason", refusal.Error())
 	case err != nil:
 		return fmt.Errorf("submit record %s: %w", id, err)
 	case answer.Duplicate:
 		did.Known++
 	default:
 		did.Submitted++
-		run.Log.Info("submitted", "record", id, "batch", answer.BatchID)
+		run.Log.InfoContext(ctx, "submitted", "record", id, "batch", answer.BatchID)
 	}
 	return nil
 }
