@@ -45,6 +45,7 @@ func TestUsage(t *testing.T) {
 		{"id too short", []string{"item", "show", "01a"}, []string{"8 characters"}},
 		{"group alone", []string{"batch"}, []string{"give one of list, show, report, failures, update-report, delete, cleanup, hold, release"}},
 		{"unknown below", []string{"item", "explode"}, []string{`unknown command "explode"`, "requeue"}},
+		{"a synonym below", []string{"schedule", "add", "n"}, []string{`unknown command "add"`, "`holdfast schedule create n`"}},
 		{"unknown flag", []string{"submit", "--colection", "x", "y"}, []string{"--colection", "holdfast submit --help"}},
 		{"no payload", []string{"submit"}, []string{"PAYLOAD is missing"}},
 		{"no id", []string{"batch", "show"}, []string{"ID is missing"}},

@@ -22,6 +22,11 @@ var guesses = map[string][]string{
 	"serve": {"up"}, "start": {"up"}, "validate": {"check"},
 }
 
+// synonyms are words for the same act on different things.
+var synonyms = [][]string{
+	{"add", "create", "new", "put", "set", "init"}, {"remove", "delete", "rm"}, {"show", "get", "read"}, {"edit", "change", "update"}, {"list", "ls"},
+}
+
 // guessed returns the error for word, which is not a command of parent. The error names the
 // probable commands, followed by rest, for the user to copy. It is nil if word is a flag or a
 // command.
@@ -48,8 +53,8 @@ func (a *App) guessed(parent *cobra.Command, word string, rest []string) error {
 	return exit.Fix(exit.Usagef("unknown command %q for %q", word, parent.CommandPath()), "did you mean "+strings.Join(paths, " or ")+"?")
 }
 
-// meant returns the commands that a word may stand for: a similar name below parent, else those of
-// guesses, else the same name elsewhere.
+// meant returns the commands that a word may stand for: a similar name below parent, else a
+// synonym below parent, else those of guesses, else the same name elsewhere.
 func meant(parent *cobra.Command, word string) []string {
 	root := parent.Root()
 	var named, near []string
@@ -68,6 +73,12 @@ func meant(parent *cobra.Command, word string) []string {
 	}
 	if best := registry.Nearest(word, near); best != "" {
 		return []string{strings.TrimPrefix(strings.TrimPrefix(parent.CommandPath(), root.Name())+" "+best, " ")}
+	}
+	for _, same := range synonyms {
+		at := slices.IndexFunc(near, func(name string) bool { return slices.Contains(same, name) })
+		if at >= 0 && parent != root && slices.Contains(same, word) {
+			return []string{strings.TrimPrefix(parent.CommandPath(), root.Name()+" ") + " " + near[at]}
+		}
 	}
 	if g := guesses[word]; len(g) > 0 {
 		return slices.Clone(g)

@@ -142,8 +142,12 @@ func printSchedule(a *cli.App, s registry.Schedule, past []registry.Firing) erro
 	if s.Version > 1 {
 		f.Add("edited", terminal.TimeText(s.ChangedAt)+" by "+s.ChangedBy)
 	}
+	zone, err := time.LoadLocation(s.Zone)
+	if err != nil { // this machine does not know the zone
+		zone = time.UTC
+	}
 	for _, at := range s.Next {
-		f.Add("next", terminal.TimeText(at))
+		f.Add("next", at.In(zone).Format(time.RFC3339))
 	}
 	for _, p := range past {
 		f.Add("past", lastText(&p))
