@@ -16,6 +16,11 @@ import (
 type people interface {
 	task.Adding
 	task.Preparing
+	looking
+	acting
+}
+
+type looking interface {
 	Functions(ctx context.Context) ([]registry.Function, error)
 	Item(ctx context.Context, id string) (registry.WorkItem, error)
 	Items(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error)
@@ -26,6 +31,9 @@ type people interface {
 	GraphNodes(ctx context.Context, graphID, after string, limit int) (registry.GraphPart, error)
 	Around(ctx context.Context, itemID string, limit int) (registry.GraphPart, error)
 	QueueStatus(ctx context.Context) (registry.QueueStatus, error)
+}
+
+type acting interface {
 	Command(ctx context.Context, c registry.Command) (registry.WorkItem, error)
 	AddHold(ctx context.Context, h registry.Hold) error
 	RemoveHold(ctx context.Context, scope registry.HoldScope, key, actor string) error
