@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,8 +30,8 @@ type queue struct {
 
 func (q queue) QueueStatus(context.Context) (registry.QueueStatus, error) { return q.status, q.err }
 
-func scrape(t *testing.T, q queue) string {
-	t.Helper()
+// observed makes one observation of each timer, once for all tests: a process has one set of them.
+var observed = sync.OnceFunc(func() {
 	for _, m := range []metrics.Timer{metrics.Dispatch, metrics.Step} {
 		m.Observe(time.Second, "run:count")
 	}
@@ -40,6 +41,11 @@ func scrape(t *testing.T, q queue) string {
 	metrics.Scan.Observe(0, "ready")
 	metrics.Removal.Observe(0, "curation")
 	metrics.Delivery.Observe(0, "callback", metrics.Outcome(errors.New("no answer")))
+})
+
+func scrape(t *testing.T, q queue) string {
+	t.Helper()
+	observed()
 	w := httptest.NewRecorder()
 	metrics.Handler(metrics.Queue{Registry: q, Log: slog.New(slog.DiscardHandler)}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if w.Code != http.StatusOK {

@@ -400,18 +400,18 @@ func badSteps(f *fixture) {
 		return s
 	}
 	for place, s := range map[string]registry.OutsideStep{
-		"steps[1].after: jobs have no such stage":                     after(registry.Expand),
-		"steps[1].after: jobs of this collection do not":              after(registry.Scan),
-		"steps[1].after: jobs have no":                                after(""),
-		"steps[1].blocking: after notify":                             blocking(registry.Notify),
-		"steps[1].function: unknown function":                         bad(func(s *registry.OutsideStep) { s.Function = "link-chek" }),
-		`did you mean link-check?`:                                    bad(func(s *registry.OutsideStep) { s.Function = "link-chec" }),
-		`steps[1].function: not a valid request: "Bad Name" does not`: bad(func(s *registry.OutsideStep) { s.Function = "Bad Name" }),
-		"steps[1].on: it can be success or always":                    bad(func(s *registry.OutsideStep) { s.On = "failure" }),
-		"steps[1].args: must be an object":                            bad(func(s *registry.OutsideStep) { s.Args = json.RawMessage(`[1]`) }),
-		"steps[1].args.job: Holdfast describes":                       bad(func(s *registry.OutsideStep) { s.Args = json.RawMessage(`{"job":1}`) }),
-		"at most 16 KiB are allowed":                                  bad(func(s *registry.OutsideStep) { s.Args = json.RawMessage(`{"a":"` + strings.Repeat("x", 17<<10) + `"}`) }),
-		"steps[1].args: function count does not take them":            bad(func(s *registry.OutsideStep) { s.Function = count.Name }),
+		"steps[1].after: jobs have no such stage":                   after(registry.Expand),
+		"steps[1].after: jobs of this collection do not":            after(registry.Scan),
+		"steps[1].after: jobs have no":                              after(""),
+		"steps[1].blocking: after notify":                           blocking(registry.Notify),
+		"steps[1].function: unknown function":                       bad(func(s *registry.OutsideStep) { s.Function = "link-chek" }),
+		`did you mean link-check?`:                                  bad(func(s *registry.OutsideStep) { s.Function = "link-chec" }),
+		`steps[1].function: not a valid request: "Bad Name" is not`: bad(func(s *registry.OutsideStep) { s.Function = "Bad Name" }),
+		"steps[1].on: it can be success or always":                  bad(func(s *registry.OutsideStep) { s.On = "failure" }),
+		"steps[1].args: must be an object":                          bad(func(s *registry.OutsideStep) { s.Args = json.RawMessage(`[1]`) }),
+		"steps[1].args.job: Holdfast describes":                     bad(func(s *registry.OutsideStep) { s.Args = json.RawMessage(`{"job":1}`) }),
+		"at most 16 KiB are allowed":                                bad(func(s *registry.OutsideStep) { s.Args = json.RawMessage(`{"a":"` + strings.Repeat("x", 17<<10) + `"}`) }),
+		"steps[1].args: function count does not take them":          bad(func(s *registry.OutsideStep) { s.Function = count.Name }),
 	} {
 		err := f.Store.PutCollection(f.Context(), registry.Collection{Mnemonic: "bad", Profile: registry.Profile{
 			Owner: registrytest.Owner, Steps: []registry.OutsideStep{after(registry.Process), s},
