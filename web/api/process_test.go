@@ -105,19 +105,21 @@ func TestProcess_Life(t *testing.T) {
 }
 
 // TestProcess_Wait: an answer comes when its step ends, when the wait has passed, or when the server
-// stops.
+// stops: to depositors as well, whose right to it is looked up first.
 func TestProcess_Wait(t *testing.T) {
 	stopping := make(chan struct{})
 	b := curating(t, func(_ *bench, o *api.Options) { o.Done = stopping })
 	c := b.as(t, registry.RoleOperator)
 	key := processKey("a")
-	a, err := c.InitProcess(t.Context(), registry.NewProcess{ProcessKey: key})
+	a, err := c.InitProcess(t.Context(), registry.NewProcess{ProcessKey: key, Collection: "default"})
 	must(t, err)
 	for _, path := range []string{"/answers/" + a.ItemID, "/processes/curation/a"} {
 		for _, wait := range []string{"", "?wait=0", "?wait=0.01"} {
-			answer, text := b.send(t, http.MethodGet, "/api/v1"+path+wait, "")
-			if answer.StatusCode != http.StatusOK || !strings.Contains(text, `"status":"pending"`) && !strings.Contains(text, `"status":"init"`) {
-				t.Errorf("GET %s%s: %d %s", path, wait, answer.StatusCode, text)
+			for _, role := range []registry.Role{registry.RoleOperator, registry.RoleDepositor} {
+				answer, text := b.send(t, http.MethodGet, "/api/v1"+path+wait, "", "Authorization", "Bearer "+tokenText(role))
+				if answer.StatusCode != http.StatusOK || !strings.Contains(text, `"status":"pending"`) && !strings.Contains(text, `"status":"init"`) {
+					t.Errorf("GET %s%s as %s: %d %s", path, wait, role, answer.StatusCode, text)
+				}
 			}
 		}
 		for _, wait := range []string{"?wait=61", "?wait=-1", "?wait=x"} {

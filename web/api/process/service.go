@@ -68,21 +68,8 @@ type Waiting struct {
 	Wait float64 `query:"wait" minimum:"0" maximum:"60" doc:"Seconds to wait; then the present state is the answer"`
 }
 
-// until returns a context that ends when the wait does, or when the server stops.
-func (s *Service) until(ctx context.Context, w Waiting) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(w.Wait*float64(time.Second)))
-	if s.Done != nil {
-		done := s.Done
-		go func() {
-			select {
-			case <-done:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-	}
-	return ctx, cancel
-}
+// limit is the wait as a duration.
+func (w Waiting) limit() time.Duration { return time.Duration(w.Wait * float64(time.Second)) }
 
 func (s *Service) namespaces(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.Page[registry.Namespace]], error) {
 	all, err := s.Registry.Namespaces(ctx)
@@ -193,7 +180,7 @@ type readInput struct {
 }
 
 func (s *Service) read(ctx context.Context, in *readInput) (*endpoint.Output[registry.ProcessInfo], error) {
-	ctx, cancel := s.until(ctx, in.Waiting)
+	ctx, cancel := s.Until(ctx, in.limit())
 	defer cancel()
 	return told(s.Registry.Process(ctx, in.key(), registry.HistoryRange{Offset: in.Offset, Limit: in.Limit, Backward: in.Backward, None: in.None}))
 }
@@ -247,7 +234,7 @@ type answerInput struct {
 }
 
 func (s *Service) answer(ctx context.Context, in *answerInput) (*endpoint.Output[registry.Answer], error) {
-	ctx, cancel := s.until(ctx, in.Waiting)
+	ctx, cancel := s.Until(ctx, in.limit())
 	defer cancel()
 	return answered(s.Registry.AwaitAnswer(ctx, in.ID))
 }

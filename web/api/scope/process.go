@@ -53,7 +53,7 @@ func (s scoped) TraceProcess(ctx context.Context, q registry.TraceQuery) (regist
 // AwaitAnswer implements registry.Processing.
 func (s scoped) AwaitAnswer(ctx context.Context, itemID string) (registry.Answer, error) {
 	if v := s.sight(ctx); v.limited() {
-		if _, err := v.item(ctx, itemID); err != nil {
+		if _, err := v.item(context.WithoutCancel(ctx), itemID); err != nil { // ctx ends with the wait
 			return registry.Answer{}, err
 		}
 	}
