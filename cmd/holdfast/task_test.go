@@ -185,8 +185,18 @@ func TestTask_Wait(t *testing.T) {
 			t.Fatal("the functions were not announced")
 		}
 	}
-	id := strings.Fields(holdfast(t, "task", "submit", "work", "--args", "true", "--wait", "--dir", dir).Wants(t, exit.OK).Out)[0]
-	holdfast(t, "task", "submit", "work", "--args", "false", "--wait", "--dir", dir).Wants(t, exit.Failed)
+	good := holdfast(t, "task", "submit", "work", "--args", "true", "--wait", "--dir", dir).Wants(t, exit.OK).Out
+	bad := holdfast(t, "task", "submit", "work", "--args", "false", "--wait", "--dir", dir).Wants(t, exit.Failed).Out
+	if !strings.Contains(good, "FUNCTION") || !strings.Contains(good, `"done"`) || strings.Contains(good, "ARK") || !strings.Contains(bad, "the tape is gone") {
+		t.Errorf("it printed\n%s\nand\n%s", good, bad)
+	}
+	id := strings.Fields(good)[0]
+	var one registry.WorkItem
+	lines := strings.Split(strings.TrimSpace(holdfast(t, "task", "submit", "work", "--args", "true", "--wait", "--json", "--dir", dir).Wants(t, exit.OK).Out), "\n")
+	line := lines[len(lines)-1] // after those of the progress
+	if err := json.Unmarshal([]byte(line), &one); err != nil || one.Status != registry.Completed || string(one.Results[registry.ResultReturned]) != `"done"` {
+		t.Errorf("%v: it printed %s", err, line)
+	}
 	var shown struct {
 		ID       string
 		Attempts []registry.Attempt

@@ -41,25 +41,32 @@ func call(ctx context.Context, a *cli.App, r wire.TaskRequest, s flags) error {
 	if err != nil {
 		return err
 	}
-	seen, err := progress.Follow(ctx, a, c, []progress.Target{{ID: it.ID, Job: true}})
+	it, code, err := ended(ctx, a, c, it.ID)
 	if err != nil {
-		if exit.Of(err) == exit.Temporary || ctx.Err() != nil {
-			a.Note("the task continues. To follow it again: %s; what it returned: %s", a.CommandLine("watch", it.ID), a.CommandLine("task show", it.ID))
-		}
-		return err
-	}
-	if it, err = c.Item(ctx, it.ID); err != nil {
 		return err
 	}
 	if it.Status != registry.Completed {
 		a.Note("task %s is %s: %s", it.ID, it.State, cmp.Or(it.Note, "no reason was recorded"))
-		return progress.CodeOf(seen[0]).Err()
+		return code.Err()
 	}
 	if a.JSON {
 		return a.PrintJSON(it)
 	}
 	_, err = fmt.Fprintln(a.Out, cmp.Or(string(it.Results[registry.ResultReturned]), "null"))
 	return err
+}
+
+// ended shows a task's progress until it has ended, and returns it with the exit code of its outcome.
+func ended(ctx context.Context, a *cli.App, c *client.Client, id string) (it registry.WorkItem, code exit.Code, err error) {
+	seen, err := progress.Follow(ctx, a, c, []progress.Target{{ID: id, Job: true}})
+	if err != nil {
+		if exit.Of(err) == exit.Temporary || ctx.Err() != nil {
+			a.Note("the task continues. To follow it again: %s; what it returned: %s", a.CommandLine("watch", id), a.CommandLine("task show", id))
+		}
+		return it, code, err
+	}
+	it, err = c.Item(ctx, id)
+	return it, progress.CodeOf(seen[0]), err
 }
 
 // submitted submits a task.

@@ -3,6 +3,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -135,5 +136,30 @@ func submit(ctx context.Context, a *cli.App, r wire.TaskRequest, s flags) error 
 	if err != nil || !s.wait {
 		return err
 	}
-	return progress.Await(ctx, a, c, []progress.Entry{{Target: progress.Target{ID: it.ID, Job: true}}}, nil)
+	it, code, err := ended(ctx, a, c, it.ID)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		err = a.PrintJSON(it)
+	} else {
+		err = printOutcome(a, r.Function, it)
+	}
+	return cmp.Or(err, code.Err())
+}
+
+// printOutcome prints what became of a task: its state, and what its function returned or said last.
+func printOutcome(a *cli.App, function string, it registry.WorkItem) error {
+	t := terminal.NewTable(a.Out, terminal.Width(a.Out),
+		terminal.Column{Name: "item", ID: true}, terminal.Column{Name: "state"}, terminal.Column{Name: "function"},
+		terminal.Column{Name: "returned", Flex: true}, terminal.Column{Name: "error", Flex: true, Below: 8})
+	note := it.Note
+	if it.Status == registry.Completed {
+		note = ""
+	}
+	row := []string{it.ID, string(it.State), function, string(it.Results[registry.ResultReturned]), progress.Classed(note, it.ErrorClass)}
+	if err := t.Row(row...); err != nil {
+		return err
+	}
+	return t.End()
 }
