@@ -186,7 +186,7 @@ func (d *registryServer) reoffer(ctx context.Context, log *slog.Logger, changed 
 func (n *Node) handler(d *registryServer) (http.Handler, error) {
 	browsers := signin.New(signin.Options{Store: d.registry, Log: n.Log, Lifetime: d.web.Lifetime, Provider: d.web.Provider})
 	pages := func(p api.ForPages) (http.Handler, error) {
-		return ui.New(ui.Options{Registry: p.Registry, Forms: p.Forms, Account: p.Account, Uploads: p.Uploads, Schedules: p.Schedules, Log: n.Log, Version: n.Version})
+		return ui.New(ui.Options{Registry: p.Registry, Forms: p.Forms, Account: p.Account, Uploads: p.Uploads, Schedules: p.Schedules, Processes: p.Processes, Log: n.Log, Version: n.Version})
 	}
 	handler, err := api.New(api.Options{
 		Registry: d.registry, Staging: d.staging, Objects: d.objects, Chains: d.registry, Template: d.template, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, TempDir: d.tempDir, Gate: d.gate, UI: pages, SignIn: browsers, Done: n.streams,

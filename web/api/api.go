@@ -92,6 +92,7 @@ type ForPages struct {
 	Account   *account.Account // nil: no sign-in
 	Uploads   upload.Pages
 	Schedules Schedules
+	Processes Processes
 }
 
 // server holds the handlers around the operations.
@@ -128,7 +129,7 @@ func New(o Options) (http.Handler, error) {
 	uploads := addOperations(s.Server, s.registry, o)
 	s.workerRoute(o.Staging)
 	if o.UI != nil {
-		see := ForPages{Registry: s.registry, Forms: &Forms{registry: s.registry, access: s.access}, Uploads: uploads.Pages(), Schedules: Schedules{registry: s.registry, access: s.access}}
+		see := ForPages{Registry: s.registry, Forms: &Forms{registry: s.registry, access: s.access}, Uploads: uploads.Pages(), Schedules: Schedules{registry: s.registry, access: s.access}, Processes: Processes{registry: s.registry, access: s.access}}
 		if o.SignIn != nil {
 			see.Account = account.New(o.SignIn)
 		}

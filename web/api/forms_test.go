@@ -66,7 +66,7 @@ const signOut = "<button>Sign out</button>"
 
 func withPages(_ *bench, o *api.Options) {
 	o.UI = func(p api.ForPages) (http.Handler, error) {
-		return ui.New(ui.Options{Registry: p.Registry, Forms: p.Forms, Account: p.Account, Uploads: p.Uploads, Schedules: p.Schedules, Log: slog.New(slog.DiscardHandler)})
+		return ui.New(ui.Options{Registry: p.Registry, Forms: p.Forms, Account: p.Account, Uploads: p.Uploads, Schedules: p.Schedules, Processes: p.Processes, Log: slog.New(slog.DiscardHandler)})
 	}
 }
 

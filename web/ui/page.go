@@ -29,6 +29,7 @@ type page struct {
 	Session   registry.Session
 	Uploads   bool   // the viewer may see uploads
 	Schedules bool   // the viewer may see schedules
+	Processes bool   // the viewer may see processes
 	Pause     string // the address of this page with reloading switched the other way
 	Path      string
 	Version   string
@@ -59,6 +60,7 @@ func (p *pages) write(w http.ResponseWriter, r *http.Request, out page, status i
 	if p.account != nil {
 		out.Session = p.account.Current(r.Context())
 	}
+	out.Processes = p.processes != nil && p.processes.MaySee(r.Context())
 	out.Schedules = p.schedules != nil && p.schedules.MaySee(r.Context())
 	out.Uploads = p.uploads != nil && p.uploads.MaySee(r.Context())
 	if out.Live {

@@ -50,6 +50,7 @@ type Options struct {
 	Account   Account   // nil: pages show no user
 	Uploads   Uploads   // nil: no page of uploads
 	Schedules Schedules // nil: no page of schedules
+	Processes Processes // nil: no pages of processes
 	Log       *slog.Logger
 	Version   string           // of the program, shown in the footer
 	Now       func() time.Time // nil: time.Now
@@ -62,6 +63,7 @@ type pages struct {
 	account   Account
 	uploads   Uploads
 	schedules Schedules
+	processes Processes
 	log       *slog.Logger
 	version   string
 	now       func() time.Time
@@ -74,11 +76,11 @@ func New(o Options) (http.Handler, error) {
 	if o.Registry == nil || o.Log == nil {
 		return nil, errors.New("ui: Registry and Log must be set")
 	}
-	p := &pages{registry: o.Registry, forms: o.Forms, account: o.Account, uploads: o.Uploads, schedules: o.Schedules, log: o.Log, version: o.Version, now: o.Now, templates: map[string]*template.Template{}}
+	p := &pages{registry: o.Registry, forms: o.Forms, account: o.Account, uploads: o.Uploads, schedules: o.Schedules, processes: o.Processes, log: o.Log, version: o.Version, now: o.Now, templates: map[string]*template.Template{}}
 	if p.now == nil {
 		p.now = time.Now
 	}
-	for _, name := range []string{"status", "batch", "item", "graph", "objects", "object", "act", "requeue", "holds", "deletions", "decision", "sessions", "uploads", "upload", "schedules", "problem"} {
+	for _, name := range []string{"status", "batch", "item", "graph", "objects", "object", "act", "requeue", "holds", "deletions", "decision", "sessions", "uploads", "upload", "schedules", "processes", "process", "problem"} {
 		t, err := template.New("layout.html").Funcs(p.funcs()).ParseFS(pageFiles, "page/layout.html", "page/part.html", "page/"+name+".html")
 		if err != nil {
 			return nil, fmt.Errorf("parse page %s: %w", name, err)
@@ -114,6 +116,10 @@ func New(o Options) (http.Handler, error) {
 	if p.schedules != nil {
 		mux.HandleFunc("GET /schedules", p.show(p.listSchedules))
 		mux.HandleFunc("POST /schedules/acts", p.actOnSchedule)
+	}
+	if p.processes != nil {
+		mux.HandleFunc("GET /processes", p.show(p.listProcesses))
+		mux.HandleFunc("GET /processes/{namespace}/{process}", p.show(p.process))
 	}
 	mux.HandleFunc("GET /static/style.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
