@@ -23,17 +23,43 @@ func judge(it registry.WorkItem, results map[string]json.RawMessage) error {
 	return r.Check()
 }
 
-// settled is the engine's Settled hook: it applies a completed step to its process, or records that
-// a step failed.
-func settled(t *work.Tx, s work.Shift) error {
-	if s.Item.Action != registry.StepProcess || s.Item.Status.Settled() {
-		return nil // a settled item that is aborted or deleted has had its effect
+// settled is the engine's SettledTogether hook: it applies completed steps to their processes, or
+// records that steps failed.
+func settled(t *work.Tx, all []work.Shift) error {
+	var steps []work.Shift
+	var keys []registry.ProcessKey
+	for _, s := range all {
+		if s.Item.Action != registry.StepProcess || s.Item.Status.Settled() {
+			continue // a settled item that is aborted or deleted has had its effect
+		}
+		spec, err := specOf(s.Item)
+		if err != nil {
+			return err
+		}
+		steps, keys = append(steps, s), append(keys, spec.ProcessKey)
 	}
+	if len(steps) == 0 {
+		return nil
+	}
+	b, err := newBatch(t, keys...)
+	if err != nil {
+		return err
+	}
+	for _, s := range steps {
+		if err := b.settled(s); err != nil {
+			return err
+		}
+	}
+	return b.flush()
+}
+
+// settled applies one step.
+func (b *batch) settled(s work.Shift) error {
 	spec, err := specOf(s.Item)
 	if err != nil {
 		return err
 	}
-	p, err := load(t, spec.ProcessKey)
+	p, err := b.load(spec.ProcessKey)
 	if errors.Is(err, registry.ErrNotFound) {
 		return nil // it was removed
 	} else if err != nil {
@@ -43,13 +69,13 @@ func settled(t *work.Tx, s work.Shift) error {
 		return nil // it was replaced
 	}
 	if s.Status == registry.Completed {
-		return p.apply(t, s.Item, spec)
+		return p.apply(b, s.Item, spec)
 	}
-	return p.fail(t, s, spec)
+	return p.fail(b, s, spec)
 }
 
 // apply applies what a completed step makes of the process.
-func (p *process) apply(t *work.Tx, it registry.WorkItem, spec registry.StepSpec) error {
+func (p *process) apply(b *batch, it registry.WorkItem, spec registry.StepSpec) error {
 	var r registry.StepResult
 	if text, ok := it.Results[registry.ResultStep]; ok {
 		if err := json.Unmarshal(text, &r); err != nil {
@@ -57,18 +83,16 @@ func (p *process) apply(t *work.Tx, it registry.WorkItem, spec registry.StepSpec
 		}
 		// The process has the events and the state now. Only the response is the step's own.
 		delete(it.Results, registry.ResultStep)
-		if err := t.SetResult(it, registry.ResultReturned, orNull(r.Response)); err != nil {
+		if err := b.SetResult(it, registry.ResultReturned, orNull(r.Response)); err != nil {
 			return err
 		}
 	}
 	p.leave(it.ID)
 	if spec.Kind == registry.StepRemove || r.Then.Do == registry.ThenRemove && r.Then.At.IsZero() {
-		return p.remove(t, it.ID, work.ActorRegistry, "its process was removed")
+		return p.remove(b, it.ID, work.ActorRegistry, "its process was removed")
 	}
 	for _, e := range r.Events {
-		if err := p.append(t, it.ID, t.Now, e); err != nil {
-			return err
-		}
+		p.append(b, it.ID, b.Now, e)
 	}
 	if r.State != nil {
 		p.State = r.State
@@ -80,43 +104,40 @@ func (p *process) apply(t *work.Tx, it registry.WorkItem, spec registry.StepSpec
 	if spec.Kind == registry.StepRepair && p.corruptedKind.IsTimer() {
 		again = p.corruptedKind
 	}
-	p.turn(t, registry.ProcessRunning)
-	return p.then(t, r.Then, spec.Context, again, context)
+	p.turn(b, registry.ProcessRunning)
+	return p.then(b, r.Then, spec.Context, again, context)
 }
 
 // then sets what the process does after a step. again is the timer that a repair starts again.
-func (p *process) then(t *work.Tx, then registry.StepThen, context json.RawMessage, again registry.StepKind, failed json.RawMessage) error {
+func (p *process) then(b *batch, then registry.StepThen, context json.RawMessage, again registry.StepKind, failed json.RawMessage) error {
 	switch then.Do {
 	case registry.ThenContinue:
-		return p.replaceTimer(t, registry.StepTimeout, sqldb.Micros(then.At), context)
+		return p.replaceTimer(b, registry.StepTimeout, sqldb.Micros(then.At), context)
 	case registry.ThenRemove:
-		return p.replaceTimer(t, registry.StepRemove, sqldb.Micros(then.At), context)
+		return p.replaceTimer(b, registry.StepRemove, sqldb.Micros(then.At), context)
 	case registry.ThenSuspend:
 		old := p.timer
-		p.timer = ""
-		if err := p.save(t); err != nil {
-			return err
-		}
-		return cancel(t, old, work.ActorRegistry, "its process is suspended")
+		p.timer, p.Timer = "", nil
+		p.save(b)
+		return b.cancel(work.ActorRegistry, "its process is suspended", old)
 	case registry.ThenDone:
-		p.turn(t, registry.ProcessDone)
-		p.timer, p.tail = "", ""
-		if err := p.save(t); err != nil {
-			return err
-		}
-		return p.cancelOpen(t, work.ActorRegistry, "its process is done")
+		p.turn(b, registry.ProcessDone)
+		p.timer, p.Timer, p.tail = "", nil, ""
+		p.save(b)
+		return p.cancelOpen(b, work.ActorRegistry, "its process is done")
 	case registry.ThenKeep:
 	}
 	if again != "" {
-		return p.replaceTimer(t, again, t.Now, failed)
+		return p.replaceTimer(b, again, b.Now, failed)
 	}
-	return p.save(t)
+	p.save(b)
+	return nil
 }
 
 // leave takes a settled step off the process.
 func (p *process) leave(itemID string) {
 	if p.timer == itemID {
-		p.timer = ""
+		p.timer, p.Timer = "", nil
 	}
 	if p.tail == itemID {
 		p.tail = ""
@@ -126,40 +147,42 @@ func (p *process) leave(itemID string) {
 // fail records that a step failed or was stopped. It puts the process into error, with two
 // exceptions: a repair leaves the process as it is, and a call that never started concerns nobody
 // else.
-func (p *process) fail(t *work.Tx, s work.Shift, spec registry.StepSpec) error {
+func (p *process) fail(b *batch, s work.Shift, spec registry.StepSpec) error {
 	if s.Item.Attempt == 0 && spec.Kind == registry.StepCall {
-		return p.skip(t, s.Item.ID)
+		return p.skip(b, s.Item.ID)
 	}
 	if p.Status == registry.ProcessDone || p.Status == registry.ProcessFailed && spec.Kind == registry.StepCall {
 		return nil // the process ended, or went into error, before
 	}
 	p.leave(s.Item.ID)
 	if spec.Kind == registry.StepRepair {
-		return p.save(t)
+		p.save(b)
+		return nil
 	}
-	p.turn(t, registry.ProcessFailed)
+	p.turn(b, registry.ProcessFailed)
 	p.Detail, p.CorruptedBy, p.corruptedKind, p.context = s.Note, s.Item.ID, spec.Kind, spec.Context
-	p.timer, p.tail = "", ""
-	if err := p.save(t); err != nil {
-		return err
-	}
-	return p.cancelOpen(t, work.ActorRegistry, "its process is in error")
+	p.timer, p.Timer, p.tail = "", nil, ""
+	p.save(b)
+	return p.cancelOpen(b, work.ActorRegistry, "its process is in error")
 }
 
 // skip lets those that wait for a stopped call wait for what the call waited for. Otherwise they
 // could run beside that.
-func (p *process) skip(t *work.Tx, itemID string) error {
-	before, err := t.Strings(`SELECT requires_id FROM work_dep WHERE item_id = $1 AND satisfied_at IS NULL ORDER BY requires_id`, itemID)
+func (p *process) skip(b *batch, itemID string) error {
+	if err := b.flush(); err != nil {
+		return err
+	}
+	before, err := b.Strings(`SELECT requires_id FROM work_dep WHERE item_id = $1 AND satisfied_at IS NULL ORDER BY requires_id`, itemID)
 	if err != nil {
 		return fmt.Errorf("look for what call %s waits for: %w", itemID, err)
 	}
-	after, err := t.Strings(`SELECT item_id FROM work_dep WHERE requires_id = $1 AND satisfied_at IS NULL ORDER BY item_id`, itemID)
+	after, err := b.Strings(`SELECT item_id FROM work_dep WHERE requires_id = $1 AND satisfied_at IS NULL ORDER BY item_id`, itemID)
 	if err != nil {
 		return fmt.Errorf("look for what waits for call %s: %w", itemID, err)
 	}
 	for _, a := range after {
-		for _, b := range before {
-			if err := t.Postpone(a, b); err != nil {
+		for _, id := range before {
+			if err := b.Postpone(a, id); err != nil {
 				return err
 			}
 		}
@@ -168,12 +191,13 @@ func (p *process) skip(t *work.Tx, itemID string) error {
 		return nil
 	}
 	p.tail = ""
-	for _, b := range before {
-		if b != p.timer {
-			p.tail = b
+	for _, id := range before {
+		if id != p.timer {
+			p.tail, p.tailStatus = id, registry.Pending
 		}
 	}
-	return p.save(t)
+	p.save(b)
+	return nil
 }
 
 // paused is the engine's Paused hook: the calls that came while a timer ran go first, when the timer
@@ -186,7 +210,11 @@ func paused(t *work.Tx, s work.Shift) error {
 	if err != nil || !spec.Kind.IsTimer() {
 		return err
 	}
-	p, err := load(t, spec.ProcessKey)
+	b, err := newBatch(t, spec.ProcessKey)
+	if err != nil {
+		return err
+	}
+	p, err := b.load(spec.ProcessKey)
 	if errors.Is(err, registry.ErrNotFound) {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast/holdfast/metrics"
@@ -24,11 +25,14 @@ type process struct {
 	context       json.RawMessage // of the timer that failed
 	steps         int64
 	timer, tail   string // items: see table process
+
+	timerStatus, tailStatus registry.Status // of these items
 }
 
 const selectProcess = `SELECT p.namespace, p.id, p.seq, p.collection, p.status, p.previous_status, p.status_changed_at, p.detail, p.corrupted_by,
 	p.corrupted_kind, p.context, p.state, p.metadata, p.last_event_id, p.steps, p.timer_item, p.tail_item, p.created_by, p.created_at,
-	i.run_at, COALESCE(d.spec, '') FROM process p LEFT JOIN work_item i ON i.id = p.timer_item LEFT JOIN work_detail d ON d.item_id = i.id `
+	i.run_at, COALESCE(i.status, ''), COALESCE(d.spec, ''), COALESCE((SELECT t.status FROM work_item t WHERE t.id = p.tail_item), '')
+	FROM process p LEFT JOIN work_item i ON i.id = p.timer_item LEFT JOIN work_detail d ON d.item_id = i.id `
 
 func scanProcess(row sqldb.Scanner) (*process, error) {
 	var p process
@@ -36,7 +40,8 @@ func scanProcess(row sqldb.Scanner) (*process, error) {
 	var due sql.NullInt64
 	var context, state, metadata, spec string
 	err := row.Scan(&p.Namespace, &p.ProcessID, &p.seq, &p.Collection, &p.Status, &p.PreviousStatus, &changed, &p.Detail, &p.CorruptedBy,
-		&p.corruptedKind, &context, &state, &metadata, &p.LastEventID, &p.steps, &p.timer, &p.tail, &p.CreatedBy, &created, &due, &spec)
+		&p.corruptedKind, &context, &state, &metadata, &p.LastEventID, &p.steps, &p.timer, &p.tail, &p.CreatedBy, &created, &due,
+		&p.timerStatus, &spec, &p.tailStatus)
 	if err != nil {
 		return nil, err
 	}
@@ -58,11 +63,6 @@ func optional(text string) json.RawMessage {
 		return nil
 	}
 	return json.RawMessage(text)
-}
-
-// load reads a process in the transaction.
-func load(t *work.Tx, key registry.ProcessKey) (*process, error) {
-	return found(scanProcess(t.Row(selectProcess+`WHERE p.namespace = $1 AND p.id = $2`, key.Namespace, key.ProcessID)))
 }
 
 func found(p *process, err error) (*process, error) {
@@ -106,8 +106,15 @@ func scanEvent(row sqldb.Scanner) (e registry.ProcessEvent, err error) {
 	return e, nil
 }
 
-// save writes the row of the process.
-func (p *process) save(t *work.Tx) error {
+// save has the batch write the row of the process as it is then.
+func (p *process) save(b *batch) {
+	if !slices.Contains(b.changed, p) {
+		b.changed = append(b.changed, p)
+	}
+}
+
+// write writes the row of the process.
+func (p *process) write(t *work.Tx) error {
 	err := t.Do(`UPDATE process SET status = $3, previous_status = $4, status_changed_at = $5, detail = $6, corrupted_by = $7, corrupted_kind = $8,
 			context = $9, state = $10, metadata = $11, last_event_id = $12, steps = $13, timer_item = $14, tail_item = $15
 		WHERE namespace = $1 AND id = $2`, p.Namespace, p.ProcessID, p.Status, p.PreviousStatus, sqldb.Micros(p.StatusChangedAt), sqldb.Clean(p.Detail),
@@ -119,11 +126,11 @@ func (p *process) save(t *work.Tx) error {
 }
 
 // turn changes the status of the process. A process that leaves its error forgets it.
-func (p *process) turn(t *work.Tx, to registry.ProcessStatus) {
+func (p *process) turn(b *batch, to registry.ProcessStatus) {
 	if p.Status == to {
 		return
 	}
-	p.PreviousStatus, p.Status, p.StatusChangedAt = p.Status, to, sqldb.FromMicros(t.Now)
+	p.PreviousStatus, p.Status, p.StatusChangedAt = p.Status, to, sqldb.FromMicros(b.Now)
 	if to != registry.ProcessFailed {
 		p.Detail, p.CorruptedBy, p.corruptedKind, p.context = "", "", "", nil
 	}
@@ -144,66 +151,64 @@ func (p *process) repairable() error {
 }
 
 // append adds an event to the history. The caller saves the process.
-func (p *process) append(t *work.Tx, itemID string, at int64, e registry.NewProcessEvent) error {
+func (p *process) append(b *batch, itemID string, at int64, e registry.NewProcessEvent) {
 	p.LastEventID++
-	err := t.Do(`INSERT INTO process_event (namespace, process_id, event_id, item_id, at, payload, metadata) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		p.Namespace, p.ProcessID, p.LastEventID, itemID, at, string(orNull(e.Payload)), string(e.Metadata))
-	if err != nil {
-		return fmt.Errorf("add event %d of process %s: %w", p.LastEventID, p.ProcessKey, err)
-	}
-	return nil
+	b.events = append(b.events, []any{p.Namespace, p.ProcessID, p.LastEventID, itemID, at, string(orNull(e.Payload)), string(e.Metadata)})
 }
 
 // enqueue adds a step that somebody asks for, behind those that were asked for before, and saves the
 // process. A timer that has not started waits for it.
-func (p *process) enqueue(t *work.Tx, spec registry.StepSpec, actor string) (itemID string, err error) {
-	before, pending := p.tail, ""
+func (p *process) enqueue(b *batch, spec registry.StepSpec, actor string) (itemID string, err error) {
+	before, status, pending := p.tail, p.tailStatus, ""
 	if p.timer != "" {
-		var status registry.Status
-		if err := t.Get(`SELECT status FROM work_item WHERE id = $1`, []any{p.timer}, &status); err != nil {
-			return "", fmt.Errorf("look at the timer of process %s: %w", p.ProcessKey, err)
-		}
-		if status != registry.Running {
+		if p.timerStatus != registry.Running {
 			pending = p.timer
 		} else if before == "" {
-			before = p.timer
+			before, status = p.timer, p.timerStatus
 		}
 	}
-	if itemID, err = p.insert(t, spec, 0, before, actor); err != nil {
+	if itemID, err = p.insert(b, spec, 0, before, status, actor); err != nil {
 		return "", err
 	}
 	if pending != "" {
-		if err := t.Postpone(pending, itemID); err != nil {
-			return "", err
-		}
+		b.postponed = append(b.postponed, [2]string{pending, itemID})
 	}
-	p.tail = itemID
-	return itemID, p.save(t)
+	p.tail, p.tailStatus = itemID, registry.Pending
+	p.save(b)
+	return itemID, nil
 }
 
-// replaceTimer sets the timer of the process to a time in microseconds, in place of the one it has,
-// and saves the process. The timer waits for the calls that are open.
-func (p *process) replaceTimer(t *work.Tx, kind registry.StepKind, at int64, context json.RawMessage) error {
-	old := p.timer
-	id, err := p.insert(t, registry.StepSpec{Kind: kind, Context: context}, max(0, at-t.Now), p.tail, work.ActorRegistry)
+// setTimer sets the timer of the process to a time in microseconds. The timer waits for the calls
+// that are open. The caller cancels the timer before it, if there is one.
+func (p *process) setTimer(b *batch, kind registry.StepKind, at int64, context json.RawMessage) error {
+	delay := max(0, at-b.Now)
+	id, err := p.insert(b, registry.StepSpec{Kind: kind, Context: context}, delay, p.tail, p.tailStatus, work.ActorRegistry)
 	if err != nil {
 		return err
 	}
-	p.timer = id
-	if err := p.save(t); err != nil {
-		return err
-	}
-	return cancel(t, old, work.ActorRegistry, "its process has another timer")
+	p.timer, p.timerStatus = id, registry.Pending
+	p.Timer = &registry.ProcessTimer{ItemID: id, Kind: kind, At: sqldb.FromMicros(b.Now + delay)}
+	p.save(b)
+	return nil
 }
 
-// insert adds the item of a step, behind the item before unless that is "". The caller saves the
-// process.
-func (p *process) insert(t *work.Tx, spec registry.StepSpec, delay int64, before, actor string) (string, error) {
+// replaceTimer is setTimer in place of the timer that the process has.
+func (p *process) replaceTimer(b *batch, kind registry.StepKind, at int64, context json.RawMessage) error {
+	old := p.timer
+	if err := p.setTimer(b, kind, at, context); err != nil {
+		return err
+	}
+	return b.cancel(work.ActorRegistry, "its process has another timer", old)
+}
+
+// insert adds the item of a step, behind the item before with its status unless that is "". The
+// caller saves the process.
+func (p *process) insert(b *batch, spec registry.StepSpec, delay int64, before string, status registry.Status, actor string) (string, error) {
 	route, _ := registry.RouteOf(registry.StepProcess)
 	spec.RouteVersion, spec.ProcessKey = route.Version, p.ProcessKey
 	var needs []work.Need
 	if before != "" {
-		need, err := t.NeedOf(registry.Requirement{ItemID: before, WaitFor: registry.WaitSettled})
+		need, err := work.NeedAt(registry.Requirement{ItemID: before, WaitFor: registry.WaitSettled}, status)
 		if err != nil {
 			return "", err
 		}
@@ -218,69 +223,54 @@ func (p *process) insert(t *work.Tx, spec registry.StepSpec, delay int64, before
 
 		Kind registry.StepKind `json:"kind"`
 	}{p.ProcessKey, spec.Kind}
-	if err := t.Insert(it); err != nil {
-		return "", err
-	}
-	if err := t.Require(it.ID, needs); err != nil {
-		return "", err
-	}
 	p.steps++
-	err := t.Do(`INSERT INTO process_step (namespace, process_id, n, item_id) VALUES ($1, $2, $3, $4)`, p.Namespace, p.ProcessID, p.steps, it.ID)
-	if err != nil {
-		return "", fmt.Errorf("add step %d of process %s: %w", p.steps, p.ProcessKey, err)
-	}
+	b.items, b.needs[it.ID] = append(b.items, it), needs
+	b.steps = append(b.steps, []any{p.Namespace, p.ProcessID, p.steps, it.ID})
 	return it.ID, nil
 }
 
-// cancel cancels the item of a step, unless it is "" or has settled.
-func cancel(t *work.Tx, itemID, actor, reason string) error {
-	if itemID == "" {
-		return nil
+// open returns the open steps of the process but for one, in their order.
+func (p *process) open(b *batch, but string) ([]string, error) {
+	if err := b.flush(); err != nil {
+		return nil, err
 	}
-	it, err := t.Item(itemID)
-	if err != nil || it.Status.Settled() {
-		return err
+	ids, err := b.Strings(`SELECT s.item_id FROM process_step s JOIN work_item i ON i.id = s.item_id
+		WHERE s.namespace = $1 AND s.process_id = $2 AND i.status IN ('pending', 'running') AND i.id <> $3 ORDER BY s.n`, p.Namespace, p.ProcessID, but)
+	if err != nil {
+		return nil, fmt.Errorf("list the open steps of process %s: %w", p.ProcessKey, err)
 	}
-	return t.CarryOut(it, registry.Command{ItemID: itemID, Act: registry.ActCancel, Actor: actor, Reason: reason})
+	return ids, nil
 }
 
 // cancelOpen cancels the open steps of the process, as they were before it was saved without them.
-func (p *process) cancelOpen(t *work.Tx, actor, reason string) error {
-	ids, err := t.Strings(`SELECT s.item_id FROM process_step s JOIN work_item i ON i.id = s.item_id
-		WHERE s.namespace = $1 AND s.process_id = $2 AND i.status IN ('pending', 'running') ORDER BY s.n`, p.Namespace, p.ProcessID)
+func (p *process) cancelOpen(b *batch, actor, reason string) error {
+	ids, err := p.open(b, "")
 	if err != nil {
-		return fmt.Errorf("list the open steps of process %s: %w", p.ProcessKey, err)
+		return err
 	}
-	for _, id := range ids {
-		if err := cancel(t, id, actor, reason); err != nil {
-			return err
-		}
-	}
-	return nil
+	return b.cancel(actor, reason, ids...)
 }
 
 // remove deletes the process with its history, and cancels its open steps.
-func (p *process) remove(t *work.Tx, itemID, actor, reason string) error {
+func (p *process) remove(b *batch, itemID, actor, reason string) error {
 	begun := time.Now()
-	open, err := t.Strings(`SELECT s.item_id FROM process_step s JOIN work_item i ON i.id = s.item_id
-		WHERE s.namespace = $1 AND s.process_id = $2 AND i.status IN ('pending', 'running') AND i.id <> $3 ORDER BY s.n`, p.Namespace, p.ProcessID, itemID)
+	open, err := p.open(b, itemID)
 	if err != nil {
-		return fmt.Errorf("list the open steps of process %s: %w", p.ProcessKey, err)
+		return err
 	}
 	for _, query := range []string{
 		`DELETE FROM process WHERE namespace = $1 AND id = $2`,
 		`DELETE FROM process_event WHERE namespace = $1 AND process_id = $2`,
 		`DELETE FROM process_step WHERE namespace = $1 AND process_id = $2`,
 	} {
-		if err := t.Do(query, p.Namespace, p.ProcessID); err != nil {
+		if err := b.Do(query, p.Namespace, p.ProcessID); err != nil {
 			return fmt.Errorf("remove process %s: %w", p.ProcessKey, err)
 		}
 	}
-	for _, id := range open {
-		if err := cancel(t, id, actor, reason); err != nil {
-			return err
-		}
+	b.known[p.ProcessKey] = nil
+	if err := b.cancel(actor, reason, open...); err != nil {
+		return err
 	}
-	t.Took(metrics.Removal, time.Since(begun), p.Namespace)
+	b.Took(metrics.Removal, time.Since(begun), p.Namespace)
 	return nil
 }

@@ -13,12 +13,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/bounds"
-	"github.com/holdfast/holdfast/registry/collection"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -27,15 +27,18 @@ import (
 type Keeper struct {
 	db   *sqldb.DB
 	work *work.Engine
+	asks *sqldb.Kind // requests that add steps or import processes
 }
 
 // New returns the processes whose steps an engine carries.
-func New(db *sqldb.DB, engine *work.Engine) *Keeper { return &Keeper{db, engine} }
+func New(db *sqldb.DB, engine *work.Engine) *Keeper {
+	return &Keeper{db, engine, engine.Together(askAll)}
+}
 
 // Join adds what processes do in the engine's transactions.
 func (s *Keeper) Join(h *work.Hooks) {
 	h.Outcome = append(h.Outcome, judge)
-	h.Settled = append(h.Settled, settled)
+	h.SettledTogether = append(h.SettledTogether, settled)
 	h.Paused = append(h.Paused, paused)
 	h.Purged = append(h.Purged, purged)
 }
@@ -110,25 +113,19 @@ func once(t *work.Tx, r request, do func() (itemID string, err error)) (itemID s
 	return itemID, t.Answer(r.key, args, itemID, registry.ActSubmit, r.actor)
 }
 
-// ask carries out a request that adds a step, and returns the step's answer so far.
-func (s *Keeper) ask(ctx context.Context, what string, key registry.ProcessKey, r request, do func(t *work.Tx) (itemID string, err error)) (a registry.Answer, err error) {
-	defer metrics.Submit.Since(time.Now(), r.operation+"-process")
-	err = s.work.Write(ctx, func(t *work.Tx) error {
-		id, err := once(t, r, func() (string, error) { return do(t) })
-		if err != nil {
-			return err
-		}
-		it, err := t.Item(id)
-		if err != nil {
-			return err
-		}
-		a, err = answerOf(it)
-		return err
-	})
-	if err != nil {
-		return registry.Answer{}, fmt.Errorf("%s process %s: %w", what, key, err)
+// The operations of requests. Those that add a step are its kind.
+const (
+	opInit = string(registry.StepInit)
+	opPut  = "put"
+)
+
+// ask carries out a request that adds a step or imports a process.
+func (s *Keeper) ask(ctx context.Context, what string, a *asking) error {
+	defer metrics.Submit.Since(time.Now(), a.operation+"-process")
+	if err := s.db.Queue(&sqldb.Write{Ctx: ctx, Kind: s.asks, Of: a}); err != nil {
+		return fmt.Errorf("%s process %s: %w", what, a.ProcessKey, err)
 	}
-	return a, nil
+	return nil
 }
 
 // InitProcess implements registry.Processing.
@@ -138,58 +135,62 @@ func (s *Keeper) InitProcess(ctx context.Context, n registry.NewProcess) (regist
 	}
 	args := n
 	args.Actor, args.IdempotencyKey = "", ""
-	return s.ask(ctx, "start", n.ProcessKey, request{"init", n.IdempotencyKey, n.Actor, args}, func(t *work.Tx) (string, error) {
-		if err := t.Accepting(); err != nil {
-			return "", err
-		}
-		p, err := create(t, n.ProcessKey, n.Collection, n.Actor, registry.ProcessInit)
-		if err != nil {
-			return "", err
-		}
-		return p.enqueue(t, registry.StepSpec{Kind: registry.StepInit, Args: orNull(n.Args), Context: n.Context}, n.Actor)
-	})
+	a := &asking{request: request{opInit, n.IdempotencyKey, n.Actor, args}, ProcessKey: n.ProcessKey, of: n.Collection}
+	a.may = func(all *asks, p *process) error { return all.mayCreate(n.ProcessKey, n.Collection, p) }
+	a.do = func(b *batch, _ *process) (string, error) {
+		p := create(b, n.ProcessKey, n.Collection, n.Actor, registry.ProcessInit)
+		return p.enqueue(b, registry.StepSpec{Kind: registry.StepInit, Args: orNull(n.Args), Context: n.Context}, n.Actor)
+	}
+	if err := s.ask(ctx, "start", a); err != nil {
+		return registry.Answer{}, err
+	}
+	return a.answer, nil
 }
 
 // CallProcess implements registry.Processing.
 func (s *Keeper) CallProcess(ctx context.Context, n registry.NewCall) (registry.Answer, error) {
-	return s.call(ctx, "call", registry.StepCall, n, func(t *work.Tx, p *process) error {
+	return s.call(ctx, "call", registry.StepCall, n, func(all *asks, p *process) error {
 		if p.Status != registry.ProcessRunning {
 			return &registry.ProcessStateError{ProcessKey: p.ProcessKey, Status: p.Status, Detail: p.Detail}
 		}
-		return t.Accepting()
+		return all.shut
 	})
 }
 
 // RepairProcess implements registry.Processing.
 func (s *Keeper) RepairProcess(ctx context.Context, n registry.NewCall) (registry.Answer, error) {
-	return s.call(ctx, "repair", registry.StepRepair, n, func(_ *work.Tx, p *process) error { return p.repairable() })
+	return s.call(ctx, "repair", registry.StepRepair, n, func(_ *asks, p *process) error { return p.repairable() })
 }
 
 // call adds a step that somebody asks for, if the process may take it.
-func (s *Keeper) call(ctx context.Context, what string, kind registry.StepKind, n registry.NewCall, may func(*work.Tx, *process) error) (registry.Answer, error) {
+func (s *Keeper) call(ctx context.Context, what string, kind registry.StepKind, n registry.NewCall, may func(*asks, *process) error) (registry.Answer, error) {
 	if err := n.Check(); err != nil {
 		return registry.Answer{}, fmt.Errorf("%s process %s: %w", what, n.ProcessKey, err)
 	}
 	args := n
 	args.Actor, args.IdempotencyKey = "", ""
-	return s.ask(ctx, what, n.ProcessKey, request{string(kind), n.IdempotencyKey, n.Actor, args}, func(t *work.Tx) (string, error) {
-		p, err := load(t, n.ProcessKey)
-		if err != nil {
-			return "", err
+	a := &asking{request: request{string(kind), n.IdempotencyKey, n.Actor, args}, ProcessKey: n.ProcessKey}
+	a.may = func(all *asks, p *process) error {
+		if p == nil {
+			return registry.ErrNotFound
 		}
-		if err := may(t, p); err != nil {
-			return "", err
-		}
-		return p.enqueue(t, registry.StepSpec{Kind: kind, Args: orNull(n.Args), Context: n.Context, Range: n.Range}, n.Actor)
-	})
+		return may(all, p)
+	}
+	a.do = func(b *batch, p *process) (string, error) {
+		return p.enqueue(b, registry.StepSpec{Kind: kind, Args: orNull(n.Args), Context: n.Context, Range: n.Range}, n.Actor)
+	}
+	if err := s.ask(ctx, what, a); err != nil {
+		return registry.Answer{}, err
+	}
+	return a.answer, nil
 }
 
 // RetryProcess implements registry.Processing.
 func (s *Keeper) RetryProcess(ctx context.Context, a registry.ProcessAct) (info registry.ProcessInfo, err error) {
 	args := a
 	args.Actor, args.IdempotencyKey = "", ""
-	err = s.act(ctx, "retry", a, request{"retry", a.IdempotencyKey, a.Actor, args}, func(t *work.Tx) (string, error) {
-		p, err := load(t, a.ProcessKey)
+	err = s.act(ctx, "retry", a, request{"retry", a.IdempotencyKey, a.Actor, args}, func(b *batch) (string, error) {
+		p, err := b.load(a.ProcessKey)
 		if err != nil {
 			return "", err
 		}
@@ -201,12 +202,13 @@ func (s *Keeper) RetryProcess(ctx context.Context, a registry.ProcessAct) (info 
 		}
 		cause := p.CorruptedBy
 		if !p.corruptedKind.IsTimer() {
-			p.turn(t, registry.ProcessRunning)
-			return cause, p.save(t)
+			p.turn(b, registry.ProcessRunning)
+			p.save(b)
+			return cause, nil
 		}
-		return cause, p.replaceTimer(t, p.corruptedKind, t.Now, p.context)
-	}, func(t *work.Tx) error {
-		p, err := load(t, a.ProcessKey)
+		return cause, p.replaceTimer(b, p.corruptedKind, b.Now, p.context)
+	}, func(b *batch) error {
+		p, err := b.load(a.ProcessKey)
 		if err == nil {
 			info = p.ProcessInfo
 		}
@@ -219,24 +221,30 @@ func (s *Keeper) RetryProcess(ctx context.Context, a registry.ProcessAct) (info 
 func (s *Keeper) RemoveProcess(ctx context.Context, a registry.ProcessAct) error {
 	args := a
 	args.Actor, args.IdempotencyKey = "", ""
-	return s.act(ctx, "remove", a, request{"remove", a.IdempotencyKey, a.Actor, args}, func(t *work.Tx) (string, error) {
-		p, err := load(t, a.ProcessKey)
+	return s.act(ctx, "remove", a, request{"remove", a.IdempotencyKey, a.Actor, args}, func(b *batch) (string, error) {
+		p, err := b.load(a.ProcessKey)
 		if err != nil {
 			return "", err
 		}
-		return p.timer, p.remove(t, "", a.Actor, "its process is removed: "+a.Reason)
+		return p.timer, p.remove(b, "", a.Actor, "its process is removed: "+a.Reason)
 	}, nil)
 }
 
 // act carries out a request of a person, once, and then reads what there is now.
-func (s *Keeper) act(ctx context.Context, what string, a registry.ProcessAct, r request, do func(*work.Tx) (string, error), then func(*work.Tx) error) error {
+func (s *Keeper) act(ctx context.Context, what string, a registry.ProcessAct, r request, do func(*batch) (string, error), then func(*batch) error) error {
 	err := a.Check()
 	if err == nil {
 		defer metrics.Submit.Since(time.Now(), r.operation+"-process")
 		err = s.work.Write(ctx, func(t *work.Tx) error {
-			_, err := once(t, r, func() (string, error) { return do(t) })
+			b, err := newBatch(t, a.ProcessKey)
+			if err == nil {
+				_, err = once(t, r, func() (string, error) { return do(b) })
+			}
+			if err == nil {
+				err = b.flush()
+			}
 			if err == nil && then != nil {
-				err = then(t)
+				err = then(b)
 			}
 			return err
 		})
@@ -254,81 +262,53 @@ func (s *Keeper) PutProcess(ctx context.Context, n registry.PutProcess) (info re
 	}
 	args := n
 	args.Actor, args.IdempotencyKey = "", ""
-	a := registry.ProcessAct{ProcessKey: n.ProcessKey}
-	err = s.act(ctx, "import", a, request{"put", n.IdempotencyKey, n.Actor, args}, func(t *work.Tx) (string, error) {
-		if err := t.Accepting(); err != nil {
-			return "", err
-		}
-		p, err := create(t, n.ProcessKey, n.Collection, n.Actor, registry.ProcessRunning)
-		if err != nil {
-			return "", err
-		}
+	a := &asking{request: request{opPut, n.IdempotencyKey, n.Actor, args}, ProcessKey: n.ProcessKey, of: n.Collection, info: true}
+	a.may = func(all *asks, p *process) error { return all.mayCreate(n.ProcessKey, n.Collection, p) }
+	a.do = func(b *batch, _ *process) (string, error) {
+		p := create(b, n.ProcessKey, n.Collection, n.Actor, registry.ProcessRunning)
 		p.State, p.Metadata = n.State, n.Metadata
 		for _, e := range n.History {
 			if e.ID > p.LastEventID {
 				p.LastEventID = e.ID - 1
 			}
-			at := t.Now
+			at := b.Now
 			if !e.At.IsZero() {
 				at = sqldb.Micros(e.At)
 			}
-			if err := p.append(t, "", at, registry.NewProcessEvent{Payload: e.Payload, Metadata: e.Metadata}); err != nil {
-				return "", err
-			}
+			p.append(b, "", at, registry.NewProcessEvent{Payload: e.Payload, Metadata: e.Metadata})
 		}
 		if n.Timer == nil {
-			return "", p.save(t)
+			return "", nil
 		}
-		err = p.replaceTimer(t, n.Timer.Kind, sqldb.Micros(n.Timer.At), nil)
+		err := p.setTimer(b, n.Timer.Kind, sqldb.Micros(n.Timer.At), nil)
 		return p.timer, err
-	}, func(t *work.Tx) error {
-		p, err := load(t, n.ProcessKey)
-		if err == nil {
-			info = p.ProcessInfo
-		}
-		return err
-	})
-	return info, err
+	}
+	err = s.ask(ctx, "import", a)
+	return a.process, err
 }
 
-// create adds a process.
-func create(t *work.Tx, key registry.ProcessKey, of, actor string, status registry.ProcessStatus) (*process, error) {
-	var known bool
-	err := t.Get(`SELECT EXISTS (SELECT 1 FROM process WHERE namespace = $1 AND id = $2)`, []any{key.Namespace, key.ProcessID}, &known)
-	if err != nil {
-		return nil, fmt.Errorf("look for process %s: %w", key, err)
+// mayCreate returns why a process cannot be created, or nil. p is nil if there is none of that key.
+func (all *asks) mayCreate(key registry.ProcessKey, collection string, p *process) error {
+	switch {
+	case all.shut != nil:
+		return all.shut
+	case p != nil:
+		return registry.ErrProcessExists
+	case !slices.Contains(all.namespaces, key.Namespace):
+		return &registry.UnknownNamespaceError{Namespace: key.Namespace, Known: all.namespaces}
 	}
-	if known {
-		return nil, registry.ErrProcessExists
-	}
-	if err := announced(t, key.Namespace); err != nil {
-		return nil, err
-	}
-	if of != "" {
-		if _, err := collection.Of(t, of); err != nil {
-			return nil, err
-		}
-	}
-	err = t.Do(`INSERT INTO process (namespace, id, seq, collection, status, previous_status, status_changed_at, detail, corrupted_by, corrupted_kind,
-			context, state, metadata, last_event_id, steps, timer_item, tail_item, created_by, created_at)
-		VALUES ($1, $2, (SELECT COALESCE(MAX(seq), 0) + 1 FROM process), $3, $4, '', $5, '', '', '', '', '', '', 0, 0, '', '', $6, $5)`,
-		key.Namespace, key.ProcessID, of, status, t.Now, sqldb.Clean(actor))
-	if err != nil {
-		return nil, fmt.Errorf("add process %s: %w", key, err)
-	}
-	return load(t, key)
+	return all.collections[collection]
 }
 
-// announced returns an error unless a program has announced the namespace.
-func announced(t *work.Tx, namespace string) error {
-	known, err := t.Strings(`SELECT name FROM namespace WHERE name = $1`, namespace)
-	if err != nil || len(known) > 0 {
-		return err
-	}
-	if known, err = t.Strings(`SELECT name FROM namespace ORDER BY name`); err != nil {
-		return fmt.Errorf("list namespaces: %w", err)
-	}
-	return &registry.UnknownNamespaceError{Namespace: namespace, Known: known}
+// create adds a process to a batch.
+func create(b *batch, key registry.ProcessKey, collection, actor string, status registry.ProcessStatus) *process {
+	now := sqldb.FromMicros(b.Now)
+	p := &process{ProcessInfo: registry.ProcessInfo{
+		ProcessKey: key, Collection: collection, Status: status, StatusChangedAt: now, CreatedBy: sqldb.Clean(actor), CreatedAt: now,
+	}}
+	b.known[key] = p
+	b.created = append(b.created, p)
+	return p
 }
 
 // purged forgets a step whose item is purged. The events that it made stay.

@@ -306,7 +306,8 @@ func (t *Tx) start(all []starting) error {
 		return fmt.Errorf("start attempts: %w", err)
 	}
 	for _, s := range all {
-		if !s.item.offered {
+		// Functions get no messages.
+		if !s.item.offered && s.item.Stage.Function() == "" {
 			if err := t.resendMessage(s.item.WorkItem, s.Hint); err != nil {
 				return err
 			}

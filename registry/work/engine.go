@@ -52,6 +52,8 @@ type Engine struct {
 type Hooks struct {
 	// Settled handles an item that settled.
 	Settled []func(*Tx, Shift) error
+	// SettledTogether handles items that settled together, after Settled has handled each.
+	SettledTogether []func(*Tx, []Shift) error
 	// Paused handles an item that left its worker and is pending again in its stage.
 	Paused []func(*Tx, Shift) error
 	// Outcome judges the results that a worker settles an item with, before anything is written. It
@@ -139,6 +141,12 @@ func (e *Engine) Write(ctx context.Context, fn func(*Tx) error) error {
 
 func (e *Engine) queue(ctx context.Context, kind *sqldb.Kind, fn func(*Tx) error) error {
 	return e.db.Queue(&sqldb.Write{Ctx: ctx, Kind: kind, Do: func(*sqldb.Tx) error { return fn(&e.tx) }})
+}
+
+// Together returns a kind of writes of a subject. fn runs several of them with common statements; see
+// [sqldb.Kind]. They come last in a group, so that they stand together.
+func (e *Engine) Together(fn func(t *Tx, ws []*sqldb.Write) error) *sqldb.Kind {
+	return &sqldb.Kind{Order: 4, Together: func(_ *sqldb.Tx, ws []*sqldb.Write) error { return fn(&e.tx, ws) }}
 }
 
 // Woken implements registry.Dispatching.

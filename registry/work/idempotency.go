@@ -2,10 +2,8 @@ package work
 
 import (
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry"
@@ -22,6 +20,43 @@ func Fingerprint(args any) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
+// Keys are the earlier requests with some idempotency keys.
+type Keys map[string]keyed
+
+type keyed struct{ itemID, args string }
+
+// Keys looks up earlier requests.
+func (t *Tx) Keys(keys []string) (Keys, error) {
+	known := Keys{}
+	if len(keys) == 0 {
+		return known, nil
+	}
+	err := sqldb.Each(t.Ask(`SELECT idem_key, item_id, fingerprint FROM command WHERE tenant = $2 AND `+t.Among("idem_key"), t.List(keys), sqldb.Tenant),
+		"look up idempotency keys", func(row sqldb.Scanner) error {
+			var key string
+			var k keyed
+			err := row.Scan(&key, &k.itemID, &k.args)
+			known[key] = k
+			return err
+		})
+	return known, err
+}
+
+// Find is [Tx.Keyed] among the looked up requests. It does not ask the database.
+func (k Keys) Find(key, args string) (itemID string, ok bool, err error) {
+	before, ok := k[key]
+	switch {
+	case key == "" || !ok:
+		return "", false, nil
+	case before.args != args:
+		return "", false, fmt.Errorf("key %q: %w", key, registry.ErrIdempotencyConflict)
+	}
+	return before.itemID, true, nil
+}
+
+// Add adds a request of this transaction, whose repeats may be in it, too.
+func (k Keys) Add(key, args, itemID string) { k[key] = keyed{itemID, args} }
+
 // Keyed returns the item of an earlier request with the same idempotency key. It returns
 // ErrIdempotencyConflict if that request had other arguments. ok is false without an earlier
 // request.
@@ -29,17 +64,11 @@ func (t *Tx) Keyed(key, args string) (itemID string, ok bool, err error) {
 	if key == "" {
 		return "", false, nil
 	}
-	var before string
-	err = t.Get(`SELECT item_id, fingerprint FROM command WHERE tenant = $1 AND idem_key = $2`, []any{sqldb.Tenant, key}, &itemID, &before)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", false, nil
-	case err != nil:
-		return "", false, fmt.Errorf("look up idempotency key: %w", err)
-	case before != args:
-		return "", false, fmt.Errorf("key %q: %w", key, registry.ErrIdempotencyConflict)
+	known, err := t.Keys([]string{key})
+	if err != nil {
+		return "", false, err
 	}
-	return itemID, true, nil
+	return known.Find(key, args)
 }
 
 // Answer records the item of a request with an idempotency key, in the transaction that carries the

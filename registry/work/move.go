@@ -220,5 +220,10 @@ func (t *Tx) releaseSettled(gone []Shift) error {
 			return err
 		}
 	}
+	for _, settled := range t.store.hooks.SettledTogether {
+		if err := settled(t, gone); err != nil {
+			return err
+		}
+	}
 	return t.satisfy(gone)
 }

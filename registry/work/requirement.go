@@ -22,16 +22,21 @@ type Need struct {
 // between this read and the insertion of the edge. If it has settled, the edge is inserted as
 // satisfied; otherwise its settlement finds the edge (R12).
 func (t *Tx) NeedOf(r registry.Requirement) (Need, error) {
-	n := Need{ID: r.ItemID, WaitFor: r.WaitFor}
-	if n.WaitFor == "" {
-		n.WaitFor = registry.WaitSuccess
-	}
 	var status registry.Status
 	err := t.Get(`SELECT status FROM work_item WHERE id = $1`, []any{r.ItemID}, &status)
 	if errors.Is(err, sql.ErrNoRows) {
-		return n, fmt.Errorf("required item %s: %w", r.ItemID, registry.ErrNotFound)
+		return Need{}, fmt.Errorf("required item %s: %w", r.ItemID, registry.ErrNotFound)
 	} else if err != nil {
-		return n, fmt.Errorf("look at required item %s: %w", r.ItemID, err)
+		return Need{}, fmt.Errorf("look at required item %s: %w", r.ItemID, err)
+	}
+	return NeedAt(r, status)
+}
+
+// NeedAt is [Tx.NeedOf] for a required item whose status this transaction has read.
+func NeedAt(r registry.Requirement, status registry.Status) (Need, error) {
+	n := Need{ID: r.ItemID, WaitFor: r.WaitFor}
+	if n.WaitFor == "" {
+		n.WaitFor = registry.WaitSuccess
 	}
 	n.satisfied = n.WaitFor.SatisfiedBy(status)
 	if problem := r.CheckOn(status); problem != "" {
