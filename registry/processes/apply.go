@@ -83,9 +83,8 @@ func (p *process) apply(b *batch, it registry.WorkItem, spec registry.StepSpec) 
 		}
 		// The process has the events and the state now. Only the response is the step's own.
 		delete(it.Results, registry.ResultStep)
-		if err := b.SetResult(it, registry.ResultReturned, orNull(r.Response)); err != nil {
-			return err
-		}
+		it.Results[registry.ResultReturned] = orNull(r.Response)
+		b.answered = append(b.answered, it)
 	}
 	p.leave(it.ID)
 	if spec.Kind == registry.StepRemove || r.Then.Do == registry.ThenRemove && r.Then.At.IsZero() {

@@ -24,7 +24,8 @@ type batch struct {
 	events    [][]any
 	created   []*process
 	changed   []*process
-	postponed [][2]string // timers with the calls that they wait for
+	answered  []registry.WorkItem // whose results changed
+	postponed [][2]string         // timers with the calls that they wait for
 }
 
 // newBatch returns a batch, which reads the processes of the keys at once.
@@ -38,38 +39,67 @@ func newBatch(t *work.Tx, keys ...registry.ProcessKey) (*batch, error) {
 		}
 	}
 	for namespace, of := range ids.All() {
-		found, err := sqldb.Collect(t.Ask(selectProcess+`WHERE p.namespace = $2 AND `+t.Among("p.id"), t.List(of), namespace), "read processes", scanProcess)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range found {
-			b.known[p.ProcessKey] = p
+		for some := range slices.Chunk(of, mostKeys) {
+			if err := b.read(namespace, some); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return b, nil
 }
 
+// mostKeys is how many processes one query reads.
+const mostKeys = 64
+
+// read reads processes of a namespace. While PostgreSQL has no statistics of the table, it takes the
+// index process_status to find those of a namespace, and looks at all of them for one id. It does
+// not, if the namespace is a list and the id is not. So the query looks for each process by itself.
+func (b *batch) read(namespace string, ids []string) error {
+	query := selectColumns + `FROM (VALUES `
+	args := []any{b.List([]string{namespace})}
+	for n := sqldb.PowerOfTwo(len(ids)); len(args) <= n; {
+		id := "" // no process has it
+		if len(ids) >= len(args) {
+			id = ids[len(args)-1]
+		}
+		if len(args) > 1 {
+			query += ", "
+		}
+		args = append(args, id)
+		query += fmt.Sprintf("(CAST($%d AS TEXT))", len(args))
+	}
+	query += `) AS v JOIN process p ON p.seq = (SELECT q.seq FROM process q WHERE ` + b.Among("q.namespace") + ` AND q.id = v.column1) ` + joinTimer
+	found, err := sqldb.Collect(b.Ask(query, args...), "read processes", scanProcess)
+	for _, p := range found {
+		b.known[p.ProcessKey] = p
+	}
+	return err
+}
+
 // load returns a process, or ErrNotFound.
 func (b *batch) load(key registry.ProcessKey) (*process, error) {
-	p, ok := b.known[key]
-	if !ok {
-		var err error
-		if p, err = found(scanProcess(b.Row(selectProcess+`WHERE p.namespace = $1 AND p.id = $2`, key.Namespace, key.ProcessID))); err != nil {
+	if _, ok := b.known[key]; !ok {
+		if err := b.read(key.Namespace, []string{key.ProcessID}); err != nil {
 			return nil, err
 		}
-		b.known[key] = p
 	}
+	p := b.known[key]
 	if p == nil {
 		return nil, registry.ErrNotFound
 	}
 	return p, nil
 }
 
-// insertProcess, insertEvent and insertStep write rows of processes.
+// insertProcess, updateProcess, insertEvent and insertStep write rows of processes.
 var (
 	insertProcess = sqldb.InsertInto(`INSERT INTO process (namespace, id, seq, collection, status, previous_status, status_changed_at, detail, corrupted_by,
 		corrupted_kind, context, state, metadata, last_event_id, steps, timer_item, tail_item, created_by, created_at)`,
 		`($1, $2, $3, $4, $5, '', $6, '', '', '', '', $7, $8, $9, $10, $11, $12, $13, $6)`)
+	updateProcess = sqldb.UpdateFrom(`UPDATE process SET status = v.column2, previous_status = v.column3, status_changed_at = v.column4, detail = v.column5,
+		corrupted_by = v.column6, corrupted_kind = v.column7, context = v.column8, state = v.column9, metadata = v.column10,
+		last_event_id = v.column11, steps = v.column12, timer_item = v.column13, tail_item = v.column14`,
+		`(CAST($1 AS BIGINT), $2, $3, CAST($4 AS BIGINT), $5, $6, $7, $8, $9, $10, CAST($11 AS BIGINT), CAST($12 AS BIGINT), $13, $14)`,
+		`process.seq = v.column1`)
 	insertEvent = sqldb.InsertInto(`INSERT INTO process_event (namespace, process_id, event_id, item_id, at, payload, metadata)`, `($1, $2, $3, $4, $5, $6, $7)`)
 	insertStep  = sqldb.InsertInto(`INSERT INTO process_step (namespace, process_id, n, item_id)`, `($1, $2, $3, $4)`)
 )
@@ -82,18 +112,23 @@ func (b *batch) flush() error {
 	if err := b.writeCreated(); err != nil {
 		return err
 	}
+	var rows [][]any
 	for _, p := range b.changed {
 		if !slices.Contains(b.created, p) {
-			if err := p.write(b.Tx); err != nil {
-				return err
-			}
+			rows = append(rows, p.row())
 		}
+	}
+	if err := b.InsertRows(updateProcess, rows); err != nil {
+		return fmt.Errorf("write processes: %w", err)
+	}
+	if err := b.KeepResults(b.answered); err != nil {
+		return err
 	}
 	if err := b.InsertRows(insertEvent, b.events); err != nil {
 		return fmt.Errorf("add events of processes: %w", err)
 	}
 	postponed := b.postponed
-	b.created, b.changed, b.events, b.postponed = nil, nil, nil, nil
+	b.created, b.changed, b.answered, b.events, b.postponed = nil, nil, nil, nil, nil
 	for _, p := range postponed {
 		if err := b.Postpone(p[0], p[1]); err != nil {
 			return err

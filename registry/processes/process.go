@@ -29,10 +29,13 @@ type process struct {
 	timerStatus, tailStatus registry.Status // of these items
 }
 
-const selectProcess = `SELECT p.namespace, p.id, p.seq, p.collection, p.status, p.previous_status, p.status_changed_at, p.detail, p.corrupted_by,
+const selectProcess = selectColumns + `FROM process p ` + joinTimer
+
+const selectColumns = `SELECT p.namespace, p.id, p.seq, p.collection, p.status, p.previous_status, p.status_changed_at, p.detail, p.corrupted_by,
 	p.corrupted_kind, p.context, p.state, p.metadata, p.last_event_id, p.steps, p.timer_item, p.tail_item, p.created_by, p.created_at,
-	i.run_at, COALESCE(i.status, ''), COALESCE(d.spec, ''), COALESCE((SELECT t.status FROM work_item t WHERE t.id = p.tail_item), '')
-	FROM process p LEFT JOIN work_item i ON i.id = p.timer_item LEFT JOIN work_detail d ON d.item_id = i.id `
+	i.run_at, COALESCE(i.status, ''), COALESCE(d.spec, ''), COALESCE((SELECT t.status FROM work_item t WHERE t.id = p.tail_item), '') `
+
+const joinTimer = `LEFT JOIN work_item i ON i.id = p.timer_item LEFT JOIN work_detail d ON d.item_id = i.id `
 
 func scanProcess(row sqldb.Scanner) (*process, error) {
 	var p process
@@ -74,7 +77,8 @@ func found(p *process, err error) (*process, error) {
 
 // read reads a process with a range of its history on the reading connections.
 func (s *Keeper) read(ctx context.Context, key registry.ProcessKey, r registry.HistoryRange) (*process, error) {
-	p, err := found(scanProcess(s.db.Read.QueryRowContext(ctx, selectProcess+`WHERE p.namespace = $1 AND p.id = $2`, key.Namespace, key.ProcessID)))
+	row := s.db.Read.QueryRowContext(ctx, selectProcess+`WHERE `+s.db.Among("p.namespace")+` AND p.id = $2`, s.db.List([]string{key.Namespace}), key.ProcessID)
+	p, err := found(scanProcess(row))
 	if err != nil || r.None {
 		return p, err
 	}
@@ -113,16 +117,12 @@ func (p *process) save(b *batch) {
 	}
 }
 
-// write writes the row of the process.
-func (p *process) write(t *work.Tx) error {
-	err := t.Do(`UPDATE process SET status = $3, previous_status = $4, status_changed_at = $5, detail = $6, corrupted_by = $7, corrupted_kind = $8,
-			context = $9, state = $10, metadata = $11, last_event_id = $12, steps = $13, timer_item = $14, tail_item = $15
-		WHERE namespace = $1 AND id = $2`, p.Namespace, p.ProcessID, p.Status, p.PreviousStatus, sqldb.Micros(p.StatusChangedAt), sqldb.Clean(p.Detail),
-		p.CorruptedBy, p.corruptedKind, string(p.context), string(p.State), string(p.Metadata), p.LastEventID, p.steps, p.timer, p.tail)
-	if err != nil {
-		return fmt.Errorf("write process %s: %w", p.ProcessKey, err)
+// row returns the row of the process for updateProcess.
+func (p *process) row() []any {
+	return []any{
+		p.seq, p.Status, p.PreviousStatus, sqldb.Micros(p.StatusChangedAt), sqldb.Clean(p.Detail), p.CorruptedBy, p.corruptedKind,
+		string(p.context), string(p.State), string(p.Metadata), p.LastEventID, p.steps, p.timer, p.tail,
 	}
-	return nil
 }
 
 // turn changes the status of the process. A process that leaves its error forgets it.

@@ -13,6 +13,13 @@ type rowsInto struct {
 	order []int // which value of a row each parameter is; a value may occur several times
 }
 
+// UpdateFrom returns statements that update many rows, for [Tx.InsertRows]. The head ends before FROM.
+// The values of one row are v.column1 and so on in the head and in the condition, which says whose
+// they are. PostgreSQL takes parameters for texts: the row must cast numbers.
+func UpdateFrom(head, row, condition string) rowsInto {
+	return InsertOr(head+" FROM (", row, ") AS v WHERE "+condition)
+}
+
 var parameter = regexp.MustCompile(`\$\d+`)
 
 // InsertInto returns the statements for a head, which ends before VALUES, and the values of one

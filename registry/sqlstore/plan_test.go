@@ -70,7 +70,8 @@ var waiting = regexp.MustCompile(`SCAN i USING (COVERING )?INDEX work_item_(read
 
 // Indexes that hold few rows: attempts that live, files whose check waits, runs or failed, or that
 // are damaged. Of open lanes there may be many, but the first of another collection ends the search.
-var few = regexp.MustCompile(`USING (COVERING )?INDEX (attempt_live|lane_turn|stored_file_item|stored_file_damaged)`)
+// v are values of the statement itself.
+var few = regexp.MustCompile(`USING (COVERING )?INDEX (attempt_live|lane_turn|stored_file_item|stored_file_damaged)|^SCAN v$`)
 
 // All reservations of a volume: only the search for another item that holds room reads them, and it
 // ends with the first.

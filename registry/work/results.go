@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/bounds"
+	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
 // SaveResult implements registry.Working.
@@ -76,6 +77,20 @@ func (t *Tx) SetResult(it registry.WorkItem, name string, value json.RawMessage)
 	}
 	return t.setResults(it, map[string]json.RawMessage{name: value})
 }
+
+// KeepResults writes the results of different items as they are in their maps, whose values are JSON.
+func (t *Tx) KeepResults(items []registry.WorkItem) error {
+	rows := make([][]any, len(items))
+	for i, it := range items {
+		rows[i] = []any{it.ID, encodeResults(it.Results)}
+	}
+	if err := t.InsertRows(updateResults, rows); err != nil {
+		return fmt.Errorf("write results of items: %w", err)
+	}
+	return nil
+}
+
+var updateResults = sqldb.UpdateFrom(`UPDATE work_detail SET results = v.column2`, `($1, $2)`, `work_detail.item_id = v.column1`)
 
 // setResults sets and deletes several results of an item, whose map it changes.
 func (t *Tx) setResults(it registry.WorkItem, changes map[string]json.RawMessage) error {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/holdfast/holdfast/metrics"
@@ -227,8 +228,17 @@ func (t *Tx) applicable(it registry.WorkItem, se registry.Settlement) error {
 // learn records what the attempt found out about the item, whatever the verdict.
 func (t *Tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 	if len(se.Results) > 0 {
-		if err := t.setResults(*it, se.Results); err != nil {
-			return err
+		kept := maps.Clone(se.Results)
+		for _, name := range t.store.hooks.Applied {
+			if value, ok := kept[name]; ok {
+				delete(kept, name)
+				it.Results[name] = value
+			}
+		}
+		if len(kept) > 0 {
+			if err := t.setResults(*it, kept); err != nil {
+				return err
+			}
 		}
 		if err := registry.CheckResults(it.Results); err != nil {
 			return err
