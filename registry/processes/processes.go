@@ -407,24 +407,25 @@ func (s *Keeper) ProcessOf(ctx context.Context, l registry.Lease, r registry.His
 	if err := bounds.Check(l, r); err != nil {
 		return info, err
 	}
-	var key registry.ProcessKey
-	err = s.work.Write(ctx, func(t *work.Tx) error {
-		it, err := t.Live(l)
-		if err == nil && it.Action != registry.StepProcess {
-			err = fmt.Errorf("%w: it is no step of a process", registry.ErrInvalid)
-		}
-		if err != nil {
-			return err
-		}
-		spec, err := specOf(it)
-		key = spec.ProcessKey
-		return err
-	})
-	if err == nil {
-		var p *process
-		if p, err = s.read(ctx, key, r); err == nil {
-			return p.ProcessInfo, nil
-		}
+	p, err := s.ofStep(ctx, l, r)
+	if err != nil {
+		return info, fmt.Errorf("read the process of item %s: %w", l.ItemID, err)
 	}
-	return registry.ProcessInfo{}, fmt.Errorf("read the process of item %s: %w", l.ItemID, err)
+	return p.ProcessInfo, nil
+}
+
+// ofStep reads the process of a lease's step.
+func (s *Keeper) ofStep(ctx context.Context, l registry.Lease, r registry.HistoryRange) (*process, error) {
+	it, err := s.work.LiveItem(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	if it.Action != registry.StepProcess {
+		return nil, fmt.Errorf("%w: it is no step of a process", registry.ErrInvalid)
+	}
+	spec, err := specOf(it)
+	if err != nil {
+		return nil, err
+	}
+	return s.read(ctx, spec.ProcessKey, r)
 }

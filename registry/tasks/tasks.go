@@ -163,13 +163,10 @@ func (s *Tasks) Parents(ctx context.Context, l registry.Lease) (out []registry.P
 	if err := bounds.Check(l); err != nil {
 		return nil, err
 	}
-	err = s.work.Write(ctx, func(t *work.Tx) error {
-		it, err := t.Live(l)
-		if route, _ := it.Route(); err == nil && !route.Functions {
-			err = fmt.Errorf("%w: it is no call of a function", registry.ErrInvalid)
-		}
-		return err
-	})
+	it, err := s.work.LiveItem(ctx, l)
+	if route, _ := it.Route(); err == nil && !route.Functions {
+		err = fmt.Errorf("%w: it is no call of a function", registry.ErrInvalid)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read what item %s requires: %w", l.ItemID, err)
 	}

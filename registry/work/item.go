@@ -149,9 +149,21 @@ func (t *Tx) Fence(l registry.Lease) error {
 // live selects columns of the lease's item, row i, with more arguments from $4 on. There is no row
 // unless the lease's attempt is the live one.
 func (t *Tx) live(columns string, l registry.Lease, more ...any) sqldb.Scanner {
-	return t.Row(`SELECT `+columns+` FROM work_item i JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
-		WHERE i.id = $1 AND i.attempt = $2 AND i.status = 'running' AND `+live+` AND ($3 = '' OR a.token IS NULL OR a.token = $3)
-		AND NOT `+t.store.hooks.RevokedToken, append([]any{l.ItemID, l.N, l.Token}, more...)...)
+	return t.Row(t.store.selectLive(columns), append([]any{l.ItemID, l.N, l.Token}, more...)...)
+}
+
+// selectLive is the query of live.
+func (e *Engine) selectLive(columns string) string {
+	return `SELECT ` + columns + ` FROM work_item i JOIN attempt a ON a.item_id = i.id AND a.n = i.attempt
+		WHERE i.id = $1 AND i.attempt = $2 AND i.status = 'running' AND ` + live + ` AND ($3 = '' OR a.token IS NULL OR a.token = $3)
+		AND NOT ` + e.hooks.RevokedToken
+}
+
+// LiveItem is [Tx.Live] on the reading connections, for calls that write nothing: they must not wait
+// for the writer. The attempt may lose its lease at any time after it; what it then writes is refused.
+func (e *Engine) LiveItem(ctx context.Context, l registry.Lease) (registry.WorkItem, error) {
+	it, err := scanRow(e.db.Read.QueryRowContext(ctx, e.selectLive(rowColumns), l.ItemID, l.N, l.Token))
+	return it, leaseError(l, err)
 }
 
 func leaseError(l registry.Lease, err error) error {
