@@ -86,6 +86,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, err
 	}
 	if dialect.Name() == SQLite {
+		d.Read.prepared = newPrepared()
 		_, _, err = migrate(ctx, dialect, d.db)
 	} else {
 		err = checkSchema(ctx, dialect, d.db)

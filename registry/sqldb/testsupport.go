@@ -16,10 +16,12 @@ func (d *DB) SetFault(f func(query string) error) { d.fault = f }
 // WriterSettings returns the settings of the writer's session on PostgreSQL.
 func WriterSettings() map[string]string { return maps.Clone(writerSettings) }
 
-// SetReader replaces the pool of readers. Call it before the first read.
+// SetReader replaces the pool of readers. Call it before the first read. The new pool gets each
+// query as it is, not prepared before.
 func (d *DB) SetReader(db *sql.DB) error {
 	old := d.Read.DB
 	d.Read.DB = db
+	d.Read.prepared = nil
 	return old.Close()
 }
 
