@@ -42,14 +42,19 @@ func (r Reader) statement(ctx context.Context, query string) *sql.Stmt {
 	if err != nil {
 		return nil
 	}
-	r.prepared.mu.Lock()
-	defer r.prepared.mu.Unlock()
-	other := r.prepared.statements[query]
-	if other != nil || len(r.prepared.statements) >= mostPrepared { // concurrent calls were first
-		_ = st.Close() // nobody uses it
+	return r.prepared.keep(query, st)
+}
+
+// keep keeps a statement, and returns what is kept for its text: nil, if as many are kept as may be.
+// It closes the statement that it does not keep.
+func (p *prepared) keep(query string, st *sql.Stmt) *sql.Stmt {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if other := p.statements[query]; other != nil || len(p.statements) >= mostPrepared { // concurrent calls were first
+		defer func() { _ = st.Close() }() // nobody uses it
 		return other
 	}
-	r.prepared.statements[query] = st
+	p.statements[query] = st
 	return st
 }
 
@@ -63,7 +68,7 @@ func (r Reader) QueryContext(ctx context.Context, query string, args ...any) (*s
 }
 
 func (r Reader) rows(ctx context.Context, query string, args []any) (*sql.Rows, error) {
-	if st := r.statement(ctx, query); st != nil {
+	if st := r.statement(ctx, query); st != nil { //nolint:sqlclosecheck // DB.Close closes it
 		return st.QueryContext(ctx, args...)
 	}
 	return r.DB.QueryContext(ctx, query, args...)
@@ -71,7 +76,7 @@ func (r Reader) rows(ctx context.Context, query string, args []any) (*sql.Rows, 
 
 // QueryRowContext is sql.DB.QueryRowContext with classified errors.
 func (r Reader) QueryRowContext(ctx context.Context, query string, args ...any) Scanner {
-	if st := r.statement(ctx, query); st != nil {
+	if st := r.statement(ctx, query); st != nil { //nolint:sqlclosecheck // DB.Close closes it
 		return readRow{st.QueryRowContext(ctx, args...), r}
 	}
 	return readRow{r.DB.QueryRowContext(ctx, query, args...), r}
