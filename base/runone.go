@@ -33,11 +33,12 @@ func (r *Runner) RunOne(ctx context.Context, h Handler, itemID string) (registry
 	return verdict, nil
 }
 
-// RunNew is RunOne for an item that start adds and claims in one transaction. start gets the same
-// request again if it was not answered, and must then do nothing more. The verdict is zero if there
+// RunNew is RunOne for an item that start adds and claims in one transaction. The step runs in the
+// caller's goroutine, so RunNew returns only when the step has. start gets the same request again if it was not answered, and must then do nothing more. The verdict is zero if there
 // was no claim.
 func (r *Runner) RunNew(ctx context.Context, h Handler, start func(context.Context, registry.ClaimRequest) (registry.Claim, error)) (registry.Verdict, error) {
 	verdict, err := r.runAlone(ctx, h, func(work context.Context, s *session) (registry.Verdict, error) {
+		s.inline = true
 		st := s.stations[0]
 		c, sent, err := s.claimBy(work, s.claimRequest(st, ""), start)
 		if err != nil {

@@ -25,6 +25,7 @@ type session struct {
 	stores          stores
 	log             *slog.Logger
 	exact           bool                    // accept only the hinted item
+	inline          bool                    // run steps in the goroutine that carries them out
 	quit            context.CancelCauseFunc // makes Run drain and return the cause
 
 	abandoned  atomic.Int64

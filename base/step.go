@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/holdfast/holdfast/metrics"
@@ -22,11 +23,23 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("step panicked: %v", e.value) }
 
-// work runs the step on its own goroutine and watches its progress. It abandons a step that does
-// not end.
-func (s *session) work(ctx context.Context, a *attempt) error {
+// work runs the step and watches it. The step has a goroutine of its own, unless it must run in the
+// caller's.
+func (s *session) work(ctx context.Context, a *attempt) (err error) {
 	done := make(chan error, 1)
-	go isolated(ctx, a, done)
+	if !s.inline {
+		go isolated(ctx, a, done)
+		return s.watch(ctx, a, done)
+	}
+	var watching sync.WaitGroup
+	watching.Go(func() { err = s.watch(ctx, a, done) })
+	isolated(ctx, a, done)
+	watching.Wait()
+	return err
+}
+
+// watch waits for the step, and watches its progress. It abandons a step that does not end.
+func (s *session) watch(ctx context.Context, a *attempt, done <-chan error) error {
 	stuckAfter := a.station.handler.StuckAfter()
 	watch := time.NewTimer(stuckAfter)
 	defer watch.Stop()
