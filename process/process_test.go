@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,18 +15,13 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/process"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
-	"github.com/holdfast/holdfast/storage/dir"
 	"github.com/holdfast/holdfast/task"
-	"github.com/holdfast/holdfast/web/api"
-	"github.com/holdfast/holdfast/web/client"
-	"github.com/holdfast/holdfast/web/protocol"
-	"github.com/holdfast/holdfast/web/signin"
+	"github.com/holdfast/holdfast/task/tasktest"
 )
 
 func TestMain(m *testing.M) {
@@ -91,6 +83,10 @@ func TestProcesses_PostgreSQL(t *testing.T) {
 
 func TestProcesses_HTTP(t *testing.T) { each(t, sqlstoretest.SQLite, (*fixture).overHTTP) }
 
+func TestProcesses_PostgreSQLHTTP(t *testing.T) {
+	each(t, sqlstoretest.Postgres, (*fixture).overHTTP)
+}
+
 func each(t *testing.T, database func(testing.TB) string, way func(*fixture)) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -120,31 +116,9 @@ func (f *fixture) direct() { f.caller, f.registry = f.store, f.store }
 // these tests' stages.
 func (f *fixture) overHTTP() {
 	f.Helper()
-	folder := f.TempDir()
-	staging, err := dir.Create(filepath.Join(folder, "staging"))
-	f.must(err)
-	f.Cleanup(func() { _ = staging.Close() })
-	preserved, err := dir.Create(filepath.Join(folder, "storage"))
-	f.must(err)
-	f.Cleanup(func() { _ = preserved.Close() })
-	objects, err := ocfl.OpenRoot(f.Context(), preserved, "", nil)
-	f.must(err)
-	h, err := api.New(api.Options{Registry: f.store, Staging: staging, Objects: ocfl.Roots{{Root: objects, Name: registry.DefaultStorage}}, Log: slog.New(slog.DiscardHandler)})
-	f.must(err)
-	server := httptest.NewServer(h)
-	f.Cleanup(server.Close)
-	token := func(t registry.Token) *client.Client {
-		secret := "hf_secret_of_" + t.ID
-		t.Name, t.Hash = t.ID, signin.Hash(secret)
-		f.must(f.store.AddToken(f.Context(), t))
-		c := client.New(server.URL, secret, client.Options{})
-		f.Cleanup(c.Close)
-		return c
-	}
-	f.caller = token(registry.Token{ID: "curator", Role: registry.RoleOperator})
-	remote := protocol.NewClient(token(registry.Token{ID: "program", Role: registry.RoleWorker, Stages: []registry.Stage{"step:test", "run:work"}}))
-	f.Cleanup(func() { f.must(remote.Close()) })
-	f.registry = remote
+	a := tasktest.NewAPI(f, f.store)
+	f.caller = a.Client(registry.Token{Name: "curator", Role: registry.RoleOperator})
+	f.registry = a.Program("step:test", "run:work")
 }
 
 const namespace = "test"
@@ -172,16 +146,7 @@ func (f *fixture) serve(fn process.Func[state], options ...process.Option) (stop
 
 func (f *fixture) serveAll(m *task.Mux) (stop func()) {
 	f.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- task.Serve(ctx, f.registry, m, task.Options{}) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			f.Errorf("serve: %v", err)
-		}
-	})
-	f.Cleanup(stop)
+	stop = tasktest.Serve(f, f.registry, m)
 	f.await(func() bool {
 		all, err := f.caller.Namespaces(f.Context())
 		return err == nil && len(all) > 0
@@ -192,12 +157,7 @@ func (f *fixture) serveAll(m *task.Mux) (stop func()) {
 // await waits until something is so.
 func (f *fixture) await(is func() bool) {
 	f.Helper()
-	for limit := time.Now().Add(2 * time.Minute); !is(); {
-		if time.Now().After(limit) {
-			f.Fatal("it never came to that")
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	tasktest.Await(f, is)
 }
 
 func (f *fixture) init(args any) registry.Answer {
@@ -578,6 +538,7 @@ func (f *fixture) broken(err error) (mended *atomic.Bool, runs *atomic.Int64) {
 			if !mended.Load() {
 				return err
 			}
+			s.SetMetadata(s.Context())
 			s.Event("timer")
 		}
 		return nil
@@ -652,17 +613,38 @@ func repairAfterCallError(f *fixture) {
 	}
 }
 
+// removeByTimer: the process exists before the time, and while a call runs then. The call waits
+// already when the first one sets the timer, so it goes first however slow the machine is.
 func removeByTimer(f *fixture) {
-	due := make(chan time.Time, 1)
-	f.serve(func(_ context.Context, s *step) error {
+	first, second, due := newGate(), newGate(), make(chan time.Time, 1)
+	f.serve(func(ctx context.Context, s *step) error {
+		if s.Kind != registry.StepCall {
+			return nil
+		}
+		var n int
+		if err := s.Args(&n); err != nil || n == 2 {
+			return errors.Join(err, second.pass(ctx))
+		}
+		if err := first.pass(ctx); err != nil {
+			return err
+		}
 		at := time.Now().Add(short)
 		due <- at
 		s.RemoveAt(at)
 		return nil
 	})
 	f.init(nil)
+	f.ask(`1`)
+	f.ask(`2`)
+	close(first.open)
+	at := <-due
+	<-second.reached
+	if p := f.get(registry.HistoryRange{}); p.Timer == nil || p.Timer.Kind != registry.StepRemove || !p.Timer.At.Equal(at.Truncate(time.Microsecond)) {
+		f.Errorf("process %+v, want its removal at %v", p, at)
+	}
+	close(second.open)
 	f.gone()
-	if at := <-due; time.Now().Before(at) {
+	if time.Now().Before(at) {
 		f.Errorf("it was removed before %v", at)
 	}
 }
@@ -766,8 +748,8 @@ func retryAfterFinal(f *fixture) {
 	_, err := f.caller.RetryProcess(f.Context(), registry.ProcessAct{ProcessKey: key, Context: json.RawMessage(`"new"`)})
 	f.must(err)
 	p := f.becomes(registry.ProcessRunning)
-	if p.PreviousStatus != registry.ProcessFailed || p.Detail != "" || f.payloads(1) != `"timer"` {
-		f.Errorf("process %+v", p)
+	if p.PreviousStatus != registry.ProcessFailed || p.Detail != "" || f.payloads(1) != `"timer"` || string(p.Metadata) != `"new"` {
+		f.Errorf("process %+v; its timer saw the context %s", p, p.Metadata)
 	}
 }
 
@@ -787,7 +769,7 @@ func programDies(f *fixture) {
 	f.init(nil)
 	stop()
 	a := f.ask(`1`)
-	dead, err := f.store.Claim(f.Context(), registry.ClaimRequest{RequestID: "r", Stage: "step:test", Worker: "dead", Lease: 100 * time.Millisecond, MaxAttempts: 5, StuckAfter: time.Hour})
+	dead, err := f.registry.Claim(f.Context(), registry.ClaimRequest{RequestID: "r", Stage: "step:test", Worker: "dead", Lease: 100 * time.Millisecond, MaxAttempts: 5, StuckAfter: time.Hour})
 	f.must(err)
 	f.await(func() bool {
 		lost, err := f.store.Sweep(f.Context(), 100*time.Millisecond)
@@ -797,7 +779,7 @@ func programDies(f *fixture) {
 	if got := f.answer(a); got.Status != registry.Completed {
 		f.Errorf("answer %+v", got)
 	}
-	_, err = f.store.Settle(f.Context(), registry.Settlement{
+	_, err = f.registry.Settle(f.Context(), registry.Settlement{
 		Lease: dead.Lease, Outcome: registry.OutcomeDone, Results: map[string]json.RawMessage{registry.ResultStep: json.RawMessage(`{"events":[{"payload":"late"}]}`)},
 	})
 	if !errors.Is(err, registry.ErrClaimLost) {

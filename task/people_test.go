@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast/holdfast/task"
 	"github.com/holdfast/holdfast/task/remote"
 	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // people is the Registry for those who submit, look, and act. The actor of a request is "curator" or
@@ -31,6 +32,7 @@ type looking interface {
 	GraphNodes(ctx context.Context, graphID, after string, limit int) (registry.GraphPart, error)
 	Around(ctx context.Context, itemID string, limit int) (registry.GraphPart, error)
 	QueueStatus(ctx context.Context) (registry.QueueStatus, error)
+	Failures(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.FailureGroup], error)
 }
 
 type acting interface {
@@ -39,6 +41,9 @@ type acting interface {
 	RemoveHold(ctx context.Context, scope registry.HoldScope, key, actor string) error
 	SetAccepting(ctx context.Context, a registry.Accepting) error
 	Drain(ctx context.Context, d registry.Drain) error
+	SetLimit(ctx context.Context, l registry.Limit) error
+	AddSchedule(ctx context.Context, r registry.ScheduleRequest) (registry.Schedule, error)
+	RunSchedule(ctx context.Context, r registry.ScheduleRun) (registry.Firing, error)
 }
 
 var _ people = (*sqlstore.Store)(nil)
@@ -71,6 +76,18 @@ func (o overAPI) Prepare(ctx context.Context, g registry.Graph) (registry.Prepar
 // RemoveHold is as in registry.Holding.
 func (o overAPI) RemoveHold(ctx context.Context, scope registry.HoldScope, key, _ string) error {
 	return o.Client.RemoveHold(ctx, scope, key)
+}
+
+// AddSchedule is as in registry.Scheduling.
+func (o overAPI) AddSchedule(ctx context.Context, r registry.ScheduleRequest) (registry.Schedule, error) {
+	return o.Client.AddSchedule(ctx, wire.NewScheduleRequest{Name: r.Name, ScheduleRequest: wire.ScheduleRequest{
+		Cron: r.Cron, Zone: r.Zone, Task: wire.ScheduleTask(*r.Task), JitterSeconds: r.JitterSeconds, Overlap: r.Overlap, CatchUp: r.CatchUp,
+	}})
+}
+
+// RunSchedule is as in registry.Scheduling.
+func (o overAPI) RunSchedule(ctx context.Context, r registry.ScheduleRun) (registry.Firing, error) {
+	return o.Client.RunSchedule(ctx, r.Name, r.IdempotencyKey)
 }
 
 // Drain is as in registry.Commanding.

@@ -6,30 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http/httptest"
 	"os"
-	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
-	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/graphview"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
-	"github.com/holdfast/holdfast/storage/dir"
 	"github.com/holdfast/holdfast/task"
 	"github.com/holdfast/holdfast/task/remote"
-	"github.com/holdfast/holdfast/web/api"
-	"github.com/holdfast/holdfast/web/client"
-	"github.com/holdfast/holdfast/web/protocol"
-	"github.com/holdfast/holdfast/web/signin"
+	"github.com/holdfast/holdfast/task/tasktest"
 )
 
 func TestMain(m *testing.M) {
@@ -72,6 +67,7 @@ var tests = map[string]func(*fixture){
 	"C22_log_lines_while_it_runs_and_after":         logs,
 	"C23_arguments_by_the_types":                    arguments,
 	"C24_a_waiting_task_says_why":                   waits,
+	"C24_a_task_beyond_a_limit_says_why":            waitsForCapacity,
 	"C25_the_view_of_a_graph":                       graphView,
 	"C27_events_name_who_caused_them":               events,
 	"C28_a_schedule_calls_the_function":             scheduled,
@@ -82,9 +78,10 @@ var tests = map[string]func(*fixture){
 	"many_tasks_in_one_process":                     many,
 }
 
-func TestTasks_SQLite(t *testing.T)     { each(t, sqlstoretest.SQLite, false) }
-func TestTasks_PostgreSQL(t *testing.T) { each(t, sqlstoretest.Postgres, false) }
-func TestTasks_HTTP(t *testing.T)       { each(t, sqlstoretest.SQLite, true) }
+func TestTasks_SQLite(t *testing.T)         { each(t, sqlstoretest.SQLite, false) }
+func TestTasks_PostgreSQL(t *testing.T)     { each(t, sqlstoretest.Postgres, false) }
+func TestTasks_HTTP(t *testing.T)           { each(t, sqlstoretest.SQLite, true) }
+func TestTasks_PostgreSQLHTTP(t *testing.T) { each(t, sqlstoretest.Postgres, true) }
 
 func each(t *testing.T, database func(testing.TB) string, http bool) {
 	for _, some := range []map[string]func(*fixture){tests, acceptance} {
@@ -131,45 +128,20 @@ func (f *fixture) reopen() {
 // these tests, people by tokens of their own.
 func (f *fixture) overHTTP() {
 	f.Helper()
-	folder := f.TempDir()
-	staging, err := dir.Create(filepath.Join(folder, "staging"))
-	f.must(err)
-	f.Cleanup(func() { _ = staging.Close() })
-	preserved, err := dir.Create(filepath.Join(folder, "storage"))
-	f.must(err)
-	f.Cleanup(func() { _ = preserved.Close() })
-	objects, err := ocfl.OpenRoot(f.Context(), preserved, "", nil)
-	f.must(err)
-	h, err := api.New(api.Options{Registry: f.store, Staging: staging, Objects: ocfl.Roots{{Root: objects, Name: registry.DefaultStorage}}, Log: slog.New(slog.DiscardHandler)})
-	f.must(err)
-	server := httptest.NewServer(h)
-	f.Cleanup(server.Close)
-	connect := func(t registry.Token) string {
-		secret := "hf_secret_of_" + t.Name
-		t.ID, t.Hash = t.Name, signin.Hash(secret)
-		if _, err := f.store.TokenByHash(f.Context(), t.Hash); errors.Is(err, registry.ErrNotFound) {
-			f.must(f.store.AddToken(f.Context(), t))
-		}
-		return secret
-	}
-	f.server = server.URL
+	a := tasktest.NewAPI(f, f.store)
+	f.server = a.URL
 	if f.stages == nil {
 		f.stages = []registry.Stage{"run:work", "run:count"}
 	}
-	program := protocol.NewClient(client.New(server.URL, connect(registry.Token{
-		Name: "program", Role: registry.RoleWorker, Stages: f.stages,
-	}), client.Options{}))
-	f.Cleanup(func() { f.must(program.Close()) })
-	f.registry = program
+	f.registry = a.Program(f.stages...)
 	o := overAPI{submit: map[string]*remote.Registry{}}
 	for name, role := range map[string]registry.Role{"admin": registry.RoleAdmin, "curator": registry.RoleOperator} {
-		secret := connect(registry.Token{Name: name, Role: role})
-		r := remote.Open(server.URL, secret)
+		token := registry.Token{Name: name, Role: role}
+		r := remote.Open(a.URL, a.Token(token))
 		f.Cleanup(func() { f.must(r.Close()) })
 		o.submit[name] = r
 		if name == "admin" {
-			o.Client = client.New(server.URL, secret, client.Options{})
-			f.Cleanup(o.Close)
+			o.Client = a.Client(token)
 		}
 	}
 	f.people = o
@@ -178,16 +150,7 @@ func (f *fixture) overHTTP() {
 // serve serves a program's functions until stop is called, or the test ends.
 func (f *fixture) serve(m *task.Mux) (stop func()) {
 	f.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- task.Serve(ctx, f.registry, m, task.Options{}) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			f.Errorf("serve: %v", err)
-		}
-	})
-	f.Cleanup(stop)
+	stop = tasktest.Serve(f, f.registry, m)
 	f.await(func() bool {
 		all, err := f.people.Functions(f.Context())
 		return err == nil && len(all) > 0
@@ -198,12 +161,7 @@ func (f *fixture) serve(m *task.Mux) (stop func()) {
 // await waits until something is so.
 func (f *fixture) await(is func() bool) {
 	f.Helper()
-	for limit := time.Now().Add(2 * time.Minute); !is(); {
-		if time.Now().After(limit) {
-			f.Fatal("it never came to that")
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	tasktest.Await(f, is)
 }
 
 func (f *fixture) item(id string) registry.WorkItem {
@@ -237,15 +195,16 @@ func scheduled(f *fixture) {
 		causes <- run.Cause
 		return "harvested " + source, nil
 	})
+	var ahead atomic.Int64
+	f.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	f.reopen()
 	f.serve(&m)
-	f.await(func() bool { all, err := f.store.Functions(f.Context()); return err == nil && len(all) > 0 })
-	_, err := f.store.AddSchedule(f.Context(), registry.ScheduleRequest{Name: "nightly", Actor: "curator", ScheduleSpec: registry.ScheduleSpec{
+	_, err := f.people.AddSchedule(f.Context(), registry.ScheduleRequest{Name: "nightly", Actor: "curator", ScheduleSpec: registry.ScheduleSpec{
 		Cron: "30 2 * * *", Zone: "Europe/Berlin", Task: &registry.ScheduledTask{Function: "work", Args: json.RawMessage(`"a"`)},
 	}})
 	f.must(err)
-	for _, key := range []string{"one", "two"} {
-		fired, err := f.store.RunSchedule(f.Context(), registry.ScheduleRun{Name: "nightly", Actor: "curator", IdempotencyKey: key})
-		f.must(err)
+	check := func(fired registry.Firing) {
+		f.Helper()
 		it := f.settled(fired.ItemID)
 		if got := string(it.Results[registry.ResultReturned]); it.Status != registry.Completed || got != `"harvested a"` {
 			f.Errorf("%s returned %s: %s", it.Status, got, it.Note)
@@ -254,18 +213,69 @@ func scheduled(f *fixture) {
 			f.Errorf("the cause is %s at %v, want nightly at %v", name, tick, fired.Tick)
 		}
 	}
+	for _, key := range []string{"one", "two"} {
+		fired, err := f.people.RunSchedule(f.Context(), registry.ScheduleRun{Name: "nightly", Actor: "curator", IdempotencyKey: key})
+		f.must(err)
+		check(fired)
+	}
+	ahead.Store(int64(25 * time.Hour)) // 02:30 has come
+	var all []registry.Firing
+	f.await(func() bool { // a transaction that began before has its own time
+		all, err = f.store.FireSchedules(f.Context())
+		f.must(err)
+		return len(all) > 0
+	})
+	if len(all) != 1 || all[0].Tick.Minute() != 30 {
+		f.Fatalf("fired %+v", all)
+	}
+	check(all[0])
+	if all, err = f.store.FireSchedules(f.Context()); err != nil || len(all) > 0 {
+		f.Errorf("fired again: %+v, %v", all, err)
+	}
 }
 
+// outlive: all processes end, with tasks in every state. Nothing is lost, and all goes on.
 func outlive(f *fixture) {
 	var m task.Mux
-	work := task.Handle(&m, "work", func(context.Context, *task.Run, none) (string, error) { return "done", nil })
-	f.must(f.store.Announce(f.Context(), []registry.Function{{Name: "work"}}))
-	id, err := work.Submit(f.Context(), f.people, none{})
+	s := scripted(&m, "runs")
+	s.fails["fails"] = true
+	stop := f.serve(&m)
+	failed, ran := f.submitted(s, "fails"), f.submitted(s, "ran")
+	f.settled(failed)
+	f.settled(ran)
+	runs := f.submitted(s, "runs")
+	<-s.begun
+	stop()
+	waits := f.submitted(s, "waits")
+	behind := f.submitted(s, "behind", registry.Requirement{ItemID: waits})
+	g, err := f.people.Prepare(f.Context(), registry.Graph{Actor: "curator", Nodes: []registry.Node{f.node(s, "prepared")}})
 	f.must(err)
+	prepared := g.Items["prepared"]
 	f.reopen()
+	for id, want := range map[string]registry.Status{
+		failed: registry.Failed, ran: registry.Completed, runs: registry.Pending, waits: registry.Pending, behind: registry.Pending, prepared: registry.Prepare,
+	} {
+		if it := f.item(id); it.Status != want {
+			f.Errorf("%s is %s after the restart, want %s", id, it.Status, want)
+		}
+	}
+	s.release()
 	f.serve(&m)
-	if it := f.settled(id); it.Status != registry.Completed || string(it.Results[registry.ResultReturned]) != `"done"` {
-		f.Errorf("item %+v", it)
+	_, err = f.people.Prepare(f.Context(), registry.Graph{ID: g.GraphID, Actor: "curator", Seal: true, Nodes: []registry.Node{f.node(s, "more")}})
+	f.must(err)
+	for id, key := range map[string]string{runs: "runs", waits: "waits", behind: "behind", prepared: "prepared"} {
+		if it := f.settled(id); it.Status != registry.Completed || string(it.Results[registry.ResultReturned]) != `"`+key+`"` {
+			f.Errorf("%s is %s and returned %s", key, it.Status, it.Results[registry.ResultReturned])
+		}
+	}
+	counts := map[string]int{}
+	for _, key := range s.calls() {
+		counts[key]++
+	}
+	for key, want := range map[string]int{"fails": 1, "ran": 1, "runs": 2, "waits": 1, "behind": 1, "prepared": 1} {
+		if counts[key] != want {
+			f.Errorf("%s was called %d times, want %d", key, counts[key], want)
+		}
 	}
 }
 
@@ -354,6 +364,24 @@ func waits(f *fixture) {
 	}
 }
 
+// waitsForCapacity: a task that a limit keeps back says which.
+func waitsForCapacity(f *fixture) {
+	var m task.Mux
+	s := scripted(&m, "a")
+	f.must(f.people.SetLimit(f.Context(), registry.Limit{Scope: registry.HoldStage, Key: "run:work", Most: 1, Actor: "admin"}))
+	f.serve(&m)
+	f.submitted(s, "a")
+	<-s.begun
+	b := f.submitted(s, "b")
+	why, err := f.people.Why(f.Context(), b)
+	f.must(err)
+	if why.Reason != registry.ReasonLimit || !strings.Contains(why.Sentence, "the limit of 1 running item at run:work is reached") || !strings.Contains(why.Act, "raise the limit") {
+		f.Errorf("%+v", why)
+	}
+	close(s.gates["a"])
+	f.settled(b)
+}
+
 // graphView: the view of a graph shows what is done, what runs and how far, what is blocked and by
 // what, and what failed and awaits repair; and so does what is around one of its tasks.
 func graphView(f *fixture) {
@@ -401,6 +429,19 @@ func graphView(f *fixture) {
 	for _, want := range []string{"1 Failed, 1 Processing, 3 Pending, 3 Completed", "awaits repair: the scanner is broken", "holds up 2", "waits for 3 (failed)", "waits for 5", "waits for 6, 7"} {
 		if !strings.Contains(strings.NewReplacer("6, 7", "6, 7", "7, 6", "6, 7").Replace(whole), want) {
 			f.Errorf("%q is missing:\n%s", want, whole)
+		}
+	}
+	q, err := f.people.QueueStatus(f.Context())
+	f.must(err)
+	i := slices.IndexFunc(q.Stages, func(s registry.StageQueue) bool { return s.Stage == "run:work" })
+	if i < 0 || q.Stages[i].Running != 1 || q.Stages[i].Waiting != 3 || q.Stages[i].Ready != 0 {
+		f.Errorf("the whole queue: %+v", q.Stages)
+	}
+	for status, want := range map[registry.Status]int{registry.Running: 1, registry.Pending: 3, registry.Failed: 1, registry.Completed: 3} {
+		page, err := f.people.Items(f.Context(), registry.ItemQuery{Action: registry.Task, Status: status})
+		f.must(err)
+		if len(page.Rows) != want {
+			f.Errorf("%d tasks of the whole queue are %s, want %d", len(page.Rows), status, want)
 		}
 	}
 	near := tree(graphview.OfItem(f.Context(), f.people, p.Items["6"]))
@@ -650,6 +691,8 @@ func progress(f *fixture) {
 		files.SetStart(2)
 		files.SetEnd(7)
 		files.Add(1)
+		run.Progress("bytes read", "bytes").Add(1000)
+		run.Progress("pauses", "").Set(1)
 		select {
 		case <-release:
 		case <-ctx.Done():
@@ -662,7 +705,11 @@ func progress(f *fixture) {
 	id, err := work.Submit(f.Context(), f.people, none{})
 	f.must(err)
 	measured := func(position int64) func() bool {
-		want := []registry.Progress{{Title: "files checked", Unit: "files", Start: 2, Position: position, End: 7}}
+		want := []registry.Progress{
+			{Title: "files checked", Unit: "files", Start: 2, Position: position, End: 7},
+			{Title: "bytes read", Unit: "bytes", Position: 1000, End: -1},
+			{Title: "pauses", Position: 1, End: -1},
+		}
 		return func() bool {
 			all := f.attempts(id)
 			return len(all) == 1 && slices.Equal(all[0].Progress, want)
@@ -728,8 +775,14 @@ func arguments(f *fixture) {
 	f.serve(&m)
 	id, err := work.Submit(f.Context(), f.people, order{Number: 1, Words: []string{"a"}}, func(n *registry.NewTask) { n.Subject = "ark:/99999/x" })
 	f.must(err)
-	if it := f.settled(id); string(it.Results[registry.ResultReturned]) != `{"number":2,"words":["a"]}` || it.Name != "Count up" {
+	it := f.settled(id)
+	var spec registry.TaskSpec
+	f.must(json.Unmarshal(it.Spec, &spec))
+	if string(it.Results[registry.ResultReturned]) != `{"number":2,"words":["a"]}` || it.Name != "Count up" {
 		f.Errorf("item %+v", it)
+	}
+	if spec.Function != "work" || string(spec.Args) != `{"number":1,"words":["a"]}` || spec.Subject != "ark:/99999/x" {
+		f.Errorf("spec %+v with %s", spec, spec.Args)
 	}
 	for _, bad := range []string{`{}`, `{"number":"1"}`, `{"number":1,"other":2}`, ``} {
 		_, err := f.people.AddTask(f.Context(), registry.NewTask{Function: "work", Args: json.RawMessage(bad)})
@@ -777,17 +830,36 @@ func events(f *fixture) {
 	}
 }
 
+// goroutine names the goroutine that asks.
+func goroutine() string {
+	name, _, _ := strings.Cut(string(debug.Stack()), " [")
+	return name
+}
+
+// transitions are the types of a task's events, in their order.
+func (f *fixture) transitions(id string) string {
+	f.Helper()
+	all, err := f.people.Events(f.Context(), id, 0, 100)
+	f.must(err)
+	var types []string
+	for _, e := range all {
+		types = append(types, e.Type)
+	}
+	return strings.Join(types, " ")
+}
+
 func direct(f *fixture) {
 	var m task.Mux
-	inThis := false
-	work := task.Handle(&m, "work", func(ctx context.Context, run *task.Run, in order) (order, error) {
-		inThis = run.ID != ""
-		return order{Number: in.Number + 1}, nil
+	var in string
+	work := task.Handle(&m, "work", func(_ context.Context, run *task.Run, args order) (order, error) {
+		in = goroutine()
+		f.is(run.ID, registry.StateProcessing)
+		return order{Number: args.Number + 1}, nil
 	})
 	got, err := work.Call(f.Context(), f.registry, task.Options{}, order{Number: 1})
 	f.must(err)
-	if got.Number != 2 || !inThis {
-		f.Errorf("returned %+v", got)
+	if got.Number != 2 || in != goroutine() {
+		f.Errorf("returned %+v; ran in %s, called by %s", got, in, goroutine())
 	}
 	page, err := f.people.Items(f.Context(), registry.ItemQuery{})
 	f.must(err)
@@ -797,6 +869,9 @@ func direct(f *fixture) {
 	it := f.item(page.Rows[0].ID)
 	if it.Status != registry.Completed || string(it.Results[registry.ResultReturned]) != `{"number":2}` || len(f.attempts(it.ID)) != 1 {
 		f.Errorf("item %+v", it)
+	}
+	if got := f.transitions(it.ID); got != "submit claim complete" {
+		f.Errorf("its events are %s", got)
 	}
 }
 
@@ -810,7 +885,10 @@ func directFails(f *fixture) {
 	page, err := f.people.Items(f.Context(), registry.ItemQuery{})
 	f.must(err)
 	if len(page.Rows) != 1 || page.Rows[0].Status != registry.Failed {
-		f.Errorf("items %+v", page.Rows)
+		f.Fatalf("items %+v", page.Rows)
+	}
+	if got := f.transitions(page.Rows[0].ID); got != "submit claim fail" {
+		f.Errorf("its events are %s", got)
 	}
 }
 
@@ -837,6 +915,24 @@ func background(f *fixture) {
 	f.must(err)
 	if len(page.Rows) != cap(answers) {
 		f.Errorf("%d tasks completed, want %d", len(page.Rows), cap(answers))
+	}
+	// The record is that of a task which a program took from the queue.
+	f.serve(&m)
+	queued, err := work.Submit(f.Context(), f.people, none{})
+	f.must(err)
+	record := func(id string) string {
+		it := f.item(id)
+		all := f.attempts(id)
+		if len(all) != 1 || all[0].FinishedAt == nil {
+			f.Fatalf("attempts %+v", all)
+		}
+		return fmt.Sprint(f.transitions(id), it.Status, it.Stage, it.Tries, string(it.Results[registry.ResultReturned]), all[0].N, all[0].Outcome, all[0].Error)
+	}
+	f.settled(queued)
+	for _, it := range page.Rows {
+		if got, want := record(it.ID), record(queued); got != want {
+			f.Errorf("the record is %s, want %s", got, want)
+		}
 	}
 }
 

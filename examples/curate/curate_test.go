@@ -5,22 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/process"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
-	"github.com/holdfast/holdfast/storage/dir"
-	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/task/tasktest"
 	"github.com/holdfast/holdfast/web/client"
-	"github.com/holdfast/holdfast/web/signin"
 )
 
 func must(t *testing.T, err error) {
@@ -37,30 +32,14 @@ func server(t *testing.T) (url string, curator *client.Client) {
 	must(t, err)
 	t.Cleanup(func() { must(t, store.Close()) })
 	must(t, store.PutCollection(t.Context(), registry.Collection{Mnemonic: "maps", Profile: registry.Profile{Owner: "ark:/99999/o"}}, "test"))
-	folder := t.TempDir()
-	staging, err := dir.Create(filepath.Join(folder, "staging"))
-	must(t, err)
-	t.Cleanup(func() { _ = staging.Close() })
-	preserved, err := dir.Create(filepath.Join(folder, "storage"))
-	must(t, err)
-	t.Cleanup(func() { _ = preserved.Close() })
-	objects, err := ocfl.OpenRoot(t.Context(), preserved, "", nil)
-	must(t, err)
-	h, err := api.New(api.Options{Registry: store, Staging: staging, Objects: ocfl.Roots{{Root: objects, Name: registry.DefaultStorage}}, Log: slog.New(slog.DiscardHandler)})
-	must(t, err)
-	s := httptest.NewServer(h)
-	t.Cleanup(s.Close)
+	a := tasktest.NewAPI(t, store)
 	for _, token := range []registry.Token{
-		{ID: "curator", Role: registry.RoleOperator},
-		{ID: "program", Role: registry.RoleWorker, Stages: []registry.Stage{registry.ProcessStep.Of(Namespace)}},
-		{ID: "submitter", Role: registry.RoleDepositor, Collections: []string{"maps"}},
+		{Name: "program", Role: registry.RoleWorker, Stages: []registry.Stage{registry.ProcessStep.Of(Namespace)}},
+		{Name: "submitter", Role: registry.RoleDepositor, Collections: []string{"maps"}},
 	} {
-		token.Name, token.Hash = token.ID, signin.Hash("hf_"+token.ID)
-		must(t, store.AddToken(t.Context(), token))
+		a.Token(token)
 	}
-	curator = client.New(s.URL, "hf_curator", client.Options{})
-	t.Cleanup(curator.Close)
-	return s.URL, curator
+	return a.URL, a.Client(registry.Token{Name: "curator", Role: registry.RoleOperator})
 }
 
 func key(ark string) registry.ProcessKey {
@@ -109,7 +88,7 @@ func TestCurate(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, []string{"-url", url, "-token", "hf_program", "-submit-token", "hf_submitter", "-remind", "1s"}, slog.New(slog.DiscardHandler))
+		ended <- run(ctx, []string{"-url", url, "-token", "hf_secret_of_program", "-submit-token", "hf_secret_of_submitter", "-remind", "1s"}, slog.New(slog.DiscardHandler))
 	}()
 	t.Cleanup(func() {
 		stop()

@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,21 +16,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
-	"github.com/holdfast/holdfast/storage/dir"
 	"github.com/holdfast/holdfast/task"
-	"github.com/holdfast/holdfast/web/api"
+	"github.com/holdfast/holdfast/task/tasktest"
 	"github.com/holdfast/holdfast/web/client"
-	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-const (
-	workerSecret    = "hf_secret_of_the_worker"
-	depositorSecret = "hf_secret_of_the_depositor"
+var (
+	worker    = registry.Token{Name: "harvest", Role: registry.RoleWorker, Stages: []registry.Stage{registry.Run.Of(name)}}
+	depositor = registry.Token{Name: "harvest-deposits", Role: registry.RoleDepositor, Collections: []string{"maps"}}
 )
 
 func must(t *testing.T, err error) {
@@ -154,7 +149,7 @@ func maps() []stored {
 type holdfast struct {
 	*testing.T
 	store *sqlstore.Store
-	url   string
+	api   *tasktest.API
 	ahead atomic.Int64
 }
 
@@ -165,35 +160,14 @@ func newHoldfast(t *testing.T) *holdfast {
 	h.store, err = sqlstore.Open(t.Context(), sqlstore.Options{URL: sqlstoretest.SQLite(t), Now: func() time.Time { return time.Now().Add(time.Duration(h.ahead.Load())) }})
 	must(t, err)
 	t.Cleanup(func() { _ = h.store.Close() })
-	folder := t.TempDir()
-	staging, err := dir.Create(filepath.Join(folder, "staging"))
-	must(t, err)
-	t.Cleanup(func() { _ = staging.Close() })
-	preserved, err := dir.Create(filepath.Join(folder, "storage"))
-	must(t, err)
-	t.Cleanup(func() { _ = preserved.Close() })
-	objects, err := ocfl.OpenRoot(t.Context(), preserved, "", nil)
-	must(t, err)
 	must(t, h.store.PutCollection(t.Context(), registry.Collection{Mnemonic: "maps", Profile: registry.Profile{Owner: "ark:/99999/o"}}, "test"))
-	for _, token := range []registry.Token{
-		{ID: "w", Name: "harvest", Role: registry.RoleWorker, Hash: signin.Hash(workerSecret), Stages: []registry.Stage{registry.Run.Of(name)}},
-		{ID: "d", Name: "harvest-deposits", Role: registry.RoleDepositor, Hash: signin.Hash(depositorSecret), Collections: []string{"maps"}},
-	} {
-		must(t, h.store.AddToken(t.Context(), token))
-	}
-	handler, err := api.New(api.Options{Registry: h.store, Staging: staging, Objects: ocfl.Roots{{Root: objects, Name: registry.DefaultStorage}}, Log: slog.New(slog.DiscardHandler)})
-	must(t, err)
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	h.url = server.URL
+	h.api = tasktest.NewAPI(t, h.store)
 	return h
 }
 
 // archive is the API as the depositor sees it.
 func (h *holdfast) archive() *client.Client {
-	c := client.New(h.url, depositorSecret, client.Options{})
-	h.Cleanup(c.Close)
-	return c
+	return h.api.Client(depositor)
 }
 
 // serve runs the program until the test ends.
@@ -202,7 +176,7 @@ func (h *holdfast) serve() {
 	ctx, stop := context.WithCancel(h.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, []string{"-url", h.url, "-token", workerSecret, "-depositor", depositorSecret})
+		ended <- run(ctx, []string{"-url", h.api.URL, "-token", h.api.Token(worker), "-depositor", h.api.Token(depositor)})
 	}()
 	h.Cleanup(func() {
 		stop()
@@ -215,11 +189,7 @@ func (h *holdfast) serve() {
 
 func (h *holdfast) await(is func() bool) {
 	h.Helper()
-	for limit := time.Now().Add(2 * time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(limit) {
-			h.Fatal("it never came to that")
-		}
-	}
+	tasktest.Await(h, is)
 }
 
 // links are the addresses that were submitted, sorted.
