@@ -58,6 +58,14 @@ func (c recordingConn) QueryContext(ctx context.Context, query string, args []dr
 	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 }
 
+// CheckNamedValue implements driver.NamedValueChecker: PostgreSQL's driver takes lists.
+func (c recordingConn) CheckNamedValue(v *driver.NamedValue) error {
+	if checker, ok := c.Conn.(driver.NamedValueChecker); ok {
+		return checker.CheckNamedValue(v)
+	}
+	return driver.ErrSkip
+}
+
 // Tables that grow without bound, with the aliases they have in queries, and h: a condition of a row
 // must not read all holds. lock_wait, worker and the like stay small.
 var scanned = regexp.MustCompile(`SCAN (work_item|attempt|event|object|object_version|stored_file|file|identifier|lock|work_dep|reservation|i|a|h|o|v|f|m|r|l|s)\b`)

@@ -259,8 +259,10 @@ func (e *Engine) firstReady(ctx context.Context, stages []registry.Stage) (ready
 	if err != nil {
 		return "", 0, false, err
 	}
+	// The stage is an expression, so that no database looks at all pending items of the stage by its
+	// index: most of their timers are due much later.
 	due, err := e.db.Column(ctx, `SELECT DISTINCT d.stage FROM (SELECT stage FROM work_item
-		WHERE status = 'pending' AND ready = 0 AND run_at <= $1 AND stage IN `+sqldb.Names(stages)+` ORDER BY run_at`+sqldb.Limit(sqldb.GroupWrites)+`) d`, now)
+		WHERE status = 'pending' AND ready = 0 AND run_at <= $1 AND stage || '' IN `+sqldb.Names(stages)+` ORDER BY run_at`+sqldb.Limit(sqldb.GroupWrites)+`) d`, now)
 	if err != nil {
 		return "", 0, false, err
 	}
@@ -273,7 +275,8 @@ func (e *Engine) firstReady(ctx context.Context, stages []registry.Stage) (ready
 		}
 	}
 	var at sql.NullInt64
-	err = e.db.Read.QueryRowContext(ctx, `SELECT (SELECT MIN(run_at) FROM work_item WHERE status = 'pending' AND ready = 0 AND run_at > $1),
+	// PostgreSQL without statistics of the table would compute a minimum from all that are due later.
+	err = e.db.Read.QueryRowContext(ctx, `SELECT (SELECT run_at FROM work_item WHERE status = 'pending' AND ready = 0 AND run_at > $1 ORDER BY run_at LIMIT 1),
 		EXISTS (SELECT 1 FROM work_limit)`, now).Scan(&at, &limited)
 	if err != nil {
 		return "", 0, false, err
