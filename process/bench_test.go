@@ -12,16 +12,24 @@ import (
 
 	"github.com/holdfast/holdfast/process"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/sqlstore"
+	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 	"github.com/holdfast/holdfast/task"
 )
 
-// databases are those that the benchmarks compare.
+// databases are those that the benchmarks compare. Their commits are durable: those of tests are not,
+// on PostgreSQL.
 var databases = []struct {
 	name string
 	url  func(testing.TB) string
-}{{"SQLite", sqlstoretest.SQLite}, {"PostgreSQL", sqlstoretest.Postgres}}
+}{{"SQLite", sqlstoretest.SQLite}, {"PostgreSQL", func(tb testing.TB) string {
+	return postgrestest.Start(tb).Copy(tb, func(address string) error {
+		_, _, err := sqldb.Migrate(context.Background(), address)
+		return err
+	})
+}}}
 
 // benched opens a Registry and serves a namespace with a function, until the benchmark ends.
 func benched[S any](b *testing.B, url string, fn process.Func[S]) *sqlstore.Store {
@@ -48,12 +56,12 @@ func benched[S any](b *testing.B, url string, fn process.Func[S]) *sqlstore.Stor
 	return s
 }
 
-// parallel calls fn for the numbers below n by 64 callers, whose transactions are grouped.
-func parallel(b *testing.B, n int, fn func(i int) error) {
+// parallel calls fn for the numbers below n by several callers, whose transactions are grouped.
+func parallel(b *testing.B, callers, n int, fn func(i int) error) {
 	b.Helper()
 	var next atomic.Int64
 	var all sync.WaitGroup
-	for range 64 {
+	for range callers {
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				if err := fn(i); err != nil {
@@ -66,6 +74,12 @@ func parallel(b *testing.B, n int, fn func(i int) error) {
 	all.Wait()
 }
 
+// How many call at once, and how many import: as many as go into a transaction.
+const (
+	callers   = 64
+	importers = sqldb.GroupWrites
+)
+
 // dueState is the state of a process of BenchmarkTimers.
 type dueState struct {
 	Due time.Time `json:"due"`
@@ -75,7 +89,7 @@ type dueState struct {
 // others that are due one after the other, at a rate. It measures the time from when a timer is due
 // to the start of its function. Run it with -benchtime 1x.
 func BenchmarkTimers(b *testing.B) {
-	const idle = 15_000
+	const idle = 100_000
 	for _, db := range databases {
 		b.Run(db.name, func(b *testing.B) {
 			var mu sync.Mutex
@@ -98,7 +112,9 @@ func BenchmarkTimers(b *testing.B) {
 				}
 				return err
 			}
-			parallel(b, idle, func(i int) error { return put("idle", i, time.Now().Add(24*time.Hour)) })
+			begun := time.Now()
+			parallel(b, importers, idle, func(i int) error { return put("idle", i, time.Now().Add(24*time.Hour)) })
+			b.Logf("imported %.0f processes/s", idle/time.Since(begun).Seconds())
 			for _, of := range []struct {
 				every time.Duration
 				count int
@@ -108,7 +124,7 @@ func BenchmarkTimers(b *testing.B) {
 					late = nil
 					mu.Unlock()
 					first := time.Now().Add(time.Duration(of.count) * 5 * time.Millisecond) // by then all are imported
-					parallel(b, of.count, func(i int) error {
+					parallel(b, importers, of.count, func(i int) error {
 						return put(of.every.String()+b.Name()+first.String(), i, first.Add(time.Duration(i)*of.every))
 					})
 					if time.Now().After(first) {
@@ -153,11 +169,11 @@ func BenchmarkCalls(b *testing.B) {
 				}
 				return err
 			}
-			parallel(b, processes, func(i int) error {
+			parallel(b, callers, processes, func(i int) error {
 				return answered(s.InitProcess(b.Context(), registry.NewProcess{ProcessKey: of(i)}))
 			})
 			b.ResetTimer()
-			parallel(b, b.N, func(i int) error {
+			parallel(b, callers, b.N, func(i int) error {
 				return answered(s.CallProcess(b.Context(), registry.NewCall{ProcessKey: of(i % processes)}))
 			})
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
