@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
+	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
 
 // TestReclaim: Reclaim takes back all leases, however many there are and however long they last.
@@ -64,5 +65,45 @@ func TestReclaim(t *testing.T) {
 	}
 	if again, err := s.Reclaim(t.Context()); err != nil || len(again) != 0 {
 		t.Errorf("the second call took %d: %v", len(again), err)
+	}
+}
+
+// TestReclaim_LeavesProgramsOutside: a program that serves a function goes on while Holdfast is started
+// again: its attempt stays its own, and it is still known.
+func TestReclaim_LeavesProgramsOutside(t *testing.T) {
+	for name, database := range map[string]func(testing.TB) string{"sqlite": sqlstoretest.SQLite, "postgres": sqlstoretest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			s := openURL(t, database(t), newClock().now)
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			must(s.Announce(t.Context(), []registry.Function{{Name: "work"}}))
+			it, err := s.AddTask(t.Context(), registry.NewTask{Function: "work"})
+			must(err)
+			c, err := s.Claim(t.Context(), registry.ClaimRequest{RequestID: "r", Stage: it.Stage, Worker: "program", Lease: time.Minute, MaxAttempts: 5})
+			must(err)
+			for worker, stage := range map[string]registry.Stage{"program": it.Stage, "ours": registry.Download} {
+				_, err := s.Renew(t.Context(), registry.RenewRequest{
+					Lease: time.Minute, Worker: registry.WorkerInfo{ID: worker, Capacity: map[registry.Stage]int{stage: 1}},
+				})
+				must(err)
+			}
+			lost, err := s.Reclaim(t.Context())
+			must(err)
+			if len(lost) > 0 {
+				t.Errorf("taken back: %+v", lost)
+			}
+			all, err := s.Workers(t.Context())
+			must(err)
+			if len(all) != 1 || all[0].ID != "program" {
+				t.Errorf("known are %+v", all)
+			}
+			if v, err := s.Settle(t.Context(), registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone}); err != nil || v.Status != registry.Completed {
+				t.Errorf("its result: %+v, %v", v, err)
+			}
+		})
 	}
 }

@@ -18,7 +18,8 @@ import (
 // waits is an SQL condition: row i cannot be claimed although it is marked ready.
 var waits = `(` + Blocked + ` OR ` + HeldBy + ` OR ` + LockedOut + `)`
 
-// getsNoMessage is an SQL condition: the workers of row i's stage ask for work, see [messageAt].
+// getsNoMessage is an SQL condition: programs outside Holdfast carry out row i. They ask for work, see
+// [messageAt].
 var getsNoMessage = `(i.action IN ` + sqldb.Names(functionActions) + `)`
 
 // functionActions are the actions whose stages are functions.

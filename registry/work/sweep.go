@@ -53,20 +53,21 @@ func (e *Engine) Sweep(ctx context.Context, lease time.Duration) ([]registry.Lea
 	return lost, nil
 }
 
-// Reclaim forgets all workers and takes away all live attempts. Call it only if no worker can be
-// alive: `holdfast up` does at start, when it holds the lock on its folder.
+// Reclaim forgets all workers and takes away their live attempts, except those of functions and
+// processes: programs outside Holdfast serve these, and may be alive. Call it only if no other worker
+// can be: `holdfast up` does at start, when it holds the lock on its folder.
 func (e *Engine) Reclaim(ctx context.Context) ([]registry.Lease, error) {
 	var all []registry.Lease
 	for {
 		var lost []registry.Lease
 		err := e.Write(ctx, func(t *Tx) (err error) {
-			if err := t.forgetWorkers(`TRUE`); err != nil {
+			if err := t.forgetWorkers(`id NOT IN (SELECT s.worker_id FROM worker_stage s WHERE ` + servesFunctions + `)`); err != nil {
 				return err
 			}
 			if err := t.store.hooks.Reclaimed(t); err != nil {
 				return err
 			}
-			lost, err = t.takeAway(`TRUE`, nil)
+			lost, err = t.takeAway(`NOT `+getsNoMessage, nil)
 			return err
 		})
 		if err != nil {
@@ -78,6 +79,18 @@ func (e *Engine) Reclaim(ctx context.Context) ([]registry.Lease, error) {
 		}
 	}
 }
+
+// servesFunctions is an SQL condition: row s of worker_stage is of a program outside Holdfast.
+var servesFunctions = func() string {
+	var stages []string
+	for _, a := range functionActions {
+		r, _ := registry.RouteOf(a)
+		for _, step := range r.Steps {
+			stages = append(stages, `s.stage LIKE '`+string(step.Stage)+`:%'`)
+		}
+	}
+	return strings.Join(stages, " OR ")
+}()
 
 // pulse records that the sweep ran, and reports whether it must take nothing away. After a gap of
 // more than half a lease, workers may have been unable to renew, too, so they get one more lease
