@@ -25,6 +25,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if address := os.Getenv(adderURL); address != "" {
+		fmt.Fprintln(os.Stderr, adder(address))
+		os.Exit(1)
+	}
 	code := postgrestest.Main(m)
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
