@@ -124,7 +124,9 @@ func badFunctions(f *fixture) {
 		{Name: "a..b"},
 		{Name: long},
 		{Name: "a", Args: json.RawMessage(`{"type":5}`)},
+		{Name: "a", Args: json.RawMessage(`{"type":"text"}`)},
 		{Name: "a", Result: json.RawMessage(`{"$ref":"#/nowhere"}`)},
+		{Name: "a", Result: json.RawMessage(`{"$ref":"#"}`)}, // whose check never ends
 		{Name: "a", Args: json.RawMessage(`"` + strings.Repeat("a", registry.MostSchema) + `"`)},
 	} {
 		f.Is(f.Store.Announce(f.Context(), []registry.Function{count, bad}), registry.ErrInvalid)
