@@ -111,7 +111,7 @@ func (k ProcessKey) Check() error {
 		ok = ok && c >= ' ' && c != 0x7f
 	}
 	if !ok {
-		return fmt.Errorf("%w: %.100q does not name a process; an id has 1 to %d bytes of text", ErrInvalid, k.ProcessID, most)
+		return fmt.Errorf("%w: %.100q does not name a process; an id has 1 to %d bytes of text, and is neither . nor ..", ErrInvalid, k.ProcessID, most)
 	}
 	return nil
 }
@@ -387,6 +387,10 @@ func (n NewCall) Check() error {
 	return errors.Join(n.ProcessKey.Check(), checkJSON("the arguments", n.Args, MostArgs), checkJSON("the context", n.Context, MostArgs))
 }
 
+// mostImportedID is the greatest number that every JSON parser reads exactly. Later events have greater
+// ids, and must have room.
+const mostImportedID = 1<<53 - 1
+
 // Check returns ErrInvalid, with the reason, for a process that no Registry would import.
 func (p PutProcess) Check() error {
 	errs := []error{p.ProcessKey.Check(), checkJSON("the state", p.State, MostProcessState), checkJSON("the metadata", p.Metadata, MostProcessState)}
@@ -398,6 +402,10 @@ func (p PutProcess) Check() error {
 		errs = append(errs, checkJSON("the payload of an event", e.Payload, MostProcessEvent), checkJSON("the metadata of an event", e.Metadata, MostProcessEvent))
 		if numbered := p.History[0].ID != 0; numbered && e.ID <= last || !numbered && e.ID != 0 {
 			errs = append(errs, fmt.Errorf("%w: event %d of the history has the id %d; ids must grow from 1, or all be absent", ErrInvalid, i+1, e.ID))
+			break
+		}
+		if e.ID > mostImportedID {
+			errs = append(errs, fmt.Errorf("%w: event %d of the history has the id %d; ids are at most %d", ErrInvalid, i+1, e.ID, int64(mostImportedID)))
 			break
 		}
 		last = e.ID

@@ -229,6 +229,7 @@ func TestProcess_Problems(t *testing.T) {
 		{http.MethodGet, "/processes?status=dead", "", http.StatusUnprocessableEntity, wire.CodeInvalid, ""},
 		{http.MethodGet, one + "a?limit=1001", "", http.StatusUnprocessableEntity, wire.CodeInvalid, ""},
 		{http.MethodPut, one + "b", `{"history":[{"id":2,"payload":1},{"id":1,"payload":1}]}`, http.StatusUnprocessableEntity, wire.CodeInvalid, "ids must grow"},
+		{http.MethodPut, one + "b", `{"history":[{"id":9223372036854775807,"payload":1}]}`, http.StatusUnprocessableEntity, wire.CodeInvalid, "ids are at most 9007199254740991"},
 		{http.MethodPut, one + "b", `{"timer":{"kind":"call","at":"2026-01-01T00:00:00Z"}}`, http.StatusUnprocessableEntity, wire.CodeInvalid, "a timer is"},
 	} {
 		answer, text := b.send(t, r.method, "/api/v1"+r.path, r.body)
