@@ -111,7 +111,7 @@ func (k ProcessKey) Check() error {
 		ok = ok && c >= ' ' && c != 0x7f
 	}
 	if !ok {
-		return fmt.Errorf("%w: %.100q does not name a process; an id has 1 to %d bytes of text, and is neither . nor ..", ErrInvalid, k.ProcessID, most)
+		return fmt.Errorf("%w: %.100q does not name a process; an id is neither . nor .. and has 1 to %d bytes of text", ErrInvalid, k.ProcessID, most)
 	}
 	return nil
 }
