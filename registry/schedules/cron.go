@@ -46,11 +46,11 @@ func parse(expression, zone string) (times, error) {
 	}
 	spec.Location = time.UTC
 	// "Local" is the machine's zone, which may differ between replicas.
-	if zone == "" || zone == "Local" {
+	if zone == "" {
 		return times{}, fmt.Errorf("%w: the time zone is missing; give its IANA name, such as Europe/Berlin, or UTC", registry.ErrInvalid)
 	}
 	at, err := time.LoadLocation(zone)
-	if err != nil {
+	if err != nil || zone == "Local" {
 		return times{}, fmt.Errorf("%w: unknown time zone %.100q; give its IANA name, such as Europe/Berlin, or UTC", registry.ErrInvalid, zone)
 	}
 	const everyHour = 1<<24 - 1

@@ -113,6 +113,10 @@ func judged(t *work.Tx, r registry.ScheduleRequest) (spec string, next sql.NullI
 	if err != nil {
 		return "", next, err
 	}
+	first := at.next(sqldb.FromMicros(t.Now))
+	if first.IsZero() {
+		return "", next, fmt.Errorf("%w: cron expression %.100q never comes true: no such date in the next %d years", registry.ErrInvalid, normal.Cron, searchYears)
+	}
 	if _, err := tasks.Item(t, normal.Task.NewTask()); err != nil {
 		return "", next, err
 	}
@@ -120,7 +124,7 @@ func judged(t *work.Tx, r registry.ScheduleRequest) (spec string, next sql.NullI
 	if err != nil {
 		return "", next, fmt.Errorf("encode it: %w", err)
 	}
-	return string(text), nullable(at.next(sqldb.FromMicros(t.Now))), nil
+	return string(text), nullable(first), nil
 }
 
 func nullable(at time.Time) sql.NullInt64 {

@@ -142,7 +142,7 @@ func scheduleTests() map[string]func(*fixture) {
 		"what_cannot_be_is_refused": func(f *fixture) {
 			f.add()
 			for name, change := range map[string]func(*registry.ScheduleRequest){
-				"name": func(r *registry.ScheduleRequest) { r.Name = "a b" }, "cron": func(r *registry.ScheduleRequest) { r.Cron = "x" },
+				"name": func(r *registry.ScheduleRequest) { r.Name = "a b" }, "cron": func(r *registry.ScheduleRequest) { r.Cron = "x" }, "no such day": func(r *registry.ScheduleRequest) { r.Cron = "0 0 30 2 *" },
 				"zone": func(r *registry.ScheduleRequest) { r.Zone = "Mars/Olympus" }, "jitter": func(r *registry.ScheduleRequest) { r.JitterSeconds = -1 },
 				"overlap": func(r *registry.ScheduleRequest) { r.Overlap = "x" }, "catch-up": func(r *registry.ScheduleRequest) { r.CatchUp = "x" },
 				"task":    func(r *registry.ScheduleRequest) { r.Task = nil },
