@@ -89,12 +89,16 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // stateText is an item's state as text, with times in UTC.
 func (p *pages) stateText(it registry.WorkItem) string { return it.StateText(p.now().UTC()) }
 
-// ago formats the time since t.
+// ago formats the time since t, or until t if that is to come.
 func (p *pages) ago(t time.Time) string {
 	if t.IsZero() || t.Unix() <= 0 {
 		return "never"
 	}
-	return span(p.now().Sub(t)) + " ago"
+	d := p.now().Sub(t)
+	if d <= -time.Second {
+		return "in " + span(-d)
+	}
+	return span(d) + " ago"
 }
 
 // since formats a duration, up to now if it has no end.

@@ -1,0 +1,21 @@
+package ui
+
+import (
+	"testing"
+	"time"
+)
+
+func TestAgo(t *testing.T) {
+	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	p := &pages{now: func() time.Time { return now }}
+	for after, want := range map[time.Duration]string{
+		-90 * time.Minute: "1 h ago", 0: "0 s ago", time.Millisecond: "0 s ago", time.Minute: "in 1 min", 72 * time.Hour: "in 3 d",
+	} {
+		if got := p.ago(now.Add(after)); got != want {
+			t.Errorf("%v after now is %q, want %q", after, got, want)
+		}
+	}
+	if got := p.ago(time.Time{}); got != "never" {
+		t.Errorf("no time is %q", got)
+	}
+}
