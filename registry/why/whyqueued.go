@@ -89,12 +89,20 @@ func (s *Reasons) whyQueued(ctx context.Context, it registry.WorkItem, w *regist
 		w.Actor, w.Act = h.Actor, releaseAct(h)
 	case c.Stopping > 0:
 		w.Sentence += fmt.Sprintf("; the last worker that serves %s is stopping", it.Stage)
-		w.Act = fmt.Sprintf("start a worker for %s", it.Stage)
+		w.Act = startAct(it.Stage)
 	default:
 		w.Sentence += fmt.Sprintf("; no worker serves %s", it.Stage)
-		w.Act = fmt.Sprintf("start a worker for %s", it.Stage)
+		w.Act = startAct(it.Stage)
 	}
 	return nil
+}
+
+// startAct says how a stage gets a worker.
+func startAct(s registry.Stage) string {
+	if name := s.Function(); name != "" {
+		return "start the program that serves " + name
+	}
+	return fmt.Sprintf("start a worker for %s", s)
 }
 
 // whyCrowded explains if a queued item is kept back because its collection has all slots it may

@@ -114,13 +114,21 @@ func printQueue(a *cli.App, q registry.QueueStatus) error {
 		if s.Ready == 0 || s.Capacity > 0 {
 			continue
 		}
-		if _, err := fmt.Fprintf(a.Out, "\n%s: %s ready, and no worker serves this stage.\nThey wait in the Registry, which has sent %s to NSQ and sends more when\n"+
-			"these are answered. So the depth of a topic is not the number of waiting items.\nTo start a worker: holdfast worker %s\n",
-			s.Stage, terminal.Plural(s.Ready, "item is", "items are"), terminal.Plural(s.Rung, "message", "messages"), s.Stage); err != nil {
+		if _, err := fmt.Fprintf(a.Out, "\n%s: %s ready, and no worker serves this stage.\n%s", s.Stage, terminal.Plural(s.Ready, "item is", "items are"), away(s)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// away explains what becomes of ready items without a worker.
+func away(s registry.StageQueue) string {
+	if name := s.Stage.Function(); name != "" {
+		return fmt.Sprintf("Start the program that serves %s; it asks the Registry for items.\n", name)
+	}
+	return fmt.Sprintf("The Registry has sent %s to NSQ and sends more when these are\n"+
+		"answered. So the depth of a topic is not the number of waiting items.\nTo start a worker: holdfast worker %s\n",
+		terminal.Plural(s.Rung, "message", "messages"), s.Stage)
 }
 
 func stageRow(s registry.StageQueue) []string {

@@ -17,14 +17,18 @@ func TestQueueStatus_WorkersAway(t *testing.T) {
 	err := printQueue(a, registry.QueueStatus{Accepting: registry.Accepting{On: true}, Stages: []registry.StageQueue{
 		{Stage: registry.Download, Ready: 5000, Rung: 2},
 		{Stage: registry.Process, Ready: 3, Rung: 2, Capacity: 4, Free: 1},
+		{Stage: registry.Run.Of("link-check"), Ready: 1},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"RUNG", "download: 5,000 items are ready, and no worker serves this stage", "has sent 2 messages to NSQ", "holdfast worker download"} {
+	for _, want := range []string{"RUNG", "download: 5,000 items are ready, and no worker serves this stage", "has sent 2 messages to NSQ", "holdfast worker download", "link-check: 1 item is ready", "Start the program that serves link-check"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the status does not say %q:\n%s", want, out)
 		}
+	}
+	if strings.Contains(out.String(), "holdfast worker run:") {
+		t.Errorf("holdfast worker serves no functions:\n%s", out)
 	}
 	if strings.Contains(out.String(), "process:") {
 		t.Errorf("a stage that has workers is explained:\n%s", out)

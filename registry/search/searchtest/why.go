@@ -126,6 +126,9 @@ func whyWaitingCases() []whyCase {
 			_, jobs := f.Batch(3)
 			return jobs[1]
 		}, registry.ReasonQueued, []string{"position 2 of 3 for estimate", "no worker serves estimate"}, "", 0, "start a worker for estimate"},
+		{"queued_without_a_program", func(f *fixture) string {
+			return f.Task()
+		}, registry.ReasonQueued, []string{"position 1 of 1 for run:", "no worker serves run:"}, "", 0, "start the program that serves "},
 		{"queued_by_rank_among_what_is_ready", func(f *fixture) string {
 			_, jobs := f.Batch(4)
 			f.Renewal("worker-1", registry.Estimate, 2)
