@@ -75,7 +75,7 @@ func listCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.Namespace, "namespace", "", "only processes of this `NAME`space")
+	f.StringVar(&q.Namespace, "namespace", "", "only processes of the namespace `NAME`")
 	f.StringVar(&status, "status", "", "only processes that are init, running, error or done")
 	f.StringVar(&q.Text, "text", "", "only processes with this `TEXT` in their error")
 	f.IntVar(&q.Limit, "limit", 50, "list at most this many; 0 lists all")

@@ -106,7 +106,7 @@ func tokenFaults(tok registry.Token, now time.Time) []wire.Fault {
 	}
 	switch {
 	case tok.Role == registry.RoleWorker && len(tok.Stages) == 0:
-		fault("body.stages", "missing: name the stages for which the worker's token is valid (--stage on the command line), of %v", registry.Stages())
+		fault("body.stages", "missing: name the stages for which the worker's token is valid (--stage on the command line), of %v", valid.Stages())
 	case tok.Role != "" && tok.Role != registry.RoleWorker && len(tok.Stages) > 0:
 		fault("body.stages", "only a worker's token has stages; remove them for the role %s", tok.Role)
 	}

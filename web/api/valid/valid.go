@@ -86,11 +86,12 @@ func Stage(location string, value registry.Stage) []wire.Fault {
 	if registry.IsStage(value) {
 		return nil
 	}
-	known := slices.Clone(registry.Stages())
-	for _, family := range registry.Families() {
-		known = append(known, family.Of("FUNCTION"))
-	}
-	return OneOf(location, value, known)
+	return OneOf(location, value, Stages())
+}
+
+// Stages returns the stages that a request can name, with placeholders for functions and namespaces.
+func Stages() []registry.Stage {
+	return append(slices.Clone(registry.Stages()), registry.Run.Of("FUNCTION"), registry.ProcessStep.Of("NAMESPACE"))
 }
 
 // Digest returns a digest in canonical form: the algorithm's own name and lower-case hex.
