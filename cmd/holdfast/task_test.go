@@ -186,6 +186,9 @@ func TestTask_Wait(t *testing.T) {
 		}
 	}
 	good := holdfast(t, "task", "submit", "work", "--args", "true", "--wait", "--dir", dir).Wants(t, exit.OK).Out
+	if shown := holdfast(t, "task", "submit", "work", "--args", "true", "--wait", "--dir", dir).Wants(t, exit.OK).Err; !strings.Contains(shown, "Completed") || strings.Contains(shown, "files") {
+		t.Errorf("it showed as progress\n%s", shown)
+	}
 	bad := holdfast(t, "task", "submit", "work", "--args", "false", "--wait", "--dir", dir).Wants(t, exit.Failed).Out
 	if !strings.Contains(good, "FUNCTION") || !strings.Contains(good, `"done"`) || strings.Contains(good, "ARK") || !strings.Contains(bad, "the tape is gone") {
 		t.Errorf("it printed\n%s\nand\n%s", good, bad)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/graphview"
 	"github.com/holdfast/holdfast/web/client"
 )
 
@@ -48,15 +50,19 @@ func Follow(ctx context.Context, a *cli.App, c *client.Client, targets []Target)
 	screen := terminal.NewDisplay(a.Err, a.Quiet || a.JSON)
 	last := make([]registry.BatchProgress, len(targets))
 	over := make([]bool, len(targets))
+	tasks := make([]string, len(targets))
 	var meter meter
 	var v view
 	wait, heard := PollFirst, begun
 	for {
-		err := poll(ctx, a, c, targets, last, over)
+		err := poll(ctx, a, c, targets, last, tasks, over)
 		now := time.Now()
 		if err == nil {
 			heard = now
 			v = viewOf(last, now.Sub(begun), &meter, now)
+			if !slices.Contains(tasks, "") {
+				v.tasks = tasks
+			}
 		} else if ctx.Err() == nil { // otherwise the request was cancelled here
 			v.elapsed, v.rate, v.waiting = now.Sub(begun), 0, "no answer, retrying"
 		}
@@ -80,18 +86,18 @@ func Follow(ctx context.Context, a *cli.App, c *client.Client, targets []Target)
 	}
 }
 
-// poll reads the progress of each target that may still change.
-func poll(ctx context.Context, a *cli.App, c *client.Client, targets []Target, last []registry.BatchProgress, over []bool) error {
+// poll reads the progress of each target that may still change, and describes those that are tasks.
+func poll(ctx context.Context, a *cli.App, c *client.Client, targets []Target, last []registry.BatchProgress, tasks []string, over []bool) error {
 	for i, t := range targets {
 		if over[i] {
 			continue
 		}
-		p, err := progressOf(ctx, c, t)
+		p, task, err := progressOf(ctx, c, t)
 		if err != nil {
 			return err
 		}
 		changed := !reflect.DeepEqual(p, last[i])
-		last[i], over[i] = p, p.Settled || p.Held
+		last[i], tasks[i], over[i] = p, task, p.Settled || p.Held
 		if a.JSON && changed {
 			if err := status(a, p); err != nil {
 				return err
@@ -101,16 +107,20 @@ func poll(ctx context.Context, a *cli.App, c *client.Client, targets []Target, l
 	return nil
 }
 
-// progressOf reads the progress of a batch. A job is shown as a batch of one.
-func progressOf(ctx context.Context, c *client.Client, t Target) (registry.BatchProgress, error) {
+// progressOf reads the progress of a batch. A job is shown as a batch of one. A task is described, too.
+func progressOf(ctx context.Context, c *client.Client, t Target) (p registry.BatchProgress, task string, err error) {
 	if !t.Job {
-		return c.BatchProgress(ctx, t.ID)
+		p, err = c.BatchProgress(ctx, t.ID)
+		return p, "", err
 	}
 	item, err := c.Item(ctx, t.ID)
 	if err != nil {
-		return registry.BatchProgress{}, err
+		return p, "", err
 	}
-	p := registry.BatchProgress{
+	if task, err = taskText(ctx, c, item); err != nil {
+		return p, "", err
+	}
+	p = registry.BatchProgress{
 		BatchID: item.ParentID, State: item.State, Settled: item.Status.Settled(), Expanded: true, Jobs: 1,
 		Held: item.State == registry.StateHeld, Files: item.Files, DoneFiles: item.DoneFiles,
 		Bytes: item.SizeBytes, DoneBytes: item.DoneBytes, SizeKnown: item.SizeBytes >= 0 && item.Files >= 0,
@@ -134,7 +144,29 @@ func progressOf(ctx context.Context, c *client.Client, t Target) (registry.Batch
 		p.Open = 1
 	case registry.Cancelled, registry.Aborted, registry.Deleted:
 	}
-	return p, nil
+	return p, task, nil
+}
+
+// taskText describes a task, or a step of a process, by its state and the progress of its attempt. It
+// is empty for other items.
+func taskText(ctx context.Context, c *client.Client, item registry.WorkItem) (string, error) {
+	if item.Action != registry.Task && item.Action != registry.StepProcess {
+		return "", nil
+	}
+	text := item.StateText(time.Now())
+	if item.Status != registry.Running {
+		return text, nil
+	}
+	all, err := c.Attempts(ctx, item.ID)
+	if err != nil {
+		return "", err
+	}
+	if len(all) > 0 {
+		if done := graphview.ProgressText(all[len(all)-1].Progress); done != "" {
+			text += ": " + terminal.Clean(done)
+		}
+	}
+	return text, nil
 }
 
 // Interrupted prints the command that continues to follow, and returns exit.Interrupted.

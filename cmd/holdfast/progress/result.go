@@ -66,7 +66,7 @@ func idsOf(entries []Entry) []string {
 func Summaries(ctx context.Context, a *cli.App, c *client.Client, entries []Entry) error {
 	seen := make([]registry.BatchProgress, len(entries))
 	for i, e := range entries {
-		p, err := progressOf(ctx, c, e.Target)
+		p, _, err := progressOf(ctx, c, e.Target)
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,8 @@ type view struct {
 	files, doneFiles      int64
 	bytes, doneBytes      int64
 	current               []string
-	waiting               string // why nothing has started, or ""
+	tasks                 []string // each one's state and progress, if all are tasks
+	waiting               string   // why nothing has started, or ""
 }
 
 // viewOf sums up batches.
@@ -115,6 +116,9 @@ func (v view) picture() terminal.Picture { return terminal.Picture{Line: v.line(
 
 // line returns the view as one line.
 func (v view) line() string {
+	if len(v.tasks) > 0 {
+		return v.taskLine()
+	}
 	parts := []string{v.head()}
 	if v.batches > 1 {
 		parts = append(parts, terminal.Plural(int64(v.batches), "batch", "batches"))
@@ -125,6 +129,23 @@ func (v view) line() string {
 	}
 	parts = append(parts, jobs, "files "+DoneOf(v.doneFiles, v.files, v.known, registry.CountText))
 	parts = append(parts, v.transfer()...)
+	if v.waiting != "" {
+		parts = append(parts, v.waiting)
+	}
+	return strings.Join(parts, "  ")
+}
+
+// taskLine returns the view of tasks as one line: they have no files.
+func (v view) taskLine() string {
+	parts := []string{v.head()}
+	if len(v.tasks) == 1 {
+		parts = append(parts, v.tasks[0])
+	} else {
+		parts = append(parts, "tasks "+DoneOf(v.settled, v.jobs, v.all, registry.CountText))
+		if v.failed > 0 {
+			parts = append(parts, registry.CountText(v.failed)+" failed")
+		}
+	}
 	if v.waiting != "" {
 		parts = append(parts, v.waiting)
 	}

@@ -62,6 +62,18 @@ func TestView_Remaining(t *testing.T) {
 	}
 }
 
+// TestView_Tasks: tasks have no files and no sizes.
+func TestView_Tasks(t *testing.T) {
+	v := view{elapsed: time.Second, all: true, jobs: 1, tasks: []string{"Processing: links 3 of 7"}}
+	if got, want := v.line(), "[0:01]  Processing: links 3 of 7"; got != want {
+		t.Errorf("one task: %q, want %q", got, want)
+	}
+	v.tasks, v.jobs, v.settled, v.failed, v.waiting = []string{"Completed", "Failed", "Pending"}, 3, 2, 1, "held"
+	if got, want := v.line(), "[0:01]  tasks 2/3  1 failed  held"; got != want {
+		t.Errorf("three tasks: %q, want %q", got, want)
+	}
+}
+
 // Shares stay between 0 and 100 for any figures, and are not shown before the totals are final.
 func TestView_PercentStaysInBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
