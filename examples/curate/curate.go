@@ -102,7 +102,11 @@ func (p *Program) step(ctx context.Context, s *process.Step[State]) error {
 			return p.submit(ctx, s)
 		}
 		return p.remind(ctx, s)
-	case registry.StepRepair, registry.StepRemove: // the failed timer starts again
+	case registry.StepRepair:
+		if s.State.Request.URL == "" { // the first step failed: the repair brings what it lacked
+			return p.ask(s)
+		}
+	case registry.StepRemove:
 	}
 	return nil
 }
@@ -130,6 +134,8 @@ func (p *Program) decide(s *process.Step[State]) error {
 		return nil //nolint:nilerr // the caller gets it
 	}
 	switch {
+	case s.State.Request.URL == "":
+		s.Respond(Answer{Message: "nothing was asked for; remove the process, and start it again"})
 	case s.State.Accepted:
 		s.Respond(Answer{Message: "it is accepted already"})
 	case d.Decision == "accept":

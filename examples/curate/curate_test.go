@@ -141,7 +141,19 @@ func TestStep_WithoutARegistry(t *testing.T) {
 	if err := p.step(t.Context(), s); err == nil || !strings.Contains(err.Error(), "url and curator") {
 		t.Errorf("a request without a curator: %v", err)
 	}
-	s, err = process.Test[State](registry.StepCall, registry.ProcessInfo{ProcessKey: key("ark:/99999/fk4"), State: json.RawMessage(`{"accepted": true}`)}, Decision{Decision: "reject"})
+	s, err = process.Test[State](registry.StepCall, registry.ProcessInfo{ProcessKey: key("ark:/99999/fk4")}, Decision{Decision: "accept"})
+	must(t, err)
+	must(t, p.step(t.Context(), s))
+	if r, err := s.Result(); err != nil || len(r.Events) > 0 || !strings.Contains(string(r.Response), "nothing was asked for") || r.Then.Do != registry.ThenKeep {
+		t.Errorf("a decision without a request: %+v, %v", r, err)
+	}
+	s, err = process.Test[State](registry.StepRepair, registry.ProcessInfo{ProcessKey: key("ark:/99999/fk4")}, Request{URL: "https://example.org/a", Curator: "ada"})
+	must(t, err)
+	must(t, p.step(t.Context(), s))
+	if r, err := s.Result(); err != nil || len(r.Events) != 1 || s.State.Request.Curator != "ada" || r.Then.Do != registry.ThenContinue {
+		t.Errorf("a repair with the whole request: %+v, %v", r, err)
+	}
+	s, err = process.Test[State](registry.StepCall, registry.ProcessInfo{ProcessKey: key("ark:/99999/fk4"), State: json.RawMessage(`{"request": {"url": "https://example.org/a"}, "accepted": true}`)}, Decision{Decision: "reject"})
 	must(t, err)
 	must(t, p.step(t.Context(), s))
 	r, err := s.Result()
