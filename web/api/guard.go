@@ -101,7 +101,7 @@ func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http
 		switch {
 		case errors.As(err, &large):
 			s.Fail(w, r, wire.NewProblem(http.StatusRequestEntityTooLarge, wire.CodeTooLarge, fmt.Sprintf(
-				"the body of %s %s is larger than %d bytes; send payloads to POST %s", r.Method, webserver.Path(r), most, upload.Path)))
+				"the body of %s %s is larger than %d bytes; %s", r.Method, webserver.Path(r), most, smaller(r))))
 			return
 		case err != nil:
 			s.Fail(w, r, wire.NewProblem(http.StatusBadRequest, wire.CodeBrokenOff,
@@ -111,6 +111,17 @@ func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(w, r)
 	})
+}
+
+// smaller says what to do about a body that is too large.
+func smaller(r *http.Request) string {
+	switch r.URL.Path {
+	case wire.Base + "/batches":
+		return "send payloads to POST " + upload.Path
+	case wire.Base + "/graphs":
+		return "send payloads to POST " + upload.Path + ", or fewer nodes at once"
+	}
+	return "make it smaller"
 }
 
 // bringsFile reports whether the body of a request is a file or part of one. Such a body is never

@@ -91,6 +91,8 @@ func TestProblem_Routing(t *testing.T) {
 		{"another method", "PATCH", "/api/v1/batches", "", "", 405, wire.CodeMethodNotAllowed},
 		{"another method of an upload", "PUT", "/api/v1/uploads", "", "", 405, wire.CodeMethodNotAllowed},
 		{"too large", "POST", "/api/v1/batches", large, "application/json", 413, wire.CodeTooLarge},
+		{"a large graph", "POST", "/api/v1/graphs", large, "application/json", 413, wire.CodeTooLarge},
+		{"a large task", "POST", "/api/v1/tasks", large, "application/json", 413, wire.CodeTooLarge},
 		{"no JSON", "POST", "/api/v1/batches", "url=x", "application/x-www-form-urlencoded", 415, wire.CodeUnsupportedMedia},
 		{"a limit", "GET", "/api/v1/items?limit=501", "", "", 422, wire.CodeInvalid},
 		{"a limit in words", "GET", "/api/v1/items?limit=many", "", "", 422, wire.CodeInvalid},
@@ -129,6 +131,9 @@ func TestProblem_Routing(t *testing.T) {
 			p := wantProblem(t, answer, text, c.status, c.code)
 			if c.status == http.StatusUnprocessableEntity && (len(p.Faults) == 0 || p.Faults[0].Location == "") {
 				t.Errorf("errors=%+v, want the field's name", p.Faults)
+			}
+			if c.status == http.StatusRequestEntityTooLarge && strings.Contains(p.Detail, "/uploads") == strings.HasSuffix(c.path, "/tasks") {
+				t.Errorf("only payloads can be uploaded: %s", p.Detail)
 			}
 			if c.status == http.StatusMethodNotAllowed && answer.Header.Get("Allow") == "" {
 				t.Error("no Allow header")
