@@ -449,3 +449,29 @@ func (e *ProcessStateError) Error() string {
 	}
 	return fmt.Sprintf("process %s is %s: there is nothing to repair", e.ProcessKey, e.Status)
 }
+
+// Types of events about processes. Their item_id is the ProcessOwner of the key, their data a
+// [ProcessChange]. What a step does has the actor worker.
+const (
+	EventProcessImported = "process-imported" // by PutProcess
+	EventProcessStarted  = "process-started"  // its first step completed
+	EventProcessError    = "process-error"    // a step failed
+	EventProcessRetried  = "process-retried"  // by RetryProcess
+	EventProcessRepaired = "process-repaired" // it left its error
+	EventProcessDone     = "process-done"     // a step ended it
+	EventProcessRemoved  = "process-removed"  // by a step, a timer or RemoveProcess
+)
+
+// ProcessChange is the data of an event about a process. Status is that after the event; of a removed
+// process, its last one.
+type ProcessChange struct {
+	ProcessKey
+
+	Status ProcessStatus `json:"status"`
+	Step   string        `json:"step,omitempty"`   // the item of the step that did it
+	Kind   StepKind      `json:"kind,omitempty"`   // of that step
+	Reason string        `json:"reason,omitempty"` // the error, or why a person did it
+}
+
+// ProcessOwner returns what represents a process in the item_id of events.
+func ProcessOwner(key ProcessKey) string { return "process:" + key.String() }

@@ -88,7 +88,7 @@ func (p *process) apply(b *batch, it registry.WorkItem, spec registry.StepSpec) 
 	}
 	p.leave(it.ID)
 	if spec.Kind == registry.StepRemove || r.Then.Do == registry.ThenRemove && r.Then.At.IsZero() {
-		return p.remove(b, it.ID, work.ActorRegistry, "its process was removed")
+		return p.remove(b, stepped(it.ID, spec.Kind, ""), "its process was removed")
 	}
 	for _, e := range r.Events {
 		p.append(b, it.ID, b.Now, e)
@@ -103,11 +103,28 @@ func (p *process) apply(b *batch, it registry.WorkItem, spec registry.StepSpec) 
 	if spec.Kind == registry.StepRepair && p.corruptedKind.IsTimer() {
 		again = p.corruptedKind
 	}
-	p.turn(b, registry.ProcessRunning)
+	c := stepped(it.ID, spec.Kind, "")
+	if err := p.turn(b, registry.ProcessRunning, c); err != nil {
+		return err
+	}
+	if r.Then.Do == registry.ThenDone {
+		return p.end(b, c)
+	}
 	return p.then(b, r.Then, spec.Context, again, context)
 }
 
-// then sets what the process does after a step. again is the timer that a repair starts again.
+// end ends the process after a step.
+func (p *process) end(b *batch, c cause) error {
+	if err := p.turn(b, registry.ProcessDone, c); err != nil {
+		return err
+	}
+	p.timer, p.Timer, p.tail = "", nil, ""
+	p.save(b)
+	return p.cancelOpen(b, work.ActorRegistry, "its process is done")
+}
+
+// then sets what the process does after a step that does not end it. again is the timer that a repair
+// starts again.
 func (p *process) then(b *batch, then registry.StepThen, context json.RawMessage, again registry.StepKind, failed json.RawMessage) error {
 	switch then.Do {
 	case registry.ThenContinue:
@@ -119,12 +136,7 @@ func (p *process) then(b *batch, then registry.StepThen, context json.RawMessage
 		p.timer, p.Timer = "", nil
 		p.save(b)
 		return b.cancel(work.ActorRegistry, "its process is suspended", old)
-	case registry.ThenDone:
-		p.turn(b, registry.ProcessDone)
-		p.timer, p.Timer, p.tail = "", nil, ""
-		p.save(b)
-		return p.cancelOpen(b, work.ActorRegistry, "its process is done")
-	case registry.ThenKeep:
+	case registry.ThenKeep, registry.ThenDone:
 	}
 	if again != "" {
 		return p.replaceTimer(b, again, b.Now, failed)
@@ -158,7 +170,9 @@ func (p *process) fail(b *batch, s work.Shift, spec registry.StepSpec) error {
 		p.save(b)
 		return nil
 	}
-	p.turn(b, registry.ProcessFailed)
+	if err := p.turn(b, registry.ProcessFailed, stepped(s.Item.ID, spec.Kind, s.Note)); err != nil {
+		return err
+	}
 	p.Detail, p.CorruptedBy, p.corruptedKind, p.context = s.Note, s.Item.ID, spec.Kind, spec.Context
 	p.timer, p.Timer, p.tail = "", nil, ""
 	p.save(b)

@@ -125,15 +125,52 @@ func (p *process) row() []any {
 	}
 }
 
+// cause is who or what changes a process, for its event.
+type cause struct {
+	actor, item string
+	kind        registry.StepKind
+	reason      string
+}
+
+// stepped is the cause of what a step does.
+func stepped(itemID string, kind registry.StepKind, reason string) cause {
+	return cause{work.ActorWorker, itemID, kind, reason}
+}
+
+// asked is the cause of what a person does.
+func asked(a registry.ProcessAct) cause { return cause{actor: a.Actor, reason: a.Reason} }
+
+// note appends an event about the process to the feed.
+func (p *process) note(b *batch, kind string, c cause) error {
+	return b.Note(work.Entry{
+		ItemID: registry.ProcessOwner(p.ProcessKey), Kind: kind, Actor: c.actor, Collection: p.Collection,
+		Data: registry.ProcessChange{ProcessKey: p.ProcessKey, Status: p.Status, Step: c.item, Kind: c.kind, Reason: sqldb.Clean(c.reason)},
+	})
+}
+
+// turned is the type of the event of a change of status.
+func turned(from, to registry.ProcessStatus) string {
+	switch {
+	case to == registry.ProcessFailed:
+		return registry.EventProcessError
+	case to == registry.ProcessDone:
+		return registry.EventProcessDone
+	case from == registry.ProcessFailed:
+		return registry.EventProcessRepaired
+	}
+	return registry.EventProcessStarted
+}
+
 // turn changes the status of the process. A process that leaves its error forgets it.
-func (p *process) turn(b *batch, to registry.ProcessStatus) {
+func (p *process) turn(b *batch, to registry.ProcessStatus, c cause) error {
 	if p.Status == to {
-		return
+		return nil
 	}
 	p.PreviousStatus, p.Status, p.StatusChangedAt = p.Status, to, sqldb.FromMicros(b.Now)
 	if to != registry.ProcessFailed {
 		p.Detail, p.CorruptedBy, p.corruptedKind, p.context = "", "", "", nil
 	}
+	return p.note(b, turned(p.PreviousStatus, to), c)
 }
 
 // repairable returns an error unless the process is in error and nothing repairs it.
@@ -251,10 +288,13 @@ func (p *process) cancelOpen(b *batch, actor, reason string) error {
 	return b.cancel(actor, reason, ids...)
 }
 
-// remove deletes the process with its history, and cancels its open steps.
-func (p *process) remove(b *batch, itemID, actor, reason string) error {
+// remove deletes the process with its history, and cancels its open steps for a reason.
+func (p *process) remove(b *batch, c cause, reason string) error {
 	begun := time.Now()
-	open, err := p.open(b, itemID)
+	open, err := p.open(b, c.item)
+	if err == nil {
+		err = p.note(b, registry.EventProcessRemoved, c)
+	}
 	if err != nil {
 		return err
 	}
@@ -268,6 +308,10 @@ func (p *process) remove(b *batch, itemID, actor, reason string) error {
 		}
 	}
 	b.known[p.ProcessKey] = nil
+	actor := c.actor
+	if c.item != "" {
+		actor = work.ActorRegistry // nobody asked for the cancellations
+	}
 	if err := b.cancel(actor, reason, open...); err != nil {
 		return err
 	}

@@ -201,13 +201,15 @@ func (s *Keeper) RetryProcess(ctx context.Context, a registry.ProcessAct) (info 
 		if a.Context != nil {
 			p.context = a.Context
 		}
-		cause := p.CorruptedBy
-		if !p.corruptedKind.IsTimer() {
-			p.turn(b, registry.ProcessRunning)
-			p.save(b)
-			return cause, nil
+		if err := p.note(b, registry.EventProcessRetried, asked(a)); err != nil {
+			return "", err
 		}
-		return cause, p.replaceTimer(b, p.corruptedKind, b.Now, p.context)
+		failed := p.CorruptedBy
+		if !p.corruptedKind.IsTimer() {
+			p.save(b)
+			return failed, p.turn(b, registry.ProcessRunning, cause{actor: work.ActorRegistry})
+		}
+		return failed, p.replaceTimer(b, p.corruptedKind, b.Now, p.context)
 	}, func(b *batch) error {
 		p, err := b.load(a.ProcessKey)
 		if err == nil {
@@ -227,7 +229,7 @@ func (s *Keeper) RemoveProcess(ctx context.Context, a registry.ProcessAct) error
 		if err != nil {
 			return "", err
 		}
-		return p.timer, p.remove(b, "", a.Actor, "its process is removed: "+a.Reason)
+		return p.timer, p.remove(b, asked(a), "its process is removed: "+a.Reason)
 	}, nil)
 }
 
@@ -278,8 +280,8 @@ func (s *Keeper) PutProcess(ctx context.Context, n registry.PutProcess) (info re
 			}
 			p.append(b, "", at, registry.NewProcessEvent{Payload: e.Payload, Metadata: e.Metadata})
 		}
-		if n.Timer == nil {
-			return "", nil
+		if err := p.note(b, registry.EventProcessImported, cause{actor: n.Actor}); err != nil || n.Timer == nil {
+			return "", err
 		}
 		err := p.setTimer(b, n.Timer.Kind, sqldb.Micros(n.Timer.At), nil)
 		return p.timer, err

@@ -851,6 +851,7 @@ func faultTests() tests {
 		"event_ids_have_64_bits":                     wideIDs,
 		"a_process_with_a_repaired_timer_is_removed": removeRepaired,
 		"events_come_with_the_commit":                feed,
+		"the_feed_has_the_life_of_a_process":         life,
 		"a_removed_namespace_entry_frees_its_worker": freeWorker,
 	}
 }
@@ -894,6 +895,106 @@ func feed(f *fixture) {
 	got := f.Events(a.ItemID)
 	if n := len(slices.DeleteFunc(slices.Clone(got), func(e string) bool { return e != string(registry.ActComplete) })); n != 1 || f.process().LastEventID != 1 {
 		f.Errorf("events %v, process %+v", got, f.process())
+	}
+}
+
+// life: the feed has what happens to a process, each once, in order, with its cause, in the process's
+// collection. The acts of people are in the audit list.
+func life(f *fixture) {
+	f.announced()
+	maps := f.Unique("maps")
+	f.Collections(maps)
+	_, err := f.Store.InitProcess(f.Context(), registry.NewProcess{ProcessKey: key("a"), Collection: maps, Actor: "curator"})
+	f.Must(err)
+	seen := 0
+	did := func(kind string, c registry.Claim, status registry.ProcessStatus, reason string) {
+		f.Helper()
+		seen++
+		change := registry.ProcessChange{ProcessKey: key("a"), Status: status, Step: c.Item.ID, Reason: reason}
+		if c.Item.ID != "" {
+			var spec registry.StepSpec
+			f.Must(json.Unmarshal(c.Item.Spec, &spec))
+			change.Kind = spec.Kind
+		}
+		all, err := f.Store.Feed(f.Context(), registry.FeedQuery{ItemID: registry.ProcessOwner(key("a")), Limit: 500})
+		f.Must(err)
+		if len(all) < seen {
+			f.Fatalf("there are %d events, want %d: %+v", len(all), seen, all)
+		}
+		e := all[seen-1]
+		var got registry.ProcessChange
+		f.Must(json.Unmarshal(e.Data, &got))
+		actor := "worker"
+		if change.Step == "" {
+			actor = "admin"
+		}
+		if kind == registry.EventProcessRepaired && change.Step == "" {
+			actor = "registry"
+		}
+		if e.Type != kind || got != change || e.Actor != actor || e.Collection != maps {
+			f.Errorf("event %+v with %s, want %s by %s with %+v", e, e.Data, kind, actor, change)
+		}
+	}
+	c := f.next(registry.StepInit)
+	f.ends(c, registry.StepResult{Events: events(`1`)})
+	did(registry.EventProcessStarted, c, registry.ProcessRunning, "")
+	f.call(`1`)
+	f.ends(f.next(registry.StepCall), registry.StepResult{}) // no change of the process's status
+	f.call(`2`)
+	c = f.next(registry.StepCall)
+	f.fails(c, "the tape is lost")
+	did(registry.EventProcessError, c, registry.ProcessFailed, "the tape is lost")
+	_, err = f.Store.RepairProcess(f.Context(), newCall(`1`))
+	f.Must(err)
+	f.fails(f.next(registry.StepRepair), "no") // it stays in error
+	_, err = f.Store.RepairProcess(f.Context(), newCall(`2`))
+	f.Must(err)
+	c = f.next(registry.StepRepair)
+	f.ends(c, f.at(0))
+	did(registry.EventProcessRepaired, c, registry.ProcessRunning, "")
+	c = f.next(registry.StepTimeout)
+	f.fails(c, "no")
+	did(registry.EventProcessError, c, registry.ProcessFailed, "no")
+	_, err = f.Store.RetryProcess(f.Context(), registry.ProcessAct{ProcessKey: key("a"), Actor: "admin", Reason: "the tape is back"})
+	f.Must(err)
+	did(registry.EventProcessRetried, registry.Claim{}, registry.ProcessFailed, "the tape is back")
+	c = f.next(registry.StepTimeout)
+	f.ends(c, registry.StepResult{})
+	did(registry.EventProcessRepaired, c, registry.ProcessRunning, "")
+	f.call(`3`)
+	c = f.next(registry.StepCall)
+	f.fails(c, "no")
+	did(registry.EventProcessError, c, registry.ProcessFailed, "no")
+	_, err = f.Store.RetryProcess(f.Context(), registry.ProcessAct{ProcessKey: key("a"), Actor: "admin"})
+	f.Must(err)
+	did(registry.EventProcessRetried, registry.Claim{}, registry.ProcessFailed, "")
+	did(registry.EventProcessRepaired, registry.Claim{}, registry.ProcessRunning, "")
+	f.call(`4`)
+	c = f.next(registry.StepCall)
+	f.ends(c, registry.StepResult{Then: registry.StepThen{Do: registry.ThenDone}})
+	did(registry.EventProcessDone, c, registry.ProcessDone, "")
+	f.Must(f.Store.RemoveProcess(f.Context(), registry.ProcessAct{ProcessKey: key("a"), Actor: "admin", Reason: "a mistake"}))
+	did(registry.EventProcessRemoved, registry.Claim{}, registry.ProcessDone, "a mistake")
+	_, err = f.Store.PutProcess(f.Context(), registry.PutProcess{ProcessKey: key("a"), Collection: maps, Timer: &registry.ProcessTimer{Kind: registry.StepRemove}, Actor: "admin"})
+	f.Must(err)
+	did(registry.EventProcessImported, registry.Claim{}, registry.ProcessRunning, "")
+	c = f.next(registry.StepRemove)
+	f.ends(c, registry.StepResult{})
+	did(registry.EventProcessRemoved, c, registry.ProcessRunning, "")
+	if got := f.Events(registry.ProcessOwner(key("a"))); len(got) != seen {
+		f.Errorf("the events are %v, want %d", got, seen)
+	}
+
+	page, err := f.Store.Audit(f.Context(), registry.AuditQuery{Limit: 500})
+	f.Must(err)
+	var acts []string
+	for _, e := range slices.Backward(page.Rows) {
+		if e.ItemID == registry.ProcessOwner(key("a")) {
+			acts = append(acts, e.Type+" "+e.Actor)
+		}
+	}
+	if !slices.Equal(acts, []string{"process-retried admin", "process-retried admin", "process-removed admin", "process-imported admin"}) {
+		f.Errorf("the audit list has %v", acts)
 	}
 }
 
