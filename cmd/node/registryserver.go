@@ -33,6 +33,7 @@ import (
 	"github.com/holdfast/holdfast/web/api/upload"
 	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/ui"
+	"github.com/holdfast/holdfast/web/ui/page"
 )
 
 // registryServer is the Registry's part of a process: API, pages, relay, forwarder, sweep and the
@@ -186,7 +187,10 @@ func (d *registryServer) reoffer(ctx context.Context, log *slog.Logger, changed 
 func (n *Node) handler(d *registryServer) (http.Handler, error) {
 	browsers := signin.New(signin.Options{Store: d.registry, Log: n.Log, Lifetime: d.web.Lifetime, Provider: d.web.Provider})
 	pages := func(p api.ForPages) (http.Handler, error) {
-		return ui.New(ui.Options{Registry: p.Registry, Forms: p.Forms, Account: p.Account, Uploads: p.Uploads, Schedules: p.Schedules, Processes: p.Processes, Log: n.Log, Version: n.Version})
+		return ui.New(page.Options{
+			Transport: p.API, May: p.May, Caller: p.Caller, UploadUse: p.UploadUse, Changes: p.Changes,
+			Log: n.Log, Version: n.Version,
+		})
 	}
 	handler, err := api.New(api.Options{
 		Registry: d.registry, Staging: d.staging, Objects: d.objects, Chains: d.registry, Template: d.template, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, TempDir: d.tempDir, Gate: d.gate, UI: pages, SignIn: browsers, Done: n.streams,

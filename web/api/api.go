@@ -14,6 +14,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -25,6 +26,7 @@ import (
 	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/ocfl"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/source/unpack"
 	"github.com/holdfast/holdfast/storage"
@@ -84,15 +86,23 @@ type Options struct {
 	Mails   submission.MailLimits
 }
 
-// ForPages is what the pages read and do on behalf of the caller. Its methods need the contexts of
+// ForPages is what the pages read and do on behalf of the caller. All of it needs the contexts of
 // requests that the handler of [New] passes to the pages.
 type ForPages struct {
-	Registry  scope.Registry // limited to what the caller may see
-	Forms     *Forms
-	Account   *account.Account // nil: no sign-in
-	Uploads   upload.Pages
-	Schedules Schedules
-	Processes Processes
+	API http.RoundTripper // performs requests of the API in this process, as the caller
+	// May reports whether the caller may call an operation of the API.
+	May func(ctx context.Context, operation string) bool
+	// Caller returns the caller's session; its ID is "" if the caller sent a token.
+	Caller func(context.Context) registry.Session
+	// UploadUse returns the room and quotas of uploads that the caller may see.
+	UploadUse func(context.Context) ([]registry.UploadUse, error)
+	// Changes tells when something has changed that the caller may see.
+	Changes interface {
+		FeedEnd(ctx context.Context) (int64, error)
+		AwaitFeed(ctx context.Context, after int64) error
+		Good(ctx context.Context) error
+		Done() <-chan struct{}
+	}
 }
 
 // server holds the handlers around the operations.
@@ -129,9 +139,12 @@ func New(o Options) (http.Handler, error) {
 	uploads := addOperations(s.Server, s.registry, o)
 	s.workerRoute(o.Staging)
 	if o.UI != nil {
-		see := ForPages{Registry: s.registry, Forms: &Forms{registry: s.registry, access: s.access}, Uploads: uploads.Pages(), Schedules: Schedules{registry: s.registry, access: s.access}, Processes: Processes{registry: s.registry, access: s.access}}
-		if o.SignIn != nil {
-			see.Account = account.New(o.SignIn)
+		see := ForPages{
+			API:       door{s.ids.Address(wire.Base, s.Fail, s.explained(s.Mux()))},
+			May:       func(ctx context.Context, operation string) bool { return s.access.Permit(ctx, operation) == nil },
+			Caller:    func(ctx context.Context) registry.Session { return access.Of(ctx).Session },
+			UploadUse: uploads.Use,
+			Changes:   changes{Registry: s.registry, server: s, done: o.Done},
 		}
 		var err error
 		if s.pages, err = o.UI(see); err != nil {

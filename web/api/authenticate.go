@@ -33,12 +33,14 @@ func (s *server) authenticated(next http.Handler) http.Handler {
 	})
 }
 
-// authenticate returns the caller of a request. Cookies count only for reading and for the pages'
-// own forms.
+// authenticate returns the caller of a request. A cookie counts only if the request reads, or one of
+// our own pages sent it.
 func (s *server) authenticate(r *http.Request) (registry.Token, registry.Session, error) {
 	header := r.Header.Get("Authorization")
-	read := r.Method == http.MethodGet || r.Method == http.MethodHead || isForm(r)
-	if header == "" && read && s.signIn != nil && s.signIn.Has(r) {
+	if header == "" && s.signIn != nil && s.signIn.Has(r) {
+		if err := sameOrigin(r); err != nil {
+			return registry.Token{}, registry.Session{}, err
+		}
 		session, err := s.signIn.Session(r, isUse(r))
 		return session.Token(), session, err
 	}
@@ -59,17 +61,11 @@ func (s *server) authenticate(r *http.Request) (registry.Token, registry.Session
 	return token, registry.Session{}, err
 }
 
-// reload is in the query of a page that reloads itself. Such requests do not keep a session alive:
-// otherwise an open page would keep it for ever.
-const reload = "reload"
-
-func isReload(r *http.Request) bool { return r.URL.Query().Has(reload) }
-
-// isUse reports whether a person asked for a page. Browsers mark that over HTTPS and on localhost.
-// What a page loads by itself does not count, because an open page reloads itself.
+// isUse reports whether a person asked for something. Browsers mark that over HTTPS and on localhost.
+// What an open page loads by itself does not count: otherwise it would keep a session alive for ever.
 func isUse(r *http.Request) bool {
 	asked := r.Header.Get("Sec-Fetch-Dest")
-	return !isReload(r) && (asked == "" || asked == "document") && !strings.HasPrefix(r.URL.Path, "/static/") && r.URL.Path != "/favicon.ico"
+	return (asked == "" || asked == "document") && !strings.HasPrefix(r.URL.Path, "/static/") && !strings.HasPrefix(r.URL.Path, wire.Base+"/events") && r.URL.Path != "/live" && r.URL.Path != "/favicon.ico"
 }
 
 func unauthenticated(detail string) *wire.Problem {

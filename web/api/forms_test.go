@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/api"
 	"github.com/holdfast/holdfast/web/ui"
+	"github.com/holdfast/holdfast/web/ui/page"
 )
 
 // browser is a page's visitor: it has a cookie, and says where its forms come from.
@@ -62,11 +63,11 @@ func (v *browser) send(t *testing.T, method, path string, form url.Values, heade
 }
 
 // signOut is the one button that every page has.
-const signOut = "<button>Sign out</button>"
+const signOut = `<button class="quiet">Sign out</button>`
 
 func withPages(_ *bench, o *api.Options) {
 	o.UI = func(p api.ForPages) (http.Handler, error) {
-		return ui.New(ui.Options{Registry: p.Registry, Forms: p.Forms, Account: p.Account, Uploads: p.Uploads, Schedules: p.Schedules, Processes: p.Processes, Log: slog.New(slog.DiscardHandler)})
+		return ui.New(page.Options{Transport: p.API, May: p.May, Caller: p.Caller, UploadUse: p.UploadUse, Changes: p.Changes, Log: slog.New(slog.DiscardHandler)})
 	}
 }
 

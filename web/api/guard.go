@@ -29,7 +29,7 @@ func (s *server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.Note(r.Context(), nil)
 		id := rand.Text()
-		r = r.WithContext(access.With(r.Context(), access.Caller{RequestID: id}))
+		r = r.WithContext(access.With(r.Context(), access.Caller{RequestID: id, Remote: r.RemoteAddr}))
 		h := w.Header()
 		h.Set(wire.RequestIDHeader, id)
 		h.Set("X-Content-Type-Options", "nosniff")

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"regexp"
 	"slices"
@@ -14,12 +13,10 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/web/api"
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/scope"
 	"github.com/holdfast/holdfast/web/client"
 	"github.com/holdfast/holdfast/web/signin"
-	"github.com/holdfast/holdfast/web/ui"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -163,11 +160,7 @@ func probes() map[string][]probe {
 // isolated is a server with something in both collections, and what lies in the other one.
 func isolated(t *testing.T) (*bench, foreign) {
 	t.Helper()
-	b := newBench(t, func(_ *bench, o *api.Options) {
-		o.UI = func(p api.ForPages) (http.Handler, error) {
-			return ui.New(ui.Options{Registry: p.Registry, Forms: p.Forms, Log: slog.New(slog.DiscardHandler)})
-		}
-	})
+	b := newBench(t, withPages)
 	ctx := t.Context()
 	must(t, b.store.PutCollection(ctx, registry.Collection{
 		Mnemonic: "hiveb", Profile: registry.Profile{Name: beeMark, Owner: "ark:/99999/" + beeMark},

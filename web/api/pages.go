@@ -1,39 +1,28 @@
 package api
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"net/http"
-	"strings"
 
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
+	"github.com/holdfast/holdfast/web/api/scope"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// isForm reports whether a request is one of the pages' own forms. Only these may change something
-// with a cookie.
-func isForm(r *http.Request) bool {
-	if r.Method != http.MethodPost {
-		return false
-	}
-	parts := strings.Split(r.URL.Path, "/")
-	return r.URL.Path == endSessionPath || r.URL.Path == "/holds/release" || r.URL.Path == "/failures/requeue" || r.URL.Path == "/schedules/acts" || strings.HasPrefix(r.URL.Path, "/deletions/") || strings.HasPrefix(r.URL.Path, uploadPages) || len(parts) == 4 && parts[0] == "" && parts[1] == "items" && parts[3] == "acts"
-}
-
-// sameOrigin refuses a form without a header that shows its origin. Browsers send one, and forms
-// from other sites were already refused. A request with a token is not from a browser's form.
+// sameOrigin refuses a request that may change something and has a cookie, unless a header shows that
+// one of our own pages sent it. Browsers send such a header. Requests from other sites were already
+// refused.
 func sameOrigin(r *http.Request) error {
-	if r.Header.Get("Authorization") != "" || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
+	if isRead(r) || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
 		return nil
 	}
-	return wire.NewProblem(http.StatusForbidden, wire.CodeCrossOrigin, "the form has no Origin header; use the pages here, or the command line")
+	return wire.NewProblem(http.StatusForbidden, wire.CodeCrossOrigin, "the request has a cookie and no Origin header; use the pages here, or the command line")
 }
 
-// endSessionPath is the path of the form that ends a session.
-const endSessionPath = "/sessions/end"
-
-// uploadPages is the path of the pages of single uploads. Their forms remove uploads, which
-// depositors may do too.
-const uploadPages = "/uploads/"
+func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 // signedIn serves pages to callers who have signed in.
 func (s *server) signedIn(pages http.Handler) http.Handler {
@@ -44,39 +33,16 @@ func (s *server) signedIn(pages http.Handler) http.Handler {
 		if err != nil && r.Header.Get("Authorization") == "" && s.signIn != nil && !s.signIn.Has(r) {
 			err = unauthenticated("sign in to see this page") // a text for people, not for programs
 		}
-		operation := access.Pages
-		switch {
-		case isForm(r) && strings.HasPrefix(r.URL.Path, uploadPages):
-			operation = "remove-upload"
-		case isForm(r) && r.URL.Path != endSessionPath:
-			operation = access.Forms
-		}
 		if err == nil {
-			err = s.access.PermitToken(token, operation)
+			err = s.access.PermitToken(token, access.Pages)
 		}
-		if err == nil && isForm(r) {
-			err = sameOrigin(r)
-		}
-		r = withoutReload(r.WithContext(asCaller(r.Context(), token, session)))
+		r = r.WithContext(asCaller(r.Context(), token, session))
 		if err != nil {
 			s.refusePage(w, r, err)
 			return
 		}
 		pages.ServeHTTP(w, r)
 	}))
-}
-
-// withoutReload removes the mark of an automatic reload from the address, so that the page's links
-// do not have it.
-func withoutReload(r *http.Request) *http.Request {
-	if !isReload(r) {
-		return r
-	}
-	query := r.URL.Query()
-	query.Del(reload)
-	r = r.Clone(r.Context())
-	r.URL.RawQuery = query.Encode()
-	return r
 }
 
 // refusePage shows why a page is refused, and how to sign in.
@@ -117,3 +83,59 @@ func (s *server) signInRoutes(mux *http.ServeMux) {
 		return nil
 	}))
 }
+
+// door performs requests of the API within this process, for the pages. The caller is that of the
+// request's context, so the pages can do what the caller's role allows, and nothing else.
+type door struct{ api http.Handler }
+
+// RoundTrip implements http.RoundTripper.
+func (d door) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.WithContext(r.Context())
+	r.RemoteAddr = access.Of(r.Context()).Remote
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	defer r.Body.Close() //nolint:errcheck // read only
+	a := &answer{header: http.Header{}, status: http.StatusOK}
+	d.api.ServeHTTP(a, r)
+	return &http.Response{
+		Status: http.StatusText(a.status), StatusCode: a.status, Header: a.header, Body: io.NopCloser(&a.body), ContentLength: int64(a.body.Len()), Request: r,
+	}, nil
+}
+
+// answer is the answer to a request of the pages.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (a *answer) Header() http.Header { return a.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(status int) { a.status = status }
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
+
+// changes tells the pages when something has changed that the caller may see.
+type changes struct {
+	scope.Registry
+
+	server *server
+	done   <-chan struct{}
+}
+
+// Good returns an error if the caller's session or token has ended.
+func (c changes) Good(ctx context.Context) error {
+	caller := access.Of(ctx)
+	if caller.Session.ID != "" {
+		return c.server.signIn.Good(ctx, caller.Session)
+	}
+	_, err := c.Registry.TokenByHash(ctx, caller.Token.Hash)
+	return err
+}
+
+// Done is closed when the server begins to stop.
+func (c changes) Done() <-chan struct{} { return c.done }

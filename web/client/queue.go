@@ -14,6 +14,12 @@ func (c *Client) QueueStatus(ctx context.Context) (registry.QueueStatus, error) 
 	return get[registry.QueueStatus](ctx, c, "/queue", nil)
 }
 
+// Workers lists the live workers.
+func (c *Client) Workers(ctx context.Context) ([]registry.WorkerInfo, error) {
+	p, err := get[registry.Page[registry.WorkerInfo]](ctx, c, "/workers", nil)
+	return p.Rows, err
+}
+
 // Limits lists the limits on what runs at once.
 func (c *Client) Limits(ctx context.Context) ([]registry.Limit, error) {
 	p, err := get[registry.Page[registry.Limit]](ctx, c, "/queue/limits", nil)

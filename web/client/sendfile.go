@@ -93,7 +93,7 @@ func (c *Client) Uploads(ctx context.Context) ([]wire.UploadStatus, error) {
 // AllUploads also lists complete uploads whose bytes are in staging.
 func (c *Client) AllUploads(ctx context.Context) (all []wire.UploadStatus, err error) {
 	for after := ""; ; {
-		page, err := get[registry.Page[wire.UploadStatus]](ctx, c, "/uploads", values("all", "true", "after", after))
+		page, err := c.UploadPage(ctx, after)
 		if err != nil {
 			return all, err
 		}
@@ -102,6 +102,16 @@ func (c *Client) AllUploads(ctx context.Context) (all []wire.UploadStatus, err e
 			return all, nil
 		}
 	}
+}
+
+// UploadPage is a page of AllUploads: the first one, or the one behind a page's Next.
+func (c *Client) UploadPage(ctx context.Context, after string) (registry.Page[wire.UploadStatus], error) {
+	return get[registry.Page[wire.UploadStatus]](ctx, c, "/uploads", values("all", "true", "after", after))
+}
+
+// Upload returns an upload; registry.ErrNotFound if there is none.
+func (c *Client) Upload(ctx context.Context, id string) (wire.UploadStatus, error) {
+	return get[wire.UploadStatus](ctx, c, in("uploads", id), nil)
 }
 
 // unreadableError says that the file to send could not be read.

@@ -13,7 +13,7 @@ import (
 // TestFailures_Requeue checks that pages group failures by cause, and that a form requeues a group,
 // once even if it is sent twice.
 func TestFailures_Requeue(t *testing.T) {
-	s, _ := withClerk(t)
+	s := withClerk(t)
 	batch, jobs := s.fill(t)
 	list, err := s.store.Failures(t.Context(), registry.ItemQuery{ParentID: batch})
 	must(t, err)
@@ -71,7 +71,7 @@ func TestFailures_Requeue(t *testing.T) {
 
 // TestFailures_Refused checks that the form refuses queries that do not select a group of failures.
 func TestFailures_Refused(t *testing.T) {
-	s, _ := withClerk(t)
+	s := withClerk(t)
 	_, jobs := s.fill(t)
 	for name, match := range map[string]string{
 		"nothing": "", "everything that failed": "state:failed", "all but a cause": "-cause:0f0f0f0f0f0f0f0f", "no query": "weather:fine", "no cause": "cause:x",

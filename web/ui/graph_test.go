@@ -52,12 +52,14 @@ func (s *site) canGraph(t *testing.T) registry.PreparedGraph {
 // TestC25_GraphPage: the page draws a graph, says of each node how far it is and what keeps it, and
 // has its acts; it draws what is around an item, too.
 func TestC25_GraphPage(t *testing.T) {
-	acting, _ := withClerk(t)
-	s := &site{store: acting.store, handler: handlerOf(t, acting.store)} // of a reader
+	acting := withClerk(t)
+	reading := *acting.Server
+	reading.Token = reading.TokenOf(t, "a reader", registry.RoleViewer)
+	s := siteOf(&reading)
 	g := s.canGraph(t)
 	page := acting.get(t, "/graphs/"+g.GraphID, http.StatusOK)
 	wantTame(t, "the graph", page)
-	for _, want := range []string{"<svg", "40 %", "awaits repair: no such file", "holds up 2", "waits for 3 (failed)", "pages 40 of 100", "The failed item:", "/items/" + g.Items["3"] + "/acts", `http-equiv="refresh"`} {
+	for _, want := range []string{`class="wide graph"`, "40\u202f%", "awaits repair: no such file", "holds up 2", "waits for 3 (failed)", "pages 40 of 100", "The failed item:", "/items/" + g.Items["3"] + "/acts", `sse-connect="/live?page=`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page of the graph has no %q:\n%s", want, page)
 		}
@@ -138,7 +140,7 @@ func TestC25_LargeGraphPage(t *testing.T) {
 			t.Errorf("no %q:\n%s", want, page)
 		}
 	}
-	if strings.Contains(page, "<svg") {
+	if strings.Contains(page, `class="wide graph"`) {
 		t.Error("it is drawn")
 	}
 }

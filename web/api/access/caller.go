@@ -15,6 +15,7 @@ import (
 // Caller is what is known of a request beside its input.
 type Caller struct {
 	RequestID string // identifies the request in the log and the answer
+	Remote    string // the address that the request came from, with its port
 	Token     registry.Token
 	Session   registry.Session // a browser's; without an ID: none
 }

@@ -15,9 +15,6 @@ import (
 // Pages stands for the pages in the access table.
 const Pages = "pages"
 
-// Forms stands for the pages' buttons in the access table.
-const Forms = "forms"
-
 // Metrics stands for the process's metrics in the access table.
 const Metrics = "metrics"
 
@@ -176,7 +173,6 @@ func Roles() map[string][]registry.Role {
 		"list-audit": operator,
 
 		Pages: reader,
-		Forms: operator,
 	}
 	worker := []registry.Role{registry.RoleWorker, registry.RoleAdmin}
 	for id := range Stages() {

@@ -8,7 +8,6 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
-	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -70,23 +69,4 @@ func (s *Service) endSession(ctx context.Context, in *SessionID) (*struct{}, err
 		s.Log.InfoContext(ctx, "session ended", "session", in.ID, "actor", access.Actor(ctx))
 	}
 	return nil, err
-}
-
-// Account gives the pages the caller's session, and lists sessions for them.
-type Account struct{ signIn *signin.Service }
-
-// New returns an Account. It finds the caller in each call's context (web/api/access).
-func New(s *signin.Service) *Account { return &Account{s} }
-
-// Current returns the caller's session. Its ID is "" if the caller uses a token.
-func (*Account) Current(ctx context.Context) registry.Session { return access.Of(ctx).Session }
-
-// Sessions lists the sessions that the caller may see and end, last used first.
-func (a *Account) Sessions(ctx context.Context) ([]registry.Session, error) {
-	return a.signIn.Sessions(ctx, access.Person(ctx))
-}
-
-// EndSession ends a session of the caller; registry.ErrNotFound for all others.
-func (a *Account) EndSession(ctx context.Context, id string) error {
-	return a.signIn.End(ctx, access.Person(ctx), id)
 }

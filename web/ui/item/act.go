@@ -1,0 +1,178 @@
+package item
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/ui/page"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// actPage is the form of an act.
+type actPage struct {
+	Item         registry.WorkItem
+	Command      registry.Command
+	Stages       []registry.Stage // where a requeue may restart
+	Priority     string
+	NeedsReason  bool
+	Consequences []string // if any, the caller must confirm them
+	Refused      *wire.Problem
+}
+
+// askAct shows the form of an act on a page of its own.
+func (p pages) askAct(r *http.Request) (page.Page, error) {
+	it, err := p.actedOn(r)
+	if err != nil {
+		return page.Page{}, err
+	}
+	act := registry.Act(r.URL.Query().Get("act"))
+	if act == registry.ActAbandon && !slices.Contains(p.ButtonsOf(r.Context(), it).Acts, act) && slices.Contains(it.AllowedActs, act) {
+		return page.Page{}, page.Forbidden()
+	}
+	if !slices.Contains(it.AllowedActs, act) {
+		refusal := registry.Refuse(it.Position(), act, it.Status)
+		refusal.ItemID = it.ID
+		reason := refusal.Reason()
+		if reason != "" {
+			reason = "; " + reason
+		}
+		return page.Page{}, page.Refused("%s is not possible for %s in its present state (%s)%s", act, page.NameOf(it), it.State, reason)
+	}
+	// One key for each form shown: a form that is sent twice acts once.
+	return p.actForm(r, actPage{Item: it, Command: registry.Command{ItemID: it.ID, Act: act, IdempotencyKey: "page " + rand.Text()}}), nil
+}
+
+func (p pages) actForm(r *http.Request, a actPage) page.Page {
+	a.Priority, a.NeedsReason = strconv.Itoa(a.Item.Priority), needsReason(a.Item, a.Command.Act)
+	if a.Command.Priority != nil {
+		a.Priority = strconv.Itoa(*a.Command.Priority)
+	}
+	if route, ok := a.Item.Route(); ok && a.Command.Act == registry.ActRequeue {
+		a.Stages = route.UpTo(a.Item.Stage)
+	}
+	return page.Page{Name: "act", Title: p.Texts(r).T(page.Label(a.Command.Act)) + ": " + page.NameOf(a.Item), Section: "items", Content: a}
+}
+
+// needsReason reports whether an act must have a reason.
+func needsReason(it registry.WorkItem, act registry.Act) bool {
+	asked, ok := it.Abandonment()
+	return act == registry.ActHold || act == registry.ActAbandon && (!ok || !asked.Waits(time.Now()))
+}
+
+// actedOn returns the item of a form, or an error if the viewer may not act.
+func (p pages) actedOn(r *http.Request) (registry.WorkItem, error) {
+	if !p.MayAct(r.Context()) {
+		return registry.WorkItem{}, page.Forbidden()
+	}
+	return p.API.Item(r.Context(), r.PathValue("id"))
+}
+
+// act does what a form asks and leads to the item's page, which shows the event. If the act needs a
+// confirmation or is refused, it shows the form again.
+func (p pages) act(r *http.Request) (string, *page.Page, error) {
+	ctx := r.Context()
+	it, err := p.API.Item(ctx, r.PathValue("id"))
+	if err != nil {
+		return "", nil, err
+	}
+	c, err := commandOf(r, it)
+	if err != nil {
+		return "", nil, err
+	}
+	before, err := p.Changes.FeedEnd(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	_, err = p.API.Command(ctx, c)
+	form := actPage{Item: it, Command: c}
+	switch refusal, ok := page.Refusal(err); {
+	case ok && refusal.Code == wire.CodeConfirm:
+		form.Consequences, form.Command.AgreesTo = refusal.Consequences, refusal.AgreesTo
+	case ok:
+		form.Refused, form.Command.IdempotencyKey = refusal, "page "+rand.Text()
+	case err != nil:
+		return "", nil, err
+	default:
+		return p.afterAct(ctx, it, c.Act, before), nil, nil
+	}
+	again := p.actForm(r, form)
+	return "", &again, nil
+}
+
+// commandOf reads the command of a form.
+func commandOf(r *http.Request, it registry.WorkItem) (registry.Command, error) {
+	c := registry.Command{
+		ItemID: it.ID, Act: registry.Act(r.PostForm.Get("act")), From: registry.Stage(r.PostForm.Get("from")),
+		Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirmed: r.PostForm.Get("confirm") == "yes",
+		AgreesTo: r.PostForm.Get("agrees_to"), IdempotencyKey: r.PostForm.Get("key"),
+	}
+	switch {
+	case !isActOfPeople(c.Act):
+		return c, page.Invalid("unknown act %q", c.Act)
+	case c.Reason == "" && needsReason(it, c.Act):
+		return c, page.Invalid("%s needs a reason; it is shown with the item", c.Act)
+	}
+	if err := checkLengths(c.Reason+c.AgreesTo, c.IdempotencyKey); err != nil {
+		return c, err
+	}
+	if text := r.PostForm.Get("priority"); c.Act == registry.ActPriority {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil {
+			return c, page.Invalid("a priority is a whole number")
+		}
+		c.Priority = &n
+	}
+	if c.Act != registry.ActRequeue {
+		c.From = ""
+	}
+	return c, nil
+}
+
+// checkLengths refuses a reason or key longer than those of the pages' forms.
+func checkLengths(reason, key string) error {
+	const mostReason, mostKey = 2000, 200
+	if len(reason) > mostReason || len(key) > mostKey {
+		return page.Invalid("the reason is longer than %d bytes", mostReason)
+	}
+	return nil
+}
+
+// isActOfPeople reports whether people can ask an act at all.
+func isActOfPeople(a registry.Act) bool {
+	return slices.ContainsFunc(registry.Transitions(), func(t registry.Transition) bool { return t.Act == a && t.By == "admin" })
+}
+
+// afterAct is the address of an item's page that shows the event of an act. It is the plain page if
+// there is no new event, because the form had already been sent.
+func (p pages) afterAct(ctx context.Context, it registry.WorkItem, act registry.Act, before int64) string {
+	target := url.URL{Path: "/items/" + it.ID}
+	if it.Action == registry.Batch {
+		target.Path = "/batches/" + it.ID
+	}
+	events, err := p.API.Events(ctx, it.ID, before, 50)
+	if i := slices.IndexFunc(events, func(e registry.Event) bool { return e.Type == string(act) }); err == nil && i >= 0 {
+		target.RawQuery = url.Values{"did": {strconv.FormatInt(events[i].Seq, 10)}}.Encode()
+	}
+	return target.String()
+}
+
+// did returns the event that a page was opened to show, or nil. It reads the event from the item's
+// history, so that no address can make a page show an invented event.
+func (p pages) did(r *http.Request, itemID string) (*registry.Event, error) {
+	seq, err := page.Number(r, "did")
+	if err != nil || seq == 0 {
+		return nil, err
+	}
+	events, err := p.API.Events(r.Context(), itemID, seq-1, 1)
+	if err != nil || len(events) == 0 || events[0].Seq != seq {
+		return nil, err
+	}
+	return &events[0], nil
+}

@@ -1,0 +1,142 @@
+package object
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/ui/page"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// deletionsPage is the content of the list of deletions.
+type deletionsPage struct {
+	Deletions []registry.Deletion
+	Next      string
+}
+
+// deletions lists the deletions that wait for another person's approval.
+func (p pages) deletions(r *http.Request) (page.Page, error) {
+	list, err := p.API.Deletions(r.Context(), registry.DeletionQuery{After: r.URL.Query().Get("after"), Limit: 50})
+	if err != nil {
+		return page.Page{}, err
+	}
+	content := deletionsPage{Deletions: list.Rows, Next: page.Next(r, list.Next)}
+	return page.Page{Name: "deletions", Title: "Deletions", Section: "deletions", Content: content}, nil
+}
+
+// deletionURL is the address of the form for an object's deletion.
+func deletionURL(id string) string { return (&url.URL{Path: "/deletions/" + id}).String() }
+
+// decisionLabel is the text of the button for a decision.
+func decisionLabel(d registry.Decision) string {
+	switch d {
+	case registry.DecideAsk:
+		return "Request deletion"
+	case registry.DecideApprove:
+		return "Approve deletion"
+	case registry.DecideWithdraw:
+		return "Decline deletion"
+	}
+	return string(d)
+}
+
+// decisionPage is the form of a decision about a deletion.
+type decisionPage struct {
+	Object   registry.Object
+	Decision registry.Decision
+	Reason   string
+	// Asked identifies the deletion request that the form shows: the time of the request in
+	// microseconds. It is "" if there is none.
+	Asked   string
+	Refused *wire.Problem
+}
+
+// decisions returns the decisions that the caller can make about an object's deletion.
+func (p pages) decisions(r *http.Request, o registry.Object) []registry.Decision {
+	if !p.May(r.Context(), "approve-deletion") {
+		return nil
+	}
+	return o.Deletion.Decisions(p.Caller(r.Context()).Name)
+}
+
+// askDecision shows the form of a decision on a page of its own.
+func (p pages) askDecision(r *http.Request) (page.Page, error) {
+	o, err := p.objectOf(r)
+	if err != nil {
+		return page.Page{}, err
+	}
+	d := registry.Decision(r.URL.Query().Get("decision"))
+	if err := p.canDecide(r, o, d); err != nil {
+		return page.Page{}, err
+	}
+	return decisionForm(decisionPage{Object: o, Decision: d, Asked: askedAt(o)}), nil
+}
+
+func decisionForm(d decisionPage) page.Page {
+	return page.Page{Name: "decision", Title: decisionLabel(d.Decision) + ": " + d.Object.ID, Section: "deletions", Content: d}
+}
+
+// askedAt distinguishes a deletion request from a later one for the same object.
+func askedAt(o registry.Object) string {
+	if o.Deletion == nil {
+		return ""
+	}
+	return strconv.FormatInt(o.Deletion.AskedAt.UnixMicro(), 10)
+}
+
+// canDecide returns nil if the caller can make a decision, or the reason why not.
+func (p pages) canDecide(r *http.Request, o registry.Object, d registry.Decision) error {
+	may := p.decisions(r, o)
+	switch {
+	case slices.Contains(may, d):
+		return nil
+	case len(may) == 0 && !p.May(r.Context(), "approve-deletion"):
+		return page.Forbidden()
+	case !slices.Contains([]registry.Decision{registry.DecideAsk, registry.DecideApprove, registry.DecideWithdraw}, d):
+		return page.Invalid("unknown decision %q", d)
+	case o.Deletion == nil:
+		return page.Refused("%v", registry.ErrNotAsked)
+	case d == registry.DecideApprove && o.Deletion.Status == registry.DeletionAsked:
+		return page.Refused("%v", registry.ErrSamePerson)
+	}
+	return page.Refused("this decision is not possible for the deletion of %s: %s", o.ID, o.Deletion.Text())
+}
+
+// decide makes a decision and leads to the object's page. If the decision is refused, it shows the
+// form again with the reason.
+func (p pages) decide(r *http.Request) (string, *page.Page, error) {
+	const mostReason = 2000
+	ctx := r.Context()
+	o, err := p.objectOf(r)
+	if err != nil {
+		return "", nil, err
+	}
+	form := decisionPage{
+		Object: o, Decision: registry.Decision(r.PostForm.Get("decision")), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Asked: r.PostForm.Get("asked"),
+	}
+	switch {
+	case form.Decision == registry.DecideAsk && (form.Reason == "" || len(form.Reason) > mostReason):
+		return "", nil, page.Invalid("a deletion needs a reason of at most %d bytes; it is kept permanently", mostReason)
+	case form.Decision != registry.DecideAsk && form.Asked != askedAt(o):
+		// A person must approve the request that the form showed, not a later one.
+		err = page.Refused("there is a new deletion request since this form was shown; check it and decide again")
+	case form.Decision == registry.DecideAsk:
+		_, err = p.API.AskDeletion(ctx, o.ID, form.Reason)
+	case form.Decision == registry.DecideApprove:
+		_, err = p.API.ApproveDeletion(ctx, o.ID)
+	case form.Decision == registry.DecideWithdraw:
+		_, err = p.API.WithdrawDeletion(ctx, o.ID)
+	default:
+		err = page.Invalid("unknown decision %q", form.Decision)
+	}
+	if refusal, ok := page.Refusal(err); ok && refusal.Status == http.StatusConflict {
+		form.Refused, form.Asked = refusal, askedAt(o)
+		again := decisionForm(form)
+		return "", &again, nil
+	}
+	return page.ObjectURL(o.ID), nil, err
+}

@@ -1,0 +1,69 @@
+package page
+
+import (
+	"context"
+	"slices"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Operations of the API that decide which buttons a viewer sees.
+const (
+	actOnItems = "command-item"
+	abandon    = "abandon"
+)
+
+// Buttons are the acts that the viewer may ask of an item.
+type Buttons struct {
+	ItemID string
+	Acts   []registry.Act
+}
+
+// MayAct reports whether the viewer may act on items.
+func (s *Site) MayAct(ctx context.Context) bool { return s.May(ctx, actOnItems) }
+
+// ButtonsOf returns the acts of an item that the viewer may ask.
+func (s *Site) ButtonsOf(ctx context.Context, it registry.WorkItem) Buttons {
+	if !s.MayAct(ctx) {
+		return Buttons{}
+	}
+	acts := slices.Clone(it.AllowedActs)
+	if !s.May(ctx, abandon) {
+		acts = slices.DeleteFunc(acts, func(a registry.Act) bool { return a == registry.ActAbandon })
+	}
+	return Buttons{it.ID, acts}
+}
+
+// FailuresShown is the largest number of groups of failures on a page; the largest groups are shown.
+const FailuresShown = 20
+
+// Failures are failed items, grouped by cause.
+type Failures struct {
+	Groups []FailureGroup
+	More   bool // more groups exist
+}
+
+// FailureGroup is a group of failures. Requeue is the query of its items, or "" if the viewer cannot
+// requeue them.
+type FailureGroup struct {
+	registry.FailureGroup
+
+	Requeue string
+}
+
+// FailuresOf groups the failed items of a query.
+func (s *Site) FailuresOf(ctx context.Context, q registry.Query) (f Failures, err error) {
+	list, err := s.API.Failures(ctx, registry.ItemQuery{Match: q, Limit: FailuresShown})
+	if err != nil {
+		return f, err
+	}
+	f.More = list.Next != ""
+	for _, g := range list.Rows {
+		shown := FailureGroup{FailureGroup: g}
+		if match, ok := g.Requeue(q); ok && s.MayAct(ctx) {
+			shown.Requeue = match.String()
+		}
+		f.Groups = append(f.Groups, shown)
+	}
+	return f, nil
+}

@@ -1,0 +1,264 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/graphview"
+)
+
+// funcs are the functions of all templates. Those of one subject are methods of what its pages show.
+func (v *view) funcs() template.FuncMap {
+	return template.FuncMap{
+		"t": v.texts.T, "term": v.term, "asset": v.site.assets.url,
+		"bytes": v.bytes, "count": v.count, "exactBytes": v.exactBytes,
+		"moment": v.moment, "minute": v.minute, "span": v.span, "stamp": stamp, "ago": v.ago, "since": v.since, "inZone": inZone, "stateText": v.stateText,
+		"tone": graphview.Tone, "mark": graphview.Mark, "short": short, "capital": capital, "sentence": Sentence, "details": details, "part": percent,
+		"label": v.label, "method": v.method, "add": func(a, b int) int { return a + b },
+		"objectURL": ObjectURL, "contentURL": ContentURL, "itemURL": ItemURL, "graphURL": GraphURL, "aroundURL": AroundURL,
+	}
+}
+
+// term is the word for a value of an enumeration, such as a state or a stage.
+func (v *view) term(word any) string { return v.texts.T(fmt.Sprint(word)) }
+
+// bytes formats a size with IEC units; "unknown" below 0.
+func (v *view) bytes(n int64) string {
+	const unit = 1024
+	switch {
+	case n < 0:
+		return v.texts.T("unknown")
+	case n < unit:
+		return v.texts.T("%d B", n)
+	}
+	value, names := float64(n)/unit, []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	for value >= unit && len(names) > 1 {
+		value, names = value/unit, names[1:]
+	}
+	return v.texts.T("%.1f", value) + " " + names[0]
+}
+
+// exactBytes formats a size to the byte.
+func (v *view) exactBytes(n int64) string {
+	if n < 0 {
+		return v.texts.T("unknown")
+	}
+	return v.texts.T("%d bytes", n)
+}
+
+// count groups a number's digits in thousands; "unknown" below 0.
+func (v *view) count(n any) string {
+	if i, ok := n.(int64); ok && i < 0 {
+		return v.texts.T("unknown")
+	}
+	return v.texts.T("%d", n)
+}
+
+// percent is how much of the first measure of a progress is done, such as 40 %; "" if that is not
+// known.
+func percent(all []registry.Progress) string {
+	if len(all) == 0 || all[0].End <= all[0].Start {
+		return ""
+	}
+	return fmt.Sprintf("%d\u202f%%", (min(all[0].Position, all[0].End)-all[0].Start)*100/(all[0].End-all[0].Start))
+}
+
+// Sentence makes the first letter a capital, and adds a full stop where there is none.
+func Sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	text = string(unicode.ToUpper(first)) + text[size:]
+	if text != "" && !strings.ContainsAny(text[len(text)-1:], ".!?") {
+		text += "."
+	}
+	return text
+}
+
+// capital makes the first letter a capital.
+func capital(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
+}
+
+// moment formats a time to the second, in the viewer's time zone.
+func (v *view) moment(t time.Time) string {
+	if isNever(t) {
+		return v.texts.T("never")
+	}
+	return t.In(v.zone).Format("2006-01-02 15:04:05 MST")
+}
+
+// minute formats a time to the minute, in the viewer's time zone.
+func (v *view) minute(t time.Time) string {
+	if isNever(t) {
+		return v.texts.T("never")
+	}
+	return t.In(v.zone).Format("2006-01-02 15:04")
+}
+
+func isNever(t time.Time) bool { return t.IsZero() || t.Unix() <= 0 }
+
+// stamp formats a time for programs (RFC 3339).
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// stateText is an item's state as text, with times in the viewer's time zone.
+func (v *view) stateText(it registry.WorkItem) string { return it.StateText(v.site.now().In(v.zone)) }
+
+// ago formats the time since t, or until t.
+func (v *view) ago(t time.Time) string {
+	switch since := v.site.now().Sub(t); {
+	case isNever(t):
+		return v.texts.T("never")
+	case since < -time.Second:
+		return v.texts.T("in %s", v.span(-since))
+	default:
+		return v.texts.T("%s ago", v.span(since))
+	}
+}
+
+// since formats a duration, up to now if it has no end.
+func (v *view) since(start time.Time, end *time.Time) string {
+	if end == nil {
+		return v.span(v.site.now().Sub(start))
+	}
+	return v.span(end.Sub(start))
+}
+
+// span formats a duration by its largest unit.
+func (v *view) span(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < time.Minute:
+		return v.texts.T("%d s", int(max(d, 0).Seconds()))
+	case d < time.Hour:
+		return v.texts.T("%d min", int(d.Minutes()))
+	case d < 2*day:
+		return v.texts.T("%d h", int(d.Hours()))
+	}
+	return v.texts.T("%d days", int(d/day))
+}
+
+// inZone formats a time in a time zone, or in UTC if this process does not know that.
+func inZone(t time.Time, zone string) string {
+	at, err := time.LoadLocation(zone)
+	if err != nil {
+		at = time.UTC
+	}
+	return t.In(at).Format("Mon 2006-01-02 15:04 MST")
+}
+
+// label is the text of an act's button.
+func (v *view) label(a registry.Act) string { return v.texts.T(Label(a)) }
+
+// Label is the text of an act's button, in English.
+func Label(a registry.Act) string {
+	switch a {
+	case registry.ActUnhold:
+		return "Release"
+	case registry.ActRetryNow:
+		return "Retry now"
+	case registry.ActPriority:
+		return "Change priority"
+	default:
+		return capital(strings.ReplaceAll(string(a), "-", " "))
+	}
+}
+
+// method says how a person signed in.
+func (v *view) method(m registry.SignInMethod) string {
+	switch m {
+	case registry.SignInToken:
+		return v.texts.T("with a token")
+	case registry.SignInLink:
+		return v.texts.T("by a link")
+	case registry.SignInOIDC:
+		return v.texts.T("with the identity provider")
+	}
+	return string(m)
+}
+
+// ObjectURL is the address of an object's page.
+func ObjectURL(id string) string { return (&url.URL{Path: "/objects/" + id}).String() }
+
+// ContentURL is the address of a file's bytes.
+func ContentURL(id string, version int, path string) string {
+	return "/api/v1/objects/" + url.PathEscape(id) + "/content?" +
+		url.Values{"path": {path}, "version": {strconv.Itoa(version)}}.Encode()
+}
+
+// ItemURL is the address of an item's page.
+func ItemURL(it registry.WorkItem) string {
+	if it.Action == registry.Batch {
+		return "/batches/" + url.PathEscape(it.ID)
+	}
+	return "/items/" + url.PathEscape(it.ID)
+}
+
+// GraphURL is the address of a graph's page.
+func GraphURL(id string) string { return (&url.URL{Path: "/graphs/" + id}).String() }
+
+// AroundURL is the address of the page of what is around an item.
+func AroundURL(id string) string { return "/items/" + url.PathEscape(id) + "/graph" }
+
+// NameOf is an item's name, or its id if it has none.
+func NameOf(it registry.WorkItem) string {
+	if it.Name == "" {
+		return it.ID
+	}
+	return it.Name
+}
+
+// details formats an event's data as names and values, sorted by name.
+func details(raw json.RawMessage) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return string(raw)
+	}
+	parts := make([]string, 0, len(fields))
+	for name, value := range fields {
+		text := string(value)
+		if s := ""; json.Unmarshal(value, &s) == nil {
+			text = s
+		}
+		if bulk, ok := bulkOf(value); ok {
+			name, text = "requested", bulk
+		} else if object, ok := registry.ObjectSpecIn(value); ok {
+			name, text = "requested", object.Text()
+		}
+		if text != "" {
+			parts = append(parts, strings.ReplaceAll(name, "_", " ")+": "+text)
+		}
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, " · ")
+}
+
+// bulkOf describes the request of a bulk act; ok is false if raw is none.
+func bulkOf(raw json.RawMessage) (text string, ok bool) {
+	var b registry.BulkSpec
+	if json.Unmarshal(raw, &b) != nil || b.Act == "" {
+		return "", false
+	}
+	text = fmt.Sprintf("%s (%d)", b.Title(), b.Matched)
+	if b.Reason != "" {
+		text += ", reason: " + b.Reason
+	}
+	return text, true
+}
+
+// short cuts a digest or an id to fit a narrow column.
+func short(text string) string {
+	const most = 12
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "…"
+}

@@ -1,0 +1,361 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// An open page is kept up to date by a stream (server-sent events, HTML 9.2) of its live parts: the
+// elements with the attribute data-live, which must have an id. The stream renders the page again
+// when something has changed, and sends the parts that differ from what it sent before. A part whose
+// text differs in its times only does not differ: the page's script ages them.
+//
+// So no event can be missed: what is sent is the present state. A reader that was cut off, or whose
+// server was restarted, gets all that it lacks with its first message.
+//
+// The id of a message is a digest of all live parts. A page begins its stream with the digest of what
+// it shows.
+
+// Changes tells when something has changed. Its methods are as in registry.Feeds.
+type Changes interface {
+	FeedEnd(ctx context.Context) (int64, error)
+	AwaitFeed(ctx context.Context, after int64) error
+	// Good returns an error if the viewer's session or token has ended.
+	Good(ctx context.Context) error
+	// Done is closed when the server begins to stop.
+	Done() <-chan struct{}
+}
+
+// Times of streams.
+const (
+	liveAtMost  = time.Second      // between two messages
+	liveAtLeast = 5 * time.Second  // between two looks, since progress inside a step is no event
+	liveCheck   = 15 * time.Second // of the session
+	liveWrite   = 30 * time.Second // for a reader to receive a message
+	liveRetry   = time.Second      // after which a reader should reconnect
+	mostPause   = 2 * time.Second
+)
+
+// mostLive is how many streams one person may have open.
+const mostLive = 300
+
+// liveShare is how much of one processor all streams together take, as a divisor: rendering pauses
+// for nine times as long as it took. Ingest comes first.
+const liveShare = 10
+
+// live is the streams' shared state.
+type live struct {
+	mu      sync.Mutex
+	streams map[string]int // by the viewer's name
+	pages   map[liveKey]*rendered
+	turn    sync.Mutex // held while a page is rendered
+}
+
+// liveKey tells what may share a rendering: the same page of the same viewer.
+type liveKey struct {
+	viewKey
+	viewer, page string
+}
+
+// rendered is the last rendering of a page.
+type rendered struct {
+	readers int
+	begun   time.Time
+	parts   []part
+	digest  string
+	over    bool // the page does not change any more
+	err     error
+}
+
+// part is a live part of a page.
+type part struct {
+	id   string
+	text string
+	key  [sha256.Size]byte // of the text without its times
+}
+
+func digestOf(parts []part) string {
+	sum := sha256.New()
+	for _, p := range parts {
+		_, _ = io.WriteString(sum, p.id+"\x00") // a hash does not fail
+		_, _ = sum.Write(p.key[:])
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// liveMark is in the context of a request that renders a page for its streams.
+type liveMark struct{}
+
+// stream answers GET /live?page=ADDRESS&seen=DIGEST.
+func (s *Site) stream(w http.ResponseWriter, r *http.Request) {
+	ctx, name := r.Context(), s.Caller(r.Context()).Name
+	address, err := url.Parse(Local(r.URL.Query().Get("page")))
+	if err != nil || address.Path == "/live" {
+		s.Fail(w, r, Invalid("the address names no page"))
+		return
+	}
+	if !s.live.enter(name) {
+		http.Error(w, "too many open pages", http.StatusTooManyRequests)
+		return
+	}
+	defer s.live.leave(name)
+	v := s.viewOf(r)
+	reader := &liveReader{
+		site: s, request: r, page: address, out: w, control: http.NewResponseController(w), sent: map[string][sha256.Size]byte{},
+		key:  liveKey{viewKey{v.texts.Tag, v.zone.String()}, name + "\x00" + s.Caller(ctx).ID, address.String()},
+		seen: r.URL.Query().Get("seen"),
+	}
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		reader.seen = last
+	}
+	defer s.live.forget(reader.key)
+	s.live.keep(reader.key)
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")                   // for nginx as a proxy
+	defer reader.control.SetWriteDeadline(time.Time{}) //nolint:errcheck // the connection is reused, or closed
+	if err := reader.run(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, errLiveOver) {
+		s.Log.InfoContext(ctx, "stream of a page ended", "page", address.Path, "actor", name, "err", err)
+	}
+}
+
+// errLiveOver ends a stream without a fault.
+var errLiveOver = errors.New("the stream is over")
+
+// liveReader is one open page.
+type liveReader struct {
+	site    *Site
+	request *http.Request
+	page    *url.URL
+	key     liveKey
+	out     io.Writer
+	control *http.ResponseController
+	seen    string                       // digest of what the page shows
+	sent    map[string][sha256.Size]byte // what was sent, by id
+}
+
+func (l *liveReader) run(ctx context.Context) error {
+	if err := l.send(fmt.Sprintf("retry: %d\n\n", liveRetry.Milliseconds())); err != nil {
+		return err
+	}
+	checked := time.Now()
+	for {
+		after, err := l.site.Changes.FeedEnd(ctx)
+		if err != nil {
+			return err
+		}
+		now, err := l.site.rendering(ctx, l.key, l.request, l.page)
+		if err != nil {
+			return err
+		}
+		if err := l.patch(now); err != nil {
+			return err
+		}
+		if now.over {
+			return l.send("event: over\ndata:\n\n")
+		}
+		if time.Since(checked) > liveCheck {
+			checked = time.Now()
+			if err := l.site.Changes.Good(ctx); err != nil {
+				return err
+			}
+			if err := l.send(": keep-alive\n\n"); err != nil {
+				return err
+			}
+		}
+		if err := l.await(ctx, after); err != nil {
+			return err
+		}
+	}
+}
+
+// await returns when it is time to look again.
+func (l *liveReader) await(ctx context.Context, after int64) error {
+	waiting, cancel := context.WithTimeout(ctx, liveAtLeast)
+	defer cancel()
+	go func() {
+		select {
+		case <-l.site.Changes.Done():
+			cancel()
+		case <-waiting.Done():
+		}
+	}()
+	if err := l.site.Changes.AwaitFeed(waiting, after); err != nil && waiting.Err() == nil {
+		return err
+	}
+	pause := time.NewTimer(liveAtMost)
+	defer pause.Stop()
+	select {
+	case <-l.site.Changes.Done():
+		return errLiveOver
+	case <-ctx.Done():
+		return errLiveOver
+	case <-pause.C:
+		return nil
+	}
+}
+
+// patch sends the parts that differ from what the page shows.
+func (l *liveReader) patch(now *rendered) error {
+	if now.digest == l.seen {
+		for _, p := range now.parts {
+			l.sent[p.id] = p.key
+		}
+		return nil
+	}
+	var b strings.Builder
+	for _, p := range now.parts {
+		if l.sent[p.id] != p.key {
+			b.WriteString("data: " + strings.ReplaceAll(swapped(p.text), "\n", "\ndata: ") + "\n")
+			l.sent[p.id] = p.key
+		}
+	}
+	l.seen = now.digest
+	if b.Len() == 0 { // a row has gone
+		return nil
+	}
+	return l.send("id: " + now.digest + "\nevent: patch\n" + b.String() + "\n")
+}
+
+// swapped marks an element as one that htmx puts in the place of the one with its id.
+func swapped(text string) string {
+	name := strings.IndexAny(text, " \n\t>")
+	return text[:name] + ` hx-swap-oob="morph"` + text[name:]
+}
+
+func (l *liveReader) send(text string) error {
+	_ = l.control.SetWriteDeadline(time.Now().Add(liveWrite)) // if this fails, the server's own deadline holds
+	if _, err := io.WriteString(l.out, text); err != nil {
+		return fmt.Errorf("send changes: %w", err)
+	}
+	if err := l.control.Flush(); err != nil {
+		return fmt.Errorf("send changes: %w", err)
+	}
+	return nil
+}
+
+// rendering returns a rendering of a page that begins after the call, or one that another reader of
+// the same page has begun since.
+func (s *Site) rendering(ctx context.Context, key liveKey, r *http.Request, page *url.URL) (*rendered, error) {
+	asked := time.Now()
+	s.live.turn.Lock()
+	defer s.live.turn.Unlock()
+	if ctx.Err() != nil {
+		return nil, errLiveOver
+	}
+	last := s.live.last(key)
+	if last.begun.After(asked) {
+		return last, last.err
+	}
+	now := s.render(ctx, r, page)
+	s.live.set(key, now)
+	pause := time.NewTimer(min(mostPause, (liveShare-1)*time.Since(now.begun)))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-s.Changes.Done():
+	}
+	return now, now.err
+}
+
+// render renders a page's live parts for its streams.
+func (s *Site) render(ctx context.Context, r *http.Request, page *url.URL) *rendered {
+	now := &rendered{begun: time.Now()}
+	over := true
+	request, err := http.NewRequestWithContext(context.WithValue(ctx, liveMark{}, &over), http.MethodGet, page.String(), http.NoBody)
+	if err != nil {
+		now.err = fmt.Errorf("render page: %w", err)
+		return now
+	}
+	request.Header["Cookie"] = r.Header["Cookie"]
+	request.Header["Accept-Language"] = r.Header["Accept-Language"]
+	request.RequestURI = page.RequestURI()
+	answer := &rendering{header: http.Header{}, status: http.StatusOK}
+	s.mux.ServeHTTP(answer, request)
+	if answer.status != http.StatusOK {
+		now.err = fmt.Errorf("page %s answers %d", page.Path, answer.status)
+		return now
+	}
+	now.parts, now.over = liveParts(answer.body.Bytes()), over
+	now.digest = digestOf(now.parts)
+	return now
+}
+
+// rendering is an http.ResponseWriter that keeps a page.
+type rendering struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (a *rendering) Header() http.Header { return a.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (a *rendering) WriteHeader(status int) { a.status = status }
+
+// Write implements http.ResponseWriter.
+func (a *rendering) Write(p []byte) (int, error) { return a.body.Write(p) }
+
+func (l *live) enter(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.streams == nil {
+		l.streams, l.pages = map[string]int{}, map[liveKey]*rendered{}
+	}
+	if l.streams[name] >= mostLive {
+		return false
+	}
+	l.streams[name]++
+	return true
+}
+
+func (l *live) leave(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.streams[name]--; l.streams[name] == 0 {
+		delete(l.streams, name)
+	}
+}
+
+// keep adds a reader of a page; forget removes it.
+func (l *live) keep(key liveKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pages[key] == nil {
+		l.pages[key] = &rendered{}
+	}
+	l.pages[key].readers++
+}
+
+func (l *live) forget(key liveKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pages[key].readers--; l.pages[key].readers == 0 {
+		delete(l.pages, key)
+	}
+}
+
+func (l *live) last(key liveKey) *rendered {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pages[key]
+}
+
+func (l *live) set(key liveKey, now *rendered) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now.readers = l.pages[key].readers
+	l.pages[key] = now
+}

@@ -1,0 +1,120 @@
+package page
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/ui/lang"
+	"github.com/holdfast/holdfast/web/webserver"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// Page is what a page shows. A subject's function fills in the first fields, the Site the others.
+type Page struct {
+	Name    string // of its template
+	Title   string // for the browser's tab, in the viewer's language
+	Section string // the entry of the navigation that it belongs to
+	Live    bool   // its content still changes: its live parts are kept up to date
+	Scripts []string
+	Content any
+
+	Session registry.Session // without an ID: the viewer sent a token
+	Menu    []Group
+	Prefs   Preferences
+	Stream  string // the address of its changes; "": it does not change, or there is no stream
+	Path    string // its address, with the query
+	Version string
+	At      time.Time
+}
+
+// Preferences are how a person wants to see the pages. They are in cookies.
+type Preferences struct {
+	Lang      string
+	Languages []lang.Language
+	Zone      string // IANA name of the time zone
+	Theme     Theme
+	Themes    []Theme
+}
+
+// Theme says which colours a person wants.
+type Theme string
+
+// The themes.
+const (
+	ThemeSystem Theme = ""
+	ThemeLight  Theme = "light"
+	ThemeDark   Theme = "dark"
+)
+
+// write renders a page and sends it. A page is sent complete or not at all: half a page could
+// mislead.
+func (s *Site) write(w http.ResponseWriter, r *http.Request, out Page, status int) {
+	v := s.viewOf(r)
+	out.At, out.Version, out.Path = s.now().UTC(), s.Version, r.URL.RequestURI()
+	out.Session, out.Prefs = s.Caller(r.Context()), v.preferences(r)
+	out.Menu = s.menu(r.Context(), out.Section)
+	text, err := v.render(out)
+	over, forStream := r.Context().Value(liveMark{}).(*bool)
+	if forStream {
+		*over = !out.Live
+	}
+	if err == nil && out.Live && !forStream {
+		out.Stream = "/live?" + url.Values{"page": {out.Path}, "seen": {digestOf(liveParts(text))}}.Encode()
+		text, err = v.render(out)
+	}
+	if err != nil {
+		s.Log.ErrorContext(r.Context(), "page failed", "request", w.Header().Get(wire.RequestIDHeader), "path", webserver.Path(r), "err", webserver.ErrorText(err))
+		http.Error(w, "The page could not be rendered. The log of the server has the error, as request "+w.Header().Get(wire.RequestIDHeader)+".", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // the reader has gone if this fails
+}
+
+// render fills a page's template.
+func (v *view) render(p Page) ([]byte, error) {
+	t, err := v.template(p.Name)
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	err = t.Execute(&text, p)
+	return text.Bytes(), err
+}
+
+// Number parses a number of an address's query; 0 if it is absent.
+func Number(r *http.Request, name string) (int64, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, Invalid("%s in the address is not a number", name)
+	}
+	return n, nil
+}
+
+// Next is the address of the next page of a list, "" on the last page.
+func Next(r *http.Request, next string) string {
+	if next == "" {
+		return ""
+	}
+	return With(r, "after", next)
+}
+
+// With is the address of the present page with another value in its query; "" removes it.
+func With(r *http.Request, name, value string) string {
+	query := r.URL.Query()
+	query.Set(name, value)
+	if value == "" {
+		query.Del(name)
+	}
+	return (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
+}
