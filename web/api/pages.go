@@ -90,14 +90,14 @@ type door struct{ api http.Handler }
 
 // RoundTrip implements http.RoundTripper.
 func (d door) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.WithContext(r.Context())
-	r.RemoteAddr = access.Of(r.Context()).Remote
-	if r.Body == nil {
-		r.Body = http.NoBody
+	asked := *r
+	asked.RemoteAddr = access.Of(r.Context()).Remote
+	if asked.Body == nil {
+		asked.Body = http.NoBody
 	}
-	defer r.Body.Close() //nolint:errcheck // read only
+	defer asked.Body.Close()
 	a := &answer{header: http.Header{}, status: http.StatusOK}
-	d.api.ServeHTTP(a, r)
+	d.api.ServeHTTP(a, &asked)
 	return &http.Response{
 		Status: http.StatusText(a.status), StatusCode: a.status, Header: a.header, Body: io.NopCloser(&a.body), ContentLength: int64(a.body.Len()), Request: r,
 	}, nil
@@ -133,7 +133,7 @@ func (c changes) Good(ctx context.Context) error {
 	if caller.Session.ID != "" {
 		return c.server.signIn.Good(ctx, caller.Session)
 	}
-	_, err := c.Registry.TokenByHash(ctx, caller.Token.Hash)
+	_, err := c.TokenByHash(ctx, caller.Token.Hash)
 	return err
 }
 

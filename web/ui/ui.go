@@ -6,11 +6,11 @@ import (
 
 	"github.com/holdfast/holdfast/web/ui/account"
 	"github.com/holdfast/holdfast/web/ui/deposit"
+	"github.com/holdfast/holdfast/web/ui/function"
 	"github.com/holdfast/holdfast/web/ui/item"
 	"github.com/holdfast/holdfast/web/ui/object"
 	"github.com/holdfast/holdfast/web/ui/page"
 	"github.com/holdfast/holdfast/web/ui/queue"
-	"github.com/holdfast/holdfast/web/ui/task"
 )
 
 // New returns the handler of all pages. The caller must decide who may see them. Errors are
@@ -20,7 +20,7 @@ func New(o page.Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, add := range []func(*page.Site){deposit.Add, item.Add, object.Add, queue.Add, task.Add, account.Add} {
+	for _, add := range []func(*page.Site){deposit.Add, item.Add, object.Add, queue.Add, function.Add, account.Add} {
 		add(s)
 	}
 	return s.Handler(), s.Check()

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -133,7 +134,7 @@ func (p pages) decide(r *http.Request) (string, *page.Page, error) {
 	default:
 		err = page.Invalid("unknown decision %q", form.Decision)
 	}
-	if refusal, ok := page.Refusal(err); ok && refusal.Status == http.StatusConflict {
+	if refusal, ok := page.Refusal(err); ok && refusal.Status == http.StatusConflict || errors.Is(err, registry.ErrSamePerson) && errors.As(err, &refusal) {
 		form.Refused, form.Asked = refusal, askedAt(o)
 		again := decisionForm(form)
 		return "", &again, nil

@@ -63,7 +63,7 @@ func (s *Site) menu(ctx context.Context, section string) (menu []Group) {
 	for _, g := range menuOf {
 		group := Group{Title: g.title}
 		for _, e := range g.entries {
-			if s.paths[e.path] && s.May(ctx, e.operation) && !(e.staff && depositor) {
+			if s.paths[e.path] && s.May(ctx, e.operation) && (!e.staff || !depositor) {
 				group.Entries = append(group.Entries, Entry{Section: e.section, Title: e.title, Path: e.path, Current: e.section == section})
 			}
 		}

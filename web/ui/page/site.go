@@ -155,7 +155,7 @@ func (s *Site) now() time.Time {
 	if s.Now == nil {
 		return time.Now()
 	}
-	return s.Options.Now()
+	return s.Now()
 }
 
 // Handler returns the handler of all pages. The caller must decide who may see them.

@@ -82,12 +82,11 @@ func (p pages) status(r *http.Request) (page.Page, error) {
 	if err != nil {
 		return page.Page{}, err
 	}
-	switch queue, err := p.API.QueueStatus(ctx); {
-	case err == nil:
-		s.Queue = &queue
-	default:
+	queue, err := p.API.QueueStatus(ctx)
+	if err != nil {
 		return page.Page{}, err
 	}
+	s.Queue = &queue
 	s.Counts = tally(running, pending, failed)
 	s.Running = running.Rows[:min(shownRunning, len(running.Rows))]
 	s.Failed = failed.Rows[:min(shownFailed, len(failed.Rows))]

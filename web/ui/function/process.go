@@ -1,4 +1,4 @@
-package task
+package function
 
 import (
 	"net/http"

@@ -1,5 +1,5 @@
-// Package task serves the pages of schedules and processes.
-package task
+// Package function serves the pages of what programs outside Holdfast do: schedules and processes.
+package function
 
 import (
 	"crypto/rand"
