@@ -75,11 +75,15 @@ func found(p *process, err error) (*process, error) {
 	return p, err
 }
 
+// selectOne selects the process of a key. While PostgreSQL has no statistics of the table, it would find
+// the id among all processes of the namespace, by the index process_status. That index has not the
+// order of ids. A list would keep PostgreSQL from it, too, but it makes a new plan for each list.
+const selectOne = selectColumns + `FROM (SELECT * FROM process q WHERE q.namespace = $1 AND q.id >= $2 ORDER BY q.id LIMIT 1) p ` + joinTimer + `WHERE p.id = $2`
+
 // read reads a process with a range of its history on the reading connections.
 func (s *Keeper) read(ctx context.Context, key registry.ProcessKey, r registry.HistoryRange) (*process, error) {
-	row := s.db.Read.QueryRowContext(ctx, selectProcess+`WHERE `+s.db.Among("p.namespace")+` AND p.id = $2`, s.db.List([]string{key.Namespace}), key.ProcessID)
-	p, err := found(scanProcess(row))
-	if err != nil || r.None {
+	p, err := found(scanProcess(s.db.Read.QueryRowContext(ctx, selectOne, key.Namespace, key.ProcessID)))
+	if err != nil || r.None || p.LastEventID == 0 {
 		return p, err
 	}
 	limit := registry.MostHistory

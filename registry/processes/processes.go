@@ -358,11 +358,11 @@ func orNull(args json.RawMessage) json.RawMessage {
 // AwaitAnswer implements registry.Processing.
 func (s *Keeper) AwaitAnswer(ctx context.Context, itemID string) (a registry.Answer, err error) {
 	look := context.WithoutCancel(ctx)
-	if a, err = s.answer(look, itemID); err == nil && !a.Status.Settled() {
-		if err = s.work.AwaitSettled(ctx, itemID); err == nil {
-			a, err = s.answer(look, itemID)
-		}
-	}
+	err = s.work.AwaitItem(ctx, itemID, func() (bool, error) {
+		var err error
+		a, err = s.answer(look, itemID)
+		return a.Status.Settled(), err
+	})
 	if err != nil {
 		return registry.Answer{}, fmt.Errorf("wait for an answer: %w", err)
 	}

@@ -289,7 +289,7 @@ func (e *Engine) firstReady(ctx context.Context, stages []registry.Stage) (ready
 	return "", next, limited, nil
 }
 
-// waiters are the callers of [Engine.AwaitSettled] in this process, by item.
+// waiters are the callers of [Engine.AwaitItem] in this process, by item.
 type waiters struct {
 	mu sync.Mutex
 	of map[string]map[chan struct{}]bool
@@ -332,21 +332,31 @@ func (w *waiters) notify(ids []string) {
 	}
 }
 
-// AwaitSettled waits until an item has settled, or until ctx ends, which is no error. Other processes
-// settle items too, so it also looks from time to time. ErrNotFound: there is no such item.
+// AwaitSettled waits until an item has settled, or until ctx ends, which is no error. ErrNotFound: there
+// is no such item.
 func (e *Engine) AwaitSettled(ctx context.Context, id string) error {
 	look := context.WithoutCancel(ctx)
+	return e.AwaitItem(ctx, id, func() (bool, error) {
+		status, err := e.status(look, id)
+		return status.Settled(), err
+	})
+}
+
+// AwaitItem is AwaitSettled for a caller that wants to know more of the item than whether it has
+// settled, and looks itself. Other processes settle items too, so it also looks from time to time. It
+// has looked at least once when it returns, and for the last time after the item settled.
+func (e *Engine) AwaitItem(ctx context.Context, id string, look func() (settled bool, err error)) error {
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
 	for {
-		settled, remove := e.settled.add(id) // before looking, so that no change is missed
-		status, err := e.status(look, id)
-		if err != nil || status.Settled() || ctx.Err() != nil {
+		changed, remove := e.settled.add(id) // before looking, so that no change is missed
+		settled, err := look()
+		if err != nil || settled || ctx.Err() != nil {
 			remove()
 			return err
 		}
 		select {
-		case <-settled:
+		case <-changed:
 		case <-again.C:
 		case <-ctx.Done():
 		case <-e.db.Closed():
