@@ -6,7 +6,6 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
-	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 )
 
@@ -14,12 +13,9 @@ import (
 // of the first layer requires two of the layer before. The targets: it seals in 2 s, and settling
 // costs as much for each edge as in a small graph.
 func BenchmarkGraph(b *testing.B) {
-	for name, url := range map[string]func(testing.TB) string{"SQLite": sqlstoretest.SQLite, "PostgreSQL": sqlstoretest.Postgres} {
+	for name, url := range map[string]func(testing.TB) string{"SQLite": sqlstoretest.SQLite, "PostgreSQL": sqlstoretest.DurablePostgres} {
 		for _, width := range []int{10, 100} {
 			b.Run(fmt.Sprintf("%s/%d", name, 100*width), func(b *testing.B) {
-				if name == "PostgreSQL" {
-					postgrestest.Shared(b)
-				}
 				for range b.N {
 					benchGraph(b, url(b), width)
 				}

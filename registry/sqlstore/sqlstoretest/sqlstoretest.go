@@ -51,8 +51,17 @@ var migrated = sync.OnceValues(func() ([]byte, error) {
 // Postgres returns the URL of a database on the test binary's PostgreSQL; see postgrestest.Shared.
 func Postgres(t testing.TB) string {
 	t.Helper()
-	return postgrestest.Shared(t).Copy(t, func(address string) error {
-		_, _, err := sqldb.Migrate(context.Background(), address)
-		return err
-	})
+	return postgrestest.Shared(t).Copy(t, migrate)
+}
+
+// DurablePostgres returns the URL of a database on a PostgreSQL of the test's own, whose commits are
+// durable, as measurements need it.
+func DurablePostgres(t testing.TB) string {
+	t.Helper()
+	return postgrestest.Start(t).Copy(t, migrate)
+}
+
+func migrate(address string) error {
+	_, _, err := sqldb.Migrate(context.Background(), address)
+	return err
 }
