@@ -72,6 +72,17 @@ func TestLanguages(t *testing.T) {
 
 			id = f.words(long)
 			running(id, 1)
+			f.must(f.store.Drain(f.Context(), registry.Drain{Until: f.now().Add(24 * time.Hour), Reason: "power cut", Actor: "admin"}))
+			f.await(func() bool { return f.item(id).Status == registry.Pending })
+			if all := f.attempts(id); all[0].Outcome != registry.OutcomeReleased {
+				t.Errorf("a drain ended the attempt as %s", all[0].Outcome)
+			}
+			_, err = f.store.Command(f.Context(), registry.Command{ItemID: id, Act: registry.ActCancel, Actor: "curator", Confirmed: true})
+			f.must(err)
+			f.must(f.store.RemoveHold(f.Context(), registry.HoldAll, "", "admin"))
+
+			id = f.words(long)
+			running(id, 1)
 			f.must(first.cmd.Process.Signal(syscall.SIGTERM))
 			f.must(first.wait())
 			if it := f.item(id); it.Status != registry.Pending || it.Tries != 0 {

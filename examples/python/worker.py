@@ -38,9 +38,10 @@ def work(run):
         return {"progress": news.pop("progress", []), "log": [news["log"].pop(0) for _ in news["log"][:100]]}
     def renew():
         while not halt.is_set():
-            if call("POST", attempt + "/renew", worker=WORKER, wait_seconds=1, **unsent())[0] in (404, 409):
+            status, answer = call("POST", attempt + "/renew", worker=WORKER, wait_seconds=1, **unsent())
+            if status in (404, 409):
                 lost.set()
-            if lost.is_set() or stopping:
+            if lost.is_set() or stopping or answer.get("drain"):
                 halt.set()
     (renewing := threading.Thread(target=renew)).start()
     try:

@@ -56,7 +56,7 @@ work() {
 			;;
 		esac
 		news= # only what is new
-		[[ -n $stopping ]] && kill "$job" 2>/dev/null
+		[[ -n $stopping ]] || jq -e .drain "$folder/answer" >/dev/null && kill "$job" 2>/dev/null
 	done
 	wait "$job"
 	code=$?

@@ -108,9 +108,14 @@ func TestFunctions_AnyLanguage(t *testing.T) {
 	for range 2 { // a repeat of a line changes nothing
 		tell[wire.TaskRenewal](p, at(r, "renew"), beat, http.StatusOK)
 	}
-	if renewed := tell[wire.TaskRenewal](p, at(r, "renew"), beat, http.StatusOK); renewed.LeaseSeconds != 60 || renewed.Held {
+	if renewed := tell[wire.TaskRenewal](p, at(r, "renew"), beat, http.StatusOK); renewed.LeaseSeconds != 60 || renewed.Held || renewed.Drain {
 		t.Errorf("renewed %+v", renewed)
 	}
+	must(t, b.as(t, registry.RoleOperator).Drain(t.Context(), "power cut", time.Hour))
+	if renewed := tell[wire.TaskRenewal](p, at(r, "renew"), beat, http.StatusOK); !renewed.Drain {
+		t.Errorf("the program does not hear of a drain: %+v", renewed)
+	}
+	must(t, b.store.RemoveHold(t.Context(), registry.HoldAll, "", "admin"))
 	for _, value := range []string{`"http://one"`, `"http://two"`} {
 		if v := tell[wire.TaskValue](p, at(r, "values/page"), `{"value":`+value+`}`, http.StatusOK); string(v.Value) != `"http://one"` {
 			t.Errorf("the value that holds is %s", v.Value)

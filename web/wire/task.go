@@ -98,6 +98,7 @@ type TaskBeat struct {
 type TaskRenewal struct {
 	LeaseSeconds int  `json:"lease_seconds" doc:"The lease from the beginning of the renewal"`
 	Held         bool `json:"held" doc:"An operator holds this worker: it gets no further tasks, and finishes this one"`
+	Drain        bool `json:"drain" doc:"An operator drains the queue: stop at the next safe point, and settle with the outcome released"`
 }
 
 // TaskOutcome says how a worker's attempt ended.

@@ -44,7 +44,7 @@ func (s *Service) renew(ctx context.Context, in *renewInput) (*endpoint.Output[w
 	if err := s.watch(ctx, b.Worker, lease, min(seconds(b.WaitSeconds), long/2)); err != nil {
 		return nil, lost(in.Attempt, err)
 	}
-	return &endpoint.Output[wire.TaskRenewal]{Body: wire.TaskRenewal{LeaseSeconds: int(long / time.Second), Held: renewal.Held}}, nil
+	return &endpoint.Output[wire.TaskRenewal]{Body: wire.TaskRenewal{LeaseSeconds: int(long / time.Second), Held: renewal.Held, Drain: renewal.Drain}}, nil
 }
 
 // watch waits for a time, and returns ErrClaimLost at once if the attempt is taken away.
