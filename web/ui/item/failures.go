@@ -68,7 +68,7 @@ func (p pages) askRequeue(r *http.Request) (page.Page, error) {
 	if content.Count == 0 {
 		return page.Page{}, page.Refused("no failed item matches %s now", content.Match)
 	}
-	return page.Page{Name: "requeue", Title: p.Texts(r).T(page.Label(act)) + ": " + p.Texts(r).T("%d items", content.Count), Section: "items", Content: content}, nil
+	return page.Page{Name: "requeue", Title: p.Texts(r).T(page.Label(act)) + ": " + p.Texts(r).T("%d item|%d items", content.Count), Section: "items", Content: content}, nil
 }
 
 // requeue starts the bulk act of a form and leads to the page of its item, which shows the progress.

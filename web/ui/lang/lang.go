@@ -1,12 +1,13 @@
 // Package lang has the texts of the pages in each language.
 //
-// A text's key is its English form, with verbs as in package fmt. A language's catalogue is the file
-// catalogue/TAG.json: an object with a value for each key. The value is the text or, where the form
-// depends on the first argument's number, an object with a text for each plural form of the language
-// ("one", "other", and so on; CLDR). Numbers get the separators of the language.
+// A text's key is its English form, with verbs as in package fmt. Where the form depends on the first
+// argument's number, the key has both: "%d file|%d files". Numbers get the separators of the language.
 //
-// The catalogue of English has all keys; a translator begins with a copy of it. TestCatalogues
-// finds the keys that the pages use, and names those that a catalogue lacks or has in vain.
+// A language's catalogue is the file catalogue/TAG.json: an object with a value for each key. The value
+// is the text or, for a key with two forms, an object with a text for each plural form of the language
+// ("one", "other", and so on; CLDR). The catalogue of English has all keys; go generate makes it from
+// the templates and the code, and a translator begins with a copy of it. TestCatalogues names the keys
+// that a catalogue lacks or has in vain.
 package lang
 
 import (
@@ -39,13 +40,14 @@ type Language struct {
 // Catalogue has the texts of all languages. It does not change.
 type Catalogue struct {
 	texts   *catalog.Builder
+	has     map[string]bool // by language and key
 	matcher language.Matcher
 	tags    []language.Tag // English first
 }
 
 // Open reads the catalogues. Errors are programming errors.
 func Open() (*Catalogue, error) {
-	c := &Catalogue{texts: catalog.NewBuilder(catalog.Fallback(language.English)), tags: []language.Tag{language.English}}
+	c := &Catalogue{has: map[string]bool{}, texts: catalog.NewBuilder(catalog.Fallback(language.English)), tags: []language.Tag{language.English}}
 	entries, err := files.ReadDir("catalogue")
 	if err != nil {
 		return nil, fmt.Errorf("read the catalogues of texts: %w", err)
@@ -77,6 +79,7 @@ func (c *Catalogue) add(tag language.Tag, raw []byte) error {
 		return err
 	}
 	for key, value := range texts {
+		c.has[tag.String()+" "+key] = true
 		var text string
 		if json.Unmarshal(value, &text) == nil {
 			if err := c.texts.SetString(tag, key, text); err != nil {
@@ -128,7 +131,7 @@ func (c *Catalogue) Of(r *http.Request) Texts {
 func (c *Catalogue) In(tag string) Texts {
 	for _, t := range c.tags {
 		if t.String() == tag {
-			return Texts{Tag: tag, printer: message.NewPrinter(t, message.Catalog(c.texts))}
+			return Texts{Tag: tag, all: c, printer: message.NewPrinter(t, message.Catalog(c.texts))}
 		}
 	}
 	return c.In(language.English.String())
@@ -137,8 +140,16 @@ func (c *Catalogue) In(tag string) Texts {
 // Texts has the texts of one language. Its methods may be called concurrently.
 type Texts struct {
 	Tag     string
+	all     *Catalogue
 	printer *message.Printer
 }
 
 // T returns the text of a key with its arguments. A key that the language lacks is shown in English.
-func (t Texts) T(key string, args ...any) string { return t.printer.Sprintf(key, args...) }
+func (t Texts) T(key string, args ...any) string {
+	if one, other, both := strings.Cut(key, "|"); both && !t.all.has[t.Tag+" "+key] {
+		if key = other; len(args) > 0 && fmt.Sprint(args[0]) == "1" {
+			key = one
+		}
+	}
+	return t.printer.Sprintf(key, args...)
+}

@@ -52,7 +52,7 @@ func (v *view) exactBytes(n int64) string {
 	if n < 0 {
 		return v.texts.T("unknown")
 	}
-	return v.texts.T("%d bytes", n)
+	return v.texts.T("%d byte|%d bytes", n)
 }
 
 // count groups a number's digits in thousands; "unknown" below 0.
@@ -143,7 +143,7 @@ func (v *view) span(d time.Duration) string {
 	case d < 2*day:
 		return v.texts.T("%d h", int(d.Hours()))
 	}
-	return v.texts.T("%d days", int(d/day))
+	return v.texts.T("%d day|%d days", int(d/day))
 }
 
 // inZone formats a time in a time zone, or in UTC if this process does not know that.

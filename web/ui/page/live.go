@@ -217,7 +217,7 @@ func (l *liveReader) patch(now *rendered) error {
 	var b strings.Builder
 	for _, p := range now.parts {
 		if l.sent[p.id] != p.key {
-			b.WriteString("data: " + strings.ReplaceAll(swapped(p.text), "\n", "\ndata: ") + "\n")
+			b.WriteString("data: " + strings.ReplaceAll(p.text, "\n", "\ndata: ") + "\n")
 			l.sent[p.id] = p.key
 		}
 	}
@@ -226,12 +226,6 @@ func (l *liveReader) patch(now *rendered) error {
 		return nil
 	}
 	return l.send("id: " + now.digest + "\nevent: patch\n" + b.String() + "\n")
-}
-
-// swapped marks an element as one that htmx puts in the place of the one with its id.
-func swapped(text string) string {
-	name := strings.IndexAny(text, " \n\t>")
-	return text[:name] + ` hx-swap-oob="morph"` + text[name:]
 }
 
 func (l *liveReader) send(text string) error {

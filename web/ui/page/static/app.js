@@ -50,14 +50,28 @@
 	document.body.addEventListener("htmx:sseOpen", () => say(good));
 	document.body.addEventListener("htmx:sseError", () => say(live && live.dataset.lost));
 	document.body.addEventListener("htmx:sseClose", (e) => { if (e.detail.type === "message") over = true; });
-	// A row that this page does not have is a new one. It waits behind a link, so that nothing jumps.
-	document.body.addEventListener("htmx:oobErrorNoTarget", (e) => {
-		const row = e.detail.content;
+	// A message has the parts that changed, each with its id.
+	document.body.addEventListener("htmx:sseBeforeMessage", (e) => {
+		if (e.target.id !== "stream") return;
+		e.preventDefault();
+		say(good);
+		const parts = document.createElement("template");
+		parts.innerHTML = e.detail.data;
+		for (const part of [...parts.content.children]) {
+			const here = document.getElementById(part.id);
+			if (here) {
+				Idiomorph.morph(here, part, { ignoreActiveValue: true });
+				htmx.process(document.getElementById(part.id));
+			} else {
+				// A row that this page does not have waits behind a link, so that nothing jumps.
+				strangers.add(part.id);
+			}
+		}
 		const chip = document.getElementById("new");
-		if (!chip || !row.id) return;
-		strangers.add(row.id);
-		chip.hidden = false;
-		chip.querySelector("[data-count]").textContent = strangers.size;
+		if (chip && strangers.size > 0) {
+			chip.hidden = false;
+			chip.querySelector("[data-count]").textContent = strangers.size;
+		}
 	});
 })();
 
