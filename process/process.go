@@ -61,6 +61,10 @@ func Backoff(first time.Duration, factor float64, most time.Duration) Option {
 // has a method ErrorCode() string.
 func Final(codes ...string) Option { return func(h *handler) { h.about.Policy.Final = codes } }
 
+// AtOnce sets how many steps run at once in all programs together, unless an admin sets another limit
+// (`holdfast queue limit`); default any number. [Slots] is for one program.
+func AtOnce(n int) Option { return func(h *handler) { h.about.Policy.AtOnce = n } }
+
 // Slots sets how many steps a program runs at once; default 32 to 64, by the number of processors.
 func Slots(n int) Option { return func(h *handler) { h.Slots = n } }
 

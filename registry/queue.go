@@ -20,9 +20,10 @@ type Limiting interface {
 	// the next claim on, in all processes; what runs continues, even if that is more. ErrInvalid:
 	// see [Limit.Check].
 	SetLimit(ctx context.Context, l Limit) error
-	// RemoveLimit removes a limit. ErrNotFound: there is no such limit.
+	// RemoveLimit removes a limit that was set. What programs announced then holds again. ErrNotFound:
+	// none was set.
 	RemoveLimit(ctx context.Context, scope HoldScope, key, actor string) error
-	// Limits lists all limits by scope and key.
+	// Limits lists all limits by scope and key, with those that programs announced.
 	Limits(ctx context.Context) ([]Limit, error)
 }
 
@@ -34,11 +35,22 @@ type Limit struct {
 	// Most is how many items may run at once; 0: any number. Of a collection it counts the items of
 	// all stages.
 	Most int `json:"most"`
+	// Announced is how many items of the stage may run at once as its programs announced it
+	// ([FunctionPolicy.AtOnce]); 0: any number. It holds while Most is 0.
+	Announced int `json:"announced,omitempty"`
 	// Weight is how many items of the collection start in a row when it is the collection's turn in
 	// a stage; 0: one, as for every collection without a weight. A stage has none.
 	Weight int       `json:"weight,omitempty"`
-	Actor  string    `json:"actor"`
-	At     time.Time `json:"at"` // when it was set
+	Actor  string    `json:"actor"` // "": it was announced
+	At     time.Time `json:"at"`    // when it was set or announced
+}
+
+// AtOnce returns how many items may run at once; 0: any number.
+func (l Limit) AtOnce() int {
+	if l.Most > 0 {
+		return l.Most
+	}
+	return l.Announced
 }
 
 // Bounds of limits.

@@ -72,14 +72,17 @@ type Function struct {
 	SeenAt time.Time      `json:"seen_at,omitzero"` // the last announcement
 }
 
-// FunctionPolicy says how often, and when, a failed task is tried again. Zero values mean the
-// defaults of [base.Worker]: 5 attempts, the first retry after a minute, twice that after each, an
+// FunctionPolicy says how often, and when, a failed task is tried again, and how many run at once. Zero
+// values mean the defaults of [base.Worker]: 5 attempts, the first retry after a minute, twice that after each, an
 // hour at most.
 type FunctionPolicy struct {
 	MaxAttempts int           `json:"max_attempts,omitempty"` // counted failures after which a task fails
 	First       time.Duration `json:"first,omitempty"`        // the wait before the first retry
 	Factor      float64       `json:"factor,omitempty"`       // each later wait is this times longer
 	Most        time.Duration `json:"most,omitempty"`         // the longest wait
+	// AtOnce is how many may run at once, in all programs together; 0: any number. It holds unless an
+	// admin sets another limit ([Limiting]). Of programs that announce different ones, the last counts.
+	AtOnce int `json:"at_once,omitempty"`
 }
 
 // The policy of functions that set none.

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast/holdfast/internal/looptest"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/task"
+	"github.com/holdfast/holdfast/task/tasktest"
 )
 
 // acceptance are the requirements about the Console's queue that concern people and the queue more
@@ -23,6 +24,7 @@ var acceptance = map[string]func(*fixture){
 	"C4_C5_a_raised_priority_makes_a_task_the_next":      raised,
 	"C6_a_paused_function_finishes_what_runs":            paused,
 	"C6_a_paused_task_waits_or_finishes":                 pausedItem,
+	"C6_a_function_runs_at_once_as_it_announces":         announced,
 	"C7_every_run_has_its_attempt":                       runs,
 	"C8_C9_C10_requirements_are_counted_and_satisfied":   counted,
 	"C11_C12_C19_a_repaired_task_lets_its_dependents_go": repaired,
@@ -37,6 +39,8 @@ var acceptance = map[string]func(*fixture){
 // script is a function whose calls end as the test says, by the argument.
 type script struct {
 	*task.Function[string, string]
+	Func task.Func[string, string]
+
 	mu    sync.Mutex
 	fails map[string]bool // the calls with these arguments fail
 	ran   []string
@@ -52,7 +56,7 @@ func scripted(m *task.Mux, gated ...string) *script {
 	for _, g := range gated {
 		s.gates[g] = make(chan struct{})
 	}
-	s.Function = task.Handle(m, "work", func(ctx context.Context, _ *task.Run, key string) (string, error) {
+	s.Func = func(ctx context.Context, _ *task.Run, key string) (string, error) {
 		s.mu.Lock()
 		s.ran = append(s.ran, key)
 		s.running++
@@ -77,7 +81,8 @@ func scripted(m *task.Mux, gated ...string) *script {
 			return "", task.Fail(errors.New("the scanner is broken"))
 		}
 		return key, nil
-	})
+	}
+	s.Function = task.Handle(m, "work", s.Func)
 	return s
 }
 
@@ -279,6 +284,39 @@ func pausedItem(f *fixture) {
 	f.must(f.people.RemoveHold(f.Context(), registry.HoldItem, b, "admin"))
 	if it := f.settled(b); it.Status != registry.Completed {
 		f.Errorf("what was held is %s", it.Status)
+	}
+}
+
+// announced: no more tasks run at once than the function announces, in all programs together, until an
+// admin sets another limit.
+func announced(f *fixture) {
+	keys := []string{"a", "b", "c", "d", "e"}
+	var one, two task.Mux
+	s := scripted(&one, keys...)
+	task.Handle(&two, "work", s.Func, task.AtOnce(2))
+	f.serve(&two)
+	tasktest.Serve(f, f.registry, &two)
+	var ids []string
+	for _, key := range keys {
+		ids = append(ids, f.submitted(s, key))
+	}
+	<-s.begun
+	<-s.begun
+	why, err := f.people.Why(f.Context(), ids[4])
+	f.must(err)
+	if why.Reason != registry.ReasonLimit || !strings.Contains(why.Sentence, "the limit of 2 running items at run:work is reached") {
+		f.Errorf("%+v", why)
+	}
+	f.must(f.people.SetLimit(f.Context(), registry.Limit{Scope: registry.HoldStage, Key: "run:work", Most: 3, Actor: "admin"}))
+	<-s.begun
+	for _, key := range keys {
+		close(s.gates[key])
+	}
+	for _, id := range ids {
+		f.settled(id)
+	}
+	if s.most != 3 {
+		f.Errorf("%d ran at once, want 3", s.most)
 	}
 }
 

@@ -126,6 +126,10 @@ func Title(text string) Option { return func(h *handler) { h.about.Title = text 
 // by itself.
 func Attempts(n int) Option { return func(h *handler) { h.Attempts = n } }
 
+// AtOnce sets how many tasks of the function run at once in all programs together, unless an admin sets
+// another limit (`holdfast queue limit`); default any number. [Slots] is for one program.
+func AtOnce(n int) Option { return func(h *handler) { h.about.Policy.AtOnce = n } }
+
 // Slots sets how many tasks of the function a process works on at once; default 32 to 64, by the
 // number of processors.
 func Slots(n int) Option { return func(h *handler) { h.Slots = n } }

@@ -94,8 +94,8 @@ var bounds = map[string]bound{
 
 	"Function.Name": name, "Function.Title": text(mostText), "Function.Args": text(registry.MostSchema), "Function.Result": text(registry.MostSchema),
 	"FunctionPolicy.MaxAttempts": number(0, mostAttempts), "FunctionPolicy.First": number(0, int64(mostDelay)), "FunctionPolicy.Factor": number(0, mostFactor),
-	"FunctionPolicy.Most": number(0, int64(mostDelay)),
-	"NewTask.Function":    name, "NewTask.Args": text(registry.MostArgs), "NewTask.Title": text(mostName), "NewTask.Subject": text(mostName), "NewTask.Collection": name,
+	"FunctionPolicy.Most": number(0, int64(mostDelay)), "FunctionPolicy.AtOnce": number(0, registry.MostLimit),
+	"NewTask.Function": name, "NewTask.Args": text(registry.MostArgs), "NewTask.Title": text(mostName), "NewTask.Subject": text(mostName), "NewTask.Collection": name,
 	"NewTask.Priority": number(0, registry.MostPriority), "NewTask.Requires": list(registry.MostEdges), "NewTask.Cause": name, "NewTask.Actor": name, "NewTask.IdempotencyKey": name,
 	"Namespace.Name": name, "Namespace.Title": text(mostText), "NamespacePolicy.Final": texts(mostMade, mostName), "NamespacePolicy.StepTime": number(0, int64(registry.MostStuck)),
 	"HistoryRange.Offset": count, "HistoryRange.Limit": count,

@@ -62,6 +62,9 @@ func (s *Keeper) AnnounceNamespaces(ctx context.Context, all []registry.Namespac
 			}
 			err = t.Do(`INSERT INTO namespace (name, title, policy, seen_at) VALUES ($1, $2, $3, $4)
 				ON CONFLICT (name) DO UPDATE SET title = $2, policy = $3, seen_at = $4`, n.Name, sqldb.Clean(n.Title), string(policy), t.Now)
+			if err == nil {
+				err = t.AnnounceLimit(n.Stage(), n.Policy.AtOnce)
+			}
 			if err != nil {
 				return err
 			}

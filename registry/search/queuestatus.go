@@ -74,7 +74,7 @@ func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err e
 	}
 	for _, l := range limits {
 		if l.Scope == registry.HoldStage {
-			stageOf(&q, registry.Stage(l.Key)).Limit = l.Most
+			stageOf(&q, registry.Stage(l.Key)).Limit = l.AtOnce()
 		}
 	}
 	if err := s.addWaiting(ctx, &q); err != nil {

@@ -57,6 +57,9 @@ func (s *Tasks) Announce(ctx context.Context, functions []registry.Function) err
 			err = t.Do(`INSERT INTO function (name, title, args_schema, result_schema, policy, seen_at) VALUES ($1, $2, $3, $4, $5, $6)
 				ON CONFLICT (name) DO UPDATE SET title = $2, args_schema = $3, result_schema = $4, policy = $5, seen_at = $6`,
 				f.Name, sqldb.Clean(f.Title), string(f.Args), string(f.Result), string(policy), t.Now)
+			if err == nil {
+				err = t.AnnounceLimit(f.Stage(), f.Policy.AtOnce)
+			}
 			if err != nil {
 				return err
 			}

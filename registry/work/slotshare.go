@@ -141,7 +141,8 @@ func (c *slotShares) retryAfter() time.Duration {
 	return min(time.Duration(max(1, c.spare))*each, most)
 }
 
-// An admin may limit how many items of a stage, or of a collection, run at once. Claims count what
+// An admin may limit how many items of a stage, or of a collection, run at once, and so may the programs
+// that serve a stage. Claims count what
 // runs in their own transaction, and transactions are serial. So no limit is ever exceeded, however
 // many processes claim. Without limits no statement is added to a claim.
 
@@ -188,9 +189,13 @@ func (e *Engine) RemoveLimit(ctx context.Context, scope registry.HoldScope, key,
 		if sqldb.Clean(key) != key {
 			return registry.ErrNotFound // no such key can exist
 		}
-		n, err := t.Exec(`DELETE FROM work_limit WHERE scope = $1 AND key = $2`, scope, key)
+		n, err := t.Exec(`UPDATE work_limit SET most = 0, weight = 0, actor = '', at = $3 WHERE scope = $1 AND key = $2 AND (most > 0 OR weight > 0)`,
+			scope, key, t.Now)
 		if err == nil && n == 0 {
 			err = registry.ErrNotFound
+		}
+		if err == nil {
+			err = t.dropEmptyLimit(scope, key)
 		}
 		if err != nil {
 			return err
@@ -203,6 +208,31 @@ func (e *Engine) RemoveLimit(ctx context.Context, scope registry.HoldScope, key,
 	return nil
 }
 
+// dropEmptyLimit deletes a limit that nobody set and no program announced.
+func (t *Tx) dropEmptyLimit(scope registry.HoldScope, key string) error {
+	return t.Do(`DELETE FROM work_limit WHERE scope = $1 AND key = $2 AND most = 0 AND weight = 0 AND announced = 0`, scope, key)
+}
+
+// AnnounceLimit records how many items of a stage may run at once as its programs announce it; 0: any
+// number. A limit that an admin set holds before it.
+func (t *Tx) AnnounceLimit(stage registry.Stage, most int) error {
+	var now int
+	err := t.Get(`SELECT COALESCE(MAX(announced), 0) FROM work_limit WHERE scope = 'stage' AND key = $1`, []any{stage}, &now)
+	if err == nil && now != most {
+		t.dropCached()
+		t.wake, t.asked = true, true
+		err = t.Do(`INSERT INTO work_limit (scope, key, most, weight, actor, at, announced) VALUES ('stage', $1, 0, 0, '', $2, $3)
+			ON CONFLICT (scope, key) DO UPDATE SET announced = $3`, stage, t.Now, most)
+		if err == nil {
+			err = t.dropEmptyLimit(registry.HoldStage, string(stage))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("announce the limit of %s: %w", stage, err)
+	}
+	return nil
+}
+
 // limitChanged wakes everyone who may start more, and writes the event.
 func (t *Tx) limitChanged(kind string, l registry.Limit) error {
 	t.dropCached()
@@ -210,11 +240,11 @@ func (t *Tx) limitChanged(kind string, l registry.Limit) error {
 	return t.Event("", 0, kind, sqldb.Clean(l.Actor), limitEvent{Scope: l.Scope, Key: l.Key, Most: l.Most, Weight: l.Weight})
 }
 
-const selectLimits = `SELECT scope, key, most, weight, actor, at FROM work_limit ORDER BY scope, key`
+const selectLimits = `SELECT scope, key, most, weight, actor, at, announced FROM work_limit ORDER BY scope, key`
 
 func scanLimit(row sqldb.Scanner) (l registry.Limit, err error) {
 	var at int64
-	err = row.Scan(&l.Scope, &l.Key, &l.Most, &l.Weight, &l.Actor, &at)
+	err = row.Scan(&l.Scope, &l.Key, &l.Most, &l.Weight, &l.Actor, &at, &l.Announced)
 	l.At = sqldb.FromMicros(at)
 	return l, err
 }
@@ -261,7 +291,7 @@ func roomAt(stage registry.Stage, limits []registry.Limit, numbers func(query st
 	for _, l := range limits {
 		switch {
 		case l.Scope == registry.HoldStage && l.Key == string(stage):
-			r.most = l.Most
+			r.most = l.AtOnce()
 		case l.Scope == registry.HoldCollection && l.Most > 0:
 			r.mostOf[l.Key] = l.Most
 		}
@@ -367,8 +397,8 @@ const limitAgain = 2 * time.Second
 
 // fullLane is an SQL condition: a limit keeps all items of lane l from starting.
 const fullLane = `(EXISTS (SELECT 1 FROM work_limit) AND (
-	EXISTS (SELECT 1 FROM work_limit m WHERE m.scope = 'stage' AND m.key = l.stage AND m.most > 0
-		AND m.most <= (SELECT COUNT(*) FROM work_item r WHERE r.stage = l.stage AND r.status = 'running'))
+	EXISTS (SELECT 1 FROM work_limit m WHERE m.scope = 'stage' AND m.key = l.stage AND (m.most > 0 OR m.announced > 0)
+		AND CASE WHEN m.most > 0 THEN m.most ELSE m.announced END <= (SELECT COUNT(*) FROM work_item r WHERE r.stage = l.stage AND r.status = 'running'))
 	OR EXISTS (SELECT 1 FROM work_limit m WHERE m.scope = 'collection' AND m.key = l.collection AND m.most > 0
 		AND m.most <= (SELECT COUNT(*) FROM ` + runningItems + ` AND i.collection = l.collection))))`
 

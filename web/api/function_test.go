@@ -86,8 +86,13 @@ func TestFunctions_AnyLanguage(t *testing.T) {
 	p := b.program(t, "links", "link-check", "count")
 	tell[any](p, "/functions", `{"functions":[
 		{"name":"link-check","title":"Check links","args":{"type":"object","required":["url"]},"result":{"type":"object","required":["ok"]},"max_attempts":2,"first_seconds":1,"factor":1},
-		{"name":"count"}]}`, http.StatusNoContent)
+		{"name":"count","at_once":7}]}`, http.StatusNoContent)
 	tell[any](p, "/tasks/claim", `{"worker":"w","functions":["link-check","count"]}`, http.StatusNoContent)
+	limits, err := b.as(t, registry.RoleAdmin).Limits(t.Context())
+	must(t, err)
+	if len(limits) != 1 || limits[0].Key != "run:count" || limits[0].Announced != 7 || limits[0].Most != 0 {
+		t.Errorf("limits %+v", limits)
+	}
 
 	first := b.submitTask(t, "count", `{}`)
 	r := p.claim("count")

@@ -36,6 +36,7 @@ type FunctionRequest struct {
 	MaxAttempts  int     `json:"max_attempts,omitempty" minimum:"1" maximum:"1000" doc:"Counted failures after which a task fails; 5 when absent"`
 	FirstSeconds int     `json:"first_seconds,omitempty" minimum:"1" maximum:"86400" doc:"Wait before the first retry; 60 when absent"`
 	Factor       float64 `json:"factor,omitempty" minimum:"1" maximum:"1000" doc:"Each later wait is this times longer; 2 when absent"`
+	AtOnce       int     `json:"at_once,omitempty" minimum:"0" maximum:"1000000" doc:"How many may run at once, in all programs together, unless an admin sets another limit; any number when absent"`
 	MostSeconds  int     `json:"most_seconds,omitempty" minimum:"1" maximum:"86400" doc:"The longest wait; 3600 when absent"`
 }
 

@@ -35,14 +35,17 @@ func listLimitsCommand(a *cli.App) *cobra.Command {
 }
 
 func limitRow(l registry.Limit) []string {
-	most, weight := "any", ""
-	if l.Most > 0 {
-		most = strconv.Itoa(l.Most)
+	most, weight, by := "any", "", l.Actor
+	if n := l.AtOnce(); n > 0 {
+		most = strconv.Itoa(n)
+	}
+	if by == "" {
+		by = "its program"
 	}
 	if l.Weight > 0 {
 		weight = strconv.Itoa(l.Weight)
 	}
-	return []string{string(l.Scope), l.Key, most, weight, terminal.TimeText(l.At), l.Actor}
+	return []string{string(l.Scope), l.Key, most, weight, terminal.TimeText(l.At), by}
 }
 
 // limitFlags adds --scope and --key.
@@ -85,7 +88,7 @@ func removeLimitCommand(a *cli.App) *cobra.Command {
 			if err := c.RemoveLimit(cmd.Context(), l.Scope, l.Key); err != nil {
 				return err
 			}
-			a.Note("no longer limited: %s %s", l.Scope, l.Key)
+			a.Note("removed: the limit of %s %s", l.Scope, l.Key)
 			return nil
 		},
 	}

@@ -20,6 +20,7 @@ func limitTests() tests {
 		"C6_a_limit_holds_for_those_who_claim_at_once": limitOfMany,
 		"C6_a_pause_of_a_function_stops_nothing":       pauseStopsNothing,
 		"C6_a_freed_slot_wakes_those_who_wait":         limitWakes,
+		"C6_a_program_announces_a_limit":               limitAnnounced,
 		"a_limit_holds_for_items_that_continue":        limitOfContinued,
 		"a_limit_holds_for_express_items":              limitOfExpress,
 		"a_limit_holds_for_direct_calls":               limitOfDirect,
@@ -81,6 +82,70 @@ func limitOfStage(f *fixture) {
 	i := slices.IndexFunc(q.Stages, func(s registry.StageQueue) bool { return s.Stage == stage })
 	if i < 0 || q.Stages[i].Limit != 3 || q.Stages[i].Running != 3 {
 		f.Errorf("status %+v", q.Stages)
+	}
+}
+
+// limitAnnounced: what a program announces holds until an admin sets another limit, and again when that
+// is removed.
+func limitAnnounced(f *fixture) {
+	stage := registry.Run.Of("work")
+	ids := f.tasks("work", "", 5)
+	announce := func(most int) {
+		f.Helper()
+		f.Must(f.Store.Announce(f.Context(), []registry.Function{{Name: "work", Policy: registry.FunctionPolicy{AtOnce: most}}}))
+	}
+	is := func(most, announced int, actor string) {
+		f.Helper()
+		all, err := f.Store.Limits(f.Context())
+		f.Must(err)
+		if len(all) != 1 || all[0].Key != string(stage) || all[0].Most != most || all[0].Announced != announced || all[0].Actor != actor || all[0].At.IsZero() {
+			f.Errorf("limits %+v", all)
+		}
+		q, err := f.Store.QueueStatus(f.Context())
+		f.Must(err)
+		if i := slices.IndexFunc(q.Stages, func(s registry.StageQueue) bool { return s.Stage == stage }); i < 0 || q.Stages[i].Limit != all[0].AtOnce() {
+			f.Errorf("status %+v", q.Stages)
+		}
+	}
+	announce(1)
+	is(0, 1, "")
+	f.Take(stage, "")
+	f.Refused(stage, ids[1])
+	f.whyLimit(ids[1], "the limit of 1 running item at run:work is reached")
+	if err := f.Store.RemoveLimit(f.Context(), registry.HoldStage, string(stage), "admin"); !errors.Is(err, registry.ErrNotFound) {
+		f.Errorf("a limit that nobody set was removed: %v", err)
+	}
+	f.limit(registry.HoldStage, string(stage), 3)
+	announce(1) // the program starts again
+	is(3, 1, "admin")
+	f.Take(stage, "")
+	f.Take(stage, "")
+	f.Refused(stage, ids[3])
+	f.Must(f.Store.RemoveLimit(f.Context(), registry.HoldStage, string(stage), "admin"))
+	is(0, 1, "")
+	f.Refused(stage, ids[3])
+	announce(4)
+	is(0, 4, "")
+	f.Take(stage, "")
+	f.Refused(stage, ids[4])
+	announce(0)
+	f.Take(stage, "")
+	if all, err := f.Store.Limits(f.Context()); err != nil || len(all) > 0 {
+		f.Errorf("limits %+v, %v", all, err)
+	}
+	f.Is(f.Store.Announce(f.Context(), []registry.Function{{Name: "work", Policy: registry.FunctionPolicy{AtOnce: -1}}}), registry.ErrInvalid)
+
+	// So it is with the steps of processes.
+	f.Must(f.Store.AnnounceNamespaces(f.Context(), []registry.Namespace{{Name: "curation", Policy: registry.NamespacePolicy{FunctionPolicy: registry.FunctionPolicy{AtOnce: 1}}}}))
+	var last registry.Answer
+	for _, id := range []string{"a", "b"} {
+		var err error
+		last, err = f.Store.InitProcess(f.Context(), registry.NewProcess{ProcessKey: registry.ProcessKey{Namespace: "curation", ProcessID: id}})
+		f.Must(err)
+	}
+	f.Take(registry.ProcessStep.Of("curation"), "")
+	if got := f.Refused(registry.ProcessStep.Of("curation"), last.ItemID); got.Reason != registry.ReasonLimit {
+		f.Errorf("refused for %+v", got)
 	}
 }
 

@@ -89,7 +89,7 @@ func (s *Service) announce(ctx context.Context, in *announceInput) (*struct{}, e
 			return nil, err
 		}
 		all[i] = registry.Function{Name: f.Name, Title: f.Title, Args: f.Args, Result: f.Result, Policy: registry.FunctionPolicy{
-			MaxAttempts: f.MaxAttempts, First: seconds(f.FirstSeconds), Factor: f.Factor, Most: seconds(f.MostSeconds),
+			MaxAttempts: f.MaxAttempts, First: seconds(f.FirstSeconds), Factor: f.Factor, Most: seconds(f.MostSeconds), AtOnce: f.AtOnce,
 		}}
 	}
 	return nil, s.Registry.Announce(ctx, all)

@@ -69,7 +69,7 @@ type removeLimitInput struct {
 func (s *Service) removeLimit(ctx context.Context, in *removeLimitInput) (*struct{}, error) {
 	err := s.Registry.RemoveLimit(ctx, in.Scope, in.Key, access.Actor(ctx))
 	if errors.Is(err, registry.ErrNotFound) {
-		return nil, endpoint.NotFound("%s %s has no limit; list the limits to see the existing ones", in.Scope, in.Key)
+		return nil, endpoint.NotFound("no limit was set for %s %s; list the limits to see the existing ones, and set one in place of one that a program announced", in.Scope, in.Key)
 	}
 	if err == nil {
 		s.Log.InfoContext(ctx, "limit removed", "scope", string(in.Scope), "key", in.Key, "actor", access.Actor(ctx))
