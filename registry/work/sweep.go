@@ -61,7 +61,7 @@ func (e *Engine) Reclaim(ctx context.Context) ([]registry.Lease, error) {
 	for {
 		var lost []registry.Lease
 		err := e.Write(ctx, func(t *Tx) (err error) {
-			if err := t.forgetWorkers(`id NOT IN (SELECT s.worker_id FROM worker_stage s WHERE ` + servesFunctions + `)`); err != nil {
+			if err := t.forgetWorkers(`NOT EXISTS (SELECT 1 FROM worker_stage s WHERE s.worker_id = worker.id AND (` + servesFunctions + `))`); err != nil {
 				return err
 			}
 			if err := t.store.hooks.Reclaimed(t); err != nil {
