@@ -353,6 +353,27 @@ func TestIsolation_WhyNamesNoForeignItem(t *testing.T) {
 	}
 }
 
+// TestIsolation_WhyNamesNoForeignTask checks a task that waits for one of another collection: neither
+// its id nor its title shows.
+func TestIsolation_WhyNamesNoForeignTask(t *testing.T) {
+	b, _ := isolated(t)
+	must(t, b.store.Announce(t.Context(), []registry.Function{{Name: "count"}}))
+	theirs, err := b.store.AddTask(t.Context(), registry.NewTask{Function: "count", Title: "their (secret) title", Collection: "hiveb", Actor: "test"})
+	must(t, err)
+	mine, err := b.store.AddTask(t.Context(), registry.NewTask{
+		Function: "count", Collection: "default", Actor: "test", Requires: []registry.Requirement{{ItemID: theirs.ID}},
+	})
+	must(t, err)
+	w, err := b.as(t, registry.RoleDepositor).Why(t.Context(), mine.ID)
+	must(t, err)
+	if text := w.Sentence + w.Actor + w.Act; w.Sentence != "waits for (of another collection), which is Pending" || strings.Contains(text, "secret") || strings.Contains(text, theirs.ID) {
+		t.Errorf("why %+v", w)
+	}
+	if w, err = b.as(t, registry.RoleViewer).Why(t.Context(), mine.ID); err != nil || !strings.Contains(w.Sentence, theirs.ID+" (their (secret) title)") {
+		t.Errorf("a viewer sees %+v, %v", w, err)
+	}
+}
+
 // TestIsolation_IdempotencyKeys checks that the equal idempotency keys of two depositors do not
 // interfere.
 func TestIsolation_IdempotencyKeys(t *testing.T) {

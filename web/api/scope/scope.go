@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/api/access"
@@ -200,24 +201,24 @@ func (v sight) seenID(ctx context.Context, id string) (string, error) {
 // anID matches an item's id in a text.
 var anID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// masked replaces in a text the ids of items that the caller may not see. For example, an item may
-// wait for one of another collection.
+// masked replaces in a text the ids of items that the caller may not see, with the names that follow
+// them: "ID (NAME)". For example, an item may wait for one of another collection.
 func (v sight) masked(ctx context.Context, text string) (string, error) {
 	if !v.limited() {
 		return text, nil
 	}
-	var failed error
-	text = anID.ReplaceAllStringFunc(text, func(id string) string {
+	const other = "(of another collection)"
+	for _, id := range anID.FindAllString(text, -1) {
 		it, err := v.all.Item(ctx, id)
 		switch {
 		case err == nil && !v.sees(it.Collection):
-			return "(of another collection)"
+			text = strings.ReplaceAll(text, id+" ("+it.Name+")", other)
+			text = strings.ReplaceAll(text, id, other)
 		case err != nil && !errors.Is(err, registry.ErrNotFound):
-			failed = err
+			return "", err
 		}
-		return id
-	})
-	return text, failed
+	}
+	return text, nil
 }
 
 // mask masks several texts in place.
