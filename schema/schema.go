@@ -141,6 +141,9 @@ func (s *Schema) Fits(value json.RawMessage) error {
 // within is what the library writes before an error for each part of the schema that it is in.
 var within = regexp.MustCompile(`^validating (.*?): `)
 
+// ofType is what the library says of a value of the wrong type, with the value as Go writes it.
+var ofType = regexp.MustCompile(`^type: .* has type "(\w+)", want (?:one of )?"([\w, ]+)"$`)
+
 // plain rewrites an error of the library: it names the innermost part of the schema only, on one line.
 func plain(err error) error {
 	text, at := err.Error(), ""
@@ -152,6 +155,9 @@ func plain(err error) error {
 		text, at = text[len(found[0]):], found[1]
 	}
 	text = strings.Join(strings.Fields(text), " ")
+	if found := ofType.FindStringSubmatch(text); found != nil {
+		text = fmt.Sprintf("its type is %s; expected: %s", found[1], strings.ReplaceAll(found[2], ", ", " or "))
+	}
 	if strings.HasPrefix(at, "/") {
 		text = top + at + ": " + text
 	}

@@ -100,19 +100,21 @@ func TestFits_TakesFewChecks(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	s, err := schema.Read(json.RawMessage(`{"$defs":{"n":{"type":"integer"}},"properties":{"n":{"$ref":"#/$defs/n"},"m":{"type":"integer"}}}`))
+	s, err := schema.Read(json.RawMessage(`{"$defs":{"n":{"type":"integer"}},"properties":{"n":{"$ref":"#/$defs/n"},"m":{"type":"integer"},"s":{"type":["string","null"],"enum":["x",null]}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for value, want := range map[string]string{
-		`{"m":"x"}`: `#/properties/m: type: x has type "string", want "integer"`,
-		`{"n":1.5}`: `#/$defs/n: type: 1.5 has type "number", want "integer"`,
+		`{"m":"x"}`: "#/properties/m: its type is string; expected: integer",
+		`{"n":1.5}`: "#/$defs/n: its type is number; expected: integer",
+		`{"s":{}}`:  "#/properties/s: its type is object; expected: string or null",
+		`{"s":"y"}`: `#/properties/s: enum: y does not equal any of: [x <nil>]`,
 	} {
 		if err := s.Fits(json.RawMessage(value)); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", value, err, want)
 		}
 	}
-	if err := s.Fits(json.RawMessage(`{"m":"` + strings.Repeat("x", 1<<20) + `"}`)); err == nil || len(err.Error()) > 1000 {
+	if err := s.Fits(json.RawMessage(`{"s":"` + strings.Repeat("x", 1<<20) + `"}`)); err == nil || len(err.Error()) > 1000 {
 		t.Errorf("a long value: %.100v", err)
 	}
 	for bad, want := range map[string]string{
