@@ -116,6 +116,10 @@ func TestFunctions_AnyLanguage(t *testing.T) {
 	if renewed := tell[wire.TaskRenewal](p, at(r, "renew"), beat, http.StatusOK); renewed.LeaseSeconds != 60 || renewed.Held || renewed.Drain {
 		t.Errorf("renewed %+v", renewed)
 	}
+	for _, bad := range []string{`"position":-1`, `"position":9223372036854775807`, `"position":1,"end":-1`} {
+		answer, text := p.post(at(r, "renew"), `{"worker":"w","progress":[{"title":"Links",`+bad+`}]}`)
+		wantProblem(t, answer, text, http.StatusUnprocessableEntity, wire.CodeInvalid)
+	}
 	must(t, b.as(t, registry.RoleOperator).Drain(t.Context(), "power cut", time.Hour))
 	if renewed := tell[wire.TaskRenewal](p, at(r, "renew"), beat, http.StatusOK); !renewed.Drain {
 		t.Errorf("the program does not hear of a drain: %+v", renewed)

@@ -74,8 +74,8 @@ type TaskRun struct {
 type TaskProgress struct {
 	Title    string `json:"title" maxLength:"200"`
 	Unit     string `json:"unit,omitempty" maxLength:"200" doc:"What it counts" example:"files"`
-	Position int64  `json:"position"`
-	End      *int64 `json:"end,omitempty" doc:"Position at which it is done; unknown when absent"`
+	Position int64  `json:"position" minimum:"0" maximum:"9007199254740991"`
+	End      *int64 `json:"end,omitempty" minimum:"0" maximum:"9007199254740991" doc:"Position at which it is done; unknown when absent"`
 }
 
 // TaskLogLine is a line that people see with the attempt.
