@@ -144,8 +144,9 @@ func probes() map[string][]probe {
 		"list-sessions":         get("/sessions"),
 		"end-session":           {{"DELETE", "/api/v1/sessions/SESSION", ""}},
 		"pages": {
-			{"GET", "/", ""},
-			{"GET", "/?text=" + beeMark, ""},
+			{"GET", "/operations", ""},
+			{"GET", "/items", ""},
+			{"GET", "/items?q=" + beeMark, ""},
 			{"GET", "/batches/BATCH", ""},
 			{"GET", "/items/JOB", ""},
 			{"GET", "/objects", ""},
@@ -217,7 +218,7 @@ func TestIsolation_EveryOperation(t *testing.T) {
 	b, theirs := isolated(t)
 	nothing := unknown()
 	all := probes()
-	asked := strings.NewReplacer(`value="`+beeMark+`"`, "", "text="+beeMark, "", "text%3D"+beeMark, "") // the search field and its address
+	asked := strings.NewReplacer(`value="`+beeMark+`"`, "", "text="+beeMark, "", "text%3D"+beeMark, "", "q="+beeMark, "", "q%3D"+beeMark, "") // the search field and its address
 	for id, roles := range access.Roles() {
 		list, known := all[id]
 		if !slices.Contains(roles, registry.RoleDepositor) {

@@ -48,7 +48,7 @@ func TestPages_Schedules(t *testing.T) {
 	if answer, _ := depositor.send(t, http.MethodGet, "/schedules", nil); answer.StatusCode != http.StatusForbidden {
 		t.Errorf("a depositor: %d", answer.StatusCode)
 	}
-	if _, text := depositor.send(t, http.MethodGet, "/", nil); strings.Contains(text, "/schedules") {
+	if _, text := depositor.send(t, http.MethodGet, "/operations", nil); strings.Contains(text, "/schedules") {
 		t.Error("a depositor has a link to the schedules")
 	}
 

@@ -54,7 +54,7 @@ func TestUploadPages(t *testing.T) {
 		t.Errorf("a depositor sees another's uploads:\n%s", text)
 	}
 	load(depositor, "/uploads/"+theirs, http.StatusNotFound)
-	if text := load(viewer, "/", http.StatusOK); strings.Contains(text, `href="/uploads"`) {
+	if text := load(viewer, "/operations", http.StatusOK); strings.Contains(text, `href="/uploads"`) {
 		t.Error("a viewer is shown the way to the page")
 	}
 	load(viewer, "/uploads", http.StatusForbidden)

@@ -85,7 +85,7 @@ func TestSignIn_Form(t *testing.T) {
 	if strings.Contains(c.Value, "hf_") || strings.Contains(c.Value, tokenText(registry.RoleViewer)) {
 		t.Errorf("the cookie holds the token: %s", c.Value)
 	}
-	if _, text := v.get(t, "/"); !strings.Contains(text, "the viewer") || !strings.Contains(text, signOut) {
+	if _, text := v.get(t, "/operations"); !strings.Contains(text, "the viewer") || !strings.Contains(text, signOut) {
 		t.Errorf("the page does not say who has signed in:\n%s", text)
 	}
 	if answer, _ := v.get(t, "/api/v1/batches"); answer.StatusCode != http.StatusOK {
@@ -110,7 +110,7 @@ func TestSignIn_TokenIsNoCookie(t *testing.T) {
 	b := newBench(t, withPages)
 	v := newBrowser(t, b, registry.RoleAdmin)
 	v.cookie.Value = tokenText(registry.RoleAdmin)
-	if answer, _ := v.get(t, "/"); answer.StatusCode != http.StatusUnauthorized {
+	if answer, _ := v.get(t, "/operations"); answer.StatusCode != http.StatusUnauthorized {
 		t.Errorf("with the token as cookie: %d", answer.StatusCode)
 	}
 	v = visitor(b)
@@ -207,11 +207,11 @@ func TestSignIn_Anew(t *testing.T) {
 	if v.cookie.Value == before.Value {
 		t.Fatal("the same secret again")
 	}
-	if answer, _ := v.get(t, "/"); answer.StatusCode != http.StatusOK {
+	if answer, _ := v.get(t, "/operations"); answer.StatusCode != http.StatusOK {
 		t.Errorf("new session: %d", answer.StatusCode)
 	}
 	v.cookie = before
-	if answer, _ := v.get(t, "/"); answer.StatusCode != http.StatusUnauthorized {
+	if answer, _ := v.get(t, "/operations"); answer.StatusCode != http.StatusUnauthorized {
 		t.Errorf("the session before: %d", answer.StatusCode)
 	}
 	planted := visitor(b) // by somebody who hopes that it becomes the session's
@@ -234,7 +234,7 @@ func TestSignOut(t *testing.T) {
 		t.Fatalf("signed out: %d, cookie %v\n%s", answer.StatusCode, v.cookie, text)
 	}
 	v.cookie = before
-	if answer, _ := v.get(t, "/"); answer.StatusCode != http.StatusUnauthorized {
+	if answer, _ := v.get(t, "/operations"); answer.StatusCode != http.StatusUnauthorized {
 		t.Errorf("with the cookie of before: %d", answer.StatusCode)
 	}
 	if !slices.Contains(b.entries(t), registry.EventSignedOut) {
@@ -259,25 +259,25 @@ func TestSession_Ends(t *testing.T) {
 		b.pass(29 * time.Minute)
 		status(idle, "/live?page=/holds") // what keeps a page up to date
 		status(idle, "/static/style.css")
-		idle.send(t, http.MethodGet, "/", nil, "Sec-Fetch-Dest", "image")
+		idle.send(t, http.MethodGet, "/operations", nil, "Sec-Fetch-Dest", "image")
 		status(used, "/batches/"+batch)
 	}
-	if got := status(idle, "/"); got != http.StatusUnauthorized {
+	if got := status(idle, "/operations"); got != http.StatusUnauthorized {
 		t.Errorf("unused for 87 minutes but for what a page loads by itself: %d", got)
 	}
-	if got := status(used, "/"); got != http.StatusOK {
+	if got := status(used, "/operations"); got != http.StatusOK {
 		t.Errorf("in use: %d", got)
 	}
 	for range 4 {
 		b.pass(29 * time.Minute)
-		status(used, "/")
+		status(used, "/operations")
 	}
-	if got := status(used, "/"); got != http.StatusUnauthorized {
+	if got := status(used, "/operations"); got != http.StatusUnauthorized {
 		t.Errorf("after its end, although in use: %d", got)
 	}
 	gone := newBrowser(t, b, registry.RoleViewer)
 	must(t, b.as(t, registry.RoleAdmin).RevokeToken(t.Context(), string(registry.RoleViewer)))
-	if got := status(gone, "/"); got != http.StatusUnauthorized {
+	if got := status(gone, "/operations"); got != http.StatusUnauthorized {
 		t.Errorf("with a revoked token: %d", got)
 	}
 }
@@ -314,7 +314,7 @@ func TestSessions_ListAndEnd(t *testing.T) {
 	end := url.Values{"id": {mine[0][1]}}
 	depositor := newBrowser(t, b, registry.RoleDepositor)
 	depositor.post(t, "/sessions/end", end)
-	if answer, _ := elsewhere.get(t, "/"); answer.StatusCode != http.StatusOK {
+	if answer, _ := elsewhere.get(t, "/operations"); answer.StatusCode != http.StatusOK {
 		t.Errorf("ended by somebody else: %d", answer.StatusCode)
 	}
 	if answer, _ := viewer.send(t, http.MethodPost, "/sessions/end", end); answer.StatusCode != http.StatusForbidden {
@@ -323,7 +323,7 @@ func TestSessions_ListAndEnd(t *testing.T) {
 	if answer, _ := viewer.post(t, "/sessions/end", end); answer.StatusCode != http.StatusSeeOther {
 		t.Errorf("end: %d", answer.StatusCode)
 	}
-	if answer, _ := elsewhere.get(t, "/"); answer.StatusCode != http.StatusUnauthorized {
+	if answer, _ := elsewhere.get(t, "/operations"); answer.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a session that was ended: %d", answer.StatusCode)
 	}
 	answer, text := b.send(t, http.MethodDelete, "/api/v1/sessions/"+mine[0][1], "")
@@ -336,7 +336,7 @@ func TestSessions_ListAndEnd(t *testing.T) {
 	if answer, text := b.send(t, http.MethodDelete, "/api/v1/sessions/"+own[0][:8], ""); answer.StatusCode != http.StatusNoContent {
 		t.Errorf("ended by an admin: %d %s", answer.StatusCode, text)
 	}
-	if answer, _ := viewer.get(t, "/"); answer.StatusCode != http.StatusUnauthorized {
+	if answer, _ := viewer.get(t, "/operations"); answer.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a session that an admin ended: %d", answer.StatusCode)
 	}
 }
@@ -400,7 +400,7 @@ func TestSignIn_DropsOldToken(t *testing.T) {
 	old := "holdfast_token_" + port
 	cookies := []string{"Cookie", old + "=" + tokenText(registry.RoleAdmin) + "; holdfast_token_1=x; holdfast_token=y"}
 	v := visitor(b)
-	answer, _ := v.send(t, http.MethodGet, "/", nil, cookies...)
+	answer, _ := v.send(t, http.MethodGet, "/operations", nil, cookies...)
 	if got := dropped(answer); answer.StatusCode != http.StatusUnauthorized || !slices.Equal(got, []string{old}) {
 		t.Errorf("refused: %d, drops %q", answer.StatusCode, got)
 	}
@@ -408,7 +408,7 @@ func TestSignIn_DropsOldToken(t *testing.T) {
 	if got := dropped(answer); answer.StatusCode != http.StatusSeeOther || !slices.Equal(got, []string{old}) {
 		t.Errorf("signed in: %d, drops %q", answer.StatusCode, got)
 	}
-	if answer, _ := visitor(b).get(t, "/"); len(dropped(answer)) != 0 {
+	if answer, _ := visitor(b).get(t, "/operations"); len(dropped(answer)) != 0 {
 		t.Error("drops what is not there")
 	}
 }

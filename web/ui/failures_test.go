@@ -21,7 +21,7 @@ func TestFailures_Requeue(t *testing.T) {
 		t.Fatalf("groups %+v", list.Rows)
 	}
 	cause := "cause:" + list.Rows[0].Fingerprint
-	for path, match := range map[string]string{"/": "-class:jobs " + cause, "/batches/" + batch: "batch:" + batch + " " + cause} {
+	for path, match := range map[string]string{"/operations": "-class:jobs " + cause, "/batches/" + batch: "batch:" + batch + " " + cause} {
 		text := s.get(t, path, http.StatusOK)
 		wantTame(t, path, text)
 		if !strings.Contains(text, `<button name="match" value="`+match+`">Requeue this one</button>`) || !strings.Contains(text, "the producer corrects the deposit") {
@@ -92,7 +92,7 @@ func TestFailures_Refused(t *testing.T) {
 	}
 	reader := newSite(t)
 	reader.fill(t)
-	if text := reader.get(t, "/", http.StatusOK); !strings.Contains(text, "Failed items by cause") || strings.Contains(text, "/failures/requeue") {
+	if text := reader.get(t, "/operations", http.StatusOK); !strings.Contains(text, "Failed items by cause") || strings.Contains(text, "/failures/requeue") {
 		t.Error("without forms the groups are not shown, or have buttons")
 	}
 	reader.get(t, "/failures/requeue?match=cause%3A0f0f0f0f0f0f0f0f", http.StatusForbidden)

@@ -183,15 +183,15 @@ func over(t *testing.T, q queue) *site {
 func TestPages_SayWhenTheQueueStands(t *testing.T) {
 	since := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	stands := queue{status: registry.QueueStatus{Failing: []registry.Subscription{{Name: hostile, Error: hostile, FailingSince: &since, Behind: 17}}, Paused: &registry.Hold{Reason: hostile, Actor: "ann"}, Accepting: registry.Accepting{Reason: "moving " + hostile, Actor: "bob"}}}
-	text := over(t, stands).get(t, "/", http.StatusOK)
-	wantTame(t, "/", text)
+	text := over(t, stands).get(t, "/operations", http.StatusOK)
+	wantTame(t, "/operations", text)
 	for _, want := range []string{"The queue is paused", "by ann", "Submissions are not accepted", "moving", "since 2026-03-01 12:00:00 UTC", "17 events wait"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
 	goes := queue{status: registry.QueueStatus{Accepting: registry.Accepting{On: true}}}
-	if text := over(t, goes).get(t, "/", http.StatusOK); strings.Contains(text, "paused") || strings.Contains(text, "not accepted") {
+	if text := over(t, goes).get(t, "/operations", http.StatusOK); strings.Contains(text, "paused") || strings.Contains(text, "not accepted") {
 		t.Error("the page says that the queue stands")
 	}
 }

@@ -145,7 +145,7 @@ func TestPages_ShowHostileNamesAsText(t *testing.T) {
 	s := newSite(t)
 	batchID, jobs := s.fill(t)
 	for _, path := range []string{
-		"/", "/?q=script", "/batches/" + batchID, "/items/" + batchID, "/items/" + jobs[0].ID, "/items/" + jobs[1].ID,
+		"/operations", "/items", "/items?q=script", "/batches/" + batchID, "/items/" + batchID, "/items/" + jobs[0].ID, "/items/" + jobs[1].ID,
 		"/objects", "/objects?text=ark", "/objects/ark:/99999/fk4", "/objects/ark:%2F99999%2Ffk4?version=1",
 	} {
 		text := s.get(t, path, http.StatusOK)
@@ -154,18 +154,19 @@ func TestPages_ShowHostileNamesAsText(t *testing.T) {
 			t.Errorf("%s shows a secret of an address", path)
 		}
 	}
-	wantTame(t, "search", s.get(t, "/?q=%3Cscript%3E", http.StatusOK))
+	wantTame(t, "search", s.get(t, "/items?q=%3Cscript%3E", http.StatusOK))
 }
 
 func TestPages_Say(t *testing.T) {
 	s := newSite(t)
-	if text := s.get(t, "/", http.StatusOK); !strings.Contains(text, "No submissions yet") || !strings.Contains(text, "No worker is alive") {
-		t.Errorf("empty status page does not say so:\n%s", text)
+	if text := s.get(t, "/operations", http.StatusOK); !strings.Contains(text, "No worker is alive") {
+		t.Errorf("empty operations page does not say so:\n%s", text)
 	}
 	s.get(t, "/objects", http.StatusOK)
 	batchID, jobs := s.fill(t)
 	for path, wants := range map[string][]string{
-		"/":                      {`sse-connect="/live?page=%2F&amp;seen=`, "Processing", "Failed", "404 for", `class="class">content`, "0 of 2", "1 failed"},
+		"/operations":            {`sse-connect="/live?page=%2Foperations&amp;seen=`, "Failed", "404 for", `class="class">content`},
+		"/items":                 {"Processing", "0 of 2", "1 failed"},
 		"/batches/" + batchID:    {"<h1>" + template.HTMLEscapeString(hostile) + "</h1>", "Processing", "batch-manifest", "(version 1 of its profile)", "http://redacted@h.test/a", "<caption>", `href="/objects/ark:/99999/fk4">`, "repeats row 1, line 3"},
 		"/items/" + jobs[0].ID:   {"Retry at", "ark:/99999/fk4", "again:", "w &lt;b&gt;1", "History"},
 		"/items/" + jobs[1].ID:   {"the producer corrects the deposit", "</span> It failed at ", "row 1, line 3 of its batch"},
@@ -191,7 +192,7 @@ func TestPages_Problems(t *testing.T) {
 	for path, status := range map[string]int{
 		"/nothing": 404, "/batches/none": 404, "/batches/" + jobs[0].ID: 404, "/items/none": 404, "/objects/none": 404,
 		"/objects/ark:/99999/none": 404, "/objects/ark:/99999/fk4?version=9": 404, "/objects/ark:/99999/fk4?version=x": 400,
-		"/?after=zzz": 422, "/objects?after=zzz": 422, "/items/" + jobs[0].ID + "?after=-1": 400,
+		"/items?after=zzz": 422, "/objects?after=zzz": 422, "/items/" + jobs[0].ID + "?after=-1": 400,
 		"/nothing/%3Cscript%3E": 404,
 	} {
 		if text := s.get(t, path, status); strings.Contains(text, "<script>") {
@@ -199,7 +200,7 @@ func TestPages_Problems(t *testing.T) {
 		}
 	}
 	s = siteOver(t, func(r scope.Registry) scope.Registry { return broken{r} }, nil)
-	text := s.get(t, "/", http.StatusInternalServerError)
+	text := s.get(t, "/operations", http.StatusInternalServerError)
 	if strings.Contains(text, "password") {
 		t.Error("an internal error is shown")
 	}
@@ -264,7 +265,7 @@ func TestPages_Search(t *testing.T) {
 		{"state:faild", []string{"did you mean failed?", `value="state:faild"`, `aria-invalid="true"`}, []string{"Nothing matches"}},
 		{`"><script>`, []string{"quote is not closed", "&lt;script&gt;"}, []string{"<script>"}},
 	} {
-		text := s.get(t, "/?q="+url.QueryEscape(tt.query), http.StatusOK)
+		text := s.get(t, "/items?q="+url.QueryEscape(tt.query), http.StatusOK)
 		_, found, _ := strings.Cut(text, `<section aria-labelledby="batches">`)
 		found, _, _ = strings.Cut(found, "</section>")
 		for _, want := range tt.has {
@@ -286,7 +287,7 @@ func TestPages_Paged(t *testing.T) {
 		_, err := s.store.Submit(t.Context(), registry.Submission{Collection: "default", Name: "b", Spec: registry.Spec{URL: "http://h.test/"}})
 		must(t, err)
 	}
-	text := s.get(t, "/?q=b", http.StatusOK)
+	text := s.get(t, "/items?q=b", http.StatusOK)
 	_, rest, ok := strings.Cut(text, `<p class="more"><a href="`)
 	if !ok || strings.Count(text, `"/batches/`) != 20 {
 		t.Fatalf("first page has %d batches, want 20 and a next page", strings.Count(text, `"/batches/`))

@@ -107,6 +107,9 @@ func (s *Site) Get(path string, show func(*http.Request) (Page, error)) {
 	})
 }
 
+// Has reports whether a page was added.
+func (s *Site) Has(path string) bool { return s.paths[path] }
+
 // Serve adds a handler of something that is not a page, such as a download.
 func (s *Site) Serve(pattern string, h http.HandlerFunc) { s.mux.HandleFunc(pattern, h) }
 

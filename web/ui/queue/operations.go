@@ -4,13 +4,10 @@ package queue
 import (
 	"context"
 	"embed"
-	"errors"
-	"fmt"
 	"html/template"
 	"net/http"
 
 	"github.com/holdfast/holdfast/registry"
-	"github.com/holdfast/holdfast/registry/query"
 	"github.com/holdfast/holdfast/web/ui/page"
 )
 
@@ -23,29 +20,25 @@ type pages struct{ *page.Site }
 // Add adds the pages to a site.
 func Add(s *page.Site) {
 	p := pages{s}
-	s.Add(files, template.FuncMap{"holdURL": holdURL}, "status", "holds")
-	s.Get("/{$}", p.status)
+	s.Add(files, template.FuncMap{"holdURL": holdURL}, "operations", "items", "holds")
+	s.Serve("GET /{$}", p.home)
+	s.Get("/operations", p.operations)
+	s.Get("/items", p.items)
 	s.Get("/holds", p.holds)
 	s.Post("/holds/release", p.release)
 }
 
-// countLimit is the largest number of jobs that the status page counts; more are shown as "500+".
+// countLimit is the largest number of jobs that the page counts; more are shown as "500+".
 const countLimit = 500
 
-// statusPage is the content of the status page.
-type statusPage struct {
+// operationsPage is the content of the operations page.
+type operationsPage struct {
 	Queue   *registry.QueueStatus // nil: unknown
 	Counts  []stateCount
 	Workers []registry.WorkerInfo
 	Running []registry.WorkItem
 	Failed  []registry.WorkItem // the latest
 	Causes  page.Failures
-	Query   string // of the search
-	Wrong   string // the error of the query
-	Fields  []query.Field
-	Batches []batchRow
-	Found   []registry.WorkItem
-	Next    string
 }
 
 // stateCount is the number of jobs in a state.
@@ -55,21 +48,22 @@ type stateCount struct {
 	More  bool // more jobs exist than were counted
 }
 
-// batchRow is a batch with the progress of its jobs.
-type batchRow struct {
-	registry.WorkItem
-	Progress registry.BatchProgress
+// home leads to the first page of the viewer: of depositors their deposits, of others the operations.
+func (p pages) home(w http.ResponseWriter, r *http.Request) {
+	to := "/operations"
+	switch q := r.URL.Query(); {
+	case q.Has("q"): // addresses of before
+		to = "/items?" + q.Encode()
+	case p.Caller(r.Context()).Role == registry.RoleDepositor && p.Has("/deposits"):
+		to = "/deposits"
+	}
+	http.Redirect(w, r, to, http.StatusFound)
 }
 
-func (p pages) status(r *http.Request) (page.Page, error) {
+func (p pages) operations(r *http.Request) (page.Page, error) {
 	const shownRunning, shownFailed = 10, 10
 	ctx := r.Context()
-	s := statusPage{Query: r.URL.Query().Get("q"), Fields: query.Fields()}
-	match, err := query.Parse(s.Query)
-	if err != nil {
-		// The page shows the query again, with its error.
-		s.Wrong = page.Sentence(err.Error())
-	}
+	var s operationsPage
 	running, err := p.jobs(ctx, registry.Running)
 	if err != nil {
 		return page.Page{}, err
@@ -100,42 +94,7 @@ func (p pages) status(r *http.Request) (page.Page, error) {
 			return page.Page{}, err
 		}
 	}
-	if s.Wrong == "" {
-		if err := p.search(r, match, &s); err != nil {
-			return page.Page{}, err
-		}
-	}
-	return page.Page{Name: "status", Title: p.Texts(r).T("Operations"), Section: "operations", Live: s.Query == "", Content: s}, nil
-}
-
-// search lists the items that match the query or, without a query, the batches.
-func (p pages) search(r *http.Request, match registry.Query, s *statusPage) error {
-	q := registry.ItemQuery{Match: match, After: r.URL.Query().Get("after"), Limit: 20}
-	if s.Query == "" {
-		q.Action = registry.Batch
-	}
-	list, err := p.API.Items(r.Context(), q)
-	var tooMuch *registry.QueryError
-	if errors.As(err, &tooMuch) {
-		s.Wrong = tooMuch.Error()
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	s.Next = page.Next(r, list.Next)
-	if s.Query != "" {
-		s.Found = list.Rows
-		return nil
-	}
-	for _, it := range list.Rows {
-		progress, err := p.API.BatchProgress(r.Context(), it.ID)
-		if err != nil {
-			return fmt.Errorf("add up batch %s: %w", it.ID, err)
-		}
-		s.Batches = append(s.Batches, batchRow{WorkItem: it, Progress: progress})
-	}
-	return nil
+	return page.Page{Name: "operations", Title: p.Texts(r).T("Operations"), Section: "operations", Live: true, Content: s}, nil
 }
 
 func (p pages) jobs(ctx context.Context, status registry.Status) (registry.Page[registry.WorkItem], error) {
