@@ -33,6 +33,9 @@ func Of(it registry.WorkItem, code, remedy string) Fix {
 
 func fixOf(it registry.WorkItem, code, remedy string) Fix {
 	p := it.Position()
+	if fix, ok := functionFix(it); ok {
+		return fix
+	}
 	switch it.Status {
 	case registry.Cancelled:
 		return Fix{Text: "nothing, or an admin requeues it", Requeue: true}
@@ -63,6 +66,21 @@ func fixOf(it registry.WorkItem, code, remedy string) Fix {
 		return Fix{Text: remedy + ", then requeue the item", Requeue: true}
 	}
 	return Fix{Text: "an admin finds the cause and requeues the item", Requeue: true}
+}
+
+// functionFix returns the fix for an item that a program outside Holdfast carries out, where it differs
+// from that of others. No producer is at fault. A step of a process is never requeued.
+func functionFix(it registry.WorkItem) (f Fix, ok bool) {
+	ended := it.Status == registry.Aborted || it.Status == registry.Deleted
+	switch {
+	case it.Action == registry.StepProcess && (ended || it.Status == registry.Failed || it.Status == registry.Cancelled):
+		return Fix{Text: "repair or retry its process, if that is in error still"}, true
+	case it.Action == registry.Task && ended:
+		return Fix{Text: "nothing, or submit the task again"}, true
+	case it.Action == registry.Task && it.Status == registry.Failed && it.ErrorClass == registry.ContentFault:
+		return Fix{Text: "correct what its arguments name, then requeue the task; if the arguments are wrong, submit another one", Requeue: true}, true
+	}
+	return f, false
 }
 
 // contentFix returns what the producer corrects; the item's note says what is wrong, and where. A

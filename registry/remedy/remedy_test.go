@@ -48,6 +48,28 @@ func TestFix(t *testing.T) {
 			t.Errorf("%s: %q tells the wrong one to act", tt.name, got)
 		}
 	}
+	for _, tt := range []struct {
+		action  registry.Action
+		status  registry.Status
+		class   registry.ErrorClass
+		want    string
+		requeue bool
+	}{
+		{registry.Task, registry.Failed, registry.SystemFault, "an admin finds the cause and requeues the item", true},
+		{registry.Task, registry.Failed, registry.ContentFault, "correct what its arguments name, then requeue the task; if the arguments are wrong, submit another one", true},
+		{registry.Task, registry.Cancelled, "", "nothing, or an admin requeues it", true},
+		{registry.Task, registry.Aborted, "", "nothing, or submit the task again", false},
+		{registry.Task, registry.Running, "", "", false},
+		{registry.StepProcess, registry.Failed, registry.SystemFault, "repair or retry its process, if that is in error still", false},
+		{registry.StepProcess, registry.Failed, registry.ContentFault, "repair or retry its process, if that is in error still", false},
+		{registry.StepProcess, registry.Cancelled, "", "repair or retry its process, if that is in error still", false},
+		{registry.StepProcess, registry.Completed, "", "", false},
+	} {
+		it := registry.WorkItem{Action: tt.action, Stage: registry.Run.Of("work"), Status: tt.status, Attempt: 1, ErrorClass: tt.class}
+		if got := remedy.Of(it, "", ""); got.Text != tt.want || got.Requeue != tt.requeue {
+			t.Errorf("%s, %s: %+v, want %q", tt.action, tt.status, got, tt.want)
+		}
+	}
 	row := registry.WorkItem{Action: registry.Ingest, Status: registry.Failed, ErrorClass: registry.ContentFault}
 	if got, want := remedy.Of(row, "digest", ""), (remedy.Fix{Text: "the producer corrects the row and submits it alone, in a new batch"}); got != want {
 		t.Errorf("a refused row: %+v, want %+v", got, want)

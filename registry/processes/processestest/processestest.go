@@ -852,6 +852,7 @@ func faultTests() tests {
 		"a_process_with_a_repaired_timer_is_removed": removeRepaired,
 		"events_come_with_the_commit":                feed,
 		"the_feed_has_the_life_of_a_process":         life,
+		"a_failed_step_advises_a_repair":             advice,
 		"a_removed_namespace_entry_frees_its_worker": freeWorker,
 	}
 }
@@ -995,6 +996,21 @@ func life(f *fixture) {
 	}
 	if !slices.Equal(acts, []string{"process-retried admin", "process-retried admin", "process-removed admin", "process-imported admin"}) {
 		f.Errorf("the audit list has %v", acts)
+	}
+}
+
+// advice: the list of failures advises no requeue of a step, which would be refused.
+func advice(f *fixture) {
+	f.begun(registry.StepResult{})
+	a := f.call(`1`)
+	f.fails(f.next(registry.StepCall), "the tape is lost")
+	groups, err := f.Store.Failures(f.Context(), registry.ItemQuery{Action: registry.StepProcess})
+	f.Must(err)
+	if len(groups.Rows) != 1 || !groups.Rows[0].Useless || !strings.Contains(groups.Rows[0].Act, "repair or retry its process") {
+		f.Errorf("failures %+v", groups.Rows)
+	}
+	if _, err := f.Store.Command(f.Context(), registry.Command{ItemID: a.ItemID, Act: registry.ActRequeue, Actor: "admin"}); err == nil {
+		f.Error("the step was requeued")
 	}
 }
 
