@@ -119,7 +119,7 @@ func assetTree(ctx context.Context, run *task.Run, in Folder) (Assets, error) {
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return out, task.Invalid(err) // no retry brings the folder back
+		return out, task.Invalid(fmt.Errorf("list %s: %w", in.Path, err)) // no retry brings the folder back
 	}
 	return out, err
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,8 +132,8 @@ func TestSteps_AreSafeToRepeat(t *testing.T) {
 		t.Errorf("tree %v, want %v", found, want)
 	}
 	_, err = f.AssetTree.Test(t.Context(), task.TestRun(), Folder{filepath.Join(from, "nowhere")})
-	if !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v, want that it does not exist", err)
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(from, "nowhere")) {
+		t.Errorf("%v, want that this folder does not exist", err)
 	}
 	must(t, os.WriteFile(filepath.Join(from, "a.txt"), []byte("changed"), 0o600))
 	_, err = f.StoreTree.Test(t.Context(), task.TestRun(parent), Store{from, filepath.Join(t.TempDir(), "archive")})
