@@ -108,9 +108,40 @@ func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http
 				fmt.Sprintf("the body of %s %s ended early; send it again", r.Method, webserver.Path(r))))
 			return
 		}
+		if kind := r.Header.Get("Content-Type"); (kind == "" || strings.Contains(kind, "json")) && nestedDeeper(body, mostNested) {
+			s.Fail(w, r, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid,
+				fmt.Sprintf("the body of %s %s is nested more than %d levels deep; make it flatter", r.Method, webserver.Path(r), mostNested)))
+			return
+		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(w, r)
 	})
+}
+
+// mostNested is how deep the JSON of a request may be nested. Answers wrap what was sent, and JSON
+// parsers have limits: Go's 10,000, Python's about 1,000. One deeper value would make a list
+// unreadable for everybody.
+const mostNested = 500
+
+// nestedDeeper reports whether objects and lists of a JSON text are nested in more than most levels.
+func nestedDeeper(text []byte, most int) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			if depth++; depth > most {
+				return true
+			}
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return false
 }
 
 // smaller says what to do about a body that is too large.

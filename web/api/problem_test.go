@@ -93,6 +93,8 @@ func TestProblem_Routing(t *testing.T) {
 		{"too large", "POST", "/api/v1/batches", large, "application/json", 413, wire.CodeTooLarge},
 		{"a large graph", "POST", "/api/v1/graphs", large, "application/json", 413, wire.CodeTooLarge},
 		{"a large task", "POST", "/api/v1/tasks", large, "application/json", 413, wire.CodeTooLarge},
+		{"nested too deep", "POST", "/api/v1/tasks", `{"function":"x","args":` + strings.Repeat(`{"a\"]":[`, 250) + strings.Repeat("]}", 250) + `}`, "application/json", 422, wire.CodeInvalid},
+		{"brackets in a text", "POST", "/api/v1/tasks", `{"function":"x","args":"\"` + strings.Repeat(`[`, 1000) + `"}`, "application/json", 404, wire.CodeNotFound},
 		{"no JSON", "POST", "/api/v1/batches", "url=x", "application/x-www-form-urlencoded", 415, wire.CodeUnsupportedMedia},
 		{"a limit", "GET", "/api/v1/items?limit=501", "", "", 422, wire.CodeInvalid},
 		{"a limit in words", "GET", "/api/v1/items?limit=many", "", "", 422, wire.CodeInvalid},
@@ -129,7 +131,10 @@ func TestProblem_Routing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			answer, text := b.send(t, c.method, c.path, c.body, "Content-Type", c.kind)
 			p := wantProblem(t, answer, text, c.status, c.code)
-			if c.status == http.StatusUnprocessableEntity && (len(p.Faults) == 0 || p.Faults[0].Location == "") {
+			if deep := strings.HasPrefix(c.name, "nested"); deep != strings.Contains(p.Detail, "levels deep") {
+				t.Errorf("it says %s", p.Detail)
+			}
+			if c.status == http.StatusUnprocessableEntity && !strings.HasPrefix(c.name, "nested") && (len(p.Faults) == 0 || p.Faults[0].Location == "") {
 				t.Errorf("errors=%+v, want the field's name", p.Faults)
 			}
 			if c.status == http.StatusRequestEntityTooLarge && strings.Contains(p.Detail, "/uploads") == strings.HasSuffix(c.path, "/tasks") {
