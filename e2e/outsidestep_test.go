@@ -94,6 +94,10 @@ func TestOutsideSteps(t *testing.T) {
 		}
 	}
 
+	f0 := args(jobs["f0.txt"]).Job.ID
+	says(t, "the graph of a job with its steps", h.must(0, "task", "graph", f0).stdout, "migrate", "pages 3", "f0.txt")
+	says(t, "the graph of the ingest", h.must(0, "task", "graph", batch).stdout, "waits for migrate after record of f0.txt", "f4.txt", "batch.checkm")
+
 	done := func(name string) wire.TaskSettlement {
 		return wire.TaskSettlement{Outcome: wire.TaskDone, Result: text(t, name+" is migrated")}
 	}

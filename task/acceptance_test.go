@@ -402,6 +402,9 @@ func counted(f *fixture) {
 	if it := f.settled(p.Items["last"]); it.Status != registry.Completed || it.BlockerCount != 0 {
 		f.Errorf("the last is %s with %d blockers", it.Status, it.BlockerCount)
 	}
+	if all, calls := f.attempts(p.Items["last"]), s.calls(); len(all) != 1 || calls[len(calls)-1] != "last" || len(calls) != len(nodes) {
+		f.Errorf("the last has the attempts %+v; called were %v", all, calls) // it does not ask whether it may run
+	}
 }
 
 // recounted: while a random graph runs, fails, is cancelled and requeued, each task's count of
@@ -521,8 +524,8 @@ func repaired(f *fixture) {
 		}
 		s.release()
 		f.act(p.Items[key], registry.ActRequeue)
-		if it := f.settled(p.Items["next"]); it.Status != registry.Completed {
-			f.Errorf("after the repair the next is %s", it.Status)
+		if it := f.settled(p.Items["next"]); it.Status != registry.Completed || len(f.attempts(it.ID)) != 1 {
+			f.Errorf("after the repair the next is %s, after %d attempts", it.Status, len(f.attempts(it.ID)))
 		}
 		stop()
 	}
