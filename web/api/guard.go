@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
@@ -108,14 +109,29 @@ func (s *server) bounded(most func(*http.Request) int64, next http.Handler) http
 				fmt.Sprintf("the body of %s %s ended early; send it again", r.Method, webserver.Path(r))))
 			return
 		}
-		if kind := r.Header.Get("Content-Type"); (kind == "" || strings.Contains(kind, "json")) && nestedDeeper(body, mostNested) {
-			s.Fail(w, r, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid,
-				fmt.Sprintf("the body of %s %s is nested more than %d levels deep; make it flatter", r.Method, webserver.Path(r), mostNested)))
-			return
+		if kind := r.Header.Get("Content-Type"); kind == "" || strings.Contains(kind, "json") {
+			if problem := unreadable(r, body); problem != nil {
+				s.Fail(w, r, problem)
+				return
+			}
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(w, r)
 	})
+}
+
+// unreadable returns the problem of a JSON text of which parts come back in answers that others could
+// not read, or nil.
+func unreadable(r *http.Request, text []byte) *wire.Problem {
+	switch {
+	case !utf8.Valid(text):
+		return wire.NewProblem(http.StatusBadRequest, wire.CodeBadRequest,
+			fmt.Sprintf("the body of %s %s is not valid UTF-8, as JSON must be", r.Method, webserver.Path(r)))
+	case nestedDeeper(text, mostNested):
+		return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid,
+			fmt.Sprintf("the body of %s %s is nested more than %d levels deep; make it flatter", r.Method, webserver.Path(r), mostNested))
+	}
+	return nil
 }
 
 // mostNested is how deep the JSON of a request may be nested. Answers wrap what was sent, and JSON

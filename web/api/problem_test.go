@@ -94,6 +94,7 @@ func TestProblem_Routing(t *testing.T) {
 		{"a large graph", "POST", "/api/v1/graphs", large, "application/json", 413, wire.CodeTooLarge},
 		{"a large task", "POST", "/api/v1/tasks", large, "application/json", 413, wire.CodeTooLarge},
 		{"nested too deep", "POST", "/api/v1/tasks", `{"function":"x","args":` + strings.Repeat(`{"a\"]":[`, 250) + strings.Repeat("]}", 250) + `}`, "application/json", 422, wire.CodeInvalid},
+		{"not UTF-8", "POST", "/api/v1/tasks", `{"function":"x","args":"` + "\xff" + `"}`, "application/json", 400, wire.CodeBadRequest},
 		{"brackets in a text", "POST", "/api/v1/tasks", `{"function":"x","args":"\"` + strings.Repeat(`[`, 1000) + `"}`, "application/json", 404, wire.CodeNotFound},
 		{"no JSON", "POST", "/api/v1/batches", "url=x", "application/x-www-form-urlencoded", 415, wire.CodeUnsupportedMedia},
 		{"a limit", "GET", "/api/v1/items?limit=501", "", "", 422, wire.CodeInvalid},
