@@ -155,33 +155,36 @@ func BenchmarkCalls(b *testing.B) {
 				parallel(b, callers, b.N, func(i int) error { return call(i, i%processes) })
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 			})
-			b.Run("calls", func(b *testing.B) {
-				s := benched(b, url, func(_ context.Context, s *process.Step[int]) error {
-					s.State++
-					s.Respond(s.State)
-					return nil
-				})
-				of := func(i int) registry.ProcessKey {
-					return registry.ProcessKey{Namespace: namespace, ProcessID: fmt.Sprint(b.N, " ", i)} // the function runs several times
-				}
-				answered := func(a registry.Answer, err error) error {
-					if err == nil {
-						a, err = s.AwaitAnswer(b.Context(), a.ItemID)
+			for name, timer := range map[string]*registry.ProcessTimer{
+				"calls": nil, "timers wait": {Kind: registry.StepTimeout, At: time.Now().Add(24 * time.Hour)}, // each call puts its process's timer off
+			} {
+				b.Run(name, func(b *testing.B) {
+					s := benched(b, url, func(_ context.Context, s *process.Step[int]) error {
+						s.State++
+						s.Respond(s.State)
+						return nil
+					})
+					of := func(i int) registry.ProcessKey {
+						return registry.ProcessKey{Namespace: namespace, ProcessID: fmt.Sprint(name, b.N, " ", i)} // the function runs several times
 					}
-					if err == nil && a.Status != registry.Completed {
-						err = fmt.Errorf("answer %+v", a)
-					}
-					return err
-				}
-				parallel(b, callers, processes, func(i int) error {
-					return answered(s.InitProcess(b.Context(), registry.NewProcess{ProcessKey: of(i)}))
+					parallel(b, importers, processes, func(i int) error {
+						_, err := s.PutProcess(b.Context(), registry.PutProcess{ProcessKey: of(i), State: json.RawMessage(`0`), Timer: timer})
+						return err
+					})
+					b.ResetTimer()
+					parallel(b, callers, b.N, func(i int) error {
+						a, err := s.CallProcess(b.Context(), registry.NewCall{ProcessKey: of(i % processes)})
+						if err == nil {
+							a, err = s.AwaitAnswer(b.Context(), a.ItemID)
+						}
+						if err == nil && a.Status != registry.Completed {
+							err = fmt.Errorf("answer %+v", a)
+						}
+						return err
+					})
+					b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 				})
-				b.ResetTimer()
-				parallel(b, callers, b.N, func(i int) error {
-					return answered(s.CallProcess(b.Context(), registry.NewCall{ProcessKey: of(i % processes)}))
-				})
-				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
-			})
+			}
 		})
 	}
 }
