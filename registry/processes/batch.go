@@ -25,12 +25,12 @@ type batch struct {
 	created   []*process
 	changed   []*process
 	answered  []registry.WorkItem // whose results changed
-	postponed [][2]string         // timers with the calls that they wait for
+	postponed map[string][]string // timers with the calls that they wait for
 }
 
 // newBatch returns a batch, which reads the processes of the keys at once.
 func newBatch(t *work.Tx, keys ...registry.ProcessKey) (*batch, error) {
-	b := &batch{Tx: t, known: map[registry.ProcessKey]*process{}, needs: map[string][]work.Need{}}
+	b := &batch{Tx: t, known: map[registry.ProcessKey]*process{}, needs: map[string][]work.Need{}, postponed: map[string][]string{}}
 	ids := sqldb.IDsByKey[string]{}
 	for _, key := range keys {
 		if _, ok := b.known[key]; !ok {
@@ -128,13 +128,8 @@ func (b *batch) flush() error {
 		return fmt.Errorf("add events of processes: %w", err)
 	}
 	postponed := b.postponed
-	b.created, b.changed, b.answered, b.events, b.postponed = nil, nil, nil, nil, nil
-	for _, p := range postponed {
-		if err := b.Postpone(p[0], p[1]); err != nil {
-			return err
-		}
-	}
-	return nil
+	b.created, b.changed, b.answered, b.events, b.postponed = nil, nil, nil, nil, map[string][]string{}
+	return b.Behind(postponed)
 }
 
 func (b *batch) writeSteps() error {
@@ -144,10 +139,8 @@ func (b *batch) writeSteps() error {
 	if err := b.Insert(b.items...); err != nil {
 		return err
 	}
-	for _, it := range b.items {
-		if err := b.Require(it.ID, b.needs[it.ID]); err != nil {
-			return err
-		}
+	if err := b.RequireAll(b.needs); err != nil {
+		return err
 	}
 	if err := b.InsertRows(insertStep, b.steps); err != nil {
 		return fmt.Errorf("add steps of processes: %w", err)

@@ -212,7 +212,7 @@ func (p *process) enqueue(b *batch, spec registry.StepSpec, actor string) (itemI
 		return "", err
 	}
 	if pending != "" {
-		b.postponed = append(b.postponed, [2]string{pending, itemID})
+		b.postponed[pending] = append(b.postponed[pending], itemID)
 	}
 	p.tail, p.tailStatus = itemID, registry.Pending
 	p.save(b)

@@ -68,15 +68,56 @@ func OpenNeeds(needs []Need) (n int64) {
 
 // Require inserts the edges of an item, whose blocker count must already be [OpenNeeds] of them.
 func (t *Tx) Require(itemID string, needs []Need) error {
-	for _, r := range needs {
-		satisfied := sql.NullInt64{Int64: t.Now, Valid: r.satisfied}
-		err := t.Do(`INSERT INTO work_dep (item_id, requires_id, wait_for, satisfied_at, at_start) VALUES ($1, $2, $3, $4, 1)`,
-			itemID, r.ID, r.WaitFor, satisfied)
-		if err != nil {
-			return fmt.Errorf("require %s of %s: %w", r.ID, itemID, err)
+	return t.RequireAll(map[string][]Need{itemID: needs})
+}
+
+// RequireAll is Require for several items.
+func (t *Tx) RequireAll(of map[string][]Need) error {
+	var rows [][]any
+	for _, itemID := range slices.Sorted(maps.Keys(of)) {
+		for _, r := range of[itemID] {
+			rows = append(rows, []any{itemID, r.ID, r.WaitFor, sql.NullInt64{Int64: t.Now, Valid: r.satisfied}})
 		}
 	}
+	if err := t.InsertRows(insertNeed, rows); err != nil {
+		return fmt.Errorf("add requirements: %w", err)
+	}
 	return nil
+}
+
+var (
+	insertNeed = sqldb.InsertInto(`INSERT INTO work_dep (item_id, requires_id, wait_for, satisfied_at, at_start)`, `($1, $2, $3, $4, 1)`)
+	addBlocked = sqldb.UpdateFrom(`UPDATE work_item SET blocker_count = blocker_count + v.column2`, `($1, CAST($2 AS BIGINT))`, `work_item.id = v.column1`)
+)
+
+// addBlockers adds to the blocker counts of items, whose readiness must be computed anew after it.
+func (t *Tx) addBlockers(by map[string]int) error {
+	var rows [][]any
+	for _, id := range slices.Sorted(maps.Keys(by)) {
+		rows = append(rows, []any{id, by[id]})
+	}
+	if err := t.InsertRows(addBlocked, rows); err != nil {
+		return fmt.Errorf("count what blocks items: %w", err)
+	}
+	return nil
+}
+
+// Behind makes pending items wait until items of this transaction have settled, too.
+func (t *Tx) Behind(of map[string][]string) error {
+	needs, count := map[string][]Need{}, map[string]int{}
+	for itemID, on := range of {
+		count[itemID] = len(on)
+		for _, id := range on {
+			needs[itemID] = append(needs[itemID], Need{ID: id, WaitFor: registry.WaitSettled})
+		}
+	}
+	if err := t.RequireAll(needs); err != nil {
+		return err
+	}
+	if err := t.addBlockers(count); err != nil {
+		return err
+	}
+	return t.refreshReady(slices.Sorted(maps.Keys(of))...)
 }
 
 // Block makes a pending item wait until items of this transaction are over, see
@@ -114,34 +155,29 @@ func (t *Tx) satisfy(settled []Shift) error {
 			return fmt.Errorf("close edges: %w", err)
 		}
 		for _, id := range dependents {
-			closed[id]++
+			closed[id]--
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(closed)) {
-		if err := t.Do(`UPDATE work_item SET blocker_count = blocker_count - $2 WHERE id = $1`, id, closed[id]); err != nil {
-			return fmt.Errorf("unblock %s: %w", id, err)
-		}
-		if err := t.unblocked(id); err != nil {
-			return err
-		}
+	if err := t.addBlockers(closed); err != nil {
+		return err
 	}
-	return nil
+	return t.unblocked(slices.Sorted(maps.Keys(closed))...)
 }
 
-// unblocked makes a pending item ready that nothing blocks any more. A batch at its report stage
-// begins its next closing in the same transaction, so that each closing has exactly one report
+// unblocked makes those of pending items ready that nothing blocks any more. A batch at its report
+// stage begins its next closing in the same transaction, so that each closing has exactly one report
 // (R22). A batch that is not expanded yet does not wait for its jobs: their settling changes
 // nothing, unless the batch was blocked.
-func (t *Tx) unblocked(id string) error {
-	n, err := t.Exec(`UPDATE work_item AS i SET closing = CASE WHEN i.stage = 'report' THEN i.closing + 1 ELSE i.closing END
-		WHERE i.id = $1 AND i.status = 'pending' AND (i.blocker_count = 0 OR i.ready = 2) AND NOT `+Blocked, id)
-	if err != nil {
-		return fmt.Errorf("wake %s: %w", id, err)
-	}
-	if n == 0 {
+func (t *Tx) unblocked(ids ...string) error {
+	if len(ids) == 0 {
 		return nil
 	}
-	return t.refreshReady(id)
+	free, err := t.Strings(`UPDATE work_item AS i SET closing = CASE WHEN i.stage = 'report' THEN i.closing + 1 ELSE i.closing END
+		WHERE `+t.Among("i.id")+` AND i.status = 'pending' AND (i.blocker_count = 0 OR i.ready = 2) AND NOT `+Blocked+` RETURNING id`, t.List(ids))
+	if err != nil {
+		return fmt.Errorf("wake items: %w", err)
+	}
+	return t.refreshReady(free...)
 }
 
 // reopen is the reverse of satisfy, for an item that runs again. A running dependent finishes its
