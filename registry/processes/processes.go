@@ -38,7 +38,9 @@ func New(db *sqldb.DB, engine *work.Engine) *Keeper {
 // Join adds what processes do in the engine's transactions.
 func (s *Keeper) Join(h *work.Hooks) {
 	h.Outcome = append(h.Outcome, judge)
-	h.Applied = append(h.Applied, registry.ResultStep)
+	h.Applied = func(it registry.WorkItem, name string) bool {
+		return it.Action == registry.StepProcess && name == registry.ResultStep
+	}
 	h.SettledTogether = append(h.SettledTogether, settled)
 	h.Paused = append(h.Paused, paused)
 	h.Purged = append(h.Purged, purged)

@@ -59,9 +59,9 @@ type Hooks struct {
 	// Outcome judges the results that a worker settles an item with, before anything is written. It
 	// returns ErrInvalid for results that the subject cannot apply.
 	Outcome []func(it registry.WorkItem, results map[string]json.RawMessage) error
-	// Applied are the names of results that SettledTogether applies. They are in its items' maps and
-	// are not stored.
-	Applied []string
+	// Applied reports whether SettledTogether applies a result of an item. Such a result is in the
+	// item's map then, and is not stored.
+	Applied func(it registry.WorkItem, name string) bool
 	// Stopped cleans up what an aborted or deleted item left behind.
 	Stopped func(t *Tx, it registry.WorkItem, actor string) error
 	// Followed reports whether something follows when the item leaves its present stage. Such an item

@@ -229,15 +229,15 @@ func (t *Tx) applicable(it registry.WorkItem, se registry.Settlement) error {
 func (t *Tx) learn(it *registry.WorkItem, se registry.Settlement) error {
 	if len(se.Results) > 0 {
 		kept := maps.Clone(se.Results)
-		for _, name := range t.store.hooks.Applied {
-			if value, ok := kept[name]; ok {
-				delete(kept, name)
-				it.Results[name] = value
-			}
-		}
+		maps.DeleteFunc(kept, func(name string, _ json.RawMessage) bool { return t.store.hooks.Applied(*it, name) })
 		if len(kept) > 0 {
 			if err := t.setResults(*it, kept); err != nil {
 				return err
+			}
+		}
+		for name, value := range se.Results {
+			if _, stored := kept[name]; !stored {
+				it.Results[name] = value
 			}
 		}
 		if err := registry.CheckResults(it.Results); err != nil {

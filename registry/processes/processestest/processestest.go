@@ -195,6 +195,7 @@ func processTests() tests {
 		"the_list_finds_states_and_errors":                  lists,
 		"what_does_not_exist_is_said":                       unknown,
 		"a_bad_result_changes_nothing":                      badResult,
+		"a_step_s_result_is_not_kept_beside_others":         resultBesideOthers,
 		"every_namespace_is_in_the_queue":                   inQueue,
 	}
 }
@@ -701,6 +702,30 @@ func badResult(f *fixture) {
 	f.ends(c, registry.StepResult{Events: events(`1`)})
 	if p := f.is(registry.ProcessRunning); p.LastEventID != 1 {
 		f.Errorf("process %+v", p)
+	}
+}
+
+// resultBesideOthers: whether a step succeeds or not, what it makes of its process is no result that
+// the item keeps. Other items may have a result of that name.
+func resultBesideOthers(f *fixture) {
+	f.begun(registry.StepResult{})
+	results := func() map[string]json.RawMessage {
+		return map[string]json.RawMessage{registry.ResultStep: json.RawMessage(`{"response":1}`), "own": json.RawMessage(`2`)}
+	}
+	for _, o := range []registry.Outcome{registry.OutcomeDone, registry.OutcomeFailed} {
+		f.call(`1`)
+		c := f.next(registry.StepCall)
+		f.Settle(registry.Settlement{Lease: c.Lease, Outcome: o, Error: "no", Class: registry.SystemFault, Results: results()})
+		got := f.Item(c.Item.ID).Results
+		if _, kept := got[registry.ResultStep]; kept || string(got["own"]) != `2` {
+			f.Errorf("results of a step that is %s: %s", o, got)
+		}
+	}
+	id := f.Task()
+	c := f.Take(registry.Run.Of(registrytest.TaskFunction.Name), "")
+	f.Settle(registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone, Results: results()})
+	if got := f.Item(id).Results; len(got) != 2 {
+		f.Errorf("results of a task: %s", got)
 	}
 }
 
