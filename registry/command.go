@@ -16,7 +16,8 @@ type Commanding interface {
 	// consequences that c does not confirm. Cancel, abort and delete withdraw a running attempt:
 	// its worker learns it by Withdrawn, and a late success is refused (R18). Past the point of no
 	// return these three are refused (R7). A repeated idempotency key changes nothing and returns
-	// the item.
+	// the item. A dry run changes nothing; it returns the item as it would be, or the error that the
+	// act would return.
 	Command(ctx context.Context, c Command) (WorkItem, error)
 	// Bulk creates an item that carries out an act on every item that matches a query now. It runs
 	// in the background with progress, can be cancelled, and is one audit entry.
@@ -48,6 +49,9 @@ type Command struct {
 	// "" makes a request.
 	AgreesTo       string `json:"agrees_to,omitempty"`
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
+	// DryRun asks what the act would do: it is carried out and undone at once, so that it answers as
+	// the act would, and changes nothing. Its idempotency key is ignored.
+	DryRun bool `json:"dry_run,omitempty"`
 }
 
 // ConfirmationNeeded is the error for an act whose consequences are not confirmed.

@@ -56,6 +56,9 @@ func TestActs(t *testing.T) {
 	})
 	t.Run("delete asks", func(t *testing.T) {
 		in("batch", "delete", batches[2]).Wants(t, exit.Held).Says(t, "1 job is deleted", "--yes")
+		if r := in("batch", "delete", batches[2], "--dry-run").Wants(t, exit.OK).Says(t, "1 job is deleted"); r.Out != batches[2]+" would be Deleted\n" {
+			t.Errorf("a dry run prints %q", r.Out)
+		}
 		if got := state(batches[2]); got != "Failed" {
 			t.Errorf("state %s", got)
 		}
@@ -64,6 +67,7 @@ func TestActs(t *testing.T) {
 		in("batch", "delete", batches[2], "--yes").Wants(t, exit.OK)
 	})
 	t.Run("match asks", func(t *testing.T) {
+		in("item", "requeue", "--match", "state:failed", "--dry-run").Wants(t, exit.Usage)
 		in("item", "requeue", "--match", "state:failed action:ingest").Wants(t, exit.Held).Says(t, "2 Failed", "requeue 2 items?", "--yes")
 		in("item", "requeue", "--match", "state:aborted").Wants(t, exit.Nothing).Says(t, "nothing matches")
 		in("item", "requeue", "--match", "nonsense:x").Wants(t, exit.Usage)

@@ -49,6 +49,25 @@ func TestCommand_Confirmation(t *testing.T) {
 	}
 }
 
+// TestCommand_DryRun checks that a dry run answers as the act would, and changes nothing.
+func TestCommand_DryRun(t *testing.T) {
+	b := newBench(t)
+	_, jobs := failedJobs(t, b, 1)
+	c := b.as(t, registry.RoleOperator)
+	it, err := c.Command(t.Context(), registry.Command{ItemID: jobs[0], Act: registry.ActRequeue, From: registry.Estimate, DryRun: true})
+	must(t, err)
+	if it.Status != registry.Pending || it.Stage != registry.Estimate {
+		t.Errorf("answers %s at %s", it.Status, it.Stage)
+	}
+	_, err = c.Command(t.Context(), registry.Command{ItemID: jobs[0], Act: registry.ActDelete, DryRun: true})
+	problemOf(t, err, http.StatusConflict, wire.CodeConfirm)
+	_, err = c.Command(t.Context(), registry.Command{ItemID: jobs[0], Act: registry.ActCancel, DryRun: true})
+	problemOf(t, err, http.StatusConflict, wire.CodeTransition)
+	if it, err := b.store.Item(t.Context(), jobs[0]); err != nil || it.Status != registry.Failed {
+		t.Errorf("a dry run left %s, %v", it.Status, err)
+	}
+}
+
 func TestCommand_WrongValues(t *testing.T) {
 	b := newBench(t)
 	_, jobs := failedJobs(t, b, 1)

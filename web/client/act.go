@@ -20,14 +20,15 @@ func (c *Client) Submit(ctx context.Context, s wire.SubmitRequest, idempotencyKe
 
 // Command asks for an act on an item and returns the item afterwards. The actor is the token. A
 // *Problem that is a *registry.TransitionError lists the acts that the item allows. A *Problem of
-// code confirmation-needed lists what must be confirmed.
+// code confirmation-needed lists what must be confirmed. A dry run changes nothing, and answers as the
+// act would.
 func (c *Client) Command(ctx context.Context, cmd registry.Command) (registry.WorkItem, error) {
 	var out registry.WorkItem
 	err := c.ask(ctx, request{
 		method: http.MethodPost, path: in("items", cmd.ItemID, "commands"), header: keyed(cmd.IdempotencyKey),
-	}, wire.CommandRequest{
+	}, wire.ItemCommandRequest{DryRun: cmd.DryRun, CommandRequest: wire.CommandRequest{
 		Act: string(cmd.Act), From: string(cmd.From), Priority: cmd.Priority, Reason: cmd.Reason, Confirm: cmd.Confirmed, AgreesTo: cmd.AgreesTo,
-	}, &out)
+	}}, &out)
 	return out, err
 }
 

@@ -10,6 +10,12 @@ type CommandRequest struct {
 	AgreesTo string `json:"agrees_to,omitempty" doc:"abandon: the agrees_to of the confirmation-needed problem that showed another admin's request; when empty, a new request is made"`
 }
 
+// ItemCommandRequest asks for an act on one item.
+type ItemCommandRequest struct {
+	CommandRequest
+	DryRun bool `json:"dry_run,omitempty" doc:"Change nothing: answer with the item as it would be after the act, or with the problem that the act would answer"`
+}
+
 // BulkRequest asks for an act on every item that matches a query.
 type BulkRequest struct {
 	Query string `json:"query" id:"query" maxLength:"2000" doc:"Selects the items, such as state:failed collection:demo; must not be empty" example:"state:failed collection:maps"`

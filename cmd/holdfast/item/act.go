@@ -40,6 +40,7 @@ func ActCommand(a *cli.App, verb, short string, what registry.Act, flags func(cm
 	cmd.Flags().StringVar(&ask.Reason, "reason", "", "the reason, recorded with the act")
 	cmd.Flags().StringVar(&ask.match, "match", "", "all items that match this `QUERY`, instead of ids")
 	cmd.Flags().BoolVar(&ask.yes, "yes", false, "skip the question")
+	cmd.Flags().BoolVar(&ask.DryRun, "dry-run", false, "change nothing: print each item's state after the act, or its consequences")
 	if flags != nil {
 		flags(cmd, &ask.Command)
 	}
@@ -50,6 +51,8 @@ func perform(ctx context.Context, a *cli.App, args []string, ask act) error {
 	switch {
 	case ask.match != "" && ask.Act == registry.ActAbandon:
 		return exit.Usagef("%s; name the items", registry.AbandonOneByOne)
+	case ask.match != "" && ask.DryRun:
+		return exit.Usagef("--dry-run takes ids; without --yes, --match shows what it would act on")
 	case ask.match != "" && len(args) > 0:
 		return exit.Usagef("ids and --match exclude each other")
 	case ask.match == "" && len(args) == 0:
@@ -125,6 +128,10 @@ func confirmed(ctx context.Context, a *cli.App, c *client.Client, command regist
 	a.Note("%s of item %s:", command.Act, command.ItemID)
 	for _, text := range p.Consequences {
 		a.Note("  %s", text)
+	}
+	if command.DryRun {
+		command.Confirmed, command.AgreesTo = true, p.AgreesTo
+		return c.Command(ctx, command)
 	}
 	err = a.Decide(fmt.Sprintf("%s item %s?", command.Act, command.ItemID), false)
 	if undecided := new(exit.UndecidedError); p.AgreesTo != "" && errors.As(err, &undecided) {

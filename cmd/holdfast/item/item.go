@@ -93,6 +93,8 @@ func Apply(ctx context.Context, a *cli.App, args []string, command registry.Comm
 			continue
 		case a.JSON:
 			err = a.PrintJSON(it)
+		case command.DryRun:
+			_, err = fmt.Fprintf(a.Out, "%s would be %s\n", it.ID, it.State)
 		default:
 			state := string(it.State)
 			if command.Act == registry.ActPurge {

@@ -1,6 +1,7 @@
 package worktest
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -11,17 +12,18 @@ import (
 
 func commandTests() tests {
 	return tests{
-		"requeue_to_each_earlier_stage":                requeueEach,
-		"requeue_of_a_cancelled_job":                   requeueCancelled,
-		"requeue_of_a_batch":                           requeueBatch,
-		"retry_now_is_a_try_at_once_and_counts_as_one": retryNow,
-		"retry_now_waits_for_what_else_keeps_an_item":  retryNowKept,
-		"retry_now_of_many":                            retryNowBulk,
-		"retry_now_brings_no_tidying_forward":          retryNowTidy,
-		"refused_transitions":                          refusedTransitions,
-		"cancel":                                       cancel,
-		"a_key_is_carried_out_once":                    commandKey,
-		"I12_actor_and_reason_are_kept":                commandAudit,
+		"requeue_to_each_earlier_stage":                    requeueEach,
+		"requeue_of_a_cancelled_job":                       requeueCancelled,
+		"requeue_of_a_batch":                               requeueBatch,
+		"retry_now_is_a_try_at_once_and_counts_as_one":     retryNow,
+		"retry_now_waits_for_what_else_keeps_an_item":      retryNowKept,
+		"retry_now_of_many":                                retryNowBulk,
+		"retry_now_brings_no_tidying_forward":              retryNowTidy,
+		"refused_transitions":                              refusedTransitions,
+		"cancel":                                           cancel,
+		"a_key_is_carried_out_once":                        commandKey,
+		"I12_actor_and_reason_are_kept":                    commandAudit,
+		"a_dry_run_answers_as_the_act_and_changes_nothing": dryRun,
 	}
 }
 
@@ -250,5 +252,48 @@ func commandAudit(f *fixture) {
 	}
 	if len(es) != 2 {
 		f.Errorf("%d events of a hold and its release", len(es))
+	}
+}
+
+// dryRun: it returns the item as it would be, or the error of the act, and leaves no trace: neither
+// in rows nor in events, and its key is free.
+func dryRun(f *fixture) {
+	id := f.Job(registry.Download)
+	running := f.Take(registry.Download, id)
+	before := f.Item(id)
+	ask := registry.Command{ItemID: id, Act: registry.ActCancel, Reason: "why not", Actor: "ann", IdempotencyKey: "k", DryRun: true}
+	it, err := f.Store.Command(f.Context(), ask)
+	f.Must(err)
+	if it.Status != registry.Cancelled {
+		f.Errorf("a dry run answers %s, want cancelled", it.Status)
+	}
+	ask.Act = registry.ActAbort
+	var needed *registry.ConfirmationNeeded
+	if _, err := f.Store.Command(f.Context(), ask); !errors.As(err, &needed) || len(needed.Consequences) == 0 {
+		f.Errorf("a dry run of an abort: %v, want its consequences", err)
+	}
+	ask.Confirmed = true
+	if it, err := f.Store.Command(f.Context(), ask); err != nil || it.Status != registry.Aborted {
+		f.Errorf("a dry run of a confirmed abort: %s, %v", it.Status, err)
+	}
+	ask.Act = registry.ActRequeue
+	var refused *registry.TransitionError
+	if _, err := f.Store.Command(f.Context(), ask); !errors.As(err, &refused) {
+		f.Errorf("a dry run of a requeue of a running item: %v, want the refusal", err)
+	}
+	events, err := f.Store.Events(f.Context(), id, 0, 500)
+	f.Must(err)
+	for _, e := range events {
+		if e.Actor == "ann" {
+			f.Errorf("a dry run left the event %s", e.Type)
+		}
+	}
+	if after := f.Item(id); after.Status != before.Status || after.Attempt != before.Attempt || !after.UpdatedAt.Equal(before.UpdatedAt) {
+		f.Errorf("a dry run left %+v, want %+v", after, before)
+	}
+	f.Done(running.Lease) // still the claim of its worker
+	ask.Act, ask.DryRun = registry.ActHold, false
+	if it, err := f.Store.Command(f.Context(), ask); err != nil || it.HeldBy == nil {
+		f.Errorf("the key of a dry run: %v", err)
 	}
 }

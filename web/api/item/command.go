@@ -17,7 +17,7 @@ import (
 type commandInput struct {
 	lookup.ItemID
 	Key  string `header:"Idempotency-Key" maxLength:"200"`
-	Body wire.CommandRequest
+	Body wire.ItemCommandRequest
 }
 
 func (s *Service) command(ctx context.Context, in *commandInput) (*endpoint.Output[registry.WorkItem], error) {
@@ -30,7 +30,7 @@ func (s *Service) command(ctx context.Context, in *commandInput) (*endpoint.Outp
 			return nil, err
 		}
 	}
-	faults := checkCommand(in.Body)
+	faults := checkCommand(in.Body.CommandRequest)
 	if route, ok := it.Route(); ok && in.Body.From != "" {
 		if stages := route.UpTo(it.Stage); !slices.Contains(stages, registry.Stage(in.Body.From)) {
 			faults = append(faults, wire.Fault{Location: "body.from", Message: fmt.Sprintf(
@@ -43,9 +43,13 @@ func (s *Service) command(ctx context.Context, in *commandInput) (*endpoint.Outp
 	it, err = s.Registry.Command(ctx, registry.Command{
 		ItemID: it.ID, Act: registry.Act(in.Body.Act), From: registry.Stage(in.Body.From), Priority: in.Body.Priority,
 		Reason: in.Body.Reason, Confirmed: in.Body.Confirm, AgreesTo: in.Body.AgreesTo, Actor: access.Actor(ctx), IdempotencyKey: in.Key,
+		DryRun: in.Body.DryRun,
 	})
 	if err != nil {
 		return nil, err
+	}
+	if in.Body.DryRun {
+		return endpoint.Item(it)
 	}
 	s.Log.InfoContext(ctx, "item commanded", "item", it.ID, "act", in.Body.Act, "state", string(it.State), "actor", access.Actor(ctx))
 	return endpoint.Item(it)
