@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/holdfast/holdfast/internal/browsertest"
 	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 )
 
@@ -32,5 +33,6 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build holdfast: %v\n%s", err, out)
 		return 1
 	}
+	defer browsertest.Stop()
 	return postgrestest.Main(m)
 }

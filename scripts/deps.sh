@@ -12,6 +12,7 @@ needs=(
 	"initdb postgresql"
 	"node nodejs"
 	"npm npm"
+	"chromium chromium fonts-dejavu-core" # opens the pages
 	"bsdtar libarchive-tools"
 	"python3 python3" # runs examples/python
 	"jq jq" # used by examples/shell

@@ -1,5 +1,5 @@
 // Package npmtest runs JavaScript clients of other projects, so that programs that know only the
-// specifications test our protocols.
+// specifications test our protocols. Folder gives their files.
 package npmtest
 
 import (
@@ -19,29 +19,33 @@ import (
 // missing, the test is skipped, or fails if REQUIRE_SERVICES is 1.
 func Node(ctx context.Context, t testing.TB, name, version, script string, args ...string) *exec.Cmd {
 	t.Helper()
-	for _, tool := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			proctest.Absent(t, tool, err)
-		}
+	if _, err := exec.LookPath("node"); err != nil {
+		proctest.Absent(t, "node", err)
 	}
 	node := exec.CommandContext(ctx, "node", append([]string{"-"}, args...)...)
 	node.Dir = t.TempDir()
-	node.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(install(ctx, t, name, version), "node_modules"))
+	node.Env = append(os.Environ(), "NODE_PATH="+filepath.Dir(Folder(ctx, t, name, version)))
 	node.Stdin = strings.NewReader(script)
 	return node
 }
 
-// install returns a folder whose node_modules has the package. The folder appears in one step, so
-// that several test runs may install concurrently.
-func install(ctx context.Context, t testing.TB, name, version string) string {
+// Folder returns the folder of the npm package name at exactly that version. The package is installed
+// once per machine. If npm is missing, or the package cannot be had, the test is skipped, or fails if
+// REQUIRE_SERVICES is 1. The folder appears in one step, so that several test runs may install
+// concurrently.
+func Folder(ctx context.Context, t testing.TB, name, version string) string {
 	t.Helper()
+	if _, err := exec.LookPath("npm"); err != nil {
+		proctest.Absent(t, "npm", err)
+	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = t.TempDir()
 	}
 	dir := filepath.Join(cache, "holdfast-test", name+"-"+version)
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", name, "package.json")); err == nil {
-		return dir
+	found := filepath.Join(dir, "node_modules", name)
+	if _, err := os.Stat(filepath.Join(found, "package.json")); err == nil {
+		return found
 	}
 	err = os.MkdirAll(filepath.Dir(dir), 0o755)
 	temp, failed := os.MkdirTemp(filepath.Dir(dir), name+"-*")
@@ -60,5 +64,5 @@ func install(ctx context.Context, t testing.TB, name, version string) string {
 			t.Fatalf("keep %s: %v", name, err)
 		}
 	}
-	return dir
+	return found
 }
