@@ -224,9 +224,16 @@ func TestProcess_Group(t *testing.T) {
 				return g.s.RemoveProcess(t.Context(), registry.ProcessAct{ProcessKey: named("removed"), Actor: "admin"})
 			})
 			if one.badText {
-				call("bad text", "keyed", "\"\xff\"", "")
+				call("bad text", "keyed", `1`, "\xff")
 			}
-			errs := g.gathered(func(string) error { return nil }, all)
+			undone := false
+			errs := g.gathered(func(query string) error {
+				undone = undone || query == "SAVEPOINT w"
+				return nil
+			}, all)
+			if undone != one.badText {
+				t.Errorf("the requests ran one by one: %v", undone)
+			}
 
 			// good counts the requests of a name that succeeded; the others must have an error.
 			good := func(what string, want int, is func(error) bool) {
