@@ -63,9 +63,10 @@ func (s *server) authenticate(r *http.Request) (registry.Token, registry.Session
 
 // isUse reports whether a person asked for something. Browsers mark that over HTTPS and on localhost.
 // What an open page loads by itself does not count: otherwise it would keep a session alive for ever.
+// What a page's script sends counts: it is an upload, which may go on for hours, or an act.
 func isUse(r *http.Request) bool {
 	asked := r.Header.Get("Sec-Fetch-Dest")
-	return (asked == "" || asked == "document") && !strings.HasPrefix(r.URL.Path, "/static/") && !strings.HasPrefix(r.URL.Path, wire.Base+"/events") && r.URL.Path != "/live" && r.URL.Path != "/favicon.ico"
+	return (asked == "" || asked == "document" || asked == "empty" && !isRead(r)) && !strings.HasPrefix(r.URL.Path, "/static/") && !strings.HasPrefix(r.URL.Path, wire.Base+"/events") && r.URL.Path != "/live" && r.URL.Path != "/favicon.ico"
 }
 
 func unauthenticated(detail string) *wire.Problem {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -248,4 +249,61 @@ func TestReport_Download(t *testing.T) {
 	}
 	answer, text = b.send(t, http.MethodGet, path+".csv?closing=2", "")
 	wantProblem(t, answer, text, http.StatusNotFound, wire.CodeNotFound)
+}
+
+// TestCancelBatch: a depositor cancels what it submitted itself, and nothing else.
+func TestCancelBatch(t *testing.T) {
+	b := newBench(t)
+	ctx := t.Context()
+	mine, theirs := b.as(t, registry.RoleDepositor), b.as(t, registry.RoleOperator)
+	submit := func(c *caller, name string) string {
+		answer, err := c.Submit(ctx, wire.SubmitRequest{Collection: "default", URL: "http://h.test/" + name}, "")
+		must(t, err)
+		return answer.BatchID
+	}
+	own, other := submit(mine, "own"), submit(theirs, "other")
+	_, err := mine.CancelBatch(ctx, other, "", "")
+	problemOf(t, err, http.StatusForbidden, wire.CodeForbidden)
+	if it, err := mine.Item(ctx, other); err != nil || it.Status != registry.Pending {
+		t.Errorf("status=%s (%v), want pending", it.Status, err)
+	}
+	_, err = b.as(t, registry.RoleViewer).CancelBatch(ctx, own, "", "")
+	problemOf(t, err, http.StatusForbidden, wire.CodeForbidden)
+	it, err := mine.CancelBatch(ctx, own, "sent twice", "once")
+	must(t, err)
+	if it.Status != registry.Cancelled {
+		t.Errorf("status=%s, want cancelled", it.Status)
+	}
+	if again, err := mine.CancelBatch(ctx, own, "sent twice", "once"); err != nil || again.Status != registry.Cancelled {
+		t.Errorf("a repeat: status=%s (%v), want cancelled", again.Status, err)
+	}
+	_, err = mine.CancelBatch(ctx, own, "", "")
+	problemOf(t, err, http.StatusConflict, wire.CodeTransition)
+	if it, err := theirs.CancelBatch(ctx, other, "", ""); err != nil || it.Status != registry.Cancelled {
+		t.Errorf("an operator: status=%s (%v), want cancelled", it.Status, err)
+	}
+	audit, err := b.store.Audit(ctx, registry.AuditQuery{Limit: 10})
+	must(t, err)
+	if !slices.ContainsFunc(audit.Rows, func(e registry.Event) bool {
+		return e.Type == "cancel" && e.ItemID == own && e.Actor == "the depositor" && strings.Contains(string(e.Data), "sent twice")
+	}) {
+		t.Errorf("not audited: %+v", audit.Rows)
+	}
+}
+
+// TestSubmit_DryRun checks the fields of a request before its payload is sent.
+func TestSubmit_DryRun(t *testing.T) {
+	b := newBench(t)
+	ctx, c := t.Context(), b.as(t, registry.RoleDepositor)
+	must(t, c.CheckSubmission(ctx, wire.SubmitRequest{Collection: "default", Title: "Plates"}))
+	p := problemOf(t, c.CheckSubmission(ctx, wire.SubmitRequest{Collection: "default", ARK: "nonsense", LocalIDs: []string{""}, URL: "ftp://h.test/x"}), http.StatusUnprocessableEntity, wire.CodeInvalid)
+	if len(p.Faults) != 3 {
+		t.Errorf("faults=%v, want those of ark, local id and url", p.Faults)
+	}
+	problemOf(t, c.CheckSubmission(ctx, wire.SubmitRequest{Collection: "none"}), http.StatusNotFound, wire.CodeNotFound)
+	must(t, b.as(t, registry.RoleAdmin).SetAccepting(ctx, registry.Accepting{Reason: "moving"}))
+	problemOf(t, c.CheckSubmission(ctx, wire.SubmitRequest{Collection: "default"}), http.StatusServiceUnavailable, wire.CodeNotAccepting)
+	if page, err := b.store.Items(ctx, registry.ItemQuery{}); err != nil || len(page.Rows) != 0 {
+		t.Errorf("%d items (%v), want none", len(page.Rows), err)
+	}
 }

@@ -99,6 +99,7 @@ func probes() map[string][]probe {
 		"read-accepting":     get("/queue/accepting"),
 		"list-batches":       get("/batches", "/batches?collection=COLLECTION", "/batches?text="+beeMark, "/batches?status=completed"),
 		"read-batch":         get("/batches/BATCH"),
+		"cancel-batch":       {{"POST", "/api/v1/batches/BATCH/cancel", "{}"}, {"POST", "/api/v1/batches/JOB/cancel", `{"reason":"x"}`}},
 		"batch-progress":     get("/batches/BATCH/progress"),
 		"list-batch-jobs":    get("/batches/BATCH/jobs"),
 		"batch-report":       get("/batches/BATCH/report", "/batches/BATCH/report?closing=1"),

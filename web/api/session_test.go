@@ -254,13 +254,18 @@ func TestSession_Ends(t *testing.T) {
 		answer, _ := v.get(t, path)
 		return answer.StatusCode
 	}
-	idle, used := newBrowser(t, b, registry.RoleViewer), newBrowser(t, b, registry.RoleOperator)
+	idle, used, sending := newBrowser(t, b, registry.RoleViewer), newBrowser(t, b, registry.RoleOperator), newBrowser(t, b, registry.RoleDepositor)
 	for range 3 {
 		b.pass(29 * time.Minute)
 		status(idle, "/live?page=/holds") // what keeps a page up to date
 		status(idle, "/static/style.css")
 		idle.send(t, http.MethodGet, "/operations", nil, "Sec-Fetch-Dest", "image")
+		idle.send(t, http.MethodGet, "/api/v1/batches", nil, "Sec-Fetch-Dest", "empty")
 		status(used, "/batches/"+batch)
+		sending.send(t, http.MethodPatch, "/api/v1/uploads/x", nil, append(fromHere, "Sec-Fetch-Dest", "empty")...)
+	}
+	if got := status(sending, "/objects"); got != http.StatusOK {
+		t.Errorf("after uploads of 87 minutes: %d", got)
 	}
 	if got := status(idle, "/operations"); got != http.StatusUnauthorized {
 		t.Errorf("unused for 87 minutes but for what a page loads by itself: %d", got)

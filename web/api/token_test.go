@@ -133,7 +133,7 @@ func TestAccess_Principles(t *testing.T) {
 			case id == "own-token": // anybody may ask who they are
 			case may(registry.RoleWorker) && !slices.Contains(functions, id):
 				t.Errorf("a worker may %s", id)
-			case may(registry.RoleDepositor) && changes && !slices.Contains([]string{"upload", "continue-upload", "remove-upload", "submit-payload", "check", "prepare-graph", "seal-graph", "restore-object"}, id):
+			case may(registry.RoleDepositor) && changes && !slices.Contains([]string{"upload", "continue-upload", "remove-upload", "submit-payload", "check", "prepare-graph", "seal-graph", "restore-object", "cancel-batch"}, id):
 				t.Errorf("a depositor may %s", id)
 			case strings.HasPrefix(path, "/tokens") && !slices.Equal(roles[id], []registry.Role{registry.RoleAdmin}):
 				t.Errorf("%v may %s", roles[id], id)

@@ -18,6 +18,12 @@ func (c *Client) Submit(ctx context.Context, s wire.SubmitRequest, idempotencyKe
 	return out, err
 }
 
+// CheckSubmission checks a request as Submit would, as far as that is possible without its payload.
+// It submits nothing.
+func (c *Client) CheckSubmission(ctx context.Context, s wire.SubmitRequest) error {
+	return c.ask(ctx, request{method: http.MethodPost, path: "/batches", query: values("dry_run", "true")}, s, nil)
+}
+
 // Command asks for an act on an item and returns the item afterwards. The actor is the token. A
 // *Problem that is a *registry.TransitionError lists the acts that the item allows. A *Problem of
 // code confirmation-needed lists what must be confirmed. A dry run changes nothing, and answers as the
@@ -29,6 +35,14 @@ func (c *Client) Command(ctx context.Context, cmd registry.Command) (registry.Wo
 	}, wire.ItemCommandRequest{DryRun: cmd.DryRun, CommandRequest: wire.CommandRequest{
 		Act: string(cmd.Act), From: string(cmd.From), Priority: cmd.Priority, Reason: cmd.Reason, Confirm: cmd.Confirmed, AgreesTo: cmd.AgreesTo,
 	}}, &out)
+	return out, err
+}
+
+// CancelBatch cancels a batch and returns it afterwards. A depositor's token may cancel those that it
+// submitted. A *Problem that is a *registry.TransitionError says that it is too late.
+func (c *Client) CancelBatch(ctx context.Context, id, reason, idempotencyKey string) (registry.WorkItem, error) {
+	var out registry.WorkItem
+	err := c.ask(ctx, request{method: http.MethodPost, path: in("batches", id, "cancel"), header: keyed(idempotencyKey)}, wire.CancelRequest{Reason: reason}, &out)
 	return out, err
 }
 

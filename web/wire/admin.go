@@ -16,6 +16,11 @@ type ItemCommandRequest struct {
 	DryRun bool `json:"dry_run,omitempty" doc:"Change nothing: answer with the item as it would be after the act, or with the problem that the act would answer"`
 }
 
+// CancelRequest asks to cancel a batch.
+type CancelRequest struct {
+	Reason string `json:"reason,omitempty" doc:"Why; kept in the history" example:"sent twice"`
+}
+
 // BulkRequest asks for an act on every item that matches a query.
 type BulkRequest struct {
 	Query string `json:"query" id:"query" maxLength:"2000" doc:"Selects the items, such as state:failed collection:demo; must not be empty" example:"state:failed collection:maps"`

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/cmd/holdfast/hold"
 	"github.com/holdfast/holdfast/cmd/holdfast/item"
 	"github.com/holdfast/holdfast/cmd/holdfast/progress"
@@ -24,7 +25,7 @@ var helpTexts embed.FS
 // Command returns the command `holdfast batch`.
 func Command(a *cli.App) *cobra.Command {
 	below := []*cobra.Command{
-		listCommand(a), showCommand(a), reportCommand(a), failuresCommand(a), updateReportCommand(a), deleteCommand(a), cleanupCommand(a),
+		listCommand(a), showCommand(a), reportCommand(a), failuresCommand(a), updateReportCommand(a), cancelCommand(a), deleteCommand(a), cleanupCommand(a),
 	}
 	return cli.WithHelp(helpTexts, cli.Group("batch", "List, show, control and clean up batches, and get their reports",
 		append(below, hold.Commands(a, registry.HoldBatch)...)...))
@@ -106,6 +107,41 @@ func showBatch(ctx context.Context, a *cli.App, c *client.Client, id string, lim
 
 func updateReportCommand(a *cli.App) *cobra.Command {
 	return item.ActCommand(a, "update-report", "Make a new report of batches whose jobs changed", registry.ActUpdateReport, nil)
+}
+
+func cancelCommand(a *cli.App) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "cancel ID...", Short: "Cancel batches; a depositor's token may cancel its own", Args: cli.Needs("ID..."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.Connect()
+			if err != nil {
+				return err
+			}
+			codes := make([]exit.Code, 0, len(args))
+			for _, id := range args {
+				b, err := c.CancelBatch(cmd.Context(), id, reason, "")
+				codes = append(codes, exit.Of(err))
+				switch {
+				case cmd.Context().Err() != nil:
+					return err
+				case err != nil:
+					a.Complain(err)
+					continue
+				case a.JSON:
+					err = a.PrintJSON(b)
+				default:
+					_, err = fmt.Fprintf(a.Out, "%s %s\n", b.ID, b.State)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return exit.Together(codes).Err()
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, recorded with the act")
+	return a.ClientFlags(a.TakesIDs(registry.Batch, cmd))
 }
 
 func deleteCommand(a *cli.App) *cobra.Command {

@@ -36,6 +36,13 @@ func Of(ctx context.Context) Caller {
 // Actor returns the caller's name, as acts record it.
 func Actor(ctx context.Context) string { return Of(ctx).Token.Name }
 
+// Owns reports whether the caller submitted an item, or has a role that acts on the items of others.
+// Names of tokens are never used again.
+func Owns(ctx context.Context, it registry.WorkItem) bool {
+	token := Of(ctx).Token
+	return token.Role == registry.RoleOperator || token.Role == registry.RoleAdmin || token.Name != "" && token.Name == it.CreatedBy
+}
+
 // Person returns the caller's session, or one for the caller's token.
 func Person(ctx context.Context) registry.Session {
 	c := Of(ctx)

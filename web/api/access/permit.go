@@ -70,6 +70,7 @@ func Roles() map[string][]registry.Role {
 		"resume-schedule": operator,
 		"run-schedule":    operator,
 
+		"cancel-batch":       depositor,
 		"list-batches":       reader,
 		"read-batch":         reader,
 		"batch-progress":     reader,

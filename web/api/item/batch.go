@@ -2,12 +2,15 @@ package item
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
 	"github.com/holdfast/holdfast/web/api/lookup"
 	"github.com/holdfast/holdfast/web/api/valid"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 func (s *Service) batchRoutes() {
@@ -15,6 +18,7 @@ func (s *Service) batchRoutes() {
 	endpoint.Register(s.Server, endpoint.Operation{ID: "list-batches", Method: get, Path: "/batches", Summary: "List batches, newest first"}, s.batches)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "read-batch", Method: get, Path: "/batches/{id}", Summary: "Show a batch"}, s.batch)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "batch-progress", Method: get, Path: "/batches/{id}/progress", Summary: "Show the progress of a batch"}, s.progress)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "cancel-batch", Method: http.MethodPost, Path: "/batches/{id}/cancel", Summary: "Cancel a batch: what has begun to be preserved goes on. A depositor may cancel batches that it submitted itself"}, s.cancelBatch)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "list-batch-jobs", Method: get, Path: "/batches/{id}/jobs", Summary: "List the jobs of a batch in their present state, in row order"}, s.jobs)
 }
 
@@ -50,6 +54,35 @@ func (s *Service) progress(ctx context.Context, in *lookup.ItemID) (*endpoint.Ou
 		return nil, err
 	}
 	return endpoint.Answered(s.Registry.BatchProgress(ctx, in.ID))
+}
+
+type cancelInput struct {
+	lookup.ItemID
+	Key  string `header:"Idempotency-Key" maxLength:"200"`
+	Body wire.CancelRequest
+}
+
+// cancelBatch cancels a batch. Other acts on items are those of operators.
+func (s *Service) cancelBatch(ctx context.Context, in *cancelInput) (*endpoint.Output[registry.WorkItem], error) {
+	if err := endpoint.Invalid("nothing was cancelled", valid.Text("body.reason", in.Body.Reason, valid.MaxText)...); err != nil {
+		return nil, err
+	}
+	it, err := lookup.Batch(ctx, s.Registry, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !access.Owns(ctx, it) {
+		return nil, wire.NewProblem(http.StatusForbidden, wire.CodeForbidden,
+			fmt.Sprintf("batch %s was submitted by another depositor; ask that one, or an operator, to cancel it", it.ID))
+	}
+	it, err = s.Registry.Command(ctx, registry.Command{
+		ItemID: it.ID, Act: registry.ActCancel, Reason: in.Body.Reason, Actor: access.Actor(ctx), IdempotencyKey: in.Key,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Log.InfoContext(ctx, "batch cancelled", "batch", it.ID, "state", string(it.State), "actor", access.Actor(ctx))
+	return endpoint.Item(it)
 }
 
 type jobsInput struct {

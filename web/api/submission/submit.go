@@ -22,11 +22,15 @@ import (
 type submitInput struct {
 	Key       string `header:"Idempotency-Key" maxLength:"200" doc:"A repeat with the same key gets the first one's answer"`
 	UserAgent string `header:"User-Agent"`
+	DryRun    bool   `query:"dry_run" doc:"Only check the request, before its payload is sent; url and upload_id may be absent. Nothing is submitted, and batch_id is empty"`
 	Body      wire.SubmitRequest
 }
 
 // submit accepts a payload. When it answers, the batch is committed.
 func (s *Service) submit(ctx context.Context, in *submitInput) (*endpoint.Output[wire.SubmitResponse], error) {
+	if in.DryRun && in.Body.URL == "" && in.Body.UploadID == "" {
+		in.Body.UploadID = "still to be sent"
+	}
 	spec, faults := specOf(in.Body)
 	faults = append(faults, valid.Text("header.Idempotency-Key", in.Key, valid.MaxText)...)
 	required := registry.RequirementProblems(in.Body.Requires)
@@ -54,6 +58,14 @@ func (s *Service) submit(ctx context.Context, in *submitInput) (*endpoint.Output
 	}
 	if err = s.judgeARK(ctx, in.Body.ARK, c.Profile); err != nil {
 		return nil, err
+	}
+	if in.DryRun {
+		if a, err := s.Registry.Accepting(ctx); err != nil {
+			return nil, err
+		} else if !a.On {
+			return nil, &registry.NotAccepting{Accepting: a}
+		}
+		return &endpoint.Output[wire.SubmitResponse]{Body: wire.SubmitResponse{Type: sub.Spec.Type}}, nil
 	}
 	var receipt registry.Submitted
 	if id := in.Body.UploadID; id != "" {
