@@ -58,7 +58,7 @@ type live struct {
 	mu      sync.Mutex
 	streams map[string]int // by the viewer's name
 	pages   map[liveKey]*rendered
-	turn    sync.Mutex // held while a page is rendered
+	turn    chan struct{} // has room for the one who renders a page
 }
 
 // liveKey tells what may share a rendering: the same page of the same viewer.
@@ -243,9 +243,10 @@ func (l *liveReader) send(text string) error {
 // the same page has begun since.
 func (s *Site) rendering(ctx context.Context, key liveKey, r *http.Request, page *url.URL) (*rendered, error) {
 	asked := time.Now()
-	s.live.turn.Lock()
-	defer s.live.turn.Unlock()
-	if ctx.Err() != nil {
+	select {
+	case s.live.turn <- struct{}{}:
+		defer func() { <-s.live.turn }()
+	case <-ctx.Done():
 		return nil, errLiveOver
 	}
 	last := s.live.last(key)
@@ -302,12 +303,13 @@ func (a *rendering) WriteHeader(status int) { a.status = status }
 // Write implements http.ResponseWriter.
 func (a *rendering) Write(p []byte) (int, error) { return a.body.Write(p) }
 
+func newLive() live {
+	return live{streams: map[string]int{}, pages: map[liveKey]*rendered{}, turn: make(chan struct{}, 1)}
+}
+
 func (l *live) enter(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.streams == nil {
-		l.streams, l.pages = map[string]int{}, map[liveKey]*rendered{}
-	}
 	if l.streams[name] >= mostLive {
 		return false
 	}

@@ -6,7 +6,11 @@ import (
 	"slices"
 
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 )
+
+// void has the elements without an end (HTML 13.1.2) that a page could have.
+var void = map[atom.Atom]bool{atom.Br: true, atom.Col: true, atom.Embed: true, atom.Hr: true, atom.Img: true, atom.Input: true, atom.Source: true, atom.Wbr: true}
 
 // liveParts returns the live parts of a page, in order. A live part within another one belongs to
 // that.
@@ -61,7 +65,9 @@ func liveParts(text []byte) (parts []part) {
 		if bytes.Equal(name, element) {
 			switch kind {
 			case html.StartTagToken:
-				depth++
+				if !void[atom.Lookup(name)] {
+					depth++
+				}
 			case html.EndTagToken:
 				depth--
 			}

@@ -61,7 +61,7 @@ func New(o Options) (*Site, error) {
 	if o.Transport == nil || o.May == nil || o.Caller == nil || o.UploadUse == nil || o.Changes == nil || o.Log == nil {
 		return nil, errors.New("page: an option is missing")
 	}
-	s := &Site{Options: o, API: client.New("http://registry", "", client.Options{HTTP: &http.Client{Transport: o.Transport}}), files: map[string]files{"problem": {FS: layout}}, paths: map[string]bool{}, mux: http.NewServeMux()}
+	s := &Site{Options: o, API: client.New("http://registry", "", client.Options{HTTP: &http.Client{Transport: o.Transport}}), files: map[string]files{"problem": {FS: layout}}, paths: map[string]bool{}, mux: http.NewServeMux(), live: newLive()}
 	var err error
 	if s.texts, err = lang.Open(); err != nil {
 		return nil, err
