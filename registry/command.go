@@ -22,7 +22,14 @@ type Commanding interface {
 	// Bulk creates an item that carries out an act on every item that matches a query now. It runs
 	// in the background with progress, can be cancelled, and is one audit entry.
 	// ErrIdempotencyConflict as for Submit.
+	//
+	// With b.GraceSeconds it starts no earlier than that. Until then, a cancel withdraws the act as
+	// a whole: nothing has changed.
 	Bulk(ctx context.Context, b BulkRequest) (WorkItem, error)
+	// PreviewBulk returns what Bulk would do now, and changes nothing. It knows the state machine.
+	// What only an item's own input decides, such as whether its receiver is still to be notified,
+	// shows when the act runs.
+	PreviewBulk(ctx context.Context, b BulkRequest) (BulkPreview, error)
 	// SetAccepting turns the acceptance of submissions on or off; a repeat replaces reason and
 	// actor. While it is off, Submit and Prepare return *NotAccepting, except for a repeated
 	// idempotency key. Accepted work continues.
@@ -112,6 +119,8 @@ type BulkSpec struct {
 	Confirm  bool      `json:"confirm,omitempty"`
 	Matched  int64     `json:"matched"`  // at the time of the request
 	AskedAt  time.Time `json:"asked_at"` // items inserted later are not affected
+	// GraceSeconds is how long the act waited before its start, so that it could be withdrawn.
+	GraceSeconds int `json:"grace_seconds,omitempty"`
 }
 
 // Title describes the act for people.
@@ -142,6 +151,26 @@ type BulkRequest struct {
 	Actor          string   `json:"actor"`
 	IdempotencyKey string   `json:"idempotency_key"`
 	Confirmed      bool     `json:"confirmed"` // as in Command, for each item
+	// GraceSeconds delays the start, at most [MostGrace].
+	GraceSeconds int `json:"grace_seconds"`
+}
+
+// MostGrace is the largest number of seconds by which a bulk act can be delayed.
+const MostGrace = 3600
+
+// BulkPreview is what a bulk act would do.
+type BulkPreview struct {
+	Matched int64      `json:"matched"`
+	Applies int64      `json:"applies"` // to so many of them
+	Parts   []BulkPart `json:"parts" nullable:"false"`
+}
+
+// BulkPart is a group of the items that match. Those to which the act applies come first, then the
+// larger groups.
+type BulkPart struct {
+	State   State  `json:"state"`
+	Count   int64  `json:"count"`
+	Skipped string `json:"skipped,omitempty"` // why the act does not apply; "" if it does
 }
 
 // BulkProgress is the progress of a bulk act.

@@ -292,10 +292,28 @@ type TransitionError struct {
 // Error says what is not possible and which acts are.
 func (e *TransitionError) Error() string {
 	text := fmt.Sprintf("state change (%s -> %s) is not allowed; allowed here: %s", e.From, e.To, actsText(e.Allowed))
-	if plain := cmp.Or(e.Reason(), e.instead(), e.plain()); plain != "" {
+	if plain := e.short(); plain != "" {
 		return plain + "; " + text
 	}
 	return text
+}
+
+// short says in one sentence why the change is not possible.
+func (e *TransitionError) short() string { return cmp.Or(e.Reason(), e.instead(), e.plain()) }
+
+// WhyNot says why a person's act is not possible for an item at p; "" if it is.
+func WhyNot(p Position, act Act) string {
+	if slices.Contains(AllowedActs(p), act) {
+		return ""
+	}
+	free := p
+	if free.Commitment = Uncommitted; slices.Contains(AllowedActs(free), act) {
+		if p.Commitment == Preserved {
+			return "past the point of no return: its version is preserved and stays"
+		}
+		return "past the point of no return: it has announced a version, which is only rolled forward"
+	}
+	return Refuse(p, act, p.Status).short()
 }
 
 // plain says that a person's act is not possible; "" for acts of workers and the Registry.

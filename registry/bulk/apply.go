@@ -101,16 +101,13 @@ func decodeBulk(it registry.WorkItem) (spec registry.BulkSpec, p applied, err er
 
 // nextOf returns the next items that match.
 func (s *Acts) nextOf(ctx context.Context, bulkID string, spec registry.BulkSpec, from applied) (out []found, err error) {
-	w, err := s.bulkWhere(spec)
+	w, err := s.matches(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
 	w.Add("i.id <> ?", bulkID)
 	w.Add("+i.created_at <= ?", sqldb.Micros(spec.AskedAt)) // the sign keeps SQLite from using an index for this condition
 	w.Add("i.seq > ?", from.Cursor)
-	if err := s.find.AddText(ctx, w, registry.ItemQuery{Match: spec.Match, Within: spec.Within}); err != nil {
-		return nil, err
-	}
 	return sqldb.Collect(s.db.Read.Ask(ctx, `SELECT i.id, i.seq FROM work_item i`+w.String()+
 		` ORDER BY i.seq LIMIT `+strconv.Itoa(work.AtOnce), w.Args...), "", func(row sqldb.Scanner) (found, error) {
 		var f found

@@ -61,11 +61,8 @@ func (s *Acts) bulk(ctx context.Context, b registry.BulkRequest) (it registry.Wo
 	if err != nil {
 		return it, err
 	}
-	w, err := s.bulkWhere(spec)
+	w, err := s.matches(ctx, spec)
 	if err != nil {
-		return it, err
-	}
-	if err := s.find.AddText(ctx, w, registry.ItemQuery{Match: spec.Match, Within: spec.Within}); err != nil {
 		return it, err
 	}
 	if err := s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*) FROM work_item i`+w.String(), w.Args...).Scan(&spec.Matched); err != nil {
@@ -100,9 +97,21 @@ func bulkSpec(b registry.BulkRequest) (registry.BulkSpec, error) {
 	if b.Act == registry.ActAbandon {
 		return registry.BulkSpec{}, fmt.Errorf("%w: %s", registry.ErrInvalid, registry.AbandonOneByOne)
 	}
+	if b.GraceSeconds < 0 || b.GraceSeconds > registry.MostGrace {
+		return registry.BulkSpec{}, fmt.Errorf("%w: the grace of %d s is not between 0 and %d s", registry.ErrInvalid, b.GraceSeconds, registry.MostGrace)
+	}
 	return registry.BulkSpec{
-		Match: b.Match, Within: b.Within, Act: b.Act, From: b.From, Priority: b.Priority, Reason: sqldb.Clean(b.Reason), Confirm: b.Confirmed,
+		GraceSeconds: b.GraceSeconds, Match: b.Match, Within: b.Within, Act: b.Act, From: b.From, Priority: b.Priority, Reason: sqldb.Clean(b.Reason), Confirm: b.Confirmed,
 	}, nil
+}
+
+// matches returns the condition for all items of a bulk act, for one statement.
+func (s *Acts) matches(ctx context.Context, spec registry.BulkSpec) (*sqldb.Where, error) {
+	w, err := s.bulkWhere(spec)
+	if err != nil {
+		return w, err
+	}
+	return w, s.find.AddText(ctx, w, registry.ItemQuery{Match: spec.Match, Within: spec.Within})
 }
 
 // bulkWhere returns the condition for the items of a bulk act. Ages in the query are relative to
@@ -133,6 +142,7 @@ func (t *tx) addBulk(spec registry.BulkSpec, actor string) (id string, err error
 	return id, t.Insert(work.NewItem{
 		ID: id, Tenant: sqldb.Tenant, Action: registry.Bulk, Stage: route.First(), Status: registry.Pending,
 		Priority: registry.DefaultPriority, Name: spec.Title(), Actor: actor, Input: spec,
+		Delay: (time.Duration(spec.GraceSeconds) * time.Second).Microseconds(),
 	})
 }
 

@@ -16,7 +16,7 @@ func TestBulk_IsOneAuditEntry(t *testing.T) {
 		}
 	}
 	look := reader(t, path)
-	bulks := column(t, look, `SELECT id FROM work_item WHERE action = 'bulk' ORDER BY id`)
+	bulks := column(t, look, `SELECT id FROM work_item WHERE action = 'bulk' AND status <> 'cancelled' ORDER BY id`)
 	if len(bulks) != 3 {
 		t.Fatalf("%d bulk acts", len(bulks))
 	}
@@ -32,6 +32,10 @@ func TestBulk_IsOneAuditEntry(t *testing.T) {
 		if got := column(t, look, `SELECT DISTINCT actor FROM event WHERE audit_id = '`+id+`'`); len(got) != 1 || got[0] != "admin" {
 			t.Errorf("bulk act %s acted as %v", id, got)
 		}
+	}
+	withdrawn := column(t, look, `SELECT (SELECT COUNT(*) FROM event e WHERE e.audit_id = i.id AND e.item_id <> i.id) FROM work_item i WHERE action = 'bulk' AND status = 'cancelled'`)
+	if len(withdrawn) != 1 || withdrawn[0] != "0" {
+		t.Errorf("acts of what was withdrawn: %v", withdrawn)
 	}
 	strangers := column(t, look, `SELECT DISTINCT type FROM event WHERE audit_id <> '' AND type NOT IN ('requeue', 'cancel', 'delete', 'abort', 'submit')`)
 	if len(strangers) > 0 {

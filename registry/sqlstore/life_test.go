@@ -453,6 +453,15 @@ func (l *life) acts() []call {
 		return err
 	}))
 	add(apply("requeue")...)
+	var delayed string
+	add(l.call("bulk after a grace", func(ctx context.Context) error {
+		it, err := l.s.Bulk(ctx, registry.BulkRequest{
+			Match: registry.Query{Terms: []registry.Term{{Field: "batch", Value: batch}}}, Act: registry.ActDelete, Actor: "admin", IdempotencyKey: "k7",
+			GraceSeconds: registry.MostGrace,
+		})
+		delayed = it.ID
+		return err
+	}), ask("withdraw it", func() string { return delayed }, registry.Command{Act: registry.ActCancel, IdempotencyKey: "k8"}))
 	add(ask("cancel the batch", whole, registry.Command{Act: registry.ActCancel}))
 	add(apply("cancel")...)
 	add(l.reportOn()...)

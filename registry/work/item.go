@@ -20,11 +20,16 @@ const rowColumns = `i.id, i.tenant, i.collection, COALESCE(i.parent_id, ''), i.r
 
 // ItemColumns are the columns that ScanItem reads.
 var ItemColumns = rowColumns + `, (i.status IN ('prepare', 'pending', 'running') AND ` + heldNext + `), ` + Delayed + `,
-	(i.status IN ('prepare', 'pending', 'running', 'failed') AND EXISTS (
-		SELECT 1 FROM hold h WHERE h.scope IN ('item', 'batch') AND h.key = i.id)),
-	(i.graph_id <> '' AND i.status IN ('failed', 'cancelled') AND EXISTS (SELECT 1 FROM graph g WHERE g.id = i.graph_id AND g.sealed_at IS NULL)),
-	(i.action = 'batch' AND i.status = 'deleted' AND (SELECT COUNT(*) FROM work_item j WHERE j.parent_id = i.id
-		AND j.status IN ('prepare', 'pending', 'running', 'failed', 'cancelled', 'aborted')) > 0), ` + mostTries
+	` + OwnHold + `, ` + Unsealed + `, ` + JobsLeft + `, ` + mostTries
+
+// SQL conditions of row i for fields of its registry.Position.
+const (
+	OwnHold = `(i.status IN ('prepare', 'pending', 'running', 'failed') AND EXISTS (
+		SELECT 1 FROM hold h WHERE h.scope IN ('item', 'batch') AND h.key = i.id))`
+	Unsealed = `(i.graph_id <> '' AND i.status IN ('failed', 'cancelled') AND EXISTS (SELECT 1 FROM graph g WHERE g.id = i.graph_id AND g.sealed_at IS NULL))`
+	JobsLeft = `(i.action = 'batch' AND i.status = 'deleted' AND (SELECT COUNT(*) FROM work_item j WHERE j.parent_id = i.id
+		AND j.status IN ('prepare', 'pending', 'running', 'failed', 'cancelled', 'aborted')) > 0)`
+)
 
 // mostTries is the number of tries that the step of row i has, if row i waits for its next try. It
 // is 0 if the number is unknown, and -1 if the row waits for something else or for nothing.

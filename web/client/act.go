@@ -54,6 +54,13 @@ func (c *Client) Bulk(ctx context.Context, b wire.BulkRequest, idempotencyKey st
 	return out, err
 }
 
+// PreviewBulk returns what Bulk would do now.
+func (c *Client) PreviewBulk(ctx context.Context, b wire.BulkRequest) (registry.BulkPreview, error) {
+	var out registry.BulkPreview
+	err := c.ask(ctx, request{method: http.MethodPost, path: "/bulk/preview"}, b, &out)
+	return out, err
+}
+
 // AddHold stops the items of a scope from starting their next step. The actor is the token. A
 // repeat replaces actor and reason.
 func (c *Client) AddHold(ctx context.Context, h registry.Hold) error {

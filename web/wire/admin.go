@@ -25,6 +25,8 @@ type CancelRequest struct {
 type BulkRequest struct {
 	Query string `json:"query" id:"query" maxLength:"2000" doc:"Selects the items, such as state:failed collection:demo; must not be empty" example:"state:failed collection:maps"`
 	CommandRequest
+
+	GraceSeconds int `json:"grace_seconds,omitempty" minimum:"0" maximum:"3600" doc:"Starts no earlier than this; until then, act cancel on the answered item withdraws the whole act"`
 }
 
 // HoldRequest stops the items of a scope from starting their next step.

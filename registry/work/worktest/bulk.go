@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -13,16 +14,20 @@ import (
 
 func bulkTests() tests {
 	return tests{
-		"requeues_what_matched":        bulkRequeue,
-		"in_portions_nothing_twice":    bulkPortions,
-		"refusals_are_told":            bulkRefusals,
-		"is_one_audit_entry":           bulkAudit,
-		"can_be_stopped":               bulkStopped,
-		"leaves_alone_what_came_later": bulkLater,
-		"needs_a_query":                bulkEmpty,
-		"within_collections":           bulkWithin,
-		"one_key_50_clients":           bulkKey,
-		"counts_by_state":              countStates,
+		"requeues_what_matched":         bulkRequeue,
+		"in_portions_nothing_twice":     bulkPortions,
+		"refusals_are_told":             bulkRefusals,
+		"is_one_audit_entry":            bulkAudit,
+		"can_be_stopped":                bulkStopped,
+		"leaves_alone_what_came_later":  bulkLater,
+		"needs_a_query":                 bulkEmpty,
+		"within_collections":            bulkWithin,
+		"one_key_50_clients":            bulkKey,
+		"counts_by_state":               countStates,
+		"can_be_withdrawn_in_its_grace": bulkWithdrawn,
+		"starts_after_its_grace":        bulkGrace,
+		"preview_is_what_happens":       bulkPreview,
+		"preview_follows_the_states":    bulkPreviewStates,
 	}
 }
 
@@ -223,6 +228,147 @@ func bulkKey(f *fixture) {
 	b.Reason = "another"
 	_, err := f.Store.Bulk(f.Context(), b)
 	f.Is(err, registry.ErrIdempotencyConflict)
+}
+
+// delayed requests a requeue of all failed items that starts after a grace.
+func (f *fixture) delayed(seconds int) registry.WorkItem {
+	f.Helper()
+	it, err := f.Store.Bulk(f.Context(), registry.BulkRequest{
+		Match: registrytest.Match("state:failed"), Act: registry.ActRequeue, Reason: "because", Actor: "admin", Confirmed: true, GraceSeconds: seconds,
+	})
+	f.Must(err)
+	return it
+}
+
+// bulkWithdrawn: nobody can start the act before its time, and one that was cancelled before it never
+// starts. Requeued, it does what it was asked.
+func bulkWithdrawn(f *fixture) {
+	failed := f.failed(2)
+	it := f.delayed(30)
+	if want := f.Clock.Now().Add(30 * time.Second); !it.RunAt.Equal(want) {
+		f.Errorf("it starts at %s, want %s", it.RunAt, want)
+	}
+	if got := f.Refused(registry.Apply, it.ID); got.Reason != registry.ReasonNotDue {
+		f.Errorf("claimed in its grace: %+v", got)
+	}
+	f.Command(it.ID, registry.ActCancel, "")
+	f.Clock.Pass(time.Minute)
+	f.Sweep(time.Minute)
+	if got := f.Refused(registry.Apply, it.ID); got.Reason != registry.ReasonSettled {
+		f.Errorf("claimed after it was withdrawn: %+v", got)
+	}
+	for _, id := range failed {
+		if it := f.Item(id); it.RetryCount != 0 || it.Status != registry.Failed {
+			f.Errorf("withdrawn, and yet %+v", it)
+		}
+	}
+	if es := f.Events(it.ID); !slices.Contains(es, string(registry.ActCancel)) {
+		f.Errorf("events %v", es)
+	}
+	f.Command(it.ID, registry.ActRequeue, "")
+	if p := f.Apply(it.ID); p.Applied != 2 {
+		f.Errorf("asked again: %+v", p)
+	}
+	for _, seconds := range []int{-1, registry.MostGrace + 1} {
+		_, err := f.Store.Bulk(f.Context(), registry.BulkRequest{Match: registrytest.Match("state:failed"), Act: registry.ActRequeue, Actor: "admin", GraceSeconds: seconds})
+		f.Is(err, registry.ErrInvalid)
+	}
+}
+
+// bulkGrace: the act starts after its grace, and its worker may die then. What failed meanwhile, but
+// was there before, is part of it; what came later is not.
+func bulkGrace(f *fixture) {
+	f.failed(1)
+	_, open := f.Batch(1)
+	it := f.delayed(30)
+	f.FailItem(open[0], registry.ContentFault)
+	f.Clock.Pass(time.Second)
+	later := f.failed(1)
+	f.Clock.Pass(30 * time.Second)
+	lost := f.TakeItem(it.ID).Lease
+	f.Clock.Pass(2 * registrytest.Lease)
+	if ended := f.Sweep(2 * registrytest.Lease); !slices.Contains(ended, lost) {
+		f.Fatalf("lost %v", ended)
+	}
+	if p := f.Apply(it.ID); p.Applied != 2 || p.Matched != 1 {
+		f.Errorf("%+v", p)
+	}
+	f.State(later[0], registry.StateFailed)
+	f.Command(later[0], registry.ActRequeue, "")
+	f.failed(1)
+	again := f.delayed(30)
+	f.Clock.Pass(30 * time.Second)
+	l := f.TakeItem(again.ID).Lease // too late to withdraw it as a whole: it is stopped
+	f.Command(again.ID, registry.ActCancel, "")
+	_, err := f.Store.ApplyNext(f.Context(), l)
+	f.Is(err, registry.ErrClaimLost)
+}
+
+func bulkPreview(f *fixture) {
+	failed := f.failed(3)
+	done, _ := f.Batch(1)
+	f.Finish(f.Children(done)[0])
+	ask := registry.BulkRequest{Match: registrytest.Match("action:ingest"), Act: registry.ActRequeue, Actor: "admin", Reason: "because", Confirmed: true}
+	p, err := f.Store.PreviewBulk(f.Context(), ask)
+	f.Must(err)
+	want := registry.BulkPreview{Matched: 4, Applies: 3, Parts: []registry.BulkPart{
+		{State: registry.StateFailed, Count: 3}, {State: registry.StateCompleted, Count: 1, Skipped: "it is Completed and cannot be requeued; no act is possible any more"},
+	}}
+	if diff := cmp.Diff(want, p); diff != "" {
+		f.Errorf("(-want +got):\n%s", diff)
+	}
+	f.State(failed[0], registry.StateFailed) // nothing has changed
+	it, err := f.Store.Bulk(f.Context(), ask)
+	f.Must(err)
+	if got := f.Apply(it.ID); got.Applied != p.Applies || got.Refused != p.Matched-p.Applies {
+		f.Errorf("foreseen %+v, done %+v", p, got)
+	}
+	ask.From = registry.Record
+	if p, err = f.Store.PreviewBulk(f.Context(), ask); err != nil || p.Applies != 0 {
+		f.Errorf("from a stage that none was in: %+v, %v", p, err)
+	}
+	ask.Match = registry.Query{}
+	_, err = f.Store.PreviewBulk(f.Context(), ask)
+	f.Is(err, registry.ErrEmptyQuery)
+}
+
+// bulkPreviewStates compares the preview of each act with the acts that each item allows.
+func bulkPreviewStates(f *fixture) {
+	f.failed(2)
+	batch, jobs := f.Batch(5)
+	f.Finish(jobs[0])
+	f.TakeItem(jobs[1])
+	f.Hold(registry.HoldItem, jobs[2])
+	f.Command(jobs[3], registry.ActCancel, "")
+	f.Hold(registry.HoldBatch, batch)
+	f.Retry(f.Job(registry.Download), 5)
+	f.Committed(registry.Record, registry.Announced)
+	f.Committed(registry.Notify, registry.Preserved)
+	f.Prepare("", registry.Node{Key: "a", Submission: registrytest.Submission()})
+	f.DeleteItem(f.failed(1)[0])
+	all := registrytest.Match("action:ingest,batch,bulk,tidy,task")
+	items := f.All(registry.ItemQuery{Match: all})
+	for _, act := range registry.AdminActs() {
+		if act == registry.ActAbandon || act == registry.ActGiveUp {
+			continue // the one is never in bulk, and the receivers of the other are not seen in rows
+		}
+		want, got := map[registry.State]int64{}, map[registry.State]int64{}
+		for _, it := range items {
+			if slices.Contains(it.AllowedActs, act) {
+				want[it.State]++
+			}
+		}
+		p, err := f.Store.PreviewBulk(f.Context(), registry.BulkRequest{Match: all, Act: act, Actor: "admin"})
+		f.Must(err)
+		for _, part := range p.Parts {
+			if part.Skipped == "" {
+				got[part.State] += part.Count
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" || p.Matched != int64(len(items)) {
+			f.Errorf("%s of %d, matched %d (-want +got):\n%s", act, len(items), p.Matched, diff)
+		}
+	}
 }
 
 func countStates(f *fixture) {

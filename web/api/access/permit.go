@@ -94,6 +94,7 @@ func Roles() map[string][]registry.Role {
 		Abandon:          admin,
 		"redeliver-item": operator,
 		"bulk":           operator,
+		"preview-bulk":   operator,
 
 		"queue-status":   reader,
 		Metrics:          overseer,

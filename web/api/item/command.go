@@ -90,7 +90,8 @@ type bulkInput struct {
 	Body wire.BulkRequest
 }
 
-func (s *Service) bulk(ctx context.Context, in *bulkInput) (*endpoint.Output[registry.WorkItem], error) {
+// request returns the request of a body, or a problem that begins with title.
+func (in *bulkInput) request(ctx context.Context, title string) (registry.BulkRequest, error) {
 	b := in.Body
 	match, faults := queryOf("body.query", b.Query)
 	faults = append(faults, checkCommand(b.CommandRequest)...)
@@ -98,18 +99,38 @@ func (s *Service) bulk(ctx context.Context, in *bulkInput) (*endpoint.Output[reg
 		faults = append(faults, wire.Fault{Location: "body.act", Message: registry.AbandonOneByOne})
 	}
 	faults = append(faults, valid.Stage("body.from", registry.Stage(b.From))...)
-	if err := endpoint.Invalid("the bulk act was not started", faults...); err != nil {
-		return nil, err
-	}
-	it, err := s.Registry.Bulk(ctx, registry.BulkRequest{
+	return registry.BulkRequest{
 		Match: match, Act: registry.Act(b.Act), From: registry.Stage(b.From), Priority: b.Priority, Reason: b.Reason,
-		Confirmed: b.Confirm, Actor: access.Actor(ctx), IdempotencyKey: in.Key,
-	})
+		Confirmed: b.Confirm, Actor: access.Actor(ctx), IdempotencyKey: in.Key, GraceSeconds: b.GraceSeconds,
+	}, endpoint.Invalid(title, faults...)
+}
+
+func (s *Service) bulk(ctx context.Context, in *bulkInput) (*endpoint.Output[registry.WorkItem], error) {
+	b, err := in.request(ctx, "the bulk act was not started")
 	if err != nil {
 		return nil, err
 	}
-	s.Log.InfoContext(ctx, "bulk act started", "item", it.ID, "act", b.Act, "actor", access.Actor(ctx))
+	it, err := s.Registry.Bulk(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	s.Log.InfoContext(ctx, "bulk act started", "item", it.ID, "act", string(b.Act), "actor", b.Actor, "grace_seconds", b.GraceSeconds)
 	return endpoint.Item(it)
+}
+
+// previewBulk needs no reason: it is asked before the reason is given.
+func (s *Service) previewBulk(ctx context.Context, in *bulkInput) (*endpoint.Output[registry.BulkPreview], error) {
+	if in.Body.Reason == "" {
+		in.Body.Reason = "preview"
+	}
+	if in.Body.Priority == nil && registry.Act(in.Body.Act) == registry.ActPriority {
+		in.Body.Priority = new(int)
+	}
+	b, err := in.request(ctx, "there is no preview of this act")
+	if err != nil {
+		return nil, err
+	}
+	return endpoint.Answered(s.Registry.PreviewBulk(ctx, b))
 }
 
 // queryOf parses a query that must not be empty, so that nobody acts on all items by mistake.

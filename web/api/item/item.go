@@ -30,6 +30,7 @@ func (s *Service) itemRoutes() {
 	endpoint.Register(s.Server, endpoint.Operation{ID: "command-item", Method: http.MethodPost, Path: "/items/{id}/commands", Summary: "Act on an item"}, s.command)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "redeliver-item", Method: http.MethodPost, Path: "/items/{id}/redeliveries", Summary: "Deliver a job's outcome to its collection's callback again", Status: http.StatusAccepted}, s.redeliver)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "bulk", Method: http.MethodPost, Path: "/bulk", Summary: "Act on every item that matches a query, in the background", Status: http.StatusAccepted}, s.bulk)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "preview-bulk", Method: http.MethodPost, Path: "/bulk/preview", Summary: "Count the items that an act on every item of a query would change, and those that it would skip, with the reason"}, s.previewBulk)
 }
 
 type itemsInput struct {

@@ -1,0 +1,114 @@
+package bulk
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
+)
+
+// fact is an SQL condition of row i that decides, beside stage and status, which acts are allowed.
+type fact struct {
+	cond    string
+	set     func(*registry.Position)
+	decides func(registry.Transition) bool // nil: it decides the state, which is always shown
+}
+
+var facts = []fact{
+	{"i.attempt > 0", func(p *registry.Position) { p.Attempt = 1 }, nil},
+	{"i.blocker_count > 0", func(p *registry.Position) { p.Open = 1 }, nil},
+	{"i.closing > 1", func(p *registry.Position) { p.Closing = 2 }, nil},
+	{"(i.status = 'pending' AND " + work.HeldBy + ")", func(p *registry.Position) { p.Held = true }, nil},
+	{work.Delayed, func(p *registry.Position) { p.Delayed = true }, func(t registry.Transition) bool { return t.Delayed }},
+	{work.OwnHold, func(p *registry.Position) { p.OwnHold = true }, func(t registry.Transition) bool { return t.OwnHold }},
+	{work.Unsealed, func(p *registry.Position) { p.Unsealed = true }, func(t registry.Transition) bool { return t.Sealed }},
+	{work.JobsLeft, func(p *registry.Position) { p.JobsLeft = true }, func(t registry.Transition) bool { return t.JobsDone }},
+	{"(i.status = 'failed' AND i.error_class = 'jobs')", func(p *registry.Position) { p.JobsFailed = true }, func(t registry.Transition) bool { return t.OwnFault }},
+	{"(i.commitment = 'announced')", func(p *registry.Position) { p.Commitment = registry.Announced }, func(t registry.Transition) bool { return t.Commitments != nil }},
+	{"(i.commitment = 'preserved')", func(p *registry.Position) { p.Commitment = registry.Preserved }, func(t registry.Transition) bool { return t.Commitments != nil }},
+}
+
+// bitsFor returns the sum of the facts that hold, as SQL, without those that no transition of the
+// act asks for.
+func bitsFor(act registry.Act) string {
+	var sum []string
+	for i, f := range facts {
+		if f.decides == nil || slices.ContainsFunc(registry.Transitions(), func(t registry.Transition) bool { return t.Act == act && f.decides(t) }) {
+			sum = append(sum, fmt.Sprintf("CASE WHEN %s THEN %d ELSE 0 END", f.cond, 1<<i))
+		}
+	}
+	return strings.Join(sum, " + ")
+}
+
+// PreviewBulk implements registry.Commanding. One statement groups the items by what the state
+// machine decides from.
+func (s *Acts) PreviewBulk(ctx context.Context, b registry.BulkRequest) (registry.BulkPreview, error) {
+	p, err := s.preview(ctx, b)
+	if err != nil {
+		return p, fmt.Errorf("preview %s in bulk: %w", b.Act, err)
+	}
+	return p, nil
+}
+
+func (s *Acts) preview(ctx context.Context, b registry.BulkRequest) (p registry.BulkPreview, err error) {
+	spec, err := bulkSpec(b)
+	if err != nil {
+		return p, err
+	}
+	spec.AskedAt = s.db.Now()
+	w, err := s.matches(ctx, spec)
+	if err != nil {
+		return p, err
+	}
+	counts := map[registry.BulkPart]int64{}
+	err = sqldb.Each(s.db.Read.Ask(ctx, `SELECT i.action, i.stage, i.status, `+bitsFor(b.Act)+`, COUNT(*) FROM work_item i`+w.String()+
+		` GROUP BY 1, 2, 3, 4`, w.Args...), "group the matching items", func(row sqldb.Scanner) error {
+		var at registry.Position
+		var bits int
+		var n int64
+		if err := row.Scan(&at.Action, &at.Stage, &at.Status, &bits, &n); err != nil {
+			return err
+		}
+		for i, f := range facts {
+			if bits&(1<<i) != 0 {
+				f.set(&at)
+			}
+		}
+		counts[registry.BulkPart{State: registry.StateOf(at), Skipped: whyNot(at, spec)}] += n
+		return nil
+	})
+	if err != nil {
+		return p, err
+	}
+	for part, n := range counts {
+		part.Count = n
+		p.Matched += n
+		if part.Skipped == "" {
+			p.Applies += n
+		}
+		p.Parts = append(p.Parts, part)
+	}
+	slices.SortFunc(p.Parts, func(a, b registry.BulkPart) int {
+		return cmp.Or(cmp.Compare(sqldb.Bit(a.Skipped != ""), sqldb.Bit(b.Skipped != "")), cmp.Compare(b.Count, a.Count),
+			cmp.Compare(a.State, b.State), cmp.Compare(a.Skipped, b.Skipped))
+	})
+	return p, nil
+}
+
+// whyNot says why a bulk act skips an item at a position; "" if it applies.
+func whyNot(at registry.Position, spec registry.BulkSpec) string {
+	at.Notifies = true // only the item's profile knows
+	if why := registry.WhyNot(at, spec.Act); why != "" {
+		return why
+	}
+	// Which optional steps an item takes is known when the act runs.
+	if route, ok := registry.RouteOf(at.Action); ok && spec.From != "" && !slices.Contains(route.With(registry.AllStages()).UpTo(at.Stage), spec.From) {
+		return fmt.Sprintf("it has not been in stage %s", spec.From)
+	}
+	return ""
+}
