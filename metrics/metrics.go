@@ -38,7 +38,7 @@ var (
 	// Submit is the time of the transaction of a submission, and the wait for it.
 	Submit = timer("submit_duration_seconds", "How long the Registry took to record a request: a deposit, a task, or a request to a process.", short, "operation")
 	// Scan is the time of one pass of a search that repeats.
-	Scan = timer("scan_duration_seconds", "How long one pass took: ready (search for items of functions and namespaces), due (offer of items to workers), lost (search for lost attempts), schedule (firing of schedules).", short, "pass")
+	Scan = timer("scan_duration_seconds", "How long one pass took: ready (search for items of functions and namespaces), due (offer of items to workers), lost (search for lost attempts), schedule (firing of schedules), throughput (count of a minute).", short, "pass")
 	// Removal is the time that the removal of a process took within its transaction.
 	Removal = timer("process_removal_duration_seconds", "How long it took to delete a process with its history.", short, "namespace")
 	// Delivery is the time of one try to deliver a message.

@@ -123,3 +123,82 @@ type StageQueue struct {
 	Free        int        `json:"free"`
 	OldestReady *time.Time `json:"oldest_ready,omitempty"` // since when the longest waiting item could run
 }
+
+// ThroughputReader reads what was preserved and failed over time.
+type ThroughputReader interface {
+	// Throughput returns what happened in the last hour, day or month. ErrInvalid: the span is not
+	// one of [ThroughputSpans].
+	Throughput(ctx context.Context, span ThroughputSpan) (Throughput, error)
+}
+
+// ThroughputNoting counts what was preserved and failed, minute by minute.
+type ThroughputNoting interface {
+	// NoteThroughput counts what happened since the last call, if a minute has ended since. Any
+	// number of processes may call it at the same time; each event is counted once. A call after
+	// days without one counts what was missed, in several transactions. Each event is counted in its
+	// own minute, but how much waited in such a minute stays unknown.
+	NoteThroughput(ctx context.Context) error
+}
+
+// ThroughputSpan is how far a [Throughput] goes back.
+type ThroughputSpan string
+
+// The spans.
+const (
+	ThroughputHour  ThroughputSpan = "hour"  // by minutes
+	ThroughputDay   ThroughputSpan = "day"   // by quarters of an hour
+	ThroughputMonth ThroughputSpan = "month" // 30 days, by quarters of a day
+)
+
+// ThroughputSpans returns every span, the shortest first.
+func ThroughputSpans() []ThroughputSpan {
+	return []ThroughputSpan{ThroughputHour, ThroughputDay, ThroughputMonth}
+}
+
+// Intervals returns the length of the span's intervals, and their number. Both are 0 for an unknown
+// span.
+func (s ThroughputSpan) Intervals() (step time.Duration, n int) {
+	switch s {
+	case ThroughputHour:
+		return time.Minute, 60
+	case ThroughputDay:
+		return 15 * time.Minute, 96
+	case ThroughputMonth:
+		return 6 * time.Hour, 120
+	}
+	return 0, 0
+}
+
+// Throughput is what was preserved and failed in the intervals of a span, oldest first. An interval
+// that is missing was not noted: no Registry ran, or it is older than the notes.
+type Throughput struct {
+	Span ThroughputSpan    `json:"span"`
+	Step int64             `json:"step"` // length of an interval, in seconds
+	From time.Time         `json:"from"` // beginning of the first interval
+	To   time.Time         `json:"to"`   // end of the last one
+	Rows []ThroughputPoint `json:"rows"`
+	// NotedTo is up to when everything is counted. The interval that contains it is not complete.
+	NotedTo time.Time `json:"noted_to"`
+	// Stages are the steps done in the last ThroughputRecent.
+	Stages []StageThroughput `json:"stages"`
+}
+
+// ThroughputRecent is the time of which a [Throughput] counts the steps done of each stage.
+const ThroughputRecent = 10 * time.Minute
+
+// ThroughputPoint is one interval.
+type ThroughputPoint struct {
+	At        time.Time `json:"at"`        // its beginning
+	Preserved int64     `json:"preserved"` // jobs whose object was recorded
+	Bytes     int64     `json:"bytes"`     // of their versions
+	Failed    int64     `json:"failed"`    // jobs that failed; a job that fails again counts again
+	// Waiting and Running are the most jobs that did so at the end of one of its minutes; nil: not known.
+	Waiting *int64 `json:"waiting,omitempty"`
+	Running *int64 `json:"running,omitempty"`
+}
+
+// StageThroughput is how many steps of a stage were done recently.
+type StageThroughput struct {
+	Stage Stage `json:"stage"`
+	Done  int64 `json:"done"`
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast/holdfast/periodic/schedule"
 	"github.com/holdfast/holdfast/periodic/staging"
 	"github.com/holdfast/holdfast/periodic/sweep"
+	"github.com/holdfast/holdfast/periodic/throughput"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
@@ -124,6 +125,7 @@ func (n *Node) runRegistry(ctx context.Context, d *registryServer, l net.Listene
 	n.run(sweep.New(d.registry, d.lease, n.Log).Run)
 	n.run(fixityschedule.New(d.registry, d.recheck, n.Log).Run)
 	n.run((&schedule.Timer{Registry: d.registry, Log: n.Log}).Run)
+	n.run((&throughput.Counter{Registry: d.registry, Log: n.Log}).Run)
 	n.run(periodic.Job{
 		Do: func(ctx context.Context) error { return d.purgeExpired(ctx, n.Log) }, Every: purgeEvery, Log: n.Log,
 		Fails: "purging batches after their retention failed; will retry", Works: "purging batches after their retention works again",

@@ -29,6 +29,8 @@ type Store interface {
 	registry.Holding
 	registry.Limiting
 	registry.Feeds
+	registry.ThroughputReader
+	registry.ThroughputNoting
 	// Of deposits.
 	registry.Receiving
 	registry.Submitting

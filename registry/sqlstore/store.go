@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast/holdfast/registry/search"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/tasks"
+	"github.com/holdfast/holdfast/registry/throughput"
 	"github.com/holdfast/holdfast/registry/why"
 	"github.com/holdfast/holdfast/registry/work"
 )
@@ -51,6 +52,7 @@ type Store struct {
 	*search.Search
 	*bulk.Acts
 	*why.Reasons
+	*throughput.Meter
 
 	db *sqldb.DB
 }
@@ -79,6 +81,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.Search = search.New(db, engine, s.Outbound)
 	s.Acts = bulk.New(db, engine, s.Search)
 	s.Reasons = why.New(db, engine, s.Search)
+	s.Meter = throughput.New(db, engine)
 	hooks := work.Hooks{OneByOne: collection.OneByOne}
 	s.Accounts.Join(&hooks)
 	s.Catalog.Join(&hooks)

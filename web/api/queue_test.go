@@ -158,3 +158,19 @@ func TestLimits(t *testing.T) {
 	must(t, admin.RemoveLimit(ctx, registry.HoldStage, "run:work"))
 	problemOf(t, admin.RemoveLimit(ctx, registry.HoldStage, "run:work"), http.StatusNotFound, wire.CodeNotFound)
 }
+
+// TestThroughput checks that staff read the throughput, and depositors do not.
+func TestThroughput(t *testing.T) {
+	b := newBench(t)
+	ctx := t.Context()
+	must(t, b.store.NoteThroughput(ctx))
+	got, err := b.as(t, registry.RoleViewer).Throughput(ctx, registry.ThroughputDay)
+	must(t, err)
+	if got.Step != 900 || len(got.Rows) != 1 || got.Rows[0].Waiting == nil || *got.Rows[0].Waiting != 0 {
+		t.Errorf("throughput %+v", got)
+	}
+	_, err = b.as(t, registry.RoleViewer).Throughput(ctx, "year")
+	problemOf(t, err, http.StatusUnprocessableEntity, wire.CodeInvalid)
+	_, err = b.as(t, registry.RoleDepositor).Throughput(ctx, registry.ThroughputHour)
+	problemOf(t, err, http.StatusForbidden, wire.CodeForbidden)
+}

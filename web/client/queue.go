@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
@@ -18,6 +19,11 @@ func (c *Client) QueueStatus(ctx context.Context) (registry.QueueStatus, error) 
 func (c *Client) Workers(ctx context.Context) ([]registry.WorkerInfo, error) {
 	p, err := get[registry.Page[registry.WorkerInfo]](ctx, c, "/workers", nil)
 	return p.Rows, err
+}
+
+// Throughput returns what was preserved and failed in a span.
+func (c *Client) Throughput(ctx context.Context, span registry.ThroughputSpan) (registry.Throughput, error) {
+	return get[registry.Throughput](ctx, c, "/queue/throughput", url.Values{"span": {string(span)}})
 }
 
 // Limits lists the limits on what runs at once.

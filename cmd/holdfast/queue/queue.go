@@ -30,7 +30,7 @@ var helpTexts embed.FS
 // Command returns the command `holdfast queue`.
 func Command(a *cli.App) *cobra.Command {
 	return cli.WithHelp(helpTexts, cli.Group("queue", "Manage the whole queue: pause, drain, refuse submissions, find orphaned data",
-		statusCommand(a), pauseCommand(a), resumeCommand(a), drainCommand(a), limitCommand(a), acceptCommand(a), orphansCommand(a)))
+		statusCommand(a), throughputCommand(a), pauseCommand(a), resumeCommand(a), drainCommand(a), limitCommand(a), acceptCommand(a), orphansCommand(a)))
 }
 
 func statusCommand(a *cli.App) *cobra.Command {

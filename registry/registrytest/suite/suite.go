@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast/holdfast/registry/schedules/schedulestest"
 	"github.com/holdfast/holdfast/registry/search/searchtest"
 	"github.com/holdfast/holdfast/registry/tasks/taskstest"
+	"github.com/holdfast/holdfast/registry/throughput/throughputtest"
 	"github.com/holdfast/holdfast/registry/work/worktest"
 )
 
@@ -60,6 +61,7 @@ func topics() []registrytest.Topic {
 		worktest.Topics(),
 		taskstest.Topics(),
 		schedulestest.Topics(),
+		throughputtest.Topics(),
 		processestest.Topics(),
 		catalogtest.Topics(),
 		outboundtest.Topics(),

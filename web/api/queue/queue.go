@@ -25,6 +25,10 @@ func (s *Service) queueRoutes() {
 		ID: "drain", Method: http.MethodPost, Path: "/queue/drain",
 		Summary: "Hold everything, and stop running steps at their next safe point; to resume, remove the hold on all",
 	}, s.drain)
+	endpoint.Register(s.Server, endpoint.Operation{
+		ID: "read-throughput", Method: http.MethodGet, Path: "/queue/throughput",
+		Summary: "Show what was preserved and failed, and how much waited, over the last hour, day or month",
+	}, s.throughput)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "list-workers", Method: http.MethodGet, Path: "/workers", Summary: "List the live workers"}, s.workers)
 }
 
@@ -77,6 +81,14 @@ func (s *Service) setAccepting(ctx context.Context, in *setAcceptingInput) (*end
 	}
 	s.Log.InfoContext(ctx, "acceptance of submissions changed", "on", a.On, "reason", a.Reason, "actor", a.Actor)
 	return s.accepting(ctx, nil)
+}
+
+type throughputInput struct {
+	Span registry.ThroughputSpan `query:"span" default:"hour" enum:"hour,day,month" doc:"hour: by minutes; day: by quarters of an hour; month: 30 days by quarters of a day"`
+}
+
+func (s *Service) throughput(ctx context.Context, in *throughputInput) (*endpoint.Output[registry.Throughput], error) {
+	return endpoint.Answered(s.Registry.Throughput(ctx, in.Span))
 }
 
 func (s *Service) workers(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.Page[registry.WorkerInfo]], error) {

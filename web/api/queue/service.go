@@ -23,6 +23,7 @@ type Registry interface {
 	registry.Commanding
 	registry.Holding
 	registry.Limiting
+	registry.ThroughputReader
 	registry.Submitting
 	registry.Requesting
 	registry.Profiles

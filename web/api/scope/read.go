@@ -241,6 +241,15 @@ func (s scoped) Holds(ctx context.Context) ([]registry.Hold, error) {
 	})
 }
 
+// Throughput implements registry.ThroughputReader. It counts all collections, so callers with limited
+// sight get nothing.
+func (s scoped) Throughput(ctx context.Context, span registry.ThroughputSpan) (registry.Throughput, error) {
+	if s.sight(ctx).limited() {
+		return registry.Throughput{}, absent("throughput of the last", string(span))
+	}
+	return s.all.Throughput(ctx, span)
+}
+
 // SetLimit implements registry.Limiting.
 func (s scoped) SetLimit(ctx context.Context, l registry.Limit) error { return s.all.SetLimit(ctx, l) }
 

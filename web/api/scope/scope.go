@@ -35,6 +35,7 @@ type Registry interface {
 	registry.Commanding
 	registry.Holding
 	registry.Limiting
+	registry.ThroughputReader
 	registry.Catalog
 	registry.Attesting
 	registry.Requesting
