@@ -1,5 +1,5 @@
 // Package export writes a version of an object for export: as files, or as a BagIt 1.0 bag (RFC
-// 8493), in a folder or in a tar.
+// 8493), in a folder, a tar or a zip.
 //
 // The inventory and the options alone determine the output, byte for byte. Therefore an interrupted
 // export continues at any byte, existing bytes are verified and not fetched again, and the size of

@@ -221,6 +221,25 @@ func TestContinueTar_Damage(t *testing.T) {
 	}
 }
 
+// untar returns the files of a tar.
+func untar(t *testing.T, text []byte) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	for tr := tar.NewReader(bytes.NewReader(text)); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return got
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[h.Name] = string(text)
+	}
+}
+
 func TestTar_Content(t *testing.T) {
 	t.Parallel()
 	for name, opts := range forms() {
@@ -229,20 +248,7 @@ func TestTar_Content(t *testing.T) {
 		if err := lay(t, m, opts).WriteTar(t.Context(), &out, 0, nil); err != nil {
 			t.Fatal(err)
 		}
-		got := map[string]string{}
-		for tr := tar.NewReader(bytes.NewReader(out.Bytes())); ; {
-			h, err := tr.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatal(err)
-			}
-			text, err := io.ReadAll(tr)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got[h.Name] = string(text)
-		}
+		got := untar(t, out.Bytes())
 		want := map[string]string{}
 		for path, text := range m.files {
 			if producers, ok := strings.CutPrefix(path, "producer/"); ok && opts.Bag {

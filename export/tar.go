@@ -223,16 +223,12 @@ func (at place) check(ctx context.Context, have io.ReaderAt, size int64) (bool, 
 func (p *Package) places(ctx context.Context) func(yield func(place, error) bool) {
 	return func(yield func(place, error) bool) {
 		start := int64(0)
-		base := ""
-		if p.bag != nil {
-			base = p.Base() + "/"
-		}
 		for e, err := range p.Entries(ctx) {
 			if err != nil {
 				yield(place{}, err)
 				return
 			}
-			header, err := tarHeader(base+e.Name, e.Size, e.Modified, p.opts.At)
+			header, err := tarHeader(p.archiveName(e), e.Size, e.Modified, p.opts.At)
 			if err != nil {
 				yield(place{}, fmt.Errorf("%s: %w: %w", e.name(), ErrName, err))
 				return
