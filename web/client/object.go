@@ -34,6 +34,13 @@ func (c *Client) Files(ctx context.Context, objectID string, version int, after 
 	return p.Rows, err
 }
 
+// Folder lists the files and folders in a folder of an object's version by path, after a path;
+// version 0 is the newest. The folder's path ends in a slash.
+func (c *Client) Folder(ctx context.Context, objectID string, version int, folder, after string, limit int) (registry.Page[wire.FolderEntry], error) {
+	return get[registry.Page[wire.FolderEntry]](ctx, c, in("objects", objectID, "folder"),
+		values("path", folder, "version", number(version), "after", after, "limit", number(limit)))
+}
+
 // PremisEvents lists an object's preservation events, oldest first.
 func (c *Client) PremisEvents(ctx context.Context, objectID, after string, limit int) (registry.Page[registry.Premis], error) {
 	return get[registry.Page[registry.Premis]](ctx, c, in("objects", objectID, "events"), values("after", after, "limit", number(limit)))

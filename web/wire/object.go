@@ -1,6 +1,17 @@
 package wire
 
-import "time"
+import (
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// FolderEntry is a file or a folder in a folder of an object's version.
+type FolderEntry struct {
+	Name string         `json:"name"`
+	Path string         `json:"path" doc:"As /files lists it; that of a folder ends in a slash"`
+	File *registry.File `json:"file,omitempty" doc:"Left out of folders"`
+}
 
 // VerifyReport is the result of reading every byte of an object.
 type VerifyReport struct {

@@ -141,6 +141,8 @@ func Roles() map[string][]registry.Role {
 		"read-object":    reader,
 		"object-files":   reader,
 		"object-content": reader,
+		"object-export":  reader,
+		"object-folder":  reader,
 		"object-events":  reader,
 		"object-premis":  reader,
 		"object-receipt": reader,

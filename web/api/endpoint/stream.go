@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -19,6 +20,7 @@ import (
 type Streamed struct {
 	ContentType string
 	Filename    string
+	Size        int64 // in bytes; 0: unknown
 	Write       func(io.Writer) error
 }
 
@@ -51,6 +53,9 @@ func (s *Server) Stream(o Operation, params []*huma.Param, contentType string, o
 		h.Set("Content-Type", out.ContentType)
 		h.Set("Content-Disposition", Disposition(out.Filename))
 		h.Set("Cache-Control", "private, no-cache")
+		if out.Size > 0 {
+			h.Set("Content-Length", strconv.FormatInt(out.Size, 10))
+		}
 		if err := out.Write(w); err != nil {
 			if r.Context().Err() == nil && !errors.Is(err, context.Canceled) {
 				s.Log.ErrorContext(r.Context(), "streaming an answer failed", "path", webserver.Path(r), "request", access.Of(r.Context()).RequestID, "err", err)

@@ -3,6 +3,8 @@
 package object
 
 import (
+	"sync/atomic"
+
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast/holdfast/ocfl"
@@ -11,13 +13,15 @@ import (
 	"github.com/holdfast/holdfast/web/api/endpoint"
 )
 
-// Service serves the operations on objects. All fields must be set.
+// Service serves the operations on objects. All exported fields must be set.
 type Service struct {
 	*endpoint.Server
 	Registry Registry // limited to what the caller may see
 	All      All
 	Objects  ocfl.Roots
 	Staging  storage.Store // where restored files are
+
+	exports atomic.Int32 // being sent
 }
 
 // Registry is what a Service needs of the Registry.
@@ -43,6 +47,8 @@ func (s *Service) Routes() {
 	s.deletionRoutes()
 	s.restorationRoutes()
 	s.contentRoute()
+	s.exportRoute()
+	s.folderRoute()
 	s.restoredRoute()
 	s.receiptRoute()
 	s.premisRoute()
