@@ -92,7 +92,7 @@ type ForPages struct {
 	API http.RoundTripper // performs requests of the API in this process, as the caller
 	// May reports whether the caller may call an operation of the API.
 	May func(ctx context.Context, operation string) bool
-	// Caller returns the caller's session; its ID is "" if the caller sent a token.
+	// Caller returns the caller's session, or one without an ID for a caller who sent a token.
 	Caller func(context.Context) registry.Session
 	// UploadUse returns the room and quotas of uploads that the caller may see.
 	UploadUse func(context.Context) ([]registry.UploadUse, error)
@@ -142,7 +142,7 @@ func New(o Options) (http.Handler, error) {
 		see := ForPages{
 			API:       door{s.ids.Address(wire.Base, s.Fail, s.explained(s.Mux()))},
 			May:       func(ctx context.Context, operation string) bool { return s.access.Permit(ctx, operation) == nil },
-			Caller:    func(ctx context.Context) registry.Session { return access.Of(ctx).Session },
+			Caller:    access.Person,
 			UploadUse: uploads.Use,
 			Changes:   changes{Registry: s.registry, server: s, done: o.Done},
 		}

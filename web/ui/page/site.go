@@ -32,7 +32,7 @@ type Options struct {
 	Transport http.RoundTripper // performs requests of the API, as the viewer
 	// May reports whether the viewer may call an operation of the API.
 	May func(ctx context.Context, operation string) bool
-	// Caller returns the viewer's session; its ID is "" if the viewer sent a token.
+	// Caller returns the viewer's session, or one without an ID for a viewer who sent a token.
 	Caller func(context.Context) registry.Session
 	// UploadUse returns the room and quotas of uploads that the viewer may see.
 	UploadUse func(context.Context) ([]registry.UploadUse, error)
