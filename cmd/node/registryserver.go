@@ -190,7 +190,7 @@ func (n *Node) handler(d *registryServer) (http.Handler, error) {
 	browsers := signin.New(signin.Options{Store: d.registry, Log: n.Log, Lifetime: d.web.Lifetime, Provider: d.web.Provider})
 	pages := func(p api.ForPages) (http.Handler, error) {
 		return ui.New(page.Options{
-			Transport: p.API, May: p.May, Caller: p.Caller, UploadUse: p.UploadUse, Changes: p.Changes,
+			Transport: p.API, May: p.May, Caller: p.Caller, UploadUse: p.UploadUse, Changes: p.Changes, Specification: p.Specification,
 			Log: n.Log, Version: n.Version,
 		})
 	}

@@ -258,19 +258,19 @@ func (tab *Tab) Await(condition string) {
 // AwaitText waits until the page's main part has a text.
 func (tab *Tab) AwaitText(text string) {
 	tab.t.Helper()
-	tab.Await(`(document.querySelector("main") || document.body).innerText.includes(` + quoted(text) + `)`)
+	tab.Await(`(document.querySelector("main") || document.body).innerText.includes(` + Quoted(text) + `)`)
 }
 
 // Text is the visible text of the first element of a selector; "" if there is none.
 func (tab *Tab) Text(selector string) string {
 	tab.t.Helper()
-	return Eval[string](tab, "document.querySelector("+quoted(selector)+")?.innerText ?? ''")
+	return Eval[string](tab, "document.querySelector("+Quoted(selector)+")?.innerText ?? ''")
 }
 
 // Count is how many elements a selector has.
 func (tab *Tab) Count(selector string) int {
 	tab.t.Helper()
-	return Eval[int](tab, "document.querySelectorAll("+quoted(selector)+").length")
+	return Eval[int](tab, "document.querySelectorAll("+Quoted(selector)+").length")
 }
 
 // Click clicks on the first element of a selector, once it can be seen.
@@ -297,7 +297,7 @@ func (tab *Tab) Leaves(act func()) {
 func (tab *Tab) Type(selector, text string) {
 	tab.t.Helper()
 	tab.Click(selector)
-	Eval[bool](tab, "(document.querySelector("+quoted(selector)+").select?.(), true)")
+	Eval[bool](tab, "(document.querySelector("+Quoted(selector)+").select?.(), true)")
 	tab.Run(chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
@@ -310,7 +310,7 @@ func (tab *Tab) Press(keys string, options ...chromedp.KeyOption) {
 // Drop drops files and folders of this machine onto the first element of a selector.
 func (tab *Tab) Drop(selector string, paths ...string) {
 	tab.t.Helper()
-	at := Eval[[2]float64](tab, `(() => { const e = document.querySelector(`+quoted(selector)+`); e.scrollIntoView({block: "center"});
+	at := Eval[[2]float64](tab, `(() => { const e = document.querySelector(`+Quoted(selector)+`); e.scrollIntoView({block: "center"});
 		const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`)
 	data := &input.DragData{Items: []*input.DragDataItem{}, Files: paths, DragOperationsMask: 1} // copy
 	for _, kind := range []input.DispatchDragEventType{input.DispatchDragEventTypeDragEnter, input.DispatchDragEventTypeDragOver, input.DispatchDragEventTypeDrop} {
@@ -375,8 +375,8 @@ func (tab *Tab) state() string {
 	return at + "\n" + text + "\n" + strings.Join(tab.faults, "\n")
 }
 
-// quoted is a text as JavaScript.
-func quoted(text string) string {
+// Quoted is a text as JavaScript.
+func Quoted(text string) string {
 	raw, _ := json.Marshal(text) // a text can be written
 	return string(raw)
 }

@@ -103,6 +103,8 @@ type ForPages struct {
 		Good(ctx context.Context) error
 		Done() <-chan struct{}
 	}
+	// Specification returns the OpenAPI document of [Specification], rendered once.
+	Specification func() ([]byte, error)
 }
 
 // server holds the handlers around the operations.
@@ -117,6 +119,8 @@ type server struct {
 	metrics  http.Handler
 	bodies   shares // bytes of request bodies, by token
 	waiting  shares // open long polls and streams, by token
+	// specification is rendered on the first request: that takes longer than the rest of a start.
+	specification func() ([]byte, error)
 }
 
 // New returns the handler of a whole server: API, health, sign-in and pages. Its only goroutines
@@ -136,6 +140,7 @@ func New(o Options) (http.Handler, error) {
 	s := &server{registry: scope.New(o.Registry), access: access.NewTable(), signIn: o.SignIn}
 	s.ids = &shortid.Completer{Registry: s.registry, Access: s.access, SignIn: o.SignIn}
 	s.Server = endpoint.New(endpoint.Options{Registry: o.Registry, IDs: s.ids, Access: s.access, Log: o.Log, Now: o.Now, Done: o.Done})
+	s.specification = sync.OnceValues(s.Specification)
 	uploads := addOperations(s.Server, s.registry, o)
 	s.workerRoute(o.Staging)
 	if o.UI != nil {
@@ -145,6 +150,8 @@ func New(o Options) (http.Handler, error) {
 			Caller:    access.Person,
 			UploadUse: uploads.Use,
 			Changes:   changes{Registry: s.registry, server: s, done: o.Done},
+
+			Specification: s.specification,
 		}
 		var err error
 		if s.pages, err = o.UI(see); err != nil {
@@ -194,13 +201,10 @@ func addOperations(s *endpoint.Server, limited scope.Registry, o Options) *uploa
 
 // handler puts the handlers around the operations together.
 func (s *server) handler() http.Handler {
-	// The specification is rendered on the first request: that takes longer than the rest of a
-	// start.
-	spec := sync.OnceValues(s.Specification)
 	top := http.NewServeMux()
 	top.Handle(wire.Base+"/", s.authenticated(s.ids.Address(wire.Base, s.Fail, s.shared(s.bounded(s.mostBody, s.explained(s.Mux()))))))
 	top.HandleFunc("GET "+wire.Base+"/openapi.json", func(w http.ResponseWriter, r *http.Request) {
-		text, err := spec()
+		text, err := s.specification()
 		if err != nil {
 			s.Fail(w, r, err)
 			return

@@ -74,7 +74,7 @@ const signOut = `<button class="quiet">Sign out</button>`
 
 func withPages(_ *bench, o *api.Options) {
 	o.UI = func(p api.ForPages) (http.Handler, error) {
-		return ui.New(page.Options{Transport: p.API, May: p.May, Caller: p.Caller, UploadUse: p.UploadUse, Changes: p.Changes, Log: slog.New(slog.DiscardHandler)})
+		return ui.New(page.Options{Transport: p.API, May: p.May, Caller: p.Caller, UploadUse: p.UploadUse, Changes: p.Changes, Specification: p.Specification, Log: slog.New(slog.DiscardHandler)})
 	}
 }
 

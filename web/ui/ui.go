@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast/holdfast/web/ui/account"
 	"github.com/holdfast/holdfast/web/ui/deposit"
 	"github.com/holdfast/holdfast/web/ui/function"
+	"github.com/holdfast/holdfast/web/ui/help"
 	"github.com/holdfast/holdfast/web/ui/item"
 	"github.com/holdfast/holdfast/web/ui/object"
 	"github.com/holdfast/holdfast/web/ui/page"
@@ -20,7 +21,7 @@ func New(o page.Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, add := range []func(*page.Site){deposit.Add, item.Add, object.Add, queue.Add, function.Add, account.Add} {
+	for _, add := range []func(*page.Site){deposit.Add, item.Add, object.Add, queue.Add, function.Add, account.Add, help.Add} {
 		add(s)
 	}
 	return s.Handler(), s.Check()

@@ -140,7 +140,7 @@ func newWatched(t *testing.T) *watched {
 		Transport: http.DefaultTransport, May: func(context.Context, string) bool { return true },
 		Caller:    func(context.Context) registry.Session { return registry.Session{ID: "s", Name: "reader"} },
 		UploadUse: func(context.Context) ([]registry.UploadUse, error) { return nil, nil },
-		Changes:   w.feed, Log: slog.New(slog.DiscardHandler),
+		Changes:   w.feed, Specification: func() ([]byte, error) { return nil, nil }, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

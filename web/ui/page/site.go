@@ -37,6 +37,8 @@ type Options struct {
 	// UploadUse returns the room and quotas of uploads that the viewer may see.
 	UploadUse func(context.Context) ([]registry.UploadUse, error)
 	Changes   Changes // tells when pages must change
+	// Specification returns the API's OpenAPI document.
+	Specification func() ([]byte, error)
 	Log       *slog.Logger
 	Version   string           // of the program, shown in the footer
 	Now       func() time.Time // nil: time.Now
@@ -58,7 +60,7 @@ type Site struct {
 
 // New returns a Site without pages. Errors are programming errors.
 func New(o Options) (*Site, error) {
-	if o.Transport == nil || o.May == nil || o.Caller == nil || o.UploadUse == nil || o.Changes == nil || o.Log == nil {
+	if o.Transport == nil || o.May == nil || o.Caller == nil || o.UploadUse == nil || o.Changes == nil || o.Specification == nil || o.Log == nil {
 		return nil, errors.New("page: an option is missing")
 	}
 	s := &Site{Options: o, API: client.New("http://registry", "", client.Options{HTTP: &http.Client{Transport: o.Transport}}), files: map[string]files{"problem": {FS: layout}}, paths: map[string]bool{}, mux: http.NewServeMux(), live: newLive()}

@@ -67,7 +67,7 @@ func New(t testing.TB, o Options) *Server {
 		SignIn: signin.New(signin.Options{Store: s.Store, Log: o.Log}),
 		UI: func(p api.ForPages) (http.Handler, error) {
 			return ui.New(page.Options{
-				Transport: p.API, May: p.May, Caller: p.Caller, UploadUse: p.UploadUse, Changes: p.Changes, Log: o.Log, Version: "1.0",
+				Transport: p.API, May: p.May, Caller: p.Caller, UploadUse: p.UploadUse, Changes: p.Changes, Specification: p.Specification, Log: o.Log, Version: "1.0",
 			})
 		},
 	})
