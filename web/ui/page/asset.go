@@ -60,7 +60,7 @@ func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	kinds := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+	kinds := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8"}
 	w.Header().Set("Content-Type", kinds[path.Ext(r.URL.Path)])
 	w.Header().Set("Cache-Control", "no-cache")
 	if r.URL.Query().Get("v") == f.version {
