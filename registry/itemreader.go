@@ -31,6 +31,9 @@ type ItemReader interface {
 type Page[T any] struct {
 	Rows []T    `json:"rows" nullable:"false"`
 	Next string `json:"next,omitempty"` // "" on the last page
+	// Prev is the Before of the page before this one; "" on the first page, and in lists that cannot
+	// be read backwards.
+	Prev string `json:"prev,omitempty"`
 }
 
 // ItemQuery selects items; empty fields do not restrict.
@@ -44,8 +47,26 @@ type ItemQuery struct {
 	Match      Query    `json:"match"`  // all terms must match
 	Within     []string `json:"within"` // only items of these collections; nil: all, empty: none
 	After      string   `json:"after"`
-	Limit      int      `json:"limit"` // 0: 50; at most 500
+	Before     string   `json:"before"` // Prev of a page: the page that ends before it; not with After
+	Oldest     bool     `json:"oldest"` // the list in the opposite order: oldest first
+	Limit      int      `json:"limit"`  // 0: 50; at most 500
 }
+
+// Explaining explains many items at once.
+type Explaining interface {
+	// WhyEach says in a phrase what each unsettled item of a list waits for, in the order of the ids.
+	// It omits items that are settled or unknown, or of other collections. Why says more of one.
+	WhyEach(ctx context.Context, q ReasonQuery) ([]Why, error)
+}
+
+// ReasonQuery selects the items that WhyEach explains.
+type ReasonQuery struct {
+	IDs    []string `json:"ids"`    // at most [MostReasons]
+	Within []string `json:"within"` // only items of these collections; nil: all, empty: none
+}
+
+// MostReasons is the largest number of items that WhyEach explains at once.
+const MostReasons = 100
 
 // Why is the answer to "why is it waiting?".
 type Why struct {
@@ -55,6 +76,8 @@ type Why struct {
 	Actor    string    `json:"actor,omitempty"`
 	Since    time.Time `json:"since"`
 	Act      string    `json:"act,omitempty"` // what would let it continue
+	// Until is the time that it waits for, if it waits for one. Only Explaining.WhyEach sets it.
+	Until *time.Time `json:"until,omitempty"`
 }
 
 // Bounds of a query.

@@ -23,6 +23,7 @@ type Store interface {
 	registry.ForWorkers
 	// Of the work engine.
 	registry.AttemptReader
+	registry.Explaining
 	registry.Dispatching
 	registry.Sweeping
 	registry.Commanding

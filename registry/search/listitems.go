@@ -1,9 +1,11 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
@@ -14,15 +16,21 @@ import (
 
 // order is the order of a list. seq grows with created_at, unless a clock was set back.
 type order struct {
-	name string // stored in the cursor: later pages keep the order of the first
-	by   string
+	name     string // stored in the cursor: later pages keep the order of the first
+	by, back string // forwards, and in the opposite direction
 }
 
 var (
-	byRow  = order{name: "row", by: "i.row_no, i.seq"}
-	byAge  = order{name: "age", by: "i.created_at DESC, i.seq DESC"}
-	byText = order{name: "seq", by: "i.seq DESC"} // the order of the text index
+	byRow  = order{name: "row", by: "i.row_no, i.seq", back: "i.row_no DESC, i.seq DESC"}
+	byAge  = order{name: "age", by: "i.created_at DESC, i.seq DESC", back: "i.created_at, i.seq"}
+	byText = order{name: "seq", by: "i.seq DESC", back: "i.seq"} // the order of the text index
 )
+
+// backwards returns the order in the opposite direction.
+func (o order) backwards() order { return order{name: o.name, by: o.back, back: o.by} }
+
+// is reports whether the order is o, in either direction.
+func (o order) is(other order) bool { return o.name == other.name }
 
 // Items implements registry.ItemReader.
 func (s *Search) Items(ctx context.Context, q registry.ItemQuery) (page registry.Page[registry.WorkItem], err error) {
@@ -46,7 +54,17 @@ func (s *Search) Items(ctx context.Context, q registry.ItemQuery) (page registry
 	if err != nil {
 		return page, fmt.Errorf("list items: %w", err)
 	}
+	turn(q, &page)
 	return page, s.work.NameHolds(ctx, work.Pointers(page.Rows)...)
+}
+
+// turn brings a page that was read backwards into the order of its list.
+func turn(q registry.ItemQuery, page *registry.Page[registry.WorkItem]) {
+	if q.Before == "" {
+		return
+	}
+	slices.Reverse(page.Rows)
+	page.Next, page.Prev = page.Prev, page.Next
 }
 
 // page reads one page of a list.
@@ -59,7 +77,11 @@ func (s *Search) page(ctx context.Context, l itemList, statement string) (regist
 		seqs = append(seqs, seq)
 		return it, err
 	})
-	return sqldb.PageOf(rows, limit, func(last registry.WorkItem) string { return l.cursor(last, seqs[limit-1]) }), err
+	page := sqldb.PageOf(rows, limit, func(last registry.WorkItem) string { return l.cursor(last, seqs[limit-1]) })
+	if l.later && len(page.Rows) > 0 {
+		page.Prev = l.cursor(page.Rows[0], seqs[0])
+	}
+	return page, err
 }
 
 // itemList is the plan for a page of items: it reads spots that together contain all rows of the
@@ -67,6 +89,8 @@ func (s *Search) page(ctx context.Context, l itemList, statement string) (regist
 type itemList struct {
 	w      *sqldb.Where // the complete condition, which applies at every spot
 	order  order
+	later  bool // rows were read before this page
+	back   bool // the rows are read in the opposite order
 	limit  int
 	with   string  // WITH clause before the statement
 	sample *sample // what is read first, or nil
@@ -91,10 +115,11 @@ func (s *Search) planList(ctx context.Context, q registry.ItemQuery, limit int) 
 	if len(r.batches) == 1 {
 		l.order = byRow
 	}
-	at, err := parseItemCursor(q.After)
+	at, err := cursorOf(q)
 	if err != nil {
 		return l, err
 	}
+	l.later, l.back = at.order != "", q.Oldest != (q.Before != "")
 	if err := s.checkShort(ctx, q, r); err != nil {
 		return l, err
 	}
@@ -123,7 +148,7 @@ func (s *Search) planList(ctx context.Context, q registry.ItemQuery, limit int) 
 		if err != nil || empty {
 			return l, err
 		}
-		if l.order == byAge && at.order != byAge.name && len(words.terms) > 0 {
+		if l.order.is(byAge) && at.order != byAge.name && len(words.terms) > 0 {
 			many, _, err := s.manyRows(ctx, &r)
 			if err != nil {
 				return l, err
@@ -134,10 +159,25 @@ func (s *Search) planList(ctx context.Context, q registry.ItemQuery, limit int) 
 		}
 		l.readPlaces(conds)
 	}
-	if words.few || l.order == byText {
+	if words.few || l.order.is(byText) {
 		l.readByText(words)
 	}
+	l.direct()
 	return l, l.startAfter(at)
+}
+
+// direct turns the plan around if the rows are read backwards.
+func (l *itemList) direct() {
+	if !l.back {
+		return
+	}
+	l.order = l.order.backwards()
+	for i := range l.spots {
+		l.spots[i].order = l.order.by
+		if l.spots[i].text && l.order.is(byText) {
+			l.spots[i].order = "x.rowid"
+		}
+	}
 }
 
 // readPlaces plans to read the list at some places, or everywhere if there are none.
@@ -165,7 +205,7 @@ func (l *itemList) readFewFirst(conds []string) {
 // readByText plans to read the list through the text index, which contains no ids.
 func (l *itemList) readByText(words textSearch) {
 	by := l.order.by
-	if l.order == byText {
+	if l.order.is(byText) {
 		by = "x.rowid DESC"
 	}
 	l.spots = []spot{{
@@ -208,28 +248,42 @@ func (l *itemList) startAfter(at itemCursor) error {
 	case at.order != l.order.name:
 		return fmt.Errorf("page cursor of another list: %w", registry.ErrNotFound)
 	}
-	switch l.order {
-	case byRow:
-		l.w.Add("i.row_no >= ? AND (i.row_no > ? OR i.seq > ?)", at.n, at.n, at.seq)
-	case byAge:
-		l.w.Add("i.created_at <= ? AND (i.created_at < ? OR i.seq < ?)", at.n, at.n, at.seq)
-	case byText:
-		l.w.Add("i.seq < ?", at.seq)
+	beyond := "<"
+	if l.back != l.order.is(byRow) {
+		beyond = ">"
+	}
+	column := "i.created_at"
+	switch l.order.name {
+	case byRow.name:
+		column = "i.row_no"
+	case byText.name:
+		l.w.Add("i.seq "+beyond+" ?", at.seq)
 		for i, p := range l.spots {
 			if p.text {
-				l.spots[i].cond += l.w.Bind(" AND x.rowid < ?", at.seq)
+				l.spots[i].cond += l.w.Bind(" AND x.rowid "+beyond+" ?", at.seq)
 			}
 		}
+		return nil
 	}
+	// The first condition is for the index, which it bounds.
+	l.w.Add(fmt.Sprintf("%[1]s %[2]s= ? AND (%[1]s %[2]s ? OR i.seq %[2]s ?)", column, beyond), at.n, at.n, at.seq)
 	return nil
 }
 
 func (l *itemList) cursor(last registry.WorkItem, seq int64) string {
 	n := sqldb.Micros(last.CreatedAt)
-	if l.order == byRow {
+	if l.order.is(byRow) {
 		n = last.Line
 	}
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%s %d %d", l.order.name, n, seq))
+}
+
+// cursorOf returns the position at which a page begins, in the direction of reading.
+func cursorOf(q registry.ItemQuery) (itemCursor, error) {
+	if q.After != "" && q.Before != "" {
+		return itemCursor{}, fmt.Errorf("%w: a page is after one row or before one", registry.ErrInvalid)
+	}
+	return parseItemCursor(cmp.Or(q.After, q.Before))
 }
 
 func parseItemCursor(text string) (c itemCursor, err error) {

@@ -34,7 +34,13 @@ func (s textSearch) sampledFirst() bool { return len(s.terms) > 0 && s.dialect =
 
 // planText plans a list of items with some text.
 func (s *Search) planText(ctx context.Context, q registry.ItemQuery, l itemList, words textSearch, r *reach, at itemCursor) (itemList, error) {
-	first := sample{itemList: itemList{order: l.order, limit: l.limit}}
+	if l.back {
+		// The newest rows are at the other end of the list.
+		l.readFound(words)
+		l.direct()
+		return l, l.startAfter(at)
+	}
+	first := sample{itemList: itemList{order: l.order, limit: l.limit, later: l.later}}
 	var err error
 	if first.w, err = ItemWhere(q, s.db.Dialect.Name(), sqldb.Micros(s.db.Now())); err != nil {
 		return l, err
@@ -56,8 +62,13 @@ func (s *Search) planText(ctx context.Context, q registry.ItemQuery, l itemList,
 	if err := l.startAfter(at); err != nil {
 		return l, err
 	}
-	// Look up the index's matches row by row. If the planner expected many of them, it would read
-	// the whole table instead.
+	l.readFound(words)
+	return l, nil
+}
+
+// readFound plans to read all rows that the text index finds. They are looked up row by row: if the
+// planner expected many of them, it would read the whole table instead.
+func (l *itemList) readFound(words textSearch) {
 	l.with = `WITH found AS MATERIALIZED (SELECT x.seq FROM item_text x WHERE ` + words.cond(l.w) + `), few AS MATERIALIZED (SELECT i.* FROM found,
 		LATERAL (SELECT i.* FROM work_item i WHERE i.seq = found.seq OFFSET 0) i` + l.w.String()
 	for _, id := range words.ids {
@@ -65,7 +76,6 @@ func (s *Search) planText(ctx context.Context, q registry.ItemQuery, l itemList,
 	}
 	l.with += `) `
 	l.spots = []spot{{from: "few i", order: l.order.by}}
-	return l, nil
 }
 
 // trySample reads a page of the newest rows, and of more of them if the first sample promises it. A

@@ -135,23 +135,27 @@ func whyHeld(it registry.WorkItem, w *registry.Why) {
 	w.Sentence, w.Act = holdSentence(*it.HeldBy, it), releaseAct(*it.HeldBy)
 }
 
-// holdSentence says who holds an item, since when, and why.
-func holdSentence(h registry.Hold, it registry.WorkItem) string {
-	what := "held"
+// heldWhat says what a hold keeps back, seen from an item.
+func heldWhat(h registry.Hold, it registry.WorkItem) string {
 	switch h.Scope {
 	case registry.HoldAll:
-		what = "everything is paused"
+		return "everything is paused"
 	case registry.HoldIngest:
-		what = "queue paused"
+		return "queue paused"
 	case registry.HoldStage, registry.HoldCollection, registry.HoldVolume, registry.HoldWorker:
-		what = fmt.Sprintf("%s %s is held", h.Scope, h.Key)
+		return fmt.Sprintf("%s %s is held", h.Scope, h.Key)
 	case registry.HoldBatch:
 		if h.Key != it.ID {
-			what = "its batch is held"
+			return "its batch is held"
 		}
 	case registry.HoldItem:
 	}
-	return fmt.Sprintf("%s by %s since %s (%s)", what, h.Actor, h.CreatedAt.Format(time.RFC3339), h.Reason)
+	return "held"
+}
+
+// holdSentence says who holds an item, since when, and why.
+func holdSentence(h registry.Hold, it registry.WorkItem) string {
+	return fmt.Sprintf("%s by %s since %s (%s)", heldWhat(h, it), h.Actor, h.CreatedAt.Format(time.RFC3339), h.Reason)
 }
 
 func releaseAct(h registry.Hold) string {

@@ -114,6 +114,7 @@ func probes() map[string][]probe {
 		"item-attempts":         get("/items/JOB/attempts"),
 		"item-log":              get("/items/JOB/log"),
 		"item-why":              get("/items/JOB/why"),
+		"list-reasons":          get("/items/reasons?ids=JOB", "/items/reasons?ids=BATCH,NODE"),
 		"list-holds":            get("/holds"),
 		"list-collections":      get("/collections"),
 		"read-collection":       get("/collections/COLLECTION"),

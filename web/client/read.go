@@ -21,11 +21,22 @@ func (c *Client) WholeItem(ctx context.Context, id string) (wire.Item, error) {
 	return get[wire.Item](ctx, c, in("items", id), nil)
 }
 
-// Items lists items, newest first; the jobs of a batch (ParentID) in row order.
+// Items lists items, newest first; the jobs of a batch (ParentID) in row order. It reads in both
+// directions.
 func (c *Client) Items(ctx context.Context, q registry.ItemQuery) (registry.Page[registry.WorkItem], error) {
+	order := ""
+	if q.Oldest {
+		order = "oldest"
+	}
 	return get[registry.Page[registry.WorkItem]](ctx, c, "/items", values(
 		"action", string(q.Action), "parent", q.ParentID, "collection", q.Collection, "status", string(q.Status),
-		"stage", string(q.Stage), "text", q.Text, "q", q.Match.String(), "after", q.After, "limit", number(q.Limit)))
+		"stage", string(q.Stage), "text", q.Text, "q", q.Match.String(), "after", q.After, "before", q.Before, "order", order, "limit", number(q.Limit)))
+}
+
+// WhyEach says in a phrase what each unsettled item of a list waits for. It omits the others.
+func (c *Client) WhyEach(ctx context.Context, ids []string) ([]registry.Why, error) {
+	list, err := get[registry.Page[registry.Why]](ctx, c, "/items/reasons", values("ids", join(ids)))
+	return list.Rows, err
 }
 
 // CountItems counts the items that a query selects, by state. The other fields of q become terms of

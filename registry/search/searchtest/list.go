@@ -14,6 +14,8 @@ func listTests() tests {
 		"items_filtered":                    itemsFiltered,
 		"pages_are_stable_while_items_come": pagesStable,
 		"a_bad_cursor_is_refused":           badCursor,
+		"pages_back_and_forth":              pagesBack,
+		"reasons_of_many":                   reasonsOfMany,
 		"events_are_a_feed":                 eventsFeed,
 	}
 }
@@ -48,6 +50,97 @@ func itemsNewestFirst(f *fixture) {
 	if got := ids(f.All(registry.ItemQuery{ParentID: batch, Limit: 2})); !slices.Equal(got, jobs) {
 		f.Errorf("jobs %v, want row order %v", got, jobs)
 	}
+}
+
+// pagesBack reads lists of each order to their end and back, in both orders of time.
+func pagesBack(f *fixture) {
+	for i := range 9 {
+		if i%4 == 0 {
+			f.Clock.Pass(time.Second) // some at the same moment
+		}
+		f.Submit(func(s *registry.Submission) { s.Name = "glass plate" })
+	}
+	batch, _ := f.Batch(5)
+	for name, q := range map[string]registry.ItemQuery{
+		"all": {}, "a batch": {ParentID: batch}, "a state": {Match: registrytest.Match("state:pending")}, "some text": {Match: registrytest.Match(":plate")},
+		"text of an action": {Match: registrytest.Match("action:batch", ":glass")}, "some": {Match: registrytest.Match("action:batch")},
+	} {
+		q.Limit = 100
+		whole, err := f.Store.Items(f.Context(), q)
+		f.Must(err)
+		want := ids(whole.Rows)
+		if len(want) == 0 || whole.Prev != "" || whole.Next != "" {
+			f.Fatalf("%s: %d rows, %q, %q", name, len(want), whole.Prev, whole.Next)
+		}
+		for _, q.Oldest = range []bool{false, true} {
+			for _, q.Limit = range []int{1, 2, 3, 100} {
+				q.After, q.Before = "", ""
+				var there, back []string
+				page := registry.Page[registry.WorkItem]{Next: "first"}
+				for page.Next != "" {
+					page, err = f.Store.Items(f.Context(), q)
+					f.Must(err)
+					if (page.Prev == "") != (q.After == "") {
+						f.Errorf("%s: the page after %q has the previous one %q", name, q.After, page.Prev)
+					}
+					there, q.After = append(there, ids(page.Rows)...), page.Next
+				}
+				back = ids(page.Rows)
+				for q.After = ""; page.Prev != ""; {
+					q.Before = page.Prev
+					page, err = f.Store.Items(f.Context(), q)
+					f.Must(err)
+					if page.Next == "" {
+						f.Errorf("%s: the page before %q has no next one", name, q.Before)
+					}
+					back = append(ids(page.Rows), back...)
+				}
+				if !slices.Equal(there, want) || !slices.Equal(back, want) {
+					f.Errorf("%s, oldest %v, limit %d:\nforth %v\n back %v\n want %v", name, q.Oldest, q.Limit, there, back, want)
+				}
+			}
+			slices.Reverse(want)
+		}
+	}
+	_, err := f.Store.Items(f.Context(), registry.ItemQuery{After: "x", Before: "y"})
+	f.Is(err, registry.ErrInvalid)
+	_, err = f.Store.Items(f.Context(), registry.ItemQuery{Before: "nonsense"})
+	f.Is(err, registry.ErrNotFound)
+}
+
+// reasonsOfMany: the phrases of a list, and that they agree with what Why says of each item.
+func reasonsOfMany(f *fixture) {
+	batch, jobs := f.Batch(4)
+	f.Hold(registry.HoldItem, jobs[0])
+	f.TakeItem(jobs[1])
+	f.FailItem(jobs[2], registry.ContentFault)
+	f.Settle(registry.Settlement{Lease: f.TakeItem(jobs[3]).Lease, Outcome: registry.OutcomeRetry, Error: "connection reset", Delay: time.Minute})
+	_, nodes := f.Prepare("", registry.Node{Key: "a", Submission: registrytest.Submission()})
+	asked := []string{nodes["a"], jobs[3], jobs[2], batch, jobs[1], "nothing", jobs[0]}
+	got, err := f.Store.WhyEach(f.Context(), registry.ReasonQuery{IDs: asked})
+	f.Must(err)
+	said := map[string]registry.Why{}
+	for _, w := range got {
+		said[w.ItemID] = w
+		if one, err := f.Store.Why(f.Context(), w.ItemID); err != nil || one.Reason != w.Reason || w.Sentence == "" {
+			f.Errorf("%+v, but %+v, %v", w, one, err)
+		}
+	}
+	if len(got) != 5 || got[0].ItemID != nodes["a"] || got[4].ItemID != jobs[0] {
+		f.Errorf("reasons %+v", got)
+	}
+	for id, word := range map[string]string{jobs[0]: "held by", jobs[1]: "running on", jobs[3]: "connection reset", batch: "waits for 3 items", nodes["a"]: "not sealed"} {
+		f.Says(said[id].Sentence, word)
+	}
+	if until := said[jobs[3]].Until; until == nil || !until.Equal(f.Item(jobs[3]).RunAt) {
+		f.Errorf("waits until %v", until)
+	}
+	none, err := f.Store.WhyEach(f.Context(), registry.ReasonQuery{IDs: asked, Within: []string{"other"}})
+	if err != nil || len(none) != 0 {
+		f.Errorf("in no collection: %+v, %v", none, err)
+	}
+	_, err = f.Store.WhyEach(f.Context(), registry.ReasonQuery{IDs: make([]string, registry.MostReasons+1)})
+	f.Is(err, registry.ErrInvalid)
 }
 
 func itemsFiltered(f *fixture) {

@@ -89,6 +89,7 @@ func Roles() map[string][]registry.Role {
 		"item-attempts":  reader,
 		"item-log":       reader,
 		"item-why":       reader,
+		"list-reasons":   reader,
 		"item-edges":     reader,
 		"command-item":   operator,
 		Abandon:          admin,

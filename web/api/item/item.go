@@ -2,9 +2,12 @@ package item
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/remedy"
@@ -27,6 +30,7 @@ func (s *Service) itemRoutes() {
 	endpoint.Register(s.Server, endpoint.Operation{ID: "item-attempts", Method: get, Path: "/items/{id}/attempts", Summary: "List the attempts at an item"}, s.attempts)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "item-log", Method: get, Path: "/items/{id}/log", Summary: "List what the attempts at an item logged"}, s.log)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "item-why", Method: get, Path: "/items/{id}/why", Summary: "Explain what an item waits for"}, s.why)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "list-reasons", Method: get, Path: "/items/reasons", Summary: "Say in a phrase what each of many items waits for"}, s.reasons)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "command-item", Method: http.MethodPost, Path: "/items/{id}/commands", Summary: "Act on an item"}, s.command)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "redeliver-item", Method: http.MethodPost, Path: "/items/{id}/redeliveries", Summary: "Deliver a job's outcome to its collection's callback again", Status: http.StatusAccepted}, s.redeliver)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "bulk", Method: http.MethodPost, Path: "/bulk", Summary: "Act on every item that matches a query, in the background", Status: http.StatusAccepted}, s.bulk)
@@ -42,6 +46,8 @@ type itemsInput struct {
 	Status     registry.Status `query:"status"`
 	Stage      registry.Stage  `query:"stage"`
 	Text       string          `query:"text" maxLength:"500" doc:"Part of the name or the note"`
+	Before     string          `query:"before" maxLength:"4096" doc:"prev of the page after it; not together with after"`
+	Order      string          `query:"order" enum:"newest,oldest" doc:"oldest turns the list around"`
 }
 
 // actions returns the actions that have a route.
@@ -54,6 +60,9 @@ func actions() (all []registry.Action) {
 
 func (s *Service) items(ctx context.Context, in *itemsInput) (*endpoint.Output[registry.Page[registry.WorkItem]], error) {
 	match, wrong := in.Query()
+	if in.After != "" && in.Before != "" {
+		wrong = append(wrong, wire.Fault{Location: "query.before", Message: "a page is after one row or before one; give one of after and before"})
+	}
 	faults := slices.Concat(
 		wrong,
 		valid.OneOf("query.action", in.Action, actions()),
@@ -64,13 +73,17 @@ func (s *Service) items(ctx context.Context, in *itemsInput) (*endpoint.Output[r
 	}
 	return s.listItems(ctx, in.Paging, registry.ItemQuery{
 		Action: in.Action, ParentID: in.Parent, Collection: in.Collection, Status: in.Status, Stage: in.Stage, Text: in.Text, Match: match,
+		Before: in.Before, Oldest: in.Order == "oldest",
 	})
 }
 
 func (s *Service) listItems(ctx context.Context, p endpoint.Paging, q registry.ItemQuery) (*endpoint.Output[registry.Page[registry.WorkItem]], error) {
 	q.After, q.Limit = p.After, p.Size()
 	rows, err := s.Registry.Items(ctx, q)
-	if err != nil {
+	switch {
+	case q.Before != "" && errors.Is(err, registry.ErrNotFound):
+		return nil, endpoint.Invalid("the page was not found", wire.Fault{Location: "query.before", Message: "not a cursor of this list; start without it"})
+	case err != nil:
 		return nil, p.BadCursor(err)
 	}
 	for i := range rows.Rows {
@@ -158,6 +171,24 @@ func (s *Service) log(ctx context.Context, in *logInput) (*endpoint.Output[regis
 
 func (s *Service) why(ctx context.Context, in *lookup.ItemID) (*endpoint.Output[registry.Why], error) {
 	return endpoint.Answered(s.Registry.Why(ctx, in.ID))
+}
+
+type reasonsInput struct {
+	IDs string `query:"ids" maxLength:"4000" required:"true" doc:"Ids of items, with commas between; at most 100" example:"0199f3c2-0000-7000-8000-000000000000"`
+}
+
+func (s *Service) reasons(ctx context.Context, in *reasonsInput) (*endpoint.Output[registry.Page[registry.Why]], error) {
+	q := registry.ReasonQuery{IDs: strings.Split(in.IDs, ",")}
+	if len(q.IDs) > registry.MostReasons {
+		return nil, endpoint.Invalid("the reasons were not read", wire.Fault{
+			Location: "query.ids", Message: fmt.Sprintf("at most %d items at once", registry.MostReasons), Found: strconv.Itoa(len(q.IDs)),
+		})
+	}
+	reasons, err := s.Registry.WhyEach(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return endpoint.Listed(reasons), nil
 }
 
 type redeliverInput struct {

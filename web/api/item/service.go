@@ -17,6 +17,7 @@ type Service struct {
 type Registry interface {
 	registry.ItemReader
 	registry.AttemptReader
+	registry.Explaining
 	registry.Feeds
 	registry.Graphs
 	registry.ReportReader

@@ -46,6 +46,19 @@ func (s scoped) Items(ctx context.Context, q registry.ItemQuery) (registry.Page[
 	return page, err
 }
 
+// WhyEach implements registry.Explaining.
+func (s scoped) WhyEach(ctx context.Context, q registry.ReasonQuery) ([]registry.Why, error) {
+	v := s.sight(ctx)
+	q.Within = v.narrow(q.Within)
+	reasons, err := s.all.WhyEach(ctx, q)
+	for i := range reasons {
+		if err == nil {
+			err = v.mask(ctx, &reasons[i].Sentence)
+		}
+	}
+	return reasons, err
+}
+
 // CountItems implements registry.ItemReader.
 func (s scoped) CountItems(ctx context.Context, q registry.ItemQuery) (map[registry.State]int64, error) {
 	q.Within = s.sight(ctx).narrow(q.Within)

@@ -31,6 +31,7 @@ type Registry interface {
 	registry.ReportLister
 	registry.Profiles
 	registry.AttemptReader
+	registry.Explaining
 	registry.Feeds
 	registry.Commanding
 	registry.Holding
