@@ -32,9 +32,9 @@ func CSV(w io.Writer, jobs iter.Seq2[registry.JobResult, error]) error {
 			row, line = strconv.FormatInt(j.Repeats.Row, 10), strconv.FormatInt(j.Repeats.Line, 10)
 		}
 		err = out.Write([]string{
-			strconv.FormatInt(j.Row, 10), strconv.FormatInt(j.Line, 10), j.ItemID, text(j.Name), string(j.State), j.ARK, version,
-			text(strings.Join(j.LocalIDs, "; ")), string(j.Class), text(j.Error),
-			text(j.Fix), string(j.Change), string(j.Stage), text(j.Code), j.Cause,
+			strconv.FormatInt(j.Row, 10), strconv.FormatInt(j.Line, 10), j.ItemID, Cell(j.Name), string(j.State), j.ARK, version,
+			Cell(strings.Join(j.LocalIDs, "; ")), string(j.Class), Cell(j.Error),
+			Cell(j.Fix), string(j.Change), string(j.Stage), Cell(j.Code), j.Cause,
 			strconv.FormatBool(j.Preserved || j.State == registry.StateCompleted),
 			row, line,
 		})
@@ -43,8 +43,8 @@ func CSV(w io.Writer, jobs iter.Seq2[registry.JobResult, error]) error {
 	return errors.Join(err, out.Error())
 }
 
-// text returns a cell that no spreadsheet takes for a formula.
-func text(cell string) string {
+// Cell returns a cell that no spreadsheet takes for a formula.
+func Cell(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 		return "'" + cell
 	}

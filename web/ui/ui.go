@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/holdfast/holdfast/web/ui/account"
+	"github.com/holdfast/holdfast/web/ui/admin"
 	"github.com/holdfast/holdfast/web/ui/deposit"
 	"github.com/holdfast/holdfast/web/ui/function"
 	"github.com/holdfast/holdfast/web/ui/help"
@@ -21,7 +22,7 @@ func New(o page.Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, add := range []func(*page.Site){deposit.Add, item.Add, object.Add, queue.Add, function.Add, account.Add, help.Add} {
+	for _, add := range []func(*page.Site){deposit.Add, item.Add, object.Add, queue.Add, function.Add, admin.Add, account.Add, help.Add} {
 		add(s)
 	}
 	return s.Handler(), s.Check()

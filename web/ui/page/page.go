@@ -21,6 +21,7 @@ type Page struct {
 	Live    bool   // its content still changes: its live parts are kept up to date
 	Scripts []string
 	Content any
+	Status  int // of the answer; 0: the usual one, and 409 for a form that is shown again
 
 	Session registry.Session // without an ID: the viewer sent a token
 	Menu    []Group
@@ -53,6 +54,9 @@ const (
 // write renders a page and sends it. A page is sent complete or not at all: half a page could
 // mislead.
 func (s *Site) write(w http.ResponseWriter, r *http.Request, out Page, status int) {
+	if out.Status != 0 {
+		status = out.Status
+	}
 	v := s.viewOf(r)
 	out.At, out.Version, out.Path = s.now().UTC(), s.Version, r.URL.RequestURI()
 	out.Session, out.Prefs = s.Caller(r.Context()), v.preferences(r)

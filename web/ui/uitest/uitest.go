@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
+	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/storage/dir"
 	"github.com/holdfast/holdfast/web/api"
 	"github.com/holdfast/holdfast/web/api/scope"
@@ -35,6 +36,7 @@ type Server struct {
 type Options struct {
 	Registry func(scope.Registry) scope.Registry // what stands for the Registry; nil: itself
 	Log      *slog.Logger                        // nil: none
+	Keys     *secret.Keys                        // encrypt credentials; nil: none can be set
 }
 
 // New starts nothing: it returns a server to call.
@@ -63,7 +65,7 @@ func New(t testing.TB, o Options) *Server {
 		all = o.Registry(all)
 	}
 	s.Handler, err = api.New(api.Options{
-		Registry: all, Staging: staging, Objects: ocfl.Roots{{Name: registry.DefaultStorage, Root: root}}, Log: o.Log, Version: "1.0",
+		Registry: all, Staging: staging, Objects: ocfl.Roots{{Name: registry.DefaultStorage, Root: root}}, Log: o.Log, Version: "1.0", Keys: o.Keys,
 		SignIn: signin.New(signin.Options{Store: s.Store, Log: o.Log}),
 		UI: func(p api.ForPages) (http.Handler, error) {
 			return ui.New(page.Options{
