@@ -27,7 +27,7 @@ var page = template.Must(template.New("page").Parse(pageText))
 // users only.
 var policy = func() string {
 	sum := sha256.Sum256([]byte(style))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+	return "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 		"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }()
 
@@ -45,6 +45,18 @@ type view struct {
 	ProviderEnd string // the address that signs out there too
 
 	Style template.CSS
+	Theme string // "light" or "dark"; "": as the system
+}
+
+// themeCookie is the cookie of the pages with the colours that a person chose (web/ui/page).
+const themeCookie = "theme"
+
+// themeOf returns the colours that a person chose on the pages.
+func themeOf(r *http.Request) string {
+	if c, err := r.Cookie(themeCookie); err == nil && (c.Value == "light" || c.Value == "dark") {
+		return c.Value
+	}
+	return ""
 }
 
 // Ask shows the sign-in form or, for a one-time link, a button with the name that the link signs
@@ -84,7 +96,7 @@ func (s *Service) Refuse(w http.ResponseWriter, r *http.Request, err error, p *w
 }
 
 func (s *Service) show(w http.ResponseWriter, r *http.Request, status int, v view) {
-	v.Provider = s.provider != nil
+	v.Provider, v.Theme = s.provider != nil, themeOf(r)
 	v.Style = template.CSS(style) //nolint:gosec // the style is embedded in the program
 	var text bytes.Buffer
 	if err := page.Execute(&text, v); err != nil {

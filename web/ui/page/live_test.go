@@ -169,7 +169,7 @@ func (w *watched) open(t *testing.T, page, seen, last string) (*stream, func()) 
 	s := &stream{rendering: rendering{header: http.Header{}, status: http.StatusOK}, over: make(chan struct{})}
 	go func() {
 		defer close(s.over)
-		w.Site.stream(s, r)
+		w.stream(s, r)
 	}()
 	return s, func() {
 		cancel()
@@ -340,7 +340,7 @@ func TestLive_Refuses(t *testing.T) {
 	for _, page := range []string{"/forbidden", "/none", "/live%3Fpage%3D/page0", "//example.com/", "https://example.com/", "/page0%3Fx%3D%25zz%00"} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/live?page="+page, http.NoBody)
 		s := &stream{rendering: rendering{header: http.Header{}, status: http.StatusOK}}
-		w.Site.stream(s, r)
+		w.stream(s, r)
 		if text := s.body.String(); strings.Contains(text, "event: patch") {
 			t.Errorf("%s has a stream: %s", page, text)
 		}
