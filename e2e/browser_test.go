@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
 	"github.com/holdfast/holdfast/internal/browsertest"
 )
 
@@ -83,5 +86,93 @@ func TestBrowser_Menu(t *testing.T) {
 			})
 		}
 		tab.For(t)
+	}
+}
+
+// TestBrowser_SignIn: everybody can sign in, in each mode and without scripts, and learns what is
+// wrong with a token.
+func TestBrowser_SignIn(t *testing.T) {
+	t.Parallel()
+	h := up(t)
+	base, _ := h.address()
+	viewer, _ := h.token("--name", "reading room", "--role", "viewer")
+	for _, mode := range append(browsertest.Modes, browsertest.Mode{NoScript: true}) {
+		tab := browsertest.Open(t, base, mode)
+		tab.Allow("401 (Unauthorized)")
+		tab.Go("/batches?q=x")
+		if !mode.NoScript {
+			tab.Axe()
+			tab.Fits()
+		}
+		tab.Click("summary")
+		tab.AwaitText("They can send you a link")
+		tab.Type("#token", "wrong")
+		tab.Follow("form button")
+		if alert := tab.Text("[role=alert]"); !strings.Contains(alert, "unknown, expired or revoked") {
+			t.Errorf("%v: a wrong token is answered with %q", mode, alert)
+		}
+		if !mode.NoScript {
+			tab.Axe()
+		}
+		tab.SignIn(viewer)
+		if name := tab.Text(".who"); !strings.Contains(name, "reading room") {
+			t.Errorf("%v: signed in as %q", mode, name)
+		}
+		tab.Follow(".who button")
+		tab.AwaitText("You have signed out")
+	}
+}
+
+// TestBrowser_Keys finds an item, walks along a list and opens the help with keys alone.
+func TestBrowser_Keys(t *testing.T) {
+	t.Parallel()
+	h := up(t)
+	h.someOfEverything()
+	base, _ := h.address()
+	tab := browsertest.Open(t, base, browsertest.Mode{})
+	tab.SignIn(h.link())
+	tab.Go("/items")
+	focus := func(what string) { tab.Await(`document.activeElement.matches(` + browsertest.Quoted(what) + `)`) }
+
+	tab.Press("\t")
+	focus(".skip")
+	tab.Press("\r")
+	focus("main")
+	tab.Press("j")
+	focus("main tbody tr a")
+	first := browsertest.Eval[string](tab, "document.activeElement.href")
+	tab.Press("j")
+	tab.Await(`document.activeElement.href !== ` + browsertest.Quoted(first))
+	tab.Press("k")
+	tab.Await(`document.activeElement.href === ` + browsertest.Quoted(first))
+	tab.Press("/")
+	focus("input[type=search]")
+	tab.Press("?j")                                              // in a field these are letters
+	tab.Await(`document.activeElement.value.endsWith("?j")`)     //
+	tab.Press("k", chromedp.KeyModifiers(chromedp.ModifierCtrl)) // also from a field
+	tab.Await(`document.querySelector("dialog[open] input") === document.activeElement`)
+	tab.Axe()
+	tab.Press("hel")
+	tab.Await(`document.querySelector("dialog li a")?.textContent === "Help"`)
+	tab.Press(kb.ArrowDown)
+	focus("dialog li a")
+	tab.Leaves(func() { tab.Press("\r") })
+	if at := tab.Path(); at != "/help" {
+		t.Errorf("the palette leads to %s", at)
+	}
+	tab.Press("k", chromedp.KeyModifiers(chromedp.ModifierCtrl))
+	tab.Await(`document.querySelector("dialog[open]")`)
+	tab.Press(kb.Escape)
+	tab.Await(`!document.querySelector("dialog[open]")`)
+	batch := h.list("action:batch")[0].ID
+	tab.Press("k", chromedp.KeyModifiers(chromedp.ModifierCtrl))
+	tab.Press(batch[:13])
+	tab.Leaves(func() { tab.Press("\r") })
+	if at := tab.Path(); at != "/batches/"+batch {
+		t.Errorf("the beginning of a batch's id leads to %s", at)
+	}
+	tab.Leaves(func() { tab.Press("?") })
+	if at := tab.Path(); at != "/help#keys" {
+		t.Errorf("? leads to %s", at)
 	}
 }

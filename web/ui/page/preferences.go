@@ -31,15 +31,20 @@ func zoneOf(r *http.Request) *time.Location {
 
 // zoneNamed returns a time zone by its IANA name, or UTC if there is none.
 func zoneNamed(name string) *time.Location {
-	const most = 64
-	if len(name) > most || name == "Local" { // Local would be the server's
-		return time.UTC
-	}
-	zone, err := time.LoadLocation(strings.ReplaceAll(name, "%2F", "/"))
-	if err != nil {
+	zone, ok := findZone(name)
+	if !ok {
 		return time.UTC
 	}
 	return zone
+}
+
+func findZone(name string) (zone *time.Location, ok bool) {
+	const most = 64
+	if len(name) > most || name == "Local" { // which would be the server's
+		return nil, false
+	}
+	zone, err := time.LoadLocation(strings.ReplaceAll(name, "%2F", "/"))
+	return zone, err == nil
 }
 
 func themeOf(r *http.Request) Theme {
@@ -62,9 +67,12 @@ func (s *Site) setPreferences(w http.ResponseWriter, r *http.Request) {
 		s.Fail(w, r, Invalid("the form could not be read"))
 		return
 	}
-	for cookie, value := range map[string]string{
-		lang.Cookie: r.PostForm.Get("lang"), themeCookie: r.PostForm.Get("theme"), zoneCookie: zoneNamed(strings.TrimSpace(r.PostForm.Get("zone"))).String(),
-	} {
+	zone, ok := findZone(strings.TrimSpace(r.PostForm.Get("zone")))
+	if !ok {
+		s.Fail(w, r, Invalid("there is no time zone of this name; examples are Europe/Berlin, America/New_York and UTC"))
+		return
+	}
+	for cookie, value := range map[string]string{lang.Cookie: r.PostForm.Get("lang"), themeCookie: r.PostForm.Get("theme"), zoneCookie: zone.String()} {
 		http.SetCookie(w, &http.Cookie{
 			Name: cookie, Value: strings.Map(plain, value), Path: "/", MaxAge: int(preferencesKept / time.Second), SameSite: http.SameSiteLaxMode,
 			Secure: r.TLS != nil,

@@ -39,9 +39,9 @@ type Options struct {
 	Changes   Changes // tells when pages must change
 	// Specification returns the API's OpenAPI document.
 	Specification func() ([]byte, error)
-	Log       *slog.Logger
-	Version   string           // of the program, shown in the footer
-	Now       func() time.Time // nil: time.Now
+	Log           *slog.Logger
+	Version       string           // of the program, shown in the footer
+	Now           func() time.Time // nil: time.Now
 }
 
 // Site is all pages. Subjects add theirs before its Handler is used.

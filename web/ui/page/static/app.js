@@ -7,6 +7,10 @@
 	if (zone && !/(^|; )zone=/.test(document.cookie)) {
 		document.cookie = `zone=${zone}; path=/; max-age=31536000; samesite=lax` + (location.protocol === "https:" ? "; secure" : "");
 	}
+	const zones = document.getElementById("zones");
+	document.getElementById("zone")?.addEventListener("focus", () => {
+		zones.append(...Intl.supportedValuesOf("timeZone").map((name) => Object.assign(document.createElement("option"), { value: name })));
+	}, { once: true });
 })();
 
 // --- Relative times grow older. The exact time is in the title. ---
@@ -87,7 +91,7 @@
 		}
 		if (e.ctrlKey || e.metaKey || e.altKey || typing(e)) return;
 		if (e.key === "/") {
-			const search = document.querySelector("main input[type=search]");
+			const search = document.querySelector("main input[type=search]") || document.querySelector(".find input");
 			if (search) { e.preventDefault(); search.focus(); search.select(); }
 		} else if (e.key === "?") {
 			location.assign("/help#keys");
@@ -104,7 +108,8 @@
 		if (!dialog) {
 			dialog = document.createElement("dialog");
 			dialog.id = "palette";
-			dialog.setAttribute("aria-label", "Ctrl-K");
+			const name = document.querySelector(".find input").dataset.palette;
+			dialog.setAttribute("aria-label", name);
 			const form = document.createElement("form");
 			form.method = "get";
 			form.action = "/find";
@@ -112,7 +117,8 @@
 			input.type = "search";
 			input.name = "q";
 			input.autocomplete = "off";
-			input.setAttribute("aria-label", "Ctrl-K");
+			input.placeholder = name;
+			input.setAttribute("aria-label", name);
 			const list = document.createElement("ul");
 			form.append(input, list);
 			dialog.append(form);
