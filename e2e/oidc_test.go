@@ -95,7 +95,7 @@ func TestOIDC(t *testing.T) {
 		t.Fatalf("ann came to %d %s:\n%s", status, at, page)
 	}
 	ann.signedIn("oidc:ann@example.org", admin)
-	if _, page := ann.get("/sessions"); !strings.Contains(page, "(operator)") || !strings.Contains(page, "with the identity provider") {
+	if _, page := ann.get("/sessions"); !strings.Contains(page, `<span class="role">operator</span>`) || !strings.Contains(page, "with the identity provider") {
 		t.Errorf("of two roles the higher one counts:\n%s", page)
 	}
 
