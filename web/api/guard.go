@@ -171,10 +171,11 @@ func smaller(r *http.Request) string {
 	return "make it smaller"
 }
 
-// bringsFile reports whether the body of a request is a file or part of one. Such a body is never
-// read into memory.
+// bringsFile reports whether the body of a request is a file, part of one, or a form with one. Such a
+// body is never read into memory.
 func bringsFile(r *http.Request) bool {
-	return r.URL.Path == upload.Path || r.URL.Path == submission.CheckPath || (r.Method == http.MethodPatch || r.Method == http.MethodPost) && strings.HasPrefix(r.URL.Path, upload.Path+"/")
+	return r.URL.Path == wire.DepositForm && strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") ||
+		r.URL.Path == upload.Path || r.URL.Path == submission.CheckPath || (r.Method == http.MethodPatch || r.Method == http.MethodPost) && strings.HasPrefix(r.URL.Path, upload.Path+"/")
 }
 
 // mostBody returns the largest body of a request, in bytes. Workers may send more in the methods

@@ -9,6 +9,9 @@ import (
 // DefaultCollection is the collection of submissions that name none.
 const DefaultCollection = "default"
 
+// DepositForm is the path of the page's form that submits a payload, and may bring it.
+const DepositForm = "/deposit"
+
 // SubmitRequest describes a payload to submit. Exactly one of URL and UploadID is set.
 type SubmitRequest struct {
 	URL      string `json:"url,omitempty" doc:"Where the payload is: http, https or s3://BUCKET/KEY; no name or password in it" example:"https://example.org/maps/atlas.zip"`

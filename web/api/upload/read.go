@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast/holdfast/web/wire"
 )
 
-// readUpload returns the status of an upload, incoming or complete.
+// readUpload returns the status of an upload, incoming or complete. One that was removed before it was
+// submitted is not found.
 func (s *Service) readUpload(ctx context.Context, in *PathID) (*endpoint.Output[wire.UploadStatus], error) {
 	on, err := s.Registry.IncomingByID(ctx, in.ID)
 	if err == nil {
@@ -24,7 +25,16 @@ func (s *Service) readUpload(ctx context.Context, in *PathID) (*endpoint.Output[
 	if err != nil {
 		return nil, s.uploadMissing(err, in.ID)
 	}
-	return endpoint.Answered(s.endedStatus(ctx, u))
+	status, err := s.endedStatus(ctx, u)
+	if err != nil || status.BatchID != "" {
+		return endpoint.Answered(status, err)
+	}
+	if _, err := s.Staging.Stat(ctx, source.UploadKey(u.ID)); errors.Is(err, storage.ErrNotFound) {
+		return nil, s.uploadMissing(registry.ErrNotFound, in.ID)
+	} else if err != nil {
+		return nil, fmt.Errorf("find upload %s: %w", in.ID, err)
+	}
+	return endpoint.Answered(status, nil)
 }
 
 // List is the input of listUploads.

@@ -124,15 +124,28 @@ func (s *Site) Post(path string, act func(*http.Request) (to string, again *Page
 			return
 		}
 		to, again, err := act(r)
-		switch {
-		case err != nil:
-			s.Fail(w, r, err)
-		case again != nil:
-			s.write(w, r, *again, http.StatusConflict)
-		default:
-			http.Redirect(w, r, to, http.StatusSeeOther)
-		}
+		s.answer(w, r, to, again, err)
 	})
+}
+
+// Receive is as Post for a form that may bring a file: act reads the body itself.
+func (s *Site) Receive(path string, act func(http.ResponseWriter, *http.Request) (to string, again *Page, err error)) {
+	s.mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+		to, again, err := act(w, r)
+		s.answer(w, r, to, again, err)
+	})
+}
+
+// answer answers a form.
+func (s *Site) answer(w http.ResponseWriter, r *http.Request, to string, again *Page, err error) {
+	switch {
+	case err != nil:
+		s.Fail(w, r, err)
+	case again != nil:
+		s.write(w, r, *again, http.StatusConflict)
+	default:
+		http.Redirect(w, r, to, http.StatusSeeOther)
+	}
 }
 
 // parseForm reads a form, of either encoding. The server has bounded its size.
