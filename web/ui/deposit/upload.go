@@ -1,4 +1,9 @@
-// Package deposit serves the pages of depositors: their uploads.
+// Package deposit serves the pages of depositors: the form that deposits, their deposits and how each
+// stands, and their uploads.
+//
+// The form works without scripts. Its script (static/deposit.js) sends files and folders in parts by
+// tus, and goes on where it was interrupted: the uploads that the API lists are all that it needs to
+// know. A folder is sent as the same tar that the command makes (static/tar.js).
 package deposit
 
 import (
@@ -17,12 +22,21 @@ import (
 var files embed.FS
 
 // pages are the pages of this package.
-type pages struct{ *page.Site }
+type pages struct {
+	*page.Site
+	paces *paces
+}
 
 // Add adds the pages to a site.
 func Add(s *page.Site) {
-	p := pages{s}
-	s.Add(files, template.FuncMap{"uploadURL": uploadURL, "progressOf": progressOf}, "uploads", "upload")
+	p := pages{s, &paces{}}
+	s.Add(files, template.FuncMap{"uploadURL": uploadURL, "progressOf": progressOf, "receiptURL": page.ReceiptURL, "itemOf": itemOf, "perSecond": func(rate float64) int64 { return int64(rate) }}, "deposit", "deposits", "mydeposit", "cancel", "uploads", "upload")
+	s.Get(wire.DepositForm, p.ask)
+	s.Receive(wire.DepositForm, p.submit)
+	s.Get("/deposits", p.list)
+	s.Get("/deposits/{id}", p.one)
+	s.Get("/deposits/{id}/cancel", p.askCancel)
+	s.Post("/deposits/{id}/cancel", p.cancel)
 	s.Get("/uploads", p.listUploads)
 	s.Get("/uploads/{id}", p.askRemoval)
 	s.Post("/uploads/{id}", p.removeUpload)

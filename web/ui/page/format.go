@@ -194,6 +194,11 @@ func ContentURL(id string, version int, path string) string {
 		url.Values{"path": {path}, "version": {strconv.Itoa(version)}}.Encode()
 }
 
+// ReceiptURL is the address of a version's deposit receipt.
+func ReceiptURL(id string, version int) string {
+	return "/api/v1/objects/" + url.PathEscape(id) + "/versions/" + strconv.Itoa(version) + "/receipt"
+}
+
 // ItemURL is the address of an item's page.
 func ItemURL(it registry.WorkItem) string {
 	if it.Action == registry.Batch {

@@ -1,0 +1,135 @@
+package deposit
+
+import (
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/ui/page"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// jobsShown is the number of jobs on a deposit's page. For each whose object is preserved, the object
+// is read.
+const jobsShown = 20
+
+// onePage is the content of a deposit's page.
+type onePage struct {
+	standing
+
+	Spec   registry.Spec
+	Again  bool // the same content had been submitted before
+	Rows   []jobRow
+	Next   string
+	Causes page.Failures
+	Report *registry.BatchReport
+	Safe   int // of the rows: safe to delete
+	Once   int // of the rows: preserved, but not verified in two storages
+	May    bool
+}
+
+// jobRow is a job with what is known of its object.
+type jobRow struct {
+	registry.JobResult
+	Safety *safety // nil: not preserved
+}
+
+// LineText is as in package registry.
+func (j jobRow) LineText() string { return registry.LineText(j.Row, j.Line) }
+
+// one shows how a deposit stands, what came of it, and what its depositor can do.
+func (p pages) one(r *http.Request) (page.Page, error) {
+	ctx, id := r.Context(), r.PathValue("id")
+	batch, err := p.API.Batch(ctx, id)
+	if err != nil {
+		return page.Page{}, err
+	}
+	me, err := p.API.OwnToken(ctx)
+	if err != nil {
+		return page.Page{}, err
+	}
+	content := onePage{Spec: specOf(batch), Again: r.URL.Query().Get("again") != "", May: p.May(ctx, "submit-payload")}
+	if content.standing, err = p.standingOf(ctx, batch, me); err != nil {
+		return page.Page{}, err
+	}
+	jobs, err := p.API.BatchJobs(ctx, id, r.URL.Query().Get("after"), jobsShown)
+	if err != nil {
+		return page.Page{}, err
+	}
+	content.Next = page.Next(r, jobs.Next)
+	for _, j := range jobs.Rows {
+		row := jobRow{JobResult: j}
+		if j.ObjectID != "" && j.Version > 0 && (j.State == registry.StateCompleted || j.Preserved) {
+			if row.Safety, err = p.safetyOf(ctx, j.ObjectID, j.Version); err != nil && !errors.Is(err, registry.ErrNotFound) {
+				return page.Page{}, err
+			}
+		}
+		switch {
+		case row.Safety == nil:
+		case row.Safety.Safe:
+			content.Safe++
+		default:
+			content.Once++
+		}
+		content.Rows = append(content.Rows, row)
+	}
+	if content.Progress.Failed+content.Progress.Preserved > 0 || batch.FailedItself() {
+		field := "batch"
+		if batch.FailedItself() {
+			field = "id"
+		}
+		if content.Causes, err = p.FailuresOf(ctx, registry.Query{Terms: []registry.Term{{Field: field, Value: id}}}); err != nil {
+			return page.Page{}, err
+		}
+	}
+	if batch.Closing > 0 {
+		if report, err := p.API.ReportOf(ctx, id, 0); err == nil { // there is none while it is being written
+			content.Report = &report
+		}
+	}
+	return page.Page{Name: "mydeposit", Title: batch.Heading(), Section: "deposits", Live: !batch.Status.Settled(), Content: content}, nil
+}
+
+// cancelPage is the form that cancels a deposit.
+type cancelPage struct {
+	Batch    registry.WorkItem
+	Progress registry.BatchProgress
+	Reason   string
+	Key      string
+	Refused  *wire.Problem
+}
+
+// askCancel shows the form that cancels a deposit, with what it would stop.
+func (p pages) askCancel(r *http.Request) (page.Page, error) { return p.cancelForm(r, "", nil) }
+
+func (p pages) cancelForm(r *http.Request, reason string, refused *wire.Problem) (page.Page, error) {
+	ctx, id := r.Context(), r.PathValue("id")
+	if !p.May(ctx, "cancel-batch") {
+		return page.Page{}, page.Forbidden()
+	}
+	batch, err := p.API.Batch(ctx, id)
+	if err != nil {
+		return page.Page{}, err
+	}
+	c := cancelPage{Batch: batch, Reason: reason, Key: "page " + rand.Text(), Refused: refused}
+	c.Progress, err = p.API.BatchProgress(ctx, id)
+	return page.Page{Name: "cancel", Title: p.Texts(r).T("Cancel: %s", batch.Heading()), Section: "deposits", Content: c}, err
+}
+
+// cancel cancels a deposit and leads to its page. Sent twice, it acts once.
+func (p pages) cancel(r *http.Request) (string, *page.Page, error) {
+	id, reason := r.PathValue("id"), strings.TrimSpace(r.PostForm.Get("reason"))
+	batch, err := p.API.CancelBatch(r.Context(), id, reason, r.PostForm.Get("key"))
+	if refused, ok := page.Refusal(err); ok {
+		again, err := p.cancelForm(r, reason, refused)
+		return "", &again, err
+	}
+	return depositURL(batch.ID, false), nil, err
+}
+
+// itemOf is a job as an item, for its state.
+func itemOf(j registry.JobResult) registry.WorkItem {
+	return registry.WorkItem{State: j.State, NextTry: j.NextTry}
+}

@@ -1,0 +1,257 @@
+package deposit_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/ui/uitest"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// asDepositor is a server whose requests are those of the depositor ann.
+func asDepositor(t *testing.T) *uitest.Server {
+	t.Helper()
+	s := uitest.New(t, uitest.Options{})
+	s.Token = s.TokenOf(t, "ann", registry.RoleDepositor)
+	return s
+}
+
+// send sends the form as a browser does, with a file unless its name is "".
+func send(t *testing.T, s *uitest.Server, fields map[string]string, name string, content []byte) *httptest.ResponseRecorder {
+	t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	must(t, form.WriteField("collection", "default"))
+	part, err := form.CreateFormFile("file", name)
+	must(t, err)
+	_, err = part.Write(content)
+	must(t, err)
+	for field, value := range fields { // behind the file, as on the page
+		must(t, form.WriteField(field, value))
+	}
+	must(t, form.Close())
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/deposit", &body)
+	r.Header.Set("Content-Type", form.FormDataContentType())
+	r.Header.Set("Authorization", "Bearer "+s.Token)
+	w := httptest.NewRecorder()
+	s.Handler.ServeHTTP(w, r)
+	return w
+}
+
+// submitted returns the batch to which an answer leads.
+func submitted(t *testing.T, s *uitest.Server, w *httptest.ResponseRecorder) registry.WorkItem {
+	t.Helper()
+	id, ok := strings.CutPrefix(w.Header().Get("Location"), "/deposits/")
+	if w.Code != http.StatusSeeOther || !ok {
+		t.Fatalf("%d to %q: %s", w.Code, w.Header().Get("Location"), w.Body)
+	}
+	id, _, _ = strings.Cut(id, "?")
+	it, err := s.Store.Item(t.Context(), id)
+	must(t, err)
+	return it
+}
+
+func wantAll(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			t.Errorf("the page does not have %q:\n%s", w, text)
+		}
+	}
+}
+
+// TestForm_File: the form brings a file and its fields without scripts. The file is never in a
+// temporary file of the form.
+func TestForm_File(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	s := asDepositor(t)
+	wantAll(t, s.Get(t, "/deposit", http.StatusOK), `enctype="multipart/form-data"`, `<option value="default"`, `type="file"`, `name="url"`)
+	it := submitted(t, s, send(t, s, map[string]string{
+		"title": "Glass plates", "creator": "Ann", "date": "1897", "local_ids": "plate 1\r\nplate 2", "type": "file", "url": "",
+	}, "plates.bin", bytes.Repeat([]byte("x"), 9<<20)))
+	text := string(it.Spec)
+	if it.Name != "plates.bin" || it.CreatedBy != "ann" {
+		t.Errorf("name=%q by %q", it.Name, it.CreatedBy)
+	}
+	wantAll(t, text, `"Glass plates"`, `"1897"`, `"plate 1","plate 2"`, `"size_bytes":9437184`)
+	left, err := os.ReadDir(temp)
+	must(t, err)
+	if len(left) > 0 {
+		t.Errorf("%d temporary files are left", len(left))
+	}
+	wantAll(t, s.Get(t, "/deposits/"+it.ID, http.StatusOK), "<h1>Glass plates</h1>", "Waiting", "/cancel", "plate 2")
+	// The same once more is recognised.
+	again := send(t, s, map[string]string{"title": "Glass plates", "creator": "Ann", "date": "1897", "local_ids": "plate 1\r\nplate 2", "type": "file"}, "plates.bin", bytes.Repeat([]byte("x"), 9<<20))
+	if same := submitted(t, s, again); same.ID != it.ID {
+		t.Errorf("a second batch %s of the same content", same.ID)
+	}
+	wantAll(t, s.Get(t, again.Header().Get("Location"), http.StatusOK), "Nothing new was made")
+}
+
+// TestForm_Refused: what is wrong is shown beside what was given. A received file stays, unless it is
+// what is wrong.
+func TestForm_Refused(t *testing.T) {
+	s := asDepositor(t)
+	w := send(t, s, map[string]string{"title": "Plates <b>", "ark": "nonsense"}, "a.txt", []byte("content"))
+	text := w.Body.String()
+	if w.Code != http.StatusConflict {
+		t.Fatalf("%d: %s", w.Code, text)
+	}
+	wantAll(t, text, `role="alert"`, "body.ark", `value="Plates &lt;b&gt;"`, "a.txt", "waits for this form")
+	id := regexp.MustCompile(`name="upload" value="([^"]+)"`).FindStringSubmatch(text)
+	if id == nil {
+		t.Fatalf("the form has no upload:\n%s", text)
+	}
+	form := url.Values{"collection": {"default"}, "title": {"Plates"}, "upload": {id[1]}}
+	it := submitted(t, s, s.Post(t, "/deposit", form))
+	if same := submitted(t, s, s.Post(t, "/deposit", form)); same.ID != it.ID {
+		t.Errorf("sent twice, it is two batches: %s and %s", it.ID, same.ID)
+	}
+	var bad bytes.Buffer
+	z := zip.NewWriter(&bad)
+	entry, err := z.Create("../escaped.txt")
+	must(t, err)
+	_, err = entry.Write([]byte("x"))
+	must(t, err)
+	must(t, z.Close())
+	w = send(t, s, map[string]string{"type": "container"}, "bad.zip", bad.Bytes())
+	if w.Code != http.StatusConflict {
+		t.Fatalf("%d: %s", w.Code, w.Body)
+	}
+	wantAll(t, w.Body.String(), "escaped.txt", `name="file"`)
+	w = send(t, s, nil, "", nil)
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "Choose a file, or give an address.") {
+		t.Errorf("nothing at all: %d: %s", w.Code, w.Body)
+	}
+	uploads, err := s.Store.StoredUploads(t.Context(), "ann", "")
+	must(t, err)
+	if len(uploads.Rows) != 1 {
+		t.Errorf("%d uploads are left, want the one of the batch", len(uploads.Rows))
+	}
+}
+
+// TestForm_Address: an address is submitted by the same form, once for each form.
+func TestForm_Address(t *testing.T) {
+	s := asDepositor(t)
+	form := url.Values{"collection": {"default"}, "url": {"https://example.org/plates.zip"}, "title": {"Plates"}, "key": {"page 1"}}
+	it := submitted(t, s, s.Post(t, "/deposit", form))
+	if same := submitted(t, s, s.Post(t, "/deposit", form)); same.ID != it.ID {
+		t.Error("a form that is sent twice submits twice")
+	}
+	form.Set("url", "ftp://example.org/x")
+	form.Set("key", "page 2")
+	w := s.Post(t, "/deposit", form)
+	if w.Code != http.StatusConflict {
+		t.Fatalf("%d: %s", w.Code, w.Body)
+	}
+	wantAll(t, w.Body.String(), "body.url", `value="ftp://example.org/x"`)
+}
+
+// TestForm_Unfinished: what was received and not submitted, and what is incoming, is listed.
+func TestForm_Unfinished(t *testing.T) {
+	s := asDepositor(t)
+	_, err := s.Store.BeginUpload(t.Context(), registry.NewUpload{ID: "coming", Filename: "coming.tar", SizeBytes: 1000, CreatedBy: "ann", Keep: 1 << 40, Collection: "default"})
+	must(t, err)
+	_, err = s.Store.BeginUpload(t.Context(), registry.NewUpload{ID: "foreign", Filename: "foreign.tar", SizeBytes: 1000, CreatedBy: "bob", Keep: 1 << 40, Collection: "default"})
+	must(t, err)
+	send(t, s, map[string]string{"ark": "nonsense"}, "sent.txt", []byte("content"))
+	text := s.Get(t, "/deposit", http.StatusOK)
+	wantAll(t, text, "Not finished yet", "coming.tar", `data-upload="coming"`, "sent.txt", "/deposit?upload=")
+	if strings.Contains(text, "foreign.tar") {
+		t.Error("it shows the upload of another depositor")
+	}
+}
+
+// TestDeposits lists a depositor's own deposits by what they need, and those of others on request.
+func TestDeposits(t *testing.T) {
+	s := asDepositor(t)
+	wantAll(t, s.Get(t, "/deposits", http.StatusOK), "You have not deposited anything yet.", `href="/deposit"`)
+	form := url.Values{"collection": {"default"}, "url": {"https://example.org/plates.zip"}, "title": {"Mine"}}
+	mine := submitted(t, s, s.Post(t, "/deposit", form))
+	_, err := s.Store.Submit(t.Context(), registry.Submission{Collection: "default", Name: "theirs", Actor: "bob", Spec: registry.Spec{URL: "http://h.test/x", Title: "Theirs"}})
+	must(t, err)
+	must(t, s.Store.PutCollection(t.Context(), registry.Collection{Mnemonic: "secret"}, "test"))
+	_, err = s.Store.Submit(t.Context(), registry.Submission{Collection: "secret", Name: "hidden", Actor: "ann", Spec: registry.Spec{URL: "http://h.test/x", Title: "Hidden"}})
+	must(t, err)
+	for path, want := range map[string]string{
+		"/deposits": "Mine", "/deposits?show=waiting": "Mine", "/deposits?show=needs": "", "/deposits?show=done": "", "/deposits?q=mine": "",
+		"/deposits?of=all": "Mine Theirs", "/deposits?q=name%3Aplates": "Mine", "/deposits?q=colour%3Ared": "Mine",
+	} {
+		text := s.Get(t, path, http.StatusOK)
+		var got []string
+		for _, title := range []string{"Mine", "Theirs", "Hidden"} {
+			if strings.Contains(text, "<strong>"+title+"</strong>") {
+				got = append(got, title)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s shows %v, want %q", path, got, want)
+		}
+	}
+	wantAll(t, s.Get(t, "/deposits?q=colour%3Ared", http.StatusOK), `role="alert"`, "colour")
+	text := s.Get(t, "/deposits", http.StatusOK)
+	wantAll(t, text, `id="deposit-`+mine.ID+`" data-live`, "/deposits/"+mine.ID+"/cancel", "sse-connect", `aria-current="true">All <span class="figures">1</span>`)
+}
+
+// TestCancel: a depositor cancels a deposit of its own, and no other.
+func TestCancel(t *testing.T) {
+	s := asDepositor(t)
+	form := url.Values{"collection": {"default"}, "url": {"https://example.org/plates.zip"}}
+	mine := submitted(t, s, s.Post(t, "/deposit", form))
+	other, err := s.Store.Submit(t.Context(), registry.Submission{Collection: "default", Name: "theirs", Actor: "bob", Spec: registry.Spec{URL: "http://h.test/x"}})
+	must(t, err)
+	if text := s.Get(t, "/deposits/"+other.BatchID, http.StatusOK); strings.Contains(text, "/cancel") {
+		t.Error("the page of another's deposit shows how to cancel it")
+	}
+	if w := s.Post(t, "/deposits/"+other.BatchID+"/cancel", url.Values{}); w.Code != http.StatusForbidden {
+		t.Errorf("another's: %d", w.Code)
+	}
+	wantAll(t, s.Get(t, "/deposits/"+mine.ID+"/cancel", http.StatusOK), "Nothing of it is preserved yet", `name="reason"`)
+	for range 2 {
+		if w := s.Post(t, "/deposits/"+mine.ID+"/cancel", url.Values{"key": {"once"}, "reason": {"sent twice"}}); w.Code != http.StatusSeeOther {
+			t.Fatalf("%d: %s", w.Code, w.Body)
+		}
+	}
+	if it, err := s.Store.Item(t.Context(), mine.ID); err != nil || it.Status != registry.Cancelled {
+		t.Errorf("status=%s (%v)", it.Status, err)
+	}
+	w := s.Post(t, "/deposits/"+mine.ID+"/cancel", url.Values{"key": {"again"}})
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), `role="alert"`) {
+		t.Errorf("a cancelled deposit: %d: %s", w.Code, w.Body)
+	}
+	wantAll(t, s.Get(t, "/deposits/"+mine.ID, http.StatusOK), "Cancelled")
+}
+
+// TestViewer: a viewer sees deposits and no buttons.
+func TestViewer(t *testing.T) {
+	s := uitest.New(t, uitest.Options{})
+	r, err := s.Store.Submit(t.Context(), registry.Submission{Collection: "default", Name: "theirs", Actor: "bob", Spec: registry.Spec{URL: "http://h.test/x"}})
+	must(t, err)
+	for _, path := range []string{"/deposits", "/deposits/" + r.BatchID} {
+		text := s.Get(t, path, http.StatusOK)
+		wantAll(t, text, "theirs")
+		if strings.Contains(text, "/cancel") || strings.Contains(text, `href="/deposit"`) {
+			t.Errorf("%s shows a viewer how to act", path)
+		}
+	}
+	s.Get(t, "/deposit", http.StatusForbidden)
+	if w := send(t, s, nil, "a.txt", []byte("x")); w.Code != http.StatusForbidden {
+		t.Errorf("a viewer's form: %d", w.Code)
+	}
+}

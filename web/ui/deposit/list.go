@@ -1,0 +1,147 @@
+package deposit
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
+	"github.com/holdfast/holdfast/web/ui/page"
+)
+
+// depositsShown is the number of deposits on a page. Each of them that still changes takes up to
+// three reads.
+const depositsShown = 25
+
+// depositsPage is the content of the list of deposits.
+type depositsPage struct {
+	Rows   []standing
+	Chips  []chip
+	Show   string // the chosen chip
+	Query  string
+	Wrong  string // the error of the query
+	Fields []query.Field
+	Own    bool // only the viewer's own; otherwise all that the viewer may see
+	All    bool // the viewer may see those of others
+	Toggle string
+	Next   string
+	Empty  bool // there are none at all
+	May    bool // the viewer may deposit
+	Here   string
+}
+
+// chip narrows the list to some states.
+type chip struct {
+	Name, Address string
+	Count         int64
+	Chosen        bool
+}
+
+// statesOf are the states of batches that a chip stands for.
+func statesOf(name string) []registry.State {
+	switch name {
+	case "needs":
+		return []registry.State{registry.StateFailed}
+	case "waiting":
+		return []registry.State{registry.StatePrepare, registry.StatePending, registry.StateHeld}
+	case "done":
+		return []registry.State{registry.StateCompleted, registry.StateCancelled, registry.StateAborted, registry.StateDeleted}
+	case "running":
+		return []registry.State{
+			registry.StateEstimating, registry.StateProvisioning, registry.StateDownloading, registry.StateScanning, registry.StateProcessing,
+			registry.StateReplicating, registry.StateRecording, registry.StateNotify, registry.StateReporting, registry.StateUpdateReport,
+		}
+	}
+	return nil
+}
+
+// statesTerm is the condition of a chip.
+func statesTerm(name string) registry.Term {
+	states := statesOf(name)
+	texts := make([]string, len(states))
+	for i, s := range states {
+		texts[i] = strings.ToLower(string(s))
+	}
+	return registry.Term{Field: "state", Value: strings.Join(texts, ",")}
+}
+
+func (p pages) list(r *http.Request) (page.Page, error) {
+	ctx, asked := r.Context(), r.URL.Query()
+	me, err := p.API.OwnToken(ctx)
+	if err != nil {
+		return page.Page{}, err
+	}
+	content := depositsPage{
+		Query: strings.TrimSpace(asked.Get("q")), Show: asked.Get("show"), Own: asked.Get("of") != "all", All: true, Fields: query.Fields(),
+		May: p.May(ctx, "submit-payload"), Here: r.URL.RequestURI(),
+	}
+	if me.Role == registry.RoleViewer { // who submits nothing
+		content.Own, content.All = false, false
+	}
+	content.Toggle = page.With(r, "of", map[bool]string{true: "all"}[content.Own])
+	match, err := query.Parse(content.Query)
+	if wrong := (*registry.QueryError)(nil); errors.As(err, &wrong) {
+		content.Wrong, match = wrong.Error(), registry.Query{}
+	} else if err != nil {
+		return page.Page{}, err
+	}
+	if content.Own {
+		match.Terms = append(match.Terms, registry.Term{Field: "by", Value: me.Name})
+	}
+	counts, err := p.API.CountItems(ctx, registry.ItemQuery{Action: registry.Batch, Match: match})
+	if refused, ok := page.Refusal(err); ok { // a search that would take too long
+		content.Wrong = refused.Error()
+		return p.listPage(r, content, false), nil
+	} else if err != nil {
+		return page.Page{}, err
+	}
+	content.Chips = chipsOf(r, content.Show, counts)
+	content.Empty = content.Query == "" && content.Chips[0].Count == 0
+	if len(statesOf(content.Show)) > 0 {
+		match.Terms = append(match.Terms, statesTerm(content.Show))
+	}
+	batches, err := p.API.Items(ctx, registry.ItemQuery{Action: registry.Batch, Match: match, After: asked.Get("after"), Limit: depositsShown})
+	if err != nil {
+		return page.Page{}, err
+	}
+	content.Next = page.Next(r, batches.Next)
+	for _, b := range batches.Rows {
+		s, err := p.standingOf(ctx, b, me)
+		if errors.Is(err, registry.ErrNotFound) {
+			continue // removed meanwhile
+		} else if err != nil {
+			return page.Page{}, err
+		}
+		if s.Phase == phaseDone && s.Progress.Jobs == 1 {
+			jobs, err := p.API.BatchJobs(ctx, b.ID, "", 1)
+			if err != nil {
+				return page.Page{}, err
+			}
+			s.Jobs = jobs.Rows
+		}
+		content.Rows = append(content.Rows, s)
+	}
+	return p.listPage(r, content, asked.Get("after") == ""), nil
+}
+
+func (p pages) listPage(r *http.Request, content depositsPage, live bool) page.Page {
+	return page.Page{Name: "deposits", Title: p.Texts(r).T("Deposits"), Section: "deposits", Live: live, Content: content}
+}
+
+// chipsOf returns the chips with the number of batches of each; the first stands for all.
+func chipsOf(r *http.Request, chosen string, counts map[registry.State]int64) []chip {
+	at := func(name string) string { return page.With(r, "show", name) }
+	chips := []chip{{Name: "", Address: at(""), Chosen: len(statesOf(chosen)) == 0}}
+	for _, n := range counts {
+		chips[0].Count += n
+	}
+	for _, name := range []string{"needs", "running", "waiting", "done"} {
+		c := chip{Name: name, Address: at(name), Chosen: chosen == name}
+		for _, s := range statesOf(name) {
+			c.Count += counts[s]
+		}
+		chips = append(chips, c)
+	}
+	return chips
+}

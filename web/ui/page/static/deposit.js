@@ -1,0 +1,460 @@
+// The form that deposits (web/ui/deposit). Without this file it sends one file by a plain form. With it,
+// files and folders are sent in parts by tus, several at once. What was begun is known to the server,
+// by a fingerprint of names, sizes and times: after a reload, the same files go on where they stopped.
+"use strict";
+
+(() => {
+	const form = document.getElementById("deposit");
+	const list = document.getElementById("payloads");
+	const drop = document.getElementById("drop");
+	if (!form || !drop || !window.tus) return;
+	const say = document.getElementById("deposit-texts").dataset;
+	const total = document.getElementById("total");
+	for (const e of document.querySelectorAll(".needs-script")) if (e.id !== "together") e.hidden = false;
+
+	const checkedFirst = 8 << 20; // a payload up to this size is checked before it is sent
+	const part = 64 << 20; // of one request: each one keeps the session alive
+	const atOnce = 2;
+
+	// --- Figures. ---
+	const number = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 1, minimumFractionDigits: 1 });
+	const bytes = (n) => {
+		const units = ["KiB", "MiB", "GiB", "TiB"];
+		if (n < 1024) return `${n} B`;
+		let unit = -1;
+		while (n >= 1024 && unit < units.length - 1) { n /= 1024; unit++; }
+		return `${number.format(n)} ${units[unit]}`;
+	};
+	const span = (s) => s < 60 ? `${Math.ceil(s)} s` : s < 3600 ? `${Math.round(s / 60)} min` : `${Math.floor(s / 3600)} h ${Math.round(s % 3600 / 60)} min`;
+	// fingerprint tells payloads apart without reading them (cyrb53, twice).
+	const fingerprint = (text) => [1, 2].map((seed) => {
+		let [a, b] = [0xdeadbeef ^ seed, 0x41c6ce57 ^ seed];
+		for (let i = 0; i < text.length; i++) {
+			const c = text.charCodeAt(i);
+			a = Math.imul(a ^ c, 2654435761);
+			b = Math.imul(b ^ c, 1597334677);
+		}
+		a = Math.imul(a ^ (a >>> 16), 2246822507) ^ Math.imul(b ^ (b >>> 13), 3266489909);
+		b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909);
+		return (4294967296 * (2097151 & b) + (a >>> 0)).toString(16).padStart(14, "0");
+	}).join("");
+
+	// --- What was begun in this browser: the request of each upload that is not submitted yet. ---
+	const memory = {
+		all() { try { return JSON.parse(localStorage.getItem("holdfast-deposit")) || {}; } catch { return {}; } },
+		keep(id, what) {
+			const all = this.all();
+			if (what) all[id] = { ...what, at: Date.now() }; else delete all[id];
+			for (const k of Object.keys(all).sort((x, y) => all[y].at - all[x].at).slice(100)) delete all[k];
+			try { localStorage.setItem("holdfast-deposit", JSON.stringify(all)); } catch { /* then a reload asks for the fields again */ }
+		},
+	};
+
+	// --- The API. A request that got no answer is repeated: each may be. ---
+	class Refused extends Error {
+		constructor(status, problem) { super(problem.detail || String(status)); this.status = status; this.problem = problem; }
+	}
+	const pause = (ms) => new Promise((done) => { setTimeout(done, ms); addEventListener("online", done, { once: true }); });
+	const call = async (p, method, path, body, headers = {}) => {
+		for (let wait = 500; ; wait = Math.min(2 * wait, 10000)) {
+			if (p.gone) throw new Refused(0, { detail: "" });
+			let answer;
+			try {
+				answer = await fetch(path, { method, body, headers, credentials: "same-origin" });
+			} catch {
+				show(p, p.state, say.offline);
+				await pause(wait);
+				continue;
+			}
+			if (answer.ok) return answer.status === 204 ? null : answer.json();
+			const problem = await answer.json().catch(() => ({ detail: answer.statusText }));
+			if (answer.status === 401) problem.detail = say.signin;
+			if (problem.code !== "judging" && ![502, 503, 504].includes(answer.status) || problem.code === "not-accepting") throw new Refused(answer.status, problem);
+			show(p, p.state, problem.code === "judging" ? "" : problem.detail);
+			await pause(problem.code === "judging" ? 1000 : wait);
+		}
+	};
+	const asJSON = { "Content-Type": "application/json" };
+
+	// --- The fields. ---
+	const requestOf = () => {
+		const text = (name) => form.elements[name].value.trim();
+		const many = (name, by) => text(name).split(by).map((s) => s.trim()).filter(Boolean);
+		const request = { collection: text("collection"), title: text("title"), creator: text("creator"), date: text("date"), ark: text("ark"), type: text("type") };
+		request.local_ids = many("local_ids", /[\n;]/);
+		request.notify = many("notify", /[\s;,]+/);
+		request.update = form.elements.update.checked;
+		request.force = form.elements.force.checked;
+		return request;
+	};
+
+	// --- Payloads and their rows. ---
+	const payloads = [];
+	const tones = {
+		ready: ["waiting", "…"], waiting: ["waiting", "…"], checking: ["active", "▸"], sending: ["active", "▸"], judging: ["active", "▸"], paused: ["still", "‖"],
+		decide: ["still", "!"], refused: ["bad", "✕"], failed: ["bad", "✕"], submitted: ["good", "✓"], again: ["good", "✓"],
+	};
+	const element = (name, classes, text) => {
+		const e = document.createElement(name);
+		if (classes) e.className = classes;
+		if (text !== undefined) e.textContent = text;
+		return e;
+	};
+	const row = (p) => {
+		p.row = element("li", "payload");
+		const head = element("div", "head");
+		p.chip = element("span", "state waiting");
+		head.append(element("strong", "", p.shown), " ", element("span", "figures note", (p.files > 1 ? `${p.files} ${say.files}, ` : "") + bytes(p.size)), " ", p.chip);
+		p.bar = element("progress", "wide-bar");
+		p.bar.max = Math.max(p.size, 1);
+		p.bar.value = 0;
+		p.bar.setAttribute("aria-label", p.shown);
+		const line = element("div", "line");
+		line.append(p.bar);
+		const foot = element("div", "foot");
+		p.note = element("span", "figures note");
+		p.acts = element("span", "acts");
+		foot.append(p.note, p.acts);
+		p.faults = element("div", "faults");
+		p.row.append(head, line, foot, p.faults);
+		list.append(p.row);
+	};
+	const button = (text, act) => {
+		const b = element("button", "quiet", text);
+		b.type = "button";
+		b.addEventListener("click", act);
+		return b;
+	};
+	// show shows a payload's state. The note's place is always there, so that nothing jumps.
+	const show = (p, state, note = "") => {
+		const before = p.state;
+		p.state = state;
+		const [tone, mark] = tones[state];
+		p.chip.className = `state ${tone}`;
+		const text = `${mark} ${say[state]}`;
+		if (p.chip.textContent !== text) p.chip.textContent = text;
+		p.note.textContent = note;
+		if (before === state && p.acts.childNodes.length) return;
+		p.acts.replaceChildren();
+		if (state === "sending") p.acts.append(button(say.pause, () => { p.upload.abort(); show(p, "paused", far(p)); }));
+		if (state === "paused") p.acts.append(button(say.go, () => { show(p, "sending"); p.upload.start(); }));
+		if (state === "decide") p.acts.append(button(say.anyway, () => { p.decided = true; begin(p); }));
+		if (state === "refused" || state === "failed") p.acts.append(button(say.retry, () => { if (!p.id || state === "refused") p.request = { ...p.request, ...requestOf(), ...p.fixed() }; p.faults.replaceChildren(); begin(p); }));
+		if (p.batch) {
+			const link = element("a", "", say.open);
+			link.href = "/deposits/" + encodeURIComponent(p.batch);
+			p.acts.append(link);
+		}
+		if (!["checking", "judging", "submitted", "again"].includes(state)) p.acts.append(button(say.remove, () => remove(p)));
+		sum();
+	};
+	const far = (p) => `${bytes(p.bar.value)} ${say.of} ${bytes(p.size)}`;
+	const sum = () => {
+		const open = payloads.filter((p) => p.state === "ready");
+		const size = open.reduce((n, p) => n + p.size, 0);
+		total.textContent = open.length ? `${open.reduce((n, p) => n + p.files, 0)} ${say.files}, ${bytes(size)}` : "";
+		document.getElementById("together").hidden = !(open.length > 1);
+		form.elements.url.required = false;
+	};
+	const remove = (p) => {
+		p.gone = true;
+		if (p.upload) p.upload.abort();
+		if (p.id && !p.batch) {
+			memory.keep(p.id, null);
+			fetch(`${form.dataset.uploads}/${encodeURIComponent(p.id)}`, { method: "DELETE" }).catch(() => { /* it expires */ });
+		}
+		payloads.splice(payloads.indexOf(p), 1);
+		p.row.remove();
+		sum();
+	};
+
+	// faults lists what is wrong: of a problem, or of a report of a check.
+	const faults = (p, found, count) => {
+		p.faults.replaceChildren();
+		if (!found.length) return;
+		const table = element("table", "cards");
+		const head = table.createTHead().insertRow();
+		const columns = [say.place, say.rule, say.what, say.fix, say.who];
+		for (const c of columns) { const th = element("th", "", c); th.scope = "col"; head.append(th); }
+		const body = table.createTBody();
+		for (const f of found.slice(0, 200)) {
+			const place = f.location || (f.line ? `${say.place} ${f.line}${f.column ? ":" + f.column : ""}` : f.source && f.file ? `${f.file} (${f.source})` : f.file || f.source || "");
+			const line = f.line && !f.location ? `line ${f.line}${f.column ? `, column ${f.column}` : ""}${f.field ? ` (${f.field})` : ""}` : place;
+			const what = [f.message, f.expected && `${say.expected}: ${f.expected}`, f.found && `${say.found}: ${f.found}`].filter(Boolean).join("; ");
+			const who = f.severity === "warning" ? say.warning : f.unreachable ? say.system : say.content;
+			const r = body.insertRow();
+			[line, f.rule || "", what, f.fix || "", who].forEach((text, i) => { const td = r.insertCell(); td.textContent = text; td.dataset.label = columns[i]; });
+		}
+		const wide = element("div", "wide");
+		wide.tabIndex = 0;
+		wide.append(table);
+		p.faults.append(wide);
+		if (count > Math.min(found.length, 200)) p.faults.append(element("p", "note", `${count - Math.min(found.length, 200)} ${say.more}`));
+	};
+	const refuse = (p, err) => {
+		if (p.gone) return;
+		if (!(err instanceof Refused)) { show(p, "failed", String(err.message || err)); return; }
+		const system = err.status >= 500 || err.status === 401 || err.status === 429;
+		show(p, system ? "failed" : "refused", err.problem.detail || "");
+		faults(p, err.problem.errors || [], err.problem.errors_total || 0);
+	};
+	// judge shows a report. It returns whether to go on.
+	const judge = (p, report) => {
+		faults(p, report.faults || [], report.errors + report.warnings);
+		if (!report.accepted) { show(p, report.unreachable === report.errors ? "failed" : "refused"); return false; }
+		if (report.rows_refused && !p.decided) { show(p, "decide", `${report.rows_refused} / ${report.rows} ${say.rows}`); return false; }
+		return true;
+	};
+
+	// --- From the form to a batch. ---
+	let running = 0;
+	const waiting = [];
+	const begin = (p) => { show(p, "waiting"); waiting.push(p); next(); };
+	const next = () => {
+		while (running < atOnce && waiting.length) {
+			const p = waiting.shift();
+			running++;
+			deposit(p).catch((err) => refuse(p, err)).finally(() => { running--; next(); });
+		}
+	};
+	const deposit = async (p) => {
+		const ask = JSON.stringify(p.request);
+		const query = new URLSearchParams({ collection: p.request.collection, type: p.request.type || "auto" });
+		if (!p.sent) {
+			show(p, "checking");
+			await call(p, "POST", `${form.dataset.batches}?dry_run=true`, ask, asJSON);
+			if (p.size <= checkedFirst && !p.decided) {
+				if (!judge(p, await call(p, "POST", `${form.dataset.check}?${query}`, p.blob))) return;
+				p.judged = true;
+			}
+			await find(p);
+			if (!p.sent) await send(p);
+		}
+		if (p.gone) return;
+		p.bar.value = p.bar.max;
+		show(p, "judging");
+		if (!p.judged && !p.decided) {
+			query.set("upload_id", p.id);
+			if (!judge(p, await call(p, "POST", `${form.dataset.check}?${query}`))) return;
+		}
+		let answer;
+		try {
+			answer = await call(p, "POST", form.dataset.batches, JSON.stringify({ ...p.request, upload_id: p.id }), { ...asJSON, "Idempotency-Key": `upload ${p.id}` });
+		} catch (err) {
+			if (err instanceof Refused && err.status < 500 && err.status !== 401) { // the server has removed it, or keeps it in vain
+				p.sent = false;
+				memory.keep(p.id, null);
+			}
+			throw err;
+		}
+		memory.keep(p.id, null);
+		p.batch = answer.batch_id;
+		p.again = answer.duplicate;
+		show(p, answer.duplicate ? "again" : "submitted");
+		if (payloads.length === 1) location.assign(`/deposits/${encodeURIComponent(p.batch)}${answer.duplicate ? "?again=1" : ""}`);
+	};
+	// find finds what was sent of a payload before.
+	const find = async (p) => {
+		const page = await call(p, "GET", `${form.dataset.uploads}?all=true`);
+		const known = memory.all();
+		for (const u of page.rows) {
+			if (u.batch_id || u.size_bytes !== p.size || u.filename !== p.name || u.collection !== p.request.collection) continue;
+			if (payloads.some((q) => q !== p && q.id === u.id)) continue;
+			if (u.complete ? (known[u.id] || {}).fingerprint === p.fingerprint : (u.metadata || {}).fingerprint === p.fingerprint) {
+				p.id = u.id;
+				p.sent = u.complete;
+				p.from = u.offset;
+				const row = document.getElementById(`upload-${u.id}`);
+				if (row) row.remove();
+				return;
+			}
+		}
+		p.id = "";
+	};
+	const send = (p) => new Promise((done, failed) => {
+		const samples = [];
+		const told = (err) => {
+			const answer = err.originalResponse;
+			const status = answer ? answer.getStatus() : 0;
+			let problem = { detail: err.message };
+			try { problem = JSON.parse(answer.getBody()); } catch { /* it is no problem document */ }
+			if (status === 401) problem.detail = say.signin;
+			return new Refused(status || 503, problem);
+		};
+		show(p, "sending", p.from ? `${say.from} ${bytes(p.from)}` : "");
+		p.upload = new tus.Upload(p.blob, {
+			endpoint: form.dataset.uploads,
+			uploadUrl: p.id ? `${form.dataset.uploads}/${p.id}` : null,
+			metadata: { filename: p.name, collection: p.request.collection, fingerprint: p.fingerprint },
+			chunkSize: part,
+			retryDelays: [0, 1000, 2000, 5000, ...Array(1000).fill(10000)],
+			storeFingerprintForResuming: false,
+			removeFingerprintOnSuccess: false,
+			onUploadUrlAvailable() {
+				p.id = p.upload.url.slice(p.upload.url.lastIndexOf("/") + 1);
+				memory.keep(p.id, { fingerprint: p.fingerprint, request: p.request, name: p.name, shown: p.shown, size: p.size, files: p.files, decided: p.decided, judged: p.judged });
+			},
+			// A file that was changed cannot be read any more. To the network that looks like a broken line.
+			async onBeforeRequest(request) {
+				if (request.getMethod() !== "PATCH") return;
+				const at = Math.min(p.bar.value, p.size - 1);
+				await p.blob.slice(at, at + 1).arrayBuffer().catch(() => { p.unreadable = true; throw new Error(say.changed); });
+			},
+			onShouldRetry(err) {
+				const status = err.originalResponse ? err.originalResponse.getStatus() : 0;
+				const again = !p.unreadable && (status === 0 || [400, 409, 423, 429, 500, 502, 503, 504].includes(status) && !/not-accepting/.test(err.originalResponse.getBody()));
+				if (again && p.state === "sending") show(p, "sending", navigator.onLine ? say.broken : say.offline);
+				return again;
+			},
+			onProgress(sent) {
+				const now = performance.now();
+				p.bar.value = sent;
+				samples.push([now, sent]);
+				while (samples.length > 2 && now - samples[0][0] > 10000) samples.shift();
+				const rate = (sent - samples[0][1]) / Math.max(now - samples[0][0], 1) * 1000;
+				if (p.state === "sending") show(p, "sending", far(p) + (rate > 0 && samples.length > 2 ? `, ${bytes(Math.round(rate))}/s, ${span((p.size - sent) / rate)} ${say.left}` : ""));
+			},
+			onError(err) { failed(p.unreadable ? new Error(say.changed) : told(err)); },
+			onSuccess() { p.sent = true; done(); },
+		});
+		p.upload.start();
+	});
+
+	// --- What people drop or choose. ---
+	// add lists a payload. One that was begun before goes on at once.
+	const add = (p) => {
+		p.fingerprint = fingerprint(p.print);
+		if (payloads.some((q) => q.fingerprint === p.fingerprint && !q.batch)) return;
+		payloads.push(p);
+		row(p);
+		show(p, "ready");
+		const before = Object.values(memory.all()).find((m) => m.fingerprint === p.fingerprint && m.size === p.size);
+		if (before) {
+			p.request = before.request;
+			p.decided = before.decided;
+			begin(p);
+		}
+	};
+	const addFile = (file) => {
+		if (!file.name) return;
+		add({
+			name: file.name, shown: file.name, blob: file, size: file.size, files: 1, parts: [{ path: file.name, file }], folders: [],
+			print: JSON.stringify(["file", file.name, file.size, file.lastModified]), fixed: () => ({ modified: new Date(file.lastModified).toISOString() }),
+		});
+	};
+	const addFolder = (name, files, folders = []) => {
+		if (!files.length) { total.textContent = `${name}: ${say.empty}`; return; }
+		const bag = holdfastTar.isBag(files.map((f) => f.path));
+		const blob = holdfastTar.pack(files, folders);
+		files.sort((a, b) => holdfastTar.compare(a.path, b.path));
+		add({
+			name: `${name}.tar`, shown: `${name}/`, blob, size: blob.size, files: files.length, parts: files, folders, folder: name,
+			print: JSON.stringify(["folder", name, ...files.map((f) => [f.path, f.file.size, f.file.lastModified])]),
+			fixed: () => ({ folder: true, type: ["container", "bag"].includes(form.elements.type.value) ? form.elements.type.value : bag ? "bag" : "container" }),
+		});
+	};
+	const walk = async (entry, prefix, files, folders) => {
+		if (entry.isFile) {
+			files.push({ path: prefix + entry.name, file: await new Promise((ok, no) => entry.file(ok, no)) });
+			return;
+		}
+		const reader = entry.createReader();
+		for (;;) {
+			const some = await new Promise((ok, no) => reader.readEntries(ok, no));
+			if (!some.length) break;
+			for (const e of some) {
+				if (e.isDirectory) folders.push(prefix + e.name);
+				await walk(e, e.isDirectory ? `${prefix}${e.name}/` : prefix, files, folders);
+			}
+		}
+	};
+	const dropped = async (transfer) => {
+		const entries = [...transfer.items].filter((i) => i.kind === "file").map((i) => i.webkitGetAsEntry ? i.webkitGetAsEntry() : null);
+		const plain = [...transfer.files];
+		for (const [i, entry] of entries.entries()) {
+			if (!entry || entry.isFile) { addFile(plain[i]); continue; }
+			const [files, folders] = [[], []];
+			total.textContent = `${entry.name}/ …`;
+			await walk(entry, "", files, folders);
+			sum();
+			addFolder(entry.name, files, folders);
+		}
+	};
+	for (const name of ["dragenter", "dragover"]) {
+		addEventListener(name, (e) => {
+			if (![...e.dataTransfer.types].includes("Files")) return;
+			e.preventDefault();
+			drop.classList.add("over");
+		});
+	}
+	addEventListener("dragleave", (e) => { if (!e.relatedTarget) drop.classList.remove("over"); });
+	addEventListener("drop", (e) => {
+		if (![...e.dataTransfer.types].includes("Files")) return;
+		e.preventDefault();
+		drop.classList.remove("over");
+		dropped(e.dataTransfer).catch((err) => { total.textContent = String(err.message || err); });
+	});
+	const file = document.getElementById("file");
+	file.multiple = true;
+	file.className = "hidden";
+	file.tabIndex = -1;
+	file.labels[0].hidden = true;
+	file.setAttribute("aria-label", file.labels[0].textContent);
+	document.getElementById("files").addEventListener("click", () => file.click());
+	file.addEventListener("change", () => {
+		for (const f of file.files) addFile(f);
+		file.value = "";
+	});
+	const chooser = document.getElementById("folder-input");
+	chooser.disabled = false;
+	chooser.removeAttribute("name");
+	document.getElementById("folder").addEventListener("click", () => chooser.click());
+	chooser.addEventListener("change", () => {
+		const by = new Map();
+		for (const f of chooser.files) {
+			const [top, ...rest] = f.webkitRelativePath.split("/");
+			if (!by.has(top)) by.set(top, []);
+			by.get(top).push({ path: rest.join("/"), file: f });
+		}
+		for (const [name, files] of by) addFolder(name, files);
+		chooser.value = "";
+	});
+
+	form.addEventListener("submit", (e) => {
+		let open = payloads.filter((p) => p.state === "ready");
+		if (!open.length) {
+			if (form.elements.url.value.trim()) return; // the form itself submits an address
+			e.preventDefault();
+			if (!payloads.some((p) => !p.batch)) total.textContent = say.nothing;
+			return;
+		}
+		e.preventDefault();
+		const request = requestOf();
+		if (open.length > 1 && form.elements.together.value === "yes") {
+			const parts = open.flatMap((p) => p.folder ? p.parts.map((f) => ({ path: `${p.folder}/${f.path}`, file: f.file })) : p.parts);
+			const folders = open.flatMap((p) => p.folder ? p.folders.map((f) => `${p.folder}/${f}`) : []);
+			for (const p of open) remove(p);
+			addFolder(request.title.replace(/[/\\\0]/g, " ").trim().slice(0, 80) || "files", parts, folders);
+			open = payloads.filter((p) => p.state === "ready");
+		}
+		if (open.length > 1 && (request.ark || request.local_ids.length)) { total.textContent = say.single; return; }
+		if (open.some((p) => p.folder) && !["auto", "container", "bag"].includes(request.type)) { total.textContent = say.nofolder; return; }
+		for (const p of open) {
+			p.request = { ...request, ...p.fixed() };
+			begin(p);
+		}
+	});
+	addEventListener("beforeunload", (e) => { if (payloads.some((p) => ["waiting", "checking", "sending"].includes(p.state))) e.preventDefault(); });
+
+	// --- What arrived completely before the page was closed is submitted, as it was asked to be. ---
+	const known = memory.all();
+	for (const e of document.querySelectorAll("#unfinished [data-sent]")) {
+		const m = known[e.dataset.sent];
+		if (!m) continue;
+		const p = { ...m, id: e.dataset.sent, sent: true, parts: [], folders: [], fixed: () => ({}) };
+		e.remove();
+		payloads.push(p);
+		row(p);
+		begin(p);
+	}
+})();
