@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 )
 
 // Batching creates a batch's jobs when the batch starts, and its report when the batch ends.
@@ -66,6 +67,97 @@ type BatchProgress struct {
 	// DuplicateOf is the id of the earlier batch that this one repeats; such a batch has no jobs.
 	// "" if it repeats none.
 	DuplicateOf string `json:"duplicate_of,omitempty"`
+	// Stages are the stages of the jobs' route, in its order, with the optional ones.
+	Stages []StageProgress `json:"stages"`
+	// Recent is how many jobs settled within the last RecentSeconds, which are fewer than
+	// [RecentSpan] in a young batch.
+	Recent        int64 `json:"recent"`
+	RecentSeconds int64 `json:"recent_seconds"`
+}
+
+// StageProgress is how the jobs of a batch stand at a stage.
+type StageProgress struct {
+	Stage   Stage `json:"stage"`
+	Waiting int64 `json:"waiting"` // pending here
+	Held    int64 `json:"held"`    // of Waiting
+	Running int64 `json:"running"`
+	Failed  int64 `json:"failed"`  // here
+	Stopped int64 `json:"stopped"` // cancelled or aborted here
+	Done    int64 `json:"done"`    // went on to later stages
+}
+
+// RecentSpan is the time for which a batch's rate is measured.
+const RecentSpan = 10 * time.Minute
+
+// ETA is how long the open jobs will take at the recent rate; ok is false if that is not known:
+// nothing settled recently, or more jobs will be added.
+func (p BatchProgress) ETA() (left time.Duration, ok bool) {
+	if p.Recent == 0 || p.RecentSeconds == 0 || p.Open == 0 || !p.Expanded || p.Held {
+		return 0, false
+	}
+	return time.Duration(float64(p.Open) / float64(p.Recent) * float64(p.RecentSeconds) * float64(time.Second)), true
+}
+
+// PerHour is the recent rate, in jobs.
+func (p BatchProgress) PerHour() int64 {
+	if p.RecentSeconds == 0 {
+		return 0
+	}
+	return p.Recent * int64(time.Hour/time.Second) / p.RecentSeconds
+}
+
+// stand adds n jobs that stand at a position of the route to the counts by state and stage.
+func (p *BatchProgress) stand(pos Position, n int64) {
+	p.States[StateOf(pos)] += n
+	p.Jobs += n
+	for i := range p.Stages {
+		s := &p.Stages[i]
+		if s.Stage != pos.Stage {
+			if pos.Status != Deleted {
+				s.Done += n
+			}
+			continue
+		}
+		switch pos.Status {
+		case Pending:
+			s.Waiting += n
+			if pos.Held {
+				s.Held += n
+			}
+		case Running:
+			s.Running += n
+		case Failed:
+			s.Failed += n
+		case Cancelled, Aborted:
+			s.Stopped += n
+		case Completed:
+			s.Done += n
+		case Prepare, Deleted:
+		}
+		return
+	}
+}
+
+// Add adds n jobs that stand at a position of their route, which are of an error class.
+func (p *BatchProgress) Add(pos Position, class ErrorClass, n int64) {
+	if n == 0 {
+		return
+	}
+	p.stand(pos, n)
+	switch {
+	case pos.Status == Completed:
+		p.Completed += n
+	case pos.Commitment == Preserved:
+		p.Preserved += n
+	case pos.Status == Deleted: // not part of the batch any more
+	case pos.Status.Settled():
+		p.Failed += n
+		if class == ContentFault {
+			p.Content += n
+		}
+	default:
+		p.Open += n
+	}
 }
 
 // Names of durable results that several packages use. ResultARK is an [Identity]. ResultVersion is

@@ -27,6 +27,11 @@ func (s *Deposits) BatchProgress(ctx context.Context, id string) (registry.Batch
 			return p, fmt.Errorf("decode the duplicate of batch %s: %w", id, err)
 		}
 	}
+	route, _ := registry.RouteOf(registry.Ingest) // there is one
+	for _, step := range route.Steps {
+		p.Stages = append(p.Stages, registry.StageProgress{Stage: step.Stage})
+	}
+	p.RecentSeconds = int64(min(registry.RecentSpan, s.db.Now().Sub(batch.CreatedAt)).Seconds())
 	if err := s.sumJobs(ctx, &p); err != nil {
 		return p, fmt.Errorf("sum up the jobs of batch %s: %w", id, err)
 	}
@@ -43,6 +48,10 @@ const progressRows = 20_000
 
 func (s *Deposits) sumJobs(ctx context.Context, p *registry.BatchProgress) error {
 	var sum jobSums
+	holds, err := s.work.Holds(ctx)
+	if err != nil {
+		return err
+	}
 	for after := int64(-1); ; {
 		// Portions follow the rows that exist: workers choose the line numbers.
 		var last sql.NullInt64
@@ -54,7 +63,7 @@ func (s *Deposits) sumJobs(ctx context.Context, p *registry.BatchProgress) error
 		if !last.Valid {
 			break
 		}
-		if err := s.sumRows(ctx, p, &sum, after+1, last.Int64); err != nil {
+		if err := s.sumRows(ctx, p, &sum, len(holds) > 0, after+1, last.Int64); err != nil {
 			return err
 		}
 		after = last.Int64
@@ -67,48 +76,89 @@ func (s *Deposits) sumJobs(ctx context.Context, p *registry.BatchProgress) error
 // jobSums are sums that the progress does not show.
 type jobSums struct{ held, sizeless int64 }
 
-// sumRows adds the jobs with line numbers from first to last.
-func (s *Deposits) sumRows(ctx context.Context, p *registry.BatchProgress, sum *jobSums, first, last int64) (err error) {
-	// A refused row has no size, and the total counts as known without it.
+// sizes are the sums of a statement over jobs. A refused row has no size, and the total counts as
+// known without it.
+type sizes struct {
+	jobs, recent, sizeless             int64
+	files, doneFiles, bytes, doneBytes float64
+}
+
+func (z *sizes) into() []any {
+	return []any{&z.jobs, &z.recent, &z.sizeless, &z.files, &z.doneFiles, &z.bytes, &z.doneBytes}
+}
+
+var sumsOfSizes = `COUNT(*), COUNT(CASE WHEN i.finished_at >= $4 THEN 1 END), COUNT(CASE WHEN i.size_bytes < 0 AND i.status IN ('pending', 'running') THEN 1 END),
+	COALESCE(` + sqldb.Sum(`CASE WHEN i.files > 0 THEN i.files ELSE 0 END`) + `, 0), COALESCE(` + sqldb.Sum(`i.done_files`) + `, 0),
+	COALESCE(` + sqldb.Sum(`CASE WHEN i.size_bytes > 0 THEN i.size_bytes ELSE 0 END`) + `, 0), COALESCE(` + sqldb.Sum(`i.done_bytes`) + `, 0)`
+
+// add adds the sums to the progress.
+func (z *sizes) add(p *registry.BatchProgress, sum *jobSums) {
+	p.Files, p.DoneFiles = sqldb.Whole(float64(p.Files)+z.files), sqldb.Whole(float64(p.DoneFiles)+z.doneFiles)
+	p.Bytes, p.DoneBytes = sqldb.Whole(float64(p.Bytes)+z.bytes), sqldb.Whole(float64(p.DoneBytes)+z.doneBytes)
+	p.Recent += z.recent
+	sum.sizeless += z.sizeless
+}
+
+// sumRows adds the jobs with row numbers from first to last. Most jobs are completed or pending.
+// These are counted without groups, because a database sorts what it groups, which takes several
+// times as long as reading it.
+func (s *Deposits) sumRows(ctx context.Context, p *registry.BatchProgress, sum *jobSums, held bool, first, last int64) error {
+	since := sqldb.Micros(s.db.Now().Add(-registry.RecentSpan))
+	rows := ` FROM work_item i WHERE i.parent_id = $1 AND i.row_no BETWEEN $2 AND $3 AND i.status `
+	var z sizes
+	err := s.db.Read.QueryRowContext(ctx, `SELECT `+sumsOfSizes+rows+`= 'completed'`, p.BatchID, first, last, since).Scan(z.into()...)
+	if err != nil {
+		return err
+	}
+	z.add(p, sum)
+	p.Add(registry.Position{Action: registry.Ingest, Stage: p.Stages[len(p.Stages)-1].Stage, Status: registry.Completed}, "", z.jobs)
+	others := `<> 'completed'`
+	if !held {
+		if err := s.sumPending(ctx, p, sum, rows, p.BatchID, first, last, since); err != nil {
+			return err
+		}
+		others = `NOT IN ('completed', 'pending')`
+	}
 	return sqldb.Each(s.db.Read.Ask(ctx, `SELECT i.action, i.stage, i.status, i.error_class, CASE WHEN i.attempt > 0 THEN 1 ELSE 0 END,
-			i.status = 'pending' AND `+work.HeldBy+`, CASE WHEN i.status IN ('failed', 'deleted') THEN i.commitment ELSE '' END, COUNT(*),
-			`+sqldb.Sum(`CASE WHEN i.files > 0 THEN i.files ELSE 0 END`)+`, `+sqldb.Sum(`i.done_files`)+`,
-			`+sqldb.Sum(`CASE WHEN i.size_bytes > 0 THEN i.size_bytes ELSE 0 END`)+`, `+sqldb.Sum(`i.done_bytes`)+`,
-			COUNT(CASE WHEN i.size_bytes < 0 AND i.status IN ('pending', 'running') THEN 1 END)
-		FROM work_item i WHERE i.parent_id = $1 AND i.row_no BETWEEN $2 AND $3 GROUP BY 1, 2, 3, 4, 5, 6, 7`, p.BatchID, first, last), "", func(row sqldb.Scanner) error {
+			i.status = 'pending' AND `+work.HeldBy+`, CASE WHEN i.status IN ('failed', 'deleted') THEN i.commitment ELSE '' END, `+
+		sumsOfSizes+rows+others+` GROUP BY 1, 2, 3, 4, 5, 6, 7`, p.BatchID, first, last, since), "", func(row sqldb.Scanner) error {
 		var pos registry.Position
 		var class registry.ErrorClass
-		var n, sizeless int64
-		var files, doneFiles, bytes, doneBytes float64
-		err := row.Scan(&pos.Action, &pos.Stage, &pos.Status, &class, &pos.Attempt, &pos.Held, &pos.Commitment, &n,
-			&files, &doneFiles, &bytes, &doneBytes, &sizeless)
+		var z sizes
+		err := row.Scan(append([]any{&pos.Action, &pos.Stage, &pos.Status, &class, &pos.Attempt, &pos.Held, &pos.Commitment}, z.into()...)...)
 		if err != nil {
 			return err
 		}
-		p.States[registry.StateOf(pos)] += n
-		p.Jobs += n
-		p.Files, p.DoneFiles = sqldb.Whole(float64(p.Files)+files), sqldb.Whole(float64(p.DoneFiles)+doneFiles)
-		p.Bytes, p.DoneBytes = sqldb.Whole(float64(p.Bytes)+bytes), sqldb.Whole(float64(p.DoneBytes)+doneBytes)
-		sum.sizeless += sizeless
-		switch {
-		case pos.Status == registry.Completed:
-			p.Completed += n
-		case pos.Commitment == registry.Preserved:
-			p.Preserved += n
-		case pos.Status == registry.Deleted: // not part of the batch any more
-		case pos.Status.Settled():
-			p.Failed += n
-			if class == registry.ContentFault {
-				p.Content += n
-			}
-		default:
-			p.Open += n
-			if pos.Held {
-				sum.held += n
-			}
+		z.add(p, sum)
+		p.Add(pos, class, z.jobs)
+		if pos.Held {
+			sum.held += z.jobs
 		}
 		return nil
 	})
+}
+
+// sumPending adds pending jobs, none of which is held.
+func (s *Deposits) sumPending(ctx context.Context, p *registry.BatchProgress, sum *jobSums, rows string, args ...any) error {
+	var z sizes
+	var fresh int64 // in the first stage, never claimed
+	here := make([]int64, len(p.Stages))
+	into := append(z.into(), &fresh)
+	columns := fmt.Sprintf(`, COUNT(CASE WHEN i.stage = '%s' AND i.attempt = 0 THEN 1 END)`, p.Stages[0].Stage)
+	for i, at := range p.Stages {
+		columns += fmt.Sprintf(`, COUNT(CASE WHEN i.stage = '%s' THEN 1 END)`, at.Stage)
+		into = append(into, &here[i])
+	}
+	if err := s.db.Read.QueryRowContext(ctx, `SELECT `+sumsOfSizes+columns+rows+`= 'pending'`, args...).Scan(into...); err != nil {
+		return err
+	}
+	z.add(p, sum)
+	here[0] -= fresh
+	p.Add(registry.Position{Action: registry.Ingest, Stage: p.Stages[0].Stage, Status: registry.Pending}, "", fresh)
+	for i, at := range p.Stages {
+		p.Add(registry.Position{Action: registry.Ingest, Stage: at.Stage, Status: registry.Pending, Attempt: 1}, "", here[i])
+	}
+	return nil
 }
 
 // runningJobs returns the names of up to three running jobs.

@@ -305,9 +305,30 @@ func batchProgress(f *fixture) {
 		p.States[registry.StateFailed] != 1 || !slices.Equal(p.Current, []string{"job-3"}) {
 		f.Errorf("states: %v, current %v", p.States, p.Current)
 	}
+	at := map[registry.Stage]registry.StageProgress{}
+	for _, s := range p.Stages {
+		at[s.Stage] = s
+	}
+	for stage, want := range map[registry.Stage]registry.StageProgress{
+		registry.Estimate:  {Done: 3, Failed: 1},
+		registry.Provision: {Done: 2, Waiting: 1},
+		registry.Download:  {Done: 1, Running: 1},
+		registry.Notify:    {Done: 1},
+	} {
+		if want.Stage = stage; at[stage] != want {
+			f.Errorf("%s: %+v, want %+v", stage, at[stage], want)
+		}
+	}
+	if p.Recent != 2 {
+		f.Errorf("%d jobs settled recently, want 2", p.Recent)
+	}
 	f.Must(f.Store.AddHold(f.Context(), registry.Hold{Scope: registry.HoldItem, Key: jobs[0], Actor: "admin"}))
-	if f.Progress(id).Held {
+	p = f.Progress(id)
+	if p.Held {
 		f.Error("held although a job runs")
+	}
+	if i := slices.IndexFunc(p.Stages, func(s registry.StageProgress) bool { return s.Stage == registry.Provision }); p.Stages[i].Waiting != 1 || p.Stages[i].Held != 1 {
+		f.Errorf("held: %+v", p.Stages[i])
 	}
 	f.Settle(registry.Settlement{Lease: b.Lease, Outcome: registry.OutcomeReleased})
 	f.Must(f.Store.AddHold(f.Context(), registry.Hold{Scope: registry.HoldCollection, Key: registrytest.Mnemonic, Actor: "admin"}))
