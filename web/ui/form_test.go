@@ -79,7 +79,14 @@ func TestForms_Confirmation(t *testing.T) {
 	if strings.Contains(text, "http-equiv") {
 		t.Error("the form loads itself again under whoever types")
 	}
+	if !strings.Contains(text, "The mail to") || !strings.Contains(text, "The folder /x goes") {
+		t.Errorf("the form does not say the consequences:\n%s", text)
+	}
 	form := fields(text)
+	if form.Get("confirm") != "yes" {
+		t.Error("the form does not confirm the consequences that it shows")
+	}
+	form.Del("confirm") // as if they had come since
 	form.Set("reason", "because "+hostile)
 	w := s.post(t, path, form)
 	wantTame(t, "confirmation", w.Body.String())

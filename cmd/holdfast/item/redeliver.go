@@ -19,7 +19,7 @@ func redeliverCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			for _, id := range args {
-				it, err := c.Redeliver(cmd.Context(), id, reason)
+				it, err := c.Redeliver(cmd.Context(), id, reason, "")
 				if err != nil {
 					return fmt.Errorf("redeliver the outcome of %s: %w", id, err)
 				}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/ui/lang"
 	"github.com/holdfast/holdfast/web/ui/page"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -22,7 +23,9 @@ type actPage struct {
 	Stages       []registry.Stage // where a requeue may restart
 	Priority     string
 	NeedsReason  bool
-	Consequences []string // if any, the caller must confirm them
+	Effects      []string           // what the act does
+	Consequences []string           // that cannot be undone; if any, the form confirms them
+	After        *registry.WorkItem // the item as it would be; nil: unknown
 	Refused      *wire.Problem
 }
 
@@ -45,11 +48,80 @@ func (p pages) askAct(r *http.Request) (page.Page, error) {
 		}
 		return page.Page{}, page.Refused("%s is not possible for %s in its present state (%s)%s", act, page.NameOf(it), it.State, reason)
 	}
+	form := actPage{Item: it, Command: registry.Command{ItemID: it.ID, Act: act, From: registry.Stage(r.URL.Query().Get("from"))}}
+	if err := p.preview(r.Context(), &form); err != nil {
+		return page.Page{}, err
+	}
 	// One key for each form shown: a form that is sent twice acts once.
-	return p.actForm(r, actPage{Item: it, Command: registry.Command{ItemID: it.ID, Act: act, IdempotencyKey: "page " + rand.Text()}}), nil
+	form.Command.IdempotencyKey = "page " + rand.Text()
+	return p.actForm(r, form), nil
+}
+
+// preview asks what the act of a form would do, and changes nothing.
+func (p pages) preview(ctx context.Context, form *actPage) error {
+	ask := form.Command
+	ask.DryRun, ask.Reason = true, "preview"
+	if ask.Act == registry.ActPriority {
+		ask.Priority = &form.Item.Priority
+	}
+	for {
+		after, err := p.API.Command(ctx, ask)
+		refusal, ok := page.Refusal(err)
+		switch {
+		case ok && refusal.Code == wire.CodeConfirm && !ask.Confirmed:
+			form.Consequences, form.Command.AgreesTo = refusal.Consequences, refusal.AgreesTo
+			ask.Confirmed, ask.AgreesTo = true, refusal.AgreesTo
+			continue
+		case ok:
+			form.Refused = refusal
+			return nil
+		case err != nil:
+			return err
+		}
+		form.After = &after
+		return nil
+	}
+}
+
+// effectsOf says what an act does, in the viewer's language.
+func effectsOf(t lang.Texts, it registry.WorkItem, act registry.Act) []string {
+	switch act {
+	case registry.ActRequeue:
+		return []string{t.T("It becomes due at once, at the stage where it failed or at an earlier one, with all its tries."), t.T("At the stage where it failed it goes on from what it had done; from an earlier stage on, everything is checked again.")}
+	case registry.ActRetryNow:
+		return []string{t.T("Its next try starts as soon as a worker is free."), t.T("The tries that it had stay counted.")}
+	case registry.ActHold:
+		if it.Action == registry.Batch {
+			return []string{t.T("Neither the batch nor its jobs start a further step until somebody releases the hold."), t.T("Steps that run now are finished first.")}
+		}
+		return []string{t.T("It starts no further step until somebody releases the hold."), t.T("A step that runs now is finished first.")}
+	case registry.ActUnhold:
+		return []string{t.T("It goes on, unless another hold covers it, too.")}
+	case registry.ActPriority:
+		return []string{t.T("Among items that wait for the same stage, lower numbers start first. Numbers below 0 are for express work.")}
+	case registry.ActCancel:
+		if it.Action == registry.Batch {
+			return []string{t.T("The batch and those of its jobs that have not ended are stopped, even running ones."), t.T("They can be requeued later.")}
+		}
+		return []string{t.T("It is stopped, even if it runs."), t.T("It can be requeued later, and goes on from what it had done.")}
+	case registry.ActAbort:
+		return []string{t.T("It ends for good, with everything that waits for its success.")}
+	case registry.ActDelete:
+		return []string{t.T("It is given up: what it has in staging is removed. Preserved objects stay.")}
+	case registry.ActPurge:
+		return []string{t.T("Its rows are removed from the lists. Its events, and everything preserved, stay.")}
+	case registry.ActUpdateReport:
+		return []string{t.T("A report is made of what has changed since the last one.")}
+	case registry.ActGiveUp:
+		return []string{t.T("The job completes without telling its receiver, and records that nobody was told.")}
+	case registry.ActAbandon:
+		return []string{t.T("The version that the job announced, which nobody can see, is given up once a second admin agrees.")}
+	}
+	return nil
 }
 
 func (p pages) actForm(r *http.Request, a actPage) page.Page {
+	a.Effects = effectsOf(p.Texts(r), a.Item, a.Command.Act)
 	a.Priority, a.NeedsReason = strconv.Itoa(a.Item.Priority), needsReason(a.Item, a.Command.Act)
 	if a.Command.Priority != nil {
 		a.Priority = strconv.Itoa(*a.Command.Priority)

@@ -6,14 +6,17 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/graphview"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/web/ui/page"
 )
@@ -27,91 +30,30 @@ type pages struct{ *page.Site }
 // Add adds the pages to a site.
 func Add(s *page.Site) {
 	p := pages{s}
-	s.Add(files, template.FuncMap{"failedActs": func() []registry.Act { return failedActs }}, "batch", "item", "graph", "act", "requeue")
+	s.Add(files, template.FuncMap{
+		"failedActs": func() []registry.Act { return failedActs },
+		"whyOf":      func(why registry.Why, class registry.ErrorClass, way *wayOn) whyPart { return whyPart{why, class, way} },
+	}, "batch", "item", "graph", "act", "requeue", "redeliver")
 	s.Get("/batches/{id}", p.batch)
 	s.Get("/items/{id}", p.item)
 	s.Get("/graphs/{id}", p.graph)
 	s.Get("/items/{id}/graph", p.around)
 	s.Get("/items/{id}/acts", p.askAct)
 	s.Post("/items/{id}/acts", p.act)
+	s.Get("/items/{id}/redeliver", p.askRedeliver)
+	s.Post("/items/{id}/redeliver", p.redeliver)
 	s.Get("/failures/requeue", p.askRequeue)
 	s.Post("/failures/requeue", p.requeue)
 }
 
-// batchPage is the content of a batch's page.
-type batchPage struct {
-	Buttons  page.Buttons
-	Did      *registry.Event
-	Batch    registry.WorkItem
-	Spec     registry.Spec
-	Progress registry.BatchProgress
-	Why      registry.Why
-	Report   *registry.BatchReport
-	NoReport string // why there is no report and none will come
-	Failures page.Failures
-	Jobs     []jobRow
-	Next     string
-}
-
-// jobRow is a job with the ARK of its object, "" before it has one.
-type jobRow struct {
-	registry.WorkItem
-	ARK     string
-	Repeats *registry.RowPlace // the earlier row that this one repeats
-}
-
-// LineText is as in package registry.
-func (j jobRow) LineText() string { return registry.LineText(j.Row, j.Line) }
-
-func (p pages) batch(r *http.Request) (page.Page, error) {
-	ctx := r.Context()
-	id := r.PathValue("id")
-	it, err := p.API.Item(ctx, id)
-	if err != nil {
-		return page.Page{}, err
-	}
-	if it.Action != registry.Batch {
-		return page.Page{}, page.NotFound("batch " + id)
-	}
-	b := batchPage{Batch: it, Spec: specOf(it), Buttons: p.ButtonsOf(ctx, it)}
-	if b.Did, err = p.did(r, id); err != nil {
-		return page.Page{}, err
-	}
-	if b.Progress, err = p.API.BatchProgress(ctx, id); err != nil {
-		return page.Page{}, err
-	}
-	if it.FailedItself() {
-		if b.Failures, err = p.FailuresOf(ctx, registry.Query{Terms: []registry.Term{{Field: "id", Value: id}}}); err != nil {
-			return page.Page{}, err
-		}
-	} else if b.Progress.Failed+b.Progress.Preserved > 0 {
-		if b.Failures, err = p.FailuresOf(ctx, registry.Query{Terms: []registry.Term{{Field: "batch", Value: id}}}); err != nil {
-			return page.Page{}, err
-		}
-	}
-	if b.Why, err = p.API.Why(ctx, id); err != nil {
-		return page.Page{}, err
-	}
-	if it.Closing > 0 {
-		// There is no report while it is being written.
-		if report, err := p.API.ReportOf(ctx, id, 0); err == nil {
-			b.Report = &report
-		}
-	}
-	if why, coming := registry.NoReport(it); b.Report == nil && !coming {
-		b.NoReport = why
-	}
-	jobs, err := p.API.Items(ctx, registry.ItemQuery{ParentID: id, After: r.URL.Query().Get("after"), Limit: 100})
-	if err != nil {
-		return page.Page{}, err
-	}
-	b.Next = page.Next(r, jobs.Next)
-	for _, job := range jobs.Rows {
-		ark, _ := objectOf(job)
-		b.Jobs = append(b.Jobs, jobRow{WorkItem: job, ARK: ark, Repeats: specOf(job).Repeats})
-	}
-	return page.Page{Name: "batch", Title: "Batch " + page.NameOf(it), Section: "items", Live: !it.Status.Settled(), Content: b}, nil
-}
+// Bounds of an item's page.
+const (
+	nearShown     = 16  // items around it in the drawing, in each direction
+	attemptsShown = 100 // the newest
+	filesShown    = 20
+	linesShown    = 100
+	eventsAtOnce  = 200
+)
 
 // itemPage is the content of an item's page.
 type itemPage struct {
@@ -122,14 +64,25 @@ type itemPage struct {
 	ARK      string
 	Version  int
 	Why      registry.Why
-	Attempts []registry.Attempt
+	Class    registry.ErrorClass // of the failure that Why explains
+	WayOn    *wayOn
+	Live     bool
+	Measures []measure // of the running attempt
+	Timeline *timeline
+	Attempts []registry.Attempt // the newest
+	Older    int                // attempts that are not listed
 	Log      []registry.LogLine // the newest, oldest first
 	LogMore  bool               // there are older lines
 	Resume   string             // where a retry resumes
+	Near     *graphview.Drawing // of what it waits for, and what waits for it; nil: nothing does
+	NearMore bool
 
 	Deliveries []registry.Delivery
+	Redeliver  bool                   // the viewer may deliver the outcome again
 	Message    *registry.DeliverySpec // of a delivery
-	Events     []registry.Event
+	Files      []registry.File        // of the version that it made
+	MoreFiles  bool
+	Events     []eventRow
 	Next       string
 	NoteShown  bool // Why already shows the item's note
 	Bulk       *registry.BulkProgress
@@ -140,18 +93,17 @@ type itemPage struct {
 }
 
 func (p pages) item(r *http.Request) (page.Page, error) {
-	const eventsAtOnce = 200
 	ctx := r.Context()
 	whole, err := p.API.WholeItem(ctx, r.PathValue("id"))
 	if err != nil {
 		return page.Page{}, err
 	}
 	it := whole.WorkItem
-	after, err := page.Number(r, "after")
-	if err != nil {
-		return page.Page{}, err
+	i := itemPage{
+		Item: it, Deliveries: whole.Deliveries, Steps: whole.Steps, Resume: whole.ResumePoint, Spec: specOf(it), Class: it.ErrorClass,
+		Live: !it.Status.Settled(),
 	}
-	i := itemPage{Item: it, Deliveries: whole.Deliveries, Steps: whole.Steps, Resume: whole.ResumePoint, Spec: specOf(it), Buttons: p.ButtonsOf(ctx, it)}
+	i.Redeliver = p.May(ctx, "redeliver-item") && it.Action == registry.Ingest && it.Status.Settled()
 	if i.Did, err = p.did(r, it.ID); err != nil {
 		return page.Page{}, err
 	}
@@ -166,33 +118,125 @@ func (p pages) item(r *http.Request) (page.Page, error) {
 		i.Bulk = &registry.BulkProgress{}
 		_ = json.Unmarshal(it.Results[registry.ResultBulk], i.Bulk) // no progress yet
 	}
-	if i.Task, err = p.taskOf(ctx, it); err != nil {
-		return page.Page{}, err
-	}
-	if i.Why, err = p.API.Why(ctx, it.ID); err != nil {
-		return page.Page{}, err
-	}
-	i.NoteShown = strings.Contains(i.Why.Sentence, it.Note)
-	if i.Attempts, err = p.API.Attempts(ctx, it.ID); err != nil {
-		return page.Page{}, err
-	}
-	const linesShown = 100
-	lines, err := p.API.Log(ctx, registry.LogQuery{ItemID: it.ID, Newest: true, Limit: linesShown})
-	if err != nil {
-		return page.Page{}, err
-	}
-	slices.Reverse(lines.Rows)
-	i.Log, i.LogMore = lines.Rows, lines.Next != ""
 	if message, ok := registry.DeliverySpecIn(it.Spec); ok && it.Action == registry.DeliverMessage {
 		i.Message = &message
 	}
-	if i.Events, err = p.API.Events(ctx, it.ID, after, eventsAtOnce); err != nil {
+	for _, read := range []func(*http.Request, *itemPage) error{p.waitOf, p.attemptsOf, p.logOf, p.nearOf, p.filesOf, p.eventsOf} {
+		if err := read(r, &i); err != nil {
+			return page.Page{}, err
+		}
+	}
+	if i.Task, err = p.taskOf(ctx, it); err != nil {
 		return page.Page{}, err
 	}
-	if n := len(i.Events); n == eventsAtOnce {
-		i.Next = (&url.URL{Path: r.URL.Path, RawQuery: fmt.Sprintf("after=%d", i.Events[n-1].Seq)}).String()
+	return page.Page{Name: "item", Title: p.Texts(r).T("Item") + " " + page.NameOf(it), Section: "items", Live: i.Live, Content: i}, nil
+}
+
+// waitOf explains why the item waits, and what it allows.
+func (p pages) waitOf(r *http.Request, i *itemPage) (err error) {
+	ctx := r.Context()
+	if i.Why, err = p.API.Why(ctx, i.Item.ID); err != nil {
+		return err
 	}
-	return page.Page{Name: "item", Title: "Item " + page.NameOf(it), Section: "items", Live: !it.Status.Settled(), Content: i}, nil
+	i.NoteShown = strings.Contains(i.Why.Sentence, i.Item.Note)
+	if i.WayOn, err = p.wayOn(ctx, i.Item, i.Why); err != nil {
+		return err
+	}
+	i.Buttons = i.WayOn.others(p.ButtonsOf(ctx, i.Item))
+	return nil
+}
+
+// attemptsOf reads the attempts, and draws them.
+func (p pages) attemptsOf(r *http.Request, i *itemPage) error {
+	all, err := p.API.Attempts(r.Context(), i.Item.ID)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	if p.Now != nil {
+		now = p.Now()
+	}
+	i.Timeline = timelineOf(i.Item, all, now)
+	if n := len(all); n > 0 && all[n-1].FinishedAt == nil {
+		i.Measures = measuresOf(all[n-1], now)
+	}
+	i.Older = max(0, len(all)-attemptsShown)
+	i.Attempts = all[i.Older:]
+	return nil
+}
+
+// logOf reads the newest lines that the attempts logged.
+func (p pages) logOf(r *http.Request, i *itemPage) error {
+	lines, err := p.API.Log(r.Context(), registry.LogQuery{ItemID: i.Item.ID, Newest: true, Limit: linesShown})
+	if err != nil {
+		return err
+	}
+	slices.Reverse(lines.Rows)
+	i.Log, i.LogMore = lines.Rows, lines.Next != ""
+	return nil
+}
+
+// nearest is the API, asked for few items around another one.
+type nearest struct{ graphview.Source }
+
+// Around implements graphview.Source.
+func (n nearest) Around(ctx context.Context, itemID string, _ int) (registry.GraphPart, error) {
+	return n.Source.Around(ctx, itemID, nearShown)
+}
+
+// nearOf draws what is around the item. Jobs wait for nothing but outside steps, and their batch waits
+// for them, which its page shows.
+func (p pages) nearOf(r *http.Request, i *itemPage) error {
+	if i.Item.Action == registry.Batch {
+		return nil
+	}
+	v, err := graphview.OfItem(r.Context(), nearest{p.API}, i.Item.ID)
+	if err != nil {
+		return err
+	}
+	onlyBatch := len(v.Nodes) == 2 && slices.ContainsFunc(v.Nodes, func(n registry.GraphNode) bool { return n.ID == i.Item.ParentID })
+	if len(v.Nodes) > 1 && !onlyBatch {
+		d := v.Draw()
+		i.Near, i.NearMore = &d, v.More
+	}
+	return nil
+}
+
+// filesOf reads the first files of the version that a job made.
+func (p pages) filesOf(r *http.Request, i *itemPage) error {
+	if i.Item.Action != registry.Ingest || i.ARK == "" || i.Version == 0 || i.Item.Commitment != registry.Preserved {
+		return nil
+	}
+	files, err := p.API.Files(r.Context(), i.ARK, i.Version, "", filesShown+1)
+	if err != nil {
+		if errors.Is(err, registry.ErrNotFound) { // it was deleted since
+			return nil
+		}
+		return err
+	}
+	i.MoreFiles = len(files) > filesShown
+	i.Files = files[:min(len(files), filesShown)]
+	return nil
+}
+
+// eventsOf reads a page of the item's history.
+func (p pages) eventsOf(r *http.Request, i *itemPage) error {
+	after, err := page.Number(r, "after")
+	if err != nil {
+		return err
+	}
+	events, err := p.API.Events(r.Context(), i.Item.ID, after, eventsAtOnce)
+	if err != nil {
+		return err
+	}
+	texts := p.Texts(r)
+	for _, e := range events {
+		i.Events = append(i.Events, rowOf(texts, e))
+	}
+	if n := len(events); n == eventsAtOnce {
+		i.Next = (&url.URL{Path: r.URL.Path, RawQuery: fmt.Sprintf("after=%d", events[n-1].Seq), Fragment: "history"}).String()
+	}
+	return nil
 }
 
 // taskPart is what a task has beside other items.
