@@ -217,7 +217,8 @@ func (l *liveReader) patch(now *rendered) error {
 	var b strings.Builder
 	for _, p := range now.parts {
 		if l.sent[p.id] != p.key {
-			b.WriteString("data: " + strings.ReplaceAll(p.text, "\n", "\ndata: ") + "\n")
+			// A template of its own for each: behind a div, a parser drops the tags of a row.
+			b.WriteString("data: <template>" + strings.ReplaceAll(p.text, "\n", "\ndata: ") + "</template>\n")
 			l.sent[p.id] = p.key
 		}
 	}

@@ -54,14 +54,14 @@
 	document.body.addEventListener("htmx:sseOpen", () => say(good));
 	document.body.addEventListener("htmx:sseError", () => say(live && live.dataset.lost));
 	document.body.addEventListener("htmx:sseClose", (e) => { if (e.detail.type === "message") over = true; });
-	// A message has the parts that changed, each with its id.
+	// A message has the parts that changed, each with its id, in a template.
 	document.body.addEventListener("htmx:sseBeforeMessage", (e) => {
 		if (e.target.id !== "stream") return;
 		e.preventDefault();
 		say(good);
 		const parts = document.createElement("template");
 		parts.innerHTML = e.detail.data;
-		for (const part of [...parts.content.children]) {
+		for (const part of [...parts.content.children].map((t) => t.content.firstElementChild)) {
 			const here = document.getElementById(part.id);
 			if (here) {
 				Idiomorph.morph(here, part, { ignoreActiveValue: true });
