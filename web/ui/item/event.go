@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/ui/lang"
+	"github.com/holdfast/holdfast/web/ui/page"
 )
 
 // eventRow is an event in the history.
@@ -31,6 +32,11 @@ type eventData struct {
 	Status registry.Status `json:"status"`
 	Reason string          `json:"reason"`
 	Error  string          `json:"error"`
+
+	ARK     string `json:"ark"`
+	Object  string `json:"object_id"`
+	Version int    `json:"version"`
+	Files   int64  `json:"files"`
 }
 
 // plainEvent says in plain words what happened; "" for an event of another kind, whose data the page
@@ -48,7 +54,7 @@ func plainEvent(t lang.Texts, e registry.Event) string {
 	case registry.ActClaim:
 		text = t.T("Attempt %d at %s began.", e.Attempt, stage)
 	case registry.ActAdvance:
-		text = t.T("%s is done; next comes %s.", from, stage)
+		text = page.Sentence(t.T("%s is done; next comes %s", from, stage))
 	case registry.ActComplete:
 		text = t.T("Completed.")
 	case registry.ActFail:
@@ -89,6 +95,16 @@ func plainEvent(t lang.Texts, e registry.Event) string {
 	case registry.ActUnhold:
 		text = t.T("Released.")
 	case registry.ActPriority, registry.ActGiveUp, registry.ActAbandon, registry.ActPurge:
+	}
+	switch e.Type {
+	case "identifier-assignment":
+		text = t.T("Named %s.", d.ARK)
+	case "intend":
+		text = t.T("Version %d of %s was announced: from here on it is only carried on.", d.Version, d.Object)
+	case "stored":
+		text = t.T("Version %d of %s was written and read back.", d.Version, d.Object) + " " + t.T("%d file|%d files", d.Files) + "."
+	case "recorded":
+		text = t.T("Version %d of %s is recorded: it can be seen and fetched.", d.Version, d.Object)
 	}
 	if text == "" {
 		return ""

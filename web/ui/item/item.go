@@ -103,7 +103,8 @@ func (p pages) item(r *http.Request) (page.Page, error) {
 		Item: it, Deliveries: whole.Deliveries, Steps: whole.Steps, Resume: whole.ResumePoint, Spec: specOf(it), Class: it.ErrorClass,
 		Live: !it.Status.Settled(),
 	}
-	i.Redeliver = p.May(ctx, "redeliver-item") && it.Action == registry.Ingest && it.Status.Settled()
+	receiver, _ := it.Receiver() // the page of an unreadable item must not fail
+	i.Redeliver = p.May(ctx, "redeliver-item") && it.Action == registry.Ingest && it.Status.Settled() && (receiver != nil || len(i.Deliveries) > 0)
 	if i.Did, err = p.did(r, it.ID); err != nil {
 		return page.Page{}, err
 	}
@@ -158,7 +159,7 @@ func (p pages) attemptsOf(r *http.Request, i *itemPage) error {
 	}
 	i.Timeline = timelineOf(i.Item, all, now)
 	if n := len(all); n > 0 && all[n-1].FinishedAt == nil {
-		i.Measures = measuresOf(all[n-1], now)
+		i.Measures = measuresOf(i.Item, all[n-1], now)
 	}
 	i.Older = max(0, len(all)-attemptsShown)
 	i.Attempts = all[i.Older:]

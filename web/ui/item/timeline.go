@@ -193,13 +193,26 @@ func toneOf(o registry.Outcome) string {
 type measure struct {
 	registry.Progress
 
-	Share     int64         // in percent; -1: unknown
-	PerMinute int64         // 0: unknown
-	Left      time.Duration // 0: unknown
+	Share int64         // in percent; -1: unknown
+	Rate  int64         // bytes a second, or others a minute; 0: unknown
+	Left  time.Duration // 0: unknown
 }
 
-func measuresOf(a registry.Attempt, now time.Time) (all []measure) {
+// measuresOf returns the measures of an item's running attempt. Those that say nothing yet are left
+// out.
+func measuresOf(it registry.WorkItem, a registry.Attempt, now time.Time) (all []measure) {
 	for _, p := range a.Progress {
+		if p.End < 0 && p.Kept {
+			switch p.Unit { // what is transferred, whose size the item knows
+			case "bytes":
+				p.End = it.SizeBytes
+			case "files":
+				p.End = it.Files
+			}
+		}
+		if p.Position == 0 && p.End < 0 {
+			continue
+		}
 		m := measure{Progress: p, Share: -1}
 		done, spent := p.Position-p.Start, now.Sub(a.StartedAt)
 		if p.End > 0 {
@@ -207,7 +220,10 @@ func measuresOf(a registry.Attempt, now time.Time) (all []measure) {
 		}
 		if done > 0 && spent >= time.Second {
 			rate := float64(done) / spent.Minutes()
-			m.PerMinute = int64(rate)
+			m.Rate = int64(rate)
+			if p.Unit == "bytes" {
+				m.Rate /= 60
+			}
 			if p.End > p.Position {
 				m.Left = time.Duration(float64(p.End-p.Position) / rate * float64(time.Minute))
 			}
