@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Feeds lists the events of all items in order.
@@ -67,8 +68,12 @@ func ReadFeed(ctx context.Context, r interface {
 type AuditQuery struct {
 	Actor string   `json:"actor"` // name of the token
 	Types []string `json:"types"` // only entries of these types
-	After string   `json:"after"` // Next of the previous page
-	Limit int      `json:"limit"` // 0: 50; at most 500
+	// Since and Until limit the time: from Since on, and before Until. Zero does not.
+	Since  time.Time `json:"since,omitzero"`
+	Until  time.Time `json:"until,omitzero"`
+	After  string    `json:"after"`            // Next of the previous page
+	Before string    `json:"before,omitempty"` // Prev of a page: the page that ends before it; not with After
+	Limit  int       `json:"limit"`            // 0: 50; at most 500
 }
 
 // Types of events that are not acts on items.

@@ -1,10 +1,12 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -121,18 +123,35 @@ func (e *Engine) Audit(ctx context.Context, q registry.AuditQuery) (page registr
 	if len(q.Types) > 0 {
 		w.AddIn("type", q.Types)
 	}
-	before := int64(math.MaxInt64)
-	if q.After != "" {
-		if before, _, err = sqldb.ParseCursor(q.After); err != nil {
+	if !q.Since.IsZero() {
+		w.Add("at >= ?", sqldb.Micros(q.Since))
+	}
+	if !q.Until.IsZero() {
+		w.Add("at < ?", sqldb.Micros(q.Until))
+	}
+	if q.After != "" && q.Before != "" {
+		return page, fmt.Errorf("%w: a page is after one entry or before one", registry.ErrInvalid)
+	}
+	from := int64(math.MaxInt64)
+	if cursor := cmp.Or(q.After, q.Before); cursor != "" {
+		if from, _, err = sqldb.ParseCursor(cursor); err != nil {
 			return page, err
 		}
 	}
-	w.Add("feed_seq < ?", before)
+	beyond, order := "<", " DESC"
+	if q.Before != "" {
+		beyond, order = ">", ""
+	}
+	w.Add("feed_seq "+beyond+" ?", from)
 	limit := sqldb.PageSize(q.Limit)
-	page.Rows, err = e.events(ctx, selectEvent+w.String()+` ORDER BY feed_seq DESC LIMIT `+strconv.Itoa(limit+1), w.Args...)
-	if len(page.Rows) > limit {
-		page.Rows = page.Rows[:limit]
-		page.Next = sqldb.Cursor(page.Rows[limit-1].Seq, "")
+	rows, err := e.events(ctx, selectEvent+w.String()+` ORDER BY feed_seq`+order+` LIMIT `+strconv.Itoa(limit+1), w.Args...)
+	page = sqldb.PageOf(rows, limit, func(last registry.Event) string { return sqldb.Cursor(last.Seq, "") })
+	if cmp.Or(q.After, q.Before) != "" && len(page.Rows) > 0 {
+		page.Prev = sqldb.Cursor(page.Rows[0].Seq, "")
+	}
+	if q.Before != "" {
+		slices.Reverse(page.Rows)
+		page.Next, page.Prev = page.Prev, page.Next
 	}
 	return page, err
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/url"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/wire"
@@ -33,7 +34,12 @@ func (c *Client) Feed(ctx context.Context, q registry.FeedQuery) ([]registry.Eve
 
 // Audit lists what people did and what they were refused, newest first.
 func (c *Client) Audit(ctx context.Context, q registry.AuditQuery) (registry.Page[registry.Event], error) {
-	v := values("actor", q.Actor, "after", q.After, "limit", number(q.Limit))
+	v := values("actor", q.Actor, "after", q.After, "before", q.Before, "limit", number(q.Limit))
+	for name, at := range map[string]time.Time{"since": q.Since, "until": q.Until} {
+		if !at.IsZero() {
+			v[name] = []string{at.UTC().Format(time.RFC3339Nano)}
+		}
+	}
 	if len(q.Types) > 0 {
 		v["types"] = []string{join(q.Types)}
 	}

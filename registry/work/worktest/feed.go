@@ -275,8 +275,25 @@ func audited(f *fixture) {
 	if diff := cmp.Diff([]string{want[0], want[5]}, list(registry.AuditQuery{Types: []string{"refused", "submit"}})); diff != "" {
 		f.Errorf("audit of two types (-want +got):\n%s", diff)
 	}
+	all, err := f.Store.Audit(f.Context(), registry.AuditQuery{})
+	f.Must(err)
+	middle := all.Rows[3].At
+	if diff := cmp.Diff(want, append(list(registry.AuditQuery{Since: middle}), list(registry.AuditQuery{Until: middle})...)); diff != "" {
+		f.Errorf("audit from a time on, and before it (-want +got):\n%s", diff)
+	}
+	first, err := f.Store.Audit(f.Context(), registry.AuditQuery{Limit: 2})
+	f.Must(err)
+	second, err := f.Store.Audit(f.Context(), registry.AuditQuery{Limit: 2, After: first.Next})
+	f.Must(err)
+	again, err := f.Store.Audit(f.Context(), registry.AuditQuery{Limit: 2, Before: second.Prev})
+	f.Must(err)
+	if diff := cmp.Diff(first, again); diff != "" || first.Prev != "" {
+		f.Errorf("the page before the second one (-want +got):\n%s", diff)
+	}
 	_, err = f.Store.Audit(f.Context(), registry.AuditQuery{After: "!"})
 	f.Is(err, registry.ErrNotFound)
+	_, err = f.Store.Audit(f.Context(), registry.AuditQuery{After: first.Next, Before: first.Next})
+	f.Is(err, registry.ErrInvalid)
 }
 
 func listsWithin(f *fixture) {

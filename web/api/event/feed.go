@@ -2,6 +2,7 @@ package event
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -54,12 +55,23 @@ func (s *Service) feedPage(ctx context.Context, q registry.FeedQuery) (wire.Feed
 
 type auditInput struct {
 	endpoint.Paging
-	Actor string   `query:"actor" maxLength:"200" doc:"Only entries of the token of this name"`
-	Types []string `query:"types" maxItems:"50" doc:"Only entries of these types"`
+	Before string    `query:"before" maxLength:"200" doc:"prev of a page, for the page before it; not with after"`
+	Actor  string    `query:"actor" maxLength:"200" doc:"Only entries of the token of this name"`
+	Types  []string  `query:"types" maxItems:"50" doc:"Only entries of these types"`
+	Since  time.Time `query:"since" doc:"Only entries from this time on (RFC 3339)"`
+	Until  time.Time `query:"until" doc:"Only entries before this time (RFC 3339)"`
 }
 
 func (s *Service) audit(ctx context.Context, in *auditInput) (*endpoint.Output[registry.Page[registry.Event]], error) {
-	rows, err := s.Registry.Audit(ctx, registry.AuditQuery{Actor: in.Actor, Types: in.Types, After: in.After, Limit: in.Size()})
+	if in.After != "" && in.Before != "" {
+		return nil, endpoint.Invalid("the list was not read", wire.Fault{Location: "query.before", Message: "a page is after one entry or before one; give one of after and before"})
+	}
+	rows, err := s.Registry.Audit(ctx, registry.AuditQuery{
+		Actor: in.Actor, Types: in.Types, Since: in.Since, Until: in.Until, After: in.After, Before: in.Before, Limit: in.Size(),
+	})
+	if in.Before != "" && errors.Is(err, registry.ErrNotFound) {
+		err = endpoint.Invalid("the page was not found", wire.Fault{Location: "query.before", Message: "not a cursor of this list; start without it"})
+	}
 	if err != nil {
 		return nil, in.BadCursor(err)
 	}

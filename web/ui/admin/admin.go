@@ -22,7 +22,7 @@ type pages struct{ *page.Site }
 // Add adds the pages to a site.
 func Add(s *page.Site) {
 	p := pages{s}
-	s.Add(files, template.FuncMap{"collectionURL": collectionURL, "number": number}, "collections", "collection", "profile", "versions", "version", "credentials")
+	s.Add(files, template.FuncMap{"collectionURL": collectionURL, "number": number}, "collections", "collection", "profile", "versions", "version", "credentials", "audit")
 	s.Get("/collections", p.collections)
 	s.Get("/collections/{name}", p.collection)
 	s.Get("/collections/{name}/edit", p.editProfile)
@@ -35,6 +35,8 @@ func Add(s *page.Site) {
 	p.credentialsOf(credentialOwner{
 		section: "collections", buckets: true, base: collectionURL, list: p.API.Credentials, put: p.API.PutCredential, remove: p.API.RemoveCredential,
 	})
+	s.Get("/audit", p.audit)
+	s.Serve("GET /audit.csv", p.auditCSV)
 	s.Get("/new/collection", p.newCollection)
 	s.Post("/new/collection", p.saveProfile)
 }
@@ -54,3 +56,6 @@ func collectionURL(name string) string { return "/collections/" + url.PathEscape
 func number(n *int) int { return *n }
 
 func isNotFound(err error) bool { return errors.Is(err, registry.ErrNotFound) }
+
+// subscriptionURL is the address of a subscription's page.
+func subscriptionURL(name string) string { return "/subscriptions/" + url.PathEscape(name) }

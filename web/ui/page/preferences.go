@@ -20,8 +20,8 @@ const (
 // preferencesKept is how long a browser keeps preferences.
 const preferencesKept = 365 * 24 * time.Hour
 
-// zoneOf returns the viewer's time zone: UTC unless a cookie names another one.
-func zoneOf(r *http.Request) *time.Location {
+// ZoneOf returns the viewer's time zone: UTC unless a cookie names another one.
+func ZoneOf(r *http.Request) *time.Location {
 	c, err := r.Cookie(zoneCookie)
 	if err != nil {
 		return time.UTC

@@ -35,7 +35,7 @@ const mostViews = 100
 
 // viewOf returns the view that a viewer prefers.
 func (s *Site) viewOf(r *http.Request) *view {
-	texts, zone := s.texts.Of(r), zoneOf(r)
+	texts, zone := s.texts.Of(r), ZoneOf(r)
 	key := viewKey{texts.Tag, zone.String()}
 	s.views.mu.Lock()
 	defer s.views.mu.Unlock()
