@@ -1,4 +1,4 @@
-// Package account serves the pages about who has access: sessions.
+// Package account serves the pages about who has access: tokens, sessions, and the viewer's own account.
 package account
 
 import (
@@ -19,9 +19,16 @@ type pages struct{ *page.Site }
 // Add adds the pages to a site.
 func Add(s *page.Site) {
 	p := pages{s}
-	s.Add(files, nil, "sessions")
+	s.Add(files, nil, "account", "link", "newtoken", "revoke", "sessions", "tokenmade", "tokens")
 	s.Get("/sessions", p.sessions)
 	s.Post("/sessions/end", p.endSession)
+	s.Get("/account", p.account)
+	s.Post("/account/link", p.makeLink)
+	s.Get("/tokens", p.tokens)
+	s.Get("/tokens/{id}/revoke", p.askRevoke)
+	s.Post("/tokens/{id}/revoke", p.revoke)
+	s.Get("/new/token", p.newToken)
+	s.Post("/new/token", p.createToken)
 }
 
 // sessionsPage is the content of the list of sessions.
