@@ -49,7 +49,7 @@ func (h *holdfast) someOfEverything() []string {
 		}
 	}
 	for _, o := range rows[struct {
-		ID string `json:"id"`
+		ID string `json:"object_id"`
 	}](h, "object", "list", "--limit", "1") {
 		paths = append(paths, "/objects/"+o.ID)
 	}
