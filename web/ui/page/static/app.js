@@ -64,8 +64,12 @@
 		for (const part of [...parts.content.children].map((t) => t.content.firstElementChild)) {
 			const here = document.getElementById(part.id);
 			if (here) {
+				const height = here.offsetHeight;
 				Idiomorph.morph(here, part, { ignoreActiveValue: true });
-				htmx.process(document.getElementById(part.id));
+				const now = document.getElementById(part.id);
+				// What is below does not move up while somebody reads it.
+				if (now.nodeName !== "TR" && now.offsetHeight < height) now.style.minHeight = `${height}px`;
+				htmx.process(now);
 			} else {
 				// A row that this page does not have waits behind a link, so that nothing jumps.
 				strangers.add(part.id);
