@@ -43,7 +43,7 @@ func TestUsage(t *testing.T) {
 		{"report", []string{"report", "01a20514"}, []string{"`holdfast batch report 01a20514`"}},
 		{"requeue of a batch", []string{"batch", "requeue", "01a20514"}, []string{"`holdfast item requeue 01a20514`"}},
 		{"id too short", []string{"item", "show", "01a"}, []string{"8 characters"}},
-		{"group alone", []string{"batch"}, []string{"give one of list, show, report, failures, update-report, delete, cleanup, hold, release"}},
+		{"group alone", []string{"batch"}, []string{"give one of list, show, report, failures, update-report, cancel, delete, cleanup, hold, release"}},
 		{"unknown below", []string{"item", "explode"}, []string{`unknown command "explode"`, "requeue"}},
 		{"a synonym below", []string{"schedule", "add", "n"}, []string{`unknown command "add"`, "`holdfast schedule create n`"}},
 		{"unknown flag", []string{"submit", "--colection", "x", "y"}, []string{"--colection", "holdfast submit --help"}},

@@ -114,6 +114,13 @@ func (f *feed) AwaitFeed(ctx context.Context, after int64) error {
 	return ctx.Err()
 }
 
+// expel ends the viewer's session.
+func (f *feed) expel(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.bad = err
+}
+
 func (f *feed) Good(context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -122,10 +129,11 @@ func (f *feed) Good(context.Context) error {
 
 func (f *feed) Done() <-chan struct{} { return f.done }
 
-// watched is a site with a page of two live parts. Its fields may change while nothing runs.
+// watched is a site with a page of two live parts, which set changes.
 type watched struct {
 	*Site
 	feed    *feed
+	mu      sync.Mutex // guards what follows
 	a, b    string
 	over    bool
 	takes   time.Duration // to render it
@@ -148,14 +156,32 @@ func newWatched(t *testing.T) *watched {
 	w.Add(fstest.MapFS{"page/test.html": {Data: []byte(`{{define "content"}}<p id="a" data-live>{{index .Content 0}} <time>{{index .Content 2}}</time></p>
 <p id="b" data-live>{{index .Content 1}}</p>{{end}}`)}}, template.FuncMap{}, "test")
 	show := func(*http.Request) (Page, error) {
+		w.mu.Lock()
 		w.renders++
-		time.Sleep(w.takes)
-		return Page{Name: "test", Title: "Test", Live: !w.over, Content: []string{w.a, w.b, time.Now().String()}}, nil
+		takes := w.takes
+		shown := Page{Name: "test", Title: "Test", Live: !w.over, Content: []string{w.a, w.b, time.Now().String()}}
+		w.mu.Unlock()
+		time.Sleep(takes)
+		return shown, nil
 	}
 	for i := range 5 {
 		w.Get(fmt.Sprintf("/page%d", i), show)
 	}
 	return w
+}
+
+// set changes the page.
+func (w *watched) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+}
+
+// rendered is how often the page was rendered.
+func (w *watched) rendered() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.renders
 }
 
 // open opens a stream of a page. The function that it returns ends it.
@@ -181,8 +207,21 @@ func (w *watched) open(t *testing.T, page, seen, last string) (*stream, func()) 
 type stream struct {
 	rendering
 
+	mu    sync.Mutex
 	taken int
 	over  chan struct{}
+}
+
+func (s *stream) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rendering.Write(p)
+}
+
+func (s *stream) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.body.String()
 }
 
 func (s *stream) Flush()                           {}
@@ -190,8 +229,9 @@ func (s *stream) SetWriteDeadline(time.Time) error { return nil }
 
 // next is what has arrived since the last call, without comments.
 func (s *stream) next() string {
-	text := s.body.String()[s.taken:]
-	s.taken = s.body.Len()
+	all := s.text()
+	text := all[s.taken:]
+	s.taken = len(all)
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, ":") && !strings.HasPrefix(line, "retry:") && strings.TrimSpace(line) != "" {
@@ -235,18 +275,18 @@ func TestLive_Patch(t *testing.T) {
 		}
 		first := after("a reader who saw nothing", "a", "b")
 		after("nothing has changed but the time")
-		w.a = "2"
+		w.set(func() { w.a = "2" })
 		w.feed.move()
 		second := after("a change of a", "a")
 		if first == "" || second == "" || first == second {
 			t.Errorf("the ids %q and %q do not tell the states apart", first, second)
 		}
-		w.b = "2"
+		w.set(func() { w.b = "2" })
 		after("a change without an event", "b") // such as progress inside a step
-		w.a, w.b = "3", "3"
+		w.set(func() { w.a, w.b = "3", "3" })
 		w.feed.move()
 		after("changes of both", "a", "b")
-		w.a = "4\nevent: over\n\n"
+		w.set(func() { w.a = "4\nevent: over\n\n" })
 		w.feed.move()
 		time.Sleep(liveAtLeast)
 		synctest.Wait()
@@ -272,7 +312,7 @@ func TestLive_Resume(t *testing.T) {
 		if text := first(old, ""); text != "" {
 			t.Errorf("a reader who has everything receives %q", text)
 		}
-		w.b = "2"
+		w.set(func() { w.b = "2" })
 		text := first(old, "")
 		if !has(text, "a", "b") { // it is not known which of them the page lacks
 			t.Errorf("a page of before the change receives %q", text)
@@ -300,8 +340,8 @@ func TestLive_Resume(t *testing.T) {
 // None leaves a goroutine: synctest would report it.
 func TestLive_Ends(t *testing.T) {
 	for name, act := range map[string]func(w *watched){
-		"the page is final":     func(w *watched) { w.over = true; w.feed.move() },
-		"the session has ended": func(w *watched) { w.feed.bad = registry.ErrNotFound },
+		"the page is final":     func(w *watched) { w.set(func() { w.over = true }); w.feed.move() },
+		"the session has ended": func(w *watched) { w.feed.expel(registry.ErrNotFound) },
 		"the server stops":      func(w *watched) { close(w.feed.done) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -341,7 +381,7 @@ func TestLive_Refuses(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/live?page="+page, http.NoBody)
 		s := &stream{rendering: rendering{header: http.Header{}, status: http.StatusOK}}
 		w.stream(s, r)
-		if text := s.body.String(); strings.Contains(text, "event: patch") {
+		if text := s.text(); strings.Contains(text, "event: patch") {
 			t.Errorf("%s has a stream: %s", page, text)
 		}
 	}
@@ -374,7 +414,7 @@ func TestLive_Bounded(t *testing.T) {
 func TestLive_Shares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t)
-		w.takes = 10 * time.Millisecond
+		w.set(func() { w.takes = 10 * time.Millisecond })
 		const readers = 50
 		var all []*stream
 		for range readers {
@@ -389,7 +429,7 @@ func TestLive_Shares(t *testing.T) {
 				t.Fatal("a reader has not begun")
 			}
 		}
-		w.renders, w.a = 0, "2"
+		w.set(func() { w.renders, w.a = 0, "2" })
 		w.feed.move()
 		time.Sleep(liveAtMost + time.Second)
 		synctest.Wait()
@@ -399,8 +439,8 @@ func TestLive_Shares(t *testing.T) {
 			}
 		}
 		const most = 5
-		if w.renders > most {
-			t.Errorf("%d readers made %d renderings, want at most %d", readers, w.renders, most)
+		if w.rendered() > most {
+			t.Errorf("%d readers made %d renderings, want at most %d", readers, w.rendered(), most)
 		}
 	})
 }
@@ -409,7 +449,7 @@ func TestLive_Shares(t *testing.T) {
 func TestLive_Paces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t)
-		w.takes = 100 * time.Millisecond
+		w.set(func() { w.takes = 100 * time.Millisecond })
 		for i := range 5 {
 			_, end := w.open(t, fmt.Sprintf("/page%d", i), "", "")
 			defer end()
@@ -418,7 +458,7 @@ func TestLive_Paces(t *testing.T) {
 		for begun := time.Now(); time.Since(begun) < span; time.Sleep(50 * time.Millisecond) {
 			w.feed.move()
 		}
-		busy := time.Duration(w.renders) * w.takes
+		busy := time.Duration(w.rendered()) * w.takes
 		if busy > span/liveShare+w.takes {
 			t.Errorf("rendering took %v of %v", busy, span)
 		}
