@@ -110,18 +110,24 @@ type QueueStatus struct {
 	Failing []Subscription `json:"failing,omitempty"`
 }
 
+// MostFailedCounted bounds the count of a stage's failed items: failed items stay until somebody acts.
+const MostFailedCounted = 10_000
+
 // StageQueue is the state of one stage.
 type StageQueue struct {
-	Stage       Stage      `json:"stage"`
-	Ready       int64      `json:"ready"`   // can be claimed as soon as there is a free slot
-	Waiting     int64      `json:"waiting"` // for time, room, a lock or other items
-	Held        int64      `json:"held"`
-	Running     int64      `json:"running"`
-	Limit       int        `json:"limit,omitempty"` // how many may run at once, see [Limit]; 0: any number
-	Rung        int64      `json:"rung"`            // messages sent and not answered; at most two for each slot
-	Capacity    int        `json:"capacity"`        // slots of live workers that are neither held nor stopping
-	Free        int        `json:"free"`
-	OldestReady *time.Time `json:"oldest_ready,omitempty"` // since when the longest waiting item could run
+	Stage   Stage `json:"stage"`
+	Ready   int64 `json:"ready"`   // can be claimed as soon as there is a free slot
+	Waiting int64 `json:"waiting"` // for time, room, a lock or other items
+	// WaitsFor says for what: not-due (a time), no-space, locked, or blocked (other items or a lock).
+	WaitsFor    map[Reason]int64 `json:"waits_for,omitempty"`
+	Held        int64            `json:"held"`
+	Running     int64            `json:"running"`
+	Failed      int64            `json:"failed"`          // failed items; from MostFailedCounted on, there may be more
+	Limit       int              `json:"limit,omitempty"` // how many may run at once, see [Limit]; 0: any number
+	Rung        int64            `json:"rung"`            // messages sent and not answered; at most two for each slot
+	Capacity    int              `json:"capacity"`        // slots of live workers that are neither held nor stopping
+	Free        int              `json:"free"`
+	OldestReady *time.Time       `json:"oldest_ready,omitempty"` // since when the longest waiting item could run
 }
 
 // ThroughputReader reads what was preserved and failed over time.

@@ -15,8 +15,8 @@ import (
 )
 
 // QueueStatus implements registry.Queue. It reads one index entry for each waiting or running item,
-// and none for settled ones. While single items or batches are held, it reads the rows of waiting
-// items.
+// and at most registry.MostFailedCounted for the failed items of each stage. While single items or
+// batches are held, it reads the rows of waiting items.
 func (s *Search) QueueStatus(ctx context.Context) (registry.QueueStatus, error) {
 	q, err := s.queueStatus(ctx)
 	if err != nil {
@@ -81,6 +81,9 @@ func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err e
 		return q, err
 	}
 	if err := s.addRunning(ctx, &q); err != nil {
+		return q, err
+	}
+	if err := s.addFailed(ctx, &q); err != nil {
 		return q, err
 	}
 	if err := s.addOutstanding(ctx, &q); err != nil {
@@ -148,10 +151,13 @@ func (s *Search) HoldScopes(ctx context.Context) (scopes map[registry.HoldScope]
 // an index. An item that became due counts as ready although no claim has looked at it yet. Where
 // the index has another order than the groups, the stage is an expression, so that SQLite does not
 // choose a larger index for its order.
-var waitingByReadiness = []struct{ readiness, waits, stage string }{
-	{"i.ready = 1", work.LockedOut, "i.stage"},
-	{"i.status = 'pending' AND i.ready = 0 AND i.run_at >= 0", "i.run_at > $1", "i.stage || ''"},
-	{"i.ready IN (2, 3)", "1 = 1", "i.stage"},
+var waitingByReadiness = []struct {
+	readiness, waits, stage string
+	reason                  registry.Reason
+}{
+	{"i.ready = 1", work.LockedOut, "i.stage", registry.ReasonLocked},
+	{"i.status = 'pending' AND i.ready = 0 AND i.run_at >= 0", "i.run_at > $1", "i.stage || ''", registry.ReasonNotDue},
+	{"i.ready IN (2, 3)", "1 = 1", "i.stage", registry.ReasonBlocked},
 }
 
 // waitingQuery counts the pending rows of a readiness, by what shared holds cover and by whether
@@ -187,7 +193,44 @@ func (s *Search) addWaiting(ctx context.Context, q *registry.QueueStatus) error 
 		if strings.Contains(query, "$1") {
 			args = append(args, sqldb.Micros(s.db.Now()))
 		}
-		if err := s.addGroups(ctx, q, holds, query, args...); err != nil {
+		if err := s.addGroups(ctx, q, holds, r.reason, query, args...); err != nil {
+			return err
+		}
+	}
+	return s.addRoomless(ctx, q)
+}
+
+// addRoomless tells the items that wait for room from those that wait for another time.
+func (s *Search) addRoomless(ctx context.Context, q *registry.QueueStatus) error {
+	return s.addByStage(ctx, q, `SELECT i.stage, COUNT(*) FROM work_item i
+		WHERE i.status = 'pending' AND i.wait_reason = 'no-space' AND i.stage IN `+sqldb.Names(registry.Stages())+` GROUP BY i.stage`, nil,
+		func(line *registry.StageQueue, n int64) {
+			n = min(n, line.WaitsFor[registry.ReasonNotDue]) // others are held, or due again
+			if n == 0 {
+				return
+			}
+			line.WaitsFor[registry.ReasonNoSpace] = n
+			if line.WaitsFor[registry.ReasonNotDue] -= n; line.WaitsFor[registry.ReasonNotDue] == 0 {
+				delete(line.WaitsFor, registry.ReasonNotDue)
+			}
+		})
+}
+
+// failedTogether is how many stages one statement counts: a database compiles only so many parts.
+const failedTogether = 50
+
+// addFailed counts failed items. Each stage's count is bounded, so that it costs the same however
+// many there are.
+func (s *Search) addFailed(ctx context.Context, q *registry.QueueStatus) error {
+	for stages := range slices.Chunk(q.Stages, failedTogether) {
+		counts, args := make([]string, len(stages)), []any{sqldb.Tenant}
+		for i, line := range stages {
+			args = append(args, line.Stage)
+			counts[i] = fmt.Sprintf(`SELECT CAST($%[1]d AS TEXT), COUNT(*) FROM (SELECT 1 FROM work_item
+				WHERE stage = CAST($%[1]d AS TEXT) AND status = 'failed' AND tenant = $1 LIMIT %[2]d) c`, i+2, registry.MostFailedCounted)
+		}
+		err := s.addByStage(ctx, q, strings.Join(counts, " UNION ALL "), args, func(line *registry.StageQueue, n int64) { line.Failed = n })
+		if err != nil {
 			return err
 		}
 	}
@@ -195,7 +238,7 @@ func (s *Search) addWaiting(ctx context.Context, q *registry.QueueStatus) error 
 }
 
 // addGroups adds up the rows of a waitingQuery.
-func (s *Search) addGroups(ctx context.Context, q *registry.QueueStatus, holds []registry.Hold, query string, args ...any) (err error) {
+func (s *Search) addGroups(ctx context.Context, q *registry.QueueStatus, holds []registry.Hold, reason registry.Reason, query string, args ...any) (err error) {
 	return sqldb.Each(s.db.Read.Ask(ctx, query, args...), "", func(row sqldb.Scanner) error {
 		group := registry.WorkItem{Status: registry.Pending}
 		var apart, n, waits, oldest int64
@@ -209,7 +252,12 @@ func (s *Search) addGroups(ctx context.Context, q *registry.QueueStatus, holds [
 			line.Held += n
 			return nil
 		}
-		line.Waiting += waits
+		if line.Waiting += waits; waits > 0 {
+			if line.WaitsFor == nil {
+				line.WaitsFor = map[registry.Reason]int64{}
+			}
+			line.WaitsFor[reason] += waits
+		}
 		line.Ready += n - waits
 		if at := sqldb.FromMicros(oldest); n > waits && (line.OldestReady == nil || at.Before(*line.OldestReady)) {
 			line.OldestReady = &at

@@ -141,7 +141,7 @@ func (t *Tx) noteWorker(r registry.RenewRequest, held bool) error {
 	if err != nil {
 		return fmt.Errorf("encode worker: %w", err)
 	}
-	err = t.Do(`INSERT INTO worker (id, version, slots, draining, seen_at, token) VALUES ($1, $2, $3, $4, $5, $6)
+	err = t.Do(`INSERT INTO worker (id, version, slots, draining, seen_at, token, since) VALUES ($1, $2, $3, $4, $5, $6, $5)
 		ON CONFLICT (id) DO UPDATE SET version = $2, slots = $3, draining = $4, seen_at = $5, token = $6`,
 		w.ID, w.Version, string(slots), sqldb.Bit(w.Draining), t.Now, r.Token)
 	if err != nil {

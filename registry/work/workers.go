@@ -67,17 +67,21 @@ func (t *Tx) forgetWorkers(condition string, args ...any) error {
 
 // Workers implements registry.AttemptReader.
 func (e *Engine) Workers(ctx context.Context) (out []registry.WorkerInfo, err error) {
-	return sqldb.Collect(e.db.Read.Ask(ctx, `SELECT id, version, slots, draining, seen_at FROM worker WHERE seen_at > $1
+	return sqldb.Collect(e.db.Read.Ask(ctx, `SELECT id, version, slots, draining, seen_at, since,
+		COALESCE((SELECT MAX(s.lease) FROM worker_stage s WHERE s.worker_id = worker.id), 0) FROM worker WHERE seen_at > $1
 		ORDER BY id`, sqldb.Micros(e.db.Now().Add(-workerAlive))), "list workers", func(row sqldb.Scanner) (registry.WorkerInfo, error) {
 		var w registry.WorkerInfo
 		var slots string
-		var at int64
-		if err := row.Scan(&w.ID, &w.Version, &slots, &w.Draining, &at); err != nil {
+		var at, since, lease int64
+		if err := row.Scan(&w.ID, &w.Version, &slots, &w.Draining, &at, &since, &lease); err != nil {
 			return w, err
 		}
-		w.SeenAt = sqldb.FromMicros(at)
 		if err := json.Unmarshal([]byte(slots), &w); err != nil {
 			return w, fmt.Errorf("decode worker %s: %w", w.ID, err)
+		}
+		w.SeenAt, w.LeaseSeconds = sqldb.FromMicros(at), lease/1_000_000
+		if since > 0 {
+			w.Since = sqldb.FromMicros(since)
 		}
 		return w, nil
 	})

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
@@ -39,8 +41,8 @@ func queueEmpty(f *fixture) {
 	var stages []registry.Stage
 	for _, s := range q.Stages {
 		stages = append(stages, s.Stage)
-		if s != (registry.StageQueue{Stage: s.Stage}) {
-			f.Errorf("stage %+v, want nothing in it", s)
+		if diff := cmp.Diff(registry.StageQueue{Stage: s.Stage}, s); diff != "" {
+			f.Errorf("a stage with nothing in it (-want +got):\n%s", diff)
 		}
 	}
 	if !slices.Equal(stages, registry.Stages()) {
@@ -68,15 +70,21 @@ func queueCounts(f *fixture) {
 		f.Errorf("oldest ready %v, want %v", got.OldestReady, begun)
 	}
 	got.OldestReady = nil
-	want := registry.StageQueue{Stage: registry.Estimate, Ready: 3, Waiting: 1, Held: 1, Running: 1, Capacity: 3, Free: 3}
-	if got != want {
-		f.Errorf("estimate %+v, want %+v", got, want)
+	want := registry.StageQueue{
+		Stage: registry.Estimate, Ready: 3, Waiting: 1, WaitsFor: map[registry.Reason]int64{registry.ReasonNotDue: 1}, Held: 1, Running: 1, Capacity: 3, Free: 3,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		f.Errorf("estimate (-want +got):\n%s", diff)
 	}
 	if got := f.stageQueue(registry.Report); got.Waiting != 1 || got.Ready != 0 || got.OldestReady != nil {
 		f.Errorf("report %+v, want the batch that waits for its jobs", got)
 	}
 	if q := f.Queue(); q.Running != 1 || q.Holds != 2 {
 		f.Errorf("queue %+v, want 1 running and 2 holds", q)
+	}
+	f.Settle(registry.Settlement{Lease: f.TakeItem(jobs[2]).Lease, Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Error: "404"})
+	if got := f.stageQueue(registry.Estimate); got.Failed != 1 || got.Ready != 2 {
+		f.Errorf("estimate %+v, want 1 failed", got)
 	}
 	f.Done(running.Lease)
 	if got := f.stageQueue(registry.Provision); got.Ready != 1 {

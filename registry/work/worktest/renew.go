@@ -156,6 +156,7 @@ func renewWorkers(f *fixture) {
 		return ws
 	}
 	send()
+	info.Since, info.LeaseSeconds = f.Clock.Now(), int64(registrytest.Lease.Seconds())
 	info.Draining = true
 	f.Clock.Pass(10 * time.Second)
 	send()
