@@ -21,7 +21,7 @@ func (v *view) funcs() template.FuncMap {
 	return template.FuncMap{
 		"t": v.texts.T, "term": v.term, "asset": v.site.assets.url,
 		"bytes": v.bytes, "count": v.count, "exactBytes": v.exactBytes,
-		"moment": v.moment, "minute": v.minute, "span": v.span, "stamp": stamp, "ago": v.ago, "since": v.since, "inZone": inZone, "stateText": v.stateText,
+		"moment": v.moment, "minute": v.minute, "clock": v.clock, "span": v.span, "stamp": stamp, "ago": v.ago, "since": v.since, "inZone": inZone, "stateText": v.stateText,
 		"tone": graphview.Tone, "mark": graphview.Mark, "short": short, "capital": capital, "sentence": Sentence, "details": details, "part": percent,
 		"label": v.label, "method": v.method, "add": func(a, b int) int { return a + b },
 		"objectURL": ObjectURL, "contentURL": ContentURL, "itemURL": ItemURL, "graphURL": GraphURL, "aroundURL": AroundURL,
@@ -102,6 +102,14 @@ func (v *view) minute(t time.Time) string {
 		return v.texts.T("never")
 	}
 	return t.In(v.zone).Format("2006-01-02 15:04")
+}
+
+// clock formats a time as the day, or as the minute of it, in the viewer's time zone.
+func (v *view) clock(t time.Time, day bool) string {
+	if day {
+		return t.In(v.zone).Format("2006-01-02")
+	}
+	return t.In(v.zone).Format("15:04")
 }
 
 func isNever(t time.Time) bool { return t.IsZero() || t.Unix() <= 0 }

@@ -1,4 +1,4 @@
-// Package queue serves the pages about the queue as a whole: what runs and waits, and holds.
+// Package queue serves the pages about the queue as a whole: operations, holds, and the search.
 package queue
 
 import (
@@ -6,6 +6,7 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"slices"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/ui/page"
@@ -20,32 +21,57 @@ type pages struct{ *page.Site }
 // Add adds the pages to a site.
 func Add(s *page.Site) {
 	p := pages{s}
-	s.Add(files, template.FuncMap{"holdURL": holdURL}, "operations", "items", "holds")
+	s.Add(files, template.FuncMap{"holdURL": holdURL, "itemsURL": itemsURL, "stageTerm": stageTerm}, "operations", "operate", "items", "holds")
 	s.Serve("GET /{$}", p.home)
 	s.Get("/operations", p.operations)
+	s.Get("/operations/act", p.askAct)
+	s.Post("/operations/act", p.act)
+	s.Post("/operations/limits", p.limit)
 	s.Get("/items", p.items)
 	s.Get("/holds", p.holds)
 	s.Post("/holds/release", p.release)
 }
 
-// countLimit is the largest number of jobs that the page counts; more are shown as "500+".
-const countLimit = 500
+// Bounds of the lists on the page.
+const (
+	shownRunning = 10
+	shownWorkers = 100
+	shownLimits  = 100
+)
 
 // operationsPage is the content of the operations page.
 type operationsPage struct {
-	Queue   *registry.QueueStatus // nil: unknown
-	Counts  []stateCount
-	Workers []registry.WorkerInfo
-	Running []registry.WorkItem
-	Failed  []registry.WorkItem // the latest
-	Causes  page.Failures
+	Queue     registry.QueueStatus
+	Oversees  bool // the viewer sees more than what may hold their own items
+	Deposits  []stageRow
+	Others    []stageRow
+	Workers   []workerRow
+	MoreWorks int // workers that are not listed
+	Slots     int
+	Busy      int
+	Running   []registry.WorkItem
+	Causes    page.Failures
+	Limits    []registry.Limit
+	Charts    *charts
+	May       mayDo
 }
 
-// stateCount is the number of jobs in a state.
-type stateCount struct {
-	State registry.State
-	Count int64
-	More  bool // more jobs exist than were counted
+// mayDo says which acts the viewer may ask.
+type mayDo struct{ Hold, Drain, Accept, Limit bool }
+
+// workerRow is a worker with the hold on it.
+type workerRow struct {
+	registry.WorkerInfo
+
+	Slots, Busy int
+	Stages      []stageLoad
+	Hold        *registry.Hold
+}
+
+// stageLoad is what a worker does of a stage.
+type stageLoad struct {
+	Stage       registry.Stage
+	Slots, Busy int
 }
 
 // home leads to the first page of the viewer: of depositors their deposits, of others the operations.
@@ -61,61 +87,109 @@ func (p pages) home(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p pages) operations(r *http.Request) (page.Page, error) {
-	const shownRunning, shownFailed = 10, 10
 	ctx := r.Context()
-	var s operationsPage
-	running, err := p.jobs(ctx, registry.Running)
+	s := operationsPage{Oversees: p.May(ctx, "list-workers"), May: mayDo{
+		Hold: p.May(ctx, "add-hold"), Drain: p.May(ctx, "drain"), Accept: p.May(ctx, "set-accepting"), Limit: p.May(ctx, "set-limit"),
+	}}
+	var err error
+	if s.Queue, err = p.API.QueueStatus(ctx); err != nil {
+		return page.Page{}, err
+	}
+	running, err := p.API.Items(ctx, registry.ItemQuery{Action: registry.Ingest, Status: registry.Running, Limit: shownRunning})
 	if err != nil {
 		return page.Page{}, err
 	}
-	pending, err := p.jobs(ctx, registry.Pending)
-	if err != nil {
-		return page.Page{}, err
-	}
-	failed, err := p.jobs(ctx, registry.Failed)
-	if err != nil {
-		return page.Page{}, err
-	}
-	queue, err := p.API.QueueStatus(ctx)
-	if err != nil {
-		return page.Page{}, err
-	}
-	s.Queue = &queue
-	s.Counts = tally(running, pending, failed)
-	s.Running = running.Rows[:min(shownRunning, len(running.Rows))]
-	s.Failed = failed.Rows[:min(shownFailed, len(failed.Rows))]
+	s.Running = running.Rows
 	// A batch with failed jobs is not a cause of its own: its jobs are shown.
 	s.Causes, err = p.FailuresOf(ctx, registry.Query{Terms: []registry.Term{{Field: "class", Value: string(registry.JobsFault), Not: true}}})
 	if err != nil {
 		return page.Page{}, err
 	}
-	if p.May(ctx, "list-workers") {
-		if s.Workers, err = p.API.Workers(ctx); err != nil {
+	if s.Oversees {
+		if err := p.oversee(r, &s); err != nil {
 			return page.Page{}, err
 		}
 	}
 	return page.Page{Name: "operations", Title: p.Texts(r).T("Operations"), Section: "operations", Live: true, Content: s}, nil
 }
 
-func (p pages) jobs(ctx context.Context, status registry.Status) (registry.Page[registry.WorkItem], error) {
-	return p.API.Items(ctx, registry.ItemQuery{Action: registry.Ingest, Status: status, Limit: countLimit})
+// oversee adds what depositors do not see.
+func (p pages) oversee(r *http.Request, s *operationsPage) error {
+	ctx := r.Context()
+	span := registry.ThroughputSpan(r.URL.Query().Get("span"))
+	if span == "" {
+		span = registry.ThroughputHour
+	}
+	if !slices.Contains(registry.ThroughputSpans(), span) {
+		return page.Invalid("span in the address is none of hour, day and month")
+	}
+	t, err := p.API.Throughput(ctx, span)
+	if err != nil {
+		return err
+	}
+	drawn := draw(t)
+	s.Charts = &drawn
+	rates := map[registry.Stage]int64{}
+	for _, done := range t.Stages {
+		rates[done.Stage] = done.Done * int64(perHour)
+	}
+	if t.NotedTo.Unix() <= 0 {
+		rates = nil
+	}
+	s.Deposits, s.Others = stageRows(s.Queue, rates)
+	if s.Limits, err = p.API.Limits(ctx); err != nil {
+		return err
+	}
+	s.Limits = s.Limits[:min(len(s.Limits), shownLimits)]
+	return p.addWorkers(ctx, s)
 }
 
-// tally counts jobs by state, in the order in which the states occur. A state may occur in several
-// lists: a job between two attempts at a stage is pending.
-func tally(lists ...registry.Page[registry.WorkItem]) (counts []stateCount) {
-	at := map[registry.State]int{}
-	for _, list := range lists {
-		for _, it := range list.Rows {
-			i, ok := at[it.State]
-			if !ok {
-				i = len(counts)
-				at[it.State] = i
-				counts = append(counts, stateCount{State: it.State})
-			}
-			counts[i].Count++
-			counts[i].More = counts[i].More || list.Next != ""
+// perHour is how often the time of recent steps fits into an hour.
+const perHour = 60 / (registry.ThroughputRecent / 60_000_000_000)
+
+func (p pages) addWorkers(ctx context.Context, s *operationsPage) error {
+	workers, err := p.API.Workers(ctx)
+	if err != nil {
+		return err
+	}
+	holds, err := p.API.Holds(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range workers {
+		row := workerRow{WorkerInfo: w}
+		for stage, slots := range w.Capacity {
+			load := stageLoad{stage, slots, slots - w.Free[stage]}
+			row.Slots, row.Busy = row.Slots+load.Slots, row.Busy+load.Busy
+			row.Stages = append(row.Stages, load)
+		}
+		slices.SortFunc(row.Stages, func(a, b stageLoad) int { return byRoute(a.Stage, b.Stage) })
+		if i := slices.IndexFunc(holds, func(h registry.Hold) bool { return h.CoversWorker(w.ID) }); i >= 0 {
+			row.Hold = &holds[i]
+		}
+		s.Slots, s.Busy = s.Slots+row.Slots, s.Busy+row.Busy
+		if len(s.Workers) < shownWorkers {
+			s.Workers = append(s.Workers, row)
+		} else {
+			s.MoreWorks++
 		}
 	}
-	return counts
+	return nil
+}
+
+// byRoute compares stages by their place on the route; functions come last.
+func byRoute(a, b registry.Stage) int {
+	place := func(s registry.Stage) int {
+		if i := slices.Index(registry.Stages(), s); i >= 0 {
+			return i
+		}
+		return len(registry.Stages())
+	}
+	if d := place(a) - place(b); d != 0 {
+		return d
+	}
+	if a < b {
+		return -1
+	}
+	return 1
 }
