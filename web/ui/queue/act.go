@@ -135,7 +135,10 @@ func (p pages) act(r *http.Request) (string, *page.Page, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	f := operateForm{Reason: strings.TrimSpace(r.PostForm.Get("reason")), Worker: r.PostForm.Get("worker")}
+	f := operateForm{Reason: strings.TrimSpace(r.PostForm.Get("reason"))}
+	if o.Worker {
+		f.Worker = strings.TrimSpace(r.PostForm.Get("worker"))
+	}
 	if o.Minutes {
 		n, err := strconv.Atoi(r.PostForm.Get("minutes"))
 		if err != nil || n < 0 {

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/ui/page"
@@ -34,7 +35,7 @@ func Add(s *page.Site) {
 
 // Bounds of the lists on the page.
 const (
-	shownRunning = 10
+	shownRunning = 5
 	shownWorkers = 100
 	shownLimits  = 100
 )
@@ -145,7 +146,7 @@ func (p pages) oversee(r *http.Request, s *operationsPage) error {
 }
 
 // perHour is how often the time of recent steps fits into an hour.
-const perHour = 60 / (registry.ThroughputRecent / 60_000_000_000)
+const perHour = time.Hour / registry.ThroughputRecent
 
 func (p pages) addWorkers(ctx context.Context, s *operationsPage) error {
 	workers, err := p.API.Workers(ctx)

@@ -62,7 +62,7 @@ func stageRows(q registry.QueueStatus, rates map[registry.Stage]int64) (deposits
 		}
 		switch action, _ := registry.ActionOf(s.Stage); {
 		case action == registry.Batch || action == registry.Ingest:
-			if !optional(s.Stage) || s.Capacity > 0 || total(s) > 0 {
+			if !optional(s.Stage) || total(s) > 0 || row.PerHour > 0 {
 				deposits = append(deposits, row)
 			}
 		case total(s) > 0 || row.PerHour > 0:
