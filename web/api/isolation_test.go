@@ -123,7 +123,7 @@ func probes() map[string][]probe {
 		"list-objects":          get("/objects", "/objects?collection=COLLECTION", "/objects?text="+beeMark, "/objects?local_id=local"+beeMark),
 		"list-deletions":        get("/deletions"),
 		"read-object":           get("/objects/ARK"),
-		"object-files":          get("/objects/ARK/files", "/objects/ARK/files?version=1"),
+		"object-files":          get("/objects/ARK/files", "/objects/ARK/files?version=1", "/objects/ARK/files?path=producer/a"),
 		"object-content":        get("/objects/ARK/content?path=producer/a"),
 		"object-export":         get("/objects/ARK/export", "/objects/ARK/export?format=tar&bag=true"),
 		"object-folder":         get("/objects/ARK/folder?path=producer/"),
@@ -230,7 +230,7 @@ func TestIsolation_EveryOperation(t *testing.T) {
 	b, theirs := isolated(t)
 	nothing := unknown()
 	all := probes()
-	asked := strings.NewReplacer(`value="`+beeMark+`"`, "", "text="+beeMark, "", "text%3D"+beeMark, "", "q="+beeMark, "", "q%3D"+beeMark, "") // the search field and its address
+	asked := strings.NewReplacer(`value="`+beeMark+`"`, "", "text="+beeMark, "", "text%3D"+beeMark, "", "q="+beeMark, "", "q%3D"+beeMark, "", "text: "+beeMark, "", "the filter "+beeMark, "") // the search field and its address
 	for id, roles := range access.Roles() {
 		list, known := all[id]
 		if !slices.Contains(roles, registry.RoleDepositor) {

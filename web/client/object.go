@@ -34,6 +34,18 @@ func (c *Client) Files(ctx context.Context, objectID string, version int, after 
 	return p.Rows, err
 }
 
+// File returns a file of an object's version by its path; version 0 is the newest.
+func (c *Client) File(ctx context.Context, objectID string, version int, path string) (registry.File, error) {
+	p, err := get[registry.Page[registry.File]](ctx, c, in("objects", objectID, "files"), values("version", number(version), "path", path))
+	if err == nil && len(p.Rows) != 1 {
+		err = fmt.Errorf("file %s: %w", path, registry.ErrNotFound)
+	}
+	if err != nil {
+		return registry.File{}, err
+	}
+	return p.Rows[0], nil
+}
+
 // Folder lists the files and folders in a folder of an object's version by path, after a path;
 // version 0 is the newest. The folder's path ends in a slash.
 func (c *Client) Folder(ctx context.Context, objectID string, version int, folder, after string, limit int) (registry.Page[wire.FolderEntry], error) {
@@ -129,6 +141,20 @@ func (c *Client) CheckObject(ctx context.Context, id, reason string) (registry.O
 // the offset is 0. It has no time limit but ctx's, which also bounds the reading.
 func (c *Client) Content(ctx context.Context, objectID string, version int, path, from string, offset int64) (*Content, error) {
 	return c.content(ctx, request{path: in("objects", objectID, "content"), query: values("path", path, "version", number(version), "storage", from)}, path, offset)
+}
+
+// Beginning returns the first bytes of a file of an object's version (0: the newest), at most most.
+// It compares no digest.
+func (c *Client) Beginning(ctx context.Context, objectID string, version int, path string, most int) ([]byte, error) {
+	answer, err := c.do(ctx, request{
+		method: http.MethodGet, path: in("objects", objectID, "content"), query: values("path", path, "version", number(version)),
+		header: http.Header{"Range": {fmt.Sprintf("bytes=0-%d", most-1)}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(answer.Body, int64(most)))
+	return text, errors.Join(err, answer.Body.Close())
 }
 
 // content opens the file of request q, called name, at an offset.

@@ -22,6 +22,9 @@ import (
 )
 
 // hostile is a name that a page must show and not obey.
+// hostileFile is the address of the page of a file with that name.
+var hostileFile = "/objects/ark:/99999/fk4?file=" + url.QueryEscape("producer/"+hostile)
+
 const hostile = `<script>alert(1)</script>"'><img src=x onerror=alert(2)> javascript:alert(3)`
 
 func must(t testing.TB, err error) {
@@ -146,7 +149,8 @@ func TestPages_ShowHostileNamesAsText(t *testing.T) {
 	batchID, jobs := s.fill(t)
 	for _, path := range []string{
 		"/operations", "/items", "/items?q=script", "/batches/" + batchID, "/items/" + batchID, "/items/" + jobs[0].ID, "/items/" + jobs[1].ID,
-		"/objects", "/objects?text=ark", "/objects/ark:/99999/fk4", "/objects/ark:%2F99999%2Ffk4?version=1",
+		"/objects", "/objects?text=ark", "/objects/ark:/99999/fk4", "/objects/ark:%2F99999%2Ffk4?version=1", hostileFile,
+		"/objects/ark:/99999/fk4?folder=" + url.QueryEscape("producer/<script>alert(1)</"),
 	} {
 		text := s.get(t, path, http.StatusOK)
 		wantTame(t, path, text)
@@ -170,7 +174,8 @@ func TestPages_Say(t *testing.T) {
 		"/batches/" + batchID:    {"<h1>" + template.HTMLEscapeString(hostile) + "</h1>", "Processing", "batch-manifest", "(version 1 of its profile)", "http://redacted@h.test/a", "<caption>", `href="/objects/ark:/99999/fk4">`, "repeats row 1, line 3"},
 		"/items/" + jobs[0].ID:   {"Retry at", "ark:/99999/fk4", "again:", "w &lt;b&gt;1", "History"},
 		"/items/" + jobs[1].ID:   {"the producer corrects the deposit", "</span> It failed at ", "row 1, line 3 of its batch"},
-		"/objects/ark:99999/fk4": {"1.5 KiB", "producer/", "ingestion", "/api/v1/objects/ark:%2F99999%2Ffk4/content?path=producer"},
+		"/objects/ark:99999/fk4": {"1.5 KiB", `href="/objects/ark:/99999/fk4?folder=producer%2F`, "ingestion", "/api/v1/objects/ark:%2F99999%2Ffk4/export?version=1"},
+		hostileFile:              {"1.5 KiB", "1,536 bytes", "/api/v1/objects/ark:%2F99999%2Ffk4/content?path=producer"},
 	} {
 		text := s.get(t, path, http.StatusOK)
 		for _, want := range wants {

@@ -196,10 +196,7 @@ func before(name string) string {
 // contentHeaders describes a file. The headers prevent browsers from running a depositor's file as
 // a page of this site.
 func contentHeaders(h http.Header, f registry.File) {
-	h.Set("Content-Type", "application/octet-stream")
-	if kind, _, err := mime.ParseMediaType(f.MIMEType); err == nil {
-		h.Set("Content-Type", kind)
-	}
+	h.Set("Content-Type", contentType(f.MIMEType))
 	h.Set("Content-Disposition", endpoint.Disposition(path.Base(f.Path)))
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	h.Set("Cache-Control", "private, no-cache")
@@ -220,6 +217,26 @@ func contentHeaders(h http.Header, f registry.File) {
 		h.Set("Repr-Digest", strings.Join(standard, ", "))
 	}
 }
+
+// contentType returns the type that a file is sent with: its recorded one, if that is one of data. A
+// script or a style is sent as bytes, so that no page here, whatever is wrong with it, runs a
+// depositor's file: browsers refuse those of another type (nosniff). HTML and SVG are bytes, too.
+func contentType(recorded string) string {
+	kind, _, err := mime.ParseMediaType(recorded)
+	if err != nil {
+		return unknownType
+	}
+	family, _, _ := strings.Cut(kind, "/")
+	switch {
+	case family == "audio", family == "video", family == "image" && !strings.HasSuffix(kind, "xml"):
+		return kind
+	case slices.Contains([]string{"text/plain", "text/csv", "application/pdf", "application/json", "application/zip", "application/gzip", tarType}, kind):
+		return kind
+	}
+	return unknownType
+}
+
+const unknownType = "application/octet-stream"
 
 // storedFile reads a file in storage for http.ServeContent. failed is the error that stopped it.
 type storedFile struct {

@@ -48,13 +48,21 @@ func (s *Service) object(ctx context.Context, in *lookup.ObjectID) (*endpoint.Ou
 type filesInput struct {
 	lookup.ObjectID
 	endpoint.Paging
-	Version int `query:"version" minimum:"0" doc:"The newest when absent"`
+	Version int    `query:"version" minimum:"0" doc:"The newest when absent"`
+	Path    string `query:"path" maxLength:"4096" doc:"Only the file with this path; 404 if there is none"`
 }
 
 func (s *Service) files(ctx context.Context, in *filesInput) (*endpoint.Output[registry.Page[registry.File]], error) {
 	o, err := lookup.Version(ctx, s.Registry, in.ID, in.Version)
 	if err != nil {
 		return nil, err
+	}
+	if in.Path != "" {
+		f, err := s.fileAt(ctx, o, in.Path)
+		if err != nil {
+			return nil, err
+		}
+		return endpoint.Page(registry.Page[registry.File]{Rows: []registry.File{f}}), nil
 	}
 	limit := in.Size()
 	files, err := s.Registry.Files(ctx, o.ID, o.Head, in.After, limit)
