@@ -328,11 +328,21 @@ func (b *bench) write(t testing.TB, ark string, files map[string]string, message
 	for _, f := range list {
 		rows = append(rows, registry.File{
 			Path: f.Path, Version: 1, ContentPath: inv.ContentPaths(f.Digest)[0], SizeBytes: int64(len(files[f.Path])),
-			Digests: map[string]string{"sha512": f.Digest}, MIMEType: "text/html",
+			Digests: map[string]string{"sha512": f.Digest}, MIMEType: typeOf(f.Path),
 		})
 	}
 	must(t, b.staging.DeletePrefix(t.Context(), "test"))
 	return rows
+}
+
+// typeOf is the recorded type of a file: that of its extension, or a dangerous one.
+func typeOf(name string) string {
+	for end, kind := range map[string]string{".png": "image/png", ".svg": "image/svg+xml", ".js": "text/javascript", ".txt": "text/plain; charset=utf-8", ".css": "text/css"} {
+		if strings.HasSuffix(name, end) {
+			return kind
+		}
+	}
+	return "text/html"
 }
 
 // scratch lists what uncommitted writers have in staging.

@@ -28,7 +28,7 @@ type pages struct{ *page.Site }
 func Add(s *page.Site) {
 	p := pages{s}
 	s.Add(files, template.FuncMap{
-		"deletionURL": deletionURL, "decisionLabel": decisionLabel, "actLabel": actLabel, "versionURL": versionURL, "fileURL": fileURL, "apiURL": apiURL, "like": like,
+		"deletionURL": deletionURL, "decisionLabel": decisionLabel, "actLabel": actLabel, "versionURL": versionURL, "fileURL": fileURL, "apiURL": apiURL, "like": like, "cameWith": cameWith,
 		"isBad": func(f wire.VerifyFault) bool { return !strings.HasPrefix(f.Code, "W") },
 	}, "objects", "object", "file", "objectact", "verified", "deletions", "decision")
 	s.Get("/objects", p.objects)
@@ -69,6 +69,11 @@ func like(status any) registry.State {
 		return registry.StateDeleted
 	}
 	return registry.StateProcessing
+}
+
+// cameWith reports whether a version, which is not the first, brought a file's bytes.
+func cameWith(f *registry.File, version int) bool {
+	return version > 1 && strings.HasPrefix(f.ContentPath, fmt.Sprintf("v%d/", version))
 }
 
 // apiURL is the address of something of an object that the API serves.
