@@ -22,7 +22,8 @@ type pages struct{ *page.Site }
 // Add adds the pages to a site.
 func Add(s *page.Site) {
 	p := pages{s}
-	s.Add(files, template.FuncMap{"collectionURL": collectionURL, "number": number}, "collections", "collection", "profile", "versions", "version", "credentials", "audit")
+	s.Add(files, template.FuncMap{"collectionURL": collectionURL, "number": number, "subscriptionURL": subscriptionURL, "joined": joined[string], "joinedActions": joined[registry.Action], "joinedStates": joined[registry.State]}, "collections", "collection", "profile", "versions", "version", "credentials", "audit",
+		"subscriptions", "subscription", "subscriptionform")
 	s.Get("/collections", p.collections)
 	s.Get("/collections/{name}", p.collection)
 	s.Get("/collections/{name}/edit", p.editProfile)
@@ -35,6 +36,16 @@ func Add(s *page.Site) {
 	p.credentialsOf(credentialOwner{
 		section: "collections", buckets: true, base: collectionURL, list: p.API.Credentials, put: p.API.PutCredential, remove: p.API.RemoveCredential,
 	})
+	p.credentialsOf(credentialOwner{
+		section: "subscriptions", base: subscriptionURL, list: p.API.SubscriptionCredentials, put: p.API.PutSubscriptionCredential, remove: p.API.RemoveSubscriptionCredential,
+	})
+	s.Get("/subscriptions", p.subscriptions)
+	s.Get("/subscriptions/{name}", p.subscription)
+	s.Post("/subscriptions/{name}", p.actOnSubscription)
+	s.Get("/subscriptions/{name}/edit", p.editSubscription)
+	s.Post("/subscriptions/{name}/edit", p.saveSubscription)
+	s.Get("/new/subscription", p.editSubscription)
+	s.Post("/new/subscription", p.saveSubscription)
 	s.Get("/audit", p.audit)
 	s.Serve("GET /audit.csv", p.auditCSV)
 	s.Get("/new/collection", p.newCollection)
@@ -56,6 +67,3 @@ func collectionURL(name string) string { return "/collections/" + url.PathEscape
 func number(n *int) int { return *n }
 
 func isNotFound(err error) bool { return errors.Is(err, registry.ErrNotFound) }
-
-// subscriptionURL is the address of a subscription's page.
-func subscriptionURL(name string) string { return "/subscriptions/" + url.PathEscape(name) }

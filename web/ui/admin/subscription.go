@@ -1,0 +1,203 @@
+package admin
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/ui/page"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// subscriptionsPage is the content of the list of subscriptions.
+type subscriptionsPage struct {
+	Rows   []registry.Subscription
+	MayAdd bool
+	Failed []failedDelivery // the newest items whose outcome was not delivered
+	More   bool
+}
+
+// failedDelivery is an item that could not deliver a message, with what the viewer may do.
+type failedDelivery struct {
+	registry.WorkItem
+
+	Buttons page.Buttons
+}
+
+func (p pages) subscriptions(r *http.Request) (page.Page, error) {
+	const newest = 20
+	ctx := r.Context()
+	content := subscriptionsPage{MayAdd: p.May(ctx, "put-subscription")}
+	var err error
+	if content.Rows, err = p.API.Subscriptions(ctx); err != nil {
+		return page.Page{}, err
+	}
+	failed, err := p.API.Items(ctx, registry.ItemQuery{Action: registry.DeliverMessage, Status: registry.Failed, Limit: newest})
+	if err != nil {
+		return page.Page{}, err
+	}
+	content.More = failed.Next != ""
+	for _, it := range failed.Rows {
+		content.Failed = append(content.Failed, failedDelivery{it, p.ButtonsOf(ctx, it)})
+	}
+	return page.Page{Name: "subscriptions", Title: p.Texts(r).T("Subscriptions"), Section: "subscriptions", Content: content}, nil
+}
+
+// subscriptionPage is the content of a subscription's page.
+type subscriptionPage struct {
+	registry.Subscription
+
+	May     bool // change it
+	Topic   bool // it sends to NSQ, so that nothing is signed
+	Asked   string
+	Refused *wire.Problem
+}
+
+func (p pages) subscription(r *http.Request) (page.Page, error) {
+	b, err := p.API.Subscription(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return page.Page{}, err
+	}
+	return p.subscriptionPage(r, b, nil), nil
+}
+
+func (p pages) subscriptionPage(r *http.Request, b registry.Subscription, refused *wire.Problem) page.Page {
+	content := subscriptionPage{Subscription: b, May: p.May(r.Context(), "put-subscription"), Asked: r.PostForm.Get("do"), Refused: refused}
+	_, content.Topic = b.Topic()
+	return page.Page{Name: "subscription", Title: b.Name, Section: "subscriptions", Content: content}
+}
+
+// actOnSubscription pauses, resumes, rewinds or removes a subscription.
+func (p pages) actOnSubscription(r *http.Request) (to string, again *page.Page, err error) {
+	ctx, name := r.Context(), r.PathValue("name")
+	reason := strings.TrimSpace(r.PostForm.Get("reason"))
+	to = subscriptionURL(name)
+	switch do := r.PostForm.Get("do"); do {
+	case "pause":
+		_, err = p.API.PauseSubscription(ctx, name, reason)
+	case "resume":
+		_, err = p.API.ResumeSubscription(ctx, name)
+	case "rewind":
+		request := wire.CursorRequest{Reason: reason}
+		if text := strings.TrimSpace(r.PostForm.Get("cursor")); text != "" {
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				return "", nil, page.Invalid("%.50q is not the number of an event", text)
+			}
+			request.Cursor = &n
+		}
+		_, err = p.API.RewindSubscription(ctx, name, request)
+	case "remove":
+		to = "/subscriptions"
+		err = p.API.RemoveSubscription(ctx, name)
+	default:
+		err = page.Invalid("unknown act %.50q", do)
+	}
+	if refused, ok := page.Refusal(err); ok && refused.Status != http.StatusBadRequest {
+		b, err := p.API.Subscription(ctx, name)
+		shown := p.subscriptionPage(r, b, refused)
+		return "", &shown, err
+	}
+	return to, nil, err
+}
+
+// subscriptionForm is the form of a new or changed subscription.
+type subscriptionForm struct {
+	Name                                        string
+	New                                         bool
+	Target, Types, Collections, Actions, States string
+	FromStart                                   bool
+	Refused                                     *wire.Problem
+}
+
+// Action is the address of the form.
+func (f subscriptionForm) Action() string {
+	if f.New {
+		return "/new/subscription"
+	}
+	return subscriptionURL(f.Name) + "/edit"
+}
+
+func (p pages) editSubscription(r *http.Request) (page.Page, error) {
+	if err := p.need(r, "put-subscription"); err != nil {
+		return page.Page{}, err
+	}
+	name := r.PathValue("name")
+	if name == "" {
+		return p.subscriptionForm(r, subscriptionForm{New: true}), nil
+	}
+	b, err := p.API.Subscription(r.Context(), name)
+	if err != nil {
+		return page.Page{}, err
+	}
+	return p.subscriptionForm(r, subscriptionForm{
+		Name: name, Target: b.Target, Types: joined(b.Filter.Types), Collections: joined(b.Filter.Collections),
+		Actions: joined(b.Filter.Actions), States: joined(b.Filter.States),
+	}), nil
+}
+
+func (p pages) subscriptionForm(r *http.Request, f subscriptionForm) page.Page {
+	title := p.Texts(r).T("New subscription")
+	if !f.New {
+		title = p.Texts(r).T("Edit the subscription") + ": " + f.Name
+	}
+	return page.Page{Name: "subscriptionform", Title: title, Section: "subscriptions", Content: f}
+}
+
+// saveSubscription creates or changes a subscription. A refusal shows the form again, without the key.
+func (p pages) saveSubscription(r *http.Request) (string, *page.Page, error) {
+	field := func(name string) string { return strings.TrimSpace(r.PostForm.Get(name)) }
+	f := subscriptionForm{
+		Name: r.PathValue("name"), Target: field("target"), Types: field("types"), Collections: field("collections"), Actions: field("actions"), States: field("states"),
+		FromStart: field("from") == "start",
+	}
+	if f.Name == "" {
+		f.Name, f.New = field("name"), true
+	}
+	request := wire.SubscriptionRequest{Target: f.Target, Filter: registry.FeedFilter{
+		Types: words(f.Types), Collections: words(f.Collections), Actions: wordsOf[registry.Action](f.Actions), States: wordsOf[registry.State](f.States),
+	}}
+	if f.New {
+		if f.FromStart {
+			request.From = new(int64)
+		}
+		request.SigningKey = field("key")
+		if f.Name == "" {
+			return "", nil, page.Invalid("a subscription needs a name")
+		}
+		if _, err := p.API.Subscription(r.Context(), f.Name); err == nil {
+			f.Refused = wire.NewProblem(http.StatusConflict, wire.CodeConflict, p.Texts(r).T("there is a subscription of this name; edit that one, or give another name"))
+			again := p.subscriptionForm(r, f)
+			return "", &again, nil
+		}
+	}
+	_, err := p.API.PutSubscription(r.Context(), f.Name, request)
+	if refused, ok := page.Refusal(err); ok {
+		f.Refused = refused
+		again := p.subscriptionForm(r, f)
+		return "", &again, nil
+	}
+	return subscriptionURL(f.Name), nil, err
+}
+
+// joined is a list as people type it.
+func joined[T ~string](list []T) string {
+	texts := make([]string, len(list))
+	for i, one := range list {
+		texts[i] = string(one)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// wordsOf is the inverse of joined.
+func wordsOf[T ~string](text string) (all []T) {
+	for _, word := range words(text) {
+		all = append(all, T(word))
+	}
+	return all
+}
+
+// subscriptionURL is the address of a subscription's page.
+func subscriptionURL(name string) string { return "/subscriptions/" + url.PathEscape(name) }
