@@ -4,7 +4,7 @@
 set -uo pipefail
 api=${HOLDFAST_URL%/}/api/v1
 folder=$(mktemp -d) # only this user may read it
-trap 'rm -rf "$folder"' EXIT
+trap '[[ $BASHPID != $$ ]] || rm -rf "$folder"' EXIT # a subshell that is killed early may run it, too
 stopping=
 trap 'stopping=1' TERM INT
 # A file: all users of the machine see the arguments of commands.
