@@ -22,7 +22,7 @@ type pages struct{ *page.Site }
 // Add adds the pages to a site.
 func Add(s *page.Site) {
 	p := pages{s}
-	s.Add(files, template.FuncMap{"holdURL": holdURL, "itemsURL": itemsURL, "stageTerm": stageTerm}, "operations", "operate", "items", "holds")
+	s.Add(files, template.FuncMap{"holdURL": holdURL, "itemsURL": itemsURL, "stageTerm": stageTerm}, "operations", "operate", "items", "holds", "releaseholds")
 	s.Serve("GET /{$}", p.home)
 	s.Get("/operations", p.operations)
 	s.Get("/operations/act", p.askAct)
@@ -30,7 +30,10 @@ func Add(s *page.Site) {
 	s.Post("/operations/limits", p.limit)
 	s.Get("/items", p.items)
 	s.Get("/holds", p.holds)
+	s.Post("/holds", p.hold)
 	s.Post("/holds/release", p.release)
+	s.Get("/holds/release-all", p.askReleaseAll)
+	s.Post("/holds/release-all", p.releaseAll)
 }
 
 // Bounds of the lists on the page.
