@@ -221,6 +221,7 @@
 		const ask = JSON.stringify(p.request);
 		const query = new URLSearchParams({ collection: p.request.collection, type: p.request.type || "auto" });
 		if (!p.sent) {
+			if (!p.blob) throw new Error(say.changed); // it arrived before this page was opened, and was refused
 			show(p, "checking");
 			await call(p, "POST", `${form.dataset.batches}?dry_run=true`, ask, asJSON);
 			if (p.size <= checkedFirst && !p.decided) {

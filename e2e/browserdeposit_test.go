@@ -1,0 +1,219 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast/holdfast/internal/browsertest"
+)
+
+// depositor opens a tab in which a depositor has signed in.
+func (h *holdfast) depositor(m browsertest.Mode) *browsertest.Tab {
+	h.t.Helper()
+	secret, _ := h.token("--name", "ann", "--role", "depositor", "--collection", "default")
+	base, _ := h.address()
+	tab := browsertest.Open(h.t, base, m)
+	tab.SignIn(secret)
+	return tab
+}
+
+// preserved returns the files of the only object, which must be the only one.
+func (h *holdfast) preserved() map[string]string {
+	h.t.Helper()
+	objects := rows[struct {
+		ID string `json:"object_id"`
+	}](h, "object", "list")
+	if len(objects) != 1 {
+		h.t.Fatalf("%d objects, want one: %v", len(objects), objects)
+	}
+	out := filepath.Join(h.t.TempDir(), "export")
+	h.must(0, "object", "export", objects[0].ID, "--out", out)
+	return files(h.t, out)
+}
+
+// TestBrowser_DepositFolder: a depositor drops a folder, and sees it preserved. Its files are
+// preserved byte for byte, at their paths.
+func TestBrowser_DepositFolder(t *testing.T) {
+	t.Parallel()
+	h := up(t)
+	tab := h.depositor(browsertest.Mode{})
+	folder := filepath.Join(t.TempDir(), "glass plates")
+	want := map[string]string{"plate 1.tif": "one", "größe/plate 2.tif": strings.Repeat("two", 1000), "größe/" + strings.Repeat("long/", 30) + "plate 3.tif": "three"}
+	for name, content := range want {
+		path := filepath.Join(folder, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tab.Go("/deposit")
+	tab.Axe()
+	tab.Drop("#drop", folder)
+	tab.Await(`document.querySelector("#payloads li")`)
+	if text := tab.Text("#payloads"); !strings.Contains(text, "glass plates/") || !strings.Contains(text, "3 files") {
+		t.Errorf("the page shows %q", text)
+	}
+	tab.Type("#title", "Glass plates of the harbour")
+	tab.Leaves(func() { tab.Click("#send") })
+	tab.Await(`location.pathname.startsWith("/deposits/")`)
+	tab.AwaitText("Preserved")
+	tab.AwaitText("Keep your copy.") // there is one storage only
+	tab.AwaitText("ark:/99999/")
+	for _, mode := range browsertest.Modes {
+		tab.Mode(mode)
+		for _, path := range []string{tab.Path(), "/deposits", "/deposit"} {
+			tab.Go(path)
+			tab.Axe()
+			tab.Fits()
+		}
+		tab.Go("/deposits")
+		tab.Run(chromedp.Click(chromedp.CSS("main tbody a"), chromedp.NodeVisible))
+		tab.Await(`location.pathname.startsWith("/deposits/")`)
+	}
+	if diff := cmp.Diff(want, h.preserved()); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// inPieces makes the page send pieces of 256 KiB, and stop for ever before the piece at an offset. It
+// notes the offsets at which pieces begin.
+const inPieces = `(() => {
+	const Upload = tus.Upload;
+	tus.Upload = function (blob, options) {
+		const before = options.onBeforeRequest;
+		return new Upload(blob, { ...options, chunkSize: 256 << 10, async onBeforeRequest(request) {
+			await before(request);
+			const at = request.getHeader("Upload-Offset");
+			if (request.getMethod() !== "PATCH") return;
+			sessionStorage.offsets = (sessionStorage.offsets || "") + " " + at;
+			if (Number(at) === Number(window.stopAt)) { window.stopped = true; await new Promise(() => {}); }
+		} });
+	};
+	return true;
+})()`
+
+// TestBrowser_DepositGoesOn: the server dies in the middle of an upload, and after it, before the
+// deposit is submitted. What was sent is not sent again, and it becomes one deposit.
+func TestBrowser_DepositGoesOn(t *testing.T) {
+	t.Parallel()
+	h := upAt(t, freeAddress(t))
+	tab := h.depositor(browsertest.Mode{})
+	tab.Allow("ERR_CONNECTION_REFUSED")
+	tab.Allow("ERR_EMPTY_RESPONSE")
+	tab.Allow("ERR_CONNECTION_RESET")
+	tab.Allow("ERR_INCOMPLETE_CHUNKED_ENCODING")
+	restart := func() {
+		_ = h.signal(syscall.SIGKILL)
+		h.start()
+	}
+	content := bytes.Repeat([]byte("0123456789abcdef"), 9<<20/16) // more than what is checked before it is sent
+	file := filepath.Join(t.TempDir(), "reel.wav")
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tab.Go("/deposit")
+	browsertest.Eval[bool](tab, inPieces)
+	browsertest.Eval[int](tab, "window.stopAt = 1 << 20")
+	tab.Drop("#drop", file)
+	tab.Await(`document.querySelector("#payloads li")`)
+	tab.Type("#title", "A reel of tape")
+	tab.Click("#send")
+	tab.Await("window.stopped")
+	tab.Click("#payloads .acts button") // pause, so that the browser does not ask whether to leave
+	restart()
+
+	browsertest.Eval[bool](tab, "(sessionStorage.clear(), true)")
+	tab.Go("/deposits") // the page is left as a reload would
+	tab.Go("/deposit")
+	tab.AwaitText("1.0 MiB of 9.0 MiB received")
+	browsertest.Eval[bool](tab, inPieces)
+	// The submission never gets out.
+	browsertest.Eval[bool](tab, `(() => { const ask = window.fetch; window.fetch = (to, o) => {
+		if (o && o.method === "POST" && String(to).endsWith("/batches")) { window.held = true; return new Promise(() => {}); }
+		return ask(to, o); }; return true; })()`)
+	tab.Drop("#drop", file) // which is enough: its title is known
+	tab.Await("window.held")
+	if offsets := strings.Fields(browsertest.Eval[string](tab, "sessionStorage.offsets")); len(offsets) == 0 || offsets[0] != "1048576" {
+		t.Errorf("it went on at %v, want 1048576", offsets)
+	}
+	restart()
+
+	tab.Go("/deposits")
+	tab.AwaitText("You have not deposited anything yet.")
+	tab.Run(chromedp.Navigate(browsertest.Eval[string](tab, "location.origin + '/deposit'")))
+	tab.Await(`location.pathname.startsWith("/deposits/")`) // it is submitted by itself
+	tab.AwaitText("A reel of tape")
+	tab.AwaitText("Preserved")
+	if diff := cmp.Diff(map[string]string{"reel.wav": string(content)}, h.preserved()); diff != "" {
+		t.Error("the preserved file differs")
+	}
+	if batches := rows[struct{}](h, "batch", "list"); len(batches) != 1 {
+		t.Errorf("%d batches, want one", len(batches))
+	}
+	if uploads := rows[struct{}](h, "upload", "list", "--all"); len(uploads) != 0 {
+		t.Errorf("%d uploads are left", len(uploads))
+	}
+}
+
+// TestBrowser_DepositFaults: what is wrong is listed before anything is stored.
+func TestBrowser_DepositFaults(t *testing.T) {
+	t.Parallel()
+	h := up(t)
+	tab := h.depositor(browsertest.Mode{Phone: true})
+	tab.Allow("422 (Unprocessable Entity)")
+	file := filepath.Join(t.TempDir(), "batch.checkm")
+	manifest := "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-batch-manifest\n" +
+		"#%prefix | mrt: | http://merritt.cdlib.org/terms#\n#%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n" +
+		"#%fields | nfo:fileUrl | nfo:hashAlgorithm | nfo:hashValue | nfo:fileSize | nfo:fileLastModified | nfo:fileName\n" +
+		"ftp//nowhere | md5 | zzz | x | | a.zip\n#%eof\n"
+	if err := os.WriteFile(file, []byte(manifest), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tab.Go("/deposit")
+	tab.Click("main details summary")
+	tab.Type("#ark", "nonsense")
+	tab.Drop("#drop", file)
+	tab.Await(`document.querySelector("#payloads li")`)
+	tab.Click("#send")
+	tab.AwaitText("body.ark")
+	tab.Type("#ark", " ")
+	tab.Click("#payloads .acts button") // try again
+	tab.AwaitText("line 6")
+	tab.Axe()
+	tab.Fits()
+	if uploads := rows[struct{}](h, "upload", "list", "--all"); len(uploads) != 0 {
+		t.Errorf("%d uploads, want none", len(uploads))
+	}
+}
+
+// TestBrowser_DepositWithoutScripts: the plain form sends a file.
+func TestBrowser_DepositWithoutScripts(t *testing.T) {
+	t.Parallel()
+	h := up(t)
+	tab := h.depositor(browsertest.Mode{NoScript: true})
+	file := filepath.Join(t.TempDir(), "letter.txt")
+	if err := os.WriteFile(file, []byte("Dear Ann"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tab.Go("/deposit")
+	tab.Run(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{file}))
+	tab.Type("#title", "A letter")
+	tab.Follow("#send")
+	tab.AwaitText("A letter")
+	id := strings.TrimPrefix(tab.Path(), "/deposits/")
+	h.must(0, "watch", id)
+	tab.Go("/deposits/" + id)
+	tab.AwaitText("Preserved")
+	if diff := cmp.Diff(map[string]string{"letter.txt": "Dear Ann"}, h.preserved()); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
