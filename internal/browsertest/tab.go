@@ -340,7 +340,8 @@ func (tab *Tab) Shift() (score float64, what []string) {
 func (tab *Tab) Fits() {
 	tab.t.Helper()
 	const script = `(() => { const root = document.documentElement; if (root.scrollWidth <= root.clientWidth) return [];
-		return [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > root.clientWidth + 1 && getComputedStyle(e).position !== "absolute")
+		const clipped = (e) => e && e !== document.body && (getComputedStyle(e).overflowX !== "visible" || clipped(e.parentElement));
+		return [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > root.clientWidth + 1 && !clipped(e.parentElement))
 			.slice(0, 5).map((e) => e.nodeName.toLowerCase() + "." + e.className + " " + e.textContent.trim().slice(0, 40)).concat([root.scrollWidth + " > " + root.clientWidth]); })()`
 	if wide := Eval[[]string](tab, script); len(wide) > 0 {
 		tab.t.Errorf("%s is wider than the screen: %s", tab.Path(), strings.Join(wide, "; "))
