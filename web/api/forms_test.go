@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -138,6 +139,9 @@ func TestForms_WhoMayAct(t *testing.T) {
 	}
 }
 
+// searchForm is a form that changes nothing.
+var searchForm = regexp.MustCompile(`(?s)<form [^>]*role="search".*?</form>`)
+
 // TestForms_Buttons checks that the pages show buttons for the acts that the item allows, to those
 // who may act.
 func TestForms_Buttons(t *testing.T) {
@@ -150,7 +154,7 @@ func TestForms_Buttons(t *testing.T) {
 		v := newBrowser(t, b, role)
 		for _, path := range []string{"/items/" + job, "/batches/" + batch, "/holds"} {
 			answer, text := v.send(t, http.MethodGet, path, nil)
-			if got := strings.Contains(mainOf(text), "<button"); answer.StatusCode != http.StatusOK || got != want {
+			if got := strings.Contains(searchForm.ReplaceAllString(mainOf(text), ""), "<button"); answer.StatusCode != http.StatusOK || got != want {
 				t.Errorf("%s as %s: %d, buttons %v, want %v", path, role, answer.StatusCode, got, want)
 			}
 		}
