@@ -148,7 +148,7 @@ func TestPages_ShowHostileNamesAsText(t *testing.T) {
 	s := newSite(t)
 	batchID, jobs := s.fill(t)
 	for _, path := range []string{
-		"/operations", "/items", "/items?q=script", "/batches/" + batchID, "/items/" + batchID, "/items/" + jobs[0].ID, "/items/" + jobs[1].ID,
+		"/operations", "/items", "/items?q=script", "/batches/" + batchID, "/deposits?of=all", "/deposits/" + batchID, "/items/" + batchID, "/items/" + jobs[0].ID, "/items/" + jobs[1].ID,
 		"/objects", "/objects?text=ark", "/objects/ark:/99999/fk4", "/objects/ark:%2F99999%2Ffk4?version=1", hostileFile,
 		"/objects/ark:/99999/fk4?folder=" + url.QueryEscape("producer/<script>alert(1)</"),
 	} {
@@ -172,6 +172,7 @@ func TestPages_Say(t *testing.T) {
 		"/operations":            {`sse-connect="/live?page=%2Foperations&amp;seen=`, "Failed", "404 for", `class="class">content`},
 		"/items":                 {"Processing", "0 of 2", "1 failed"},
 		"/batches/" + batchID:    {"<h1>" + template.HTMLEscapeString(hostile) + "</h1>", "Processing", "batch-manifest", "(version 1 of its profile)", "http://redacted@h.test/a", "<caption>", `href="/objects/ark:/99999/fk4">`, "repeats row 1, line 3"},
+		"/deposits/" + batchID:   {"Waiting", "Retry at", ", attempt 2 of 5", "verified in 1 storage", "Keep it", "404 for", "/versions/1/receipt"},
 		"/items/" + jobs[0].ID:   {"Retry at", "ark:/99999/fk4", "again:", "w &lt;b&gt;1", "History"},
 		"/items/" + jobs[1].ID:   {"the producer corrects the deposit", "</span> It failed at ", "row 1, line 3 of its batch"},
 		"/objects/ark:99999/fk4": {"1.5 KiB", `href="/objects/ark:/99999/fk4?folder=producer%2F`, "ingestion", "/api/v1/objects/ark:%2F99999%2Ffk4/export?version=1"},

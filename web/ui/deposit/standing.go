@@ -68,13 +68,14 @@ func (p pages) standingOf(ctx context.Context, batch registry.WorkItem, me regis
 	return s, nil
 }
 
-// slowest returns the job that tells why a batch is not complete: its only job, or one that waits for
-// its next try; otherwise the batch.
+// slowest returns the job that tells why a batch is not complete: its only job, or, if none is
+// running, one that waits for its next try; otherwise the batch.
 func (p pages) slowest(ctx context.Context, batch registry.WorkItem, progress registry.BatchProgress) (registry.WorkItem, error) {
 	q := registry.ItemQuery{ParentID: batch.ID, Limit: 1}
 	if progress.Jobs > 1 {
-		if progress.States[registry.StateProcessing] > 0 || !progress.Expanded { // it goes on
-			return batch, nil
+		running, err := p.API.Items(ctx, registry.ItemQuery{ParentID: batch.ID, Status: registry.Running, Limit: 1})
+		if err != nil || len(running.Rows) > 0 || !progress.Expanded { // it goes on
+			return batch, err
 		}
 		q.Match = registry.Query{Terms: []registry.Term{{Field: "delayed", Value: "yes"}}}
 	}
@@ -125,14 +126,21 @@ func (p pages) safetyOf(ctx context.Context, objectID string, version int) (*saf
 	if i < 0 || object.Gone != "" {
 		return nil, nil //nolint:nilnil // as it says
 	}
-	s := &safety{Version: version, Damaged: object.Damaged > 0}
-	for _, r := range object.Versions[i].Replicas {
+	s := safeAs(object.Versions[i], object.Damaged > 0)
+	return &s, nil
+}
+
+// safeAs tells how safe a version is. One storage is not enough: the depositor's copy is then the only
+// other one.
+func safeAs(v registry.ObjectVersion, damaged bool) safety {
+	s := safety{Version: v.Version, Damaged: damaged}
+	for _, r := range v.Replicas {
 		if !r.VerifiedAt.IsZero() {
 			s.Replicas = append(s.Replicas, r)
 		}
 	}
-	s.Safe = len(s.Replicas) > 1 && !s.Damaged
-	return s, nil
+	s.Safe = len(s.Replicas) > 1 && !damaged
+	return s
 }
 
 // specOf reads a batch's spec for display, with secrets removed from its address.
