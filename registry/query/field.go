@@ -28,6 +28,19 @@ func Fields() []Field {
 	return out
 }
 
+// Known returns the values that a field takes, if they are known: the states, stages and so on.
+func Known(name string) []string {
+	f, ok := fieldNamed(name)
+	if !ok {
+		return nil
+	}
+	_, wrong := f.one("") // no field takes an empty value
+	if wrong == nil {
+		return nil
+	}
+	return wrong.known
+}
+
 // field is a field with the function that reads its values.
 type field struct {
 	name, example, means string

@@ -11,6 +11,19 @@ import (
 	"github.com/holdfast/holdfast/registry/query"
 )
 
+func TestKnown(t *testing.T) {
+	for field, want := range map[string]string{"state": "failed", "Stage": "download", "held": "yes", "class": "content", "action": "batch"} {
+		if got := query.Known(field); !slices.Contains(got, want) {
+			t.Errorf("%s: %v has no %s", field, got, want)
+		}
+	}
+	for _, field := range []string{"collection", "name", "older", "id", "nothing", ""} {
+		if got := query.Known(field); got != nil {
+			t.Errorf("%s: %v", field, got)
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	type term = registry.Term
 	for _, tt := range []struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast/holdfast/web/ui/object"
 	"github.com/holdfast/holdfast/web/ui/page"
 	"github.com/holdfast/holdfast/web/ui/queue"
+	"github.com/holdfast/holdfast/web/ui/search"
 )
 
 // New returns the handler of all pages. The caller must decide who may see them. Errors are
@@ -22,7 +23,7 @@ func New(o page.Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, add := range []func(*page.Site){deposit.Add, item.Add, object.Add, queue.Add, function.Add, admin.Add, account.Add, help.Add} {
+	for _, add := range []func(*page.Site){deposit.Add, item.Add, object.Add, queue.Add, search.Add, function.Add, admin.Add, account.Add, help.Add} {
 		add(s)
 	}
 	return s.Handler(), s.Check()

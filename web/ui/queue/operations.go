@@ -22,13 +22,12 @@ type pages struct{ *page.Site }
 // Add adds the pages to a site.
 func Add(s *page.Site) {
 	p := pages{s}
-	s.Add(files, template.FuncMap{"holdURL": holdURL, "itemsURL": itemsURL, "stageTerm": stageTerm}, "operations", "operate", "items", "holds", "releaseholds")
+	s.Add(files, template.FuncMap{"holdURL": holdURL, "itemsURL": itemsURL, "stageTerm": stageTerm}, "operations", "operate", "holds", "releaseholds")
 	s.Serve("GET /{$}", p.home)
 	s.Get("/operations", p.operations)
 	s.Get("/operations/act", p.askAct)
 	s.Post("/operations/act", p.act)
 	s.Post("/operations/limits", p.limit)
-	s.Get("/items", p.items)
 	s.Get("/holds", p.holds)
 	s.Post("/holds", p.hold)
 	s.Post("/holds/release", p.release)

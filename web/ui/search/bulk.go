@@ -1,0 +1,220 @@
+package search
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/query"
+	"github.com/holdfast/holdfast/web/ui/page"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+// bulkActs are the acts that the list offers for many items.
+var bulkActs = []registry.Act{
+	registry.ActRequeue, registry.ActRetryNow, registry.ActHold, registry.ActUnhold, registry.ActPriority, registry.ActCancel, registry.ActAbort, registry.ActDelete,
+}
+
+// graceSeconds is how long an act on many items can be withdrawn before it starts.
+const graceSeconds = 30
+
+// bulkPage is the form of an act on many items.
+type bulkPage struct {
+	Act      registry.Act
+	Query    string
+	From     registry.Stage
+	Stages   []registry.Stage // where a requeue may restart
+	Preview  registry.BulkPreview
+	Back     string
+	Key      string
+	Reason   string
+	Priority string
+	Grace    int
+	Now      bool // it starts at once
+	// NeedsReason and Dangerous say what the form asks for.
+	NeedsReason, Dangerous bool
+	Refused                *wire.Problem
+}
+
+// Skipped is the number of items that the act does not change.
+func (b bulkPage) Skipped() int64 { return b.Preview.Matched - b.Preview.Applies }
+
+// askBulk shows what an act on many items would do.
+func (p pages) askBulk(r *http.Request) (page.Page, error) {
+	if !p.May(r.Context(), "bulk") {
+		return page.Page{}, page.Forbidden()
+	}
+	form := r.URL.Query()
+	b, err := p.bulkOf(form)
+	if err != nil {
+		return page.Page{}, err
+	}
+	b.Key = "page " + rand.Text() // one key for each form shown: a form that is sent twice acts once
+	return p.bulkForm(r, b)
+}
+
+// bulkForm fills in the preview.
+func (p pages) bulkForm(r *http.Request, b bulkPage) (page.Page, error) {
+	var err error
+	b.Preview, err = p.API.PreviewBulk(r.Context(), wire.BulkRequest{Query: b.Query, CommandRequest: wire.CommandRequest{Act: string(b.Act), From: string(b.From)}})
+	if err != nil {
+		return page.Page{}, err
+	}
+	t := p.Texts(r)
+	return page.Page{Name: "bulk", Title: t.T(page.Label(b.Act)) + ": " + t.T("%d item|%d items", b.Preview.Applies), Section: "items", Content: b}, nil
+}
+
+// bulkOf reads what an address or a form asks: the chosen rows, or all that match.
+func (p pages) bulkOf(form url.Values) (bulkPage, error) {
+	b := bulkPage{
+		Act: registry.Act(form.Get("act")), From: registry.Stage(form.Get("from")), Key: form.Get("key"), Reason: strings.TrimSpace(form.Get("reason")),
+		Priority: form.Get("priority"), Grace: graceSeconds, Now: form.Get("now") == "yes",
+	}
+	if !slices.Contains(bulkActs, b.Act) {
+		return b, page.Invalid("%q is not an act for many items", b.Act)
+	}
+	text := form.Get("q")
+	if ids := form["id"]; form.Get("all") != "yes" {
+		if len(ids) == 0 {
+			return b, page.Invalid("no row is chosen; choose some, or all that match")
+		}
+		text = "id:" + strings.Join(ids, ",")
+	}
+	q, err := query.Parse(text)
+	if err != nil {
+		return b, page.Invalid("%v", err)
+	}
+	if len(q.Terms) == 0 {
+		return b, page.Invalid("the query is empty, and would select everything; give it a condition")
+	}
+	b.Query, b.Back = q.String(), withQuery(url.Values{}, q)
+	b.NeedsReason = b.Act == registry.ActHold
+	b.Dangerous = b.Act == registry.ActAbort || b.Act == registry.ActDelete || b.Act == registry.ActCancel
+	if route, ok := registry.RouteOf(registry.Ingest); ok && b.Act == registry.ActRequeue {
+		for _, s := range route.Steps {
+			b.Stages = append(b.Stages, s.Stage)
+		}
+	} else {
+		b.From = ""
+	}
+	return b, nil
+}
+
+// startBulk starts the act of a form, and leads to the page of its progress.
+func (p pages) startBulk(r *http.Request) (string, *page.Page, error) {
+	if !p.May(r.Context(), "bulk") {
+		return "", nil, page.Forbidden()
+	}
+	r.PostForm.Set("all", "yes") // the form has the query of what was chosen
+	b, err := p.bulkOf(r.PostForm)
+	if err != nil {
+		return "", nil, err
+	}
+	const mostReason, mostKey = 2000, 200
+	if len(b.Reason) > mostReason || len(b.Key) > mostKey {
+		return "", nil, page.Invalid("the reason is longer than %d bytes", mostReason)
+	}
+	ask := wire.BulkRequest{Query: b.Query, GraceSeconds: graceSeconds, CommandRequest: wire.CommandRequest{
+		Act: string(b.Act), From: string(b.From), Reason: b.Reason, Confirm: true,
+	}}
+	if b.Now {
+		ask.GraceSeconds = 0
+	}
+	switch {
+	case b.NeedsReason && b.Reason == "":
+		return "", nil, page.Invalid("%s needs a reason; it is shown with the items", b.Act)
+	case b.Dangerous && r.PostForm.Get("confirm") != "yes":
+		return "", nil, page.Invalid("%s needs a confirmation: tick it in the form", b.Act)
+	case b.Act == registry.ActPriority:
+		n, err := strconv.Atoi(strings.TrimSpace(b.Priority))
+		if err != nil {
+			return "", nil, page.Invalid("a priority is a whole number")
+		}
+		ask.Priority = &n
+	}
+	it, err := p.API.Bulk(r.Context(), ask, b.Key)
+	if refusal, ok := page.Refusal(err); ok {
+		b.Refused, b.Key = refusal, "page "+rand.Text()
+		again, err := p.bulkForm(r, b)
+		return "", &again, err
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	return "/bulk/" + it.ID, nil, nil
+}
+
+// progressPage is the content of the progress of an act on many items.
+type progressPage struct {
+	Item     registry.WorkItem
+	Spec     registry.BulkSpec
+	Done     registry.BulkProgress
+	Query    string
+	List     string         // the items that match now
+	Withdraw bool           // it has not started: it can be withdrawn as a whole
+	Stop     bool           // it runs: it can be stopped
+	Rate     float64        // items a second; 0: unknown
+	Left     *time.Duration // until its end; nil: unknown
+	Unused   bool           // withdrawn before it changed anything
+	Pending  bool
+}
+
+// Handled is how many items it has looked at.
+func (b progressPage) Handled() int64 { return b.Done.Applied + b.Done.Refused }
+
+// Most is what a bar of Handled ends at.
+func (b progressPage) Most() int64 { return max(b.Done.Matched, b.Handled(), 1) }
+
+func (p pages) progress(r *http.Request) (page.Page, error) {
+	ctx, id := r.Context(), r.PathValue("id")
+	it, err := p.API.Item(ctx, id)
+	if err != nil {
+		return page.Page{}, err
+	}
+	b := progressPage{Item: it}
+	if it.Action != registry.Bulk || json.Unmarshal(it.Spec, &b.Spec) != nil {
+		return page.Page{}, page.NotFound("act " + id)
+	}
+	if raw, begun := it.Results[registry.ResultBulk]; begun {
+		_ = json.Unmarshal(raw, &b.Done) // a progress that cannot be read is none
+	}
+	b.Done.Matched, b.Query, b.List = b.Spec.Matched, b.Spec.Match.String(), withQuery(url.Values{}, b.Spec.Match)
+	b.Pending = it.Status == registry.Pending && it.Attempt == 0
+	may := p.MayAct(ctx) && slices.Contains(it.AllowedActs, registry.ActCancel)
+	b.Withdraw, b.Stop = may && b.Pending, may && !b.Pending
+	b.Unused = it.Status == registry.Cancelled && b.Handled() == 0
+	if it.Status == registry.Running && b.Handled() > 0 {
+		attempts, err := p.API.Attempts(ctx, id)
+		if err != nil {
+			return page.Page{}, err
+		}
+		if len(attempts) > 0 {
+			if ran := it.UpdatedAt.Sub(attempts[0].StartedAt).Seconds(); ran > 0 {
+				b.Rate = float64(b.Handled()) / ran
+				left := time.Duration(float64(b.Most()-b.Handled()) / b.Rate * float64(time.Second))
+				b.Left = &left
+			}
+		}
+	}
+	return page.Page{Name: "progress", Title: p.Texts(r).T(page.Label(b.Spec.Act)) + ": " + b.Query, Section: "items", Live: !it.Status.Settled(), Content: b}, nil
+}
+
+// stop cancels an act on many items: before its start as a whole, later what is left of it.
+func (p pages) stop(r *http.Request) (string, *page.Page, error) {
+	id := r.PathValue("id")
+	it, err := p.API.Item(r.Context(), id)
+	if err != nil {
+		return "", nil, err
+	}
+	if it.Action != registry.Bulk {
+		return "", nil, page.NotFound("act " + id)
+	}
+	_, err = p.API.Command(r.Context(), registry.Command{ItemID: id, Act: registry.ActCancel, Reason: "stopped on its page", Confirmed: true, IdempotencyKey: "stop " + id + " " + strconv.Itoa(it.RetryCount)})
+	return "/bulk/" + id, nil, err
+}
