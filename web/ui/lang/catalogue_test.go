@@ -146,9 +146,19 @@ func (k *keys) argument(path string, n *parse.CommandNode) {
 	}
 	if text, ok := n.Args[1].(*parse.StringNode); ok {
 		k.add(text.Text)
+	} else if called, ok := n.Args[1].(*parse.PipeNode); ok && k.returned(filepath.Dir(filepath.Dir(path)), calledBy(called)) {
+		return
 	} else if computed[n.Args[1].String()] == "" {
 		k.t.Errorf("%s: %s: its text must be written there, or its source be named in %s", path, n, "computed")
 	}
+}
+
+// calledBy is the name of the function that an argument in brackets calls.
+func calledBy(p *parse.PipeNode) string {
+	if called, ok := p.Cmds[0].Args[0].(*parse.IdentifierNode); ok {
+		return called.Ident
+	}
+	return ""
 }
 
 // code adds the texts of a file of Go: arguments of T, and titles of the menu.
