@@ -46,6 +46,9 @@ type stageBox struct {
 	Current bool
 }
 
+// Free is how many jobs wait here and are not held.
+func (s stageBox) Free() int64 { return s.Waiting - s.Held }
+
 // jobRow is a job with the ARK of its object, "" before it has one.
 type jobRow struct {
 	registry.WorkItem
