@@ -1,6 +1,7 @@
 package item
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,7 +12,7 @@ import (
 )
 
 // jobsShown is how many jobs a page of a batch lists.
-const jobsShown = 100
+const jobsShown = registry.MostReasons
 
 // batchPage is the content of a batch's page.
 type batchPage struct {
@@ -31,7 +32,7 @@ type batchPage struct {
 	Filtered bool
 	Stage    registry.Stage // of the filter
 	Jobs     []jobRow
-	First    string // address of the first page; "": this is it
+	Prev     string
 	Next     string
 	Here     string // address of this list, without its place
 	Live     bool
@@ -54,6 +55,7 @@ type jobRow struct {
 	registry.WorkItem
 	ARK     string
 	Repeats *registry.RowPlace // the earlier row that this one repeats
+	Waits   string             // what it waits for; "" for settled ones
 }
 
 // LineText is as in package registry.
@@ -172,7 +174,7 @@ func (p pages) batch(r *http.Request) (page.Page, error) {
 
 // jobsOf fills in the list of jobs, the filters, and the strip of stages.
 func (p pages) jobsOf(r *http.Request, b *batchPage) error {
-	q := registry.ItemQuery{ParentID: b.Batch.ID, After: r.URL.Query().Get("after"), Limit: jobsShown}
+	q := registry.ItemQuery{ParentID: b.Batch.ID, After: r.URL.Query().Get("after"), Before: r.URL.Query().Get("before"), Limit: jobsShown}
 	b.Filters = filtersOf(r, b.Progress)
 	chosen := slices.IndexFunc(b.Filters, func(f jobFilter) bool { return f.Current })
 	if chosen < 0 {
@@ -191,14 +193,15 @@ func (p pages) jobsOf(r *http.Request, b *batchPage) error {
 	if err != nil {
 		return err
 	}
-	b.Next = page.Next(r, jobs.Next)
-	if q.After != "" {
-		b.First = b.Here
+	b.Prev, b.Next = turnTo(r, "before", jobs.Prev), turnTo(r, "after", jobs.Next)
+	waits, err := p.waitsOf(r.Context(), jobs.Rows)
+	if err != nil {
+		return err
 	}
 	taken := map[registry.Stage]bool{}
 	for _, job := range jobs.Rows {
 		ark, _ := objectOf(job)
-		b.Jobs = append(b.Jobs, jobRow{WorkItem: job, ARK: ark, Repeats: specOf(job).Repeats})
+		b.Jobs = append(b.Jobs, jobRow{WorkItem: job, ARK: ark, Repeats: specOf(job).Repeats, Waits: waits[job.ID]})
 		for _, stage := range job.Optional {
 			taken[stage] = true
 		}
@@ -212,4 +215,35 @@ func (p pages) jobsOf(r *http.Request, b *batchPage) error {
 		b.Stages = append(b.Stages, stageBox{StageProgress: s, Jobs: b.Progress.Jobs, URL: listOf(r, "stage", string(s.Stage)), Current: s.Stage == b.Stage})
 	}
 	return nil
+}
+
+// turnTo is the address of the list's page at a cursor, which is the value of name; "" without one.
+func turnTo(r *http.Request, name, cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	query := r.URL.Query()
+	query.Del("after")
+	query.Del("before")
+	query.Set(name, cursor)
+	return (&url.URL{Path: r.URL.Path, RawQuery: query.Encode(), Fragment: "jobs"}).String()
+}
+
+// waitsOf says in a phrase what each unsettled job waits for, by id.
+func (p pages) waitsOf(ctx context.Context, jobs []registry.WorkItem) (map[string]string, error) {
+	var ids []string
+	for _, job := range jobs {
+		if !job.Status.Settled() {
+			ids = append(ids, job.ID)
+		}
+	}
+	waits := map[string]string{}
+	if len(ids) == 0 {
+		return waits, nil
+	}
+	all, err := p.API.WhyEach(ctx, ids)
+	for _, why := range all {
+		waits[why.ItemID] = why.Sentence
+	}
+	return waits, err
 }

@@ -103,10 +103,14 @@ func TestBatch_Large(t *testing.T) {
 		t.Errorf("the page lists %d jobs in %d bytes", n, len(text))
 	}
 	contains(t, "the batch", text, "0 of 1,200 jobs completed", `rel="next"`)
-	_, next, _ := strings.Cut(text, `<p class="more"><a href="`)
-	next, _, _ = strings.Cut(next, `"`)
-	text = s.Get(t, strings.ReplaceAll(next, "&amp;", "&"), http.StatusOK)
-	contains(t, "the second page", text, "plate-101.tif", `rel="first"`)
+	turn := func(text string, to string) string {
+		before, _, _ := strings.Cut(text, `" rel="`+to)
+		address, _, _ := strings.Cut(before[strings.LastIndex(before, `"`)+1:], "#")
+		return s.Get(t, strings.ReplaceAll(address, "&amp;", "&"), http.StatusOK)
+	}
+	text = turn(text, "next")
+	contains(t, "the second page", text, "plate-101.tif", "plate-200.tif", `rel="next"`)
+	contains(t, "the first page again", turn(text, "prev"), "plate-1.tif", "plate-100.tif")
 }
 
 // TestItem_WayOn: a page has the one button that lets the item go on.
