@@ -1,0 +1,118 @@
+package ui_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/ui/lang"
+)
+
+// texts are the texts of a page that people read: its own, and those in attributes. What is in code, in
+// a part that says it is English, and in answers of the API is not translated.
+func texts(t *testing.T, page string) (all []string) {
+	t.Helper()
+	root, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var walk func(n *html.Node)
+	walk = func(n *html.Node) {
+		if n.Type == html.TextNode {
+			all = append(all, strings.TrimSpace(n.Data))
+		}
+		for _, a := range n.Attr {
+			switch a.Key {
+			case "lang":
+				if a.Val == "en" {
+					return
+				}
+			case "title", "placeholder", "aria-label", "data-label", "alt":
+				all = append(all, strings.TrimSpace(a.Val))
+			}
+		}
+		if n.Data == "code" || n.Data == "pre" || n.Data == "script" {
+			return
+		}
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			walk(c)
+		}
+	}
+	walk(root)
+	return all
+}
+
+// untranslated are pages whose texts are not in the catalogue yet (TestTemplates of package lang).
+var untranslated = map[string]bool{"/schedules": true, "/processes": true, "/items": true}
+
+// TestGerman: on the pages in German, no text of the catalogue is left in English.
+func TestGerman(t *testing.T) {
+	english := map[string]bool{}
+	for key, text := range catalogue(t, "de") {
+		// A single word in small letters may be the name of something, such as a storage.
+		if text != key && !strings.Contains(key, "%") && (strings.Contains(key, " ") || strings.ToLower(key) != key) {
+			english[key] = true
+		}
+	}
+	s := newSite(t)
+	batch, jobs := s.fill(t)
+	s.Token = s.TokenOf(t, "eine Verwalterin", registry.RoleAdmin)
+	paths := []string{"/none", "/batches/" + batch}
+	for _, job := range jobs {
+		paths = append(paths, "/items/"+job.ID)
+	}
+	for _, m := range menuEntry.FindAllStringSubmatch(s.get(t, "/help", http.StatusOK), -1) {
+		paths = append(paths, m[1])
+	}
+	german := 0
+	for _, path := range paths {
+		answer := s.visit(t, http.MethodGet, path, nil, []*http.Cookie{{Name: lang.Cookie, Value: "de"}})
+		var b strings.Builder
+		err := answer.Write(&b)
+		answer.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, page, _ := strings.Cut(b.String(), "<!doctype html>")
+		if !strings.Contains(page, `<html lang="de"`) {
+			t.Errorf("%s is not in German", path)
+		}
+		for _, text := range texts(t, page) {
+			if english[text] && !untranslated[path] {
+				t.Errorf("%s has %q in English", path, text)
+			}
+			if text == "Hilfe" {
+				german++
+			}
+		}
+	}
+	if german < len(paths) {
+		t.Errorf("only %d of %d pages have the menu in German", german, len(paths))
+	}
+}
+
+// catalogue reads the texts of a language that have one form.
+func catalogue(t *testing.T, tag string) map[string]string {
+	t.Helper()
+	raw, err := os.ReadFile("lang/catalogue/" + tag + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for key, value := range all {
+		var text string
+		if json.Unmarshal(value, &text) == nil {
+			texts[key] = text
+		}
+	}
+	return texts
+}
