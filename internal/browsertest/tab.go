@@ -339,10 +339,11 @@ func (tab *Tab) Shift() (score float64, what []string) {
 // Fits fails the test if the page is wider than the screen, and names what sticks out.
 func (tab *Tab) Fits() {
 	tab.t.Helper()
-	const script = `(() => { const root = document.documentElement; if (root.scrollWidth <= root.clientWidth) return [];
-		const clipped = (e) => e && e !== document.body && (getComputedStyle(e).overflowX !== "visible" || clipped(e.parentElement));
-		return [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > root.clientWidth + 1 && !clipped(e.parentElement))
-			.slice(0, 5).map((e) => e.nodeName.toLowerCase() + "." + e.className + " " + e.textContent.trim().slice(0, 40)).concat([root.scrollWidth + " > " + root.clientWidth]); })()`
+	// What sticks out is what makes the page less wide when it is hidden; the innermost is the cause.
+	const script = `(() => { const root = document.documentElement, wide = root.scrollWidth; if (wide <= root.clientWidth) return [];
+		const guilty = (e) => { const was = e.style.display; e.style.display = "none"; const now = root.scrollWidth; e.style.display = was; return now < wide; };
+		return [...document.querySelectorAll("body *")].filter((e) => e.style && e.getBoundingClientRect().right > root.clientWidth && guilty(e))
+			.slice(-3).map((e) => e.nodeName.toLowerCase() + "." + e.className + " " + e.textContent.trim().slice(0, 40)).concat([wide + " > " + root.clientWidth]); })()`
 	if wide := Eval[[]string](tab, script); len(wide) > 0 {
 		tab.t.Errorf("%s is wider than the screen: %s", tab.Path(), strings.Join(wide, "; "))
 	}
