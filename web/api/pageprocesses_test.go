@@ -42,7 +42,7 @@ func TestPages_Processes(t *testing.T) {
 		}
 	}
 	text := get(path, http.StatusOK)
-	if !strings.Contains(text, "running since") || !strings.Contains(text, "imported") || strings.Contains(text, hostile) {
+	if !strings.Contains(text, "running</span> since") || !strings.Contains(text, "imported") || strings.Contains(text, hostile) {
 		t.Errorf("its page: %s", text)
 	}
 	get("/processes/curate/none", http.StatusNotFound)

@@ -2,7 +2,6 @@ package function
 
 import (
 	"net/http"
-	"net/url"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/ui/page"
@@ -35,20 +34,8 @@ func (p pages) listProcesses(r *http.Request) (page.Page, error) {
 		return page.Page{}, err
 	}
 	for _, info := range list.Rows {
-		content.Rows = append(content.Rows, processRow{info, "/processes/" + url.PathEscape(info.Namespace) + "/" + url.PathEscape(info.ProcessID)})
+		content.Rows = append(content.Rows, processRow{info, processURL(info.ProcessKey)})
 	}
 	content.Next = page.Next(r, list.Next)
-	return page.Page{Name: "processes", Title: "Processes", Section: "processes", Content: content}, nil
-}
-
-// newestEvents is how many events a process's page shows.
-const newestEvents = 100
-
-func (p pages) process(r *http.Request) (page.Page, error) {
-	key := registry.ProcessKey{Namespace: r.PathValue("namespace"), ProcessID: r.PathValue("process")}
-	info, err := p.API.Process(r.Context(), key, registry.HistoryRange{Backward: true, Limit: newestEvents})
-	if err != nil {
-		return page.Page{}, err
-	}
-	return page.Page{Name: "process", Title: "Process " + key.String(), Section: "processes", Content: info}, nil
+	return page.Page{Name: "processes", Title: p.Texts(r).T("Processes"), Section: "processes", Content: content}, nil
 }
