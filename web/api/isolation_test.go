@@ -23,6 +23,9 @@ import (
 // beeMark stands in everything of the collection that the depositor may not see.
 const beeMark = "HONEYPOT"
 
+// beePart finds beeMark in searches. Answers repeat what was searched for, which then is no leak.
+const beePart = "HONEYPO"
+
 // foreign is what lies in that collection.
 type foreign struct{ batch, job, object, restore, upload, underway, hold, collection, graph, node, session, process, step string }
 
@@ -93,11 +96,11 @@ func probes() map[string][]probe {
 		"item-around":    get("/items/JOB/around", "/items/NODE/around"),
 		"item-edges":     get("/items/JOB/edges", "/items/NODE/edges"),
 		"count-items": get("/items/count", "/items/count?q=collection:COLLECTION", "/items/count?q=batch:BATCH", "/items/count?q=graph:GRAPH",
-			"/items/count?q=id:JOB", "/items/count?q="+beeMark),
-		"list-failures":      get("/failures", "/failures?q=collection:COLLECTION", "/failures?q=batch:BATCH", "/failures?q=id:JOB", "/failures?q="+beeMark),
+			"/items/count?q=id:JOB", "/items/count?q="+beePart),
+		"list-failures":      get("/failures", "/failures?q=collection:COLLECTION", "/failures?q=batch:BATCH", "/failures?q=id:JOB", "/failures?q="+beePart),
 		"queue-status":       get("/queue"),
 		"read-accepting":     get("/queue/accepting"),
-		"list-batches":       get("/batches", "/batches?collection=COLLECTION", "/batches?text="+beeMark, "/batches?status=completed"),
+		"list-batches":       get("/batches", "/batches?collection=COLLECTION", "/batches?text="+beePart, "/batches?status=completed"),
 		"read-batch":         get("/batches/BATCH"),
 		"cancel-batch":       {{"POST", "/api/v1/batches/BATCH/cancel", "{}"}, {"POST", "/api/v1/batches/JOB/cancel", `{"reason":"x"}`}},
 		"batch-progress":     get("/batches/BATCH/progress"),
@@ -107,7 +110,7 @@ func probes() map[string][]probe {
 		"batch-report-json":  get("/batches/BATCH/report.json"),
 		"batch-report-csv":   get("/batches/BATCH/report.csv", "/batches/BATCH/report.csv?closing=1"),
 		"batch-report-jobs":  get("/batches/BATCH/report/jobs", "/batches/BATCH/report/jobs?list=completed"),
-		"list-items": get("/items", "/items?parent=BATCH", "/items?collection=COLLECTION", "/items?text="+beeMark, "/items?q=collection:COLLECTION",
+		"list-items": get("/items", "/items?parent=BATCH", "/items?collection=COLLECTION", "/items?text="+beePart, "/items?q=collection:COLLECTION",
 			"/items?q=graph:GRAPH", "/items?q=id:JOB", "/items?q=batch:BATCH"),
 		"read-item":             get("/items/JOB", "/items/BATCH"),
 		"item-history":          get("/items/JOB/history", "/items/COLLECTION/history"),
@@ -120,7 +123,7 @@ func probes() map[string][]probe {
 		"read-collection":       get("/collections/COLLECTION"),
 		"list-profile-versions": get("/collections/COLLECTION/versions"),
 		"read-profile-version":  get("/collections/COLLECTION/versions/1"),
-		"list-objects":          get("/objects", "/objects?collection=COLLECTION", "/objects?text="+beeMark, "/objects?local_id=local"+beeMark),
+		"list-objects":          get("/objects", "/objects?collection=COLLECTION", "/objects?text="+beePart, "/objects?local_id=local"+beeMark),
 		"list-deletions":        get("/deletions"),
 		"read-object":           get("/objects/ARK"),
 		"object-files":          get("/objects/ARK/files", "/objects/ARK/files?version=1", "/objects/ARK/files?path=producer/a"),
@@ -139,7 +142,7 @@ func probes() map[string][]probe {
 		"list-feed":             get("/feed?limit=500", "/feed?limit=500&item=JOB", "/feed?limit=500&collections=COLLECTION", "/feed?types=token-created,hold,refused"),
 		"events":                get("/events?item=JOB"), // and TestIsolation_Stream
 		"list-namespaces":       get("/namespaces"),
-		"list-processes":        get("/processes", "/processes?namespace=states", "/processes?text="+beeMark),
+		"list-processes":        get("/processes", "/processes?namespace=states", "/processes?text="+beePart),
 		"read-process":          get("/processes/states/PROCESS", "/processes/states/PROCESS?wait=0.01"),
 		"trace-process":         get("/processes/states/PROCESS/steps"),
 		"read-answer":           get("/answers/STEP", "/answers/STEP?wait=0.01"),
@@ -150,17 +153,17 @@ func probes() map[string][]probe {
 		"pages": {
 			{"GET", "/operations", ""},
 			{"GET", "/items", ""},
-			{"GET", "/items?q=" + beeMark, ""},
+			{"GET", "/items?q=" + beePart, ""},
 			{"GET", "/batches/BATCH", ""},
 			{"GET", "/deposits?of=all", ""},
-			{"GET", "/deposits?q=" + beeMark, ""},
+			{"GET", "/deposits?q=" + beePart, ""},
 			{"GET", "/deposits/BATCH", ""},
 			{"GET", "/deposits/BATCH/cancel", ""},
 			{"GET", "/deposit?from=BATCH", ""},
 			{"GET", "/deposit?upload=UPLOAD", ""},
 			{"GET", "/items/JOB", ""},
 			{"GET", "/objects", ""},
-			{"GET", "/objects?text=" + beeMark, ""},
+			{"GET", "/objects?text=" + beePart, ""},
 			{"GET", "/objects/OBJECT", ""},
 			{"GET", "/objects/OBJECT?file=producer%2Fa", ""},
 			{"GET", "/objects?collection=COLLECTION", ""},
@@ -230,7 +233,6 @@ func TestIsolation_EveryOperation(t *testing.T) {
 	b, theirs := isolated(t)
 	nothing := unknown()
 	all := probes()
-	asked := strings.NewReplacer(`value="`+beeMark+`"`, "", "text="+beeMark, "", "text%3D"+beeMark, "", "q="+beeMark, "", "q%3D"+beeMark, "", "text: "+beeMark, "") // the search field and its address
 	for id, roles := range access.Roles() {
 		list, known := all[id]
 		if !slices.Contains(roles, registry.RoleDepositor) {
@@ -244,7 +246,7 @@ func TestIsolation_EveryOperation(t *testing.T) {
 			answer, text := b.ask(t, p, theirs, registry.RoleDepositor)
 			there := theirs.strip(text)
 			for _, found := range []string{beeMark, theirs.batch, theirs.job, theirs.object, theirs.restore, theirs.hold, theirs.upload, theirs.underway, theirs.graph, theirs.node, theirs.session, theirs.process, theirs.step, "hiveb"} {
-				if strings.Contains(asked.Replace(there), found) {
+				if strings.Contains(there, found) {
 					t.Errorf("%s tells %s: %s", name, found, text)
 				}
 			}
