@@ -60,7 +60,7 @@ func TestBrowser_Watch(t *testing.T) {
 func TestBrowser_Hold(t *testing.T) {
 	t.Parallel()
 	h := up(t)
-	server, url := listen(t, http.HandlerFunc(filesBatch(2, "plate-")))
+	server, url := listen(t, filesBatch(2, "plate-"))
 	server.Start()
 	h.must(0, "hold", "add", "--scope", "stage", "--key", "expand", "--reason", "so that it waits")
 	batch := h.begin(url + "/batch.checkm")

@@ -67,6 +67,7 @@ type jobFilter struct {
 	Count   int64
 	URL     string
 	Current bool
+	status  registry.Status // of the jobs; "": terms say it
 	terms   []registry.Term
 }
 
@@ -75,12 +76,12 @@ type jobFilter struct {
 func filtersOf(r *http.Request, b registry.BatchProgress) []jobFilter {
 	all := []jobFilter{
 		{Name: "all", Count: b.Jobs},
-		{Name: "waiting", terms: []registry.Term{{Field: "status", Value: "pending"}, {Field: "state", Value: string(registry.StateHeld), Not: true}}},
-		{Name: "held", terms: []registry.Term{{Field: "state", Value: string(registry.StateHeld)}}},
-		{Name: "running", terms: []registry.Term{{Field: "status", Value: "running"}}},
-		{Name: "failed", terms: []registry.Term{{Field: "status", Value: "failed"}}},
+		{Name: "waiting", status: registry.Pending, terms: []registry.Term{{Field: "state", Value: string(registry.StateHeld), Not: true}}},
+		{Name: "held", status: registry.Pending, terms: []registry.Term{{Field: "state", Value: string(registry.StateHeld)}}},
+		{Name: "running", status: registry.Running},
+		{Name: "failed", status: registry.Failed},
 		{Name: "stopped", terms: []registry.Term{{Field: "status", Value: "cancelled,aborted"}}},
-		{Name: "completed", Count: b.Completed, terms: []registry.Term{{Field: "status", Value: "completed"}}},
+		{Name: "completed", Count: b.Completed, status: registry.Completed},
 	}
 	chosen := r.URL.Query().Get("show")
 	for i := range all {
@@ -180,7 +181,7 @@ func (p pages) jobsOf(r *http.Request, b *batchPage) error {
 	if chosen < 0 {
 		return page.Invalid("there is no filter %q", r.URL.Query().Get("show"))
 	}
-	q.Match.Terms = slices.Clone(b.Filters[chosen].terms)
+	q.Status, q.Match.Terms = b.Filters[chosen].status, slices.Clone(b.Filters[chosen].terms)
 	b.Filtered, b.Here = chosen > 0, listOf(r, "show", r.URL.Query().Get("show"))
 	if stage := r.URL.Query().Get("stage"); stage != "" {
 		b.Stage = registry.Stage(stage)
