@@ -174,6 +174,12 @@ func (o objectPage) Underway() bool {
 		slices.ContainsFunc(o.Restores, func(r registry.Restoration) bool { return r.Status.Open() })
 }
 
+// Zips reports whether a zip can have all files of the version; otherwise it is downloaded as a tar.
+func (o objectPage) Zips() bool {
+	const most = 100_000 // as in package export
+	return o.Version.Files <= most
+}
+
 // Citation is how a text refers to the object.
 func (o objectPage) Citation() string {
 	var parts []string
