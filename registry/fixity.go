@@ -28,6 +28,45 @@ type Rechecking interface {
 	AskForCheck(ctx context.Context, objectID, reason, actor string) error
 }
 
+// HoldingsReader adds up what is kept.
+type HoldingsReader interface {
+	// Holdings counts stored files by when they were last checked, and versions by their copies.
+	// These counts are at most ten minutes old; reservations are as of now.
+	Holdings(ctx context.Context) (Holdings, error)
+}
+
+// Holdings is what is kept, and how well.
+type Holdings struct {
+	Files   int64           `json:"files"` // stored files of all objects
+	Checked []CheckedWithin `json:"checked"`
+	Copies  []CopyCount     `json:"copies"` // by number, the smallest first
+	At      time.Time       `json:"at"`     // when files and versions were counted
+	Rooms   []Room          `json:"rooms"`  // by volume
+}
+
+// CheckedDays are the times of [Holdings], the shortest first.
+func CheckedDays() []int { return []int{30, 90, 365} }
+
+// CheckedWithin is how many stored files were found right within some days in every storage.
+type CheckedWithin struct {
+	Days  int   `json:"days"`
+	Files int64 `json:"files"`
+}
+
+// CopyCount is how many versions are kept in a number of storages.
+type CopyCount struct {
+	Copies   int   `json:"copies"`
+	Versions int64 `json:"versions"`
+}
+
+// Room is what items have reserved on a volume.
+type Room struct {
+	Volume string `json:"volume"`
+	Items  int64  `json:"items"`  // with a reservation
+	Coming int64  `json:"coming"` // bytes that are reserved and not there yet
+	Kept   int64  `json:"kept"`   // bytes that failed and cancelled items keep for a requeue
+}
+
 // StoredFile is one file in an object's folder in every storage that has the object: content under
 // any number of names and versions, or the inventory of a version. A fixity check reads it again.
 type StoredFile struct {

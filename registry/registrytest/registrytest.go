@@ -49,6 +49,7 @@ type Store interface {
 	registry.Deciding
 	registry.Requesting
 	registry.Rechecking
+	registry.HoldingsReader
 	// Of receivers.
 	registry.Notifying
 	registry.Subscribing

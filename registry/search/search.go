@@ -13,6 +13,8 @@ type Search struct {
 	db   *sqldb.DB
 	work *work.Engine
 	out  *outbound.Outbound
+
+	counted counted
 }
 
 // New returns the searches over a Registry.

@@ -189,7 +189,7 @@ func addOperations(s *endpoint.Server, limited scope.Registry, o Options) *uploa
 	(&function.Service{Server: s, Registry: limited}).Routes()
 	(&item.Service{Server: s, Registry: limited}).Routes()
 	(&process.Service{Server: s, Registry: limited}).Routes()
-	(&queue.Service{Server: s, Registry: limited, Objects: o.Objects}).Routes()
+	(&queue.Service{Server: s, Registry: limited, Objects: o.Objects, Staging: o.Staging}).Routes()
 	(&collection.Service{Server: s, Registry: limited, Objects: o.Objects}).Routes()
 	(&object.Service{Server: s, Registry: limited, All: o.Registry, Objects: o.Objects, Staging: o.Staging}).Routes()
 	(&checkpoint.Service{Server: s, Registry: limited, All: o.Registry, Objects: o.Objects, Chains: o.Chains}).Routes()

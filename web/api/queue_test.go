@@ -174,3 +174,19 @@ func TestThroughput(t *testing.T) {
 	_, err = b.as(t, registry.RoleDepositor).Throughput(ctx, registry.ThroughputHour)
 	problemOf(t, err, http.StatusForbidden, wire.CodeForbidden)
 }
+
+// TestHoldings checks that staff read how full volumes are and what is checked, and depositors do not.
+func TestHoldings(t *testing.T) {
+	b := newBench(t)
+	b.preserve(t, "ark:/99999/fk9", map[string]string{"producer/a": "text"})
+	got, err := b.as(t, registry.RoleViewer).Holdings(t.Context())
+	must(t, err)
+	if got.Files == 0 || len(got.Checked) != 3 || got.Checked[0].Files != got.Files || len(got.Copies) != 1 || got.Copies[0].Versions != 1 {
+		t.Errorf("holdings %+v", got)
+	}
+	if len(got.Volumes) != 2 || got.Volumes[0].Name != registry.DefaultStaging || got.Volumes[0].Total <= got.Volumes[0].Used {
+		t.Errorf("volumes %+v", got.Volumes)
+	}
+	_, err = b.as(t, registry.RoleDepositor).Holdings(t.Context())
+	problemOf(t, err, http.StatusForbidden, wire.CodeForbidden)
+}

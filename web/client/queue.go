@@ -26,6 +26,11 @@ func (c *Client) Throughput(ctx context.Context, span registry.ThroughputSpan) (
 	return get[registry.Throughput](ctx, c, "/queue/throughput", url.Values{"span": {string(span)}})
 }
 
+// Holdings returns how many copies and checks there are of what is kept, and how full volumes are.
+func (c *Client) Holdings(ctx context.Context) (wire.Holdings, error) {
+	return get[wire.Holdings](ctx, c, "/queue/holdings", nil)
+}
+
 // Limits lists the limits on what runs at once.
 func (c *Client) Limits(ctx context.Context) ([]registry.Limit, error) {
 	p, err := get[registry.Page[registry.Limit]](ctx, c, "/queue/limits", nil)

@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/holdfast/holdfast/registry"
+
 // CommandRequest asks for an act on an item.
 type CommandRequest struct {
 	Act      string `json:"act" doc:"One of the item's allowed_acts: requeue, retry-now, cancel, abort, delete, hold, release-hold, priority, update-report, give-up, abandon, purge" example:"requeue"`
@@ -54,4 +56,19 @@ type DrainRequest struct {
 type AcceptingRequest struct {
 	On     bool   `json:"on"`
 	Reason string `json:"reason" doc:"Why; shown to depositors who submit" example:"stock-taking"`
+}
+
+// Holdings is what is kept, and how full the volumes are.
+type Holdings struct {
+	registry.Holdings
+
+	Volumes []Volume `json:"volumes"` // staging, then the storages
+}
+
+// Volume is how full a volume is.
+type Volume struct {
+	Name      string `json:"name"`
+	Total     int64  `json:"total"` // bytes; 0: not known, or there is no limit
+	Used      int64  `json:"used"`  // by anyone
+	Unlimited bool   `json:"unlimited,omitempty"`
 }

@@ -11,6 +11,7 @@ func Topics() []registrytest.Topic {
 		registrytest.NewTopic("list", listTests()),
 		registrytest.NewTopic("query", queryTests()),
 		registrytest.NewTopic("failures", failuresTests()),
+		registrytest.NewTopic("holdings", holdingsTests()),
 	}
 }
 

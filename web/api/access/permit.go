@@ -101,6 +101,7 @@ func Roles() map[string][]registry.Role {
 		Metrics:           overseer,
 		"read-accepting":  reader,
 		"read-throughput": overseer,
+		"read-holdings":   overseer,
 		"set-accepting":   operator,
 		"drain":           operator,
 		"search-orphans":  operator,

@@ -5,6 +5,7 @@ package queue
 import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/web/api/endpoint"
 )
 
@@ -13,6 +14,7 @@ type Service struct {
 	*endpoint.Server
 	Registry Registry
 	Objects  ocfl.Roots // their names are volumes too
+	Staging  storage.Store
 }
 
 // Registry is what a Service needs of the Registry, limited to what the caller may see.
@@ -24,6 +26,7 @@ type Registry interface {
 	registry.Holding
 	registry.Limiting
 	registry.ThroughputReader
+	registry.HoldingsReader
 	registry.Submitting
 	registry.Requesting
 	registry.Profiles
@@ -34,4 +37,5 @@ func (s *Service) Routes() {
 	s.queueRoutes()
 	s.holdRoutes()
 	s.limitRoutes()
+	s.holdingRoutes()
 }

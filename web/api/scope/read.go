@@ -263,6 +263,14 @@ func (s scoped) Throughput(ctx context.Context, span registry.ThroughputSpan) (r
 	return s.all.Throughput(ctx, span)
 }
 
+// Holdings implements registry.HoldingsReader. As Throughput, it is about all collections.
+func (s scoped) Holdings(ctx context.Context) (registry.Holdings, error) {
+	if s.sight(ctx).limited() {
+		return registry.Holdings{}, absent("what is kept of", "all collections")
+	}
+	return s.all.Holdings(ctx)
+}
+
 // SetLimit implements registry.Limiting.
 func (s scoped) SetLimit(ctx context.Context, l registry.Limit) error { return s.all.SetLimit(ctx, l) }
 

@@ -37,6 +37,7 @@ type Registry interface {
 	registry.Holding
 	registry.Limiting
 	registry.ThroughputReader
+	registry.HoldingsReader
 	registry.Catalog
 	registry.Attesting
 	registry.Requesting

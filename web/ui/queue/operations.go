@@ -56,6 +56,7 @@ type operationsPage struct {
 	Causes    page.Failures
 	Limits    []registry.Limit
 	Charts    *charts
+	Holdings  *holdings
 	May       mayDo
 }
 
@@ -144,6 +145,11 @@ func (p pages) oversee(r *http.Request, s *operationsPage) error {
 		return err
 	}
 	s.Limits = s.Limits[:min(len(s.Limits), shownLimits)]
+	kept, err := p.API.Holdings(ctx)
+	if err != nil {
+		return err
+	}
+	s.Holdings = holdingsOf(kept)
 	return p.addWorkers(ctx, s)
 }
 
