@@ -165,12 +165,19 @@ func (p pages) list(r *http.Request, match registry.Query, s *itemsPage, shown m
 	if s.Rows, err = p.explained(ctx, list.Rows, shown); err != nil {
 		return err
 	}
-	if len(list.Rows) > 0 {
+	switch {
+	case list.Next == "" && list.Prev == "":
+		s.Count = int64(len(list.Rows))
+	case !hasText(match):
 		s.Count = p.count(ctx, match)
-	} else {
-		s.Count = 0
 	}
 	return nil
+}
+
+// hasText reports whether a query looks for text. The items that match are then not counted: that
+// reads each of them.
+func hasText(q registry.Query) bool {
+	return slices.ContainsFunc(q.Terms, func(t registry.Term) bool { return t.Field == "" || t.Field == "name" || t.Field == "error" })
 }
 
 // explained adds to rows what they wait for, with one request for all.
@@ -236,11 +243,22 @@ func (p pages) filters(ctx context.Context, t lang.Texts, form url.Values, match
 		}
 		all = append(all, f)
 	}
-	each := func(q registry.Query) int64 { return p.count(ctx, q) }
-	whole, err := p.API.CountItems(ctx, registry.ItemQuery{Match: others})
+	// Only what indexes count is counted.
+	each := func(q registry.Query) int64 {
+		if len(others.Terms) > 0 {
+			return -1
+		}
+		return p.count(ctx, q)
+	}
+	var whole map[registry.State]int64
+	if !hasText(others) {
+		if counts, err := p.API.CountItems(ctx, registry.ItemQuery{Match: others}); err == nil {
+			whole = counts
+		}
+	}
 	of := func(state registry.State) func(registry.Query) int64 {
 		return func(registry.Query) int64 {
-			if err != nil {
+			if whole == nil {
 				return -1
 			}
 			return whole[state]

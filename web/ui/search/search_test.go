@@ -106,6 +106,7 @@ func TestItems_Query(t *testing.T) {
 	} {
 		wants(t, tt.query, s.list(t, q(tt.query)), tt.has, tt.not...)
 	}
+	wants(t, "text is not counted by state", s.list(t, q("psalter")), []string{second, "1 item matches", ">Failed</a>"}, ">Failed <span")
 	wants(t, "columns", s.list(t, "col=size&col=by"), []string{"Submitted by", "unknown"}, `<th scope="col">Stage`)
 	wants(t, "filters", s.list(t, ""), []string{`Held <span class="figures">1</span>`, `Failed <span class="figures">0</span>`, `Mine <span class="figures">2</span>`})
 }
