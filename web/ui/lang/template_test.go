@@ -13,7 +13,7 @@ import (
 
 // untranslated are templates whose texts are not in the catalogue yet.
 var untranslated = []string{
-	"function/page/process.html", "function/page/processes.html", "function/page/schedules.html", "item/page/graph.html", "item/page/requeue.html",
+	"item/page/requeue.html",
 }
 
 var (
