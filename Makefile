@@ -56,7 +56,7 @@ vet: ## Run go vet
 
 .PHONY: lint
 lint: $(TOOLS_READY) ## Run golangci-lint, formatting included
-	$(TOOLS)/golangci-lint run ./...
+	$(TOOLS)/golangci-lint run --allow-parallel-runners ./...
 
 .PHONY: staticcheck
 staticcheck: $(TOOLS_READY)
