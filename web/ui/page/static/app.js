@@ -159,6 +159,10 @@
 			});
 			fill();
 		}
+		// A closed dialog gives the focus back. Enter on a link must not go on to the field that had it.
+		const before = document.activeElement;
+		before.blur();
+		dialog.oncancel = () => setTimeout(() => before.focus());
 		dialog.showModal();
 		const input = dialog.querySelector("input");
 		input.value = "";
