@@ -257,7 +257,7 @@ func TestSession_Ends(t *testing.T) {
 	idle, used, sending := newBrowser(t, b, registry.RoleViewer), newBrowser(t, b, registry.RoleOperator), newBrowser(t, b, registry.RoleDepositor)
 	for range 3 {
 		b.pass(29 * time.Minute)
-		status(idle, "/live?page=/holds") // what keeps a page up to date
+		status(idle, "/live?page=/help") // what keeps a page up to date, or says that it needs nothing
 		status(idle, "/static/style.css")
 		idle.send(t, http.MethodGet, "/operations", nil, "Sec-Fetch-Dest", "image")
 		idle.send(t, http.MethodGet, "/api/v1/batches", nil, "Sec-Fetch-Dest", "empty")
