@@ -138,7 +138,11 @@
 					const link = document.createElement("a");
 					link.href = href;
 					link.textContent = name;
-					link.addEventListener("click", () => dialog.close());
+					link.addEventListener("click", () => {
+						dialog.close();
+						// The rest of the key press must not go to the field that the focus returns to.
+						document.activeElement.blur();
+					});
 					row.append(link);
 					list.append(row);
 				}
