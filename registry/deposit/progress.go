@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
@@ -99,66 +100,59 @@ func (z *sizes) add(p *registry.BatchProgress, sum *jobSums) {
 	sum.sizeless += z.sizeless
 }
 
-// sumRows adds the jobs with row numbers from first to last. Most jobs are completed or pending.
-// These are counted without groups, because a database sorts what it groups, which takes several
-// times as long as reading it.
+// sumRows adds the jobs with row numbers from first to last, by one statement: otherwise a job that
+// changes meanwhile could count twice. Most jobs are completed or pending. These are counted without
+// groups, because a database sorts what it groups, which takes several times as long as reading it.
 func (s *Deposits) sumRows(ctx context.Context, p *registry.BatchProgress, sum *jobSums, held bool, first, last int64) error {
 	since := sqldb.Micros(s.db.Now().Add(-registry.RecentSpan))
 	rows := ` FROM work_item i WHERE i.parent_id = $1 AND i.row_no BETWEEN $2 AND $3 AND i.status `
-	var z sizes
-	err := s.db.Read.QueryRowContext(ctx, `SELECT `+sumsOfSizes+rows+`= 'completed'`, p.BatchID, first, last, since).Scan(z.into()...)
-	if err != nil {
-		return err
+	columns := fmt.Sprintf(`, COUNT(CASE WHEN i.stage = '%s' AND i.attempt = 0 THEN 1 END)`, p.Stages[0].Stage)
+	for _, at := range p.Stages {
+		columns += fmt.Sprintf(`, COUNT(CASE WHEN i.stage = '%s' THEN 1 END)`, at.Stage)
 	}
-	z.add(p, sum)
-	p.Add(registry.Position{Action: registry.Ingest, Stage: p.Stages[len(p.Stages)-1].Stage, Status: registry.Completed}, "", z.jobs)
+	none := strings.Repeat(`, 0`, 1+len(p.Stages))
+	query := `SELECT 'completed', '', '', '', '', 0, FALSE, '', ` + sumsOfSizes + none + rows + `= 'completed'`
 	others := `<> 'completed'`
 	if !held {
-		if err := s.sumPending(ctx, p, sum, rows, p.BatchID, first, last, since); err != nil {
-			return err
-		}
+		query += ` UNION ALL SELECT 'pending', '', '', '', '', 0, FALSE, '', ` + sumsOfSizes + columns + rows + `= 'pending'`
 		others = `NOT IN ('completed', 'pending')`
 	}
-	return sqldb.Each(s.db.Read.Ask(ctx, `SELECT i.action, i.stage, i.status, i.error_class, CASE WHEN i.attempt > 0 THEN 1 ELSE 0 END,
-			i.status = 'pending' AND `+work.HeldBy+`, CASE WHEN i.status IN ('failed', 'deleted') THEN i.commitment ELSE '' END, `+
-		sumsOfSizes+rows+others+` GROUP BY 1, 2, 3, 4, 5, 6, 7`, p.BatchID, first, last, since), "", func(row sqldb.Scanner) error {
+	query += ` UNION ALL SELECT 'other', i.action, i.stage, i.status, i.error_class, CASE WHEN i.attempt > 0 THEN 1 ELSE 0 END,
+			i.status = 'pending' AND ` + work.HeldBy + `, CASE WHEN i.status IN ('failed', 'deleted') THEN i.commitment ELSE '' END, ` +
+		sumsOfSizes + none + rows + others + ` GROUP BY 2, 3, 4, 5, 6, 7, 8`
+	return sqldb.Each(s.db.Read.Ask(ctx, query, p.BatchID, first, last, since), "", func(row sqldb.Scanner) error {
+		var kind string
 		var pos registry.Position
 		var class registry.ErrorClass
 		var z sizes
-		err := row.Scan(append([]any{&pos.Action, &pos.Stage, &pos.Status, &class, &pos.Attempt, &pos.Held, &pos.Commitment}, z.into()...)...)
-		if err != nil {
+		var fresh int64                      // pending in the first stage, never claimed
+		here := make([]int64, len(p.Stages)) // pending, by stage
+		into := append([]any{&kind, &pos.Action, &pos.Stage, &pos.Status, &class, &pos.Attempt, &pos.Held, &pos.Commitment}, z.into()...)
+		into = append(into, &fresh)
+		for i := range here {
+			into = append(into, &here[i])
+		}
+		if err := row.Scan(into...); err != nil {
 			return err
 		}
 		z.add(p, sum)
-		p.Add(pos, class, z.jobs)
-		if pos.Held {
-			sum.held += z.jobs
+		switch kind {
+		case "completed":
+			p.Add(registry.Position{Action: registry.Ingest, Stage: p.Stages[len(p.Stages)-1].Stage, Status: registry.Completed}, "", z.jobs)
+		case "pending":
+			here[0] -= fresh
+			p.Add(registry.Position{Action: registry.Ingest, Stage: p.Stages[0].Stage, Status: registry.Pending}, "", fresh)
+			for i, at := range p.Stages {
+				p.Add(registry.Position{Action: registry.Ingest, Stage: at.Stage, Status: registry.Pending, Attempt: 1}, "", here[i])
+			}
+		default:
+			p.Add(pos, class, z.jobs)
+			if pos.Held {
+				sum.held += z.jobs
+			}
 		}
 		return nil
 	})
-}
-
-// sumPending adds pending jobs, none of which is held.
-func (s *Deposits) sumPending(ctx context.Context, p *registry.BatchProgress, sum *jobSums, rows string, args ...any) error {
-	var z sizes
-	var fresh int64 // in the first stage, never claimed
-	here := make([]int64, len(p.Stages))
-	into := append(z.into(), &fresh)
-	columns := fmt.Sprintf(`, COUNT(CASE WHEN i.stage = '%s' AND i.attempt = 0 THEN 1 END)`, p.Stages[0].Stage)
-	for i, at := range p.Stages {
-		columns += fmt.Sprintf(`, COUNT(CASE WHEN i.stage = '%s' THEN 1 END)`, at.Stage)
-		into = append(into, &here[i])
-	}
-	if err := s.db.Read.QueryRowContext(ctx, `SELECT `+sumsOfSizes+columns+rows+`= 'pending'`, args...).Scan(into...); err != nil {
-		return err
-	}
-	z.add(p, sum)
-	here[0] -= fresh
-	p.Add(registry.Position{Action: registry.Ingest, Stage: p.Stages[0].Stage, Status: registry.Pending}, "", fresh)
-	for i, at := range p.Stages {
-		p.Add(registry.Position{Action: registry.Ingest, Stage: at.Stage, Status: registry.Pending, Attempt: 1}, "", here[i])
-	}
-	return nil
 }
 
 // runningJobs returns the names of up to three running jobs.
