@@ -186,12 +186,12 @@ func commandOf(r *http.Request, it registry.WorkItem) (registry.Command, error) 
 		AgreesTo: r.PostForm.Get("agrees_to"), IdempotencyKey: r.PostForm.Get("key"),
 	}
 	switch {
-	case !isActOfPeople(c.Act):
+	case !slices.Contains(registry.AdminActs(), c.Act):
 		return c, page.Invalid("unknown act %q", c.Act)
 	case c.Reason == "" && needsReason(it, c.Act):
 		return c, page.Invalid("%s needs a reason; it is shown with the item", c.Act)
 	}
-	if err := checkLengths(c.Reason+c.AgreesTo, c.IdempotencyKey); err != nil {
+	if err := page.CheckLengths(c.Reason+c.AgreesTo, c.IdempotencyKey); err != nil {
 		return c, err
 	}
 	if text := r.PostForm.Get("priority"); c.Act == registry.ActPriority {
@@ -205,20 +205,6 @@ func commandOf(r *http.Request, it registry.WorkItem) (registry.Command, error) 
 		c.From = ""
 	}
 	return c, nil
-}
-
-// checkLengths refuses a reason or key longer than those of the pages' forms.
-func checkLengths(reason, key string) error {
-	const mostReason, mostKey = 2000, 200
-	if len(reason) > mostReason || len(key) > mostKey {
-		return page.Invalid("the reason is longer than %d bytes", mostReason)
-	}
-	return nil
-}
-
-// isActOfPeople reports whether people can ask an act at all.
-func isActOfPeople(a registry.Act) bool {
-	return slices.ContainsFunc(registry.Transitions(), func(t registry.Transition) bool { return t.Act == a && t.By == "admin" })
 }
 
 // afterAct is the address of an item's page that shows the event of an act. It is the plain page if

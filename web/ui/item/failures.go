@@ -88,7 +88,7 @@ func (p pages) requeue(r *http.Request) (string, *page.Page, error) {
 		Act: string(act), From: r.PostForm.Get("from"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: true,
 	}}
 	key := r.PostForm.Get("key")
-	if err := checkLengths(b.Reason, key); err != nil {
+	if err := page.CheckLengths(b.Reason, key); err != nil {
 		return "", nil, err
 	}
 	switch {

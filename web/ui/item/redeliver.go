@@ -37,7 +37,7 @@ func (p pages) redeliverForm(r *http.Request, form redeliverPage) page.Page {
 // redeliver enqueues the delivery, and leads to the page of its item.
 func (p pages) redeliver(r *http.Request) (string, *page.Page, error) {
 	reason, key := strings.TrimSpace(r.PostForm.Get("reason")), r.PostForm.Get("key")
-	if err := checkLengths(reason, key); err != nil {
+	if err := page.CheckLengths(reason, key); err != nil {
 		return "", nil, err
 	}
 	delivery, err := p.API.Redeliver(r.Context(), r.PathValue("id"), reason, key)

@@ -67,3 +67,12 @@ func (s *Site) FailuresOf(ctx context.Context, q registry.Query) (f Failures, er
 	}
 	return f, nil
 }
+
+// CheckLengths refuses a reason or an idempotency key longer than those of the pages' forms.
+func CheckLengths(reason, key string) error {
+	const mostReason, mostKey = 2000, 200
+	if len(reason) > mostReason || len(key) > mostKey {
+		return Invalid("the reason is longer than %d bytes", mostReason)
+	}
+	return nil
+}

@@ -116,9 +116,8 @@ func (p pages) startBulk(r *http.Request) (string, *page.Page, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	const mostReason, mostKey = 2000, 200
-	if len(b.Reason) > mostReason || len(b.Key) > mostKey {
-		return "", nil, page.Invalid("the reason is longer than %d bytes", mostReason)
+	if err := page.CheckLengths(b.Reason, b.Key); err != nil {
+		return "", nil, err
 	}
 	ask := wire.BulkRequest{Query: b.Query, GraceSeconds: graceSeconds, CommandRequest: wire.CommandRequest{
 		Act: string(b.Act), From: string(b.From), Reason: b.Reason, Confirm: true,
