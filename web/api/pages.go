@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -9,6 +8,7 @@ import (
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
 	"github.com/holdfast/holdfast/web/api/scope"
+	"github.com/holdfast/holdfast/web/webserver"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -96,28 +96,12 @@ func (d door) RoundTrip(r *http.Request) (*http.Response, error) {
 		asked.Body = http.NoBody
 	}
 	defer asked.Body.Close()
-	a := &answer{header: http.Header{}, status: http.StatusOK}
+	a := webserver.NewRecording()
 	d.api.ServeHTTP(a, &asked)
 	return &http.Response{
-		Status: http.StatusText(a.status), StatusCode: a.status, Header: a.header, Body: io.NopCloser(&a.body), ContentLength: int64(a.body.Len()), Request: r,
+		Status: http.StatusText(a.Status), StatusCode: a.Status, Header: a.Header(), Body: io.NopCloser(&a.Body), ContentLength: int64(a.Body.Len()), Request: r,
 	}, nil
 }
-
-// answer is the answer to a request of the pages.
-type answer struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// Header implements http.ResponseWriter.
-func (a *answer) Header() http.Header { return a.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(status int) { a.status = status }
-
-// Write implements http.ResponseWriter.
-func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
 
 // changes tells the pages when something has changed that the caller may see.
 type changes struct {

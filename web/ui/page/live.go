@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/holdfast/holdfast/web/webserver"
 )
 
 // An open page is kept up to date by a stream (server-sent events, HTML 9.2) of its live parts: the
@@ -277,32 +278,16 @@ func (s *Site) render(ctx context.Context, r *http.Request, page *url.URL) *rend
 	request.Header["Cookie"] = r.Header["Cookie"]
 	request.Header["Accept-Language"] = r.Header["Accept-Language"]
 	request.RequestURI = page.RequestURI()
-	answer := &rendering{header: http.Header{}, status: http.StatusOK}
+	answer := webserver.NewRecording()
 	s.mux.ServeHTTP(answer, request)
-	if answer.status != http.StatusOK {
-		now.err = fmt.Errorf("page %s answers %d", page.Path, answer.status)
+	if answer.Status != http.StatusOK {
+		now.err = fmt.Errorf("page %s answers %d", page.Path, answer.Status)
 		return now
 	}
-	now.parts, now.over = liveParts(answer.body.Bytes()), over
+	now.parts, now.over = liveParts(answer.Body.Bytes()), over
 	now.digest = digestOf(now.parts)
 	return now
 }
-
-// rendering is an http.ResponseWriter that keeps a page.
-type rendering struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// Header implements http.ResponseWriter.
-func (a *rendering) Header() http.Header { return a.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (a *rendering) WriteHeader(status int) { a.status = status }
-
-// Write implements http.ResponseWriter.
-func (a *rendering) Write(p []byte) (int, error) { return a.body.Write(p) }
 
 func newLive() live {
 	return live{streams: map[string]int{}, pages: map[liveKey]*rendered{}, turn: make(chan struct{}, 1)}

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/webserver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -192,7 +193,7 @@ func (w *watched) open(t *testing.T, page, seen, last string) (*stream, func()) 
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
 	}
-	s := &stream{rendering: rendering{header: http.Header{}, status: http.StatusOK}, over: make(chan struct{})}
+	s := &stream{Recording: webserver.NewRecording(), over: make(chan struct{})}
 	go func() {
 		defer close(s.over)
 		w.stream(s, r)
@@ -205,7 +206,7 @@ func (w *watched) open(t *testing.T, page, seen, last string) (*stream, func()) 
 
 // stream is what a reader of a stream has received.
 type stream struct {
-	rendering
+	*webserver.Recording
 
 	mu    sync.Mutex
 	taken int
@@ -215,13 +216,13 @@ type stream struct {
 func (s *stream) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.rendering.Write(p)
+	return s.Recording.Write(p)
 }
 
 func (s *stream) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.body.String()
+	return s.Body.String()
 }
 
 func (s *stream) Flush()                           {}
@@ -379,7 +380,7 @@ func TestLive_Refuses(t *testing.T) {
 	w.Get("/forbidden", func(*http.Request) (Page, error) { return Page{}, Forbidden() })
 	for _, page := range []string{"/forbidden", "/none", "/live%3Fpage%3D/page0", "//example.com/", "https://example.com/", "/page0%3Fx%3D%25zz%00"} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/live?page="+page, http.NoBody)
-		s := &stream{rendering: rendering{header: http.Header{}, status: http.StatusOK}}
+		s := &stream{Recording: webserver.NewRecording()}
 		w.stream(s, r)
 		if text := s.text(); strings.Contains(text, "event: patch") {
 			t.Errorf("%s has a stream: %s", page, text)
@@ -396,16 +397,16 @@ func TestLive_Bounded(t *testing.T) {
 		synctest.Wait()
 		s, end := w.open(t, "/page1", "", "")
 		end()
-		if s.status != http.StatusTooManyRequests {
-			t.Errorf("stream %d is answered with %d", mostLive+1, s.status)
+		if s.Status != http.StatusTooManyRequests {
+			t.Errorf("stream %d is answered with %d", mostLive+1, s.Status)
 		}
 		endLast()
 		s, end = w.open(t, "/page1", "", "")
 		defer end()
 		time.Sleep(liveAtMost)
 		synctest.Wait()
-		if s.status != http.StatusOK || !has(s.next(), "a", "b") {
-			t.Errorf("after one has ended, the next is answered with %d", s.status)
+		if s.Status != http.StatusOK || !has(s.next(), "a", "b") {
+			t.Errorf("after one has ended, the next is answered with %d", s.Status)
 		}
 	})
 }
