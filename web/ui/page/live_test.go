@@ -468,3 +468,16 @@ func TestLive_Paces(t *testing.T) {
 		}
 	})
 }
+
+// TestLive_Seen: a page begins its stream with the digest of what it shows, even if a part of it looks
+// like the place of the digest.
+func TestLive_Seen(t *testing.T) {
+	w := newWatched(t)
+	w.a = "&seen=" + unseen
+	page := webserver.NewRecording()
+	w.Handler().ServeHTTP(page, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/page0", http.NoBody))
+	want := digestOf(liveParts(page.Body.Bytes()))
+	if text := page.Body.String(); len(unseen) != len(want) || strings.Count(text, "seen="+want) != 1 || strings.Count(text, "seen="+unseen) != 1 {
+		t.Errorf("no stream from %s:\n%s", want, text)
+	}
+}

@@ -61,14 +61,15 @@ func (s *Site) write(w http.ResponseWriter, r *http.Request, out Page, status in
 	out.At, out.Version, out.Path = s.now().UTC(), s.Version, r.URL.RequestURI()
 	out.Session, out.Prefs = s.Caller(r.Context()), v.preferences(r)
 	out.Menu = s.menu(r.Context(), out.Section)
-	text, err := v.render(out)
 	over, forStream := r.Context().Value(liveMark{}).(*bool)
 	if forStream {
 		*over = !out.Live
+	} else if out.Live {
+		out.Stream = "/live?" + url.Values{"page": {out.Path}, "seen": {unseen}}.Encode()
 	}
-	if err == nil && out.Live && !forStream {
-		out.Stream = "/live?" + url.Values{"page": {out.Path}, "seen": {digestOf(liveParts(text))}}.Encode()
-		text, err = v.render(out)
+	text, err := v.render(out)
+	if i := bytes.LastIndex(text, []byte("seen="+unseen)); err == nil && out.Stream != "" && i >= 0 {
+		copy(text[i+len("seen="):], digestOf(liveParts(text))) // the address stands behind all parts
 	}
 	if err != nil {
 		s.Log.ErrorContext(r.Context(), "page failed", "request", w.Header().Get(wire.RequestIDHeader), "path", webserver.Path(r), "err", webserver.ErrorText(err))
@@ -80,6 +81,9 @@ func (s *Site) write(w http.ResponseWriter, r *http.Request, out Page, status in
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // the reader has gone if this fails
 }
+
+// unseen stands for the digest of what a page shows until the page is rendered. It is as long.
+const unseen = "0000000000000000"
 
 // render fills a page's template.
 func (v *view) render(p Page) ([]byte, error) {
