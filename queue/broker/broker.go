@@ -4,8 +4,8 @@
 // It keeps the promises of nsqd that a consumer relies on:
 //
 //   - A message stays in its channel until the client that holds it finishes it.
-//   - A message is delivered again if it is not finished within its timeout, or if its client
-//     disconnects.
+//   - A message is delivered again if it is not finished within its timeout. If its client
+//     disconnects, nsqd waits for the timeout, too; the broker delivers the message at once.
 //   - Every channel of a topic gets every message.
 //   - A client never holds more messages than its RDY count.
 //

@@ -105,6 +105,22 @@ func TestMaxMsgTimeout_LimitsTouch(t *testing.T) {
 	}
 }
 
+// A message of a client that is gone does not wait for its timeout, which is a minute here. An nsqd
+// would wait (queuetest, DisconnectRedelivers).
+func TestDisconnect_RedeliversAtOnce(t *testing.T) {
+	b := open(t, broker.Options{MsgTimeout: time.Minute})
+	killed, _ := queuetest.Dial(t, b.Addr(), nil)
+	killed.Publish("topic", "item")
+	killed.Subscribe("topic", workers, 1)
+	killed.ExpectMessage()
+	killed.Close()
+	next, _ := queuetest.Dial(t, b.Addr(), nil)
+	next.Subscribe("topic", workers, 1)
+	if m := next.ExpectMessage(); string(m.Body) != "item" || m.Attempts != 2 {
+		t.Errorf("message = %q, attempt %d, want item, attempt 2", m.Body, m.Attempts)
+	}
+}
+
 func TestStats_CountsTheRest(t *testing.T) {
 	b := open(t, broker.Options{MsgTimeout: 30 * time.Millisecond})
 	c, _ := queuetest.Dial(t, b.Addr(), nil)
