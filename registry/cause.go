@@ -76,14 +76,23 @@ type FailureGroup struct {
 	From Stage `json:"requeue_from,omitempty"`
 }
 
-// Requeue returns the query for a bulk requeue of the group's items from the stage From: the items
-// of q with this cause. ok is false if a requeue does not help.
-func (g FailureGroup) Requeue(q Query) (match Query, ok bool) {
-	if g.Fingerprint == "" || g.Useless {
+// Match returns the query of the group's items: the items of q with this cause. ok is false if the
+// cause is not computed yet, or if the query would be too long.
+func (g FailureGroup) Match(q Query) (match Query, ok bool) {
+	if g.Fingerprint == "" {
 		return Query{}, false
 	}
 	match.Terms = append(append(match.Terms, q.Terms...), Term{Field: "cause", Value: g.Fingerprint})
 	return match, len(match.Terms) <= MaxQueryTerms && len(match.String()) <= MaxQueryBytes // longer queries cannot be parsed again
+}
+
+// Requeue returns the query for a bulk requeue of the group's items from the stage From. ok is false
+// if a requeue does not help, or if the group has no query.
+func (g FailureGroup) Requeue(q Query) (match Query, ok bool) {
+	if g.Useless {
+		return Query{}, false
+	}
+	return g.Match(q)
 }
 
 // Title describes the cause in one line: its code and host, or its text.

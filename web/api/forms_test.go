@@ -179,19 +179,19 @@ func TestForms_Requeue(t *testing.T) {
 	b.settle(t, registry.Settlement{Lease: b.claim(t, registry.Estimate).Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "no"})
 	groups, err := b.store.Failures(t.Context(), registry.ItemQuery{})
 	must(t, err)
-	form := url.Values{"match": {"cause:" + groups.Rows[0].Fingerprint}, "reason": {"mended"}}
+	form := url.Values{"act": {"requeue"}, "q": {"cause:" + groups.Rows[0].Fingerprint}, "reason": {"mended"}, "now": {"yes"}}
 	same := []string{"Sec-Fetch-Site", "same-origin"}
 	for role, want := range map[registry.Role]int{registry.RoleViewer: http.StatusForbidden, registry.RoleDepositor: http.StatusForbidden} {
 		v := newBrowser(t, b, role)
-		if answer, text := v.send(t, http.MethodPost, "/failures/requeue", form, same...); answer.StatusCode != want {
+		if answer, text := v.send(t, http.MethodPost, "/items/act", form, same...); answer.StatusCode != want {
 			t.Errorf("as %s: %d %s", role, answer.StatusCode, text)
 		}
-		if _, text := v.send(t, http.MethodGet, "/batches/"+batch, nil); strings.Contains(text, "/failures/requeue") {
+		if _, text := v.send(t, http.MethodGet, "/batches/"+batch, nil); strings.Contains(text, "/items/act") {
 			t.Errorf("%s has a button", role)
 		}
 	}
 	v := newBrowser(t, b, registry.RoleOperator)
-	if answer, _ := v.send(t, http.MethodPost, "/failures/requeue", form, "Sec-Fetch-Site", "cross-site"); answer.StatusCode != http.StatusForbidden {
+	if answer, _ := v.send(t, http.MethodPost, "/items/act", form, "Sec-Fetch-Site", "cross-site"); answer.StatusCode != http.StatusForbidden {
 		t.Errorf("from another site: %d", answer.StatusCode)
 	}
 	bulks, err := b.store.Items(t.Context(), registry.ItemQuery{Action: registry.Bulk})
@@ -199,8 +199,8 @@ func TestForms_Requeue(t *testing.T) {
 	if len(bulks.Rows) != 0 {
 		t.Fatalf("begun by who may not: %+v", bulks.Rows)
 	}
-	answer, text := v.send(t, http.MethodPost, "/failures/requeue", form, same...)
-	id, ok := strings.CutPrefix(answer.Header.Get("Location"), "/items/")
+	answer, text := v.send(t, http.MethodPost, "/items/act", form, same...)
+	id, ok := strings.CutPrefix(answer.Header.Get("Location"), "/bulk/")
 	if answer.StatusCode != http.StatusSeeOther || !ok {
 		t.Fatalf("requeue: %d %s", answer.StatusCode, text)
 	}

@@ -459,7 +459,7 @@ func TestSignIn_Multipart(t *testing.T) {
 		must(t, answer.Body.Close())
 		return answer.StatusCode
 	}
-	for path, want := range map[string]int{"/login": http.StatusUnsupportedMediaType, "/batches/b/x": http.StatusUnauthorized, "/failures/requeue": http.StatusUnauthorized} {
+	for path, want := range map[string]int{"/login": http.StatusUnsupportedMediaType, "/batches/b/x": http.StatusUnauthorized, "/items/act": http.StatusUnauthorized} {
 		if got := send(path, 0); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)
 		}

@@ -229,7 +229,7 @@ func TestErrorPages(t *testing.T) {
 	s.Token = s.TokenOf(t, "the viewer", registry.RoleViewer)
 	w := s.Send(t, http.MethodGet, "/audit", nil) // by itself, not by the menu
 	if w.Code == http.StatusNotFound {            // the site has no such page
-		w = s.Post(t, "/failures/requeue", url.Values{"match": {"state:failed"}, "reason": {"test"}})
+		w = s.Post(t, "/items/act", url.Values{"act": {"requeue"}, "q": {"state:failed"}})
 	}
 	if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "Ask an operator or an admin.") {
 		t.Errorf("what a role may not do is answered with %d:\n%s", w.Code, w.Body)

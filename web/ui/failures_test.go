@@ -21,31 +21,42 @@ func TestFailures_Requeue(t *testing.T) {
 		t.Fatalf("groups %+v", list.Rows)
 	}
 	cause := "cause:" + list.Rows[0].Fingerprint
+	address := func(match string) string {
+		return "/items/act?" + url.Values{"act": {"requeue"}, "all": {"yes"}, "q": {match}}.Encode()
+	}
 	for path, match := range map[string]string{"/operations": "-class:jobs " + cause, "/batches/" + batch: "batch:" + batch + " " + cause} {
 		text := s.get(t, path, http.StatusOK)
 		wantTame(t, path, text)
-		if !strings.Contains(text, `<button name="match" value="`+match+`">Requeue this one</button>`) || !strings.Contains(text, "the producer corrects the deposit") {
-			t.Errorf("%s has no button for %q:\n%s", path, match, text)
+		for _, want := range []string{`<form action="/items/act"`, `<button name="q" value="` + match + `">Requeue this one</button>`, "the producer corrects the deposit", `<a href="/items?q=` + strings.ReplaceAll(url.PathEscape(match), ":", "%3a") + `">`} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s has no %q:\n%s", path, want, text)
+			}
+		}
+		wants := s.get(t, "/items?"+url.Values{"q": {match}}.Encode(), http.StatusOK) // the cause as an address
+		if !strings.Contains(wants, "1 item matches") || !strings.Contains(wants, "/items/"+jobs[1].ID) {
+			t.Errorf("the list of %s:\n%s", match, wants)
 		}
 	}
-	address := "/failures/requeue?" + url.Values{"match": {"batch:" + batch + " " + cause}}.Encode()
-	text := s.get(t, address, http.StatusOK)
-	wantTame(t, address, text)
-	if !strings.Contains(text, "Requeue 1 item") || strings.Contains(text, "http-equiv") {
-		t.Errorf("form:\n%s", text)
+	text := s.get(t, address("batch:"+batch+" "+cause), http.StatusOK)
+	wantTame(t, "the form", text)
+	for _, want := range []string{"Requeue: 1 item", "1 item matches now", "Why they failed", "the producer corrects the deposit"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the form has no %q:\n%s", want, text)
+		}
 	}
 	form := fields(text)
 	form.Set("reason", "mended "+hostile)
+	form.Set("now", "yes")
 	var home string
 	for range 2 {
-		w := s.post(t, "/failures/requeue", form)
+		w := s.post(t, "/items/act", form)
 		location := w.Header().Get("Location")
-		if w.Code != http.StatusSeeOther || !strings.HasPrefix(location, "/items/") || home != "" && location != home {
+		if w.Code != http.StatusSeeOther || !strings.HasPrefix(location, "/bulk/") || home != "" && location != home {
 			t.Fatalf("%d to %q, before to %q: %s", w.Code, location, home, w.Body)
 		}
 		home = location
 	}
-	bulk, err := s.store.Item(t.Context(), strings.TrimPrefix(home, "/items/"))
+	bulk, err := s.store.Item(t.Context(), strings.TrimPrefix(home, "/bulk/"))
 	must(t, err)
 	var spec registry.BulkSpec
 	must(t, json.Unmarshal(bulk.Spec, &spec))
@@ -59,9 +70,11 @@ func TestFailures_Requeue(t *testing.T) {
 	if p.Applied != 1 || it.RetryCount != 1 || it.Status == registry.Failed {
 		t.Errorf("applied %+v, item %s, requeued %d times", p, it.Status, it.RetryCount)
 	}
-	s.get(t, address, http.StatusConflict)
+	if text := s.get(t, address("batch:"+batch+" "+cause), http.StatusOK); !strings.Contains(text, "There is nothing to do.") {
+		t.Errorf("nothing has failed, and the form says:\n%s", text)
+	}
 	form.Set("reason", "another")
-	if w := s.post(t, "/failures/requeue", form); w.Code != http.StatusConflict {
+	if w := s.post(t, "/items/act", form); !strings.Contains(w.Body.String(), `role="alert"`) {
 		t.Errorf("the key with another reason: %d", w.Code)
 	}
 	if text := s.get(t, "/batches/"+batch, http.StatusOK); strings.Contains(text, "Failures") {
@@ -69,34 +82,19 @@ func TestFailures_Requeue(t *testing.T) {
 	}
 }
 
-// TestFailures_Refused checks that the form refuses queries that do not select a group of failures.
-func TestFailures_Refused(t *testing.T) {
-	s := withClerk(t)
-	_, jobs := s.fill(t)
-	for name, match := range map[string]string{
-		"nothing": "", "everything that failed": "state:failed", "all but a cause": "-cause:0f0f0f0f0f0f0f0f", "no query": "weather:fine", "no cause": "cause:x",
-	} {
-		form := url.Values{"match": {match}, "reason": {"r"}}
-		s.get(t, "/failures/requeue?"+form.Encode(), http.StatusBadRequest)
-		if w := s.post(t, "/failures/requeue", form); w.Code != http.StatusBadRequest {
-			t.Errorf("%s: %d: %s", name, w.Code, w.Body)
-		}
-	}
-	long := url.Values{"match": {"cause:0f0f0f0f0f0f0f0f"}, "reason": {strings.Repeat("x", 2001)}}
-	if w := s.post(t, "/failures/requeue", long); w.Code != http.StatusBadRequest {
-		t.Errorf("a long reason: %d", w.Code)
-	}
-	s.get(t, "/failures/requeue?match=cause%3A0f0f0f0f0f0f0f0f", http.StatusConflict)
-	if it, err := s.store.Item(t.Context(), jobs[1].ID); err != nil || it.Status != registry.Failed {
-		t.Errorf("item %s, %v", it.Status, err)
-	}
+// TestFailures_Read checks that who may not act sees the groups, without buttons.
+func TestFailures_Read(t *testing.T) {
 	reader := newSite(t)
 	reader.fill(t)
-	if text := reader.get(t, "/operations", http.StatusOK); !strings.Contains(text, "Failed items by cause") || strings.Contains(text, "/failures/requeue") {
-		t.Error("without forms the groups are not shown, or have buttons")
+	if text := reader.get(t, "/operations", http.StatusOK); !strings.Contains(text, "Failed items by cause") || !strings.Contains(text, "cause%3a") || strings.Contains(text, "/items/act") {
+		t.Errorf("a reader does not see the groups, or sees buttons:\n%s", text)
 	}
-	reader.get(t, "/failures/requeue?match=cause%3A0f0f0f0f0f0f0f0f", http.StatusForbidden)
-	if w := reader.post(t, "/failures/requeue", long); w.Code != http.StatusForbidden {
-		t.Errorf("post without forms: %d", w.Code)
+	form := url.Values{"act": {"requeue"}, "q": {"cause:0f0f0f0f0f0f0f0f"}}
+	if w := reader.post(t, "/items/act", form); w.Code != http.StatusForbidden {
+		t.Errorf("a reader acts: %d", w.Code)
+	}
+	long := url.Values{"act": {"requeue"}, "q": {"cause:0f0f0f0f0f0f0f0f"}, "reason": {strings.Repeat("x", 2001)}}
+	if w := withClerk(t).post(t, "/items/act", long); w.Code != http.StatusBadRequest {
+		t.Errorf("a long reason: %d", w.Code)
 	}
 }

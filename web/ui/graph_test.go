@@ -86,12 +86,12 @@ func TestC25_GraphPage(t *testing.T) {
 	if page := s.get(t, "/items/"+g.Items["8"], http.StatusOK); strings.Count(page, "<dt>Requires</dt>") != 3 {
 		t.Errorf("the page of 8 does not name its three parents:\n%s", page)
 	}
-	form := acting.get(t, "/failures/requeue?match=graph%3A"+g.GraphID+"+status%3Afailed", http.StatusOK)
-	if !strings.Contains(form, "Requeue 1 item") {
+	match := "graph:" + g.GraphID + " status:failed"
+	form := acting.get(t, "/items/act?"+url.Values{"act": {"requeue"}, "all": {"yes"}, "q": {match}}.Encode(), http.StatusOK)
+	if !strings.Contains(form, "Requeue: 1 item") {
 		t.Error(form)
 	}
 	// Every act for failed items starts a bulk item; what it cannot do without is asked for.
-	match := "graph:" + g.GraphID + " status:failed"
 	for _, c := range []struct {
 		form   url.Values
 		status int
@@ -100,11 +100,12 @@ func TestC25_GraphPage(t *testing.T) {
 		{url.Values{"act": {"priority"}, "priority": {"soon"}}, http.StatusBadRequest},
 		{url.Values{"act": {"hold"}}, http.StatusBadRequest},
 		{url.Values{"act": {"hold"}, "reason": {"look at it"}}, http.StatusSeeOther},
-		{url.Values{"act": {"abort"}}, http.StatusSeeOther},
+		{url.Values{"act": {"abort"}}, http.StatusBadRequest},
+		{url.Values{"act": {"abort"}, "confirm": {"yes"}}, http.StatusSeeOther},
 		{url.Values{"act": {"purge"}}, http.StatusBadRequest},
 	} {
-		c.form.Set("match", match)
-		if w := acting.post(t, "/failures/requeue", c.form); w.Code != c.status {
+		c.form.Set("q", match)
+		if w := acting.post(t, "/items/act", c.form); w.Code != c.status {
 			t.Errorf("%v: %d, want %d", c.form, w.Code, c.status)
 		}
 	}

@@ -13,6 +13,9 @@ import (
 // level, and lists their failed and running nodes only.
 const drawnNodes = 200
 
+// failedActs are the acts that the page of a graph offers for all its failed items.
+var failedActs = []registry.Act{registry.ActRequeue, registry.ActAbort, registry.ActHold, registry.ActPriority}
+
 // graphPage is the content of the page of a graph, or of what is around an item.
 type graphPage struct {
 	ID      string
@@ -47,7 +50,7 @@ func (p pages) graph(r *http.Request) (page.Page, error) {
 	}
 	g := p.graphOf(r.Context(), v)
 	g.ID = id
-	if g.Failed > 0 && p.MayAct(r.Context()) {
+	if g.Failed > 0 && p.May(r.Context(), "bulk") {
 		g.Requeue = registry.Query{Terms: []registry.Term{{Field: "graph", Value: id}, {Field: "status", Value: string(registry.Failed)}}}.String()
 	}
 	return page.Page{Name: "graph", Title: p.Texts(r).T("Graph"), Section: "items", Live: isLive(v), Content: g}, nil

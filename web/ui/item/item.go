@@ -33,7 +33,7 @@ func Add(s *page.Site) {
 	s.Add(files, template.FuncMap{
 		"failedActs": func() []registry.Act { return failedActs },
 		"whyOf":      func(why registry.Why, class registry.ErrorClass, way *wayOn) whyPart { return whyPart{why, class, way} },
-	}, "batch", "item", "graph", "act", "requeue", "redeliver")
+	}, "batch", "item", "graph", "act", "redeliver")
 	s.Get("/batches/{id}", p.batch)
 	s.Get("/items/{id}", p.item)
 	s.Get("/graphs/{id}", p.graph)
@@ -42,8 +42,6 @@ func Add(s *page.Site) {
 	s.Post("/items/{id}/acts", p.act)
 	s.Get("/items/{id}/redeliver", p.askRedeliver)
 	s.Post("/items/{id}/redeliver", p.redeliver)
-	s.Get("/failures/requeue", p.askRequeue)
-	s.Post("/failures/requeue", p.requeue)
 }
 
 // Bounds of an item's page.

@@ -43,12 +43,13 @@ type Failures struct {
 	More   bool // more groups exist
 }
 
-// FailureGroup is a group of failures. Requeue is the query of its items, or "" if the viewer cannot
-// requeue them.
+// FailureGroup is a group of failures. Match is the query of its items; "" if there is none. Requeue
+// reports that a requeue helps, and that the viewer may ask for it.
 type FailureGroup struct {
 	registry.FailureGroup
 
-	Requeue string
+	Match   string
+	Requeue bool
 }
 
 // FailuresOf groups the failed items of a query.
@@ -60,9 +61,11 @@ func (s *Site) FailuresOf(ctx context.Context, q registry.Query) (f Failures, er
 	f.More = list.Next != ""
 	for _, g := range list.Rows {
 		shown := FailureGroup{FailureGroup: g}
-		if match, ok := g.Requeue(q); ok && s.MayAct(ctx) {
-			shown.Requeue = match.String()
+		if match, ok := g.Match(q); ok {
+			shown.Match = match.String()
 		}
+		_, helps := g.Requeue(q)
+		shown.Requeue = helps && s.May(ctx, "bulk")
 		f.Groups = append(f.Groups, shown)
 	}
 	return f, nil

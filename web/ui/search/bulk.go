@@ -24,6 +24,9 @@ var bulkActs = []registry.Act{
 // graceSeconds is how long an act on many items can be withdrawn before it starts.
 const graceSeconds = 30
 
+// causesShown is how many causes the form of a requeue names.
+const causesShown = 5
+
 // bulkPage is the form of an act on many items.
 type bulkPage struct {
 	Act      registry.Act
@@ -31,6 +34,8 @@ type bulkPage struct {
 	From     registry.Stage
 	Stages   []registry.Stage // where a requeue may restart
 	Preview  registry.BulkPreview
+	Causes   []page.FailureGroup // of a requeue: why its items failed, the largest groups first
+	More     bool                // there are more causes
 	Back     string
 	Key      string
 	Reason   string
@@ -66,6 +71,17 @@ func (p pages) bulkForm(r *http.Request, b bulkPage) (page.Page, error) {
 	if err != nil {
 		return page.Page{}, err
 	}
+	if b.Act == registry.ActRequeue && slices.ContainsFunc(b.Preview.Parts, func(part registry.BulkPart) bool { return part.State == registry.StateFailed }) {
+		match, err := query.Parse(b.Query)
+		if err != nil {
+			return page.Page{}, page.Invalid("%v", err)
+		}
+		failures, err := p.FailuresOf(r.Context(), match)
+		if err != nil {
+			return page.Page{}, err
+		}
+		b.Causes, b.More = failures.Groups[:min(len(failures.Groups), causesShown)], failures.More || len(failures.Groups) > causesShown
+	}
 	t := p.Texts(r)
 	return page.Page{Name: "bulk", Title: t.T(page.Label(b.Act)) + ": " + t.T("%d item|%d items", b.Preview.Applies), Section: "items", Content: b}, nil
 }
@@ -99,6 +115,9 @@ func (p pages) bulkOf(form url.Values) (bulkPage, error) {
 	if route, ok := registry.RouteOf(registry.Ingest); ok && b.Act == registry.ActRequeue {
 		for _, s := range route.Steps {
 			b.Stages = append(b.Stages, s.Stage)
+		}
+		if b.From != "" && !slices.Contains(b.Stages, b.From) {
+			b.Stages = append(b.Stages, b.From) // of another kind of item
 		}
 	} else {
 		b.From = ""
