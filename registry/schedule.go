@@ -166,6 +166,9 @@ type ScheduleRequest struct {
 	// Version is that of the schedule which the editor saw; 0: edit whichever is there.
 	Version int64  `json:"version,omitempty"`
 	Actor   string `json:"actor"`
+	// DryRun judges the request and changes nothing. The answer is the schedule as it would be, with
+	// its next times even if it is paused.
+	DryRun bool `json:"dry_run,omitempty"`
 }
 
 // ScheduleRun fires a schedule now.

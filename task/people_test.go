@@ -82,7 +82,7 @@ func (o overAPI) RemoveHold(ctx context.Context, scope registry.HoldScope, key, 
 func (o overAPI) AddSchedule(ctx context.Context, r registry.ScheduleRequest) (registry.Schedule, error) {
 	return o.Client.AddSchedule(ctx, wire.NewScheduleRequest{Name: r.Name, ScheduleRequest: wire.ScheduleRequest{
 		Cron: r.Cron, Zone: r.Zone, Task: wire.ScheduleTask(*r.Task), JitterSeconds: r.JitterSeconds, Overlap: r.Overlap, CatchUp: r.CatchUp,
-	}})
+	}}, r.DryRun)
 }
 
 // RunSchedule is as in registry.Scheduling.

@@ -16,6 +16,10 @@ func TestSchedule(t *testing.T) {
 	create := []string{"schedule", "create", "nightly", "--cron", "30 2 1 1 *", "--zone", "Europe/Berlin", "--function", "count", "--args", `{"n":1}`, "--jitter", "10m", "--dir", dir}
 	holdfast(t, create...).Wants(t, exit.NotFound).Says(t, `unknown function "count"`)
 	announce(t, dir, registry.Function{Name: "count", Args: json.RawMessage(`{"type":"object"}`)})
+	if would := holdfast(t, append(create, "--dry-run")...).Wants(t, exit.OK).Out; strings.Count(would, "next") != registry.NextTimes {
+		t.Errorf("a dry run:\n%s", would)
+	}
+	holdfast(t, "schedule", "show", "nightly", "--dir", dir).Wants(t, exit.NotFound)
 	holdfast(t, create...).Wants(t, exit.OK)
 	holdfast(t, create...).Wants(t, exit.OK) // the answer was lost
 	holdfast(t, "schedule", "create", "nightly", "--cron", "@daily", "--function", "count", "--args", "{}", "--dir", dir).Wants(t, exit.Refused).Says(t, "has this name")
@@ -30,6 +34,7 @@ func TestSchedule(t *testing.T) {
 	if n := strings.Count(shown, "next"); n != registry.NextTimes {
 		t.Errorf("%d next times:\n%s", n, shown)
 	}
+	holdfast(t, "schedule", "edit", "nightly", "--cron", "@hourly", "--dry-run", "--dir", dir).Wants(t, exit.OK).Says(t, "nothing was changed")
 	edited := holdfast(t, "schedule", "edit", "nightly", "--zone", "UTC", "--dir", dir).Wants(t, exit.OK).Out
 	if !strings.Contains(edited, "UTC") || !strings.Contains(edited, "30 2 1 1 *") || !strings.Contains(edited, "10m0s") {
 		t.Errorf("edited:\n%s", edited)

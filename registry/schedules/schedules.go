@@ -51,18 +51,27 @@ func scan(row sqldb.Scanner) (s registry.Schedule, next *time.Time, err error) {
 // scanShown reads a schedule with its next times.
 func scanShown(row sqldb.Scanner) (registry.Schedule, error) {
 	s, next, err := scan(row)
-	s.Next = []time.Time{}
-	if err != nil || s.Paused != nil || next == nil {
-		return s, err
+	if err != nil || s.Paused != nil {
+		next = nil
+	}
+	s.Next = upcoming(s.ScheduleSpec, next)
+	return s, err
+}
+
+// upcoming returns the next times of a schedule, from the first one on.
+func upcoming(s registry.ScheduleSpec, first *time.Time) []time.Time {
+	out := []time.Time{}
+	if first == nil {
+		return out
 	}
 	at, err := parse(s.Cron, s.Zone)
 	if err != nil {
-		return s, nil //nolint:nilerr // its firing will pause it, and say why
+		return out // its firing will pause it, and say why
 	}
-	for t := *next; !t.IsZero() && len(s.Next) < registry.NextTimes; t = at.next(t) {
-		s.Next = append(s.Next, t.UTC())
+	for t := *first; !t.IsZero() && len(out) < registry.NextTimes; t = at.next(t) {
+		out = append(out, t.UTC())
 	}
-	return s, nil
+	return out
 }
 
 // of returns a schedule by name, or ErrNotFound.
@@ -79,15 +88,25 @@ func missing(err error) error {
 }
 
 // change runs a person's change of a schedule, and returns the schedule as it is afterwards.
-func (s *Calendar) change(ctx context.Context, what, name string, fn func(*work.Tx) error) (out registry.Schedule, err error) {
-	err = s.work.Write(ctx, func(t *work.Tx) error {
+func (s *Calendar) change(ctx context.Context, what, name string, fn func(*work.Tx) error) (registry.Schedule, error) {
+	return s.changeOrTry(ctx, what, name, false, fn)
+}
+
+// changeOrTry is as change. A dry run is undone, and shows the next times of a paused schedule, too.
+func (s *Calendar) changeOrTry(ctx context.Context, what, name string, dryRun bool, fn func(*work.Tx) error) (out registry.Schedule, err error) {
+	err = s.work.WriteOrTry(ctx, dryRun, func(t *work.Tx) error {
 		if err := fn(t); err != nil {
 			return err
 		}
-		out, err = scanShown(t.Row(selectSchedule+`WHERE name = $1`, name))
-		if err == nil {
-			out.Last, err = last(t, out.ID)
+		var next *time.Time
+		if out, next, err = scan(t.Row(selectSchedule+`WHERE name = $1`, name)); err != nil {
+			return err
 		}
+		if out.Paused != nil && !dryRun {
+			next = nil
+		}
+		out.Next = upcoming(out.ScheduleSpec, next)
+		out.Last, err = last(t, out.ID)
 		return err
 	})
 	if err != nil {
@@ -158,7 +177,7 @@ func (s *Calendar) AddSchedule(ctx context.Context, r registry.ScheduleRequest) 
 	if err := r.Check(); err != nil {
 		return registry.Schedule{}, fmt.Errorf("create schedule: %w", err)
 	}
-	return s.change(ctx, "create", r.Name, func(t *work.Tx) error {
+	return s.changeOrTry(ctx, "create", r.Name, r.DryRun, func(t *work.Tx) error {
 		spec, next, err := judged(t, r)
 		if err != nil {
 			return err
@@ -192,7 +211,7 @@ func (s *Calendar) EditSchedule(ctx context.Context, r registry.ScheduleRequest)
 	if err := r.Check(); err != nil {
 		return registry.Schedule{}, fmt.Errorf("edit schedule: %w", err)
 	}
-	return s.change(ctx, "edit", r.Name, func(t *work.Tx) error {
+	return s.changeOrTry(ctx, "edit", r.Name, r.DryRun, func(t *work.Tx) error {
 		have, err := of(t, r.Name)
 		if err != nil {
 			return err

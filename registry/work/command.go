@@ -12,25 +12,16 @@ import (
 	"github.com/holdfast/holdfast/registry/sqldb"
 )
 
-// errDryRun undoes a dry run.
-var errDryRun = errors.New("this was a dry run")
-
 // Command implements registry.Commanding.
 func (e *Engine) Command(ctx context.Context, c registry.Command) (registry.WorkItem, error) {
 	if c.DryRun {
 		c.IdempotencyKey = ""
 	}
 	var it registry.WorkItem
-	err := e.Write(ctx, func(t *Tx) (err error) {
+	err := e.WriteOrTry(ctx, c.DryRun, func(t *Tx) (err error) {
 		it, err = t.command(c)
-		if err == nil && c.DryRun {
-			err = errDryRun
-		}
 		return err
 	})
-	if errors.Is(err, errDryRun) {
-		return it, nil
-	}
 	if errors.As(err, new(*registry.PastNoReturn)) || errors.As(err, new(*registry.ConfirmationNeeded)) { // these errors name the act and the item already
 		return registry.WorkItem{}, err
 	}

@@ -17,6 +17,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
@@ -140,6 +141,23 @@ func (e *Engine) Start(ctx context.Context, hooks Hooks) {
 // returns fn's error. fn may run twice.
 func (e *Engine) Write(ctx context.Context, fn func(*Tx) error) error {
 	return e.queue(ctx, e.others, fn)
+}
+
+// errDryRun undoes a dry run.
+var errDryRun = errors.New("this was a dry run")
+
+// WriteOrTry is as Write. If dryRun is set, fn's writes are undone although it succeeded.
+func (e *Engine) WriteOrTry(ctx context.Context, dryRun bool, fn func(*Tx) error) error {
+	err := e.Write(ctx, func(t *Tx) error {
+		if err := fn(t); err != nil || !dryRun {
+			return err
+		}
+		return errDryRun
+	})
+	if errors.Is(err, errDryRun) {
+		return nil
+	}
+	return err
 }
 
 func (e *Engine) queue(ctx context.Context, kind *sqldb.Kind, fn func(*Tx) error) error {

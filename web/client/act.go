@@ -21,7 +21,7 @@ func (c *Client) Submit(ctx context.Context, s wire.SubmitRequest, idempotencyKe
 // CheckSubmission checks a request as Submit would, as far as that is possible without its payload.
 // It submits nothing.
 func (c *Client) CheckSubmission(ctx context.Context, s wire.SubmitRequest) error {
-	return c.ask(ctx, request{method: http.MethodPost, path: "/batches", query: values("dry_run", "true")}, s, nil)
+	return c.ask(ctx, request{method: http.MethodPost, path: "/batches", query: tried(true)}, s, nil)
 }
 
 // Command asks for an act on an item and returns the item afterwards. The actor is the token. A
@@ -93,9 +93,7 @@ func (c *Client) SaveProfile(ctx context.Context, col registry.Collection, dryRu
 	case col.Version > 0:
 		q.header.Set("If-Match", strconv.Quote(strconv.Itoa(col.Version)))
 	}
-	if dryRun {
-		q.query = values("dry_run", "true")
-	}
+	q.query = tried(dryRun)
 	err := c.ask(ctx, q, col.Profile, &out)
 	return out, err
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/wire"
@@ -10,17 +11,27 @@ import (
 
 // AddSchedule creates a schedule. The actor is the token. A repeat of the same request returns the
 // schedule; registry.ErrScheduleExists if another one has the name.
-func (c *Client) AddSchedule(ctx context.Context, r wire.NewScheduleRequest) (registry.Schedule, error) {
+//
+// With dryRun it changes nothing: it returns the schedule as it would be, with its next times, or the
+// refusal.
+func (c *Client) AddSchedule(ctx context.Context, r wire.NewScheduleRequest, dryRun bool) (registry.Schedule, error) {
 	var out registry.Schedule
-	err := c.ask(ctx, request{method: http.MethodPost, path: "/schedules"}, r, &out)
+	err := c.ask(ctx, request{method: http.MethodPost, path: "/schedules", query: tried(dryRun)}, r, &out)
 	return out, err
 }
 
+func tried(dryRun bool) url.Values {
+	if !dryRun {
+		return nil
+	}
+	return values("dry_run", "true")
+}
+
 // EditSchedule replaces what a schedule says; registry.ErrScheduleChanged if it has another version
-// than the request.
-func (c *Client) EditSchedule(ctx context.Context, name string, r wire.ScheduleRequest) (registry.Schedule, error) {
+// than the request. dryRun is as in AddSchedule.
+func (c *Client) EditSchedule(ctx context.Context, name string, r wire.ScheduleRequest, dryRun bool) (registry.Schedule, error) {
 	var out registry.Schedule
-	err := c.ask(ctx, request{method: http.MethodPut, path: in("schedules", name)}, r, &out)
+	err := c.ask(ctx, request{method: http.MethodPut, path: in("schedules", name), query: tried(dryRun)}, r, &out)
 	return out, err
 }
 

@@ -161,6 +161,7 @@ type scheduleFlags struct {
 	args     string
 	jitter   time.Duration
 	priority int
+	dryRun   bool
 }
 
 func (s *scheduleFlags) add(cmd *cobra.Command) {
@@ -174,6 +175,7 @@ func (s *scheduleFlags) add(cmd *cobra.Command) {
 	f.StringVar(&s.r.Task.Collection, "collection", "", "the `NAME` of the collection whose people may see the tasks")
 	f.IntVar(&s.priority, "priority", 0, "lower goes first")
 	f.DurationVar(&s.jitter, "jitter", 0, "delay each task by a random time below this, such as 10m")
+	f.BoolVar(&s.dryRun, "dry-run", false, "change nothing: print the schedule as it would be, with its next times")
 	f.StringVar((*string)(&s.r.Overlap), "overlap", "", "while a task has not ended: skip or allow (default skip)")
 	f.StringVar((*string)(&s.r.CatchUp), "catch-up", "", "after a downtime fire: once, skip or all (default once)")
 }
@@ -198,6 +200,13 @@ func (s *scheduleFlags) apply(a *cli.App, cmd *cobra.Command, r *wire.ScheduleRe
 	return err
 }
 
+// note says that nothing was changed.
+func (s *scheduleFlags) note(a *cli.App) {
+	if s.dryRun {
+		a.Note("nothing was changed; this is the schedule as it would be")
+	}
+}
+
 func scheduleCreateCommand(a *cli.App) *cobra.Command {
 	var s scheduleFlags
 	cmd := &cobra.Command{
@@ -215,10 +224,11 @@ func scheduleCreateCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			made, err := c.AddSchedule(cmd.Context(), r)
+			made, err := c.AddSchedule(cmd.Context(), r, s.dryRun)
 			if err != nil {
 				return err
 			}
+			s.note(a)
 			return printSchedule(a, made, nil)
 		},
 	}
@@ -243,10 +253,11 @@ func scheduleEditCommand(a *cli.App) *cobra.Command {
 			if err := s.apply(a, cmd, &r); err != nil {
 				return err
 			}
-			edited, err := c.EditSchedule(cmd.Context(), args[0], r)
+			edited, err := c.EditSchedule(cmd.Context(), args[0], r, s.dryRun)
 			if err != nil {
 				return err
 			}
+			s.note(a)
 			return printSchedule(a, edited, nil)
 		},
 	}

@@ -100,8 +100,50 @@ func (f *fixture) events() (types []string) {
 	return types
 }
 
+// dryRun: it returns the schedule as it would be, or the refusal, and leaves no trace. The next times
+// of a paused schedule are shown, too.
+func dryRun(f *fixture) {
+	f.Must(f.Store.Announce(f.Context(), []registry.Function{harvest}))
+	try := ask(func(r *registry.ScheduleRequest) { r.DryRun = true })
+	would, err := f.Store.AddSchedule(f.Context(), try)
+	f.Must(err)
+	if len(would.Next) != registry.NextTimes || would.Name != "nightly" {
+		f.Errorf("the new schedule would be %+v", would)
+	}
+	if _, err := f.Store.Schedule(f.Context(), "nightly"); !errors.Is(err, registry.ErrNotFound) {
+		f.Errorf("the dry run left a schedule: %v", err)
+	}
+	if _, err := f.Store.EditSchedule(f.Context(), try); !errors.Is(err, registry.ErrNotFound) {
+		f.Errorf("a dry run of an edit of nothing: %v", err)
+	}
+	f.add()
+	before, err := f.Store.PauseSchedule(f.Context(), "nightly", "why not", "ann")
+	f.Must(err)
+	events := f.events()
+	try.Cron, try.Version = "30 * * * *", before.Version
+	would, err = f.Store.EditSchedule(f.Context(), try)
+	f.Must(err)
+	if len(would.Next) != registry.NextTimes || would.Next[0].Minute() != 30 || would.Paused == nil || would.Version != before.Version+1 {
+		f.Errorf("the edited schedule would be %+v", would)
+	}
+	try.Version = 7
+	if _, err := f.Store.EditSchedule(f.Context(), try); !errors.Is(err, registry.ErrScheduleChanged) {
+		f.Errorf("a dry run of an edit of another version: %v", err)
+	}
+	try.Cron = "61 * * * *"
+	if _, err := f.Store.EditSchedule(f.Context(), try); !errors.Is(err, registry.ErrInvalid) {
+		f.Errorf("a dry run of a wrong expression: %v", err)
+	}
+	after, err := f.Store.Schedule(f.Context(), "nightly")
+	f.Must(err)
+	if diff := cmp.Diff(before, after) + cmp.Diff(events, f.events()); diff != "" {
+		f.Errorf("dry runs left traces (-before +after):\n%s", diff)
+	}
+}
+
 func scheduleTests() map[string]func(*fixture) {
 	return map[string]func(*fixture){
+		"a_dry_run_answers_as_the_change_and_changes_nothing": dryRun,
 		// C28: a scheduled task is an item like any other.
 		"C28_fires_into_the_same_queue": func(f *fixture) {
 			s := f.add()

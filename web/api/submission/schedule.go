@@ -70,17 +70,32 @@ func scheduleOf(ctx context.Context, name string, r wire.ScheduleRequest) (regis
 	return out, endpoint.Invalid("the schedule was not changed", faults...)
 }
 
-func (s *Service) addSchedule(ctx context.Context, in *struct{ Body wire.NewScheduleRequest }) (*endpoint.Output[registry.Schedule], error) {
+// ScheduleTry asks for a dry run.
+type ScheduleTry struct {
+	DryRun bool `query:"dry_run" doc:"Only judge the request: answer with the schedule as it would be, and its next times, and change nothing"`
+}
+
+type addScheduleInput struct {
+	ScheduleTry
+	Body wire.NewScheduleRequest
+}
+
+func (s *Service) addSchedule(ctx context.Context, in *addScheduleInput) (*endpoint.Output[registry.Schedule], error) {
 	r, err := scheduleOf(ctx, in.Body.Name, in.Body.ScheduleRequest)
 	if err != nil {
 		return nil, err
 	}
+	r.DryRun = in.DryRun
 	made, err := s.Registry.AddSchedule(ctx, r)
+	if in.DryRun {
+		return scheduleAnswer(made, err)
+	}
 	return s.scheduleChanged(ctx, "create", made, err)
 }
 
 type editScheduleInput struct {
 	ScheduleName
+	ScheduleTry
 	Body wire.ScheduleRequest
 }
 
@@ -93,22 +108,30 @@ func (s *Service) editSchedule(ctx context.Context, in *editScheduleInput) (*end
 	if _, err := s.Registry.Schedule(ctx, in.Name); err != nil {
 		return nil, err
 	}
+	r.DryRun = in.DryRun
 	edited, err := s.Registry.EditSchedule(ctx, r)
+	if in.DryRun {
+		return scheduleAnswer(edited, err)
+	}
 	return s.scheduleChanged(ctx, "edit", edited, err)
 }
 
-// scheduleChanged answers a change of a schedule.
-func (s *Service) scheduleChanged(ctx context.Context, act string, b registry.Schedule, err error) (*endpoint.Output[registry.Schedule], error) {
+// scheduleAnswer answers with a schedule, or with what is wrong with its task.
+func scheduleAnswer(b registry.Schedule, err error) (*endpoint.Output[registry.Schedule], error) {
 	var name *registry.UnknownFunctionError
 	var args *registry.ArgumentError
 	if errors.As(err, &name) || errors.As(err, &args) {
 		return nil, endpoint.TaskProblem(err, "body.task")
 	}
-	if err != nil {
-		return nil, err
+	return endpoint.Answered(b, err)
+}
+
+// scheduleChanged answers a change of a schedule.
+func (s *Service) scheduleChanged(ctx context.Context, act string, b registry.Schedule, err error) (*endpoint.Output[registry.Schedule], error) {
+	if err == nil {
+		s.Log.InfoContext(ctx, "schedule changed", "schedule", b.Name, "act", act, "actor", access.Actor(ctx))
 	}
-	s.Log.InfoContext(ctx, "schedule changed", "schedule", b.Name, "act", act, "actor", access.Actor(ctx))
-	return &endpoint.Output[registry.Schedule]{Body: b}, nil
+	return scheduleAnswer(b, err)
 }
 
 func (s *Service) removeSchedule(ctx context.Context, in *ScheduleName) (*struct{}, error) {

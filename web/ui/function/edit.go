@@ -52,6 +52,7 @@ type scheduleForm struct {
 	Overlaps  []registry.Overlap
 	CatchUps  []registry.CatchUp
 	Refused   *wire.Problem
+	Tried     *registry.Schedule // as it would be; nil: it was not asked for
 }
 
 // Action is the address of the form.
@@ -101,7 +102,7 @@ func (p pages) scheduleForm(r *http.Request, f scheduleForm) (page.Page, error) 
 }
 
 // saveSchedule creates a schedule, or replaces the version of one that the form showed. A refusal shows
-// the form again.
+// the form again, and so does a dry run, with the next times.
 func (p pages) saveSchedule(r *http.Request) (string, *page.Page, error) {
 	field := func(name string) string { return strings.TrimSpace(r.PostForm.Get(name)) }
 	f := scheduleForm{Name: r.PathValue("name"), Args: field("args"), Priority: field("priority"), Jitter: field("jitter")}
@@ -118,11 +119,19 @@ func (p pages) saveSchedule(r *http.Request) (string, *page.Page, error) {
 		again, err := p.scheduleForm(r, f)
 		return "", &again, err
 	}
+	var saved registry.Schedule
 	var err error
+	try := r.PostForm.Get("do") == "try"
 	if f.New {
-		_, err = p.API.AddSchedule(r.Context(), wire.NewScheduleRequest{Name: f.Name, ScheduleRequest: f.Request})
+		saved, err = p.API.AddSchedule(r.Context(), wire.NewScheduleRequest{Name: f.Name, ScheduleRequest: f.Request}, try)
 	} else {
-		_, err = p.API.EditSchedule(r.Context(), f.Name, f.Request)
+		saved, err = p.API.EditSchedule(r.Context(), f.Name, f.Request, try)
+	}
+	if err == nil && try {
+		f.Tried = &saved
+		again, err := p.scheduleForm(r, f)
+		again.Status = http.StatusOK
+		return "", &again, err
 	}
 	if refused, ok := page.Refusal(err); ok {
 		f.Refused = refused

@@ -59,6 +59,16 @@ func TestSchedule(t *testing.T) {
 	form.Set("jitter", "60")
 	has(t, operator.Post(t, "/new/schedule", form).Body.String(), "Refused:", `value="60"`)
 	form.Set("cron", "30 2 * * *")
+
+	// The times are shown before anything is saved.
+	form.Set("do", "try")
+	w := operator.Post(t, "/new/schedule", form)
+	if n := strings.Count(w.Body.String(), "02:30 CE"); w.Code != http.StatusOK || n != registry.NextTimes {
+		t.Errorf("status %d, %d next times: %s", w.Code, n, w.Body)
+	}
+	has(t, w.Body.String(), "Nothing is saved yet", `value="30 2 * * *"`)
+	operator.Get(t, "/schedules/nightly", http.StatusNotFound)
+	form.Del("do")
 	if w := operator.Post(t, "/new/schedule", form); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/schedules/nightly" {
 		t.Fatalf("status %d to %s: %s", w.Code, w.Header().Get("Location"), w.Body)
 	}
@@ -90,7 +100,7 @@ func TestSchedule(t *testing.T) {
 		t.Fatalf("status %d: %s", w.Code, w.Body)
 	}
 	form.Set("cron", "@hourly")
-	w := operator.Post(t, "/schedules/nightly/edit", form)
+	w = operator.Post(t, "/schedules/nightly/edit", form)
 	has(t, w.Body.String(), "Refused:", `value="@hourly"`, `name="version" value="2"`)
 	now, err := s.Store.Schedule(t.Context(), "nightly")
 	must(t, err)
