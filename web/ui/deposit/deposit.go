@@ -106,12 +106,16 @@ func (p pages) askCancel(r *http.Request) (page.Page, error) { return p.cancelFo
 
 func (p pages) cancelForm(r *http.Request, reason string, refused *wire.Problem) (page.Page, error) {
 	ctx, id := r.Context(), r.PathValue("id")
-	if !p.May(ctx, "cancel-batch") {
-		return page.Page{}, page.Forbidden()
-	}
 	batch, err := p.API.Batch(ctx, id)
 	if err != nil {
 		return page.Page{}, err
+	}
+	me, err := p.API.OwnToken(ctx)
+	if err != nil {
+		return page.Page{}, err
+	}
+	if !p.mayCancel(ctx, batch, me) {
+		return page.Page{}, page.Forbidden()
 	}
 	c := cancelPage{Batch: batch, Reason: reason, Key: "page " + rand.Text(), Refused: refused}
 	c.Progress, err = p.API.BatchProgress(ctx, id)

@@ -219,6 +219,7 @@ func TestCancel(t *testing.T) {
 	if text := s.Get(t, "/deposits/"+other.BatchID, http.StatusOK); strings.Contains(text, "/cancel") {
 		t.Error("the page of another's deposit shows how to cancel it")
 	}
+	s.Get(t, "/deposits/"+other.BatchID+"/cancel", http.StatusForbidden)
 	if w := s.Post(t, "/deposits/"+other.BatchID+"/cancel", url.Values{}); w.Code != http.StatusForbidden {
 		t.Errorf("another's: %d", w.Code)
 	}

@@ -37,6 +37,11 @@ type standing struct {
 	Jobs []registry.JobResult // the first ones, if it has few
 }
 
+// mayCancel reports whether the viewer may cancel a deposit, if that is possible at all.
+func (p pages) mayCancel(ctx context.Context, batch registry.WorkItem, me registry.Token) bool {
+	return p.May(ctx, "cancel-batch") && (p.MayAct(ctx) || batch.CreatedBy == me.Name)
+}
+
 // standingOf asks how a deposit stands. me is the viewer's token.
 func (p pages) standingOf(ctx context.Context, batch registry.WorkItem, me registry.Token) (s standing, err error) {
 	s = standing{Batch: batch, About: batch}
@@ -44,7 +49,7 @@ func (p pages) standingOf(ctx context.Context, batch registry.WorkItem, me regis
 		return s, err
 	}
 	s.Phase = phaseOf(batch, s.Progress)
-	s.Mine = p.May(ctx, "cancel-batch") && slices.Contains(batch.AllowedActs, registry.ActCancel) && (p.MayAct(ctx) || batch.CreatedBy == me.Name)
+	s.Mine = slices.Contains(batch.AllowedActs, registry.ActCancel) && p.mayCancel(ctx, batch, me)
 	if batch.Status.Settled() {
 		return s, nil
 	}
