@@ -24,7 +24,7 @@ func taskNode(key string, requires ...string) registry.Node {
 }
 
 // canGraph is the graph of the proposal, half done: 1 and 2 have completed, 3 has failed, 4 runs.
-func (s *site) canGraph(t *testing.T) registry.PreparedGraph {
+func (s *site) canGraph(t testing.TB) registry.PreparedGraph {
 	t.Helper()
 	must(t, s.store.Announce(t.Context(), []registry.Function{{Name: "convert"}}))
 	first := taskNode("1")

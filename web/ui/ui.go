@@ -2,8 +2,6 @@
 package ui
 
 import (
-	"net/http"
-
 	"github.com/holdfast/holdfast/web/ui/account"
 	"github.com/holdfast/holdfast/web/ui/admin"
 	"github.com/holdfast/holdfast/web/ui/deposit"
@@ -16,9 +14,8 @@ import (
 	"github.com/holdfast/holdfast/web/ui/search"
 )
 
-// New returns the handler of all pages. The caller must decide who may see them. Errors are
-// programming errors.
-func New(o page.Options) (http.Handler, error) {
+// New returns all pages. The caller must decide who may see them. Errors are programming errors.
+func New(o page.Options) (*page.Site, error) {
 	s, err := page.New(o)
 	if err != nil {
 		return nil, err
@@ -26,5 +23,5 @@ func New(o page.Options) (http.Handler, error) {
 	for _, add := range []func(*page.Site){deposit.Add, item.Add, object.Add, queue.Add, search.Add, function.Add, admin.Add, account.Add, help.Add} {
 		add(s)
 	}
-	return s.Handler(), s.Check()
+	return s, s.Check()
 }

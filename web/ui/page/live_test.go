@@ -475,7 +475,7 @@ func TestLive_Seen(t *testing.T) {
 	w := newWatched(t)
 	w.a = "&seen=" + unseen
 	page := webserver.NewRecording()
-	w.Handler().ServeHTTP(page, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/page0", http.NoBody))
+	w.ServeHTTP(page, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/page0", http.NoBody))
 	want := digestOf(liveParts(page.Body.Bytes()))
 	if text := page.Body.String(); len(unseen) != len(want) || strings.Count(text, "seen="+want) != 1 || strings.Count(text, "seen="+unseen) != 1 {
 		t.Errorf("no stream from %s:\n%s", want, text)

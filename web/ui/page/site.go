@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
@@ -52,6 +53,7 @@ type Site struct {
 	texts  *lang.Catalogue
 	files  map[string]files // of each template, by its name
 	paths  map[string]bool  // of pages
+	routes []string         // patterns of everything that was added
 	mux    *http.ServeMux
 	assets assets
 	views  views
@@ -71,9 +73,9 @@ func New(o Options) (*Site, error) {
 	if s.assets, err = openAssets(); err != nil {
 		return nil, err
 	}
-	s.mux.Handle("GET /static/", s.assets)
-	s.mux.HandleFunc("POST /preferences", s.setPreferences)
-	s.mux.HandleFunc("GET /live", s.stream)
+	s.Serve("GET /static/", s.assets.ServeHTTP)
+	s.Serve("POST /preferences", s.setPreferences)
+	s.Serve("GET /live", s.stream)
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.Fail(w, r, registry.ErrNotFound) })
 	return s, nil
 }
@@ -99,7 +101,7 @@ func (s *Site) Add(templates fs.FS, funcs template.FuncMap, names ...string) {
 // Get adds a page. show returns what it shows; its error becomes an error page.
 func (s *Site) Get(path string, show func(*http.Request) (Page, error)) {
 	s.paths[path] = true
-	s.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+	s.Serve("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 		out, err := show(r)
 		if err != nil {
 			s.Fail(w, r, err)
@@ -113,12 +115,18 @@ func (s *Site) Get(path string, show func(*http.Request) (Page, error)) {
 func (s *Site) Has(path string) bool { return s.paths[path] }
 
 // Serve adds a handler of something that is not a page, such as a download.
-func (s *Site) Serve(pattern string, h http.HandlerFunc) { s.mux.HandleFunc(pattern, h) }
+func (s *Site) Serve(pattern string, h http.HandlerFunc) {
+	s.routes = append(s.routes, pattern)
+	s.mux.HandleFunc(pattern, h)
+}
+
+// Routes are the patterns of everything that was added, such as "GET /items/{id}", sorted.
+func (s *Site) Routes() []string { return slices.Sorted(slices.Values(s.routes)) }
 
 // Post adds the handler of a form. act does what the form asks, and returns the address of the page
 // that shows the result. It can instead return a form to show again, with what is wrong with it.
 func (s *Site) Post(path string, act func(*http.Request) (to string, again *Page, err error)) {
-	s.mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+	s.Serve("POST "+path, func(w http.ResponseWriter, r *http.Request) {
 		if err := parseForm(r); err != nil {
 			s.Fail(w, r, Invalid("the form could not be read"))
 			return
@@ -130,7 +138,7 @@ func (s *Site) Post(path string, act func(*http.Request) (to string, again *Page
 
 // Receive is as Post for a form that may bring a file: act reads the body itself.
 func (s *Site) Receive(path string, act func(http.ResponseWriter, *http.Request) (to string, again *Page, err error)) {
-	s.mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+	s.Serve("POST "+path, func(w http.ResponseWriter, r *http.Request) {
 		to, again, err := act(w, r)
 		s.answer(w, r, to, again, err)
 	})
@@ -163,7 +171,7 @@ func parseForm(r *http.Request) error {
 
 // Redirect adds an address that leads to another one.
 func (s *Site) Redirect(path, to string) {
-	s.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) })
+	s.Serve("GET "+path, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) })
 }
 
 // Texts returns the texts in the viewer's language.
@@ -176,8 +184,10 @@ func (s *Site) now() time.Time {
 	return s.Now()
 }
 
-// Handler returns the handler of all pages. The caller must decide who may see them.
-func (s *Site) Handler() http.Handler { return withSecurityHeaders(s.mux) }
+// ServeHTTP answers requests for all pages. The caller must decide who may see them.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	withSecurityHeaders(s.mux).ServeHTTP(w, r)
+}
 
 // withSecurityHeaders adds headers that forbid browsers everything the pages do not need.
 func withSecurityHeaders(next http.Handler) http.Handler {

@@ -28,6 +28,7 @@ import (
 type Server struct {
 	Store   *sqlstore.Store
 	Handler http.Handler
+	Site    *page.Site // the pages that Handler shows
 	// Token is sent with each request of Get and Post: that of a viewer.
 	Token string
 }
@@ -68,9 +69,10 @@ func New(t testing.TB, o Options) *Server {
 		Registry: all, Staging: staging, Objects: ocfl.Roots{{Name: registry.DefaultStorage, Root: root}}, Log: o.Log, Version: "1.0", Keys: o.Keys,
 		SignIn: signin.New(signin.Options{Store: s.Store, Log: o.Log}),
 		UI: func(p api.ForPages) (http.Handler, error) {
-			return ui.New(page.Options{
+			s.Site, err = ui.New(page.Options{
 				Transport: p.API, May: p.May, Caller: p.Caller, UploadUse: p.UploadUse, Changes: p.Changes, Specification: p.Specification, Log: o.Log, Version: "1.0",
 			})
+			return s.Site, err
 		},
 	})
 	must(t, err)
