@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"html"
 	"log/slog"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"slices"
@@ -12,7 +14,9 @@ import (
 	"testing"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/web/api/scope"
+	"github.com/holdfast/holdfast/web/ui/uitest"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -87,71 +91,205 @@ func TestAccess_Menu(t *testing.T) {
 	}
 }
 
-// reached are the addresses of pages to which a page leads: by links, and by the buttons of forms that
-// ask what to do.
-func reached(text string) (all []string) {
-	for _, m := range link.FindAllStringSubmatch(text, -1) {
-		all = append(all, html.UnescapeString(m[1]))
+// reached are the addresses to which a page leads: by links, and by the buttons of forms that ask what
+// to do.
+func reached(t testing.TB, p uitest.Visited) (all []string) {
+	t.Helper()
+	for _, to := range uitest.LinksOf(t, p) {
+		if strings.HasPrefix(to, "/") {
+			all = append(all, to)
+		}
 	}
-	for _, form := range getForm.FindAllStringSubmatch(text, -1) {
-		for _, button := range choice.FindAllStringSubmatch(form[2], -1) {
-			all = append(all, form[1]+"?"+url.Values{button[1]: {html.UnescapeString(button[2])}}.Encode())
+	for _, f := range uitest.FormsOf(t, p) {
+		for name, values := range f.Buttons {
+			for _, value := range values {
+				if f.Method == http.MethodPost || name == "" {
+					continue
+				}
+				asked := maps.Clone(f.Fields)
+				asked.Set(name, value)
+				all = append(all, f.Action+"?"+asked.Encode())
+			}
 		}
 	}
 	return all
 }
 
-var (
-	link    = regexp.MustCompile(`<a [^>]*href="(/[^"#]*)`)
-	getForm = regexp.MustCompile(`(?s)<form action="([^"]*)" method="get"[^>]*>(.*?)</form>`)
-	choice  = regexp.MustCompile(`<button[^>]*name="([^"]+)" value="([^"]*)"`)
-)
-
-// TestAccess_Forms follows an admin's links through the pages. What their forms can do, a viewer
-// cannot, even without the button.
-func TestAccess_Forms(t *testing.T) {
-	s := newSite(t)
-	batch, jobs := s.fill(t)
-	admin, viewer := s.TokenOf(t, "an admin", registry.RoleAdmin), s.TokenOf(t, "another viewer", registry.RoleViewer)
-	s.Token = admin
-	next := []string{"/help", "/batches/" + batch}
-	for _, job := range jobs {
-		next = append(next, "/items/"+job.ID)
+// kind is the same for addresses whose pages differ only in what they are about: of those a few are
+// enough.
+func kind(pattern, address string) string {
+	at, err := url.Parse(address)
+	if err != nil {
+		return address
 	}
-	seen, found := map[string]bool{}, map[string]bool{}
-	const most = 150 // pages; lists could lead on and on
-	for len(next) > 0 && len(seen) < most {
+	query := at.Query()
+	for name := range query {
+		if !slices.Contains([]string{"act", "do", "decision", "as", "span", "order"}, name) {
+			query.Set(name, "")
+		}
+	}
+	return pattern + "?" + query.Encode()
+}
+
+// own are the forms that everybody has: they concern the reader's own browsers and preferences.
+var own = []string{"/preferences", "/logout", "/account/link", "/sessions/end"}
+
+// offer is a form that a page offers: what it sends, by which button.
+type offer struct {
+	to     string
+	button string
+}
+
+// walk opens all addresses as the owner of a token, and those to which they lead. It returns the forms
+// that it finds, by what they do, the pages, and which pages led to an address that is refused.
+func (s *site) walk(t testing.TB, token string, start []string) (forms map[offer]url.Values, pages map[string]uitest.Visited, refused map[string]string) {
+	t.Helper()
+	was := s.Token
+	defer func() { s.Token = was }()
+	s.Token = token
+	forms, pages, refused = map[offer]url.Values{}, map[string]uitest.Visited{}, map[string]string{}
+	from, met, pattern := map[string]string{}, map[string]int{}, s.patterns()
+	next := slices.Clone(start)
+	const enough = 3
+	for len(next) > 0 {
 		path := next[0]
 		next = next[1:]
-		if seen[path] || strings.HasPrefix(path, "/api/v1") || strings.HasPrefix(path, "/static") {
+		if _, done := pages[path]; done || strings.HasPrefix(path, "/static") {
 			continue
 		}
-		seen[path] = true
-		w := s.Send(t, http.MethodGet, path, nil)
-		if w.Code >= http.StatusInternalServerError {
+		w := s.tried(t, path)
+		p := uitest.Visited{Status: w.Code, Path: path, Text: w.Body.String()}
+		pages[path] = p
+		api := strings.HasPrefix(path, "/api/v1/") // some have the bytes of files, which are not there
+		if w.Code >= http.StatusInternalServerError && !api {
 			t.Errorf("%s is answered with %d", path, w.Code)
 		}
-		if !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
+		if (w.Code == http.StatusForbidden || w.Code == http.StatusNotFound && !api) && from[path] != "" {
+			refused[path] = from[path]
+		}
+		if !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") || w.Code != http.StatusOK {
 			continue
 		}
-		for _, to := range forms(w.Body.String()) {
-			if to == "" {
-				to = path
+		for _, f := range uitest.FormsOf(t, p) {
+			if f.Method != http.MethodPost {
+				continue
 			}
-			found[to] = true
+			for name, values := range f.Buttons {
+				for _, value := range values {
+					sends := maps.Clone(f.Fields)
+					if name != "" {
+						sends.Set(name, value)
+					}
+					forms[offer{f.Action, name + "=" + value}] = sends
+				}
+			}
 		}
-		next = append(next, reached(w.Body.String())...)
+		for _, to := range reached(t, p) {
+			k := kind(pattern(http.MethodGet, to), to)
+			if _, known := from[to]; !known && met[k] < enough {
+				met[k]++
+				from[to] = path
+				next = append(next, to)
+			}
+		}
 	}
-	delete(found, "/sessions/end") // which ends one's own
-	delete(found, "/account/link") // which signs in as oneself
-	const fewest = 2
-	if len(found) < fewest {
-		t.Errorf("an admin's %d pages can do only %v", len(seen), found)
+	return forms, pages, refused
+}
+
+// tried asks for an address, whose answer may break off: objects have no bytes here.
+func (s *site) tried(t testing.TB, path string) (w *httptest.ResponseRecorder) {
+	t.Helper()
+	w = httptest.NewRecorder()
+	defer func() {
+		if broken := recover(); broken != nil && broken != http.ErrAbortHandler { //nolint:errorlint // it is what was thrown
+			panic(broken)
+		}
+	}()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
+	r.Header.Set("Authorization", "Bearer "+s.Token)
+	s.Handler.ServeHTTP(w, r)
+	return w
+}
+
+// TestAccess_Roles walks through all pages as each role. Nobody is offered what is then refused. A
+// viewer is offered nothing that acts. What a role is not offered it cannot do by hand. A depositor
+// sees nothing of another's collection.
+func TestAccess_Roles(t *testing.T) {
+	keys, err := secret.Parse("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
+	must(t, err)
+	s := siteOf(uitest.New(t, uitest.Options{Keys: keys}))
+	start, foreign := s.everything(t)
+	tokens := map[registry.Role]string{}
+	for _, role := range []registry.Role{registry.RoleDepositor, registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin} {
+		tokens[role] = s.TokenOf(t, "the "+string(role), role)
 	}
-	s.Token = viewer
-	for to := range found {
-		if w := s.Post(t, to, url.Values{"reason": {"test"}, "confirm": {"yes"}}); w.Code < http.StatusBadRequest {
-			t.Errorf("a viewer may post to %s: %d to %s", to, w.Code, w.Header().Get("Location"))
+	pattern := s.patterns()
+	all, pages, _ := s.walk(t, tokens[registry.RoleAdmin], start)
+	shown := map[string]bool{}
+	for path, p := range pages {
+		if p.Status == http.StatusOK || p.Status == http.StatusSeeOther || p.Status == http.StatusFound {
+			shown[pattern(http.MethodGet, path)] = true
+		}
+	}
+	// Streams, and what scripts ask for, are not linked.
+	for _, route := range s.Site.Routes() {
+		if strings.HasPrefix(route, "GET ") && !shown[route] && !slices.Contains([]string{"GET /live", "GET /static/", "GET /find", "GET /items/suggest"}, route) {
+			t.Errorf("no page leads to %s: give the test something that it shows", route)
+		}
+	}
+	for path := range pages {
+		if strings.HasPrefix(pattern(http.MethodGet, path), "GET ") && !slices.Contains(start, path) {
+			start = append(start, path)
+		}
+	}
+	offered := map[registry.Role]map[offer]url.Values{}
+	for _, role := range []registry.Role{registry.RoleDepositor, registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin} {
+		t.Run(string(role), func(t *testing.T) {
+			forms, pages, refused := s.walk(t, tokens[role], start)
+			s.Token, offered[role] = tokens[role], forms
+			for path, from := range refused {
+				t.Errorf("%s leads to %s, which is answered with %d", from, path, pages[path].Status)
+			}
+			for o := range forms {
+				if role == registry.RoleViewer && !slices.Contains(own, o.to) {
+					t.Errorf("a viewer is offered %s (%s)", o.to, o.button)
+				}
+			}
+			if role == registry.RoleDepositor {
+				for path, p := range pages {
+					if strings.Contains(html.UnescapeString(p.Text), foreignTitle) {
+						t.Errorf("a depositor sees at %s what is in another's collection", path)
+					}
+				}
+				for _, path := range foreign {
+					if w := s.Send(t, http.MethodGet, path, nil); w.Code != http.StatusNotFound && w.Code != http.StatusForbidden {
+						t.Errorf("a depositor is shown %s: %d", path, w.Code)
+					}
+				}
+			}
+			for o, sends := range all {
+				if _, offered := forms[o]; offered || slices.Contains(own, o.to) {
+					continue
+				}
+				w := s.Post(t, o.to, sends)
+				if w.Code < http.StatusBadRequest && !strings.HasPrefix(o.to, "/uploads/") { // which answers so if there is no such upload
+					t.Errorf("a %s is not offered %s (%s), and can do it: %d to %s", role, o.to, o.button, w.Code, w.Header().Get("Location"))
+				}
+			}
+			for _, id := range []string{"upload-default", "upload-other"} {
+				if _, err := s.store.IncomingByID(t.Context(), id); err != nil {
+					t.Errorf("a %s has removed another's upload: %v", role, err)
+				}
+			}
+		})
+	}
+	// Last, since it acts: what is offered is not refused.
+	for _, role := range []registry.Role{registry.RoleDepositor, registry.RoleOperator, registry.RoleAdmin} {
+		s.Token = tokens[role]
+		for o, sends := range offered[role] {
+			if w := s.Post(t, o.to, sends); !slices.Contains(own, o.to) && (w.Code == http.StatusForbidden || w.Code >= http.StatusInternalServerError) {
+				t.Errorf("a %s is offered %s (%s), which is answered with %d:\n%s", role, o.to, o.button, w.Code, mainOf(w.Body.String()))
+			}
 		}
 	}
 }
