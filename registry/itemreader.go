@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 	"unicode"
 )
 
@@ -67,18 +66,6 @@ type ReasonQuery struct {
 
 // MostReasons is the largest number of items that WhyEach explains at once.
 const MostReasons = 100
-
-// Why is the answer to "why is it waiting?".
-type Why struct {
-	ItemID   string    `json:"item_id"`
-	Reason   Reason    `json:"reason"`
-	Sentence string    `json:"sentence"`
-	Actor    string    `json:"actor,omitempty"`
-	Since    time.Time `json:"since"`
-	Act      string    `json:"act,omitempty"` // what would let it continue
-	// Until is the time that it waits for, if it waits for one. Only Explaining.WhyEach sets it.
-	Until *time.Time `json:"until,omitempty"`
-}
 
 // Bounds of a query.
 const (

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/remedy"
@@ -36,7 +34,7 @@ func (s *Reasons) Why(ctx context.Context, id string) (registry.Why, error) {
 	if err != nil {
 		return registry.Why{}, err
 	}
-	w := registry.Why{ItemID: id, Since: it.UpdatedAt}
+	w := registry.Why{ItemID: id, Since: it.UpdatedAt, At: s.db.Now()}
 	switch {
 	case it.Status == registry.Running:
 		err = s.whyRunning(ctx, it, &w)
@@ -50,18 +48,19 @@ func (s *Reasons) Why(ctx context.Context, id string) (registry.Why, error) {
 	if err != nil {
 		return w, fmt.Errorf("explain item %s: %w", id, err)
 	}
+	w.Say()
 	return w, nil
 }
 
 func (s *Reasons) whySettled(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
-	w.Reason, w.Sentence = registry.ReasonSettled, fmt.Sprintf("it is %s and waits for nothing", it.State)
+	w.Reason, w.Because = registry.ReasonSettled, []registry.Statement{{Says: registry.SaysSettled, State: it.State}}
 	if it.FinishedAt != nil {
 		w.Since = *it.FinishedAt
 	}
 	if it.Status != registry.Failed {
 		return nil
 	}
-	w.Sentence = fmt.Sprintf("it failed at %s: %s", it.Stage, it.Note)
+	w.Because[0] = registry.Statement{Says: registry.SaysFailed, Stage: it.Stage, Text: it.Note}
 	known, _, err := s.remedy(ctx, it)
 	if err != nil {
 		return err
@@ -71,10 +70,12 @@ func (s *Reasons) whySettled(ctx context.Context, it registry.WorkItem, w *regis
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil // the item was purged meanwhile
 	}
-	w.Act = remedy.Of(it, code, known).Text
-	if a, asked := it.Abandonment(); asked && a.Waits(s.db.Now()) {
-		w.Sentence += fmt.Sprintf("; abandoning its version was %s", a.Text())
-		w.Act = "another admin confirms the abandonment, or requeues the item to complete the version"
+	if text := remedy.Of(it, code, known).Text; text != "" {
+		w.Helps = []registry.Statement{{Says: registry.SaysAdvice, Text: text}}
+	}
+	if a, asked := it.Abandonment(); asked && a.Waits(w.At) {
+		w.Because = append(w.Because, registry.Statement{Says: registry.SaysAbandonAsked, Name: a.AskedBy, Since: &a.AskedAt, Text: a.Reason})
+		w.Helps = []registry.Statement{{Says: registry.SaysConfirmAbandon}}
 	}
 	return err
 }
@@ -90,20 +91,17 @@ func (s *Reasons) remedy(ctx context.Context, it registry.WorkItem) (remedy stri
 	return remedy, most, err
 }
 
-// orByItself combines a worker's advice with what happens without it.
-func orByItself(remedy, itself string) string {
-	if remedy == "" {
-		return "nothing: it is " + itself
+// itself says that a waiting item goes on without anybody, and that it can be retried at once, if it
+// can. A worker's advice comes first.
+func itself(says registry.Says, advice string, it registry.WorkItem) (helps []registry.Statement) {
+	if advice != "" {
+		helps = append(helps, registry.Statement{Says: registry.SaysAdvice, Text: advice})
 	}
-	return remedy + "; it is " + itself
-}
-
-// orNow adds to the advice for a waiting item that it can be retried at once, if it can.
-func orNow(act string, it registry.WorkItem) string {
-	if !slices.Contains(it.AllowedActs, registry.ActRetryNow) {
-		return act
+	s := registry.Statement{Says: says}
+	if slices.Contains(it.AllowedActs, registry.ActRetryNow) {
+		s.ItemID = it.ID
 	}
-	return act + ", or at once: retry item " + it.ID
+	return append(helps, s)
 }
 
 func (s *Reasons) whyPending(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
@@ -132,59 +130,16 @@ func (s *Reasons) whyPending(ctx context.Context, it registry.WorkItem, w *regis
 
 func whyHeld(it registry.WorkItem, w *registry.Why) {
 	w.Reason, w.Actor, w.Since = registry.ReasonHeld, it.HeldBy.Actor, it.HeldBy.CreatedAt
-	w.Sentence, w.Act = holdSentence(*it.HeldBy, it), releaseAct(*it.HeldBy)
+	w.Because, w.Helps = []registry.Statement{{Says: registry.SaysHeld, Hold: it.HeldBy}}, []registry.Statement{release(*it.HeldBy)}
 }
 
-// heldWhat says what a hold keeps back, seen from an item.
-func heldWhat(h registry.Hold, it registry.WorkItem) string {
-	switch h.Scope {
-	case registry.HoldAll:
-		return "everything is paused"
-	case registry.HoldIngest:
-		return "queue paused"
-	case registry.HoldStage, registry.HoldCollection, registry.HoldVolume, registry.HoldWorker:
-		return fmt.Sprintf("%s %s is held", h.Scope, h.Key)
-	case registry.HoldBatch:
-		if h.Key != it.ID {
-			return "its batch is held"
-		}
-	case registry.HoldItem:
-	}
-	return "held"
+// release says that a hold must be released. It says no more of the hold, which may be of another
+// collection.
+func release(h registry.Hold) registry.Statement {
+	return registry.Statement{Says: registry.SaysRelease, Hold: &registry.Hold{Scope: h.Scope, Key: h.Key}}
 }
 
-// holdSentence says who holds an item, since when, and why.
-func holdSentence(h registry.Hold, it registry.WorkItem) string {
-	return fmt.Sprintf("%s by %s since %s (%s)", heldWhat(h, it), h.Actor, h.CreatedAt.Format(time.RFC3339), h.Reason)
-}
-
-func releaseAct(h registry.Hold) string {
-	if h.Scope.Keyless() {
-		return "resume the queue"
-	}
-	return fmt.Sprintf("release the hold on %s %s", h.Scope, h.Key)
-}
-
-// moment formats a time for people: only the time of day if it is today.
-func (s *Reasons) moment(t time.Time) string {
-	if now := s.db.Now().UTC(); t.UTC().Format(time.DateOnly) == now.Format(time.DateOnly) {
-		return t.UTC().Format(time.TimeOnly) + " UTC"
-	}
-	return t.UTC().Format(time.DateTime) + " UTC"
-}
-
-// span formats a duration for people: 42 s, 4 m, 3 h 20 m.
-func span(d time.Duration) string {
-	switch d = d.Round(time.Second); {
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%d s", d/time.Second)
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%d m", d/time.Minute)
-	}
-	return fmt.Sprintf("%d h %d m", d/time.Hour, d%time.Hour/time.Minute)
-}
-
-// called returns an item's name and id for a sentence.
-func called(it registry.WorkItem) string {
-	return strings.TrimSpace(it.Name + " " + it.ID)
+// obstacle returns an item as one that another one waits for.
+func obstacle(it registry.WorkItem) registry.Obstacle {
+	return registry.Obstacle{ID: it.ID, Name: it.Name, State: it.State, NextTry: it.NextTry}
 }

@@ -2,9 +2,7 @@ package why
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/work"
@@ -12,8 +10,9 @@ import (
 
 // whyPrepared explains an item whose graph is not sealed yet.
 func whyPrepared(it registry.WorkItem, w *registry.Why) {
-	w.Reason, w.Act = registry.ReasonBlocked, "seal graph "+it.GraphID
-	w.Sentence = fmt.Sprintf("its graph %s is not sealed yet; its items start after that", it.GraphID)
+	w.Reason = registry.ReasonBlocked
+	w.Because = []registry.Statement{{Says: registry.SaysNotSealed, GraphID: it.GraphID}}
+	w.Helps = []registry.Statement{{Says: registry.SaysSeal, GraphID: it.GraphID}}
 }
 
 // whyBlocked names the items that an item requires, and what would help. Items that need a person
@@ -34,34 +33,26 @@ func (s *Reasons) whyBlocked(ctx context.Context, it registry.WorkItem, w *regis
 	if err != nil {
 		return err
 	}
-	var parts, acts []string
+	waits := registry.Statement{Says: registry.SaysRequires, N: int64(len(required))}
 	for i, r := range required {
 		if i == named {
-			parts = append(parts, registry.Count(int64(len(required)-named), "other item"))
 			break
 		}
-		isStep := slices.Contains(steps, r.ID)
-		text := fmt.Sprintf("%s (%s), which is %s", r.ID, r.Name, r.State)
-		if isStep {
-			text = "its outside step " + text
+		o := obstacle(r)
+		o.Step = slices.Contains(steps, r.ID)
+		if o.Step && r.Status == registry.Failed {
+			o.Note = r.Note
 		}
-		if isStep && r.Status == registry.Failed && r.Note != "" {
-			text += ": " + r.Note
-		}
-		parts = append(parts, text)
+		waits.Items = append(waits.Items, o)
 		switch r.Status {
 		case registry.Failed, registry.Cancelled:
-			act := "requeue " + r.ID
-			if isStep {
-				act += ", or abort it to go on without it"
-			}
-			acts = append(acts, act)
+			w.Helps = append(w.Helps, registry.Statement{Says: registry.SaysRequeue, Items: []registry.Obstacle{o}})
 		case registry.Prepare:
-			acts = append(acts, "seal graph "+r.GraphID)
+			w.Helps = append(w.Helps, registry.Statement{Says: registry.SaysSeal, GraphID: r.GraphID})
 		case registry.Pending, registry.Running, registry.Completed, registry.Aborted, registry.Deleted:
 		}
 	}
-	w.Sentence, w.Act = "waits for "+strings.Join(parts, ", and for "), strings.Join(acts, "; ")
+	w.Because = []registry.Statement{waits}
 	return nil
 }
 

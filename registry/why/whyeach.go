@@ -111,39 +111,44 @@ func (s *Reasons) whatKeeps(ctx context.Context, pending []string, o *obstacles)
 
 // phrase says what an item waits for, by the same order of reasons as [Reasons.Why].
 func (s *Reasons) phrase(it registry.WorkItem, o obstacles) registry.Why {
-	w := registry.Why{ItemID: it.ID, Since: it.UpdatedAt}
+	w := registry.Why{ItemID: it.ID, Since: it.UpdatedAt, At: s.db.Now()}
+	says := func(reason registry.Reason, all ...registry.Statement) { w.Reason, w.Because = reason, all }
 	switch {
 	case it.Status == registry.Running:
-		w.Reason, w.Sentence = registry.ReasonRunning, "running"
-		if a, ok := o.runs[it.ID]; ok {
-			w.Since, w.Actor, w.Sentence = a.StartedAt, a.Worker, "running on "+a.Worker
-			if len(a.Progress) > 0 {
-				w.Sentence += "; " + progressText(a.Progress[0])
-			}
+		a := o.runs[it.ID]
+		says(registry.ReasonRunning, registry.Statement{Says: registry.SaysRunning, Stage: it.Stage, Name: a.Worker})
+		if a.Worker != "" {
+			w.Since, w.Actor = a.StartedAt, a.Worker
+		}
+		if len(a.Progress) > 0 {
+			w.Because = append(w.Because, registry.Statement{Says: registry.SaysProgress, Progress: a.Progress[:1]})
 		}
 	case it.Status == registry.Prepare:
-		w.Reason, w.Sentence = registry.ReasonBlocked, "its graph is not sealed yet"
+		whyPrepared(it, &w)
 	case it.HeldBy != nil:
-		w.Reason, w.Actor, w.Since = registry.ReasonHeld, it.HeldBy.Actor, it.HeldBy.CreatedAt
-		w.Sentence = fmt.Sprintf("%s by %s: %s", heldWhat(*it.HeldBy, it), it.HeldBy.Actor, it.HeldBy.Reason)
+		whyHeld(it, &w)
 	case o.blocked[it.ID]:
-		w.Reason, w.Sentence = registry.ReasonBlocked, "waits for "+registry.Count(it.BlockerCount, "item")
+		says(registry.ReasonBlocked, registry.Statement{Says: registry.SaysRequires, N: it.BlockerCount})
 	case o.locked[it.ID]:
-		w.Reason, w.Sentence = registry.ReasonLocked, "waits for another item that works on the same object"
-	case it.RunAt.After(s.db.Now()):
+		says(registry.ReasonLocked, registry.Statement{Says: registry.SaysLocked})
+	case it.RunAt.After(w.At):
 		until := it.RunAt
-		w.Reason, w.Sentence, w.Until = registry.ReasonNotDue, it.Note, &until
+		says(registry.ReasonNotDue, registry.Statement{Says: registry.SaysNoted, Text: it.Note})
+		if it.Note == "" {
+			w.Because[0].Says = registry.SaysNotDue
+		}
 		if wait := o.wait[it.ID]; wait != "" {
 			w.Reason = wait
 		}
-		if w.Sentence == "" {
-			w.Sentence = "waits for its time"
-		}
+		w.Until = &until
 	default:
-		w.Reason, w.Sentence, w.Since = registry.ReasonQueued, fmt.Sprintf("waits for its turn at %s", it.Stage), it.RunAt
+		says(registry.ReasonQueued, registry.Statement{Says: registry.SaysTurn, Stage: it.Stage})
 		if !o.served[it.Stage] {
-			w.Sentence = fmt.Sprintf("no worker serves %s", it.Stage)
+			w.Because[0].Says = registry.SaysNoWorker
 		}
+		w.Since = it.RunAt
 	}
+	w.Helps = nil // only Why says them
+	w.Say()
 	return w
 }

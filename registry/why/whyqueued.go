@@ -10,25 +10,10 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// mostCounted bounds how many items are counted for a position.
-const mostCounted = 10_000
-
 // line is an item's position in its stage.
 type line struct {
-	place, of   int64 // if above mostCounted: at least so many
+	place, of   int64 // if above registry.MostInLine: at least so many
 	collections int64 // collections that take turns
-}
-
-// String describes the position.
-func (l line) String() string {
-	most := sqldb.HumanCount(mostCounted)
-	switch {
-	case l.place > mostCounted:
-		return "position beyond " + most
-	case l.of > mostCounted:
-		return fmt.Sprintf("position %d of more than %s", l.place, most)
-	}
-	return fmt.Sprintf("position %d of %d", l.place, l.of)
 }
 
 // lineOf returns an item's position by rank among the items of its stage that could start.
@@ -42,7 +27,7 @@ func (s *Reasons) lineOf(ctx context.Context, it registry.WorkItem) (l line, err
 	if scopes[registry.HoldItem] || scopes[registry.HoldBatch] || scopes[registry.HoldVolume] {
 		others += ` AND NOT ` + work.HeldBy
 	}
-	bound := fmt.Sprintf(` LIMIT %d) found`, mostCounted)
+	bound := fmt.Sprintf(` LIMIT %d) found`, registry.MostInLine)
 	err = s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 `+others+` AND i.rank <= $3 AND (i.rank < $3 OR i.id < $2)`+bound,
 		it.Stage, it.ID, work.Rank(sqldb.Micros(it.CreatedAt), it.Priority)).Scan(&l.place)
 	if err != nil {
@@ -73,11 +58,8 @@ func (s *Reasons) whyQueued(ctx context.Context, it registry.WorkItem, w *regist
 		return err
 	}
 	w.Reason, w.Since = registry.ReasonQueued, it.RunAt
-	w.Sentence = fmt.Sprintf("%s for %s", l, it.Stage)
-	if l.collections > 1 {
-		w.Sentence += fmt.Sprintf(", where %d collections take turns", l.collections)
-	}
-	w.Act = "nothing: it starts in its turn; a lower priority number brings it forward"
+	w.Because = []registry.Statement{{Says: registry.SaysPlace, Stage: it.Stage, N: l.place, Of: l.of, Others: l.collections}}
+	w.Helps = []registry.Statement{{Says: registry.SaysStartsInTurn}}
 	if err := errors.Join(s.whyCrowded(ctx, it, w), s.work.WhyLimited(ctx, it, w), s.work.WhyAlone(ctx, it, w)); err != nil {
 		return err
 	}
@@ -85,24 +67,17 @@ func (s *Reasons) whyQueued(ctx context.Context, it registry.WorkItem, w *regist
 	case c.Capacity > 0:
 	case len(c.Held) > 0:
 		h := c.Held[0]
-		w.Sentence += fmt.Sprintf("; no worker serves %s: %s", it.Stage, holdSentence(h, it))
-		w.Actor, w.Act = h.Actor, releaseAct(h)
-	case c.Stopping > 0:
-		w.Sentence += fmt.Sprintf("; the last worker that serves %s is stopping", it.Stage)
-		w.Act = startAct(it.Stage)
+		w.Because = append(w.Because, registry.Statement{Says: registry.SaysNoWorker, Stage: it.Stage, Hold: &h})
+		w.Actor, w.Helps = h.Actor, []registry.Statement{release(h)}
 	default:
-		w.Sentence += fmt.Sprintf("; no worker serves %s", it.Stage)
-		w.Act = startAct(it.Stage)
+		none := registry.Statement{Says: registry.SaysNoWorker, Stage: it.Stage}
+		if c.Stopping > 0 {
+			none.Says = registry.SaysStopping
+		}
+		w.Because = append(w.Because, none)
+		w.Helps = []registry.Statement{{Says: registry.SaysStart, Stage: it.Stage}}
 	}
 	return nil
-}
-
-// startAct says how a stage gets a worker.
-func startAct(s registry.Stage) string {
-	if name := s.Function(); name != "" {
-		return "start the program that serves " + name
-	}
-	return fmt.Sprintf("start a worker for %s", s)
 }
 
 // whyCrowded explains if a queued item is kept back because its collection has all slots it may
@@ -120,8 +95,8 @@ func (s *Reasons) whyCrowded(ctx context.Context, it registry.WorkItem, w *regis
 		return fmt.Errorf("look up the source of item %s: %w", it.ID, err)
 	}
 	if c.KeepsBack(it, own) {
-		w.Reason, w.Sentence = registry.ReasonCrowded, c.Sentence(it)+"; "+w.Sentence
-		w.Act = fmt.Sprintf("nothing: it starts when a running one ends; more workers for %s, or a higher HOLDFAST_CONCURRENCY, let more run at once", it.Stage)
+		w.Reason, w.Because = registry.ReasonCrowded, append([]registry.Statement{c.Statement(it)}, w.Because...)
+		w.Helps = []registry.Statement{{Says: registry.SaysStartsFreed, Stage: it.Stage}}
 	}
 	return nil
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"strings"
+	"reflect"
+	"slices"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
@@ -20,38 +20,33 @@ func (s *Reasons) whyJobsOpen(ctx context.Context, it registry.WorkItem, w *regi
 	if err != nil {
 		return err
 	}
-	var names, acts []string
+	open := registry.Statement{Says: registry.SaysJobsOpen, N: it.BlockerCount}
 	for _, r := range required {
-		names = append(names, fmt.Sprintf("%s (%s)", called(r), r.StateText(s.db.Now().UTC())))
-		if act := lets(r); act != "" {
-			acts = append(acts, act)
+		open.Items = append(open.Items, obstacle(r))
+		for _, s := range lets(r) { // several may wait for one hold
+			if !slices.ContainsFunc(w.Helps, func(have registry.Statement) bool { return reflect.DeepEqual(have, s) }) {
+				w.Helps = append(w.Helps, s)
+			}
 		}
 	}
-	w.Sentence = "waits for " + registry.Count(it.BlockerCount, "item")
-	if len(names) > 0 {
-		w.Sentence += ": " + strings.Join(names, ", ")
-	}
-	if more := it.BlockerCount - int64(len(names)); more > 0 && len(names) > 0 {
-		w.Sentence += fmt.Sprintf(" and %d more", more)
-	}
-	w.Act = strings.Join(acts, "; ")
-	if w.Act == "" {
-		w.Act = "nothing: it continues when they have settled"
+	w.Because = []registry.Statement{open}
+	if len(w.Helps) == 0 {
+		w.Helps = []registry.Statement{{Says: registry.SaysJobsSettle}}
 	}
 	return nil
 }
 
-// lets returns what a person can do to let a required item continue; "" if it continues on its own.
-func lets(it registry.WorkItem) string {
+// lets says what a person can do to let a required item continue; nil if it continues on its own.
+func lets(it registry.WorkItem) []registry.Statement {
 	switch {
 	case it.Status == registry.Failed || it.Status == registry.Cancelled:
-		return "requeue item " + it.ID
+		return []registry.Statement{{Says: registry.SaysRequeue, Items: []registry.Obstacle{obstacle(it)}}}
 	case it.Status == registry.Prepare:
-		return "seal the graph of item " + it.ID
+		return []registry.Statement{{Says: registry.SaysSeal, GraphID: it.GraphID}}
 	case it.HeldBy != nil && it.Status == registry.Pending:
-		return releaseAct(*it.HeldBy)
+		return []registry.Statement{release(*it.HeldBy)}
 	}
-	return ""
+	return nil
 }
 
 // whyLocked names the item that has the lock, or that stands earlier in its line.
@@ -72,11 +67,9 @@ func (s *Reasons) whyLocked(ctx context.Context, it registry.WorkItem, w *regist
 		return err
 	}
 	w.Reason, w.Actor = registry.ReasonLocked, holder
-	w.Sentence = fmt.Sprintf("waits for item %s (%s), which was submitted earlier or has begun already, and works on the same object (%s)",
-		called(other), other.StateText(s.db.Now().UTC()), key)
-	w.Act = lets(other)
-	if w.Act == "" {
-		w.Act = "nothing: it continues when that item has settled"
+	w.Because = []registry.Statement{{Says: registry.SaysLocked, Name: key, Items: []registry.Obstacle{obstacle(other)}}}
+	if w.Helps = lets(other); len(w.Helps) == 0 {
+		w.Helps = []registry.Statement{{Says: registry.SaysLockFreed}}
 	}
 	return nil
 }
@@ -95,21 +88,24 @@ func (s *Reasons) whySnoozed(ctx context.Context, it registry.WorkItem, wait reg
 		w.Since = sqldb.FromMicros(since.Int64)
 	}
 	w.Reason = wait
-	w.Sentence = fmt.Sprintf("%s; next check at %s", it.Note, s.moment(it.RunAt))
-	remedy, _, err := s.remedy(ctx, it)
+	w.Because = []registry.Statement{{Says: registry.SaysNoted, Text: it.Note}, {Says: registry.SaysNextCheck, Until: &it.RunAt}}
+	if it.Note == "" {
+		w.Because = w.Because[1:]
+	}
+	advice, _, err := s.remedy(ctx, it)
 	if err != nil {
 		return err
 	}
-	w.Act = orNow(orByItself(remedy, "checked again automatically"), it)
+	w.Helps = itself(registry.SaysChecked, advice, it)
 	switch wait {
 	case registry.ReasonNoSpace:
-		w.Act = orNow("free room on the volume, or let items that have room reserved there complete; it is checked again automatically", it)
+		w.Helps = append([]registry.Statement{{Says: registry.SaysFreeRoom}}, itself(registry.SaysChecked, "", it)...)
 	case registry.ReasonNoMemory:
-		w.Act = orNow("nothing, or raise HOLDFAST_UNPACK_MEMORY of the process workers; it is checked again automatically", it)
+		w.Helps = append([]registry.Statement{{Says: registry.SaysMoreMemory}}, itself(registry.SaysChecked, "", it)...)
 	case registry.ReasonThawing:
-		w.Act = "nothing: it continues when the archive has restored the files"
+		w.Helps = []registry.Statement{{Says: registry.SaysThaws}}
 	case registry.ReasonLocked:
-		w.Act = "nothing: it continues when the item that has the lock has settled"
+		w.Helps = []registry.Statement{{Says: registry.SaysLockFreed}}
 	default:
 	}
 	return nil
@@ -117,22 +113,15 @@ func (s *Reasons) whySnoozed(ctx context.Context, it registry.WorkItem, wait reg
 
 // whyNotDue explains when the step is tried again, and why.
 func (s *Reasons) whyNotDue(ctx context.Context, it registry.WorkItem, w *registry.Why) error {
-	remedy, most, err := s.remedy(ctx, it)
+	advice, most, err := s.remedy(ctx, it)
 	if err != nil {
 		return err
 	}
-	w.Reason, w.Act = registry.ReasonNotDue, orNow(orByItself(remedy, "retried automatically"), it)
-	note := it.Note
+	w.Reason, w.Helps = registry.ReasonNotDue, itself(registry.SaysRetried, advice, it)
+	retry := registry.Statement{Says: registry.SaysRetry, Until: &it.RunAt, Text: it.Note}
 	if it.Tries > 0 {
-		try := fmt.Sprintf("attempt %d", it.Tries+1)
-		if most > 0 {
-			try += fmt.Sprintf(" of %d", most)
-		}
-		note = strings.TrimSuffix(try+": "+note, ": ")
+		retry.N, retry.Of = int64(it.Tries)+1, int64(max(most, 0))
 	}
-	w.Sentence = "retry at " + s.moment(it.RunAt)
-	if note != "" {
-		w.Sentence += " (" + note + ")"
-	}
+	w.Because = []registry.Statement{retry}
 	return nil
 }

@@ -107,18 +107,15 @@ func (c *slotShares) KeepsBack(it registry.WorkItem, own bool) bool {
 	return c.limit.of(it.Collection) == 0 || it.Priority >= 0 && (!own || !c.exempt) && c.room(it.Collection) == 0
 }
 
-// Sentence explains to people what keeps an item back.
-func (c *slotShares) Sentence(it registry.WorkItem) string {
-	kept := "other collections"
-	if c.exempt {
-		kept += " and uploads"
+// Statement says what keeps an item back.
+func (c *slotShares) Statement(it registry.WorkItem) registry.Statement {
+	s := registry.Statement{Stage: it.Stage, Collection: it.Collection, N: int64(c.slots)}
+	if c.runs[it.Collection] >= c.most {
+		s.Says, s.Of, s.Others, s.Uploads = registry.SaysShareUsed, int64(c.most), int64(c.spare), c.exempt
+	} else {
+		s.Says, s.Of, s.Others = registry.SaysSlotsTaken, int64(c.runs[it.Collection]), int64(c.spare/2)
 	}
-	if n := c.runs[it.Collection]; n >= c.most {
-		return fmt.Sprintf("of the %s at %s, collection %s has the %d that one collection may have; the others (%d) are kept for %s",
-			registry.Count(int64(c.slots), "slot"), it.Stage, it.Collection, c.most, c.spare, kept)
-	}
-	return fmt.Sprintf("of the %s at %s, all but those for uploads (%d) are taken, %d of them by collection %s",
-		registry.Count(int64(c.slots), "slot"), it.Stage, c.spare/2, c.runs[it.Collection], it.Collection)
+	return s
 }
 
 // take counts an item that is about to start.
@@ -361,15 +358,15 @@ func (r room) fullCollections() (out []string) {
 // weight returns how many items of a collection start in a row.
 func (r room) weight(collection string) int { return max(1, r.weights[collection]) }
 
-// sentence explains to people which limit keeps an item back; "" if none does.
-func (r room) sentence(collection string) string {
+// statement says which limit keeps an item back; ok is false if none does.
+func (r room) statement(collection string) (s registry.Statement, ok bool) {
 	switch most, ok := r.mostOf[collection]; {
 	case r.full():
-		return fmt.Sprintf("the limit of %s at %s is reached", registry.Count(int64(r.most), "running item"), r.stage)
+		return registry.Statement{Says: registry.SaysStageLimit, Stage: r.stage, N: int64(r.most)}, true
 	case ok && r.runsOf[collection] >= most:
-		return fmt.Sprintf("the limit of %s of collection %s is reached", registry.Count(int64(most), "running item"), collection)
+		return registry.Statement{Says: registry.SaysCollectionLimit, Collection: collection, N: int64(most)}, true
 	}
-	return ""
+	return s, false
 }
 
 // WhyLimited adds to the explanation of a queued item that a limit keeps it back.
@@ -384,9 +381,9 @@ func (e *Engine) WhyLimited(ctx context.Context, it registry.WorkItem, w *regist
 	if err != nil {
 		return err
 	}
-	if text := r.sentence(it.Collection); text != "" {
-		w.Reason, w.Sentence = registry.ReasonLimit, text+"; "+w.Sentence
-		w.Act = "nothing: it starts in its turn when a running one ends; an admin may raise the limit"
+	if s, ok := r.statement(it.Collection); ok {
+		w.Reason, w.Because = registry.ReasonLimit, append([]registry.Statement{s}, w.Because...)
+		w.Helps = []registry.Statement{{Says: registry.SaysLimitFreed}}
 	}
 	return nil
 }

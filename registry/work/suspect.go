@@ -164,9 +164,6 @@ func (e *Engine) WhyAlone(ctx context.Context, it registry.WorkItem, w *registry
 	if losses < lossesFree {
 		return nil
 	}
-	w.Sentence += fmt.Sprintf("; its workers were lost %d times in a row, so it runs alone", losses)
-	if worker != "" {
-		w.Sentence += " as soon as worker " + worker + " runs nothing else"
-	}
+	w.Because = append(w.Because, registry.Statement{Says: registry.SaysAlone, N: int64(losses), Name: worker})
 	return nil
 }

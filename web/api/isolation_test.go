@@ -360,12 +360,22 @@ func TestIsolation_WhyNamesNoForeignItem(t *testing.T) {
 	}
 	seen, err := b.as(t, registry.RoleDepositor).Why(t.Context(), mine)
 	must(t, err)
-	if seen.Reason != registry.ReasonLocked || strings.Contains(seen.Sentence+seen.Actor+seen.Act, theirs) {
-		t.Errorf("why %+v, want locked, without %s", seen, theirs)
+	other, err := b.store.Item(t.Context(), theirs)
+	must(t, err)
+	if text := everything(t, seen); seen.Reason != registry.ReasonLocked || strings.Contains(text, theirs) || other.Name == "" || strings.Contains(text, `"`+other.Name+`"`) {
+		t.Errorf("why %+v, want locked, without %s (%s)", seen, theirs, other.Name)
 	}
 	if w, err = b.as(t, registry.RoleViewer).Why(t.Context(), mine); err != nil || !strings.Contains(w.Sentence, theirs) {
 		t.Errorf("why %+v %v, want a viewer to be told all", w, err)
 	}
+}
+
+// everything is all that an explanation says, in all its parts.
+func everything(t *testing.T, w registry.Why) string {
+	t.Helper()
+	raw, err := json.Marshal(w)
+	must(t, err)
+	return string(raw)
 }
 
 // TestIsolation_WhyNamesNoForeignTask checks a task that waits for one of another collection: neither
@@ -381,7 +391,7 @@ func TestIsolation_WhyNamesNoForeignTask(t *testing.T) {
 	must(t, err)
 	w, err := b.as(t, registry.RoleDepositor).Why(t.Context(), mine.ID)
 	must(t, err)
-	if text := w.Sentence + w.Actor + w.Act; w.Sentence != "waits for (of another collection), which is Pending" || strings.Contains(text, "secret") || strings.Contains(text, theirs.ID) {
+	if text := everything(t, w); w.Sentence != "waits for (of another collection), which is Pending" || strings.Contains(text, "secret") || strings.Contains(text, theirs.ID) {
 		t.Errorf("why %+v", w)
 	}
 	if w, err = b.as(t, registry.RoleViewer).Why(t.Context(), mine.ID); err != nil || !strings.Contains(w.Sentence, theirs.ID+" (their (secret) title)") {

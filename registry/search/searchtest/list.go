@@ -122,6 +122,7 @@ func reasonsOfMany(f *fixture) {
 	said := map[string]registry.Why{}
 	for _, w := range got {
 		said[w.ItemID] = w
+		f.stated(w)
 		if one, err := f.Store.Why(f.Context(), w.ItemID); err != nil || one.Reason != w.Reason || w.Sentence == "" {
 			f.Errorf("%+v, but %+v, %v", w, one, err)
 		}

@@ -1,6 +1,7 @@
 package searchtest
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -35,6 +36,7 @@ func (c whyCase) check(f *fixture) {
 	if w.ItemID != id || w.Reason != c.reason {
 		f.Errorf("%+v, want %s", w, c.reason)
 	}
+	f.stated(w)
 	for _, s := range c.says {
 		if !strings.Contains(w.Sentence, s) {
 			f.Errorf("sentence %q does not say %q", w.Sentence, s)
@@ -48,6 +50,20 @@ func (c whyCase) check(f *fixture) {
 	}
 	if w.Act == "" && c.act != "" || !strings.Contains(w.Act, c.act) {
 		f.Errorf("act %q, want %q", w.Act, c.act)
+	}
+}
+
+// stated checks that an explanation's sentences are made of its statements, after JSON too.
+func (f *fixture) stated(w registry.Why) {
+	f.Helper()
+	raw, err := json.Marshal(w)
+	f.Must(err)
+	again := registry.Why{}
+	f.Must(json.Unmarshal(raw, &again))
+	again.Sentence, again.Act = "", ""
+	again.Say()
+	if len(w.Because) == 0 || again.Sentence != w.Sentence || again.Act != w.Act {
+		f.Errorf("%s; %s: its statements say %s; %s", w.Sentence, w.Act, again.Sentence, again.Act)
 	}
 }
 
@@ -300,6 +316,7 @@ func whyLife(f *fixture) {
 		for _, id := range []string{batch, jobs[0]} {
 			w, err := f.Store.Why(f.Context(), id)
 			f.Must(err)
+			f.stated(w)
 			if w.ItemID != id || w.Reason == "" || w.Sentence == "" || w.Since.IsZero() {
 				f.Errorf("why: %+v", w)
 			}

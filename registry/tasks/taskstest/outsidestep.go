@@ -99,7 +99,7 @@ func blockingStep(f *fixture) {
 		f.Errorf("the failed step is shown as %+v", got)
 	}
 	f.Says(f.why(job).Sentence, "its outside step", "Failed", "it is broken")
-	f.Says(f.why(job).Act, "requeue "+step, "abort it to go on without it")
+	f.Says(f.why(job).Act, "requeue item "+step, "abort it to go on without it")
 	if p := f.Progress(batch); p.Settled {
 		f.Error("the batch is over although its job waits")
 	}

@@ -244,7 +244,7 @@ func c24Why(f *fixture) {
 	f.Must(f.Store.Seal(f.Context(), id, "depositor"))
 	why("b", items["a"]+" (a)", "")
 	f.FailItem(items["a"], registry.SystemFault)
-	why("b", "Failed", "requeue "+items["a"])
+	why("b", "Failed", "requeue item "+items["a"])
 }
 
 func c27Events(f *fixture) {

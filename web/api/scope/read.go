@@ -53,10 +53,48 @@ func (s scoped) WhyEach(ctx context.Context, q registry.ReasonQuery) ([]registry
 	reasons, err := s.all.WhyEach(ctx, q)
 	for i := range reasons {
 		if err == nil {
-			err = v.mask(ctx, &reasons[i].Sentence)
+			err = v.maskWhy(ctx, &reasons[i])
 		}
 	}
 	return reasons, err
+}
+
+// maskWhy removes from an explanation what names items that the caller may not see.
+func (v sight) maskWhy(ctx context.Context, w *registry.Why) error {
+	if !v.limited() {
+		return nil
+	}
+	for _, all := range [][]registry.Statement{w.Because, w.Helps} {
+		for i := range all {
+			if err := v.maskStatement(ctx, &all[i]); err != nil {
+				return err
+			}
+		}
+	}
+	w.Say()
+	return v.mask(ctx, &w.Actor)
+}
+
+func (v sight) maskStatement(ctx context.Context, s *registry.Statement) error {
+	for i, o := range s.Items {
+		_, foreign, err := v.foreign(ctx, o.ID)
+		if err == nil && foreign {
+			s.Items[i] = registry.Obstacle{State: o.State, NextTry: o.NextTry, Step: o.Step}
+		} else if err == nil {
+			err = v.mask(ctx, &s.Items[i].Note)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if s.Hold != nil {
+		hold := *s.Hold
+		s.Hold = &hold
+		if err := v.mask(ctx, &hold.Key, &hold.Reason); err != nil {
+			return err
+		}
+	}
+	return v.mask(ctx, &s.Name, &s.Text)
 }
 
 // CountItems implements registry.ItemReader.
@@ -318,7 +356,7 @@ func (s scoped) Why(ctx context.Context, id string) (registry.Why, error) {
 	if err != nil {
 		return w, err
 	}
-	return w, v.mask(ctx, &w.Sentence, &w.Actor, &w.Act)
+	return w, v.maskWhy(ctx, &w)
 }
 
 // Events implements registry.ItemReader.

@@ -204,21 +204,32 @@ func (v sight) seenID(ctx context.Context, id string) (string, error) {
 // anID matches an item's id in a text.
 var anID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
+// foreign returns an item if it exists and the caller may not see it.
+func (v sight) foreign(ctx context.Context, id string) (it registry.WorkItem, foreign bool, err error) {
+	if !v.limited() || id == "" {
+		return it, false, nil
+	}
+	it, err = v.all.Item(ctx, id)
+	if errors.Is(err, registry.ErrNotFound) {
+		return it, false, nil
+	}
+	return it, err == nil && !v.sees(it.Collection), err
+}
+
 // masked replaces in a text the ids of items that the caller may not see, with the names that follow
 // them: "ID (NAME)". For example, an item may wait for one of another collection.
 func (v sight) masked(ctx context.Context, text string) (string, error) {
 	if !v.limited() {
 		return text, nil
 	}
-	const other = "(of another collection)"
 	for _, id := range anID.FindAllString(text, -1) {
-		it, err := v.all.Item(ctx, id)
-		switch {
-		case err == nil && !v.sees(it.Collection):
-			text = strings.ReplaceAll(text, id+" ("+it.Name+")", other)
-			text = strings.ReplaceAll(text, id, other)
-		case err != nil && !errors.Is(err, registry.ErrNotFound):
+		it, foreign, err := v.foreign(ctx, id)
+		if err != nil {
 			return "", err
+		}
+		if foreign {
+			text = strings.ReplaceAll(text, id+" ("+it.Name+")", registry.Foreign)
+			text = strings.ReplaceAll(text, id, registry.Foreign)
 		}
 	}
 	return text, nil
