@@ -12,7 +12,8 @@ type TokenKeeper interface {
 	// AddToken stores a token's hash. Names are never reused, so that an actor in the history is
 	// always one token: ErrNameTaken. ErrTaken: there is a token with this id or hash.
 	AddToken(ctx context.Context, t Token) error
-	// TokenByHash returns the token with this hash. ErrNotFound: it is unknown, revoked or expired.
+	// TokenByHash returns the token with this hash. ErrNotFound: it is unknown, revoked or expired. It
+	// only reads; NoteTokenUses writes that the token was used.
 	TokenByHash(ctx context.Context, hash string) (Token, error)
 	// Tokens lists all tokens, also revoked ones, oldest first.
 	Tokens(ctx context.Context) ([]Token, error)
@@ -25,6 +26,13 @@ type TokenKeeper interface {
 	// Refused records a refused request as an event of type refused. The caller must limit their
 	// number.
 	Refused(ctx context.Context, r Refusal) error
+}
+
+// TokenUseNoting records when tokens were last used.
+type TokenUseNoting interface {
+	// NoteTokenUses writes down which tokens were used since the last call, in this process. Each
+	// token is written once an hour at most. After an error the next call writes them, too.
+	NoteTokenUses(ctx context.Context) error
 }
 
 // Errors about tokens.
@@ -66,6 +74,9 @@ type Token struct {
 	CreatedAt time.Time  `json:"created_at"`
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 	RevokedAt *time.Time `json:"revoked_at,omitempty"`
+	// UsedAt is when it was last used, by a request or a browser that it signed in, to within an hour;
+	// nil: not since Holdfast notes this.
+	UsedAt *time.Time `json:"used_at,omitempty"`
 }
 
 // Within returns the collections that the holder may see; nil: all, empty: none.

@@ -127,6 +127,10 @@ func (n *Node) runRegistry(ctx context.Context, d *registryServer, l net.Listene
 	n.run((&schedule.Timer{Registry: d.registry, Log: n.Log}).Run)
 	n.run((&throughput.Counter{Registry: d.registry, Log: n.Log}).Run)
 	n.run(periodic.Job{
+		Do: d.registry.NoteTokenUses, Every: tokenUsesEvery, Log: n.Log,
+		Fails: "noting when tokens were used failed; will retry", Works: "uses of tokens are noted again",
+	}.Run)
+	n.run(periodic.Job{
 		Do: func(ctx context.Context) error { return d.purgeExpired(ctx, n.Log) }, Every: purgeEvery, Log: n.Log,
 		Fails: "purging batches after their retention failed; will retry", Works: "purging batches after their retention works again",
 	}.Run)
@@ -144,6 +148,10 @@ func (n *Node) runRegistry(ctx context.Context, d *registryServer, l net.Listene
 	n.serve(l, handler)
 	return nil
 }
+
+// tokenUsesEvery is the interval at which the uses of tokens are written. Those since the last time
+// are lost when the process dies.
+const tokenUsesEvery = time.Minute
 
 // checkpointEvery is the interval of checks whether the day's checkpoint is due.
 const checkpointEvery = 10 * time.Minute

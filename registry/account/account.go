@@ -14,6 +14,7 @@ import (
 type Accounts struct {
 	db   *sqldb.DB
 	work *work.Engine
+	uses uses
 }
 
 // New returns the accounts of a Registry.

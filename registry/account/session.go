@@ -221,6 +221,9 @@ func (s *Accounts) SessionByHash(ctx context.Context, hash string, active bool) 
 	if err != nil {
 		return registry.Session{}, fmt.Errorf("note use of session: %w", err)
 	}
+	if found.TokenID != "" {
+		s.uses.note(found.TokenID, sqldb.Micros(now))
+	}
 	return found, nil
 }
 

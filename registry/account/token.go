@@ -14,14 +14,14 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-const selectToken = `SELECT id, hash, name, role, collections, stages, created_by, created_at, expires_at, revoked_at FROM token `
+const selectToken = `SELECT id, hash, name, role, collections, stages, created_by, created_at, expires_at, revoked_at, used_at FROM token `
 
 func scanToken(row sqldb.Scanner) (registry.Token, error) {
 	var tok registry.Token
 	var collections, stages string
 	var created int64
-	var expires, revoked sql.NullInt64
-	err := row.Scan(&tok.ID, &tok.Hash, &tok.Name, &tok.Role, &collections, &stages, &tok.CreatedBy, &created, &expires, &revoked)
+	var expires, revoked, used sql.NullInt64
+	err := row.Scan(&tok.ID, &tok.Hash, &tok.Name, &tok.Role, &collections, &stages, &tok.CreatedBy, &created, &expires, &revoked, &used)
 	if err != nil {
 		return tok, err
 	}
@@ -32,7 +32,7 @@ func scanToken(row sqldb.Scanner) (registry.Token, error) {
 		tok.Collections = nil
 	}
 	tok.Stages = stagesOf(stages)
-	tok.CreatedAt, tok.ExpiresAt, tok.RevokedAt = sqldb.FromMicros(created), sqldb.Optional(expires), sqldb.Optional(revoked)
+	tok.CreatedAt, tok.ExpiresAt, tok.RevokedAt, tok.UsedAt = sqldb.FromMicros(created), sqldb.Optional(expires), sqldb.Optional(revoked), sqldb.Optional(used)
 	return tok, nil
 }
 
@@ -104,13 +104,15 @@ type tokenNote struct {
 
 // TokenByHash implements registry.TokenKeeper.
 func (s *Accounts) TokenByHash(ctx context.Context, hash string) (registry.Token, error) {
+	now := s.db.Now()
 	tok, err := scanToken(s.db.Read.QueryRowContext(ctx, selectToken+`WHERE hash = $1`, hash))
 	switch {
-	case errors.Is(err, sql.ErrNoRows) || err == nil && !tok.Good(s.db.Now()):
+	case errors.Is(err, sql.ErrNoRows) || err == nil && !tok.Good(now):
 		return registry.Token{}, fmt.Errorf("token: %w", registry.ErrNotFound)
 	case err != nil:
 		return registry.Token{}, fmt.Errorf("look up token: %w", err)
 	}
+	s.used(tok, now)
 	return tok, nil
 }
 

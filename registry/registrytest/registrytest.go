@@ -32,6 +32,7 @@ type Store interface {
 	registry.Feeds
 	registry.ThroughputReader
 	registry.ThroughputNoting
+	registry.TokenUseNoting
 	// Of deposits.
 	registry.Receiving
 	registry.Submitting

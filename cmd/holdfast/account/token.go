@@ -195,7 +195,7 @@ func tokenListCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			l := cli.Lister[registry.Token]{None: "no tokens", Row: tokenRow, Columns: []terminal.Column{
-				{Name: "id"}, {Name: "role"}, {Name: "state"}, {Name: "created", Spare: 2}, {Name: "by", Flex: true, Spare: 1}, {Name: "good for", Flex: true}, {Name: "name", Flex: true},
+				{Name: "id"}, {Name: "role"}, {Name: "state"}, {Name: "created", Spare: 2}, {Name: "by", Flex: true, Spare: 1}, {Name: "last used", Spare: 3}, {Name: "good for", Flex: true}, {Name: "name", Flex: true},
 			}}
 			return l.Print(a, cli.Whole(all))
 		},
@@ -212,7 +212,11 @@ func tokenRow(t registry.Token) []string {
 	case t.ExpiresAt != nil:
 		state = "until " + terminal.TimeText(*t.ExpiresAt)
 	}
-	return []string{t.ID, string(t.Role), state, terminal.TimeText(t.CreatedAt), cmp.Or(t.CreatedBy, "-"), goodFor(t), t.Name}
+	used := "-"
+	if t.UsedAt != nil {
+		used = terminal.TimeText(*t.UsedAt)
+	}
+	return []string{t.ID, string(t.Role), state, terminal.TimeText(t.CreatedAt), cmp.Or(t.CreatedBy, "-"), used, goodFor(t), t.Name}
 }
 
 // goodFor lists the collections or stages of a token.

@@ -18,6 +18,7 @@ func signingTests() tests {
 		"unused_for_too_long":                            signingIn(sessionIdle),
 		"absolute_end":                                   signingIn(sessionExpires),
 		"use_is_written_once_a_minute":                   signingIn(sessionSeen),
+		"its_use_is_one_of_its_token":                    signingIn(sessionUsesToken),
 		"ends_with_its_token":                            signingIn(sessionOfToken),
 		"ended_once":                                     signingIn(sessionEnded),
 		"of_many_the_longest_unused_goes":                signingIn(sessionsMost),
@@ -52,6 +53,30 @@ var lifetime = registry.Lifetime{Idle: time.Hour, Most: 8 * time.Hour}
 
 func sessionOf(id string) registry.Session {
 	return registry.Session{ID: id, Hash: "hash of " + id, Method: registry.SignInToken, Agent: "Browser/1", Address: "192.0.2.1"}
+}
+
+// sessionUsesToken: the use of a browser counts as the use of the token that signed it in, but what a
+// page loads by itself does not.
+func sessionUsesToken(f *signing) {
+	f.Token("t", registry.RoleAdmin)
+	f.signIn("s", "t")
+	used := func() *time.Time {
+		f.Must(f.Store.NoteTokenUses(f.Context()))
+		all, err := f.Store.Tokens(f.Context())
+		f.Must(err)
+		return all[0].UsedAt
+	}
+	f.Clock.Pass(2 * time.Minute)
+	f.good("s")
+	if at := used(); at != nil {
+		f.Errorf("what a page loads by itself is a use at %s", at)
+	}
+	now := f.Clock.Now()
+	_, err := f.SessionByHash(f.Context(), "hash of s", true)
+	f.Must(err)
+	if at := used(); at == nil || !at.Equal(now) {
+		f.Errorf("used at %v, want %s", at, now)
+	}
 }
 
 // signIn begins a session with a token.

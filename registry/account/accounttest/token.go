@@ -17,6 +17,7 @@ func tokenTests() tests {
 	return tests{
 		"what_is_kept":                                 tokenKept,
 		"expired_and_revoked":                          tokenEnds,
+		"its_use_is_noted_once_an_hour":                tokenUsed,
 		"a_name_is_given_once":                         tokenNames,
 		"the_last_admin_stays":                         lastAdmin,
 		"two_admins_who_revoke_each_other":             adminsRace,
@@ -46,6 +47,48 @@ func tokenKept(f *fixture) {
 	if diff := cmp.Diff([]registry.Token{first, second}, all); diff != "" {
 		f.Errorf("tokens, oldest first (-want +got):\n%s", diff)
 	}
+}
+
+// tokenUsed: requests with a token are noted, once an hour at most. Looking a token up writes nothing.
+func tokenUsed(f *fixture) {
+	tok := f.Token("a", registry.RoleAdmin)
+	f.Token("unused", registry.RoleViewer)
+	wants := func(want *time.Time) {
+		f.Helper()
+		f.Must(f.Store.NoteTokenUses(f.Context()))
+		all, err := f.Store.Tokens(f.Context())
+		f.Must(err)
+		for _, got := range all {
+			if got.ID == "a" {
+				if diff := cmp.Diff(want, got.UsedAt); diff != "" {
+					f.Errorf("last use (-want +got):\n%s", diff)
+				}
+			} else if got.UsedAt != nil {
+				f.Errorf("%s was used at %s", got.ID, got.UsedAt)
+			}
+		}
+	}
+	use := func() {
+		f.Helper()
+		_, err := f.Store.TokenByHash(f.Context(), tok.Hash)
+		f.Must(err)
+	}
+	wants(nil)
+	f.Clock.Pass(time.Minute)
+	first := f.Clock.Now()
+	use()
+	if got, err := f.Store.TokenByHash(f.Context(), tok.Hash); err != nil || got.UsedAt != nil {
+		f.Errorf("the look-up wrote its use: %+v, %v", got, err)
+	}
+	wants(&first)
+	f.Clock.Pass(time.Hour - time.Second)
+	use()
+	wants(&first)
+	f.Clock.Pass(time.Second)
+	second := f.Clock.Now()
+	use()
+	f.Clock.Pass(time.Minute) // before it is written
+	wants(&second)
 }
 
 func tokenEnds(f *fixture) {

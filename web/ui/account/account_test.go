@@ -66,7 +66,12 @@ func TestTokens_Roles(t *testing.T) {
 		}
 		has(t, other.Get(t, "/account", http.StatusOK), "the "+string(role), "What you may do")
 	}
-	has(t, admin.Get(t, "/tokens", http.StatusOK), "the viewer", "the admin", "/new/token")
+	has(t, admin.Get(t, "/tokens", http.StatusOK), "the viewer", "the admin", "/new/token", `data-label="Last used">–`)
+	if err := s.Store.NoteTokenUses(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	has(t, admin.Get(t, "/tokens", http.StatusOK), `data-label="Last used"><time`)
+	has(t, admin.Get(t, "/tokens/"+url.PathEscape(id)+"/revoke", http.StatusOK), "Last used <time")
 	has(t, admin.Get(t, "/account", http.StatusOK), "create and revoke tokens")
 	lacks(t, s.Get(t, "/account", http.StatusOK), "create and revoke tokens", "request deletions")
 }

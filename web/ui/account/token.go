@@ -33,6 +33,18 @@ type tokenRow struct {
 	Seen     time.Time // last, by a session; zero: by none that is left
 }
 
+// Used is when the token was last used, to within an hour, or by a minute if it was by a session; nil:
+// never, as far as is known.
+func (t tokenRow) Used() *time.Time {
+	if t.UsedAt == nil || t.Seen.After(*t.UsedAt) {
+		if t.Seen.IsZero() {
+			return nil
+		}
+		return &t.Seen
+	}
+	return t.UsedAt
+}
+
 func (p pages) tokens(r *http.Request) (page.Page, error) {
 	content := tokensPage{Text: strings.TrimSpace(r.URL.Query().Get("text")), All: r.URL.Query().Get("all") != "", Own: p.Caller(r.Context()).TokenID}
 	rows, err := p.allTokens(r)
