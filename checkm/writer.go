@@ -70,7 +70,7 @@ func (w *Writer) write(row Row) error {
 		return err
 	}
 	if w.rows == 0 {
-		if err := w.header(); err != nil {
+		if _, err := writeHeader(w.w, w.kind); err != nil {
 			return err
 		}
 	}
@@ -102,14 +102,12 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-func (w *Writer) header() error {
-	var names []string
-	for _, c := range w.kind.columns() {
-		names = append(names, c.field())
-	}
-	_, err := fmt.Fprintf(w.w, "%s\n#%%profile | %s\n#%%prefix | mrt: | %s\n#%%prefix | nfo: | %s\n#%%fields | %s\n",
-		declaration, w.kind.ProfileURI(), mrtPrefix, nfoPrefix, strings.Join(names, " | "))
-	return err
+// writeHeader writes the header of a manifest of kind k. It returns the number of its lines.
+func writeHeader(w io.Writer, k Kind) (lines int, err error) {
+	lines = 5
+	_, err = fmt.Fprintf(w, "%s\n#%%profile | %s\n#%%prefix | mrt: | %s\n#%%prefix | nfo: | %s\n#%%fields | %s\n",
+		declaration, k.ProfileURI(), mrtPrefix, nfoPrefix, strings.Join(k.Fields(), " | "))
+	return lines, err
 }
 
 // encode returns the line of a row, or an error if it cannot be written.

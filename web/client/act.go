@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -103,4 +104,12 @@ func keyed(idempotencyKey string) http.Header {
 		return nil
 	}
 	return http.Header{wire.IdempotencyHeader: {idempotencyKey}}
+}
+
+// CheckUpload judges an upload as a submission of type t to a collection would, and keeps it. A
+// *Problem of code judging says that this takes longer: ask again.
+func (c *Client) CheckUpload(ctx context.Context, id, collection string, t registry.PayloadType) (intake.Report, error) {
+	var out intake.Report
+	err := c.ask(ctx, request{method: http.MethodPost, path: "/check", query: values("upload_id", id, "collection", collection, "type", string(t))}, nil, &out)
+	return out, err
 }

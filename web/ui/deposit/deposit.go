@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
@@ -19,15 +20,16 @@ const jobsShown = 20
 type onePage struct {
 	standing
 
-	Spec   registry.Spec
-	Again  bool // the same content had been submitted before
-	Rows   []jobRow
-	Next   string
-	Causes page.Failures
-	Report *registry.BatchReport
-	Safe   int // of the rows: safe to delete
-	Once   int // of the rows: preserved, but not verified in two storages
-	May    bool
+	Corrects *registry.WorkItem // the deposit whose failed rows these are, if it was made of them just now
+	Rest     string             // the address of the failed rows that are still to be corrected
+	Spec     registry.Spec
+	Again    bool // the same content had been submitted before
+	Jobs     []jobRow
+	Next     string
+	Causes   page.Failures
+	Report   *registry.BatchReport
+	Safe     int // of the rows: safe to delete
+	Once     int // of the rows: preserved, but not verified in two storages
 }
 
 // jobRow is a job with what is known of its object.
@@ -50,9 +52,17 @@ func (p pages) one(r *http.Request) (page.Page, error) {
 	if err != nil {
 		return page.Page{}, err
 	}
-	content := onePage{Spec: specOf(batch), Again: r.URL.Query().Get("again") != "", May: p.May(ctx, "submit-payload")}
+	content := onePage{Spec: specOf(batch), Again: r.URL.Query().Get("again") != ""}
 	if content.standing, err = p.standingOf(ctx, batch, me); err != nil {
 		return page.Page{}, err
+	}
+	if from := r.URL.Query().Get("corrects"); from != "" {
+		if first, err := p.API.Batch(ctx, from); err == nil { // otherwise nothing is said of it
+			content.Corrects = &first
+			if rest := r.URL.Query().Get("rest"); rest != "" {
+				content.Rest = (&url.URL{Path: "/deposits/" + first.ID + "/rows", RawQuery: url.Values{"after": {rest}}.Encode()}).String()
+			}
+		}
 	}
 	jobs, err := p.API.BatchJobs(ctx, id, r.URL.Query().Get("after"), jobsShown)
 	if err != nil {
@@ -73,7 +83,7 @@ func (p pages) one(r *http.Request) (page.Page, error) {
 		default:
 			content.Once++
 		}
-		content.Rows = append(content.Rows, row)
+		content.Jobs = append(content.Jobs, row)
 	}
 	if content.Progress.Failed+content.Progress.Preserved > 0 || batch.FailedItself() {
 		field := "batch"

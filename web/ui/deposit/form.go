@@ -161,19 +161,7 @@ func (p pages) submit(w http.ResponseWriter, r *http.Request) (string, *page.Pag
 
 // submitJudged submits a payload, and waits while it is judged.
 func (p pages) submitJudged(ctx context.Context, request wire.SubmitRequest, key string) (wire.SubmitResponse, error) {
-	until := time.Now().Add(judgeFor)
-	for {
-		answer, err := p.API.Submit(ctx, request, key)
-		var problem *wire.Problem
-		if !errors.As(err, &problem) || problem.Code != wire.CodeJudging || time.Now().After(until) {
-			return answer, err
-		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-			return answer, ctx.Err()
-		}
-	}
+	return judged(ctx, func() (wire.SubmitResponse, error) { return p.API.Submit(ctx, request, key) })
 }
 
 // received reads the form, and stores its file as an upload while it comes.

@@ -33,6 +33,8 @@ type standing struct {
 	Rate  float64       // bytes a second over the last minutes; 0: unknown
 	Left  time.Duration // 0: unknown
 	Mine  bool          // the viewer may cancel it
+	May   bool          // the viewer may deposit
+	Rows  bool          // its failed rows can be corrected on their own
 
 	Jobs []registry.JobResult // the first ones, if it has few
 }
@@ -48,8 +50,9 @@ func (p pages) standingOf(ctx context.Context, batch registry.WorkItem, me regis
 	if s.Progress, err = p.API.BatchProgress(ctx, batch.ID); err != nil {
 		return s, err
 	}
-	s.Phase = phaseOf(batch, s.Progress)
 	s.Mine = slices.Contains(batch.AllowedActs, registry.ActCancel) && p.mayCancel(ctx, batch, me)
+	s.May = p.May(ctx, "submit-payload")
+	s.Phase, s.Rows = phaseOf(batch, s.Progress), correctable(batch, s.Progress)
 	if batch.Status.Settled() {
 		return s, nil
 	}

@@ -30,13 +30,15 @@ type pages struct {
 // Add adds the pages to a site.
 func Add(s *page.Site) {
 	p := pages{s, &paces{}}
-	s.Add(files, template.FuncMap{"uploadURL": uploadURL, "progressOf": progressOf, "receiptURL": page.ReceiptURL, "itemOf": itemOf, "perSecond": func(rate float64) int64 { return int64(rate) }}, "deposit", "deposits", "mydeposit", "cancel", "uploads", "upload")
+	s.Add(files, template.FuncMap{"uploadURL": uploadURL, "progressOf": progressOf, "receiptURL": page.ReceiptURL, "itemOf": itemOf, "perSecond": func(rate float64) int64 { return int64(rate) }}, "deposit", "deposits", "mydeposit", "rows", "cancel", "uploads", "upload")
 	s.Get(wire.DepositForm, p.ask)
 	s.Receive(wire.DepositForm, p.submit)
 	s.Get("/deposits", p.list)
 	s.Get("/deposits/{id}", p.one)
 	s.Get("/deposits/{id}/cancel", p.askCancel)
 	s.Post("/deposits/{id}/cancel", p.cancel)
+	s.Get("/deposits/{id}/rows", p.askRows)
+	s.Post("/deposits/{id}/rows", p.submitRows)
 	s.Get("/uploads", p.listUploads)
 	s.Get("/uploads/{id}", p.askRemoval)
 	s.Post("/uploads/{id}", p.removeUpload)

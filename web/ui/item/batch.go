@@ -194,7 +194,7 @@ func (p pages) jobsOf(r *http.Request, b *batchPage) error {
 	if err != nil {
 		return err
 	}
-	b.Prev, b.Next = turnTo(r, "before", jobs.Prev), turnTo(r, "after", jobs.Next)
+	b.Prev, b.Next = atJobs(page.Prev(r, jobs.Prev)), atJobs(page.Next(r, jobs.Next))
 	waits, err := p.waitsOf(r.Context(), jobs.Rows)
 	if err != nil {
 		return err
@@ -218,16 +218,12 @@ func (p pages) jobsOf(r *http.Request, b *batchPage) error {
 	return nil
 }
 
-// turnTo is the address of the list's page at a cursor, which is the value of name; "" without one.
-func turnTo(r *http.Request, name, cursor string) string {
-	if cursor == "" {
+// atJobs is an address of the page at its list of jobs; "" for none.
+func atJobs(address string) string {
+	if address == "" {
 		return ""
 	}
-	query := r.URL.Query()
-	query.Del("after")
-	query.Del("before")
-	query.Set(name, cursor)
-	return (&url.URL{Path: r.URL.Path, RawQuery: query.Encode(), Fragment: "jobs"}).String()
+	return address + "#jobs"
 }
 
 // waitsOf says in a phrase what each unsettled job waits for, by id.

@@ -109,12 +109,22 @@ func Number(r *http.Request, name string) (int64, error) {
 	return n, nil
 }
 
-// Next is the address of the next page of a list, "" on the last page.
-func Next(r *http.Request, next string) string {
-	if next == "" {
+// Next is the address of the next page of the present list, by its cursor; "" without one.
+func Next(r *http.Request, cursor string) string { return turn(r, "after", cursor) }
+
+// Prev is the address of the page before the present one, by its cursor; "" without one.
+func Prev(r *http.Request, cursor string) string { return turn(r, "before", cursor) }
+
+// turn is the address of another page of the present list.
+func turn(r *http.Request, name, cursor string) string {
+	if cursor == "" {
 		return ""
 	}
-	return With(r, "after", next)
+	query := r.URL.Query()
+	query.Del("after")
+	query.Del("before")
+	query.Set(name, cursor)
+	return (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
 }
 
 // With is the address of the present page with another value in its query; "" removes it.

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 	"github.com/holdfast/holdfast/secret"
+	"github.com/holdfast/holdfast/storage"
 	"github.com/holdfast/holdfast/storage/dir"
 	"github.com/holdfast/holdfast/web/api"
 	"github.com/holdfast/holdfast/web/api/scope"
@@ -29,6 +30,7 @@ type Server struct {
 	Store   *sqlstore.Store
 	Handler http.Handler
 	Site    *page.Site // the pages that Handler shows
+	Staging storage.Store
 	// Token is sent with each request of Get and Post: that of a viewer.
 	Token string
 }
@@ -53,6 +55,7 @@ func New(t testing.TB, o Options) *Server {
 	staging, err := dir.Create(filepath.Join(folder, "staging"))
 	must(t, err)
 	t.Cleanup(func() { _ = staging.Close() })
+	s.Staging = staging
 	preserved, err := dir.Create(filepath.Join(folder, "storage"))
 	must(t, err)
 	t.Cleanup(func() { _ = preserved.Close() })

@@ -1,0 +1,399 @@
+package deposit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast/holdfast/checkm"
+	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/ui/page"
+	"github.com/holdfast/holdfast/web/wire"
+)
+
+const (
+	rowsShown = 20  // failed rows on a page
+	rowsRead  = 500 // at once, when all of them are submitted
+)
+
+// column is a column of a manifest that people may correct.
+type column struct {
+	Name  string // of the field in the form
+	Field string // of the column in the manifest
+	Label string
+	Wide  bool
+}
+
+// columns are the columns of batch manifests, in the order of the form.
+func columns(t interface{ T(string, ...any) string }) []column {
+	return []column{
+		{"url", "nfo:fileUrl", t.T("Address of the file"), true},
+		{"digest", "nfo:hashValue", t.T("Digest"), true},
+		{"algorithm", "nfo:hashAlgorithm", t.T("Digest algorithm"), false},
+		{"name", "nfo:fileName", t.T("File name"), false},
+		{"size", "nfo:fileSize", t.T("Size in bytes"), false},
+		{"modified", "nfo:fileLastModified", t.T("Last changed"), false},
+		{"title", "mrt:title", t.T("Title"), true},
+		{"creator", "mrt:creator", t.T("Creator"), false},
+		{"date", "mrt:date", t.T("Date"), false},
+		{"ark", "mrt:primaryIdentifier", "ARK", false},
+		{"local_ids", "mrt:localIdentifier", t.T("Your identifiers (;)"), false},
+	}
+}
+
+// cellForm is a cell of a row in the form.
+type cellForm struct {
+	column
+
+	Value  string
+	Faults []intake.Fault
+}
+
+// rowForm is a failed row in the form.
+type rowForm struct {
+	ID, Line, Name string
+	Error          string
+	Out            bool // it is not to be submitted
+	Lost           bool // its digest could not be read, so it was not kept
+	Cells          []cellForm
+	Faults         []intake.Fault // of the whole row
+}
+
+// NumFaults counts the faults that the check found.
+func (r rowForm) NumFaults() int {
+	n := len(r.Faults)
+	for _, c := range r.Cells {
+		n += len(c.Faults)
+	}
+	return n
+}
+
+// cells returns the texts of the row in the order of a manifest of kind k.
+func (r rowForm) cells(k checkm.Kind) []string {
+	fields := k.Fields()
+	out := make([]string, len(fields))
+	for _, c := range r.Cells {
+		if i := slices.Index(fields, c.Field); i >= 0 {
+			out[i] = c.Value
+		}
+	}
+	return out
+}
+
+// rowsPage is the form that corrects the failed rows of a manifest.
+type rowsPage struct {
+	Batch      registry.WorkItem
+	Rows       []rowForm
+	Total      int64 // failed rows of the batch
+	Prev, Next string
+	Here       string
+	From, To   string // what to replace in all addresses
+	Wrong      int    // rows that are still wrong
+	Others     []intake.Fault
+	Refused    *wire.Problem
+	Did        string
+}
+
+// rowKind returns the kind of manifest that a batch was; checkm.Unknown if its jobs are no rows. The
+// type of a batch that was fetched may be known by its jobs only.
+func rowKind(batch registry.WorkItem, job *registry.WorkItem) checkm.Kind {
+	spec := specOf(batch)
+	if _, ok := spec.Type.JobType(); ok {
+		return checkm.Kind(spec.Type)
+	}
+	if spec.Type != registry.AutoType || job == nil || job.Line <= 1 {
+		return checkm.Unknown
+	}
+	for _, t := range []registry.PayloadType{registry.BatchManifest, registry.ContainerBatch, registry.SingleFileBatch} {
+		if of, _ := t.JobType(); of == specOf(*job).Type {
+			return checkm.Kind(t)
+		}
+	}
+	return checkm.Unknown
+}
+
+// correctable reports whether the failed rows of a batch can be corrected on their own.
+func correctable(batch registry.WorkItem, p registry.BatchProgress) bool {
+	_, rows := specOf(batch).Type.JobType()
+	return p.Content > 0 && (rows || specOf(batch).Type == registry.AutoType && p.Jobs > 1)
+}
+
+// failedRows reads failed rows of a batch whose content was at fault.
+func (p pages) failedRows(ctx context.Context, batchID, after, before string, limit int) (registry.Page[registry.WorkItem], error) {
+	return p.API.Items(ctx, registry.ItemQuery{
+		ParentID: batchID, Status: registry.Failed, After: after, Before: before, Limit: limit,
+		Match: registry.Query{Terms: []registry.Term{{Field: "class", Value: string(registry.ContentFault)}}},
+	})
+}
+
+// rowOf is a failed job as its row.
+func rowOf(job registry.WorkItem, k checkm.Kind, columns []column) rowForm {
+	spec := specOf(job)
+	row := checkm.Row{
+		URL: spec.URL, Size: spec.SizeBytes, Modified: spec.Modified, Name: spec.Filename, PrimaryID: spec.PrimaryID, LocalIDs: spec.LocalIDs,
+		Creator: spec.Creator, Title: spec.Title, Date: spec.Date,
+	}
+	if spec.Digest != nil {
+		row.Algorithm, row.Digest = spec.Digest.Algorithm, spec.Digest.Value
+	}
+	r := rowForm{ID: job.ID, Line: registry.LineText(job.Row, job.Line), Name: job.Name, Error: job.Note}
+	r.Lost = spec.Digest == nil && strings.Contains(job.Note, "(nfo:hash")
+	fields, cells := k.Fields(), k.Cells(row)
+	for _, c := range columns {
+		r.Cells = append(r.Cells, cellForm{column: c, Value: cells[slices.Index(fields, c.Field)]})
+	}
+	return r
+}
+
+// openRows reads a page of failed rows as a form.
+func (p pages) openRows(r *http.Request) (rowsPage, checkm.Kind, error) {
+	ctx, id, asked := r.Context(), r.PathValue("id"), r.URL.Query()
+	if !p.May(ctx, "submit-payload") {
+		return rowsPage{}, "", page.Forbidden()
+	}
+	batch, err := p.API.Batch(ctx, id)
+	if err != nil {
+		return rowsPage{}, "", err
+	}
+	progress, err := p.API.BatchProgress(ctx, id)
+	if err != nil {
+		return rowsPage{}, "", err
+	}
+	jobs, err := p.failedRows(ctx, id, asked.Get("after"), asked.Get("before"), rowsShown)
+	if err != nil {
+		return rowsPage{}, "", err
+	}
+	c := rowsPage{Batch: batch, Total: progress.Content, Here: r.URL.RequestURI(), Prev: page.Prev(r, jobs.Prev), Next: page.Next(r, jobs.Next)}
+	var kind checkm.Kind
+	if len(jobs.Rows) > 0 {
+		kind = rowKind(batch, &jobs.Rows[0])
+	}
+	if kind == checkm.Unknown {
+		return c, kind, nil
+	}
+	columns := columns(p.Texts(r))
+	for _, job := range jobs.Rows {
+		c.Rows = append(c.Rows, rowOf(job, kind, columns))
+	}
+	return c, kind, nil
+}
+
+// askRows shows the failed rows of a manifest, to be corrected.
+func (p pages) askRows(r *http.Request) (page.Page, error) {
+	c, _, err := p.openRows(r)
+	return p.rowsForm(r, c), err
+}
+
+func (p pages) rowsForm(r *http.Request, c rowsPage) page.Page {
+	return page.Page{Name: "rows", Title: p.Texts(r).T("Correct: %s", c.Batch.Heading()), Section: "deposits", Content: c}
+}
+
+// fill takes over what was typed. Rows that are not failed any more are left out.
+func (c *rowsPage) fill(form url.Values) {
+	c.From, c.To = form.Get("from"), form.Get("to")
+	sent := form["row"]
+	for i := range c.Rows {
+		at := slices.Index(sent, c.Rows[i].ID)
+		if at < 0 {
+			c.Rows[i].Out = true
+			continue
+		}
+		c.Rows[i].Out = slices.Contains(form["out"], c.Rows[i].ID)
+		for j := range c.Rows[i].Cells {
+			if texts := form[c.Rows[i].Cells[j].Name]; at < len(texts) {
+				c.Rows[i].Cells[j].Value = texts[at]
+			}
+		}
+	}
+}
+
+// replace changes a part of all addresses.
+func (r *rowForm) replace(from, to string) {
+	for i := range r.Cells {
+		if c := &r.Cells[i]; c.Name == "url" && from != "" {
+			c.Value = strings.ReplaceAll(c.Value, from, to)
+		}
+	}
+}
+
+// The acts of the form.
+const (
+	actReplace = "replace" // in the addresses of this page, to be looked at
+	actAll     = "all"     // submits all failed rows as they are, with the replacement
+)
+
+// submitRows submits the rows of the form as a manifest of their own, if no row is wrong. Sent twice,
+// it is one batch: the second is a duplicate of the first.
+func (p pages) submitRows(r *http.Request) (string, *page.Page, error) {
+	c, kind, err := p.openRows(r)
+	if err != nil {
+		return "", nil, err
+	}
+	c.fill(r.PostForm)
+	act := r.PostForm.Get("act")
+	if act == actReplace {
+		for i := range c.Rows {
+			c.Rows[i].replace(c.From, c.To)
+		}
+		c.Did = p.Texts(r).T("The addresses below are changed. Nothing was submitted yet.")
+		again := p.rowsForm(r, c)
+		again.Status = http.StatusOK
+		return "", &again, nil
+	}
+	answer, err := p.sendRows(r.Context(), &c, kind, act == actAll)
+	refused, ok := page.Refusal(err)
+	if err != nil && !ok {
+		return "", nil, err
+	}
+	if c.Refused = refused; ok || c.Wrong > 0 {
+		again := p.rowsForm(r, c)
+		return "", &again, nil
+	}
+	to, query := url.URL{Path: "/deposits/" + answer.BatchID}, url.Values{"corrects": {c.Batch.ID}}
+	if next, err := url.Parse(c.Next); err == nil && act != actAll && c.Next != "" {
+		query.Set("rest", next.Query().Get("after"))
+	}
+	to.RawQuery = query.Encode()
+	return to.String(), nil, nil
+}
+
+// sendRows uploads the rows as a manifest, has it judged and submits it. It notes what is wrong in c.
+func (p pages) sendRows(ctx context.Context, c *rowsPage, kind checkm.Kind, all bool) (wire.SubmitResponse, error) {
+	var body io.Reader
+	lines := map[string]int{} // of the rows on this page, by their ids
+	for i := range c.Rows {
+		lines[c.Rows[i].ID] = 0
+	}
+	if all {
+		read, write := io.Pipe()
+		defer func() { _ = read.Close() }() // ends the writer
+		from, to, id := c.From, c.To, c.Batch.ID
+		go func() { _ = write.CloseWithError(p.writeAll(ctx, write, id, kind, from, to, lines)) }()
+		body = read
+	} else {
+		var text bytes.Buffer
+		if err := writeRows(&text, kind, c.Rows, lines); errors.Is(err, checkm.ErrNoRows) {
+			return wire.SubmitResponse{}, wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, "no row was chosen")
+		} else if err != nil {
+			return wire.SubmitResponse{}, err
+		}
+		body = &text
+	}
+	spec := specOf(c.Batch)
+	upload, err := p.API.SendStream(ctx, correctedName(c.Batch.Name), c.Batch.Collection, body)
+	if err != nil {
+		return wire.SubmitResponse{}, err
+	}
+	report, err := judged(ctx, func() (intake.Report, error) {
+		return p.API.CheckUpload(ctx, upload.ID, c.Batch.Collection, registry.PayloadType(kind))
+	})
+	if err == nil && report.Errors > 0 {
+		c.note(report, lines)
+	}
+	if err != nil || c.Wrong > 0 {
+		return wire.SubmitResponse{}, errors.Join(err, p.API.RemoveUpload(ctx, upload.ID))
+	}
+	f := formOf(c.Batch)
+	f.Upload, f.Type, f.URL, f.ARK, f.LocalIDs, f.Force = upload.ID, string(kind), "", "", "", spec.Force
+	return p.submitJudged(ctx, f.request(), "upload "+upload.ID)
+}
+
+// note puts the faults of a check to their rows.
+func (c *rowsPage) note(report intake.Report, lines map[string]int) {
+	c.Wrong = int(max(report.RowsRefused, 1))
+	for _, f := range report.Faults {
+		if f.Severity != intake.Error {
+			continue
+		}
+		i := slices.IndexFunc(c.Rows, func(r rowForm) bool { return f.Line > 0 && lines[r.ID] == f.Line })
+		if i < 0 {
+			c.Others = append(c.Others, f)
+			continue
+		}
+		row := &c.Rows[i]
+		if j := slices.IndexFunc(row.Cells, func(cell cellForm) bool { return cell.Field == f.Field }); j >= 0 {
+			row.Cells[j].Faults = append(row.Cells[j].Faults, f)
+		} else {
+			row.Faults = append(row.Faults, f)
+		}
+	}
+	c.Others = c.Others[:min(len(c.Others), rowsShown)]
+}
+
+// writeRows writes the chosen rows as a manifest, and notes the line of each.
+func writeRows(w io.Writer, kind checkm.Kind, rows []rowForm, lines map[string]int) (err error) {
+	d := checkm.NewDraft(w, kind)
+	for i := range rows {
+		if rows[i].Out {
+			continue
+		}
+		if lines[rows[i].ID], err = d.Write(rows[i].cells(kind)); err != nil {
+			return err
+		}
+	}
+	return d.Close()
+}
+
+// writeAll writes all failed rows of a batch as a manifest, however many there are. It notes the lines
+// of those that are in lines.
+func (p pages) writeAll(ctx context.Context, w io.Writer, batchID string, kind checkm.Kind, from, to string, lines map[string]int) error {
+	d := checkm.NewDraft(w, kind)
+	for after := ""; ; {
+		jobs, err := p.failedRows(ctx, batchID, after, "", rowsRead)
+		if err != nil {
+			return err
+		}
+		for _, job := range jobs.Rows {
+			row := rowOf(job, kind, columns(asIs{}))
+			row.replace(from, to)
+			line, err := d.Write(row.cells(kind))
+			if err != nil {
+				return err
+			}
+			if _, shown := lines[row.ID]; shown {
+				lines[row.ID] = line
+			}
+		}
+		if after = jobs.Next; after == "" {
+			return d.Close()
+		}
+	}
+}
+
+// asIs returns texts as they are: nobody sees them.
+type asIs struct{}
+
+// T implements the texts of columns.
+func (asIs) T(text string, _ ...any) string { return text }
+
+// correctedName is the name of the manifest that corrects one.
+func correctedName(name string) string {
+	const suffix = "-corrected"
+	base := strings.TrimSuffix(path.Base(name), path.Ext(name))
+	return strings.TrimSuffix(base, suffix) + suffix + ".checkm"
+}
+
+// judged asks again while a payload is being judged.
+func judged[T any](ctx context.Context, ask func() (T, error)) (T, error) {
+	until := time.Now().Add(judgeFor)
+	for {
+		answer, err := ask()
+		var problem *wire.Problem
+		if !errors.As(err, &problem) || problem.Code != wire.CodeJudging || time.Now().After(until) {
+			return answer, err
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return answer, ctx.Err()
+		}
+	}
+}

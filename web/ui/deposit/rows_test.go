@@ -1,0 +1,184 @@
+package deposit_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast/holdfast/checkm"
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/source"
+	"github.com/holdfast/holdfast/web/ui/uitest"
+)
+
+// failedBatch submits a manifest and makes its jobs as the expand worker does, n of them failed rows.
+func failedBatch(t *testing.T, s *uitest.Server, n int) registry.WorkItem {
+	t.Helper()
+	ctx := t.Context()
+	manifest := "#%checkm_0.7\n#%profile | http://uc3.cdlib.org/registry/ingest/manifest/mrt-single-file-batch-manifest\n#%prefix | mrt: | http://merritt.cdlib.org/terms#\n" +
+		"#%prefix | nfo: | http://www.semanticdesktop.org/ontologies/2007/03/22/nfo#\n#%fields | nfo:fileUrl\nhttps://example.org/x\n#%eof\n"
+	batch := submitted(t, s, send(t, s, map[string]string{"title": "Glass plates"}, "plates.checkm", []byte(manifest)))
+	claimed, err := s.Store.Claim(ctx, registry.ClaimRequest{
+		RequestID: batch.ID, Stage: registry.Expand, Worker: "w", Lease: time.Minute, MaxAttempts: 5, StuckAfter: time.Minute,
+	})
+	must(t, err)
+	var spec registry.Spec
+	must(t, json.Unmarshal(batch.Spec, &spec))
+	spec.Type = registry.FileType
+	var jobs []registry.NewJob
+	for i := range n {
+		one := spec
+		one.URL, one.Filename, one.SizeBytes, one.Title = fmt.Sprintf("ftp://old.example.org/%d.png", i+1), fmt.Sprintf("%d.png", i+1), -1, fmt.Sprintf("Plate %d", i+1)
+		jobs = append(jobs, registry.NewJob{
+			Line: int64(i + 6), Row: int64(i + 1), Name: one.Filename, Spec: one,
+			Class: registry.ContentFault, Code: "url-scheme", Fault: fmt.Sprintf("line %d, column 1 (nfo:fileUrl): url-scheme", i+6),
+		})
+	}
+	good := spec
+	good.URL = "https://example.org/good.png"
+	jobs = append(jobs, registry.NewJob{Line: int64(n + 6), Row: int64(n + 1), Name: "good.png", Spec: good})
+	_, err = s.Store.AddJobs(ctx, claimed.Lease, jobs)
+	must(t, err)
+	_, err = s.Store.Settle(ctx, registry.Settlement{Lease: claimed.Lease, Outcome: registry.OutcomeDone})
+	must(t, err)
+	return batch
+}
+
+var rowIDs = regexp.MustCompile(`name="row" value="([^"]+)"`)
+
+// rowsOf is what a browser sends of the form of failed rows, if nothing is typed.
+func rowsOf(text string) url.Values {
+	form := url.Values{}
+	for _, id := range rowIDs.FindAllStringSubmatch(text, -1) {
+		form.Add("row", id[1])
+	}
+	for _, field := range fieldOf.FindAllStringSubmatch(text, -1) {
+		form.Add(field[1], html.UnescapeString(field[2]))
+	}
+	return form
+}
+
+var fieldOf = regexp.MustCompile(`<input id="[a-z_]+-[0-9]+" name="([a-z_]+)" maxlength="8192" value="([^"]*)"`)
+
+// manifestOf returns the rows of the manifest that a batch was made of.
+func manifestOf(t *testing.T, s *uitest.Server, batch registry.WorkItem) []checkm.Row {
+	t.Helper()
+	var spec registry.Spec
+	must(t, json.Unmarshal(batch.Spec, &spec))
+	id, _ := registry.UploadID(spec.URL)
+	body, err := s.Staging.Open(t.Context(), source.UploadKey(id), 0, -1)
+	must(t, err)
+	defer body.Close()
+	r := checkm.NewReader(body, checkm.Options{})
+	var rows []checkm.Row
+	for {
+		row, faults, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return rows
+		}
+		must(t, err)
+		if checkm.Refused(faults) {
+			t.Errorf("a refused row was submitted: %+v: %v", row, faults)
+		}
+		rows = append(rows, row)
+	}
+}
+
+// TestRows_Corrected: failed rows are corrected on their page and submitted alone. Nothing is submitted
+// while a row is wrong, and the page shows which one.
+func TestRows_Corrected(t *testing.T) {
+	s := asDepositor(t)
+	batch := failedBatch(t, s, 3)
+	wantAll(t, s.Get(t, "/deposits", http.StatusOK), "/deposits/"+batch.ID+"/rows", "Correct 3 rows")
+	address := "/deposits/" + batch.ID + "/rows"
+	text := s.Get(t, address, http.StatusOK)
+	wantAll(t, text, "3 rows failed", "ftp://old.example.org/2.png", `value="Plate 3"`, "Line 7")
+	lacks := func(text, word string) {
+		t.Helper()
+		if strings.Contains(text, word) {
+			t.Errorf("the page has %q:\n%s", word, text)
+		}
+	}
+	lacks(text, "good.png")
+	lacks(text, "rel=\"next\"")
+
+	// As they are, they are still wrong.
+	form := rowsOf(text)
+	w := s.Post(t, address, form)
+	if w.Code != http.StatusConflict {
+		t.Fatalf("wrong rows: %d to %q", w.Code, w.Header().Get("Location"))
+	}
+	wantAll(t, w.Body.String(), "3 rows are still wrong", `aria-invalid="true"`, "url-0-wrong")
+	if left, err := s.Store.StoredUploads(t.Context(), "ann", ""); err != nil || len(left.Rows) != 1 {
+		t.Errorf("%d uploads, want that of the first batch only: %v", len(left.Rows), err)
+	}
+
+	// The replacement shows what it would change, and keeps what was typed.
+	form.Set("act", "replace")
+	form.Set("from", "ftp://old.")
+	form.Set("to", "https://new.")
+	form["title"][1] = "The second | plate"
+	w = s.Post(t, address, form)
+	if w.Code != http.StatusOK {
+		t.Fatalf("the replacement: %d", w.Code)
+	}
+	wantAll(t, w.Body.String(), "https://new.example.org/2.png", "The second | plate", "Nothing was submitted yet")
+
+	form = rowsOf(w.Body.String())
+	form.Add("out", form["row"][2])
+	w = s.Post(t, address, form)
+	again := submitted(t, s, w)
+	if again.ID == batch.ID || again.Name != "plates-corrected.checkm" {
+		t.Errorf("it became %q, %s", again.Name, again.ID)
+	}
+	wantAll(t, s.Get(t, w.Header().Get("Location"), http.StatusOK), "These are the corrected rows of", batch.ID)
+	rows := manifestOf(t, s, again)
+	if len(rows) != 2 || rows[0].URL != "https://new.example.org/1.png" || rows[1].Title != "The second | plate" || rows[1].Name != "2.png" || rows[0].Size != -1 {
+		t.Errorf("submitted %+v", rows)
+	}
+	if same := submitted(t, s, s.Post(t, address, form)); same.ID != again.ID {
+		t.Errorf("sent twice, it is two batches: %s and %s", again.ID, same.ID)
+	}
+}
+
+// TestRows_All: more rows than a page has are corrected page by page, or all at once.
+func TestRows_All(t *testing.T) {
+	s := asDepositor(t)
+	batch := failedBatch(t, s, 45)
+	address := "/deposits/" + batch.ID + "/rows"
+	first := s.Get(t, address, http.StatusOK)
+	next := html.UnescapeString(regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(first)[1])
+	second := s.Get(t, next, http.StatusOK)
+	wantAll(t, second, "ftp://old.example.org/21.png", `rel="prev"`, `rel="next"`)
+	form := rowsOf(second)
+	for i := range form["url"] {
+		form["url"][i] = "https://new.example.org/a"
+	}
+	w := s.Post(t, next, form)
+	if rows := manifestOf(t, s, submitted(t, s, w)); len(rows) != 20 || rows[0].Title != "Plate 21" {
+		t.Errorf("the second page submitted %+v", rows)
+	}
+	wantAll(t, s.Get(t, w.Header().Get("Location"), http.StatusOK), "Correct the next rows", address)
+
+	form = rowsOf(first)
+	form.Set("act", "all")
+	w = s.Post(t, address, form)
+	if w.Code != http.StatusConflict {
+		t.Fatalf("wrong rows: %d", w.Code)
+	}
+	wantAll(t, w.Body.String(), "45 rows are still wrong", `id="url-19-wrong"`, "found: ftp://old.example.org/21.png")
+	form.Set("from", "ftp://old")
+	form.Set("to", "https://new")
+	rows := manifestOf(t, s, submitted(t, s, s.Post(t, address, form)))
+	if len(rows) != 45 || rows[44].URL != "https://new.example.org/45.png" || rows[44].Title != "Plate 45" {
+		t.Errorf("all of them: %d rows, the last %+v", len(rows), rows[len(rows)-1])
+	}
+}
