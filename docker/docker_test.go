@@ -139,7 +139,7 @@ func TestRolesStartWithWhatTheyAreTold(t *testing.T) {
 			for variable, value := range service.Environment {
 				t.Setenv(variable, *value)
 			}
-			c, err := config.Load(config.Default())
+			c, err := config.Load(t.Context(), config.Default())
 			if err != nil {
 				t.Error(err)
 			}

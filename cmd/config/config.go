@@ -1,5 +1,6 @@
-// Package config reads Holdfast's configuration from the environment. No other package does. The
-// tags of [Config] are also the source of docs/configuration.md.
+// Package config reads Holdfast's configuration: from the environment, then from a file, then from
+// parameters of AWS Systems Manager. No other package does. The tags of [Config] are also the source
+// of docs/configuration.md.
 //
 // It refuses unknown names that begin with HOLDFAST_, so that a misspelt limit never becomes the
 // default in silence. It reports all faults at once. An empty value counts as not set, because
@@ -37,6 +38,9 @@ const Prefix = "HOLDFAST"
 //   - desc: what it does
 //   - otherwise: what applies if it is not set, unless [Default] has a value
 type Config struct {
+	ConfigFile string   `envconfig:"CONFIG_FILE" subject:"Where settings come from" for:"registry up migrate broker commands worker" want:"a file with lines of NAME=VALUE" desc:"Settings that the environment does not have. Empty lines and lines that begin with # do not count; quotes around a value do not belong to it. It may have names that begin with AWS_, too."`
+	Parameters []string `envconfig:"PARAMETERS" for:"registry up migrate broker commands worker" want:"paths in AWS Systems Manager Parameter Store, separated by commas, such as /holdfast/download,/holdfast" desc:"Settings that neither the environment nor the file has: the parameter /holdfast/NAAN is HOLDFAST_NAAN. Each needs ssm:GetParametersByPath. The first path that has a setting counts."`
+
 	URL       string `envconfig:"URL" subject:"The service's address" for:"commands worker" want:"an http or https address, such as http://127.0.0.1:8080" desc:"The address of the service." otherwise:"the one in client.json of --dir"`
 	Token     string `envconfig:"TOKEN" secret:"true" for:"worker commands" want:"a bearer token" desc:"The token to show the service. A worker's token has the role worker." otherwise:"the one in client.json of --dir"`
 	CAFile    string `envconfig:"CA_FILE" for:"commands worker" want:"a PEM file of certificate authorities" desc:"Certificate authorities to trust for the service, in addition to the machine's."`

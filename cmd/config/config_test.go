@@ -32,7 +32,7 @@ func set(t *testing.T, vars map[string]string) {
 
 func TestLoad_EmptyIsDefault(t *testing.T) {
 	set(t, map[string]string{"HOLDFAST_NAAN": "", "HOLDFAST_LEASE": "", "HOLDFAST_NO_SUCH": ""})
-	got, err := config.Load(config.Default())
+	got, err := config.Load(t.Context(), config.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestLoad_Values(t *testing.T) {
 		"HOLDFAST_PER_HOST": "4", "HOLDFAST_UPLOAD_DAYS": "30", "HOLDFAST_HOST_REQUESTS_PER_SECOND": "0.5", "HOLDFAST_HOST_BYTES_PER_SECOND": "10 MiB",
 		"HOLDFAST_NSQLOOKUPD_ADDRS": "a:4161,b:4161", "HOLDFAST_GRACE": "1m30s", "HOLDFAST_DATABASE_URL": "sqlite:/data/r.db",
 	})
-	c, err := config.Load(config.Default())
+	c, err := config.Load(t.Context(), config.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestWorker_StageWins(t *testing.T) {
 		"HOLDFAST_MAX_ATTEMPTS": "7", "HOLDFAST_DOWNLOAD_MAX_ATTEMPTS": "3", "HOLDFAST_DOWNLOAD_CONCURRENCY": "9",
 		"HOLDFAST_LEASE": "20s", "HOLDFAST_RECORD_LEASE": "5s", "HOLDFAST_ROOM_WAIT": "36h",
 	})
-	c, err := config.Load(config.Default())
+	c, err := config.Load(t.Context(), config.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestLoad_AllFaultsAtOnce(t *testing.T) {
 		"HOLDFAST_FOO":                      "x",
 	}
 	set(t, bad)
-	_, err := config.Load(config.Default())
+	_, err := config.Load(t.Context(), config.Default())
 	if err == nil {
 		t.Fatal("a wrong environment was accepted")
 	}
@@ -185,7 +185,7 @@ func TestLoad_EveryNameOfTheDesign(t *testing.T) {
 		vars["HOLDFAST_"+name] = value
 	}
 	set(t, vars)
-	if _, err := config.Load(config.Default()); err != nil {
+	if _, err := config.Load(t.Context(), config.Default()); err != nil {
 		t.Error(err)
 	}
 }
@@ -254,7 +254,7 @@ func TestLoad_Mail(t *testing.T) {
 			vars["HOLDFAST_"+n] = value
 		}
 		set(t, vars)
-		_, err := config.Load(config.Default())
+		_, err := config.Load(t.Context(), config.Default())
 		if err == nil {
 			t.Errorf("%s: taken", name)
 			continue
@@ -295,7 +295,7 @@ func TestStorages_Layout(t *testing.T) {
 func TestLoad_Authorities(t *testing.T) {
 	for _, name := range []string{"HOLDFAST_CA_FILE", "HOLDFAST_REDIS_CA_FILE"} {
 		set(t, map[string]string{name: filepath.Join(t.TempDir(), "none.pem")})
-		if _, err := config.Load(config.Default()); err == nil || !strings.Contains(err.Error(), name+": ") {
+		if _, err := config.Load(t.Context(), config.Default()); err == nil || !strings.Contains(err.Error(), name+": ") {
 			t.Errorf("%s: %v, want it refused", name, err)
 		}
 	}

@@ -2,12 +2,10 @@ package config
 
 import (
 	"fmt"
-	"log/slog"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/holdfast/holdfast/internal/generatedtest"
 )
@@ -18,11 +16,19 @@ const docIntro = `# Configuration
 
 <!-- Made by "go generate ./cmd/config" from the tags of config.Config; do not edit. -->
 
-Holdfast reads its configuration from environment variables.
+Holdfast takes each setting from the first of these that has it:
+
+1. the environment
+2. the file that ` + "`HOLDFAST_CONFIG_FILE`" + ` names, whose form is that of systemd's ` + "`EnvironmentFile`" + `
+3. the paths of ` + "`HOLDFAST_PARAMETERS`" + ` in AWS Systems Manager Parameter Store, in their order
+4. its default
+
+` + "`holdfast config`" + ` prints what is in force and where it comes from, without secrets.
 
 - An unknown ` + "`HOLDFAST_*`" + ` name is an error, so that a misspelt limit never counts as not set.
 - An empty value counts as not set.
-- A process reports all faults at its start, each with the remedy.
+- A process reads its settings once, when it starts.
+- It reports all faults then, each with the remedy.
 
 *For* says who uses a setting: ` + "`registry`, `worker`" + ` (every stage), single stages, *fetching* (the
 stages that fetch from sources), ` + "`broker`, `up`, `migrate`" + `, or the *commands* that speak to a
@@ -40,51 +46,6 @@ func docText(text string) string {
 	text = strings.NewReplacer("<", "\\<", "|", "\\|", "*", "\\*").Replace(text)
 	text = docLink.ReplaceAllString(text, "[$1]($1$2)")
 	return docName.ReplaceAllString(text, "`$0`")
-}
-
-// shown formats a default for people; "" for none.
-func shown(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case slog.Level:
-		return strings.ToLower(v.String())
-	case Duration:
-		return span(time.Duration(v))
-	case Span:
-		return span(time.Duration(v))
-	case Rhythm:
-		return time.Time{}.Add(v.Offset).Format("15:04")
-	case Bytes:
-		return size(int64(v))
-	case Size:
-		return size(int64(v))
-	case Percent, Amount, Quota, Days, Lasting, Count:
-		if text := fmt.Sprint(v); text != "0" {
-			return text
-		}
-	case Yes:
-		return map[Yes]string{true: "yes", false: "no"}[v]
-	}
-	return ""
-}
-
-func span(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
-}
-
-func size(n int64) string {
-	units := []string{"", "KiB", "MiB", "GiB", "TiB"}
-	for len(units) > 1 && n > 0 && n%1024 == 0 {
-		n, units = n/1024, units[1:]
-	}
-	if n <= 0 {
-		return ""
-	}
-	return fmt.Sprint(n, units[0])
 }
 
 func configurationDoc(t *testing.T) string {

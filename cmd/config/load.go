@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,9 +19,10 @@ import (
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
-// Fault is one fault of the environment.
+// Fault is a value that a setting cannot have.
 type Fault struct {
 	Name  string // the variable
+	From  string // where its value comes from, unless it is the environment
 	Found string // its value; a secret is only described
 	Want  string // the expected form
 	Err   error  // the cause, or nil
@@ -28,7 +30,7 @@ type Fault struct {
 
 // Error returns the variable, its value and the expected form.
 func (f *Fault) Error() string {
-	text := fmt.Sprintf("%s: found %s; expected %s", f.Name, f.Found, f.Want)
+	text := fmt.Sprintf("%s: found %s; expected %s", place(f.Name, f.From), f.Found, f.Want)
 	if f.Err != nil {
 		text += " (" + f.Err.Error() + ")"
 	}
@@ -38,36 +40,54 @@ func (f *Fault) Error() string {
 // Unwrap returns the cause, or nil.
 func (f *Fault) Unwrap() error { return f.Err }
 
+// place names a variable and where its value comes from.
+func place(name, from string) string {
+	if from == "" {
+		return name
+	}
+	return from + ": " + name
+}
+
 // UnknownError is the error of an unknown variable that begins with HOLDFAST_.
 type UnknownError struct {
 	Name  string
+	From  string // as in Fault
 	Close string // the most similar known name, or ""
 }
 
 // Error returns the variable and the similar name.
 func (e *UnknownError) Error() string {
 	if e.Close == "" {
-		return e.Name + ": unknown; remove it (docs/configuration.md lists the names)"
+		return place(e.Name, e.From) + ": unknown; remove it (docs/configuration.md lists the names)"
 	}
-	return fmt.Sprintf("%s: unknown; did you mean %s?", e.Name, e.Close)
+	return fmt.Sprintf("%s: unknown; did you mean %s?", place(e.Name, e.From), e.Close)
 }
 
-// Load reads the process's environment over the defaults. The error joins a *Fault or *UnknownError
-// for each fault. Load returns the valid values with it, so that callers can look for further
-// faults.
-func Load(defaults Config) (Config, error) {
+// Load reads the configuration over the defaults. It first completes the process's environment from
+// the configuration file and Parameter Store; it asks the latter for at most half a minute. The error
+// joins a *Fault or *UnknownError for each fault of a value, and the errors of the sources. Load
+// returns the valid values with it, so that callers can look for further faults.
+func Load(ctx context.Context, defaults Config) (Config, error) {
+	c, _, err := load(ctx, defaults)
+	return c, err
+}
+
+func load(ctx context.Context, defaults Config) (Config, origins, error) {
+	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+	defer cancel()
+	from, faults := gather(ctx)
 	c := defaults
 	fields := fieldsOf(&c, Prefix)
 	policies := map[registry.Stage]*Policy{}
 	for _, s := range registry.Stages() {
 		policies[s] = new(Policy)
-		fields = append(fields, fieldsOf(policies[s], Prefix+"_"+strings.ToUpper(string(s)))...)
+		fields = append(fields, fieldsOf(policies[s], stagePrefix(s))...)
 	}
 	known := make([]string, len(fields))
 	for i, f := range fields {
 		known[i] = f.name
 	}
-	faults := unknown(known)
+	faults = append(faults, unknown(known)...)
 	for _, f := range fields {
 		faults = append(faults, f.read())
 	}
@@ -78,8 +98,19 @@ func Load(defaults Config) (Config, error) {
 		}
 	}
 	faults = append(faults, c.check()...)
-	return c, errors.Join(faults...)
+	for _, err := range faults {
+		if f := new(Fault); errors.As(err, &f) {
+			f.From = from[f.Name]
+		}
+		if u := new(UnknownError); errors.As(err, &u) {
+			u.From = from[u.Name]
+		}
+	}
+	return c, from, errors.Join(faults...)
 }
+
+// stagePrefix begins the names of a stage's own settings.
+func stagePrefix(s registry.Stage) string { return Prefix + "_" + strings.ToUpper(string(s)) }
 
 // field is one variable and the place of its value.
 type field struct {

@@ -10,7 +10,7 @@ import (
 
 func TestRequire(t *testing.T) {
 	set(t, map[string]string{"HOLDFAST_URL": "http://r:8080", "HOLDFAST_NSQLOOKUPD_ADDRS": " a:4161 ,, b:4161 ", "HOLDFAST_REDIS_URL": "http://not.redis"})
-	c, err := config.Load(config.Default())
+	c, err := config.Load(t.Context(), config.Default())
 	if err == nil {
 		t.Fatal("an address of Redis that is none was accepted")
 	}
@@ -28,7 +28,7 @@ func TestRequire(t *testing.T) {
 		}
 	}
 	set(t, nil)
-	if c, err = config.Load(config.Default()); err != nil {
+	if c, err = config.Load(t.Context(), config.Default()); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Require("registry", config.RegistryNeeds...); !strings.Contains(err.Error(), "HOLDFAST_NSQD_ADDR or HOLDFAST_NSQLOOKUPD_ADDRS: not set, and holdfast registry needs it; expected host:port") {

@@ -30,7 +30,7 @@ func TestStorages(t *testing.T) {
 		{"file:///a b=ftp://s3cret/", "number 2 has an invalid address", nil},
 	} {
 		set(t, map[string]string{"HOLDFAST_STORAGE_URL": tt.text})
-		c, err := config.Load(config.Default())
+		c, err := config.Load(t.Context(), config.Default())
 		if tt.fault != "" {
 			if err == nil || !strings.Contains(err.Error(), "HOLDFAST_STORAGE_URL") || !strings.Contains(err.Error(), tt.fault) || strings.Contains(err.Error(), "s3cret") {
 				t.Errorf("%q: %v, want %s", tt.text, err, tt.fault)

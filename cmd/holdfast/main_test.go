@@ -109,3 +109,31 @@ func TestClientFileDamaged(t *testing.T) {
 	clitest.WriteFile(t, filepath.Join(dir, "client.json"), `{"url":""`)
 	holdfast(t, "batch", "list", "--dir", dir).Wants(t, exit.Failed).Says(t, "client.json is damaged", "start `holdfast up --dir "+dir+"` again")
 }
+
+func TestConfig(t *testing.T) {
+	clitest.NoEnvironment(t)
+	t.Setenv("HOLDFAST_SECRET_KEY", "hunter2-hunter2-hunter2-hunter2-hunter2")
+	t.Setenv("HOLDFAST_GRACE", "1m")
+	r := holdfast(t, "config", "--changed").Wants(t, exit.OK)
+	for _, want := range []string{"HOLDFAST_SECRET_KEY  (secret)  environment\n", "HOLDFAST_GRACE       1m        environment\n"} {
+		if !strings.Contains(r.Out, want) {
+			t.Errorf("no %q in\n%s", want, r.Out)
+		}
+	}
+	if strings.Contains(r.Out, "HOLDFAST_LISTEN") {
+		t.Errorf("a default in\n%s", r.Out)
+	}
+	for _, args := range [][]string{{"config", "--json"}, {"config", "--for", "download"}} {
+		if r := holdfast(t, args...); strings.Contains(r.Out+r.Err, "hunter2") || !strings.Contains(r.Out, "HOLDFAST_LISTEN") {
+			t.Errorf("%s printed\n%s%s", args, r.Out, r.Err)
+		}
+	}
+	// The settings come first, although some that the role needs are missing.
+	r = holdfast(t, "config", "--for", "registry").Wants(t, exit.Usage)
+	if !strings.Contains(r.Out, "HOLDFAST_DATABASE_URL") || strings.Contains(r.Out, "HOLDFAST_REDIS_URL") || !strings.Contains(r.Err, "HOLDFAST_DATABASE_URL: not set, and holdfast registry needs it") {
+		t.Errorf("printed\n%s\n%s", r.Out, r.Err)
+	}
+	if r := holdfast(t, "config", "--for", "dowload").Wants(t, exit.Usage); !strings.Contains(r.Err, "roles and stages: registry") {
+		t.Errorf("printed %s", r.Err)
+	}
+}

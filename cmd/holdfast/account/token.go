@@ -80,7 +80,7 @@ const configured = "HOLDFAST_DATABASE_URL"
 
 // createTokenIn makes a token in the database, without a Registry.
 func createTokenIn(ctx context.Context, a *cli.App, database string, r wire.TokenRequest, again bool) (err error) {
-	c, err := config.Load(config.Default())
+	c, err := config.Load(ctx, config.Default())
 	if err != nil {
 		return err
 	}

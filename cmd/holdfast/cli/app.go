@@ -40,11 +40,13 @@ type App struct {
 	started bool   // the command line was valid
 	Again   string // the command line, for the user to repeat
 	warned  bool   // that the token travels by plain HTTP
+
+	ctx context.Context //nolint:containedctx // of the one run that the app is for; cobra hands the same to each command
 }
 
 // New returns an app for one run of the program.
 func New(version string, stdin io.Reader, stdout, stderr io.Writer) *App {
-	return &App{Version: version, In: stdin, Out: stdout, Err: stderr}
+	return &App{Version: version, In: stdin, Out: stdout, Err: stderr, ctx: context.Background()}
 }
 
 // Root returns the command `holdfast` with these commands below it.
@@ -70,6 +72,7 @@ func (a *App) Root(below ...*cobra.Command) *cobra.Command {
 // ends, the command stops its work and the code is 130. `up` and the roles drain instead, and the
 // code is 0.
 func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) exit.Code {
+	a.ctx = ctx
 	a.Again = "holdfast"
 	for _, arg := range args {
 		a.Again += " " + node.ShellWord(arg)

@@ -50,7 +50,7 @@ const PlainTo = "the token travels to %s unencrypted, by plain HTTP: use an http
 // Service returns the address and token of the service: of the folder of --dir, else of the
 // environment, else of the default folder. It warns once if the token travels by plain HTTP.
 func (a *App) Service() (node.Client, error) {
-	c, err := config.Load(config.Default())
+	c, err := config.Load(a.ctx, config.Default())
 	if err != nil {
 		return node.Client{}, err
 	}

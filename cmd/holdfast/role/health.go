@@ -31,7 +31,7 @@ func HealthCommand(a *cli.App) *cobra.Command {
 }
 
 func askHealth(ctx context.Context, a *cli.App) error {
-	address, trust, err := healthAddress(a)
+	address, trust, err := healthAddress(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -56,10 +56,10 @@ func askHealth(ctx context.Context, a *cli.App) error {
 }
 
 // healthAddress returns the address to ask, and how to verify its certificate.
-func healthAddress(a *cli.App) (string, *tls.Config, error) {
+func healthAddress(ctx context.Context, a *cli.App) (string, *tls.Config, error) {
 	defaults := config.Default()
 	defaults.Listen = "" // to see whether it is set
-	c, err := config.Load(defaults)
+	c, err := config.Load(ctx, defaults)
 	if err != nil {
 		return "", nil, err
 	}

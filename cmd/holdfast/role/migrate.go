@@ -33,7 +33,7 @@ type migration struct {
 }
 
 func migrate(ctx context.Context, a *cli.App, database string) error {
-	c, err := config.Load(config.Default())
+	c, err := config.Load(ctx, config.Default())
 	if err != nil {
 		return err
 	}

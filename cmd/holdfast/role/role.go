@@ -156,7 +156,7 @@ func runRole(
 ) error {
 	defaults := config.Default()
 	defaults.Listen = listen
-	c, faults := config.Load(defaults)
+	c, faults := config.Load(ctx, defaults)
 	common := common(a, c)
 	common.Log = common.Log.With("role", name)
 	common.Wait = wait

@@ -34,7 +34,7 @@ type initialized struct {
 }
 
 func storageInit(ctx context.Context, a *cli.App, address string) error {
-	c, err := config.Load(config.Default())
+	c, err := config.Load(ctx, config.Default())
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func storageAccept(ctx context.Context, a *cli.App, address, registry string) er
 	if registry == "" {
 		return exit.Usagef("--registry is missing: the Registry prints its name when it refuses to start")
 	}
-	c, err := config.Load(config.Default())
+	c, err := config.Load(ctx, config.Default())
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func runUp(ctx context.Context, a *cli.App, dir, listen, paused string) error {
 	if terminal.IsTerminal(a.Err) {
 		defaults.LogLevel = slog.LevelWarn // a person watches: the pages show successes
 	}
-	c, err := config.Load(defaults)
+	c, err := config.Load(ctx, defaults)
 	if err != nil {
 		return err
 	}
