@@ -55,7 +55,7 @@ type jobRow struct {
 	registry.WorkItem
 	ARK     string
 	Repeats *registry.RowPlace // the earlier row that this one repeats
-	Waits   string             // what it waits for; "" for settled ones
+	Waits   *registry.Why      // what it waits for; nil for settled ones
 }
 
 // LineText is as in package registry.
@@ -227,20 +227,20 @@ func atJobs(address string) string {
 }
 
 // waitsOf says in a phrase what each unsettled job waits for, by id.
-func (p pages) waitsOf(ctx context.Context, jobs []registry.WorkItem) (map[string]string, error) {
+func (p pages) waitsOf(ctx context.Context, jobs []registry.WorkItem) (map[string]*registry.Why, error) {
 	var ids []string
 	for _, job := range jobs {
 		if !job.Status.Settled() {
 			ids = append(ids, job.ID)
 		}
 	}
-	waits := map[string]string{}
+	waits := map[string]*registry.Why{}
 	if len(ids) == 0 {
 		return waits, nil
 	}
 	all, err := p.API.WhyEach(ctx, ids)
-	for _, why := range all {
-		waits[why.ItemID] = why.Sentence
+	for i := range all {
+		waits[all[i].ItemID] = &all[i]
 	}
 	return waits, err
 }

@@ -14,6 +14,7 @@ type wayOn struct {
 	Name   string       // of another item; "": itself
 	Act    registry.Act // "": it is held by Hold, which other items are, too
 	Hold   *registry.Hold
+	Limits bool // an admin may raise the limit that keeps it
 }
 
 // whyPart is what the part of a page shows that explains why an item waits.
@@ -39,6 +40,9 @@ func (p pages) wayOn(ctx context.Context, it registry.WorkItem, why registry.Why
 		return &wayOn{ItemID: it.ID, Act: registry.ActRetryNow}, nil
 	case why.Reason == registry.ReasonBlocked && it.Status == registry.Pending:
 		return p.wayOnOf(ctx, it)
+	}
+	if why.Reason == registry.ReasonLimit && p.May(ctx, "set-limit") {
+		return &wayOn{Limits: true}, nil
 	}
 	return nil, nil //nolint:nilnil // as it says
 }

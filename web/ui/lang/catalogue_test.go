@@ -39,6 +39,7 @@ var computed = map[string]string{
 	"page.Label":       "labels of acts",
 	"fmt.Sprint(word)": "enumerations",
 	"string":           "enumerations",
+	"key":              "arguments of rich.T",
 }
 
 // keys gathers the keys of all texts: those of templates and code below web/ui, of the menu, of acts

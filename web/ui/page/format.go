@@ -22,6 +22,7 @@ func (v *view) funcs() template.FuncMap {
 		"t": v.texts.T, "term": v.term, "asset": v.site.assets.url,
 		"bytes": v.bytes, "count": v.count, "exactBytes": v.exactBytes,
 		"moment": v.moment, "minute": v.minute, "clock": v.clock, "span": v.span, "stamp": stamp, "ago": v.ago, "since": v.since, "inZone": inZone, "stateText": v.stateText,
+		"because": v.because, "becauseText": v.becauseText, "helps": v.helps, "measured": v.measured,
 		"tone": graphview.Tone, "mark": graphview.Mark, "short": short, "capital": capital, "sentence": Sentence, "details": details, "part": percent,
 		"label": v.label, "method": v.method, "add": func(a, b int) int { return a + b },
 		"objectURL": ObjectURL, "contentURL": ContentURL, "itemURL": ItemURL, "graphURL": GraphURL, "aroundURL": AroundURL,
@@ -118,7 +119,29 @@ func isNever(t time.Time) bool { return t.IsZero() || t.Unix() <= 0 }
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // stateText is an item's state as text, with times in the viewer's time zone.
-func (v *view) stateText(it registry.WorkItem) string { return it.StateText(v.site.now().In(v.zone)) }
+func (v *view) stateText(it registry.WorkItem) string {
+	if it.NextTry == nil {
+		return v.term(it.State)
+	}
+	return v.nextTry(*it.NextTry, v.shortTime)
+}
+
+// nextTry says when an item is tried again, and how often it was. at formats the time.
+func (v *view) nextTry(next registry.NextTry, at func(time.Time) string) string {
+	text := v.texts.T("Retry due")
+	if next.At.After(v.site.now()) {
+		text = v.texts.T("Retry at %s", at(next.At))
+	}
+	return text + ", " + v.try(next.Attempt, next.Of)
+}
+
+// try names a try by its number, and by that of the last one, if it is known.
+func (v *view) try(n, of int) string {
+	if of > 0 {
+		return v.texts.T("attempt %d of %d", n, of)
+	}
+	return v.texts.T("attempt %d", n)
+}
 
 // ago formats the time since t, or until t.
 func (v *view) ago(t time.Time) string {

@@ -1,0 +1,74 @@
+package page
+
+import (
+	"html"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/ui/lang"
+)
+
+// TestWordings: each statement is worded in each language with all its facts, which are escaped, and
+// without them.
+func TestWordings(t *testing.T) {
+	all, err := lang.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 27, 23, 30, 0, 0, time.UTC)
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags := regexp.MustCompile(`<[^>]*>`)
+	const data = `<b>"data" & %s 100%d`
+	item := registry.Obstacle{ID: "an-id", Name: data, State: registry.StateFailed, Note: data, NextTry: &registry.NextTry{At: now.Add(time.Hour), Attempt: 2, Of: 5}}
+	full := registry.Statement{
+		Stage: registry.Download, State: registry.StateFailed, Collection: data, GraphID: data, ItemID: data, Name: data, Text: data,
+		N: 2, Of: 5, Others: 3, Since: &now, Until: &now, Items: []registry.Obstacle{item},
+		Hold: &registry.Hold{Scope: registry.HoldCollection, Key: data, Reason: data, Actor: data, CreatedAt: now},
+	}
+	for _, one := range all.Languages() {
+		v := &view{site: &Site{Options: Options{Now: func() time.Time { return now }}}, texts: all.In(one.Tag), zone: zone}
+		for _, says := range registry.Statements() {
+			for _, s := range variants(full) {
+				s.Says = says
+				w := registry.Why{ItemID: "its-id", Because: []registry.Statement{s}, Helps: []registry.Statement{s}, At: now}
+				text := string(v.because(w))
+				words := html.UnescapeString(tags.ReplaceAllString(text, ""))
+				if strings.Contains(text, "%!") || strings.Contains(text, "<b>") || strings.ContainsFunc(text, func(c rune) bool { return c >= firstPart && c < firstPart+100 }) {
+					t.Errorf("%s, %s: %s", one.Tag, says, text)
+				}
+				if words != v.becauseText(w) || words == "" || string(v.helps(w)) != text {
+					t.Errorf("%s, %s: %q, but as a text %q", one.Tag, says, words, v.becauseText(w))
+				}
+				if strings.Contains(text, "<time") && !strings.Contains(text, `title="2026-11-28 00:30:00 CET"`) && !strings.Contains(text, `title="2026-11-28 01:30:00 CET"`) {
+					t.Errorf("%s, %s: no exact time in %s", one.Tag, says, text)
+				}
+				w.Say()
+				if w.Sentence == "" {
+					t.Errorf("%s is not worded in English", says)
+				}
+			}
+		}
+	}
+}
+
+// variants are a statement with other facts: those on which the wording depends.
+func variants(full registry.Statement) []registry.Statement {
+	foreign, own, upload, one := full, full, full, full
+	foreign.Items = []registry.Obstacle{{State: registry.StatePending, Step: true}}
+	foreign.Name, foreign.Text, foreign.ItemID = "w", "its text", ""
+	own.Hold = &registry.Hold{Scope: registry.HoldBatch, Key: "another", CreatedAt: *full.Since}
+	own.Stage = "run:count"
+	upload.Uploads, upload.N, upload.Of = true, registry.MostInLine+1, registry.MostInLine+1
+	upload.Hold = &registry.Hold{Scope: registry.HoldAll, CreatedAt: *full.Since}
+	one.N, one.Of = 1, registry.MostInLine+1
+	one.Hold = &registry.Hold{Scope: registry.HoldIngest, CreatedAt: *full.Since}
+	one.Progress = []registry.Progress{{Unit: "bytes", Position: 5, End: -1}, {Unit: "files", Position: 1, End: 2}}
+	upload.Progress, own.Progress, foreign.Progress, full.Progress = one.Progress, one.Progress, one.Progress, one.Progress
+	return []registry.Statement{full, foreign, own, upload, one}
+}
