@@ -91,46 +91,6 @@ func TestAccess_Menu(t *testing.T) {
 	}
 }
 
-// reached are the addresses to which a page leads: by links, and by the buttons of forms that ask what
-// to do.
-func reached(t testing.TB, p uitest.Visited) (all []string) {
-	t.Helper()
-	for _, to := range uitest.LinksOf(t, p) {
-		if strings.HasPrefix(to, "/") {
-			all = append(all, to)
-		}
-	}
-	for _, f := range uitest.FormsOf(t, p) {
-		for name, values := range f.Buttons {
-			for _, value := range values {
-				if f.Method == http.MethodPost || name == "" {
-					continue
-				}
-				asked := maps.Clone(f.Fields)
-				asked.Set(name, value)
-				all = append(all, f.Action+"?"+asked.Encode())
-			}
-		}
-	}
-	return all
-}
-
-// kind is the same for addresses whose pages differ only in what they are about: of those a few are
-// enough.
-func kind(pattern, address string) string {
-	at, err := url.Parse(address)
-	if err != nil {
-		return address
-	}
-	query := at.Query()
-	for name := range query {
-		if !slices.Contains([]string{"act", "do", "decision", "as", "span", "order"}, name) {
-			query.Set(name, "")
-		}
-	}
-	return pattern + "?" + query.Encode()
-}
-
 // own are the forms that everybody has: they concern the reader's own browsers and preferences.
 var own = []string{"/preferences", "/logout", "/account/link", "/sessions/end"}
 
@@ -148,7 +108,7 @@ func (s *site) walk(t testing.TB, token string, start []string) (forms map[offer
 	defer func() { s.Token = was }()
 	s.Token = token
 	forms, pages, refused = map[offer]url.Values{}, map[string]uitest.Visited{}, map[string]string{}
-	from, met, pattern := map[string]string{}, map[string]int{}, s.patterns()
+	from, met, pattern := map[string]string{}, map[string]int{}, uitest.Patterns(s.Site.Routes())
 	next := slices.Clone(start)
 	const enough = 3
 	for len(next) > 0 {
@@ -184,8 +144,8 @@ func (s *site) walk(t testing.TB, token string, start []string) (forms map[offer
 				}
 			}
 		}
-		for _, to := range reached(t, p) {
-			k := kind(pattern(http.MethodGet, to), to)
+		for _, to := range uitest.Reached(t, p) {
+			k := uitest.Kind(pattern(http.MethodGet, to), to)
 			if _, known := from[to]; !known && met[k] < enough {
 				met[k]++
 				from[to] = path
@@ -223,7 +183,7 @@ func TestAccess_Roles(t *testing.T) {
 	for _, role := range []registry.Role{registry.RoleDepositor, registry.RoleViewer, registry.RoleOperator, registry.RoleAdmin} {
 		tokens[role] = s.TokenOf(t, "the "+string(role), role)
 	}
-	pattern := s.patterns()
+	pattern := uitest.Patterns(s.Site.Routes())
 	all, pages, _ := s.walk(t, tokens[registry.RoleAdmin], start)
 	shown := map[string]bool{}
 	for path, p := range pages {

@@ -42,7 +42,7 @@ func TestActs_WithoutScripts(t *testing.T) {
 	s.everything(t)
 	ctx, store := t.Context(), s.store
 	token := s.TokenOf(t, "keeper", registry.RoleAdmin)
-	p := &person{s.Visit(t, token), t, s.patterns(), map[string]bool{}}
+	p := &person{s.Visit(t, token), t, uitest.Patterns(s.Site.Routes()), map[string]bool{}}
 	item := func(id string) registry.WorkItem {
 		t.Helper()
 		it, err := store.Item(ctx, id)

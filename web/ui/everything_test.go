@@ -2,7 +2,6 @@ package ui_test
 
 import (
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"testing"
 	"time"
@@ -108,20 +107,4 @@ func (s *site) failed(t testing.TB, collection string) string {
 	l = s.claim(t, registry.Estimate)
 	must(t, s.settleErr(t, registry.Settlement{Lease: l, Outcome: registry.OutcomeFailed, Error: "no such file", Class: registry.ContentFault, MaxAttempts: 5}))
 	return l.ItemID
-}
-
-// patterns finds the pattern of the site's route that serves a request, such as "GET /items/{id}".
-func (s *site) patterns() func(method, path string) string {
-	mux := http.NewServeMux()
-	for _, pattern := range s.Site.Routes() {
-		mux.Handle(pattern, http.NotFoundHandler())
-	}
-	return func(method, path string) string {
-		r, err := http.NewRequest(method, path, http.NoBody)
-		if err != nil {
-			return ""
-		}
-		_, pattern := mux.Handler(r)
-		return pattern
-	}
 }

@@ -28,9 +28,17 @@ func (s *Server) Visit(t testing.TB, secret string) *Visitor {
 	t.Helper()
 	server := httptest.NewServer(s.Handler)
 	t.Cleanup(server.Close)
+	return NewVisitor(t, server.URL, secret)
+}
+
+// NewVisitor signs in with a token's secret at a server that runs.
+func NewVisitor(t testing.TB, base, secret string) *Visitor {
+	t.Helper()
 	jar, err := cookiejar.New(nil)
 	must(t, err)
-	v := &Visitor{t: t, base: server.URL, client: &http.Client{Jar: jar}}
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	v := &Visitor{t: t, base: base, client: &http.Client{Jar: jar, Transport: transport}}
 	if p := v.Send(v.Open("/login"), "/login", url.Values{"token": {secret}}); strings.HasPrefix(p.Path, "/login") {
 		t.Fatalf("signing in leads to %s:\n%s", p.Path, p.Main())
 	}
