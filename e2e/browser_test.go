@@ -56,39 +56,6 @@ func (h *holdfast) someOfEverything() []string {
 	return paths
 }
 
-// TestBrowser_Menu opens each page of the menu, and pages of single things, in four modes: everybody
-// can use them, nothing is wider than the screen, and the browser finds no fault.
-func TestBrowser_Menu(t *testing.T) {
-	t.Parallel()
-	h := up(t)
-	more := h.someOfEverything()
-	base, _ := h.address()
-	tab := browsertest.Open(t, base, browsertest.Mode{})
-	tab.Allow("404 (Not Found)") // of the error page
-	tab.SignIn(h.link())
-	paths := browsertest.Eval[[]string](tab, `[...document.querySelectorAll("nav.side a")].map((a) => a.getAttribute("href"))`)
-	const fewest = 8
-	if len(paths) < fewest {
-		t.Fatalf("an admin's menu has only %v", paths)
-	}
-	for _, mode := range browsertest.Modes {
-		tab.Mode(mode)
-		for _, path := range append(paths, more...) {
-			t.Run(mode.String()+" "+strings.Split(path, "/")[1], func(t *testing.T) {
-				tab.For(t)
-				tab.Go(path)
-				if tab.Text("h1") == "" {
-					t.Errorf("%s has no heading", path)
-				}
-				tab.Axe()
-				tab.Fits()
-				tab.Check()
-			})
-		}
-		tab.For(t)
-	}
-}
-
 // TestBrowser_SignIn: everybody can sign in, in each mode and without scripts, and learns what is
 // wrong with a token.
 func TestBrowser_SignIn(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package e2e drives the built binary as depositors and operators do: real processes and real
-// inputs. It imports no code of ours except the wire's words.
+// inputs. It imports no code of ours except the wire's words and test kits.
 package e2e
 
 import (

@@ -39,7 +39,7 @@ func send(ctx context.Context, secret, method, url string, body, out any) (statu
 	}
 	defer answer.Body.Close()
 	text, err = io.ReadAll(answer.Body)
-	if err == nil && out != nil && answer.StatusCode == http.StatusOK {
+	if err == nil && out != nil && answer.StatusCode/100 == 2 {
 		err = json.Unmarshal(text, out)
 	}
 	return answer.StatusCode, err
