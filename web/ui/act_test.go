@@ -195,6 +195,12 @@ func TestActs_WithoutScripts(t *testing.T) {
 		if it := item(last(made.Path)); it.Status != registry.Pending || !strings.Contains(string(it.Spec), "A letter") {
 			t.Errorf("the deposit is %+v", it)
 		}
+		failed := jobs("told job")[0].ParentID
+		rows := "/deposits/" + failed + "/rows"
+		corrected := p.do(rows, rows, url.Values{"url": {"https://h.test/mended.txt"}, "name": {"mended.txt"}})
+		if id := last(corrected.Path); id == failed || item(id).Action != registry.Batch {
+			t.Errorf("the corrected row leads to %s", corrected.Path)
+		}
 		p.do("/uploads/upload-default", "/uploads/upload-default", nil)
 		if _, err := store.IncomingByID(ctx, "upload-default"); err == nil {
 			t.Error("the upload is still there")
