@@ -1,5 +1,5 @@
-// Package account keeps tokens, and the sessions and one-time links that represent them. It stores
-// hashes, never secrets. It does not know what a token is used for. When a token is revoked, the
+// Package account keeps tokens, the sessions and one-time links that represent them, and the views that
+// people saved. It stores hashes, never secrets. It does not know what a token is used for. When a token is revoked, the
 // engine withdraws the token's attempts.
 package account
 
@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// Accounts keeps tokens, sessions and sign-in links. Its methods may be called concurrently.
+// Accounts keeps tokens, sessions, sign-in links and saved views. Its methods may be called concurrently.
 type Accounts struct {
 	db   *sqldb.DB
 	work *work.Engine

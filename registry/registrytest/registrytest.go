@@ -57,6 +57,7 @@ type Store interface {
 	registry.Forwarding
 	// Of who may ask.
 	registry.TokenKeeper
+	registry.ViewKeeper
 	registry.Secrets
 	// Close releases the store's resources; calls after it fail.
 	Close() error

@@ -27,18 +27,18 @@ const beeMark = "HONEYPOT"
 const beePart = "HONEYPO"
 
 // foreign is what lies in that collection.
-type foreign struct{ batch, job, object, restore, upload, underway, hold, collection, graph, node, session, process, step string }
+type foreign struct{ batch, job, object, restore, upload, underway, hold, collection, graph, node, session, process, step, view string }
 
 // unknown has ids of the same kinds that nothing has.
 func unknown() foreign {
 	const id = "01999999-9999-7999-8999-999999999999"
-	return foreign{batch: id, job: id, restore: id, object: "ark:/99999/nothing", upload: id, underway: id, collection: "zzz", graph: id, node: id, session: id, process: "nothing", step: id}
+	return foreign{batch: id, job: id, restore: id, object: "ark:/99999/nothing", upload: id, underway: id, collection: "zzz", graph: id, node: id, session: id, process: "nothing", step: id, view: id}
 }
 
 // fill puts ids into a template.
 func (f foreign) fill(template string) string {
 	return strings.NewReplacer("BATCH", f.batch, "JOB", f.job, "ARK", strings.ReplaceAll(f.object, "/", "%2F"),
-		"OBJECT", f.object, "RESTORE", f.restore, "UPLOAD", f.upload, "UNDERWAY", f.underway, "COLLECTION", f.collection, "GRAPH", f.graph, "NODE", f.node, "SESSION", f.session, "PROCESS", f.process, "STEP", f.step).Replace(template)
+		"OBJECT", f.object, "RESTORE", f.restore, "UPLOAD", f.upload, "UNDERWAY", f.underway, "COLLECTION", f.collection, "GRAPH", f.graph, "NODE", f.node, "SESSION", f.session, "PROCESS", f.process, "STEP", f.step, "VIEW", f.view).Replace(template)
 }
 
 // strip takes what a request itself said, and what is its own, out of an answer.
@@ -46,7 +46,7 @@ func (f foreign) strip(text string) string {
 	text = regexp.MustCompile(`urn:holdfast:request:\w+`).ReplaceAllString(text, "REQUEST")
 	text = regexp.MustCompile(`<code>[A-Z2-7]{26}</code>`).ReplaceAllString(text, "REQUEST")
 	text = regexp.MustCompile(`datetime="[^"]*"[^>]*>[^<]*`).ReplaceAllString(text, "TIME")
-	for _, own := range []string{strings.ReplaceAll(f.object, "/", "%2F"), f.object, f.batch, f.job, f.restore, f.upload, f.underway, f.collection, f.graph, f.node, f.session, f.process, f.step} {
+	for _, own := range []string{strings.ReplaceAll(f.object, "/", "%2F"), f.object, f.batch, f.job, f.restore, f.upload, f.underway, f.collection, f.graph, f.node, f.session, f.process, f.step, f.view} {
 		if own != "" {
 			text = strings.ReplaceAll(text, own, "ID")
 		}
@@ -146,6 +146,11 @@ func probes() map[string][]probe {
 		"read-process":          get("/processes/states/PROCESS", "/processes/states/PROCESS?wait=0.01"),
 		"trace-process":         get("/processes/states/PROCESS/steps"),
 		"read-answer":           get("/answers/STEP", "/answers/STEP?wait=0.01"),
+		"list-views":            get("/views"),
+		"read-view":             get("/views/VIEW"),
+		"add-view":              nil, // names nothing of others
+		"edit-view":             {{"PUT", "/api/v1/views/VIEW", `{"name":"x"}`}},
+		"remove-view":           {{"DELETE", "/api/v1/views/VIEW", ""}},
 		"own-token":             get("/token"),
 		"create-sign-in-link":   nil, // names nothing
 		"list-sessions":         get("/sessions"),
@@ -154,6 +159,7 @@ func probes() map[string][]probe {
 			{"GET", "/operations", ""},
 			{"GET", "/items", ""},
 			{"GET", "/items?q=" + beePart, ""},
+			{"GET", "/items?view=VIEW", ""},
 			{"GET", "/batches/BATCH", ""},
 			{"GET", "/deposits?of=all", ""},
 			{"GET", "/deposits?q=" + beePart, ""},
@@ -224,6 +230,9 @@ func isolated(t *testing.T) (*bench, foreign) {
 	started, err := b.store.InitProcess(ctx, registry.NewProcess{ProcessKey: registry.ProcessKey{Namespace: "states", ProcessID: f.process}, Collection: "hiveb"})
 	must(t, err)
 	f.step = started.ItemID
+	view, err := b.store.AddView(ctx, registry.View{Owner: beeMark, Name: beeMark, Query: "collection:hiveb", Shared: true})
+	must(t, err)
+	f.view = view.ID
 	return b, f
 }
 
@@ -245,7 +254,7 @@ func TestIsolation_EveryOperation(t *testing.T) {
 			name := p.method + " " + p.path
 			answer, text := b.ask(t, p, theirs, registry.RoleDepositor)
 			there := theirs.strip(text)
-			for _, found := range []string{beeMark, theirs.batch, theirs.job, theirs.object, theirs.restore, theirs.hold, theirs.upload, theirs.underway, theirs.graph, theirs.node, theirs.session, theirs.process, theirs.step, "hiveb"} {
+			for _, found := range []string{beeMark, theirs.batch, theirs.job, theirs.object, theirs.restore, theirs.hold, theirs.upload, theirs.underway, theirs.graph, theirs.node, theirs.session, theirs.process, theirs.step, theirs.view, "hiveb"} {
 				if strings.Contains(there, found) {
 					t.Errorf("%s tells %s: %s", name, found, text)
 				}

@@ -106,7 +106,7 @@ func TestAccess_Principles(t *testing.T) {
 	var spec specified
 	must(t, json.Unmarshal(text, &spec))
 	roles := access.Roles()
-	described := []string{"pages", "forms", "abandon", "metrics"}
+	described := []string{"pages", "forms", "abandon", "share-view", "metrics"}
 	// An admin's token would not fence the writes of a program that serves functions.
 	functions := []string{"announce-functions", "claim-task", "renew-task", "keep-value", "settle-task"}
 	for id := range access.Stages() {
@@ -133,7 +133,7 @@ func TestAccess_Principles(t *testing.T) {
 			case id == "own-token": // anybody may ask who they are
 			case may(registry.RoleWorker) && !slices.Contains(functions, id):
 				t.Errorf("a worker may %s", id)
-			case may(registry.RoleDepositor) && changes && !slices.Contains([]string{"upload", "continue-upload", "remove-upload", "submit-payload", "check", "prepare-graph", "seal-graph", "restore-object", "cancel-batch"}, id):
+			case may(registry.RoleDepositor) && changes && !slices.Contains([]string{"upload", "continue-upload", "remove-upload", "submit-payload", "check", "prepare-graph", "seal-graph", "restore-object", "cancel-batch", "add-view", "edit-view", "remove-view"}, id):
 				t.Errorf("a depositor may %s", id)
 			case strings.HasPrefix(path, "/tokens") && !slices.Equal(roles[id], []registry.Role{registry.RoleAdmin}):
 				t.Errorf("%v may %s", roles[id], id)

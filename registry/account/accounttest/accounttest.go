@@ -1,4 +1,4 @@
-// Package accounttest is the conformance kit of accounts: tokens, sessions of browsers,
+// Package accounttest is the conformance kit of accounts: tokens, sessions of browsers, saved views,
 // credentials.
 package accounttest
 
@@ -10,6 +10,7 @@ func Topics() []registrytest.Topic {
 		registrytest.NewTopic("token", tokenTests()),
 		registrytest.NewTopic("credential", credentialTests()),
 		registrytest.NewTopic("signing", signingTests()),
+		registrytest.NewTopic("view", viewTests()),
 	}
 }
 

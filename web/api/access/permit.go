@@ -21,6 +21,9 @@ const Metrics = "metrics"
 // Abandon stands for the act abandon in the access table. It needs more than command-item does.
 const Abandon = "abandon"
 
+// ShareView stands for saving a view that others see in the access table.
+const ShareView = "share-view"
+
 // Roles returns the roles of each operation, by its id. Nobody may call an operation that is
 // missing here, and a test fails.
 func Roles() map[string][]registry.Role {
@@ -96,6 +99,13 @@ func Roles() map[string][]registry.Role {
 		"redeliver-item": operator,
 		"bulk":           operator,
 		"preview-bulk":   operator,
+
+		"list-views":  reader,
+		"read-view":   reader,
+		"add-view":    depositor,
+		"edit-view":   depositor,
+		"remove-view": depositor,
+		ShareView:     operator,
 
 		"queue-status":    reader,
 		Metrics:           overseer,

@@ -1,4 +1,4 @@
-// Package account serves tokens and browser sessions, and tells the pages who has signed in.
+// Package account serves tokens, browser sessions and the views that people saved.
 package account
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast/holdfast/web/signin"
 )
 
-// Service serves the operations on tokens and sessions.
+// Service serves the operations on tokens, sessions and saved views.
 type Service struct {
 	*endpoint.Server
 	Registry Registry
@@ -17,6 +17,7 @@ type Service struct {
 // Registry is what a Service needs of the Registry, limited to what the caller may see.
 type Registry interface {
 	registry.TokenKeeper
+	registry.ViewKeeper
 	registry.Profiles
 }
 
@@ -24,4 +25,5 @@ type Registry interface {
 func (s *Service) Routes() {
 	s.tokenRoutes()
 	s.sessionRoutes()
+	s.viewRoutes()
 }

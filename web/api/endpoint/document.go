@@ -56,7 +56,7 @@ var tags = []struct {
 	{&huma.Tag{Name: "tasks", Description: "Functions, tasks, which call them, and schedules, which submit tasks."}, []string{"functions", "tasks", "schedules"}},
 	{&huma.Tag{Name: "processes", Description: "Processes, which programs serve step by step."}, []string{"namespaces", "processes", "answers"}},
 	{&huma.Tag{Name: "batches", Description: "Progress, jobs and reports of submissions."}, []string{"batches"}},
-	{&huma.Tag{Name: "items", Description: "Jobs, batches and other items: lists, history, causes of failures, acts."}, []string{"items", "failures", "bulk"}},
+	{&huma.Tag{Name: "items", Description: "Jobs, batches and other items: lists, saved views of them, history, causes of failures, acts."}, []string{"items", "failures", "bulk", "views"}},
 	{&huma.Tag{Name: "queue", Description: "Waiting and running items, holds, workers."}, []string{"queue", "holds", "workers", "orphans"}},
 	{&huma.Tag{Name: "objects", Description: "Preserved objects: versions, files, content, PREMIS, receipts, checks, restores, deletions."}, []string{"objects", "deletions", "receipt-keys", "checkpoints"}},
 	{&huma.Tag{Name: "collections", Description: "Collections with their profiles and credentials."}, []string{"collections"}},

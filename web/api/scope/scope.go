@@ -46,6 +46,7 @@ type Registry interface {
 	registry.Notifying
 	registry.Subscribing
 	registry.TokenKeeper
+	registry.ViewKeeper
 	registry.Secrets
 }
 
