@@ -31,10 +31,22 @@ func batchRow(it registry.WorkItem) []string {
 func listCommand(a *cli.App) *cobra.Command {
 	var q registry.ItemQuery
 	var f Filter
+	var view string
 	const short = "List items, newest first; the jobs of a batch in row order"
 	cmd := &cobra.Command{
 		Use: "list [QUERY]", Short: short, Long: QueryHelp(), Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if view != "" {
+				c, err := a.Connect()
+				if err != nil {
+					return err
+				}
+				v, err := viewNamed(cmd.Context(), c, view)
+				if err != nil {
+					return err
+				}
+				args, q.Oldest = append([]string{v.Query}, args...), v.Oldest
+			}
 			if q.Match, err = f.Query(args); err != nil {
 				return err
 			}
@@ -45,6 +57,7 @@ func listCommand(a *cli.App) *cobra.Command {
 	f.flag(cmd, "batch", "batch", "only the jobs of this batch")
 	f.flag(cmd, "action", "action", "only items of this action: ingest, batch, ...")
 	f.flag(cmd, "stage", "stage", "only items at this stage")
+	cmd.Flags().StringVar(&view, "view", "", "only what the saved view of this `NAME` or id selects, in its order")
 	return a.ClientFlags(cmd)
 }
 
