@@ -67,7 +67,21 @@ func TestActs(t *testing.T) {
 		in("batch", "delete", batches[2], "--yes").Wants(t, exit.OK)
 	})
 	t.Run("match asks", func(t *testing.T) {
-		in("item", "requeue", "--match", "state:failed", "--dry-run").Wants(t, exit.Usage)
+		if r := in("item", "cancel", "--match", "status:failed,completed", "--dry-run").Wants(t, exit.OK); !strings.Contains(r.Out, "Failed: skipped, ") || !strings.Contains(r.Out, "cancel would change 0 of ") {
+			t.Errorf("a dry run that skips all prints %q", r.Out)
+		}
+		r := in("item", "requeue", "--match", "state:failed action:ingest", "--dry-run").Wants(t, exit.OK)
+		if r.Out != "       2 Failed\nrequeue would change 2 of 2 items\n" {
+			t.Errorf("a dry run prints %q", r.Out)
+		}
+		if r := in("item", "requeue", "--match", "state:failed action:ingest", "--dry-run", "--json").Wants(t, exit.OK); !strings.Contains(r.Out, `"applies":2`) {
+			t.Errorf("as JSON: %s", r.Out)
+		}
+		in("item", "requeue", "--match", "state:aborted", "--dry-run").Wants(t, exit.Nothing)
+		in("item", "requeue", jobs[0], "--grace", "30s").Wants(t, exit.Usage).Says(t, "--match")
+		for _, wrong := range []string{"-1s", "2h", "1500ms"} {
+			in("item", "requeue", "--match", "state:failed", "--grace", wrong).Wants(t, exit.Usage).Says(t, "whole seconds")
+		}
 		in("item", "requeue", "--match", "state:failed action:ingest").Wants(t, exit.Held).Says(t, "2 Failed", "requeue 2 items?", "--yes")
 		in("item", "requeue", "--match", "state:aborted").Wants(t, exit.Nothing).Says(t, "nothing matches")
 		in("item", "requeue", "--match", "nonsense:x").Wants(t, exit.Usage)
@@ -75,6 +89,15 @@ func TestActs(t *testing.T) {
 		in("item", "requeue", "--match", "state:failed", jobs[0]).Wants(t, exit.Usage)
 		if got := state(jobs[0]); got != "Failed" {
 			t.Errorf("state %s", got)
+		}
+	})
+	t.Run("match is withdrawn", func(t *testing.T) {
+		r := in("item", "requeue", "--match", "state:failed action:ingest", "--yes", "--grace", "5m").Wants(t, exit.OK)
+		bulk := strings.TrimSpace(r.Out)
+		r.Says(t, "starts in 5m0s", "item cancel "+bulk, "withdraws it")
+		in("item", "cancel", bulk).Wants(t, exit.OK)
+		if got, job := state(bulk), state(jobs[0]); got != "Cancelled" || job != "Failed" {
+			t.Errorf("withdrawn, the act is %s and a job %s", got, job)
 		}
 	})
 	t.Run("mistakes", func(t *testing.T) {

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +21,7 @@ type act struct {
 	registry.Command
 	match string
 	yes   bool
+	grace time.Duration
 }
 
 // ActCommand returns the command of an act. flags may add flags of its own; it may be nil.
@@ -30,17 +30,20 @@ func ActCommand(a *cli.App, verb, short string, what registry.Act, flags func(cm
 	cmd := &cobra.Command{
 		Use: verb + " ID... | - | --match QUERY", Short: short,
 		Long: "Name items by their ids; - reads ids from standard input. --match QUERY selects\n" +
-			"all items that match: the command counts them by state and asks. Without a\n" +
-			"terminal it needs --yes, or ends with exit code 7; 10 means that nothing matched.\n" +
-			"An item of its own then performs the act in the background. Its id is printed:\n" +
-			"item show ID shows its progress, item cancel ID stops it.\n\n" + QueryHelp(),
+			"all items that match: the command says how many of each state it changes or\n" +
+			"skips, and asks. Without a terminal it needs --yes, or ends with exit code 7; 10\n" +
+			"means that nothing matched. --dry-run ends after the counts. An item of its own\n" +
+			"then performs the act in the background. Its id is printed: item show ID shows\n" +
+			"its progress, item cancel ID stops it. With --grace 30s it waits before it\n" +
+			"changes anything; item cancel ID then withdraws it as a whole.\n\n" + QueryHelp(),
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return perform(cmd.Context(), a, args, ask) },
 	}
 	cmd.Flags().StringVar(&ask.Reason, "reason", "", "the reason, recorded with the act")
 	cmd.Flags().StringVar(&ask.match, "match", "", "all items that match this `QUERY`, instead of ids")
 	cmd.Flags().BoolVar(&ask.yes, "yes", false, "skip the question")
-	cmd.Flags().BoolVar(&ask.DryRun, "dry-run", false, "change nothing: print each item's state after the act, or its consequences")
+	cmd.Flags().BoolVar(&ask.DryRun, "dry-run", false, "change nothing: print each item's state after the act, or its consequences; with --match, what of each state would change or be skipped")
+	cmd.Flags().DurationVar(&ask.grace, "grace", 0, "with --match: wait so long before the start, to withdraw it; at most 1h")
 	if flags != nil {
 		flags(cmd, &ask.Command)
 	}
@@ -51,8 +54,10 @@ func perform(ctx context.Context, a *cli.App, args []string, ask act) error {
 	switch {
 	case ask.match != "" && ask.Act == registry.ActAbandon:
 		return exit.Usagef("%s; name the items", registry.AbandonOneByOne)
-	case ask.match != "" && ask.DryRun:
-		return exit.Usagef("--dry-run takes ids; without --yes, --match shows what it would act on")
+	case ask.grace != 0 && ask.match == "":
+		return exit.Usagef("--grace is for --match; an act on an id is done at once")
+	case ask.grace < 0 || ask.grace > registry.MostGrace*time.Second || ask.grace%time.Second != 0:
+		return exit.Usagef("--grace %s: use whole seconds, at most %s", ask.grace, registry.MostGrace*time.Second)
 	case ask.match != "" && len(args) > 0:
 		return exit.Usagef("ids and --match exclude each other")
 	case ask.match == "" && len(args) == 0:
@@ -77,24 +82,37 @@ func actOnMatches(ctx context.Context, a *cli.App, ask act) error {
 	if err != nil {
 		return err
 	}
-	n, err := showMatches(ctx, a, c, q)
+	request := wire.BulkRequest{Query: q.String(), GraceSeconds: int(ask.grace / time.Second), CommandRequest: wire.CommandRequest{
+		Act: string(ask.Act), From: string(ask.From), Priority: ask.Priority, Reason: ask.Reason, Confirm: true,
+	}}
+	preview, err := c.PreviewBulk(ctx, request)
 	if err != nil {
 		return err
 	}
-	if n == 0 {
+	if err := showPreview(a, ask, preview); err != nil {
+		return err
+	}
+	if preview.Matched == 0 {
+		a.Note("nothing matches %s", q)
 		return exit.Nothing
 	}
-	question := fmt.Sprintf("%s %s?", ask.Act, terminal.Plural(n, "item", "items"))
+	if ask.DryRun {
+		return nil
+	}
+	question := fmt.Sprintf("%s %s?", ask.Act, terminal.Plural(preview.Applies, "item", "items"))
 	if err := a.Decide(question, ask.yes); err != nil {
 		return err
 	}
-	it, err := c.Bulk(ctx, wire.BulkRequest{Query: q.String(), CommandRequest: wire.CommandRequest{
-		Act: string(ask.Act), From: string(ask.From), Priority: ask.Priority, Reason: ask.Reason, Confirm: true,
-	}}, "")
+	it, err := c.Bulk(ctx, request, "")
 	if err != nil {
 		return err
 	}
-	a.Note("started; `%s` shows its progress, `%s` stops it", a.CommandLine("item show "+it.ID), a.CommandLine("item cancel "+it.ID))
+	show, cancel := a.CommandLine("item show "+it.ID), a.CommandLine("item cancel "+it.ID)
+	if ask.grace > 0 {
+		a.Note("starts in %s; until then `%s` withdraws it, later it stops it; `%s` shows its progress", ask.grace, cancel, show)
+	} else {
+		a.Note("started; `%s` shows its progress, `%s` stops it", show, cancel)
+	}
 	if a.JSON {
 		return a.PrintJSON(it)
 	}
@@ -102,20 +120,29 @@ func actOnMatches(ctx context.Context, a *cli.App, ask act) error {
 	return err
 }
 
-// showMatches prints the number of matching items by state.
-func showMatches(ctx context.Context, a *cli.App, c *client.Client, q registry.Query) (total int64, err error) {
-	states, err := c.CountItems(ctx, registry.ItemQuery{Match: q})
-	if err != nil {
-		return 0, err
+// showPreview prints how many items of each state an act would change, and which it would skip and why.
+// It is the result of a dry run, and otherwise a note.
+func showPreview(a *cli.App, ask act, p registry.BulkPreview) error {
+	if ask.DryRun && a.JSON {
+		return a.PrintJSON(p)
 	}
-	for _, s := range slices.Sorted(maps.Keys(states)) {
-		a.Note("%8s %s", registry.CountText(states[s]), s)
-		total += states[s]
+	for _, part := range p.Parts {
+		line := fmt.Sprintf("%8s %s", registry.CountText(part.Count), part.State)
+		if part.Skipped != "" {
+			line += ": skipped, " + terminal.Clean(part.Skipped)
+		}
+		if !ask.DryRun {
+			a.Note("%s", line)
+		} else if _, err := fmt.Fprintln(a.Out, line); err != nil {
+			return fmt.Errorf("print the preview: %w", err)
+		}
 	}
-	if total == 0 {
-		a.Note("nothing matches %s", q)
+	if ask.DryRun && p.Matched > 0 {
+		if _, err := fmt.Fprintf(a.Out, "%s would change %s of %s\n", ask.Act, registry.CountText(p.Applies), terminal.Plural(p.Matched, "item", "items")); err != nil {
+			return fmt.Errorf("print the preview: %w", err)
+		}
 	}
-	return total, nil
+	return nil
 }
 
 // confirmed performs an act on one item. If the act has consequences, it lists them and asks first.

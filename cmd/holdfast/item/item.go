@@ -45,7 +45,9 @@ func actCommands(a *cli.App) []*cobra.Command {
 		ActCommand(a, "give-up", "Complete preserved jobs without notifying their receiver", registry.ActGiveUp, nil),
 		ActCommand(a, "abandon", "Abandon the announced version of failed jobs (needs two people)", registry.ActAbandon, func(cmd *cobra.Command, c *registry.Command) {
 			cmd.Use, cmd.Long = "abandon ID... | -", ""
-			_ = cmd.Flags().MarkHidden("match") // its use has its own error
+			for _, name := range []string{"match", "grace"} {
+				_ = cmd.Flags().MarkHidden(name) // its use has its own error
+			}
 			cmd.Flags().StringVar(&c.AgreesTo, "agrees-to", "", "with --yes: approve this `REQUEST` of another admin, as the command showed it")
 		}),
 		ActCommand(a, "priority", "Change the priority of items", registry.ActPriority, func(cmd *cobra.Command, c *registry.Command) {
