@@ -27,6 +27,9 @@ type Catalog interface {
 	// PremisEvents lists an object's preservation events in the order of their chain; events
 	// outside any chain come first. after is the Next of the previous page, or AfterSeq.
 	PremisEvents(ctx context.Context, objectID, after string, limit int) (Page[Premis], error)
+	// FileChanges lists by path what differs between the files of two versions of an object.
+	// ErrNotFound: there is no such version. ErrInvalid: Since is not before it.
+	FileChanges(ctx context.Context, q FileChangesQuery) (Page[FileChange], error)
 	// Restorations lists the restores of an object with a number below before (0: all), newest
 	// first. ErrNotFound: the object is not recorded.
 	Restorations(ctx context.Context, objectID string, before, limit int) ([]Restoration, error)
@@ -57,6 +60,39 @@ type File struct {
 	Deleted     bool              `json:"deleted,omitempty"` // a tombstone: the path ends with this version
 	Modified    time.Time         `json:"modified,omitzero" doc:"When the producer last changed it, as its source told, or when Holdfast wrote it, of files in system/; left out when nobody knows"`
 }
+
+// FileChangesQuery asks what differs between two versions of an object.
+type FileChangesQuery struct {
+	ObjectID string
+	Version  int    // 0: the newest
+	Since    int    // the version that it is compared with; 0: with nothing, so that every file is added
+	Folder   string // only paths that begin so; "": all
+	After    string // the Next of the page before
+	Limit    int    // 0 means 50; the most is 500
+}
+
+// FileChange says how a path differs between two versions.
+type FileChange struct {
+	Path   string         `json:"path"`
+	Change FileChangeKind `json:"change"`
+	Before *File          `json:"before,omitempty"` // in the earlier version; nil: it has no such file
+	After  *File          `json:"after,omitempty"`  // in the later version; nil: it has no such file
+	// From is the former path of a renamed file, in the row of the new path. To is its new path, in the
+	// row of the former one.
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+}
+
+// FileChangeKind is how a path differs between two versions.
+type FileChangeKind string
+
+// The ways in which a path differs.
+const (
+	FileAdded   FileChangeKind = "added"
+	FileRemoved FileChangeKind = "removed"
+	FileChanged FileChangeKind = "changed" // it has other bytes
+	FileRenamed FileChangeKind = "renamed" // the same bytes, and only these, went from one path to another
+)
 
 // Format is a file's format in PRONOM, the registry of file formats.
 type Format struct {

@@ -130,6 +130,7 @@ func probes() map[string][]probe {
 		"object-content":        get("/objects/ARK/content?path=producer/a"),
 		"object-export":         get("/objects/ARK/export", "/objects/ARK/export?format=tar&bag=true"),
 		"object-folder":         get("/objects/ARK/folder?path=producer/"),
+		"object-changes":        get("/objects/ARK/changes?since=0"),
 		"object-events":         get("/objects/ARK/events"),
 		"object-premis":         get("/objects/ARK/premis"),
 		"restore-object":        {{"POST", "/api/v1/objects/ARK/restores", "{}"}, {"POST", "/api/v1/objects/ARK/restores", `{"version":1}`}},

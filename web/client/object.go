@@ -53,6 +53,13 @@ func (c *Client) Folder(ctx context.Context, objectID string, version int, folde
 		values("path", folder, "version", number(version), "after", after, "limit", number(limit)))
 }
 
+// FileChanges lists by path what differs between the files of two versions of an object. With a negative
+// Since the version is compared with the one before.
+func (c *Client) FileChanges(ctx context.Context, q registry.FileChangesQuery) (registry.Page[registry.FileChange], error) {
+	return get[registry.Page[registry.FileChange]](ctx, c, in("objects", q.ObjectID, "changes"),
+		values("version", number(q.Version), "since", strconv.Itoa(q.Since), "folder", q.Folder, "after", q.After, "limit", number(q.Limit)))
+}
+
 // PremisEvents lists an object's preservation events, oldest first.
 func (c *Client) PremisEvents(ctx context.Context, objectID, after string, limit int) (registry.Page[registry.Premis], error) {
 	return get[registry.Page[registry.Premis]](ctx, c, in("objects", objectID, "events"), values("after", after, "limit", number(limit)))

@@ -52,6 +52,90 @@ func filesHistory(f *fixture) {
 	}
 }
 
+// versionsDiffer: what was added, removed, changed and renamed between two versions is told, page by
+// page. Bytes that several paths had or have are no renamed file.
+func versionsDiffer(f *fixture) {
+	file := func(path, content string) registry.File {
+		out := registrytest.File("producer/" + path)
+		out.ContentPath = content
+		return out
+	}
+	gone := func(path string) registry.File {
+		out := file(path, "")
+		out.Deleted = true
+		return out
+	}
+	c := f.Processing(3)
+	ark := f.Named(c[0].Lease, "x").ARK
+	f.Preserve(c[0].Lease, ark, 1, file("kept", "k"), file("plate.tif", "p"), file("list.csv", "l1"), file("old", "o"),
+		file("twin 1", "t"), file("twin 2", "t"), file("a", "a"), file("b", "b"))
+	f.Done(c[0].Lease)
+	f.Finish(c[0].Item.ID)
+	for i, files := range [][]registry.File{
+		{gone("plate.tif"), file("plates/1.tif", "p"), file("list.csv", "l2"), gone("old"), file("new", "n"), file("brief", "x")},
+		{gone("twin 1"), gone("twin 2"), file("twin", "t"), file("a", "b"), file("b", "a"), gone("brief"), file("system", "s")},
+	} {
+		l := c[i+1].Lease
+		f.Named(l, "x")
+		f.Intend(l, ark, i+2, `{}`)
+		f.Must(f.Store.RecordFiles(f.Context(), l, ark, i+2, files))
+		whole := make([]registry.File, 9-i) // so many files the versions have
+		f.Must(f.Store.RecordVersion(f.Context(), l, registrytest.VersionRecord(f.Fixture, l, ark, i+2, whole)))
+		f.Done(l)
+		f.Finish(c[i+1].Item.ID)
+	}
+	changes := func(since, version, limit int, folder string) (out []string) {
+		f.Helper()
+		q := registry.FileChangesQuery{ObjectID: ark, Since: since, Version: version, Folder: folder, Limit: limit}
+		for {
+			page, err := f.Store.FileChanges(f.Context(), q)
+			f.Must(err)
+			for _, c := range page.Rows {
+				if (c.Before != nil) != (c.Change == registry.FileChanged || c.Change == registry.FileRemoved || c.To != "") || (c.After == nil) != (c.Change == registry.FileRemoved || c.To != "") {
+					f.Errorf("%s %s has before %v and after %v", c.Path, c.Change, c.Before, c.After)
+				}
+				text := strings.TrimPrefix(c.Path, "producer/") + " " + string(c.Change)
+				for _, other := range []string{c.From, c.To} {
+					if other != "" {
+						text += " " + strings.TrimPrefix(other, "producer/")
+					}
+				}
+				out = append(out, text)
+			}
+			if q.After = page.Next; q.After == "" {
+				return out
+			}
+		}
+	}
+	second := []string{"brief added", "list.csv changed", "new added", "old removed", "plate.tif renamed plates/1.tif", "plates/1.tif renamed plate.tif"}
+	third := []string{"a changed", "b changed", "brief removed", "system added", "twin added", "twin 1 removed", "twin 2 removed"}
+	both := []string{
+		"a changed", "b changed", "list.csv changed", "new added", "old removed", "plate.tif renamed plates/1.tif", "plates/1.tif renamed plate.tif",
+		"system added", "twin added", "twin 1 removed", "twin 2 removed",
+	}
+	for _, c := range []struct {
+		since, version int
+		folder         string
+		want           []string
+	}{{1, 2, "", second}, {2, 3, "", third}, {1, 0, "", both}, {1, 2, "producer/plates/", second[5:]}, {1, 2, "system/", nil}} {
+		for _, limit := range []int{1, 2, 50} {
+			if diff := cmp.Diff(c.want, changes(c.since, c.version, limit, c.folder)); diff != "" {
+				f.Errorf("from %d to %d in %q, %d a page (-want +got):\n%s", c.since, c.version, c.folder, limit, diff)
+			}
+		}
+	}
+	if n := len(changes(0, 1, 3, "")); n != 8 {
+		f.Errorf("%d files in the first version", n)
+	}
+	for q, want := range map[registry.FileChangesQuery]error{
+		{ObjectID: ark, Since: 1, Version: 4}: registry.ErrNotFound, {ObjectID: "ark:/99999/none", Version: 1}: registry.ErrNotFound,
+		{ObjectID: ark, Since: 2, Version: 2}: registry.ErrInvalid, {ObjectID: ark, Since: -1, Version: 2}: registry.ErrInvalid,
+	} {
+		_, err := f.Store.FileChanges(f.Context(), q)
+		f.Is(err, want)
+	}
+}
+
 // receipt assembles a version's receipt from the store and verifies it.
 func (f *fixture) receipt(object string, version int) (registry.DepositReceipt, *receipt.Result) {
 	f.Helper()

@@ -22,6 +22,7 @@ func recordTests() tests {
 		"files_are_paged":                             filesPaged,
 		"objects_are_listed":                          objectsListed,
 		"files_have_a_history":                        filesHistory,
+		"versions_differ_in_files":                    versionsDiffer,
 		"events_are_chained_and_paged":                eventsChained,
 		"a_receipt_of_many_files":                     manyReceipted,
 		"a_version_has_one_receipt_for_ever":          oneReceipt,

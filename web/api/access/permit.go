@@ -155,6 +155,7 @@ func Roles() map[string][]registry.Role {
 		"object-content": reader,
 		"object-export":  reader,
 		"object-folder":  reader,
+		"object-changes": reader,
 		"object-events":  reader,
 		"object-premis":  reader,
 		"object-receipt": reader,

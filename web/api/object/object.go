@@ -18,6 +18,7 @@ func (s *Service) objectRoutes() {
 	endpoint.Register(s.Server, endpoint.Operation{ID: "list-objects", Method: get, Path: "/objects", Summary: "List objects, newest first"}, s.listObjects)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "read-object", Method: get, Path: "/objects/{id}", Summary: "Show an object and its versions"}, s.object)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "object-files", Method: get, Path: "/objects/{id}/files", Summary: "List the files of an object's version, by path"}, s.files)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "object-changes", Method: get, Path: "/objects/{id}/changes", Summary: "List the files that differ between two versions of an object, by path"}, s.changes)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "object-events", Method: get, Path: "/objects/{id}/events", Summary: "List the preservation events of an object"}, s.premis)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "receipt-keys", Method: get, Path: "/receipt-keys", Summary: "List the public keys of all receipts"}, s.receiptKeys)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "verify-object", Method: http.MethodPost, Path: "/objects/{id}/verify", Summary: "Read and compare every byte of an object"}, s.verify)
@@ -74,6 +75,32 @@ func (s *Service) files(ctx context.Context, in *filesInput) (*endpoint.Output[r
 		p.Next = files[limit-1].Path
 	}
 	return endpoint.Page(p), nil
+}
+
+type changesInput struct {
+	lookup.ObjectID
+	endpoint.Paging
+	Version int    `query:"version" minimum:"0" doc:"The newest when absent"`
+	Since   int    `query:"since" minimum:"-1" default:"-1" doc:"The version to compare with; the one before when absent, and 0 for none"`
+	Folder  string `query:"folder" maxLength:"4096" doc:"Only files below this folder, with a slash at its end, such as producer/"`
+}
+
+func (s *Service) changes(ctx context.Context, in *changesInput) (*endpoint.Output[registry.Page[registry.FileChange]], error) {
+	if in.Folder != "" && !strings.HasSuffix(in.Folder, "/") {
+		return nil, endpoint.Invalid("nothing was listed", wire.Fault{Location: "query.folder", Message: "a folder's path ends in a slash, such as producer/", Found: in.Folder})
+	}
+	o, err := lookup.Version(ctx, s.Registry, in.ID, in.Version)
+	if err != nil {
+		return nil, err
+	}
+	if in.Since < 0 {
+		in.Since = o.Head - 1
+	}
+	page, err := s.Registry.FileChanges(ctx, registry.FileChangesQuery{ObjectID: o.ID, Version: o.Head, Since: in.Since, Folder: in.Folder, After: in.After, Limit: in.Size()})
+	if err != nil {
+		return nil, err
+	}
+	return endpoint.Page(page), nil
 }
 
 type premisInput struct {

@@ -488,6 +488,14 @@ func (s scoped) Files(ctx context.Context, objectID string, version int, after s
 	return s.all.Files(ctx, objectID, version, after, limit)
 }
 
+// FileChanges implements registry.Catalog.
+func (s scoped) FileChanges(ctx context.Context, q registry.FileChangesQuery) (p registry.Page[registry.FileChange], err error) {
+	if _, err := s.sight(ctx).object(ctx, q.ObjectID); err != nil {
+		return p, err
+	}
+	return s.all.FileChanges(ctx, q)
+}
+
 // FileHistory implements registry.Attesting.
 func (s scoped) FileHistory(ctx context.Context, objectID string, after registry.FilePlace, limit int) ([]registry.File, error) {
 	if _, err := s.sight(ctx).object(ctx, objectID); err != nil {

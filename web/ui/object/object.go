@@ -28,9 +28,9 @@ type pages struct{ *page.Site }
 func Add(s *page.Site) {
 	p := pages{s}
 	s.Add(files, template.FuncMap{
-		"deletionURL": deletionURL, "decisionLabel": decisionLabel, "actLabel": actLabel, "versionURL": versionURL, "fileURL": fileURL, "apiURL": apiURL, "like": like, "cameWith": cameWith,
+		"deletionURL": deletionURL, "decisionLabel": decisionLabel, "actLabel": actLabel, "versionURL": versionURL, "changesURL": changesURL, "before": before, "fileURL": fileURL, "apiURL": apiURL, "like": like, "cameWith": cameWith,
 		"isBad": func(f wire.VerifyFault) bool { return !strings.HasPrefix(f.Code, "W") },
-	}, "objects", "object", "file", "objectact", "verified", "deletions", "decision")
+	}, "objects", "object", "file", "changes", "objectact", "verified", "deletions", "decision")
 	s.Get("/objects", p.objects)
 	s.Get("/objects/{id...}", p.object)
 	s.Post("/objects/{id...}", p.act)
@@ -214,6 +214,9 @@ func (p pages) object(r *http.Request) (page.Page, error) {
 	v, err := versionOf(r, o)
 	if err != nil {
 		return page.Page{}, err
+	}
+	if query.Has("since") {
+		return p.changes(r, o, v)
 	}
 	if name := query.Get("file"); name != "" {
 		return p.file(r, o, v, name)
