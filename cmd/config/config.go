@@ -32,8 +32,8 @@ const Prefix = "HOLDFAST"
 //   - subject: the heading of this field and those after it
 //   - secret: messages never show the value
 //   - for: its users: registry, up, migrate, broker, commands, worker (every stage), fetching (the
-//     stages that fetch from sources), or single stages. docker/compose.yaml and the task
-//     definitions in ecs pass a stage the settings that name it or fetching.
+//     stages that fetch from sources), or single stages. docker/compose.yaml and
+//     ecs/services.yaml pass a stage the settings that name it or fetching.
 //   - want: the form of a value
 //   - desc: what it does
 //   - otherwise: what applies if it is not set, unless [Default] has a value

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"os"
 	"reflect"
 	"slices"
@@ -30,6 +31,36 @@ func StageSettings(s registry.Stage) []string {
 	return named(func(_ reflect.StructTag, users []string) bool {
 		return !slices.Contains(users, "worker") && uses(users, "", []registry.Stage{s})
 	})
+}
+
+// Declaration describes one variable, as its tags do.
+type Declaration struct {
+	Name      string // with the prefix
+	Subject   string // the heading that it stands below
+	Does      string
+	Want      string // the form of a value
+	Otherwise string // what applies if it is not set; "" if Default has a value
+	Secret    bool
+	users     []string
+}
+
+// UsedBy reports whether a role uses the setting; role and stages are as in [Secrets].
+func (d Declaration) UsedBy(role string, stages ...registry.Stage) bool {
+	return uses(d.users, role, stages)
+}
+
+// Declarations returns all variables in the order of docs/configuration.md.
+func Declarations() (all []Declaration) {
+	subject := ""
+	for _, f := range fieldsOf(&Config{}, Prefix) {
+		tag := f.typ.Tag
+		subject = cmp.Or(tag.Get("subject"), subject)
+		all = append(all, Declaration{
+			Name: f.name, Subject: subject, Does: tag.Get("desc"), Want: tag.Get("want"), Otherwise: tag.Get("otherwise"),
+			Secret: tag.Get("secret") == "true", users: strings.Fields(tag.Get("for")),
+		})
+	}
+	return all
 }
 
 // uses reports whether a role, or one of a worker's stages, is among the users of a setting.

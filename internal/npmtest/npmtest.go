@@ -42,13 +42,14 @@ func Folder(ctx context.Context, t testing.TB, name, version string) string {
 	if err != nil {
 		cache = t.TempDir()
 	}
-	dir := filepath.Join(cache, "holdfast-test", name+"-"+version)
+	flat := strings.ReplaceAll(name, "/", "-") // @scope/name
+	dir := filepath.Join(cache, "holdfast-test", flat+"-"+version)
 	found := filepath.Join(dir, "node_modules", name)
 	if _, err := os.Stat(filepath.Join(found, "package.json")); err == nil {
 		return found
 	}
 	err = os.MkdirAll(filepath.Dir(dir), 0o755)
-	temp, failed := os.MkdirTemp(filepath.Dir(dir), name+"-*")
+	temp, failed := os.MkdirTemp(filepath.Dir(dir), flat+"-*")
 	if err := errors.Join(err, failed); err != nil {
 		t.Fatalf("make cache: %v", err)
 	}
