@@ -26,6 +26,7 @@ type Seeding struct {
 	History     bool // also an event for each item, and an attempt for each that was claimed
 	Settled     bool // no item waits
 	Seed        uint64
+	Title       string // that all jobs have; "": many titles
 	// Progress is called now and then with the number of items written; it may be nil.
 	Progress func(items int)
 }
@@ -74,7 +75,7 @@ func seedCollections(ctx context.Context, address string, n int) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	for i := range n {
-		c := registry.Collection{Mnemonic: seedCollection(i), Profile: registry.Profile{Name: fmt.Sprintf("Collection %d", i), Owner: "ark:/99999/seed"}}
+		c := registry.Collection{Mnemonic: seedCollection(i), Profile: registry.Profile{Name: fmt.Sprintf("Collection %d", i), Owner: Owner}}
 		if err := s.PutCollection(ctx, c, "seed"); err != nil {
 			return err
 		}
@@ -212,7 +213,10 @@ func (g *seeder) item() {
 	} else {
 		it.parent, it.row = g.batch, g.Jobs-g.left+1
 		title := g.pick(seedTitles)
-		if g.collection == manuscriptCollection {
+		switch {
+		case g.Title != "":
+			title = g.Title
+		case g.collection == manuscriptCollection:
 			title = "Manuscript"
 		}
 		it.name = fmt.Sprintf("%s %s %06d.%s", title, g.pick(seedTopics), g.made, g.pick(seedEndings))
@@ -267,7 +271,7 @@ func (g *seeder) chooseOutcome(it *seeded) {
 // add adds the rows of an item to the tables.
 func (g *seeder) add(it seeded, at int64) {
 	const spec = `{"route_version":1,"type":"file","mode":"add","url":"https://example.org/payload","filename":"payload","size_bytes":0,` +
-		`"submitted_at":"2026-01-01T00:00:00Z","profile":{"name":"Demo","owner":"ark:/99999/seed","collections":null,"noid_template":"","digest_algorithm":""}}`
+		`"submitted_at":"2026-01-01T00:00:00Z","profile":{"name":"Demo","owner":"` + Owner + `","collections":null,"noid_template":"","digest_algorithm":""}}`
 	collection, runAt, ready, blockers := seedCollection(g.collection), at, 0, 0
 	var finished, nudge, parent any
 	if it.parent != "" {

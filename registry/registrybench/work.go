@@ -19,7 +19,7 @@ type Works interface {
 	registry.Working
 }
 
-// Owner owns the collection that Work and Preserve submit to.
+// Owner owns all that is made here, and the collection that Work and Preserve submit to.
 const Owner = "ark:/99999/bench"
 
 // Work takes jobs through all their stages, one call after another, and returns how long claims and
@@ -54,7 +54,9 @@ func Preserve(ctx context.Context, s Preserves, collection string, jobs, callers
 	}
 	workers := make([]worker, callers)
 	for i := range workers {
-		workers[i] = worker{Works: s, objects: s, batch: batch, took: map[string]*times{}}
+		w := &workers[i]
+		*w = worker{Works: s, batch: batch, took: map[string]*times{}}
+		w.object = func(ctx context.Context, c registry.Claim) error { return w.preserve(ctx, s, c) }
 	}
 	for _, stage := range stages() {
 		group, ctx := errgroup.WithContext(ctx)
@@ -131,9 +133,9 @@ func (t *times) figure(name string) Figure {
 // worker makes calls one after another.
 type worker struct {
 	Works
-	objects registry.Preserving // nil: it makes no objects
-	batch   string
-	took    map[string]*times // by kind of call
+	object func(context.Context, registry.Claim) error // makes an item's object; nil: it makes none
+	batch  string
+	took   map[string]*times // by kind of call
 }
 
 // time measures a call.
@@ -155,8 +157,8 @@ func (w *worker) time(name string, call func() error) error {
 func (w *worker) run(ctx context.Context, stage registry.Stage, jobs int) error {
 	for range jobs {
 		c, err := w.claim(ctx, stage)
-		if err == nil && w.objects != nil && stage == registry.Record {
-			err = w.preserve(ctx, c)
+		if err == nil && w.object != nil && stage == registry.Record {
+			err = w.object(ctx, c)
 		}
 		if err == nil {
 			err = w.settle(ctx, c.Lease)
@@ -188,7 +190,7 @@ func (w *worker) settle(ctx context.Context, l registry.Lease) error {
 }
 
 // preserve records an item's object of ten files, as the steps of a job do.
-func (w *worker) preserve(ctx context.Context, c registry.Claim) error {
+func (w *worker) preserve(ctx context.Context, s registry.Preserving, c registry.Claim) error {
 	const files, size = 10, 1 << 10
 	l, now := c.Lease, time.Now()
 	id := uuid.New()
@@ -207,16 +209,16 @@ func (w *worker) preserve(ctx context.Context, c registry.Claim) error {
 		call func() error
 	}{
 		{"identify", func() error {
-			_, err := w.objects.Identify(ctx, l, registry.IdentifyRequest{Owner: Owner, LocalIDs: []string{local}, Proposed: ark})
+			_, err := s.Identify(ctx, l, registry.IdentifyRequest{Owner: Owner, LocalIDs: []string{local}, Proposed: ark})
 			return err
 		}},
 		{"announce", func() error {
-			_, err := w.objects.Intend(ctx, l, registry.Intent{ObjectID: ark, Version: 1, Plan: []byte(`{}`)})
+			_, err := s.Intend(ctx, l, registry.Intent{ObjectID: ark, Version: 1, Plan: []byte(`{}`)})
 			return err
 		}},
-		{"record files", func() error { return w.objects.RecordFiles(ctx, l, ark, 1, rows) }},
+		{"record files", func() error { return s.RecordFiles(ctx, l, ark, 1, rows) }},
 		{"record version", func() error {
-			return w.objects.RecordVersion(ctx, l, registry.VersionRecord{
+			return s.RecordVersion(ctx, l, registry.VersionRecord{
 				ObjectID: ark, Version: 1, Collection: c.Item.Collection, Owner: Owner, LocalIDs: []string{local},
 				Title: fmt.Sprintf("Glass plates, box %x", id[:2]), Creator: "Somebody", Date: "2026", Files: files, SizeBytes: files * size,
 				CreatedAt: now, Replicas: []registry.Replica{{Storage: registry.DefaultStorage, VerifiedAt: now}},

@@ -40,6 +40,7 @@ type Options struct {
 	Registry func(scope.Registry) scope.Registry // what stands for the Registry; nil: itself
 	Log      *slog.Logger                        // nil: none
 	Keys     *secret.Keys                        // encrypt credentials; nil: none can be set
+	Database string                              // address; "": a new one of SQLite
 }
 
 // New starts nothing: it returns a server to call.
@@ -47,8 +48,11 @@ func New(t testing.TB, o Options) *Server {
 	t.Helper()
 	ctx, folder := context.WithoutCancel(t.Context()), t.TempDir()
 	s := &Server{}
+	if o.Database == "" {
+		o.Database = sqlstoretest.SQLite(t)
+	}
 	var err error
-	s.Store, err = sqlstore.Open(ctx, sqlstore.Options{URL: sqlstoretest.SQLite(t), ReceiptKey: sqlstoretest.ReceiptKey(t)})
+	s.Store, err = sqlstore.Open(ctx, sqlstore.Options{URL: o.Database, ReceiptKey: sqlstoretest.ReceiptKey(t)})
 	must(t, err)
 	t.Cleanup(func() { _ = s.Store.Close() })
 	must(t, s.Store.PutCollection(ctx, registry.Collection{Mnemonic: "default"}, "test"))
