@@ -14,7 +14,7 @@ type ItemReader interface {
 	// Items lists items, newest first. Items of one batch, given by ParentID or by a term, come in
 	// row order. *QueryError: query.Parse did not make Match.
 	Items(ctx context.Context, q ItemQuery) (Page[WorkItem], error)
-	// CountItems counts the items of a query by state. It ignores paging.
+	// CountItems counts the items of a query by state, at most q.Most of them. It ignores paging.
 	CountItems(ctx context.Context, q ItemQuery) (map[State]int64, error)
 	// Failures groups the failed items of a query by cause, largest group first. Limit and After
 	// page it as in Items. A status other than failed selects nothing. *QueryError as for Items.
@@ -49,6 +49,9 @@ type ItemQuery struct {
 	Before     string   `json:"before"` // Prev of a page: the page that ends before it; not with After
 	Oldest     bool     `json:"oldest"` // the list in the opposite order: oldest first
 	Limit      int      `json:"limit"`  // 0: 50; at most 500
+	// Most bounds how many items CountItems counts; 0: all. If the counts add up to it, there may be
+	// more in each state.
+	Most int `json:"most,omitempty"`
 }
 
 // Explaining explains many items at once.

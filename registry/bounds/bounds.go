@@ -136,7 +136,7 @@ var bounds = map[string]bound{
 	"Callback.URL": text(mostText),
 
 	"ItemQuery.Action": name, "ItemQuery.ParentID": name, "ItemQuery.Collection": name, "ItemQuery.Status": name, "ItemQuery.Stage": name, "ItemQuery.Text": text(mostText),
-	"ItemQuery.Within": texts(mostTexts, mostName), "ItemQuery.After": text(mostText), "ItemQuery.Before": text(mostText), "ItemQuery.Limit": any64,
+	"ItemQuery.Within": texts(mostTexts, mostName), "ItemQuery.After": text(mostText), "ItemQuery.Before": text(mostText), "ItemQuery.Limit": any64, "ItemQuery.Most": any64,
 	"Query.Terms": list(mostMade), "Term.Field": name, "Term.Value": text(mostText),
 	"ReportQuery.BatchID": name, "ReportQuery.Closing": any64, "ReportQuery.List": name, "ReportQuery.Changes": texts(mostMade, mostName),
 	"ReportQuery.AfterRow": any64, "ReportQuery.Limit": any64,

@@ -83,10 +83,10 @@ func (s *Search) planFailures(ctx context.Context, q registry.ItemQuery, r reach
 // items: no other is as small. Other conditions are checked row by row.
 func (s *Search) failureIndex(r reach) string {
 	switch {
-	case s.db.Dialect.Name() != sqldb.SQLite || r.ids != nil:
+	case r.ids != nil:
 		return ""
 	case r.batches != nil:
-		return " INDEXED BY work_item_batch_cause"
+		return s.indexedBy("work_item_batch_cause")
 	}
-	return " INDEXED BY work_item_cause"
+	return s.indexedBy("work_item_cause")
 }

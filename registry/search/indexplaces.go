@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/query"
@@ -187,7 +188,7 @@ func (r *reach) conds(w *sqldb.Where) (conds []string, known bool) {
 		for _, b := range r.batches {
 			each("i.cause", r.causes, w.Bind(" AND i.parent_id = ? AND i.status = 'failed'", b))
 		}
-	case r.batches != nil && r.narrowed && len(r.batches)*len(r.statuses()) <= mostPlaces:
+	case r.byStatus():
 		for _, s := range r.statuses() {
 			each("i.parent_id", r.batches, " AND i.status = '"+string(s)+"'")
 		}
@@ -201,7 +202,7 @@ func (r *reach) conds(w *sqldb.Where) (conds []string, known bool) {
 		conds = []string{"i.retry_count > 0"}
 	case r.noJobs():
 		for _, s := range r.statuses() {
-			each("i.action", r.actions, " AND i.action <> 'ingest' AND i.status = '"+string(s)+"'")
+			each("i.action", r.actions, " AND "+noIngest+" AND i.status = '"+string(s)+"'")
 		}
 	case r.classes != nil:
 		each("i.error_class", r.classes, " AND i.error_class <> ''")
@@ -228,6 +229,32 @@ func (r *reach) conds(w *sqldb.Where) (conds []string, known bool) {
 		return nil, false
 	}
 	return conds, true
+}
+
+// byStatus reports whether the places are those of the batches' jobs by status.
+func (r *reach) byStatus() bool {
+	return r.ids == nil && r.causes == nil && r.batches != nil && r.narrowed && len(r.batches)*len(r.statuses()) <= mostPlaces
+}
+
+// rowsAt returns a FROM clause for the rows at a place. It names the index for SQLite, which has no
+// statistics here, where another has as many columns of the query: that one may lead to all rows of
+// a stage, or of the Registry.
+func (s *Search) rowsAt(r reach, cond string) string {
+	switch {
+	case r.byStatus():
+		return "work_item i" + s.indexedBy("work_item_children")
+	case strings.Contains(cond, noIngest):
+		return "work_item i" + s.indexedBy("work_item_list")
+	}
+	return "work_item i"
+}
+
+// noIngest is a part of the conditions whose rows are in the index of items that are no jobs.
+const noIngest = "i.action <> 'ingest'"
+
+// indexed reports whether the places are found without reading many other rows.
+func (r *reach) indexed() bool {
+	return r.ids != nil || r.batches != nil || r.graphs != nil || r.causes != nil || r.noJobs()
 }
 
 // sorted returns the order that the indexes of the places share, or "".

@@ -157,7 +157,7 @@ func (s *Search) planList(ctx context.Context, q registry.ItemQuery, limit int) 
 				l.order = byText
 			}
 		}
-		l.readPlaces(conds)
+		l.spots = s.spots(r, conds, l.order)
 	}
 	if words.few || l.order.is(byText) {
 		l.readByText(words)
@@ -180,15 +180,16 @@ func (l *itemList) direct() {
 	}
 }
 
-// readPlaces plans to read the list at some places, or everywhere if there are none.
-func (l *itemList) readPlaces(conds []string) {
-	l.spots = nil
-	for _, c := range conds {
-		l.spots = append(l.spots, spot{from: "work_item i", cond: c, order: l.order.by})
-	}
+// spots returns the spots of some places; without places, of all rows.
+func (s *Search) spots(r reach, conds []string, o order) []spot {
 	if len(conds) == 0 {
-		l.spots = []spot{{from: "work_item i", order: l.order.by}}
+		return []spot{{from: "work_item i", order: o.by}}
 	}
+	spots := make([]spot, len(conds))
+	for i, c := range conds {
+		spots[i] = spot{from: s.rowsAt(r, c), cond: c, order: o.by}
+	}
+	return spots
 }
 
 // readFewFirst plans to read all rows at a few places before it compares their text. The planner

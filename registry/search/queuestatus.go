@@ -268,13 +268,20 @@ func (s *Search) addGroups(ctx context.Context, q *registry.QueueStatus, holds [
 
 // addOutstanding counts the messages on their way (R19), as the relay does.
 func (s *Search) addOutstanding(ctx context.Context, q *registry.QueueStatus) error {
-	return s.addByStage(ctx, q, `SELECT stage, COUNT(*) FROM work_item WHERE tenant = $2 AND `+work.MessageSent+` GROUP BY stage`, []any{sqldb.Micros(s.db.Now()), sqldb.Tenant},
+	return s.addByStage(ctx, q, `SELECT stage, COUNT(*) FROM work_item`+s.indexedBy("work_item_offered")+` WHERE `+work.MessageSent+` GROUP BY stage`, []any{sqldb.Micros(s.db.Now())},
 		func(line *registry.StageQueue, n int64) { line.Rung = n })
 }
 
+// addRunning counts running items place by place: for any of several conditions, SQLite would read
+// all items.
 func (s *Search) addRunning(ctx context.Context, q *registry.QueueStatus) error {
-	return s.addByStage(ctx, q, `SELECT i.stage, COUNT(*) FROM work_item i
-		WHERE i.tenant = $1 AND i.status = 'running' AND `+work.InStages(registry.AllStages())+` GROUP BY i.stage`, []any{sqldb.Tenant},
+	var counts []string
+	for _, p := range work.Places() {
+		if p.Status == registry.Running {
+			counts = append(counts, `SELECT i.stage, COUNT(*) FROM `+s.rowsAt(reach{}, p.Cond())+` WHERE i.tenant = $1 AND `+p.Cond()+` GROUP BY i.stage`)
+		}
+	}
+	return s.addByStage(ctx, q, strings.Join(counts, " UNION ALL "), []any{sqldb.Tenant},
 		func(line *registry.StageQueue, n int64) {
 			line.Running = n
 			q.Running += n

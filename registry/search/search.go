@@ -17,6 +17,15 @@ type Search struct {
 	counted counted
 }
 
+// indexedBy names an index for SQLite, which has no statistics here. It is for queries for which it
+// would choose a larger one.
+func (s *Search) indexedBy(index string) string {
+	if s.db.Dialect.Name() == sqldb.SQLite {
+		return " INDEXED BY " + index
+	}
+	return ""
+}
+
 // New returns the searches over a Registry.
 func New(db *sqldb.DB, engine *work.Engine, out *outbound.Outbound) *Search {
 	return &Search{db: db, work: engine, out: out}

@@ -111,11 +111,12 @@ func (s *Search) nameCollections(ctx context.Context, words *textSearch) error {
 
 // from returns a FROM clause that begins with the text index.
 func (s textSearch) from() string {
-	join := "JOIN"
 	if s.dialect == sqldb.SQLite {
-		join = "CROSS JOIN" // keeps the join in this order
+		// Each row is looked up by its number, in this order, although other indexes have more columns of
+		// the query.
+		return "item_text x CROSS JOIN work_item i INDEXED BY work_item_seq ON i.seq = x.rowid"
 	}
-	return "item_text x " + join + " work_item i ON i.seq = x." + s.key()
+	return "item_text x JOIN work_item i ON i.seq = x.seq"
 }
 
 // key returns the column of item_text with an item's seq.
@@ -218,7 +219,7 @@ func (s *Search) hasAtLeast(ctx context.Context, r *reach, args []any, conds []s
 		order = r.sorted()
 	}
 	for i, c := range conds {
-		at[i] = fmt.Sprintf(`SELECT n FROM (SELECT 1 AS n FROM work_item i WHERE i.tenant = '%s' AND %s%s LIMIT %d) p%d`, sqldb.Tenant, c, order, bound, i)
+		at[i] = fmt.Sprintf(`SELECT n FROM (SELECT 1 AS n FROM %s WHERE i.tenant = '%s' AND %s%s LIMIT %d) p%d`, s.rowsAt(*r, c), sqldb.Tenant, c, order, bound, i)
 	}
 	var n int
 	err := s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*) FROM (`+strings.Join(at, ` UNION ALL `)+fmt.Sprintf(` LIMIT %d) found`, bound), args...).Scan(&n)

@@ -74,7 +74,7 @@ var scanned = regexp.MustCompile(`SCAN (work_item|attempt|event|object|object_ve
 var listed = regexp.MustCompile(`INDEX work_item_(new|list|collection|place|collection_place|by|class|requeued|noted) `)
 
 // What waits, which is counted.
-var waiting = regexp.MustCompile(`SCAN i USING (COVERING )?INDEX work_item_(ready|kept|later)$`)
+var waiting = regexp.MustCompile(`SCAN (i USING (COVERING )?INDEX work_item_(ready|kept|later)|work_item USING COVERING INDEX work_item_offered)$`)
 
 // Indexes that hold few rows: attempts that live, files whose check waits, runs or failed, or that
 // are damaged. Of open lanes there may be many, but the first of another collection ends the search.
@@ -197,6 +197,7 @@ func (l *life) readAll(t *testing.T) {
 		{Text: "x"},
 		{ParentID: l.batch},
 		{ParentID: l.batch, Status: registry.Failed},
+		{ParentID: l.batch, Stage: registry.Download},
 	} {
 		must(l.s.Items(ctx, q))
 	}
@@ -211,6 +212,8 @@ func (l *life) readAll(t *testing.T) {
 		must(l.s.Items(ctx, registry.ItemQuery{Match: match}))
 		must(l.s.Items(ctx, registry.ItemQuery{Match: match, Within: []string{"c"}}))
 		must(l.s.CountItems(ctx, registry.ItemQuery{Match: match}))
+		must(l.s.CountItems(ctx, registry.ItemQuery{Match: match, Most: 1000}))
+		must(l.s.CountItems(ctx, registry.ItemQuery{Match: match, Within: []string{"c"}, Most: 1000}))
 		must(l.s.Failures(ctx, registry.ItemQuery{Match: match, After: "MSA"}))
 		must(l.s.Failures(ctx, registry.ItemQuery{Match: match, Within: []string{"c"}}))
 	}

@@ -42,7 +42,7 @@ func (c *Client) WhyEach(ctx context.Context, ids []string) ([]registry.Why, err
 // CountItems counts the items that a query selects, by state. The other fields of q become terms of
 // q.Match. Within and paging are not sent: the server limits the answer to what the token may see.
 func (c *Client) CountItems(ctx context.Context, q registry.ItemQuery) (map[registry.State]int64, error) {
-	counts, err := get[wire.ItemCounts](ctx, c, "/items/count", values("q", inTerms(q).String()))
+	counts, err := get[wire.ItemCounts](ctx, c, "/items/count", values("q", inTerms(q).String(), "most", number(q.Most)))
 	return counts.States, err
 }
 

@@ -36,6 +36,22 @@ func (f *fixture) wantMatch(text string, want ...string) {
 	if !maps.Equal(counts, states) {
 		f.Errorf("%s: counts %v, want %v", text, counts, states)
 	}
+	for _, most := range []int{1, len(want), len(want) + 1} {
+		if q.Most = most; most == 0 {
+			continue
+		}
+		counts, err := f.Store.CountItems(f.Context(), q)
+		f.Must(err)
+		var total int64
+		for state, n := range counts {
+			if total += n; n > states[state] {
+				f.Errorf("%s: counts %v of at most %d, want no more than %v", text, counts, most, states)
+			}
+		}
+		if total != int64(min(most, len(want))) {
+			f.Errorf("%s: counts %v of at most %d, but %d match", text, counts, most, len(want))
+		}
+	}
 }
 
 func termsAllMatch(f *fixture) {

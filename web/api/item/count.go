@@ -10,6 +10,8 @@ import (
 
 type countInput struct {
 	endpoint.Matching
+
+	Most int `query:"most" minimum:"1" doc:"Count no more items than this, which is much faster where many match"`
 }
 
 func (s *Service) countItems(ctx context.Context, in *countInput) (*endpoint.Output[wire.ItemCounts], error) {
@@ -17,7 +19,7 @@ func (s *Service) countItems(ctx context.Context, in *countInput) (*endpoint.Out
 	if err := endpoint.Invalid("the items were not counted", faults...); err != nil {
 		return nil, err
 	}
-	states, err := s.Registry.CountItems(ctx, registry.ItemQuery{Match: q})
+	states, err := s.Registry.CountItems(ctx, registry.ItemQuery{Match: q, Most: in.Most})
 	if err != nil {
 		return nil, err
 	}
@@ -25,5 +27,6 @@ func (s *Service) countItems(ctx context.Context, in *countInput) (*endpoint.Out
 	for _, n := range states {
 		counts.Total += n
 	}
+	counts.More = in.Most > 0 && counts.Total >= int64(in.Most)
 	return &endpoint.Output[wire.ItemCounts]{Body: counts}, nil
 }

@@ -14,6 +14,9 @@ import (
 // three reads.
 const depositsShown = 25
 
+// mostCounted bounds how many deposits are counted for the chips.
+const mostCounted = 5000
+
 // depositsPage is the content of the list of deposits.
 type depositsPage struct {
 	Rows   []standing
@@ -34,8 +37,8 @@ type depositsPage struct {
 // chip narrows the list to some states.
 type chip struct {
 	Name, Address string
-	Count         int64
-	Chosen        bool
+	Count         int64 // if More, there may be more
+	Chosen, More  bool
 }
 
 // statesOf are the states of batches that a chip stands for.
@@ -89,7 +92,7 @@ func (p pages) list(r *http.Request) (page.Page, error) {
 	if content.Own {
 		match.Terms = append(match.Terms, registry.Term{Field: "by", Value: me.Name})
 	}
-	counts, err := p.API.CountItems(ctx, registry.ItemQuery{Action: registry.Batch, Match: match})
+	counts, err := p.API.CountItems(ctx, registry.ItemQuery{Action: registry.Batch, Match: match, Most: mostCounted})
 	if refused, ok := page.Refusal(err); ok { // a search that would take too long
 		content.Wrong = refused.Error()
 		return p.listPage(r, content, false), nil
@@ -129,18 +132,21 @@ func (p pages) listPage(r *http.Request, content depositsPage, live bool) page.P
 	return page.Page{Name: "deposits", Title: p.Texts(r).T("Deposits"), Section: "deposits", Live: live, Content: content}
 }
 
-// chipsOf returns the chips with the number of batches of each; the first stands for all.
+// chipsOf returns the chips with the number of batches of each; the first stands for all. If counting
+// ended at mostCounted, each may have more.
 func chipsOf(r *http.Request, chosen string, counts map[registry.State]int64) []chip {
 	at := func(name string) string { return page.With(r, "show", name) }
 	chips := []chip{{Name: "", Address: at(""), Chosen: len(statesOf(chosen)) == 0}}
 	for _, n := range counts {
 		chips[0].Count += n
 	}
+	chips[0].More = chips[0].Count >= mostCounted
 	for _, name := range []string{"needs", "running", "waiting", "done"} {
 		c := chip{Name: name, Address: at(name), Chosen: chosen == name}
 		for _, s := range statesOf(name) {
 			c.Count += counts[s]
 		}
+		c.More = chips[0].More
 		chips = append(chips, c)
 	}
 	return chips

@@ -74,6 +74,7 @@ type itemsPage struct {
 	Turn    string // address of the list in the opposite order
 	Rows    []row
 	Count   int64 // of all that match; -1: unknown
+	More    bool  // more may match
 	Next    string
 	Prev    string
 	Here    string // address of the newest rows
@@ -89,8 +90,11 @@ type filter struct {
 	Title string
 	URL   string
 	On    bool
-	Count int64 // -1: unknown
+	Count int64 // up to mostCounted; -1: unknown
 }
+
+// More reports whether there may be more than were counted.
+func (f filter) More() bool { return f.Count >= mostCounted }
 
 // row is an item with what it waits for.
 type row struct {
@@ -169,7 +173,12 @@ func (p pages) list(r *http.Request, match registry.Query, s *itemsPage, shown m
 	case list.Next == "" && list.Prev == "":
 		s.Count = int64(len(list.Rows))
 	case !hasText(match):
-		s.Count = p.count(ctx, match)
+		most := mostFound
+		if quick(match) {
+			most = mostCounted
+		}
+		s.Count = p.count(ctx, match, most)
+		s.More = s.Count >= int64(most)
 	}
 	return nil
 }
@@ -205,9 +214,17 @@ func (p pages) explained(ctx context.Context, items []registry.WorkItem, shown m
 	return rows, nil
 }
 
-// count is the number of items that match, or -1 if the Registry cannot count them.
-func (p pages) count(ctx context.Context, match registry.Query) (all int64) {
-	counts, err := p.API.CountItems(ctx, registry.ItemQuery{Match: match})
+// mostCounted bounds what a page counts where indexes find the items, mostFound where each item has
+// to be looked at.
+const (
+	mostCounted = 5000
+	mostFound   = 1000
+)
+
+// count is the number of items that match, no more than most, or -1 if the Registry cannot count
+// them.
+func (p pages) count(ctx context.Context, match registry.Query, most int) (all int64) {
+	counts, err := p.API.CountItems(ctx, registry.ItemQuery{Match: match, Most: most})
 	if err != nil {
 		return -1 // the list is right without it
 	}
@@ -235,45 +252,35 @@ func (p pages) filters(ctx context.Context, t lang.Texts, form url.Values, match
 	with := func(terms ...registry.Term) registry.Query {
 		return registry.Query{Terms: slices.Concat(terms, others.Terms)}
 	}
-	add := func(title string, count func(registry.Query) int64, terms ...registry.Term) {
+	counted := quick(others)
+	add := func(title string, terms ...registry.Term) {
 		q := with(terms...)
-		f := filter{Title: title, URL: withQuery(form, q), On: sameTerms(q, match), Count: count(q)}
+		f := filter{Title: title, URL: withQuery(form, q), On: sameTerms(q, match), Count: -1}
+		if counted {
+			f.Count = p.count(ctx, q, mostCounted)
+		}
 		if f.On {
 			f.URL = withQuery(form, others)
 		}
 		all = append(all, f)
 	}
-	// Only what indexes count is counted.
-	each := func(q registry.Query) int64 {
-		if len(others.Terms) > 0 {
-			return -1
-		}
-		return p.count(ctx, q)
-	}
-	var whole map[registry.State]int64
-	if !hasText(others) {
-		if counts, err := p.API.CountItems(ctx, registry.ItemQuery{Match: others}); err == nil {
-			whole = counts
-		}
-	}
-	of := func(state registry.State) func(registry.Query) int64 {
-		return func(registry.Query) int64 {
-			if whole == nil {
-				return -1
-			}
-			return whole[state]
-		}
-	}
-	add(t.T("Failed"), of(registry.StateFailed), registry.Term{Field: "state", Value: "failed"})
-	add(t.T("Held"), of(registry.StateHeld), registry.Term{Field: "state", Value: "held"})
-	add(t.T("Waiting for a retry"), each, registry.Term{Field: "delayed", Value: "yes"})
-	add(t.T("Waiting"), each, registry.Term{Field: "status", Value: "pending"}, registry.Term{Field: "held", Value: "no"})
-	add(t.T("Running"), each, registry.Term{Field: "status", Value: "running"})
-	add(t.T("Completed"), of(registry.StateCompleted), registry.Term{Field: "state", Value: "completed"})
+	add(t.T("Failed"), registry.Term{Field: "state", Value: "failed"})
+	add(t.T("Held"), registry.Term{Field: "state", Value: "held"})
+	add(t.T("Waiting for a retry"), registry.Term{Field: "delayed", Value: "yes"})
+	add(t.T("Waiting"), registry.Term{Field: "status", Value: "pending"}, registry.Term{Field: "held", Value: "no"})
+	add(t.T("Running"), registry.Term{Field: "status", Value: "running"})
+	add(t.T("Completed"), registry.Term{Field: "state", Value: "completed"})
 	if name := p.Caller(ctx).Name; name != "" {
-		add(t.T("Mine"), each, registry.Term{Field: "by", Value: name})
+		add(t.T("Mine"), registry.Term{Field: "by", Value: name})
 	}
 	return all
+}
+
+// quick reports whether indexes find the items that match a query.
+func quick(q registry.Query) bool {
+	return !slices.ContainsFunc(q.Terms, func(t registry.Term) bool {
+		return t.Not || !slices.Contains([]string{"action", "batch", "collection", "state", "status"}, t.Field)
+	})
 }
 
 // sameTerms reports whether two queries have the same terms, in any order.
