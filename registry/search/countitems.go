@@ -17,61 +17,42 @@ func (s *Search) CountItems(ctx context.Context, q registry.ItemQuery) (map[regi
 	if err := bounds.Check(q); err != nil {
 		return nil, err
 	}
-	r := reachOf(q)
-	if len(r.places) == 0 {
-		return map[registry.State]int64{}, nil
-	}
-	if q.Most > 0 {
-		return s.countUpTo(ctx, q, r)
-	}
-	w, err := ItemWhere(q, s.db.Dialect.Name(), sqldb.Micros(s.db.Now()))
+	statement, args, err := s.planCount(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("count items: %w", err)
 	}
-	if err := s.checkShort(ctx, q, r); err != nil {
-		return nil, fmt.Errorf("count items: %w", err)
+	counts := map[registry.State]int64{}
+	if statement == "" {
+		return counts, nil // nothing can match
 	}
-	words, err := s.searchFor(ctx, q, r)
-	if err != nil {
-		return nil, fmt.Errorf("count items: %w", err)
-	}
-	holds, err := s.work.Holds(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("count items: %w", err)
-	}
-	var counts map[registry.State]int64
-	if len(words.terms) > 0 || r.ids != nil || r.batches != nil || r.graphs != nil || r.classes != nil || r.causes != nil || r.by != nil || r.requeued {
-		counts, err = s.addUp(ctx, countFound(w, words, len(holds) > 0), w.Args)
-	} else {
-		counts, err = s.addUp(ctx, s.countPlaces(w, &r, len(holds) > 0), w.Args)
-	}
-	if err != nil {
+	if err := s.addUp(ctx, statement, args, counts); err != nil {
 		return nil, fmt.Errorf("count items: %w", err)
 	}
 	return counts, nil
 }
 
-// countUpTo counts no more than q.Most items. It reads where a list of them would read, so that it
-// costs as much as a list of so many rows.
-func (s *Search) countUpTo(ctx context.Context, q registry.ItemQuery, r reach) (map[registry.State]int64, error) {
-	none := map[registry.State]int64{}
+// planCount returns the statement that counts the items of a query; "" if nothing can match. It reads
+// where a list of them would read. If the query says no more than what indexes of places contain, and
+// all are to be counted, it reads only indexes.
+func (s *Search) planCount(ctx context.Context, q registry.ItemQuery) (statement string, args []any, err error) {
+	r := reachOf(q)
+	if len(r.places) == 0 {
+		return "", nil, nil
+	}
 	w, err := ItemWhere(q, s.db.Dialect.Name(), sqldb.Micros(s.db.Now()))
 	if err != nil {
-		return nil, fmt.Errorf("count items: %w", err)
+		return "", nil, err
 	}
 	if err := s.checkShort(ctx, q, r); err != nil {
-		return nil, fmt.Errorf("count items: %w", err)
+		return "", nil, err
 	}
 	words, err := s.searchFor(ctx, q, r)
-	if err != nil {
-		return nil, fmt.Errorf("count items: %w", err)
-	}
-	if words.none {
-		return none, nil
+	if err != nil || words.none {
+		return "", nil, err
 	}
 	holds, err := s.work.Holds(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("count items: %w", err)
+		return "", nil, err
 	}
 	bits := work.AllBits
 	if len(holds) == 0 {
@@ -81,41 +62,45 @@ func (s *Search) countUpTo(ctx context.Context, q registry.ItemQuery, r reach) (
 	if len(r.batches) == 1 {
 		l.order = byRow
 	}
-	if len(words.terms) > 0 && (words.few || !r.indexed()) {
+	switch {
+	case len(words.terms) > 0 && (words.few || !r.few()):
 		if !words.few {
 			l.order = byText
 		}
 		l.readByText(words)
-	} else {
+	case q.Most == 0 && len(words.terms) == 0 && !r.few() && r.classes == nil && r.by == nil && !r.requeued:
+		return s.countPlaces(w, &r, bits), w.Args, nil
+	default:
 		conds, empty, err := s.narrow(ctx, &r, w)
-		if err != nil {
-			return nil, fmt.Errorf("count items: %w", err)
-		}
-		if empty {
-			return none, nil
+		if err != nil || empty {
+			return "", nil, err
 		}
 		l.spots = s.spots(r, conds, l.order)
 	}
-	counts, err := s.addUp(ctx, l.counts(bits, r.held || r.ids != nil), w.Args)
-	if err != nil {
-		return nil, fmt.Errorf("count items: %w", err)
-	}
-	return counts, nil
+	return l.counts(bits, r.held || r.ids != nil || r.graphs != nil || len(words.ids) > 0), w.Args, nil
 }
 
-// counts returns the SQL that counts the first rows of the list, up to its limit. They are read in
-// its order, because that is the order of the indexes. Places overlap if rows may lie at several.
+// counts returns the SQL that counts the first rows of the list, up to its limit; all if that is 0.
+// The first rows are read in the list's order, because that is the order of the indexes. Places
+// overlap if rows may lie at several.
 func (l *itemList) counts(bits int, overlap bool) string {
-	union := " UNION ALL "
+	union, most := " UNION ALL ", ""
 	if overlap {
 		union = " UNION " // compares whole rows, so that each counts once
 	}
+	if l.limit > 0 {
+		most = fmt.Sprintf(" LIMIT %d", l.limit)
+	}
 	parts := make([]string, len(l.spots))
 	for i, p := range l.spots {
-		parts[i] = fmt.Sprintf(`SELECT * FROM (SELECT i.seq AS seq, i.stage AS stage, i.status AS status, %s AS bits FROM %s) p%d`,
-			openBits(bits), l.rows(p), i)
+		first := ""
+		if l.limit > 0 {
+			first = " ORDER BY " + p.order + most
+		}
+		parts[i] = fmt.Sprintf(`SELECT * FROM (SELECT i.seq AS seq, i.stage AS stage, i.status AS status, %s AS bits FROM %s%s%s) p%d`,
+			openBits(bits), p.from, l.w.With(p.cond), first, i)
 	}
-	return `SELECT stage, status, bits, COUNT(*) FROM (` + strings.Join(parts, union) + fmt.Sprintf(` LIMIT %d) c GROUP BY 1, 2, 3`, l.limit)
+	return `SELECT stage, status, bits, COUNT(*) FROM (` + strings.Join(parts, union) + most + `) c GROUP BY 1, 2, 3`
 }
 
 // openBits is work.BitsSum for rows whose status does not decide their state, and 0 for the others,
@@ -130,29 +115,12 @@ func openBits(bits int) string {
 	return "CASE WHEN i.status IN " + sqldb.Names(open) + " THEN " + work.BitsSum(bits) + " ELSE 0 END"
 }
 
-// countFound counts items of a query that restricts more than stage and status.
-func countFound(w *sqldb.Where, words textSearch, held bool) string {
-	from := "work_item i"
-	if len(words.terms) > 0 && len(words.ids) == 0 {
-		from = words.from()
-		w.Conds = append(w.Conds, words.cond(w))
-	}
-	bits := work.AllBits
-	if !held {
-		bits &^= work.HeldBit
-	}
-	return `SELECT i.stage, i.status, ` + work.BitsSum(bits) + `, COUNT(*) FROM ` + from + w.String() + ` GROUP BY 1, 2, 3`
-}
-
 // countPlaces counts by stage and status, which the indexes contain. It reads rows only where these
 // do not determine the state; nearly all items are settled.
-func (s *Search) countPlaces(w *sqldb.Where, r *reach, held bool) string {
+func (s *Search) countPlaces(w *sqldb.Where, r *reach, all int) string {
 	counts := make([]string, len(r.places))
 	for i, p := range r.places {
-		bits := decidingBits(p)
-		if !held {
-			bits &^= work.HeldBit
-		}
+		bits := decidingBits(p) & all
 		text := fmt.Sprintf(`SELECT '%s' AS stage, '%s' AS status, %%s AS bits, COUNT(*) AS n FROM %s%s`, p.Stage, p.Status, s.rowsAt(*r, p.Cond()), w.With(p.Cond()))
 		if bits == 0 {
 			counts[i] = fmt.Sprintf(text, "0")
@@ -176,10 +144,9 @@ func decidingBits(p work.Place) (bits int) {
 	return bits
 }
 
-// addUp adds up rows of stage, status, bits and count by state.
-func (s *Search) addUp(ctx context.Context, query string, args []any) (counts map[registry.State]int64, err error) {
-	counts = map[registry.State]int64{}
-	err = sqldb.Each(s.db.Read.Ask(ctx, query, args...), "", func(row sqldb.Scanner) error {
+// addUp adds rows of stage, status, bits and count to counts.
+func (s *Search) addUp(ctx context.Context, query string, args []any, counts map[registry.State]int64) error {
+	return sqldb.Each(s.db.Read.Ask(ctx, query, args...), "", func(row sqldb.Scanner) error {
 		var at work.Place
 		var bits int
 		var n int64
@@ -192,5 +159,4 @@ func (s *Search) addUp(ctx context.Context, query string, args []any) (counts ma
 		}
 		return nil
 	})
-	return counts, err
 }

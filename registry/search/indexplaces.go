@@ -199,7 +199,7 @@ func (r *reach) conds(w *sqldb.Where) (conds []string, known bool) {
 			conds = append(conds, startCond(w, "i.graph_id", g)+" AND i.graph_id <> ''")
 		}
 	case r.requeued:
-		conds = []string{"i.retry_count > 0"}
+		conds = []string{ofTenant + "i.retry_count > 0"}
 	case r.noJobs():
 		for _, s := range r.statuses() {
 			each("i.action", r.actions, " AND "+noIngest+" AND i.status = '"+string(s)+"'")
@@ -208,20 +208,20 @@ func (r *reach) conds(w *sqldb.Where) (conds []string, known bool) {
 		each("i.error_class", r.classes, " AND i.error_class <> ''")
 	case r.collections != nil && r.narrowed && len(r.collections)*len(r.places) <= mostPlaces:
 		for _, p := range r.places {
-			each("i.collection", r.collections, " AND "+p.Cond())
+			each(ofTenant+"i.collection", r.collections, " AND "+p.Cond())
 		}
 	case r.noted && r.narrowed:
 		for _, p := range r.places {
 			// The action follows from the stage. It is here because SQLite chooses an index by how
 			// many of its columns occur.
 			a, _ := registry.ActionOf(p.Stage)
-			conds = append(conds, "i.tenant = '"+sqldb.Tenant+"' AND i.action = '"+string(a)+"' AND "+p.Cond()+" AND i.note <> ''")
+			conds = append(conds, ofTenant+"i.action = '"+string(a)+"' AND "+p.Cond()+" AND i.note <> ''")
 		}
 	case r.by != nil:
 		each("i.created_by", r.by, "")
 	case r.narrowed:
 		for _, p := range r.places {
-			conds = append(conds, "i.tenant = '"+sqldb.Tenant+"' AND "+p.Cond())
+			conds = append(conds, ofTenant+p.Cond())
 		}
 	case r.collections != nil && len(r.collections) <= mostPlaces:
 		each("i.collection", r.collections, "")
@@ -249,11 +249,14 @@ func (s *Search) rowsAt(r reach, cond string) string {
 	return "work_item i"
 }
 
+// ofTenant begins the conditions of places whose index has the tenant.
+const ofTenant = "i.tenant = '" + sqldb.Tenant + "' AND "
+
 // noIngest is a part of the conditions whose rows are in the index of items that are no jobs.
 const noIngest = "i.action <> 'ingest'"
 
-// indexed reports whether the places are found without reading many other rows.
-func (r *reach) indexed() bool {
+// few reports whether there are few rows at the places, compared with all.
+func (r *reach) few() bool {
 	return r.ids != nil || r.batches != nil || r.graphs != nil || r.causes != nil || r.noJobs()
 }
 

@@ -183,7 +183,7 @@ func (l *itemList) direct() {
 // spots returns the spots of some places; without places, of all rows.
 func (s *Search) spots(r reach, conds []string, o order) []spot {
 	if len(conds) == 0 {
-		return []spot{{from: "work_item i", order: o.by}}
+		return []spot{{from: "work_item i", cond: ofTenant + "1 = 1", order: o.by}}
 	}
 	spots := make([]spot, len(conds))
 	for i, c := range conds {

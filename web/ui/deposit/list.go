@@ -15,7 +15,7 @@ import (
 const depositsShown = 25
 
 // mostCounted bounds how many deposits are counted for the chips.
-const mostCounted = 5000
+const mostCounted = 2000
 
 // depositsPage is the content of the list of deposits.
 type depositsPage struct {

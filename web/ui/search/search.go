@@ -217,7 +217,7 @@ func (p pages) explained(ctx context.Context, items []registry.WorkItem, shown m
 // mostCounted bounds what a page counts where indexes find the items, mostFound where each item has
 // to be looked at.
 const (
-	mostCounted = 5000
+	mostCounted = 2000
 	mostFound   = 1000
 )
 
