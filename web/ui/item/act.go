@@ -3,6 +3,7 @@ package item
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -208,8 +209,14 @@ func commandOf(r *http.Request, it registry.WorkItem) (registry.Command, error) 
 }
 
 // afterAct is the address of an item's page that shows the event of an act. It is the plain page if
-// there is no new event, because the form had already been sent.
+// there is no new event, because the form had already been sent, and the list of items if the act has
+// removed the item.
 func (p pages) afterAct(ctx context.Context, it registry.WorkItem, act registry.Act, before int64) string {
+	if act == registry.ActPurge {
+		if _, err := p.API.Item(ctx, it.ID); errors.Is(err, registry.ErrNotFound) {
+			return "/items"
+		}
+	}
 	target := url.URL{Path: "/items/" + it.ID}
 	if it.Action == registry.Batch {
 		target.Path = "/batches/" + it.ID
