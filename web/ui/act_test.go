@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/secret"
@@ -19,19 +20,33 @@ type person struct {
 	*uitest.Visitor
 	t       testing.TB
 	pattern func(method, path string) string
-	sent    map[string]bool // patterns of the routes to which forms were sent
+	sent    map[string]bool // patterns of the routes to which forms were sent, and what was asked of them
+}
+
+// asked is what a form asks of a route: the route's pattern, and the act if the form names one.
+func asked(pattern string, sends url.Values) string {
+	for _, name := range []string{"act", "do", "decision"} {
+		if sends.Get(name) != "" {
+			return pattern + " " + sends.Get(name)
+		}
+	}
+	return pattern
 }
 
 // do sends the form of a page to an address. It must be carried out, and lead to a page that says so.
 func (p *person) do(page, action string, set url.Values) uitest.Visited {
 	p.t.Helper()
-	p.sent[p.pattern(http.MethodPost, action)] = true
-	v := p.Send(p.Open(page), action, set)
+	route := p.pattern(http.MethodPost, action)
+	v, sends := p.Send(p.Open(page), action, set)
+	p.sent[route], p.sent[asked(route, sends)] = true, true
 	if v.Status != http.StatusOK && v.Status != http.StatusCreated {
 		p.t.Fatalf("%s of %s: %d at %s:\n%s", action, page, v.Status, v.Path, v.Main())
 	}
 	return v
 }
+
+// previews are what forms are asked without being carried out: the next page shows the form again.
+var previews = []string{"check", "try", "replace", "form", "yaml", "json"}
 
 // TestActs_WithoutScripts does every act of the pages with forms alone, and looks in the Registry for
 // what it did. A form's address that is not tried fails the test.
@@ -39,9 +54,10 @@ func TestActs_WithoutScripts(t *testing.T) {
 	keys, err := secret.Parse("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
 	must(t, err)
 	s := siteOf(uitest.New(t, uitest.Options{Keys: keys}))
-	s.everything(t)
+	start, _ := s.everything(t)
 	ctx, store := t.Context(), s.store
 	token := s.TokenOf(t, "keeper", registry.RoleAdmin)
+	offered, _, _ := s.walk(t, token, start)
 	p := &person{s.Visit(t, token), t, uitest.Patterns(s.Site.Routes()), map[string]bool{}}
 	item := func(id string) registry.WorkItem {
 		t.Helper()
@@ -128,6 +144,10 @@ func TestActs_WithoutScripts(t *testing.T) {
 		if got, _ := find("index"); got.Paused != nil {
 			t.Error("it is still paused")
 		}
+		p.do("/subscriptions/index", "/subscriptions/index", url.Values{"do": {"rewind"}, "cursor": {"1"}})
+		if got, _ := find("index"); got.Cursor != 1 {
+			t.Errorf("it continues after %d", got.Cursor)
+		}
 		p.do("/subscriptions/index/credentials", "/subscriptions/index/credentials", url.Values{"origin": {"https://index.test"}, "kind": {"bearer"}, "secret": {"x"}})
 		p.do("/subscriptions/index/credentials", "/subscriptions/index/credentials/remove", nil)
 		p.do("/subscriptions/index", "/subscriptions/index", url.Values{"do": {"remove"}})
@@ -140,6 +160,13 @@ func TestActs_WithoutScripts(t *testing.T) {
 		p.do(ark+"?act=check", ark, url.Values{"reason": {"a doubt"}})
 		if asked, err := store.Feed(ctx, registry.FeedQuery{Types: []string{registry.EventCheckAskedFor}}); err != nil || len(asked) != 1 {
 			t.Errorf("%d checks are asked for, %v", len(asked), err)
+		}
+		if audited := p.do(ark+"?act=audit", ark, nil); !strings.Contains(audited.Main(), "The chain of events is complete") {
+			t.Errorf("the audit says\n%s", audited.Main())
+		}
+		p.do(ark+"?act=restore", ark, url.Values{"reason": {"a reader asks"}})
+		if list, err := store.Items(ctx, registry.ItemQuery{Stage: registry.Restore}); err != nil || len(list.Rows) != 1 {
+			t.Errorf("%d restores, %v", len(list.Rows), err)
 		}
 		p.do("/deletions/ark:/99999/fk4?decision=ask", "/deletions/ark:/99999/fk4", url.Values{"reason": {"rights"}})
 		if o, err := store.Object(ctx, "ark:/99999/fk4"); err != nil || o.Deletion == nil || o.Deletion.AskedBy != "keeper" {
@@ -161,6 +188,30 @@ func TestActs_WithoutScripts(t *testing.T) {
 		if it := item(waiting.ID); it.HeldBy == nil {
 			t.Errorf("it is %s", it.State)
 		}
+		ask := func(id, act string, set url.Values) registry.WorkItem {
+			t.Helper()
+			p.do("/items/"+id+"/acts?act="+act, "/items/"+id+"/acts", set)
+			return item(id)
+		}
+		if it := ask(waiting.ID, "release-hold", nil); it.HeldBy != nil {
+			t.Errorf("it is still held by %+v", it.HeldBy)
+		}
+		if it := ask(waiting.ID, "priority", url.Values{"priority": {"-4"}}); it.Priority != -4 {
+			t.Errorf("its priority is %d", it.Priority)
+		}
+		if it := ask(jobs("good")[0].ID, "retry-now", nil); it.RunAt.After(time.Now()) {
+			t.Errorf("it is tried again at %s", it.RunAt)
+		}
+		if it := ask(waiting.ID, "cancel", nil); it.Status != registry.Cancelled {
+			t.Errorf("it is %s", it.Status)
+		}
+		if it := ask(waiting.ID, "requeue", nil); it.Status != registry.Pending {
+			t.Errorf("it is %s", it.Status)
+		}
+		prior := p.do("/items/act?q=state%3Afailed&all=yes&act=priority", "/items/act", url.Values{"priority": {"3"}})
+		if it := item(last(prior.Path)); it.Action != registry.Bulk || !strings.Contains(string(it.Spec), `"priority":3`) {
+			t.Errorf("the act is %s", it.Spec)
+		}
 		bulk := p.do("/items/act?q=state%3Afailed&all=yes&act=requeue", "/items/act", url.Values{"reason": {"mended"}})
 		p.do(bulk.Path, bulk.Path+"/stop", nil)
 		if it := item(last(bulk.Path)); it.Status != registry.Cancelled {
@@ -175,8 +226,8 @@ func TestActs_WithoutScripts(t *testing.T) {
 		if cause == nil {
 			t.Fatalf("no cause can be requeued:\n%s", causes)
 		}
-		ask := url.Values{"act": {"requeue"}, "all": {"yes"}, "q": {html.UnescapeString(cause[1])}}
-		requeued := p.do("/items/act?"+ask.Encode(), "/items/act", url.Values{"now": {"yes"}})
+		of := url.Values{"act": {"requeue"}, "all": {"yes"}, "q": {html.UnescapeString(cause[1])}}
+		requeued := p.do("/items/act?"+of.Encode(), "/items/act", url.Values{"now": {"yes"}})
 		if it := item(last(requeued.Path)); it.Action != registry.Bulk || !strings.Contains(string(it.Spec), "cause") {
 			t.Errorf("requeueing makes %s of %s", it.Action, it.Spec)
 		}
@@ -188,6 +239,13 @@ func TestActs_WithoutScripts(t *testing.T) {
 		p.do("/deposits/"+waiting.ID+"/cancel", "/deposits/"+waiting.ID+"/cancel", nil)
 		if it := item(waiting.ID); it.Status != registry.Cancelled {
 			t.Errorf("the deposit is %s", it.Status)
+		}
+		if it := ask(waiting.ID, "delete", nil); it.Status != registry.Deleted {
+			t.Errorf("the deposit is %s", it.Status)
+		}
+		p.do("/items/"+waiting.ID+"/acts?act=purge", "/items/"+waiting.ID+"/acts", nil)
+		if it, err := store.Item(ctx, waiting.ID); err == nil {
+			t.Errorf("the deposit is still %+v", it)
 		}
 	})
 	step("deposits", func(t *testing.T) {
@@ -219,6 +277,28 @@ func TestActs_WithoutScripts(t *testing.T) {
 		p.do("/operations/act?do=resume", "/operations/act", nil)
 		if paused() {
 			t.Error("it is still paused")
+		}
+		accepting := func() bool {
+			a, err := store.Accepting(ctx)
+			must(t, err)
+			return a.On
+		}
+		p.do("/operations/act?do=refuse", "/operations/act", url.Values{"reason": {"the disks are changed"}})
+		if accepting() {
+			t.Error("submissions are still accepted")
+		}
+		p.do("/operations/act?do=accept", "/operations/act", url.Values{"reason": {"they were changed"}})
+		if !accepting() {
+			t.Error("submissions are not accepted")
+		}
+		p.do("/operations/act?do=drain", "/operations/act", url.Values{"reason": {"an upgrade"}})
+		if q, err := store.QueueStatus(ctx); err != nil || q.Drain == nil {
+			t.Errorf("it does not drain: %+v, %v", q, err)
+		}
+		p.do("/operations/act?do=resume", "/operations/act", nil)
+		p.do("/operations/act?do=hold-worker&worker=w-1", "/operations/act", url.Values{"reason": {"its host is old"}})
+		if all, err := store.Holds(ctx); err != nil || !slices.ContainsFunc(all, func(h registry.Hold) bool { return h.Scope == registry.HoldWorker && h.Key == "w-1" }) {
+			t.Errorf("holds %+v, %v", all, err)
 		}
 		p.do("/operations", "/operations/limits", url.Values{"scope": {"stage"}, "key": {"download"}, "most": {"2"}})
 		limits, err := store.Limits(ctx)
@@ -252,9 +332,19 @@ func TestActs_WithoutScripts(t *testing.T) {
 		if got, err := store.Schedule(ctx, "weekly"); err != nil || got.Cron != "@monthly" || got.Paused == nil {
 			t.Errorf("the schedule is %+v, %v", got, err)
 		}
+		p.do("/schedules/weekly", "/schedules/acts", url.Values{"act": {"resume"}})
+		if got, err := store.Schedule(ctx, "weekly"); err != nil || got.Paused != nil {
+			t.Errorf("the schedule is %+v, %v", got, err)
+		}
+		if ran := p.do("/schedules/weekly", "/schedules/acts", url.Values{"act": {"run"}}); item(last(ran.Path)).Stage != "run:convert" {
+			t.Errorf("running it leads to %s", ran.Path)
+		}
 		p.do("/schedules/weekly", "/schedules/weekly/remove", nil)
 		if _, err := store.Schedule(ctx, "weekly"); err == nil {
 			t.Error("the schedule is still there")
+		}
+		if called := p.do("/processes/curate/plates", "/processes/curate/plates", url.Values{"do": {"call"}, "args": {`{"n": 1}`}}); item(last(called.Path)).Stage != "step:curate" {
+			t.Errorf("a call leads to %s", called.Path)
 		}
 		p.do("/processes/curate/plates", "/processes/curate/plates", url.Values{"do": {"remove"}, "reason": {"done with"}})
 		if _, err := store.Process(ctx, registry.ProcessKey{Namespace: "curate", ProcessID: "plates"}, registry.HistoryRange{}); err == nil {
@@ -305,6 +395,12 @@ func TestActs_WithoutScripts(t *testing.T) {
 	for _, route := range s.Site.Routes() {
 		if strings.HasPrefix(route, "POST ") && !p.sent[route] {
 			t.Errorf("no form is sent to %s", route)
+		}
+	}
+	for o, sends := range offered {
+		act := asked(p.pattern(http.MethodPost, o.to), sends)
+		if !p.sent[act] && !slices.Contains(previews, act[strings.LastIndex(act, " ")+1:]) {
+			t.Errorf("nobody asks %s, which the pages offer", act)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func NewVisitor(t testing.TB, base, secret string) *Visitor {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	v := &Visitor{t: t, base: base, client: &http.Client{Jar: jar, Transport: transport}}
-	if p := v.Send(v.Open("/login"), "/login", url.Values{"token": {secret}}); strings.HasPrefix(p.Path, "/login") {
+	if p, _ := v.Send(v.Open("/login"), "/login", url.Values{"token": {secret}}); strings.HasPrefix(p.Path, "/login") {
 		t.Fatalf("signing in leads to %s:\n%s", p.Path, p.Main())
 	}
 	return v
@@ -82,8 +82,9 @@ func (v *Visitor) ask(r *http.Request) Visited {
 
 // Send fills in the form of a page that is posted to an address, and sends it. The fields that it
 // sets must be on the form: names of files have their content as value, and the button's name its
-// value. It fails the test if a field stays empty that must not.
-func (v *Visitor) Send(p Visited, action string, set url.Values) Visited {
+// value. It fails the test if a field stays empty that must not. It returns the next page, and all
+// that the form sent.
+func (v *Visitor) Send(p Visited, action string, set url.Values) (next Visited, sent url.Values) {
 	v.t.Helper()
 	var why []string
 	for _, f := range FormsOf(v.t, p) {
@@ -100,10 +101,10 @@ func (v *Visitor) Send(p Visited, action string, set url.Values) Visited {
 		must(v.t, failed)
 		r.Header.Set("Content-Type", kind)
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
-		return v.ask(r)
+		return v.ask(r), values
 	}
 	v.t.Fatalf("%s (%d) has no form to %s that takes %v: %s\n%s", p.Path, p.Status, action, set, strings.Join(why, "; "), p.Main())
-	return Visited{}
+	return Visited{}, nil
 }
 
 // Form is a form of a page.
