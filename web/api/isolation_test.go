@@ -110,6 +110,7 @@ func probes() map[string][]probe {
 		"batch-report-json":  get("/batches/BATCH/report.json"),
 		"batch-report-csv":   get("/batches/BATCH/report.csv", "/batches/BATCH/report.csv?closing=1"),
 		"batch-report-jobs":  get("/batches/BATCH/report/jobs", "/batches/BATCH/report/jobs?list=completed"),
+		"batch-receipts":     get("/batches/BATCH/receipts"),
 		"list-items": get("/items", "/items?parent=BATCH", "/items?collection=COLLECTION", "/items?text="+beePart, "/items?q=collection:COLLECTION",
 			"/items?q=graph:GRAPH", "/items?q=id:JOB", "/items?q=batch:BATCH"),
 		"read-item":             get("/items/JOB", "/items/BATCH"),

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,36 @@ func TestReceipt(t *testing.T) {
 	for _, bad := range []string{"x/receipt", "-1/receipt", "1/receipt?vresion=1"} {
 		answer, text := b.send(t, http.MethodGet, address+bad, "")
 		wantProblem(t, answer, text, http.StatusUnprocessableEntity, wire.CodeInvalid)
+	}
+}
+
+// TestReceipts checks that a batch's receipts come as one tar, each as it comes alone.
+func TestReceipts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	waiting, _ := b.batchOf(t, "waiting")
+	address := "/api/v1/batches/" + waiting + "/receipts"
+	answer, text := b.send(t, http.MethodGet, address, "")
+	wantProblem(t, answer, text, http.StatusNotFound, wire.CodeNotFound)
+	b = newBench(t)
+	batch, _ := b.preserve(t, objectARK, testFiles())
+	answer, text = b.send(t, http.MethodGet, "/api/v1/batches/"+batch+"/receipts", "")
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "application/x-tar" {
+		t.Fatalf("%d %s: %.200s", answer.StatusCode, answer.Header.Get("Content-Type"), text)
+	}
+	in := tar.NewReader(strings.NewReader(text))
+	entry, err := in.Next()
+	must(t, err)
+	if !strings.HasSuffix(entry.Name, ".v1.jsonl") || !strings.Contains(entry.Name, "99999_fk4one") {
+		t.Errorf("the receipt is named %s", entry.Name)
+	}
+	r, err := receipt.Verify(in, receipt.Options{})
+	must(t, err)
+	if !r.Valid() || r.Header.Object != objectARK {
+		t.Errorf("%+v", r)
+	}
+	if _, err := in.Next(); !errors.Is(err, io.EOF) {
+		t.Errorf("more than one receipt: %v", err)
 	}
 }
 

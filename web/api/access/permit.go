@@ -83,6 +83,7 @@ func Roles() map[string][]registry.Role {
 		"batch-report-json":  reader,
 		"batch-report-csv":   reader,
 		"batch-report-jobs":  reader,
+		"batch-receipts":     reader,
 
 		"list-items":     reader,
 		"count-items":    reader,

@@ -51,6 +51,7 @@ func (s *Service) Routes() {
 	s.folderRoute()
 	s.restoredRoute()
 	s.receiptRoute()
+	s.receiptsRoute()
 	s.premisRoute()
 }
 
