@@ -3,14 +3,18 @@ package deposit_test
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/json"
+	"html"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/ui/uitest"
@@ -113,7 +117,7 @@ func TestForm_Refused(t *testing.T) {
 	if w.Code != http.StatusConflict {
 		t.Fatalf("%d: %s", w.Code, text)
 	}
-	wantAll(t, text, `role="alert"`, "body.ark", `value="Plates &lt;b&gt;"`, "a.txt", "waits for this form")
+	wantAll(t, text, `role="alert"`, "<strong>ARK, if the object has one</strong>", `value="Plates &lt;b&gt;"`, "a.txt", "waits for this form")
 	id := regexp.MustCompile(`name="upload" value="([^"]+)"`).FindStringSubmatch(text)
 	if id == nil {
 		t.Fatalf("the form has no upload:\n%s", text)
@@ -160,7 +164,7 @@ func TestForm_Address(t *testing.T) {
 	if w.Code != http.StatusConflict {
 		t.Fatalf("%d: %s", w.Code, w.Body)
 	}
-	wantAll(t, w.Body.String(), "body.url", `value="ftp://example.org/x"`)
+	wantAll(t, w.Body.String(), "<strong>Address of the file</strong>", `value="ftp://example.org/x"`)
 }
 
 // TestForm_Unfinished: what was received and not submitted, and what is incoming, is listed.
@@ -254,5 +258,71 @@ func TestViewer(t *testing.T) {
 	s.Get(t, "/deposit", http.StatusForbidden)
 	if w := send(t, s, nil, "a.txt", []byte("x")); w.Code != http.StatusForbidden {
 		t.Errorf("a viewer's form: %d", w.Code)
+	}
+}
+
+// TestList_Turn: the list is read in both directions, by addresses that keep the filter.
+func TestList_Turn(t *testing.T) {
+	s := asDepositor(t)
+	for i := range 30 {
+		n := strconv.Itoa(i)
+		submitted(t, s, s.Post(t, "/deposit", url.Values{"collection": {"default"}, "url": {"https://example.org/" + n}, "title": {"Plate no. " + n + "."}, "key": {"page " + n}}))
+	}
+	turn := func(text, rel string) string {
+		t.Helper()
+		found := regexp.MustCompile(`href="([^"]+)" rel="` + rel + `"`).FindStringSubmatch(text)
+		if found == nil {
+			return ""
+		}
+		return html.UnescapeString(found[1])
+	}
+	first := s.Get(t, "/deposits?show=waiting", http.StatusOK)
+	if turn(first, "prev") != "" || strings.Contains(first, "Plate no. 3.") {
+		t.Errorf("the first page is not the newest one:\n%s", first)
+	}
+	next := turn(first, "next")
+	second := s.Get(t, next, http.StatusOK)
+	wantAll(t, second, "Plate no. 3.", "Plate no. 0.")
+	back := turn(second, "prev")
+	if turn(second, "next") != "" || !strings.Contains(next, "show=waiting") || !strings.Contains(back, "show=waiting") || strings.Contains(back, "after=") {
+		t.Errorf("from %q back to %q", next, back)
+	}
+	wantAll(t, s.Get(t, back, http.StatusOK), "Plate no. 29.", "Plate no. 5.")
+}
+
+// TestList_First: what a depositor must correct stands above all others, with the one act.
+func TestList_First(t *testing.T) {
+	s := asDepositor(t)
+	ctx := t.Context()
+	batch := submitted(t, s, s.Post(t, "/deposit", url.Values{"collection": {"default"}, "url": {"https://example.org/lost.zip"}, "key": {"page 1"}}))
+	c, err := s.Store.Claim(ctx, registry.ClaimRequest{RequestID: "r", Stage: registry.Expand, Worker: "w", Lease: time.Minute, MaxAttempts: 5, StuckAfter: time.Minute})
+	must(t, err)
+	_, err = s.Store.Settle(ctx, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeFailed, Class: registry.ContentFault, Error: "404 Not Found"})
+	must(t, err)
+	text := s.Get(t, "/deposits", http.StatusOK)
+	wantAll(t, text, "Correct this first", "404 Not Found", "/deposit?from="+batch.ID)
+	if strings.Contains(s.Get(t, "/deposits?show=done", http.StatusOK), "Correct this first") {
+		t.Error("it stands above a list that was narrowed to others")
+	}
+	// The address that was wrong is there to be corrected.
+	wantAll(t, s.Get(t, "/deposit?from="+batch.ID, http.StatusOK), `value="https://example.org/lost.zip"`)
+	s.Token = s.TokenOf(t, "a second viewer", registry.RoleViewer)
+	if strings.Contains(s.Get(t, "/deposits?of=all", http.StatusOK), "/deposit?from=") {
+		t.Error("a viewer is shown a button")
+	}
+}
+
+// TestForm_Rules: the form says what the chosen collection asks for.
+func TestForm_Rules(t *testing.T) {
+	s := asDepositor(t)
+	quota, days := int64(10<<20), 0
+	must(t, s.Store.PutCollection(t.Context(), registry.Collection{Mnemonic: "default", Profile: registry.Profile{
+		Name: "Maps", Description: "Only maps before 1900.", StopOnBadRow: true, UploadBytes: &quota, DuplicateDays: &days,
+		BagProfile: json.RawMessage(`{"BagIt-Profile-Info": {"BagIt-Profile-Identifier": "https://example.org/p.json"}, "Bag-Info": {"Contact-Name": {"required": true}, "Box": {"recommended": true}, "Note": {}}}`),
+	}}, "test"))
+	text := s.Get(t, "/deposit?collection=default", http.StatusOK)
+	wantAll(t, text, "Maps (default)", "Only maps before 1900.", "One wrong row", "<code>Contact-Name</code>", "<code>Box</code>", "10.0 MiB", "is stored again", "keep your own copy")
+	if strings.Contains(text, "<code>Note</code>") {
+		t.Error("a tag that bags may have is shown as one that they must have")
 	}
 }

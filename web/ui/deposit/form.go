@@ -28,13 +28,15 @@ type form struct {
 type depositPage struct {
 	Form        form
 	Collections []registry.Collection
+	Rules       *rules // of the chosen collection
 	Types       []registry.PayloadType
 	Begun       []wire.UploadStatus // of the viewer, incoming
 	Sent        []wire.UploadStatus // of the viewer, received and not submitted
 	Upload      *wire.UploadStatus  // that this form submits
 	Correct     *registry.WorkItem  // the batch that this deposit corrects
 	Refused     *wire.Problem
-	Key         string // of this form: sent twice, it submits once
+	Labels      map[string]string // of the fields that it is about, by their locations
+	Key         string            // of this form: sent twice, it submits once
 }
 
 // typesOffered are the types that a depositor may choose, the likely ones first.
@@ -67,6 +69,9 @@ func formOf(batch registry.WorkItem) form {
 		Collection: batch.Collection, Title: spec.Title, Creator: spec.Creator, Date: spec.Date, ARK: spec.PrimaryID, LocalIDs: strings.Join(spec.LocalIDs, "\n"),
 		Notify: strings.Join(spec.Notify, ", "), Update: spec.Mode == registry.Update,
 	}
+	if _, upload := registry.UploadID(spec.URL); !upload { // without its secrets
+		f.URL = spec.URL
+	}
 	return f
 }
 
@@ -76,7 +81,7 @@ func (p pages) form(r *http.Request, f form, correct *registry.WorkItem, refused
 	if !p.May(ctx, "submit-payload") {
 		return page.Page{}, page.Forbidden()
 	}
-	content := depositPage{Form: f, Types: typesOffered(), Correct: correct, Refused: refused, Key: "page " + rand.Text()}
+	content := depositPage{Form: f, Types: typesOffered(), Correct: correct, Refused: refused, Labels: labelsOf(p.Texts(r), refused), Key: "page " + rand.Text()}
 	var err error
 	if content.Collections, err = p.API.Collections(ctx); err != nil {
 		return page.Page{}, err
@@ -93,6 +98,9 @@ func (p pages) form(r *http.Request, f form, correct *registry.WorkItem, refused
 				content.Form.Collection = u.Collection
 			}
 		}
+	}
+	if content.Rules, err = p.rulesOf(r, content.Collections, content.Form.Collection); err != nil {
+		return page.Page{}, err
 	}
 	me, err := p.API.OwnToken(ctx)
 	if err != nil {

@@ -1,6 +1,7 @@
 package deposit
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -20,6 +21,7 @@ const mostCounted = 2000
 // depositsPage is the content of the list of deposits.
 type depositsPage struct {
 	Rows   []standing
+	First  []standing // of the last weeks: what their depositor must correct
 	Chips  []chip
 	Show   string // the chosen chip
 	Query  string
@@ -28,6 +30,7 @@ type depositsPage struct {
 	Own    bool // only the viewer's own; otherwise all that the viewer may see
 	All    bool // the viewer may see those of others
 	Toggle string
+	Prev   string
 	Next   string
 	Empty  bool // there are none at all
 	May    bool // the viewer may deposit
@@ -104,11 +107,12 @@ func (p pages) list(r *http.Request) (page.Page, error) {
 	if len(statesOf(content.Show)) > 0 {
 		match.Terms = append(match.Terms, statesTerm(content.Show))
 	}
-	batches, err := p.API.Items(ctx, registry.ItemQuery{Action: registry.Batch, Match: match, After: asked.Get("after"), Limit: depositsShown})
+	batches, err := p.API.Items(ctx, registry.ItemQuery{Action: registry.Batch, Match: match, After: asked.Get("after"), Before: asked.Get("before"), Limit: depositsShown})
 	if err != nil {
 		return page.Page{}, err
 	}
-	content.Next = page.Next(r, batches.Next)
+	content.Prev, content.Next = page.Prev(r, batches.Prev), page.Next(r, batches.Next)
+	content.Here = page.With(r, "after", "")
 	for _, b := range batches.Rows {
 		s, err := p.standingOf(ctx, b, me)
 		if errors.Is(err, registry.ErrNotFound) {
@@ -125,7 +129,38 @@ func (p pages) list(r *http.Request) (page.Page, error) {
 		}
 		content.Rows = append(content.Rows, s)
 	}
-	return p.listPage(r, content, asked.Get("after") == ""), nil
+	newest := asked.Get("after") == "" && asked.Get("before") == ""
+	if newest && content.Own && content.Query == "" && content.Chips[0].Chosen && content.Chips[1].Count > 0 {
+		if content.First, err = p.mustCorrect(ctx, me); err != nil {
+			return page.Page{}, err
+		}
+	}
+	return p.listPage(r, content, newest), nil
+}
+
+// firstShown is how many deposits that must be corrected stand above all others.
+const firstShown = 3
+
+// mustCorrect returns the newest deposits of the viewer that failed because of their content, of the
+// last 30 days: older ones were corrected by other deposits, or given up.
+func (p pages) mustCorrect(ctx context.Context, me registry.Token) (first []standing, err error) {
+	terms := []registry.Term{statesTerm("needs"), {Field: "by", Value: me.Name}, {Field: "newer", Value: "30d"}}
+	failed, err := p.API.Items(ctx, registry.ItemQuery{Action: registry.Batch, Match: registry.Query{Terms: terms}, Limit: 2 * firstShown})
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range failed.Rows {
+		s, err := p.standingOf(ctx, b, me)
+		if errors.Is(err, registry.ErrNotFound) {
+			continue // removed meanwhile
+		} else if err != nil {
+			return nil, err
+		}
+		if s.Phase == phaseMine && len(first) < firstShown {
+			first = append(first, s)
+		}
+	}
+	return first, nil
 }
 
 func (p pages) listPage(r *http.Request, content depositsPage, live bool) page.Page {

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast/holdfast/checkm"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/ui/lang"
 	"github.com/holdfast/holdfast/web/ui/page"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -33,7 +34,7 @@ type column struct {
 }
 
 // columns are the columns of batch manifests, in the order of the form.
-func columns(t interface{ T(string, ...any) string }) []column {
+func columns(t lang.Texts) []column {
 	return []column{
 		{"url", "nfo:fileUrl", t.T("Address of the file"), true},
 		{"digest", "nfo:hashValue", t.T("Digest"), true},
@@ -100,6 +101,8 @@ type rowsPage struct {
 	Others     []intake.Fault
 	Refused    *wire.Problem
 	Did        string
+
+	columns []column
 }
 
 // rowKind returns the kind of manifest that a batch was; checkm.Unknown if its jobs are no rows. The
@@ -124,6 +127,14 @@ func rowKind(batch registry.WorkItem, job *registry.WorkItem) checkm.Kind {
 func correctable(batch registry.WorkItem, p registry.BatchProgress) bool {
 	_, rows := specOf(batch).Type.JobType()
 	return p.Content > 0 && (rows || specOf(batch).Type == registry.AutoType && p.Jobs > 1)
+}
+
+// correctURL is the address of the form that corrects a deposit: its failed rows, or all of it.
+func correctURL(batch registry.WorkItem, rows bool) string {
+	if rows {
+		return "/deposits/" + batch.ID + "/rows"
+	}
+	return "/deposit?from=" + batch.ID
 }
 
 // failedRows reads failed rows of a batch whose content was at fault.
@@ -179,9 +190,9 @@ func (p pages) openRows(r *http.Request) (rowsPage, checkm.Kind, error) {
 	if kind == checkm.Unknown {
 		return c, kind, nil
 	}
-	columns := columns(p.Texts(r))
+	c.columns = columns(p.Texts(r))
 	for _, job := range jobs.Rows {
-		c.Rows = append(c.Rows, rowOf(job, kind, columns))
+		c.Rows = append(c.Rows, rowOf(job, kind, c.columns))
 	}
 	return c, kind, nil
 }
@@ -275,8 +286,8 @@ func (p pages) sendRows(ctx context.Context, c *rowsPage, kind checkm.Kind, all 
 	if all {
 		read, write := io.Pipe()
 		defer func() { _ = read.Close() }() // ends the writer
-		from, to, id := c.From, c.To, c.Batch.ID
-		go func() { _ = write.CloseWithError(p.writeAll(ctx, write, id, kind, from, to, lines)) }()
+		all := *c                           // the goroutine may outlive an upload that failed
+		go func() { _ = write.CloseWithError(p.writeAll(ctx, write, all, kind, lines)) }()
 		body = read
 	} else {
 		var text bytes.Buffer
@@ -344,16 +355,16 @@ func writeRows(w io.Writer, kind checkm.Kind, rows []rowForm, lines map[string]i
 
 // writeAll writes all failed rows of a batch as a manifest, however many there are. It notes the lines
 // of those that are in lines.
-func (p pages) writeAll(ctx context.Context, w io.Writer, batchID string, kind checkm.Kind, from, to string, lines map[string]int) error {
+func (p pages) writeAll(ctx context.Context, w io.Writer, c rowsPage, kind checkm.Kind, lines map[string]int) error {
 	d := checkm.NewDraft(w, kind)
 	for after := ""; ; {
-		jobs, err := p.failedRows(ctx, batchID, after, "", rowsRead)
+		jobs, err := p.failedRows(ctx, c.Batch.ID, after, "", rowsRead)
 		if err != nil {
 			return err
 		}
 		for _, job := range jobs.Rows {
-			row := rowOf(job, kind, columns(asIs{}))
-			row.replace(from, to)
+			row := rowOf(job, kind, c.columns)
+			row.replace(c.From, c.To)
 			line, err := d.Write(row.cells(kind))
 			if err != nil {
 				return err
@@ -367,12 +378,6 @@ func (p pages) writeAll(ctx context.Context, w io.Writer, batchID string, kind c
 		}
 	}
 }
-
-// asIs returns texts as they are: nobody sees them.
-type asIs struct{}
-
-// T implements the texts of columns.
-func (asIs) T(text string, _ ...any) string { return text }
 
 // correctedName is the name of the manifest that corrects one.
 func correctedName(name string) string {

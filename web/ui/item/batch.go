@@ -54,6 +54,7 @@ func (s stageBox) Free() int64 { return s.Waiting - s.Held }
 type jobRow struct {
 	registry.WorkItem
 	ARK     string
+	Receipt string             // the address of its receipt; "": its object is not preserved
 	Repeats *registry.RowPlace // the earlier row that this one repeats
 	Waits   *registry.Why      // what it waits for; nil for settled ones
 }
@@ -201,8 +202,12 @@ func (p pages) jobsOf(r *http.Request, b *batchPage) error {
 	}
 	taken := map[registry.Stage]bool{}
 	for _, job := range jobs.Rows {
-		ark, _ := objectOf(job)
-		b.Jobs = append(b.Jobs, jobRow{WorkItem: job, ARK: ark, Repeats: specOf(job).Repeats, Waits: waits[job.ID]})
+		row := jobRow{WorkItem: job, Repeats: specOf(job).Repeats, Waits: waits[job.ID]}
+		var version int
+		if row.ARK, version = objectOf(job); version > 0 && (job.Status == registry.Completed || job.Commitment == registry.Preserved) {
+			row.Receipt = page.ReceiptURL(row.ARK, version)
+		}
+		b.Jobs = append(b.Jobs, row)
 		for _, stage := range job.Optional {
 			taken[stage] = true
 		}

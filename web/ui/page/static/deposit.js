@@ -92,7 +92,7 @@
 	const payloads = [];
 	const tones = {
 		ready: ["waiting", "…"], waiting: ["waiting", "…"], checking: ["active", "▸"], sending: ["active", "▸"], judging: ["active", "▸"], paused: ["still", "‖"],
-		decide: ["still", "!"], refused: ["bad", "✕"], failed: ["bad", "✕"], submitted: ["good", "✓"], again: ["good", "✓"],
+		unusable: ["bad", "✕"], decide: ["still", "!"], refused: ["bad", "✕"], failed: ["bad", "✕"], submitted: ["good", "✓"], again: ["good", "✓"],
 	};
 	const element = (name, classes, text) => {
 		const e = document.createElement(name);
@@ -131,7 +131,7 @@
 		p.state = state;
 		const [tone, mark] = tones[state];
 		p.chip.className = `state ${tone}`;
-		const text = `${mark} ${say[state]}`;
+		const text = `${mark} ${say[state === "unusable" ? "refused" : state]}`;
 		if (p.chip.textContent !== text) p.chip.textContent = text;
 		p.note.textContent = note;
 		if (before === state && p.acts.childNodes.length) return;
@@ -153,6 +153,8 @@
 		const open = payloads.filter((p) => p.state === "ready");
 		const size = open.reduce((n, p) => n + p.size, 0);
 		total.textContent = open.length ? `${open.reduce((n, p) => n + p.files, 0)} ${say.files}, ${bytes(size)}` : "";
+		const room = document.getElementById("rules")?.dataset.room;
+		if (room !== undefined && size > Number(room)) total.textContent += `. ${say.room} ${bytes(Number(room))}`;
 		document.getElementById("together").hidden = !(open.length > 1);
 		form.elements.url.required = false;
 	};
@@ -178,8 +180,10 @@
 		for (const c of columns) { const th = element("th", "", c); th.scope = "col"; head.append(th); }
 		const body = table.createTBody();
 		for (const f of found.slice(0, 200)) {
-			const place = f.location || (f.line ? `${say.place} ${f.line}${f.column ? ":" + f.column : ""}` : f.source && f.file ? `${f.file} (${f.source})` : f.file || f.source || "");
-			const line = f.line && !f.location ? `line ${f.line}${f.column ? `, column ${f.column}` : ""}${f.field ? ` (${f.field})` : ""}` : place;
+			const place = f.location || (f.source && f.file ? `${f.file} (${f.source})` : f.file || f.source || "");
+			const field = (f.location || "").startsWith("body.") && form.elements[f.location.slice(5).replace(/\[.*/, "")];
+			if (field && field.labels) field.setAttribute("aria-invalid", "true");
+			const line = field && field.labels ? field.labels[0].textContent : f.line && !f.location ? `${say.line} ${f.line}${f.column ? `, ${say.column} ${f.column}` : ""}${f.field ? ` (${f.field})` : ""}` : place;
 			const what = [f.message, f.expected && `${say.expected}: ${f.expected}`, f.found && `${say.found}: ${f.found}`].filter(Boolean).join("; ");
 			const who = f.severity === "warning" ? say.warning : f.unreachable ? say.system : say.content;
 			const r = body.insertRow();
@@ -223,11 +227,19 @@
 		if (!p.sent) {
 			if (!p.blob) throw new Error(say.changed); // it arrived before this page was opened, and was refused
 			show(p, "checking");
-			await call(p, "POST", `${form.dataset.batches}?dry_run=true`, ask, asJSON);
-			if (p.size <= checkedFirst && !p.decided) {
-				if (!judge(p, await call(p, "POST", `${form.dataset.check}?${query}`, p.blob))) return;
+			// The fields and the payload are judged both, so that all faults are listed at once.
+			const fields = await call(p, "POST", `${form.dataset.batches}?dry_run=true`, ask, asJSON).then(() => null, (err) => {
+				if (!(err instanceof Refused) || !(err.problem.errors || []).length) throw err;
+				return err;
+			});
+			if (p.size <= checkedFirst && (fields || !p.decided)) {
+				const report = await call(p, "POST", `${form.dataset.check}?${query}`, p.blob);
+				if (fields) report.faults = [...fields.problem.errors, ...(report.faults || [])];
+				if (fields) report.errors += fields.problem.errors.length;
+				if (fields) report.accepted = false;
+				if (!judge(p, report)) { if (fields) p.note.textContent = fields.problem.detail || ""; return; }
 				p.judged = true;
-			}
+			} else if (fields) throw fields;
 			await find(p);
 			if (!p.sent) await send(p);
 		}
@@ -325,10 +337,17 @@
 	// add lists a payload. One that was begun before goes on at once.
 	const add = (p) => {
 		p.fingerprint = fingerprint(p.print);
-		if (payloads.some((q) => q.fingerprint === p.fingerprint && !q.batch)) return;
+		if (payloads.some((q) => q.fingerprint === p.fingerprint && !q.batch)) { total.textContent = `${p.shown}: ${say.listed}`; return; }
 		payloads.push(p);
 		row(p);
+		const wrong = p.wrong || [];
+		if (wrong.some((f) => f.severity === "error")) {
+			show(p, "unusable");
+			faults(p, wrong, wrong.length);
+			return;
+		}
 		show(p, "ready");
+		faults(p, wrong, wrong.length);
 		const before = Object.values(memory.all()).find((m) => m.fingerprint === p.fingerprint && m.size === p.size);
 		if (before) {
 			p.request = before.request;
@@ -343,13 +362,37 @@
 			print: JSON.stringify(["file", file.name, file.size, file.lastModified]), fixed: () => ({ modified: new Date(file.lastModified).toISOString() }),
 		});
 	};
+	// namesOf judges names as the server does, before anything is sent (source/unpack/name.go).
+	const namesOf = (files, folders) => {
+		const wrong = [];
+		const note = (file, severity, rule, message, fix) => wrong.push({ file, severity, rule, message, fix });
+		if (files.length > 2000000 || folders.length > 1000000) note("", "error", "limit", say.many, say.split);
+		const seen = new Map();
+		const utf8 = new TextEncoder();
+		for (const { path } of files) {
+			if (!path.isWellFormed()) note(path, "error", "name", say.utf8, say.rename);
+			else if (/^[\\/]/.test(path) || /^[A-Za-z]:($|[\\/])/.test(path)) note(path, "error", "name", say.absolute, say.rename);
+			else if (path.split(/[\\/]/).includes("..")) note(path, "error", "name", say.leads, say.rename);
+			else if (path.split("/").some((part) => utf8.encode(part).length > 255)) note(path, "warning", "name-long", say.long, say.shorten);
+			const folded = path.normalize("NFC").toLowerCase();
+			if (seen.has(folded)) note(`${seen.get(folded)}, ${path}`, "warning", "name-case", say.folded, say.rename);
+			seen.set(folded, path);
+		}
+		return wrong.sort((a, b) => (a.severity === "error" ? 0 : 1) - (b.severity === "error" ? 0 : 1));
+	};
 	const addFolder = (name, files, folders = []) => {
-		if (!files.length) { total.textContent = `${name}: ${say.empty}`; return; }
+		if (!files.length) {
+			add({
+				name, shown: `${name}/`, blob: new Blob([]), size: 0, files: 0, parts: [], folders: [], print: JSON.stringify(["empty", name]), fixed: () => ({}),
+				wrong: [{ severity: "error", rule: "empty", message: say.empty, fix: say.fill }],
+			});
+			return;
+		}
 		const bag = holdfastTar.isBag(files.map((f) => f.path));
 		const blob = holdfastTar.pack(files, folders);
 		files.sort((a, b) => holdfastTar.compare(a.path, b.path));
 		add({
-			name: `${name}.tar`, shown: `${name}/`, blob, size: blob.size, files: files.length, parts: files, folders, folder: name,
+			name: `${name}.tar`, shown: `${name}/`, wrong: namesOf(files, folders), blob, size: blob.size, files: files.length, parts: files, folders, folder: name,
 			print: JSON.stringify(["folder", name, ...files.map((f) => [f.path, f.file.size, f.file.lastModified])]),
 			fixed: () => ({ folder: true, type: ["container", "bag"].includes(form.elements.type.value) ? form.elements.type.value : bag ? "bag" : "container" }),
 		});
@@ -430,6 +473,7 @@
 			return;
 		}
 		e.preventDefault();
+		for (const field of form.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
 		const request = requestOf();
 		if (open.length > 1 && form.elements.together.value === "yes") {
 			const parts = open.flatMap((p) => p.folder ? p.parts.map((f) => ({ path: `${p.folder}/${f.path}`, file: f.file })) : p.parts);
