@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -184,14 +185,75 @@ func TestBrowser_DepositFaults(t *testing.T) {
 	tab.Drop("#drop", file)
 	tab.Await(`document.querySelector("#payloads li")`)
 	tab.Click("#send")
-	tab.AwaitText("body.ark")
+	// Faults of the fields and of the payload are listed at once.
+	tab.Await(`(text => text.includes("line 6") && text.includes("ARK, if the object has one"))(document.querySelector("#payloads").textContent)`)
+	tab.Await(`document.querySelector("#ark").getAttribute("aria-invalid") === "true"`)
 	tab.Type("#ark", " ")
 	tab.Click("#payloads .acts button") // try again
-	tab.AwaitText("line 6")
+	tab.Await(`(text => text.includes("line 6") && !text.includes("ARK, if the object has one"))(document.querySelector("#payloads").textContent)`)
+	tab.Axe()
+	tab.Fits()
+	// Names are judged when a folder is chosen, and a folder without files is no payload.
+	folder, empty := filepath.Join(t.TempDir(), "maps"), filepath.Join(t.TempDir(), "nothing")
+	for _, path := range []string{folder, empty} {
+		if err := os.Mkdir(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"Map.txt", "map.txt", `..\out.txt`} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tab.Drop("#drop", folder, empty)
+	tab.Await(`document.querySelectorAll("#payloads li").length === 3`)
+	tab.AwaitText("could lead out of its folder")
+	tab.AwaitText("differs only in case")
+	tab.AwaitText("it has no files")
+	if n := tab.Count("#payloads .state.bad"); n != 2 {
+		t.Errorf("%d payloads are refused, want both folders", n)
+	}
 	tab.Axe()
 	tab.Fits()
 	if uploads := rows[struct{}](h, "upload", "list", "--all"); len(uploads) != 0 {
 		t.Errorf("%d uploads, want none", len(uploads))
+	}
+}
+
+// TestBrowser_CorrectRows: without scripts, a row that failed is corrected and preserved alone.
+func TestBrowser_CorrectRows(t *testing.T) {
+	t.Parallel()
+	h := up(t)
+	server, source := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { content(r.URL.Path)(w, r) }))
+	server.Start()
+	tab := h.depositor(browsertest.Mode{NoScript: true})
+	tab.Allow("409 (Conflict)")
+	file := filepath.Join(t.TempDir(), "plates.checkm")
+	text := manifest("mrt-single-file-batch-manifest", strings.Replace(source, "http:", "ftp:", 1)+"/one | | | | | one.tif")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tab.Go("/deposit")
+	tab.Run(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{file}))
+	tab.Follow("#send")
+	id := strings.TrimPrefix(tab.Path(), "/deposits/")
+	h.run("watch", id) // until it has failed
+	tab.Go("/deposits")
+	tab.AwaitText("Correct this first")
+	tab.Follow(".first .button.main")
+	tab.AwaitText("url-scheme")
+	tab.Follow("form.rows .send .main")
+	tab.AwaitText("1 row is still wrong")
+	tab.Type("#url-0", source+"/one")
+	tab.Follow("form.rows .send .main")
+	tab.AwaitText("These are the corrected rows of")
+	again := strings.TrimPrefix(tab.Path(), "/deposits/")
+	again, _, _ = strings.Cut(again, "?")
+	h.must(0, "watch", again)
+	tab.Go("/deposits/" + again)
+	tab.AwaitText("Preserved")
+	if got := h.preserved(); len(got) != 1 || got["one.tif"] == "" {
+		t.Errorf("preserved %v", got)
 	}
 }
 

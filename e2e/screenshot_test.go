@@ -63,6 +63,25 @@ func library(t *testing.T) (url string, open func()) {
 	return url, func() { close(gate) }
 }
 
+// chooseFolder puts a folder and a title into the form that deposits.
+func chooseFolder(tab *browsertest.Tab) {
+	tab.Await(`window.tus && !document.getElementById("files").closest("[hidden]")`)
+	browsertest.Eval[bool](tab, `(() => {
+		const all = new DataTransfer();
+		for (let i = 1; i <= 24; i++) {
+			const file = new File(["x".repeat(180000 + 7000 * i)], "negative-" + i + ".tif", { lastModified: 1e12 });
+			Object.defineProperty(file, "webkitRelativePath", { value: "harbour/1890s/" + file.name });
+			all.items.add(file);
+		}
+		const input = document.getElementById("folder-input");
+		Object.defineProperty(input, "files", { value: [...all.files].map((file, i) => Object.defineProperty(file, "webkitRelativePath", { value: "harbour/1890s/negative-" + (i + 1) + ".tif" })) });
+		input.dispatchEvent(new Event("change"));
+		return true;
+	})()`)
+	tab.Await(`document.querySelector("#payloads li")`)
+	tab.Type("#title", holdings[0].title)
+}
+
 // TestScreenshots makes the pictures of README and docs, if SCREENSHOTS is 1.
 func TestScreenshots(t *testing.T) {
 	if os.Getenv("SCREENSHOTS") != "1" {
@@ -100,10 +119,17 @@ func TestScreenshots(t *testing.T) {
 		{"batch", "/batches/" + batches[2], browsertest.Mode{}},
 		{"batch-dark", "/batches/" + batches[4], browsertest.Mode{Dark: true}},
 		{"object", "/objects/" + object, browsertest.Mode{}},
+		{"items", "/items?q=action:ingest", browsertest.Mode{}},
+		{"deposits", "/deposits", browsertest.Mode{}},
 		{"deposits-phone", "/deposits", browsertest.Mode{Phone: true}},
+		{"correct", "/deposits/" + batches[2] + "/rows", browsertest.Mode{}},
+		{"deposit", "/deposit", browsertest.Mode{}},
 	} {
 		tab.Mode(picture.mode)
 		tab.Go(picture.path)
+		if picture.name == "deposit" {
+			chooseFolder(tab)
+		}
 		tab.Screenshot(filepath.Join(folder, picture.name+".png"), false)
 	}
 }
