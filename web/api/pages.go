@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
 	"github.com/holdfast/holdfast/web/api/scope"
+	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/webserver"
 	"github.com/holdfast/holdfast/web/wire"
 )
@@ -31,7 +32,7 @@ func (s *server) signedIn(pages http.Handler) http.Handler {
 	return s.bounded(mostForm, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, session, err := s.authenticate(r)
 		if err != nil && r.Header.Get("Authorization") == "" && s.signIn != nil && !s.signIn.Has(r) {
-			err = unauthenticated("sign in to see this page") // a text for people, not for programs
+			err = signin.Needed() // a text for people, not for programs
 		}
 		if err == nil {
 			err = s.access.PermitToken(token, access.Pages)

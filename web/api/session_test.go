@@ -159,7 +159,7 @@ func TestSignIn_Link(t *testing.T) {
 		}
 	}
 	other := newBrowser(t, b, registry.RoleViewer)
-	if _, text := other.get(t, path); !strings.Contains(text, "as <strong>the operator</strong> (operator)") || !strings.Contains(text, "as <strong>the viewer</strong> (viewer)") {
+	if _, text := other.get(t, path); !strings.Contains(text, "as <strong translate=\"no\">the operator</strong> (operator)") || !strings.Contains(text, "as <strong translate=\"no\">the viewer</strong> (viewer)") {
 		t.Errorf("the link's page does not say as whom it signs in, and whose session it ends:\n%s", text)
 	}
 	if _, text := visitor(b).get(t, path); strings.Contains(text, "That session ends") {

@@ -1,7 +1,6 @@
 package signin
 
 import (
-	"fmt"
 	"maps"
 	"net"
 	"net/http"
@@ -35,12 +34,13 @@ type TooManyError struct {
 
 // Error says when to try again.
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("too many attempts to sign in from your address, or with this token; wait %d seconds and try again", int(e.After.Seconds()))
+	return e.Unwrap().Error()
 }
 
 // Unwrap returns the API's problem.
 func (e *TooManyError) Unwrap() error {
-	return wire.NewProblem(http.StatusTooManyRequests, wire.CodeTooManyAttempts, e.Error())
+	return refused(http.StatusTooManyRequests, wire.CodeTooManyAttempts,
+		"too many attempts to sign in from your address, or with this token; wait %d seconds and try again", int(e.After.Seconds()))
 }
 
 // limiter counts the attempts of the present minute. It uses bounded memory and no goroutine.

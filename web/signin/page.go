@@ -6,12 +6,13 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"html/template"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/ui/lang"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -21,7 +22,23 @@ var pageText string
 //go:embed page.css
 var style string
 
-var page = template.Must(template.New("page").Parse(pageText))
+// words are the texts of the pages in all languages, and pages the page in each.
+var words, pages = open()
+
+func open() (*lang.Catalogue, map[string]*template.Template) {
+	all, err := lang.Open()
+	if err != nil {
+		panic(err) // the catalogues are embedded in the program
+	}
+	pages := map[string]*template.Template{}
+	for _, one := range all.Languages() {
+		t := all.In(one.Tag)
+		pages[one.Tag] = template.Must(template.New("page").Funcs(template.FuncMap{
+			"t": t.T, "term": func(word any) string { return t.T(fmt.Sprint(word)) },
+		}).Parse(pageText))
+	}
+	return all, pages
+}
 
 // policy allows only the page's own inline style. The style sheet of the pages is for signed-in
 // users only.
@@ -33,19 +50,21 @@ var policy = func() string {
 
 // view is the content of the page: the sign-in form or one of its variants.
 type view struct {
-	Why  string           // why the form is shown; "": the user asked for it
-	Bad  bool             // an attempt to sign in failed
-	Next string           // the page to open afterwards
-	Link string           // the one-time link to use
-	As   registry.Token   // the token that the link signs in
-	Ends registry.Session // the session that signing in would end; without an ID: none
-	Out  bool             // the user has signed out
+	Why     string           // why the form is shown; "": the user asked for it
+	English string           // the same, or more of it, which is in English only
+	Bad     bool             // an attempt to sign in failed
+	Next    string           // the page to open afterwards
+	Link    string           // the one-time link to use
+	As      registry.Token   // the token that the link signs in
+	Ends    registry.Session // the session that signing in would end; without an ID: none
+	Out     bool             // the user has signed out
 
 	Provider    bool   // there is an OpenID provider
 	ProviderEnd string // the address that signs out there too
 
 	Style template.CSS
 	Theme string // "light" or "dark"; "": as the system
+	Lang  string
 }
 
 // themeCookie is the cookie of the pages with the colours that a person chose (web/ui/page).
@@ -85,7 +104,14 @@ func (s *Service) Refuse(w http.ResponseWriter, r *http.Request, err error, p *w
 	if many := new(TooManyError); errors.As(err, &many) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(many.After.Seconds())))
 	}
-	v := view{Why: strings.ToUpper(p.Detail[:1]) + p.Detail[1:] + ".", Next: local(r.URL.RequestURI())}
+	v := view{Next: local(r.URL.RequestURI())}
+	texts := words.Of(r)
+	if own := new(refusal); errors.As(err, &own) {
+		v.Why = lang.Sentence(texts.T(own.text, own.args...))
+	} else {
+		said := texts.Refusal(p)
+		v.Why, v.English = lang.Sentence(said.Text), lang.Sentence(said.English)
+	}
 	if r.URL.Path == "/login" || r.URL.Path == "/login/oidc/callback" {
 		v.Bad, v.Next = true, "/"
 	}
@@ -99,7 +125,8 @@ func (s *Service) show(w http.ResponseWriter, r *http.Request, status int, v vie
 	v.Provider, v.Theme = s.provider != nil, themeOf(r)
 	v.Style = template.CSS(style) //nolint:gosec // the style is embedded in the program
 	var text bytes.Buffer
-	if err := page.Execute(&text, v); err != nil {
+	v.Lang = words.Of(r).Tag
+	if err := pages[v.Lang].Execute(&text, v); err != nil {
 		s.log.ErrorContext(r.Context(), "rendering the sign-in page failed", "err", err)
 		http.Error(w, "The page could not be rendered. The log of the server has the error.", http.StatusInternalServerError)
 		return

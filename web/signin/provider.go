@@ -186,7 +186,7 @@ func (s *Service) FromProvider(w http.ResponseWriter, r *http.Request) error {
 	s.setState(w, r, "", -1)
 	query := r.URL.Query()
 	if refused := query.Get("error"); refused != "" {
-		return unauthenticated(fmt.Sprintf("the OpenID provider did not sign you in (%.100q); try again", refused))
+		return unauthenticated("the OpenID provider did not sign you in (%.100q); try again", refused)
 	}
 	fresh, secret := newSession(r)
 	if err := s.identify(r, on, query.Get("code"), &fresh); err != nil {
@@ -260,9 +260,9 @@ func (s *Service) identify(r *http.Request, on signInState, code string, who *re
 	who.Method, who.Subject, who.Name = registry.SignInOIDC, token.Issuer+" "+token.Subject, ProviderPrefix+p.name(token.Subject, claims)
 	who.Role, who.Collections = p.role(claims)
 	if who.Role == "" {
-		return wire.NewProblem(http.StatusForbidden, wire.CodeForbidden, fmt.Sprintf(
+		return refused(http.StatusForbidden, wire.CodeForbidden,
 			"the OpenID provider knows you as %s, but no value of its claim %q gives you a role here; ask an admin of Holdfast",
-			strings.TrimPrefix(who.Name, ProviderPrefix), p.RolesClaim))
+			strings.TrimPrefix(who.Name, ProviderPrefix), p.RolesClaim)
 	}
 	return nil
 }
@@ -270,9 +270,9 @@ func (s *Service) identify(r *http.Request, on signInState, code string, who *re
 // providerFault logs a fault of the provider and returns a problem without its details.
 func (s *Service) providerFault(r *http.Request, err error) error {
 	s.log.WarnContext(r.Context(), "signing in with the OpenID provider failed", "issuer", s.provider.Issuer, "err", err)
-	return wire.NewProblem(http.StatusServiceUnavailable, wire.CodeUnavailable, "the OpenID provider does not answer correctly; try again later, or sign in with a token")
+	return refused(http.StatusServiceUnavailable, wire.CodeUnavailable, "the OpenID provider does not answer correctly; try again later, or sign in with a token")
 }
 
 func errNoProvider() error {
-	return wire.NewProblem(http.StatusNotFound, wire.CodeNotFound, "no OpenID provider is configured; sign in with a token")
+	return refused(http.StatusNotFound, wire.CodeNotFound, "no OpenID provider is configured; sign in with a token")
 }

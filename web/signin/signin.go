@@ -188,10 +188,10 @@ const formType = "application/x-www-form-urlencoded"
 // sets the cookie and redirects to the requested page. An error means that nothing was answered.
 func (s *Service) SignIn(w http.ResponseWriter, r *http.Request) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != formType {
-		return wire.NewProblem(http.StatusUnsupportedMediaType, wire.CodeUnsupportedMedia, "the form must have the content type "+formType+"; reload the page")
+		return refused(http.StatusUnsupportedMediaType, wire.CodeUnsupportedMedia, "the form must have the content type %s; reload the page", formType)
 	}
 	if err := r.ParseForm(); err != nil {
-		return wire.NewProblem(http.StatusBadRequest, wire.CodeBadRequest, "the form could not be read; reload the page")
+		return refused(http.StatusBadRequest, wire.CodeBadRequest, "the form could not be read; reload the page")
 	}
 	link, token := r.PostForm.Get("link"), strings.TrimSpace(r.PostForm.Get("token"))
 	// A valid link is exempt from the bounds: it cannot be guessed, and works once.
@@ -242,7 +242,7 @@ func (s *Service) begin(r *http.Request, link, token string) (begun registry.Ses
 	}
 	tok, err := s.store.TokenByHash(ctx, Hash(token))
 	if err == nil && tok.Role == registry.RoleWorker {
-		return begun, "", wire.NewProblem(http.StatusForbidden, wire.CodeForbidden, "this is a worker's token, which is not valid for the pages; ask an admin for a token of your own")
+		return begun, "", refused(http.StatusForbidden, wire.CodeForbidden, "this is a worker's token, which is not valid for the pages; ask an admin for a token of your own")
 	}
 	if err == nil {
 		fresh.TokenID, fresh.Method = tok.ID, registry.SignInToken
@@ -336,6 +336,27 @@ func errUsedLink() error {
 	return unauthenticated("this link has been used or has expired: it is valid once, for ten minutes; get another with `holdfast login`")
 }
 
-func unauthenticated(detail string) *wire.Problem {
-	return wire.NewProblem(http.StatusUnauthorized, wire.CodeUnauthenticated, detail)
+// refusal is why a browser is not signed in, as a text of the catalogue.
+type refusal struct {
+	problem *wire.Problem
+	text    string
+	args    []any
 }
+
+// Error returns the text in English.
+func (r *refusal) Error() string { return r.problem.Error() }
+
+// Unwrap returns the API's problem.
+func (r *refusal) Unwrap() error { return r.problem }
+
+// refused returns the error of somebody who is not signed in, whose text is of the catalogue.
+func refused(status int, code wire.Code, text string, args ...any) error {
+	return &refusal{wire.NewProblem(status, code, fmt.Sprintf(text, args...)), text, args}
+}
+
+func unauthenticated(text string, args ...any) error {
+	return refused(http.StatusUnauthorized, wire.CodeUnauthenticated, text, args...)
+}
+
+// Needed is the error of a browser that asks for a page without having signed in.
+func Needed() error { return unauthenticated("sign in to see this page") }

@@ -3,6 +3,8 @@ package ui_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/ui/lang"
 )
 
@@ -115,4 +118,68 @@ func catalogue(t *testing.T, tag string) map[string]string {
 		}
 	}
 	return texts
+}
+
+// TestGerman_BeforeSignIn: the pages of signing in and out are in the browser's language, or in the one
+// that was chosen; so is why somebody is not signed in.
+func TestGerman_BeforeSignIn(t *testing.T) {
+	s := newSite(t)
+	must(t, s.Store.AddLink(t.Context(), signin.Hash("a link"), "a viewer", signin.LinkGood))
+	for _, tt := range []struct {
+		method, path, form, accepts, chosen string
+		says                                []string
+	}{
+		{"GET", "/login", "", "de-AT,en;q=0.5", "", []string{`<html lang="de"`, "Anmelden · Holdfast", "Ich habe keinen Token", "Token</label>"}},
+		{"GET", "/login", "", "de", "en", []string{`<html lang="en"`, "Sign in · Holdfast"}},
+		{"GET", "/login", "", "", "de", []string{`<html lang="de"`, "Ich habe keinen Token"}},
+		{"GET", "/login?link=a+link", "", "de", "", []string{"Dieser Link meldet diesen Browser an als", ">a viewer</strong>", "Er funktioniert einmal."}},
+		{"GET", "/login?link=none", "", "de", "", []string{"Dieser Link wurde schon benutzt oder ist abgelaufen"}},
+		{"GET", "/batches", "", "de", "", []string{"Melden Sie sich an, um diese Seite zu sehen."}},
+		{"POST", "/login", "token=wrong", "de", "", []string{`role="alert"`, "Der Token ist unbekannt, abgelaufen oder widerrufen"}},
+		{"POST", "/logout", "", "de", "", []string{"Sie haben sich abgemeldet", "Wieder anmelden"}},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), tt.method, tt.path, strings.NewReader(tt.form))
+		r.Header.Set("Accept-Language", tt.accepts)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", "http://example.com")
+		if tt.chosen != "" {
+			r.AddCookie(&http.Cookie{Name: lang.Cookie, Value: tt.chosen})
+		}
+		w := httptest.NewRecorder()
+		s.Handler.ServeHTTP(w, r)
+		for _, want := range tt.says {
+			if !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s %s in %s%s does not say %s:\n%s", tt.method, tt.path, tt.accepts, tt.chosen, want, w.Body)
+			}
+		}
+	}
+}
+
+// TestGerman_Refusals: a refusal is in the reader's language by its code, and what only English says is
+// marked.
+func TestGerman_Refusals(t *testing.T) {
+	s := newSite(t)
+	_, jobs := s.fill(t)
+	s.Token = s.TokenOf(t, "eine Operatorin", registry.RoleOperator)
+	de := []*http.Cookie{{Name: lang.Cookie, Value: "de"}}
+	for _, tt := range []struct {
+		method, path string
+		form         url.Values
+		says         []string
+	}{
+		{"GET", "/items/01a21f56-0000-7000-8000-000000000000", nil, []string{"Das gibt es nicht oder nicht mehr.", `<span lang="en">Item`}},
+		{"GET", "/tokens", nil, []string{"Dies dürfen Sie nicht.", `<span lang="en">`}},
+		{"POST", "/items/" + jobs[0].ID + "/acts", url.Values{"act": {string(registry.ActUnhold)}}, []string{"lässt dies nicht zu"}},
+	} {
+		answer := s.visit(t, tt.method, tt.path, tt.form, de)
+		var b strings.Builder
+		err := answer.Write(&b)
+		answer.Body.Close()
+		must(t, err)
+		for _, want := range tt.says {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%s %s does not say %s:\n%s", tt.method, tt.path, want, b.String())
+			}
+		}
+	}
 }

@@ -88,6 +88,8 @@ type Problem struct {
 	Cycle []string `json:"cycle,omitempty" doc:"Ids of items, each waiting for the next, the last for the first"`
 	// Accepting says since when and why submissions are not accepted, with CodeNotAccepting.
 	Accepting *registry.Accepting `json:"accepting,omitempty" doc:"Since when and why submissions are not accepted"`
+	// Worded says that the detail and the faults are in the reader's language: a page made them.
+	Worded bool `json:"-"`
 	// Cause is the error of the registry's contract behind the problem.
 	Cause *Cause `json:"cause,omitempty" doc:"The error behind the problem, for programs"`
 }

@@ -209,7 +209,7 @@ func (p pages) readProfile(r *http.Request, form *profilePage) (got typed, refus
 	if form.As != asForm {
 		doc, err := profile.Parse([]byte(form.Text))
 		if faults := profile.Faults(nil); errors.As(err, &faults) {
-			refusal := &wire.Problem{Detail: p.Texts(r).T("this is not a valid profile")}
+			refusal := page.Told(http.StatusUnprocessableEntity, wire.CodeInvalid, p.Texts(r).T("this is not a valid profile"))
 			for _, f := range faults {
 				refusal.Faults = append(refusal.Faults, wire.Fault{Location: placeText(f.Place), Message: f.Message})
 			}
@@ -224,7 +224,7 @@ func (p pages) readProfile(r *http.Request, form *profilePage) (got typed, refus
 	}
 	form.Groups = fields(p.Texts(r))
 	if faults := read(form.Groups, r.PostForm, &got.profile); len(faults) > 0 {
-		return got, &wire.Problem{Detail: p.Texts(r).T("a number could not be read"), Faults: mark(form.Groups, faults)}, nil
+		return got, page.Told(http.StatusUnprocessableEntity, wire.CodeInvalid, p.Texts(r).T("a number could not be read"), mark(form.Groups, faults)...), nil
 	}
 	return got, nil, nil
 }

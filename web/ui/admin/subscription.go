@@ -168,7 +168,7 @@ func (p pages) saveSubscription(r *http.Request) (string, *page.Page, error) {
 			return "", nil, page.Invalid("a subscription needs a name")
 		}
 		if _, err := p.API.Subscription(r.Context(), f.Name); err == nil {
-			f.Refused = wire.NewProblem(http.StatusConflict, wire.CodeConflict, p.Texts(r).T("there is a subscription of this name; edit that one, or give another name"))
+			f.Refused = page.Told(http.StatusConflict, wire.CodeConflict, p.Texts(r).T("there is a subscription of this name; edit that one, or give another name"))
 			again := p.subscriptionForm(r, f)
 			return "", &again, nil
 		}

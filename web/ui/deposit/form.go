@@ -148,7 +148,7 @@ func (p pages) submit(w http.ResponseWriter, r *http.Request) (string, *page.Pag
 			key = "upload " + f.Upload // whoever submits it, by this form or by the page's script: once
 		}
 		if request.UploadID == "" && request.URL == "" {
-			err = wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, p.Texts(r).T("Choose a file, or give an address."))
+			err = page.Told(http.StatusUnprocessableEntity, wire.CodeInvalid, p.Texts(r).T("Choose a file, or give an address."))
 		} else {
 			var answer wire.SubmitResponse
 			if answer, err = p.submitJudged(ctx, request, key); err == nil {

@@ -115,7 +115,7 @@ func (p pages) saveSchedule(r *http.Request) (string, *page.Page, error) {
 	}
 	faults := f.read(field("version"))
 	if len(faults) > 0 {
-		f.Refused = wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, p.Texts(r).T("the schedule was not saved"), faults...)
+		f.Refused = page.Told(http.StatusUnprocessableEntity, wire.CodeInvalid, p.Texts(r).T("the schedule was not saved"), faults...)
 		again, err := p.scheduleForm(r, f)
 		return "", &again, err
 	}

@@ -66,7 +66,7 @@ func (p pages) actOnProcess(r *http.Request) (to string, again *page.Page, err e
 		call.Args = json.RawMessage(args)
 	}
 	if !json.Valid(call.Args) && args != "" {
-		return p.refuseAct(r, do, args, wire.NewProblem(http.StatusBadRequest, wire.CodeBadRequest, p.Texts(r).T("the arguments are not JSON; write text in quotes")))
+		return p.refuseAct(r, do, args, page.Told(http.StatusBadRequest, wire.CodeBadRequest, p.Texts(r).T("the arguments are not JSON; write text in quotes")))
 	}
 	to = processURL(key)
 	var step registry.Answer

@@ -5,7 +5,6 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/ui/lang"
-	"github.com/holdfast/holdfast/web/ui/page"
 )
 
 // eventRow is an event in the history.
@@ -54,7 +53,7 @@ func plainEvent(t lang.Texts, e registry.Event) string {
 	case registry.ActClaim:
 		text = t.T("Attempt %d at %s began.", e.Attempt, stage)
 	case registry.ActAdvance:
-		text = page.Sentence(t.T("%s is done; next comes %s", from, stage))
+		text = lang.Sentence(t.T("%s is done; next comes %s", from, stage))
 	case registry.ActComplete:
 		text = t.T("Completed.")
 	case registry.ActFail:

@@ -39,6 +39,8 @@ var computed = map[string]string{
 	"page.Label":       "labels of acts",
 	"fmt.Sprint(word)": "enumerations",
 	"string":           "enumerations",
+	"fmt.Sprint(act)":  "enumerations",
+	"own.text":         "refusals of package signin",
 	"key":              "arguments of rich.T",
 }
 
@@ -52,7 +54,7 @@ type keys struct {
 func allKeys(t *testing.T) map[string]bool {
 	t.Helper()
 	k := &keys{t, map[string]bool{}}
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+	gather := func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || d.IsDir() || strings.Contains(path, "uitest"):
 			return err
@@ -62,9 +64,11 @@ func allKeys(t *testing.T) map[string]bool {
 			k.code(path)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	}
+	for _, folder := range []string{"..", "../../signin"} {
+		if err := filepath.WalkDir(folder, gather); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, act := range k.registry() {
 		k.add(page.Label(act))
@@ -172,6 +176,7 @@ func (k *keys) code(path string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
+			k.refused(path, n)
 			if called, ok := n.Fun.(*ast.SelectorExpr); ok && called.Sel.Name == "T" && len(n.Args) > 0 {
 				if text, ok := literal(n.Args[0]); ok {
 					k.add(text)
@@ -194,6 +199,19 @@ func (k *keys) code(path string) {
 		}
 		return true
 	})
+}
+
+// refused adds the text of a refusal of package signin.
+func (k *keys) refused(path string, n *ast.CallExpr) {
+	at, ok := map[string]int{"unauthenticated": 0, "refused": 2}[exprName(n.Fun)]
+	if !ok || !strings.Contains(path, "signin") {
+		return
+	}
+	if text, ok := literal(n.Args[at]); ok {
+		k.add(text)
+	} else if source(n.Args[at]) != "text" {
+		k.t.Errorf("%s: %s(%s): its text must be written there", path, exprName(n.Fun), source(n.Args[at]))
+	}
 }
 
 // returned adds the texts that a function of a package returns; false if it returns none.

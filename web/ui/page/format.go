@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/graphview"
+	"github.com/holdfast/holdfast/web/ui/lang"
 )
 
 // funcs are the functions of all templates. Those of one subject are methods of what its pages show.
@@ -23,7 +24,7 @@ func (v *view) funcs() template.FuncMap {
 		"bytes": v.bytes, "count": v.count, "exactBytes": v.exactBytes,
 		"moment": v.moment, "minute": v.minute, "clock": v.clock, "span": v.span, "stamp": stamp, "ago": v.ago, "since": v.since, "inZone": inZone, "stateText": v.stateText,
 		"because": v.because, "becauseText": v.becauseText, "helps": v.helps, "measured": v.measured,
-		"tone": graphview.Tone, "mark": graphview.Mark, "short": short, "capital": capital, "sentence": Sentence, "details": details, "part": percent,
+		"tone": graphview.Tone, "mark": graphview.Mark, "short": short, "capital": capital, "sentence": lang.Sentence, "refusal": v.texts.Refusal, "details": details, "part": percent,
 		"label": v.label, "method": v.method, "add": func(a, b int) int { return a + b },
 		"objectURL": ObjectURL, "contentURL": ContentURL, "itemURL": ItemURL, "graphURL": GraphURL, "aroundURL": AroundURL,
 	}
@@ -71,16 +72,6 @@ func percent(all []registry.Progress) string {
 		return ""
 	}
 	return fmt.Sprintf("%d\u202f%%", (min(all[0].Position, all[0].End)-all[0].Start)*100/(all[0].End-all[0].Start))
-}
-
-// Sentence makes the first letter a capital, and adds a full stop where there is none.
-func Sentence(text string) string {
-	first, size := utf8.DecodeRuneInString(text)
-	text = string(unicode.ToUpper(first)) + text[size:]
-	if text != "" && !strings.ContainsAny(text[len(text)-1:], ".!?") {
-		text += "."
-	}
-	return text
 }
 
 // capital makes the first letter a capital.

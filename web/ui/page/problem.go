@@ -8,16 +8,18 @@ import (
 	"strconv"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/web/ui/lang"
 	"github.com/holdfast/holdfast/web/webserver"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
 // problem is the content of an error page.
 type problem struct {
-	What   string
-	Faults []wire.Fault
-	Do     string
-	ID     string // of the request, in the log
+	What    string
+	English string        // what What does not say
+	Problem *wire.Problem // nil: none
+	Do      string
+	ID      string // of the request, in the log
 }
 
 // Invalid is the error of an address or form with an invalid value.
@@ -40,6 +42,13 @@ func NotFound(what string) error {
 	return wire.NewProblem(http.StatusNotFound, wire.CodeNotFound, what+" was not found")
 }
 
+// Told returns a problem that is worded in the viewer's language already.
+func Told(status int, code wire.Code, text string, faults ...wire.Fault) *wire.Problem {
+	p := wire.NewProblem(status, code, text, faults...)
+	p.Worded = true
+	return p
+}
+
 // Refusal returns the problem of an error if it is a refusal that a form should show: a value that
 // must be corrected, or a state that does not allow it.
 func Refusal(err error) (*wire.Problem, bool) {
@@ -56,7 +65,8 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	status, title := http.StatusInternalServerError, t.T("Something went wrong")
 	switch {
 	case errors.As(err, &p):
-		status, content.What, content.Faults = p.Status, Sentence(p.Detail), p.Faults
+		said := t.Refusal(p)
+		status, content.What, content.English, content.Problem = p.Status, lang.Sentence(said.Text), said.English, p
 	case errors.Is(err, registry.ErrNotFound):
 		status = http.StatusNotFound
 	case errors.Is(err, context.Canceled):

@@ -112,7 +112,7 @@ func (p pages) items(r *http.Request) (page.Page, error) {
 	shown := s.chooseColumns(columns(t), form["col"])
 	match, err := query.Parse(s.Query)
 	if err != nil {
-		s.Wrong = page.Sentence(err.Error()) // the page shows the query again, with its error
+		s.Wrong = lang.Sentence(err.Error()) // the page shows the query again, with its error
 	} else {
 		s.Chips = chips(form, match)
 		s.Filters = p.filters(ctx, t, form, match)
@@ -154,7 +154,7 @@ func (p pages) list(r *http.Request, match registry.Query, s *itemsPage, shown m
 	}
 	var tooMuch *registry.QueryError
 	if errors.As(err, &tooMuch) {
-		s.Wrong = page.Sentence(tooMuch.Error())
+		s.Wrong = lang.Sentence(tooMuch.Error())
 		return nil
 	}
 	if err != nil {
