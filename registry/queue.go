@@ -66,7 +66,11 @@ func (l Limit) Check() error {
 	case l.Scope != HoldStage && l.Scope != HoldCollection:
 		return fmt.Errorf("%w: %q has no limits; a limit is for a stage or a collection", ErrInvalid, l.Scope)
 	case l.Scope == HoldStage && !IsStage(Stage(l.Key)):
-		return fmt.Errorf("%w: %.100q is not a stage", ErrInvalid, l.Key)
+		near := Nearest(l.Key, stageNames())
+		if near != "" {
+			near = "; did you mean " + near + "?"
+		}
+		return fmt.Errorf("%w: %.100q is not a stage%s", ErrInvalid, l.Key, near)
 	case l.Key == "":
 		return fmt.Errorf("%w: the limit names no collection", ErrInvalid)
 	case l.Most < 0 || l.Most > MostLimit:
@@ -79,6 +83,14 @@ func (l Limit) Check() error {
 		return fmt.Errorf("%w: the limit limits nothing; to end a limit, remove it", ErrInvalid)
 	}
 	return nil
+}
+
+// stageNames returns the names of all stages that are no function's.
+func stageNames() (names []string) {
+	for _, s := range Stages() {
+		names = append(names, string(s))
+	}
+	return names
 }
 
 // Drain says that nothing starts and that running steps stop.

@@ -149,6 +149,9 @@ func TestLimits(t *testing.T) {
 	must(t, admin.SetLimit(ctx, registry.Limit{Scope: registry.HoldCollection, Key: "default", Most: 9, Weight: 3}))
 	problemOf(t, admin.SetLimit(ctx, registry.Limit{Scope: registry.HoldCollection, Key: "nobody", Most: 9}), http.StatusNotFound, wire.CodeNotFound)
 	problemOf(t, admin.SetLimit(ctx, registry.Limit{Scope: registry.HoldStage, Key: "moon", Most: 9}), http.StatusUnprocessableEntity, wire.CodeInvalid)
+	if err := admin.SetLimit(ctx, registry.Limit{Scope: registry.HoldStage, Key: "downlod", Most: 9}); err == nil || !strings.Contains(err.Error(), "did you mean download?") {
+		t.Errorf("a misspelt stage: %v", err)
+	}
 	problemOf(t, b.as(t, registry.RoleOperator).SetLimit(ctx, registry.Limit{Scope: registry.HoldStage, Key: "run:work", Most: 9}), http.StatusForbidden, wire.CodeForbidden)
 	all, err := b.as(t, registry.RoleViewer).Limits(ctx)
 	must(t, err)
