@@ -134,7 +134,7 @@ func printProcess(a *cli.App, p registry.ProcessInfo) error {
 	f.Add("status", string(p.Status)+" since "+terminal.TimeText(p.StatusChangedAt))
 	f.Add("error", p.Detail)
 	f.Add("failed step", p.CorruptedBy)
-	if p.Status == registry.ProcessFailed {
+	if p.Status == registry.ProcessFailed && p.Timer == nil { // with a timer it is being tried again
 		f.Add("what helps", "holdfast process repair "+p.Namespace+" "+p.ProcessID)
 	}
 	f.Add("next", timerText(p.Timer))

@@ -24,8 +24,9 @@ type processPage struct {
 	Refused *wire.Problem
 }
 
-// Broken reports whether a step failed, so that only a retry or a repair helps.
-func (p processPage) Broken() bool { return p.Status == registry.ProcessFailed }
+// Broken reports whether a step failed, so that only a retry or a repair helps. With a timer it is being
+// tried again.
+func (p processPage) Broken() bool { return p.Status == registry.ProcessFailed && p.Timer == nil }
 
 // processURL is the address of a process's page.
 func processURL(k registry.ProcessKey) string {
