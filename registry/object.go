@@ -179,6 +179,7 @@ type ObjectQuery struct {
 	LocalID    string   `json:"local_id"`
 	Text       string   `json:"text"` // text in ARK, title or creator
 	After      string   `json:"after"`
+	Before     string   `json:"before"` // Prev of a page: the page that ends before it; not with After
 	Limit      int      `json:"limit"`
 }
 

@@ -1,10 +1,12 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -171,14 +173,7 @@ func (s *Catalog) Objects(ctx context.Context, q registry.ObjectQuery) (page reg
 		p := sqldb.Contains(q.Text)
 		w.Add(`(LOWER(o.id) LIKE LOWER(?) ESCAPE '\' OR LOWER(o.title) LIKE LOWER(?) ESCAPE '\' OR LOWER(o.creator) LIKE LOWER(?) ESCAPE '\')`, p, p, p)
 	}
-	if q.After != "" {
-		n, id, err := sqldb.ParseCursor(q.After)
-		if err != nil {
-			return page, err
-		}
-		w.Add("(o.created_at, o.id) < (?, ?)", n, id)
-	}
-	if page, err = s.objectPage(ctx, w, sqldb.PageSize(q.Limit)); err != nil {
+	if page, err = s.objectPage(ctx, q, w); err != nil {
 		return page, err
 	}
 	return page, s.addLocalIDs(ctx, page.Rows)
@@ -202,10 +197,36 @@ func (s *Catalog) fewWith(ctx context.Context, text string) (ids []string, few b
 	return ids, len(ids) <= fewMatches, nil
 }
 
-func (s *Catalog) objectPage(ctx context.Context, w sqldb.Where, limit int) (registry.Page[registry.Object], error) {
-	query := selectObject + w.String() + " ORDER BY o.created_at DESC, o.id DESC LIMIT " + strconv.Itoa(limit+1)
+// objectPage reads the page of a list behind its cursor, or the one that ends before it.
+func (s *Catalog) objectPage(ctx context.Context, q registry.ObjectQuery, w sqldb.Where) (page registry.Page[registry.Object], err error) {
+	if q.After != "" && q.Before != "" {
+		return page, fmt.Errorf("%w: a page is after one object or before one", registry.ErrInvalid)
+	}
+	beyond, order := "<", " DESC"
+	if q.Before != "" {
+		beyond, order = ">", ""
+	}
+	cursor := cmp.Or(q.After, q.Before)
+	if cursor != "" {
+		n, id, err := sqldb.ParseCursor(cursor)
+		if err != nil {
+			return page, err
+		}
+		w.Add("(o.created_at, o.id) "+beyond+" (?, ?)", n, id)
+	}
+	limit := sqldb.PageSize(q.Limit)
+	query := selectObject + w.String() + " ORDER BY o.created_at" + order + ", o.id" + order + " LIMIT " + strconv.Itoa(limit+1)
 	rows, err := sqldb.Collect(s.db.Read.Ask(ctx, query, w.Args...), "list objects", scanObject)
-	return sqldb.PageOf(rows, limit, func(last registry.Object) string { return sqldb.Cursor(sqldb.Micros(last.CreatedAt), last.ID) }), err
+	at := func(o registry.Object) string { return sqldb.Cursor(sqldb.Micros(o.CreatedAt), o.ID) }
+	page = sqldb.PageOf(rows, limit, at)
+	if cursor != "" && len(page.Rows) > 0 {
+		page.Prev = at(page.Rows[0])
+	}
+	if q.Before != "" {
+		slices.Reverse(page.Rows)
+		page.Next, page.Prev = page.Prev, page.Next
+	}
+	return page, err
 }
 
 // Files implements registry.Inventory. A path's newest row up to the version counts.

@@ -24,7 +24,7 @@ func (c *Client) Object(ctx context.Context, id string) (registry.Object, error)
 // Objects lists objects, newest first.
 func (c *Client) Objects(ctx context.Context, q registry.ObjectQuery) (registry.Page[registry.Object], error) {
 	return get[registry.Page[registry.Object]](ctx, c, "/objects", values(
-		"collection", q.Collection, "local_id", q.LocalID, "text", q.Text, "after", q.After, "limit", number(q.Limit)))
+		"collection", q.Collection, "local_id", q.LocalID, "text", q.Text, "after", q.After, "before", q.Before, "limit", number(q.Limit)))
 }
 
 // Files lists the files of an object's version by path, after a path; version 0 is the newest.

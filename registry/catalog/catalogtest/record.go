@@ -273,6 +273,7 @@ func objectsListed(f *fixture) {
 	}{
 		{"all", registry.ObjectQuery{}, arks},
 		{"paged", registry.ObjectQuery{Limit: 1}, arks},
+		{"paged by two", registry.ObjectQuery{Limit: 2}, arks},
 		{"collection", registry.ObjectQuery{Collection: registrytest.Mnemonic}, []string{arks[0], arks[2]}},
 		{"local id", registry.ObjectQuery{LocalID: "loc-1"}, arks[1:2]},
 		{"title", registry.ObjectQuery{Text: "100_2"}, arks[:1]},
@@ -297,7 +298,35 @@ func objectsListed(f *fixture) {
 		if !slices.Equal(got, tt.want) {
 			f.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
+		slices.Reverse(got)
+		var back []string
+		for q := tt.q; ; {
+			q.Limit = max(q.Limit, 1)
+			page, err := f.Store.Objects(f.Context(), q)
+			f.Must(err)
+			if q.Before != "" {
+				for _, o := range slices.Backward(page.Rows) {
+					back = append(back, o.ID)
+				}
+				q.Before = page.Prev
+			} else if q.After = page.Next; page.Next == "" { // the end: turn around
+				for _, o := range slices.Backward(page.Rows) {
+					back = append(back, o.ID)
+				}
+				q.After, q.Before = "", page.Prev
+			}
+			if q.After == "" && q.Before == "" {
+				break
+			}
+		}
+		if !slices.Equal(back, got) {
+			f.Errorf("%s, backwards: %v, want %v", tt.name, back, got)
+		}
 	}
+	_, err := f.Store.Objects(f.Context(), registry.ObjectQuery{After: "a", Before: "b"})
+	f.Is(err, registry.ErrInvalid)
+	_, err = f.Store.Objects(f.Context(), registry.ObjectQuery{Before: "no cursor"})
+	f.Is(err, registry.ErrNotFound)
 }
 
 func storageKnown(f *fixture) {

@@ -2,6 +2,7 @@ package object
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -27,15 +28,22 @@ func (s *Service) objectRoutes() {
 
 type objectsInput struct {
 	endpoint.Paging
+	Before     string `query:"before" maxLength:"4096" doc:"prev of a page, for the page before it; not with after"`
 	Collection string `query:"collection" maxLength:"200"`
 	LocalID    string `query:"local_id" maxLength:"2000"`
 	Text       string `query:"text" maxLength:"500" doc:"Part of the ARK, the title or the creator"`
 }
 
 func (s *Service) listObjects(ctx context.Context, in *objectsInput) (*endpoint.Output[registry.Page[registry.Object]], error) {
+	if in.After != "" && in.Before != "" {
+		return nil, endpoint.Invalid("the list was not read", wire.Fault{Location: "query.before", Message: "a page is after one object or before one; give one of after and before"})
+	}
 	rows, err := s.Registry.Objects(ctx, registry.ObjectQuery{
-		Collection: in.Collection, LocalID: in.LocalID, Text: in.Text, After: in.After, Limit: in.Size(),
+		Collection: in.Collection, LocalID: in.LocalID, Text: in.Text, After: in.After, Before: in.Before, Limit: in.Size(),
 	})
+	if in.Before != "" && errors.Is(err, registry.ErrNotFound) {
+		err = endpoint.Invalid("the page was not found", wire.Fault{Location: "query.before", Message: "not a cursor of this list; start without it"})
+	}
 	if err != nil {
 		return nil, in.BadCursor(err)
 	}

@@ -17,8 +17,8 @@ type objectsPage struct {
 	Collections      []string
 	Objects          []registry.Object
 	// Exact are the objects that have the text as a local id. They are on the first page only.
-	Exact       []registry.Object
-	First, Next string
+	Exact      []registry.Object
+	Prev, Next string
 	// The address without a part of the search.
 	NoText, NoCollection string
 	Deposit              bool // the viewer can deposit
@@ -30,18 +30,20 @@ func (p pages) objects(r *http.Request) (page.Page, error) {
 	ctx, query := r.Context(), r.URL.Query()
 	out := objectsPage{
 		Text: strings.TrimSpace(query.Get("text")), Collection: query.Get("collection"), Deposit: p.May(ctx, "submit-payload"),
-		NoText: page.With(r, "text", ""), NoCollection: page.With(r, "collection", ""),
+		NoText: page.Without(r, "text", "after", "before"), NoCollection: page.Without(r, "collection", "after", "before"),
 	}
-	after := query.Get("after")
-	list, err := p.API.Objects(ctx, registry.ObjectQuery{Text: asStored(out.Text), Collection: out.Collection, After: after, Limit: atOnce})
+	q := registry.ObjectQuery{Text: asStored(out.Text), Collection: out.Collection, After: query.Get("after"), Before: query.Get("before"), Limit: atOnce}
+	list, err := p.API.Objects(ctx, q)
+	if err == nil && q.Before != "" && len(list.Rows) < atOnce { // the first page, filled up
+		q.Before = ""
+		list, err = p.API.Objects(ctx, q)
+	}
 	if err != nil {
 		return page.Page{}, err
 	}
-	out.Objects, out.Next = list.Rows, page.Next(r, list.Next)
-	if after != "" {
-		out.First = page.With(r, "after", "")
-	}
-	if out.Text != "" && after == "" {
+	first := q.After == "" && q.Before == ""
+	out.Objects, out.Prev, out.Next = list.Rows, page.Turn(r, "before", list.Prev), page.Turn(r, "after", list.Next)
+	if out.Text != "" && first {
 		exact, err := p.API.Objects(ctx, registry.ObjectQuery{LocalID: out.Text, Collection: out.Collection, Limit: atOnce})
 		if err != nil {
 			return page.Page{}, err
