@@ -392,6 +392,29 @@ func TestActs_WithoutScripts(t *testing.T) {
 		}
 	})
 
+	step("views", func(t *testing.T) {
+		saved := func() []registry.View {
+			t.Helper()
+			all, err := store.Views(ctx, "keeper")
+			must(t, err)
+			return all
+		}
+		p.do("/items?q=state%3Afailed", "/views", url.Values{"name": {"To mend"}, "shared": {"yes"}})
+		all := saved()
+		if len(all) != 1 || all[0].Query != "state:failed" || !all[0].Shared {
+			t.Fatalf("views %+v", all)
+		}
+		page := "/items?view=" + all[0].ID
+		p.do(page, "/views/"+all[0].ID, url.Values{"name": {"For the workshop"}})
+		if all = saved(); all[0].Name != "For the workshop" {
+			t.Errorf("renamed: %+v", all)
+		}
+		p.do(page, "/views/"+all[0].ID+"/remove", nil)
+		if all = saved(); len(all) != 0 {
+			t.Errorf("removed: %+v", all)
+		}
+	})
+
 	for _, route := range s.Site.Routes() {
 		if strings.HasPrefix(route, "POST ") && !p.sent[route] {
 			t.Errorf("no form is sent to %s", route)

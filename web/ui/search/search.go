@@ -26,9 +26,12 @@ type pages struct{ *page.Site }
 // Add adds the pages to a site.
 func Add(s *page.Site) {
 	p := pages{s}
-	s.Add(files, nil, "items", "bulk", "progress")
+	s.Add(files, nil, "items", "bulk", "progress", "view")
 	s.Get("/items", p.items)
 	s.Serve("GET /items/suggest", p.suggest)
+	s.Post("/views", p.addView)
+	s.Post("/views/{id}", p.editView)
+	s.Post("/views/{id}/remove", p.removeView)
 	s.Get("/items/act", p.askBulk)
 	s.Post("/items/act", p.startBulk)
 	s.Get("/bulk/{id}", p.progress)
@@ -68,6 +71,7 @@ type itemsPage struct {
 	Fields  []query.Field
 	Chips   []chip
 	Filters []filter
+	Views   savedViews
 	Columns []column
 	Chosen  bool // the columns are not the usual ones
 	Oldest  bool
@@ -105,6 +109,10 @@ type row struct {
 
 func (p pages) items(r *http.Request) (page.Page, error) {
 	ctx, form := r.Context(), r.URL.Query()
+	opened, err := p.open(ctx, form)
+	if err != nil {
+		return page.Page{}, err
+	}
 	s := itemsPage{Query: form.Get("q"), Fields: query.Fields(), Oldest: form.Get("order") == "oldest", Count: -1, Here: address(form, "after", "", "before", "")}
 	s.Turn = address(form, "order", turned(s.Oldest), "after", "", "before", "")
 	s.First = form.Get("after") == "" && form.Get("before") == "" && !s.Oldest
@@ -116,7 +124,8 @@ func (p pages) items(r *http.Request) (page.Page, error) {
 	} else {
 		s.Chips = chips(form, match)
 		s.Filters = p.filters(ctx, t, form, match)
-		if err := p.list(r, match, &s, shown); err != nil {
+		s.Views = p.views(ctx, opened, present(form, match))
+		if err := p.list(ctx, form, match, &s, shown); err != nil {
 			return page.Page{}, err
 		}
 	}
@@ -143,8 +152,7 @@ func (s *itemsPage) chooseColumns(all []column, names []string) map[string]bool 
 }
 
 // list reads a page of the items that match.
-func (p pages) list(r *http.Request, match registry.Query, s *itemsPage, shown map[string]bool) error {
-	ctx, form := r.Context(), r.URL.Query()
+func (p pages) list(ctx context.Context, form url.Values, match registry.Query, s *itemsPage, shown map[string]bool) error {
 	q := registry.ItemQuery{Match: match, After: form.Get("after"), Before: form.Get("before"), Oldest: s.Oldest, Limit: rowsShown}
 	list, err := p.API.Items(ctx, q)
 	if err == nil && q.Before != "" && len(list.Rows) < rowsShown {
@@ -301,10 +309,14 @@ func withQuery(form url.Values, q registry.Query) string {
 	return address(form, "q", q.String(), "after", "", "before", "")
 }
 
-// address is the address of the list with other values; "" removes one.
+// address is the address of the list with other values; "" removes one. A saved view remains one while
+// only its pages are turned.
 func address(form url.Values, pairs ...string) string {
-	v := url.Values{}
-	for _, name := range []string{"q", "col", "order", "after", "before"} {
+	v, names := url.Values{}, []string{"q", "col", "order", "after", "before"}
+	if form.Has("view") && !slices.ContainsFunc([]string{"q", "col", "order"}, func(name string) bool { return slices.Contains(pairs, name) }) {
+		names = []string{"view", "after", "before"}
+	}
+	for _, name := range names {
 		v[name] = form[name]
 	}
 	for i := 0; i+1 < len(pairs); i += 2 {
