@@ -45,6 +45,42 @@ func bitsFor(act registry.Act) string {
 	return strings.Join(sum, " + ")
 }
 
+// positionCode is an SQL expression: the place of row i and the facts that hold, as one number. A
+// database sorts the rows that it groups, which takes a third longer with several columns of text.
+func positionCode(act registry.Act) string {
+	stage, action := "CASE i.stage", "CASE i.action"
+	for i, s := range registry.AllStages() {
+		if slices.Contains(registry.Families(), s) { // of many functions, each with a stage of its own
+			a, _ := registry.ActionOf(s)
+			action += fmt.Sprintf(" WHEN '%s' THEN %d", a, i)
+		} else {
+			stage += fmt.Sprintf(" WHEN '%s' THEN %d", s, i)
+		}
+	}
+	status := "CASE i.status"
+	for i, s := range registry.Statuses() {
+		status += fmt.Sprintf(" WHEN '%s' THEN %d", s, i)
+	}
+	return fmt.Sprintf("COALESCE(((%s ELSE %s END END) * %d + %s END) * %d + %s, -1)", stage, action, len(registry.Statuses()), status, 1<<len(facts), bitsFor(act))
+}
+
+// positionAt is the position of a positionCode. A place that this program does not know allows no act.
+func positionAt(code int) (at registry.Position) {
+	if code < 0 {
+		return at
+	}
+	for i, f := range facts {
+		if code&(1<<i) != 0 {
+			f.set(&at)
+		}
+	}
+	place := code >> len(facts)
+	at.Status = registry.Statuses()[place%len(registry.Statuses())]
+	at.Stage = registry.AllStages()[place/len(registry.Statuses())]
+	at.Action, _ = registry.ActionOf(at.Stage)
+	return at
+}
+
 // PreviewBulk implements registry.Commanding. One statement groups the items by what the state
 // machine decides from.
 func (s *Acts) PreviewBulk(ctx context.Context, b registry.BulkRequest) (registry.BulkPreview, error) {
@@ -66,19 +102,14 @@ func (s *Acts) preview(ctx context.Context, b registry.BulkRequest) (p registry.
 		return p, err
 	}
 	counts := map[registry.BulkPart]int64{}
-	err = sqldb.Each(s.db.Read.Ask(ctx, `SELECT i.action, i.stage, i.status, `+bitsFor(b.Act)+`, COUNT(*) FROM work_item i`+w.String()+
-		` GROUP BY 1, 2, 3, 4`, w.Args...), "group the matching items", func(row sqldb.Scanner) error {
-		var at registry.Position
-		var bits int
+	err = sqldb.Each(s.db.Read.Ask(ctx, `SELECT `+positionCode(b.Act)+`, COUNT(*) FROM work_item i`+w.String()+
+		` GROUP BY 1`, w.Args...), "group the matching items", func(row sqldb.Scanner) error {
+		var code int
 		var n int64
-		if err := row.Scan(&at.Action, &at.Stage, &at.Status, &bits, &n); err != nil {
+		if err := row.Scan(&code, &n); err != nil {
 			return err
 		}
-		for i, f := range facts {
-			if bits&(1<<i) != 0 {
-				f.set(&at)
-			}
-		}
+		at := positionAt(code)
 		counts[registry.BulkPart{State: registry.StateOf(at), Skipped: whyNot(at, spec)}] += n
 		return nil
 	})

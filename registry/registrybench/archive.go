@@ -22,7 +22,7 @@ type Archive struct {
 const (
 	// ArchiveTitle is the title of all jobs of the large batch.
 	ArchiveTitle = "Harbour"
-	// ArchiveObject is the large object. Its second version changes ten of its files.
+	// ArchiveObject is the large object. Its first version has ten files, its second all of them anew.
 	ArchiveObject = "ark:/99999/fk4archive"
 )
 
@@ -57,14 +57,14 @@ func seedObjects(ctx context.Context, address string, key *receipt.Key, a Archiv
 	if _, err := Preserve(ctx, s, seedCollection(0), a.Objects, callers); err != nil {
 		return err
 	}
-	const changed = 10
-	for i, n := range []int{a.Files, changed} {
+	const first = 10
+	for i, n := range []int{first, a.Files} {
 		batch, err := submitJobs(ctx, s, seedCollection(0), 1)
 		if err != nil {
 			return err
 		}
 		w := worker{Works: s, batch: batch, took: map[string]*times{}}
-		w.object = func(ctx context.Context, c registry.Claim) error { return preserveLarge(ctx, s, c, i+1, n, a.Files) }
+		w.object = func(ctx context.Context, c registry.Claim) error { return preserveLarge(ctx, s, c, i+1, n) }
 		for _, stage := range stages() {
 			if err := w.run(ctx, stage, 1); err != nil {
 				return err
@@ -74,8 +74,8 @@ func seedObjects(ctx context.Context, address string, key *receipt.Key, a Archiv
 	return nil
 }
 
-// preserveLarge makes a version of ArchiveObject, whose first n files are new.
-func preserveLarge(ctx context.Context, s registry.Preserving, c registry.Claim, version, n, files int) error {
+// preserveLarge makes a version of ArchiveObject with the first n files, all of them new.
+func preserveLarge(ctx context.Context, s registry.Preserving, c registry.Claim, version, n int) error {
 	r := registry.IdentifyRequest{Owner: Owner, LocalIDs: []string{"large"}, Proposed: ArchiveObject}
 	if _, err := s.Identify(ctx, c.Lease, r); err != nil {
 		return err
@@ -88,7 +88,7 @@ func preserveLarge(ctx context.Context, s registry.Preserving, c registry.Claim,
 	}
 	return s.RecordVersion(ctx, c.Lease, registry.VersionRecord{
 		ObjectID: ArchiveObject, Version: version, Collection: c.Item.Collection, Owner: Owner, LocalIDs: r.LocalIDs,
-		Title: "Newspapers, all pages", Creator: "Somebody", Files: int64(files), SizeBytes: int64(files) << 10, CreatedAt: time.Now(),
+		Title: "Newspapers, all pages", Creator: "Somebody", Files: int64(n), SizeBytes: int64(n) << 10, CreatedAt: time.Now(),
 		Replicas: []registry.Replica{{Storage: registry.DefaultStorage, VerifiedAt: time.Now()}},
 	})
 }
