@@ -74,25 +74,34 @@ func TestReceipts(t *testing.T) {
 	address := "/api/v1/batches/" + waiting + "/receipts"
 	answer, text := b.send(t, http.MethodGet, address, "")
 	wantProblem(t, answer, text, http.StatusNotFound, wire.CodeNotFound)
-	b = newBench(t)
-	batch, _ := b.preserve(t, objectARK, testFiles())
-	answer, text = b.send(t, http.MethodGet, "/api/v1/batches/"+batch+"/receipts", "")
-	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "application/x-tar" {
-		t.Fatalf("%d %s: %.200s", answer.StatusCode, answer.Header.Get("Content-Type"), text)
+	many := map[string]string{} // whose receipt is not kept in memory
+	for i := range 900 {
+		many[fmt.Sprintf("%s%d.txt", strings.Repeat("a-long-folder/", 20), i)] = "x"
 	}
-	in := tar.NewReader(strings.NewReader(text))
-	entry, err := in.Next()
-	must(t, err)
-	if !strings.HasSuffix(entry.Name, ".v1.jsonl") || !strings.Contains(entry.Name, "99999_fk4one") {
-		t.Errorf("the receipt is named %s", entry.Name)
-	}
-	r, err := receipt.Verify(in, receipt.Options{})
-	must(t, err)
-	if !r.Valid() || r.Header.Object != objectARK {
-		t.Errorf("%+v", r)
-	}
-	if _, err := in.Next(); !errors.Is(err, io.EOF) {
-		t.Errorf("more than one receipt: %v", err)
+	for _, files := range []map[string]string{testFiles(), many} {
+		b := newBench(t)
+		batch, _ := b.preserve(t, objectARK, files)
+		answer, text = b.send(t, http.MethodGet, "/api/v1/batches/"+batch+"/receipts", "")
+		if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "application/x-tar" {
+			t.Fatalf("%d %s: %.200s", answer.StatusCode, answer.Header.Get("Content-Type"), text)
+		}
+		in := tar.NewReader(strings.NewReader(text))
+		entry, err := in.Next()
+		must(t, err)
+		if !strings.HasSuffix(entry.Name, ".v1.jsonl") || !strings.Contains(entry.Name, "99999_fk4one") {
+			t.Errorf("the receipt is named %s", entry.Name)
+		}
+		r, err := receipt.Verify(in, receipt.Options{})
+		must(t, err)
+		if !r.Valid() || r.Header.Object != objectARK || r.Header.Files != int64(len(files)) {
+			t.Errorf("%+v", r)
+		}
+		if _, err := in.Next(); !errors.Is(err, io.EOF) {
+			t.Errorf("more than one receipt: %v", err)
+		}
+		if large := entry.Size > 256<<10; large != (len(files) == len(many)) {
+			t.Errorf("a receipt of %d files has %d bytes", len(files), entry.Size)
+		}
 	}
 }
 

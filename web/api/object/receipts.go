@@ -46,8 +46,8 @@ func (s *Service) receiptsRoute() {
 }
 
 // writeReceipts writes the receipts of a batch's jobs in row order, each as a file. A version without a
-// receipt has a file that says so. Each receipt is read twice, since a tar gives its size first:
-// so memory does not grow with the number of files, nor with that of jobs.
+// receipt has a file that says so. A tar gives the size of a file first: so a receipt that is too large
+// for memory is read twice. Memory grows neither with the number of files nor with that of jobs.
 func (s *Service) writeReceipts(ctx context.Context, w io.Writer, batch registry.WorkItem) error {
 	out := tar.NewWriter(w)
 	for after := ""; ; {
@@ -87,15 +87,19 @@ func (s *Service) addReceipt(ctx context.Context, out *tar.Writer, job registry.
 	} else if err != nil {
 		return err
 	}
-	var size counter
-	if err := s.writeReceipt(ctx, &size, kept); err != nil {
+	var measured beginning
+	if err := s.writeReceipt(ctx, &measured, kept); err != nil {
 		return err
 	}
 	head, err := receipt.ParseHeader(kept.Head)
 	if err != nil {
 		return fmt.Errorf("read receipt of version %d of %s: %w", kept.Version, kept.ObjectID, err)
 	}
-	if err := out.WriteHeader(&tar.Header{Name: name + ".jsonl", Mode: 0o644, Size: int64(size), ModTime: head.Recorded}); err != nil {
+	if err := out.WriteHeader(&tar.Header{Name: name + ".jsonl", Mode: 0o644, Size: measured.size, ModTime: head.Recorded}); err != nil {
+		return err
+	}
+	if measured.size == int64(len(measured.kept)) {
+		_, err := out.Write(measured.kept)
 		return err
 	}
 	return s.writeReceipt(ctx, out, kept)
@@ -114,11 +118,19 @@ func (s *Service) receiptOf(ctx context.Context, job registry.JobResult) (regist
 	return kept, s.chainReaches(ctx, kept)
 }
 
-// counter counts what is written.
-type counter int64
+// keepReceipt is how much of a receipt is kept in memory, in bytes: a thousand files.
+const keepReceipt = 256 << 10
+
+// beginning counts what is written, and keeps the beginning of it.
+type beginning struct {
+	kept []byte
+	size int64
+}
 
 // Write implements io.Writer.
-func (c *counter) Write(p []byte) (int, error) {
-	*c += counter(len(p))
+func (b *beginning) Write(p []byte) (int, error) {
+	if b.size += int64(len(p)); b.size <= keepReceipt {
+		b.kept = append(b.kept, p...)
+	}
 	return len(p), nil
 }
