@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -19,6 +20,7 @@ type Page struct {
 	Title   string // for the browser's tab, in the viewer's language
 	Section string // the entry of the navigation that it belongs to
 	Live    bool   // its content still changes: its live parts are kept up to date
+	Follow  string // the address that its stream of changes renders; "": its own
 	Scripts []string
 	Content any
 	Status  int // of the answer; 0: the usual one, and 409 for a form that is shown again
@@ -65,7 +67,7 @@ func (s *Site) write(w http.ResponseWriter, r *http.Request, out Page, status in
 	if forStream {
 		*over = !out.Live
 	} else if out.Live {
-		out.Stream = "/live?" + url.Values{"page": {out.Path}, "seen": {unseen}}.Encode()
+		out.Stream = "/live?" + url.Values{"page": {cmp.Or(out.Follow, out.Path)}, "seen": {unseen}}.Encode()
 	}
 	text, err := v.render(out)
 	if i := bytes.LastIndex(text, []byte("seen="+unseen)); err == nil && out.Stream != "" && i >= 0 {

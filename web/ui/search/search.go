@@ -105,6 +105,7 @@ type row struct {
 	registry.WorkItem
 	Why   registry.Why
 	Shows map[string]bool
+	Left  bool // it was on the page when that was loaded, and no longer matches
 }
 
 func (p pages) items(r *http.Request) (page.Page, error) {
@@ -129,11 +130,21 @@ func (p pages) items(r *http.Request) (page.Page, error) {
 			return page.Page{}, err
 		}
 	}
+	follow := ""
+	if loaded := form.Get("rows"); loaded != "" { // for the stream of a page that shows these rows
+		left, err := p.left(ctx, match, s.Rows, strings.Split(loaded, ","), shown)
+		if err != nil {
+			return page.Page{}, err
+		}
+		s.Rows = append(s.Rows, left...)
+	} else if len(s.Rows) > 0 {
+		follow = page.With(r, "rows", strings.Join(idsOf(s.Rows), ","))
+	}
 	if p.May(ctx, "bulk") {
 		s.Acts = bulkActs
 	}
 	return page.Page{
-		Name: "items", Title: t.T("Items"), Section: "items", Live: s.Wrong == "", Scripts: []string{"search.js"}, Content: s,
+		Name: "items", Title: t.T("Items"), Section: "items", Live: s.Wrong == "", Follow: follow, Scripts: []string{"search.js"}, Content: s,
 	}, nil
 }
 
@@ -217,7 +228,7 @@ func (p pages) explained(ctx context.Context, items []registry.WorkItem, shown m
 	}
 	rows := make([]row, len(items))
 	for i, it := range items {
-		rows[i] = row{it, said[it.ID], shown}
+		rows[i] = row{WorkItem: it, Why: said[it.ID], Shows: shown}
 	}
 	return rows, nil
 }
@@ -228,6 +239,41 @@ const (
 	mostCounted = 2000
 	mostFound   = 1000
 )
+
+func idsOf(rows []row) (ids []string) {
+	for _, r := range rows {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// left returns the rows of an open page that its list does not have any more: newer rows took their
+// place, or they no longer match.
+func (p pages) left(ctx context.Context, match registry.Query, now []row, loaded []string, shown map[string]bool) ([]row, error) {
+	listed := idsOf(now)
+	missing := slices.DeleteFunc(loaded[:min(len(loaded), rowsShown)], func(id string) bool { return slices.Contains(listed, id) || !registry.IDStart(id) })
+	if len(missing) == 0 {
+		return nil, nil
+	}
+	byID := registry.Query{Terms: []registry.Term{{Field: "id", Value: strings.Join(missing, ",")}}}
+	list, err := p.API.Items(ctx, registry.ItemQuery{Match: byID, Limit: rowsShown})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := p.explained(ctx, list.Rows, shown)
+	both := registry.Query{Terms: slices.Concat(byID.Terms, match.Terms)}
+	if err != nil || len(both.Terms) > registry.MaxQueryTerms || len(both.String()) > registry.MaxQueryBytes {
+		return rows, err // whether they match cannot be asked
+	}
+	still, err := p.API.Items(ctx, registry.ItemQuery{Match: both, Limit: rowsShown})
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		rows[i].Left = !slices.ContainsFunc(still.Rows, func(it registry.WorkItem) bool { return it.ID == rows[i].ID })
+	}
+	return rows, nil
+}
 
 // count is the number of items that match, no more than most, or -1 if the Registry cannot count
 // them.

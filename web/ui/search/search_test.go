@@ -270,3 +270,36 @@ func TestBulk_AllThatMatch(t *testing.T) {
 	}
 	wants(t, "stopped", s.Get(t, "/bulk/"+it.ID, http.StatusOK), []string{"Cancelled", "100 of 150"}, ">Stop<", "Nothing was changed")
 }
+
+// TestItems_MarksWhatLeaves checks that the stream of a page tells of rows that no longer match, but not of
+// those whose place newer rows took.
+func TestItems_MarksWhatLeaves(t *testing.T) {
+	s := newSite(t, registry.RoleOperator)
+	names := make([]string, 50)
+	for i := range names {
+		names[i] = fmt.Sprint("b", i)
+	}
+	ids := s.submit(t, names...)
+	text := s.Get(t, "/items?q=state%3Apending+action%3Abatch", http.StatusOK)
+	m := regexp.MustCompile(`sse-connect="([^"]*)"`).FindStringSubmatch(text)
+	if m == nil {
+		t.Fatal("the page has no stream")
+	}
+	stream, err := url.Parse(html.UnescapeString(m[1]))
+	must(t, err)
+	follow := stream.Query().Get("page")
+	wants(t, "nothing has changed", s.Get(t, follow, http.StatusOK), []string{"item-" + ids[0]}, "no longer matches")
+	_, err = s.Store.Command(t.Context(), registry.Command{ItemID: ids[7], Act: registry.ActCancel, Actor: "ann", Confirmed: true})
+	must(t, err)
+	s.submit(t, "newer", "newest") // the oldest row is on the second page now
+	cells := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?s)<td[^>]* id="item-([^"]*)" data-live.*?</td>`).FindAllStringSubmatch(s.Get(t, follow, http.StatusOK), -1) {
+		cells[m[1]] = m[0]
+	}
+	if len(cells) != 52 || !strings.Contains(cells[ids[7]], "no longer matches") || !strings.Contains(cells[ids[7]], "Cancelled") {
+		t.Errorf("%d cells; that of the cancelled one: %s", len(cells), cells[ids[7]])
+	}
+	if cell := cells[ids[0]]; cell == "" || strings.Contains(cell, "no longer matches") {
+		t.Errorf("the cell of the row on the next page: %q", cell)
+	}
+}
