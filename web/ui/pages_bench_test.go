@@ -222,6 +222,9 @@ func (a *archive) pages(role registry.Role) (all []string) {
 		add("/items/suggest", "q", q)
 	}
 	add("/find", "q", "harbour")
+	for _, q := range []string{"", "harbour", "harbour batch:" + batch, "harbour action:batch"} { // exact, as the command line counts
+		add("/api/v1/items/count", "q", q)
+	}
 	return all
 }
 
