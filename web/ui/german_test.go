@@ -35,6 +35,8 @@ func texts(t *testing.T, page string) (all []string) {
 				if a.Val == "en" {
 					return
 				}
+			case "translate":
+				return
 			case "title", "placeholder", "aria-label", "data-label", "alt":
 				all = append(all, strings.TrimSpace(a.Val))
 			}

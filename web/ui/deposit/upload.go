@@ -66,7 +66,7 @@ func (p pages) listUploads(r *http.Request) (page.Page, error) {
 	if after == "" {
 		content.Use = use
 	}
-	return page.Page{Name: "uploads", Title: "Uploads", Section: "uploads", Content: content}, nil
+	return page.Page{Name: "uploads", Title: p.Texts(r).T("Uploads"), Section: "uploads", Content: content}, nil
 }
 
 // uploadPage is the form that removes an upload.

@@ -14,6 +14,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"path"
 	"strings"
@@ -46,9 +47,12 @@ type Catalogue struct {
 }
 
 // Open reads the catalogues. Errors are programming errors.
-func Open() (*Catalogue, error) {
+func Open() (*Catalogue, error) { return Read(files) }
+
+// Read reads the catalogues of a file system instead, for tests.
+func Read(files fs.FS) (*Catalogue, error) {
 	c := &Catalogue{has: map[string]bool{}, texts: catalog.NewBuilder(catalog.Fallback(language.English)), tags: []language.Tag{language.English}}
-	entries, err := files.ReadDir("catalogue")
+	entries, err := fs.ReadDir(files, "catalogue")
 	if err != nil {
 		return nil, fmt.Errorf("read the catalogues of texts: %w", err)
 	}
@@ -57,7 +61,7 @@ func Open() (*Catalogue, error) {
 		if err != nil {
 			return nil, fmt.Errorf("catalogue %s: %w", e.Name(), err)
 		}
-		raw, err := files.ReadFile(path.Join("catalogue", e.Name()))
+		raw, err := fs.ReadFile(files, path.Join("catalogue", e.Name()))
 		if err != nil {
 			return nil, fmt.Errorf("catalogue %s: %w", e.Name(), err)
 		}

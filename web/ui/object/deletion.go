@@ -26,7 +26,7 @@ func (p pages) deletions(r *http.Request) (page.Page, error) {
 		return page.Page{}, err
 	}
 	content := deletionsPage{Deletions: list.Rows, Next: page.Next(r, list.Next)}
-	return page.Page{Name: "deletions", Title: "Deletions", Section: "deletions", Content: content}, nil
+	return page.Page{Name: "deletions", Title: p.Texts(r).T("Deletions"), Section: "deletions", Content: content}, nil
 }
 
 // deletionURL is the address of the form for an object's deletion.

@@ -43,6 +43,7 @@ type Options struct {
 	Log           *slog.Logger
 	Version       string           // of the program, shown in the footer
 	Now           func() time.Time // nil: time.Now
+	Catalogue     *lang.Catalogue  // texts; nil: those of package lang
 }
 
 // Site is all pages. Subjects add theirs before its Handler is used.
@@ -67,8 +68,10 @@ func New(o Options) (*Site, error) {
 	}
 	s := &Site{Options: o, API: client.New("http://registry", "", client.Options{HTTP: &http.Client{Transport: o.Transport}}), files: map[string]files{"problem": {FS: layout}}, paths: map[string]bool{}, mux: http.NewServeMux(), live: newLive()}
 	var err error
-	if s.texts, err = lang.Open(); err != nil {
-		return nil, err
+	if s.texts = o.Catalogue; s.texts == nil {
+		if s.texts, err = lang.Open(); err != nil {
+			return nil, err
+		}
 	}
 	if s.assets, err = openAssets(); err != nil {
 		return nil, err

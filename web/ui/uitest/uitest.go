@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast/holdfast/web/api/scope"
 	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/ui"
+	"github.com/holdfast/holdfast/web/ui/lang"
 	"github.com/holdfast/holdfast/web/ui/page"
 )
 
@@ -37,10 +38,11 @@ type Server struct {
 
 // Options change a Server.
 type Options struct {
-	Registry func(scope.Registry) scope.Registry // what stands for the Registry; nil: itself
-	Log      *slog.Logger                        // nil: none
-	Keys     *secret.Keys                        // encrypt credentials; nil: none can be set
-	Database string                              // address; "": a new one of SQLite
+	Registry  func(scope.Registry) scope.Registry // what stands for the Registry; nil: itself
+	Log       *slog.Logger                        // nil: none
+	Keys      *secret.Keys                        // encrypt credentials; nil: none can be set
+	Catalogue *lang.Catalogue                     // texts; nil: those of the pages
+	Database  string                              // address; "": a new one of SQLite
 }
 
 // New starts nothing: it returns a server to call.
@@ -77,7 +79,7 @@ func New(t testing.TB, o Options) *Server {
 		SignIn: signin.New(signin.Options{Store: s.Store, Log: o.Log}),
 		UI: func(p api.ForPages) (http.Handler, error) {
 			s.Site, err = ui.New(page.Options{
-				Transport: p.API, May: p.May, Caller: p.Caller, UploadUse: p.UploadUse, Changes: p.Changes, Specification: p.Specification, Log: o.Log, Version: "1.0",
+				Transport: p.API, May: p.May, Caller: p.Caller, UploadUse: p.UploadUse, Changes: p.Changes, Specification: p.Specification, Log: o.Log, Version: "1.0", Catalogue: o.Catalogue,
 			})
 			return s.Site, err
 		},
