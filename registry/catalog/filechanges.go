@@ -3,6 +3,8 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,7 +33,7 @@ func (s *Catalog) FileChanges(ctx context.Context, q registry.FileChangesQuery) 
 	if q.Folder != "" {
 		after, until = []byte(max(q.After, q.Folder)), q.Folder[:len(q.Folder)-1]+string(rune(q.Folder[len(q.Folder)-1]+1))
 	}
-	rows, err := s.fileRows(ctx, q.ObjectID, selectFile+`f.path > $2 AND f.path < $3 AND f.version > $4 AND f.version = (
+	rows, err := s.fileRows(ctx, q.ObjectID, selectFile+`f.path > $2 AND f.path < $3 AND f.version > $4 AND f.version <= $5 AND f.version = (
 			SELECT MAX(g.version) FROM file g WHERE g.object_id = f.object_id AND g.path = f.path AND g.version <= $5)
 		ORDER BY f.path LIMIT $6`, q.ObjectID, after, []byte(until), q.Since, q.Version, limit+1)
 	if err != nil {
@@ -44,7 +46,7 @@ func (s *Catalog) FileChanges(ctx context.Context, q registry.FileChangesQuery) 
 	for i, f := range rows {
 		paths[i] = f.Path
 	}
-	before, err := s.filesWith(ctx, q.ObjectID, q.Since, "path", paths)
+	before, err := s.filesAt(ctx, q.ObjectID, q.Since, paths)
 	if err != nil {
 		return page, err
 	}
@@ -70,71 +72,74 @@ func (s *Catalog) FileChanges(ctx context.Context, q registry.FileChangesQuery) 
 	return page, s.addRenames(ctx, q, page.Rows)
 }
 
-// mostSame is how many files with the bytes of a page's files are looked at to find renamed ones. With
-// more, for instance many empty files, nothing of the page counts as renamed.
+// mostSame is how many paths with the bytes of a page's files are looked at to find renamed files. With
+// more, for instance of many empty files, nothing of the page counts as renamed.
 const mostSame = 5000
 
-// filesWith returns the files of a version whose column, path or content_path, has one of these values,
-// by path. Version 0 has none.
-func (s *Catalog) filesWith(ctx context.Context, objectID string, version int, column string, values []string) (map[string]*registry.File, error) {
+// filesAt returns the files of a version that have one of these paths. Version 0 has none.
+func (s *Catalog) filesAt(ctx context.Context, objectID string, version int, paths []string) (map[string]*registry.File, error) {
 	byPath := map[string]*registry.File{}
-	if len(values) == 0 || version == 0 {
+	if version == 0 {
 		return byPath, nil
 	}
-	args := []any{objectID, version}
-	marks := make([]string, len(values))
-	for i, v := range values {
-		args = append(args, []byte(v))
+	for some := range slices.Chunk(paths, sqldb.GroupWrites) {
+		marks, args := marksOf(some, objectID, version)
+		rows, err := s.fileRows(ctx, objectID, selectFile+`f.path IN (`+marks+`) AND f.deleted = 0 AND f.version = (
+			SELECT MAX(g.version) FROM file g WHERE g.object_id = f.object_id AND g.path = f.path AND g.version <= $2)`, args...)
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			byPath[rows[i].Path] = &rows[i]
+		}
+	}
+	return byPath, nil
+}
+
+// marksOf returns the placeholders of names behind other arguments, and all arguments.
+func marksOf(names []string, args ...any) (string, []any) {
+	marks := make([]string, len(names))
+	for i, name := range names {
+		args = append(args, []byte(name))
 		marks[i] = "$" + strconv.Itoa(len(args))
 	}
-	rows, err := s.fileRows(ctx, objectID, selectFile+`f.`+column+` IN (`+strings.Join(marks, ", ")+`) AND f.deleted = 0 AND f.version = (
-			SELECT MAX(g.version) FROM file g WHERE g.object_id = f.object_id AND g.path = f.path AND g.version <= $2)
-		LIMIT `+strconv.Itoa(mostSame), args...)
-	for i := range rows {
-		byPath[rows[i].Path] = &rows[i]
-	}
-	return byPath, err
+	return strings.Join(marks, ", "), args
 }
 
 // addRenames marks the added and removed files that are one file under another path: a path that
 // ended and one that began have the same bytes, and no other such path has.
 func (s *Catalog) addRenames(ctx context.Context, q registry.FileChangesQuery, rows []registry.FileChange) error {
-	seen := map[string]bool{}
-	var contents []string
+	contents := map[string]bool{}
 	for _, c := range rows {
-		var f *registry.File
 		switch c.Change {
 		case registry.FileAdded:
-			f = c.After
+			if !cameAfter(c.After.ContentPath, q.Since) {
+				contents[c.After.ContentPath] = true
+			}
 		case registry.FileRemoved:
-			f = c.Before
+			contents[c.Before.ContentPath] = true
 		case registry.FileChanged, registry.FileRenamed:
-			continue
-		}
-		if !seen[f.ContentPath] {
-			seen[f.ContentPath] = true
-			contents = append(contents, f.ContentPath)
 		}
 	}
 	if q.Since == 0 || len(contents) == 0 {
 		return nil
 	}
-	before, err := s.filesWith(ctx, q.ObjectID, q.Since, "content_path", contents)
+	// No index has the bytes of files: this reads all rows of the object, once for a page.
+	marks, args := marksOf(slices.Sorted(maps.Keys(contents)), q.ObjectID, q.Version)
+	same, err := s.db.Column(ctx, `SELECT DISTINCT path FROM file WHERE object_id = $1 AND version <= $2 AND content_path IN (`+marks+`)
+		LIMIT `+strconv.Itoa(mostSame+1), args...)
+	if err != nil || len(same) > mostSame {
+		return err
+	}
+	before, err := s.filesAt(ctx, q.ObjectID, q.Since, same)
 	if err != nil {
 		return err
 	}
-	after, err := s.filesWith(ctx, q.ObjectID, q.Version, "content_path", contents)
-	if err != nil || len(before) == mostSame || len(after) == mostSame {
-		return err
-	}
-	gone, err := s.onlyIn(ctx, q.ObjectID, before, after, q.Version)
+	after, err := s.filesAt(ctx, q.ObjectID, q.Version, same)
 	if err != nil {
 		return err
 	}
-	came, err := s.onlyIn(ctx, q.ObjectID, after, before, q.Since)
-	if err != nil {
-		return err
-	}
+	gone, came := onlyIn(before, after), onlyIn(after, before)
 	for i := range rows {
 		c := &rows[i]
 		switch {
@@ -147,32 +152,20 @@ func (s *Catalog) addRenames(ctx context.Context, q registry.FileChangesQuery, r
 	return nil
 }
 
-// onlyIn returns the paths of some files that another version has not, by their bytes. others are its
-// files with these bytes.
-func (s *Catalog) onlyIn(ctx context.Context, objectID string, some, others map[string]*registry.File, version int) (map[string][]string, error) {
-	var paths []string
-	for path := range some {
-		if others[path] == nil {
-			paths = append(paths, path)
-		}
-	}
-	changed := map[string]*registry.File{} // it has the path, with other bytes
-	for len(paths) > 0 {
-		n := min(len(paths), sqldb.GroupWrites)
-		found, err := s.filesWith(ctx, objectID, version, "path", paths[:n])
-		if err != nil {
-			return nil, err
-		}
-		for path, f := range found {
-			changed[path] = f
-		}
-		paths = paths[n:]
-	}
+// cameAfter reports whether the bytes at a path in the object came with a version after another one.
+func cameAfter(contentPath string, version int) bool {
+	name, _, _ := strings.Cut(strings.TrimPrefix(contentPath, "v"), "/")
+	n, err := strconv.Atoi(name)
+	return err == nil && n > version
+}
+
+// onlyIn returns the paths that only the first of two versions has, by their bytes.
+func onlyIn(some, others map[string]*registry.File) map[string][]string {
 	out := map[string][]string{}
 	for path, f := range some {
-		if others[path] == nil && changed[path] == nil {
+		if others[path] == nil {
 			out[f.ContentPath] = append(out[f.ContentPath], path)
 		}
 	}
-	return out, nil
+	return out
 }
