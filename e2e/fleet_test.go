@@ -45,10 +45,11 @@ type fleetSpec struct {
 	brokers    int      // 0: one
 	workers    []string // one process each, of a stage or several with commas between them; nil: everyStage
 	postgres   bool
-	env        []string // of all processes
-	binary     string   // that they run; "": the program under test
-	s3         bool     // staging and storage are in S3, not in shared folders
-	proxied    bool     // workers and Registry reach what they need through proxies, and brokers by name
+	env        []string                                       // of all processes
+	binary     string                                         // that they run; "": the program under test
+	s3         bool                                           // staging and storage are in S3, not in shared folders
+	inFront    func(*s3test.Server) (staging, storage string) // with s3: starts what is in front of the server; nil: nothing
+	proxied    bool                                           // workers and Registry reach what they need through proxies, and brokers by name
 }
 
 // everyStage has a process for each stage that deposits and acts need here, and two for downloads.
@@ -84,6 +85,9 @@ func newFleet(t *testing.T, spec fleetSpec) *fleet {
 		endpoint := "http://" + via("s3", strings.TrimPrefix(server.Endpoint, "http://"))
 		for _, name := range []string{"staging", "storage"} {
 			places[name] = s3test.Address(endpoint, name)
+		}
+		if spec.inFront != nil {
+			places["staging"], places["storage"] = spec.inFront(server)
 		}
 	} else {
 		for _, name := range []string{"staging", "storage"} {
@@ -147,7 +151,8 @@ const receiptKey = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 // add makes a process that is not started yet.
 func (f *fleet) add(role string, n int, env []string, args ...string) {
 	// No machine that these tests run on is to be looked for as one of EC2.
-	env = append([]string{"AWS_EC2_METADATA_DISABLED=true"}, env...)
+	// S3 is told whose requests they are.
+	env = append([]string{"AWS_EC2_METADATA_DISABLED=true", "AWS_SDK_UA_APP_ID=" + role}, env...)
 	name := fmt.Sprintf("%s %d", role, n)
 	f.procs[name] = &process{t: f.t, name: name, binary: f.binary, args: args, env: append(f.environment(), env...)}
 }

@@ -49,6 +49,7 @@ const (
 	openStores       = "!Ref OpenStores"
 	readStaging      = "!Ref ReadStaging"
 	writeStaging     = "!Ref WriteStaging"
+	emptyStaging     = "!Ref EmptyStaging"
 	readStorage      = "!Ref ReadStorage"
 	writeStorage     = "!Ref WriteStorage"
 	writeCheckpoints = "!Ref WriteCheckpoints"
@@ -57,20 +58,21 @@ const (
 	fetchSources     = "!If [HasSources, !Ref FetchSources, !Ref 'AWS::NoValue']"
 )
 
-// services says what each stage needs beside what all stages have.
+// services says what each stage needs beside what all stages have. TestRoles_Permissions in e2e runs
+// each stage with nothing else.
 var services = map[registry.Stage]service{
 	registry.Expand:    {small, 5, []string{readStaging, writeStaging}},
-	registry.Report:    {small, 5, []string{readStaging, writeStaging}},
-	registry.Estimate:  {small, 10, []string{readStaging}},
+	registry.Report:    {small, 5, []string{emptyStaging}},
+	registry.Estimate:  {small, 10, []string{readStaging, writeStaging}},
 	registry.Provision: {small, 5, nil},
 	registry.Download:  {large, 20, []string{readStaging, writeStaging}},
 	registry.Scan:      {medium, 10, []string{readStaging, writeStaging}},
 	registry.Process:   {large, 20, []string{readStaging, writeStaging, readStorage, writeStorage}},
 	registry.Replicate: {medium, 10, []string{readStorage, writeStorage}},
-	registry.Record:    {small, 10, []string{readStaging, readStorage}},
-	registry.Notify:    {small, 5, []string{readStaging, writeStaging}},
+	registry.Record:    {small, 10, []string{readStaging}},
+	registry.Notify:    {small, 5, []string{emptyStaging}},
 	registry.Apply:     {small, 2, nil},
-	registry.Cleanup:   {small, 2, []string{readStaging, writeStaging, readStorage}},
+	registry.Cleanup:   {small, 2, []string{emptyStaging, readStorage}},
 	registry.Delete:    {small, 2, []string{readStorage, writeStorage}},
 	registry.Fixity:    {medium, 10, []string{readStorage, writeStorage}},
 	registry.Restore:   {medium, 5, []string{readStaging, writeStaging, readStorage, restoreStorage}},
