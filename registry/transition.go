@@ -336,7 +336,7 @@ func (e *TransitionError) plain() string {
 func (e *TransitionError) Reason() string {
 	if e.Act == ActRequeue && slices.Contains(e.Allowed, ActUpdateReport) && !slices.Contains(e.Allowed, ActRequeue) {
 		return fmt.Sprintf("the batch failed because its jobs did, so a requeue would only make another report; requeue its failed jobs:"+
-			" `holdfast item requeue --match 'batch:%s state:failed'`; or make its report again: `holdfast batch update-report %[1]s`", e.ItemID)
+			" `holdfast item requeue --match 'batch:%s state:failed'`; or make its report again: `holdfast batch update-report %[1]s`", cmp.Or(e.ItemID, "ID"))
 	}
 	return e.Why
 }

@@ -3,6 +3,7 @@ package registry_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/holdfast/holdfast/registry"
@@ -203,5 +204,13 @@ func TestErrorsSayWhat(t *testing.T) {
 		if got := tt.err.Error(); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
 		}
+	}
+}
+
+// TestWhyNot_NamesNoItem checks that the advice for a batch whose jobs failed is whole although no batch is named.
+func TestWhyNot_NamesNoItem(t *testing.T) {
+	why := registry.WhyNot(registry.Position{Action: registry.Batch, Stage: registry.Report, Status: registry.Failed, Attempt: 1, Closing: 1, JobsFailed: true}, registry.ActRequeue)
+	if !strings.Contains(why, "'batch:ID state:failed'") || !strings.Contains(why, "update-report ID`") {
+		t.Errorf("the advice is %q", why)
 	}
 }
