@@ -58,7 +58,7 @@ func TestPseudoLanguage(t *testing.T) {
 	s := siteOf(uitest.New(t, uitest.Options{Catalogue: pseudo(t)}))
 	batch, jobs := s.fill(t)
 	s.Token = s.TokenOf(t, "Ω", registry.RoleAdmin)
-	data := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|https?://\S+|ark:\S+|\d+(\.\d+)? ?([KMGT]i)?B\b|\d{4}-\d\d-\d\d|\bUTC\b|\bHoldfast\b|` +
+	data := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]+…?|https?://\S+|ark:\S+|\d+(\.\d+)? ?([KMGT]i)?B\b|\d{4}-\d\d-\d\d|\bUTC\b|\bHoldfast\b|` +
 		regexp.QuoteMeta(hostile) + `|\b(default|ann|worker|storage|Ω|English|[Ee]speranto|waiting|good|bad|again|404 for|staging|test|a viewer|ingestion|batch-manifest|sha256|Ctrl-K|Esc|[KMG]iB)\b|@example.org|producer/|` +
 		// the beginning of a name, and a name with numbers taken out of it
 		`<script>alert.*|<n> for .*`)
