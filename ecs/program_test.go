@@ -1,6 +1,7 @@
 package ecs_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -512,5 +513,101 @@ func TestDataLasts(t *testing.T) {
 	restored := resolved(t, template, "Database", values(true))
 	if restored["DBSnapshotIdentifier"] == nil || restored["DBName"] != nil || restored["MasterUsername"] != nil {
 		t.Errorf("a restored database is %v; RDS refuses a name or a user with a snapshot", restored)
+	}
+}
+
+// TestSecurityGroups: who must connect to a port may, out of its own group and into the other's, and
+// nobody else may connect at all.
+func TestSecurityGroups(t *testing.T) {
+	template := cfntest.Load(t, "data.yaml")
+	type way struct {
+		from, to string
+		port     int
+	}
+	in, out := map[way]bool{}, map[way]bool{}
+	const anybody = "0.0.0.0/0"
+	note := func(rule object, group string, inward bool) {
+		other := group
+		for _, key := range []string{"CidrIp", "SourceSecurityGroupId", "DestinationSecurityGroupId"} {
+			if rule[key] != nil {
+				other = strings.Trim(fmt.Sprint(rule[key]), "<>")
+			}
+		}
+		if rule["IpProtocol"] == "-1" {
+			if other != "127.0.0.1/32" {
+				t.Errorf("%s has the rule %v", group, rule)
+			}
+			return
+		}
+		for _, port := range []int{80, 443, 2049, 4150, 4151, 4160, 4161, 5432, 6379, 8080} {
+			switch {
+			case port < rule["FromPort"].(int) || port > rule["ToPort"].(int):
+			case inward:
+				in[way{other, group, port}] = true
+			default:
+				out[way{group, other, port}] = true
+			}
+		}
+	}
+	for _, id := range ofType(template, "AWS::EC2::SecurityGroup") {
+		group := resolved(t, template, id, values(false))
+		for _, rule := range list(group["SecurityGroupIngress"]) {
+			note(rule, id, true)
+		}
+		for _, rule := range list(group["SecurityGroupEgress"]) {
+			note(rule, id, false)
+		}
+	}
+	for _, typ := range []string{"AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress"} {
+		for _, id := range ofType(template, typ) {
+			rule := resolved(t, template, id, values(false))
+			note(rule, strings.Trim(rule["GroupId"].(string), "<>"), strings.HasSuffix(typ, "Ingress"))
+		}
+	}
+	group := func(name string) string { return name + "SecurityGroup" }
+	want := map[way]bool{{anybody, group("LoadBalancer"), 80}: true, {anybody, group("LoadBalancer"), 443}: true}
+	for to, from := range map[string][]string{
+		"Registry 8080": {"LoadBalancer", "Worker", "Operator"}, "Worker 8080": {"Operator"}, "Queue 4150": {"Registry", "Worker"}, "Queue 4151": {"Registry", "Worker"},
+		"Queue 4160": {"Queue"}, "Queue 4161": {"Registry", "Worker"}, "Disk 2049": {"Queue"}, "Database 5432": {"Registry", "Operator"}, "Redis 6379": {"Worker"},
+	} {
+		var name string
+		var port int
+		if _, err := fmt.Sscan(to, &name, &port); err != nil {
+			t.Fatal(err)
+		}
+		for _, from := range from {
+			w := way{group(from), group(name), port}
+			want[w] = true
+			// The operators' group limits nothing that goes out.
+			if from != "Operator" && !out[w] && !out[way{w.from, anybody, port}] {
+				t.Errorf("%s may not connect to port %d of %s", w.from, port, w.to)
+			}
+		}
+	}
+	for w := range in {
+		if !want[w] {
+			t.Errorf("%s lets in %s at port %d", w.to, w.from, w.port)
+		}
+	}
+	for w := range want {
+		if !in[w] {
+			t.Errorf("%s does not let in %s at port %d", w.to, w.from, w.port)
+		}
+	}
+}
+
+// TestPolicies_Limits: IAM's limits on the size of a managed policy, and on how many a role has.
+func TestPolicies_Limits(t *testing.T) {
+	template := cfntest.Load(t, "services.yaml")
+	for _, id := range ofType(template, "AWS::IAM::ManagedPolicy") {
+		text, err := json.Marshal(resolved(t, template, id, values(true))["PolicyDocument"])
+		if err != nil || len(text) > 6144-1000 { // names of buckets here are short
+			t.Errorf("%s has %d bytes, %v", id, len(text), err)
+		}
+	}
+	for _, id := range ofType(template, "AWS::IAM::Role") {
+		if policies, _ := resolved(t, template, id, values(true))["ManagedPolicyArns"].([]any); len(policies) > 10 {
+			t.Errorf("%s has %d policies", id, len(policies))
+		}
 	}
 }
