@@ -66,7 +66,7 @@ var services = map[registry.Stage]service{
 	registry.Estimate:  {small, 10, []string{readStaging, writeStaging}},
 	registry.Provision: {small, 5, nil},
 	registry.Download:  {large, 20, []string{readStaging, writeStaging}},
-	registry.Scan:      {medium, 10, []string{readStaging, writeStaging}},
+	registry.Scan:      {medium, 10, []string{readStaging, emptyStaging}},
 	registry.Process:   {large, 20, []string{readStaging, writeStaging, readStorage, writeStorage}},
 	registry.Replicate: {medium, 10, []string{readStorage, writeStorage}},
 	registry.Record:    {small, 10, []string{readStaging}},
