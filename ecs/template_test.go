@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/internal/cfntest"
 	"github.com/holdfast/holdfast/registry"
 )
@@ -267,5 +268,29 @@ for word; do case $word in file://*) echo "$* $(cat "${word#file://}")" >>"$LOG"
 	}
 	if strings.Contains(string(out), "secret") {
 		t.Errorf("it shows a secret: %s", out)
+	}
+}
+
+// TestReadme_Secrets: its table names every stage that has a secret, and no other.
+func TestReadme_Secrets(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"SECRET_KEY", "RECEIPT_KEY", "EZID_URL", "SMTP_URL", "OIDC_CLIENT_SECRET"} {
+		row := regexp.MustCompile(`(?m)^\| .*/` + name + `.*\|([^|]*)\|$`).FindSubmatch(text)
+		if row == nil {
+			t.Errorf("there is no row for %s", name)
+			continue
+		}
+		for _, stage := range registry.Stages() {
+			named := regexp.MustCompile(`\b` + string(stage) + `\b`).Match(row[1])
+			if has := slices.Contains(config.Secrets("worker", stage), "HOLDFAST_"+name); has != named {
+				t.Errorf("stage %s has %s: %t; its row says %s", stage, name, has, row[1])
+			}
+		}
+		if has := slices.Contains(config.Secrets("registry"), "HOLDFAST_"+name); has != strings.Contains(string(row[1]), "Registry") {
+			t.Errorf("the Registry has %s: %t; its row says %s", name, has, row[1])
+		}
 	}
 }
