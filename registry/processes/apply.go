@@ -61,11 +61,13 @@ func (b *batch) settled(s work.Shift) error {
 	}
 	p, err := b.load(spec.ProcessKey)
 	if errors.Is(err, registry.ErrNotFound) {
+		b.failureOver(s.Item.ID)
 		return nil // it was removed
 	} else if err != nil {
 		return err
 	}
 	if spec.Kind.IsTimer() && p.timer != s.Item.ID {
+		b.failureOver(s.Item.ID)
 		return nil // it was replaced
 	}
 	if s.Status == registry.Completed {
@@ -163,16 +165,19 @@ func (p *process) fail(b *batch, s work.Shift, spec registry.StepSpec) error {
 		return p.skip(b, s.Item.ID)
 	}
 	if p.Status == registry.ProcessDone || p.Status == registry.ProcessFailed && spec.Kind == registry.StepCall {
+		b.failureOver(s.Item.ID)
 		return nil // the process ended, or went into error, before
 	}
 	p.leave(s.Item.ID)
 	if spec.Kind == registry.StepRepair {
+		b.failureOver(s.Item.ID)
 		p.save(b)
 		return nil
 	}
 	if err := p.turn(b, registry.ProcessFailed, stepped(s.Item.ID, spec.Kind, s.Note)); err != nil {
 		return err
 	}
+	b.failureOver(p.CorruptedBy) // a timer that was started again has failed again
 	p.Detail, p.CorruptedBy, p.corruptedKind, p.context = s.Note, s.Item.ID, spec.Kind, spec.Context
 	p.timer, p.Timer, p.tail = "", nil, ""
 	p.save(b)

@@ -25,6 +25,7 @@ type batch struct {
 	created   []*process
 	changed   []*process
 	answered  []registry.WorkItem // whose results changed
+	over      []string            // failed steps that nobody need see to any more
 	postponed map[string][]string // timers with the calls that they wait for
 }
 
@@ -127,8 +128,11 @@ func (b *batch) flush() error {
 	if err := b.InsertRows(insertEvent, b.events); err != nil {
 		return fmt.Errorf("add events of processes: %w", err)
 	}
+	if err := b.FailuresOver(b.over); err != nil {
+		return err
+	}
 	postponed := b.postponed
-	b.created, b.changed, b.answered, b.events, b.postponed = nil, nil, nil, nil, map[string][]string{}
+	b.created, b.changed, b.answered, b.over, b.events, b.postponed = nil, nil, nil, nil, nil, map[string][]string{}
 	return b.Behind(postponed)
 }
 
@@ -170,6 +174,14 @@ func (b *batch) writeCreated() error {
 		return fmt.Errorf("add processes: %w", err)
 	}
 	return nil
+}
+
+// failureOver takes a failed step out of the list of failures, unless itemID is "". In that list
+// each process in error has one step: the one that the error is due to.
+func (b *batch) failureOver(itemID string) {
+	if itemID != "" {
+		b.over = append(b.over, itemID)
+	}
 }
 
 // cancel cancels the items of steps, unless they are "" or have settled. The engine then calls

@@ -172,6 +172,7 @@ func (p *process) turn(b *batch, to registry.ProcessStatus, c cause) error {
 	}
 	p.PreviousStatus, p.Status, p.StatusChangedAt = p.Status, to, sqldb.FromMicros(b.Now)
 	if to != registry.ProcessFailed {
+		b.failureOver(p.CorruptedBy)
 		p.Detail, p.CorruptedBy, p.corruptedKind, p.context = "", "", "", nil
 	}
 	return p.note(b, turned(p.PreviousStatus, to), c)
@@ -312,6 +313,7 @@ func (p *process) remove(b *batch, c cause, reason string) error {
 		}
 	}
 	b.known[p.ProcessKey] = nil
+	b.failureOver(p.CorruptedBy)
 	actor := c.actor
 	if c.item != "" {
 		actor = work.ActorRegistry // nobody asked for the cancellations

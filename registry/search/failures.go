@@ -55,7 +55,7 @@ func (s *Search) planFailures(ctx context.Context, q registry.ItemQuery, r reach
 	if w, err = ItemWhere(q, s.db.Dialect.Name(), sqldb.Micros(s.db.Now())); err != nil {
 		return "", w, err
 	}
-	w.Conds = append(w.Conds, "i.status = 'failed'")
+	w.Conds = append(w.Conds, "i.status = 'failed'", work.StandingFailure)
 	if err := s.checkShort(ctx, q, r); err != nil {
 		return "", w, err
 	}

@@ -17,6 +17,25 @@ func causeOf(stage registry.Stage, class registry.ErrorClass, code, host, note s
 	return cause{c.Fingerprint(), c.Code, c.Host}
 }
 
+// overCause is the cause of failed items that nobody need see to any more. It is no fingerprint.
+const overCause = "over"
+
+// StandingFailure is the condition of a failed item i that somebody has to see to.
+const StandingFailure = "i.cause <> '" + overCause + "'"
+
+// FailuresOver takes failed items out of the list of failures, since nobody need see to them any
+// more. They stay failed. Items that have not failed, and repeats, change nothing.
+func (t *Tx) FailuresOver(ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	err := t.Do(`UPDATE work_item SET cause = $2 WHERE `+t.Among("id")+` AND status = 'failed'`, t.List(ids), overCause)
+	if err != nil {
+		return fmt.Errorf("take items out of the failures: %w", err)
+	}
+	return nil
+}
+
 // Bounds of nameCauses: items in one transaction, transactions in one call.
 const (
 	causesAtOnce = 1000

@@ -878,6 +878,7 @@ func faultTests() tests {
 		"events_come_with_the_commit":                feed,
 		"the_feed_has_the_life_of_a_process":         life,
 		"a_failed_step_advises_a_repair":             advice,
+		"a_process_in_error_is_one_failure":          oneFailure,
 		"a_removed_namespace_entry_frees_its_worker": freeWorker,
 	}
 }
@@ -1037,6 +1038,71 @@ func advice(f *fixture) {
 	if _, err := f.Store.Command(f.Context(), registry.Command{ItemID: a.ItemID, Act: registry.ActRequeue, Actor: "admin"}); err == nil {
 		f.Error("the step was requeued")
 	}
+}
+
+// oneFailure: of a process in error the list of failures has the step that the error is due to. When
+// the process goes on, is done or is removed, it has none, and the step stays failed.
+func oneFailure(f *fixture) {
+	failures := func(want ...string) {
+		f.Helper()
+		groups, err := f.Store.Failures(f.Context(), registry.ItemQuery{Action: registry.StepProcess})
+		f.Must(err)
+		var got []string
+		for _, g := range groups.Rows {
+			for range g.Count {
+				got = append(got, g.Note)
+			}
+			n, err := f.Store.CountItems(f.Context(), registry.ItemQuery{Match: registrytest.Match("cause:" + g.Fingerprint)})
+			f.Must(err)
+			if n[registry.StateFailed] != g.Count {
+				f.Errorf("%v items have the cause of a group of %d", n, g.Count)
+			}
+		}
+		if !slices.Equal(got, want) {
+			f.Errorf("failures %q, want %q", got, want)
+		}
+	}
+	repair := func() {
+		f.Helper()
+		_, err := f.Store.RepairProcess(f.Context(), newCall(`1`))
+		f.Must(err)
+	}
+	f.begun(f.at(0))
+	c := f.next(registry.StepTimeout)
+	f.fails(c, "the tape is lost")
+	failures("the tape is lost")
+	repair()
+	f.fails(f.next(registry.StepRepair), "no drive")
+	failures("the tape is lost")
+	_, err := f.Store.RetryProcess(f.Context(), registry.ProcessAct{ProcessKey: key("a"), Actor: "admin"})
+	f.Must(err)
+	failures("the tape is lost")
+	f.fails(f.next(registry.StepTimeout), "the tape is torn")
+	failures("the tape is torn")
+	repair()
+	f.ends(f.next(registry.StepRepair), do(registry.ThenSuspend))
+	failures()
+	if it := f.Item(c.Item.ID); it.Status != registry.Failed || it.Note != "the tape is lost" {
+		f.Errorf("the step is %+v", it)
+	}
+	f.call(`1`)
+	f.fails(f.next(registry.StepCall), "no shelf")
+	failures("no shelf")
+	_, err = f.Store.RetryProcess(f.Context(), registry.ProcessAct{ProcessKey: key("a"), Actor: "admin"})
+	f.Must(err)
+	failures()
+	f.call(`2`)
+	f.fails(f.next(registry.StepCall), "no label")
+	repair()
+	failures("no label")
+	f.ends(f.next(registry.StepRepair), do(registry.ThenDone))
+	failures()
+	_, err = f.Store.InitProcess(f.Context(), registry.NewProcess{ProcessKey: key("b"), Actor: "curator"})
+	f.Must(err)
+	f.fails(f.next(registry.StepInit), "no room")
+	failures("no room")
+	f.Must(f.Store.RemoveProcess(f.Context(), registry.ProcessAct{ProcessKey: key("b"), Actor: "admin"}))
+	failures()
 }
 
 // freeWorker: a step whose process is removed frees its worker's slot at once.
