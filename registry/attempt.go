@@ -99,9 +99,11 @@ type WorkerInfo struct {
 	Spare    map[Stage]int `json:"spare,omitempty"`
 	Draining bool          `json:"draining"`
 	SeenAt   time.Time     `json:"seen_at"`
-	// What the Registry says of it: when it was first seen, and how long its leases are.
-	Since        time.Time `json:"since,omitzero"`
-	LeaseSeconds int64     `json:"lease_seconds,omitempty"`
+	// What the Registry says of it: how many of its attempts run by stage, which Free tells only as
+	// of SeenAt; when it was first seen, and how long its leases are.
+	Running      map[Stage]int `json:"running,omitempty"`
+	Since        time.Time     `json:"since,omitzero"`
+	LeaseSeconds int64         `json:"lease_seconds,omitempty"`
 }
 
 // ClaimRequest requests one item of a stage.

@@ -79,7 +79,7 @@ var bounds = map[string]bound{
 	"ClaimRequest.Lease": number(0, int64(registry.MostLease)), "ClaimRequest.MaxAttempts": number(0, mostAttempts), "ClaimRequest.StuckAfter": number(0, int64(registry.MostStuck)),
 
 	"RenewRequest.Lease": number(0, int64(registry.MostLease)), "RenewRequest.Beats": list(mostBeats),
-	"WorkerInfo.ID": name, "WorkerInfo.Version": name, "WorkerInfo.Capacity": slots, "WorkerInfo.Free": slots, "WorkerInfo.Spare": slots, "WorkerInfo.LeaseSeconds": replaced,
+	"WorkerInfo.ID": name, "WorkerInfo.Version": name, "WorkerInfo.Capacity": slots, "WorkerInfo.Free": slots, "WorkerInfo.Spare": slots, "WorkerInfo.Running": replaced, "WorkerInfo.LeaseSeconds": replaced,
 	"WithdrawnQuery.Worker": name, "WithdrawnQuery.After": any64,
 	"Beat.Progress": list(mostMade), "Beat.Log": list(registry.MostLogLines), "Beat.DoneBytes": size, "Beat.DoneFiles": size,
 	"LogLine.N": replaced, "LogLine.Seq": number(1, mostCount), "LogLine.Level": name, "LogLine.Text": text(mostName), "LogLine.Dropped": replaced,

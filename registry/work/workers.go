@@ -45,7 +45,7 @@ func (f fleet) Of(stage registry.Stage) (c stageSlots) {
 			c.Held = append(c.Held, f.holds[hold])
 		default:
 			c.Capacity += w.Capacity[stage]
-			c.Free += w.Free[stage]
+			c.Free += max(0, min(w.Free[stage], w.Capacity[stage]-w.Running[stage]))
 		}
 	}
 	return c
@@ -67,6 +67,33 @@ func (t *Tx) forgetWorkers(condition string, args ...any) error {
 
 // Workers implements registry.AttemptReader.
 func (e *Engine) Workers(ctx context.Context) (out []registry.WorkerInfo, err error) {
+	if out, err = e.alive(ctx); err != nil || len(out) == 0 {
+		return out, err
+	}
+	at := make(map[string]int, len(out))
+	for i, w := range out {
+		at[w.ID] = i
+	}
+	err = sqldb.Each(e.db.Read.Ask(ctx, `SELECT worker, stage, COUNT(*) FROM attempt WHERE finished_at IS NULL GROUP BY worker, stage`), "count what workers run", func(row sqldb.Scanner) error {
+		var worker string
+		var stage registry.Stage
+		var n int
+		if err := row.Scan(&worker, &stage, &n); err != nil {
+			return err
+		}
+		if i, ok := at[worker]; ok {
+			if out[i].Running == nil {
+				out[i].Running = map[registry.Stage]int{}
+			}
+			out[i].Running[stage] = n
+		}
+		return nil
+	})
+	return out, err
+}
+
+// alive lists the living workers as they announced themselves.
+func (e *Engine) alive(ctx context.Context) ([]registry.WorkerInfo, error) {
 	return sqldb.Collect(e.db.Read.Ask(ctx, `SELECT id, version, slots, draining, seen_at, since,
 		COALESCE((SELECT MAX(s.lease) FROM worker_stage s WHERE s.worker_id = worker.id), 0) FROM worker WHERE seen_at > $1
 		ORDER BY id`, sqldb.Micros(e.db.Now().Add(-workerAlive))), "list workers", func(row sqldb.Scanner) (registry.WorkerInfo, error) {

@@ -3,6 +3,7 @@ package worktest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
@@ -163,6 +164,19 @@ func renewWorkers(f *fixture) {
 	info.SeenAt = f.Clock.Now()
 	if diff := cmp.Diff([]registry.WorkerInfo{info}, workers()); diff != "" {
 		f.Errorf("workers (-want +got):\n%s", diff)
+	}
+	// What it runs is counted, whatever it announced before.
+	id := f.Job(registry.Download)
+	r := f.Request(registry.Download, id)
+	r.Worker = "w"
+	c, err := f.Store.Claim(f.Context(), r)
+	f.Must(err)
+	if got := workers(); len(got) != 1 || !maps.Equal(got[0].Running, map[registry.Stage]int{registry.Download: 1}) {
+		f.Errorf("workers %+v", got)
+	}
+	f.Done(c.Lease)
+	if got := workers(); len(got) != 1 || len(got[0].Running) != 0 {
+		f.Errorf("workers %+v", got)
 	}
 	f.Clock.Pass(2 * time.Minute)
 	if got := workers(); len(got) != 0 {

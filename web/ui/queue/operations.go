@@ -168,7 +168,7 @@ func (p pages) addWorkers(ctx context.Context, s *operationsPage) error {
 	for _, w := range workers {
 		row := workerRow{WorkerInfo: w}
 		for stage, slots := range w.Capacity {
-			load := stageLoad{stage, slots, slots - w.Free[stage]}
+			load := stageLoad{stage, slots, w.Running[stage]}
 			row.Slots, row.Busy = row.Slots+load.Slots, row.Busy+load.Busy
 			row.Stages = append(row.Stages, load)
 		}

@@ -86,7 +86,7 @@ func TestOperations_Acts(t *testing.T) {
 		wants(t, text, []string{`name="do" value="` + do + `"`})
 		does(t, s, "/operations/act", "/operations", url.Values{"do": {do}, "reason": {reason}, "minutes": {"5"}, "worker": {"host-1-a"}})
 	}
-	wants(t, s.Get(t, "/operations", http.StatusOK), []string{"host-1-a", "3 of 4", "download 3/4", "60 s", "do=pause", "do=drain", "do=refuse", "do=hold-worker&amp;worker=host-1-a"}, "do=resume", "do=accept")
+	wants(t, s.Get(t, "/operations", http.StatusOK), []string{"host-1-a", "0 of 4", "download 0/4", "60 s", "do=pause", "do=drain", "do=refuse", "do=hold-worker&amp;worker=host-1-a"}, "do=resume", "do=accept")
 	act("pause", "moving <b>")
 	wants(t, s.Get(t, "/operations", http.StatusOK), []string{"The queue is paused", "by op: moving &lt;b&gt;.", "do=resume"}, "do=pause")
 	act("resume", "")
@@ -97,7 +97,7 @@ func TestOperations_Acts(t *testing.T) {
 	wants(t, s.Get(t, "/operations", http.StatusOK), []string{"Submissions are not accepted", "do=accept"}, "is paused", "Draining")
 	act("accept", "room again")
 	act("hold-worker", "a new version")
-	wants(t, s.Get(t, "/operations", http.StatusOK), []string{"draining", `name="key" value="host-1-a"`}, "not accepted")
+	wants(t, s.Get(t, "/operations", http.StatusOK), []string{"drained", `name="key" value="host-1-a"`}, "not accepted")
 	w := s.Post(t, "/operations/act", url.Values{"do": {"pause"}, "reason": {" "}})
 	wants(t, w.Body.String(), []string{"Refused"})
 	if w.Code != http.StatusConflict {
