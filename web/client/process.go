@@ -16,8 +16,8 @@ import (
 
 // Namespaces lists the namespaces of processes, by name.
 func (c *Client) Namespaces(ctx context.Context) ([]registry.Namespace, error) {
-	p, err := get[registry.Page[registry.Namespace]](ctx, c, "/namespaces", nil)
-	return p.Rows, err
+	p, err := get[registry.Page[wire.Namespace]](ctx, c, "/namespaces", nil)
+	return wire.Each(p.Rows, wire.Namespace.Registry), err
 }
 
 // InitProcess implements registry.Processing.

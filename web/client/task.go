@@ -10,8 +10,8 @@ import (
 
 // Functions lists the functions that tasks can call, by name.
 func (c *Client) Functions(ctx context.Context) ([]registry.Function, error) {
-	p, err := get[registry.Page[registry.Function]](ctx, c, "/functions", nil)
-	return p.Rows, err
+	p, err := get[registry.Page[wire.Function]](ctx, c, "/functions", nil)
+	return wire.Each(p.Rows, wire.Function.Registry), err
 }
 
 // SubmitTask submits a task and returns its item. The actor is the token. The *Problem of a refusal

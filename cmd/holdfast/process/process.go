@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 //go:embed help/*.txt
@@ -42,10 +43,10 @@ func namespacesCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l := cli.Lister[registry.Namespace]{None: "no namespaces; a program announces its namespaces when it starts", Columns: []terminal.Column{
+			l := cli.Lister[wire.Namespace]{None: "no namespaces; a program announces its namespaces when it starts", Columns: []terminal.Column{
 				{Name: "namespace"}, {Name: "announced", Spare: 1}, {Name: "title", Flex: true},
-			}, Row: func(n registry.Namespace) []string { return []string{n.Name, terminal.TimeText(n.SeenAt), n.Title} }}
-			return l.Print(a, cli.Whole(all))
+			}, Row: func(n wire.Namespace) []string { return []string{n.Name, terminal.TimeText(n.SeenAt), n.Title} }}
+			return l.Print(a, cli.Whole(wire.Each(all, wire.NamespaceOf)))
 		},
 	})
 }

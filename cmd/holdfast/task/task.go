@@ -41,10 +41,10 @@ func functionsCommand(a *cli.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l := cli.Lister[registry.Function]{None: "no functions; a program announces its functions when it starts", Columns: []terminal.Column{
+			l := cli.Lister[wire.Function]{None: "no functions; a program announces its functions when it starts", Columns: []terminal.Column{
 				{Name: "function"}, {Name: "announced", Spare: 1}, {Name: "title", Flex: true},
-			}, Row: func(f registry.Function) []string { return []string{f.Name, terminal.TimeText(f.SeenAt), f.Title} }}
-			return l.Print(a, cli.Whole(all))
+			}, Row: func(f wire.Function) []string { return []string{f.Name, terminal.TimeText(f.SeenAt), f.Title} }}
+			return l.Print(a, cli.Whole(wire.Each(all, wire.FunctionOf)))
 		},
 	})
 }

@@ -71,12 +71,12 @@ type Waiting struct {
 // limit is the wait as a duration.
 func (w Waiting) limit() time.Duration { return time.Duration(w.Wait * float64(time.Second)) }
 
-func (s *Service) namespaces(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.Page[registry.Namespace]], error) {
+func (s *Service) namespaces(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.Page[wire.Namespace]], error) {
 	all, err := s.Registry.Namespaces(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return endpoint.Listed(all), nil
+	return endpoint.Listed(wire.Each(all, wire.NamespaceOf)), nil
 }
 
 type listInput struct {

@@ -25,12 +25,12 @@ func (s *Service) taskRoutes() {
 	}, s.submitTask)
 }
 
-func (s *Service) functions(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.Page[registry.Function]], error) {
+func (s *Service) functions(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.Page[wire.Function]], error) {
 	all, err := s.Registry.Functions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return endpoint.Listed(all), nil
+	return endpoint.Listed(wire.Each(all, wire.FunctionOf)), nil
 }
 
 type taskInput struct {
