@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/holdfast/holdfast/cmd/config"
+	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/cmd/holdfast/cli/clitest"
+	"github.com/holdfast/holdfast/profile"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// The documents whose blocks are checked, from this folder.
+var documents = []string{"../../README.md", "../../docs/*.md", "../../ecs/README.md", "../../examples/*/README.md"}
+
+// block is a fenced block of a document.
+type block struct {
+	file string
+	line int    // of its fence
+	lang string // what follows the fence: "", "console", "yaml profile" ...
+	text string
+}
+
+func (b block) String() string {
+	return fmt.Sprintf("%s:%d", strings.TrimPrefix(b.file, "../../"), b.line)
+}
+
+// blocks returns all fenced blocks of the documents.
+func blocks(t *testing.T) (out []block) {
+	t.Helper()
+	fence := regexp.MustCompile("^ *```(.*)$")
+	for _, pattern := range documents {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			open := false
+			for i, line := range strings.Split(string(text), "\n") {
+				switch m := fence.FindStringSubmatch(line); {
+				case m == nil && open:
+					out[len(out)-1].text += line + "\n"
+				case m != nil && !open:
+					out = append(out, block{file: file, line: i + 1, lang: m[1]})
+					open = true
+				case m != nil:
+					open = false
+				case strings.HasPrefix(line, "    "):
+					out = append(out, block{file: file, line: i + 1, text: line + "\n"}) // a block without a fence
+				}
+			}
+		}
+	}
+	return out
+}
+
+var (
+	continued   = regexp.MustCompile(`\\\n\s*`)
+	command     = regexp.MustCompile(`(?:^|[|(;&]|\bsudo|\bexec)\s*(?:[A-Z_]+=\S+\s+)*(?:\S*/)?holdfast\s+(.*)`)
+	substituted = regexp.MustCompile(`\$\([^()]*\)`)
+)
+
+// commands returns the arguments of each call of holdfast in a block of commands.
+func (b block) commands() (out [][]string) {
+	for line := range strings.Lines(continued.ReplaceAllString(b.text, " ")) {
+		line = strings.TrimSpace(line)
+		if b.lang == "console" && !strings.HasPrefix(line, "$ ") {
+			continue // output
+		}
+		line = substituted.ReplaceAllString(strings.TrimPrefix(line, "$ "), "SUBSTITUTED")
+		if m := command.FindStringSubmatch(line); m != nil {
+			out = append(out, words(m[1]))
+		}
+	}
+	return out
+}
+
+// words splits a command at spaces as a shell does, up to its end: a comment, a pipe, a
+// redirection, or a part that may be left out.
+func words(line string) (out []string) {
+	var word strings.Builder
+	begun := false
+	var quote rune
+	end := func() {
+		if begun {
+			out = append(out, word.String())
+		}
+		word.Reset()
+		begun = false
+	}
+	for _, c := range line {
+		switch {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(c)
+		case c == '"' || c == '\'':
+			quote, begun = c, true
+		case c == ' ':
+			end()
+		case strings.ContainsRune("|><;&)", c), (c == '#' || c == '[') && !begun:
+			end()
+			return out
+		default:
+			word.WriteRune(c)
+			begun = true
+		}
+	}
+	end()
+	return out
+}
+
+// TestDocuments_Commands checks that all commands of holdfast in blocks of the documents exist, with
+// their flags and their number of arguments.
+func TestDocuments_Commands(t *testing.T) {
+	clitest.NoEnvironment(t)
+	checked := 0
+	for _, b := range blocks(t) {
+		switch b.lang {
+		case "", "sh", "console":
+		default:
+			continue
+		}
+		for _, args := range b.commands() {
+			if len(args) == 0 || args[0] == "…" || args[0] == "..." {
+				continue // a word of a picture
+			}
+			checked++
+			if err := parse(t, args); err != nil {
+				t.Errorf("%s: holdfast %s: %v", b, strings.Join(args, " "), err)
+			}
+		}
+	}
+	if checked < 70 {
+		t.Errorf("found only %d commands", checked)
+	}
+	for _, wrong := range [][]string{{"sumbit", "x"}, {"submit", "--titel", "t", "x"}, {"batch", "show", "a", "b"}, {"item", "explode", "x"}} {
+		if parse(t, wrong) == nil {
+			t.Errorf("holdfast %s was accepted", strings.Join(wrong, " "))
+		}
+	}
+}
+
+// parse reads a command line as the program does, and runs nothing.
+func parse(t *testing.T, args []string) error {
+	t.Helper()
+	top := root(cli.New("dev", strings.NewReader(""), io.Discard, io.Discard))
+	top.SetContext(t.Context())
+	found, rest, err := top.Find(args)
+	if err != nil {
+		return err
+	}
+	if found == top || !found.Runnable() {
+		return fmt.Errorf("no such command")
+	}
+	if err := found.ParseFlags(rest); err != nil {
+		return err
+	}
+	given := found.Flags().Args()
+	for _, a := range given {
+		if a == "..." || a == "…" {
+			return nil // more arguments
+		}
+	}
+	if err := found.ValidateArgs(given); err != nil {
+		return err
+	}
+	return subcommandMissing(found, given)
+}
+
+// subcommandMissing refuses an argument of a group, which is no command of it.
+func subcommandMissing(c *cobra.Command, args []string) error {
+	if c.HasSubCommands() && len(args) > 0 {
+		return fmt.Errorf("%s has no command %s", c.CommandPath(), args[0])
+	}
+	return nil
+}
+
+// TestDocuments_Settings checks that each variable HOLDFAST_... in the documents is a setting, and
+// that the blocks of settings (```env) are valid.
+func TestDocuments_Settings(t *testing.T) {
+	clitest.NoEnvironment(t)
+	known := map[string]bool{"HOLDFAST_VERSION": true, "HOLDFAST_TEST_NSQD_ADDR": true} // of docker/compose.yaml and of tests
+	all, err := config.InForce(t.Context(), config.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		known[s.Name] = true
+	}
+	ofStage := map[string]bool{}
+	for _, s := range registry.AllStages() {
+		ofStage["HOLDFAST_"+strings.ToUpper(string(s))+"_"] = true
+	}
+	name := regexp.MustCompile(`\bHOLDFAST_[A-Z0-9_]*[A-Z0-9]\b`)
+	assigned := regexp.MustCompile(`(?m)^(HOLDFAST_\w+)=(.*)$`)
+	for _, b := range blocks(t) {
+		for _, n := range name.FindAllString(b.text, -1) {
+			stage, rest, _ := strings.Cut(strings.TrimPrefix(n, "HOLDFAST_"), "_")
+			ofOne := ofStage["HOLDFAST_"+stage+"_"] && known["HOLDFAST_"+rest]
+			if !known[n] && !ofOne && !strings.HasPrefix(n, "HOLDFAST_TOKEN") {
+				t.Errorf("%s: %s is no setting", b, n)
+			}
+		}
+		if b.lang != "env" {
+			continue
+		}
+		t.Run(b.String(), func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "holdfast.env")
+			clitest.WriteFile(t, file, b.text)
+			t.Setenv("HOLDFAST_CONFIG_FILE", file)
+			if len(assigned.FindAllString(b.text, -1)) == 0 {
+				t.Error("no setting in it")
+			}
+			if _, err := config.Load(context.Background(), config.Default()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestDocuments_Data checks that the blocks of JSON and YAML are such, and that each profile in a
+// block "yaml profile" is one that holdfast collection accepts.
+func TestDocuments_Data(t *testing.T) {
+	checked := 0
+	for _, b := range blocks(t) {
+		var v any
+		var err error
+		switch b.lang {
+		case "json":
+			err = json.Unmarshal([]byte(b.text), &v)
+		case "yaml":
+			err = yaml.Unmarshal([]byte(b.text), &v)
+		case "yaml profile":
+			_, err = profile.Parse([]byte(b.text))
+		default:
+			continue
+		}
+		checked++
+		if err != nil {
+			t.Errorf("%s: %v", b, err)
+		}
+	}
+	if checked < 3 {
+		t.Errorf("found only %d blocks", checked)
+	}
+}
