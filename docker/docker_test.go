@@ -4,11 +4,15 @@ package docker_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,41 +22,41 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/holdfast/holdfast/cmd/config"
+	"github.com/holdfast/holdfast/cmd/holdfast/cli"
+	"github.com/holdfast/holdfast/cmd/holdfast/setup"
 	"github.com/holdfast/holdfast/interim"
 	"github.com/holdfast/holdfast/interim/redis"
 	"github.com/holdfast/holdfast/internal/generatedtest"
 	"github.com/holdfast/holdfast/internal/proctest"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqlstore/postgrestest"
 )
 
 //go:generate go test . -run ^TestGenerated -update
 
-// TestGeneratedServices: each stage has a service with a token and with the settings that its
+// TestGeneratedServices: each stage has a service with its own secrets and with the settings that its
 // worker alone uses.
 func TestGeneratedServices(t *testing.T) {
-	var services, stages strings.Builder
+	var services strings.Builder
 	for i, stage := range registry.Stages() {
 		if i > 0 {
 			services.WriteString("\n")
-			stages.WriteString(" ")
 		}
-		stages.WriteString(string(stage))
-		fmt.Fprintf(&services, "  %[1]s:\n    <<: *worker\n    command: [worker, %[1]s]\n    environment:\n      <<: *worker-environment\n", stage)
-		for _, name := range config.StageSettings(stage) {
-			absent := "-"
-			if name == "HOLDFAST_SECRET_KEY" {
-				absent = "?seals credentials at rest, see docker/env.example"
-			}
-			fmt.Fprintf(&services, "      %s: ${%[1]s:%s}\n", name, absent)
+		fmt.Fprintf(&services, "  %[1]s:\n    <<: *worker\n    command: [worker, %[1]s]\n", stage)
+		fmt.Fprintf(&services, "    volumes: [*staging, *storage, {type: volume, source: secrets, target: /secrets, read_only: true, volume: {nocopy: true, subpath: %s}}]\n", stage)
+		own := slices.DeleteFunc(config.StageSettings(stage), func(name string) bool { return slices.Contains(setup.Roles()[string(stage)], name) })
+		if len(own) > 0 {
+			services.WriteString("    environment:\n      <<: *worker-environment\n")
 		}
-		fmt.Fprintf(&services, "      HOLDFAST_TOKEN: ${HOLDFAST_TOKEN_%s:-}\n", strings.ToUpper(string(stage)))
+		for _, name := range own {
+			fmt.Fprintf(&services, "      %s: ${%[1]s:-}\n", name)
+		}
 	}
 	generatedtest.Part(t, "docker/compose.yaml", "workers", services.String())
-	generatedtest.Part(t, "docker/tokens.sh", "stages", "stages='"+stages.String()+"'\n")
 }
 
 func TestEveryStageHasItsService(t *testing.T) {
-	project := load(t, withTokens())
+	project := load(t)
 	for _, stage := range registry.Stages() {
 		service, err := project.GetService(string(stage))
 		if err != nil {
@@ -62,13 +66,10 @@ func TestEveryStageHasItsService(t *testing.T) {
 		if want := []string{"worker", string(stage)}; !slices.Equal(service.Command, want) {
 			t.Errorf("service %s runs %q, want %q", stage, service.Command, want)
 		}
-		for _, name := range []string{"URL", "TOKEN", "REDIS_URL", "NSQLOOKUPD_ADDRS", "STAGING_URL", "STORAGE_URL", "MAX_ATTEMPTS"} {
+		for _, name := range []string{"CONFIG_FILE", "URL", "NSQLOOKUPD_ADDRS", "STAGING_URL", "STORAGE_URL", "MAX_ATTEMPTS"} {
 			if value := service.Environment["HOLDFAST_"+name]; value == nil || *value == "" {
 				t.Errorf("service %s has no HOLDFAST_%s", stage, name)
 			}
-		}
-		if token := service.Environment["HOLDFAST_TOKEN"]; token != nil && *token != "the "+string(stage)+" token" {
-			t.Errorf("service %s has the token %q, want one of its own", stage, *token)
 		}
 		for _, needed := range []string{"registry", "nsqd", "nsqlookupd", "redis"} {
 			if service.DependsOn[needed].Condition != types.ServiceConditionHealthy {
@@ -83,32 +84,86 @@ func TestEveryStageHasItsService(t *testing.T) {
 	}
 }
 
-// TestServicesHoldTheirSecretsAlone: each service gets the secrets of its role, and no others.
+// TestServicesHoldTheirSecretsAlone: each service gets the secrets of its role, and no others, in its
+// environment or in its own folder of the volume.
 func TestServicesHoldTheirSecretsAlone(t *testing.T) {
 	all := config.AllSecrets()
-	for name, service := range load(t, withTokens()).Services.Filter(isOurs) {
+	project := load(t)
+	folder := makeKeys(t, project)
+	for name, service := range project.Services.Filter(isOurs) {
+		if service.Command[0] == "setup" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(folder, subpath(t, service), setup.ConfigFile))
+		if err != nil {
+			t.Error(err)
+		}
 		stages := make([]registry.Stage, 0, len(service.Command)-1)
 		for _, stage := range service.Command[1:] {
 			stages = append(stages, registry.Stage(stage))
 		}
 		used := config.Secrets(service.Command[0], stages...)
 		for _, secret := range all {
-			if _, has := service.Environment[secret]; has != slices.Contains(used, secret) {
+			_, has := service.Environment[secret]
+			has = has || strings.Contains(string(text), "\n"+secret+"=")
+			if has != slices.Contains(used, secret) {
 				t.Errorf("service %s has %s: %t; its role uses %v", name, secret, has, used)
 			}
 		}
 	}
+	for name, service := range project.Services {
+		whole := name == "keys" || name == "tokens"
+		if below := subpath(t, service); whole != (below == "") && !strings.HasPrefix(name, "nsq") {
+			t.Errorf("service %s has the folder %q of the volume", name, below)
+		}
+	}
+}
+
+// subpath returns the folder of the volume "secrets" that a service has, "" if it has all or nothing.
+func subpath(t *testing.T, service types.ServiceConfig) string {
+	t.Helper()
+	for _, v := range service.Volumes {
+		if v.Source != "secrets" || v.Volume == nil || v.Volume.Subpath == "" {
+			continue
+		}
+		// Copying what the image has there would fail as long as the folder is missing.
+		if v.Target != "/secrets" || !v.ReadOnly || !v.Volume.NoCopy {
+			t.Errorf("service %s can write to its secrets, or the image could: %+v", service.Name, v)
+		}
+		return v.Volume.Subpath
+	}
+	return ""
+}
+
+// makeKeys runs the service keys, and returns the folder that stands for the volume.
+func makeKeys(t *testing.T, project *types.Project) string {
+	t.Helper()
+	folder := t.TempDir()
+	service := project.Services["keys"]
+	t.Run("keys", func(t *testing.T) {
+		for _, name := range []string{"HOLDFAST_DATABASE_URL", "HOLDFAST_REDIS_URL"} {
+			t.Setenv(name, *service.Environment[name])
+		}
+		var out, errs strings.Builder
+		a := cli.New("test", nil, &out, &errs)
+		args := slices.Clone(service.Command)
+		args[len(args)-1] = folder
+		if code := a.Run(t.Context(), a.Root(setup.Command(a)), args); code != 0 {
+			t.Fatalf("%v: %v\n%s", args, code, errs.String())
+		}
+	})
+	return folder
 }
 
 func TestEveryServiceIsHealthChecked(t *testing.T) {
-	project := load(t, environment())
+	project := load(t)
 	for _, name := range []string{"registry", "nsqd", "nsqlookupd", "redis", "postgres"} {
 		if _, err := project.GetService(name); err != nil {
 			t.Errorf("%v", err)
 		}
 	}
 	for name, service := range project.Services {
-		if name == "migrate" { // runs once and ends
+		if service.Restart == "no" { // it runs once and ends
 			continue
 		}
 		if service.HealthCheck == nil || service.HealthCheck.Disable || len(service.HealthCheck.Test) == 0 {
@@ -118,13 +173,15 @@ func TestEveryServiceIsHealthChecked(t *testing.T) {
 }
 
 func TestOurServicesStopInTimeAndHoldNoPrivileges(t *testing.T) {
-	for name, service := range ours(t) {
-		grace, err := time.ParseDuration(*service.Environment["HOLDFAST_GRACE"])
-		if err != nil {
-			t.Errorf("service %s: %v", name, err)
-		}
-		if stop := time.Duration(*service.StopGracePeriod); stop < grace+10*time.Second {
-			t.Errorf("service %s is killed after %v, want at least 10 s beyond its grace of %v", name, stop, grace)
+	for name, service := range load(t).Services.Filter(isOurs) {
+		if service.Restart != "no" {
+			grace, err := time.ParseDuration(*service.Environment["HOLDFAST_GRACE"])
+			if err != nil {
+				t.Errorf("service %s: %v", name, err)
+			}
+			if stop := time.Duration(*service.StopGracePeriod); stop < grace+10*time.Second {
+				t.Errorf("service %s is killed after %v, want at least 10 s beyond its grace of %v", name, stop, grace)
+			}
 		}
 		if !service.ReadOnly || !slices.Contains(service.CapDrop, "ALL") || service.Privileged {
 			t.Errorf("service %s may do more than it needs", name)
@@ -134,16 +191,25 @@ func TestOurServicesStopInTimeAndHoldNoPrivileges(t *testing.T) {
 
 // TestRolesStartWithWhatTheyAreTold: all settings are known and valid, and none is missing.
 func TestRolesStartWithWhatTheyAreTold(t *testing.T) {
-	for name, service := range load(t, withTokens()).Services.Filter(isOurs) {
+	project := load(t)
+	folder := makeKeys(t, project)
+	for name, service := range project.Services.Filter(isOurs) {
+		if name == "keys" { // makeKeys has run it
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
+			for _, secret := range config.AllSecrets() {
+				t.Setenv(secret, "") // Load sets those of the file; this takes them away again
+			}
 			for variable, value := range service.Environment {
 				t.Setenv(variable, *value)
 			}
+			t.Setenv("HOLDFAST_CONFIG_FILE", strings.Replace(*service.Environment["HOLDFAST_CONFIG_FILE"], "/secrets", filepath.Join(folder, subpath(t, service)), 1))
 			c, err := config.Load(t.Context(), config.Default())
 			if err != nil {
 				t.Error(err)
 			}
-			needs := map[string][]string{"registry": config.RegistryNeeds, "worker": config.WorkerNeeds, "migrate": {"DATABASE_URL"}}
+			needs := map[string][]string{"registry": config.RegistryNeeds, "worker": config.WorkerNeeds, "migrate": {"DATABASE_URL"}, "setup": {"DATABASE_URL"}}
 			if err := c.Require(service.Command[0], needs[service.Command[0]]...); err != nil {
 				t.Error(err)
 			}
@@ -151,22 +217,34 @@ func TestRolesStartWithWhatTheyAreTold(t *testing.T) {
 	}
 }
 
-// TestSecretsAreAskedFor: no secret has a default, and compose names a missing one.
-func TestSecretsAreAskedFor(t *testing.T) {
-	for name := range environment() {
-		env := environment()
-		delete(env, name)
-		if _, err := parse(t, env); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("compose without %s: %v, want an error that names it", name, err)
+// TestNoSecretIsInTheFile: compose starts without any settings, and env.example and compose.yaml have
+// no default for a secret. env.example has only what compose.yaml reads.
+func TestNoSecretIsInTheFile(t *testing.T) {
+	text, err := os.ReadFile("compose.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := map[string]string{} // defaults
+	for _, m := range regexp.MustCompile(`\$\{(\w+):-([^}]*)\}`).FindAllStringSubmatch(string(text), -1) {
+		read[m[1]] = m[2]
+	}
+	for _, secret := range config.AllSecrets() {
+		// These are addresses, which setup completes.
+		if u, err := url.Parse(read[secret]); err != nil || u.Host == "" && u.Scheme != "file" && read[secret] != "" || u.User.String() != u.User.Username() {
+			t.Errorf("%s has a default, %q", secret, read[secret])
 		}
+	}
+	if strings.Contains(string(text), ":?") {
+		t.Error("compose.yaml does not start without a setting")
 	}
 	example, err := os.ReadFile("env.example")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name := range environment() {
-		if !strings.Contains("\n"+string(example), "\n"+name+"=\n") {
-			t.Errorf("env.example does not list %s without a value", name)
+	for line := range strings.Lines(string(example)) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if _, known := read[name]; ok && !strings.HasPrefix(line, "#") && (!known || value != "" && value != read[name]) {
+			t.Errorf("env.example: %q is not what compose.yaml reads", line)
 		}
 	}
 }
@@ -194,55 +272,52 @@ func TestImageHoldsTheBinaryAlone(t *testing.T) {
 	}
 }
 
-const redisPassword = "0123456789abcdef"
-
 // TestRedisAsksForItsPassword runs compose's command on a real redis-server: it requires the
 // password, no command line shows it, the workers have it, and the health check succeeds only with
 // it.
 func TestRedisAsksForItsPassword(t *testing.T) {
-	project := load(t, withTokens())
-	service, err := project.GetService("redis")
-	if err != nil {
-		t.Fatal(err)
-	}
+	project := load(t)
+	service := project.Services["redis"]
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		proctest.Absent(t, "redis-server (apt-get install redis-server)", err)
 	}
-	line := append(slices.Clone([]string(service.Entrypoint)), service.Command...)
-	if text := strings.Join(line, " "); strings.Contains(text, redisPassword) {
-		t.Errorf("the password stands in the command line: %s", text)
-	}
-	env := os.Environ()
-	for name, value := range service.Environment {
-		env = append(env, name+"="+*value)
+	secrets := makeKeys(t, project)
+	mine := filepath.Join(secrets, subpath(t, service))
+	line := slices.Clone([]string(service.Command))
+	for i := range line {
+		line[i] = strings.Replace(line[i], "/secrets", mine, 1)
 	}
 	var port string
-	healthy := func(ctx context.Context, env []string) bool {
-		check := exec.CommandContext(ctx, "sh", "-c", strings.Replace(service.HealthCheck.Test[1], "redis-cli", "redis-cli -p "+port, 1))
-		check.Env = env
-		return check.Run() == nil
+	healthy := func(ctx context.Context, folder string) bool {
+		check := strings.NewReplacer("redis-cli", "redis-cli -p "+port, "/secrets", folder, "$$", "$").Replace(service.HealthCheck.Test[1])
+		return exec.CommandContext(ctx, "sh", "-c", check).Run() == nil
 	}
 	folder := t.TempDir()
 	var server *proctest.Server
-	err = proctest.OnFreePort(t, func(address string) error {
+	err := proctest.OnFreePort(t, func(address string) (err error) {
 		_, port, _ = net.SplitHostPort(address)
-		run := slices.Clone(line)
-		run[len(run)-1] = strings.Replace(run[len(run)-1], "redis-server ", "redis-server --bind 127.0.0.1 --port "+port+" --dir "+folder+" ", 1)
-		cmd := exec.Command(run[0], run[1:]...)
-		cmd.Env = env
-		server, err = proctest.Start(cmd, func(ctx context.Context) bool { return healthy(ctx, env) })
+		cmd := exec.Command(line[0], append(slices.Clone(line[1:]), "--bind", "127.0.0.1", "--port", port, "--dir", folder)...)
+		server, err = proctest.Start(cmd, func(ctx context.Context) bool { return healthy(ctx, mine) })
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.End(os.Kill) })
-	if healthy(t.Context(), append(os.Environ(), "REDIS_PASSWORD=another")) {
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "password"), []byte("another"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if healthy(t.Context(), other) {
 		t.Error("it is well with another password")
 	}
-	for address, works := range map[string]bool{
-		*project.Services["download"].Environment["HOLDFAST_REDIS_URL"]: true, "redis://redis:6379/0": false,
-	} {
+	text, err := os.ReadFile(filepath.Join(secrets, "download", setup.ConfigFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, own, _ := strings.Cut(string(text), "HOLDFAST_REDIS_URL=")
+	own, _, _ = strings.Cut(own, "\n")
+	for address, works := range map[string]bool{own: true, "redis://redis:6379/0": false} {
 		s, err := redis.Open(strings.Replace(address, "redis:6379", "127.0.0.1:"+port, 1), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -260,58 +335,103 @@ func TestRedisAsksForItsPassword(t *testing.T) {
 	}
 }
 
-// environment is the least environment for compose.
-func environment() map[string]string {
-	return map[string]string{
-		"POSTGRES_PASSWORD": "p", "REDIS_PASSWORD": redisPassword, "HOLDFAST_SECRET_KEY": "0123456789abcdef0123456789abcdef", "HOLDFAST_RECEIPT_KEY": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
+// TestPostgreSQL_DiesAnywhere runs compose's command on a real PostgreSQL whose first starts are killed:
+// inside initdb, and when all is done but the last step. The next start completes the database. It asks
+// for the password that setup made.
+func TestPostgreSQL_DiesAnywhere(t *testing.T) {
+	bin, err := postgrestest.Binaries()
+	if errors.Is(err, exec.ErrNotFound) {
+		proctest.Absent(t, "PostgreSQL (apt-get install postgresql)", err)
 	}
-}
-
-// withTokens is the environment after docker/tokens.sh.
-func withTokens() map[string]string {
-	env := environment()
-	for _, stage := range registry.Stages() {
-		env["HOLDFAST_TOKEN_"+strings.ToUpper(string(stage))] = "the " + string(stage) + " token"
+	attr, uid, err2 := postgrestest.Owner()
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
 	}
-	return env
-}
-
-// TestTokensAreMade: the script makes its tokens in the database of the Registry's service.
-func TestTokensAreMade(t *testing.T) {
-	text, err := os.ReadFile("tokens.sh")
+	project := load(t)
+	service := project.Services["postgres"]
+	secrets := makeKeys(t, project)
+	folder, err := os.MkdirTemp("", "holdfast-docker-") //nolint:usetesting // PostgreSQL's user cannot enter the test's own folder
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(text), " registry token create --database --again --name ") {
-		t.Error("tokens.sh does not make them in the database")
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	password, err := os.ReadFile(filepath.Join(secrets, subpath(t, service), "password"))
+	if err := errors.Join(err, os.WriteFile(filepath.Join(folder, "password"), password, 0o600), os.Mkdir(filepath.Join(folder, "data"), 0o700), os.Mkdir(filepath.Join(folder, "bin"), 0o700)); err != nil {
+		t.Fatal(err)
 	}
-	if info, err := os.Stat("tokens.sh"); err != nil || info.Mode()&0o111 == 0 {
-		t.Errorf("tokens.sh cannot be run: %v", err)
+	dies := func(program, before string) (restore func()) {
+		t.Helper()
+		path := filepath.Join(folder, "bin", program)
+		if err := errors.Join(os.WriteFile(path, []byte("#!/bin/sh\n"+before+"\nkill -KILL $PPID\n"), 0o755), os.Chown(path, uid, -1)); err != nil { //nolint:gosec // it is run
+			t.Fatal(err)
+		}
+		return func() { os.Remove(path) }
+	}
+	for _, name := range []string{"", "password", "data", "bin"} {
+		if err := os.Chown(filepath.Join(folder, name), uid, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start := func(args string) *exec.Cmd {
+		script := strings.NewReplacer("/var/lib/postgresql/data", folder+"/data", "/secrets", folder).Replace(service.Command[0])
+		cmd := exec.Command(service.Entrypoint[0], append(slices.Clone([]string(service.Entrypoint[1:])), strings.TrimSpace(script)+args)...)
+		cmd.Env = []string{"PATH=" + folder + "/bin:" + bin + ":/usr/bin:/bin"}
+		cmd.Dir, cmd.SysProcAttr = folder, attr
+		return cmd
+	}
+
+	restore := dies("initdb", "mkdir "+folder+"/data/new && echo 15 > "+folder+"/data/new/PG_VERSION")
+	if err := start("").Run(); err == nil {
+		t.Fatal("it was not killed inside initdb")
+	}
+	restore()
+	restore = dies("mv", "")
+	if out, err := start("").CombinedOutput(); err == nil || !strings.Contains(string(out), "Success") {
+		t.Fatalf("it was not killed when initdb had ended: %v\n%s", err, out)
+	}
+	restore()
+
+	text, err := os.ReadFile(filepath.Join(secrets, "migrate", setup.ConfigFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, address, _ := strings.Cut(strings.TrimSpace(string(text)), "HOLDFAST_DATABASE_URL=")
+	connects := func(ctx context.Context, address string) error {
+		db, err := sql.Open("pgx", address)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		return db.PingContext(ctx)
+	}
+	var server *proctest.Server
+	err = proctest.OnFreePort(t, func(free string) (err error) {
+		_, port, _ := net.SplitHostPort(free)
+		address = strings.Replace(address, "@postgres:5432/", "@"+free+"/", 1)
+		server, err = proctest.Start(start(" -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c port="+port),
+			func(ctx context.Context) bool { return connects(ctx, address) == nil })
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.End(os.Interrupt) })
+	if err := connects(t.Context(), strings.Replace(address, strings.TrimSpace(string(password)), "another", 1)); err == nil || !strings.Contains(err.Error(), "password authentication failed") {
+		t.Errorf("with another password: %v", err)
 	}
 }
 
-func load(t *testing.T, env map[string]string) *types.Project {
+func load(t *testing.T) *types.Project {
 	t.Helper()
-	project, err := parse(t, env)
+	project, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{
+		WorkingDir:  ".",
+		ConfigFiles: types.ToConfigFiles([]string{"compose.yaml"}),
+		Environment: map[string]string{},
+	})
 	if err != nil {
 		t.Fatalf("load compose.yaml: %v", err)
 	}
 	return project
-}
-
-func parse(t *testing.T, env map[string]string) (*types.Project, error) {
-	t.Helper()
-	return loader.LoadWithContext(t.Context(), types.ConfigDetails{
-		WorkingDir:  ".",
-		ConfigFiles: types.ToConfigFiles([]string{"compose.yaml"}),
-		Environment: env,
-	})
-}
-
-// ours returns the services that run holdfast.
-func ours(t *testing.T) types.Services {
-	t.Helper()
-	return load(t, environment()).Services.Filter(isOurs)
 }
 
 func isOurs(service types.ServiceConfig) bool { return strings.HasPrefix(service.Image, "holdfast:") }

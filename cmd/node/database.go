@@ -30,7 +30,7 @@ func OpenDatabase(ctx context.Context, address string, log *slog.Logger) (*sqlst
 func openDatabase(ctx context.Context, o sqlstore.Options) (*sqlstore.Store, func() error, error) {
 	release := func() error { return nil }
 	if path, ok := strings.CutPrefix(o.URL, "sqlite:"); ok {
-		lock, err := takeLock(path + ".lock")
+		lock, err := TakeLock(path + ".lock")
 		if err != nil {
 			return nil, nil, fmt.Errorf("open registry %s: %w", path, err)
 		}

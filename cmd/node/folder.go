@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -48,7 +49,7 @@ func openFolder(path string) (*folder, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFolder, err)
 	}
-	lock, err := takeLock(filepath.Join(path, "lock"))
+	lock, err := TakeLock(filepath.Join(path, "lock"))
 	if errors.Is(err, ErrInUse) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	} else if err != nil {
@@ -70,9 +71,9 @@ func (f *folder) temporary() (string, error) {
 	return filepath.Abs(path)
 }
 
-// takeLock takes a lock that the kernel releases when the process ends. It returns ErrInUse if
-// another process has it.
-func takeLock(name string) (*os.File, error) {
+// TakeLock locks a file until it is closed or the process ends. It makes a missing file. The error is
+// [ErrInUse] if another process has the lock.
+func TakeLock(name string) (*os.File, error) {
 	lock, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
@@ -110,7 +111,7 @@ func (f *folder) keys(texts string) (*secret.Keys, error) {
 	switch {
 	case errors.Is(err, os.ErrNotExist) && texts == "":
 		own = []byte(rand.Text() + rand.Text() + "\n") // 260 bits
-		if err := writeFile(name, own); err != nil {
+		if err := WriteFile(name, own, privateFile); err != nil {
 			return nil, err
 		}
 	case err != nil && !errors.Is(err, os.ErrNotExist):
@@ -136,7 +137,7 @@ func (f *folder) receiptKey() (*receipt.Key, error) {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		text = []byte(receipt.NewKey() + "\n")
-		if err := writeFile(name, text); err != nil {
+		if err := WriteFile(name, text, privateFile); err != nil {
 			return nil, err
 		}
 	case err != nil:
@@ -163,7 +164,7 @@ func (f *folder) client(ctx context.Context, r registry.TokenKeeper, c Client) (
 		}
 	}
 	if c.Token == "" {
-		c.Token = "hf_" + rand.Text()
+		c.Token = signin.NewSecret()
 		if err := addToken(ctx, r, c.Token); err != nil {
 			return "", err
 		}
@@ -190,12 +191,11 @@ func write(name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
-	return writeFile(name, append(raw, '\n'))
+	return WriteFile(name, append(raw, '\n'), privateFile)
 }
 
-// writeFile replaces a file as a whole, readable by its owner only. It is synced when writeFile
-// returns.
-func writeFile(name string, text []byte) (err error) {
+// WriteFile replaces a file as a whole, with these permissions. It is synced when WriteFile returns.
+func WriteFile(name string, text []byte, mode fs.FileMode) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("write %s: %w", name, err)
@@ -207,7 +207,7 @@ func writeFile(name string, text []byte) (err error) {
 		return err
 	}
 	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+	if err = errors.Join(err, file.Chmod(mode), file.Sync(), file.Close()); err != nil {
 		return err
 	}
 	if err := os.Rename(tmp, name); err != nil {

@@ -81,6 +81,9 @@ func New(o Options) *Service {
 	return s
 }
 
+// NewSecret returns the secret of a new token.
+func NewSecret() string { return "hf_" + rand.Text() }
+
 // Hash returns the form in which the secret of a token, link or session is stored.
 func Hash(secret string) string {
 	sum := sha256.Sum256([]byte(secret))

@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/api/account"
 	"github.com/holdfast/holdfast/web/client"
+	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/wire"
 )
 
@@ -97,7 +98,7 @@ func createTokenIn(ctx context.Context, a *cli.App, database string, r wire.Toke
 	}
 	defer func() { err = errors.Join(err, closeAll()) }()
 	return makeToken(a, r, again, func(r wire.TokenRequest) (wire.TokenResponse, error) {
-		made, err := account.MakeToken(ctx, s, r, "holdfast token create")
+		made, err := account.MakeToken(ctx, s, r, signin.NewSecret(), "holdfast token create")
 		if errors.Is(err, registry.ErrNameTaken) {
 			err = exit.Fix(err, nameTakenAdvice)
 		}

@@ -173,8 +173,8 @@ func (s *Server) Restart(t testing.TB) {
 	require(t, s.run())
 }
 
-// binaries finds the folder of PostgreSQL's programs; Debian keeps them out of the path.
-func binaries() (string, error) {
+// Binaries finds the folder of PostgreSQL's programs; Debian keeps them out of the path.
+func Binaries() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil {
 		return "", err
@@ -186,8 +186,8 @@ func binaries() (string, error) {
 	return filepath.Dir(path), err
 }
 
-// owner is whom PostgreSQL runs as: it refuses root.
-func owner() (*syscall.SysProcAttr, int, error) {
+// Owner is whom PostgreSQL runs as, and the user's number: it refuses root.
+func Owner() (*syscall.SysProcAttr, int, error) {
 	if os.Getuid() != 0 {
 		return nil, os.Getuid(), nil
 	}
@@ -219,11 +219,11 @@ func inMemory() string {
 
 // start starts a server with its folder in parent, "" for the usual temporary one.
 func start(parent, durable string) (*Server, error) {
-	bin, err := binaries()
+	bin, err := Binaries()
 	if err != nil {
 		return nil, err
 	}
-	attr, uid, err := owner()
+	attr, uid, err := Owner()
 	if err != nil {
 		return nil, err
 	}

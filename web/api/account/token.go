@@ -46,7 +46,7 @@ type createTokenInput struct {
 // A repeat is refused because of its name: whoever lost the answer revokes that token and creates
 // another.
 func (s *Service) createToken(ctx context.Context, in *createTokenInput) (*endpoint.Output[wire.TokenResponse], error) {
-	made, err := makeToken(ctx, s.Registry, s.Now(), in.Body, access.Actor(ctx))
+	made, err := makeToken(ctx, s.Registry, s.Now(), in.Body, signin.NewSecret(), access.Actor(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -55,12 +55,13 @@ func (s *Service) createToken(ctx context.Context, in *createTokenInput) (*endpo
 }
 
 // MakeToken creates a token as the API does, in the name of actor, for those who can access the
-// database. The first token can be created in no other way. Only the answer contains the secret.
-func MakeToken(ctx context.Context, r Registry, in wire.TokenRequest, actor string) (wire.TokenResponse, error) {
-	return makeToken(ctx, r, time.Now(), in, actor)
+// database. The first token can be created in no other way. secret is one of [signin.NewSecret]; only
+// its hash is stored.
+func MakeToken(ctx context.Context, r Registry, in wire.TokenRequest, secret, actor string) (wire.TokenResponse, error) {
+	return makeToken(ctx, r, time.Now(), in, secret, actor)
 }
 
-func makeToken(ctx context.Context, r Registry, now time.Time, in wire.TokenRequest, actor string) (wire.TokenResponse, error) {
+func makeToken(ctx context.Context, r Registry, now time.Time, in wire.TokenRequest, secret, actor string) (wire.TokenResponse, error) {
 	tok := registry.Token{
 		ID: strings.ToLower(rand.Text()), Name: strings.TrimSpace(in.Name), Role: registry.Role(in.Role),
 		Collections: in.Collections, Stages: in.Stages, ExpiresAt: in.ExpiresAt, CreatedBy: actor,
@@ -73,7 +74,6 @@ func makeToken(ctx context.Context, r Registry, now time.Time, in wire.TokenRequ
 			return wire.TokenResponse{}, err
 		}
 	}
-	secret := "hf_" + rand.Text()
 	tok.Hash = signin.Hash(secret)
 	if err := r.AddToken(ctx, tok); err != nil {
 		return wire.TokenResponse{}, err
