@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -129,6 +130,25 @@ func (s BulkSpec) Title() string {
 		return string(s.Act) + " the jobs of batch " + s.Parent
 	}
 	return string(s.Act) + " " + s.Match.String()
+}
+
+// Text describes the act with its reason.
+func (s BulkSpec) Text() string {
+	items := " items"
+	if s.Matched == 1 {
+		items = " item"
+	}
+	text := s.Title() + " (" + CountText(s.Matched) + items + ")"
+	if s.Reason != "" {
+		text += ", reason: " + s.Reason
+	}
+	return text
+}
+
+// BulkSpecIn returns the request of a bulk act from an item's spec; ok is false if it is none.
+func BulkSpecIn(raw json.RawMessage) (s BulkSpec, ok bool) {
+	err := json.Unmarshal(raw, &s)
+	return s, err == nil && s.Act != ""
 }
 
 // ResultBulk is the durable result with the progress of a bulk item, a [BulkProgress].

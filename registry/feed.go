@@ -84,6 +84,27 @@ const (
 	// Events about credentials contain collection, origin, kind and name, and no secret.
 	EventCredentialSet     = "credential-set"
 	EventCredentialRemoved = "credential-removed"
+
+	EventCollection = "collection" // a profile was stored
+	EventDuplicate  = "duplicate"  // the same content was submitted before
+
+	EventIdentified        = "identifier-assignment"
+	EventIdentifierRefused = "identifier-refused"
+	EventIntend            = "intend"
+	EventRecorded          = "recorded"
+)
+
+// Types of events that steps tell, with their settlement.
+const (
+	EventManifestRefused     = "manifest-refused"
+	EventManifestWarnings    = "manifest-warnings"
+	EventRowsRepeated        = "rows-repeated"
+	EventBagRefused          = "bag-refused"
+	EventContainerRefused    = "container-refused"
+	EventStored              = "stored"
+	EventValidation          = "validation"
+	EventIdentifierPublished = "identifier-published"
+	EventIdentifierWithdrawn = "identifier-withdrawn"
 )
 
 // FeedFilter selects events of the feed. Empty fields do not restrict, so an empty filter selects

@@ -71,7 +71,7 @@ func (w *Expand) Work(ctx context.Context, item *base.Item) error {
 	}
 	found, err := w.payloads.Manifest(ctx, item, spec.Type)
 	if err != nil {
-		return errors.Join(err, payload.NoteRefusal(item, "manifest-refused", err))
+		return errors.Join(err, payload.NoteRefusal(item, registry.EventManifestRefused, err))
 	}
 	repeated, err := w.expand(ctx, item, found, expansion{spec: spec, jobType: jobType, rows: found.Rows})
 	if err != nil {

@@ -63,7 +63,7 @@ func (w *Process) Work(ctx context.Context, item *base.Item) error {
 		item.SetSize(item.SizeBytes, f.Files)
 		item.SetDone(item.DoneBytes, f.Files)
 	}
-	if err := item.Event("stored", map[string]any{
+	if err := item.Event(registry.EventStored, map[string]any{
 		"object_id": p.ObjectID, "version": p.Version, "files": p.Files, "bytes": p.Bytes,
 	}); err != nil {
 		return err

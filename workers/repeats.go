@@ -14,12 +14,8 @@ import (
 	"github.com/holdfast/holdfast/workers/payload"
 )
 
-const (
-	// eventRepeats is the event about rows of a batch manifest that repeat earlier rows.
-	eventRepeats = "rows-repeated"
-	// repeatsKept is how many of them it names.
-	repeatsKept = 10
-)
+// repeatsKept is how many repeated rows the event about them names.
+const repeatsKept = 10
 
 // repeatedRows collects the rows of a batch manifest that repeat earlier rows. Each attempt
 // collects them anew, with the same result.
@@ -79,7 +75,7 @@ func (s *repeatedRows) recordEvent(item *base.Item) error {
 	if s.finder.Incomplete() {
 		data["incomplete"] = fmt.Sprintf("there may be more: each row is compared with at most %d others", repeat.Kept)
 	}
-	if err := item.Event(eventRepeats, data); err != nil {
+	if err := item.Event(registry.EventRowsRepeated, data); err != nil {
 		return err
 	}
 	return item.SetResult(registry.ResultRepeats, true)

@@ -132,7 +132,7 @@ func (t *tx) removeRefusedName(it registry.WorkItem, ark string) error {
 	if err := t.Do(`DELETE FROM identifier WHERE ark = $1`, ark); err != nil {
 		return fmt.Errorf("unbind %s: %w", ark, err)
 	}
-	return t.Event(it.ID, it.Attempt, "identifier-refused", "worker", map[string]any{"ark": ark})
+	return t.Event(it.ID, it.Attempt, registry.EventIdentifierRefused, "worker", map[string]any{"ark": ark})
 }
 
 // resolve finds the object's name: the supplied one, else the one known by a local id, else the
@@ -239,7 +239,7 @@ func (t *tx) bind(it registry.WorkItem, r registry.IdentifyRequest, id registry.
 	if err := t.SetResult(it, registry.ResultARK, raw); err != nil {
 		return err
 	}
-	return t.Event(it.ID, it.Attempt, "identifier-assignment", "worker", id)
+	return t.Event(it.ID, it.Attempt, registry.EventIdentified, "worker", id)
 }
 
 func (t *tx) head(ark string) (int, error) {

@@ -86,7 +86,7 @@ func (t *tx) announce(it registry.WorkItem, l registry.Lease, in registry.Intent
 	if err := t.Commit(l.ItemID, registry.Announced); err != nil {
 		return err
 	}
-	return t.Event(l.ItemID, l.N, "intend", "worker", map[string]any{"object_id": in.ObjectID, "version": in.Version})
+	return t.Event(l.ItemID, l.N, registry.EventIntend, "worker", map[string]any{"object_id": in.ObjectID, "version": in.Version})
 }
 
 // requireLock returns ErrNotFound unless the item holds the object's lock. Whether the object is
@@ -245,7 +245,7 @@ func (s *Catalog) RecordVersion(ctx context.Context, l registry.Lease, v registr
 				return err
 			}
 		}
-		return t.Event(l.ItemID, l.N, "recorded", "worker", map[string]any{"object_id": v.ObjectID, "version": v.Version})
+		return t.Event(l.ItemID, l.N, registry.EventRecorded, "worker", map[string]any{"object_id": v.ObjectID, "version": v.Version})
 	})
 	if err != nil {
 		return fmt.Errorf("record version %d of %s: %w", v.Version, v.ObjectID, err)

@@ -115,7 +115,7 @@ func putProfile(t *work.Tx, c registry.Collection, actor string) error {
 		return err
 	}
 	// Every subscription receives events, and they outlive the version's row.
-	return t.Note(work.Entry{ItemID: c.Mnemonic, Kind: "collection", Actor: actor, Collection: c.Mnemonic, Data: struct {
+	return t.Note(work.Entry{ItemID: c.Mnemonic, Kind: registry.EventCollection, Actor: actor, Collection: c.Mnemonic, Data: struct {
 		registry.Profile
 		Version int `json:"version"`
 	}{c.Profile.Masked(), c.Version}})

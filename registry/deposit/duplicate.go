@@ -111,7 +111,7 @@ func (t *tx) firstOf(batch registry.WorkItem, validator string) (first string, e
 	}
 	err = t.SetResult(batch, registry.ResultDuplicateOf, raw)
 	if err == nil {
-		err = t.Event(batch.ID, batch.Attempt, "duplicate", work.ActorWorker, map[string]string{registry.ResultDuplicateOf: first})
+		err = t.Event(batch.ID, batch.Attempt, registry.EventDuplicate, work.ActorWorker, map[string]string{registry.ResultDuplicateOf: first})
 	}
 	return first, err
 }

@@ -186,12 +186,12 @@ func ownResult(name string) error {
 // stepEvents are the types of events that steps may send with their settlements. Any other type
 // would let a worker write to the audit log, or report events about other items in the feed.
 var stepEvents = map[registry.Stage][]string{
-	registry.Expand:   {"manifest-refused", "manifest-warnings", "rows-repeated"},
-	registry.Estimate: {"manifest-warnings"},
-	registry.Download: {"manifest-warnings"},
-	registry.Process:  {"bag-refused", "container-refused", "stored", "validation"},
-	registry.Record:   {"identifier-published"},
-	registry.Delete:   {"identifier-withdrawn"},
+	registry.Expand:   {registry.EventManifestRefused, registry.EventManifestWarnings, registry.EventRowsRepeated},
+	registry.Estimate: {registry.EventManifestWarnings},
+	registry.Download: {registry.EventManifestWarnings},
+	registry.Process:  {registry.EventBagRefused, registry.EventContainerRefused, registry.EventStored, registry.EventValidation},
+	registry.Record:   {registry.EventIdentifierPublished},
+	registry.Delete:   {registry.EventIdentifierWithdrawn},
 }
 
 // ownEvents returns ErrInvalid for events that the item's stage may not send.

@@ -47,7 +47,7 @@ func (w *Opener) bag(ctx context.Context, item *base.Item, room *staging.Room, c
 	if report.Profile != "" {
 		event["profile"] = report.Profile
 	}
-	return c, item.Event("validation", event)
+	return c, item.Event(registry.EventValidation, event)
 }
 
 // bagOptions returns the options with the profile that the collection required when the item was
@@ -141,7 +141,7 @@ func NoteRefusal(item *base.Item, err error) error {
 	if !errors.As(err, &refusal) {
 		return err
 	}
-	return errors.Join(err, item.Event("bag-refused", refusalEvent(refusal.report)))
+	return errors.Join(err, item.Event(registry.EventBagRefused, refusalEvent(refusal.report)))
 }
 
 // bagRefusal is the error of an invalid bag.

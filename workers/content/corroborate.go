@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/faults"
 	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/workers/result"
 )
@@ -43,7 +44,7 @@ func (w *Opener) corroborate(ctx context.Context, item *base.Item, c result.Cont
 	}
 	wrong := listing.Finish()
 	if len(wrong) == 0 {
-		return item.Event("validation", map[string]any{"what": intake.ListingFile})
+		return item.Event(registry.EventValidation, map[string]any{"what": intake.ListingFile})
 	}
 	var texts []error
 	for _, f := range wrong[:min(len(wrong), faults.Named)] {

@@ -113,7 +113,7 @@ func noteFaults(item *base.Item, err error) error {
 	if refusal == nil || !base.ContentFault(err) {
 		return err
 	}
-	return errors.Join(err, item.Event("container-refused", refusal.Report))
+	return errors.Join(err, item.Event(registry.EventContainerRefused, refusal.Report))
 }
 
 // GiveUp removes the unpacked files if no attempt can use them: err blames the deposit, a part of

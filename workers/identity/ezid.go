@@ -41,7 +41,7 @@ func (n Names) Publish(ctx context.Context, item *base.Item, name ezid.Name) err
 	if err := n.EZID.Publish(ctx, name); err != nil {
 		return waitForEZID(err)
 	}
-	return item.Event("identifier-published", map[string]any{"ark": name.ARK, "at": n.EZID.Host()})
+	return item.Event(registry.EventIdentifierPublished, map[string]any{"ark": name.ARK, "at": n.EZID.Host()})
 }
 
 // Withdraw makes the name of a deleted object unavailable. known is the item under which EZID has
@@ -56,7 +56,7 @@ func (n Names) Withdraw(ctx context.Context, item *base.Item, ark, known string)
 	if err := n.EZID.Withdraw(ctx, ezid.Name{ARK: ark, Item: known}); err != nil {
 		return waitForEZID(err)
 	}
-	return item.Event("identifier-withdrawn", map[string]any{"ark": ark, "at": n.EZID.Host()})
+	return item.Event(registry.EventIdentifierWithdrawn, map[string]any{"ark": ark, "at": n.EZID.Host()})
 }
 
 // waitForEZID turns an outage of EZID into a wait, and returns other errors unchanged.

@@ -5,12 +5,10 @@ import (
 
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/intake"
+	"github.com/holdfast/holdfast/registry"
 )
 
 const (
-	// eventWarnings is the event about a manifest that was accepted but is probably not as
-	// intended.
-	eventWarnings = "manifest-warnings"
 	// resultWarned records that the event was written, so that no later stage repeats it.
 	resultWarned = "warned"
 	// warningsKept is how many of a manifest's warnings are recorded in full.
@@ -37,7 +35,7 @@ func Warn(item *base.Item) error {
 	if told, err := item.Result(resultWarned, nil); told || err != nil {
 		return err
 	}
-	if err := item.Event(eventWarnings, map[string]any{"count": m.Warnings, "first": m.Warned}); err != nil {
+	if err := item.Event(registry.EventManifestWarnings, map[string]any{"count": m.Warnings, "first": m.Warned}); err != nil {
 		return err
 	}
 	return item.SetResult(resultWarned, true)

@@ -44,5 +44,5 @@ func auditListCommand(a *cli.App) *cobra.Command {
 }
 
 func auditRow(e registry.Event) []string {
-	return []string{terminal.TimeText(e.At), cmp.Or(e.Actor, "-"), e.Type, cmp.Or(e.ItemID, "-"), DetailsText(e.Data)}
+	return []string{terminal.TimeText(e.At), cmp.Or(e.Actor, "-"), e.Type, cmp.Or(e.ItemID, "-"), DetailsText(e)}
 }

@@ -78,7 +78,7 @@ func listEvents(ctx context.Context, a *cli.App, q registry.FeedQuery) error {
 
 func feedRow(e registry.Event) []string {
 	return []string{
-		strconv.FormatInt(e.Seq, 10), terminal.TimeText(e.At), e.Type, cmp.Or(e.ItemID, "-"), cmp.Or(e.Actor, "-"), DetailsText(e.Data),
+		strconv.FormatInt(e.Seq, 10), terminal.TimeText(e.At), e.Type, cmp.Or(e.ItemID, "-"), cmp.Or(e.Actor, "-"), DetailsText(e),
 	}
 }
 
@@ -119,3 +119,6 @@ func followEvents(ctx context.Context, a *cli.App, q registry.FeedQuery) error {
 	a.Note("interrupted; to continue with the next event: %s", a.CommandLine("events", args...))
 	return exit.Interrupted
 }
+
+// DetailsText returns an event's data on one line.
+func DetailsText(e registry.Event) string { return strings.Join(e.Details(), ", ") }

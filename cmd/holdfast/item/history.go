@@ -39,7 +39,7 @@ func eventRow(e registry.Event) []string {
 	if e.Attempt > 0 {
 		attempt = strconv.FormatInt(e.Attempt, 10)
 	}
-	return []string{terminal.TimeText(e.At), e.Type, attempt, e.Actor, events.DetailsText(e.Data)}
+	return []string{terminal.TimeText(e.At), e.Type, attempt, e.Actor, events.DetailsText(e)}
 }
 
 func historyPage(c *client.Client, item string) cli.Fetch[registry.Event] {

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast/holdfast/cmd/holdfast/cli"
-	"github.com/holdfast/holdfast/cmd/holdfast/events"
 	"github.com/holdfast/holdfast/cmd/holdfast/hold"
 	"github.com/holdfast/holdfast/cmd/holdfast/progress"
 	"github.com/holdfast/holdfast/cmd/holdfast/terminal"
@@ -181,7 +180,9 @@ func Facts(it registry.WorkItem) *terminal.Facts {
 
 // addBulk adds the progress and refusals of an act on many items.
 func addBulk(f *terminal.Facts, it registry.WorkItem) {
-	f.Add("requested", events.BulkText(it.Spec))
+	if bulk, ok := registry.BulkSpecIn(it.Spec); ok {
+		f.Add("requested", bulk.Text())
+	}
 	var p registry.BulkProgress
 	_ = json.Unmarshal(it.Results[registry.ResultBulk], &p) // missing before it has started
 	f.Add("done", terminal.Plural(p.Applied, "item", "items"))

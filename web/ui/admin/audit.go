@@ -98,7 +98,7 @@ func auditURL(values url.Values, name, cursor string) string {
 func auditTypes() []string {
 	return []string{
 		registry.EventRefused, string(registry.ActSubmit), string(registry.ActRequeue), string(registry.ActCancel), string(registry.ActAbort),
-		string(registry.ActHold), string(registry.ActUnhold), "collection", registry.EventTokenCreated, registry.EventTokenRevoked,
+		string(registry.ActHold), string(registry.ActUnhold), registry.EventCollection, registry.EventTokenCreated, registry.EventTokenRevoked,
 		registry.EventSignedIn, registry.EventSignedOut, registry.EventLinkMade, registry.EventCredentialSet, registry.EventCredentialRemoved,
 		registry.EventSubscriptionSet, registry.EventSubscriptionRewound, registry.EventScheduleSet, registry.EventScheduleRun, registry.EventCheckAskedFor,
 	}
@@ -125,7 +125,7 @@ func auditRowOf(e registry.Event) auditRow {
 		row.On, row.URL = name, "/schedules/"+url.PathEscape(name)
 	case kind == "process" && isProcess:
 		row.On, row.URL = name, "/processes/"+url.PathEscape(namespace)+"/"+url.PathEscape(process)
-	case e.Type == "collection" || e.Type == registry.EventCredentialSet || e.Type == registry.EventCredentialRemoved:
+	case e.Type == registry.EventCollection || e.Type == registry.EventCredentialSet || e.Type == registry.EventCredentialRemoved:
 		row.URL = collectionURL(e.ItemID)
 	case e.Type == registry.EventTokenCreated || e.Type == registry.EventTokenRevoked || e.Type == registry.EventLinkMade:
 		row.On, row.URL = tokenName(e), "/tokens#token-"+url.PathEscape(e.ItemID)

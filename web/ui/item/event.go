@@ -11,17 +11,27 @@ import (
 type eventRow struct {
 	registry.Event
 
-	Text string // says it in plain words; "": its type says it
-	Data bool   // the page shows its data, too
+	Text string   // says it in plain words; "": its type says it
+	Said []string // what people and programs said about it, after Text
+	Data bool     // the page shows its data, too
 }
 
 // rowOf says an event in the viewer's language.
 func rowOf(t lang.Texts, e registry.Event) eventRow {
-	text := plainEvent(t, e)
+	row := eventRow{Event: e, Text: plainEvent(t, e)}
 	var d struct {
-		Spec json.RawMessage `json:"spec"`
+		Spec   json.RawMessage `json:"spec"`
+		Reason string          `json:"reason"`
+		Error  string          `json:"error"`
 	}
-	return eventRow{Event: e, Text: text, Data: text == "" || json.Unmarshal(e.Data, &d) == nil && d.Spec != nil}
+	err := json.Unmarshal(e.Data, &d)
+	row.Data = row.Text == "" || err == nil && d.Spec != nil
+	for _, said := range []string{d.Reason, d.Error} {
+		if row.Text != "" && said != "" {
+			row.Said = append(row.Said, said)
+		}
+	}
+	return row
 }
 
 // eventData is what the events of items have, as far as sentences need it.
@@ -29,8 +39,6 @@ type eventData struct {
 	From   registry.Stage  `json:"from"`
 	Stage  registry.Stage  `json:"stage"`
 	Status registry.Status `json:"status"`
-	Reason string          `json:"reason"`
-	Error  string          `json:"error"`
 
 	ARK     string `json:"ark"`
 	Object  string `json:"object_id"`
@@ -96,22 +104,14 @@ func plainEvent(t lang.Texts, e registry.Event) string {
 	case registry.ActPriority, registry.ActGiveUp, registry.ActAbandon, registry.ActPurge:
 	}
 	switch e.Type {
-	case "identifier-assignment":
+	case registry.EventIdentified:
 		text = t.T("Named %s.", d.ARK)
-	case "intend":
+	case registry.EventIntend:
 		text = t.T("Version %d of %s was announced: from here on it is only carried on.", d.Version, d.Object)
-	case "stored":
+	case registry.EventStored:
 		text = t.T("Version %d of %s was written and read back.", d.Version, d.Object) + " " + t.T("%d file|%d files", d.Files) + "."
-	case "recorded":
+	case registry.EventRecorded:
 		text = t.T("Version %d of %s is recorded: it can be seen and fetched.", d.Version, d.Object)
-	}
-	if text == "" {
-		return ""
-	}
-	for _, more := range []string{d.Reason, d.Error} {
-		if more != "" {
-			text += " " + more
-		}
 	}
 	return text
 }

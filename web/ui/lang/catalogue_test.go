@@ -311,12 +311,40 @@ func (k *keys) registry() (acts []registry.Act) {
 			return true
 		})
 	}
+	k.events()
 	for _, kind := range enumerations {
 		if !found[kind] {
 			k.t.Errorf("package registry has no values of the type %s", kind)
 		}
 	}
 	return acts
+}
+
+// eventName is the name of a constant with a type of events.
+var eventName = regexp.MustCompile(`^[eE]vent[A-Z]`)
+
+// events adds the types of events.
+func (k *keys) events() {
+	err := filepath.WalkDir("../../../registry", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if spec, ok := n.(*ast.ValueSpec); ok && eventName.MatchString(spec.Names[0].Name) && len(spec.Values) > 0 {
+				text, _ := literal(spec.Values[0]) // "" for what is no type
+				k.add(text)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		k.t.Fatal(err)
+	}
 }
 
 // TestGeneratedEnglish: English has each text that pages use, and no other.

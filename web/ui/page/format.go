@@ -1,11 +1,9 @@
 package page
 
 import (
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -243,43 +241,8 @@ func NameOf(it registry.WorkItem) string {
 	return it.Name
 }
 
-// details formats an event's data as names and values, sorted by name.
-func details(raw json.RawMessage) string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
-		return string(raw)
-	}
-	parts := make([]string, 0, len(fields))
-	for name, value := range fields {
-		text := string(value)
-		if s := ""; json.Unmarshal(value, &s) == nil {
-			text = s
-		}
-		if bulk, ok := bulkOf(value); ok {
-			name, text = "requested", bulk
-		} else if object, ok := registry.ObjectSpecIn(value); ok {
-			name, text = "requested", object.Text()
-		}
-		if text != "" {
-			parts = append(parts, strings.ReplaceAll(name, "_", " ")+": "+text)
-		}
-	}
-	slices.Sort(parts)
-	return strings.Join(parts, " · ")
-}
-
-// bulkOf describes the request of a bulk act; ok is false if raw is none.
-func bulkOf(raw json.RawMessage) (text string, ok bool) {
-	var b registry.BulkSpec
-	if json.Unmarshal(raw, &b) != nil || b.Act == "" {
-		return "", false
-	}
-	text = fmt.Sprintf("%s (%d)", b.Title(), b.Matched)
-	if b.Reason != "" {
-		text += ", reason: " + b.Reason
-	}
-	return text, true
-}
+// details formats an event's data on one line.
+func details(e registry.Event) string { return strings.Join(e.Details(), " · ") }
 
 // short cuts a digest or an id to fit a narrow column.
 func short(text string) string {
