@@ -47,6 +47,7 @@ check: fmt-check vet staticcheck tidy ## What to run before a commit: absent ser
 deps: ## Install what the tests need and the machine lacks (Debian, as root)
 	scripts/deps.sh
 	GO=$(GO) scripts/testserver.sh s3gateway >/dev/null
+	GO=$(GO) scripts/testserver.sh nsqd >/dev/null || echo 'nsqd cannot be built here; its tests are skipped' >&2
 	GO=$(GO) scripts/testserver.sh siegfried >/dev/null
 	GO=$(GO) scripts/testserver.sh pebble >/dev/null
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Builds a test server (s3gateway, siegfried or pebble, each a module below tools) and prints its path.
+# Builds a test server (a module below tools) and prints its path.
 # It builds once per version of the server and of Go. Concurrent calls are safe.
 set -euo pipefail
 
-name=${1:?s3gateway, siegfried or pebble}
+name=${1:?nsqd, s3gateway, siegfried or pebble}
 case $name in
+nsqd) package=github.com/nsqio/nsq/apps/nsqd ;;
 s3gateway) package=. ;;
 siegfried) package=github.com/richardlehane/siegfried/cmd/sf ;;
 pebble) package=github.com/letsencrypt/pebble/v2/cmd/pebble ;;

@@ -1,5 +1,5 @@
 // Package queuetest is the conformance suite of NSQ servers for Holdfast. This project's broker
-// passes it in its tests, and so does an nsqd if HOLDFAST_TEST_NSQD_ADDR names one. The suite uses
+// passes it in its tests, and so does nsqd, where it can be built or HOLDFAST_TEST_NSQD_ADDR names one. The suite uses
 // package queue like the product, and a plain connection (Client) where a client library would hide
 // the behaviour.
 package queuetest
