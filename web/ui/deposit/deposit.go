@@ -27,6 +27,7 @@ type onePage struct {
 	Jobs     []jobRow
 	Next     string
 	Causes   page.Failures
+	Release  string // the form that releases the hold on it; "": there is none, or the viewer may not
 	Report   *registry.BatchReport
 	Safe     int // of the rows: safe to delete
 	Once     int // of the rows: preserved, but not verified in two storages
@@ -55,6 +56,9 @@ func (p pages) one(r *http.Request) (page.Page, error) {
 	content := onePage{Spec: specOf(batch), Again: r.URL.Query().Get("again") != ""}
 	if content.standing, err = p.standingOf(ctx, batch, me); err != nil {
 		return page.Page{}, err
+	}
+	if h := content.About.HeldBy; h != nil && p.May(ctx, "remove-hold") {
+		content.Release = page.ReleaseURL(*h, depositURL(id, false))
 	}
 	if from := r.URL.Query().Get("corrects"); from != "" {
 		if first, err := p.API.Batch(ctx, from); err == nil { // otherwise nothing is said of it

@@ -133,7 +133,7 @@ func TestItem_WayOn(t *testing.T) {
 	contains(t, "a held batch", s.Get(t, "/batches/"+batch, http.StatusOK), main("release-hold", batch))
 	must(t, s.Store.AddHold(t.Context(), registry.Hold{Scope: registry.HoldAll, Reason: "r", Actor: "ann"}))
 	must(t, s.Store.RemoveHold(t.Context(), registry.HoldBatch, batch, "ann"))
-	contains(t, "an item of a paused queue", s.Get(t, "/items/"+late.ItemID, http.StatusOK), `href="/holds">See the hold`)
+	contains(t, "an item of a paused queue", s.Get(t, "/items/"+late.ItemID, http.StatusOK), `href="/holds/release?key=&amp;next=%2Fitems%2F`+late.ItemID+`&amp;scope=all">Release the hold`)
 	for _, path := range []string{"/items/" + failed.ItemID, "/items/" + jobs[1].ID, "/batches/" + batch} {
 		if text := reader.Get(t, path, http.StatusOK); strings.Contains(text, "/acts") || strings.Contains(text, "release it") {
 			t.Errorf("%s has buttons for readers", path)

@@ -12,9 +12,10 @@ import (
 type wayOn struct {
 	ItemID string       // the item to act on: itself, its batch, or one that it waits for
 	Name   string       // of another item; "": itself
-	Act    registry.Act // "": it is held by Hold, which other items are, too
-	Hold   *registry.Hold
-	Limits bool // an admin may raise the limit that keeps it
+	Act    registry.Act // "": none of one item's
+	// Release is the address of the form that releases a hold on more than a batch; "": none keeps it.
+	Release string
+	Limits  bool // an admin may raise the limit that keeps it
 }
 
 // whyPart is what the part of a page shows that explains why an item waits.
@@ -33,7 +34,7 @@ func (p pages) wayOn(ctx context.Context, it registry.WorkItem, why registry.Why
 	may := func(act registry.Act) bool { return slices.Contains(it.AllowedActs, act) }
 	switch {
 	case it.HeldBy != nil && !it.Status.Settled():
-		return releaseOf(*it.HeldBy, it.ID), nil
+		return p.releaseOf(ctx, *it.HeldBy, it), nil
 	case it.Status == registry.Failed && may(registry.ActRequeue), it.Status == registry.Cancelled && may(registry.ActRequeue):
 		return &wayOn{ItemID: it.ID, Act: registry.ActRequeue}, nil
 	case it.Status == registry.Pending && may(registry.ActRetryNow):
@@ -63,24 +64,29 @@ func (p pages) wayOnOf(ctx context.Context, it registry.WorkItem) (*wayOn, error
 		case (n.Status == registry.Failed || n.Status == registry.Cancelled) && slices.Contains(n.AllowedActs, registry.ActRequeue):
 			return &wayOn{ItemID: n.ID, Name: n.Heading(), Act: registry.ActRequeue}, nil
 		case n.HeldBy != nil && n.Status == registry.Pending:
-			w := releaseOf(*n.HeldBy, it.ID)
-			w.Name = n.Heading()
+			w := p.releaseOf(ctx, *n.HeldBy, it)
+			if w != nil {
+				w.Name = n.Heading()
+			}
 			return w, nil
 		}
 	}
 	return nil, nil //nolint:nilnil // none needs a person
 }
 
-// releaseOf is the act that releases a hold.
-func releaseOf(h registry.Hold, itemID string) *wayOn {
-	w := &wayOn{Hold: &h}
+// releaseOf is the act that releases a hold, asked on an item's page; nil if the viewer may not.
+func (p pages) releaseOf(ctx context.Context, h registry.Hold, it registry.WorkItem) *wayOn {
 	if h.Scope == registry.HoldItem || h.Scope == registry.HoldBatch {
-		w.ItemID, w.Act = h.Key, registry.ActUnhold
-		if h.Key != itemID && h.Scope == registry.HoldBatch {
+		w := &wayOn{ItemID: h.Key, Act: registry.ActUnhold}
+		if h.Key != it.ID && h.Scope == registry.HoldBatch {
 			w.Name = h.Key
 		}
+		return w
 	}
-	return w
+	if !p.May(ctx, "remove-hold") {
+		return nil
+	}
+	return &wayOn{Release: page.ReleaseURL(h, page.ItemURL(it))}
 }
 
 // others returns the acts beside the way on.

@@ -230,6 +230,12 @@ func ItemURL(it registry.WorkItem) string {
 // GraphURL is the address of a graph's page.
 func GraphURL(id string) string { return (&url.URL{Path: "/graphs/" + id}).String() }
 
+// ReleaseURL is the address of the form that releases a hold, and then leads to another page of the
+// site.
+func ReleaseURL(h registry.Hold, back string) string {
+	return "/holds/release?" + url.Values{"scope": {string(h.Scope)}, "key": {h.Key}, "next": {back}}.Encode()
+}
+
 // AroundURL is the address of the page of what is around an item.
 func AroundURL(id string) string { return "/items/" + url.PathEscape(id) + "/graph" }
 

@@ -179,14 +179,56 @@ func (p pages) hold(r *http.Request) (string, *page.Page, error) {
 	return "/holds", nil, err
 }
 
+// releasePage is the form that releases a hold.
+type releasePage struct {
+	holdRow
+
+	Next string // the page to which it leads
+}
+
+// askRelease shows what goes on when a hold is released.
+func (p pages) askRelease(r *http.Request) (page.Page, error) {
+	ctx, q := r.Context(), r.URL.Query()
+	if !p.May(ctx, "remove-hold") {
+		return page.Page{}, page.Forbidden()
+	}
+	holds, err := p.API.Holds(ctx)
+	if err != nil {
+		return page.Page{}, err
+	}
+	at := slices.IndexFunc(holds, func(h registry.Hold) bool { return string(h.Scope) == q.Get("scope") && h.Key == q.Get("key") })
+	if at < 0 {
+		return page.Page{}, page.Refused("there is no such hold")
+	}
+	s := releasePage{Next: next(q.Get("next"))}
+	if s.holdRow, err = p.keeps(ctx, holds[at]); err != nil {
+		return page.Page{}, err
+	}
+	return page.Page{Name: "releasehold", Title: p.Texts(r).T("Release the hold"), Section: "holds", Content: s}, nil
+}
+
+// next is the page to which the release of a hold leads: the one that asked for it, or the list.
+func next(asked string) string {
+	if asked == "" {
+		return "/holds"
+	}
+	return page.Local(asked)
+}
+
 // release releases a hold, and leads back.
 func (p pages) release(r *http.Request) (string, *page.Page, error) {
-	to := "/holds"
-	if next := r.PostForm.Get("next"); next != "" {
-		to = page.Local(next)
+	f := r.PostForm
+	return next(f.Get("next")), nil, p.releaseOne(r.Context(), registry.HoldScope(f.Get("scope")), f.Get("key"))
+}
+
+// releaseOne releases a hold. One that is gone is no fault.
+func (p pages) releaseOne(ctx context.Context, scope registry.HoldScope, key string) error {
+	err := p.API.RemoveHold(ctx, scope, key)
+	var gone *wire.Problem
+	if errors.As(err, &gone) && gone.Status == http.StatusNotFound || errors.Is(err, registry.ErrNotFound) {
+		return nil
 	}
-	scope, key := registry.HoldScope(r.PostForm.Get("scope")), r.PostForm.Get("key")
-	return to, nil, p.API.RemoveHold(r.Context(), scope, key)
+	return err
 }
 
 // askReleaseAll shows which holds would be released.
@@ -216,12 +258,7 @@ func (p pages) releaseAll(r *http.Request) (string, *page.Page, error) {
 		return "", nil, page.Invalid("the form names too many holds, or not each with its scope and key")
 	}
 	for i, key := range keys {
-		err := p.API.RemoveHold(r.Context(), registry.HoldScope(scopes[i]), key)
-		var gone *wire.Problem
-		if errors.As(err, &gone) && gone.Status == http.StatusNotFound || errors.Is(err, registry.ErrNotFound) {
-			continue
-		}
-		if err != nil {
+		if err := p.releaseOne(r.Context(), registry.HoldScope(scopes[i]), key); err != nil {
 			return "", nil, err
 		}
 	}

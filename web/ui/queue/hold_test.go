@@ -53,3 +53,23 @@ func TestHolds(t *testing.T) {
 		}
 	}
 }
+
+// TestHolds_Release: the form of a hold on a collection says how much goes on, and leads back to the
+// page that asked for it; elsewhere it leads nowhere outside the site.
+func TestHolds_Release(t *testing.T) {
+	s := uitest.New(t, uitest.Options{})
+	form := "/holds/release?" + url.Values{"scope": {"stage"}, "key": {"expand"}, "next": {"/items"}}.Encode()
+	s.Get(t, form, http.StatusForbidden)
+	s.Token = s.TokenOf(t, "op", registry.RoleOperator)
+	s.Get(t, form, http.StatusConflict) // there is none
+	must(t, s.Store.AddHold(t.Context(), registry.Hold{Scope: registry.HoldStage, Key: "expand", Reason: "full <b>", Actor: "ann"}))
+	submit(t, s)
+	wants(t, s.Get(t, form, http.StatusOK), []string{"full &lt;b&gt;", "1 item waits under it, and goes on.", `name="next" value="/items"`, "by ann"})
+	wants(t, s.Get(t, "/holds/release?scope=stage&key=expand&next=//example.org", http.StatusOK), []string{`name="next" value="/"`})
+	sends := url.Values{"scope": {"stage"}, "key": {"expand"}, "next": {"/items"}}
+	does(t, s, "/holds/release", "/items", sends)
+	does(t, s, "/holds/release", "/items", sends) // sent twice
+	if all, err := s.Store.Holds(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("holds %+v, %v", all, err)
+	}
+}

@@ -22,7 +22,7 @@ type pages struct{ *page.Site }
 // Add adds the pages to a site.
 func Add(s *page.Site) {
 	p := pages{s}
-	s.Add(files, template.FuncMap{"holdURL": holdURL, "itemsURL": itemsURL, "stageTerm": stageTerm}, "operations", "operate", "holds", "releaseholds")
+	s.Add(files, template.FuncMap{"holdURL": holdURL, "releaseURL": page.ReleaseURL, "itemsURL": itemsURL, "stageTerm": stageTerm}, "operations", "operate", "holds", "releasehold", "releaseholds")
 	s.Serve("GET /{$}", p.home)
 	s.Get("/operations", p.operations)
 	s.Get("/operations/act", p.askAct)
@@ -30,6 +30,7 @@ func Add(s *page.Site) {
 	s.Post("/operations/limits", p.limit)
 	s.Get("/holds", p.holds)
 	s.Post("/holds", p.hold)
+	s.Get("/holds/release", p.askRelease)
 	s.Post("/holds/release", p.release)
 	s.Get("/holds/release-all", p.askReleaseAll)
 	s.Post("/holds/release-all", p.releaseAll)

@@ -97,7 +97,7 @@ func TestOperations_Acts(t *testing.T) {
 	wants(t, s.Get(t, "/operations", http.StatusOK), []string{"Submissions are not accepted", "do=accept"}, "is paused", "Draining")
 	act("accept", "room again")
 	act("hold-worker", "a new version")
-	wants(t, s.Get(t, "/operations", http.StatusOK), []string{"drained", `name="key" value="host-1-a"`}, "not accepted")
+	wants(t, s.Get(t, "/operations", http.StatusOK), []string{"drained", `key=host-1-a`}, "not accepted")
 	w := s.Post(t, "/operations/act", url.Values{"do": {"pause"}, "reason": {" "}})
 	wants(t, w.Body.String(), []string{"Refused"})
 	if w.Code != http.StatusConflict {
