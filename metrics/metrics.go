@@ -1,8 +1,9 @@
-// Package metrics has the measures that a process offers to Prometheus: how long things took in this
-// process. [Collect] adds the state of the queue, and [Handler] serves all.
+// Package metrics has the measures that a process offers to Prometheus: what happened in it, and how
+// long that took. Package metrics/state adds what the Registry's database tells, and [Handler] serves
+// all.
 //
 // Names and units follow Prometheus's conventions: seconds, and counters are cumulative since the
-// start of the process. docs/metrics.md describes each metric.
+// start of the process. docs/metrics.md lists the metrics; it is generated from the declarations.
 package metrics
 
 import (
@@ -24,25 +25,18 @@ func init() { //nolint:gochecknoinits // a process has one set of metrics
 	own.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
-// What the process measures. Each has few values of its labels: no ids, no names of people or files.
+// How long things took in the process. Each metric has few values of its labels: no ids, no names of
+// people or files.
 var (
-	// Dispatch is the time from when an item could start until a worker has it.
-	Dispatch = timer("dispatch_duration_seconds", "From when an item could start until its attempt began.", short, "stage")
-	// Attempt is the time from an attempt's start to its end, as the Registry sees it. Its counts are
-	// the attempts by outcome: retries are outcome retry, lost ones are outcome lost.
-	Attempt = timer("attempt_duration_seconds", "From the start of an attempt to its end.", long, "stage", "outcome")
-	// Step is the time that a step's own code took, in the worker's process.
-	Step = timer("step_duration_seconds", "How long the code of a step ran.", long, "stage")
-	// Settle is the time of a settlement: the transaction that ends attempts, and the wait for it.
-	Settle = timer("settle_duration_seconds", "How long the Registry took to settle an attempt.", short, "outcome")
-	// Submit is the time of the transaction of a submission, and the wait for it.
-	Submit = timer("submit_duration_seconds", "How long the Registry took to record a request: a deposit, a task, or a request to a process.", short, "operation")
-	// Scan is the time of one pass of a search that repeats.
-	Scan = timer("scan_duration_seconds", "How long one pass took: ready (search for items of functions and namespaces), due (offer of items to workers), lost (search for lost attempts), schedule (firing of schedules), throughput (count of a minute).", short, "pass")
-	// Removal is the time that the removal of a process took within its transaction.
-	Removal = timer("process_removal_duration_seconds", "How long it took to delete a process with its history.", short, "namespace")
-	// Delivery is the time of one try to deliver a message.
-	Delivery = timer("delivery_duration_seconds", "How long one try to deliver a message took.", short, "kind", "outcome")
+	Dispatch = timer("dispatch_duration_seconds", "From when an item could start until its attempt began. An item that waited for others could start when the last of them ended. Time under a hold or at a limit counts. An item that continues in its next stage at once is not counted.", short, "stage")
+	// Attempt counts the attempts by outcome, too.
+	Attempt  = timer("attempt_duration_seconds", "From the start of an attempt to its end. `_count` has the attempts by outcome: `done`, `failed`, `retry` (retries), `lost` (losses: the worker died), `withdrawn` (a person stopped it), `cancelled` (its worker stopped), `snooze`, `sent-back`.", long, "stage", "outcome")
+	Step     = timer("step_duration_seconds", "How long the code of a step ran, in the worker's process.", long, "stage")
+	Settle   = timer("settle_duration_seconds", "The transaction that ends an attempt, with the wait for it. `refused`: the attempt was over already, or its results were not valid. `unavailable`: the database did not answer.", short, "outcome")
+	Submit   = timer("submit_duration_seconds", "The transaction that records a request, with the wait for it: `deposit`, `task`, `init-process`, `call-process`, `repair-process`, `retry-process`, `put-process`, `remove-process`.", short, "operation")
+	Scan     = timer("scan_duration_seconds", "One pass of a search that repeats. `ready`: for items that programs with functions can take, also calls of processes. `due`: for items to offer to workers (the relay). `lost`: for attempts whose lease ran out (the sweep). `schedule`: for schedules to fire. `throughput`: for what happened since the last minute.", short, "pass")
+	Removal  = timer("process_removal_duration_seconds", "The removal of a process with its history, inside its transaction.", short, "namespace")
+	Delivery = timer("delivery_duration_seconds", "One try to deliver a message. `kind`: `callback`, `webhook`, `topic`, or the kind of a mail. `outcome`: `done` or `failed`.", short, "kind", "outcome")
 )
 
 // The upper bounds of buckets, in seconds: a factor of four leads from each to the next.
@@ -55,7 +49,7 @@ var (
 type Timer struct{ of *prometheus.HistogramVec }
 
 func timer(name, help string, buckets []float64, labels ...string) Timer {
-	t := Timer{prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: space, Name: name, Help: help, Buckets: buckets}, labels)}
+	t := Timer{prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: declare(OfProcess, "histogram", name, help, labels), Help: help, Buckets: buckets}, labels)}
 	own.MustRegister(t.of)
 	return t
 }

@@ -120,6 +120,17 @@ type QueueStatus struct {
 	Stages  []StageQueue `json:"stages"`   // every stage, in route order; then every function, by name
 	// Failing are the subscriptions whose receivers do not acknowledge events.
 	Failing []Subscription `json:"failing,omitempty"`
+	// Deliveries are callbacks and mails that were tried and are not delivered.
+	Deliveries OpenDeliveries `json:"deliveries"`
+	OldestDue  *time.Time     `json:"oldest_due,omitempty"` // since when the first item waits for the relay; nil: none does
+	SweptAt    *time.Time     `json:"swept_at,omitempty"`   // the last search for expired leases; nil: none was made
+}
+
+// OpenDeliveries counts messages that were tried and are not delivered, each up to
+// MostFailedCounted.
+type OpenDeliveries struct {
+	Retrying int64 `json:"retrying"` // tried again by themselves
+	Failed   int64 `json:"failed"`   // they wait for somebody's decision
 }
 
 // MostFailedCounted bounds the count of a stage's failed items: failed items stay until somebody acts.
@@ -140,6 +151,31 @@ type StageQueue struct {
 	Capacity    int              `json:"capacity"`        // slots of live workers that are neither held nor stopping
 	Free        int              `json:"free"`
 	OldestReady *time.Time       `json:"oldest_ready,omitempty"` // since when the longest waiting item could run
+	// ServiceSeconds is the mean time of an attempt that was done, over about the last 200; 0: none
+	// was.
+	ServiceSeconds float64 `json:"service_seconds,omitempty"`
+}
+
+// AtLimit returns how many ready items the stage's limit keeps from starting.
+func (s StageQueue) AtLimit() int64 {
+	if s.Limit == 0 {
+		return 0
+	}
+	return max(0, s.Ready-max(0, int64(s.Limit)-s.Running))
+}
+
+// serviceUnknown stands for the mean time of a stage in which nothing was done yet.
+const serviceUnknown = time.Second
+
+// Backlog returns how much work waits for each slot of live workers: the ready items, times their
+// mean time, divided by the slots. It is 0 if nothing is ready, and as for one slot if there are
+// none.
+func (s StageQueue) Backlog() time.Duration {
+	mean := s.ServiceSeconds
+	if mean <= 0 {
+		mean = serviceUnknown.Seconds()
+	}
+	return time.Duration(float64(s.Ready) * mean / float64(max(1, s.Capacity)) * float64(time.Second))
 }
 
 // ThroughputReader reads what was preserved and failed over time.

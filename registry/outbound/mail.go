@@ -275,9 +275,23 @@ func (s *Outbound) MakeDigest(ctx context.Context, r registry.DigestRequest) (ma
 	return made, nil
 }
 
+// undelivered selects the messages that were tried and are not delivered.
+const undelivered = `WHERE d.sent_at IS NULL AND d.tries > 0 AND (` + itemOpen + ` OR ` + jobOpen + `)`
+
+// OpenDeliveries counts the undelivered messages, up to a bound, by whether they are tried again.
+func (s *Outbound) OpenDeliveries(ctx context.Context) (o registry.OpenDeliveries, err error) {
+	err = s.db.Read.QueryRowContext(ctx, `SELECT COALESCE(SUM(1 - failed), 0), COALESCE(SUM(failed), 0) FROM (
+		SELECT CASE WHEN COALESCE(c.status, (SELECT i.status FROM work_item i WHERE i.id = d.subject)) = 'failed' THEN 1 ELSE 0 END AS failed`+
+		fromDelivery+undelivered+sqldb.Limit(registry.MostFailedCounted)+`) m`).Scan(&o.Retrying, &o.Failed)
+	if err != nil {
+		return o, fmt.Errorf("count undelivered messages: %w", err)
+	}
+	return o, nil
+}
+
 // Attention implements registry.Mailing.
 func (s *Outbound) Attention(ctx context.Context) (a registry.Attention, err error) {
-	const most, undelivered = 20, `WHERE d.sent_at IS NULL AND d.tries > 0 AND (` + itemOpen + ` OR ` + jobOpen + `)`
+	const most = 20
 	if err := s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*)`+fromDelivery+undelivered).Scan(&a.Undelivered); err != nil {
 		return a, fmt.Errorf("count undelivered messages: %w", err)
 	}

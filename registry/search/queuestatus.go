@@ -51,6 +51,12 @@ func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err e
 	if q.OneCopy, err = s.oneCopy(ctx); err != nil {
 		return q, err
 	}
+	if q.Deliveries, err = s.out.OpenDeliveries(ctx); err != nil {
+		return q, err
+	}
+	if err := s.addLoops(ctx, &q); err != nil {
+		return q, err
+	}
 	functions, err := s.db.Column(ctx, `SELECT name FROM function ORDER BY name`)
 	if err != nil {
 		return q, fmt.Errorf("list functions: %w", err)
@@ -89,6 +95,9 @@ func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err e
 	if err := s.addOutstanding(ctx, &q); err != nil {
 		return q, err
 	}
+	if err := s.addService(ctx, &q); err != nil {
+		return q, err
+	}
 	f, err := s.work.Fleet(ctx)
 	if err != nil {
 		return q, err
@@ -98,6 +107,32 @@ func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err e
 		q.Stages[i].Capacity, q.Stages[i].Free = slots.Capacity, slots.Free
 	}
 	return q, nil
+}
+
+// addLoops adds how far the relay and the sweep are.
+func (s *Search) addLoops(ctx context.Context, q *registry.QueueStatus) error {
+	var due, swept sql.NullInt64
+	now := s.db.Now()
+	err := s.db.Read.QueryRowContext(ctx, `SELECT (SELECT MIN(nudge_at) FROM work_item WHERE nudge_at <= $1), (SELECT at FROM pulse WHERE name = 'sweep')`,
+		sqldb.Micros(now)).Scan(&due, &swept)
+	if err != nil {
+		return fmt.Errorf("look for due items: %w", err)
+	}
+	q.OldestDue, q.SweptAt = sqldb.Optional(due), sqldb.Optional(swept)
+	return nil
+}
+
+// addService adds the mean times of steps.
+func (s *Search) addService(ctx context.Context, q *registry.QueueStatus) error {
+	return sqldb.Each(s.db.Read.Ask(ctx, `SELECT stage, seconds / steps FROM stage_time WHERE steps > 0`), "read mean times", func(row sqldb.Scanner) error {
+		var stage registry.Stage
+		var mean float64
+		if err := row.Scan(&stage, &mean); err != nil {
+			return err
+		}
+		stageOf(q, stage).ServiceSeconds = mean
+		return nil
+	})
 }
 
 // paused returns the hold on everything, or else the hold on all deposits, or nil; and the number

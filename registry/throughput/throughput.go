@@ -75,12 +75,20 @@ type stageMinute struct {
 	stage registry.Stage
 }
 
+// stageTime is how many steps of a stage were done, and how many seconds their last attempts took.
+type stageTime struct{ steps, seconds float64 }
+
+// meanOver is over about how many steps the mean time of a stage is taken: enough to be steady, and
+// few enough to follow when objects become larger.
+const meanOver = 200
+
 // tally is what is added in one transaction.
 type tally struct {
 	from, to         cursor // to.to is decided by the transaction's clock
 	whole            bool   // everything up to now was read
 	minutes          map[int64]*counts
 	stages           map[stageMinute]int64
+	times            map[registry.Stage]stageTime
 	waiting, running int64
 }
 
@@ -121,7 +129,7 @@ func (m *Meter) note(ctx context.Context) (more bool, err error) {
 
 // read counts the events after a cursor, outside of any transaction.
 func (m *Meter) read(ctx context.Context, c cursor) (tally, error) {
-	t := tally{from: c, to: c, minutes: map[int64]*counts{}, stages: map[stageMinute]int64{}}
+	t := tally{from: c, to: c, minutes: map[int64]*counts{}, stages: map[stageMinute]int64{}, times: map[registry.Stage]stageTime{}}
 	end, err := m.work.FeedEnd(ctx)
 	if err != nil {
 		return t, err
@@ -187,17 +195,22 @@ func (m *Meter) readJobs(ctx context.Context, t *tally, next int64) error {
 func (m *Meter) readSteps(ctx context.Context, t *tally, next int64) error {
 	const begin, most = `{"from":"`, 64
 	kept := sqldb.Micros(m.db.Now().Add(-keepStages))
-	return sqldb.Each(m.db.Read.Ask(ctx, `SELECT e.at / 60000000, substr(e.data, 1, `+fmt.Sprint(most)+`), COUNT(*) FROM event e
+	return sqldb.Each(m.db.Read.Ask(ctx, `SELECT e.at / 60000000, substr(e.data, 1, `+fmt.Sprint(most)+`), COUNT(*), COUNT(a.finished_at),
+			COALESCE(`+sqldb.Sum("a.finished_at - a.started_at")+`, 0)
+		FROM event e LEFT JOIN attempt a ON a.item_id = e.item_id AND a.n = e.attempt
 		WHERE e.feed_seq > $1 AND e.feed_seq <= $2 AND e.type IN ('advance', 'complete') AND e.at > $3 GROUP BY 1, 2`, t.to.seq, next, kept), "count steps",
 		func(row sqldb.Scanner) error {
 			var at, done int64
+			var timed, took float64
 			var data string
-			if err := row.Scan(&at, &data, &done); err != nil {
+			if err := row.Scan(&at, &data, &done, &timed, &took); err != nil {
 				return err
 			}
 			if stage, ok := strings.CutPrefix(data, begin); ok {
 				stage, _, _ = strings.Cut(stage, `"`)
 				t.stages[stageMinute{at, registry.Stage(stage)}] += done
+				of := t.times[registry.Stage(stage)]
+				t.times[registry.Stage(stage)] = stageTime{of.steps + timed, of.seconds + max(0, took/micros)}
 			}
 			return nil
 		})
@@ -236,7 +249,29 @@ func (t tally) write(tx *work.Tx) (won bool, err error) {
 			return false, fmt.Errorf("add steps: %w", err)
 		}
 	}
+	for stage, of := range t.times {
+		if err := of.add(tx, stage); err != nil {
+			return false, err
+		}
+	}
 	return true, prune(tx)
+}
+
+// add adds to the mean time of a stage. Sums beyond meanOver steps are scaled down, so that earlier
+// steps count less and less.
+func (of stageTime) add(tx *work.Tx, stage registry.Stage) error {
+	if of.steps == 0 {
+		return nil
+	}
+	err := tx.Do(`INSERT INTO stage_time (stage, steps, seconds) VALUES ($1, $2, $3)
+		ON CONFLICT (stage) DO UPDATE SET steps = stage_time.steps + excluded.steps, seconds = stage_time.seconds + excluded.seconds`, stage, of.steps, of.seconds)
+	if err == nil {
+		err = tx.Do(`UPDATE stage_time SET steps = $2, seconds = seconds * ($2 / steps) WHERE stage = $1 AND steps > $2`, stage, float64(meanOver))
+	}
+	if err != nil {
+		return fmt.Errorf("add to the mean time of a stage: %w", err)
+	}
+	return nil
 }
 
 // add adds to the rows of the minute, and of its hour.

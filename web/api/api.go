@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast/holdfast/gate"
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/metrics"
+	"github.com/holdfast/holdfast/metrics/state"
 	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
@@ -161,7 +162,11 @@ func New(o Options) (http.Handler, error) {
 	checks := health.RootChecks(o.Objects)
 	checks["registry"], checks["staging"] = health.Answers(s.registry.Ping), health.StagingCheck(o.Staging, o.Uploads.Threshold())
 	s.health = health.Server{Log: o.Log, Version: o.Version, Checks: checks}
-	s.metrics = metrics.Handler(metrics.Queue{Registry: o.Registry, Log: o.Log})
+	collector := state.Collector{Registry: o.Registry, Log: o.Log, Volumes: []state.Volume{{Name: registry.DefaultStaging, Store: o.Staging}}}
+	for _, root := range o.Objects {
+		collector.Volumes = append(collector.Volumes, state.Volume{Name: root.Name, Store: root.Store()})
+	}
+	s.metrics = metrics.Handler(collector)
 	return s.handler(), nil
 }
 

@@ -2,6 +2,7 @@
 package throughputtest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,6 +102,38 @@ func throughputTests() map[string]func(*fixture) {
 			f.Clock.Pass(2 * registry.ThroughputRecent)
 			if t = f.noted(registry.ThroughputHour); len(t.Stages) != 0 {
 				f.Errorf("after a pause: %v", t.Stages)
+			}
+		},
+		// The mean time of a stage follows the steps that were done, and stays when nothing happens.
+		"knows_the_mean_time_of_each_stage": func(f *fixture) {
+			step := func(took time.Duration, n int) {
+				for _, id := range f.WaitingAt(registry.Download, registrytest.Mnemonic, n, false) {
+					l := f.Take(registry.Download, id).Lease
+					f.Clock.Pass(took)
+					f.Done(l)
+				}
+				f.Clock.Pass(time.Minute)
+				f.noted(registry.ThroughputHour)
+			}
+			mean := func() registry.StageQueue {
+				q, err := f.Store.QueueStatus(f.Context())
+				f.Must(err)
+				return q.Stages[slices.IndexFunc(q.Stages, func(s registry.StageQueue) bool { return s.Stage == registry.Download })]
+			}
+			if s := mean(); s.ServiceSeconds != 0 || s.Backlog() != 0 {
+				f.Errorf("before any step: %+v", s)
+			}
+			step(2*time.Second, 1)
+			step(4*time.Second, 3)
+			f.Clock.Pass(100 * time.Hour)
+			f.noted(registry.ThroughputHour)
+			f.WaitingAt(registry.Download, registrytest.Mnemonic, 2, false)
+			if s := mean(); s.ServiceSeconds != 3.5 || s.Backlog() != time.Duration(s.Ready)*3500*time.Millisecond || s.Ready == 0 {
+				f.Errorf("%+v, backlog %v; want 3.5 s for each ready item", s, s.Backlog())
+			}
+			step(10*time.Second, 300)
+			if s := mean(); s.ServiceSeconds < 9.9 || s.ServiceSeconds > 10 {
+				f.Errorf("the mean is %v; want almost 10 s", s.ServiceSeconds)
 			}
 		},
 		// After an outage, what happened before it is in its own minute; what nobody looked at is missing.

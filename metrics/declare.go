@@ -1,0 +1,90 @@
+package metrics
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Declared describes a metric that processes offer.
+type Declared struct {
+	Name   string // with the space
+	Kind   string // histogram, counter or gauge
+	Help   string
+	Labels []string
+	// Of says whose it is: [OfProcess] or [OfRegistry].
+	Of Of
+}
+
+// Of says what a metric is about.
+type Of string
+
+// What metrics are about.
+const (
+	OfProcess  Of = "process"  // what happened in the process since it started: add up over processes
+	OfRegistry Of = "registry" // what the Registry's database says: all its processes tell the same
+)
+
+// declared has all metrics, in the order of their declarations.
+var declared []Declared
+
+// All returns every declared metric by name.
+func All() []Declared {
+	all := slices.Clone(declared)
+	slices.SortFunc(all, func(a, b Declared) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+func declare(of Of, kind, name, help string, labels []string) string {
+	declared = append(declared, Declared{Name: space + "_" + name, Kind: kind, Help: help, Labels: labels, Of: of})
+	return space + "_" + name
+}
+
+// State declares a gauge of the Registry's state, for a collector. Call it while a package is
+// initialized.
+func State(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(declare(OfRegistry, "gauge", name, help, labels), help, labels, nil)
+}
+
+// Watch adds a collector of the process's own metrics until stop is called. If an equal collector is
+// there, as when a test opens several databases, that one stays alone.
+func Watch(c prometheus.Collector) (stop func()) {
+	if own.Register(c) != nil {
+		return func() {}
+	}
+	return func() { own.Unregister(c) }
+}
+
+// Counter counts what happened. It may be used concurrently.
+type Counter struct{ of *prometheus.CounterVec }
+
+func counter(name, help string, labels ...string) Counter {
+	c := Counter{prometheus.NewCounterVec(prometheus.CounterOpts{Name: declare(OfProcess, "counter", name, help, labels), Help: help}, labels)}
+	own.MustRegister(c.of)
+	return c
+}
+
+// from0 lets a series exist before its first event, so that Prometheus sees the increase to 1. It
+// takes the values of the only label.
+func (c Counter) from0(values ...string) Counter {
+	for _, v := range values {
+		c.of.WithLabelValues(v)
+	}
+	return c
+}
+
+// Add adds n. It takes one value for each label, in their order.
+func (c Counter) Add(n float64, labels ...string) { c.of.WithLabelValues(labels...).Add(n) }
+
+// Gauge is a value of the process that goes up and down. It may be used concurrently.
+type Gauge struct{ of *prometheus.GaugeVec }
+
+func gauge(name, help string, labels ...string) Gauge {
+	g := Gauge{prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: declare(OfProcess, "gauge", name, help, labels), Help: help}, labels)}
+	own.MustRegister(g.of)
+	return g
+}
+
+// Set sets the value. It takes one value for each label, in their order.
+func (g Gauge) Set(v float64, labels ...string) { g.of.WithLabelValues(labels...).Set(v) }
