@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -115,6 +116,21 @@ func (t *track) measure(title, unit string) *Progress {
 	p.end.Store(-1)
 	t.measures = append(t.measures, p)
 	return p
+}
+
+// count adds the bytes and files of a step that is done to the metrics of its stage.
+func (t *track) count(stage string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.measures {
+		done := float64(max(0, p.Position()-p.start.Load()))
+		switch p.unit {
+		case "bytes":
+			metrics.StepBytes.Add(done, stage)
+		case "files":
+			metrics.StepFiles.Add(done, stage)
+		}
+	}
 }
 
 // snapshot returns all measures as they are now; nil if there are none.

@@ -75,6 +75,9 @@ func isolated(ctx context.Context, a *attempt, done chan<- error) {
 	defer metrics.Step.Since(time.Now(), string(a.station.stage))
 	err = a.station.handler.Work(ctx, a.item)
 	returned = true
+	if err == nil {
+		a.item.track.count(string(a.station.stage))
+	}
 }
 
 // await waits for a step whose context has ended, and abandons it if it takes too long. A stopping

@@ -1,10 +1,12 @@
 package metrics
 
 import (
+	"database/sql"
 	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
 // Declared describes a metric that processes offer.
@@ -47,9 +49,11 @@ func State(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(declare(OfRegistry, "gauge", name, help, labels), help, labels, nil)
 }
 
-// Watch adds a collector of the process's own metrics until stop is called. If an equal collector is
-// there, as when a test opens several databases, that one stays alone.
-func Watch(c prometheus.Collector) (stop func()) {
+// Pool adds the metrics of a pool of database connections (go_sql_..., as client_golang has them)
+// until stop is called. If a pool of that name is there, as when a test opens several databases,
+// that one stays alone.
+func Pool(db *sql.DB, name string) (stop func()) {
+	c := collectors.NewDBStatsCollector(db, name)
 	if own.Register(c) != nil {
 		return func() {}
 	}
@@ -65,9 +69,12 @@ func counter(name, help string, labels ...string) Counter {
 	return c
 }
 
-// from0 lets a series exist before its first event, so that Prometheus sees the increase to 1. It
-// takes the values of the only label.
+// from0 lets series exist before their first event, so that Prometheus sees the increase to 1. It
+// takes the values of the only label; none, if there is no label.
 func (c Counter) from0(values ...string) Counter {
+	if len(values) == 0 {
+		c.of.WithLabelValues()
+	}
 	for _, v := range values {
 		c.of.WithLabelValues(v)
 	}

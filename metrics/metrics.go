@@ -80,5 +80,9 @@ func Handler(more ...prometheus.Collector) http.Handler {
 		all = append(all, r)
 	}
 	// A part that fails leaves the others: a scrape tells most when something is wrong.
-	return promhttp.HandlerFor(all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true})
+	serve := promhttp.HandlerFor(all, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		countRedis()
+		serve.ServeHTTP(w, r)
+	})
 }

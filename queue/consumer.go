@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nsqio/go-nsq"
+
+	"github.com/holdfast/holdfast/metrics"
 )
 
 const (
@@ -134,6 +136,10 @@ func (c *Consumer) Stop(ctx context.Context) error {
 // goroutine, so it must not block.
 func (c *Consumer) receive(ctx, receiving context.Context, s *session, m *nsq.Message, handle Handler) {
 	m.DisableAutoResponse()
+	metrics.Received.Add(1)
+	if m.Attempts > 1 {
+		metrics.Redelivered.Add(1)
+	}
 	if err := checkItemID(string(m.Body)); err != nil {
 		// No item has such an id, so another delivery could not help.
 		c.report.warn(ctx, err)

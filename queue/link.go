@@ -3,6 +3,8 @@ package queue
 import (
 	"context"
 	"time"
+
+	"github.com/holdfast/holdfast/metrics"
 )
 
 // link keeps the connection to one nsqd until it is cancelled.
@@ -51,6 +53,7 @@ func (l *link) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		metrics.NSQLost.Add(1, "consumer")
 		l.report.lost(ctx, err)
 		if wait(ctx, pause.NextBackOff()) != nil {
 			return

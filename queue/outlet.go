@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nsqio/go-nsq"
+
+	"github.com/holdfast/holdfast/metrics"
 )
 
 // outlet is a Producer's connection to one nsqd, made again whenever it breaks.
@@ -142,6 +144,7 @@ func (o *outlet) keepConnected(ctx context.Context) {
 		} else {
 			o.set(nil, err)
 		}
+		metrics.NSQLost.Add(1, "producer")
 		o.report.lost(ctx, err)
 		if had {
 			o.notifyChange()

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/holdfast/holdfast/metrics"
 )
 
 // maxPublish limits the bytes of one MPUB; nsqd's default limit is 5 MiB.
@@ -181,7 +183,9 @@ func (p *Producer) publishAll(ctx context.Context, topic string, first func() ui
 	defer p.calls.Done()
 	for len(bodies) > 0 {
 		n := portion(bodies)
-		if err := p.publish(ctx, topic, first(), bodies[:n]); err != nil {
+		err := p.publish(ctx, topic, first(), bodies[:n])
+		metrics.Published.Add(float64(n), metrics.Outcome(err))
+		if err != nil {
 			return fmt.Errorf("publish to %s: %w", topic, err)
 		}
 		bodies = bodies[n:]

@@ -39,6 +39,7 @@ func AskHealth(ctx context.Context, address string, trust *tls.Config) (wire.Hea
 
 // health serves /healthz, /readyz, and the metrics of the process. Callers are not authenticated.
 func (n *Node) health(checks map[string]health.Check) *http.ServeMux {
+	metrics.Build(n.Version)
 	mux := http.NewServeMux()
 	health.Server{Log: n.Log, Version: n.Version, Checks: checks}.Routes(mux)
 	mux.Handle("GET /metrics", metrics.Handler())

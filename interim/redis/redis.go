@@ -28,6 +28,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/holdfast/holdfast/interim"
+	"github.com/holdfast/holdfast/metrics"
 )
 
 var _ interim.Store = (*Store)(nil)
@@ -73,8 +74,14 @@ func Open(rawURL string, roots *x509.CertPool) (*Store, error) {
 	options.ContextTimeoutEnabled = true
 	options.ReadTimeout = readTimeout
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	client := redis.NewClient(options)
+	client.AddHook(measured{})
+	metrics.RedisPool(func() (total, idle, timeouts uint32) {
+		p := client.PoolStats()
+		return p.TotalConns, p.IdleConns, p.Timeouts
+	})
 	return &Store{
-		client: redis.NewClient(options),
+		client: client,
 		adopt:  redis.NewScript(adoptLua),
 		count:  redis.NewScript(countLua),
 		drop:   redis.NewScript(dropLua),

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/queue"
 	"github.com/holdfast/holdfast/registry"
 )
@@ -80,6 +81,7 @@ func (r *Relay) publishDue(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	metrics.Relay.Add(float64(len(wakes)), "offered")
 	byTopic := map[string][]registry.Wake{}
 	var topics []string
 	for _, w := range wakes {
@@ -107,6 +109,7 @@ func (r *Relay) publish(ctx context.Context, topic string, wakes []registry.Wake
 	}
 	err := r.Queue.Publish(ctx, topic, ids...)
 	if err == nil {
+		metrics.Relay.Add(float64(len(ids)), "published")
 		return nil
 	}
 	return errors.Join(err, r.takeBack(ctx, wakes))
@@ -115,6 +118,7 @@ func (r *Relay) publish(ctx context.Context, topic string, wakes []registry.Wake
 // takeBack makes items due again. It runs even while this process is stopping, so that another
 // relay can publish them at once.
 func (r *Relay) takeBack(ctx context.Context, wakes []registry.Wake) error {
+	metrics.Relay.Add(float64(len(wakes)), "refused")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	return r.Registry.Undo(ctx, wakes)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/periodic"
 	"github.com/holdfast/holdfast/registry"
 )
@@ -31,6 +32,7 @@ func (s *Sweeper) Run(ctx context.Context) {
 
 func (s *Sweeper) sweep(ctx context.Context) error {
 	lost, err := s.Registry.Sweep(ctx, s.Lease)
+	metrics.Swept.Add(float64(len(lost)))
 	for _, l := range lost {
 		s.Log.WarnContext(ctx, "ended an attempt whose lease expired", "item", l.ItemID, "attempt", l.N)
 	}

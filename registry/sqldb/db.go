@@ -17,6 +17,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/holdfast/holdfast/metrics"
 )
 
 // Tenant is the only tenant.
@@ -43,6 +45,7 @@ type DB struct {
 	closed chan struct{} // closed by Close: no new writes
 	done   chan struct{} // closed when the writer has ended
 
+	unwatch   func() // ends the metrics of the pools
 	closeOnce sync.Once
 	closeErr  error // result of the first Close
 
@@ -85,6 +88,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if d.db, d.Read.DB, err = dialect.open(); err != nil {
 		return nil, err
 	}
+	stopWrite, stopRead := metrics.Pool(d.db, "write"), metrics.Pool(d.Read.DB, "read")
+	d.unwatch = func() { stopWrite(); stopRead() }
 	if dialect.Name() == SQLite {
 		d.Read.prepared = newPrepared()
 		_, _, err = migrate(ctx, dialect, d.db)
@@ -92,6 +97,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		err = checkSchema(ctx, dialect, d.db)
 	}
 	if err != nil {
+		d.unwatch()
 		return nil, errors.Join(err, d.Read.Close(), d.db.Close())
 	}
 	return d, nil
@@ -116,6 +122,7 @@ func (d *DB) Close() error {
 			close(d.done)
 		}
 		<-d.done
+		d.unwatch()
 		d.closeErr = errors.Join(d.Read.Close(), d.db.Close())
 	})
 	return d.closeErr

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"sync"
+
+	"github.com/holdfast/holdfast/metrics"
 )
 
 // Reader is the pool of readers. Its errors are registry.ErrUnavailable if the database does not
@@ -95,6 +97,7 @@ func (r Reader) classify(err error) error {
 	case err == nil:
 		return nil
 	case r.Dialect.connLost(err):
+		metrics.DatabaseErrors.Add(1, "read")
 		return unavailable(err)
 	case r.Dialect.unstorable(err):
 		return sql.ErrNoRows // no row can have such a value

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/holdfast/holdfast/metrics"
 )
 
 // Tx is the open transaction of the writing connection. Each statement is prepared once per
@@ -116,6 +118,7 @@ func (t *Tx) undo(err error) error {
 func (t *Tx) finish(err error) error {
 	t.giveUp()
 	if err != nil && t.db.Dialect.connLost(err) {
+		metrics.DatabaseErrors.Add(1, "write")
 		return unavailable(err)
 	}
 	return err

@@ -119,7 +119,10 @@ func open(ctx context.Context, address string, backoff time.Duration) (*Store, e
 		}
 		loaded.Region = "us-east-1" // the region that services other than AWS expect
 	}
-	s.client = s3.NewFromConfig(loaded, func(o *s3.Options) { o.UsePathStyle = at.pathStyle })
+	s.client = s3.NewFromConfig(loaded, func(o *s3.Options) {
+		o.UsePathStyle = at.pathStyle
+		o.APIOptions = append(o.APIOptions, measured)
+	})
 	return s, nil
 }
 

@@ -162,6 +162,7 @@ func New(o Options) (http.Handler, error) {
 	checks := health.RootChecks(o.Objects)
 	checks["registry"], checks["staging"] = health.Answers(s.registry.Ping), health.StagingCheck(o.Staging, o.Uploads.Threshold())
 	s.health = health.Server{Log: o.Log, Version: o.Version, Checks: checks}
+	metrics.Build(o.Version)
 	collector := state.Collector{Registry: o.Registry, Log: o.Log, Volumes: []state.Volume{{Name: registry.DefaultStaging, Store: o.Staging}}}
 	for _, root := range o.Objects {
 		collector.Volumes = append(collector.Volumes, state.Volume{Name: root.Name, Store: root.Store()})

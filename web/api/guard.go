@@ -2,6 +2,8 @@ package api
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -12,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/holdfast/holdfast/metrics"
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
 	"github.com/holdfast/holdfast/web/api/submission"
@@ -29,8 +32,10 @@ const bodyTime = 30 * time.Second
 func (s *server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.Note(r.Context(), nil)
+		begun, at := time.Now(), &route{"none"}
 		id := rand.Text()
-		r = r.WithContext(access.With(r.Context(), access.Caller{RequestID: id, Remote: r.RemoteAddr}))
+		ctx := context.WithValue(r.Context(), routeKey{}, at)
+		r = r.WithContext(access.With(ctx, access.Caller{RequestID: id, Remote: r.RemoteAddr}))
 		h := w.Header()
 		h.Set(wire.RequestIDHeader, id)
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -38,6 +43,7 @@ func (s *server) guarded(next http.Handler) http.Handler {
 			h.Set("Cache-Control", "no-store")
 		}
 		watched := &watchedWriter{ResponseWriter: w}
+		defer func() { metrics.Requested(begun, at.pattern, r.Method, cmp.Or(watched.status, http.StatusOK)) }()
 		defer func() {
 			if cause := recover(); cause != nil {
 				s.panicked(watched, r, cause)
@@ -64,15 +70,34 @@ func (s *server) panicked(w *watchedWriter, r *http.Request, cause any) {
 	panic(http.ErrAbortHandler)
 }
 
-// watchedWriter notes whether the answer has begun.
+// route is the pattern of a request's route, for the metrics.
+type route struct{ pattern string }
+
+type routeKey struct{}
+
+// noteRoute notes the route of a request: the last one, which is the most exact.
+func noteRoute(ctx context.Context, pattern string) {
+	if at, _ := ctx.Value(routeKey{}).(*route); at != nil && pattern != "" {
+		_, path, ok := strings.Cut(pattern, " ")
+		if !ok {
+			path = pattern
+		}
+		at.pattern = path
+	}
+}
+
+// watchedWriter notes whether the answer has begun, and its status.
 type watchedWriter struct {
 	http.ResponseWriter
-	begun bool
+	begun  bool
+	status int // 0: none was set
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (w *watchedWriter) WriteHeader(status int) {
-	w.begun = w.begun || status >= http.StatusOK // 1xx come before the answer
+	if status >= http.StatusOK && !w.begun { // 1xx come before the answer
+		w.begun, w.status = true, status
+	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
@@ -195,6 +220,7 @@ func (s *server) explained(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, pattern := mux.Handler(r)
 		if pattern != "" {
+			noteRoute(r.Context(), pattern)
 			mux.ServeHTTP(w, r)
 			return
 		}

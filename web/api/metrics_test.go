@@ -53,6 +53,7 @@ func TestMetrics(t *testing.T) {
 	run = p.claim("measured")
 	_, err = b.store.Command(t.Context(), registry.Command{ItemID: run.ID, Act: registry.ActCancel, Actor: "admin", Confirmed: true})
 	must(t, err)
+	b.send(t, http.MethodGet, "/api/v1/items/unknown", "", "Authorization", "Bearer "+tokenText(registry.RoleViewer))
 	end := metrics()
 	for _, want := range []struct{ in, line string }{
 		{ready, `holdfast_items{stage="run:measured",state="ready"} 2`},
@@ -72,6 +73,13 @@ func TestMetrics(t *testing.T) {
 		{end, `holdfast_settle_duration_seconds_count{outcome="done"} `},
 		{end, `holdfast_settle_duration_seconds_count{outcome="refused"} `},
 		{end, `holdfast_scan_duration_seconds_count{pass="lost"} `},
+		{end, `holdfast_http_request_duration_seconds_count{method="GET",route="/metrics",status="2xx"} `},
+		{end, `holdfast_http_request_duration_seconds_count{method="POST",route="/api/v1/functions",status="2xx"} `},
+		{end, `holdfast_http_request_duration_seconds_count{method="GET",route="/api/v1/items/{id}",status="4xx"} `},
+		{end, `holdfast_build_info{`},
+		{end, `go_sql_open_connections{db_name="read"} `},
+		{end, `holdfast_database_errors_total{connection="write"} 0`},
+		{end, `holdfast_sweep_age_seconds `},
 		// The one that waited could start when the other ended, a moment before its claim.
 		{end, `holdfast_dispatch_duration_seconds_bucket{stage="run:measured",le="262.144"} 1`},
 	} {

@@ -27,7 +27,11 @@ func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Metho
 
 // signedIn serves pages to callers who have signed in.
 func (s *server) signedIn(pages http.Handler) http.Handler {
-	pages = s.ids.Address("", s.Fail, pages)
+	site := pages
+	pages = s.ids.Address("", s.Fail, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		site.ServeHTTP(w, r)
+		noteRoute(r.Context(), r.Pattern) // that of the site's mux
+	}))
 	// It reads the body first, so that a body that never ends cannot keep a connection open.
 	return s.bounded(mostForm, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, session, err := s.authenticate(r)
@@ -91,7 +95,8 @@ type door struct{ api http.Handler }
 
 // RoundTrip implements http.RoundTripper.
 func (d door) RoundTrip(r *http.Request) (*http.Response, error) {
-	asked := *r
+	// The page is what was requested, not what it asks.
+	asked := *r.WithContext(context.WithValue(r.Context(), routeKey{}, (*route)(nil)))
 	asked.RemoteAddr = access.Of(r.Context()).Remote
 	if asked.Body == nil {
 		asked.Body = http.NoBody

@@ -35,6 +35,7 @@ func (s *server) workerRoute(staging storage.Store) {
 			s.Fail(w, r, endpoint.NotFound("%s is not a method of the workers' protocol; check that Registry and worker have the same version", r.URL.Path))
 			return
 		}
+		noteRoute(r.Context(), protocol.Path+name)
 		if err := s.Permit(r.Context(), access.Worker(name)); err != nil {
 			s.Fail(w, r, err)
 			return

@@ -1,0 +1,68 @@
+package metrics
+
+import (
+	"net/http"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// What happened in the process.
+var (
+	buildInfo = gauge("build_info", "1, with the versions of the program and of Go.", "version", "goversion")
+
+	StepBytes = counter("step_bytes_total", "Bytes that steps read, wrote or sent, as their progress counted them; counted when a step is done.", "stage")
+	StepFiles = counter("step_files_total", "Files that steps worked on, as their progress counted them; counted when a step is done.", "stage")
+
+	Relay = counter("relay_messages_total", "Messages of the relay to workers: `offered` (found due), then `published`, or `refused` (not published, and due again).", "outcome").
+		from0("offered", "published", "refused")
+	Swept = counter("sweep_attempts_total", "Attempts that the sweep ended because their lease had run out.").from0()
+
+	Request = timer("http_request_duration_seconds", "Requests of the API, of workers and of pages, by the pattern of their route and the class of their status (`2xx`). Requests that wait for events, such as streams, last as long as they wait. `none`: no route has the address.", brief, "route", "method", "status")
+
+	DatabaseErrors = counter("database_errors_total", "Statements and transactions that failed because the database did not answer: of `read`ers, of the `write`r.", "connection").
+			from0("read", "write")
+
+	Published     = counter("nsq_published_messages_total", "Messages given to nsqd: `done`, or `failed` if no nsqd took them.", "outcome").from0("done", "failed")
+	Received      = counter("nsq_received_messages_total", "Messages received from nsqd, with repeats.").from0()
+	Redelivered   = counter("nsq_redelivered_messages_total", "Received messages that nsqd had delivered before.").from0()
+	NSQLost       = counter("nsq_connection_losses_total", "Connections to nsqd that were lost or could not be made, by `producer` and `consumer`.", "role").from0("producer", "consumer")
+	RedisRequest  = timer("redis_request_duration_seconds", "Requests to Redis by command; `pipeline`: several commands together. `failed`: Redis did not answer, or refused.", brief, "command", "outcome")
+	redisConns    = gauge("redis_connections", "Connections to Redis: `total`, `idle`.", "state")
+	redisTimeouts = gauge("redis_pool_timeouts", "Requests that got no connection to Redis in time, since the process started.")
+
+	StorageRequest = timer("storage_request_duration_seconds", "Requests to a bucket, with their repeats, by operation of S3, until the answer begins. `refused`: the service answered no, such as for an object that is not there. `failed`: it could not answer.", brief, "operation", "outcome")
+	StorageBytes   = counter("storage_bytes_total", "Bytes of objects on their way: `written` and `read`.", "direction").from0("written", "read")
+)
+
+// brief has the upper bounds of buckets for requests: 4 ms to 65 s.
+var brief = []float64{0.004, 0.016, 0.064, 0.256, 1.024, 4.096, 16.384, 65.536}
+
+// Build tells the versions of the program and of Go. Repeats change nothing.
+func Build(version string) { buildInfo.Set(1, version, runtime.Version()) }
+
+// RedisPool counts the connections to Redis when metrics are read. The last call holds.
+func RedisPool(count func() (total, idle, timeouts uint32)) { redisPool.Store(&count) }
+
+var redisPool atomic.Pointer[func() (total, idle, timeouts uint32)]
+
+// countRedis sets the gauges of the pool.
+func countRedis() {
+	if count := redisPool.Load(); count != nil {
+		total, idle, timeouts := (*count)()
+		redisConns.Set(float64(total), "total")
+		redisConns.Set(float64(idle), "idle")
+		redisTimeouts.Set(float64(timeouts))
+	}
+}
+
+// Requested tells that a request was answered with a status.
+func Requested(begun time.Time, route, method string, status int) {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	default:
+		method = "other" // anybody may invent methods
+	}
+	Request.Since(begun, route, method, strconv.Itoa(status/100)+"xx")
+}
