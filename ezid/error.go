@@ -24,8 +24,8 @@ const (
 
 // Error is the error type of all calls, apart from errors of the context.
 type Error struct {
-	Op         string // create, read or modify
-	ARK        string
+	Op         string // create, read, modify or log in
+	ARK        string // "" for the login
 	Host       string
 	Kind       Kind
 	Status     int           // of HTTP, or 0
@@ -37,7 +37,7 @@ type Error struct {
 // Error returns the operation, the name and what happened.
 func (e *Error) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s at EZID (%s): ", e.Op, e.ARK, e.Host)
+	fmt.Fprintf(&b, "%s at EZID (%s): ", strings.TrimSpace(e.Op+" "+e.ARK), e.Host)
 	switch e.Kind {
 	case Away:
 		b.WriteString("it does not answer")

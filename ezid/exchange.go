@@ -50,8 +50,16 @@ func newHTTP() *http.Client {
 type operation struct {
 	op     string // for people
 	method string
-	ark    string
+	ark    string // "": the operation is about the account
 	body   metadata.Record
+}
+
+// path returns the operation's path below the service's address.
+func (o operation) path() string {
+	if o.ark == "" {
+		return "/login"
+	}
+	return "/id/" + o.ark
 }
 
 // do performs an operation and returns the elements of the answer. It retries while EZID is away or
@@ -84,7 +92,7 @@ func (c *Client) try(ctx context.Context, o operation, body []byte) (metadata.Re
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	where := *c.base
-	where.Path += "/id/" + o.ark
+	where.Path += o.path()
 	req, err := http.NewRequestWithContext(ctx, o.method, where.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, c.fault(o, Refused, 0, err)
@@ -140,7 +148,7 @@ func (c *Client) judge(o operation, resp *http.Response, text []byte) (metadata.
 	line, rest := records[0][0], records[0][1:]
 	switch {
 	case line.Label == "success" && resp.StatusCode/100 == 2:
-		if !same(line.Value, o.ark) {
+		if o.ark != "" && !same(line.Value, o.ark) {
 			return nil, c.fault(o, Foreign, resp.StatusCode, fmt.Errorf("it is about %q", line.Value))
 		}
 		return rest, nil

@@ -8,6 +8,7 @@
 package ezid
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -102,6 +103,12 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Host returns the service's host, for people.
 func (c *Client) Host() string { return c.base.Host }
+
+// Login checks that EZID answers and accepts the account. It changes nothing.
+func (c *Client) Login(ctx context.Context) error {
+	_, err := c.do(ctx, operation{op: "log in", method: http.MethodGet})
+	return err
+}
 
 // Name is an object's name with its metadata for EZID. ARK and Item are required; Who, What and
 // When are for [Client.Publish].

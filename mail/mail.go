@@ -19,6 +19,7 @@ import (
 	"unicode"
 
 	gomail "github.com/wneessen/go-mail"
+	gosmtp "github.com/wneessen/go-mail/smtp"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -105,6 +106,26 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 	if err != nil {
 		return err
 	}
+	return s.connected(ctx, m.To, func(client *gomail.Client, smtp *gosmtp.Client) error {
+		if err := client.SendWithSMTPClient(smtp, msg); err != nil && !msg.IsDelivered() {
+			return s.fault(ctx, m.To, "send by", err)
+		}
+		_ = client.CloseWithSMTPClient(smtp) // the server has the message; errors of QUIT do not matter
+		return nil
+	})
+}
+
+// Check connects to the server, secures the connection and authenticates, as Send does, and sends
+// nothing. The error is an *[Error].
+func (s *Sender) Check(ctx context.Context) error {
+	return s.connected(ctx, "", func(client *gomail.Client, smtp *gosmtp.Client) error {
+		_ = client.CloseWithSMTPClient(smtp) // it has shown all it can
+		return nil
+	})
+}
+
+// connected calls use with a connection that is ready for a message to an address.
+func (s *Sender) connected(ctx context.Context, to string, use func(*gomail.Client, *gosmtp.Client) error) error {
 	line := &connection{}
 	client, err := s.client(line)
 	if err != nil {
@@ -115,13 +136,9 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 	defer context.AfterFunc(ctx, line.hangUp)()
 	smtp, err := client.DialToSMTPClientWithContext(ctx)
 	if err != nil {
-		return s.fault(ctx, m.To, "connect to", err)
+		return s.fault(ctx, to, "connect to", err)
 	}
-	if err := client.SendWithSMTPClient(smtp, msg); err != nil && !msg.IsDelivered() {
-		return s.fault(ctx, m.To, "send by", err)
-	}
-	_ = client.CloseWithSMTPClient(smtp) // the server has the message; errors of QUIT do not matter
-	return nil
+	return use(client, smtp)
 }
 
 // client returns a client for one connection, which it makes with l.
@@ -184,7 +201,10 @@ func (s *Sender) fault(ctx context.Context, to, doing string, err error) error {
 		err = cause
 	}
 	said, _, _ := strings.Cut(err.Error(), ", affected ") // added by go-mail; the address is known
-	e := &Error{Server: s.Server(), doing: doing, said: strings.ReplaceAll(said, to, registry.MaskAddress(to)), Err: err}
+	e := &Error{Server: s.Server(), doing: doing, said: said, Err: err}
+	if to != "" {
+		e.said = strings.ReplaceAll(said, to, registry.MaskAddress(to))
+	}
 	var answer *textproto.Error
 	if !errors.As(err, &answer) {
 		// go-mail keeps the answer to a recipient as a text, with its code apart.

@@ -92,9 +92,14 @@ func (c *Consumer) dropLinks(known map[string]bool) {
 // Nodes asks one nsqlookupd (host:port or an http URL) for the addresses of all nsqds that it
 // knows.
 func Nodes(ctx context.Context, lookup string) ([]string, error) {
+	return TopicNodes(ctx, lookup, "")
+}
+
+// TopicNodes is Nodes for the nsqds that have a topic; "" stands for all.
+func TopicNodes(ctx context.Context, lookup, topic string) ([]string, error) {
 	web := &http.Client{Timeout: lookupTimeout, Transport: &http.Transport{}}
 	defer web.CloseIdleConnections()
-	return askLookup(ctx, web, lookup, "")
+	return askLookup(ctx, web, lookup, topic)
 }
 
 // askLookup asks one nsqlookupd for the nsqds that have the topic, or for all if topic is "". An

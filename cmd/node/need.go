@@ -102,7 +102,7 @@ func tryAll(ctx context.Context, needs []need) (unmet []need, errs []error, fina
 	opening.Wait()
 	for i, nd := range needs {
 		if err := results[i]; err != nil {
-			down := isDown(err)
+			down := IsDown(err)
 			unmet, final = append(unmet, nd), final || !down
 			if own := new(NeedError); errors.As(err, &own) {
 				errs = append(errs, own) // it names the setting more precisely
@@ -114,8 +114,8 @@ func tryAll(ctx context.Context, needs []need) (unmet []need, errs []error, fina
 	return unmet, errs, final
 }
 
-// isDown reports whether a service does not answer, or not yet, rather than being wrong.
-func isDown(err error) bool {
+// IsDown reports whether a service does not answer, or not yet, rather than being wrong.
+func IsDown(err error) bool {
 	var refused *wire.Problem
 	var sql interface{ SQLState() string }
 	var connecting *net.OpError

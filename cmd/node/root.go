@@ -76,7 +76,7 @@ func (f *foundRoots) find(n *Node, all []Storage) (needs []need) {
 	f.storages, f.roots, f.fresh = all, make(ocfl.Roots, len(all)), make([]newRoot, len(all))
 	for i, s := range all {
 		root := &f.roots[i]
-		root.Name, root.Address = s.Name, storageName(s.Address)
+		root.Name, root.Address = s.Name, StorageName(s.Address)
 		needs = append(needs, need{settingStorage, s.Address, s.what(), fixStore, func(ctx context.Context) (err error) {
 			root.Root, f.fresh[i], err = n.findRoot(ctx, s.Address)
 			return err
@@ -217,7 +217,7 @@ func AcceptStorage(ctx context.Context, c Common, address, registry string) erro
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("accept the storage at %s: %w", storageName(address), err)
+		return fmt.Errorf("accept the storage at %s: %w", StorageName(address), err)
 	}
 	return n.Close() //nolint:contextcheck // Close must run even if ctx has ended
 }
@@ -237,7 +237,7 @@ func InitStorage(ctx context.Context, c Common, address string) (layout string, 
 		return err
 	})
 	if err != nil {
-		return "", false, fmt.Errorf("make a storage root at %s: %w", storageName(address), err)
+		return "", false, fmt.Errorf("make a storage root at %s: %w", StorageName(address), err)
 	}
 	return root.Layout().Name(), made, n.Close() //nolint:contextcheck // Close must run even if ctx has ended
 }

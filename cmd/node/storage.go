@@ -51,9 +51,9 @@ func reserve(staging storage.Store, bytes int64) {
 // measured changes the reported room of staging's volume. Tests set it before they start a process.
 var measured func(storage.Space) storage.Space
 
-// storageName returns the name of a storage address in inventories: without options and
+// StorageName returns the name of a storage address in inventories: without options and
 // credentials.
-func storageName(address string) string {
+func StorageName(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return address
@@ -92,7 +92,7 @@ var errNoDefault = fmt.Errorf("no storage is called %q or has no name", registry
 
 // what returns the storage's name for people.
 func (s Storage) what() string {
-	return fmt.Sprintf("preservation storage %q at %s", s.Name, storageName(s.Address))
+	return fmt.Sprintf("preservation storage %q at %s", s.Name, StorageName(s.Address))
 }
 
 // settingStorage is the variable with the storage addresses.
@@ -104,7 +104,7 @@ const fixStore = "it must be an existing folder or bucket that this process may 
 // objects, whose roots must then be completed.
 func (p Places) needs(n *Node, staging *storage.Store, reserved int64, objects *foundRoots) []need {
 	needs := append(objects.find(n, p.Storages), need{
-		"HOLDFAST_STAGING_URL", p.Staging, "staging at " + storageName(p.Staging), fixStore, func(ctx context.Context) (err error) {
+		"HOLDFAST_STAGING_URL", p.Staging, "staging at " + StorageName(p.Staging), fixStore, func(ctx context.Context) (err error) {
 			s, err := n.openStorage(ctx, p.Staging)
 			if err != nil {
 				return err
@@ -122,4 +122,14 @@ func (p Places) needs(n *Node, staging *storage.Store, reserved int64, objects *
 		})
 	}
 	return needs
+}
+
+// OpenStore opens the store at a staging or storage address, without looking at what is in it. The
+// caller closes it.
+func OpenStore(ctx context.Context, address string) (open.Store, error) {
+	address, _, err := splitLayout(address)
+	if err != nil {
+		return nil, err
+	}
+	return open.URL(ctx, address)
 }

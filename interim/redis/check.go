@@ -59,3 +59,20 @@ func (s *Store) setting(ctx context.Context, name string) (value string, err err
 	})
 	return value, err
 }
+
+// Version returns the server's version, "" if it does not tell.
+func (s *Store) Version(ctx context.Context) (version string, err error) {
+	err = s.call(ctx, func(ctx context.Context) error {
+		info, err := s.client.InfoMap(ctx, "server").Result()
+		version = info["Server"]["redis_version"]
+		var refused redis.Error
+		if errors.As(err, &refused) && !redis.IsAuthError(err) && !redis.IsLoadingError(err) {
+			return nil // an account may be denied INFO
+		}
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("ask redis for its version: %w", err)
+	}
+	return version, err
+}

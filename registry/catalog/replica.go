@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry/sqldb"
@@ -10,9 +11,25 @@ import (
 // HasReplicas implements registry.Preserving. It reads all replicas if the storage has none. Only a
 // new storage has none.
 func (s *Catalog) HasReplicas(ctx context.Context, storage string) (has bool, err error) {
-	err = s.db.Read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM replica r JOIN object o ON o.id = r.object_id
-		WHERE r.storage = $1 AND o.gone = '')`, sqldb.Clean(storage)).Scan(&has)
+	return hasReplicas(s.db.Read.QueryRowContext(ctx, liveReplicas, sqldb.Clean(storage)), storage)
+}
+
+// HasReplicasIn is Catalog.HasReplicas for a database at an address, which it opens for reading only.
+func HasReplicasIn(ctx context.Context, address, storage string) (has bool, err error) {
+	db, err := sqldb.OpenReader(address)
 	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return hasReplicas(db.QueryRowContext(ctx, liveReplicas, sqldb.Clean(storage)), storage)
+}
+
+const liveReplicas = `SELECT EXISTS (SELECT 1 FROM replica r JOIN object o ON o.id = r.object_id
+	WHERE r.storage = $1 AND o.gone = '')`
+
+// hasReplicas reads the answer to liveReplicas.
+func hasReplicas(row sqldb.Scanner, storage string) (has bool, err error) {
+	if err := row.Scan(&has); err != nil {
 		return false, fmt.Errorf("look for replicas in storage %q: %w", storage, err)
 	}
 	return has, nil

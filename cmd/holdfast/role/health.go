@@ -2,19 +2,15 @@ package role
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/holdfast/cli"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/cmd/node"
-	"github.com/holdfast/holdfast/web/webserver"
 )
 
 // healthTimeout is how long the service may take to answer.
@@ -31,7 +27,7 @@ func HealthCommand(a *cli.App) *cobra.Command {
 }
 
 func askHealth(ctx context.Context, a *cli.App) error {
-	address, trust, err := healthAddress(ctx, a)
+	address, trust, err := a.HealthAddress(ctx)
 	if err != nil {
 		return err
 	}
@@ -53,47 +49,4 @@ func askHealth(ctx context.Context, a *cli.App) error {
 		return exit.Temporary
 	}
 	return nil
-}
-
-// healthAddress returns the address to ask, and how to verify its certificate.
-func healthAddress(ctx context.Context, a *cli.App) (string, *tls.Config, error) {
-	defaults := config.Default()
-	defaults.Listen = "" // to see whether it is set
-	c, err := config.Load(ctx, defaults)
-	if err != nil {
-		return "", nil, err
-	}
-	at := node.Client{URL: c.URL, CA: c.CAFile}
-	own := &tls.Config{}
-	switch {
-	case a.Dir == "" && c.Listen != "":
-		at = node.Client{URL: localURL(c.Listen), CA: c.TLSCert}
-		if c.TLSCert != "" {
-			// Trust the process's own certificate, because it has another name than localhost.
-			own, err = webserver.Own(c.TLSCert)
-			at.URL = "https" + strings.TrimPrefix(at.URL, "http")
-		}
-		if len(c.ACMEHosts) > 0 {
-			own.ServerName = c.ACMEHosts[0]
-			at.URL = "https" + strings.TrimPrefix(at.URL, "http")
-		}
-	case a.Dir != "" || c.URL == "":
-		at, err = a.ReadClientFile(a.Dir)
-	}
-	if err == nil && own.RootCAs == nil {
-		own.RootCAs, err = webserver.Trust(at.CA)
-	}
-	return at.URL, own, err
-}
-
-// localURL returns the address, on this machine, of a service that listens at addr.
-func localURL(addr string) string {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return "http://" + addr
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return "http://" + net.JoinHostPort(host, port)
 }

@@ -1,0 +1,38 @@
+package terminal
+
+import (
+	"io"
+	"os"
+)
+
+// Meaning is what a coloured word says. The word says it, too: colour is never the only sign.
+type Meaning int
+
+// The meanings.
+const (
+	Quiet   Meaning = iota // nothing to look at: faint
+	Good                   // it is done or works: green
+	Busy                   // it is under way: blue
+	Waiting                // it waits, or needs attention soon: yellow
+	Bad                    // it failed or does not work: red
+)
+
+// Paint colours words by their meaning; the zero value leaves them as they are.
+type Paint bool
+
+// PaintFor returns the Paint for w: colours on a terminal, unless NO_COLOR is set or TERM is dumb.
+func PaintFor(w io.Writer) Paint {
+	return Paint(IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
+}
+
+// Word returns a word in the colour of a meaning.
+func (p Paint) Word(m Meaning, word string) string {
+	if !p || word == "" {
+		return word
+	}
+	return colours[m] + word + plainText
+}
+
+// colours are the codes of the meanings: the terminal's own palette, so that they are legible on
+// light and dark grounds.
+var colours = map[Meaning]string{Quiet: faint, Good: "\x1b[32m", Busy: "\x1b[34m", Waiting: "\x1b[33m", Bad: "\x1b[1;31m"}
