@@ -117,6 +117,7 @@ func TestRows_Corrected(t *testing.T) {
 		t.Fatalf("wrong rows: %d to %q", w.Code, w.Header().Get("Location"))
 	}
 	wantAll(t, w.Body.String(), "3 rows are still wrong", `aria-invalid="true"`, "url-0-wrong")
+	lacks(w.Body.String(), "\ufffd")
 	if left, err := s.Store.StoredUploads(t.Context(), "ann", ""); err != nil || len(left.Rows) != 1 {
 		t.Errorf("%d uploads, want that of the first batch only: %v", len(left.Rows), err)
 	}

@@ -64,3 +64,11 @@ func TestT(t *testing.T) {
 		}
 	}
 }
+
+func TestSentence(t *testing.T) {
+	for text, want := range map[string]string{"": "", "a": "A.", "über alles": "Über alles.", "Go!": "Go!", "it is so.": "It is so."} {
+		if got := lang.Sentence(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}

@@ -107,11 +107,15 @@ func (t Texts) allowed(acts []registry.Act) string {
 	return t.T("the present state of the item does not allow this; it allows: %s", strings.Join(names, ", "))
 }
 
-// Sentence makes the first letter a capital, and adds a full stop where there is none.
+// Sentence makes the first letter a capital, and adds a full stop where there is none. No text stays
+// no text.
 func Sentence(text string) string {
+	if text == "" {
+		return ""
+	}
 	first, size := utf8.DecodeRuneInString(text)
 	text = string(unicode.ToUpper(first)) + text[size:]
-	if text != "" && !strings.ContainsAny(text[len(text)-1:], ".!?") {
+	if !strings.ContainsAny(text[len(text)-1:], ".!?") {
 		text += "."
 	}
 	return text
