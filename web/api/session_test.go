@@ -104,6 +104,24 @@ func TestSignIn_Form(t *testing.T) {
 	}
 }
 
+// TestSignIn_FormOfPage checks that somebody whose sign-in ended while they filled in a form learns that
+// nothing was done, and comes back to the form.
+func TestSignIn_FormOfPage(t *testing.T) {
+	b := newBench(t, withPages)
+	v := newBrowser(t, b, registry.RoleAdmin)
+	for _, cookie := range []*http.Cookie{nil, {Name: v.cookie.Name, Value: "of a session that has ended"}} {
+		v.cookie = cookie
+		answer, text := v.send(t, http.MethodPost, "/new/collection", url.Values{"next": {"/x"}}, append(slices.Clone(fromHere), "Referer", b.server.URL+"/new/collection?a=b")...)
+		if answer.StatusCode != http.StatusUnauthorized || !strings.Contains(text, "was not done") || !strings.Contains(text, `value="/new/collection?a=b"`) {
+			t.Errorf("with the cookie %v: %d:\n%s", cookie, answer.StatusCode, text)
+		}
+		_, text = v.send(t, http.MethodPost, "/new/collection", url.Values{}, append(slices.Clone(fromHere), "Referer", "https://evil.test/a")...)
+		if strings.Contains(text, "/a\"") {
+			t.Errorf("another site's address is where signing in leads:\n%s", text)
+		}
+	}
+}
+
 // TestSignIn_TokenIsNoCookie checks that a token in place of the cookie, or in the address, signs
 // nobody in.
 func TestSignIn_TokenIsNoCookie(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/holdfast/holdfast/registry"
@@ -53,6 +54,7 @@ type view struct {
 	Why     string           // why the form is shown; "": the user asked for it
 	English string           // the same, or more of it, which is in English only
 	Bad     bool             // an attempt to sign in failed
+	Undone  bool             // a form of another page was sent, and did nothing
 	Next    string           // the page to open afterwards
 	Link    string           // the one-time link to use
 	As      registry.Token   // the token that the link signs in
@@ -117,6 +119,12 @@ func (s *Service) Refuse(w http.ResponseWriter, r *http.Request, err error, p *w
 	}
 	if r.Method != http.MethodGet {
 		v.Bad, v.Next = true, local(r.PostForm.Get("next")) // set by SignIn; no other form has it
+		if r.URL.Path != "/login" && r.URL.Path != "/logout" {
+			v.Undone = true
+			if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host {
+				v.Next = local(from.RequestURI()) // the page of the form
+			}
+		}
 	}
 	s.show(w, r, p.Status, v)
 }
