@@ -73,6 +73,9 @@ func (h *holdfast) furnish() []string {
 	(&program{h: h, secret: worker}).good(http.MethodPost, "/functions", wire.FunctionsRequest{Functions: []wire.FunctionRequest{{Name: "harvest", Title: "Harvest the catalogue"}}}, nil)
 	must(http.MethodPost, "/schedules", wire.NewScheduleRequest{Name: "nightly", ScheduleRequest: wire.ScheduleRequest{Cron: "@daily", Task: wire.ScheduleTask{Function: "harvest"}}})
 	must(http.MethodPost, "/tasks", wire.TaskRequest{Function: "harvest", Title: "Harvest of November"})
+	must(http.MethodPut, "/collections/survey", registry.Profile{
+		Name: "Sheet maps, plans and field books of the survey of the northern provinces, 1880 to 1930, with <b>all</b> their corrections", Owner: "ark:/99999/owner", Collections: []string{"ark:/99999/survey"},
+	})
 	must(http.MethodPut, "/subscriptions/catalogue", wire.SubscriptionRequest{Target: "https://catalogue.example.org/hook"})
 	base, _ := h.address()
 	stepping := protocol.NewClient(client.New(base, worker, client.Options{}))
