@@ -116,7 +116,11 @@ func TestSubscriptions_Refused(t *testing.T) {
 	}
 	problemOf(t, ignore(admin.PutSubscription(ctx, "a b", wire.SubscriptionRequest{Target: "nsq:t"})), http.StatusUnprocessableEntity, wire.CodeInvalid)
 	problemOf(t, ignore(admin.PutSubscription(ctx, "life", wire.SubscriptionRequest{Target: "https://receiver.test/", SigningKey: signingKey})), http.StatusConflict, wire.CodeNoKey)
-	problemOf(t, ignore(admin.PauseSubscription(ctx, "life", "x")), http.StatusNotFound, wire.CodeNotFound)
+	err := ignore(admin.PauseSubscription(ctx, "life", "x"))
+	problemOf(t, err, http.StatusNotFound, wire.CodeNotFound)
+	if err == nil || !strings.Contains(err.Error(), "there are none") {
+		t.Errorf("without subscriptions: %v", err)
+	}
 	problemOf(t, ignore(admin.RewindSubscription(ctx, "life", wire.CursorRequest{})), http.StatusNotFound, wire.CodeNotFound)
 	all, err := admin.Subscriptions(ctx)
 	must(t, err)

@@ -50,6 +50,9 @@ func (s *Service) subscriptionOf(ctx context.Context, name string) (registry.Sub
 		for i, b := range all {
 			names[i] = b.Name
 		}
+		if len(names) == 0 {
+			return registry.Subscription{}, endpoint.NotFound("subscription %q was not found; there are none", name)
+		}
 		return registry.Subscription{}, endpoint.NotFound("subscription %q was not found; use one of %s", name, strings.Join(names, ", "))
 	}
 	return all[i], nil
