@@ -59,6 +59,9 @@ func TestSchedule(t *testing.T) {
 	form.Set("jitter", "60")
 	has(t, operator.Post(t, "/new/schedule", form).Body.String(), "Refused:", `value="60"`)
 	form.Set("cron", "30 2 * * *")
+	form.Set("function", "harvset")
+	has(t, operator.Post(t, "/new/schedule", form).Body.String(), "Refused:", `value="harvset"`)
+	form.Set("function", "harvest")
 
 	// The times are shown before anything is saved.
 	form.Set("do", "try")

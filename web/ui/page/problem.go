@@ -50,11 +50,20 @@ func Told(status int, code wire.Code, text string, faults ...wire.Fault) *wire.P
 }
 
 // Refusal returns the problem of an error if it is a refusal that a form should show: a value that
-// must be corrected, or a state that does not allow it.
+// must be corrected, a field that names what does not exist, or a state that does not allow it.
 func Refusal(err error) (*wire.Problem, bool) {
 	var p *wire.Problem
-	ok := errors.As(err, &p) && (p.Status == http.StatusConflict || p.Status == http.StatusUnprocessableEntity || p.Status == http.StatusBadRequest)
-	return p, ok
+	if !errors.As(err, &p) {
+		return nil, false
+	}
+	switch p.Status {
+	case http.StatusConflict, http.StatusUnprocessableEntity, http.StatusBadRequest:
+		return p, true
+	case http.StatusNotFound:
+		return p, len(p.Faults) > 0 // else the page's own subject is gone
+	default:
+		return p, false
+	}
 }
 
 // Fail shows an error as a page. The page has the id of the request, which is in the log.
