@@ -63,7 +63,7 @@ func TestBrowser_Deletion(t *testing.T) {
 		t.Errorf("a viewer is offered %s", got)
 	}
 	ask(ann, kept)
-	if got := offers(ann, kept); strings.Contains(got, "Approve") || !strings.Contains(got, "Decline deletion") {
+	if got := offers(ann, kept); strings.Contains(got, "Approve") || !strings.Contains(got, "Withdraw the request") {
 		t.Errorf("who asked is offered %q", got)
 	}
 	ann.Allow("409 (Conflict)")
@@ -73,11 +73,14 @@ func TestBrowser_Deletion(t *testing.T) {
 	}
 	ben.Go("/deletions")
 	ben.AwaitText("rights were withdrawn")
+	if text := ben.Text("main"); !strings.Contains(text, "Look at it and decide") {
+		t.Errorf("who may approve it sees %q", text)
+	}
 	choose(ben, kept, "Decline deletion")
 	ben.AwaitText("The object stays as it is.")
 	ben.Follow("form.act button")
 	ask(ann, kept) // again, and ann thinks better of it
-	choose(ann, kept, "Decline deletion")
+	choose(ann, kept, "Withdraw the request")
 	ann.Follow("form.act button")
 	says(kept, "A letter that stays")
 	h.must(0, "object", "verify", kept)

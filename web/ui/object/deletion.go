@@ -17,6 +17,8 @@ import (
 type deletionsPage struct {
 	Deletions []registry.Deletion
 	Next      string
+	May       bool   // the viewer may decide
+	Me        string // the viewer's name
 }
 
 // deletions lists the deletions that wait for another person's approval.
@@ -25,24 +27,31 @@ func (p pages) deletions(r *http.Request) (page.Page, error) {
 	if err != nil {
 		return page.Page{}, err
 	}
-	content := deletionsPage{Deletions: list.Rows, Next: page.Next(r, list.Next)}
+	content := deletionsPage{Deletions: list.Rows, Next: page.Next(r, list.Next), May: p.May(r.Context(), "approve-deletion"), Me: p.Caller(r.Context()).Name}
 	return page.Page{Name: "deletions", Title: p.Texts(r).T("Deletions"), Section: "deletions", Content: content}, nil
 }
 
 // deletionURL is the address of the form for an object's deletion.
 func deletionURL(id string) string { return (&url.URL{Path: "/deletions/" + id}).String() }
 
-// decisionLabel is the text of the button for a decision.
-func decisionLabel(d registry.Decision) string {
-	switch d {
-	case registry.DecideAsk:
+// decisionLabel is the text of the button for a decision. own says that the request is the viewer's.
+func decisionLabel(d registry.Decision, own bool) string {
+	switch {
+	case d == registry.DecideAsk:
 		return "Request deletion"
-	case registry.DecideApprove:
+	case d == registry.DecideApprove:
 		return "Approve deletion"
-	case registry.DecideWithdraw:
+	case d == registry.DecideWithdraw && own:
+		return "Withdraw the request"
+	case d == registry.DecideWithdraw:
 		return "Decline deletion"
 	}
 	return string(d)
+}
+
+// asks reports whether the viewer requested the deletion of an object.
+func (p pages) asks(r *http.Request, o registry.Object) bool {
+	return o.Deletion != nil && o.Deletion.AskedBy == p.Caller(r.Context()).Name
 }
 
 // decisionPage is the form of a decision about a deletion.
@@ -53,6 +62,7 @@ type decisionPage struct {
 	// Asked identifies the deletion request that the form shows: the time of the request in
 	// microseconds. It is "" if there is none.
 	Asked   string
+	Own     bool // the request is the viewer's
 	Refused *wire.Problem
 }
 
@@ -74,11 +84,12 @@ func (p pages) askDecision(r *http.Request) (page.Page, error) {
 	if err := p.canDecide(r, o, d); err != nil {
 		return page.Page{}, err
 	}
-	return decisionForm(decisionPage{Object: o, Decision: d, Asked: askedAt(o)}), nil
+	return p.decisionForm(r, decisionPage{Object: o, Decision: d, Asked: askedAt(o)}), nil
 }
 
-func decisionForm(d decisionPage) page.Page {
-	return page.Page{Name: "decision", Title: decisionLabel(d.Decision) + ": " + d.Object.ID, Section: "deletions", Content: d}
+func (p pages) decisionForm(r *http.Request, d decisionPage) page.Page {
+	d.Own = p.asks(r, d.Object)
+	return page.Page{Name: "decision", Title: p.Texts(r).T(decisionLabel(d.Decision, d.Own)) + ": " + d.Object.ID, Section: "deletions", Content: d}
 }
 
 // askedAt distinguishes a deletion request from a later one for the same object.
@@ -136,7 +147,7 @@ func (p pages) decide(r *http.Request) (string, *page.Page, error) {
 	}
 	if refusal, ok := page.Refusal(err); ok && refusal.Status == http.StatusConflict || errors.Is(err, registry.ErrSamePerson) && errors.As(err, &refusal) {
 		form.Refused, form.Asked = refusal, askedAt(o)
-		again := decisionForm(form)
+		again := p.decisionForm(r, form)
 		return "", &again, nil
 	}
 	return page.ObjectURL(o.ID), nil, err

@@ -165,6 +165,7 @@ type objectPage struct {
 	Acts       []string            // that the viewer can ask
 	Update     bool                // the viewer can deposit a new version
 	Decisions  []registry.Decision // about its deletion, that the caller can make
+	Own        bool                // the viewer requested its deletion
 }
 
 // Underway reports whether something about the object still changes by itself.
@@ -221,7 +222,7 @@ func (p pages) object(r *http.Request) (page.Page, error) {
 	if name := query.Get("file"); name != "" {
 		return p.file(r, o, v, name)
 	}
-	out := objectPage{Object: o, Version: v, Folder: query.Get("folder"), After: query.Get("after"), Decisions: p.decisions(r, o)}
+	out := objectPage{Object: o, Version: v, Folder: query.Get("folder"), After: query.Get("after"), Decisions: p.decisions(r, o), Own: p.asks(r, o)}
 	if err := p.listFolder(r, &out); err != nil {
 		return page.Page{}, err
 	}
