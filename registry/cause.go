@@ -70,6 +70,8 @@ type FailureGroup struct {
 	Note   string `json:"note"`
 	// Act says how to fix them, as [ItemReader.Why] says it for the example.
 	Act string `json:"act"`
+	// Remedy has the facts of Act.
+	Remedy Remedy `json:"remedy"`
 	// Useless reports that a requeue cannot fix them, by the example's remedy.Fix.
 	Useless bool `json:"requeue_useless,omitempty"`
 	// From is the stage from which to requeue them; "": where they failed.
@@ -146,4 +148,65 @@ func hostIn(note string) string {
 		}
 	}
 	return ""
+}
+
+// Remedy is how to fix an item that did not complete, as facts, so that it can be said in any
+// language. Package registry/remedy finds and words it. The zero value advises nothing.
+type Remedy struct {
+	Advice Advice `json:"advice"`
+	Text   string `json:"text,omitempty"` // words of the worker
+	// Anew says how the producer submits, unless the remedy needs no submission.
+	Anew Anew `json:"anew,omitempty"`
+	// Mended reports that the producer can mend the files at their addresses instead. Then an admin
+	// requeues the item, from the stage From, or from where it failed if From is empty.
+	Mended bool  `json:"mended,omitempty"`
+	From   Stage `json:"from,omitempty"`
+	// Abandon reports that two admins can give the version up instead.
+	Abandon bool `json:"abandon,omitempty"`
+}
+
+// Advice is the act that a [Remedy] advises. A meaning never changes.
+type Advice string
+
+// What is to be done. The facts beside are those of [Remedy].
+const (
+	AdviceRequeueOrNothing Advice = "requeue-or-nothing"
+	AdvicePreserved        Advice = "preserved" // nothing
+	AdviceSubmitOrNothing  Advice = "submit-or-nothing"
+	AdviceTaskOrNothing    Advice = "task-or-nothing"
+	AdviceRepairProcess    Advice = "repair-process"
+	AdviceArguments        Advice = "correct-arguments"
+	AdviceRow              Advice = "correct-row"
+	AdviceVersionAgain     Advice = "version-again"
+	AdviceRequeueJobs      Advice = "requeue-jobs"
+	AdviceProfile          Advice = "correct-profile"
+	AdviceCallback         Advice = "correct-callback" // Text
+	AdviceKnown            Advice = "known"            // Text
+	AdviceFindCause        Advice = "find-cause"
+	AdviceDigest           Advice = "correct-digest"     // Anew, Mended
+	AdviceSize             Advice = "correct-size"       // Anew, Mended
+	AdvicePack             Advice = "pack-again"         // Anew, Mended
+	AdviceDeposit          Advice = "correct-deposit"    // Anew, Mended
+	AdviceAlgorithm        Advice = "give-digest"        // Anew
+	AdvicePut              Advice = "put-file"           // Anew
+	AdviceIdentifier       Advice = "correct-identifier" // Anew
+	AdviceUpdate           Advice = "correct-update"     // Anew
+)
+
+// Anew is how a producer submits again.
+type Anew string
+
+// How a producer submits again.
+const (
+	AnewAlone Anew = "alone" // this deposit of a batch alone
+	AnewWhole Anew = "whole" // all of it
+)
+
+// Advices lists all kinds of advice.
+func Advices() []Advice {
+	return []Advice{
+		AdviceRequeueOrNothing, AdvicePreserved, AdviceSubmitOrNothing, AdviceTaskOrNothing, AdviceRepairProcess, AdviceArguments, AdviceRow,
+		AdviceVersionAgain, AdviceRequeueJobs, AdviceProfile, AdviceCallback, AdviceKnown, AdviceFindCause, AdviceDigest, AdviceSize, AdvicePack,
+		AdviceDeposit, AdviceAlgorithm, AdvicePut, AdviceIdentifier, AdviceUpdate,
+	}
 }

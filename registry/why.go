@@ -42,6 +42,7 @@ type Statement struct {
 	Items      []Obstacle `json:"items,omitempty"`
 	Hold       *Hold      `json:"hold,omitempty"`
 	Progress   []Progress `json:"progress,omitempty"`
+	Remedy     *Remedy    `json:"remedy,omitempty"`
 }
 
 // Obstacle is an item that another one waits for.
@@ -96,7 +97,7 @@ const (
 	SaysThaws          Says = "thaws"              // when the archive has restored the files
 	SaysRetried        Says = "retried"            // by itself; or now, by a retry of ItemID
 	SaysChecked        Says = "checked"            // by itself; or now, by a retry of ItemID
-	SaysAdvice         Says = "advice"             // Text: of the worker, or of package registry/remedy
+	SaysAdvice         Says = "advice"             // Text: of the worker, or that of Remedy in English
 	SaysRelease        Says = "release"            // Hold, of which only the scope and the key are given
 	SaysRequeue        Says = "requeue"            // the only one of Items
 	SaysSeal           Says = "seal"               // GraphID

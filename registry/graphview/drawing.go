@@ -30,9 +30,10 @@ type Drawing struct {
 type Box struct {
 	registry.GraphNode
 
-	X, Y  int    // of its left upper corner
-	Label string // its name, cut to fit
-	About string // the whole name, the state, and how far it is
+	X, Y     int    // of its left upper corner
+	Label    string // its name, cut to fit
+	Name     string // the whole name
+	Standing Standing
 }
 
 // Line is an edge of a drawing.
@@ -72,7 +73,7 @@ func (v *View) Draw() Drawing {
 	}
 	for i, n := range v.Nodes {
 		x, y := place(i)
-		d.Boxes = append(d.Boxes, Box{GraphNode: n, X: x, Y: y, Label: cut(Name(n), longestName), About: join(fmt.Sprintf("%s: %s", Name(n), n.State), v.Detail(n))})
+		d.Boxes = append(d.Boxes, Box{GraphNode: n, X: x, Y: y, Label: cut(Name(n), longestName), Name: Name(n), Standing: v.Standing(n)})
 	}
 	for _, w := range ways {
 		x, y := place(w.points[0])

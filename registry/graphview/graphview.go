@@ -228,29 +228,63 @@ func Title(n registry.GraphNode) string {
 	return n.Name
 }
 
-// Detail says how far a node is, or why it does not go on; "" for nodes of which the state says all.
-func (v *View) Detail(n registry.GraphNode) string {
+// Standing is how far a node is, or why it does not go on, as facts.
+type Standing struct {
+	Progress []registry.Progress  // of a running node
+	Repair   bool                 // it failed: people must act
+	Note     string               // why it failed or was cancelled; "" if nothing was recorded
+	HoldsUp  int                  // how many nodes cannot start before it completes
+	Held     *registry.Hold       // nil: nothing holds it
+	Waits    []registry.GraphNode // what it still waits for, the first ones
+	More     int                  // how many more
+}
+
+// Standing returns how far a node is, or why it does not go on. It is zero for nodes of which the
+// state says all.
+func (v *View) Standing(n registry.GraphNode) (s Standing) {
 	switch n.Status {
 	case registry.Running:
-		return ProgressText(n.Progress)
+		s.Progress = n.Progress
 	case registry.Failed, registry.Cancelled:
-		text := n.Note
-		if n.Status == registry.Failed {
-			text = "awaits repair: " + cmp.Or(n.Note, "no error was recorded")
-		}
-		if held := v.Waiting(n.ID); held > 0 {
-			text = join(text, fmt.Sprintf("holds up %s", registry.CountText(int64(held))))
-		}
-		return text
+		s.Repair, s.Note, s.HoldsUp = n.Status == registry.Failed, n.Note, v.Waiting(n.ID)
 	case registry.Prepare, registry.Pending:
-		var text string
-		if n.HeldBy != nil {
-			text = "held: " + n.HeldBy.Reason
+		s.Held = n.HeldBy
+		const named = 3
+		for _, l := range v.requires[v.at[n.ID]] {
+			switch {
+			case l.edge.SatisfiedAt != nil:
+			case len(s.Waits) == named:
+				s.More++
+			default:
+				s.Waits = append(s.Waits, v.Nodes[l.node])
+			}
 		}
-		return join(text, v.waitText(n))
 	case registry.Completed, registry.Aborted, registry.Deleted:
 	}
-	return ""
+	return s
+}
+
+// Stopped reports that a node does not go on by itself, which matters to those that wait for it.
+func Stopped(n registry.GraphNode) bool {
+	return n.Status == registry.Failed || n.Status == registry.Cancelled
+}
+
+// Detail words a node's [Standing] in English; "" if that is zero.
+func (v *View) Detail(n registry.GraphNode) string {
+	s := v.Standing(n)
+	text := ProgressText(s.Progress)
+	switch {
+	case s.Repair:
+		text = "awaits repair: " + cmp.Or(s.Note, "no error was recorded")
+	case s.Note != "":
+		text = s.Note
+	case s.Held != nil:
+		text = "held: " + s.Held.Reason
+	}
+	if s.HoldsUp > 0 {
+		text = join(text, "holds up "+registry.CountText(int64(s.HoldsUp)))
+	}
+	return join(text, s.waitText())
 }
 
 func join(a, b string) string {
@@ -261,27 +295,17 @@ func join(a, b string) string {
 }
 
 // waitText names the open requirements of a node.
-func (v *View) waitText(n registry.GraphNode) string {
-	const named = 3
-	var open []string
-	count := 0
-	for _, l := range v.requires[v.at[n.ID]] {
-		if l.edge.SatisfiedAt != nil {
-			continue
+func (s Standing) waitText() string {
+	open := make([]string, len(s.Waits))
+	for i, n := range s.Waits {
+		if open[i] = Name(n); Stopped(n) {
+			open[i] += " (" + string(n.Status) + ")"
 		}
-		if count++; count > named {
-			continue
-		}
-		text := Name(v.Nodes[l.node])
-		if s := v.Nodes[l.node].Status; s == registry.Failed || s == registry.Cancelled {
-			text += " (" + string(s) + ")"
-		}
-		open = append(open, text)
 	}
 	switch {
-	case count > named:
-		return fmt.Sprintf("waits for %s and %d more", strings.Join(open, ", "), count-named)
-	case count > 0:
+	case s.More > 0:
+		return fmt.Sprintf("waits for %s and %d more", strings.Join(open, ", "), s.More)
+	case len(open) > 0:
 		return "waits for " + strings.Join(open, ", ")
 	}
 	return ""

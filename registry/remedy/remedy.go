@@ -13,11 +13,12 @@ import (
 // Fix is what fixes an item that did not complete: a correction by the producer, or an act of an
 // admin.
 type Fix struct {
-	Text string // "" if nothing needs to be done
+	registry.Remedy
+
+	Text string // the remedy in English; "" if nothing needs to be done
 	// Requeue reports whether an admin's requeue is part of the fix. Otherwise a requeue would fail
 	// again or be refused.
 	Requeue bool
-	From    registry.Stage // stage from which to requeue; "": where the item failed
 }
 
 // Of returns the fix for an item. Reports, mails, lists of failures and package registry/why all
@@ -25,11 +26,16 @@ type Fix struct {
 // needs its action, stage, status, attempt, commitment, error class and spec.
 func Of(it registry.WorkItem, code, remedy string) Fix {
 	f := fixOf(it, code, remedy)
-	if f.Requeue && slices.Contains(registry.AllowedActs(it.Position()), registry.ActAbandon) {
-		f.Text += "; if its version can never be completed, two admins abandon it"
-	}
+	f.Abandon = f.Requeue && slices.Contains(registry.AllowedActs(it.Position()), registry.ActAbandon)
+	f.Text = Say(English{}, f.Remedy)
 	return f
 }
+
+// act returns a fix without a requeue.
+func act(a registry.Advice) Fix { return Fix{Remedy: registry.Remedy{Advice: a}} }
+
+// requeue returns a fix with a requeue.
+func requeue(a registry.Advice) Fix { return Fix{Remedy: registry.Remedy{Advice: a}, Requeue: true} }
 
 func fixOf(it registry.WorkItem, code, remedy string) Fix {
 	p := it.Position()
@@ -38,34 +44,36 @@ func fixOf(it registry.WorkItem, code, remedy string) Fix {
 	}
 	switch it.Status {
 	case registry.Cancelled:
-		return Fix{Text: "nothing, or an admin requeues it", Requeue: true}
+		return requeue(registry.AdviceRequeueOrNothing)
 	case registry.Deleted, registry.Aborted:
 		if it.Commitment == registry.Preserved {
-			return Fix{Text: "nothing: its object is preserved"}
+			return act(registry.AdvicePreserved)
 		}
-		return Fix{Text: "nothing, or the producer submits it again"}
+		return act(registry.AdviceSubmitOrNothing)
 	case registry.Failed:
 	case registry.Prepare, registry.Pending, registry.Running, registry.Completed:
 		return Fix{}
 	}
 	switch {
 	case p.Refused():
-		return Fix{Text: "the producer corrects the row and submits it alone, in a new batch"}
+		return act(registry.AdviceRow)
 	case code == registry.CodeAbandoned:
-		return Fix{Text: "an admin requeues the item to make the version again, or deletes it", Requeue: true}
+		return requeue(registry.AdviceVersionAgain)
 	case it.ErrorClass == registry.ContentFault:
 		return contentFix(it, code)
 	case it.ErrorClass == registry.JobsFault:
-		return Fix{Text: "requeue the failed jobs, then ask the batch for an updated report"}
+		return act(registry.AdviceRequeueJobs)
 	case code == registry.CodeUnfitProfile:
-		return Fix{Text: "an admin corrects the profile of the collection, then the producer submits this deposit alone"}
-	case it.Stage == registry.Notify && remedy != "":
-		text := remedy + ", or correct the callback of the collection, then requeue the item; or give the delivery up: the object is preserved"
-		return Fix{Text: text, Requeue: true}
-	case remedy != "":
-		return Fix{Text: remedy + ", then requeue the item", Requeue: true}
+		return act(registry.AdviceProfile)
+	case remedy == "":
+		return requeue(registry.AdviceFindCause)
 	}
-	return Fix{Text: "an admin finds the cause and requeues the item", Requeue: true}
+	f := requeue(registry.AdviceKnown)
+	if it.Stage == registry.Notify {
+		f = requeue(registry.AdviceCallback)
+	}
+	f.Remedy.Text = remedy
+	return f
 }
 
 // functionFix returns the fix for an item that a program outside Holdfast carries out, where it differs
@@ -74,11 +82,11 @@ func functionFix(it registry.WorkItem) (f Fix, ok bool) {
 	ended := it.Status == registry.Aborted || it.Status == registry.Deleted
 	switch {
 	case it.Action == registry.StepProcess && (ended || it.Status == registry.Failed || it.Status == registry.Cancelled):
-		return Fix{Text: "repair or retry its process, if that is in error still"}, true
+		return act(registry.AdviceRepairProcess), true
 	case it.Action == registry.Task && ended:
-		return Fix{Text: "nothing, or submit the task again"}, true
+		return act(registry.AdviceTaskOrNothing), true
 	case it.Action == registry.Task && it.Status == registry.Failed && it.ErrorClass == registry.ContentFault:
-		return Fix{Text: "correct what its arguments name, then requeue the task; if the arguments are wrong, submit another one", Requeue: true}, true
+		return requeue(registry.AdviceArguments), true
 	}
 	return f, false
 }
@@ -88,37 +96,34 @@ func functionFix(it registry.WorkItem) (f Fix, ok bool) {
 // object, and repeat the completed jobs of a batch. An upload never changes, so it must be
 // submitted again.
 func contentFix(it registry.WorkItem, code string) Fix {
-	anew := "submits this deposit alone"
+	f := act(registry.AdviceDeposit)
+	f.Anew = registry.AnewAlone
 	if it.Action == registry.Batch {
-		anew = "submits it again"
+		f.Anew = registry.AnewWhole
 	}
-	what := "corrects the deposit"
 	switch {
 	case code == "digest-mismatch":
-		what = "compares the file with the original, corrects the file or its digest"
+		f.Advice = registry.AdviceDigest
 	case code == "size-mismatch":
-		what = "compares the file with the original, corrects the file or its size"
+		f.Advice = registry.AdviceSize
 	case code == "digest-unsupported":
-		return Fix{Text: "the producer gives a digest by sha256 or sha512, and " + anew}
+		f.Advice = registry.AdviceAlgorithm
+		return f
 	case code == "http-404", code == "http-410":
-		text := "the producer puts the file there, then an admin requeues the item; if the address is wrong, the producer corrects it and " + anew
-		return Fix{Text: text, Requeue: true}
+		f.Advice, f.Requeue = registry.AdvicePut, true
+		return f
 	case code == "identifier-mismatch", code == "owner-mismatch", code == "name-taken":
-		return Fix{Text: "the producer corrects the ARK or the local id, and " + anew}
+		f.Advice = registry.AdviceIdentifier
+		return f
 	case code == "no-object":
-		return Fix{Text: "the producer corrects the identifier, or submits without update, and " + anew}
+		f.Advice = registry.AdviceUpdate
+		return f
 	case strings.HasPrefix(code, "unpack-"):
-		what = "packs the container again"
+		f.Advice = registry.AdvicePack
 	}
-	if !fetched(it) {
-		return Fix{Text: "the producer " + what + ", and " + anew}
+	if fetched(it) {
+		f.Requeue, f.Mended, f.From = true, true, fetchedAgain(it)
 	}
-	f := Fix{Requeue: true, From: fetchedAgain(it)}
-	f.Text = "the producer " + what + "; if it is mended at its address, an admin requeues the item"
-	if f.From != "" {
-		f.Text += " from " + string(f.From)
-	}
-	f.Text += ", for anything else the producer " + anew
 	return f
 }
 

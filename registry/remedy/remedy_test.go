@@ -24,7 +24,7 @@ func TestFix(t *testing.T) {
 		{"completed", registry.Completed, "", "", "", "", false},
 		{"running", registry.Running, "", "", "wait", "", false},
 		{"a wrong digest", registry.Failed, registry.ContentFault, "digest-mismatch", "", "the producer compares the file with the original, corrects the file or its digest; if it is mended at its address, an admin requeues the item, for anything else the producer submits this deposit alone", true},
-		{"a missing file", registry.Failed, registry.ContentFault, "http-404", "put it there", "the producer puts the file there, then an admin requeues the item; if the address is wrong, the producer corrects it and submits this deposit alone", true},
+		{"a missing file", registry.Failed, registry.ContentFault, "http-404", "put it there", "the producer puts the file there, then an admin requeues the item; if the address is wrong, the producer corrects it, and submits this deposit alone", true},
 		{"a bad payload", registry.Failed, registry.ContentFault, "E007", "", "the producer corrects the deposit; if it is mended at its address, an admin requeues the item, for anything else the producer submits this deposit alone", true},
 		{"a bad container", registry.Failed, registry.ContentFault, "unpack-format", "", "the producer packs the container again; if it is mended at its address, an admin requeues the item, for anything else the producer submits this deposit alone", true},
 		{"the system, unknown", registry.Failed, registry.SystemFault, "http-404", "", "an admin finds the cause and requeues the item", true},
@@ -71,7 +71,7 @@ func TestFix(t *testing.T) {
 		}
 	}
 	row := registry.WorkItem{Action: registry.Ingest, Status: registry.Failed, ErrorClass: registry.ContentFault}
-	if got, want := remedy.Of(row, "digest", ""), (remedy.Fix{Text: "the producer corrects the row and submits it alone, in a new batch"}); got != want {
+	if got, want := remedy.Of(row, "digest", ""), (remedy.Fix{Remedy: registry.Remedy{Advice: registry.AdviceRow}, Text: "the producer corrects the row and submits it alone, in a new batch"}); got != want {
 		t.Errorf("a refused row: %+v, want %+v", got, want)
 	}
 }

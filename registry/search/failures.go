@@ -46,7 +46,8 @@ func scanFailures(row sqldb.Scanner) (g registry.FailureGroup, err error) {
 	g.First, g.Last = sqldb.FromMicros(first), sqldb.FromMicros(last)
 	it.Stage, it.ErrorClass, it.Spec = stage, class, json.RawMessage(spec)
 	fix := remedy.Of(it, code, known)
-	g.Cause, g.Act, g.Useless, g.From = registry.CauseOf(stage, class, code, host, g.Note), fix.Text, !fix.Requeue, fix.From
+	g.Cause, g.Act, g.Remedy = registry.CauseOf(stage, class, code, host, g.Note), fix.Text, fix.Remedy
+	g.Useless, g.From = !fix.Requeue, fix.From
 	return g, nil
 }
 

@@ -70,8 +70,8 @@ func (s *Reasons) whySettled(ctx context.Context, it registry.WorkItem, w *regis
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil // the item was purged meanwhile
 	}
-	if text := remedy.Of(it, code, known).Text; text != "" {
-		w.Helps = []registry.Statement{{Says: registry.SaysAdvice, Text: text}}
+	if fix := remedy.Of(it, code, known); fix.Text != "" {
+		w.Helps = []registry.Statement{{Says: registry.SaysAdvice, Text: fix.Text, Remedy: &fix.Remedy}}
 	}
 	if a, asked := it.Abandonment(); asked && a.Waits(w.At) {
 		w.Because = append(w.Because, registry.Statement{Says: registry.SaysAbandonAsked, Name: a.AskedBy, Since: &a.AskedAt, Text: a.Reason})

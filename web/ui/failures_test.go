@@ -27,7 +27,7 @@ func TestFailures_Requeue(t *testing.T) {
 	for path, match := range map[string]string{"/operations": "-class:jobs " + cause, "/batches/" + batch: "batch:" + batch + " " + cause} {
 		text := s.get(t, path, http.StatusOK)
 		wantTame(t, path, text)
-		for _, want := range []string{`<form action="/items/act"`, `<button name="q" value="` + match + `">Requeue this one</button>`, "the producer corrects the deposit", `<a href="/items?q=` + strings.ReplaceAll(url.PathEscape(match), ":", "%3a") + `">`} {
+		for _, want := range []string{`<form action="/items/act"`, `<button name="q" value="` + match + `">Requeue this one</button>`, "The producer corrects the deposit", `<a href="/items?q=` + strings.ReplaceAll(url.PathEscape(match), ":", "%3a") + `">`} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s has no %q:\n%s", path, want, text)
 			}
@@ -39,7 +39,7 @@ func TestFailures_Requeue(t *testing.T) {
 	}
 	text := s.get(t, address("batch:"+batch+" "+cause), http.StatusOK)
 	wantTame(t, "the form", text)
-	for _, want := range []string{"Requeue: 1 item", "1 item matches now", "Why they failed", "the producer corrects the deposit"} {
+	for _, want := range []string{"Requeue: 1 item", "1 item matches now", "Why they failed", "The producer corrects the deposit"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the form has no %q:\n%s", want, text)
 		}

@@ -174,7 +174,7 @@ func TestPages_Say(t *testing.T) {
 		"/batches/" + batchID:             {"<h1>" + template.HTMLEscapeString(hostile) + "</h1>", "Processing", "batch-manifest", "(version 1 of its profile)", "http://redacted@h.test/a", "<caption>", `href="/objects/ark:/99999/fk4">`, "repeats row 1, line 3"},
 		"/deposits/" + batchID:            {"Waiting", "Retry at", ", attempt 2 of 5", "verified in 1 storage", "Keep it", "404 for", "/versions/1/receipt"},
 		"/items/" + jobs[0].ID:            {"Retry at", "ark:/99999/fk4", "again:", "w &lt;b&gt;1", "History"},
-		"/items/" + jobs[1].ID:            {"the producer corrects the deposit", "</span> It failed at ", "row 1, line 3 of its batch"},
+		"/items/" + jobs[1].ID:            {"The producer corrects the deposit", "</span> It failed at ", "row 1, line 3 of its batch"},
 		"/objects/ark:/99999/fk4?since=0": {"Changes of version 1", "added", `href="/objects/ark:/99999/fk4?file=producer`, "1.5 KiB"},
 		"/objects/ark:99999/fk4":          {"1.5 KiB", `href="/objects/ark:/99999/fk4?folder=producer%2F`, "ingestion", "/api/v1/objects/ark:%2F99999%2Ffk4/export?version=1"},
 		hostileFile:                       {"1.5 KiB", "1,536 bytes", "/api/v1/objects/ark:%2F99999%2Ffk4/content?path=producer"},

@@ -94,6 +94,11 @@ func (v sight) maskStatement(ctx context.Context, s *registry.Statement) error {
 			return err
 		}
 	}
+	if s.Remedy != nil {
+		if err := v.mask(ctx, &s.Remedy.Text); err != nil {
+			return err
+		}
+	}
 	return v.mask(ctx, &s.Name, &s.Text)
 }
 
@@ -110,7 +115,7 @@ func (s scoped) Failures(ctx context.Context, q registry.ItemQuery) (registry.Pa
 	page, err := s.all.Failures(ctx, q)
 	for i := range page.Rows {
 		if err == nil {
-			err = v.mask(ctx, &page.Rows[i].Note, &page.Rows[i].Act)
+			err = v.mask(ctx, &page.Rows[i].Note, &page.Rows[i].Act, &page.Rows[i].Remedy.Text)
 		}
 	}
 	return page, err

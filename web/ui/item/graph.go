@@ -36,10 +36,10 @@ type graphPage struct {
 type graphRow struct {
 	registry.GraphNode
 
-	Called  string
-	Title   string
-	Detail  string
-	Buttons page.Buttons
+	Called   string
+	Title    string
+	Standing graphview.Standing
+	Buttons  page.Buttons
 }
 
 func (p pages) graph(r *http.Request) (page.Page, error) {
@@ -98,7 +98,7 @@ func (p pages) graphOf(ctx context.Context, v *graphview.View) graphPage {
 	}
 	g.Left = int64(len(v.Nodes) - len(shown))
 	for _, n := range shown {
-		g.Rows = append(g.Rows, graphRow{GraphNode: n, Called: graphview.Name(n), Title: graphview.Title(n), Detail: v.Detail(n), Buttons: p.ButtonsOf(ctx, n.WorkItem)})
+		g.Rows = append(g.Rows, graphRow{GraphNode: n, Called: graphview.Name(n), Title: graphview.Title(n), Standing: v.Standing(n), Buttons: p.ButtonsOf(ctx, n.WorkItem)})
 	}
 	return g
 }

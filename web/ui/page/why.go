@@ -1,10 +1,13 @@
 package page
 
 import (
+	"cmp"
 	"html/template"
 	"net/url"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/remedy"
 )
 
 // because says why an item waits, in the viewer's language and time zone.
@@ -24,6 +27,21 @@ func (v *view) helps(w registry.Why) template.HTML {
 	r := &rich{view: v}
 	return r.html(r.sentence(r.statements(w, w.Helps)))
 }
+
+// remedy says how to fix items that failed, or text, if this program does not know its advice.
+func (v *view) remedy(what registry.Remedy, text string) template.HTML {
+	r := &rich{view: v}
+	return r.html(r.sentence(cmp.Or(remedy.Say(remedyWords{r}, what), r.english(text))))
+}
+
+// remedyWords are the words of remedies in the viewer's language.
+type remedyWords struct{ *rich }
+
+// Advice implements [remedy.Words].
+func (w remedyWords) Advice(text string) string { return w.english(text) }
+
+// Stage implements [remedy.Words].
+func (w remedyWords) Stage(s registry.Stage) string { return w.stage(s) }
 
 // statements puts statements together.
 func (r *rich) statements(w registry.Why, all []registry.Statement) (text string) {
@@ -151,7 +169,12 @@ var wordings = map[registry.Says]func(*rich, registry.Statement, registry.Why) s
 	registry.SaysChecked: func(r *rich, s registry.Statement, _ registry.Why) string {
 		return r.orNow(s, r.T("it is checked again by itself"))
 	},
-	registry.SaysAdvice: func(r *rich, s registry.Statement, _ registry.Why) string { return r.english(s.Text) },
+	registry.SaysAdvice: func(r *rich, s registry.Statement, _ registry.Why) string {
+		if s.Remedy == nil {
+			return r.english(s.Text)
+		}
+		return cmp.Or(remedy.Say(remedyWords{r}, *s.Remedy), r.english(s.Text))
+	},
 	registry.SaysRelease: func(r *rich, s registry.Statement, _ registry.Why) string {
 		if s.Hold.Scope.Keyless() {
 			return r.T("resume the queue")
@@ -309,7 +332,24 @@ func (r *rich) progress(p registry.Progress) string {
 
 // measured names what a step counts, or a measure of it. Those of programs outside Holdfast are shown as
 // they are.
-func (v *view) measured(name string) string { return v.texts.T(Measured(name)) }
+func (v *view) measured(name string) string {
+	if to, ok := between(name, "files copied to ", " and verified"); ok {
+		return v.texts.T("files copied to %s and verified", to)
+	}
+	if to, ok := between(name, "bytes copied to ", " and verified"); ok {
+		return v.texts.T("bytes copied to %s and verified", to)
+	}
+	return v.texts.T(Measured(name))
+}
+
+// between returns what is between a beginning and an end of a text that has both.
+func between(text, beginning, end string) (inside string, ok bool) {
+	rest, ok := strings.CutPrefix(text, beginning)
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(rest, end)
+}
 
 // Measured is the text for a unit or a measure of Holdfast's own steps; any other name as it is.
 func Measured(name string) string {

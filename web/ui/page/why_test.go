@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/remedy"
 	"github.com/holdfast/holdfast/web/ui/lang"
 )
 
@@ -71,4 +72,44 @@ func variants(full registry.Statement) []registry.Statement {
 	one.Progress = []registry.Progress{{Unit: "bytes", Position: 5, End: -1}, {Unit: "files", Position: 1, End: 2}}
 	upload.Progress, own.Progress, foreign.Progress, full.Progress = one.Progress, one.Progress, one.Progress, one.Progress
 	return []registry.Statement{full, foreign, own, upload, one}
+}
+
+// TestRemedies: each advice is worded in each language, with its facts, and in English as package
+// remedy words it.
+func TestRemedies(t *testing.T) {
+	all, err := lang.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags := regexp.MustCompile(`<[^>]*>`)
+	const data = `see <b>"it"</b> & %s 100%d`
+	for _, one := range all.Languages() {
+		v := &view{site: &Site{}, texts: all.In(one.Tag)}
+		for _, a := range registry.Advices() {
+			for _, r := range []registry.Remedy{
+				{},
+				{Abandon: true},
+				{Anew: registry.AnewAlone},
+				{Anew: registry.AnewWhole},
+				{Anew: registry.AnewAlone, Mended: true},
+				{Anew: registry.AnewWhole, Mended: true},
+				{Anew: registry.AnewAlone, Mended: true, From: registry.Download},
+				{Anew: registry.AnewWhole, Mended: true, From: registry.Download},
+			} {
+				r.Advice, r.Text = a, data
+				english := remedy.Say(remedy.English{}, r)
+				text := string(v.remedy(r, "its text"))
+				words := html.UnescapeString(tags.ReplaceAllString(text, ""))
+				if strings.Contains(text, "%!") || strings.Contains(text, "<b>") || strings.Contains(words, "its text") || english == "" {
+					t.Errorf("%s, %+v: %s", one.Tag, r, text)
+				}
+				if same := strings.EqualFold(words, lang.Sentence(english)); same != (one.Tag == "en") {
+					t.Errorf("%s, %+v: %q, where English says %q", one.Tag, r, words, english)
+				}
+			}
+		}
+		if text := string(v.remedy(registry.Remedy{Advice: "of a later program"}, "do that")); text != `<span lang="en">do that</span>.` {
+			t.Errorf("%s: unknown advice is shown as %s", one.Tag, text)
+		}
+	}
 }

@@ -1,0 +1,112 @@
+package remedy
+
+import (
+	"fmt"
+
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Words are the texts of a language.
+type Words interface {
+	// T returns the text whose English form is key, with its arguments.
+	T(key string, args ...any) string
+	// Advice returns what a worker advises, in English in all languages.
+	Advice(text string) string
+	Stage(s registry.Stage) string
+}
+
+// English words remedies in English.
+type English struct{}
+
+// T implements Words.
+func (English) T(key string, args ...any) string { return fmt.Sprintf(key, args...) }
+
+// Advice implements Words.
+func (English) Advice(text string) string { return text }
+
+// Stage implements Words.
+func (English) Stage(s registry.Stage) string { return string(s) }
+
+// Say words a remedy, as a phrase. It returns "" for a remedy that advises nothing, or of a kind
+// that this program does not know.
+func Say(w Words, r registry.Remedy) string {
+	text := advice(w, r)
+	if text == "" {
+		return ""
+	}
+	switch {
+	case r.Anew == "":
+	case !r.Mended && r.Anew == registry.AnewAlone:
+		text = w.T("%s, and submits this deposit alone", text)
+	case !r.Mended:
+		text = w.T("%s, and submits it again", text)
+	case r.From == "" && r.Anew == registry.AnewAlone:
+		text = w.T("%s; if it is mended at its address, an admin requeues the item, for anything else the producer submits this deposit alone", text)
+	case r.From == "":
+		text = w.T("%s; if it is mended at its address, an admin requeues the item, for anything else the producer submits it again", text)
+	case r.Anew == registry.AnewAlone:
+		text = w.T("%s; if it is mended at its address, an admin requeues the item from %s, for anything else the producer submits this deposit alone", text, w.Stage(r.From))
+	default:
+		text = w.T("%s; if it is mended at its address, an admin requeues the item from %s, for anything else the producer submits it again", text, w.Stage(r.From))
+	}
+	if r.Abandon {
+		text = w.T("%s; if its version can never be completed, two admins abandon it", text)
+	}
+	return text
+}
+
+// advice words what is to be done first.
+func advice(w Words, r registry.Remedy) string {
+	switch r.Advice {
+	case registry.AdviceRequeueOrNothing:
+		return w.T("nothing, or an admin requeues it")
+	case registry.AdvicePreserved:
+		return w.T("nothing: its object is preserved")
+	case registry.AdviceSubmitOrNothing:
+		return w.T("nothing, or the producer submits it again")
+	case registry.AdviceTaskOrNothing:
+		return w.T("nothing, or submit the task again")
+	case registry.AdviceRepairProcess:
+		return w.T("repair or retry its process, if that is in error still")
+	case registry.AdviceArguments:
+		return w.T("correct what its arguments name, then requeue the task; if the arguments are wrong, submit another one")
+	case registry.AdviceRow:
+		return w.T("the producer corrects the row and submits it alone, in a new batch")
+	case registry.AdviceVersionAgain:
+		return w.T("an admin requeues the item to make the version again, or deletes it")
+	case registry.AdviceRequeueJobs:
+		return w.T("requeue the failed jobs, then ask the batch for an updated report")
+	case registry.AdviceProfile:
+		return w.T("an admin corrects the profile of the collection, then the producer submits this deposit alone")
+	case registry.AdviceCallback:
+		return w.T("%s, or correct the callback of the collection, then requeue the item; or give the delivery up: the object is preserved", w.Advice(r.Text))
+	case registry.AdviceKnown:
+		return w.T("%s, then requeue the item", w.Advice(r.Text))
+	case registry.AdviceFindCause:
+		return w.T("an admin finds the cause and requeues the item")
+	}
+	return producer(w, r.Advice)
+}
+
+// producer words what the producer does before submitting again.
+func producer(w Words, a registry.Advice) string {
+	switch a { //nolint:exhaustive // the others are no acts of a producer
+	case registry.AdviceDigest:
+		return w.T("the producer compares the file with the original, corrects the file or its digest")
+	case registry.AdviceSize:
+		return w.T("the producer compares the file with the original, corrects the file or its size")
+	case registry.AdvicePack:
+		return w.T("the producer packs the container again")
+	case registry.AdviceDeposit:
+		return w.T("the producer corrects the deposit")
+	case registry.AdviceAlgorithm:
+		return w.T("the producer gives a digest by sha256 or sha512")
+	case registry.AdvicePut:
+		return w.T("the producer puts the file there, then an admin requeues the item; if the address is wrong, the producer corrects it")
+	case registry.AdviceIdentifier:
+		return w.T("the producer corrects the ARK or the local id")
+	case registry.AdviceUpdate:
+		return w.T("the producer corrects the identifier, or submits without update")
+	}
+	return ""
+}
