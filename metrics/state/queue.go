@@ -66,7 +66,7 @@ var (
 	feedLag       = metrics.State("feed_lag_seconds", "Age of the oldest event of the feed that a subscription has not passed on or skipped: the largest of a state.", "state")
 	feedLagEvents = metrics.State("feed_lag_events", "Events of the feed after what a subscription has passed on or skipped: the largest of a state.", "state")
 	deliveries    = metrics.State("deliveries", "Callbacks and mails that were tried and are not delivered: `retrying`, or `failed` if they wait for somebody's decision; counted up to 10,000.", "state")
-	relayLag      = metrics.State("relay_lag_seconds", "How long the oldest item has waited to be offered to workers by the relay; 0 if none waits.")
+	relayLag      = metrics.State("relay_lag_seconds", "How long the oldest item has waited for the relay to offer it to workers; 0 if none waits. More than what the window of messages has room for waits here.")
 	sweepAge      = metrics.State("sweep_age_seconds", "Time since the last sweep for expired leases, by any process.")
 	reservedBytes = metrics.State("reserved_bytes", "Bytes of items on a staging volume: `coming` (reserved and not there yet), `kept` (of failed and cancelled items, for a requeue).", "volume", "state")
 	reservations  = metrics.State("reservations", "Items with a reservation on a staging volume.", "volume")
