@@ -94,7 +94,7 @@ func (h *holdfast) furnish() []string {
 	if status := p.ask(http.MethodPost, "/bulk", wire.BulkRequest{Query: "state:failed", GraceSeconds: 3600, CommandRequest: wire.CommandRequest{Act: "requeue", Confirm: true}}, &bulk); status/100 != 2 {
 		h.t.Fatalf("a bulk act is answered with %d", status)
 	}
-	paths = append(paths, "/bulk/"+bulk.ID, "/objects/"+folder, "/deletions/"+folder+"?decision=ask")
+	paths = append(paths, "/bulk/"+bulk.ID, "/objects/"+folder, "/batches/"+s.BatchID+"/redeliver", "/deletions/"+folder+"?decision=ask")
 	begun, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, base+"/api/v1/uploads", http.NoBody)
 	if err != nil {
 		h.t.Fatal(err)

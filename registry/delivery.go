@@ -25,6 +25,11 @@ type Notifying interface {
 	// address or no mail server. ErrInvalid: there is nothing to deliver (yet).
 	// ErrIdempotencyConflict as for Submit.
 	Redeliver(ctx context.Context, r RedeliverRequest) (WorkItem, error)
+	// RedeliverJobs queues another delivery of the outcome of each job of a batch that completed or
+	// failed, as Redeliver does, for the next [RedeliveredAtOnce] jobs in row order. ErrNoCallback:
+	// there is no callback. ErrInvalid: the item is no batch. A repeat with its idempotency key
+	// queues nothing.
+	RedeliverJobs(ctx context.Context, r RedeliverJobsRequest) (Redelivered, error)
 	// MakeDigest creates a mail to each address unless a process has created this period's. It
 	// returns how many it created. ErrInvalid: [DigestRequest.Check] refuses it.
 	MakeDigest(ctx context.Context, r DigestRequest) (made int, err error)
@@ -236,6 +241,24 @@ type RedeliverRequest struct {
 	Reason         string `json:"reason,omitempty"`
 	Actor          string `json:"actor,omitempty"`
 	IdempotencyKey string `json:"idempotency_key,omitempty"` // "" for none
+}
+
+// RedeliverJobsRequest requests another delivery of the outcomes of a batch's jobs.
+type RedeliverJobsRequest struct {
+	BatchID        string `json:"batch_id"`
+	After          string `json:"after,omitempty"` // Next of the call before
+	Reason         string `json:"reason,omitempty"`
+	Actor          string `json:"actor,omitempty"`
+	IdempotencyKey string `json:"idempotency_key,omitempty"` // "" for none
+}
+
+// RedeliveredAtOnce is of how many jobs one call of RedeliverJobs takes account.
+const RedeliveredAtOnce = 250
+
+// Redelivered says what a call of RedeliverJobs did.
+type Redelivered struct {
+	Queued int64  `json:"queued"` // deliveries
+	Next   string `json:"next,omitempty"`
 }
 
 // Durable results of a job that replace the receiver in its spec.

@@ -243,7 +243,7 @@ func (t *Tx) redeliver(r registry.RedeliverRequest) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	m := registry.DeliverySpec{Subject: it.ID, Times: it.RetryCount, Again: true, Reason: r.Reason}
+	m, told := outcomeOf(it)
 	switch {
 	case it.Action == registry.Batch:
 		now, err := collection.ProfileNow(t.Tx, it.Collection)
@@ -253,11 +253,7 @@ func (t *Tx) redeliver(r registry.RedeliverRequest) (id string, err error) {
 		return t.mailAgain(it, now, r)
 	case it.Action != registry.Ingest:
 		return "", fmt.Errorf("%w: there are no messages about items of action %s", registry.ErrInvalid, it.Action)
-	case it.Status == registry.Completed, it.Status == registry.Failed && it.Stage == registry.Notify:
-		m.State = registry.StateCompleted
-	case it.Status == registry.Failed:
-		m.State = registry.StateFailed
-	default:
+	case !told:
 		return "", fmt.Errorf("%w: it is %s; only completed and failed jobs have messages", registry.ErrInvalid, it.State)
 	}
 	now, err := collection.ProfileNow(t.Tx, it.Collection)
@@ -267,8 +263,123 @@ func (t *Tx) redeliver(r registry.RedeliverRequest) (id string, err error) {
 	if now.Callback == nil {
 		return "", fmt.Errorf("collection %s: %w", it.Collection, registry.ErrNoCallback)
 	}
-	m.Callback = *now.Callback
+	m.Callback, m.Again, m.Reason = *now.Callback, true, r.Reason
 	return t.queueMessage(it, m, r.Actor)
+}
+
+// RedeliverJobs implements registry.Notifying.
+func (s *Outbound) RedeliverJobs(ctx context.Context, r registry.RedeliverJobsRequest) (out registry.Redelivered, err error) {
+	args, err := work.Fingerprint(struct{ BatchID, After, Reason string }{r.BatchID, r.After, r.Reason})
+	if err != nil {
+		return out, err
+	}
+	err = s.write(ctx, func(t *Tx) error {
+		_, known, err := t.Keyed(r.IdempotencyKey, args)
+		if err == nil {
+			out, err = t.redeliverJobs(r, known)
+		}
+		if err == nil && !known {
+			err = t.Answer(r.IdempotencyKey, args, r.BatchID, registry.Act(registry.DeliverMessage), r.Actor)
+		}
+		return err
+	})
+	if err != nil {
+		return registry.Redelivered{}, fmt.Errorf("redeliver the outcomes of batch %s: %w", r.BatchID, err)
+	}
+	return out, nil
+}
+
+// redeliverJobs queues the deliveries, unless that was done before.
+func (t *Tx) redeliverJobs(r registry.RedeliverJobsRequest, done bool) (out registry.Redelivered, err error) {
+	batch, err := t.Item(r.BatchID)
+	if err != nil {
+		return out, err
+	}
+	if batch.Action != registry.Batch {
+		return out, fmt.Errorf("%w: item %s is no batch", registry.ErrInvalid, r.BatchID)
+	}
+	now, err := collection.ProfileNow(t.Tx, batch.Collection)
+	if err != nil {
+		return out, err
+	}
+	if now.Callback == nil {
+		return out, fmt.Errorf("collection %s: %w", batch.Collection, registry.ErrNoCallback)
+	}
+	after := int64(-1)
+	if r.After != "" {
+		if after, _, err = sqldb.ParseCursor(r.After); err != nil {
+			return out, err
+		}
+	}
+	jobs, err := t.outcomes(batch.ID, after)
+	if err != nil {
+		return out, err
+	}
+	if len(jobs) > registry.RedeliveredAtOnce {
+		jobs = jobs[:registry.RedeliveredAtOnce]
+		out.Next = sqldb.Cursor(jobs[len(jobs)-1].row, "")
+	}
+	var carriers []work.NewItem
+	var rows, carried [][]any
+	for _, j := range jobs {
+		if j.State == "" {
+			continue
+		}
+		m := j.DeliverySpec
+		m.Callback, m.Again, m.Reason = *now.Callback, true, r.Reason
+		carrier := messageItem(batch.Tenant, batch.Collection, m, r.Actor)
+		carriers, rows = append(carriers, carrier), append(rows, t.deliveryRow(m, carrier.ID))
+		carried = append(carried, []any{m.ID(), carrier.ID, m.Target()})
+	}
+	out.Queued = int64(len(carriers))
+	if done || len(carriers) == 0 {
+		return out, nil
+	}
+	if err := t.Insert(carriers...); err != nil {
+		return out, err
+	}
+	if err := t.InsertRows(insertDelivery, rows); err != nil {
+		return out, err
+	}
+	return out, t.InsertRows(carryDelivery, carried)
+}
+
+// carryDelivery says which items deliver messages from now on.
+var carryDelivery = sqldb.UpdateFrom(`UPDATE delivery SET item_id = v.column2, target = v.column3`, `($1, $2, $3)`, `delivery.id = v.column1`)
+
+// outcome is what there is to tell about a job; State is "" if there is nothing yet.
+type outcome struct {
+	registry.DeliverySpec
+	row int64
+}
+
+// outcomes returns the outcomes of the jobs of a batch after a row, in their order: one more than
+// are redelivered at once.
+func (t *Tx) outcomes(batch string, after int64) ([]outcome, error) {
+	ask := t.Ask(`SELECT id, action, status, stage, retry_count, row_no FROM work_item WHERE parent_id = $1 AND row_no > $2 ORDER BY row_no`+
+		sqldb.Limit(registry.RedeliveredAtOnce+1), batch, after)
+	return sqldb.Collect(ask, "list the jobs of batch "+batch, func(row sqldb.Scanner) (o outcome, err error) {
+		var it registry.WorkItem
+		if err := row.Scan(&it.ID, &it.Action, &it.Status, &it.Stage, &it.RetryCount, &o.row); err != nil {
+			return o, err
+		}
+		o.DeliverySpec, _ = outcomeOf(it)
+		return o, nil
+	})
+}
+
+// outcomeOf returns the message about the outcome of a job, without its receiver; ok is false if it
+// has none yet.
+func outcomeOf(it registry.WorkItem) (m registry.DeliverySpec, ok bool) {
+	m = registry.DeliverySpec{Subject: it.ID, Times: it.RetryCount}
+	switch {
+	case it.Action != registry.Ingest:
+	case it.Status == registry.Completed, it.Status == registry.Failed && it.Stage == registry.Notify:
+		m.State = registry.StateCompleted
+	case it.Status == registry.Failed:
+		m.State = registry.StateFailed
+	}
+	return m, m.State != ""
 }
 
 // fromDelivery selects messages d, each with the item c that delivers it, if that exists.

@@ -236,6 +236,10 @@ func TestActs_WithoutScripts(t *testing.T) {
 		if it := item(last(delivery.Path)); it.Action != registry.DeliverMessage {
 			t.Errorf("delivering again makes %s", it.Action)
 		}
+		of = url.Values{"reason": {"all were lost"}}
+		if to := p.do("/batches/"+told.ParentID+"/redeliver", "/batches/"+told.ParentID+"/redeliver", of); !strings.Contains(to.Main(), told.ID) {
+			t.Errorf("delivering all again leads to %s", to.Path)
+		}
 		p.do("/deposits/"+waiting.ID+"/cancel", "/deposits/"+waiting.ID+"/cancel", nil)
 		if it := item(waiting.ID); it.Status != registry.Cancelled {
 			t.Errorf("the deposit is %s", it.Status)

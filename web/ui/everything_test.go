@@ -81,7 +81,7 @@ func (s *site) everything(t testing.TB) (start, foreign []string) {
 		must(t, s.store.AddHold(ctx, registry.Hold{Scope: registry.HoldStage, Key: key, Reason: "the shelves are moved", Actor: "ben"}))
 	}
 	start = []string{
-		"/help", "/batches/" + own, "/graphs/" + g.GraphID, "/bulk/" + bulk.ID, "/items/act?q=state%3Afailed&all=yes&act=requeue", upload("default", "plates.zip"), foreignUpload,
+		"/help", "/batches/" + own, "/batches/" + own + "/redeliver", "/graphs/" + g.GraphID, "/bulk/" + bulk.ID, "/items/act?q=state%3Afailed&all=yes&act=requeue", upload("default", "plates.zip"), foreignUpload,
 		"/deletions/" + spareARK + "?decision=approve", "/deletions/ark:/99999/fk4?decision=ask", hostileFile, "/batches/" + batch, "/objects/" + otherARK, "/objects/ark:/99999/fk4",
 	}
 	for _, j := range jobs {

@@ -8,6 +8,12 @@ type OrphanRequest struct {
 	Reason     string `json:"reason,omitempty" maxLength:"2000" doc:"Why; kept in the history"`
 }
 
+// RedeliverJobsRequest requests another delivery of the outcomes of a batch's jobs.
+type RedeliverJobsRequest struct {
+	Reason string `json:"reason,omitempty" doc:"Why; kept in the history"`
+	After  string `json:"after,omitempty" maxLength:"4096" doc:"next of the call before"`
+}
+
 // RedeliverRequest requests another delivery of a job's outcome.
 type RedeliverRequest struct {
 	Reason string `json:"reason,omitempty" doc:"Why; kept in the history"`

@@ -20,6 +20,7 @@ func deliveryTests() tests {
 		"of_a_failure_is_made_once_a_failure":                  failureToldOnce,
 		"goes_to_the_callback_of_now_when_it_is_asked_for":     redelivered,
 		"cannot_be_asked_for_in_vain":                          redeliverRefused,
+		"of_all_jobs_of_a_batch_is_asked_for_at_once":          jobsRedelivered,
 		"is_given_up_and_the_job_completes":                    givenUp,
 		"that_was_given_up_is_told_all_the_same":               toldAfterAll,
 		"of_a_job_counts_until_it_is_given_up":                 untoldCounted,
@@ -295,6 +296,61 @@ func redeliverRefused(f *fixture) {
 	if d := f.Deliveries(jobs[0]); len(d) != 1 || d[0].State != registry.StateFailed {
 		f.Errorf("%+v", d)
 	}
+}
+
+// jobsRedelivered: what is asked for all jobs of a batch is the same as for each of them; what goes
+// on has no outcome. A large batch is asked for in parts.
+func jobsRedelivered(f *fixture) {
+	batch, jobs := f.Batch(registry.RedeliveredAtOnce + 2)
+	ask := func(id, after, key string) (registry.Redelivered, error) {
+		return f.Store.RedeliverJobs(f.Context(), registry.RedeliverJobsRequest{BatchID: id, After: after, Reason: "it was lost", Actor: "admin", IdempotencyKey: key})
+	}
+	_, err := ask(jobs[0], "", "")
+	f.Is(err, registry.ErrInvalid)
+	_, err = ask("none", "", "")
+	f.Is(err, registry.ErrNotFound)
+	_, err = ask(batch, "", "")
+	f.Is(err, registry.ErrNoCallback)
+	f.Collection(registrytest.Mnemonic, registry.Profile{Owner: registrytest.Owner, Callback: registrytest.Receiver()})
+	failed := []string{jobs[0], jobs[len(jobs)-1]}
+	for _, id := range failed {
+		f.Settle(registry.Settlement{Lease: f.TakeItem(id).Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "no"})
+	}
+	if len(f.DeliveryItems()) != 0 {
+		f.Fatalf("deliveries of jobs without a callback: %+v", f.DeliveryItems())
+	}
+	key := f.Unique("key")
+	first, err := ask(batch, "", key)
+	f.Must(err)
+	for range 2 {
+		again, err := ask(batch, "", key)
+		f.Must(err)
+		if again != first || first.Queued != 1 || first.Next == "" {
+			f.Fatalf("%+v, the first %+v", again, first)
+		}
+	}
+	last, err := ask(batch, first.Next, f.Unique("key"))
+	f.Must(err)
+	if last.Queued != 1 || last.Next != "" {
+		f.Errorf("the rest: %+v", last)
+	}
+	if items := f.DeliveryItems(); len(items) != 2 {
+		f.Errorf("%d items deliver, want 2", len(items))
+	}
+	for _, id := range failed {
+		d := f.Deliveries(id)
+		if len(d) != 1 || d[0].State != registry.StateFailed || d[0].ItemID == "" || d[0].Target != "https://receiver.test" {
+			f.Fatalf("%+v", d)
+		}
+		if _, err := f.Store.Redeliver(f.Context(), registry.RedeliverRequest{ItemID: id, Actor: "admin"}); err != nil {
+			f.Errorf("%v", err)
+		}
+		if one := f.Deliveries(id); len(one) != 1 || one[0].ID != d[0].ID || one[0].ItemID == d[0].ItemID {
+			f.Errorf("%+v, asked for alone; together %+v", one, d)
+		}
+	}
+	_, err = ask(batch, "x", "")
+	f.Is(err, registry.ErrNotFound)
 }
 
 func deliveryPurged(f *fixture) {

@@ -98,6 +98,7 @@ func Roles() map[string][]registry.Role {
 		"command-item":   operator,
 		Abandon:          admin,
 		"redeliver-item": operator,
+		"redeliver-jobs": operator,
 		"bulk":           operator,
 		"preview-bulk":   operator,
 

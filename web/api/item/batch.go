@@ -2,6 +2,7 @@ package item
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -19,6 +20,7 @@ func (s *Service) batchRoutes() {
 	endpoint.Register(s.Server, endpoint.Operation{ID: "read-batch", Method: get, Path: "/batches/{id}", Summary: "Show a batch"}, s.batch)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "batch-progress", Method: get, Path: "/batches/{id}/progress", Summary: "Show the progress of a batch"}, s.progress)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "cancel-batch", Method: http.MethodPost, Path: "/batches/{id}/cancel", Summary: "Cancel a batch: what has begun to be preserved goes on. A depositor may cancel batches that it submitted itself"}, s.cancelBatch)
+	endpoint.Register(s.Server, endpoint.Operation{ID: "redeliver-jobs", Method: http.MethodPost, Path: "/batches/{id}/redeliveries", Summary: "Deliver the outcomes of a batch's jobs to its collection's callback again, those of 250 jobs at once", Status: http.StatusAccepted}, s.redeliverJobs)
 	endpoint.Register(s.Server, endpoint.Operation{ID: "list-batch-jobs", Method: get, Path: "/batches/{id}/jobs", Summary: "List the jobs of a batch in their present state, in row order"}, s.jobs)
 }
 
@@ -83,6 +85,32 @@ func (s *Service) cancelBatch(ctx context.Context, in *cancelInput) (*endpoint.O
 	}
 	s.Log.InfoContext(ctx, "batch cancelled", "batch", it.ID, "state", string(it.State), "actor", access.Actor(ctx))
 	return endpoint.Item(it)
+}
+
+type redeliverJobsInput struct {
+	lookup.ItemID
+	Key  string `header:"Idempotency-Key" maxLength:"200"`
+	Body wire.RedeliverJobsRequest
+}
+
+func (s *Service) redeliverJobs(ctx context.Context, in *redeliverJobsInput) (*endpoint.Output[registry.Redelivered], error) {
+	if err := endpoint.Invalid("nothing was delivered", valid.Text("body.reason", in.Body.Reason, valid.MaxText)...); err != nil {
+		return nil, err
+	}
+	if _, err := lookup.Batch(ctx, s.Registry, in.ID); err != nil {
+		return nil, err
+	}
+	done, err := s.Registry.RedeliverJobs(ctx, registry.RedeliverJobsRequest{
+		BatchID: in.ID, After: in.Body.After, Reason: in.Body.Reason, Actor: access.Actor(ctx), IdempotencyKey: in.Key,
+	})
+	if in.Body.After != "" && errors.Is(err, registry.ErrNotFound) {
+		return nil, endpoint.Invalid("nothing was delivered", wire.Fault{Location: "body.after", Message: "not where a call ended; start without it"})
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.Log.InfoContext(ctx, "redeliveries enqueued", "batch", in.ID, "count", done.Queued, "actor", access.Actor(ctx))
+	return &endpoint.Output[registry.Redelivered]{Body: done}, nil
 }
 
 type jobsInput struct {

@@ -3,6 +3,7 @@ package admin
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,34 +16,55 @@ import (
 type subscriptionsPage struct {
 	Rows   []registry.Subscription
 	MayAdd bool
-	Failed []failedDelivery // the newest items whose outcome was not delivered
-	More   bool
+	States []registry.Status // of deliveries, to choose from
+	State  registry.Status   // of the listed ones
+	Sent   []delivery        // newest first
+	Prev   string
+	Next   string
 }
 
-// failedDelivery is an item that could not deliver a message, with what the viewer may do.
-type failedDelivery struct {
+// deliveriesShown is how many deliveries a page lists.
+const deliveriesShown = 20
+
+// delivery is an item that delivers a message, with what the viewer may do.
+type delivery struct {
 	registry.WorkItem
 
 	Buttons page.Buttons
 }
 
 func (p pages) subscriptions(r *http.Request) (page.Page, error) {
-	const newest = 20
-	ctx := r.Context()
-	content := subscriptionsPage{MayAdd: p.May(ctx, "put-subscription")}
+	ctx, q := r.Context(), r.URL.Query()
+	content := subscriptionsPage{
+		MayAdd: p.May(ctx, "put-subscription"), State: registry.Failed,
+		States: []registry.Status{registry.Failed, registry.Pending, registry.Running, registry.Completed, registry.Cancelled},
+	}
+	if asked := registry.Status(q.Get("deliveries")); slices.Contains(content.States, asked) {
+		content.State = asked
+	}
 	var err error
 	if content.Rows, err = p.API.Subscriptions(ctx); err != nil {
 		return page.Page{}, err
 	}
-	failed, err := p.API.Items(ctx, registry.ItemQuery{Action: registry.DeliverMessage, Status: registry.Failed, Limit: newest})
+	list, err := p.API.Items(ctx, registry.ItemQuery{
+		Action: registry.DeliverMessage, Status: content.State, After: q.Get("after"), Before: q.Get("before"), Limit: deliveriesShown,
+	})
 	if err != nil {
 		return page.Page{}, err
 	}
-	content.More = failed.Next != ""
-	for _, it := range failed.Rows {
-		content.Failed = append(content.Failed, failedDelivery{it, p.ButtonsOf(ctx, it)})
+	content.Prev, content.Next = inDeliveries(page.Prev(r, list.Prev)), inDeliveries(page.Next(r, list.Next))
+	for _, it := range list.Rows {
+		content.Sent = append(content.Sent, delivery{it, p.ButtonsOf(ctx, it)})
 	}
 	return page.Page{Name: "subscriptions", Title: p.Texts(r).T("Subscriptions"), Section: "subscriptions", Content: content}, nil
+}
+
+// inDeliveries is an address that shows the list of deliveries; "" stays "".
+func inDeliveries(address string) string {
+	if address == "" {
+		return ""
+	}
+	return address + "#deliveries"
 }
 
 // subscriptionPage is the content of a subscription's page.

@@ -27,6 +27,7 @@ type batchPage struct {
 	WayOn    *wayOn
 	Report   *registry.BatchReport
 	NoReport string // why there is no report and none will come
+	Again    bool   // the viewer may deliver the outcomes of its jobs again: it has finished jobs, and a callback
 	Failures page.Failures
 	Filters  []jobFilter
 	Filtered bool
@@ -159,6 +160,7 @@ func (p pages) batch(r *http.Request) (page.Page, error) {
 		return page.Page{}, err
 	}
 	b.Buttons = b.WayOn.others(b.Buttons)
+	b.Again = b.Spec.Profile.Callback != nil && b.Progress.Completed+b.Progress.Failed+b.Progress.Preserved > 0 && p.May(ctx, "redeliver-jobs")
 	if it.Closing > 0 {
 		// There is no report while it is being written.
 		if report, err := p.API.ReportOf(ctx, id, 0); err == nil {

@@ -33,8 +33,10 @@ func Add(s *page.Site) {
 	s.Add(files, template.FuncMap{
 		"failedActs": func() []registry.Act { return failedActs },
 		"whyOf":      func(why registry.Why, class registry.ErrorClass, way *wayOn) whyPart { return whyPart{why, class, way} },
-	}, "batch", "item", "graph", "act", "redeliver")
+	}, "batch", "item", "graph", "act", "redeliver", "redeliverjobs")
 	s.Get("/batches/{id}", p.batch)
+	s.Get("/batches/{id}/redeliver", p.askRedeliverJobs)
+	s.Post("/batches/{id}/redeliver", p.redeliverJobs)
 	s.Get("/items/{id}", p.item)
 	s.Get("/graphs/{id}", p.graph)
 	s.Get("/items/{id}/graph", p.around)

@@ -155,6 +155,40 @@ func TestAct_Preview(t *testing.T) {
 	}
 }
 
+// TestRedeliver_Jobs: the outcomes of all jobs of a batch are delivered again by one form, once
+// however often it is sent; what is not finished is left out.
+func TestRedeliver_Jobs(t *testing.T) {
+	s := uitest.New(t, uitest.Options{})
+	batch, _ := fill(t, s, 3)
+	path := "/batches/" + batch + "/redeliver"
+	s.Get(t, path, http.StatusForbidden)
+	if w := s.Post(t, path, url.Values{"key": {"k"}}); w.Code != http.StatusForbidden {
+		t.Errorf("a reader's form: %d", w.Code)
+	}
+	s.Token = s.TokenOf(t, "an operator", registry.RoleOperator)
+	for range 2 {
+		settle(t, s, registry.Settlement{Lease: claim(t, s, registry.Estimate), Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "no"})
+	}
+	contains(t, "the form", s.Get(t, path, http.StatusOK), "the outcomes of 2 jobs once more", `name="key"`)
+	if w := s.Post(t, path, url.Values{"key": {"k"}, "reason": {hostile}}); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "Refused") {
+		t.Errorf("without a callback: %d %s", w.Code, w.Body)
+	}
+	it, err := s.Store.Item(t.Context(), batch)
+	must(t, err)
+	must(t, s.Store.PutCollection(t.Context(), registry.Collection{Mnemonic: it.Collection, Profile: registry.Profile{Owner: "o", Callback: &registry.Callback{URL: "https://told.test/"}}}, "ann"))
+	for range 2 {
+		w := s.Post(t, path, url.Values{"key": {"k2"}, "reason": {"lost"}})
+		if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || to != "/subscriptions?deliveries=pending#deliveries" {
+			t.Fatalf("%d to %q: %s", w.Code, to, w.Body)
+		}
+	}
+	found, err := s.Store.Items(t.Context(), registry.ItemQuery{Action: registry.DeliverMessage})
+	must(t, err)
+	if len(found.Rows) != 2 {
+		t.Errorf("%d items deliver, want 2", len(found.Rows))
+	}
+}
+
 // TestRedeliver: the form says why nothing can be delivered, and is not for readers.
 func TestRedeliver(t *testing.T) {
 	s := uitest.New(t, uitest.Options{})
