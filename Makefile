@@ -49,6 +49,7 @@ deps: ## Install what the tests need and the machine lacks (Debian, as root)
 	GO=$(GO) scripts/testserver.sh s3gateway >/dev/null
 	GO=$(GO) scripts/testserver.sh nsqd >/dev/null || echo 'nsqd cannot be built here; its tests are skipped' >&2
 	GO=$(GO) scripts/testserver.sh siegfried >/dev/null
+	GO=$(GO) scripts/testserver.sh kubernetes >/dev/null
 	GO=$(GO) scripts/testserver.sh pebble >/dev/null
 
 .PHONY: vet

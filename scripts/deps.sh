@@ -16,6 +16,7 @@ needs=(
 	"bsdtar libarchive-tools"
 	"python3 python3" # runs examples/python
 	"jq jq" # used by examples/shell
+	"systemd-analyze systemd" # checks the units in deploy/systemd
 	"promtool prometheus" # checks the alerts, and runs their tests
 )
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Builds a test server (a module below tools) and prints its path.
+# Builds a test server, or another program for tests (a module below tools), and prints its path.
 # It builds once per version of the server and of Go. Concurrent calls are safe.
 set -euo pipefail
 
-name=${1:?nsqd, s3gateway, siegfried or pebble}
+name=${1:?nsqd, s3gateway, siegfried, pebble or kubernetes}
 case $name in
 nsqd) package=github.com/nsqio/nsq/apps/nsqd ;;
-s3gateway) package=. ;;
+s3gateway | kubernetes) package=. ;;
 siegfried) package=github.com/richardlehane/siegfried/cmd/sf ;;
 pebble) package=github.com/letsencrypt/pebble/v2/cmd/pebble ;;
-*) echo "$name is not a test server" >&2; exit 2 ;;
+*) echo "$name is not a program for tests" >&2; exit 2 ;;
 esac
 cd "$(dirname "${BASH_SOURCE[0]}")/../tools/$name"
 
