@@ -191,5 +191,7 @@ func TestBrowser_Pages(t *testing.T) {
 			}
 			tab.Check()
 		}
+		tab.Mode(browsertest.Mode{Narrow: true})
+		tab.Fits()
 	}
 }

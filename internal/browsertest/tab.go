@@ -24,6 +24,7 @@ import (
 // Mode is how a tab shows pages. The zero value is a light desktop with scripts.
 type Mode struct {
 	Phone    bool // 390 × 844 points
+	Narrow   bool // 320 × 256 points: a desktop's page at 400 % (WCAG 2.2, 1.4.10)
 	Dark     bool
 	NoScript bool
 }
@@ -95,6 +96,9 @@ func (tab *Tab) Mode(m Mode) {
 	size := emulation.SetDeviceMetricsOverrideParams{Width: 1280, Height: 900, DeviceScaleFactor: 1}
 	if m.Phone {
 		size = emulation.SetDeviceMetricsOverrideParams{Width: 390, Height: 844, DeviceScaleFactor: 1, Mobile: true}
+	}
+	if m.Narrow {
+		size.Width, size.Height = 320, 256
 	}
 	colours := "light"
 	if m.Dark {
