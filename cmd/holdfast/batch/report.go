@@ -167,7 +167,7 @@ func reportSections(r registry.BatchReport) []reportSection {
 			{Name: "row", Right: true},
 			{Name: "line", Right: true},
 			{Name: "item", ID: true},
-			{Name: "state"},
+			{Name: "state", Meaning: terminal.StateMeaning},
 			{Name: "stage", Spare: 2},
 			{Name: "name", Flex: true},
 			{Name: "error", Flex: true, Below: 8},
@@ -200,7 +200,7 @@ func reportSections(r registry.BatchReport) []reportSection {
 	if r.Repeats > 0 {
 		repeated = []reportSection{{
 			title: "Rows that repeat an earlier row", query: registry.ReportQuery{Repeats: true},
-			columns: []terminal.Column{{Name: "row", Right: true}, {Name: "line", Right: true}, {Name: "repeats"}, {Name: "item", ID: true}, {Name: "state", Spare: 1}, {Name: "name", Flex: true}},
+			columns: []terminal.Column{{Name: "row", Right: true}, {Name: "line", Right: true}, {Name: "repeats"}, {Name: "item", ID: true}, {Name: "state", Spare: 1, Meaning: terminal.StateMeaning}, {Name: "name", Flex: true}},
 			row: func(j registry.JobResult) []string {
 				return []string{registry.CountText(j.Row), registry.LineText(j.Row, j.Line), j.Repeats.String(), j.ItemID, stateText(j), j.Name}
 			},

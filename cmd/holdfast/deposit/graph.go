@@ -262,7 +262,7 @@ func showGraph(a *cli.App, g registry.GraphView) error {
 	}
 	waits := waitsFor(g)
 	l := cli.Lister[registry.WorkItem]{None: "no items", Columns: []terminal.Column{
-		{Name: "key"}, {Name: "item"}, {Name: "state"}, {Name: "waits for"}, {Name: "name", Flex: true}, {Name: "note", Flex: true},
+		{Name: "key"}, {Name: "item"}, {Name: "state", Meaning: terminal.StateMeaning}, {Name: "waits for"}, {Name: "name", Flex: true}, {Name: "note", Flex: true},
 	}, Row: func(it registry.WorkItem) []string {
 		return []string{g.Keys[it.ID], it.ID, string(it.State), strings.Join(waits[it.ID], ", "), it.Name, progress.Classed(it.Note, it.ErrorClass)}
 	}}

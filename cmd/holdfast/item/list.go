@@ -16,7 +16,7 @@ import (
 func batchColumns() []terminal.Column {
 	return []terminal.Column{
 		{Name: "id", ID: true},
-		{Name: "state"},
+		{Name: "state", Meaning: terminal.StateMeaning},
 		{Name: "collection", Spare: 1},
 		{Name: "updated", Spare: 2},
 		{Name: "name", Flex: true},
@@ -91,7 +91,7 @@ func itemColumns() []terminal.Column {
 	return []terminal.Column{
 		{Name: "id", ID: true},
 		{Name: "action", Spare: 1},
-		{Name: "state"},
+		{Name: "state", Meaning: terminal.StateMeaning},
 		{Name: "collection", Spare: 2},
 		{Name: "size", Right: true, Spare: 3},
 		{Name: "updated", Spare: 4},

@@ -138,7 +138,7 @@ func resultTable(ctx context.Context, a *cli.App, c *client.Client, entries []En
 // JobColumns returns the columns of a list of jobs, which JobRow fills.
 func JobColumns() []terminal.Column {
 	return []terminal.Column{
-		{Name: "item", ID: true}, {Name: "state"}, {Name: "ark"}, {Name: "version", Right: true, Spare: 1}, {Name: "name", Flex: true}, {Name: "error", Flex: true, Below: 8},
+		{Name: "item", ID: true}, {Name: "state", Meaning: terminal.StateMeaning}, {Name: "ark"}, {Name: "version", Right: true, Spare: 1}, {Name: "name", Flex: true}, {Name: "error", Flex: true, Below: 8},
 	}
 }
 

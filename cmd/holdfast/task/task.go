@@ -151,7 +151,7 @@ func submit(ctx context.Context, a *cli.App, r wire.TaskRequest, s flags) error 
 // printOutcome prints what became of a task: its state, and what its function returned or said last.
 func printOutcome(a *cli.App, function string, it registry.WorkItem) error {
 	t := terminal.NewTable(a.Out, terminal.Width(a.Out),
-		terminal.Column{Name: "item", ID: true}, terminal.Column{Name: "state"}, terminal.Column{Name: "function"},
+		terminal.Column{Name: "item", ID: true}, terminal.Column{Name: "state", Meaning: terminal.StateMeaning}, terminal.Column{Name: "function"},
 		terminal.Column{Name: "returned", Flex: true}, terminal.Column{Name: "error", Flex: true, Below: 8})
 	note := it.Note
 	if it.Status == registry.Completed {

@@ -17,6 +17,8 @@ type Column struct {
 	Flex  bool // may be shortened to fit the terminal; not for identifiers, which people copy
 	Below int  // if positive, the text may go below its row, in at most this many lines
 	Spare int  // if positive, the column may be hidden for want of room, the highest first
+	// Meaning gives a value its colour on a terminal; nil: none has one.
+	Meaning func(value string) Meaning
 }
 
 // tableBuffer is the number of rows that determine the widths. Later rows may be wider.
@@ -34,6 +36,7 @@ const (
 type table struct {
 	w       *bufio.Writer
 	limit   int // columns of the terminal; 0: no limit
+	paint   Paint
 	columns []Column
 	hidden  []bool // hidden columns
 	under   bool   // text goes below its row
@@ -44,7 +47,13 @@ type table struct {
 
 // NewTable returns a table for w with the width limit in columns, 0 for no limit.
 func NewTable(w io.Writer, limit int, columns ...Column) *table {
-	return &table{w: bufio.NewWriter(w), limit: limit, columns: columns}
+	return &table{w: bufio.NewWriter(w), limit: limit, paint: PaintFor(w), columns: columns}
+}
+
+// Painted makes the table use colours, or not, whatever it writes to. It returns the table.
+func (t *table) Painted(p Paint) *table {
+	t.paint = p
+	return t
 }
 
 // Row adds a row: one value for each column.
@@ -81,7 +90,7 @@ func (t *table) begin() error {
 		t.measure(i)
 	}
 	t.fit()
-	if err := t.line(head); err != nil {
+	if err := t.line(head, false); err != nil {
 		return err
 	}
 	for _, row := range t.pending {
@@ -193,7 +202,7 @@ func (t *table) distinct() bool {
 
 // write writes a row and the text below it.
 func (t *table) write(values []string) error {
-	if err := t.line(values); err != nil || !t.under {
+	if err := t.line(values, true); err != nil || !t.under {
 		return err
 	}
 	for i, c := range t.columns {
@@ -232,12 +241,16 @@ func Wrapped(text string, width, most int) []string {
 	return append(lines, line)
 }
 
-// line writes one line of cells.
-func (t *table) line(values []string) error {
+// line writes one line of cells, in the colours of their meanings unless it is the head.
+func (t *table) line(values []string, colours bool) error {
 	var line strings.Builder
 	for i, v := range values {
 		if t.hidden[i] {
 			continue
+		}
+		meaning := Plain
+		if colours && t.columns[i].Meaning != nil {
+			meaning = t.columns[i].Meaning(v)
 		}
 		v = t.cell(i, v)
 		if t.limit > 0 && t.columns[i].Flex {
@@ -247,7 +260,7 @@ func (t *table) line(values []string) error {
 		if line.Len() > 0 {
 			line.WriteString("  ")
 		}
-		if t.columns[i].Right {
+		if v = t.paint.Word(meaning, v); t.columns[i].Right {
 			line.WriteString(gap + v)
 		} else {
 			line.WriteString(v + gap)

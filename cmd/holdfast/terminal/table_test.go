@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/internal/generatedtest"
+	"github.com/holdfast/holdfast/registry"
 )
 
 //go:generate go test . -run _Golden -update
@@ -141,6 +142,40 @@ func TestTable_IDsNotToldApart(t *testing.T) {
 	for _, whole := range []string{id, id[:shownID] + other[shownID:]} {
 		if !strings.Contains(out.String(), whole) {
 			t.Errorf("%s is not there in whole:\n%s", whole, out.String())
+		}
+	}
+}
+
+// Colours of a column change no width, and the head has none.
+func TestTable_Painted(t *testing.T) {
+	write := func(p Paint) string {
+		var out bytes.Buffer
+		table := NewTable(&out, 80, Column{Name: "state", Right: true, Meaning: StateMeaning}, Column{Name: "name"}).Painted(p)
+		for _, state := range []string{"Completed", "Failed", "Held", "Pending"} {
+			if err := table.Row(state, "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := table.End(); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	want := "    STATE  NAME\n\x1b[32mCompleted\x1b[0m  x\n   \x1b[1;31mFailed\x1b[0m  x\n     \x1b[33mHeld\x1b[0m  x\n  Pending  x\n"
+	if diff := cmp.Diff(want, write(true)); diff != "" {
+		t.Error(diff)
+	}
+	if plain := write(false); strings.Contains(plain, "\x1b") {
+		t.Errorf("colours that nobody wants: %q", plain)
+	}
+}
+
+// Every state of items has a meaning that somebody decided on.
+func TestStateMeaning(t *testing.T) {
+	for _, s := range registry.States() {
+		plain := s == registry.StatePrepare || s == registry.StatePending
+		if (StateMeaning(string(s)) == Plain) != plain {
+			t.Errorf("%s: meaning %d", s, StateMeaning(string(s)))
 		}
 	}
 }
