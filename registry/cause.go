@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -97,16 +98,24 @@ func (g FailureGroup) Requeue(q Query) (match Query, ok bool) {
 	return g.Match(q)
 }
 
-// Title describes the cause in one line: its code and host, or its text.
+// Title describes the cause to people in one line: its code and host, or its text. The code of a
+// content fault is left out where the text says what is wrong.
 func (c Cause) Title() string {
+	text, _, _ := strings.Cut(c.Text, "\n")
+	text = placeholders.ReplaceAllLiteralString(rowPlace.ReplaceAllLiteralString(text, ""), "…")
 	switch {
 	case c.Code != "" && c.Host != "":
 		return c.Code + " from " + c.Host
-	case c.Code != "":
-		return c.Code + ": " + c.Text
+	case c.Code != "" && text == "":
+		return c.Code
+	case c.Code != "" && c.Class != ContentFault:
+		return c.Code + ": " + text
 	}
-	return c.Text
+	return text
 }
+
+// rowPlace is where in a manifest a fault is, at the beginning of its text: each row has another.
+var rowPlace = regexp.MustCompile(`^(line <n>)?(, )?(column <n>)?: `)
 
 // causeWord returns a valid code or host, or "".
 func causeWord(text string, most int) string {

@@ -157,3 +157,24 @@ func TestFailureGroup_Requeue(t *testing.T) {
 		}
 	}
 }
+
+// TestCause_Title checks that titles have no placeholders and no places of single rows.
+func TestCause_Title(t *testing.T) {
+	for _, tt := range []struct {
+		class            registry.ErrorClass
+		code, host, note string
+		want             string
+	}{
+		{registry.ContentFault, "url-scheme", "", `line 7, column 1: the address "gopher:a" has no scheme that can be fetched`, "the address … has no scheme that can be fetched"},
+		{registry.ContentFault, "digest-length", "", "line 12: the digest has 31 digits", "the digest has … digits"},
+		{registry.ContentFault, "http-404", "h.example.org", "open https://h.example.org/a.tif: the server answered 404", "http-404 from h.example.org"},
+		{registry.SystemFault, "no-space", "", "write /data/staging/a/b.tif: no space left on device", "no-space: write …: no space left on device"},
+		{registry.ContentFault, "", "", "column 3: no title", "no title"},
+		{registry.SystemFault, "timeout", "", "", "timeout"},
+		{registry.ContentFault, "", "", "it is no archive\nand no manifest", "and no manifest"},
+	} {
+		if got := registry.CauseOf(registry.Expand, tt.class, tt.code, tt.host, tt.note).Title(); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.note, got, tt.want)
+		}
+	}
+}
