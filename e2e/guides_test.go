@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast/holdfast/internal/generatedtest"
 )
@@ -20,7 +21,7 @@ import (
 // recorded are the documents whose blocks "console" are runs of a real Holdfast. A line that begins
 // with "$ " is a command; what follows is what it printed. Each block of a document goes on where the
 // one before ended.
-var recorded = []string{"docs/start.md"}
+var recorded = []string{"docs/start.md", "docs/integrating.md"}
 
 // TestGenerated_Recordings runs all commands of the recorded documents, and compares what they print
 // with what the document shows. A command that fails fails the test, unless its line ends with a
@@ -79,6 +80,7 @@ type session struct {
 	in    io.Writer
 	out   *bufio.Reader
 	known *aliases
+	kill  func() // ends it at once
 }
 
 // shell starts a shell in an empty folder, beside the folder of h.
@@ -87,7 +89,7 @@ func shell(t *testing.T, h *holdfast) *session {
 	folder, bin := t.TempDir(), t.TempDir()
 	for link, target := range map[string]string{
 		filepath.Join(folder, "holdfast-data"): h.dir,
-		filepath.Join(folder, "examples"):      absolute(t, "../examples"),
+		filepath.Join(folder, "holdfast"):      absolute(t, ".."),
 		filepath.Join(bin, "holdfast"):         binary,
 	} {
 		if err := os.Symlink(target, link); err != nil {
@@ -116,7 +118,10 @@ func shell(t *testing.T, h *holdfast) *session {
 			t.Error(err)
 		}
 	})
-	return &session{t: t, in: in, out: bufio.NewReader(out), known: &aliases{address: h.url()}}
+	return &session{
+		t: t, in: in, out: bufio.NewReader(out), known: &aliases{address: h.url()},
+		kill: func() { _ = cmd.Process.Kill() }, // it may have ended
+	}
 }
 
 func absolute(t *testing.T, path string) string {
@@ -165,6 +170,8 @@ func (s *session) run(command string) (text string, code int) {
 	if _, err := fmt.Fprintf(s.in, "{ %s\n} </dev/null 2>&1; printf '\\n%s %%d\\n' $?\n", s.known.real(command), mark); err != nil {
 		s.t.Fatal(err)
 	}
+	tooLong := time.AfterFunc(patience, s.kill)
+	defer tooLong.Stop()
 	var out strings.Builder
 	for {
 		line, err := s.out.ReadString('\n')
@@ -192,7 +199,7 @@ type aliases struct {
 }
 
 var (
-	varying  = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b|\bark:/99999/fk4\w+`)
+	varying  = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b|\bark:/99999/fk4\w+|\b[a-z2-7]{26}\b`)
 	moment   = regexp.MustCompile(`\b20\d\d-\d\d-\d\d(T| )\d\d:\d\d:\d\d(?:\.\d+)?(Z| UTC)`)
 	exact    = regexp.MustCompile(` \([\d,]+ bytes\)`) // depends on names that differ
 	digest64 = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
@@ -208,8 +215,10 @@ func (a *aliases) alias(text string) string {
 		if !a.has(real) {
 			n := len(a.pairs) + 1
 			alias := fmt.Sprintf("01a2%04x-0000-7000-8000-%012x", 0x1f00+n, n)
-			if strings.HasPrefix(real, "ark:") {
-				alias = fmt.Sprintf("ark:/99999/fk4%0*d", len(real)-len("ark:/99999/fk4"), n)
+			if begin := "ark:/99999/fk4"; strings.HasPrefix(real, begin) {
+				alias = fmt.Sprintf("%s%0*d", begin, len(real)-len(begin), n)
+			} else if !strings.Contains(real, "-") { // a token's id
+				alias = strings.Repeat("t", len(real)-1) + string(rune('a'+n))
 			}
 			a.pairs = append(a.pairs, [2]string{real, alias})
 		}
