@@ -260,3 +260,28 @@ func TestDocuments_Data(t *testing.T) {
 		t.Errorf("found only %d blocks", checked)
 	}
 }
+
+// TestDocuments_Reasons checks that docs/operating.md names each reason why an item may wait.
+func TestDocuments_Reasons(t *testing.T) {
+	guide := readFile(t, "../../docs/operating.md")
+	_, declared, _ := strings.Cut(readFile(t, "../../registry/why.go"), "// What a statement says of why an item waits")
+	declared, _, ok := strings.Cut(declared, "\n)\n")
+	reasons := regexp.MustCompile(`Says = "([a-z-]+)"`).FindAllStringSubmatch(declared, -1)
+	if !ok || len(reasons) < 20 {
+		t.Fatalf("found %d reasons in registry/why.go", len(reasons))
+	}
+	for _, r := range reasons {
+		if !strings.Contains(guide, "`"+r[1]+"`") {
+			t.Errorf("docs/operating.md does not name the reason `%s`: say under \"Why it waits\" what to do", r[1])
+		}
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -15,14 +15,14 @@ import (
 )
 
 func main() {
-	if err := deposit(context.Background(), os.Args[1]); err != nil {
+	if err := deposit(context.Background(), os.Args[1], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "deposit:", err)
 		os.Exit(1) //nolint:forbidigo // this is main
 	}
 }
 
-func deposit(ctx context.Context, path string) error {
-	c := client.New(os.Getenv("HOLDFAST_URL"), os.Getenv("HOLDFAST_TOKEN"), client.Options{}) //nolint:forbidigo // this is main
+func deposit(ctx context.Context, path string, out io.Writer) error {
+	c := client.New(os.Getenv("HOLDFAST_URL"), os.Getenv("HOLDFAST_TOKEN"), client.Options{})
 	defer c.Close()
 	info, err := os.Stat(path)
 	if err != nil {
@@ -47,11 +47,15 @@ func deposit(ctx context.Context, path string) error {
 		case p.Settled:
 			jobs, err := c.BatchJobs(ctx, batch.BatchID, "", 100)
 			for _, j := range jobs.Rows {
-				fmt.Println(j.State, j.ARK)
+				fmt.Fprintln(out, j.State, j.ARK)
 			}
 			return err
 		}
-		time.Sleep(time.Second)
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 }
 
