@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/internal/generatedtest"
+	"github.com/holdfast/holdfast/periodic/cloudwatch"
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -22,12 +23,12 @@ import (
 // together, for each stage.
 type metrics struct {
 	Namespace string
-	Backlog   string // seconds of work that wait for each live worker; without one, as if there were one
+	Backlog   string // seconds of work that wait for each slot of live workers; without one, as if there were one
 	Workers   string // live workers
 	Dimension string // its value is the stage
 }
 
-var published = metrics{Namespace: "Holdfast", Backlog: "BacklogSeconds", Workers: "LiveWorkers", Dimension: "Stage"}
+var published = metrics{Namespace: "Holdfast", Backlog: cloudwatch.BacklogSeconds, Workers: cloudwatch.LiveWorkers, Dimension: cloudwatch.Stage}
 
 // Sizes of tasks, by the parameters' first word.
 const (
@@ -112,6 +113,7 @@ const (
 
 // fixed are the settings whose values follow from the rest of services.yaml.
 var fixed = map[string]string{
+	"HOLDFAST_CLOUDWATCH":       published.Namespace,
 	"HOLDFAST_GRACE":            "90s", // stopTimeout is 120 s, the most that Fargate allows and what Spot gives
 	"HOLDFAST_LISTEN":           "0.0.0.0:8080",
 	"HOLDFAST_NSQLOOKUPD_ADDRS": "'nsqlookupd-1.holdfast.internal:4161,nsqlookupd-2.holdfast.internal:4161'",

@@ -150,6 +150,7 @@ type StageQueue struct {
 	Rung        int64            `json:"rung"`            // messages sent and not answered; at most two for each slot
 	Capacity    int              `json:"capacity"`        // slots of live workers that are neither held nor stopping
 	Free        int              `json:"free"`
+	Workers     int              `json:"workers"`                // live workers that are not stopping; held ones count
 	OldestReady *time.Time       `json:"oldest_ready,omitempty"` // since when the longest waiting item could run
 	// ServiceSeconds is the mean time of an attempt that was done, over about the last 200; 0: none
 	// was.

@@ -4,12 +4,13 @@ import (
 	"context"
 	"net"
 
+	"github.com/holdfast/holdfast/periodic/cloudwatch"
 	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/source"
 )
 
-// RegistryOptions has the options of Registry. All must be set, except ReceiptKey and one of the
-// fields of NSQ.
+// RegistryOptions has the options of Registry. All must be set, except ReceiptKey, CloudWatch and
+// one of the fields of NSQ.
 type RegistryOptions struct {
 	Common
 	Work // the leases and topics of the workers, which run elsewhere
@@ -18,6 +19,7 @@ type RegistryOptions struct {
 	Web
 	Database   string
 	ReceiptKey *receipt.Key // signs receipts; nil: none are signed
+	CloudWatch string       // the namespace for the stages' backlog; "": it is not sent
 }
 
 // Registry runs API, pages, relay and sweep over a database. On PostgreSQL several such processes
@@ -54,6 +56,9 @@ func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 		// Workers of their own processes may be at work, so wait for their leases.
 		if err := d.prepare(ctx, n.Log, false); err != nil {
 			return err
+		}
+		if o.CloudWatch != "" {
+			n.run((&cloudwatch.Publisher{Registry: d.registry, Namespace: o.CloudWatch, Log: n.Log}).Run)
 		}
 		return n.runRegistry(ctx, d, listener, o.producer())
 	})

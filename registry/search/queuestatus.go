@@ -104,7 +104,7 @@ func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err e
 	}
 	for i := range q.Stages {
 		slots := f.Of(q.Stages[i].Stage)
-		q.Stages[i].Capacity, q.Stages[i].Free = slots.Capacity, slots.Free
+		q.Stages[i].Capacity, q.Stages[i].Free, q.Stages[i].Workers = slots.Capacity, slots.Free, slots.Workers
 	}
 	return q, nil
 }

@@ -21,6 +21,7 @@ type stageSlots struct {
 	Capacity, Free int             // of workers that are neither held nor stopping
 	Held           []registry.Hold // one for each held worker
 	Stopping       int
+	Workers        int // that are not stopping
 }
 
 // Fleet reads the living workers and the holds on workers.
@@ -42,8 +43,10 @@ func (f fleet) Of(stage registry.Stage) (c stageSlots) {
 		case w.Draining:
 			c.Stopping++
 		case hold >= 0:
+			c.Workers++
 			c.Held = append(c.Held, f.holds[hold])
 		default:
+			c.Workers++
 			c.Capacity += w.Capacity[stage]
 			c.Free += max(0, min(w.Free[stage], w.Capacity[stage]-w.Running[stage]))
 		}

@@ -139,12 +139,17 @@ func heldWorkerWindow(f *fixture) {
 	if got := f.Offered(2); len(got) != 0 {
 		f.Errorf("%d more are due after a renewal of the held worker, want none", len(got))
 	}
+	q, err := f.Store.QueueStatus(f.Context())
+	f.Must(err)
+	if q.Stages[0].Capacity != 1 || q.Stages[0].Workers != 2 {
+		f.Errorf("queue %+v, want one slot and two workers, one of which is held", q.Stages[0])
+	}
 	f.Release(registry.HoldWorker, "other")
 	f.Renewal("other-1-aaaaaa", registry.Expand, 4)
 	if got := f.Offered(2); len(got) != 8 {
 		f.Errorf("%d more are due after the release, want 8 for its four slots", len(got))
 	}
-	q, err := f.Store.QueueStatus(f.Context())
+	q, err = f.Store.QueueStatus(f.Context())
 	f.Must(err)
 	if q.Stages[0].Capacity != 5 || int(q.Stages[0].Ready) != len(ids) {
 		f.Errorf("queue %+v, want 5 slots and %d ready", q.Stages[0], len(ids))

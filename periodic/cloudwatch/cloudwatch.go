@@ -1,0 +1,96 @@
+// Package cloudwatch sends each stage's backlog and number of workers to Amazon CloudWatch, where
+// services on Amazon ECS scale by them.
+//
+// Every Registry process sends the same figures, so that no process has to be chosen and none is
+// missed when it ends. Read them with the statistic Maximum; a sum would count each process.
+package cloudwatch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+
+	"github.com/holdfast/holdfast/periodic"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// Names of the metrics and of their dimension, whose value is the stage.
+const (
+	BacklogSeconds = "BacklogSeconds" // seconds of work that wait for each slot of live workers, see registry.StageQueue.Backlog
+	LiveWorkers    = "LiveWorkers"    // live workers that are not stopping
+	Stage          = "Stage"
+)
+
+// every is the interval of requests, the finest of CloudWatch's standard metrics.
+const every = time.Minute
+
+// sendTimeout bounds one request with its retries, so that figures are never older.
+const sendTimeout = 20 * time.Second
+
+// Publisher sends the figures. Registry, Namespace and Log must be set.
+type Publisher struct {
+	Registry interface {
+		QueueStatus(ctx context.Context) (registry.QueueStatus, error)
+	}
+	Namespace string
+	Log       *slog.Logger
+	Every     time.Duration // 0: a minute
+
+	client *cloudwatch.Client
+}
+
+// Run sends at once and then at each interval until ctx ends. It logs the first of consecutive failures
+// and the first success after them.
+func (p *Publisher) Run(ctx context.Context) {
+	periodic.Job{
+		Do: p.send, Every: cmp.Or(p.Every, every), Log: p.Log,
+		Fails: "sending the backlog to CloudWatch failed, so that nothing scales by it; will retry", Works: "the backlog is sent to CloudWatch again",
+	}.Run(ctx)
+}
+
+// send sends both metrics of all stages in one request.
+func (p *Publisher) send(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	if p.client == nil {
+		c, err := awsconfig.LoadDefaultConfig(ctx)
+		if err != nil {
+			return err
+		}
+		p.client = cloudwatch.NewFromConfig(c)
+	}
+	q, err := p.Registry.QueueStatus(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = p.client.PutMetricData(ctx, &cloudwatch.PutMetricDataInput{Namespace: &p.Namespace, MetricData: figures(q, time.Now())})
+	if err != nil {
+		return fmt.Errorf("namespace %s: %w", p.Namespace, err)
+	}
+	return nil
+}
+
+// figures returns the metrics of the pipeline's stages. Functions are served by programs outside
+// Holdfast, and their names have no bound.
+func figures(q registry.QueueStatus, at time.Time) (out []types.MetricDatum) {
+	for _, of := range q.Stages {
+		if !slices.Contains(registry.Stages(), of.Stage) {
+			continue
+		}
+		dimensions := []types.Dimension{{Name: aws.String(Stage), Value: aws.String(string(of.Stage))}}
+		out = append(out, types.MetricDatum{
+			MetricName: aws.String(BacklogSeconds), Dimensions: dimensions, Timestamp: &at, Unit: types.StandardUnitSeconds, Value: aws.Float64(of.Backlog().Seconds()),
+		}, types.MetricDatum{
+			MetricName: aws.String(LiveWorkers), Dimensions: dimensions, Timestamp: &at, Unit: types.StandardUnitCount, Value: aws.Float64(float64(of.Workers)),
+		})
+	}
+	return out
+}

@@ -1,0 +1,150 @@
+package cloudwatch_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/smithy-go/encoding/cbor"
+
+	"github.com/holdfast/holdfast/periodic/cloudwatch"
+	"github.com/holdfast/holdfast/registry"
+)
+
+// queue is a Registry with this queue.
+type queue registry.QueueStatus
+
+func (q queue) QueueStatus(context.Context) (registry.QueueStatus, error) {
+	return registry.QueueStatus(q), nil
+}
+
+// serve runs a CloudWatch on this machine, which the SDK finds by its environment.
+func serve(t *testing.T, handler http.HandlerFunc) {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL_CLOUDWATCH": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
+		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": "/nonexistent", "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent", "AWS_MAX_ATTEMPTS": "1",
+	} {
+		t.Setenv(name, value)
+	}
+}
+
+// metric is what a request says of one figure.
+type metric struct {
+	Name, Stage, Unit string
+	Value             float64
+}
+
+// decode reads a request of PutMetricData.
+func decode(r *http.Request) (namespace string, all []metric, err error) {
+	body := r.Body
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		if body, err = gzip.NewReader(r.Body); err != nil {
+			return "", nil, err
+		}
+	}
+	text, err := io.ReadAll(body)
+	if err != nil {
+		return "", nil, err
+	}
+	value, err := cbor.Decode(text)
+	if err != nil {
+		return "", nil, err
+	}
+	input, ok := value.(cbor.Map)
+	data, listed := input["MetricData"].(cbor.List)
+	if !ok || !listed {
+		return "", nil, errors.New("no MetricData")
+	}
+	for _, d := range data {
+		of := d.(cbor.Map)
+		dimensions := of["Dimensions"].(cbor.List)
+		m := metric{Name: string(of["MetricName"].(cbor.String)), Unit: string(of["Unit"].(cbor.String)), Value: number(of["Value"])}
+		if dimension := dimensions[0].(cbor.Map); len(dimensions) == 1 && dimension["Name"] == cbor.String("Stage") {
+			m.Stage = string(dimension["Value"].(cbor.String))
+		}
+		all = append(all, m)
+	}
+	return string(input["Namespace"].(cbor.String)), all, nil
+}
+
+func number(v cbor.Value) float64 {
+	switch n := v.(type) {
+	case cbor.Float64:
+		return float64(n)
+	case cbor.Float32:
+		return float64(n)
+	case cbor.Uint:
+		return float64(n)
+	}
+	return -1
+}
+
+// TestPublisher_AllStages: one request has both figures of each stage of the pipeline, and none of a
+// function.
+func TestPublisher_AllStages(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var requests int
+	var sent []metric
+	serve(t, func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		namespace, all, err := decode(r)
+		if err != nil || namespace != "Archive" || !strings.HasSuffix(r.URL.Path, "/PutMetricData") || !strings.Contains(r.Header.Get("Authorization"), "eu-central-1/monitoring") {
+			t.Errorf("%s %s of namespace %q: %v", r.Method, r.URL, namespace, err)
+		}
+		sent = all
+		w.Header().Set("Smithy-Protocol", "rpc-v2-cbor")
+		cancel()
+	})
+	q := queue{Stages: []registry.StageQueue{
+		{Stage: registry.Download, Ready: 300, ServiceSeconds: 2, Capacity: 60, Workers: 2},
+		{Stage: registry.Process, Ready: 5, ServiceSeconds: 3}, // nobody works: as for one slot
+		{Stage: registry.Record},
+		{Stage: "run:link-check", Ready: 7},
+	}}
+	(&cloudwatch.Publisher{Registry: q, Namespace: "Archive", Log: slog.New(slog.DiscardHandler)}).Run(ctx)
+	want := []metric{
+		{"BacklogSeconds", "download", "Seconds", 10},
+		{"LiveWorkers", "download", "Count", 2},
+		{"BacklogSeconds", "process", "Seconds", 15},
+		{"LiveWorkers", "process", "Count", 0},
+		{"BacklogSeconds", "record", "Seconds", 0},
+		{"LiveWorkers", "record", "Count", 0},
+	}
+	if requests != 1 || !slices.Equal(sent, want) {
+		t.Errorf("%d requests sent %v, want %v", requests, sent, want)
+	}
+}
+
+// TestPublisher_Outage: while CloudWatch fails, that is logged once; then that it works again.
+func TestPublisher_Outage(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	n := 0
+	serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Smithy-Protocol", "rpc-v2-cbor")
+		n++
+		switch n {
+		case 1, 2, 3:
+			w.WriteHeader(http.StatusInternalServerError)
+		case 5:
+			cancel()
+		}
+	})
+	var log bytes.Buffer
+	p := &cloudwatch.Publisher{Registry: queue{}, Namespace: "Archive", Log: slog.New(slog.NewTextHandler(&log, nil)), Every: time.Millisecond}
+	p.Run(ctx)
+	if failed, works := strings.Count(log.String(), "CloudWatch failed"), strings.Count(log.String(), "CloudWatch again"); n != 5 || failed != 1 || works != 1 {
+		t.Errorf("%d requests, logged %d failures and %d recoveries:\n%s", n, failed, works, log.String())
+	}
+}
