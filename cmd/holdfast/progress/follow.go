@@ -63,6 +63,11 @@ func Follow(ctx context.Context, a *cli.App, c *client.Client, targets []Target)
 			if !slices.Contains(tasks, "") {
 				v.tasks = tasks
 			}
+			if len(v.current) == 0 && slices.Contains(over, false) {
+				if text := nextTry(ctx, c, targets, over, now); text != "" {
+					v.waiting = text
+				}
+			}
 		} else if ctx.Err() == nil { // otherwise the request was cancelled here
 			v.elapsed, v.rate, v.waiting = now.Sub(begun), 0, "no answer, retrying"
 		}
@@ -84,6 +89,27 @@ func Follow(ctx context.Context, a *cli.App, c *client.Client, targets []Target)
 			wait = min(wait*5/4, PollMost)
 		}
 	}
+}
+
+// nextTry says when the first of the targets that waits for its next try has it, which try that is,
+// and what failed before; "" if none waits. It is for display only, so it ignores errors.
+func nextTry(ctx context.Context, c *client.Client, targets []Target, over []bool, now time.Time) string {
+	for i, t := range targets {
+		if over[i] {
+			continue
+		}
+		item, err := c.Item(ctx, t.ID)
+		if err == nil && item.NextTry == nil && !t.Job {
+			var jobs registry.Page[registry.WorkItem]
+			if jobs, err = c.Items(ctx, registry.ItemQuery{ParentID: t.ID, Status: registry.Pending, Limit: 1}); err == nil && len(jobs.Rows) > 0 {
+				item = jobs.Rows[0]
+			}
+		}
+		if err == nil && item.NextTry != nil {
+			return registry.StateText(item.State, item.NextTry, now) + ", after: " + terminal.Clean(item.Note)
+		}
+	}
+	return ""
 }
 
 // poll reads the progress of each target that may still change, and describes those that are tasks.

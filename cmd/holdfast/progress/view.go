@@ -112,7 +112,11 @@ func (v view) remaining() (d time.Duration, ok bool) {
 }
 
 // picture returns the view as a terminal.Picture.
-func (v view) picture() terminal.Picture { return terminal.Picture{Line: v.line(), Below: v.current} }
+func (v view) picture() terminal.Picture {
+	line := v.line()
+	_, same, _ := strings.Cut(line, "]") // without the elapsed time
+	return terminal.Picture{Line: line, Below: v.current, Same: same}
+}
 
 // line returns the view as one line.
 func (v view) line() string {

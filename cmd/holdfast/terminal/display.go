@@ -13,6 +13,17 @@ import (
 type Picture struct {
 	Line  string
 	Below []string
+	// Same is the part of Line that says something new when it changes; "": all of Line. Elapsed time
+	// alone is nothing new.
+	Same string
+}
+
+// said returns what is new in the picture when it changes.
+func (p Picture) said() string {
+	if p.Same != "" {
+		return p.Same
+	}
+	return p.Line
 }
 
 // Display shows progress. Call Show often; the Display decides when to draw. Call Done once, at the
@@ -33,8 +44,11 @@ func NewDisplay(w io.Writer, quiet bool) Display {
 	return &plain{w: w}
 }
 
-// plainEvery is the interval of lines.
-const plainEvery = 5 * time.Second
+// plainFirst is when the first line comes, plainEvery the interval of later ones.
+const (
+	plainFirst = time.Second
+	plainEvery = 5 * time.Second
+)
 
 // silent is a Display that shows nothing.
 type silent struct{}
@@ -42,20 +56,22 @@ type silent struct{}
 func (silent) Show(time.Time, Picture) {}
 func (silent) Done(time.Time, Picture) {}
 
-// plain is a Display that writes a line every few seconds, for logs and pipes.
+// plain is a Display that writes a line every few seconds if there is something new, for logs and
+// pipes.
 type plain struct {
 	w    io.Writer
-	last time.Time
-	line string // the last one written
+	next time.Time // when the next line may come
+	line string    // the last one written
+	same string    // what it said
 }
 
 func (p *plain) Show(now time.Time, pic Picture) {
-	if p.last.IsZero() {
-		p.last = now // short work gets its last line only
+	if p.next.IsZero() {
+		p.next = now.Add(plainFirst) // short work gets its last line only
 		return
 	}
-	if now.Sub(p.last) >= plainEvery {
-		p.last = now
+	if !now.Before(p.next) && pic.said() != p.same {
+		p.next = now.Add(plainEvery)
 		p.write(pic)
 	}
 }
@@ -68,7 +84,7 @@ func (p *plain) Done(_ time.Time, pic Picture) {
 
 // It ignores write errors: the work matters more than its display.
 func (p *plain) write(pic Picture) {
-	p.line = pic.Line
+	p.line, p.same = pic.Line, pic.said()
 	_, _ = fmt.Fprintln(p.w, pic.Line)
 }
 

@@ -22,6 +22,23 @@ func TestPlain_ALineEveryFewSeconds(t *testing.T) {
 	}
 }
 
+// The first line comes within a second. Later ones come only if they say something new.
+func TestPlain_NothingTwice(t *testing.T) {
+	var out bytes.Buffer
+	p := &plain{w: &out}
+	begun := time.Unix(0, 0)
+	for i := range 21 {
+		said := "waiting"
+		if i >= 12 {
+			said = "running"
+		}
+		p.Show(begun.Add(time.Duration(i)*time.Second), Picture{Line: SpanText(time.Duration(i)*time.Second) + " " + said, Same: said})
+	}
+	if got, want := out.String(), "0:01 waiting\n0:12 running\n"; got != want {
+		t.Errorf("wrote %q, want %q", got, want)
+	}
+}
+
 func TestBlock_RedrawsInPlace(t *testing.T) {
 	var out bytes.Buffer
 	b := &block{w: &out, width: func() int { return 30 }}
