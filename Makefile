@@ -98,6 +98,10 @@ bench-peers: build ## Compare six stages with River and Asynq, on a PostgreSQL a
 	scripts/bench-servers.sh -only peers -peers bin/peers
 
 # make test has a few faults; this has many. The seed that it prints first replays it: make chaos SEED=...
+.PHONY: alerts
+alerts: build ## Run Holdfast with faults under a real Prometheus; each alert that the faults cause must fire
+	scripts/alerts.sh bin/holdfast
+
 .PHONY: chaos
 chaos: deps ## Kill, pause and cut off real processes hundreds of times, and check that nothing is lost
 	CHAOS_SEED=$(SEED) CHAOS_FAULTS=$(or $(FAULTS),220) CHAOS_SCALE=$(or $(SCALE),25) REQUIRE_SERVICES=1 \
