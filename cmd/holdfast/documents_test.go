@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -273,6 +274,29 @@ func TestDocuments_Reasons(t *testing.T) {
 	for _, r := range reasons {
 		if !strings.Contains(guide, "`"+r[1]+"`") {
 			t.Errorf("docs/operating.md does not name the reason `%s`: say under \"Why it waits\" what to do", r[1])
+		}
+	}
+}
+
+// TestDocuments_Messages checks that the source has each message of docs/troubleshooting.md.
+func TestDocuments_Messages(t *testing.T) {
+	messages := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(readFile(t, "../../docs/troubleshooting.md"), -1)
+	if len(messages) < 10 {
+		t.Fatalf("found %d messages", len(messages))
+	}
+	var source strings.Builder
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			source.WriteString(readFile(t, path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range messages {
+		if !strings.Contains(source.String(), m[1]) {
+			t.Errorf("docs/troubleshooting.md explains %q, which no message has", m[1])
 		}
 	}
 }
