@@ -227,7 +227,7 @@ func (a *aliases) alias(text string) string {
 		text = strings.ReplaceAll(text, p[0], p[1])
 	}
 	text = strings.ReplaceAll(text, a.address, documentAddress)
-	text = digest64.ReplaceAllStringFunc(text, func(s string) string { return s[:8] + strings.Repeat("0", len(s)-8) })
+	text = digest64.ReplaceAllString(text, strings.Repeat("0", 64))
 	text = exact.ReplaceAllString(text, "")
 	return moment.ReplaceAllString(text, documentMoment)
 }
