@@ -197,6 +197,12 @@ func (n *Node) runWorkers(c *workerPool, stages []registry.Stage) (listening fun
 		Mails:     mails,
 	})
 	all = slices.DeleteFunc(all, func(h base.Handler) bool { return !slices.Contains(stages, h.Stage()) })
+	if task := protectTask(n.Log); task != nil {
+		for i, h := range all {
+			all[i] = protecting{h, task}
+		}
+		n.run(task.run)
+	}
 	c.queue.Log = n.Log
 	n.worker = workerID()
 	subscribed := &subscriptions{}
