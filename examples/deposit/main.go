@@ -47,7 +47,9 @@ func deposit(ctx context.Context, path string, out io.Writer) error {
 		case p.Settled:
 			jobs, err := c.BatchJobs(ctx, batch.BatchID, "", 100)
 			for _, j := range jobs.Rows {
-				fmt.Fprintln(out, j.State, j.ARK)
+				if _, err := fmt.Fprintln(out, j.State, j.ARK); err != nil {
+					return err
+				}
 			}
 			return err
 		}
