@@ -31,7 +31,7 @@ func TestFailedBatch_IsTold(t *testing.T) {
 		t.Errorf("it is told to wait: %s", r.stderr)
 	}
 	says(t, "batch report --list", h.must(0, "batch", "report", "--list", s.BatchID).stderr, "no report will come")
-	says(t, "the page", h.page("/batches/"+s.BatchID), "no report will come", "Failures", "the producer corrects the deposit")
+	says(t, "the page", h.page("/batches/"+s.BatchID), "no report will come", "Failures", "The producer corrects the deposit")
 
 	h.must(0, "item", "abort", s.BatchID, "--yes", "--reason", "wrong file")
 	r = h.must(4, "batch", "report", s.BatchID)
