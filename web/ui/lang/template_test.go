@@ -79,3 +79,34 @@ func TestTemplates(t *testing.T) {
 		}
 	}
 }
+
+// namedText is an element that has an accessible name, and a text of its own at the beginning.
+var namedText = regexp.MustCompile(`aria-label="\{\{t "([^"]*)"[^}]*\}\}"[^<>]*>\s*\{\{t "([^"]*)"[^}]*\}\}`)
+
+// TestNamesHoldTheText: in every language, who says the text of a button that they see reaches it.
+func TestNamesHoldTheText(t *testing.T) {
+	files, err := filepath.Glob("../*/page/*.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, path := range files {
+		template, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range namedText.FindAllStringSubmatch(string(template), -1) {
+			for _, l := range languages(t) {
+				catalogue := read(t, l.Tag)
+				name, text := catalogue[m[1]]["other"], catalogue[m[2]]["other"]
+				if text == "" || !strings.Contains(strings.ToLower(name), strings.ToLower(text)) {
+					t.Errorf("%s: in %s the name %q lacks the text %q", path, l.Tag, name, text)
+				}
+				found++
+			}
+		}
+	}
+	if found == 0 {
+		t.Fatal("no element with a name and a text was found")
+	}
+}
