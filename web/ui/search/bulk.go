@@ -44,6 +44,7 @@ type bulkPage struct {
 	Now      bool // it starts at once
 	// NeedsReason and Dangerous say what the form asks for.
 	NeedsReason, Dangerous bool
+	Wrong                  string // the field of the form that lacks a right value; none if empty
 	Refused                *wire.Problem
 }
 
@@ -146,15 +147,19 @@ func (p pages) startBulk(r *http.Request) (string, *page.Page, error) {
 	}
 	switch {
 	case b.NeedsReason && b.Reason == "":
-		return "", nil, page.Invalid("%s needs a reason; it is shown with the items", b.Act)
+		b.Wrong = "reason"
 	case b.Dangerous && r.PostForm.Get("confirm") != "yes":
-		return "", nil, page.Invalid("%s needs a confirmation: tick it in the form", b.Act)
+		b.Wrong = "confirm"
 	case b.Act == registry.ActPriority:
 		n, err := strconv.Atoi(strings.TrimSpace(b.Priority))
 		if err != nil {
-			return "", nil, page.Invalid("a priority is a whole number")
+			b.Wrong = "priority"
 		}
 		ask.Priority = &n
+	}
+	if b.Wrong != "" {
+		again, err := p.bulkForm(r, b)
+		return "", &again, err
 	}
 	it, err := p.API.Bulk(r.Context(), ask, b.Key)
 	if refusal, ok := page.Refusal(err); ok {
