@@ -102,7 +102,7 @@ type spot struct {
 	from  string
 	cond  string
 	order string
-	text  bool // through SQLite's text index
+	seq   string // the column of the text index with the items' seq, if it is read by that index
 }
 
 // planList plans how a list is read.
@@ -174,8 +174,8 @@ func (l *itemList) direct() {
 	l.order = l.order.backwards()
 	for i := range l.spots {
 		l.spots[i].order = l.order.by
-		if l.spots[i].text && l.order.is(byText) {
-			l.spots[i].order = "x.rowid"
+		if seq := l.spots[i].seq; seq != "" && l.order.is(byText) {
+			l.spots[i].order = seq
 		}
 	}
 }
@@ -205,12 +205,12 @@ func (l *itemList) readFewFirst(conds []string) {
 
 // readByText plans to read the list through the text index, which contains no ids.
 func (l *itemList) readByText(words textSearch) {
-	by := l.order.by
+	by, seq := l.order.by, "x."+words.key()
 	if l.order.is(byText) {
-		by = "x.rowid DESC"
+		by = seq + " DESC"
 	}
 	l.spots = []spot{{
-		from: words.from(), cond: words.cond(l.w), order: by, text: true,
+		from: words.from(), cond: words.cond(l.w), order: by, seq: seq,
 	}}
 	for _, id := range words.ids {
 		l.spots = append(l.spots, spot{from: "work_item i", cond: idCond(l.w, id), order: l.order.by})
@@ -260,8 +260,8 @@ func (l *itemList) startAfter(at itemCursor) error {
 	case byText.name:
 		l.w.Add("i.seq "+beyond+" ?", at.seq)
 		for i, p := range l.spots {
-			if p.text {
-				l.spots[i].cond += l.w.Bind(" AND x.rowid "+beyond+" ?", at.seq)
+			if p.seq != "" {
+				l.spots[i].cond += l.w.Bind(" AND "+p.seq+" "+beyond+" ?", at.seq)
 			}
 		}
 		return nil
