@@ -282,7 +282,7 @@ const undelivered = `WHERE d.sent_at IS NULL AND d.tries > 0 AND (` + itemOpen +
 func (s *Outbound) OpenDeliveries(ctx context.Context) (o registry.OpenDeliveries, err error) {
 	err = s.db.Read.QueryRowContext(ctx, `SELECT COALESCE(SUM(1 - failed), 0), COALESCE(SUM(failed), 0) FROM (
 		SELECT CASE WHEN COALESCE(c.status, (SELECT i.status FROM work_item i WHERE i.id = d.subject)) = 'failed' THEN 1 ELSE 0 END AS failed`+
-		fromDelivery+undelivered+sqldb.Limit(registry.MostFailedCounted)+`) m`).Scan(&o.Retrying, &o.Failed)
+		fromDelivery+undelivered+sqldb.Limit(registry.MostFailedCounted)+`) bounded`).Scan(&o.Retrying, &o.Failed)
 	if err != nil {
 		return o, fmt.Errorf("count undelivered messages: %w", err)
 	}
