@@ -71,7 +71,7 @@ func queueCounts(f *fixture) {
 	}
 	got.OldestReady = nil
 	want := registry.StageQueue{
-		Stage: registry.Estimate, Ready: 3, Waiting: 1, WaitsFor: map[registry.Reason]int64{registry.ReasonNotDue: 1}, Held: 1, Running: 1, Capacity: 3, Free: 2,
+		Stage: registry.Estimate, Ready: 3, Waiting: 1, WaitsFor: map[registry.Reason]int64{registry.ReasonNotDue: 1}, Held: 1, Running: 1, Capacity: 3, Free: 2, Workers: 2,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		f.Errorf("estimate (-want +got):\n%s", diff)
