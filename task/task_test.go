@@ -206,7 +206,7 @@ func scheduled(f *fixture) {
 	f.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	f.reopen()
 	f.serve(&m)
-	_, err := f.people.AddSchedule(f.Context(), registry.ScheduleRequest{Name: "nightly", Actor: "curator", ScheduleSpec: registry.ScheduleSpec{
+	nightly, err := f.people.AddSchedule(f.Context(), registry.ScheduleRequest{Name: "nightly", Actor: "curator", ScheduleSpec: registry.ScheduleSpec{
 		Cron: "30 2 * * *", Zone: "Europe/Berlin", Task: &registry.ScheduledTask{Function: "work", Args: json.RawMessage(`"a"`)},
 	}})
 	f.must(err)
@@ -225,7 +225,7 @@ func scheduled(f *fixture) {
 		f.must(err)
 		check(fired)
 	}
-	ahead.Store(int64(25 * time.Hour)) // 02:30 has come
+	ahead.Store(int64(time.Until(nightly.Next[0]) + time.Minute)) // one 02:30 has come
 	var all []registry.Firing
 	f.await(func() bool { // a transaction that began before has its own time
 		all, err = f.store.FireSchedules(f.Context())
