@@ -49,7 +49,7 @@ func TestObjectPages_Content(t *testing.T) {
 		return text
 	}
 	source := template.HTMLEscapeString(evil)
-	first := wants(objectPath, "a.html</a>", "plates/</a>", "<details><summary>System files", "own.txt</a>", "complete</span>", "/receipt", "/premis", "/export?")
+	first := wants(objectPath, "a.html</a>", "plates/</a>", "<details><summary>System files", "own.txt</a>", "all there</span>", "/receipt", "/premis", "/export?")
 	if strings.Contains(first, "1.png</a>") || strings.Contains(first, "<button name=") {
 		t.Errorf("the first page has files of folders, or buttons for a viewer: %s", first)
 	}
