@@ -91,16 +91,16 @@ func TestC25_GraphPage(t *testing.T) {
 	if !strings.Contains(form, "Requeue: 1 item") {
 		t.Error(form)
 	}
-	// Every act for failed items starts a bulk item; what it cannot do without is asked for.
+	// Every act for failed items starts a bulk item; the form asks again for what it cannot do without.
 	for _, c := range []struct {
 		form   url.Values
 		status int
 	}{
 		{url.Values{"act": {"priority"}, "priority": {"-3"}}, http.StatusSeeOther},
-		{url.Values{"act": {"priority"}, "priority": {"soon"}}, http.StatusBadRequest},
-		{url.Values{"act": {"hold"}}, http.StatusBadRequest},
+		{url.Values{"act": {"priority"}, "priority": {"soon"}}, http.StatusConflict},
+		{url.Values{"act": {"hold"}}, http.StatusConflict},
 		{url.Values{"act": {"hold"}, "reason": {"look at it"}}, http.StatusSeeOther},
-		{url.Values{"act": {"abort"}}, http.StatusBadRequest},
+		{url.Values{"act": {"abort"}}, http.StatusConflict},
 		{url.Values{"act": {"abort"}, "confirm": {"yes"}}, http.StatusSeeOther},
 		{url.Values{"act": {"purge"}}, http.StatusBadRequest},
 	} {
