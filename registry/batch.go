@@ -67,12 +67,42 @@ type BatchProgress struct {
 	// DuplicateOf is the id of the earlier batch that this one repeats; such a batch has no jobs.
 	// "" if it repeats none.
 	DuplicateOf string `json:"duplicate_of,omitempty"`
+	// Corrections are the later batches that correct this one, the newest first; at most 50.
+	Corrections []Correction `json:"corrections,omitempty"`
 	// Stages are the stages of the jobs' route, in its order, with the optional ones.
 	Stages []StageProgress `json:"stages"`
 	// Recent is how many jobs settled within the last RecentSeconds, which are fewer than
 	// [RecentSpan] in a young batch.
 	Recent        int64 `json:"recent"`
 	RecentSeconds int64 `json:"recent_seconds"`
+}
+
+// Correction is a batch that corrects an earlier one.
+type Correction struct {
+	BatchID string `json:"batch_id"`
+	Rows    int64  `json:"rows,omitempty"` // of the earlier batch's failed rows; 0: it stands for all that failed
+	State   State  `json:"state,omitempty"`
+	Status  Status `json:"status,omitempty"`
+	Void    bool   `json:"void,omitempty"` // it failed as a whole, or was given up: what it has may be submitted again
+}
+
+// CorrectedAll returns the oldest of the corrections that together have all failed rows of a batch; ""
+// if some are left. Rows that failed again count: they are corrected in the correction.
+func CorrectedAll(corrections []Correction, failed int64) (by string) {
+	rows := int64(0)
+	for _, c := range corrections {
+		if c.Void {
+			continue
+		}
+		if by = c.BatchID; c.Rows == 0 {
+			return by
+		}
+		rows += c.Rows
+	}
+	if rows < failed {
+		return ""
+	}
+	return by
 }
 
 // StageProgress is how the jobs of a batch stand at a stage.
@@ -178,6 +208,8 @@ const (
 	// ResultDuplicateOf is the id of the earlier batch that a batch repeats; such a batch has no
 	// jobs.
 	ResultDuplicateOf = "duplicate_of"
+	// ResultCorrections lists the batches that correct a batch, the newest first, as []Correction.
+	ResultCorrections = "corrections"
 	// ResultExpanded is the last line of a batch's manifest that became a job. It is written with
 	// the jobs, so that the next attempt continues behind it.
 	ResultExpanded = "expanded"

@@ -71,6 +71,17 @@ func (e *NotClaimable) Error() string {
 	return fmt.Sprintf("item %s cannot be claimed: %s", e.ItemID, e.Reason)
 }
 
+// CorrectedError says that other batches already have all failed rows of a batch.
+type CorrectedError struct {
+	BatchID string `json:"batch_id"`
+	By      string `json:"by"` // the first of them
+}
+
+// Error names both.
+func (e *CorrectedError) Error() string {
+	return fmt.Sprintf("the failed rows of batch %s were already submitted, corrected, as batch %s; see how that one stands", e.BatchID, e.By)
+}
+
 // LockedError says that another item holds a lock that this one needs, or stands in line before it.
 type LockedError struct {
 	Key    string `json:"key"`

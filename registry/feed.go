@@ -87,6 +87,7 @@ const (
 
 	EventCollection = "collection" // a profile was stored
 	EventDuplicate  = "duplicate"  // the same content was submitted before
+	EventCorrected  = "corrected"  // another batch corrects this one
 
 	EventIdentified        = "identifier-assignment"
 	EventIdentifierRefused = "identifier-refused"

@@ -187,8 +187,16 @@ type Spec struct {
 	Profile     Profile   `json:"profile"`
 	// Repeats is the first row of the same batch with the same content; nil: there is none.
 	Repeats *RowPlace `json:"repeats,omitempty"`
+	// Corrects is the failed batch that this submission corrects; nil: none.
+	Corrects *Corrects `json:"corrects,omitempty"`
 	// ProfileVersion is the version number of Profile; 0: submitted before profiles had versions.
 	ProfileVersion int `json:"profile_version,omitempty"`
+}
+
+// Corrects names a batch that failed, or has failed rows, which a submission corrects.
+type Corrects struct {
+	BatchID string `json:"batch_id" id:"batches" doc:"A batch of the same collection that failed, or of which rows failed"`
+	Rows    int64  `json:"rows,omitempty" minimum:"0" doc:"How many of its failed rows the submission has; 0: it stands for all that failed, and is never refused for what others correct"`
 }
 
 // UpdatesNothing reports that the submission updates an object but cannot name it: it gives no

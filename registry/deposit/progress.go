@@ -28,6 +28,9 @@ func (s *Deposits) BatchProgress(ctx context.Context, id string) (registry.Batch
 			return p, fmt.Errorf("decode the duplicate of batch %s: %w", id, err)
 		}
 	}
+	if p.Corrections, err = correctionsOf(batch, func(id string) (registry.WorkItem, error) { return s.work.Item(ctx, id) }); err != nil {
+		return p, err
+	}
 	route, _ := registry.RouteOf(registry.Ingest) // there is one
 	for _, step := range route.Steps {
 		p.Stages = append(p.Stages, registry.StageProgress{Stage: step.Stage})

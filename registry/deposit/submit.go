@@ -139,7 +139,10 @@ func (t *tx) insertBatch(batch work.NewItem, limits []registry.UploadLimit) erro
 			return err
 		}
 	}
-	return t.Insert(batch)
+	if err := t.Insert(batch); err != nil {
+		return err
+	}
+	return t.correct(batch)
 }
 
 // withRequirements is a fingerprint of a submission and its requirements. Requirements are no

@@ -176,7 +176,7 @@ func ownResults(results map[string]json.RawMessage) error {
 // settled name, a decision of two people.
 func ownResult(name string) error {
 	switch name {
-	case registry.ResultAbandon, registry.ResultARK, registry.ResultBulk, registry.ResultCallback, registry.ResultDuplicateOf, registry.ResultExpanded,
+	case registry.ResultAbandon, registry.ResultARK, registry.ResultBulk, registry.ResultCallback, registry.ResultCorrections, registry.ResultDuplicateOf, registry.ResultExpanded,
 		registry.ResultPlan, registry.ResultRecheck, registry.ResultSentBack, registry.ResultSuperseded, registry.ResultUntold:
 		return fmt.Errorf("%w: only the Registry sets the result %s", registry.ErrInvalid, name)
 	}

@@ -34,6 +34,7 @@ func kinds() []kind {
 		typed[*registry.PastNoReturn]("past-no-return"),
 		typed[*registry.NotAccepting]("not-accepting"),
 		typed[*registry.LockedError]("locked"),
+		typed[*registry.CorrectedError]("corrected"),
 		typed[*registry.IdentifierMismatch]("identifier-mismatch"),
 		typed[*registry.OwnerMismatch]("owner-mismatch"),
 		typed[*registry.NoObject]("no-object"),

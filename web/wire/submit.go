@@ -21,19 +21,20 @@ type SubmitRequest struct {
 	Collection string `json:"collection,omitempty" doc:"Mnemonic of the collection; default when empty" example:"maps"`
 	Filename   string `json:"filename,omitempty" doc:"The payload's name; when empty, that of the upload or the URL" example:"atlas.zip"`
 	// Folder is for display only; Type decides how the upload is read.
-	Folder    bool             `json:"folder,omitempty" doc:"The upload is a folder, packed for transfer: shown as NAME/ without .tar"`
-	ARK       string           `json:"ark,omitempty" doc:"The object to create or to add a version to"`
-	LocalIDs  []string         `json:"local_ids,omitempty" doc:"The owner's identifiers of the object"`
-	Submitter string           `json:"submitter,omitempty" doc:"Who submits; the token's name when empty" example:"ann"`
-	Title     string           `json:"title,omitempty" example:"Atlas of the Elbe"`
-	Creator   string           `json:"creator,omitempty" example:"Ann Archivist"`
-	Date      string           `json:"date,omitempty" example:"1897"`
-	Notify    []string         `json:"notify,omitempty" doc:"Mail addresses that get the report"`
-	Digest    *registry.Digest `json:"digest,omitempty" doc:"The depositor's digest of the payload"`
-	Modified  *time.Time       `json:"modified,omitempty" doc:"When the payload, a single file, was last changed; taken from its source when absent. Containers and manifests have a time for each file"`
-	Update    bool             `json:"update,omitempty" doc:"Change the object's files instead of replacing all of them"`
-	Force     bool             `json:"force,omitempty" doc:"Create a new batch even if the same content was submitted before"`
-	Priority  *int             `json:"priority,omitempty" doc:"Lower first; when absent, derived from the collection and the batch's size"`
+	Folder    bool               `json:"folder,omitempty" doc:"The upload is a folder, packed for transfer: shown as NAME/ without .tar"`
+	ARK       string             `json:"ark,omitempty" doc:"The object to create or to add a version to"`
+	LocalIDs  []string           `json:"local_ids,omitempty" doc:"The owner's identifiers of the object"`
+	Submitter string             `json:"submitter,omitempty" doc:"Who submits; the token's name when empty" example:"ann"`
+	Title     string             `json:"title,omitempty" example:"Atlas of the Elbe"`
+	Creator   string             `json:"creator,omitempty" example:"Ann Archivist"`
+	Date      string             `json:"date,omitempty" example:"1897"`
+	Notify    []string           `json:"notify,omitempty" doc:"Mail addresses that get the report"`
+	Digest    *registry.Digest   `json:"digest,omitempty" doc:"The depositor's digest of the payload"`
+	Modified  *time.Time         `json:"modified,omitempty" doc:"When the payload, a single file, was last changed; taken from its source when absent. Containers and manifests have a time for each file"`
+	Update    bool               `json:"update,omitempty" doc:"Change the object's files instead of replacing all of them"`
+	Force     bool               `json:"force,omitempty" doc:"Create a new batch even if the same content was submitted before"`
+	Priority  *int               `json:"priority,omitempty" doc:"Lower first; when absent, derived from the collection and the batch's size"`
+	Corrects  *registry.Corrects `json:"corrects,omitempty" doc:"The failed batch that this submission corrects"`
 	// Requires delays the start of the batch.
 	Requires []registry.Requirement `json:"requires,omitempty" doc:"Items that must complete (or settle) before this batch starts; in a graph also nodes, by key"`
 }

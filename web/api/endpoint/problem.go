@@ -150,8 +150,11 @@ func contractRefusal(err error) *wire.Problem {
 		busy  *registry.ScheduleBusy
 		state *registry.ProcessStateError
 		space *registry.UnknownNamespaceError
+		again *registry.CorrectedError
 	)
 	switch {
+	case errors.As(err, &again):
+		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error())
 	case errors.As(err, &state):
 		return wire.NewProblem(http.StatusConflict, wire.CodeConflict, err.Error())
 	case errors.As(err, &space):

@@ -111,7 +111,7 @@ func agent(header string) string {
 func specOf(r wire.SubmitRequest) (registry.Spec, []wire.Fault) {
 	spec := registry.Spec{
 		Mode: registry.Add, URL: r.URL, Filename: r.Filename, SizeBytes: -1, Submitter: r.Submitter,
-		Title: r.Title, Creator: r.Creator, Date: r.Date, Notify: r.Notify, LocalIDs: r.LocalIDs,
+		Title: r.Title, Creator: r.Creator, Date: r.Date, Notify: r.Notify, LocalIDs: r.LocalIDs, Corrects: r.Corrects,
 	}
 	if r.Modified != nil {
 		spec.Modified = r.Modified.UTC().Truncate(time.Microsecond)
@@ -144,6 +144,9 @@ func specOf(r wire.SubmitRequest) (registry.Spec, []wire.Fault) {
 	}
 	if r.Filename != "" {
 		add(valid.Name("body.filename", r.Filename))
+	}
+	if r.Corrects != nil {
+		add(valid.Text("body.corrects.batch_id", r.Corrects.BatchID, 200))
 	}
 	spec.PrimaryID, f = objectARK("body.ark", r.ARK)
 	add(f)

@@ -20,7 +20,7 @@ const jobsShown = 20
 type onePage struct {
 	standing
 
-	Corrects *registry.WorkItem // the deposit whose failed rows these are, if it was made of them just now
+	Corrects *registry.WorkItem // the deposit that this one corrects
 	Rest     string             // the address of the failed rows that are still to be corrected
 	Spec     registry.Spec
 	Again    bool // the same content had been submitted before
@@ -60,8 +60,8 @@ func (p pages) one(r *http.Request) (page.Page, error) {
 	if h := content.About.HeldBy; h != nil && p.May(ctx, "remove-hold") {
 		content.Release = page.ReleaseURL(*h, depositURL(id, false))
 	}
-	if from := r.URL.Query().Get("corrects"); from != "" {
-		if first, err := p.API.Batch(ctx, from); err == nil { // otherwise nothing is said of it
+	if from := content.Spec.Corrects; from != nil {
+		if first, err := p.API.Batch(ctx, from.BatchID); err == nil { // otherwise nothing is said of it
 			content.Corrects = &first
 			if rest := r.URL.Query().Get("rest"); rest != "" {
 				content.Rest = (&url.URL{Path: "/deposits/" + first.ID + "/rows", RawQuery: url.Values{"after": {rest}}.Encode()}).String()

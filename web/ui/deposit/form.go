@@ -22,6 +22,7 @@ type form struct {
 	Collection, URL, Title, Creator, Date, ARK, LocalIDs, Notify, Type string
 	Update, Force                                                      bool
 	Upload                                                             string // id of an upload that was received before
+	Corrects, CorrectsIn                                               string // the batch that it corrects, and its collection
 }
 
 // depositPage is the content of the form.
@@ -58,6 +59,9 @@ func (p pages) ask(r *http.Request) (page.Page, error) {
 			return page.Page{}, err
 		}
 		correct, f = &batch, formOf(batch)
+		if batch.Status == registry.Failed {
+			f.Corrects, f.CorrectsIn = batch.ID, batch.Collection
+		}
 	}
 	return p.form(r, f, correct, nil)
 }
@@ -244,6 +248,7 @@ func readForm(values url.Values) form {
 	return form{
 		Collection: text("collection"), URL: text("url"), Title: text("title"), Creator: text("creator"), Date: text("date"), ARK: text("ark"),
 		LocalIDs: text("local_ids"), Notify: text("notify"), Type: text("type"), Update: text("update") != "", Force: text("force") != "", Upload: text("upload"),
+		Corrects: text("corrects"), CorrectsIn: text("corrects_in"),
 	}
 }
 
@@ -258,8 +263,12 @@ func (f form) request() wire.SubmitRequest {
 		}
 		return out
 	}
+	var corrects *registry.Corrects
+	if f.Corrects != "" && f.Collection == f.CorrectsIn { // in another collection it is another deposit
+		corrects = &registry.Corrects{BatchID: f.Corrects}
+	}
 	return wire.SubmitRequest{
-		Collection: f.Collection, URL: f.URL, UploadID: f.Upload, Type: f.Type, ARK: f.ARK, LocalIDs: list(f.LocalIDs, "\r\n;"), Title: f.Title, Creator: f.Creator,
+		Corrects: corrects, Collection: f.Collection, URL: f.URL, UploadID: f.Upload, Type: f.Type, ARK: f.ARK, LocalIDs: list(f.LocalIDs, "\r\n;"), Title: f.Title, Creator: f.Creator,
 		Date: f.Date, Notify: list(f.Notify, "\r\n;, "), Update: f.Update, Force: f.Force,
 	}
 }

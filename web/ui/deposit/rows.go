@@ -94,6 +94,8 @@ type rowsPage struct {
 	Batch      registry.WorkItem
 	Rows       []rowForm
 	Total      int64 // failed rows of the batch
+	Done       []registry.Correction
+	Corrected  bool // all of them were submitted
 	Prev, Next string
 	Here       string
 	From, To   string // what to replace in all addresses
@@ -182,7 +184,7 @@ func (p pages) openRows(r *http.Request) (rowsPage, checkm.Kind, error) {
 	if err != nil {
 		return rowsPage{}, "", err
 	}
-	c := rowsPage{Batch: batch, Total: progress.Content, Here: r.URL.RequestURI(), Prev: page.Prev(r, jobs.Prev), Next: page.Next(r, jobs.Next)}
+	c := rowsPage{Batch: batch, Total: progress.Content, Done: progress.Corrections, Corrected: correctedBy(progress) != nil, Here: r.URL.RequestURI(), Prev: page.Prev(r, jobs.Prev), Next: page.Next(r, jobs.Next)}
 	var kind checkm.Kind
 	if len(jobs.Rows) > 0 {
 		kind = rowKind(batch, &jobs.Rows[0])
@@ -268,7 +270,7 @@ func (p pages) submitRows(r *http.Request) (string, *page.Page, error) {
 		again := p.rowsForm(r, c)
 		return "", &again, nil
 	}
-	to, query := url.URL{Path: "/deposits/" + answer.BatchID}, url.Values{"corrects": {c.Batch.ID}}
+	to, query := url.URL{Path: "/deposits/" + answer.BatchID}, url.Values{}
 	if next, err := url.Parse(c.Next); err == nil && act != actAll && c.Next != "" {
 		query.Set("rest", next.Query().Get("after"))
 	}
@@ -314,7 +316,17 @@ func (p pages) sendRows(ctx context.Context, c *rowsPage, kind checkm.Kind, all 
 	}
 	f := formOf(c.Batch)
 	f.Upload, f.Type, f.URL, f.ARK, f.LocalIDs, f.Force = upload.ID, string(kind), "", "", "", spec.Force
-	return p.submitJudged(ctx, f.request(), "upload "+upload.ID)
+	request := f.request()
+	request.Corrects = &registry.Corrects{BatchID: c.Batch.ID, Rows: c.Total}
+	if !all {
+		request.Corrects.Rows = 0
+		for _, row := range c.Rows {
+			if !row.Out {
+				request.Corrects.Rows++
+			}
+		}
+	}
+	return p.submitJudged(ctx, request, "upload "+upload.ID)
 }
 
 // note puts the faults of a check to their rows.

@@ -183,3 +183,54 @@ func TestRows_All(t *testing.T) {
 		t.Errorf("all of them: %d rows, the last %+v", len(rows), rows[len(rows)-1])
 	}
 }
+
+// TestRows_Twice: a deposit whose failed rows were submitted, corrected, says so, asks for nothing, and
+// takes no others for the same rows, unless the correction failed as a whole.
+func TestRows_Twice(t *testing.T) {
+	s := asDepositor(t)
+	ctx := t.Context()
+	batch := failedBatch(t, s, 3)
+	address := "/deposits/" + batch.ID + "/rows"
+	form := rowsOf(s.Get(t, address, http.StatusOK))
+	for i := range form["url"] {
+		form["url"][i] = fmt.Sprintf("https://new.example.org/%d.png", i)
+	}
+	jobs, err := s.Store.Items(ctx, registry.ItemQuery{ParentID: batch.ID, Status: registry.Pending})
+	must(t, err)
+	for _, job := range jobs.Rows {
+		_, err := s.Store.Command(ctx, registry.Command{ItemID: job.ID, Act: registry.ActCancel, Reason: "x", Actor: "a"})
+		must(t, err)
+	}
+	c, err := s.Store.Claim(ctx, registry.ClaimRequest{RequestID: "report", Stage: registry.Report, Worker: "w", Lease: time.Minute, MaxAttempts: 5, StuckAfter: time.Minute})
+	must(t, err)
+	_, err = s.Store.Settle(ctx, registry.Settlement{Lease: c.Lease, Outcome: registry.OutcomeDone})
+	must(t, err)
+	wantAll(t, s.Get(t, "/deposits", http.StatusOK), "Correct this first", "You must correct it")
+
+	first := submitted(t, s, s.Post(t, address, form))
+	link := `href="/deposits/` + first.ID + `"`
+	list := s.Get(t, "/deposits", http.StatusOK)
+	wantAll(t, list, "Corrected by", link)
+	for _, text := range []string{list, s.Get(t, "/deposits/"+batch.ID, http.StatusOK)} {
+		for _, word := range []string{"Correct this first", "You must correct it", "Correct 3 rows"} {
+			if strings.Contains(text, word) {
+				t.Errorf("a corrected deposit still says %q", word)
+			}
+		}
+	}
+	rows := s.Get(t, address, http.StatusOK)
+	wantAll(t, rows, link, "Nothing is left to be corrected")
+	if strings.Contains(rows, `name="row"`) {
+		t.Error("the same rows are offered again")
+	}
+	form["title"][0] = "Another title"
+	if w := s.Post(t, address, form); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), first.ID) {
+		t.Errorf("a second correction: %d %s", w.Code, w.Body)
+	}
+	_, err = s.Store.Command(ctx, registry.Command{ItemID: first.ID, Act: registry.ActCancel, Reason: "x", Actor: "a"})
+	must(t, err)
+	wantAll(t, s.Get(t, "/deposits", http.StatusOK), "Correct this first", "Correct 3 rows")
+	if second := submitted(t, s, s.Post(t, address, form)); second.ID == first.ID {
+		t.Error("after a correction that was cancelled, nothing can be submitted")
+	}
+}

@@ -19,7 +19,9 @@ const (
 	phaseWaiting phase = "waiting" // it waits for something
 	phaseRunning phase = "running"
 	phaseDone    phase = "done"
-	phaseStopped phase = "stopped" // cancelled, aborted or deleted
+	// phaseCorrected: what failed was submitted again, corrected.
+	phaseCorrected phase = "corrected"
+	phaseStopped   phase = "stopped" // cancelled, aborted or deleted
 )
 
 // standing is how a deposit stands.
@@ -53,6 +55,7 @@ func (p pages) standingOf(ctx context.Context, batch registry.WorkItem, me regis
 	s.Mine = slices.Contains(batch.AllowedActs, registry.ActCancel) && p.mayCancel(ctx, batch, me)
 	s.May = p.May(ctx, "submit-payload")
 	s.Phase, s.Rows = phaseOf(batch, s.Progress), correctable(batch, s.Progress)
+	s.Rows = s.Rows && correctedBy(s.Progress) == nil
 	if batch.Status.Settled() {
 		return s, nil
 	}
@@ -101,6 +104,9 @@ func phaseOf(batch registry.WorkItem, p registry.BatchProgress) phase {
 		return phaseDone
 	case registry.Failed:
 		if p.Content > 0 || batch.FailedItself() && batch.ErrorClass == registry.ContentFault {
+			if correctedBy(p) != nil {
+				return phaseCorrected
+			}
 			return phaseMine
 		}
 		return phaseTheirs
@@ -114,6 +120,16 @@ func phaseOf(batch registry.WorkItem, p registry.BatchProgress) phase {
 		}
 	}
 	return phaseRunning
+}
+
+// correctedBy returns the oldest of the corrections that have all that failed; nil: something is left.
+func correctedBy(p registry.BatchProgress) *registry.Correction {
+	by := registry.CorrectedAll(p.Corrections, max(p.Content, 1))
+	i := slices.IndexFunc(p.Corrections, func(c registry.Correction) bool { return c.BatchID == by })
+	if i < 0 {
+		return nil
+	}
+	return &p.Corrections[i]
 }
 
 // safety tells whether the depositor's copy of an object is still needed.

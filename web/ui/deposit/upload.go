@@ -30,7 +30,7 @@ type pages struct {
 // Add adds the pages to a site.
 func Add(s *page.Site) {
 	p := pages{s, &paces{}}
-	s.Add(files, template.FuncMap{"uploadURL": uploadURL, "progressOf": progressOf, "receiptURL": page.ReceiptURL, "itemOf": itemOf, "correctURL": correctURL, "perSecond": func(rate float64) int64 { return int64(rate) }}, "deposit", "deposits", "mydeposit", "rows", "cancel", "uploads", "upload")
+	s.Add(files, template.FuncMap{"uploadURL": uploadURL, "progressOf": progressOf, "receiptURL": page.ReceiptURL, "itemOf": itemOf, "correctURL": correctURL, "correctedBy": correctedBy, "perSecond": func(rate float64) int64 { return int64(rate) }}, "deposit", "deposits", "mydeposit", "rows", "cancel", "uploads", "upload")
 	s.Get(wire.DepositForm, p.ask)
 	s.Receive(wire.DepositForm, p.submit)
 	s.Get("/deposits", p.list)

@@ -85,6 +85,7 @@
 		request.notify = many("notify", /[\s;,]+/);
 		request.update = form.elements.update.checked;
 		request.force = form.elements.force.checked;
+		if (form.elements.corrects && text("corrects_in") === request.collection) request.corrects = { batch_id: text("corrects") };
 		return request;
 	};
 
