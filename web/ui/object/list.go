@@ -42,7 +42,7 @@ func (p pages) objects(r *http.Request) (page.Page, error) {
 		return page.Page{}, err
 	}
 	first := q.After == "" && q.Before == ""
-	out.Objects, out.Prev, out.Next = list.Rows, page.Turn(r, "before", list.Prev), page.Turn(r, "after", list.Next)
+	out.Objects, out.Prev, out.Next = list.Rows, page.Prev(r, list.Prev), page.Next(r, list.Next)
 	if out.Text != "" && first {
 		exact, err := p.API.Objects(ctx, registry.ObjectQuery{LocalID: out.Text, Collection: out.Collection, Limit: atOnce})
 		if err != nil {

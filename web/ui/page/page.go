@@ -129,19 +129,6 @@ func turn(r *http.Request, name, cursor string) string {
 	return (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
 }
 
-// Turn is the address of a page of a list before or behind the present one, "" if there is none. way is
-// "before" or "after".
-func Turn(r *http.Request, way, cursor string) string {
-	if cursor == "" {
-		return ""
-	}
-	query := r.URL.Query()
-	query.Del("before")
-	query.Del("after")
-	query.Set(way, cursor)
-	return (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
-}
-
 // Without is the address of the present page without some values in its query.
 func Without(r *http.Request, names ...string) string {
 	query := r.URL.Query()
