@@ -119,13 +119,20 @@ type Form struct {
 	multipart bool
 }
 
-// FormsOf returns a page's forms, in their order.
-func FormsOf(t testing.TB, p Visited) (all []Form) {
+// parsed returns a page's root, and the address that its own addresses are relative to.
+func parsed(t testing.TB, p Visited) (*html.Node, *url.URL) {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(p.Text))
 	must(t, err)
 	at, err := url.Parse(p.Path)
 	must(t, err)
+	return root, at
+}
+
+// FormsOf returns a page's forms, in their order.
+func FormsOf(t testing.TB, p Visited) (all []Form) {
+	t.Helper()
+	root, at := parsed(t, p)
 	for n := range root.Descendants() {
 		if n.Data != "form" || n.Type != html.ElementNode {
 			continue
@@ -147,10 +154,7 @@ func FormsOf(t testing.TB, p Visited) (all []Form) {
 // LinksOf returns where a page's links lead, without fragments.
 func LinksOf(t testing.TB, p Visited) (all []string) {
 	t.Helper()
-	root, err := html.Parse(strings.NewReader(p.Text))
-	must(t, err)
-	at, err := url.Parse(p.Path)
-	must(t, err)
+	root, at := parsed(t, p)
 	for n := range root.Descendants() {
 		if n.Data == "a" && has(n, "href") {
 			to, err := at.Parse(attribute(n, "href"))
