@@ -2,10 +2,8 @@ package e2e
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/holdfast/holdfast/internal/browsertest"
@@ -113,29 +111,13 @@ func TestBrowser_Bulk(t *testing.T) {
 func TestBrowser_RequeueByCause(t *testing.T) {
 	t.Parallel()
 	const jobs, missing = 12, 4
-	var mended atomic.Bool
-	files := filesBatch(jobs, "f")
-	server, source := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var n int
-		_, err := fmt.Sscanf(r.URL.Path, "/f%d", &n)
-		switch {
-		case r.URL.Path == "/batch.checkm":
-			files(w, r)
-		case err == nil && n < missing:
-			w.WriteHeader(http.StatusNotFound)
-		case !mended.Load():
-			w.WriteHeader(http.StatusServiceUnavailable)
-		default:
-			content(r.URL.Path)(w, r)
-		}
-	}))
-	server.Start()
+	source, mend := twoCauses(t, jobs, func(n int) bool { return n < missing })
 	h := up(t, "HOLDFAST_MAX_ATTEMPTS=1")
 	s, _ := h.submit("-q", source+"/batch.checkm", "--title", "Letters of the harbour master")
 	if s.Failed != jobs {
 		t.Fatalf("%d failed, want %d", s.Failed, jobs)
 	}
-	mended.Store(true)
+	mend()
 	base, _ := h.address()
 	tab := browsertest.Open(t, base, browsertest.Mode{})
 	tab.SignIn(h.link())

@@ -21,24 +21,19 @@ type failureGroup struct {
 	Act         string `json:"act"`
 }
 
-// TestFailures_Grouped: some rows of a batch fail because the server answers 503, others because a
-// file is missing. These are two groups. After the server is repaired, the printed command requeues
-// the first group only.
-func TestFailures_Grouped(t *testing.T) {
-	t.Parallel()
-	const jobs, missing = 90, 30 // every third row
+// twoCauses serves /batch.checkm, a manifest of some files, for failures of two causes: a file that is
+// lost is missing for ever, and the server refuses the others until mend is called.
+func twoCauses(t *testing.T, files int, lost func(n int) bool) (url string, mend func()) {
+	t.Helper()
 	var mended atomic.Bool
-	manifest := filesBatch(jobs, "f")
-	lost := func(path string) bool {
-		var n int
-		_, err := fmt.Sscanf(path, "/f%d", &n)
-		return err == nil && n%3 == 0
-	}
+	manifest := filesBatch(files, "f")
 	server, url := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var n int
+		_, err := fmt.Sscanf(r.URL.Path, "/f%d", &n)
 		switch {
 		case r.URL.Path == "/batch.checkm":
 			manifest(w, r)
-		case lost(r.URL.Path):
+		case err == nil && lost(n):
 			w.WriteHeader(http.StatusNotFound)
 		case !mended.Load():
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -47,6 +42,16 @@ func TestFailures_Grouped(t *testing.T) {
 		}
 	}))
 	server.Start()
+	return url, func() { mended.Store(true) }
+}
+
+// TestFailures_Grouped: some rows of a batch fail because the server answers 503, others because a
+// file is missing. These are two groups. After the server is repaired, the printed command requeues
+// the first group only.
+func TestFailures_Grouped(t *testing.T) {
+	t.Parallel()
+	const jobs, missing = 90, 30 // every third row
+	url, mend := twoCauses(t, jobs, func(n int) bool { return n%3 == 0 })
 	h := up(t, "HOLDFAST_MAX_ATTEMPTS=1")
 	s, code := h.submit("-q", url+"/batch.checkm")
 	if code != 3 || s.Failed != jobs { // content and system faults
@@ -74,7 +79,7 @@ func TestFailures_Grouped(t *testing.T) {
 	requeue := fmt.Sprintf("holdfast item requeue --match 'batch:%s cause:%s'", s.BatchID, busy.Fingerprint)
 	says(t, "item failures", table, "http-503 from "+host, "http-404 from "+host, requeue, busy.Act, gone.Act)
 
-	mended.Store(true)
+	mend()
 	match := strings.Trim(requeue[strings.Index(requeue, "'"):], "'")
 	r := h.must(0, "item", "requeue", "--match", match, "--yes", "--reason", "the server is mended")
 	h.becomes(strings.TrimSpace(r.stdout), "Completed")
