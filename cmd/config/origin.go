@@ -48,8 +48,17 @@ func gather(ctx context.Context) (origins, []error) {
 	if path := os.Getenv(Prefix + "_CONFIG_FILE"); path != "" {
 		faults = append(faults, o.readFile(path)...)
 	}
-	for _, path := range trimmed(strings.Split(os.Getenv(Prefix+"_PARAMETERS"), ",")) {
-		if err := o.readParameters(ctx, path); err != nil {
+	paths := trimmed(strings.Split(os.Getenv(Prefix+"_PARAMETERS"), ","))
+	if len(paths) == 0 {
+		return o, faults
+	}
+	c, err := awsconfig.LoadDefaultConfig(ctx)
+	if err != nil {
+		return o, append(faults, fmt.Errorf("%s_PARAMETERS: %w", Prefix, err))
+	}
+	store := ssm.NewFromConfig(c)
+	for _, path := range paths {
+		if err := o.readParameters(ctx, store, path); err != nil {
 			faults = append(faults, fmt.Errorf("%s_PARAMETERS: read the parameters below %s: %w", Prefix, path, err))
 		}
 	}
@@ -112,15 +121,11 @@ func unquoted(value string) string {
 
 // readParameters reads the parameters directly below a path of AWS Systems Manager Parameter Store,
 // decrypted: /holdfast/NAAN is HOLDFAST_NAAN.
-func (o origins) readParameters(ctx context.Context, path string) error {
+func (o origins) readParameters(ctx context.Context, store *ssm.Client, path string) error {
 	if !strings.HasPrefix(path, "/") {
 		return errors.New("a path begins with /")
 	}
-	c, err := awsconfig.LoadDefaultConfig(ctx)
-	if err != nil {
-		return err
-	}
-	pages := ssm.NewGetParametersByPathPaginator(ssm.NewFromConfig(c), &ssm.GetParametersByPathInput{Path: &path, WithDecryption: aws.Bool(true)})
+	pages := ssm.NewGetParametersByPathPaginator(store, &ssm.GetParametersByPathInput{Path: &path, WithDecryption: aws.Bool(true)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
