@@ -263,6 +263,9 @@ type RowPlace struct {
 // String is as in [PlaceText].
 func (p RowPlace) String() string { return PlaceText(p.Row, p.Line) }
 
+// LineText is as in the function of that name.
+func (p RowPlace) LineText() string { return LineText(p.Row, p.Line) }
+
 // LineText returns the manifest line of a job for people. It returns "" if row and line are 1, as
 // they are without a manifest.
 func LineText(row, line int64) string {

@@ -2,9 +2,9 @@
 // parameters of AWS Systems Manager. No other package does. The tags of [Config] are also the source
 // of docs/configuration.md.
 //
-// It reports all faults at once, and with them the unknown names that begin with HOLDFAST_, so that a
-// misspelt limit never becomes the default in silence ([Unknown]). An empty value counts as not set,
-// because compose files and task definitions make it of an absent one.
+// It refuses unknown names that begin with HOLDFAST_, so that a misspelt limit never becomes the
+// default in silence. It reports all faults at once. An empty value counts as not set, because
+// compose files and task definitions make it of an absent one.
 package config
 
 import (
@@ -38,9 +38,6 @@ const Prefix = "HOLDFAST"
 //   - desc: what it does
 //   - otherwise: what applies if it is not set, unless [Default] has a value
 type Config struct {
-	// Unknown are variables that look like settings and are none.
-	Unknown []Unknown `ignored:"true"`
-
 	ConfigFile string   `envconfig:"CONFIG_FILE" subject:"Where settings come from" for:"registry up migrate broker commands worker" want:"a file with lines of NAME=VALUE" desc:"Settings that the environment does not have. Empty lines and lines that begin with # do not count; quotes around a value do not belong to it. It may have names that begin with AWS_, too."`
 	Parameters []string `envconfig:"PARAMETERS" for:"registry up migrate broker commands worker" want:"paths in AWS Systems Manager Parameter Store, separated by commas, such as /holdfast/download,/holdfast" desc:"Settings that neither the environment nor the file has: the parameter /holdfast/NAAN is HOLDFAST_NAAN. Each needs ssm:GetParametersByPath. The first path that has a setting counts."`
 
@@ -71,7 +68,7 @@ type Config struct {
 	OIDCRoles            string   `envconfig:"OIDC_ROLES" for:"registry up" want:"VALUE=ROLE, separated by semicolons, such as staff=operator; curators=depositor:maps,letters" desc:"Which value of the claim gives which role. Needed with an issuer."`
 
 	LogLevel   slog.Level `envconfig:"LOG_LEVEL" subject:"The process" for:"registry up worker broker" want:"debug, info, warn or error" desc:"What is logged. up on a terminal begins at warn."`
-	CloudWatch string     `envconfig:"CLOUDWATCH" for:"registry" want:"a namespace at Amazon CloudWatch, such as Holdfast" desc:"Send each stage's backlog and number of workers there every 10 s (docs/metrics.md#at-cloudwatch). It needs a region, such as AWS_REGION has, and cloudwatch:PutMetricData." otherwise:"nothing is sent"`
+	CloudWatch string     `envconfig:"CLOUDWATCH" for:"registry" want:"a namespace at Amazon CloudWatch, such as Holdfast" desc:"Send each stage's backlog and number of workers there every minute (docs/metrics.md#at-cloudwatch). It needs a region, such as AWS_REGION has, and cloudwatch:PutMetricData." otherwise:"nothing is sent"`
 	Grace      Duration   `envconfig:"GRACE" for:"registry up worker broker" want:"a duration above 0, such as 25s" desc:"How long stopping may take."`
 	TempDir    string     `envconfig:"TEMP_DIR" for:"registry up worker" want:"an existing folder, such as /data/temp" desc:"Temporary files, which large bags (docs/security.md#judging) and objects of many files need: some 2 KiB a file." otherwise:"with up: temp in its folder; else the system's"`
 

@@ -167,6 +167,9 @@ func (s *site) tried(t testing.TB, path string) (w *httptest.ResponseRecorder) {
 	}()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
 	r.Header.Set("Authorization", "Bearer "+s.Token)
+	for _, c := range s.cookies {
+		r.AddCookie(c)
+	}
 	s.Handler.ServeHTTP(w, r)
 	return w
 }

@@ -37,7 +37,8 @@ func must(t testing.TB, err error) {
 // site is the pages over a real store, as a viewer sees them.
 type site struct {
 	*uitest.Server
-	store *sqlstore.Store
+	store   *sqlstore.Store
+	cookies []*http.Cookie // of the browser that walks
 }
 
 func newSite(t testing.TB) *site {

@@ -31,6 +31,7 @@ func table() []row {
 	return []row{
 		{As[*usageError], Usage, ""},
 		{As[*config.Fault], Usage, ""},
+		{As[*config.UnknownError], Usage, ""},
 		{As[*config.MissingError], Usage, ""},
 		{As[*UndecidedError], Held, ""},
 		{is(context.Canceled), Interrupted, ""},

@@ -2,7 +2,6 @@ package role
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -27,8 +26,6 @@ func MigrateCommand(a *cli.App) *cobra.Command {
 	return cli.WithHelp(helpTexts, cmd)
 }
 
-const fixDatabase = "start it, make its folder, or correct its address, user or password"
-
 // migration is the output of `migrate --json`.
 type migration struct {
 	From int64 `json:"from"`
@@ -36,11 +33,7 @@ type migration struct {
 }
 
 func migrate(ctx context.Context, a *cli.App, database string) error {
-	given, needs := "--database", []string(nil)
-	if database == "" {
-		given, needs = "HOLDFAST_DATABASE_URL", config.DatabaseNeeds
-	}
-	c, err := a.Settings(ctx, config.Default(), needs...)
+	c, err := config.Load(ctx, config.Default())
 	if err != nil {
 		return err
 	}
@@ -52,10 +45,8 @@ func migrate(ctx context.Context, a *cli.App, database string) error {
 	}
 	node.TightenDatabase(ctx, common(a, c).Log, database)
 	from, to, err := sqldb.Migrate(ctx, database)
-	if errors.As(err, new(*sqldb.SchemaError)) {
-		return err // it says what to run
-	} else if err != nil {
-		return &node.NeedError{Setting: given, What: "the database " + config.WithoutPasswords(database), Fix: fixDatabase, Down: node.IsDown(err), Err: err}
+	if err != nil {
+		return err
 	}
 	if a.JSON {
 		return a.PrintJSON(migration{From: from, To: to})

@@ -2,7 +2,6 @@ package role
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -11,7 +10,6 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/cli"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/cmd/node"
-	"github.com/holdfast/holdfast/storage/open"
 )
 
 // StorageCommand returns the command `holdfast storage`.
@@ -36,14 +34,12 @@ type initialized struct {
 }
 
 func storageInit(ctx context.Context, a *cli.App, address string) error {
-	c, err := a.Settings(ctx, config.Default())
+	c, err := config.Load(ctx, config.Default())
 	if err != nil {
 		return err
 	}
 	layout, made, err := node.InitStorage(ctx, common(a, c), address)
-	if errors.Is(err, open.ErrAddress) {
-		return exit.Usagef("%w", err)
-	} else if err != nil {
+	if err != nil {
 		return err
 	}
 	if a.JSON {
@@ -74,13 +70,11 @@ func storageAccept(ctx context.Context, a *cli.App, address, registry string) er
 	if registry == "" {
 		return exit.Usagef("--registry is missing: the Registry prints its name when it refuses to start")
 	}
-	c, err := a.Settings(ctx, config.Default())
+	c, err := config.Load(ctx, config.Default())
 	if err != nil {
 		return err
 	}
-	if err := node.AcceptStorage(ctx, common(a, c), address, registry); errors.Is(err, open.ErrAddress) {
-		return exit.Usagef("%w", err)
-	} else if err != nil {
+	if err := node.AcceptStorage(ctx, common(a, c), address, registry); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(a.Out, "accepted: the Registry %s may use this storage\n", registry)

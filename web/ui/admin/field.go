@@ -75,7 +75,7 @@ func fields(t lang.Texts) []group {
 			{Name: "storages", Label: t.T("Storages"), Hint: t.T("One a line. A version is written to the first and copied to the others. Empty: the storage named storage."), Kind: kindLines, part: func(p *registry.Profile) any { return &p.Storages }},
 			{Name: "noid_template", Label: t.T("Template of new ARKs"), Hint: t.T("The service's own if empty."), Kind: kindText, part: func(p *registry.Profile) any { return &p.NOIDTemplate }},
 			{Name: "minting", Label: t.T("New ARKs are registered"), Kind: kindChoice, Options: []option{{"", t.T("as the service does by default")}, {registry.MintLocally, t.T("only here")}, {registry.MintEZID, t.T("here and with EZID")}}, part: func(p *registry.Profile) any { return &p.Minting }},
-			{Name: "digest_algorithm", Label: t.T("Digest of inventories"), Kind: kindChoice, Options: []option{{"", t.T("the one that the collection has")}, {"sha256", "SHA-256"}, {"sha512", "SHA-512"}}, part: func(p *registry.Profile) any { return &p.DigestAlgorithm }},
+			{Name: "digest_algorithm", Label: t.T("Digest of inventories"), Kind: kindChoice, Options: []option{{"", t.T("the one that the collection has")}, {"sha256", t.T("SHA-256")}, {"sha512", t.T("SHA-512")}}, part: func(p *registry.Profile) any { return &p.DigestAlgorithm }},
 			{Name: "retention_days", Label: t.T("Completed batches are kept for days"), Hint: t.T("Empty: until an admin purges them. Objects and events stay."), Kind: kindNumber, part: func(p *registry.Profile) any { return &p.RetentionDays }},
 		}},
 		{t.T("How deposits are taken"), []field{

@@ -45,7 +45,7 @@ func columns(t lang.Texts) []column {
 		{"title", "mrt:title", t.T("Title"), true},
 		{"creator", "mrt:creator", t.T("Creator"), false},
 		{"date", "mrt:date", t.T("Date"), false},
-		{"ark", "mrt:primaryIdentifier", "ARK", false},
+		{"ark", "mrt:primaryIdentifier", t.T("ARK"), false},
 		{"local_ids", "mrt:localIdentifier", t.T("Your identifiers (;)"), false},
 	}
 }

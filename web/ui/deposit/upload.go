@@ -78,11 +78,11 @@ type uploadPage struct {
 // askRemoval shows the form that removes an upload, on a page of its own.
 func (p pages) askRemoval(r *http.Request) (page.Page, error) {
 	u, err := p.API.Upload(r.Context(), r.PathValue("id"))
-	return removalForm(uploadPage{Upload: u}), err
+	return p.removalForm(r, uploadPage{Upload: u}), err
 }
 
-func removalForm(u uploadPage) page.Page {
-	return page.Page{Name: "upload", Title: "Upload " + u.Upload.Filename, Section: "uploads", Content: u}
+func (p pages) removalForm(r *http.Request, u uploadPage) page.Page {
+	return page.Page{Name: "upload", Title: p.Texts(r).T("Remove %s", u.Upload.Filename), Section: "uploads", Content: u}
 }
 
 // removeUpload removes an upload and leads to the list. An upload that is already removed is no error.
@@ -93,7 +93,7 @@ func (p pages) removeUpload(r *http.Request) (string, *page.Page, error) {
 		err = p.API.RemoveUpload(ctx, id)
 	}
 	if refusal, ok := page.Refusal(err); ok && refusal.Status == http.StatusConflict {
-		again := removalForm(uploadPage{Upload: u, Refused: refusal})
+		again := p.removalForm(r, uploadPage{Upload: u, Refused: refusal})
 		return "", &again, nil
 	}
 	if errors.Is(err, registry.ErrNotFound) {

@@ -25,9 +25,9 @@ import (
 
 //go:generate go test . -run ^TestGenerated -update
 
-// enumerations are the types of package registry whose values pages show as words, by {{term}}.
+// enumerations are the types of package registry, and of the vocabularies of PREMIS, whose values pages show as words, by {{term}}.
 var enumerations = []string{
-	"Act", "Action", "CatchUp", "CheckOutcome", "Commitment", "CredentialKind", "Decision", "DeletionStatus", "ErrorClass", "FiringOutcome",
+	"Act", "Action", "CatchUp", "CheckOutcome", "Commitment", "CredentialKind", "Decision", "DeletionStatus", "ErrorClass", "EventType", "FiringOutcome",
 	"HoldScope", "MailKind", "OrphanKind", "Outcome", "Overlap", "PayloadType", "ProcessStatus", "RestorationStatus", "Role", "Stage", "State",
 	"Status", "VolumeKind", "WaitFor",
 }
@@ -288,7 +288,7 @@ func (k *keys) registry() (acts []registry.Act) {
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	for _, path := range files {
+	for _, path := range append(files, "../../../premis/vocabulary.go") {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 		if err != nil {
 			k.t.Fatal(err)

@@ -18,10 +18,10 @@ import (
 // funcs are the functions of all templates. Those of one subject are methods of what its pages show.
 func (v *view) funcs() template.FuncMap {
 	return template.FuncMap{
-		"t": v.texts.T, "term": v.term, "asset": v.site.assets.url,
+		"t": v.texts.T, "term": v.term, "stage": v.stage, "asset": v.site.assets.url,
 		"bytes": v.bytes, "count": v.count, "exactBytes": v.exactBytes,
-		"moment": v.moment, "minute": v.minute, "clock": v.clock, "span": v.span, "stamp": stamp, "ago": v.ago, "since": v.since, "inZone": inZone, "stateText": v.stateText,
-		"because": v.because, "becauseText": v.becauseText, "helps": v.helps, "remedy": v.remedy, "standing": v.standing, "standingText": v.standingText, "measured": v.measured,
+		"moment": v.moment, "minute": v.minute, "clock": v.clock, "span": v.span, "stamp": stamp, "ago": v.ago, "since": v.since, "inZone": v.inZone, "stateText": v.stateText,
+		"because": v.because, "becauseText": v.becauseText, "helps": v.helps, "remedy": v.remedy, "standing": v.standing, "standingText": v.standingText, "measured": v.measured, "measure": v.measure,
 		"tone": graphview.Tone, "mark": graphview.Mark, "short": short, "capital": capital, "sentence": lang.Sentence, "refusal": v.texts.Refusal, "details": details, "part": percent,
 		"label": v.label, "method": v.method, "add": func(a, b int) int { return a + b },
 		"objectURL": ObjectURL, "contentURL": ContentURL, "itemURL": ItemURL, "graphURL": GraphURL, "aroundURL": AroundURL,
@@ -30,6 +30,12 @@ func (v *view) funcs() template.FuncMap {
 
 // term is the word for a value of an enumeration, such as a state or a stage.
 func (v *view) term(word any) string { return v.texts.T(fmt.Sprint(word)) }
+
+// stage names a stage: in words, or a function as it is called.
+func (v *view) stage(s registry.Stage) template.HTML {
+	r := &rich{view: v}
+	return r.html(r.stage(s))
+}
 
 // bytes formats a size with IEC units; "unknown" below 0.
 func (v *view) bytes(n int64) string {
@@ -83,7 +89,7 @@ func (v *view) moment(t time.Time) string {
 	if isNever(t) {
 		return v.texts.T("never")
 	}
-	return t.In(v.zone).Format("2006-01-02 15:04:05 MST")
+	return t.In(v.zone).Format(v.texts.T("2006-01-02 15:04:05 MST"))
 }
 
 // minute formats a time to the minute, in the viewer's time zone.
@@ -91,13 +97,13 @@ func (v *view) minute(t time.Time) string {
 	if isNever(t) {
 		return v.texts.T("never")
 	}
-	return t.In(v.zone).Format("2006-01-02 15:04")
+	return t.In(v.zone).Format(v.texts.T("2006-01-02 15:04"))
 }
 
 // clock formats a time as the day, or as the minute of it, in the viewer's time zone.
 func (v *view) clock(t time.Time, day bool) string {
 	if day {
-		return t.In(v.zone).Format("2006-01-02")
+		return t.In(v.zone).Format(v.texts.T("2006-01-02"))
 	}
 	return t.In(v.zone).Format("15:04")
 }
@@ -166,13 +172,34 @@ func (v *view) span(d time.Duration) string {
 	return v.texts.T("%d day|%d days", int(d/day))
 }
 
-// inZone formats a time in a time zone, or in UTC if this process does not know that.
-func inZone(t time.Time, zone string) string {
+// inZone formats a time with its weekday, in a time zone, or in UTC if this process does not know that.
+func (v *view) inZone(t time.Time, zone string) string {
 	at, err := time.LoadLocation(zone)
 	if err != nil {
 		at = time.UTC
 	}
-	return t.In(at).Format("Mon 2006-01-02 15:04 MST")
+	t = t.In(at)
+	return v.texts.T(weekday(t.Weekday())) + " " + t.Format(v.texts.T("2006-01-02 15:04 MST"))
+}
+
+// weekday is the short name of a day.
+func weekday(d time.Weekday) string {
+	switch d {
+	case time.Monday:
+		return "Mon"
+	case time.Tuesday:
+		return "Tue"
+	case time.Wednesday:
+		return "Wed"
+	case time.Thursday:
+		return "Thu"
+	case time.Friday:
+		return "Fri"
+	case time.Saturday:
+		return "Sat"
+	default:
+		return "Sun"
+	}
 }
 
 // label is the text of an act's button.

@@ -109,7 +109,7 @@ func (r *rich) sentence(text string) string {
 func (v *view) shortTime(t time.Time) string {
 	at, form := t.In(v.zone), "15:04"
 	if at.Format(time.DateOnly) != v.site.now().In(v.zone).Format(time.DateOnly) {
-		form = "2006-01-02 15:04"
+		form = v.texts.T("2006-01-02 15:04")
 	}
 	if v.zone == time.UTC {
 		form += " MST"

@@ -59,7 +59,7 @@ func (r *rich) standing(s graphview.Standing) string {
 
 // measure says a measure with its name, unless its unit says that.
 func (r *rich) measure(p registry.Progress) string {
-	if name := r.measured(p.Title); p.Title != "" && p.Title != p.Unit {
+	if name := r.unit(p.Title); p.Title != "" && p.Title != p.Unit {
 		return name + ": " + r.progress(p)
 	}
 	return r.progress(p)

@@ -325,7 +325,7 @@ func (r *rich) progress(p registry.Progress) string {
 		said = r.T("%s of %s", said, text(p.End))
 	}
 	if p.Unit != "bytes" {
-		said += " " + r.measured(p.Unit)
+		said += " " + r.unit(p.Unit)
 	}
 	return said
 }
@@ -339,7 +339,24 @@ func (v *view) measured(name string) string {
 	if to, ok := between(name, "bytes copied to ", " and verified"); ok {
 		return v.texts.T("bytes copied to %s and verified", to)
 	}
+	if Measured(name) == "" {
+		return name
+	}
 	return v.texts.T(Measured(name))
+}
+
+// unit is as measured, with foreign names as data.
+func (r *rich) unit(name string) string {
+	if text := r.measured(name); text != name || Measured(name) != "" {
+		return text
+	}
+	return r.data(name)
+}
+
+// measure is unit, for pages.
+func (v *view) measure(name string) template.HTML {
+	r := &rich{view: v}
+	return r.html(r.unit(name))
 }
 
 // between returns what is between a beginning and an end of a text that has both.
@@ -351,7 +368,7 @@ func between(text, beginning, end string) (inside string, ok bool) {
 	return strings.CutSuffix(rest, end)
 }
 
-// Measured is the text for a unit or a measure of Holdfast's own steps; any other name as it is.
+// Measured is the text for a unit or a measure of Holdfast's own steps; "" for any other.
 func Measured(name string) string {
 	switch name {
 	case "files":
@@ -397,7 +414,7 @@ func Measured(name string) string {
 	case "sizes asked for":
 		return "sizes asked for"
 	}
-	return name
+	return ""
 }
 
 // orNow adds that the item can be retried at once, if it can.

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -121,7 +122,11 @@ func (s *Server) Send(t testing.TB, method, path string, form url.Values) *httpt
 	return w
 }
 
-// Get loads a page and fails unless it has this status and is whole.
+// markOf finds the marks of data, with the data in them.
+var markOf = regexp.MustCompile(`<span translate="no">([^<]*)</span>| translate="no"`)
+
+// Get loads a page and fails unless it has this status and is whole. It returns the page without the
+// marks of what is data.
 func (s *Server) Get(t testing.TB, path string, status int) string {
 	t.Helper()
 	w := s.Send(t, http.MethodGet, path, nil)
@@ -135,7 +140,7 @@ func (s *Server) Get(t testing.TB, path string, status int) string {
 	if policy := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(policy, "unsafe") {
 		t.Errorf("%s: policy=%q, want a strict one", path, policy)
 	}
-	return text
+	return markOf.ReplaceAllString(text, "$1")
 }
 
 // Post sends a form.
