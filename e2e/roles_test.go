@@ -3,6 +3,9 @@ package e2e
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -200,6 +203,22 @@ func TestRoles_Start(t *testing.T) {
 		f.refused(r, 8, `"ann" has the role viewer`, "HOLDFAST_TOKEN is refused", "holdfast token create --role worker")
 		r = f.role(download, []string{"HOLDFAST_TOKEN=hf_unknown"}, "worker", "download")
 		f.refused(r, 8, "the token is unknown here", "holdfast token create --role worker")
+	})
+	t.Run("a worker that is newer than the Registry waits", func(t *testing.T) {
+		address, _ := f.address()
+		to, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		older := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			if r.Out.URL.RawQuery != "" {
+				r.Out.URL.RawQuery = "version=99"
+			}
+		}})
+		defer older.Close()
+		r := f.role(download, []string{"HOLDFAST_URL=" + older.URL}, "worker", "download", "--wait", "100ms")
+		f.refused(r, 5, "this worker is newer than the Registry", "upgrade the Registry first")
 	})
 	t.Run("a token of another stage is refused", func(t *testing.T) {
 		secret := f.secret("--name", "eva", "--role", "worker", "--stage", "scan,process", "--dir", f.dir)

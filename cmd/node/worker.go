@@ -105,9 +105,14 @@ func (n *Node) checkRegistry(ctx context.Context, o WorkerOptions, s *protocol.C
 	}
 	remedy := "make one by holdfast token create --role worker --stage " + stageList(o.Stages)
 	var refused *wire.Problem
-	if err := s.Ping(ctx); errors.As(err, &refused) {
+	switch err := s.Ping(ctx); {
+	case errors.As(err, &refused) && refused.Code == wire.CodeProtocol:
+		return &NeedError{
+			Setting: "HOLDFAST_URL", What: "the Registry at " + o.Registry, Fix: "until then this worker waits", Down: true, Err: err,
+		}
+	case errors.As(err, &refused) && !IsDown(err):
 		return fmt.Errorf("HOLDFAST_TOKEN is refused: %w; %s", err, remedy)
-	} else if err != nil {
+	case err != nil:
 		return err
 	}
 	c := client.New(o.Registry, o.Token, client.Options{UserAgent: "holdfast/" + n.Version, Roots: o.Roots})

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -326,6 +327,38 @@ func TestWorkers_OldTokens(t *testing.T) {
 	if me.Role != registry.RoleWorker || me.Hash != "" || len(me.Stages) != 0 {
 		t.Errorf("own token %+v", me)
 	}
+}
+
+// TestWorkers_Versions checks what becomes of workers whose protocol the Registry does not speak:
+// they are told what to upgrade, in a way that makes them wait.
+func TestWorkers_Versions(t *testing.T) {
+	b := newBench(t)
+	for version, says := range map[int]string{protocol.Version: "", protocol.Version + 1: "upgrade the Registry first", protocol.Oldest - 1: "upgrade the worker"} {
+		c := client.New(b.server.URL, tokenText(registry.RoleWorker), client.Options{HTTP: &http.Client{Transport: speaking{version}}})
+		t.Cleanup(c.Close)
+		err := protocol.NewClient(c).Ping(t.Context())
+		if says == "" {
+			must(t, err)
+			continue
+		}
+		problemOf(t, err, http.StatusServiceUnavailable, wire.CodeProtocol)
+		if !errors.Is(err, registry.ErrUnavailable) || !strings.Contains(err.Error(), says) {
+			t.Errorf("version %d: %v", version, err)
+		}
+		// A method that is not known here is no fault of the item.
+		err = c.Post(t.Context(), protocol.Path+"of-tomorrow", 0, struct{}{}, nil)
+		problemOf(t, err, http.StatusServiceUnavailable, wire.CodeProtocol)
+	}
+}
+
+// speaking is a worker of another version of the protocol.
+type speaking struct{ version int }
+
+// RoundTrip implements http.RoundTripper.
+func (s speaking) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.URL.RawQuery = "version=" + strconv.Itoa(s.version)
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // TestReserve_StagingIsMeasured checks that a worker cannot claim a larger or unlimited staging

@@ -30,6 +30,10 @@ func (s *server) workerRoute(staging storage.Store) {
 		},
 	}
 	s.HandleFunc("POST "+protocol.Path+"{method}", func(w http.ResponseWriter, r *http.Request) {
+		if err := protocol.Speaks(r); err != nil { // before the method: a newer worker may call one that is not known here
+			s.Fail(w, r, err)
+			return
+		}
 		name := endpoint.WorkerMethod(r)
 		if name == "" {
 			s.Fail(w, r, endpoint.NotFound("%s is not a method of the workers' protocol; check that Registry and worker have the same version", r.URL.Path))

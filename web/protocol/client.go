@@ -124,7 +124,7 @@ func send[O any](ctx context.Context, c *Client, name string, most time.Duration
 	if closed {
 		return zero, ErrClosed
 	}
-	err = c.c.Post(ctx, Path+name, most, in, &out)
+	err = c.c.Post(ctx, versioned(Path+name), most, in, &out)
 	switch {
 	case err == nil:
 		return out, nil

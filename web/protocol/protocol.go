@@ -7,6 +7,10 @@
 // token that claimed it. A call without an answer fails with registry.ErrUnavailable. The public
 // API around this package authenticates tokens and writes problems. The protocol is no part of that
 // API: it changes with the workers.
+//
+// The Registry is upgraded first, its workers after it. So a Registry serves the workers of its own
+// version of the protocol and of earlier ones ([Version], [Oldest]). It refuses a worker that is newer
+// or too old as if it were away for a while: the worker waits, and no item is charged.
 package protocol
 
 import (
@@ -15,7 +19,9 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
+	"strconv"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/wire"
@@ -24,6 +30,42 @@ import (
 // Path is the path of the methods below the API. Each method is a POST to Path plus its name, with
 // its arguments as JSON.
 const Path = "/work/"
+
+// Version is the version of the protocol that both ends of this program speak. It goes up in each
+// release in which workers call a new method, send what an earlier Registry would overlook, or rely
+// on something new in an answer. Oldest is the earliest version of workers that the Registry still
+// serves: that of the release before, or earlier.
+const (
+	Version = 1
+	Oldest  = 1
+)
+
+// parameter has the worker's version in the address of each request. Without it the version is 1.
+const parameter = "version"
+
+// versioned adds the version to a path.
+func versioned(path string) string { return path + "?" + parameter + "=" + strconv.Itoa(Version) }
+
+// Speaks returns a *wire.Problem if the Registry does not serve workers of the version that a request
+// names. It is one of those that mean "not now", so that the worker asks again.
+func Speaks(r *http.Request) error {
+	text := r.URL.Query().Get(parameter)
+	if text == "" {
+		return nil
+	}
+	theirs, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return wire.NewProblem(http.StatusBadRequest, wire.CodeBadRequest, fmt.Sprintf("%.100q is no version of the workers' protocol", text))
+	case theirs > Version:
+		return wire.NewProblem(http.StatusServiceUnavailable, wire.CodeProtocol, fmt.Sprintf(
+			"this worker is newer than the Registry: it speaks version %d of the workers' protocol, and the Registry speaks version %d; upgrade the Registry first", theirs, Version))
+	case theirs < Oldest:
+		return wire.NewProblem(http.StatusServiceUnavailable, wire.CodeProtocol, fmt.Sprintf(
+			"this worker is too old for the Registry: it speaks version %d of the workers' protocol, and the Registry serves version %d and later; upgrade the worker", theirs, Oldest))
+	}
+	return nil
+}
 
 // method is a call that both ends know.
 type method[I, O any] struct {
@@ -36,6 +78,8 @@ type served struct {
 	stages []registry.Stage // whose workers may call it; nil: all
 	serve  func(ctx context.Context, s *Server, body []byte) (any, error)
 	shares bool // with other calls of a request
+
+	in, out reflect.Type
 }
 
 // shared says that calls of a method share requests with others: they are short, and frequent.
@@ -52,7 +96,7 @@ var table = map[string]served{}
 // declare adds a method to the table. If the arguments name an attempt, the server sets the
 // attempt's token to the caller's.
 func declare[I, O any](name string, stages []registry.Stage, do func(*Server, context.Context, I) (O, error)) method[I, O] {
-	table[name] = served{stages: stages, serve: func(ctx context.Context, s *Server, body []byte) (any, error) {
+	table[name] = served{stages: stages, in: reflect.TypeFor[I](), out: reflect.TypeFor[O](), serve: func(ctx context.Context, s *Server, body []byte) (any, error) {
 		var in I
 		if err := json.Unmarshal(body, &in); err != nil {
 			return nil, wire.NewProblem(http.StatusBadRequest, wire.CodeBadRequest, fmt.Sprintf(

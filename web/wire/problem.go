@@ -51,6 +51,7 @@ const (
 	CodeInternal         Code = "internal"                    // 500: a fault of Holdfast; the log has it under the request's id
 	CodeDamaged          Code = "damaged"                     // 500: preserved content differs from its record or cannot be read
 	CodeUnavailable      Code = "unavailable"                 // 503: try again later
+	CodeProtocol         Code = "protocol-version"            // 503: the Registry does not serve workers of this version; upgrade it, or them
 	CodeNotAccepting     Code = "not-accepting"               // 503: submissions are not accepted at present
 	CodeJudging          Code = "judging"                     // 503: the payload is still being checked; try again soon
 	CodeQuota            Code = "quota-exceeded"              // 507: a quota for uploads is used up; 413: the upload alone exceeds it; the detail says which
