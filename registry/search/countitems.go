@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/bounds"
@@ -106,14 +107,19 @@ func (l *itemList) counts(bits int, overlap bool) string {
 // openBits is work.BitsSum for rows whose status does not decide their state, and 0 for the others,
 // whose rows then need not be read.
 func openBits(bits int) string {
-	var open []string
+	return "CASE WHEN i.status IN " + sqldb.Names(openStatuses()) + " THEN " + work.BitsSum(bits) + " ELSE 0 END"
+}
+
+// openStatuses returns the statuses that do not decide a state alone. It tries all combinations of
+// bits at all places, once.
+var openStatuses = sync.OnceValue(func() (open []string) {
 	for _, status := range registry.Statuses() {
 		if slices.ContainsFunc(work.Places(), func(p work.Place) bool { return p.Status == status && decidingBits(p) != 0 }) {
 			open = append(open, string(status))
 		}
 	}
-	return "CASE WHEN i.status IN " + sqldb.Names(open) + " THEN " + work.BitsSum(bits) + " ELSE 0 END"
-}
+	return open
+})
 
 // countPlaces counts by stage and status, which the indexes contain. It reads rows only where these
 // do not determine the state; nearly all items are settled.

@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 
 	"golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
@@ -46,8 +47,10 @@ type Catalogue struct {
 	tags    []language.Tag // English first
 }
 
-// Open reads the catalogues. Errors are programming errors.
-func Open() (*Catalogue, error) { return Read(files) }
+// Open returns the catalogues, which it reads once. Errors are programming errors.
+func Open() (*Catalogue, error) { return opened() }
+
+var opened = sync.OnceValues(func() (*Catalogue, error) { return Read(files) })
 
 // Read reads the catalogues of a file system instead, for tests.
 func Read(files fs.FS) (*Catalogue, error) {
