@@ -47,6 +47,7 @@ type fleetSpec struct {
 	postgres   bool
 	env        []string                                       // of all processes
 	binary     string                                         // that they run; "": the program under test
+	client     string                                         // whose commands ask and set up; "": the program under test
 	s3         bool                                           // staging and storage are in S3, not in shared folders
 	inFront    func(*s3test.Server) (staging, storage string) // with s3: starts what is in front of the server; nil: nothing
 	proxied    bool                                           // workers and Registry reach what they need through proxies, and brokers by name
@@ -67,7 +68,7 @@ var everyStage = func() []string {
 // newFleet starts a fleet and stops it at the end of the test.
 func newFleet(t *testing.T, spec fleetSpec) *fleet {
 	t.Helper()
-	f := &fleet{holdfast: &holdfast{t: t, dir: t.TempDir(), env: append([]string{"HOLDFAST_NET_ALLOW=127.0.0.1"}, spec.env...)}, procs: map[string]*process{}, binary: cmp.Or(spec.binary, binary)}
+	f := &fleet{holdfast: &holdfast{t: t, dir: t.TempDir(), client: spec.client, env: append([]string{"HOLDFAST_NET_ALLOW=127.0.0.1"}, spec.env...)}, procs: map[string]*process{}, binary: cmp.Or(spec.binary, binary)}
 	via := func(_, address string) string { return address }
 	if spec.proxied {
 		f.proxies = map[string]*proxy{}

@@ -25,12 +25,13 @@ const patience = 3 * time.Minute
 
 // holdfast is a folder on which `holdfast up` runs.
 type holdfast struct {
-	t    *testing.T
-	dir  string
-	env  []string
-	proc *exec.Cmd
-	log  *logText
-	done chan error
+	t      *testing.T
+	dir    string
+	env    []string
+	client string // whose commands ask it; "": the program under test
+	proc   *exec.Cmd
+	log    *logText
+	done   chan error
 
 	listen string // its address; "": a new one at each start
 	trace  string // where strace writes its file operations; "": it runs without
@@ -181,7 +182,7 @@ func (h *holdfast) run(args ...string) result {
 
 func (h *holdfast) runIn(folder string, args ...string) result {
 	h.t.Helper()
-	cmd := exec.Command(binary, args...)
+	cmd := exec.Command(cmp.Or(h.client, binary), args...)
 	cmd.Dir, cmd.Env = folder, h.environment()
 	return h.finish(cmd)
 }

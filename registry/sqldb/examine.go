@@ -103,8 +103,8 @@ func (e *Examination) readSchema(ctx context.Context, d Dialect, db *sql.DB) err
 	}
 	e.Schema = have.Int64
 	switch {
-	case e.Schema < oldestSchema:
-		e.SchemaErr = &SchemaError{Have: e.Schema, Oldest: oldestSchema, Newest: newest(p)}
+	case e.Schema < newest(p):
+		e.SchemaErr = &SchemaError{Have: e.Schema, Needs: newest(p)}
 	case e.Schema > newest(p):
 		err := stillServes(ctx, db, e.Schema, newest(p))
 		if !errors.As(err, new(*SchemaError)) {

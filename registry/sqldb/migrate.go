@@ -18,23 +18,18 @@ import (
 //go:embed migration/*.sql
 var migrations embed.FS
 
-// oldestSchema is the oldest schema version that this program works on.
-const oldestSchema = 1
-
 // SchemaError is the error for a database whose schema this program does not work on (R27).
 type SchemaError struct {
-	Have           int64 // the database's version; 0: it has no schema
-	Oldest, Newest int64 // versions that this program accepts
+	Have  int64 // the database's version; 0: it has no schema
+	Needs int64 // the version that this program needs; it works on later ones that say so
 }
 
 // Error says which versions differ, and what to run.
 func (e *SchemaError) Error() string {
-	if e.Have > e.Newest {
-		return fmt.Sprintf("the database's schema is version %d, which no longer works with this program (it knows versions %d to %d); run a newer holdfast",
-			e.Have, e.Oldest, e.Newest)
+	if e.Have > e.Needs {
+		return fmt.Sprintf("the database's schema is version %d, which no longer works with this program (it knows version %d); run a newer holdfast", e.Have, e.Needs)
 	}
-	return fmt.Sprintf("the database's schema is version %d, but this program needs version %d to %d; run: holdfast migrate",
-		e.Have, e.Oldest, e.Newest)
+	return fmt.Sprintf("the database's schema is version %d, but this program needs version %d; run: holdfast migrate", e.Have, e.Needs)
 }
 
 // Migrate migrates a database's schema to the newest version. It returns the versions before and
@@ -83,8 +78,8 @@ func checkSchema(ctx context.Context, d Dialect, db *sql.DB) error {
 		return fmt.Errorf("read schema version: %w", err)
 	}
 	switch {
-	case have < oldestSchema:
-		return &SchemaError{Have: have, Oldest: oldestSchema, Newest: newest(p)}
+	case have < newest(p):
+		return &SchemaError{Have: have, Needs: newest(p)}
 	case have > newest(p):
 		return stillServes(ctx, db, have, newest(p))
 	}
@@ -100,7 +95,7 @@ func stillServes(ctx context.Context, db *sql.DB, have, known int64) error {
 		return fmt.Errorf("read which programs work with schema %d: %w", have, err)
 	}
 	if known < oldest {
-		return &SchemaError{Have: have, Oldest: oldestSchema, Newest: known}
+		return &SchemaError{Have: have, Needs: known}
 	}
 	return nil
 }

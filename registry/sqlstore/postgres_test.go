@@ -76,6 +76,12 @@ func TestR27_SchemaRange(t *testing.T) {
 	}
 	openURL(t, address, nil)
 
+	// The schema of the version before lacks what this program reads.
+	newest := schemaVersion(t, address)
+	execute(t, "pgx", address, fmt.Sprintf(`DELETE FROM goose_db_version WHERE version_id = %d`, newest))
+	refused(newest-1, "run: holdfast migrate")
+	execute(t, "pgx", address, fmt.Sprintf(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, true)`, newest))
+
 	execute(t, "pgx", address, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)`)
 	openURL(t, address, nil)
 	if _, to, err := sqldb.Migrate(t.Context(), address); err != nil || to != 99 {
@@ -83,6 +89,16 @@ func TestR27_SchemaRange(t *testing.T) {
 	}
 	execute(t, "pgx", address, `UPDATE setting SET value = '99' WHERE name = 'schema-serves'`)
 	refused(99, "run a newer holdfast")
+}
+
+// schemaVersion returns the version of a database's schema.
+func schemaVersion(t *testing.T, address string) int64 {
+	t.Helper()
+	_, to, err := sqldb.Migrate(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
 }
 
 // TestR27_SQLite: the embedded database is migrated automatically, and refused if a newer program

@@ -1,0 +1,166 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast/holdfast/internal/proctest"
+)
+
+// previous returns the program of the version before this one.
+func previous(t *testing.T) string {
+	t.Helper()
+	script := exec.Command("../scripts/previous.sh")
+	out, err := script.Output()
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
+		if exit.ExitCode() == noHistory && shallow() {
+			t.Skipf("a clone without history has no version before this one: %s", exit.Stderr)
+		}
+		err = errors.Join(err, errors.New(string(exit.Stderr)))
+	}
+	if err != nil {
+		proctest.Absent(t, "the program of the version before", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// noHistory is the exit code of scripts/previous.sh where the commit is not in the clone.
+const noHistory = 3
+
+// shallow reports whether this is no clone with its whole history.
+func shallow() bool {
+	out, err := exec.Command("git", "rev-parse", "--is-shallow-repository").Output()
+	return err != nil || strings.TrimSpace(string(out)) == "true"
+}
+
+// becomes replaces a process by one of another program: it is stopped in order, and started again.
+func (p *process) becomes(binary string) {
+	p.t.Helper()
+	p.stop()
+	p.binary = binary
+	p.start()
+}
+
+// TestUpgrade upgrades a fleet while it works, as docs/operating.md says: the schema first, below the
+// programs of the version before; then the Registry; then the workers, one by one. Downloads are
+// under way at each step. Everything that was submitted before, between and after is preserved once,
+// and nobody is charged for it (R27).
+func TestUpgrade(t *testing.T) {
+	for _, name := range []string{"SQLite", "PostgreSQL"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name == "SQLite" && os.Getenv("TEST_ALL") == "" {
+				t.Skip("on SQLite it runs with TEST_ALL=1 only")
+			}
+			upgrade(t, name == "PostgreSQL")
+		})
+	}
+}
+
+func upgrade(t *testing.T, postgres bool) {
+	before := previous(t)
+	s := serveSlowly(t)
+	f := newFleet(t, fleetSpec{workers: few, postgres: postgres, binary: before, client: before, env: []string{fourSlots}})
+	registry := f.proc("registry", 0)
+	var old map[string]int
+	alike := func() bool { // all workers have told their version, the same one
+		old = f.versions()
+		return len(old) == 1 && slices.Contains(slices.Collect(maps.Values(old)), len(f.workers()))
+	}
+	f.until("all workers are alive", alike)
+	// underWay submits a batch, whose files are held back, and waits until workers ask for some.
+	var batches []string
+	underWay := func() (goOn func()) {
+		t.Helper()
+		goOn = s.halt()
+		asked := s.asked.Load()
+		batches = append(batches, f.begin(s.server+"/batch.checkm", "--force"))
+		f.until("downloads are under way", func() bool { return s.asked.Load() > asked })
+		return goOn
+	}
+
+	goOn := underWay()
+	if !postgres {
+		registry.stop() // a SQLite file is one process's
+	}
+	if postgres { // a SQLite file is migrated by its Registry's start
+		f.refused(f.role(registry, []string{"HOLDFAST_LISTEN=127.0.0.1:0"}, "registry", "--wait", "0s"), 2, "HOLDFAST_DATABASE_URL", "run: holdfast migrate")
+	}
+	if r := f.role(registry, nil, "migrate"); r.code != 0 {
+		t.Fatalf("migrate ended with %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	if !postgres {
+		registry.start()
+	}
+	goOn()
+	f.watch(batches[0]) // everything of the version before, on the new schema
+
+	goOn = underWay()
+	registry.becomes(binary)
+	f.client = binary
+	goOn()
+	f.watch(batches[1]) // workers of the version before, with the new Registry
+
+	goOn = underWay()
+	for _, worker := range f.workers() {
+		worker.becomes(binary)
+	}
+	was := old
+	if f.until("all workers are of the new version", alike); maps.Equal(old, was) {
+		t.Errorf("the workers' version is %v, before and after the upgrade", old)
+	}
+	goOn()
+	f.watch(batches[2])
+	for _, it := range rows[struct {
+		ID    string `json:"id"`
+		Tries int    `json:"tries"`
+	}](f.holdfast, "item", "list", "--limit", "500") {
+		if it.Tries != 0 {
+			t.Errorf("item %s was charged with %d tries for an upgrade", it.ID, it.Tries)
+		}
+	}
+	if r := f.run("object", "verify", "--all"); r.code != 0 {
+		t.Errorf("verify ended with %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	f.stopAll()
+	f.checkInvariants()
+}
+
+// versions are the versions of the workers that serve, with their numbers.
+func (f *fleet) versions() map[string]int {
+	f.t.Helper()
+	url, token := f.address()
+	request, err := http.NewRequest(http.MethodGet, url+"/api/v1/workers", nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var all struct {
+		Rows []struct {
+			Version  string `json:"version"`
+			Draining bool   `json:"draining"`
+		} `json:"rows"`
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&all); err != nil {
+		f.t.Fatal(err)
+	}
+	found := map[string]int{}
+	for _, w := range all.Rows {
+		if !w.Draining {
+			found[w.Version]++
+		}
+	}
+	return found
+}
