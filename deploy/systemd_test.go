@@ -112,8 +112,8 @@ func starts(t *testing.T, command []string, environment map[string]string, file 
 	}
 	t.Setenv("HOLDFAST_CONFIG_FILE", file)
 	c, err := config.Load(t.Context(), config.Default())
-	if err != nil {
-		t.Error(err)
+	if err != nil || len(c.Unknown) > 0 {
+		t.Error(err, c.Unknown)
 	}
 	needs := map[string][]string{"registry": config.RegistryNeeds, "worker": config.WorkerNeeds, "migrate": {"DATABASE_URL"}}
 	if err := c.Require(command[0], needs[command[0]]...); err != nil {

@@ -206,8 +206,8 @@ func TestRolesStartWithWhatTheyAreTold(t *testing.T) {
 			}
 			t.Setenv("HOLDFAST_CONFIG_FILE", strings.Replace(*service.Environment["HOLDFAST_CONFIG_FILE"], "/secrets", filepath.Join(folder, subpath(t, service)), 1))
 			c, err := config.Load(t.Context(), config.Default())
-			if err != nil {
-				t.Error(err)
+			if err != nil || len(c.Unknown) > 0 {
+				t.Error(err, c.Unknown)
 			}
 			needs := map[string][]string{"registry": config.RegistryNeeds, "worker": config.WorkerNeeds, "migrate": {"DATABASE_URL"}, "setup": {"DATABASE_URL"}}
 			if err := c.Require(service.Command[0], needs[service.Command[0]]...); err != nil {

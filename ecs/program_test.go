@@ -253,8 +253,8 @@ func TestRolesStartWithWhatTheyAreTold(t *testing.T) {
 					t.Setenv(name, valid[name])
 				}
 				settings, err := config.Load(t.Context(), config.Default())
-				if err != nil {
-					t.Error(err)
+				if err != nil || len(settings.Unknown) > 0 {
+					t.Error(err, settings.Unknown)
 				}
 				needs := map[string][]string{"registry": config.RegistryNeeds, "worker": config.WorkerNeeds, "migrate": {"DATABASE_URL"}}
 				if err := settings.Require(role, needs[role]...); err != nil {

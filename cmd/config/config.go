@@ -2,9 +2,9 @@
 // parameters of AWS Systems Manager. No other package does. The tags of [Config] are also the source
 // of docs/configuration.md.
 //
-// It refuses unknown names that begin with HOLDFAST_, so that a misspelt limit never becomes the
-// default in silence. It reports all faults at once. An empty value counts as not set, because
-// compose files and task definitions make it of an absent one.
+// It reports all faults at once, and with them the unknown names that begin with HOLDFAST_, so that a
+// misspelt limit never becomes the default in silence ([Unknown]). An empty value counts as not set,
+// because compose files and task definitions make it of an absent one.
 package config
 
 import (
@@ -38,6 +38,9 @@ const Prefix = "HOLDFAST"
 //   - desc: what it does
 //   - otherwise: what applies if it is not set, unless [Default] has a value
 type Config struct {
+	// Unknown are variables that look like settings and are none.
+	Unknown []Unknown `ignored:"true"`
+
 	ConfigFile string   `envconfig:"CONFIG_FILE" subject:"Where settings come from" for:"registry up migrate broker commands worker" want:"a file with lines of NAME=VALUE" desc:"Settings that the environment does not have. Empty lines and lines that begin with # do not count; quotes around a value do not belong to it. It may have names that begin with AWS_, too."`
 	Parameters []string `envconfig:"PARAMETERS" for:"registry up migrate broker commands worker" want:"paths in AWS Systems Manager Parameter Store, separated by commas, such as /holdfast/download,/holdfast" desc:"Settings that neither the environment nor the file has: the parameter /holdfast/NAAN is HOLDFAST_NAAN. Each needs ssm:GetParametersByPath. The first path that has a setting counts."`
 

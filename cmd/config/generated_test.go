@@ -25,9 +25,13 @@ Holdfast takes each setting from the first of these that has it:
 
 ` + "`holdfast config`" + ` prints what is in force and where it comes from, without secrets.
 
-- An unknown ` + "`HOLDFAST_*`" + ` name is an error, so that a misspelt limit never counts as not set.
+- An unknown ` + "`HOLDFAST_*`" + ` name has no effect, and keeps nothing from starting: in a rolling upgrade
+  processes of two versions have the same variables. Roles log it, commands warn of it,
+  ` + "`holdfast config`" + ` and ` + "`holdfast doctor`" + ` show it with the setting that was perhaps meant.
 - An empty value counts as not set.
-- A process reads its settings once, when it starts.
+- A process reads its settings once, when it starts. Commands that need only some of them ask Parameter
+  Store only if the environment and the file lack one: to speak to a running Holdfast ` + "`HOLDFAST_URL`" + ` and
+  ` + "`HOLDFAST_TOKEN`" + ` (none with ` + "`--dir`" + `), for ` + "`holdfast health`" + ` ` + "`HOLDFAST_LISTEN`" + ` or ` + "`HOLDFAST_URL`" + `.
 - It reports all faults then, each with the remedy.
 
 *For* says who uses a setting: ` + "`registry`, `worker`" + ` (every stage), single stages, *fetching* (the

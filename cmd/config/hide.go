@@ -9,8 +9,19 @@ import (
 	"strings"
 )
 
-// passwords match those in an address: in front of its host, and as a parameter.
-var passwords = regexp.MustCompile(`(?:://[^:/@]*:|[?&]password=)([^/@&]+)`)
+// passwords match those in an address: between a user and a host, and as a parameter. A port is none.
+var passwords = regexp.MustCompile(`(://[^:/@\s]*:)([^/@\s]+)@|([?&]password=)([^/@&\s]+)`)
+
+// WithoutPasswords replaces the passwords of addresses in a text.
+func WithoutPasswords(text string) string {
+	return passwords.ReplaceAllStringFunc(text, func(found string) string {
+		m := passwords.FindStringSubmatch(found)
+		if m[2] != "" {
+			return m[1] + "xxxxx@"
+		}
+		return m[3] + "xxxxx"
+	})
+}
 
 // Hide replaces each secret in a text: the values of the secret variables, and the more that are
 // given. Of an address only its password is secret. Use it for texts of other programs, such as
@@ -26,8 +37,9 @@ func Hide(text string, more ...string) string {
 			continue
 		}
 		for _, found := range passwords.FindAllStringSubmatch(value, -1) {
-			hidden = append(hidden, found[1])
-			if plain, err := url.PathUnescape(found[1]); err == nil {
+			password := found[2] + found[4]
+			hidden = append(hidden, password)
+			if plain, err := url.PathUnescape(password); err == nil {
 				hidden = append(hidden, plain)
 			}
 		}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -15,21 +16,25 @@ import (
 // FromDefault is where a setting comes from that nothing sets.
 const FromDefault = "default"
 
+const fromEnvironment = "environment"
+
 // Setting is a setting as it is in force.
 type Setting struct {
 	Name    string   `json:"name"`
-	Value   string   `json:"value"`            // empty if it has none, and for a secret
-	From    string   `json:"from"`             // environment, FromDefault, or the place in a file or Parameter Store
-	Secret  bool     `json:"secret,omitempty"` // the value is not shown
-	Subject string   `json:"subject"`          // the heading in docs/configuration.md
-	For     []string `json:"for"`              // its users, as in Config
+	Value   string   `json:"value"`             // empty if it has none, and for a secret
+	From    string   `json:"from"`              // environment, FromDefault, or the place in a file or Parameter Store
+	Secret  bool     `json:"secret,omitempty"`  // the value is not shown
+	Subject string   `json:"subject"`           // the heading in docs/configuration.md
+	For     []string `json:"for"`               // its users, as in Config
+	Unknown bool     `json:"unknown,omitempty"` // it is no setting of this version; its value, which may be a secret, is not shown
 }
 
-// InForce returns all settings in the order of docs/configuration.md, and those of single stages that
-// are set. Its error is that of Load; the settings are valid with it. A value that Load refused is
-// shown as it was found.
-func InForce(ctx context.Context, defaults Config) ([]Setting, error) {
-	c, from, err := load(ctx, defaults)
+// InForce returns the configuration as settings: all in the order of docs/configuration.md, those of
+// single stages that are set, and last the unknown names. Its Config and its error are those of Load;
+// the settings are valid with it. A value that Load refused is shown as it was found. No value has a
+// secret, nor the password of an address.
+func InForce(ctx context.Context, defaults Config) ([]Setting, Config, error) {
+	c, from, err := load(ctx, defaults, func() bool { return true })
 	var all []Setting
 	subject := ""
 	for _, f := range fieldsOf(&c, Prefix) {
@@ -47,14 +52,17 @@ func InForce(ctx context.Context, defaults Config) ([]Setting, error) {
 			}
 		}
 	}
-	return all, err
+	for _, u := range c.Unknown {
+		all = append(all, Setting{Name: u.Name, From: cmp.Or(u.From, fromEnvironment), Subject: "Unknown names", Unknown: true})
+	}
+	return all, c, err
 }
 
 // inForce returns the setting of a field that Load has read.
 func (f field) inForce(subject string, from origins) Setting {
 	s := Setting{
 		Name: f.name, Subject: subject, Secret: f.typ.Tag.Get("secret") != "", For: strings.Fields(f.typ.Tag.Get("for")),
-		Value: os.Getenv(f.name), From: "environment",
+		Value: WithoutPasswords(os.Getenv(f.name)), From: fromEnvironment,
 	}
 	switch place, ok := from[f.name]; {
 	case ok:
@@ -72,8 +80,12 @@ func (f field) inForce(subject string, from origins) Setting {
 	return s
 }
 
-// UsedBy reports whether a role, or a worker of the stage with this name, uses the setting.
+// UsedBy reports whether a role, or a worker of the stage with this name, uses the setting. An
+// unknown name counts as everybody's.
 func (s Setting) UsedBy(role string) bool {
+	if s.Unknown {
+		return true
+	}
 	stage := registry.Stage(role)
 	if !slices.Contains(registry.Stages(), stage) {
 		return uses(s.For, role, nil)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/kelseyhightower/envconfig"
@@ -32,7 +31,7 @@ type Fault struct {
 func (f *Fault) Error() string {
 	text := fmt.Sprintf("%s: found %s; expected %s", place(f.Name, f.From), f.Found, f.Want)
 	if f.Err != nil {
-		text += " (" + f.Err.Error() + ")"
+		text += " (" + WithoutPasswords(f.Err.Error()) + ")"
 	}
 	return text
 }
@@ -48,34 +47,28 @@ func place(name, from string) string {
 	return from + ": " + name
 }
 
-// UnknownError is the error of an unknown variable that begins with HOLDFAST_.
-type UnknownError struct {
-	Name  string
-	From  string // as in Fault
-	Close string // the most similar known name, or ""
-}
-
-// Error returns the variable and the similar name.
-func (e *UnknownError) Error() string {
-	if e.Close == "" {
-		return place(e.Name, e.From) + ": unknown; remove it (docs/configuration.md lists the names)"
-	}
-	return fmt.Sprintf("%s: unknown; did you mean %s?", place(e.Name, e.From), e.Close)
-}
-
 // Load reads the configuration over the defaults. It first completes the process's environment from
 // the configuration file and Parameter Store; it asks the latter for at most half a minute. The error
-// joins a *Fault or *UnknownError for each fault of a value, and the errors of the sources. Load
-// returns the valid values with it, so that callers can look for further faults.
+// joins a *Fault for each fault of a value, and the errors of the sources. Load returns the valid
+// values with it, so that callers can look for further faults.
 func Load(ctx context.Context, defaults Config) (Config, error) {
-	c, _, err := load(ctx, defaults)
+	c, _, err := load(ctx, defaults, func() bool { return true })
 	return c, err
 }
 
-func load(ctx context.Context, defaults Config) (Config, origins, error) {
+// LoadFor is Load for a command that needs only these settings, named as for [Config.Require]. It
+// asks Parameter Store only if the environment and the file lack one of them: a health check every
+// ten seconds, in each container, would otherwise be a request to AWS each time.
+func LoadFor(ctx context.Context, defaults Config, needs ...string) (Config, error) {
+	c, _, err := load(ctx, defaults, func() bool { return defaults.Require("", needs...) != nil })
+	return c, err
+}
+
+// load is Load; it asks Parameter Store if ask returns true once the file is read.
+func load(ctx context.Context, defaults Config, ask func() bool) (Config, origins, error) {
 	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
 	defer cancel()
-	from, faults := gather(ctx)
+	from, faults := gather(ctx, ask)
 	c := defaults
 	fields := fieldsOf(&c, Prefix)
 	policies := map[registry.Stage]*Policy{}
@@ -86,11 +79,9 @@ func load(ctx context.Context, defaults Config) (Config, origins, error) {
 	known := make([]string, len(fields))
 	for i, f := range fields {
 		known[i] = f.name
-	}
-	faults = append(faults, unknown(known)...)
-	for _, f := range fields {
 		faults = append(faults, f.read())
 	}
+	c.Unknown = unknown(known, from)
 	c.Stages = map[registry.Stage]Policy{}
 	for s, p := range policies {
 		if *p != (Policy{}) {
@@ -101,9 +92,6 @@ func load(ctx context.Context, defaults Config) (Config, origins, error) {
 	for _, err := range faults {
 		if f := new(Fault); errors.As(err, &f) {
 			f.From = from[f.Name]
-		}
-		if u := new(UnknownError); errors.As(err, &u) {
-			u.From = from[u.Name]
 		}
 	}
 	return c, from, errors.Join(faults...)
@@ -171,7 +159,7 @@ func trimmed(list []string) []string {
 }
 
 func (f field) fault(text string, err error) *Fault {
-	found := fmt.Sprintf("%q", text)
+	found := fmt.Sprintf("%q", WithoutPasswords(text))
 	if f.typ.Tag.Get("secret") != "" {
 		// The cause might contain the secret.
 		found, err = fmt.Sprintf("%d characters", len(text)), nil
@@ -318,19 +306,4 @@ func IsListen(text string) bool { return isAddr(text) }
 func isDatabase(text string) bool {
 	path, ok := strings.CutPrefix(text, "sqlite:")
 	return ok && path != "" || isURL(text, "postgres", "postgresql")
-}
-
-// unknown returns an error for each variable with our prefix that is not in known.
-func unknown(known []string) []error {
-	var faults []error
-	environ := os.Environ()
-	slices.Sort(environ)
-	for _, e := range environ {
-		name, value, _ := strings.Cut(e, "=")
-		if value == "" || !strings.HasPrefix(name, Prefix+"_") || slices.Contains(known, name) {
-			continue
-		}
-		faults = append(faults, &UnknownError{Name: name, Close: closest(name, known)})
-	}
-	return faults
 }

@@ -41,15 +41,15 @@ func (o origins) fill(name, value, from string) error {
 }
 
 // gather fills the environment from the file that HOLDFAST_CONFIG_FILE names, then from the parameters
-// below the paths of HOLDFAST_PARAMETERS. The first value of a setting counts.
-func gather(ctx context.Context) (origins, []error) {
+// below the paths of HOLDFAST_PARAMETERS if ask then returns true. The first value of a setting counts.
+func gather(ctx context.Context, ask func() bool) (origins, []error) {
 	o := origins{}
 	var faults []error
 	if path := os.Getenv(Prefix + "_CONFIG_FILE"); path != "" {
 		faults = append(faults, o.readFile(path)...)
 	}
 	paths := trimmed(strings.Split(os.Getenv(Prefix+"_PARAMETERS"), ","))
-	if len(paths) == 0 {
+	if len(paths) == 0 || !ask() {
 		return o, faults
 	}
 	c, err := awsconfig.LoadDefaultConfig(ctx)

@@ -1,10 +1,6 @@
 package config_test
 
 import (
-	"encoding/json"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/holdfast/holdfast/cmd/config"
+	"github.com/holdfast/holdfast/cmd/config/configtest"
 )
 
 // clear makes the settings that a source fills empty, so that the end of the test empties them again.
@@ -32,64 +29,17 @@ func configFile(t *testing.T, lines ...string) {
 	t.Setenv("HOLDFAST_CONFIG_FILE", path)
 }
 
-// parameterStore serves GetParametersByPath, two parameters a page, and refuses the path /closed.
-func parameterStore(t *testing.T, parameters ...[2]string) {
-	t.Helper()
-	type parameter struct{ Name, Value string }
-	type answer struct {
-		Parameters []parameter
-		NextToken  string `json:",omitempty"`
-	}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var in struct {
-			Path, NextToken string
-			WithDecryption  bool
-		}
-		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || r.Header.Get("X-Amz-Target") != "AmazonSSM.GetParametersByPath" || !in.WithDecryption {
-			t.Errorf("request %s, %+v, %v", r.Header.Get("X-Amz-Target"), in, err)
-		}
-		w.Header().Set("Content-Type", "application/x-amz-json-1.1")
-		if in.Path == "/closed" {
-			w.WriteHeader(http.StatusBadRequest)
-			fmt.Fprint(w, `{"__type":"AccessDeniedException","message":"not for you"}`)
-			return
-		}
-		var below []parameter
-		for _, p := range parameters {
-			if dir, _ := filepath.Split(p[0]); dir == in.Path+"/" {
-				below = append(below, parameter{p[0], p[1]})
-			}
-		}
-		var begin int
-		_, _ = fmt.Sscan(in.NextToken, &begin)
-		end := min(begin+2, len(below))
-		a := answer{Parameters: below[begin:end]}
-		if end < len(below) {
-			a.NextToken = fmt.Sprint(end)
-		}
-		if err := json.NewEncoder(w).Encode(a); err != nil {
-			t.Error(err)
-		}
-	}))
-	t.Cleanup(s.Close)
-	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL_SSM": s.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key", "AWS_EC2_METADATA_DISABLED": "true",
-	} {
-		t.Setenv(name, value)
-	}
-}
-
 // The environment comes before the file, the file before the parameters, and a path before the next.
 func TestLoad_Order(t *testing.T) {
 	set(t, map[string]string{"HOLDFAST_NAAN": "1", "HOLDFAST_PARAMETERS": "/holdfast/download, /holdfast"})
 	clear(t, "PER_HOST", "GRACE", "TOKEN", "MAIL_FROM", "LEAST_RATE", "UPLOAD_DAYS", "DOWNLOAD_MAX_ATTEMPTS")
 	configFile(t, "# of this server", "", "HOLDFAST_NAAN=2", ` HOLDFAST_GRACE = "1m" `, "HOLDFAST_DOWNLOAD_MAX_ATTEMPTS=7", "HOLDFAST_MAIL_FROM='a#b=c@example.org'")
-	parameterStore(t,
+	configtest.ParameterStore(t,
 		[2]string{"/holdfast/NAAN", "3"}, [2]string{"/holdfast/GRACE", "3s"}, [2]string{"/holdfast/PER_HOST", "3"},
 		[2]string{"/holdfast/LEAST_RATE", "1KiB"}, [2]string{"/holdfast/UPLOAD_DAYS", "9"}, [2]string{"/holdfast/notify/TOKEN", "of another"},
 		[2]string{"/holdfast/download/TOKEN", "hf_secret"}, [2]string{"/holdfast/download/PER_HOST", "4"},
 	)
-	settings, err := config.InForce(t.Context(), config.Default())
+	settings, _, err := config.InForce(t.Context(), config.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,11 +79,14 @@ func TestLoad_SourceFaults(t *testing.T) {
 	set(t, map[string]string{"HOLDFAST_PARAMETERS": "/holdfast,/closed,relative"})
 	clear(t, "GRACE", "PER_HOTS", "SECRET_KEY", "NAME")
 	configFile(t, "HOLDFAST_GRACE=soon", "GRACE=1s", "HOLDFAST_CONFIG_FILE=other", "hunter2", "HOLDFAST_GRACE=1s", "HOLDFAST_SECRET_KEY=hunter3")
-	parameterStore(t, [2]string{"/holdfast/PER_HOTS", "hunter4"})
+	configtest.ParameterStore(t, [2]string{"/holdfast/PER_HOTS", "hunter4"})
 	file := os.Getenv("HOLDFAST_CONFIG_FILE")
-	_, err := config.Load(t.Context(), config.Default())
+	c, err := config.Load(t.Context(), config.Default())
 	if err == nil {
 		t.Fatal("no error")
+	}
+	if len(c.Unknown) != 1 || !strings.HasPrefix(c.Unknown[0].String(), "parameter /holdfast/PER_HOTS: HOLDFAST_PER_HOTS: unknown") {
+		t.Errorf("unknown: %v", c.Unknown)
 	}
 	for _, want := range []string{
 		file + `, line 1: HOLDFAST_GRACE: found "soon"; expected a duration`,
@@ -142,7 +95,6 @@ func TestLoad_SourceFaults(t *testing.T) {
 		file + ", line 4: not of the form NAME=VALUE",
 		file + ", line 5: HOLDFAST_GRACE is in line 1, too",
 		file + ", line 6: HOLDFAST_SECRET_KEY: found 7 characters",
-		"parameter /holdfast/PER_HOTS: HOLDFAST_PER_HOTS: unknown; did you mean HOLDFAST_PER_HOST?",
 		"HOLDFAST_PARAMETERS: read the parameters below /closed: ", "AccessDeniedException",
 		"HOLDFAST_PARAMETERS: read the parameters below relative: a path begins with /",
 	} {
@@ -165,7 +117,7 @@ func TestLoad_NoFile(t *testing.T) {
 // A stage uses its own settings, those of all workers, and no others.
 func TestInForce_UsedBy(t *testing.T) {
 	set(t, nil)
-	settings, err := config.InForce(t.Context(), config.Default())
+	settings, _, err := config.InForce(t.Context(), config.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,5 +133,65 @@ func TestInForce_UsedBy(t *testing.T) {
 		if uses[name] != want {
 			t.Errorf("%s is used by %q, want %q", name, uses[name], want)
 		}
+	}
+}
+
+// A command asks Parameter Store only if the environment and the file lack a setting that it needs.
+func TestLoadFor(t *testing.T) {
+	for name, tt := range map[string]struct {
+		has, needs []string
+		want       int64
+	}{
+		"none is needed":     {nil, nil, 0},
+		"all are there":      {[]string{"URL", "TOKEN"}, config.ClientNeeds, 0},
+		"one is not":         {[]string{"URL"}, config.ClientNeeds, 1},
+		"any suffices":       {[]string{"URL"}, config.HealthNeeds, 0},
+		"neither is there":   {[]string{"TOKEN"}, config.HealthNeeds, 1},
+		"in the file":        {[]string{"URL", "file"}, config.ClientNeeds, 0},
+		"another is missing": {[]string{"URL", "TOKEN"}, config.DatabaseNeeds, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set(t, map[string]string{"HOLDFAST_PARAMETERS": "/holdfast"})
+			clear(t, "URL", "TOKEN", "NAAN")
+			for _, has := range tt.has {
+				if has == "file" {
+					configFile(t, "HOLDFAST_TOKEN=of the file")
+				} else {
+					t.Setenv(config.Prefix+"_"+has, "http://127.0.0.1:1")
+				}
+			}
+			store := configtest.ParameterStore(t, [2]string{"/holdfast/NAAN", "12345"})
+			c, err := config.LoadFor(t.Context(), config.Default(), tt.needs...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if store.Requests() != tt.want || (c.NAAN == "12345") != (tt.want > 0) {
+				t.Errorf("%d requests, want %d; NAAN %s", store.Requests(), tt.want, c.NAAN)
+			}
+		})
+	}
+}
+
+// No value that is shown has a secret or the password of an address, whatever setting it is in.
+func TestInForce_HidesSecrets(t *testing.T) {
+	set(t, nil)
+	for _, s := range config.Declarations() {
+		t.Run(s.Name, func(t *testing.T) {
+			for _, value := range []string{"hunter2-hunter2-hunter2-hunter2-hunter2", "https://ann:hunter2@example.org/x?a=b&password=hunter2"} {
+				if !s.Secret && !strings.Contains(value, "://") || strings.HasSuffix(s.Name, "CONFIG_FILE") || strings.HasSuffix(s.Name, "PARAMETERS") {
+					continue // these are no addresses, and name the sources
+				}
+				t.Setenv(s.Name, value)
+				settings, _, err := config.InForce(t.Context(), config.Default())
+				for _, shown := range settings {
+					if strings.Contains(shown.Value, "hunter2") {
+						t.Errorf("%s is shown as %s", shown.Name, shown.Value)
+					}
+				}
+				if err != nil && strings.Contains(err.Error(), "hunter2") {
+					t.Errorf("its fault is %v", err)
+				}
+			}
+		})
 	}
 }

@@ -13,6 +13,18 @@ var (
 	WorkerNeeds   = []string{"URL", "TOKEN", "REDIS_URL", "STAGING_URL", "STORAGE_URL", "NSQD_ADDR NSQLOOKUPD_ADDRS"}
 )
 
+// Needs of other commands, for [LoadFor].
+var (
+	// ClientNeeds are those of commands that speak to a running Holdfast. With --dir they need none.
+	ClientNeeds = []string{"URL", "TOKEN"}
+	// HealthNeeds are those of the check of a process's health.
+	HealthNeeds = []string{"LISTEN URL"}
+	// DatabaseNeeds are those of commands that open the Registry's database themselves.
+	DatabaseNeeds = []string{"DATABASE_URL"}
+	// SetupNeeds are those of the command that makes the keys of an installation.
+	SetupNeeds = []string{"DATABASE_URL", "REDIS_URL"}
+)
+
 // MissingError is the error of a missing setting that a role needs.
 type MissingError struct {
 	Names []string // the variables, any of which suffices

@@ -197,7 +197,7 @@ func subcommandMissing(c *cobra.Command, args []string) error {
 func TestDocuments_Settings(t *testing.T) {
 	clitest.NoEnvironment(t)
 	known := map[string]bool{"HOLDFAST_VERSION": true, "HOLDFAST_TEST_NSQD_ADDR": true} // of docker/compose.yaml and of tests
-	all, err := config.InForce(t.Context(), config.Default())
+	all, _, err := config.InForce(t.Context(), config.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,8 +228,8 @@ func TestDocuments_Settings(t *testing.T) {
 			if len(assigned.FindAllString(b.text, -1)) == 0 {
 				t.Error("no setting in it")
 			}
-			if _, err := config.Load(context.Background(), config.Default()); err != nil {
-				t.Error(err)
+			if c, err := config.Load(context.Background(), config.Default()); err != nil || len(c.Unknown) > 0 {
+				t.Error(err, c.Unknown)
 			}
 		})
 	}

@@ -87,9 +87,13 @@ func TestEnvironment(t *testing.T) {
 	clitest.NoEnvironment(t)
 	t.Setenv("HOLDFAST_TOKN", "x")
 	t.Setenv("HOLDFAST_LEASE", "soon")
-	r := holdfast(t, "batch", "list").Wants(t, exit.Usage).Says(t, "HOLDFAST_TOKN: unknown; did you mean HOLDFAST_TOKEN?", `HOLDFAST_LEASE: found "soon"; expected`)
-	if n := strings.Count(r.Err, "holdfast: "); n != 2 {
-		t.Errorf("%d lines begin with the program's name, want 2:\n%s", n, r.Err)
+	r := holdfast(t, "batch", "list").Wants(t, exit.Usage).Says(t, "warning: HOLDFAST_TOKN: unknown", "did you mean HOLDFAST_TOKEN?", `HOLDFAST_LEASE: found "soon"; expected`)
+	if n := strings.Count(r.Err, "holdfast: "); n != 1 {
+		t.Errorf("%d lines begin with the program's name, want 1:\n%s", n, r.Err)
+	}
+	r = holdfast(t, "config", "--changed").Wants(t, exit.Usage).Says(t, "warning: HOLDFAST_TOKN: unknown")
+	if !strings.Contains(r.Out, "HOLDFAST_TOKN   (unknown, no effect)") {
+		t.Errorf("shown as\n%s", r.Out)
 	}
 }
 

@@ -30,9 +30,9 @@ var (
 	_ Store = (*s3.Store)(nil)
 )
 
-// errAddress names the valid addresses. It does not quote the address, which may contain a
+// ErrAddress names the valid addresses. It does not quote the address, which may contain a
 // password.
-var errAddress = errors.New("storage address: want file:///DIRECTORY or s3://BUCKET/PREFIX")
+var ErrAddress = errors.New("storage address: want file:///DIRECTORY or s3://BUCKET/PREFIX")
 
 // URL opens the store at an address: `file:///DIRECTORY` of an existing directory, by dir.Open, or
 // `s3://BUCKET/PREFIX?endpoint=URL&region=NAME&path_style=BOOL&class=NAME`, by s3.Open. It returns
@@ -43,13 +43,13 @@ func URL(ctx context.Context, address string) (Store, error) {
 	case "file":
 		u, err := url.Parse(address)
 		if err != nil || u.Host != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !strings.HasPrefix(u.Path, "/") {
-			return nil, errAddress
+			return nil, ErrAddress
 		}
 		return dir.Open(u.Path)
 	case "s3":
 		return s3.Open(ctx, address)
 	}
-	return nil, errAddress
+	return nil, ErrAddress
 }
 
 // AsFound opens a store to inspect its contents as other programs see them, including the folders

@@ -81,11 +81,11 @@ const configured = "HOLDFAST_DATABASE_URL"
 
 // createTokenIn makes a token in the database, without a Registry.
 func createTokenIn(ctx context.Context, a *cli.App, database string, r wire.TokenRequest, again bool) (err error) {
-	c, err := config.Load(ctx, config.Default())
-	if err != nil {
-		return err
-	}
 	if database == configured {
+		c, err := a.Settings(ctx, config.Default(), config.DatabaseNeeds...)
+		if err != nil {
+			return err
+		}
 		if database = c.DatabaseURL; database == "" {
 			return exit.Usagef("no database: set HOLDFAST_DATABASE_URL or give its address by --database=ADDRESS")
 		}

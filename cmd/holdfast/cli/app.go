@@ -40,6 +40,7 @@ type App struct {
 	started bool   // the command line was valid
 	Again   string // the command line, for the user to repeat
 	warned  bool   // that the token travels by plain HTTP
+	unknown bool   // names of settings were warned of
 
 	ctx context.Context //nolint:containedctx // of the one run that the app is for; cobra hands the same to each command
 }
@@ -92,7 +93,10 @@ func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) exit.
 		}
 	}
 	if err != nil && !a.started && !exit.As[*exit.FixError](err) {
-		err = exit.Fix(exit.Usagef("%w", err), "see "+cmd.CommandPath()+" --help")
+		err = exit.Usagef("%w", err)
+	}
+	if help := cmd.CommandPath() + " --help"; exit.Misused(err) && !strings.Contains(err.Error(), help) {
+		err = exit.Fix(err, "see "+help)
 	}
 	a.Complain(err)
 	return exit.Of(err)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,10 +48,31 @@ func (a *App) ClientOf(at node.Client) (*client.Client, error) {
 // PlainTo is the format of the warning that the token travels unencrypted. It takes the address.
 const PlainTo = "the token travels to %s unencrypted, by plain HTTP: use an https address, or in a private network set HOLDFAST_PLAIN_HTTP=yes"
 
+// Settings reads the configuration of a command that needs these settings (config.LoadFor). It warns
+// once of unknown names.
+func (a *App) Settings(ctx context.Context, defaults config.Config, needs ...string) (config.Config, error) {
+	c, err := config.LoadFor(ctx, defaults, needs...)
+	if !a.unknown {
+		a.unknown = true
+		for _, u := range c.Unknown {
+			a.Note("warning: %s", u)
+		}
+	}
+	return c, err
+}
+
+// given returns no needs if a flag has a value instead of them.
+func given(flag string, needs []string) []string {
+	if flag != "" {
+		return nil
+	}
+	return needs
+}
+
 // Service returns the address and token of the service: of the folder of --dir, else of the
 // environment, else of the default folder. It warns once if the token travels by plain HTTP.
 func (a *App) Service() (node.Client, error) {
-	c, err := config.Load(a.ctx, config.Default())
+	c, err := a.Settings(a.ctx, config.Default(), given(a.Dir, config.ClientNeeds)...)
 	if err != nil {
 		return node.Client{}, err
 	}

@@ -175,7 +175,8 @@ func TestSettings(t *testing.T) {
 	t.Setenv("HOLDFAST_EZID_URL", "https://user:password@ezid.example.org")
 	wants(t, do(t, examine(t.Context(), a, options{role: "download"}), checkSettings), Fault, "HOLDFAST_REDIS_URL", "needs it")
 	s := examine(t.Context(), a, options{role: "download"})
-	s.faults = nil
+	s.faults, s.config.Unknown = nil, []config.Unknown{{Name: "HOLDFAST_OF_ANOTHER_VERSION"}}
+	wants(t, do(t, s, checkSettings), Warning, "HOLDFAST_OF_ANOTHER_VERSION: unknown to this version")
 	wants(t, do(t, s, checkSettings), Warning, "download does not use", "HOLDFAST_EZID_URL")
 }
 

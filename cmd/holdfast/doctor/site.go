@@ -50,15 +50,13 @@ type site struct {
 // examine reads the configuration of this process and finds out what it is for.
 func examine(ctx context.Context, a *cli.App, o options) *site {
 	s := &site{role: o.role, version: a.Version, mailTo: o.mailTo, now: time.Now}
-	settings, faults := config.InForce(ctx, config.Default())
+	settings, c, faults := config.InForce(ctx, config.Default())
 	for _, setting := range settings {
 		if setting.From != config.FromDefault {
 			s.set++
 		}
 	}
-	s.config, _ = config.Load(ctx, config.Default())
-	s.faults = faults
-	c := s.config
+	s.config, s.faults = c, faults
 	if s.role == "" {
 		switch {
 		case a.Dir != "", c.URL == "" && c.DatabaseURL == "":
@@ -145,6 +143,13 @@ func fileAddress(path string) string {
 func checkSettings(_ context.Context, s *site, r *report) {
 	for _, err := range parts(s.faults) {
 		r.add(Fault, err.Error(), "correct it; holdfast config shows what is in force, and docs/configuration.md describes each setting", exit.Usage)
+	}
+	for _, u := range s.config.Unknown {
+		if u.Misspelt() {
+			r.add(Fault, u.String(), "write the name as it is suggested, or remove it", exit.Usage)
+		} else {
+			r.warn(u.String(), "see whether it was written for another version, or for another program")
+		}
 	}
 	if s.role == roleUp {
 		if _, err := os.Stat(s.dir); err != nil {

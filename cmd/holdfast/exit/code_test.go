@@ -28,7 +28,7 @@ func TestCodeOf(t *testing.T) {
 		{"said", Held, Held},
 		{"anything", errors.New("anything"), Failed},
 		{"usage", Usagef("x"), Usage},
-		{"environment", errors.Join(&config.UnknownError{Name: "HOLDFAST_X"}, &config.Fault{Name: "HOLDFAST_LEASE"}), Usage},
+		{"environment", errors.Join(&config.MissingError{Names: []string{"HOLDFAST_URL"}}, &config.Fault{Name: "HOLDFAST_LEASE"}), Usage},
 		{"interrupted", fmt.Errorf("ask: %w", context.Canceled), Interrupted},
 		{"refused manifest", problem(http.StatusUnprocessableEntity, wire.CodeContentInvalid), Content},
 		{"digest", problem(http.StatusUnprocessableEntity, wire.CodeDigestMismatch), Content},

@@ -35,6 +35,12 @@ func (e *usageError) Unwrap() error { return e.err }
 // Usagef returns the error of an invalid command line. It formats like fmt.Errorf.
 func Usagef(format string, args ...any) error { return &usageError{err: fmt.Errorf(format, args...)} }
 
+// Misused reports whether err is the error of an invalid command line, without further advice.
+func Misused(err error) bool {
+	_, whole := err.(*usageError) //nolint:errorlint // one that is wrapped has a sentence of its own
+	return whole
+}
+
 // UndecidedError is the error of a question that was not answered with yes.
 type UndecidedError struct {
 	Question string

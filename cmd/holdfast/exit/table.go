@@ -31,7 +31,6 @@ func table() []row {
 	return []row{
 		{As[*usageError], Usage, ""},
 		{As[*config.Fault], Usage, ""},
-		{As[*config.UnknownError], Usage, ""},
 		{As[*config.MissingError], Usage, ""},
 		{As[*UndecidedError], Held, ""},
 		{is(context.Canceled), Interrupted, ""},

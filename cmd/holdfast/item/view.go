@@ -50,11 +50,16 @@ func viewRow(v registry.View) []string {
 	return []string{v.Name, v.Owner, shared, terminal.TimeText(v.ChangedAt), v.ID, v.Query}
 }
 
+// needsName checks that there is a first argument; the others are a query.
+func needsName(cmd *cobra.Command, args []string) error {
+	return cli.Needs("NAME")(cmd, args[:min(1, len(args))])
+}
+
 func viewSaveCommand(a *cli.App) *cobra.Command {
 	var r wire.ViewRequest
 	var replace bool
 	cmd := &cobra.Command{
-		Use: "save NAME [QUERY]", Short: "Save a query under a name", Args: cobra.MinimumNArgs(1),
+		Use: "save NAME [QUERY]", Short: "Save a query under a name", Args: needsName,
 		Long: "item list --view NAME and the page of items then list what it selects.\nA name that one of your views has is refused without --replace.\n\n" + QueryHelp(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, err := (&Filter{}).Query(args[1:])

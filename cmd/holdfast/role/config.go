@@ -45,8 +45,7 @@ func ConfigCommand(a *cli.App) *cobra.Command {
 // showConfig prints the settings of a user, or all. It prints them although some are faulty; then its
 // error has all faults.
 func showConfig(ctx context.Context, a *cli.App, user string, changed bool) error {
-	settings, faults := config.InForce(ctx, config.Default())
-	c := config.Default()
+	settings, c, faults := config.InForce(ctx, config.Default())
 	switch {
 	case user == "registry":
 		faults = errors.Join(faults, c.Require(user, config.RegistryNeeds...))
@@ -60,7 +59,10 @@ func showConfig(ctx context.Context, a *cli.App, user string, changed bool) erro
 		None: "every setting has its default", Columns: []terminal.Column{{Name: "setting"}, {Name: "value", Flex: true}, {Name: "from", Flex: true}},
 		Row: func(s config.Setting) []string {
 			value := s.Value
-			if s.Secret && s.From != config.FromDefault {
+			switch {
+			case s.Unknown:
+				value = "(unknown, no effect)"
+			case s.Secret && s.From != config.FromDefault:
 				value = "(secret)"
 			}
 			return []string{s.Name, value, s.From}
@@ -68,6 +70,9 @@ func showConfig(ctx context.Context, a *cli.App, user string, changed bool) erro
 	}
 	if err := l.Print(a, cli.Whole(settings)); err != nil {
 		return errors.Join(err, faults)
+	}
+	for _, u := range c.Unknown {
+		a.Note("warning: %s", u)
 	}
 	if faults != nil {
 		return fmt.Errorf("a process would not start with these settings (docs/configuration.md describes each):\n%w", faults)

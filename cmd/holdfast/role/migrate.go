@@ -2,6 +2,7 @@ package role
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -26,6 +27,8 @@ func MigrateCommand(a *cli.App) *cobra.Command {
 	return cli.WithHelp(helpTexts, cmd)
 }
 
+const fixDatabase = "start it, make its folder, or correct its address, user or password"
+
 // migration is the output of `migrate --json`.
 type migration struct {
 	From int64 `json:"from"`
@@ -33,7 +36,11 @@ type migration struct {
 }
 
 func migrate(ctx context.Context, a *cli.App, database string) error {
-	c, err := config.Load(ctx, config.Default())
+	given, needs := "--database", []string(nil)
+	if database == "" {
+		given, needs = "HOLDFAST_DATABASE_URL", config.DatabaseNeeds
+	}
+	c, err := a.Settings(ctx, config.Default(), needs...)
 	if err != nil {
 		return err
 	}
@@ -45,8 +52,10 @@ func migrate(ctx context.Context, a *cli.App, database string) error {
 	}
 	node.TightenDatabase(ctx, common(a, c).Log, database)
 	from, to, err := sqldb.Migrate(ctx, database)
-	if err != nil {
-		return err
+	if errors.As(err, new(*sqldb.SchemaError)) {
+		return err // it says what to run
+	} else if err != nil {
+		return &node.NeedError{Setting: given, What: "the database " + config.WithoutPasswords(database), Fix: fixDatabase, Down: node.IsDown(err), Err: err}
 	}
 	if a.JSON {
 		return a.PrintJSON(migration{From: from, To: to})

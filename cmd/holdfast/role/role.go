@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -165,6 +166,7 @@ func runRole(
 	if err != nil && common.Faults == nil {
 		return err
 	}
+	warnUnknown(ctx, common.Log, c)
 	// An attacker in this process would have them, too.
 	if names := config.Unneeded(name, serve...); len(names) > 0 {
 		common.Log.WarnContext(ctx, "this process has secrets that it does not use; remove them from its environment", "settings", names)
@@ -179,6 +181,18 @@ func runRole(
 		return err
 	}
 	return attend(ctx, a, n)
+}
+
+// warnUnknown logs the names that look like settings and are none: as an error what is probably
+// misspelt, because a limit or a secret may be off thereby.
+func warnUnknown(ctx context.Context, log *slog.Logger, c config.Config) {
+	for _, u := range c.Unknown {
+		level := slog.LevelWarn
+		if u.Misspelt() {
+			level = slog.LevelError
+		}
+		log.Log(ctx, level, "an unknown setting has no effect", "setting", u.Name, "why", u.String())
+	}
 }
 
 // ready prints on standard output that a role is ready.

@@ -2,6 +2,7 @@ package role
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 	"github.com/holdfast/holdfast/cmd/holdfast/cli"
 	"github.com/holdfast/holdfast/cmd/holdfast/exit"
 	"github.com/holdfast/holdfast/cmd/node"
+	"github.com/holdfast/holdfast/storage/open"
 )
 
 // StorageCommand returns the command `holdfast storage`.
@@ -34,12 +36,14 @@ type initialized struct {
 }
 
 func storageInit(ctx context.Context, a *cli.App, address string) error {
-	c, err := config.Load(ctx, config.Default())
+	c, err := a.Settings(ctx, config.Default())
 	if err != nil {
 		return err
 	}
 	layout, made, err := node.InitStorage(ctx, common(a, c), address)
-	if err != nil {
+	if errors.Is(err, open.ErrAddress) {
+		return exit.Usagef("%w", err)
+	} else if err != nil {
 		return err
 	}
 	if a.JSON {
@@ -70,11 +74,13 @@ func storageAccept(ctx context.Context, a *cli.App, address, registry string) er
 	if registry == "" {
 		return exit.Usagef("--registry is missing: the Registry prints its name when it refuses to start")
 	}
-	c, err := config.Load(ctx, config.Default())
+	c, err := a.Settings(ctx, config.Default())
 	if err != nil {
 		return err
 	}
-	if err := node.AcceptStorage(ctx, common(a, c), address, registry); err != nil {
+	if err := node.AcceptStorage(ctx, common(a, c), address, registry); errors.Is(err, open.ErrAddress) {
+		return exit.Usagef("%w", err)
+	} else if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(a.Out, "accepted: the Registry %s may use this storage\n", registry)

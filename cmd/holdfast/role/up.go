@@ -61,7 +61,9 @@ func runUp(ctx context.Context, a *cli.App, dir, listen, paused string) error {
 	}
 	begun := time.Now()
 	c.Listen = listen
-	n, err := node.Up(ctx, node.UpOptions{Common: common(a, c), Work: work(a, c, template), Web: web(c), Dir: dir, Paused: paused, Storages: storages(c), NSQ: nsq(c), Database: c.DatabaseURL, SecretKey: c.SecretKey, ReceiptKey: receipts})
+	common := common(a, c)
+	warnUnknown(ctx, common.Log, c)
+	n, err := node.Up(ctx, node.UpOptions{Common: common, Work: work(a, c, template), Web: web(c), Dir: dir, Paused: paused, Storages: storages(c), NSQ: nsq(c), Database: c.DatabaseURL, SecretKey: c.SecretKey, ReceiptKey: receipts})
 	if err != nil {
 		return fmt.Errorf("start on %s: %w", dir, err)
 	}

@@ -104,8 +104,8 @@ func Roles() map[string][]string {
 var made = []string{"HOLDFAST_DATABASE_URL", "HOLDFAST_REDIS_URL", "HOLDFAST_SECRET_KEY", "HOLDFAST_RECEIPT_KEY", "HOLDFAST_TOKEN"}
 
 func makeKeys(ctx context.Context, a *cli.App, folder string, renew []string) (err error) {
-	c, err := config.Load(ctx, config.Default())
-	if err = errors.Join(err, c.Require("setup keys", "DATABASE_URL", "REDIS_URL")); err != nil {
+	c, err := a.Settings(ctx, config.Default(), config.SetupNeeds...)
+	if err = errors.Join(err, c.Require("setup keys", config.SetupNeeds...)); err != nil {
 		return err
 	}
 	for _, s := range renew {
@@ -261,8 +261,8 @@ func (f *files) write(below, name, text string, folderMode, mode fs.FileMode) {
 }
 
 func enterTokens(ctx context.Context, a *cli.App, folder string) error {
-	c, err := config.Load(ctx, config.Default())
-	if err = errors.Join(err, c.Require("setup tokens", "DATABASE_URL")); err != nil {
+	c, err := a.Settings(ctx, config.Default(), config.DatabaseNeeds...)
+	if err = errors.Join(err, c.Require("setup tokens", config.DatabaseNeeds...)); err != nil {
 		return err
 	}
 	return locked(folder, func(keys map[string]string) (err error) {
