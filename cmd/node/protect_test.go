@@ -3,6 +3,7 @@ package node
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast/holdfast/base"
 )
 
 // agent is the agent of ECS. It notes when it was asked for what, in whole seconds.
@@ -91,5 +94,51 @@ func TestTaskProtection(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// stepOf is a worker whose steps last and end as given.
+type stepOf struct {
+	base.Handler
+	lasts time.Duration
+	err   error
+}
+
+func (s stepOf) Work(ctx context.Context, _ *base.Item) error {
+	select {
+	case <-time.After(s.lasts):
+		return s.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// TestProtecting: while the step of a worker runs, its task is protected; then no more. Whatever the
+// agent answers, the step lasts as long and ends in the same way.
+func TestProtecting(t *testing.T) {
+	refused := errors.New("the source refused")
+	for _, fails := range []bool{false, true} {
+		for _, want := range []error{nil, refused} {
+			t.Run(fmt.Sprintf("agent fails %t, step ends with %v", fails, want), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					a := &agent{start: time.Now(), fails: fails}
+					p := newTaskProtection("http://agent", &http.Client{Transport: a}, slog.New(slog.DiscardHandler))
+					ctx, stop := context.WithCancel(t.Context())
+					ended := make(chan struct{})
+					go func() { defer close(ended); p.run(ctx) }()
+					err := protecting{stepOf{lasts: 6 * time.Minute, err: want}, p}.Work(t.Context(), nil)
+					if took := time.Since(a.start); !errors.Is(err, want) || took != 6*time.Minute {
+						t.Errorf("the step ended with %v after %v, want %v", err, took, want)
+					}
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					stop()
+					<-ended
+					if wanted := []string{"0" + protectOn, "300" + protectOn, "375" + protect0}; !fails && !slices.Equal(a.wanted, wanted) {
+						t.Errorf("asked for\n%s\nwant\n%s", strings.Join(a.wanted, "\n"), strings.Join(wanted, "\n"))
+					}
+				})
+			})
+		}
 	}
 }
