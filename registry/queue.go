@@ -142,41 +142,60 @@ type StageQueue struct {
 	Ready   int64 `json:"ready"`   // can be claimed as soon as there is a free slot
 	Waiting int64 `json:"waiting"` // for time, room, a lock or other items
 	// WaitsFor says for what: not-due (a time), no-space, locked, or blocked (other items or a lock).
-	WaitsFor    map[Reason]int64 `json:"waits_for,omitempty"`
-	Held        int64            `json:"held"`
-	Running     int64            `json:"running"`
-	Failed      int64            `json:"failed"`          // failed items; from MostFailedCounted on, there may be more
-	Limit       int              `json:"limit,omitempty"` // how many may run at once, see [Limit]; 0: any number
-	Rung        int64            `json:"rung"`            // messages sent and not answered; at most two for each slot
-	Capacity    int              `json:"capacity"`        // slots of live workers that are neither held nor stopping
-	Free        int              `json:"free"`
-	Workers     int              `json:"workers"`                // live workers that are not stopping; held ones count
-	OldestReady *time.Time       `json:"oldest_ready,omitempty"` // since when the longest waiting item could run
+	WaitsFor map[Reason]int64 `json:"waits_for,omitempty"`
+	// AtLimit are the ready items that a limit of the stage or of their collection keeps from starting.
+	AtLimit     int64      `json:"at_limit,omitempty"`
+	Held        int64      `json:"held"`
+	Running     int64      `json:"running"`
+	Failed      int64      `json:"failed"`          // failed items; from MostFailedCounted on, there may be more
+	Limit       int        `json:"limit,omitempty"` // how many may run at once, see [Limit]; 0: any number
+	Rung        int64      `json:"rung"`            // messages sent and not answered; at most two for each slot
+	Capacity    int        `json:"capacity"`        // slots of live workers that are neither held nor stopping
+	Free        int        `json:"free"`
+	Workers     int        `json:"workers"`                // live workers that are not stopping; held ones count
+	OldestReady *time.Time `json:"oldest_ready,omitempty"` // since when the longest waiting item could run
 	// ServiceSeconds is the mean time of an attempt that was done, over about the last 200; 0: none
 	// was.
 	ServiceSeconds float64 `json:"service_seconds,omitempty"`
 }
 
-// AtLimit returns how many ready items the stage's limit keeps from starting.
-func (s StageQueue) AtLimit() int64 {
-	if s.Limit == 0 {
-		return 0
-	}
-	return max(0, s.Ready-max(0, int64(s.Limit)-s.Running))
-}
+// DefaultSlots is the least number of slots that a worker has in a stage by default.
+const DefaultSlots = 32
 
 // serviceUnknown stands for the mean time of a stage in which nothing was done yet.
 const serviceUnknown = time.Second
 
-// Backlog returns how much work waits for each slot of live workers: the ready items, times their
-// mean time, divided by the slots. It is 0 if nothing is ready, and as for one slot if there are
-// none.
+// Startable returns how many items start as soon as there are slots for them. What is held, kept by
+// a limit, not due, or waits for room, a lock or other items does not count.
+func (s StageQueue) Startable() int64 { return max(0, s.Ready-s.AtLimit) }
+
+// Backlog returns how many seconds of work wait for each slot of live workers: the startable items,
+// times their mean time, divided by the slots. Without slots it is as for one worker with
+// [DefaultSlots]. It is 0 exactly if nothing is startable.
 func (s StageQueue) Backlog() time.Duration {
 	mean := s.ServiceSeconds
 	if mean <= 0 {
 		mean = serviceUnknown.Seconds()
 	}
-	return time.Duration(float64(s.Ready) * mean / float64(max(1, s.Capacity)) * float64(time.Second))
+	slots := s.Capacity
+	if slots == 0 {
+		slots = DefaultSlots
+	}
+	wait := time.Duration(float64(s.Startable()) * mean / float64(slots) * float64(time.Second))
+	if s.Startable() > 0 {
+		wait = max(wait, 1) // not rounded to 0
+	}
+	return wait
+}
+
+// Utilization returns the share of the slots of live workers that are busy: 0 to 1, and 0 without
+// slots. It is above 0 while a step runs in a live worker. So a stage can have no workers when both
+// Backlog and Utilization are 0, and needs one again when Backlog is above 0.
+func (s StageQueue) Utilization() float64 {
+	if s.Capacity <= 0 {
+		return 0
+	}
+	return min(1, float64(s.Running)/float64(s.Capacity))
 }
 
 // ThroughputReader reads what was preserved and failed over time.

@@ -45,11 +45,12 @@ type Collector struct {
 var (
 	up            = metrics.State("queue_up", "1: the Registry told the state of its queue. 0: the database did not answer, and the other gauges of the Registry are absent.")
 	items         = metrics.State("items", "Items by state: `ready` (depth), `waiting` (for time, room, a lock or other items), `held`, `running` (in flight).", "stage", "state")
-	waiting       = metrics.State("waiting_items", "Items that do not start, by reason: `held`, `limit` (ready, but as many run as the stage's limit allows), `no-space` (room in staging), `not-due` (a time: a retry, a source, an archive), `locked` (another item has the object), `blocked` (items that must end first).", "stage", "reason")
+	waiting       = metrics.State("waiting_items", "Items that do not start, by reason: `held`, `limit` (ready, but as many run as a limit of the stage or collection allows), `no-space` (room in staging), `not-due` (a time: a retry, a source, an archive), `locked` (another item has the object), `blocked` (items that must end first).", "stage", "reason")
 	oldestReady   = metrics.State("oldest_ready_age_seconds", "How long the longest waiting ready item has been able to start; 0 if none is ready.", "stage")
 	slots         = metrics.State("slots", "Slots of live workers: `all`, `free`.", "stage", "state")
 	service       = metrics.State("service_seconds", "Mean time of an attempt that was done, over about the last 200 of the stage; absent before the first.", "stage")
-	backlog       = metrics.State("backlog_seconds", "Seconds of work waiting for each slot of live workers: ready items, times their mean time (1 s while none is known), divided by the slots. 0 if nothing is ready; without live workers as for one slot. Scale workers by it.", "stage")
+	backlog       = metrics.State("backlog_seconds", "Seconds of work waiting for each slot of live workers: items that start as soon as there are slots (ready, and not at a limit), times their mean time (1 s while none is known), divided by the slots. 0 exactly if no such item waits; without live workers as for one worker of 32 slots. Scale workers by it.", "stage")
+	utilization   = metrics.State("slot_utilization_ratio", "Share of the slots of live workers that are busy: 0 to 1. Above 0 while a step runs in a live worker. Keep workers by it.", "stage")
 	messages      = metrics.State("messages", "Messages sent to workers and not answered.", "stage")
 	itemLimit     = metrics.State("item_limit", "How many items may run at once, where there is a limit.", "stage")
 	failedItems   = metrics.State("failed_items", "Failed items that wait for somebody's decision; counted up to 10,000.", "stage")
@@ -72,7 +73,7 @@ var (
 	reservations  = metrics.State("reservations", "Items with a reservation on a staging volume.", "volume")
 	volumeBytes   = metrics.State("volume_bytes", "Room of staging and storages, where it is limited: `total`, `used`.", "volume", "state")
 	all           = []*prometheus.Desc{
-		up, items, waiting, oldestReady, slots, service, backlog, messages, itemLimit, failedItems, accepting, paused, damaged, foreign, oneCopy,
+		up, items, waiting, oldestReady, slots, service, backlog, utilization, messages, itemLimit, failedItems, accepting, paused, damaged, foreign, oneCopy,
 		files, checked, versions, failing, subscriptions, feedLag, feedLagEvents, deliveries, relayLag, sweepAge, reservedBytes, reservations, volumeBytes,
 	}
 )
@@ -151,7 +152,7 @@ func (s scrape) stage(of registry.StageQueue) {
 	s.set(items, float64(of.Held), stage, "held")
 	s.set(items, float64(of.Running), stage, "running")
 	s.set(waiting, float64(of.Held), stage, "held")
-	s.set(waiting, float64(of.AtLimit()), stage, "limit")
+	s.set(waiting, float64(of.AtLimit), stage, "limit")
 	for _, reason := range []registry.Reason{registry.ReasonNoSpace, registry.ReasonNotDue, registry.ReasonLocked, registry.ReasonBlocked} {
 		s.set(waiting, float64(of.WaitsFor[reason]), stage, string(reason))
 	}
@@ -161,6 +162,7 @@ func (s scrape) stage(of registry.StageQueue) {
 	s.set(messages, float64(of.Rung), stage)
 	s.set(failedItems, float64(of.Failed), stage)
 	s.set(backlog, of.Backlog().Seconds(), stage)
+	s.set(utilization, of.Utilization(), stage)
 	if of.ServiceSeconds > 0 {
 		s.set(service, of.ServiceSeconds, stage)
 	}

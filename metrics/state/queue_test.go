@@ -34,7 +34,7 @@ func (q queue) QueueStatus(context.Context) (registry.QueueStatus, error) {
 		Accepting: registry.Accepting{On: true}, Damaged: 2, OneCopy: 3, Deliveries: registry.OpenDeliveries{Retrying: 4, Failed: 5}, OldestDue: &hourAgo, SweptAt: &hourAgo,
 		Stages: []registry.StageQueue{
 			{
-				Stage: registry.Download, Ready: 5, Waiting: 6, Held: 7, Running: 8, Limit: 9, Rung: 10, Failed: 11, Capacity: 12, Free: 4, OldestReady: &hourAgo,
+				Stage: registry.Download, Ready: 5, Waiting: 6, Held: 7, Running: 9, Limit: 9, AtLimit: 4, Rung: 10, Failed: 11, Capacity: 12, Free: 4, OldestReady: &hourAgo,
 				WaitsFor: map[registry.Reason]int64{registry.ReasonNoSpace: 2, registry.ReasonNotDue: 4}, ServiceSeconds: 24,
 			},
 			{Stage: "run:count", Ready: 3},
@@ -76,12 +76,12 @@ func TestCollector(t *testing.T) {
 	text := scrape(t, queue{})
 	for _, line := range []string{
 		`holdfast_items{stage="download",state="ready"} 5`, `holdfast_items{stage="download",state="waiting"} 6`,
-		`holdfast_items{stage="download",state="held"} 7`, `holdfast_items{stage="download",state="running"} 8`,
+		`holdfast_items{stage="download",state="held"} 7`, `holdfast_items{stage="download",state="running"} 9`,
 		`holdfast_waiting_items{reason="held",stage="download"} 7`, `holdfast_waiting_items{reason="limit",stage="download"} 4`,
 		`holdfast_waiting_items{reason="no-space",stage="download"} 2`, `holdfast_waiting_items{reason="not-due",stage="download"} 4`,
 		`holdfast_waiting_items{reason="locked",stage="download"} 0`, `holdfast_waiting_items{reason="blocked",stage="run:count"} 0`,
 		`holdfast_slots{stage="download",state="all"} 12`, `holdfast_slots{stage="download",state="free"} 4`,
-		`holdfast_backlog_seconds{stage="download"} 10`, `holdfast_backlog_seconds{stage="run:count"} 3`, `holdfast_service_seconds{stage="download"} 24`,
+		`holdfast_backlog_seconds{stage="download"} 2`, `holdfast_backlog_seconds{stage="run:count"} 0.09375`, `holdfast_slot_utilization_ratio{stage="download"} 0.75`, `holdfast_slot_utilization_ratio{stage="run:count"} 0`, `holdfast_service_seconds{stage="download"} 24`,
 		`holdfast_messages{stage="download"} 10`, `holdfast_item_limit{stage="download"} 9`, `holdfast_oldest_ready_age_seconds{stage="run:count"} 0`,
 		`holdfast_failed_items{stage="download"} 11`, `holdfast_accepting 1`, `holdfast_paused 0`, `holdfast_damaged_files 2`, `holdfast_foreign_files 0`,
 		`holdfast_one_copy_collections 3`, `holdfast_failing_subscriptions 0`, `holdfast_queue_up 1`,

@@ -1,5 +1,5 @@
-// Package cloudwatch sends each stage's backlog and number of workers to Amazon CloudWatch, where
-// services on Amazon ECS scale by them.
+// Package cloudwatch sends each stage's backlog, the utilization of its slots and the number of its
+// workers to Amazon CloudWatch, where services on Amazon ECS scale by them.
 //
 // Every Registry process sends the same figures, so that no process has to be chosen and none is
 // missed when it ends. Read them with the statistic Maximum; a sum would count each process.
@@ -24,13 +24,18 @@ import (
 
 // Names of the metrics and of their dimension, whose value is the stage.
 const (
-	BacklogSeconds = "BacklogSeconds" // seconds of work that wait for each slot of live workers, see registry.StageQueue.Backlog
-	LiveWorkers    = "LiveWorkers"    // live workers that are not stopping
-	Stage          = "Stage"
+	BacklogSeconds  = "BacklogSeconds"  // seconds of work that wait for each slot of live workers, see registry.StageQueue.Backlog
+	SlotUtilization = "SlotUtilization" // percent of these slots that are busy, see registry.StageQueue.Utilization
+	LiveWorkers     = "LiveWorkers"     // live workers that are not stopping
+	Stage           = "Stage"
 )
 
-// every is the interval of requests, the finest of CloudWatch's standard metrics.
-const every = time.Minute
+// Every is the interval of requests: the alarm that starts a stage's first worker looks as often.
+// resolution makes CloudWatch keep figures of single seconds, as alarms below a minute need.
+const (
+	Every      = 10 * time.Second
+	resolution = 1
+)
 
 // sendTimeout bounds one request with its retries, so that figures are never older.
 const sendTimeout = 20 * time.Second
@@ -42,22 +47,33 @@ type Publisher struct {
 	}
 	Namespace string
 	Log       *slog.Logger
-	Every     time.Duration // 0: a minute
+	Every     time.Duration // 0: the constant Every
 
 	client *cloudwatch.Client
+	rest   time.Time // counting a large queue begins again only then
 }
 
 // Run sends at once and then at each interval until ctx ends. It logs the first of consecutive failures
 // and the first success after them.
 func (p *Publisher) Run(ctx context.Context) {
 	periodic.Job{
-		Do: p.send, Every: cmp.Or(p.Every, every), Log: p.Log,
+		Do: p.send, Every: cmp.Or(p.Every, Every), Log: p.Log,
 		Fails: "sending the backlog to CloudWatch failed, so that nothing scales by it; will retry", Works: "the backlog is sent to CloudWatch again",
 	}.Run(ctx)
 }
 
-// send sends both metrics of all stages in one request.
+// mostShare bounds how much of the time counting takes: that of a queue of millions of items takes
+// seconds.
+const mostShare = 0.2
+
+// send sends the metrics of all stages in one request.
 func (p *Publisher) send(ctx context.Context) error {
+	select {
+	case <-time.After(time.Until(p.rest)):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	if p.client == nil {
@@ -71,7 +87,9 @@ func (p *Publisher) send(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.client.PutMetricData(ctx, &cloudwatch.PutMetricDataInput{Namespace: &p.Namespace, MetricData: figures(q, time.Now())})
+	counted := time.Now()
+	p.rest = begun.Add(time.Duration(float64(counted.Sub(begun)) / mostShare))
+	_, err = p.client.PutMetricData(ctx, &cloudwatch.PutMetricDataInput{Namespace: &p.Namespace, MetricData: figures(q, counted)})
 	if err != nil {
 		return fmt.Errorf("namespace %s: %w", p.Namespace, err)
 	}
@@ -86,11 +104,19 @@ func figures(q registry.QueueStatus, at time.Time) (out []types.MetricDatum) {
 			continue
 		}
 		dimensions := []types.Dimension{{Name: aws.String(Stage), Value: aws.String(string(of.Stage))}}
-		out = append(out, types.MetricDatum{
-			MetricName: aws.String(BacklogSeconds), Dimensions: dimensions, Timestamp: &at, Unit: types.StandardUnitSeconds, Value: aws.Float64(of.Backlog().Seconds()),
-		}, types.MetricDatum{
-			MetricName: aws.String(LiveWorkers), Dimensions: dimensions, Timestamp: &at, Unit: types.StandardUnitCount, Value: aws.Float64(float64(of.Workers)),
-		})
+		for _, figure := range []struct {
+			name  string
+			unit  types.StandardUnit
+			value float64
+		}{
+			{BacklogSeconds, types.StandardUnitSeconds, of.Backlog().Seconds()},
+			{SlotUtilization, types.StandardUnitPercent, 100 * of.Utilization()},
+			{LiveWorkers, types.StandardUnitCount, float64(of.Workers)},
+		} {
+			out = append(out, types.MetricDatum{
+				MetricName: &figure.name, Dimensions: dimensions, Timestamp: &at, Unit: figure.unit, Value: &figure.value, StorageResolution: aws.Int32(resolution),
+			})
+		}
 	}
 	return out
 }

@@ -44,6 +44,7 @@ func serve(t *testing.T, handler http.HandlerFunc) {
 type metric struct {
 	Name, Stage, Unit string
 	Value             float64
+	Seconds           float64 // its resolution
 }
 
 // decode reads a request of PutMetricData.
@@ -70,7 +71,7 @@ func decode(r *http.Request) (namespace string, all []metric, err error) {
 	for _, d := range data {
 		of := d.(cbor.Map)
 		dimensions := of["Dimensions"].(cbor.List)
-		m := metric{Name: string(of["MetricName"].(cbor.String)), Unit: string(of["Unit"].(cbor.String)), Value: number(of["Value"])}
+		m := metric{Name: string(of["MetricName"].(cbor.String)), Unit: string(of["Unit"].(cbor.String)), Value: number(of["Value"]), Seconds: number(of["StorageResolution"])}
 		if dimension := dimensions[0].(cbor.Map); len(dimensions) == 1 && dimension["Name"] == cbor.String("Stage") {
 			m.Stage = string(dimension["Value"].(cbor.String))
 		}
@@ -91,7 +92,7 @@ func number(v cbor.Value) float64 {
 	return -1
 }
 
-// TestPublisher_AllStages: one request has both figures of each stage of the pipeline, and none of a
+// TestPublisher_AllStages: one request has the figures of each stage of the pipeline, and none of a
 // function.
 func TestPublisher_AllStages(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -108,19 +109,22 @@ func TestPublisher_AllStages(t *testing.T) {
 		cancel()
 	})
 	q := queue{Stages: []registry.StageQueue{
-		{Stage: registry.Download, Ready: 300, ServiceSeconds: 2, Capacity: 60, Workers: 2},
-		{Stage: registry.Process, Ready: 5, ServiceSeconds: 3}, // nobody works: as for one slot
+		{Stage: registry.Download, Ready: 340, AtLimit: 40, ServiceSeconds: 2, Capacity: 60, Workers: 2, Running: 45},
+		{Stage: registry.Process, Ready: 5, ServiceSeconds: 64, Running: 3}, // nobody works: as for one worker
 		{Stage: registry.Record},
 		{Stage: "run:link-check", Ready: 7},
 	}}
 	(&cloudwatch.Publisher{Registry: q, Namespace: "Archive", Log: slog.New(slog.DiscardHandler)}).Run(ctx)
 	want := []metric{
-		{"BacklogSeconds", "download", "Seconds", 10},
-		{"LiveWorkers", "download", "Count", 2},
-		{"BacklogSeconds", "process", "Seconds", 15},
-		{"LiveWorkers", "process", "Count", 0},
-		{"BacklogSeconds", "record", "Seconds", 0},
-		{"LiveWorkers", "record", "Count", 0},
+		{"BacklogSeconds", "download", "Seconds", 10, 1},
+		{"SlotUtilization", "download", "Percent", 75, 1},
+		{"LiveWorkers", "download", "Count", 2, 1},
+		{"BacklogSeconds", "process", "Seconds", 10, 1},
+		{"SlotUtilization", "process", "Percent", 0, 1},
+		{"LiveWorkers", "process", "Count", 0, 1},
+		{"BacklogSeconds", "record", "Seconds", 0, 1},
+		{"SlotUtilization", "record", "Percent", 0, 1},
+		{"LiveWorkers", "record", "Count", 0, 1},
 	}
 	if requests != 1 || !slices.Equal(sent, want) {
 		t.Errorf("%d requests sent %v, want %v", requests, sent, want)
@@ -146,5 +150,36 @@ func TestPublisher_Outage(t *testing.T) {
 	p.Run(ctx)
 	if failed, works := strings.Count(log.String(), "CloudWatch failed"), strings.Count(log.String(), "CloudWatch again"); n != 5 || failed != 1 || works != 1 {
 		t.Errorf("%d requests, logged %d failures and %d recoveries:\n%s", n, failed, works, log.String())
+	}
+}
+
+// slow is a Registry that needs some time to count its queue. It notes when it is asked, and for how long.
+type slow struct {
+	begun *[]time.Time
+	took  *[]time.Duration
+}
+
+func (s slow) QueueStatus(context.Context) (registry.QueueStatus, error) {
+	begun := time.Now()
+	time.Sleep(20 * time.Millisecond)
+	*s.begun, *s.took = append(*s.begun, begun), append(*s.took, time.Since(begun))
+	return registry.QueueStatus{}, nil
+}
+
+// TestPublisher_LargeQueue: counting takes at most a fifth of the time.
+func TestPublisher_LargeQueue(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	q := slow{&[]time.Time{}, &[]time.Duration{}}
+	serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Smithy-Protocol", "rpc-v2-cbor")
+		if len(*q.begun) == 3 {
+			cancel()
+		}
+	})
+	(&cloudwatch.Publisher{Registry: q, Namespace: "Archive", Log: slog.New(slog.DiscardHandler), Every: time.Millisecond}).Run(ctx)
+	for i, took := range (*q.took)[:2] {
+		if gap := (*q.begun)[i+1].Sub((*q.begun)[i]); gap < 5*took {
+			t.Errorf("count %d took %v, and the next began %v after it had", i, took, gap)
+		}
 	}
 }

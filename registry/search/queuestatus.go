@@ -83,10 +83,14 @@ func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err e
 			stageOf(&q, registry.Stage(l.Key)).Limit = l.AtOnce()
 		}
 	}
-	if err := s.addWaiting(ctx, &q); err != nil {
+	ready, err := s.addWaiting(ctx, &q)
+	if err != nil {
 		return q, err
 	}
 	if err := s.addRunning(ctx, &q); err != nil {
+		return q, err
+	}
+	if err := s.addAtLimit(ctx, &q, limits, ready); err != nil {
 		return q, err
 	}
 	if err := s.addFailed(ctx, &q); err != nil {
@@ -212,27 +216,47 @@ func waitingQuery(readiness, waits, stage string, scopes map[registry.HoldScope]
 		FROM work_item i WHERE %[4]s GROUP BY %[5]s`, volume, apart, waits, readiness, group, stage, others)
 }
 
+// readyItems counts ready items by stage and collection.
+type readyItems map[registry.Stage]map[string]int64
+
 // addWaiting counts each waiting item once: as held, as waiting for something else, or as ready.
-func (s *Search) addWaiting(ctx context.Context, q *registry.QueueStatus) error {
+func (s *Search) addWaiting(ctx context.Context, q *registry.QueueStatus) (readyItems, error) {
 	holds, err := s.sharedHolds(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	scopes, err := s.HoldScopes(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	ready := readyItems{}
 	for _, r := range waitingByReadiness {
 		query := waitingQuery(r.readiness, r.waits, r.stage, scopes)
 		var args []any
 		if strings.Contains(query, "$1") {
 			args = append(args, sqldb.Micros(s.db.Now()))
 		}
-		if err := s.addGroups(ctx, q, holds, r.reason, query, args...); err != nil {
-			return err
+		if err := s.addGroups(ctx, q, ready, holds, r.reason, query, args...); err != nil {
+			return nil, err
 		}
 	}
-	return s.addRoomless(ctx, q)
+	return ready, s.addRoomless(ctx, q)
+}
+
+// addAtLimit counts the ready items that limits keep from starting.
+func (s *Search) addAtLimit(ctx context.Context, q *registry.QueueStatus, limits []registry.Limit, ready readyItems) error {
+	if len(limits) == 0 {
+		return nil
+	}
+	kept, err := s.work.KeptByLimits(ctx, limits)
+	if err != nil {
+		return err
+	}
+	for i := range q.Stages {
+		line := &q.Stages[i]
+		line.AtLimit = kept(line.Stage, line.Running, ready[line.Stage])
+	}
+	return nil
 }
 
 // addRoomless tells the items that wait for room from those that wait for another time.
@@ -272,8 +296,8 @@ func (s *Search) addFailed(ctx context.Context, q *registry.QueueStatus) error {
 	return nil
 }
 
-// addGroups adds up the rows of a waitingQuery.
-func (s *Search) addGroups(ctx context.Context, q *registry.QueueStatus, holds []registry.Hold, reason registry.Reason, query string, args ...any) (err error) {
+// addGroups adds up the rows of a waitingQuery, and those that are ready in ready, too.
+func (s *Search) addGroups(ctx context.Context, q *registry.QueueStatus, ready readyItems, holds []registry.Hold, reason registry.Reason, query string, args ...any) (err error) {
 	return sqldb.Each(s.db.Read.Ask(ctx, query, args...), "", func(row sqldb.Scanner) error {
 		group := registry.WorkItem{Status: registry.Pending}
 		var apart, n, waits, oldest int64
@@ -294,6 +318,10 @@ func (s *Search) addGroups(ctx context.Context, q *registry.QueueStatus, holds [
 			line.WaitsFor[reason] += waits
 		}
 		line.Ready += n - waits
+		if ready[group.Stage] == nil {
+			ready[group.Stage] = map[string]int64{}
+		}
+		ready[group.Stage][group.Collection] += n - waits
 		if at := sqldb.FromMicros(oldest); n > waits && (line.OldestReady == nil || at.Before(*line.OldestReady)) {
 			line.OldestReady = &at
 		}

@@ -284,7 +284,25 @@ type room struct {
 
 // roomAt counts what runs of a stage, and of the collections with a limit.
 func roomAt(stage registry.Stage, limits []registry.Limit, numbers func(query string, args ...any) (map[string]int64, error)) (r room, err error) {
-	r = room{stage: stage, mostOf: map[string]int{}, runsOf: map[string]int{}, weights: map[string]int{}}
+	r = roomOf(stage, limits)
+	if r.most > 0 {
+		n, err := numbers(`SELECT stage, COUNT(*) FROM work_item WHERE stage = $1 AND status = 'running' GROUP BY stage`, stage)
+		if err != nil {
+			return r, fmt.Errorf("count what runs at %s: %w", stage, err)
+		}
+		r.runs = int(n[string(stage)])
+	}
+	if len(r.mostOf) > 0 {
+		if r.runsOf, err = limitedRuns(numbers); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// roomOf returns the room of a stage as if nothing ran.
+func roomOf(stage registry.Stage, limits []registry.Limit) room {
+	r := room{stage: stage, mostOf: map[string]int{}, runsOf: map[string]int{}, weights: map[string]int{}}
 	for _, l := range limits {
 		switch {
 		case l.Scope == registry.HoldStage && l.Key == string(stage):
@@ -296,24 +314,52 @@ func roomAt(stage registry.Stage, limits []registry.Limit, numbers func(query st
 			r.weights[l.Key] = l.Weight
 		}
 	}
-	if r.most > 0 {
-		n, err := numbers(`SELECT stage, COUNT(*) FROM work_item WHERE stage = $1 AND status = 'running' GROUP BY stage`, stage)
-		if err != nil {
-			return r, fmt.Errorf("count what runs at %s: %w", stage, err)
-		}
-		r.runs = int(n[string(stage)])
+	return r
+}
+
+// limitedRuns counts what runs of each collection with a limit, at all stages.
+func limitedRuns(numbers func(query string, args ...any) (map[string]int64, error)) (map[string]int, error) {
+	n, err := numbers(`SELECT i.collection, COUNT(*) FROM ` + runningItems + ` AND i.collection IN
+		(SELECT m.key FROM work_limit m WHERE m.scope = 'collection' AND m.most > 0) GROUP BY i.collection`)
+	if err != nil {
+		return nil, fmt.Errorf("count what runs of collections with a limit: %w", err)
 	}
-	if len(r.mostOf) > 0 {
-		n, err := numbers(`SELECT i.collection, COUNT(*) FROM ` + runningItems + ` AND i.collection IN
-			(SELECT m.key FROM work_limit m WHERE m.scope = 'collection' AND m.most > 0) GROUP BY i.collection`)
+	runs := make(map[string]int, len(n))
+	for collection, n := range n {
+		runs[collection] = int(n)
+	}
+	return runs, nil
+}
+
+// KeptByLimits returns how many of a stage's ready items its limits keep from starting: that of the
+// stage, of which so many run, and those of collections.
+type KeptByLimits func(stage registry.Stage, runs int64, ready map[string]int64) int64
+
+// KeptByLimits reads the limits and what runs of collections with a limit.
+func (e *Engine) KeptByLimits(ctx context.Context, limits []registry.Limit) (KeptByLimits, error) {
+	var runs map[string]int
+	if slices.ContainsFunc(limits, func(l registry.Limit) bool { return l.Scope == registry.HoldCollection && l.Most > 0 }) {
+		var err error
+		runs, err = limitedRuns(func(query string, args ...any) (map[string]int64, error) {
+			return sqldb.Numbers(e.db.Read.Ask(ctx, query, args...))
+		})
 		if err != nil {
-			return r, fmt.Errorf("count what runs of collections with a limit: %w", err)
-		}
-		for collection, n := range n {
-			r.runsOf[collection] = int(n)
+			return nil, err
 		}
 	}
-	return r, nil
+	return func(stage registry.Stage, runsHere int64, ready map[string]int64) (kept int64) {
+		r := roomOf(stage, limits)
+		r.runs, r.runsOf = int(runsHere), runs
+		var all, start int64
+		for collection, n := range ready {
+			all += n
+			start += min(n, int64(r.of(collection)))
+		}
+		if r.most > 0 {
+			start = min(start, max(0, int64(r.most-r.runs)))
+		}
+		return all - start
+	}, nil
 }
 
 // runningItems are the rows i of the items that run. Few attempts are live, and these are indexed.

@@ -128,8 +128,8 @@ func throughputTests() map[string]func(*fixture) {
 			f.Clock.Pass(100 * time.Hour)
 			f.noted(registry.ThroughputHour)
 			f.WaitingAt(registry.Download, registrytest.Mnemonic, 2, false)
-			if s := mean(); s.ServiceSeconds != 3.5 || s.Backlog() != time.Duration(s.Ready)*3500*time.Millisecond || s.Ready == 0 {
-				f.Errorf("%+v, backlog %v; want 3.5 s for each ready item", s, s.Backlog())
+			if s := mean(); s.ServiceSeconds != 3.5 || s.Ready == 0 || s.Backlog() != time.Duration(s.Ready)*3500*time.Millisecond/registry.DefaultSlots {
+				f.Errorf("%+v, backlog %v; want 3.5 s for each ready item, divided by the slots of a worker", s, s.Backlog())
 			}
 			step(10*time.Second, 300)
 			if s := mean(); s.ServiceSeconds < 9.9 || s.ServiceSeconds > 10 {

@@ -15,6 +15,7 @@ func queueTests() tests {
 	return tests{
 		"status_counts_every_waiting_item_once":  queueCounts,
 		"status_of_an_empty_queue":               queueEmpty,
+		"backlog_is_what_more_workers_can_start": queueBacklog,
 		"status_tells_messages_from_items":       queueRung,
 		"pause_lets_steps_end_and_nothing_start": queuePause,
 		"not_accepting_refuses_what_is_new":      notAccepting,
@@ -94,6 +95,55 @@ func queueCounts(f *fixture) {
 	if got := f.stageQueue(registry.Estimate); got.Capacity != 0 || got.Free != 0 {
 		f.Errorf("estimate %+v, want no live slots", got)
 	}
+}
+
+// queueBacklog: the backlog counts what more workers could start, and nothing that waits for something
+// else. While a step runs, its worker is used.
+func queueBacklog(f *fixture) {
+	stage := registry.Estimate
+	_, jobs := f.Batch(6)
+	is := func(when string, startable int64, slots int, used float64) {
+		f.Helper()
+		got := f.stageQueue(stage)
+		want := time.Duration(float64(startable) / float64(slots) * float64(time.Second)) // no step was done, so a step counts as 1 s
+		if got.Startable() != startable || got.Backlog() != want || got.Utilization() != used {
+			f.Errorf("%s: %+v: %d startable, backlog %v, utilization %v; want %d, %v, %v", when, got, got.Startable(), got.Backlog(), got.Utilization(), startable, want, used)
+		}
+	}
+	is("no workers", 6, registry.DefaultSlots, 0)
+	f.Renewal("worker-1", stage, 4)
+	is("four slots", 6, 4, 0)
+	running := f.TakeItem(jobs[0])
+	is("one runs", 5, 4, 0.25)
+	f.Hold(registry.HoldItem, jobs[1])
+	is("one is held", 4, 4, 0.25)
+	f.Settle(registry.Settlement{Lease: f.TakeItem(jobs[2]).Lease, Outcome: registry.OutcomeRetry, Delay: time.Hour, Error: "timeout"})
+	is("one is tried again later", 3, 4, 0.25)
+	f.Settle(registry.Settlement{Lease: f.TakeItem(jobs[3]).Lease, Outcome: registry.OutcomeSnooze, Reason: registry.ReasonNoSpace, Error: "full", Delay: time.Minute})
+	is("one waits for room", 2, 4, 0.25)
+	f.limit(registry.HoldStage, string(stage), 2)
+	is("two may run", 1, 4, 0.25)
+	f.limit(registry.HoldStage, string(stage), 1)
+	is("one may run", 0, 4, 0.25)
+	f.Must(f.Store.RemoveLimit(f.Context(), registry.HoldStage, string(stage), "admin"))
+	f.limit(registry.HoldCollection, registrytest.Mnemonic, 2)
+	is("two of the collection may run", 1, 4, 0.25)
+	f.limit(registry.HoldCollection, "another", 1)
+	f.limit(registry.HoldCollection, registrytest.Mnemonic, 1)
+	is("one of the collection may run", 0, 4, 0.25)
+	f.Must(f.Store.RemoveLimit(f.Context(), registry.HoldCollection, registrytest.Mnemonic, "admin"))
+	is("without limits", 2, 4, 0.25)
+	if got := f.stageQueue(registry.Report); got.Waiting != 1 || got.Backlog() != 0 {
+		f.Errorf("report %+v, backlog %v; want none while the batch waits for its jobs", got, got.Backlog())
+	}
+	f.Must(f.Store.Drain(f.Context(), registry.Drain{Until: f.Clock.Now().Add(time.Hour), Reason: "update", Actor: "admin"}))
+	is("drained", 0, 4, 0.25)
+	f.Done(running.Lease)
+	is("nothing runs", 0, 4, 0)
+	f.Clock.Pass(2 * time.Minute)
+	is("the worker is gone", 0, 4, 0)
+	f.Release(registry.HoldAll, "")
+	is("work and no worker", 3, registry.DefaultSlots, 0) // with the item that waited for room
 }
 
 // queueRung: while a stage has no workers, all items wait in the Registry, and a few messages in
