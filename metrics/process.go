@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // What happened in the process.
@@ -32,9 +34,12 @@ var (
 	redisConns    = gauge("redis_connections", "Connections to Redis: `total`, `idle`.", "state")
 	redisTimeouts = gauge("redis_pool_timeouts", "Requests that got no connection to Redis in time, since the process started.")
 
-	StorageRequest = timer("storage_request_duration_seconds", "Requests to a bucket, with their repeats, by operation of S3, until the answer begins. `refused`: the service answered no, such as for an object that is not there. `failed`: it could not answer.", brief, "operation", "outcome")
-	StorageBytes   = counter("storage_bytes_total", "Bytes of objects on their way: `written` and `read`.", "direction").from0("written", "read")
+	StorageRequest = timer("storage_request_duration_seconds", "Requests to staging and storages, by `store`: a `bucket` (with their repeats, by operation of S3, until the answer begins) or a `folder` (`Open`, `Write`, `Commit` and so on; a `Publish` commits several files). `refused`: the answer was no, such as for an object that is not there. `failed`: there was no answer, or the disk failed or was full.", quick, "store", "operation", "outcome")
+	StorageBytes   = counter("storage_bytes_total", "Bytes of objects on their way to or from a `bucket` or `folder`: `written` and `read`.", "store", "direction")
 )
+
+// quick has the upper bounds of buckets for requests that a disk may answer: 62 µs to 65 s.
+var quick = prometheus.ExponentialBuckets(0.0000625, 4, 11)
 
 // brief has the upper bounds of buckets for requests: 4 ms to 65 s.
 var brief = []float64{0.004, 0.016, 0.064, 0.256, 1.024, 4.096, 16.384, 65.536}

@@ -175,6 +175,7 @@ func (b *batch) Show(ctx context.Context) (taken []string, err error) { return b
 // names, and syncs the folders if the names have to be durable.
 func (b *batch) publish(ctx context.Context, durable bool) (taken []string, err error) {
 	defer b.drop()
+	defer measure("Publish", time.Now(), &err)
 	n := len(b.entries)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("publish %d objects: %w", n, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/holdfast/holdfast/storage"
 )
@@ -13,7 +14,8 @@ import (
 // because committed objects never change; otherwise it returns errors.ErrUnsupported. It links a
 // file only once. A file that already has a second name is copied, so that no two objects of a
 // store share a file: one bad sector would damage both, and OCFL forbids it (E090).
-func (s *Store) CopyFrom(ctx context.Context, dstKey string, src storage.Store, srcKey string) (storage.Info, error) {
+func (s *Store) CopyFrom(ctx context.Context, dstKey string, src storage.Store, srcKey string) (_ storage.Info, err error) {
+	defer measure("Link", time.Now(), &err)
 	f, err := s.linkable(ctx, dstKey, src, srcKey)
 	if err != nil {
 		return storage.Info{}, err

@@ -88,6 +88,8 @@ func Open(path string, opts ...Option) (*Store, error) {
 	}
 	s := &Store{root: root, path: path, scratch: defaultScratch, unnamed: true, durable: make(map[string]identity)}
 	s.crowded.Store(&time.Time{})
+	countBytes("written", 0) // so that the series exist
+	countBytes("read", 0)
 	for _, opt := range opts {
 		opt(s)
 	}

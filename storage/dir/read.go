@@ -50,7 +50,8 @@ type section struct {
 }
 
 // Open implements storage.Store. ctx applies to the opening only.
-func (s *Store) Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+func (s *Store) Open(ctx context.Context, key string, offset, length int64) (r io.ReadCloser, err error) {
+	defer measure("Open", time.Now(), &err)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open %q: %w", key, err)
 	}
@@ -69,13 +70,16 @@ func (s *Store) Open(ctx context.Context, key string, offset, length int64) (io.
 		}
 	}
 	if length < 0 || length >= info.Size()-offset {
+		countBytes("read", info.Size()-offset)
 		return f, nil
 	}
+	countBytes("read", length)
 	return section{Reader: io.LimitReader(f, length), Closer: f}, nil
 }
 
 // Stat implements storage.Store.
-func (s *Store) Stat(ctx context.Context, key string) (storage.Info, error) {
+func (s *Store) Stat(ctx context.Context, key string) (_ storage.Info, err error) {
+	defer measure("Stat", time.Now(), &err)
 	if err := ctx.Err(); err != nil {
 		return storage.Info{}, fmt.Errorf("stat %q: %w", key, err)
 	}

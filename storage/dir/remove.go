@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"time"
 )
 
 // Delete implements storage.Store. It also removes folders that become empty.
-func (s *Store) Delete(ctx context.Context, key string) error {
+func (s *Store) Delete(ctx context.Context, key string) (err error) {
+	defer measure("Delete", time.Now(), &err)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("delete %q: %w", key, err)
 	}
@@ -29,7 +31,8 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 }
 
 // DeletePrefix implements storage.Store.
-func (s *Store) DeletePrefix(ctx context.Context, prefix string) error {
+func (s *Store) DeletePrefix(ctx context.Context, prefix string) (err error) {
+	defer measure("DeletePrefix", time.Now(), &err)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("delete folder %q: %w", prefix, err)
 	}
@@ -46,7 +49,8 @@ func (s *Store) DeletePrefix(ctx context.Context, prefix string) error {
 }
 
 // DeleteUnfinished implements storage.Store.
-func (s *Store) DeleteUnfinished(ctx context.Context, prefix string) error {
+func (s *Store) DeleteUnfinished(ctx context.Context, prefix string) (err error) {
+	defer measure("DeleteUnfinished", time.Now(), &err)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("delete what is unfinished in %q: %w", prefix, err)
 	}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/holdfast/holdfast/storage"
 )
 
 // Resume implements storage.Store. It copies the bytes inside the kernel.
-func (s *Store) Resume(ctx context.Context, key string, cp storage.Checkpoint) (storage.Writer, error) {
+func (s *Store) Resume(ctx context.Context, key string, cp storage.Checkpoint) (_ storage.Writer, err error) {
+	defer measure("Resume", time.Now(), &err)
 	from, err := s.openCheckpoint(cp)
 	if err != nil {
 		return nil, fmt.Errorf("resume %q: %w", key, err)

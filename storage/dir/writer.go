@@ -39,7 +39,8 @@ type writer struct {
 }
 
 // Create implements storage.Store.
-func (s *Store) Create(ctx context.Context, key string) (storage.Writer, error) {
+func (s *Store) Create(ctx context.Context, key string) (_ storage.Writer, err error) {
+	defer measure("Create", time.Now(), &err)
 	w, err := s.create(ctx, key)
 	if err != nil {
 		return nil, err
@@ -77,7 +78,8 @@ func (s *Store) createIn(ctx context.Context, key, kind string) (*writer, error)
 }
 
 // Write implements io.Writer.
-func (w *writer) Write(p []byte) (int, error) {
+func (w *writer) Write(p []byte) (n int, err error) {
+	defer measure("Write", time.Now(), &err)
 	if err := w.usable("write"); err != nil {
 		return 0, err
 	}
@@ -85,8 +87,9 @@ func (w *writer) Write(p []byte) (int, error) {
 		w.broken = wrap("write", w.key, err)
 		return 0, w.broken
 	}
-	n, err := w.f.Write(p)
+	n, err = w.f.Write(p)
 	w.size += int64(n)
+	countBytes("written", int64(n))
 	if err != nil {
 		w.broken = wrap("write", w.key, err)
 		return n, w.broken
@@ -140,7 +143,8 @@ func (w *writer) sync(op string) error {
 }
 
 // Checkpoint implements storage.Writer.
-func (w *writer) Checkpoint(ctx context.Context) (storage.Checkpoint, error) {
+func (w *writer) Checkpoint(ctx context.Context) (_ storage.Checkpoint, err error) {
+	defer measure("Checkpoint", time.Now(), &err)
 	if err := w.usable("checkpoint"); err != nil {
 		return storage.Checkpoint{}, err
 	}
@@ -186,9 +190,12 @@ func (w *writer) keep() error {
 }
 
 // Commit implements storage.Writer.
-func (w *writer) Commit(ctx context.Context) (storage.Info, error) {
+func (w *writer) Commit(ctx context.Context) (_ storage.Info, err error) {
 	if w.success {
 		return w.info, nil
+	}
+	if w.batch == nil { // its batch does the work for it
+		defer measure("Commit", time.Now(), &err)
 	}
 	if err := w.usable("commit"); err != nil {
 		return storage.Info{}, err

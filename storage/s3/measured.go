@@ -14,6 +14,9 @@ import (
 	"github.com/holdfast/holdfast/metrics"
 )
 
+// bucketStore is the label of this driver's metrics.
+const bucketStore = "bucket"
+
 // measured measures each operation with its repeats.
 func measured(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("HoldfastMetrics",
@@ -22,7 +25,7 @@ func measured(stack *middleware.Stack) error {
 		) {
 			begun := time.Now()
 			out, about, err := next.HandleInitialize(ctx, in)
-			metrics.StorageRequest.Since(begun, middleware.GetOperationName(ctx), outcome(err))
+			metrics.StorageRequest.Since(begun, bucketStore, middleware.GetOperationName(ctx), outcome(err))
 			if err == nil {
 				countBytes(in.Parameters, out.Result)
 			}
@@ -35,13 +38,17 @@ func measured(stack *middleware.Stack) error {
 func countBytes(in, out any) {
 	switch in := in.(type) {
 	case *s3.PutObjectInput:
-		metrics.StorageBytes.Add(float64(max(0, aws.ToInt64(in.ContentLength))), "written")
+		countLength("written", in.ContentLength)
 	case *s3.UploadPartInput:
-		metrics.StorageBytes.Add(float64(max(0, aws.ToInt64(in.ContentLength))), "written")
+		countLength("written", in.ContentLength)
 	}
 	if out, ok := out.(*s3.GetObjectOutput); ok {
-		metrics.StorageBytes.Add(float64(max(0, aws.ToInt64(out.ContentLength))), "read")
+		countLength("read", out.ContentLength)
 	}
+}
+
+func countLength(direction string, length *int64) {
+	metrics.StorageBytes.Add(float64(max(0, aws.ToInt64(length))), bucketStore, direction)
 }
 
 // outcome tells a refusal, which is an answer, from a failure.
