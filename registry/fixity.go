@@ -39,9 +39,13 @@ type HoldingsReader interface {
 type Holdings struct {
 	Files   int64           `json:"files"` // stored files of all objects
 	Checked []CheckedWithin `json:"checked"`
-	Copies  []CopyCount     `json:"copies"` // by number, the smallest first
-	At      time.Time       `json:"at"`     // when files and versions were counted
-	Rooms   []Room          `json:"rooms"`  // by volume
+	// FixityDays is the period of scheduled checks; 0: there is no schedule. Late counts the stored files
+	// whose last check is older than that and a tenth of it.
+	FixityDays float64     `json:"fixity_days,omitempty"`
+	Late       int64       `json:"late,omitempty"`
+	Copies     []CopyCount `json:"copies"` // by number, the smallest first
+	At         time.Time   `json:"at"`     // when files and versions were counted
+	Rooms      []Room      `json:"rooms"`  // by volume
 }
 
 // CheckedDays are the times of [Holdings], the shortest first.

@@ -7,14 +7,13 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/sqlstore"
 )
 
-// openDatabase opens the Registry's database until the node is closed. key signs receipts; nil:
-// none are signed. mails says that mails are sent.
-func (n *Node) openDatabase(ctx context.Context, address string, key *receipt.Key, mails bool) (*sqlstore.Store, error) {
-	s, closeAll, err := openDatabase(ctx, sqlstore.Options{URL: address, Log: n.Log, ReceiptKey: key, Mail: mails})
+// openDatabase opens the Registry's database until the node is closed.
+func (n *Node) openDatabase(ctx context.Context, o sqlstore.Options) (*sqlstore.Store, error) {
+	o.Log = n.Log
+	s, closeAll, err := openDatabase(ctx, o)
 	if err == nil {
 		n.onClose(closeAll)
 	}

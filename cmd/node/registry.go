@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast/holdfast/periodic/cloudwatch"
 	"github.com/holdfast/holdfast/registry/receipt"
+	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/source"
 )
 
@@ -36,7 +37,7 @@ func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 		needs := []need{n.listening(&listener, func(ctx context.Context) (net.Listener, error) { return n.listenWeb(ctx, o.Web) }), {
 			"HOLDFAST_DATABASE_URL", o.Database, "the Registry's database", "start it, correct the address, or run holdfast migrate",
 			func(ctx context.Context) (err error) {
-				d.registry, err = n.openDatabase(ctx, o.Database, o.ReceiptKey, o.Mail.On)
+				d.registry, err = n.openDatabase(ctx, sqlstore.Options{URL: o.Database, ReceiptKey: o.ReceiptKey, Mail: o.Mail.On, FixityEvery: o.FixityEvery})
 				return err
 			},
 		}}

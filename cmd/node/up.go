@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast/holdfast/queue/broker"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
+	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/storage/dir"
 )
@@ -148,7 +149,7 @@ func (noTopics) Send(context.Context, string, ...[]byte) error {
 // openUp opens everything in the folder.
 func (n *Node) openUp(ctx context.Context, o UpOptions, d *registryServer, c *workerPool) error {
 	database := cmp.Or(o.Database, "sqlite:"+filepath.Join(o.Dir, "registry.db"))
-	r, err := n.openDatabase(ctx, database, o.ReceiptKey, o.Mail.Sender != nil)
+	r, err := n.openDatabase(ctx, sqlstore.Options{URL: database, ReceiptKey: o.ReceiptKey, Mail: o.Mail.Sender != nil, FixityEvery: o.FixityEvery})
 	if err != nil {
 		return err
 	}

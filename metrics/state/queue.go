@@ -61,6 +61,8 @@ var (
 	oneCopy       = metrics.State("one_copy_collections", "Collections whose objects have one copy only.")
 	files         = metrics.State("stored_files", "Stored files of all objects; counted every ten minutes.")
 	checked       = metrics.State("checked_files", "Stored files that were read and found right in every storage within some days, or were written then. Divided by `holdfast_stored_files`: the share that is checked.", "days")
+	fixityPeriod  = metrics.State("fixity_period_seconds", "Time after which every stored file is checked again (`HOLDFAST_FIXITY_DAYS`); 0: there is no schedule.")
+	late          = metrics.State("late_files", "Stored files whose last check is older than the period and a tenth of it; 0 without a schedule. Divided by `holdfast_stored_files`: the share that is late.")
 	versions      = metrics.State("versions", "Versions of objects by their number of copies; counted every ten minutes.", "copies")
 	failing       = metrics.State("failing_subscriptions", "Subscriptions whose receivers do not acknowledge events.")
 	subscriptions = metrics.State("subscriptions", "Subscriptions by state: `current`, `behind`, `failing`, `paused`.", "state")
@@ -74,7 +76,7 @@ var (
 	volumeBytes   = metrics.State("volume_bytes", "Room of staging and storages, where it is limited: `total`, `used`.", "volume", "state")
 	all           = []*prometheus.Desc{
 		up, items, waiting, oldestReady, slots, service, backlog, utilization, messages, itemLimit, failedItems, accepting, paused, damaged, foreign, oneCopy,
-		files, checked, versions, failing, subscriptions, feedLag, feedLagEvents, deliveries, relayLag, sweepAge, reservedBytes, reservations, volumeBytes,
+		files, checked, fixityPeriod, late, versions, failing, subscriptions, feedLag, feedLagEvents, deliveries, relayLag, sweepAge, reservedBytes, reservations, volumeBytes,
 	}
 )
 
@@ -176,6 +178,8 @@ func (s scrape) holdings(h registry.Holdings) {
 	for _, c := range h.Checked {
 		s.set(checked, float64(c.Files), strconv.Itoa(c.Days))
 	}
+	s.set(fixityPeriod, h.FixityDays*(24*time.Hour).Seconds())
+	s.set(late, float64(h.Late))
 	for _, c := range h.Copies {
 		s.set(versions, float64(c.Versions), strconv.Itoa(c.Copies))
 	}

@@ -44,7 +44,7 @@ func (q queue) QueueStatus(context.Context) (registry.QueueStatus, error) {
 
 func (q queue) Holdings(context.Context) (registry.Holdings, error) {
 	return registry.Holdings{
-		Files: 100, Checked: []registry.CheckedWithin{{Days: 90, Files: 99}}, Copies: []registry.CopyCount{{Copies: 2, Versions: 50}},
+		Files: 100, FixityDays: 90, Late: 1, Checked: []registry.CheckedWithin{{Days: 90, Files: 99}}, Copies: []registry.CopyCount{{Copies: 2, Versions: 50}},
 		Rooms: []registry.Room{{Volume: "staging", Items: 1, Coming: 1000, Kept: 10}},
 	}, q.err
 }
@@ -86,7 +86,7 @@ func TestCollector(t *testing.T) {
 		`holdfast_failed_items{stage="download"} 11`, `holdfast_accepting 1`, `holdfast_paused 0`, `holdfast_damaged_files 2`, `holdfast_foreign_files 0`,
 		`holdfast_one_copy_collections 3`, `holdfast_failing_subscriptions 0`, `holdfast_queue_up 1`,
 		`holdfast_deliveries{state="retrying"} 4`, `holdfast_deliveries{state="failed"} 5`,
-		`holdfast_stored_files 100`, `holdfast_checked_files{days="90"} 99`, `holdfast_versions{copies="2"} 50`,
+		`holdfast_stored_files 100`, `holdfast_checked_files{days="90"} 99`, `holdfast_versions{copies="2"} 50`, `holdfast_fixity_period_seconds 7.776e+06`, `holdfast_late_files 1`,
 		`holdfast_subscriptions{state="current"} 1`, `holdfast_subscriptions{state="behind"} 1`, `holdfast_subscriptions{state="failing"} 1`, `holdfast_subscriptions{state="paused"} 1`,
 		`holdfast_feed_lag_events{state="failing"} 30`, `holdfast_reserved_bytes{state="coming",volume="staging"} 1000`, `holdfast_reserved_bytes{state="kept",volume="staging"} 10`,
 		`holdfast_reservations{volume="staging"} 1`, `holdfast_volume_bytes{state="total",volume="staging"} 500`, `holdfast_volume_bytes{state="used",volume="staging"} 300`,

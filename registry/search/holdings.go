@@ -49,6 +49,12 @@ func (s *Search) countHoldings(ctx context.Context, now time.Time) (h registry.H
 		sums += fmt.Sprintf(`, CAST(COALESCE(SUM(CASE WHEN checked_at >= $%d THEN 1 ELSE 0 END), 0) AS BIGINT)`, i+1)
 		into = append(into, &h.Checked[i].Files)
 	}
+	if s.fixityEvery > 0 {
+		h.FixityDays = s.fixityEvery.Hours() / 24
+		args = append(args, sqldb.Micros(now.Add(-s.fixityEvery-s.fixityEvery/10)))
+		sums += fmt.Sprintf(`, CAST(COALESCE(SUM(CASE WHEN checked_at < $%d THEN 1 ELSE 0 END), 0) AS BIGINT)`, len(args))
+		into = append(into, &h.Late)
+	}
 	if err := s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*)`+sums+` FROM stored_file`, args...).Scan(into...); err != nil {
 		return h, err
 	}

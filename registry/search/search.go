@@ -3,6 +3,8 @@
 package search
 
 import (
+	"time"
+
 	"github.com/holdfast/holdfast/registry/outbound"
 	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
@@ -14,7 +16,8 @@ type Search struct {
 	work *work.Engine
 	out  *outbound.Outbound
 
-	counted counted
+	fixityEvery time.Duration // the period of fixity checks; 0: no schedule
+	counted     counted
 }
 
 // indexedBy names an index for SQLite, which has no statistics here. It is for queries for which it
@@ -26,7 +29,8 @@ func (s *Search) indexedBy(index string) string {
 	return ""
 }
 
-// New returns the searches over a Registry.
-func New(db *sqldb.DB, engine *work.Engine, out *outbound.Outbound) *Search {
-	return &Search{db: db, work: engine, out: out}
+// New returns the searches over a Registry, whose stored files are checked again after a time; 0: no
+// schedule.
+func New(db *sqldb.DB, engine *work.Engine, out *outbound.Outbound, fixityEvery time.Duration) *Search {
+	return &Search{db: db, work: engine, out: out, fixityEvery: fixityEvery}
 }

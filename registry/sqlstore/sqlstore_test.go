@@ -45,7 +45,7 @@ func open(t *testing.T, path string, now func() time.Time) *sqlstore.Store {
 
 func openURL(t *testing.T, url string, now func() time.Time) *sqlstore.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: url, Now: now, ReceiptKey: sqlstoretest.ReceiptKey(t), Mail: true})
+	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: url, Now: now, ReceiptKey: sqlstoretest.ReceiptKey(t), Mail: true, FixityEvery: registrytest.CheckEvery})
 	if err != nil {
 		t.Fatal(err)
 	}

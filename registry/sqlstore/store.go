@@ -35,6 +35,8 @@ type Options struct {
 	ReceiptKey *receipt.Key
 	// Mail reports whether mails are delivered. Otherwise none are created.
 	Mail bool
+	// FixityEvery is the time after which stored files are checked again; 0: no schedule.
+	FixityEvery time.Duration
 }
 
 // Store is the whole Registry. Every method is one transaction and may be called concurrently;
@@ -78,7 +80,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.Calendar = schedules.New(db, engine)
 	s.Keeper = processes.New(db, engine)
 	s.Deposits = deposit.New(db, engine, s.Outbound)
-	s.Search = search.New(db, engine, s.Outbound)
+	s.Search = search.New(db, engine, s.Outbound, o.FixityEvery)
 	s.Acts = bulk.New(db, engine, s.Search)
 	s.Reasons = why.New(db, engine, s.Search)
 	s.Meter = throughput.New(db, engine)

@@ -116,7 +116,7 @@ func sqlite(t *testing.T, now func() time.Time) *sqlstore.Store {
 // backing opens the store at a URL until the test ends.
 func backing(t testing.TB, url string, now func() time.Time) *sqlstore.Store {
 	t.Helper()
-	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: url, Now: now, ReceiptKey: sqlstoretest.ReceiptKey(t), Mail: true})
+	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: url, Now: now, ReceiptKey: sqlstoretest.ReceiptKey(t), Mail: true, FixityEvery: registrytest.CheckEvery})
 	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s

@@ -19,7 +19,8 @@ func holdingsCounted(f *fixture) {
 	h, err := f.Store.Holdings(f.Context())
 	f.Must(err)
 	want := registry.Holdings{
-		Files: h.Files, At: f.Clock.Now(), Rooms: h.Rooms, Copies: []registry.CopyCount{{Copies: 1, Versions: 2}},
+		FixityDays: 90,
+		Files:      h.Files, At: f.Clock.Now(), Rooms: h.Rooms, Copies: []registry.CopyCount{{Copies: 1, Versions: 2}},
 		Checked: []registry.CheckedWithin{{Days: 30, Files: h.Files / 2}, {Days: 90, Files: h.Files}, {Days: 365, Files: h.Files}},
 	}
 	if diff := cmp.Diff(want, h); diff != "" || h.Files < 2 {
@@ -32,6 +33,12 @@ func holdingsCounted(f *fixture) {
 	f.Clock.Pass(11 * time.Minute)
 	if again, err := f.Store.Holdings(f.Context()); err != nil || again.Files <= h.Files {
 		f.Errorf("not counted again: %+v, %v", again, err)
+	}
+	f.Clock.Pass(60 * 24 * time.Hour) // the first object's check is 100 days ago
+	h, err = f.Store.Holdings(f.Context())
+	f.Must(err)
+	if h.Late != want.Files/2 {
+		f.Errorf("%d files are late, want %d", h.Late, want.Files/2)
 	}
 	c := f.Provisioning(1)[0]
 	f.Must(f.Store.Reserve(f.Context(), c.Lease, registry.Reservation{Volume: registry.DefaultStaging, Bytes: 500, Total: 10_000, Threshold: 0.8}))
