@@ -66,6 +66,7 @@ func (a *App) Root(below ...*cobra.Command) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(below...)
+	a.complete(root)
 	return root
 }
 
