@@ -3,7 +3,6 @@ package search
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -110,12 +109,14 @@ func openBits(bits int) string {
 	return "CASE WHEN i.status IN " + sqldb.Names(openStatuses()) + " THEN " + work.BitsSum(bits) + " ELSE 0 END"
 }
 
-// openStatuses returns the statuses that do not decide a state alone. It tries all combinations of
-// bits at all places, once.
-var openStatuses = sync.OnceValue(func() (open []string) {
+// openStatuses returns the statuses that do not decide a state alone.
+var openStatuses = sync.OnceValue(func() (open []registry.Status) {
 	for _, status := range registry.Statuses() {
-		if slices.ContainsFunc(work.Places(), func(p work.Place) bool { return p.Status == status && decidingBits(p) != 0 }) {
-			open = append(open, string(status))
+		for p, deciding := range decidingBits() {
+			if p.Status == status && deciding != 0 {
+				open = append(open, status)
+				break
+			}
 		}
 	}
 	return open
@@ -126,7 +127,7 @@ var openStatuses = sync.OnceValue(func() (open []string) {
 func (s *Search) countPlaces(w *sqldb.Where, r *reach, all int) string {
 	counts := make([]string, len(r.places))
 	for i, p := range r.places {
-		bits := decidingBits(p) & all
+		bits := decidingBits()[p] & all
 		text := fmt.Sprintf(`SELECT '%s' AS stage, '%s' AS status, %%s AS bits, COUNT(*) AS n FROM %s%s`, p.Stage, p.Status, s.rowsAt(*r, p.Cond()), w.With(p.Cond()))
 		if bits == 0 {
 			counts[i] = fmt.Sprintf(text, "0")
@@ -137,18 +138,22 @@ func (s *Search) countPlaces(w *sqldb.Where, r *reach, all int) string {
 	return strings.Join(counts, " UNION ALL ")
 }
 
-// decidingBits returns the bits that decide the state of an item at a place.
-func decidingBits(p work.Place) (bits int) {
-	action, _ := registry.ActionOf(p.Stage)
-	for b := 0; b <= work.AllBits; b++ {
-		for i := range work.PositionBits {
-			if registry.StateOf(work.PositionOf(action, p.Stage, p.Status, b)) != registry.StateOf(work.PositionOf(action, p.Stage, p.Status, b^1<<i)) {
-				bits |= 1 << i
+// decidingBits are the bits that decide the state of an item at each place. They are found once, by
+// asking for the state of all combinations.
+var decidingBits = sync.OnceValue(func() map[work.Place]int {
+	deciding := map[work.Place]int{}
+	for _, p := range work.Places() {
+		action, _ := registry.ActionOf(p.Stage)
+		for b := 0; b <= work.AllBits; b++ {
+			for i := range work.PositionBits {
+				if registry.StateOf(work.PositionOf(action, p.Stage, p.Status, b)) != registry.StateOf(work.PositionOf(action, p.Stage, p.Status, b^1<<i)) {
+					deciding[p] |= 1 << i
+				}
 			}
 		}
 	}
-	return bits
-}
+	return deciding
+})
 
 // addUp adds rows of stage, status, bits and count to counts.
 func (s *Search) addUp(ctx context.Context, query string, args []any, counts map[registry.State]int64) error {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/internal/cputest"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrybench"
 	"github.com/holdfast/holdfast/web/ui/uitest"
@@ -19,7 +20,8 @@ import (
 
 // BenchmarkIngestBesidePages takes jobs through all their stages, in turns without open pages and
 // beside 200 of 20 people, which follow what changes. It reports how much longer the jobs take beside
-// them. The target is 1.10. Workers, Registry and pages share this process, as in holdfast up.
+// them, and how much more processor time: that of readers, too. The target is 1.10. Workers, Registry
+// and pages share this process, as in holdfast up.
 func BenchmarkIngestBesidePages(b *testing.B) {
 	const jobs, callers, people, each = 1000, 16, 20, 10
 	s := uitest.New(b, uitest.Options{})
@@ -31,19 +33,21 @@ func BenchmarkIngestBesidePages(b *testing.B) {
 	for i := range tokens {
 		tokens[i] = s.TokenOf(b, fmt.Sprintf("person %d", i), registry.RoleOperator)
 	}
-	ingest := func() time.Duration {
-		begun := time.Now()
+	// ingest adds how long the jobs took, by the clock and in processor time.
+	ingest := func(took, used *time.Duration) {
+		begun, before := time.Now(), cputest.Used(b)
 		_, err := registrybench.Preserve(b.Context(), s.Store, collection, jobs, callers)
 		must(b, err)
-		return time.Since(begun)
+		*took += time.Since(begun)
+		*used += cputest.Used(b) - before
 	}
-	ingest() // what comes first warms up
+	ingest(new(time.Duration), new(time.Duration)) // what comes first warms up
 	batch := (&archive{Server: s}).list(b, "action:batch", 1)[0].ID
 	pages := []string{"/operations", "/deposits?of=all", "/items", "/items?q=status%3Arunning", "/batches/" + batch}
-	var alone, beside time.Duration
+	var alone, beside, usedAlone, usedBeside time.Duration
 	var sent atomic.Int64
 	for b.Loop() {
-		alone += ingest()
+		ingest(&alone, &usedAlone)
 		ctx, end := context.WithCancel(b.Context())
 		var readers, opened sync.WaitGroup
 		for i := range people * each {
@@ -53,11 +57,12 @@ func BenchmarkIngestBesidePages(b *testing.B) {
 			})
 		}
 		opened.Wait()
-		beside += ingest()
+		ingest(&beside, &usedBeside)
 		end()
 		readers.Wait()
 	}
 	b.ReportMetric(float64(beside)/float64(alone), "x-alone")
+	b.ReportMetric(float64(usedBeside)/float64(usedAlone), "cpu-x-alone")
 	b.ReportMetric(float64(b.N)*jobs/alone.Seconds(), "jobs/s-alone")
 	b.ReportMetric(float64(b.N)*jobs/beside.Seconds(), "jobs/s-beside")
 	b.ReportMetric(float64(sent.Load())/1024/float64(b.N), "KiB-sent")

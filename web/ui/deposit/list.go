@@ -130,7 +130,7 @@ func (p pages) list(r *http.Request) (page.Page, error) {
 		content.Rows = append(content.Rows, s)
 	}
 	newest := asked.Get("after") == "" && asked.Get("before") == ""
-	if newest && content.Own && content.Query == "" && content.Chips[0].Chosen && content.Chips[1].Count > 0 {
+	if newest && content.Own && !page.Streaming(r) && content.Query == "" && content.Chips[0].Chosen && content.Chips[1].Count > 0 {
 		if content.First, err = p.mustCorrect(ctx, me); err != nil {
 			return page.Page{}, err
 		}
@@ -164,7 +164,7 @@ func (p pages) mustCorrect(ctx context.Context, me registry.Token) (first []stan
 }
 
 func (p pages) listPage(r *http.Request, content depositsPage, live bool) page.Page {
-	return page.Page{Name: "deposits", Title: p.Texts(r).T("Deposits"), Section: "deposits", Live: live, Content: content}
+	return page.Page{Name: "deposits", Title: p.Texts(r).T("Deposits"), Section: "deposits", Live: live, Alike: !content.Own, Content: content}
 }
 
 // chipsOf returns the chips with the number of batches of each; the first stands for all. If counting

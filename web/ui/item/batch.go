@@ -173,7 +173,7 @@ func (p pages) batch(r *http.Request) (page.Page, error) {
 	if err := p.jobsOf(r, &b); err != nil {
 		return page.Page{}, err
 	}
-	return page.Page{Name: "batch", Title: p.Texts(r).T("Batch") + " " + it.Heading(), Section: "deposits", Live: b.Live, Content: b}, nil
+	return page.Page{Name: "batch", Title: p.Texts(r).T("Batch") + " " + it.Heading(), Section: "deposits", Live: b.Live, Alike: true, Content: b}, nil
 }
 
 // jobsOf fills in the list of jobs, the filters, and the strip of stages.

@@ -53,7 +53,7 @@ func (p pages) graph(r *http.Request) (page.Page, error) {
 	if g.Failed > 0 && p.May(r.Context(), "bulk") {
 		g.Requeue = registry.Query{Terms: []registry.Term{{Field: "graph", Value: id}, {Field: "status", Value: string(registry.Failed)}}}.String()
 	}
-	return page.Page{Name: "graph", Title: p.Texts(r).T("Graph"), Section: "items", Live: isLive(v), Content: g}, nil
+	return page.Page{Name: "graph", Title: p.Texts(r).T("Graph"), Section: "items", Live: isLive(v), Alike: true, Content: g}, nil
 }
 
 // around is the page of what an item waits for and what waits for it.
@@ -68,7 +68,7 @@ func (p pages) around(r *http.Request) (page.Page, error) {
 	}
 	g := p.graphOf(r.Context(), v)
 	g.ID, g.Item = v.GraphID, &it
-	return page.Page{Name: "graph", Title: p.Texts(r).T("Around %s", it.Heading()), Section: "items", Live: isLive(v), Content: g}, nil
+	return page.Page{Name: "graph", Title: p.Texts(r).T("Around %s", it.Heading()), Section: "items", Live: isLive(v), Alike: true, Content: g}, nil
 }
 
 // isLive reports whether a node can still change by itself.

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/webserver"
 )
 
@@ -26,6 +27,9 @@ import (
 //
 // The id of a message is a digest of all live parts. A page begins its stream with the digest of what
 // it shows.
+//
+// Readers of one page share its renderings: those of one viewer, and, if the page says that it shows
+// all of a role the same (Page.Alike), all readers of a role that sees every collection.
 
 // Changes tells when something has changed. Its methods are as in registry.Feeds.
 type Changes interface {
@@ -59,23 +63,27 @@ type live struct {
 	mu      sync.Mutex
 	streams map[string]int // by the viewer's name
 	pages   map[liveKey]*rendered
+	end     int64         // of the feed, as far as a rendering has seen it
 	turn    chan struct{} // has room for the one who renders a page
 }
 
-// liveKey tells what may share a rendering: the same page of the same viewer.
+// liveKey tells what may share a rendering: the same page of the same viewer, or of the same role.
 type liveKey struct {
 	viewKey
-	viewer, page string
+	viewer string // "": everybody of the role
+	role   registry.Role
+	page   string
 }
 
 // rendered is the last rendering of a page.
 type rendered struct {
 	readers int
 	begun   time.Time
+	end     int64 // of the feed, before it began
 	parts   []part
 	digest  string
 	over    bool // the page does not change any more
-	err     error
+	alike   bool // all of the role see the same
 }
 
 // part is a live part of a page.
@@ -94,8 +102,12 @@ func digestOf(parts []part) string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// liveMark is in the context of a request that renders a page for its streams.
+// liveMark is in the context of a request that renders a page for its streams: a *rendered.
 type liveMark struct{}
+
+// Streaming reports whether a page is rendered for its streams, which use its live parts only. What
+// stands elsewhere on the page then need not be asked for.
+func Streaming(r *http.Request) bool { return r.Context().Value(liveMark{}) != nil }
 
 // stream answers GET /live?page=ADDRESS&seen=DIGEST.
 func (s *Site) stream(w http.ResponseWriter, r *http.Request) {
@@ -113,14 +125,21 @@ func (s *Site) stream(w http.ResponseWriter, r *http.Request) {
 	v := s.viewOf(r)
 	reader := &liveReader{
 		site: s, request: r, page: address, out: w, control: http.NewResponseController(w), sent: map[string][sha256.Size]byte{},
-		key:  liveKey{viewKey{v.texts.Tag, v.zone.String()}, name + "\x00" + s.Caller(ctx).ID, address.String()},
 		seen: r.URL.Query().Get("seen"),
+	}
+	caller := s.Caller(ctx)
+	own := liveKey{viewKey{v.texts.Tag, v.zone.String()}, name + "\x00" + caller.ID, caller.Role, address.String()}
+	reader.keys = []liveKey{own}
+	if (registry.Token{Role: caller.Role}).Within() == nil {
+		shared := own
+		shared.viewer = ""
+		reader.keys = append(reader.keys, shared)
 	}
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
 		reader.seen = last
 	}
-	defer s.live.forget(reader.key)
-	s.live.keep(reader.key)
+	defer s.live.forget(reader.keys)
+	s.live.keep(reader.keys)
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -131,6 +150,9 @@ func (s *Site) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// liveShared is a comment that says that all of the viewer's role are sent the same.
+const liveShared = ": for all of the role\n\n"
+
 // errLiveOver ends a stream without a fault.
 var errLiveOver = errors.New("the stream is over")
 
@@ -139,7 +161,7 @@ type liveReader struct {
 	site    *Site
 	request *http.Request
 	page    *url.URL
-	key     liveKey
+	keys    []liveKey // of the renderings that are for it: its viewer's, and its role's
 	out     io.Writer
 	control *http.ResponseController
 	seen    string                       // digest of what the page shows
@@ -150,15 +172,17 @@ func (l *liveReader) run(ctx context.Context) error {
 	if err := l.send(fmt.Sprintf("retry: %d\n\n", liveRetry.Milliseconds())); err != nil {
 		return err
 	}
-	checked := time.Now()
+	checked, told := time.Now(), false
 	for {
-		after, err := l.site.Changes.FeedEnd(ctx)
+		now, err := l.site.rendering(ctx, l.keys, l.request, l.page)
 		if err != nil {
 			return err
 		}
-		now, err := l.site.rendering(ctx, l.key, l.request, l.page)
-		if err != nil {
-			return err
+		if now.alike && !told {
+			told = true
+			if err := l.send(liveShared); err != nil {
+				return err
+			}
 		}
 		if err := l.patch(now); err != nil {
 			return err
@@ -175,7 +199,7 @@ func (l *liveReader) run(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := l.await(ctx, after); err != nil {
+		if err := l.await(ctx, now.end); err != nil {
 			return err
 		}
 	}
@@ -183,6 +207,25 @@ func (l *liveReader) run(ctx context.Context) error {
 
 // await returns when it is time to look again.
 func (l *liveReader) await(ctx context.Context, after int64) error {
+	if !l.site.live.goneOn(after) {
+		if err := l.awaitFeed(ctx, after); err != nil {
+			return err
+		}
+	}
+	pause := time.NewTimer(liveAtMost)
+	defer pause.Stop()
+	select {
+	case <-l.site.Changes.Done():
+		return errLiveOver
+	case <-ctx.Done():
+		return errLiveOver
+	case <-pause.C:
+		return nil
+	}
+}
+
+// awaitFeed returns when something has changed, or after some time.
+func (l *liveReader) awaitFeed(ctx context.Context, after int64) error {
 	waiting, cancel := context.WithTimeout(ctx, liveAtLeast)
 	defer cancel()
 	go func() {
@@ -195,16 +238,7 @@ func (l *liveReader) await(ctx context.Context, after int64) error {
 	if err := l.site.Changes.AwaitFeed(waiting, after); err != nil && waiting.Err() == nil {
 		return err
 	}
-	pause := time.NewTimer(liveAtMost)
-	defer pause.Stop()
-	select {
-	case <-l.site.Changes.Done():
-		return errLiveOver
-	case <-ctx.Done():
-		return errLiveOver
-	case <-pause.C:
-		return nil
-	}
+	return nil
 }
 
 // patch sends the parts that differ from what the page shows.
@@ -241,9 +275,9 @@ func (l *liveReader) send(text string) error {
 	return nil
 }
 
-// rendering returns a rendering of a page that begins after the call, or one that another reader of
-// the same page has begun since.
-func (s *Site) rendering(ctx context.Context, key liveKey, r *http.Request, page *url.URL) (*rendered, error) {
+// rendering returns a rendering of a page that begins after the call, or one that another reader has
+// begun since for one of the keys. A rendering that fails is nobody else's: its reader may have gone.
+func (s *Site) rendering(ctx context.Context, keys []liveKey, r *http.Request, page *url.URL) (*rendered, error) {
 	asked := time.Now()
 	select {
 	case s.live.turn <- struct{}{}:
@@ -251,42 +285,52 @@ func (s *Site) rendering(ctx context.Context, key liveKey, r *http.Request, page
 	case <-ctx.Done():
 		return nil, errLiveOver
 	}
-	last := s.live.last(key)
-	if last.begun.After(asked) {
-		return last, last.err
+	for _, key := range keys {
+		if last := s.live.last(key); last.begun.After(asked) {
+			return last, nil
+		}
 	}
-	now := s.render(ctx, r, page)
-	s.live.set(key, now)
-	pause := time.NewTimer(min(mostPause, (liveShare-1)*time.Since(now.begun)))
+	begun := time.Now()
+	now, err := s.render(ctx, r, page)
+	if err == nil {
+		key := keys[0]
+		if now.alike {
+			key = keys[len(keys)-1]
+		}
+		s.live.set(key, now)
+	}
+	pause := time.NewTimer(min(mostPause, (liveShare-1)*time.Since(begun)))
 	defer pause.Stop()
 	select {
 	case <-pause.C:
 	case <-s.Changes.Done():
 	}
-	return now, now.err
+	return now, err
 }
 
 // render renders a page's live parts for its streams.
-func (s *Site) render(ctx context.Context, r *http.Request, page *url.URL) *rendered {
-	now := &rendered{begun: time.Now()}
-	over := true
-	request, err := http.NewRequestWithContext(context.WithValue(ctx, liveMark{}, &over), http.MethodGet, page.String(), http.NoBody)
+func (s *Site) render(ctx context.Context, r *http.Request, page *url.URL) (*rendered, error) {
+	end, err := s.Changes.FeedEnd(ctx)
 	if err != nil {
-		now.err = fmt.Errorf("render page: %w", err)
-		return now
+		return nil, err
+	}
+	now := &rendered{begun: time.Now(), end: end}
+	request, err := http.NewRequestWithContext(context.WithValue(ctx, liveMark{}, now), http.MethodGet, page.String(), http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("render page: %w", err)
 	}
 	request.Header["Cookie"] = r.Header["Cookie"]
 	request.Header["Accept-Language"] = r.Header["Accept-Language"]
 	request.RequestURI = page.RequestURI()
 	answer := webserver.NewRecording()
+	now.over = true
 	s.mux.ServeHTTP(answer, request)
 	if answer.Status != http.StatusOK {
-		now.err = fmt.Errorf("page %s answers %d", page.Path, answer.Status)
-		return now
+		return nil, fmt.Errorf("page %s answers %d", page.Path, answer.Status)
 	}
-	now.parts, now.over = liveParts(answer.Body.Bytes()), over
+	now.parts = liveParts(answer.Body.Bytes())
 	now.digest = digestOf(now.parts)
-	return now
+	return now, nil
 }
 
 func newLive() live {
@@ -312,20 +356,24 @@ func (l *live) leave(name string) {
 }
 
 // keep adds a reader of a page; forget removes it.
-func (l *live) keep(key liveKey) {
+func (l *live) keep(keys []liveKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.pages[key] == nil {
-		l.pages[key] = &rendered{}
+	for _, key := range keys {
+		if l.pages[key] == nil {
+			l.pages[key] = &rendered{}
+		}
+		l.pages[key].readers++
 	}
-	l.pages[key].readers++
 }
 
-func (l *live) forget(key liveKey) {
+func (l *live) forget(keys []liveKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.pages[key].readers--; l.pages[key].readers == 0 {
-		delete(l.pages, key)
+	for _, key := range keys {
+		if l.pages[key].readers--; l.pages[key].readers == 0 {
+			delete(l.pages, key)
+		}
 	}
 }
 
@@ -340,4 +388,12 @@ func (l *live) set(key liveKey, now *rendered) {
 	defer l.mu.Unlock()
 	now.readers = l.pages[key].readers
 	l.pages[key] = now
+	l.end = max(l.end, now.end)
+}
+
+// goneOn reports whether a rendering has seen the feed go on behind a cursor.
+func (l *live) goneOn(after int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.end > after
 }

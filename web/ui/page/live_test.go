@@ -147,7 +147,10 @@ func newWatched(t *testing.T) *watched {
 	var err error
 	w.Site, err = New(Options{
 		Transport: http.DefaultTransport, May: func(context.Context, string) bool { return true },
-		Caller:    func(context.Context) registry.Session { return registry.Session{ID: "s", Name: "reader"} },
+		Caller: func(ctx context.Context) registry.Session {
+			as, _ := ctx.Value(viewer{}).(registry.Session)
+			return as
+		},
 		UploadUse: func(context.Context) ([]registry.UploadUse, error) { return nil, nil },
 		Changes:   w.feed, Specification: func() ([]byte, error) { return nil, nil }, Log: slog.New(slog.DiscardHandler),
 	})
@@ -188,7 +191,15 @@ func (w *watched) rendered() int {
 // open opens a stream of a page. The function that it returns ends it.
 func (w *watched) open(t *testing.T, page, seen, last string) (*stream, func()) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	return w.openAs(t, registry.Session{ID: "s", Name: "reader"}, page, seen, last)
+}
+
+// viewer is the key of a session in the context of a request.
+type viewer struct{}
+
+func (w *watched) openAs(t *testing.T, as registry.Session, page, seen, last string) (*stream, func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), viewer{}, as))
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/live?page="+page+"&seen="+seen, http.NoBody)
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
@@ -442,6 +453,60 @@ func TestLive_Shares(t *testing.T) {
 		const most = 5
 		if w.rendered() > most {
 			t.Errorf("%d readers made %d renderings, want at most %d", readers, w.rendered(), most)
+		}
+	})
+}
+
+// Readers of one role share a rendering if the page says that it shows them the same, but for
+// depositors, who see their own collections.
+func TestLive_SharesByRole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t)
+		show := func(alike bool) func(*http.Request) (Page, error) {
+			return func(r *http.Request) (Page, error) {
+				time.Sleep(time.Millisecond)
+				return Page{Name: "test", Title: "Test", Live: true, Alike: alike, Content: []string{"for " + w.Caller(r.Context()).Name, "", ""}}, nil
+			}
+		}
+		w.Get("/alike", show(true))
+		w.Get("/own", show(false))
+		session := func(name string, role registry.Role) registry.Session {
+			return registry.Session{ID: "of " + name, Name: name, Role: role}
+		}
+		readers := []registry.Session{
+			session("anna", registry.RoleOperator), session("ben", registry.RoleOperator), session("vera", registry.RoleViewer),
+			session("dora", registry.RoleDepositor), session("dirk", registry.RoleDepositor),
+		}
+		w.set(func() { w.takes = time.Millisecond })
+		for path, shared := range map[string]bool{"/alike": true, "/own": false} {
+			_, end := w.open(t, "/page0", "", "") // while it is rendered, all readers ask
+			defer end()
+			synctest.Wait()
+			var all []*stream
+			for _, as := range readers {
+				s, end := w.openAs(t, as, path, "", "")
+				defer end()
+				all = append(all, s)
+			}
+			time.Sleep(liveAtMost)
+			synctest.Wait()
+			for i, s := range all {
+				text := s.next()
+				if !has(text, "a", "b") {
+					t.Fatalf("%s at %s receives %q", readers[i].Name, path, text)
+				}
+				mine := strings.Contains(text, "for "+readers[i].Name)
+				other := strings.Contains(text, "for anna") || strings.Contains(text, "for ben")
+				if operator := readers[i].Role == registry.RoleOperator; !mine && (!shared || !operator) || other != operator {
+					t.Errorf("%s at %s receives %q", readers[i].Name, path, text)
+				}
+				if tells := strings.Contains(s.text(), liveShared); tells != shared {
+					t.Errorf("%s at %s is told %t that it is shared", readers[i].Name, path, tells)
+				}
+			}
+			if same := all[0].text() == all[1].text(); same != shared {
+				t.Errorf("two operators at %s receive the same: %t", path, same)
+			}
 		}
 	})
 }

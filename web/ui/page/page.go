@@ -20,6 +20,7 @@ type Page struct {
 	Title   string // for the browser's tab, in the viewer's language
 	Section string // the entry of the navigation that it belongs to
 	Live    bool   // its content still changes: its live parts are kept up to date
+	Alike   bool   // its live parts are the same for everybody of a role that sees all collections
 	Follow  string // the address that its stream of changes renders; "": its own
 	Scripts []string
 	Content any
@@ -63,9 +64,8 @@ func (s *Site) write(w http.ResponseWriter, r *http.Request, out Page, status in
 	out.At, out.Version, out.Path = s.now().UTC(), s.Version, r.URL.RequestURI()
 	out.Session, out.Prefs = s.Caller(r.Context()), v.preferences(r)
 	out.Menu = s.menu(r.Context(), out.Section)
-	over, forStream := r.Context().Value(liveMark{}).(*bool)
-	if forStream {
-		*over = !out.Live
+	if now, forStream := r.Context().Value(liveMark{}).(*rendered); forStream {
+		now.over, now.alike = !out.Live, out.Alike
 	} else if out.Live {
 		out.Stream = "/live?" + url.Values{"page": {cmp.Or(out.Follow, out.Path)}, "seen": {unseen}}.Encode()
 	}

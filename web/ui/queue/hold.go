@@ -84,7 +84,7 @@ func (p pages) listHolds(r *http.Request, s holdsPage) (page.Page, error) {
 			return page.Page{}, err
 		}
 	}
-	return page.Page{Name: "holds", Title: p.Texts(r).T("Holds"), Section: "holds", Live: s.Refused == nil, Content: s}, nil
+	return page.Page{Name: "holds", Title: p.Texts(r).T("Holds"), Section: "holds", Live: s.Refused == nil, Alike: true, Content: s}, nil
 }
 
 // filtered returns the holds that the address asks for, newest first, and the number of all.

@@ -115,7 +115,7 @@ func (p pages) operations(r *http.Request) (page.Page, error) {
 			return page.Page{}, err
 		}
 	}
-	return page.Page{Name: "operations", Title: p.Texts(r).T("Operations"), Section: "operations", Live: true, Content: s}, nil
+	return page.Page{Name: "operations", Title: p.Texts(r).T("Operations"), Section: "operations", Live: true, Alike: true, Content: s}, nil
 }
 
 // oversee adds what depositors do not see.

@@ -225,7 +225,7 @@ func (p pages) progress(r *http.Request) (page.Page, error) {
 			}
 		}
 	}
-	return page.Page{Name: "progress", Title: p.Texts(r).T(page.Label(b.Spec.Act)) + ": " + b.Query, Section: "items", Live: !it.Status.Settled(), Content: b}, nil
+	return page.Page{Name: "progress", Title: p.Texts(r).T(page.Label(b.Spec.Act)) + ": " + b.Query, Section: "items", Live: !it.Status.Settled(), Alike: true, Content: b}, nil
 }
 
 // stop cancels an act on many items: before its start as a whole, later what is left of it.

@@ -84,6 +84,8 @@ type itemsPage struct {
 	Here    string // address of the newest rows
 	Acts    []registry.Act
 	First   bool // there are no newer rows than these
+
+	streamed bool // only the rows are needed
 }
 
 // chip is a term of the query, with the address of the list without it.
@@ -116,6 +118,7 @@ func (p pages) items(r *http.Request) (page.Page, error) {
 	}
 	s := itemsPage{Query: form.Get("q"), Fields: query.Fields(), Oldest: form.Get("order") == "oldest", Count: -1, Here: address(form, "after", "", "before", "")}
 	s.Turn = address(form, "order", turned(s.Oldest), "after", "", "before", "")
+	s.streamed = page.Streaming(r)
 	s.First = form.Get("after") == "" && form.Get("before") == "" && !s.Oldest
 	t := p.Texts(r)
 	shown := s.chooseColumns(columns(t), form["col"])
@@ -123,9 +126,11 @@ func (p pages) items(r *http.Request) (page.Page, error) {
 	if err != nil {
 		s.Wrong = lang.Sentence(err.Error()) // the page shows the query again, with its error
 	} else {
-		s.Chips = chips(form, match)
-		s.Filters = p.filters(ctx, t, form, match)
-		s.Views = p.views(ctx, opened, present(form, match))
+		if !s.streamed {
+			s.Chips = chips(form, match)
+			s.Filters = p.filters(ctx, t, form, match)
+			s.Views = p.views(ctx, opened, present(form, match))
+		}
 		if err := p.list(ctx, form, match, &s, shown); err != nil {
 			return page.Page{}, err
 		}
@@ -144,7 +149,7 @@ func (p pages) items(r *http.Request) (page.Page, error) {
 		s.Acts = bulkActs
 	}
 	return page.Page{
-		Name: "items", Title: t.T("Items"), Section: "items", Live: s.Wrong == "", Follow: follow, Scripts: []string{"search.js"}, Content: s,
+		Name: "items", Title: t.T("Items"), Section: "items", Live: s.Wrong == "", Alike: true, Follow: follow, Scripts: []string{"search.js"}, Content: s,
 	}, nil
 }
 
@@ -191,7 +196,7 @@ func (p pages) list(ctx context.Context, form url.Values, match registry.Query, 
 	switch {
 	case list.Next == "" && list.Prev == "":
 		s.Count = int64(len(list.Rows))
-	case !hasText(match):
+	case !hasText(match) && !s.streamed:
 		most := mostFound
 		if quick(match) {
 			most = mostCounted
