@@ -33,7 +33,7 @@ func testPowerLoss(t *testing.T, slow bool) {
 	t.Parallel()
 	o := newOutage(t)
 	history, promises := o.run(t, nil, 0, slow)
-	visit := looptest.Some(t, 12)
+	visit := looptest.Some(t, 24)
 	for i, point := range history.Syncs() {
 		if !visit() {
 			continue
@@ -66,7 +66,7 @@ func TestPowerLossAfterKill(t *testing.T) {
 	t.Parallel()
 	o := newOutage(t)
 	first, _ := o.run(t, nil, 0, false)
-	visit := looptest.Some(t, 25)
+	visit := looptest.Some(t, 50)
 	for i, point := range first.Syncs()[1:] {
 		if !visit() {
 			continue

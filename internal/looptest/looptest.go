@@ -33,11 +33,23 @@ func Steps(t testing.TB) iter.Seq[int] {
 }
 
 // Some returns a function that decides whether to visit one of many similar cases: always in a
-// complete run, else one time in n.
+// complete run, else every nth time, from a random one of the first n on. So each case has the same
+// chance, and each run takes as long.
 func Some(t testing.TB, n int) func() bool {
 	t.Helper()
 	all, random := choose(t)
-	return func() bool { return all || random.IntN(n) == 0 }
+	left := 0 // cases to leave out before the next
+	if !all {
+		left = random.IntN(n)
+	}
+	return func() bool {
+		if all || left == 0 {
+			left = n - 1
+			return true
+		}
+		left--
+		return false
+	}
 }
 
 // All reports whether this is a complete run.

@@ -51,7 +51,7 @@ func TestSteps_Sample(t *testing.T) {
 			seen++
 		}
 	}
-	if seen < 100 || seen > 500 {
-		t.Errorf("%d of 1,000 visited, want about 250", seen)
+	if seen != 250 {
+		t.Errorf("%d of 1,000 visited, want each fourth", seen)
 	}
 }
