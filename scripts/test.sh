@@ -43,7 +43,7 @@ race() { CGO_ENABLED=1 go_test -race -gcflags='modernc.org/...=-race=false' "$@"
 # as everything else. TEST_ALL=1 runs all. The processes that e2e starts never run under it.
 many='^TestStore$/^(claim|fence|feed|lock|renew|settle|stop)$|^TestPostgreSQL$/^(claim|lock|settle)$|^Test(Group|Joint|Swarm|Processes|Turns|Store_.*)$|^TestR16_'
 if [ "${TEST_ALL:-}" = 1 ]; then many=.; fi
-large=(bagit cmd/holdfast intake ocfl process source/unpack staging storage/s3 task web/api workers)
+large=(bagit cmd/holdfast cmd/node intake ocfl process source/unpack staging storage/s3 task web/api web/ui workers)
 
 # some FOLDER prints a pattern for the random quarter of a package's tests.
 some() {
@@ -62,28 +62,34 @@ while read -r package folder; do
 	if grep -qE "$at_once_in" "$folder"/*.go; then watched+=("$package"); else unwatched+=("$package"); fi
 done < <("${GO:-go}" list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE "/holdfast/($(IFS='|' && echo "${large[*]}")|e2e|registry/sqlstore|web/protocol) ")
 
-# Two rows of parts run at the same time, so that cores do not idle while a test waits. e2e mostly
-# waits for its processes, so it runs more tests at once than there are cores.
-first() {
+# start PART... runs a part beside the one that runs, so that cores do not idle while a test waits.
+# If two run, it waits for the end of either.
+running=0
+start() {
+	if [ $running -eq 2 ]; then wait -n || failed=1; else running=$((running + 1)); fi
+	"$@" &
+}
+race_large() {
 	local ok=0 package
-	part 'race, packages' race "${watched[@]}" || ok=1
 	for package in "${large[@]}"; do
 		part "race, some of $package" race -run "$(some "$package")" "./$package" || ok=1
 	done
-	part 'race, many at once' race -run "$many" ./registry/sqlstore ./web/protocol || ok=1
-	part 'packages' plain "${unwatched[@]}" || ok=1
-	part 'large packages' plain "${large[@]/#/./}" || ok=1
 	return $ok
 }
-second() {
-	local ok=0
-	part 'e2e' plain -parallel 4 ./e2e || ok=1
-	part 'registry/sqlstore, web/protocol' plain -parallel 4 ./registry/sqlstore ./web/protocol || ok=1
-	return $ok
-}
-first & row=$!
-second || failed=1
-wait $row || failed=1
+
+# The longest parts start first, so that both rows end at about the same time. e2e mostly waits for
+# its processes, so it runs more tests at once than there are cores.
+start part 'e2e' plain -parallel 4 ./e2e
+start part 'race, packages' race "${watched[@]}"
+start part 'registry/sqlstore, web/protocol' plain -parallel 4 ./registry/sqlstore ./web/protocol
+start race_large
+start part 'large packages' plain "${large[@]/#/./}"
+start part 'race, many at once' race -run "$many" ./registry/sqlstore ./web/protocol
+start part 'packages' plain "${unwatched[@]}"
+while [ $running -gt 0 ]; do
+	wait -n || failed=1
+	running=$((running - 1))
+done
 
 echo
 cat "$log"
