@@ -19,18 +19,27 @@ export GOFLAGS := -trimpath $(GOFLAGS)
 
 .PHONY: help
 help: ## Print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build the static binary bin/holdfast
 	$(GO) build -ldflags '-s -w -X main.version=$(VERSION)' -o bin/holdfast ./cmd/holdfast
+
+# It publishes nothing; docs/contributing.md says how to. FOLDER is where the files go.
+.PHONY: release
+release: ## Make the files of a release: make release VERSION=v0.9.0
+	$(GO) run ./cmd/release $(VERSION) $(or $(FOLDER),dist/$(VERSION))
+
+.PHONY: reproducible
+reproducible: ## Build twice and compare the bytes; COLD=1 compiles everything anew
+	@GO=$(GO) scripts/reproducible.sh
 
 .PHONY: demo
 demo: build ## Show one deposit go through the whole pipeline on this machine
 	$(GO) run ./cmd/demo bin/holdfast
 
 .PHONY: test
-test: deps vet lint tidy vuln ## What CI runs: all tests, all services required, concurrent code under -race
+test: deps vet lint tidy vuln reproducible ## What CI runs: all tests, all services required, concurrent code under -race
 	REQUIRE_SERVICES=1 GO=$(GO) scripts/test.sh
 
 # make test injects faults into some calls, different ones each time. This target injects them into
