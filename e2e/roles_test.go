@@ -200,7 +200,7 @@ func TestRoles_Start(t *testing.T) {
 	t.Run("a token of another role is refused", func(t *testing.T) {
 		secret := f.secret("--name", "ann", "--role", "viewer", "--dir", f.dir)
 		r := f.role(download, []string{"HOLDFAST_TOKEN=" + secret}, "worker", "download")
-		f.refused(r, 8, `"ann" has the role viewer`, "HOLDFAST_TOKEN is refused", "holdfast token create --role worker")
+		f.refused(r, 8, `"ann" has the role viewer`, "HOLDFAST_TOKEN: refused by the Registry at ", "holdfast token create --role worker")
 		r = f.role(download, []string{"HOLDFAST_TOKEN=hf_unknown"}, "worker", "download")
 		f.refused(r, 8, "the token is unknown here", "holdfast token create --role worker")
 	})
@@ -223,7 +223,7 @@ func TestRoles_Start(t *testing.T) {
 	t.Run("a token of another stage is refused", func(t *testing.T) {
 		secret := f.secret("--name", "eva", "--role", "worker", "--stage", "scan,process", "--dir", f.dir)
 		r := f.role(download, []string{"HOLDFAST_TOKEN=" + secret}, "worker", "process", "download")
-		f.refused(r, 2, "HOLDFAST_TOKEN is valid for scan,process, not for download", "holdfast token create --role worker --stage process,download")
+		f.refused(r, 2, "HOLDFAST_TOKEN: its stages: it is valid for scan,process, not for download", "holdfast token create --role worker --stage process,download")
 		says(t, "a worker's token without a stage", f.runIn("", "token", "create", "--name", "eva2", "--role", "worker", "--dir", f.dir).stderr, "body.stages", "--stage")
 		says(t, "the list", f.must(0, "token", "list").stdout, "scan, process")
 	})

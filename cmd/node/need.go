@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -40,14 +39,18 @@ type need struct {
 type NeedError struct {
 	Setting string // the variable with its address
 	What    string // its name for people
-	Fix     string
-	Down    bool // it does not answer, which may be temporary
+	Fix     string // "" if Err says what to do
+	Down    bool   // it does not answer, which may be temporary
 	Err     error
 }
 
 // Error returns the setting, the fault and the advice.
 func (e *NeedError) Error() string {
-	return fmt.Sprintf("%s: %s: %v; %s", e.Setting, e.What, e.Err, e.Fix)
+	text := e.Setting + ": " + e.What + ": " + Plain(e.Err)
+	if e.Fix != "" {
+		text += "; " + e.Fix
+	}
+	return text
 }
 
 // Unwrap returns the fault.
@@ -108,7 +111,7 @@ func tryAll(ctx context.Context, needs []need) (unmet []need, errs []error, fina
 				errs = append(errs, own) // it names the setting more precisely
 				continue
 			}
-			errs = append(errs, &NeedError{Setting: nd.setting, What: nd.what, Fix: nd.fix, Down: down, Err: err})
+			errs = append(errs, &NeedError{Setting: nd.setting, What: nd.what, Fix: Remedy(err, nd.setting, nd.fix), Down: down, Err: err})
 		}
 	}
 	return unmet, errs, final
@@ -127,7 +130,7 @@ func IsDown(err error) bool {
 	case errors.As(err, &sql):
 		// The database is starting or stopping, or has no free connection.
 		return strings.HasPrefix(sql.SQLState(), "57P") || strings.HasPrefix(sql.SQLState(), "53")
-	case errors.As(err, &answered):
+	case errors.As(err, &answered) && answered.HTTPStatusCode() > 0: // 0: it did not answer
 		return answered.HTTPStatusCode() >= http.StatusInternalServerError || answered.HTTPStatusCode() == http.StatusTooManyRequests
 	case errors.Is(err, queue.ErrRefused), errors.Is(err, syscall.EADDRNOTAVAIL):
 		return false

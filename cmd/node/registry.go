@@ -35,7 +35,7 @@ func Registry(ctx context.Context, o RegistryOptions) (*Node, error) {
 			guard: source.Guard{Allow: o.Sources.Allow}, web: o.Web,
 		}
 		needs := []need{n.listening(&listener, func(ctx context.Context) (net.Listener, error) { return n.listenWeb(ctx, o.Web) }), {
-			"HOLDFAST_DATABASE_URL", o.Database, "the Registry's database", "start it, correct the address, or run holdfast migrate",
+			"HOLDFAST_DATABASE_URL", o.Database, "the Registry's database", "start it, or correct the address",
 			func(ctx context.Context) (err error) {
 				d.registry, err = n.openDatabase(ctx, sqlstore.Options{URL: o.Database, ReceiptKey: o.ReceiptKey, Mail: o.Mail.On, FixityEvery: o.FixityEvery})
 				return err

@@ -122,7 +122,7 @@ func (f *foundRoots) complete(ctx context.Context, n *Node, temporary string, kn
 type records interface {
 	HadReplicas(ctx context.Context, storage string) (bool, error)
 	HadObjects(ctx context.Context) (bool, error)
-	KnowsObject(ctx context.Context, id string) (bool, error)
+	Inventory
 	Source(ctx context.Context) (string, error)
 }
 
@@ -139,7 +139,9 @@ const (
 )
 
 // judge refuses storages with objects that this Registry does not know, if it never recorded
-// anything there: its database is new or another's, and would never learn of these objects.
+// anything there: its database is new or another's, and would never learn of these objects. It also
+// refuses them if nothing of what it recorded there is there: the storage is another one. A root
+// without objects is not refused then, because an operator made it after a loss.
 //
 // An object is announced in the database before its first byte is written. So judge reads the
 // storage first and the database second: an object that another process is just storing is known by
@@ -163,30 +165,35 @@ func (f *foundRoots) judge(ctx context.Context, n *Node, known records) error {
 		if knowsAny {
 			fix = fixOlderDatabase
 		}
-		fix += "holdfast storage accept " + ShellWord(s.Address) + " --registry " + source
+		accept := "holdfast storage accept " + ShellWord(s.Address) + " --registry " + source
+		fix += accept
 		needs = append(needs, need{settingStorage, s.Address, s.what(), fix, func(ctx context.Context) error {
-			had, err := known.HadReplicas(ctx, s.Name)
-			if had || err != nil {
+			b, err := Belongs(ctx, root, s.Name, known)
+			if b.Strange == "" || err != nil {
 				return err
 			}
-			strange, err := unknownObject(ctx, root, known)
-			if strange == "" || err != nil {
+			had, err := known.HadReplicas(ctx, s.Name)
+			if err != nil || had && !b.Absent() {
 				return err
 			}
 			accepted, err := root.Accepts(ctx, source)
-			if err == nil && !accepted {
-				err = fmt.Errorf("%w, such as %s", errUnknownObjects, strange)
-			} else if err == nil {
-				n.Log.WarnContext(ctx, "storage holds objects that this Registry does not know; it was accepted by holdfast storage accept", "storage", s.Name, "such_as", strange)
+			switch {
+			case err != nil:
+				return err
+			case accepted:
+				n.Log.WarnContext(ctx, "storage holds objects that this Registry does not know; it was accepted by holdfast storage accept", "storage", s.Name, "such_as", b.Strange)
+				return nil
+			case had:
+				return &NeedError{Setting: settingStorage, What: s.what(), Fix: fixOther + accept, Err: errOther(b)}
 			}
-			return err
+			return fmt.Errorf("%w, such as %s", errUnknownObjects, b.Strange)
 		}})
 	}
 	return n.meet(ctx, needs)
 }
 
 // unknownObject returns the first object of a root if the Registry does not know it, else "".
-func unknownObject(ctx context.Context, root *ocfl.Root, known records) (string, error) {
+func unknownObject(ctx context.Context, root *ocfl.Root, known Inventory) (string, error) {
 	for object, err := range root.Objects(ctx) {
 		switch {
 		case err != nil && object.Key == "":

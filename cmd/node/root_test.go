@@ -108,6 +108,7 @@ type told struct {
 	had     bool
 	other   bool // it knows objects in another storage
 	objects []string
+	here    []string // recorded in the storage
 	err     error
 }
 
@@ -115,6 +116,8 @@ const testSource = "urn:uuid:6f1d1bb2-96a5-4c46-a30a-7a5e0a1d6a11"
 
 func (k told) HadReplicas(context.Context, string) (bool, error) { return k.had, k.err }
 func (k told) Source(context.Context) (string, error)            { return testSource, nil }
+
+func (k told) Replicated(context.Context, string, int) ([]string, error) { return k.here, k.err }
 
 func (k told) HadObjects(context.Context) (bool, error) { return k.had || k.other, k.err }
 
@@ -185,6 +188,14 @@ func TestStorageOfAnother(t *testing.T) {
 		if err := judge(known); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	// Nothing of what was recorded in a storage is there, and something else is: it was swapped.
+	err = judge(told{had: true, here: []string{"ark:/99999/fk4own"}})
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), id) || !strings.Contains(err.Error(), "ark:/99999/fk4own") || !strings.Contains(refused.Fix, "mount the right volume") {
+		t.Errorf("a swapped storage: %v, want it refused", err)
+	}
+	if err := judge(told{had: true, here: []string{"ark:/99999/fk4own", id}}); err != nil {
+		t.Errorf("a storage with a lost object: %v", err)
 	}
 	if err := judge(told{err: registry.ErrUnavailable}); !errors.Is(err, registry.ErrUnavailable) {
 		t.Errorf("nobody can say: %v", err)

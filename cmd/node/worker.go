@@ -97,6 +97,8 @@ func (n *Node) work(ctx context.Context, o WorkerOptions) error {
 	return nil
 }
 
+const settingToken = "HOLDFAST_TOKEN"
+
 // checkRegistry checks that the Registry answers and that the token may serve these stages.
 func (n *Node) checkRegistry(ctx context.Context, o WorkerOptions, s *protocol.Client) error {
 	health, err := AskHealth(ctx, o.Registry, &tls.Config{RootCAs: o.Roots})
@@ -111,7 +113,7 @@ func (n *Node) checkRegistry(ctx context.Context, o WorkerOptions, s *protocol.C
 			Setting: "HOLDFAST_URL", What: "the Registry at " + o.Registry, Fix: "until then this worker waits", Down: true, Err: err,
 		}
 	case errors.As(err, &refused) && !IsDown(err):
-		return fmt.Errorf("HOLDFAST_TOKEN is refused: %w; %s", err, remedy)
+		return &NeedError{Setting: settingToken, What: "refused by the Registry at " + o.Registry, Fix: remedy, Err: err}
 	case err != nil:
 		return err
 	}
@@ -125,7 +127,10 @@ func (n *Node) checkRegistry(ctx context.Context, o WorkerOptions, s *protocol.C
 	case token.Role == registry.RoleWorker:
 		for _, stage := range o.Stages {
 			if !token.Serves([]registry.Stage{stage}) {
-				return fmt.Errorf("HOLDFAST_TOKEN is valid for %s, not for %s; %s", stageList(token.Stages), stage, remedy)
+				return &NeedError{
+					Setting: settingToken, What: "its stages", Fix: remedy,
+					Err: fmt.Errorf("it is valid for %s, not for %s", stageList(token.Stages), stage),
+				}
 			}
 		}
 		if len(token.Stages) == 0 {

@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"context"
-	"errors"
+	"database/sql"
 	"fmt"
 
 	"github.com/holdfast/holdfast/registry/sqldb"
@@ -14,14 +14,65 @@ func (s *Catalog) HasReplicas(ctx context.Context, storage string) (has bool, er
 	return hasReplicas(s.db.Read.QueryRowContext(ctx, liveReplicas, sqldb.Clean(storage)), storage)
 }
 
-// HasReplicasIn is Catalog.HasReplicas for a database at an address, which it opens for reading only.
-func HasReplicasIn(ctx context.Context, address, storage string) (has bool, err error) {
+// Reader answers from a database at an address what a Catalog knows of storages. It only reads, and
+// takes no lock.
+type Reader struct{ db *sql.DB }
+
+// OpenReader opens a database that another process may be using. The caller closes the Reader.
+func OpenReader(address string) (*Reader, error) {
 	db, err := sqldb.OpenReader(address)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return hasReplicas(db.QueryRowContext(ctx, liveReplicas, sqldb.Clean(storage)), storage)
+	return &Reader{db: db}, nil
+}
+
+// Close closes the database.
+func (r *Reader) Close() error { return r.db.Close() }
+
+// HasReplicas is Catalog.HasReplicas.
+func (r *Reader) HasReplicas(ctx context.Context, storage string) (bool, error) {
+	return hasReplicas(r.db.QueryRowContext(ctx, liveReplicas, sqldb.Clean(storage)), storage)
+}
+
+// Replicated is Catalog.Replicated.
+func (r *Reader) Replicated(ctx context.Context, storage string, most int) ([]string, error) {
+	return replicated(ctx, r.db, storage, most)
+}
+
+// KnowsObject is Catalog.KnowsObject.
+func (r *Reader) KnowsObject(ctx context.Context, id string) (bool, error) {
+	return knowsObject(r.db.QueryRowContext(ctx, knownObject, sqldb.Clean(id)), id)
+}
+
+// Replicated returns the ids of some objects that are recorded in a storage.
+func (s *Catalog) Replicated(ctx context.Context, storage string, most int) ([]string, error) {
+	return replicated(ctx, s.db.Read, storage, most)
+}
+
+// queryer is a database that is read.
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func replicated(ctx context.Context, db queryer, storage string, most int) (ids []string, err error) {
+	rows, err := db.QueryContext(ctx, `SELECT r.object_id FROM replica r JOIN object o ON o.id = r.object_id
+		WHERE r.storage = $1 AND o.gone = '' LIMIT $2`, sqldb.Clean(storage), most)
+	if err != nil {
+		return nil, fmt.Errorf("look for objects in storage %q: %w", storage, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, fmt.Errorf("look for objects in storage %q: %w", storage, err)
+		}
+		ids = append(ids, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("look for objects in storage %q: %w", storage, err)
+	}
+	return ids, nil
 }
 
 const liveReplicas = `SELECT EXISTS (SELECT 1 FROM replica r JOIN object o ON o.id = r.object_id
@@ -55,13 +106,19 @@ func (s *Catalog) HadObjects(ctx context.Context) (had bool, err error) {
 }
 
 // KnowsObject implements registry.Preserving.
-func (s *Catalog) KnowsObject(ctx context.Context, id string) (known bool, err error) {
+func (s *Catalog) KnowsObject(ctx context.Context, id string) (bool, error) {
 	if sqldb.Clean(id) != id {
 		return false, nil // no stored id looks like this
 	}
-	err = s.db.Read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM object_version WHERE object_id = $1)
-		OR EXISTS (SELECT 1 FROM object WHERE id = $1 AND gone <> '')`, id).Scan(&known)
-	if err != nil {
+	return knowsObject(s.db.Read.QueryRowContext(ctx, knownObject, id), id)
+}
+
+const knownObject = `SELECT EXISTS (SELECT 1 FROM object_version WHERE object_id = $1)
+	OR EXISTS (SELECT 1 FROM object WHERE id = $1 AND gone <> '')`
+
+// knowsObject reads the answer to knownObject.
+func knowsObject(row sqldb.Scanner, id string) (known bool, err error) {
+	if err := row.Scan(&known); err != nil {
 		return false, fmt.Errorf("look for object %s: %w", id, err)
 	}
 	return known, nil

@@ -29,6 +29,9 @@ func (e *SchemaError) Error() string {
 	if e.Have > e.Needs {
 		return fmt.Sprintf("the database's schema is version %d, which no longer works with this program (it knows version %d); run a newer holdfast", e.Have, e.Needs)
 	}
+	if e.Have == 0 {
+		return "the database has no tables of Holdfast yet; run: holdfast migrate"
+	}
 	return fmt.Sprintf("the database's schema is version %d, but this program needs version %d; run: holdfast migrate", e.Have, e.Needs)
 }
 

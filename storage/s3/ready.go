@@ -23,7 +23,7 @@ type conditions struct {
 func (s *Store) Ready(ctx context.Context) (remarks []string, err error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	if _, err := s.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &s.at.bucket}); err != nil {
+	if _, err := s.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &s.at.bucket}, askTwice); err != nil {
 		if missing(err) {
 			return nil, fmt.Errorf("%s: there is no such bucket", s)
 		}
@@ -45,6 +45,9 @@ func (s *Store) Ready(ctx context.Context) (remarks []string, err error) {
 	}
 	return remarks, nil
 }
+
+// askTwice ends a question soon if the service does not answer, so that its error says why.
+func askTwice(o *s3.Options) { o.RetryMaxAttempts = 2 }
 
 // probe writes to a key that is taken, in both ways.
 func (s *Store) probe(ctx context.Context) (*conditions, error) {

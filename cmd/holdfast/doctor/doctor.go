@@ -189,13 +189,21 @@ func (r *report) skipFor(err error) {
 	r.skip("the service does not tell: %s", err)
 }
 
-// failed reports the error of a service, which may pass if the service only does not answer.
-func (r *report) failed(err error, fix string) {
+// failed reports the error of a service or place, whose address is in the setting. It may pass if the
+// service only does not answer. fix is the advice if the error does not tell a
+// better one, or setting is "".
+func (r *report) failed(err error, setting, fix string) {
 	code := exit.Failed
-	if node.IsDown(err) {
+	switch {
+	case node.IsDown(err):
 		code = exit.Temporary
+	case exit.Of(err) == exit.NoSpace:
+		code = exit.NoSpace
 	}
-	r.add(Fault, err.Error(), fix, code)
+	if setting != "" {
+		fix = node.Remedy(err, setting, fix)
+	}
+	r.add(Fault, node.Plain(err), fix, code)
 }
 
 // check looks at one subject. An empty report says that the subject does not apply here.

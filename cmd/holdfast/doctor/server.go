@@ -41,11 +41,11 @@ func checkDatabase(ctx context.Context, s *site, r *report) {
 		r.fault(err.Error(), "start holdfast up or holdfast migrate, which make it, or correct the address")
 		return
 	} else if err != nil {
-		r.failed(err, "start it, or correct HOLDFAST_DATABASE_URL")
+		r.failed(err, "HOLDFAST_DATABASE_URL", "start it, or correct HOLDFAST_DATABASE_URL")
 		return
 	}
 	if e.SchemaErr != nil {
-		r.fault(e.SchemaErr.Error(), "run holdfast migrate with the newest version of Holdfast that you use")
+		r.fault(e.SchemaErr.Error(), "back the database up, and run it with the newest version of Holdfast that you use")
 	}
 	judgeDatabase(r, e)
 	if !e.Now.IsZero() {
@@ -90,7 +90,7 @@ func checkQueue(ctx context.Context, s *site, r *report) {
 		r.about = "nsqlookupd " + lookup
 		found, err := queue.Nodes(ctx, lookup)
 		if err != nil {
-			r.failed(err, fixQueue)
+			r.failed(err, "HOLDFAST_NSQD_ADDR or HOLDFAST_NSQLOOKUPD_ADDRS", fixQueue)
 			continue
 		}
 		for _, addr := range found {
@@ -103,7 +103,7 @@ func checkQueue(ctx context.Context, s *site, r *report) {
 		missing, err := missingTopics(ctx, lookup, c.TopicPrefix)
 		switch {
 		case err != nil:
-			r.failed(err, fixQueue)
+			r.failed(err, "HOLDFAST_NSQD_ADDR or HOLDFAST_NSQLOOKUPD_ADDRS", fixQueue)
 		case len(missing) > 0:
 			r.warn("no nsqd has the topics "+strings.Join(missing, ", ")+": nobody published to them or listens to them yet", "start the Registry and a worker for each stage, with the same HOLDFAST_TOPIC_PREFIX")
 		default:
@@ -117,7 +117,7 @@ func checkQueue(ctx context.Context, s *site, r *report) {
 		case errors.Is(err, queue.ErrRefused):
 			r.fault(err.Error(), fixQueue)
 		case err != nil:
-			r.failed(err, fixQueue)
+			r.failed(err, "HOLDFAST_NSQD_ADDR or HOLDFAST_NSQLOOKUPD_ADDRS", fixQueue)
 		case server.MaxMsgTimeout < queue.DefaultMsgTimeout:
 			r.fault(fmt.Sprintf("it has --max-msg-timeout=%s", server.MaxMsgTimeout), fmt.Sprintf("start it with %s at least", queue.DefaultMsgTimeout))
 		default:
@@ -171,7 +171,7 @@ func checkRedis(ctx context.Context, s *site, r *report) {
 	defer func() { _ = store.Close() }() // nothing was written
 	version, err := store.Version(ctx)
 	if err != nil {
-		r.failed(err, fix)
+		r.failed(err, "HOLDFAST_REDIS_URL", fix)
 		return
 	}
 	if isOld(version) {
@@ -181,7 +181,7 @@ func checkRedis(ctx context.Context, s *site, r *report) {
 		if w := new(redis.Warning); errors.As(err, &w) {
 			r.warn(fmt.Sprintf("%s is %s", w.Setting, w.Value), w.Consequence)
 		} else {
-			r.failed(err, fix)
+			r.failed(err, "HOLDFAST_REDIS_URL", fix)
 		}
 	}
 	if len(r.list) == 0 {
@@ -214,7 +214,7 @@ func checkMail(ctx context.Context, s *site, r *report) {
 	const fix = "correct HOLDFAST_SMTP_URL, or mend the server"
 	if s.mailTo == "" {
 		if err := sender.Check(ctx); err != nil {
-			r.failed(err, fix)
+			r.failed(err, "HOLDFAST_SMTP_URL", fix)
 			return
 		}
 		r.ok("connected and authenticated as a mail would be; nothing was sent (--mail ADDRESS sends one)")
@@ -228,7 +228,7 @@ func checkMail(ctx context.Context, s *site, r *report) {
 	text := "This is a test mail that holdfast doctor sent. Nothing needs to be done.\n"
 	err = sender.Send(ctx, mail.Message{ID: uuid.NewString(), To: to, At: s.now(), Content: mail.Content{Subject: "Holdfast: test mail", Text: text, HTML: "<p>" + text + "</p>"}})
 	if err != nil {
-		r.failed(err, fix)
+		r.failed(err, "HOLDFAST_SMTP_URL", fix)
 		return
 	}
 	r.ok("it accepted a test mail to %s; see whether it arrives", to)
@@ -246,7 +246,7 @@ func checkClamd(ctx context.Context, s *site, r *report) {
 	case errors.Is(err, clamd.ErrSilent):
 		r.fault(err.Error(), "set AlertExceedsMax yes in clamd.conf")
 	case err != nil:
-		r.failed(err, "start clamd, or correct HOLDFAST_CLAMD_ADDR")
+		r.failed(err, "HOLDFAST_CLAMD_ADDR", "start clamd, or correct HOLDFAST_CLAMD_ADDR")
 	default:
 		judgeSignatures(r, engine, s.now())
 	}
@@ -289,7 +289,7 @@ func checkSiegfried(ctx context.Context, s *site, r *report) {
 		return fn(bytes.NewReader(content))
 	}})
 	if err != nil {
-		r.failed(err, fix)
+		r.failed(err, "HOLDFAST_SIEGFRIED_URL", fix)
 		return
 	}
 	r.ok("%s answers", answer.Agent)
@@ -314,7 +314,7 @@ func checkEZID(ctx context.Context, s *site, r *report) {
 	case errors.As(err, &answered) && answered.Kind == ezid.Denied:
 		r.fault(err.Error(), "correct user and password in HOLDFAST_EZID_URL")
 	case err != nil:
-		r.failed(err, "see whether EZID works, or correct HOLDFAST_EZID_URL")
+		r.failed(err, "HOLDFAST_EZID_URL", "see whether EZID works, or correct HOLDFAST_EZID_URL")
 	default:
 		r.ok("it accepts the account; nothing was changed")
 	}

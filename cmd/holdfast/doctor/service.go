@@ -27,13 +27,13 @@ func checkService(ctx context.Context, s *site, r *report) {
 	r.about = s.address
 	if s.address == "" {
 		if s.serviceErr != nil {
-			r.failed(exit.Cause(s.serviceErr), fixService)
+			r.failed(exit.Cause(s.serviceErr), "", fixService)
 		}
 		return
 	}
 	h, err := node.AskHealth(ctx, s.address, s.trust)
 	if err != nil {
-		r.failed(err, fixService)
+		r.failed(err, "", fixService)
 		return
 	}
 	parts := slices.Sorted(maps.Keys(h.Checks))

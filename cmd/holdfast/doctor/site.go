@@ -158,7 +158,7 @@ func checkSettings(_ context.Context, s *site, r *report) {
 	}
 	unneeded := config.Unneeded(s.role)
 	if s.role != roleUp && s.role != roleRegistry && s.role != roleWorker {
-		unneeded = config.Unneeded("", registry.Stage(s.role))
+		unneeded = config.Unneeded(roleWorker, registry.Stage(s.role))
 	}
 	unneeded = slices.DeleteFunc(unneeded, func(name string) bool {
 		return name == config.Prefix+"_TOKEN" || s.role == roleWorker // the doctor itself uses the token; the worker's stage is not known

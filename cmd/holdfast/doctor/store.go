@@ -32,6 +32,12 @@ const (
 	probeSize = 64 << 10
 )
 
+// The settings with the addresses of stores.
+const (
+	settingStaging = "HOLDFAST_STAGING_URL"
+	settingStorage = "HOLDFAST_STORAGE_URL"
+)
+
 const fixStore = "it must be an existing folder or bucket that this process may write to; correct the address, mount the volume, or give this process's user the permission"
 
 // probe writes an object, reads it back, compares and deletes it. It first removes what killed
@@ -66,16 +72,17 @@ func probe(ctx context.Context, s storage.Store, now time.Time) error {
 	return err
 }
 
-// openReady opens the store at an address and reports what it lacks. It returns nil after a fault.
-func openReady(ctx context.Context, r *report, address string) open.Store {
+// openReady opens the store at an address, which is in the setting, and reports what it lacks. It
+// returns nil after a fault.
+func openReady(ctx context.Context, r *report, address, setting string) open.Store {
 	s, err := node.OpenStore(ctx, address)
 	if err != nil {
-		r.fault(err.Error(), fixStore)
+		r.failed(err, setting, fixStore)
 		return nil
 	}
 	remarks, err := s.Ready(ctx)
 	if err != nil {
-		r.fault(err.Error(), fixStore)
+		r.failed(err, setting, fixStore)
 		_ = s.Close()
 		return nil
 	}
@@ -86,9 +93,9 @@ func openReady(ctx context.Context, r *report, address string) open.Store {
 }
 
 // tryOut probes an opened store and reports its room.
-func (s *site) tryOut(ctx context.Context, r *report, store open.Store) {
+func (s *site) tryOut(ctx context.Context, r *report, store open.Store, setting string) {
 	if err := probe(ctx, store, s.now()); err != nil {
-		r.fault(err.Error(), fixStore)
+		r.failed(err, setting, fixStore)
 		return
 	}
 	space, err := store.Space(ctx)
@@ -135,8 +142,8 @@ func checkStaging(ctx context.Context, s *site, r *report) {
 		return
 	}
 	r.about = node.StorageName(address)
-	if store := openReady(ctx, r, address); store != nil {
-		s.tryOut(ctx, r, store)
+	if store := openReady(ctx, r, address, settingStaging); store != nil {
+		s.tryOut(ctx, r, store, settingStaging)
 		_ = store.Close()
 	}
 }
@@ -146,9 +153,9 @@ func checkStorages(ctx context.Context, s *site, r *report) {
 	var all []Finding
 	for _, st := range s.storages() {
 		own := &report{about: st.Name + " at " + node.StorageName(st.Address)}
-		if store := openReady(ctx, own, st.Address); store != nil {
+		if store := openReady(ctx, own, st.Address, settingStorage); store != nil {
 			s.compareRoot(ctx, own, st.Name, store)
-			s.tryOut(ctx, own, store)
+			s.tryOut(ctx, own, store, settingStorage)
 			_ = store.Close()
 		}
 		all = append(all, own.list...)
@@ -156,31 +163,74 @@ func checkStorages(ctx context.Context, s *site, r *report) {
 	r.list = all
 }
 
-// compareRoot checks that a storage that has objects by the Registry's records has a storage root.
+// fixOther is the advice about a storage that does not have what is recorded there.
+const fixOther = "compare the address with the one that was used before, and mount the right volume; if its bytes are lost, see \"A storage was lost\" in docs/operating.md"
+
+// compareRoot compares the storage root, or its absence, with what the Registry recorded there.
 func (s *site) compareRoot(ctx context.Context, r *report, name string, store storage.Store) {
 	has, err := ocfl.HasRoot(ctx, store, "")
 	if err != nil {
-		r.fault(err.Error(), fixStore)
+		r.failed(err, settingStorage, fixStore)
 		return
 	}
-	if has {
+	records, err := s.records() //nolint:contextcheck // the client lives until it is closed
+	if err == nil {
+		defer func() { _ = records.Close() }() // it only read
+	}
+	if !has {
+		known := false
+		if err == nil {
+			known, err = records.HasReplicas(ctx, name)
+		}
+		switch {
+		case err != nil:
+			r.warn("there is no storage root, and whether the Registry knows objects here could not be asked: "+node.Plain(err), "mount its volume, or correct the address; the first start makes a root in a new storage")
+		case known:
+			r.fault("there is no storage root, although the Registry knows objects in this storage", fixOther)
+		}
+		return
+	} else if err != nil {
+		r.skip("the Registry's records of it: %s", node.Plain(err))
 		return
 	}
-	known, err := s.hasReplicas(ctx, name)
+	root, err := ocfl.OpenRoot(ctx, store, "", nil)
+	if err != nil {
+		r.failed(err, settingStorage, fixStore)
+		return
+	}
+	b, err := node.Belongs(ctx, root, name, records)
 	switch {
 	case err != nil:
-		r.warn("there is no storage root, and whether the Registry knows objects here could not be asked: "+err.Error(), "mount its volume, or correct the address; the first start makes a root in a new storage")
-	case known:
-		r.fault("there is no storage root, although the Registry knows objects in this storage", "mount its volume, or correct the address; if its bytes are lost, see docs/operating.md")
+		r.skip("the Registry's records of it: %s", node.Plain(err))
+	case b.Absent() && b.Strange != "":
+		r.fault(fmt.Sprintf("it is another storage: it holds objects that this Registry does not know, such as %s, and none of those that were recorded here, such as %s", b.Strange, b.Missing[0]), fixOther)
+	case b.Absent():
+		r.fault(fmt.Sprintf("it has none of the objects that were looked for, such as %s, which the Registry recorded here: its disk was replaced, or it is another one", b.Missing[0]), fixOther)
+	case b.Strange != "":
+		r.warn("it holds objects that this Registry does not know, such as "+b.Strange, "see whether the address and the database belong together; a Registry that never stored anything here refuses to start, and says how to accept it")
 	}
 }
 
-// hasReplicas asks the database, or as a worker the Registry, whether it knows objects in a storage.
-func (s *site) hasReplicas(ctx context.Context, name string) (bool, error) {
+// records is what the Registry knows about storages.
+type records interface {
+	node.Inventory
+	HasReplicas(ctx context.Context, storage string) (bool, error)
+	Close() error
+}
+
+// asked are the records that a worker's token may ask the Registry for: not which objects there are.
+type asked struct{ *protocol.Client }
+
+// Replicated implements node.Inventory.
+func (asked) Replicated(context.Context, string, int) ([]string, error) { return nil, nil }
+
+// records opens the database, or as a worker the Registry's protocol.
+func (s *site) records() (records, error) {
 	if address := s.database(); address != "" {
-		return catalog.HasReplicasIn(ctx, address, name)
+		return catalog.OpenReader(address)
 	}
-	c := protocol.NewClient(client.New(s.service.URL, s.service.Token, client.Options{UserAgent: "holdfast/" + s.version, Roots: s.roots()})) //nolint:contextcheck // it lives until it is closed
-	has, err := c.HasReplicas(ctx, name)
-	return has, errors.Join(err, c.Close())
+	if s.service.URL == "" {
+		return nil, errors.New("set HOLDFAST_URL and HOLDFAST_TOKEN to have them compared")
+	}
+	return asked{protocol.NewClient(client.New(s.service.URL, s.service.Token, client.Options{UserAgent: "holdfast/" + s.version, Roots: s.roots()}))}, nil
 }
