@@ -196,7 +196,7 @@ func tokenListCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			l := cli.Lister[registry.Token]{None: "no tokens", Row: tokenRow, Columns: []terminal.Column{
-				{Name: "id"}, {Name: "role"}, {Name: "state"}, {Name: "created", Spare: 2}, {Name: "by", Flex: true, Spare: 1}, {Name: "last used", Spare: 3}, {Name: "good for", Flex: true}, {Name: "name", Flex: true},
+				{Name: "id"}, {Name: "role"}, {Name: "state", Meaning: terminal.ConditionMeaning}, {Name: "created", Spare: 2}, {Name: "by", Flex: true, Spare: 1}, {Name: "last used", Spare: 3}, {Name: "good for", Flex: true}, {Name: "name", Flex: true},
 			}}
 			return l.Print(a, cli.Whole(all))
 		},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -36,13 +37,24 @@ func uploadListCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			l := cli.Lister[wire.UploadStatus]{None: "no uploads", Row: uploadRow, Columns: []terminal.Column{
-				{Name: "id"}, {Name: "size"}, {Name: "state"}, {Name: "created", Spare: 2}, {Name: "by", Flex: true, Spare: 1}, {Name: "collection", Flex: true}, {Name: "file", Flex: true},
+				{Name: "id"}, {Name: "size"}, {Name: "state", Meaning: uploadMeaning}, {Name: "created", Spare: 2}, {Name: "by", Flex: true, Spare: 1}, {Name: "collection", Flex: true}, {Name: "file", Flex: true},
 			}}
 			return l.Print(a, cli.Whole(found))
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also finished uploads that take room in staging")
 	return a.ClientFlags(cmd)
+}
+
+// uploadMeaning returns what a state of uploadRow means.
+func uploadMeaning(state string) terminal.Meaning {
+	switch {
+	case strings.HasPrefix(state, "batch "):
+		return terminal.Good
+	case state == "not submitted":
+		return terminal.Waiting
+	}
+	return terminal.Busy
 }
 
 func uploadRow(u wire.UploadStatus) []string {

@@ -44,7 +44,7 @@ func listCommand(a *cli.App) *cobra.Command {
 				return err
 			}
 			l := cli.Lister[registry.Subscription]{None: "no subscriptions", Row: subscriptionRow, Columns: []terminal.Column{
-				{Name: "name"}, {Name: "to", Flex: true}, {Name: "filter", Flex: true}, {Name: "cursor", Right: true}, {Name: "behind", Right: true}, {Name: "state", Flex: true},
+				{Name: "name"}, {Name: "to", Flex: true}, {Name: "filter", Flex: true}, {Name: "cursor", Right: true}, {Name: "behind", Right: true, Meaning: terminal.Counted(terminal.Waiting)}, {Name: "state", Flex: true, Meaning: terminal.ConditionMeaning},
 			}}
 			return l.Print(a, cli.Whole(all))
 		},
@@ -126,7 +126,7 @@ func printSubscription(a *cli.App, s registry.Subscription) error {
 	f.Add("subscription", s.Name)
 	f.Add("to", s.Target)
 	f.Add("filter", filterText(s.Filter))
-	f.Add("state", subscriptionState(s))
+	f.AddAs(terminal.ConditionMeaning(subscriptionState(s)), "state", subscriptionState(s))
 	if s.NextTry != nil {
 		f.Add("next try", terminal.TimeText(*s.NextTry))
 	}

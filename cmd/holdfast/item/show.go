@@ -83,7 +83,7 @@ func showItem(ctx context.Context, a *cli.App, id string) error {
 		return err
 	}
 	l := cli.Lister[registry.Attempt]{Row: attemptRow, Columns: []terminal.Column{
-		{Name: "attempt", Right: true}, {Name: "stage"}, {Name: "started"}, {Name: "ended", Spare: 1}, {Name: "outcome"}, {Name: "worker", Spare: 2}, {Name: "error", Below: 20}, // people read errors here
+		{Name: "attempt", Right: true}, {Name: "stage"}, {Name: "started"}, {Name: "ended", Spare: 1}, {Name: "outcome", Meaning: terminal.ConditionMeaning}, {Name: "worker", Spare: 2}, {Name: "error", Below: 20}, // people read errors here
 	}}
 	if it.Action == registry.Task {
 		l.Columns = append(l.Columns, terminal.Column{Name: "progress", Flex: true})
@@ -122,7 +122,7 @@ func Facts(it registry.WorkItem) *terminal.Facts {
 	f := &terminal.Facts{}
 	f.Add("id", it.ID)
 	f.Add("name", it.Name)
-	f.Add("state", fmt.Sprintf("%s (%s, %s)", it.StateText(time.Now()), it.Stage, it.Status))
+	f.AddAs(terminal.StateMeaning(it.StateText(time.Now())), "state", fmt.Sprintf("%s (%s, %s)", it.StateText(time.Now()), it.Stage, it.Status))
 	f.Add("outcome", it.OutcomeText())
 	if u, ok := it.Untold(); ok {
 		f.Add("undelivered", u.Text())
@@ -131,7 +131,7 @@ func Facts(it registry.WorkItem) *terminal.Facts {
 	if it.ErrorClass == "" {
 		f.Add("note", it.Note)
 	} else {
-		f.Add("error", progress.Classed(it.Note, it.ErrorClass))
+		f.AddAs(terminal.Bad, "error", progress.Classed(it.Note, it.ErrorClass))
 	}
 	f.Add("ark", progress.ARKOf(it))
 	if object, ok := registry.ObjectSpecIn(it.Spec); ok {

@@ -99,10 +99,10 @@ func printQueue(a *cli.App, q registry.QueueStatus) error {
 	}
 	l := cli.Lister[registry.StageQueue]{Row: stageRow, Columns: []terminal.Column{
 		{Name: "stage"},
-		{Name: "ready", Right: true},
-		{Name: "waiting", Right: true},
-		{Name: "held", Right: true},
-		{Name: "running", Right: true},
+		{Name: "ready", Right: true, Meaning: terminal.Counted(terminal.Plain)},
+		{Name: "waiting", Right: true, Meaning: terminal.Counted(terminal.Waiting)},
+		{Name: "held", Right: true, Meaning: terminal.Counted(terminal.Waiting)},
+		{Name: "running", Right: true, Meaning: terminal.Counted(terminal.Busy)},
 		{Name: "rung", Right: true},
 		{Name: "free", Right: true},
 		{Name: "oldest ready"},

@@ -215,24 +215,14 @@ func section(columns int, paint terminal.Paint, of []terminal.Column, rows [][]s
 	return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 }
 
-// counted returns the meaning of a number: none if it is 0.
-func counted(m terminal.Meaning) func(string) terminal.Meaning {
-	return func(value string) terminal.Meaning {
-		if value == "0" || value == "" {
-			return terminal.Quiet
-		}
-		return m
-	}
-}
-
 func stageColumns() []terminal.Column {
 	return []terminal.Column{
 		{Name: "stage"},
-		{Name: "ready", Right: true, Meaning: counted(terminal.Plain)},
-		{Name: "waiting", Right: true, Meaning: counted(terminal.Waiting)},
-		{Name: "held", Right: true, Meaning: counted(terminal.Waiting)},
-		{Name: "running", Right: true, Meaning: counted(terminal.Busy)},
-		{Name: "failed", Right: true, Meaning: counted(terminal.Bad)},
+		{Name: "ready", Right: true, Meaning: terminal.Counted(terminal.Plain)},
+		{Name: "waiting", Right: true, Meaning: terminal.Counted(terminal.Waiting)},
+		{Name: "held", Right: true, Meaning: terminal.Counted(terminal.Waiting)},
+		{Name: "running", Right: true, Meaning: terminal.Counted(terminal.Busy)},
+		{Name: "failed", Right: true, Meaning: terminal.Counted(terminal.Bad)},
 		{Name: "free", Right: true, Meaning: func(value string) terminal.Meaning {
 			if value == noWorker {
 				return terminal.Bad
@@ -272,7 +262,7 @@ func workerColumns() []terminal.Column {
 	return []terminal.Column{
 		{Name: "worker", Flex: true},
 		{Name: "version", Spare: 2},
-		{Name: "busy", Right: true, Meaning: counted(terminal.Busy)},
+		{Name: "busy", Right: true, Meaning: terminal.Counted(terminal.Busy)},
 		{Name: "slots", Right: true},
 		{Name: "seen", Right: true},
 		{Name: "state", Meaning: func(string) terminal.Meaning { return terminal.Waiting }},

@@ -3,6 +3,7 @@ package terminal
 import (
 	"io"
 	"os"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -56,4 +57,28 @@ func StateMeaning(state string) Meaning {
 		return Busy
 	}
 	return Plain
+}
+
+// conditions are the meanings of the words that begin conditions of attempts, tokens and subscriptions.
+var conditions = map[string]Meaning{
+	"done": Good, "good": Good, "ok": Good,
+	"retry": Waiting, "snooze": Waiting, "sent-back": Waiting, "paused": Waiting,
+	"failed": Bad, "failing": Bad, "lost": Bad, "expired": Bad,
+	"cancelled": Quiet, "withdrawn": Quiet, "revoked": Quiet,
+}
+
+// ConditionMeaning returns what a condition means, by its first word.
+func ConditionMeaning(condition string) Meaning {
+	word, _, _ := strings.Cut(condition, " ")
+	return conditions[word]
+}
+
+// Counted returns the meaning of a number: that of m unless it is 0.
+func Counted(m Meaning) func(string) Meaning {
+	return func(value string) Meaning {
+		if value == "0" || value == "" {
+			return Quiet
+		}
+		return m
+	}
 }
