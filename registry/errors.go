@@ -71,6 +71,26 @@ func (e *NotClaimable) Error() string {
 	return fmt.Sprintf("item %s cannot be claimed: %s", e.ItemID, e.Reason)
 }
 
+// FieldError says which field of a request is not valid. Err is ErrInvalid with the reason.
+type FieldError struct {
+	Field string // as JSON names it, such as signing_key or filter.types
+	Err   error
+}
+
+// Error gives the reason.
+func (e *FieldError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// InField says of an error that it is about a field; nil stays nil.
+func InField(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &FieldError{field, err}
+}
+
 // CorrectedError says that other batches already have all failed rows of a batch.
 type CorrectedError struct {
 	BatchID string `json:"batch_id"`

@@ -122,36 +122,40 @@ type FeedFilter struct {
 // all types, since workers have their own, and collections may come later.
 func (f FeedFilter) Check() error {
 	if len(f.Types)+len(f.Collections) > mostFilterWords {
-		return fmt.Errorf("%w: a filter has at most %d types and collections", ErrInvalid, mostFilterWords)
+		field := "filter.types"
+		if len(f.Collections) > len(f.Types) {
+			field = "filter.collections"
+		}
+		return InField(field, fmt.Errorf("%w: a filter has at most %d types and collections", ErrInvalid, mostFilterWords))
 	}
 	for _, t := range f.Types {
-		if err := checkWord("an event's type", t); err != nil {
+		if err := InField("filter.types", checkWord("an event's type", t)); err != nil {
 			return err
 		}
 		// Not every type is known, but none has the name of a state.
 		if slices.ContainsFunc(States(), func(s State) bool { return s.Equal(t) }) && t != string(ActPrepare) {
-			return fmt.Errorf("%w: %q is a state, not a type of event; ask for it as a state", ErrInvalid, t)
+			return InField("filter.types", fmt.Errorf("%w: %q is a state, not a type of event; ask for it as a state", ErrInvalid, t))
 		}
 	}
 	for _, c := range f.Collections {
 		if c == "" || len(c) > mostTarget {
-			return fmt.Errorf("%w: a collection's name is empty or too long", ErrInvalid)
+			return InField("filter.collections", fmt.Errorf("%w: a collection's name is empty or too long", ErrInvalid))
 		}
 	}
 	for _, a := range f.Actions {
 		if _, ok := RouteOf(a); !ok {
-			return fmt.Errorf("%w: unknown action %q", ErrInvalid, a)
+			return InField("filter.actions", fmt.Errorf("%w: unknown action %q", ErrInvalid, a))
 		}
 	}
 	for _, s := range f.States {
 		if !slices.ContainsFunc(States(), func(known State) bool { return known.Equal(string(s)) }) {
-			return fmt.Errorf("%w: unknown state %q", ErrInvalid, s)
+			return InField("filter.states", fmt.Errorf("%w: unknown state %q", ErrInvalid, s))
 		}
 		switch {
 		case StateHeld.Equal(string(s)):
-			return fmt.Errorf("%w: the state Held has no events; use the types hold and release-hold", ErrInvalid)
+			return InField("filter.states", fmt.Errorf("%w: the state Held has no events; use the types hold and release-hold", ErrInvalid))
 		case StateUpdateReport.Equal(string(s)):
-			return fmt.Errorf("%w: no event shows that a report is an update; use the state %s or the type %s", ErrInvalid, StateReporting, ActUpdateReport)
+			return InField("filter.states", fmt.Errorf("%w: no event shows that a report is an update; use the state %s or the type %s", ErrInvalid, StateReporting, ActUpdateReport))
 		}
 	}
 	return f.checkTransitions()

@@ -70,13 +70,13 @@ func (l Limit) Check() error {
 		if near != "" {
 			near = "; did you mean " + near + "?"
 		}
-		return fmt.Errorf("%w: %.100q is not a stage%s", ErrInvalid, l.Key, near)
+		return InField("key", fmt.Errorf("%w: %.100q is not a stage%s", ErrInvalid, l.Key, near))
 	case l.Key == "":
-		return fmt.Errorf("%w: the limit names no collection", ErrInvalid)
+		return InField("key", fmt.Errorf("%w: the limit names no collection", ErrInvalid))
 	case l.Most < 0 || l.Most > MostLimit:
-		return fmt.Errorf("%w: at most %d items may run; want 0 to %d, and 0 means any number", ErrInvalid, l.Most, MostLimit)
+		return InField("most", fmt.Errorf("%w: at most %d items may run; want 0 to %d, and 0 means any number", ErrInvalid, l.Most, MostLimit))
 	case l.Weight < 0 || l.Weight > MostWeight:
-		return fmt.Errorf("%w: the weight %d is not from 0 to %d", ErrInvalid, l.Weight, MostWeight)
+		return InField("weight", fmt.Errorf("%w: the weight %d is not from 0 to %d", ErrInvalid, l.Weight, MostWeight))
 	case l.Scope == HoldStage && l.Weight > 0:
 		return fmt.Errorf("%w: a stage has no weight; collections take turns in it", ErrInvalid)
 	case l.Most == 0 && l.Weight == 0:

@@ -284,7 +284,9 @@ func (s ScheduleSpec) Normal() ScheduleSpec {
 
 // CheckScheduleName returns ErrInvalid unless name can name a schedule: 1 to 64 letters, digits,
 // dots, hyphens and underscores.
-func CheckScheduleName(name string) error { return checkWord("a schedule's name", name) }
+func CheckScheduleName(name string) error {
+	return InField("name", checkWord("a schedule's name", name))
+}
 
 // Check returns ErrInvalid, with the reason, for an impossible schedule. It judges neither the
 // expression nor the time zone.
@@ -295,24 +297,24 @@ func (r ScheduleRequest) Check() error {
 	s := r.Normal()
 	switch {
 	case s.Cron == "":
-		return fmt.Errorf("%w: the cron expression is missing", ErrInvalid)
+		return InField("cron", fmt.Errorf("%w: the cron expression is missing", ErrInvalid))
 	case len(s.Cron) > mostCron:
-		return fmt.Errorf("%w: a cron expression has at most %d bytes", ErrInvalid, mostCron)
+		return InField("cron", fmt.Errorf("%w: a cron expression has at most %d bytes", ErrInvalid, mostCron))
 	case len(s.Zone) > mostZone:
-		return fmt.Errorf("%w: the name of a time zone has at most %d bytes", ErrInvalid, mostZone)
+		return InField("zone", fmt.Errorf("%w: the name of a time zone has at most %d bytes", ErrInvalid, mostZone))
 	case s.JitterSeconds < 0 || s.JitterSeconds > mostJitter:
-		return fmt.Errorf("%w: jitter is 0 to 24 hours", ErrInvalid)
+		return InField("jitter_seconds", fmt.Errorf("%w: jitter is 0 to 24 hours", ErrInvalid))
 	case s.Overlap != OverlapSkip && s.Overlap != OverlapAllow:
-		return fmt.Errorf("%w: overlap is %s or %s, not %.100q", ErrInvalid, OverlapSkip, OverlapAllow, s.Overlap)
+		return InField("overlap", fmt.Errorf("%w: overlap is %s or %s, not %.100q", ErrInvalid, OverlapSkip, OverlapAllow, s.Overlap))
 	case s.CatchUp != CatchUpSkip && s.CatchUp != CatchUpOnce && s.CatchUp != CatchUpAll:
-		return fmt.Errorf("%w: catch-up is %s, %s or %s, not %.100q", ErrInvalid, CatchUpSkip, CatchUpOnce, CatchUpAll, s.CatchUp)
+		return InField("catch_up", fmt.Errorf("%w: catch-up is %s, %s or %s, not %.100q", ErrInvalid, CatchUpSkip, CatchUpOnce, CatchUpAll, s.CatchUp))
 	case s.Task == nil:
 		return fmt.Errorf("%w: the schedule submits nothing; name a task", ErrInvalid)
 	case len(s.Task.Title)+len(s.Task.Subject)+len(s.Task.Collection) > mostTaskTexts:
 		return fmt.Errorf("%w: title, subject and collection are too long together", ErrInvalid)
 	}
 	if len(s.Task.Args) > MostScheduleArgs {
-		return fmt.Errorf("%w: the arguments take %s; the limit of a schedule is %s", ErrInvalid, SizeText(int64(len(s.Task.Args))), SizeText(MostScheduleArgs))
+		return InField("task.args", fmt.Errorf("%w: the arguments take %s; the limit of a schedule is %s", ErrInvalid, SizeText(int64(len(s.Task.Args))), SizeText(MostScheduleArgs)))
 	}
 	return s.Task.NewTask().Check()
 }

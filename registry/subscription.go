@@ -180,13 +180,13 @@ const (
 // Check returns ErrInvalid, with the reason, for an impossible subscription. The error does not
 // repeat a webhook's URL.
 func (r SubscriptionRequest) Check() error {
-	if err := checkWord("a subscription's name", r.Name); err != nil {
+	if err := InField("name", checkWord("a subscription's name", r.Name)); err != nil {
 		return err
 	}
 	if r.From < FeedNow {
 		return fmt.Errorf("%w: no event has the number %d", ErrInvalid, r.From)
 	}
-	if err := checkTarget(r.Target); err != nil {
+	if err := InField("target", checkTarget(r.Target)); err != nil {
 		return err
 	}
 	for _, c := range r.Credentials {

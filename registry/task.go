@@ -131,8 +131,8 @@ var functionName = regexp.MustCompile(`^[a-z0-9]+([._-][a-z0-9]+)*$`)
 // and single dots, dashes or underscores between them; at most 64 bytes.
 func CheckFunctionName(name string) error {
 	if len(name) > mostFunctionName || !functionName.MatchString(name) {
-		return fmt.Errorf("%w: %.100q is not a name; a name has at most %d lower-case letters and digits, with single . - or _ between them",
-			ErrInvalid, name, mostFunctionName)
+		return InField("function", fmt.Errorf("%w: %.100q is not a name; a name has at most %d lower-case letters and digits, with single . - or _ between them",
+			ErrInvalid, name, mostFunctionName))
 	}
 	return nil
 }

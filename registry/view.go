@@ -78,9 +78,9 @@ func ViewOwner(id string) string { return viewOwner + id }
 func (v View) Check() error {
 	switch {
 	case v.Name == "" || utf8.RuneCountInString(v.Name) > mostViewName || v.Name != strings.TrimSpace(v.Name):
-		return fmt.Errorf("%w: a view's name has 1 to %d characters, and no space at its ends", ErrInvalid, mostViewName)
+		return InField("name", fmt.Errorf("%w: a view's name has 1 to %d characters, and no space at its ends", ErrInvalid, mostViewName))
 	case !utf8.ValidString(v.Name) || strings.ContainsFunc(v.Name, unicode.IsControl):
-		return fmt.Errorf("%w: a view's name has no control characters", ErrInvalid)
+		return InField("name", fmt.Errorf("%w: a view's name has no control characters", ErrInvalid))
 	case v.Owner == "":
 		return fmt.Errorf("%w: a view has an owner", ErrInvalid)
 	case len(v.Query) > MaxQueryBytes:

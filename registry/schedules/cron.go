@@ -34,24 +34,24 @@ var parser = cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month 
 func parse(expression, zone string) (times, error) {
 	// The library would take a zone in the expression, and an interval since the program's start.
 	if strings.Contains(expression, "=") || strings.HasPrefix(expression, "@every") {
-		return times{}, fmt.Errorf("%w: cron expression %.100q: expected five fields, such as \"30 2 * * *\", or @daily; the time zone has a field of its own", registry.ErrInvalid, expression)
+		return times{}, registry.InField("cron", fmt.Errorf("%w: cron expression %.100q: expected five fields, such as \"30 2 * * *\", or @daily; the time zone has a field of its own", registry.ErrInvalid, expression))
 	}
 	parsed, err := parser.Parse(expression)
 	if err != nil {
-		return times{}, fmt.Errorf("%w: cron expression %.100q: %w", registry.ErrInvalid, expression, err)
+		return times{}, registry.InField("cron", fmt.Errorf("%w: cron expression %.100q: %w", registry.ErrInvalid, expression, err))
 	}
 	spec, ok := parsed.(*cron.SpecSchedule)
 	if !ok {
-		return times{}, fmt.Errorf("%w: cron expression %.100q has no fixed times", registry.ErrInvalid, expression)
+		return times{}, registry.InField("cron", fmt.Errorf("%w: cron expression %.100q has no fixed times", registry.ErrInvalid, expression))
 	}
 	spec.Location = time.UTC
 	// "Local" is the machine's zone, which may differ between replicas.
 	if zone == "" {
-		return times{}, fmt.Errorf("%w: the time zone is missing; give its IANA name, such as Europe/Berlin, or UTC", registry.ErrInvalid)
+		return times{}, registry.InField("zone", fmt.Errorf("%w: the time zone is missing; give its IANA name, such as Europe/Berlin, or UTC", registry.ErrInvalid))
 	}
 	at, err := time.LoadLocation(zone)
 	if err != nil || zone == "Local" {
-		return times{}, fmt.Errorf("%w: unknown time zone %.100q; give its IANA name, such as Europe/Berlin, or UTC", registry.ErrInvalid, zone)
+		return times{}, registry.InField("zone", fmt.Errorf("%w: unknown time zone %.100q; give its IANA name, such as Europe/Berlin, or UTC", registry.ErrInvalid, zone))
 	}
 	const everyHour = 1<<24 - 1
 	return times{spec: spec, zone: at, elapsed: bits.OnesCount64(spec.Hour&everyHour) == 24}, nil

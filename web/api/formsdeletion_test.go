@@ -61,7 +61,7 @@ func TestForms_Deletion(t *testing.T) {
 	buttons(registry.RoleViewer, ark)
 	buttons(registry.RoleDepositor, ark)
 	ask := form(registry.RoleOperator, ark, "ask")
-	send(registry.RoleOperator, ark, ask, http.StatusBadRequest, same...) // without a reason
+	send(registry.RoleOperator, ark, ask, http.StatusUnprocessableEntity, same...) // without a reason
 	ask.Set("reason", "deposited twice")
 	for role, header := range map[registry.Role][]string{
 		registry.RoleOperator: {"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.test"}, registry.RoleAdmin: nil, registry.RoleViewer: same, registry.RoleDepositor: same,
@@ -86,7 +86,7 @@ func TestForms_Deletion(t *testing.T) {
 	buttons(registry.RoleViewer, ark)
 
 	agree := form(registry.RoleAdmin, ark, "approve")
-	if text := send(registry.RoleOperator, ark, agree, http.StatusConflict, same...); !strings.Contains(text, "two people") {
+	if text := send(registry.RoleOperator, ark, agree, http.StatusForbidden, same...); !strings.Contains(text, "two people") {
 		t.Errorf("whoever asked is told: %s", text)
 	}
 	// Withdrawn and asked for anew while the form was open: what was agreed to is not what is asked

@@ -73,7 +73,7 @@ func TestPages_Schedules(t *testing.T) {
 		t.Errorf("a second run: %s", text)
 	}
 	act(operator, http.StatusNotFound, "act", "resume", "name", "nowhere")
-	act(operator, http.StatusBadRequest, "act", "pause", "reason", " ")
+	act(operator, http.StatusUnprocessableEntity, "act", "pause", "reason", " ")
 	act(operator, http.StatusBadRequest, "act", "explode")
 	act(operator, http.StatusSeeOther, "act", "pause", "reason", hostile)
 	s, err := b.store.Schedule(t.Context(), "nightly")

@@ -148,6 +148,27 @@ func TestSubmit_Idempotent(t *testing.T) {
 	}
 }
 
+// TestUnknownNames: each operation that refuses an unknown field or parameter names the nearest one that
+// it knows, or all.
+func TestUnknownNames(t *testing.T) {
+	b := newBench(t)
+	for _, c := range []struct{ method, path, body, location, says string }{
+		{http.MethodPost, "/api/v1/batches", `{"url":"http://h/a","titel":"Maps"}`, "body.titel", "unknown; did you mean title?"},
+		{http.MethodPost, "/api/v1/batches", `{"url":"http://h/a","digest":{"algoritm":"md5"}}`, "body.digest.algoritm", "did you mean algorithm?"},
+		{http.MethodPost, "/api/v1/batches", `{"url":"http://h/a","requires":[{"item":"x","settlement":true}]}`, "body.requires[0].settlement", "known are "},
+		{http.MethodPost, "/api/v1/batches", `{"url":"http://h/a","":1}`, "body.", "known are ark, "},
+		{http.MethodPost, "/api/v1/batches", `{"url":"http://h/a","nothing_like_this":1}`, "body.nothing_like_this", "known are ark, collection, "},
+		{http.MethodPut, "/api/v1/collections/maps", `{"ownr":"x"}`, "body.ownr", "did you mean owner?"},
+		{http.MethodGet, "/api/v1/items?limt=3", "", "query.limt", "did you mean limit?"},
+	} {
+		answer, text := b.send(t, c.method, c.path, c.body)
+		p := wantProblem(t, answer, text, http.StatusUnprocessableEntity, wire.CodeInvalid)
+		if !slices.ContainsFunc(p.Faults, func(f wire.Fault) bool { return f.Location == c.location && strings.Contains(f.Message, c.says) }) {
+			t.Errorf("%s of %s %s: %+v, want %q", c.location, c.method, c.path, p.Faults, c.says)
+		}
+	}
+}
+
 // TestSubmit_InvalidInput checks that all faults are reported at once, and that nothing is
 // submitted.
 func TestSubmit_InvalidInput(t *testing.T) {

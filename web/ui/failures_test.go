@@ -94,7 +94,7 @@ func TestFailures_Read(t *testing.T) {
 		t.Errorf("a reader acts: %d", w.Code)
 	}
 	long := url.Values{"act": {"requeue"}, "q": {"cause:0f0f0f0f0f0f0f0f"}, "reason": {strings.Repeat("x", 2001)}}
-	if w := withClerk(t).post(t, "/items/act", long); w.Code != http.StatusBadRequest {
+	if w := withClerk(t).post(t, "/items/act", long); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("a long reason: %d", w.Code)
 	}
 }

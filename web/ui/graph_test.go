@@ -97,10 +97,10 @@ func TestC25_GraphPage(t *testing.T) {
 		status int
 	}{
 		{url.Values{"act": {"priority"}, "priority": {"-3"}}, http.StatusSeeOther},
-		{url.Values{"act": {"priority"}, "priority": {"soon"}}, http.StatusConflict},
-		{url.Values{"act": {"hold"}}, http.StatusConflict},
+		{url.Values{"act": {"priority"}, "priority": {"soon"}}, http.StatusUnprocessableEntity},
+		{url.Values{"act": {"hold"}}, http.StatusUnprocessableEntity},
 		{url.Values{"act": {"hold"}, "reason": {"look at it"}}, http.StatusSeeOther},
-		{url.Values{"act": {"abort"}}, http.StatusConflict},
+		{url.Values{"act": {"abort"}}, http.StatusUnprocessableEntity},
 		{url.Values{"act": {"abort"}, "confirm": {"yes"}}, http.StatusSeeOther},
 		{url.Values{"act": {"purge"}}, http.StatusBadRequest},
 	} {

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"errors"
+	"net/http"
 	"strconv"
 
 	"github.com/holdfast/holdfast/registry"
@@ -44,7 +45,7 @@ func (p Paging) Before() (int, error) {
 	}
 	n, err := strconv.Atoi(p.After)
 	if err != nil || n < 1 {
-		return 0, Invalid("the list could not be read", wire.Fault{Location: "query.after", Message: "not a cursor of this list", Found: p.After})
+		return 0, NoPage("after")
 	}
 	return n, nil
 }
@@ -61,11 +62,16 @@ func Numbered[T any](rows []T, limit int, number func(T) int) registry.Page[T] {
 // BadCursor turns the Registry's refusal of a cursor into a problem of the input.
 func (p Paging) BadCursor(err error) error {
 	if p.After != "" && errors.Is(err, registry.ErrNotFound) {
-		return Invalid("the page was not found", wire.Fault{
-			Location: "query.after", Message: "not a cursor of this list; start without it",
-		})
+		return NoPage("after")
 	}
 	return err
+}
+
+// NoPage returns the problem of a cursor, after or before, that does not belong to the list: most
+// often it is of another list, or of another order.
+func NoPage(cursor string) *wire.Problem {
+	return wire.NewProblem(http.StatusUnprocessableEntity, wire.CodeInvalid, "this page of the list was not found; begin again with its first page, without "+cursor,
+		wire.Fault{Location: "query." + cursor, Message: "not a cursor of this list"})
 }
 
 // Matching is the query of a list (docs/query.md).

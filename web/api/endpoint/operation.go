@@ -231,7 +231,7 @@ func (s *Server) ourProblem(ctx huma.Context, _ string, v any) (any, error) {
 	for _, d := range e.Errors {
 		if d != nil {
 			// Values are omitted: they may be secrets.
-			p.Faults = append(p.Faults, wire.Fault{Location: d.Location, Message: d.Message})
+			p.Faults = append(p.Faults, wire.Fault{Location: d.Location, Message: s.suggest(ctx.Operation(), d)})
 		}
 	}
 	return s.Problem(r, p), nil

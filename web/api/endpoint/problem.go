@@ -128,11 +128,20 @@ func answerTo(err error) (p *wire.Problem, known bool) {
 	}
 	for _, row := range sentinels() {
 		if errors.Is(err, row.is) {
-			return wire.NewProblem(row.status, row.code, err.Error()+"; "+row.advice), true
+			return wire.NewProblem(row.status, row.code, err.Error()+"; "+row.advice, fieldFaults(err)...), true
 		}
 	}
 	return wire.NewProblem(http.StatusInternalServerError, wire.CodeInternal,
 		"Holdfast failed to answer; send the request again, and if that fails too, give an operator the instance: the log has it"), false
+}
+
+// fieldFaults returns the fault of the field that an error is about; none if it names no field.
+func fieldFaults(err error) []wire.Fault {
+	var field *registry.FieldError
+	if !errors.As(err, &field) {
+		return nil
+	}
+	return []wire.Fault{{Location: "body." + field.Field, Message: strings.TrimPrefix(field.Error(), registry.ErrInvalid.Error()+": ")}}
 }
 
 // contractRefusal returns the problem of the remaining errors of the Registry's contract, or nil.

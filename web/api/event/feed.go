@@ -70,7 +70,7 @@ func (s *Service) audit(ctx context.Context, in *auditInput) (*endpoint.Output[r
 		Actor: in.Actor, Types: in.Types, Since: in.Since, Until: in.Until, After: in.After, Before: in.Before, Limit: in.Size(),
 	})
 	if in.Before != "" && errors.Is(err, registry.ErrNotFound) {
-		err = endpoint.Invalid("the page was not found", wire.Fault{Location: "query.before", Message: "not a cursor of this list; start without it"})
+		err = endpoint.NoPage("before")
 	}
 	if err != nil {
 		return nil, in.BadCursor(err)

@@ -82,7 +82,7 @@ func (s *Service) listItems(ctx context.Context, p endpoint.Paging, q registry.I
 	rows, err := s.Registry.Items(ctx, q)
 	switch {
 	case q.Before != "" && errors.Is(err, registry.ErrNotFound):
-		return nil, endpoint.Invalid("the page was not found", wire.Fault{Location: "query.before", Message: "not a cursor of this list; start without it"})
+		return nil, endpoint.NoPage("before")
 	case err != nil:
 		return nil, p.BadCursor(err)
 	}

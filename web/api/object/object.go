@@ -42,7 +42,7 @@ func (s *Service) listObjects(ctx context.Context, in *objectsInput) (*endpoint.
 		Collection: in.Collection, LocalID: in.LocalID, Text: in.Text, After: in.After, Before: in.Before, Limit: in.Size(),
 	})
 	if in.Before != "" && errors.Is(err, registry.ErrNotFound) {
-		err = endpoint.Invalid("the page was not found", wire.Fault{Location: "query.before", Message: "not a cursor of this list; start without it"})
+		err = endpoint.NoPage("before")
 	}
 	if err != nil {
 		return nil, in.BadCursor(err)

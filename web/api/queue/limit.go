@@ -35,7 +35,11 @@ func (s *Service) setLimit(ctx context.Context, in *setLimitInput) (*endpoint.Ou
 	}
 	faults := valid.Text("body.key", l.Key, valid.MaxText)
 	if err := l.Check(); err != nil {
-		faults = append(faults, wire.Fault{Location: "body", Message: err.Error()})
+		location := "body"
+		if field := (*registry.FieldError)(nil); errors.As(err, &field) {
+			location += "." + field.Field
+		}
+		faults = append(faults, wire.Fault{Location: location, Message: err.Error()})
 	}
 	if err := endpoint.Invalid("the limit was not set", faults...); err != nil {
 		return nil, err

@@ -99,7 +99,6 @@ type newTokenPage struct {
 	Roles       []registry.Role
 	Stages      []registry.Stage
 	Collections []registry.Collection
-	Refused     *wire.Problem
 }
 
 // Has reports whether the form names a collection.
@@ -143,17 +142,12 @@ func (p pages) createToken(r *http.Request) (string, *page.Page, error) {
 	if content.Expires != "" {
 		day, err := time.ParseInLocation("2006-01-02", content.Expires, page.ZoneOf(r))
 		if err != nil {
-			return "", nil, page.Invalid("%.50q is not a day, such as 2027-01-31", content.Expires)
+			return "", nil, page.Wrong("expires", p.Texts(r).T("%q is not a day, such as 2027-01-31", content.Expires[:min(len(content.Expires), 50)]))
 		}
 		end := day.AddDate(0, 0, 1)
 		content.Form.ExpiresAt = &end
 	}
 	made, err := p.API.CreateToken(r.Context(), content.Form)
-	if refused, ok := page.Refusal(err); ok {
-		content.Refused = refused
-		again, err := p.tokenForm(r, content)
-		return "", &again, err
-	}
 	if err != nil {
 		return "", nil, err
 	}
@@ -166,8 +160,7 @@ func (p pages) createToken(r *http.Request) (string, *page.Page, error) {
 type revokePage struct {
 	tokenRow
 
-	Own     bool
-	Refused *wire.Problem
+	Own bool
 }
 
 func (p pages) askRevoke(r *http.Request) (page.Page, error) {
@@ -187,15 +180,5 @@ func (p pages) askRevoke(r *http.Request) (page.Page, error) {
 func (p pages) revoke(r *http.Request) (string, *page.Page, error) {
 	id := r.PathValue("id")
 	err := p.API.RevokeToken(r.Context(), id)
-	if refused, ok := page.Refusal(err); ok {
-		again, err := p.askRevoke(r)
-		if err != nil {
-			return "", nil, err
-		}
-		content, _ := again.Content.(revokePage)
-		content.Refused = refused
-		again.Content = content
-		return "", &again, nil
-	}
 	return "/tokens?" + url.Values{"all": {"1"}}.Encode() + "#token-" + url.PathEscape(id), nil, err
 }

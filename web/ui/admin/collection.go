@@ -165,15 +165,17 @@ func (p pages) limitCollection(r *http.Request) (string, *page.Page, error) {
 	ctx, name := r.Context(), r.PathValue("name")
 	limit := registry.Limit{Scope: registry.HoldCollection, Key: name}
 	for field, to := range map[string]*int{"most": &limit.Most, "weight": &limit.Weight} {
-		text := strings.TrimSpace(r.PostForm.Get(field))
-		if text == "" {
+		if strings.TrimSpace(r.PostForm.Get(field)) == "" {
 			continue
 		}
-		n, err := strconv.Atoi(text)
+		n, err := p.NumberOf(r, field)
 		if err != nil {
-			return "", nil, page.Invalid("%.50q is not a number", text)
+			return "", nil, err
 		}
 		*to = n
+	}
+	if _, err := p.API.Collection(ctx, name); err != nil {
+		return "", nil, err
 	}
 	if limit.Most == 0 && limit.Weight == 0 {
 		if err := p.API.RemoveLimit(ctx, limit.Scope, name); err != nil && !isNotFound(err) {

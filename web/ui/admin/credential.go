@@ -19,8 +19,6 @@ type credentialsPage struct {
 	Buckets        bool   // whether buckets have credentials here
 	Rows           []wire.Credential
 	Kinds          []registry.CredentialKind
-	Form           wire.CredentialRequest // what was refused, without its secret
-	Refused        *wire.Problem
 	Set            string // origin of the credential that was just set
 }
 
@@ -69,7 +67,7 @@ func (p pages) credentials(r *http.Request, o credentialOwner, content credentia
 	return page.Page{Name: "credentials", Title: t.T("Credentials") + ": " + content.Name, Section: o.section, Content: content}, nil
 }
 
-// setCredential sets a credential. A refusal shows the form again, without the secret.
+// setCredential sets a credential.
 func (p pages) setCredential(r *http.Request, o credentialOwner) (string, *page.Page, error) {
 	field := func(name string) string { return strings.TrimSpace(r.PostForm.Get(name)) }
 	name := r.PathValue("name")
@@ -78,11 +76,6 @@ func (p pages) setCredential(r *http.Request, o credentialOwner) (string, *page.
 		Endpoint: field("endpoint"), Region: field("region"), PathStyle: field("path_style") != "",
 	}
 	set, err := o.put(r.Context(), name, request)
-	if refused, ok := page.Refusal(err); ok {
-		request.Secret = ""
-		again, err := p.credentials(r, o, credentialsPage{Form: request, Refused: refused})
-		return "", &again, err
-	}
 	if err != nil {
 		return "", nil, err
 	}

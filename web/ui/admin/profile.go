@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,6 +35,7 @@ type profilePage struct {
 	Text    string // as yaml or json
 
 	Refused  string // what is wrong; "": nothing
+	Misnamed string // what is wrong with the short name; "": nothing
 	Faults   []wire.Fault
 	Checked  bool // the profile could be saved, and this would happen:
 	Changes  []string
@@ -175,6 +177,7 @@ func (p pages) saveProfile(r *http.Request) (string, *page.Page, error) {
 	}
 	if form.New && form.Name == "" {
 		form.Refused = p.Texts(r).T("the collection needs a short name")
+		form.Misnamed = form.Refused
 		return again(0)
 	}
 	c, err := p.API.SaveProfile(r.Context(), registry.Collection{Mnemonic: form.Name, Profile: got.profile, Version: form.Version}, do != "save")
@@ -190,6 +193,10 @@ func (p pages) saveProfile(r *http.Request) (string, *page.Page, error) {
 		return again(0)
 	case ok:
 		form.Refused, form.Faults = refused.Detail, placed(refused.Faults, got.place)
+		if i := slices.IndexFunc(form.Faults, func(f wire.Fault) bool { return f.Location == "path.name" }); i >= 0 {
+			form.Misnamed = form.Faults[i].Message
+			form.Faults = slices.Delete(slices.Clone(form.Faults), i, i+1)
+		}
 		form.Faults = mark(form.Groups, form.Faults)
 		return again(0)
 	case err != nil:

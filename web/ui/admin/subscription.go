@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"net/url"
 	"slices"
@@ -71,10 +73,8 @@ func inDeliveries(address string) string {
 type subscriptionPage struct {
 	registry.Subscription
 
-	May     bool // change it
-	Topic   bool // it sends to NSQ, so that nothing is signed
-	Asked   string
-	Refused *wire.Problem
+	May   bool // change it
+	Topic bool // it sends to NSQ, so that nothing is signed
 }
 
 func (p pages) subscription(r *http.Request) (page.Page, error) {
@@ -82,13 +82,9 @@ func (p pages) subscription(r *http.Request) (page.Page, error) {
 	if err != nil {
 		return page.Page{}, err
 	}
-	return p.subscriptionPage(r, b, nil), nil
-}
-
-func (p pages) subscriptionPage(r *http.Request, b registry.Subscription, refused *wire.Problem) page.Page {
-	content := subscriptionPage{Subscription: b, May: p.May(r.Context(), "put-subscription"), Asked: r.PostForm.Get("do"), Refused: refused}
+	content := subscriptionPage{Subscription: b, May: p.May(r.Context(), "put-subscription")}
 	_, content.Topic = b.Topic()
-	return page.Page{Name: "subscription", Title: b.Name, Section: "subscriptions", Content: content}
+	return page.Page{Name: "subscription", Title: b.Name, Section: "subscriptions", Content: content}, nil
 }
 
 // actOnSubscription pauses, resumes, rewinds or removes a subscription.
@@ -106,7 +102,7 @@ func (p pages) actOnSubscription(r *http.Request) (to string, again *page.Page, 
 		if text := strings.TrimSpace(r.PostForm.Get("cursor")); text != "" {
 			n, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
-				return "", nil, page.Invalid("%.50q is not the number of an event", text)
+				return "", nil, page.Wrong("cursor", p.Texts(r).T("%q is not the number of an event", text[:min(len(text), 50)]))
 			}
 			request.Cursor = &n
 		}
@@ -117,11 +113,6 @@ func (p pages) actOnSubscription(r *http.Request) (to string, again *page.Page, 
 	default:
 		err = page.Invalid("unknown act %.50q", do)
 	}
-	if refused, ok := page.Refusal(err); ok && refused.Status != http.StatusBadRequest {
-		b, err := p.API.Subscription(ctx, name)
-		shown := p.subscriptionPage(r, b, refused)
-		return "", &shown, err
-	}
 	return to, nil, err
 }
 
@@ -131,7 +122,7 @@ type subscriptionForm struct {
 	New                                         bool
 	Target, Types, Collections, Actions, States string
 	FromStart                                   bool
-	Refused                                     *wire.Problem
+	Seen                                        string // what the form replaces
 }
 
 // Action is the address of the form.
@@ -156,7 +147,7 @@ func (p pages) editSubscription(r *http.Request) (page.Page, error) {
 	}
 	return p.subscriptionForm(r, subscriptionForm{
 		Name: name, Target: b.Target, Types: joined(b.Filter.Types), Collections: joined(b.Filter.Collections),
-		Actions: joined(b.Filter.Actions), States: joined(b.Filter.States),
+		Actions: joined(b.Filter.Actions), States: joined(b.Filter.States), Seen: seenOf(b),
 	}), nil
 }
 
@@ -168,7 +159,7 @@ func (p pages) subscriptionForm(r *http.Request, f subscriptionForm) page.Page {
 	return page.Page{Name: "subscriptionform", Title: title, Section: "subscriptions", Content: f}
 }
 
-// saveSubscription creates or changes a subscription. A refusal shows the form again, without the key.
+// saveSubscription creates or changes a subscription.
 func (p pages) saveSubscription(r *http.Request) (string, *page.Page, error) {
 	field := func(name string) string { return strings.TrimSpace(r.PostForm.Get(name)) }
 	f := subscriptionForm{
@@ -187,21 +178,34 @@ func (p pages) saveSubscription(r *http.Request) (string, *page.Page, error) {
 		}
 		request.SigningKey = field("key")
 		if f.Name == "" {
-			return "", nil, page.Invalid("a subscription needs a name")
+			return "", nil, page.Wrong("name", p.Texts(r).T("a subscription needs a name"))
 		}
 		if _, err := p.API.Subscription(r.Context(), f.Name); err == nil {
-			f.Refused = page.Told(http.StatusConflict, wire.CodeConflict, p.Texts(r).T("there is a subscription of this name; edit that one, or give another name"))
-			again := p.subscriptionForm(r, f)
-			return "", &again, nil
+			return "", nil, page.Wrong("name", p.Texts(r).T("there is a subscription of this name; edit that one, or give another name"))
+		}
+	}
+	if !f.New {
+		now, err := p.API.Subscription(r.Context(), f.Name) // a save must not make it anew, without its key
+		if err != nil {
+			return "", nil, err
+		}
+		if seen := field("seen"); seen != "" && seen != seenOf(now) {
+			return "", nil, page.Told(http.StatusConflict, wire.CodeConflict, p.Texts(r).T("somebody has changed the subscription since this form was shown, perhaps you in another tab: its receiver is now %s. Look at it in another tab; save again to replace it", now.Target))
 		}
 	}
 	_, err := p.API.PutSubscription(r.Context(), f.Name, request)
-	if refused, ok := page.Refusal(err); ok {
-		f.Refused = refused
-		again := p.subscriptionForm(r, f)
-		return "", &again, nil
-	}
 	return subscriptionURL(f.Name), nil, err
+}
+
+// seenOf tells one content of a subscription from another.
+func seenOf(b registry.Subscription) string {
+	sum := sha256.Sum256([]byte(b.Target + "\n" + filterText(b.Filter)))
+	return hex.EncodeToString(sum[:8])
+}
+
+// filterText is a filter on one line.
+func filterText(f registry.FeedFilter) string {
+	return strings.Join([]string{joined(f.Types), joined(f.Collections), joined(f.Actions), joined(f.States)}, "; ")
 }
 
 // joined is a list as people type it.

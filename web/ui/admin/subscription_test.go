@@ -35,7 +35,7 @@ func TestSubscriptions(t *testing.T) {
 			t.Errorf("an operator may %s: %d", do, w.Code)
 		}
 	}
-	if w := admin.Post(t, "/subscriptions/archive", url.Values{"do": {"pause"}}); w.Code != http.StatusConflict {
+	if w := admin.Post(t, "/subscriptions/archive", url.Values{"do": {"pause"}}); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("a pause without a reason: %d", w.Code)
 	}
 	led(t, admin.Post(t, "/subscriptions/archive", url.Values{"do": {"pause"}, "reason": {hostile}}), "/subscriptions/archive")

@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/ui/page"
-	"github.com/holdfast/holdfast/web/wire"
 )
 
 // jobsShown is the number of jobs on a deposit's page. For each whose object is preserved, the object
@@ -110,15 +109,11 @@ func (p pages) one(r *http.Request) (page.Page, error) {
 type cancelPage struct {
 	Batch    registry.WorkItem
 	Progress registry.BatchProgress
-	Reason   string
 	Key      string
-	Refused  *wire.Problem
 }
 
 // askCancel shows the form that cancels a deposit, with what it would stop.
-func (p pages) askCancel(r *http.Request) (page.Page, error) { return p.cancelForm(r, "", nil) }
-
-func (p pages) cancelForm(r *http.Request, reason string, refused *wire.Problem) (page.Page, error) {
+func (p pages) askCancel(r *http.Request) (page.Page, error) {
 	ctx, id := r.Context(), r.PathValue("id")
 	batch, err := p.API.Batch(ctx, id)
 	if err != nil {
@@ -131,7 +126,7 @@ func (p pages) cancelForm(r *http.Request, reason string, refused *wire.Problem)
 	if !p.mayCancel(ctx, batch, me) {
 		return page.Page{}, page.Forbidden()
 	}
-	c := cancelPage{Batch: batch, Reason: reason, Key: "page " + rand.Text(), Refused: refused}
+	c := cancelPage{Batch: batch, Key: "page " + rand.Text()}
 	c.Progress, err = p.API.BatchProgress(ctx, id)
 	return page.Page{Name: "cancel", Title: p.Texts(r).T("Cancel: %s", batch.Heading()), Section: "deposits", Content: c}, err
 }
@@ -140,10 +135,6 @@ func (p pages) cancelForm(r *http.Request, reason string, refused *wire.Problem)
 func (p pages) cancel(r *http.Request) (string, *page.Page, error) {
 	id, reason := r.PathValue("id"), strings.TrimSpace(r.PostForm.Get("reason"))
 	batch, err := p.API.CancelBatch(r.Context(), id, reason, r.PostForm.Get("key"))
-	if refused, ok := page.Refusal(err); ok {
-		again, err := p.cancelForm(r, reason, refused)
-		return "", &again, err
-	}
 	return depositURL(batch.ID, false), nil, err
 }
 

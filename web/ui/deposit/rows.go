@@ -228,13 +228,16 @@ func (c *rowsPage) fill(form url.Values) {
 	}
 }
 
-// replace changes a part of all addresses.
-func (r *rowForm) replace(from, to string) {
+// replace changes a part of the row's address. It reports whether that changed it.
+func (r *rowForm) replace(from, to string) (changed bool) {
 	for i := range r.Cells {
 		if c := &r.Cells[i]; c.Name == "url" && from != "" {
-			c.Value = strings.ReplaceAll(c.Value, from, to)
+			was := c.Value
+			c.Value = strings.ReplaceAll(was, from, to)
+			changed = changed || c.Value != was
 		}
 	}
+	return changed
 }
 
 // The acts of the form.
@@ -253,10 +256,16 @@ func (p pages) submitRows(r *http.Request) (string, *page.Page, error) {
 	c.fill(r.PostForm)
 	act := r.PostForm.Get("act")
 	if act == actReplace {
+		changed := 0
 		for i := range c.Rows {
-			c.Rows[i].replace(c.From, c.To)
+			if c.Rows[i].replace(c.From, c.To) {
+				changed++
+			}
 		}
-		c.Did = p.Texts(r).T("The addresses below are changed. Nothing was submitted yet.")
+		c.Did = p.Texts(r).T("No address below has this text; nothing was changed.")
+		if changed > 0 {
+			c.Did = p.Texts(r).T("%d address below is changed. Nothing was submitted yet.|%d addresses below are changed. Nothing was submitted yet.", changed)
+		}
 		again := p.rowsForm(r, c)
 		again.Status = http.StatusOK
 		return "", &again, nil

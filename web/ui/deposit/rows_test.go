@@ -124,8 +124,10 @@ func TestRows_Corrected(t *testing.T) {
 
 	// The replacement shows what it would change, and keeps what was typed.
 	form.Set("act", "replace")
-	form.Set("from", "ftp://old.")
+	form.Set("from", "gopher://")
 	form.Set("to", "https://new.")
+	wantAll(t, s.Post(t, address, form).Body.String(), "No address below has this text; nothing was changed.")
+	form.Set("from", "ftp://old.")
 	form["title"][1] = "The second | plate"
 	w = s.Post(t, address, form)
 	if w.Code != http.StatusOK {

@@ -51,7 +51,6 @@ type scheduleForm struct {
 	Functions []registry.Function
 	Overlaps  []registry.Overlap
 	CatchUps  []registry.CatchUp
-	Refused   *wire.Problem
 	Tried     *registry.Schedule // as it would be; nil: it was not asked for
 }
 
@@ -115,9 +114,7 @@ func (p pages) saveSchedule(r *http.Request) (string, *page.Page, error) {
 	}
 	faults := f.read(field("version"))
 	if len(faults) > 0 {
-		f.Refused = page.Told(http.StatusUnprocessableEntity, wire.CodeInvalid, p.Texts(r).T("the schedule was not saved"), faults...)
-		again, err := p.scheduleForm(r, f)
-		return "", &again, err
+		return "", nil, page.Told(http.StatusUnprocessableEntity, wire.CodeInvalid, p.Texts(r).T("the schedule was not saved"), faults...)
 	}
 	var saved registry.Schedule
 	var err error
@@ -133,21 +130,13 @@ func (p pages) saveSchedule(r *http.Request) (string, *page.Page, error) {
 		again.Status = http.StatusOK
 		return "", &again, err
 	}
-	if refused, ok := page.Refusal(err); ok {
-		f.Refused = refused
-		if now, failed := p.API.Schedule(r.Context(), f.Name); errors.Is(err, registry.ErrScheduleChanged) && failed == nil {
-			f.Request.Version = now.Version // a save replaces what the person has now been told of
-		}
-		again, err := p.scheduleForm(r, f)
-		return "", &again, err
-	}
 	return scheduleURL(f.Name), nil, err
 }
 
 // read reads the fields that are no text.
 func (f *scheduleForm) read(version string) (faults []wire.Fault) {
 	fault := func(field, text string) {
-		faults = append(faults, wire.Fault{Location: field, Message: strconv.Quote(text[:min(len(text), 50)]) + " is not a whole number"})
+		faults = append(faults, wire.Fault{Location: "body." + field, Message: strconv.Quote(text[:min(len(text), 50)]) + " is not a whole number"})
 	}
 	var err error
 	if version != "" {
@@ -168,7 +157,7 @@ func (f *scheduleForm) read(version string) (faults []wire.Fault) {
 	}
 	if f.Args != "" {
 		if f.Request.Task.Args = json.RawMessage(f.Args); !json.Valid(f.Request.Task.Args) {
-			faults = append(faults, wire.Fault{Location: "args", Message: "is not JSON; write text in quotes"})
+			faults = append(faults, wire.Fault{Location: "body.args", Message: "is not JSON; write text in quotes"})
 			f.Request.Task.Args = nil
 		}
 	}

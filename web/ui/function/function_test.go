@@ -137,7 +137,7 @@ func TestProcess(t *testing.T) {
 			t.Errorf("a viewer may %s: %d", do, w.Code)
 		}
 	}
-	if w := operator.Post(t, path, url.Values{"do": {"call"}, "args": {"{"}}); w.Code != http.StatusConflict && w.Code != http.StatusBadRequest {
+	if w := operator.Post(t, path, url.Values{"do": {"call"}, "args": {"{"}}); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("arguments that are no JSON: %d", w.Code)
 	}
 	if w := operator.Post(t, path, url.Values{"do": {"call"}, "args": {`{"n": 1}`}, "key": {"k"}}); w.Code != http.StatusSeeOther || !strings.HasPrefix(w.Header().Get("Location"), "/items/") {

@@ -8,20 +8,16 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/ui/page"
-	"github.com/holdfast/holdfast/web/wire"
 )
 
 // processPage is the content of a process's page.
 type processPage struct {
 	registry.ProcessInfo
 
-	Trace   []registry.TracedStep // the newest steps
-	Older   string                // address of older steps
-	MayAct  bool
-	Key     string // of the acts of this page: a form that is sent twice acts once
-	Asked   string // the act that was refused
-	Args    string // as typed
-	Refused *wire.Problem
+	Trace  []registry.TracedStep // the newest steps
+	Older  string                // address of older steps
+	MayAct bool
+	Key    string // of the acts of this page: a form that is sent twice acts once
 }
 
 // Broken reports whether a step failed, so that only a retry or a repair helps. With a timer it is being
@@ -40,10 +36,9 @@ func processOf(r *http.Request) registry.ProcessKey {
 // newestEvents is how many events, and steps, a process's page shows.
 const newestEvents = 50
 
-func (p pages) process(r *http.Request) (page.Page, error) { return p.processPage(r, processPage{}) }
-
-func (p pages) processPage(r *http.Request, content processPage) (page.Page, error) {
+func (p pages) process(r *http.Request) (page.Page, error) {
 	ctx, key := r.Context(), processOf(r)
+	var content processPage
 	var err error
 	if content.ProcessInfo, err = p.API.Process(ctx, key, registry.HistoryRange{Backward: true, Limit: newestEvents}); err != nil {
 		return page.Page{}, err
@@ -56,8 +51,7 @@ func (p pages) processPage(r *http.Request, content processPage) (page.Page, err
 	return page.Page{Name: "process", Title: p.Texts(r).T("Process") + " " + key.String(), Section: "processes", Content: content}, nil
 }
 
-// actOnProcess calls, repairs, retries or removes a process. A call and a repair lead to their step. A
-// refusal shows the page again, with what was typed.
+// actOnProcess calls, repairs, retries or removes a process. A call and a repair lead to their step.
 func (p pages) actOnProcess(r *http.Request) (to string, again *page.Page, err error) {
 	ctx, key := r.Context(), processOf(r)
 	do, args := r.PostForm.Get("do"), strings.TrimSpace(r.PostForm.Get("args"))
@@ -67,7 +61,7 @@ func (p pages) actOnProcess(r *http.Request) (to string, again *page.Page, err e
 		call.Args = json.RawMessage(args)
 	}
 	if !json.Valid(call.Args) && args != "" {
-		return p.refuseAct(r, do, args, page.Told(http.StatusBadRequest, wire.CodeBadRequest, p.Texts(r).T("the arguments are not JSON; write text in quotes")))
+		return "", nil, page.Wrong("args", p.Texts(r).T("the arguments are not JSON; write text in quotes"))
 	}
 	to = processURL(key)
 	var step registry.Answer
@@ -84,20 +78,8 @@ func (p pages) actOnProcess(r *http.Request) (to string, again *page.Page, err e
 	default:
 		err = page.Invalid("unknown act %.50q", do)
 	}
-	if refused, ok := page.Refusal(err); ok && do != "" {
-		return p.refuseAct(r, do, args, refused)
-	}
 	if step.ItemID != "" {
 		to = "/items/" + url.PathEscape(step.ItemID)
 	}
 	return to, nil, err
-}
-
-// refuseAct shows the page again with a refusal.
-func (p pages) refuseAct(r *http.Request, do, args string, refused *wire.Problem) (string, *page.Page, error) {
-	if !p.May(r.Context(), "call-process") {
-		return "", nil, page.Forbidden()
-	}
-	shown, err := p.processPage(r, processPage{Asked: do, Args: args, Refused: refused})
-	return "", &shown, err
 }

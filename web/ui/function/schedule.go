@@ -78,8 +78,8 @@ func (p pages) actOnSchedule(r *http.Request) (to string, again *page.Page, err 
 	switch act := r.PostForm.Get("act"); act {
 	case "pause":
 		reason := strings.TrimSpace(r.PostForm.Get("reason"))
-		if reason == "" {
-			return "", nil, page.Invalid("a pause needs a reason")
+		if err := p.CheckReason(r, reason, "", true); err != nil {
+			return "", nil, err
 		}
 		_, err = p.API.PauseSchedule(ctx, name, reason)
 	case "resume":

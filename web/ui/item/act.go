@@ -155,7 +155,7 @@ func (p pages) act(r *http.Request) (string, *page.Page, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	c, err := commandOf(r, it)
+	c, err := p.commandOf(r, it)
 	if err != nil {
 		return "", nil, err
 	}
@@ -168,8 +168,6 @@ func (p pages) act(r *http.Request) (string, *page.Page, error) {
 	switch refusal, ok := page.Refusal(err); {
 	case ok && refusal.Code == wire.CodeConfirm:
 		form.Consequences, form.Command.AgreesTo = refusal.Consequences, refusal.AgreesTo
-	case ok:
-		form.Refused, form.Command.IdempotencyKey = refusal, "page "+rand.Text()
 	case err != nil:
 		return "", nil, err
 	default:
@@ -180,25 +178,22 @@ func (p pages) act(r *http.Request) (string, *page.Page, error) {
 }
 
 // commandOf reads the command of a form.
-func commandOf(r *http.Request, it registry.WorkItem) (registry.Command, error) {
+func (p pages) commandOf(r *http.Request, it registry.WorkItem) (registry.Command, error) {
 	c := registry.Command{
 		ItemID: it.ID, Act: registry.Act(r.PostForm.Get("act")), From: registry.Stage(r.PostForm.Get("from")),
 		Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirmed: r.PostForm.Get("confirm") == "yes",
 		AgreesTo: r.PostForm.Get("agrees_to"), IdempotencyKey: r.PostForm.Get("key"),
 	}
-	switch {
-	case !slices.Contains(registry.AdminActs(), c.Act):
-		return c, page.Invalid("unknown act %q", c.Act)
-	case c.Reason == "" && needsReason(it, c.Act):
-		return c, page.Invalid("%s needs a reason; it is shown with the item", c.Act)
+	if !slices.Contains(registry.AdminActs(), c.Act) {
+		return c, page.Invalid("unknown act %.50q", c.Act)
 	}
-	if err := page.CheckLengths(c.Reason+c.AgreesTo, c.IdempotencyKey); err != nil {
+	if err := p.CheckReason(r, c.Reason, c.IdempotencyKey, needsReason(it, c.Act)); err != nil {
 		return c, err
 	}
-	if text := r.PostForm.Get("priority"); c.Act == registry.ActPriority {
-		n, err := strconv.Atoi(strings.TrimSpace(text))
+	if c.Act == registry.ActPriority {
+		n, err := p.NumberOf(r, "priority")
 		if err != nil {
-			return c, page.Invalid("a priority is a whole number")
+			return c, err
 		}
 		c.Priority = &n
 	}

@@ -36,6 +36,7 @@ func Add(s *page.Site) {
 	}, "batch", "item", "graph", "act", "redeliver", "redeliverjobs")
 	s.Get("/batches/{id}", p.batch)
 	s.Get("/batches/{id}/redeliver", p.askRedeliverJobs)
+	s.Home("/batches", "/deposits")
 	s.Post("/batches/{id}/redeliver", p.redeliverJobs)
 	s.Get("/items/{id}", p.item)
 	s.Get("/graphs/{id}", p.graph)

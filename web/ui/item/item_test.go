@@ -200,10 +200,10 @@ func TestRedeliver(t *testing.T) {
 	}
 	s.Token = s.TokenOf(t, "an operator", registry.RoleOperator)
 	contains(t, "the form", s.Get(t, path, http.StatusOK), "Deliver again", `name="key"`)
-	if w := s.Post(t, path, url.Values{"reason": {hostile}}); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "Refused") || strings.Contains(w.Body.String(), "<script>") {
+	if w := s.Post(t, path, url.Values{"reason": {hostile}}); w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), "Refused") || strings.Contains(w.Body.String(), "<script>") {
 		t.Errorf("a job without a receiver: %d %s", w.Code, w.Body)
 	}
-	if w := s.Post(t, path, url.Values{"reason": {strings.Repeat("x", 2001)}}); w.Code != http.StatusBadRequest {
+	if w := s.Post(t, path, url.Values{"reason": {strings.Repeat("x", 2001)}}); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("a long reason: %d", w.Code)
 	}
 }

@@ -7,15 +7,12 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/ui/page"
-	"github.com/holdfast/holdfast/web/wire"
 )
 
 // redeliverPage is the form that delivers a job's outcome again.
 type redeliverPage struct {
-	Item    registry.WorkItem
-	Reason  string
-	Key     string
-	Refused *wire.Problem
+	Item registry.WorkItem
+	Key  string
 }
 
 func (p pages) askRedeliver(r *http.Request) (page.Page, error) {
@@ -27,28 +24,17 @@ func (p pages) askRedeliver(r *http.Request) (page.Page, error) {
 		return page.Page{}, err
 	}
 	// One key for each form shown: a form that is sent twice acts once.
-	return p.redeliverForm(r, redeliverPage{Item: it, Key: "page " + rand.Text()}), nil
-}
-
-func (p pages) redeliverForm(r *http.Request, form redeliverPage) page.Page {
-	return page.Page{Name: "redeliver", Title: p.Texts(r).T("Deliver again") + ": " + page.NameOf(form.Item), Section: "items", Content: form}
+	form := redeliverPage{Item: it, Key: "page " + rand.Text()}
+	return page.Page{Name: "redeliver", Title: p.Texts(r).T("Deliver again") + ": " + page.NameOf(it), Section: "items", Content: form}, nil
 }
 
 // redeliver enqueues the delivery, and leads to the page of its item.
 func (p pages) redeliver(r *http.Request) (string, *page.Page, error) {
 	reason, key := strings.TrimSpace(r.PostForm.Get("reason")), r.PostForm.Get("key")
-	if err := page.CheckLengths(reason, key); err != nil {
+	if err := p.CheckReason(r, reason, key, false); err != nil {
 		return "", nil, err
 	}
 	delivery, err := p.API.Redeliver(r.Context(), r.PathValue("id"), reason, key)
-	if refusal, ok := page.Refusal(err); ok {
-		it, err := p.API.Item(r.Context(), r.PathValue("id"))
-		if err != nil {
-			return "", nil, err
-		}
-		again := p.redeliverForm(r, redeliverPage{Item: it, Reason: reason, Key: "page " + rand.Text(), Refused: refusal})
-		return "", &again, nil
-	}
 	if err != nil {
 		return "", nil, err
 	}
@@ -67,7 +53,6 @@ type redeliverJobsPage struct {
 	Most     int    // jobs of one form
 	Reason   string
 	Key      string
-	Refused  *wire.Problem
 }
 
 // Told is how many jobs have an outcome.
@@ -99,16 +84,12 @@ func (p pages) redeliverJobsForm(r *http.Request, f redeliverJobsPage) (shown pa
 func (p pages) redeliverJobs(r *http.Request) (string, *page.Page, error) {
 	f := redeliverJobsPage{After: r.PostForm.Get("after"), Reason: strings.TrimSpace(r.PostForm.Get("reason"))}
 	key := r.PostForm.Get("key")
-	if err := page.CheckLengths(f.Reason, key); err != nil {
+	if err := p.CheckReason(r, f.Reason, key, false); err != nil {
 		return "", nil, err
 	}
 	for range redeliveredByForm {
 		// Each call has a key of its own, so that a form that is sent twice acts once.
 		done, err := p.API.RedeliverJobs(r.Context(), r.PathValue("id"), f.After, f.Reason, key+" "+f.After)
-		if refusal, ok := page.Refusal(err); ok {
-			f.Refused = refusal
-			break
-		}
 		if err != nil {
 			return "", nil, err
 		}

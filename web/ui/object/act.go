@@ -67,8 +67,6 @@ type actPage struct {
 	Size     int64
 	Read     int64 // at most
 	Storages int
-	Reason   string
-	Refused  *wire.Problem
 }
 
 // verifiedPage is the result of a verification, or of an audit.
@@ -127,7 +125,7 @@ func (p pages) act(r *http.Request) (string, *page.Page, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	form := actPage{Object: o, Act: r.PostForm.Get("act"), Reason: strings.TrimSpace(r.PostForm.Get("reason"))}
+	form, reason := actPage{Object: o, Act: r.PostForm.Get("act")}, strings.TrimSpace(r.PostForm.Get("reason"))
 	if form.Version, err = strconv.Atoi(r.PostForm.Get("version")); err != nil || form.Version < 1 || form.Version > o.Head {
 		return "", nil, page.Invalid("the form names no version of the object")
 	}
@@ -146,15 +144,10 @@ func (p pages) act(r *http.Request) (string, *page.Page, error) {
 		report, err = p.API.AuditObject(ctx, o.ID)
 		result.Audited = &report
 	case actCheck:
-		_, err = p.API.CheckObject(ctx, o.ID, form.Reason)
+		_, err = p.API.CheckObject(ctx, o.ID, reason)
 	case actRestore:
-		_, err = p.API.Restore(ctx, o.ID, form.Version, form.Reason, "")
+		_, err = p.API.Restore(ctx, o.ID, form.Version, reason, "")
 		fragment = "restores"
-	}
-	if refusal, ok := page.Refusal(err); ok {
-		form.Refused = refusal
-		again := p.actForm(r, form)
-		return "", &again, nil
 	}
 	if err != nil {
 		return "", nil, err

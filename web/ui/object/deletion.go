@@ -1,7 +1,6 @@
 package object
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/ui/page"
-	"github.com/holdfast/holdfast/web/wire"
 )
 
 // deletionsPage is the content of the list of deletions.
@@ -58,12 +56,10 @@ func (p pages) asks(r *http.Request, o registry.Object) bool {
 type decisionPage struct {
 	Object   registry.Object
 	Decision registry.Decision
-	Reason   string
 	// Asked identifies the deletion request that the form shows: the time of the request in
 	// microseconds. It is "" if there is none.
-	Asked   string
-	Own     bool // the request is the viewer's
-	Refused *wire.Problem
+	Asked string
+	Own   bool // the request is the viewer's
 }
 
 // decisions returns the decisions that the caller can make about an object's deletion.
@@ -121,34 +117,27 @@ func (p pages) canDecide(r *http.Request, o registry.Object, d registry.Decision
 // decide makes a decision and leads to the object's page. If the decision is refused, it shows the
 // form again with the reason.
 func (p pages) decide(r *http.Request) (string, *page.Page, error) {
-	const mostReason = 2000
 	ctx := r.Context()
 	o, err := p.objectOf(r)
 	if err != nil {
 		return "", nil, err
 	}
-	form := decisionPage{
-		Object: o, Decision: registry.Decision(r.PostForm.Get("decision")), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Asked: r.PostForm.Get("asked"),
+	form, reason := decisionPage{Object: o, Decision: registry.Decision(r.PostForm.Get("decision")), Asked: r.PostForm.Get("asked")}, strings.TrimSpace(r.PostForm.Get("reason"))
+	if err := p.CheckReason(r, reason, "", form.Decision == registry.DecideAsk); err != nil {
+		return "", nil, err
 	}
 	switch {
-	case form.Decision == registry.DecideAsk && (form.Reason == "" || len(form.Reason) > mostReason):
-		return "", nil, page.Invalid("a deletion needs a reason of at most %d bytes; it is kept permanently", mostReason)
 	case form.Decision != registry.DecideAsk && form.Asked != askedAt(o):
 		// A person must approve the request that the form showed, not a later one.
 		err = page.Refused("there is a new deletion request since this form was shown; check it and decide again")
 	case form.Decision == registry.DecideAsk:
-		_, err = p.API.AskDeletion(ctx, o.ID, form.Reason)
+		_, err = p.API.AskDeletion(ctx, o.ID, reason)
 	case form.Decision == registry.DecideApprove:
 		_, err = p.API.ApproveDeletion(ctx, o.ID)
 	case form.Decision == registry.DecideWithdraw:
 		_, err = p.API.WithdrawDeletion(ctx, o.ID)
 	default:
 		err = page.Invalid("unknown decision %q", form.Decision)
-	}
-	if refusal, ok := page.Refusal(err); ok && refusal.Status == http.StatusConflict || errors.Is(err, registry.ErrSamePerson) && errors.As(err, &refusal) {
-		form.Refused, form.Asked = refusal, askedAt(o)
-		again := p.decisionForm(r, form)
-		return "", &again, nil
 	}
 	return page.ObjectURL(o.ID), nil, err
 }

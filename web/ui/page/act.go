@@ -2,7 +2,10 @@ package page
 
 import (
 	"context"
+	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 )
@@ -71,11 +74,28 @@ func (s *Site) FailuresOf(ctx context.Context, q registry.Query) (f Failures, er
 	return f, nil
 }
 
-// CheckLengths refuses a reason or an idempotency key longer than those of the pages' forms.
-func CheckLengths(reason, key string) error {
+// CheckReason refuses a reason that is too long, or that is absent where there must be one, and a key
+// that is not from a form of ours.
+func (s *Site) CheckReason(r *http.Request, reason, key string, needed bool) error {
 	const mostReason, mostKey = 2000, 200
-	if len(reason) > mostReason || len(key) > mostKey {
-		return Invalid("the reason is longer than %d bytes", mostReason)
+	t := s.Texts(r)
+	switch {
+	case len(key) > mostKey:
+		return Invalid("the key of the form is longer than %d bytes", mostKey)
+	case len(reason) > mostReason:
+		return Wrong("reason", t.T("the reason is too long: it has %d bytes, and %d are the most", len(reason), mostReason))
+	case needed && reason == "":
+		return Wrong("reason", t.T("give a reason; others are shown it"))
 	}
 	return nil
+}
+
+// NumberOf reads a whole number that was typed into a field of a form.
+func (s *Site) NumberOf(r *http.Request, field string) (int, error) {
+	text := strings.TrimSpace(r.PostForm.Get(field))
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, Wrong(field, s.Texts(r).T("%q is not a whole number", short(text)))
+	}
+	return n, nil
 }

@@ -25,6 +25,9 @@ type Page struct {
 	Scripts []string
 	Content any
 	Status  int // of the answer; 0: the usual one, and 409 for a form that is shown again
+	// Refused is why a form that is shown again was not carried out: the page says so below its heading,
+	// and beside the fields. nil: nothing was refused.
+	Refused *wire.Problem
 
 	Session registry.Session // without an ID: the viewer sent a token
 	Menu    []Group
@@ -64,12 +67,21 @@ func (s *Site) write(w http.ResponseWriter, r *http.Request, out Page, status in
 	out.At, out.Version, out.Path = s.now().UTC(), s.Version, r.URL.RequestURI()
 	out.Session, out.Prefs = s.Caller(r.Context()), v.preferences(r)
 	out.Menu = s.menu(r.Context(), out.Section)
+	sent := &refusedForm{r, out.Refused}
+	again, anew := r.Context().Value(refusedMark{}).(*refusedForm)
+	if anew {
+		sent, out.Path = again, r.URL.Path
+	}
+	out.Live = out.Live && sent.problem == nil
 	if now, forStream := r.Context().Value(liveMark{}).(*rendered); forStream {
 		now.over, now.alike = !out.Live, out.Alike
 	} else if out.Live {
 		out.Stream = "/live?" + url.Values{"page": {cmp.Or(out.Follow, out.Path)}, "seen": {unseen}}.Encode()
 	}
 	text, err := v.render(out)
+	if sent.problem != nil && err == nil {
+		text, err = v.tellRefusal(sent.form, text, sent.problem, anew)
+	}
 	if i := bytes.LastIndex(text, []byte("seen="+unseen)); err == nil && out.Stream != "" && i >= 0 {
 		copy(text[i+len("seen="):], digestOf(liveParts(text))) // the address stands behind all parts
 	}
@@ -78,6 +90,11 @@ func (s *Site) write(w http.ResponseWriter, r *http.Request, out Page, status in
 		http.Error(w, "The page could not be rendered. The log of the server has the error, as request "+w.Header().Get(wire.RequestIDHeader)+".", http.StatusInternalServerError)
 		return
 	}
+	send(w, text, status)
+}
+
+// send answers a request with a page.
+func send(w http.ResponseWriter, text []byte, status int) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

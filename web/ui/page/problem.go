@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/ui/lang"
@@ -19,6 +22,7 @@ type problem struct {
 	English string        // what What does not say
 	Problem *wire.Problem // nil: none
 	Do      string
+	First   string // address of the first page of the list, whose page was not found; "": it is another problem
 	ID      string // of the request, in the log
 }
 
@@ -66,6 +70,14 @@ func Refusal(err error) (*wire.Problem, bool) {
 	}
 }
 
+// ofCursor reports whether a problem is about the cursor of an address.
+func ofCursor(p *wire.Problem, asked url.Values) bool {
+	return slices.ContainsFunc(p.Faults, func(f wire.Fault) bool {
+		name, ok := strings.CutPrefix(f.Location, "query.")
+		return ok && (name == "after" || name == "before") && asked.Has(name)
+	})
+}
+
 // Fail shows an error as a page. The page has the id of the request, which is in the log.
 func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	t := s.Texts(r)
@@ -82,6 +94,10 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		status, content.What = http.StatusServiceUnavailable, t.T("The request was cancelled before the page was complete.")
 	}
 	switch {
+	case p != nil && ofCursor(p, r.URL.Query()):
+		title, content.Problem, content.English = t.T("Not found"), nil, ""
+		content.What = t.T("This page of the list is not there: the address names a place in another list, or in another order of it.")
+		content.First = Without(r, "after", "before")
 	case status == http.StatusNotFound:
 		title, content.Do = t.T("Not found"), t.T("Check the address. What it showed may have been removed.")
 		if content.What == "" {

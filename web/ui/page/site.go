@@ -54,7 +54,8 @@ type Site struct {
 	texts  *lang.Catalogue
 	files  map[string]files // of each template, by its name
 	paths  map[string]bool  // of pages
-	routes []string         // patterns of everything that was added
+	homes  map[string]string
+	routes []string // patterns of everything that was added
 	mux    *http.ServeMux
 	assets assets
 	views  views
@@ -66,7 +67,7 @@ func New(o Options) (*Site, error) {
 	if o.Transport == nil || o.May == nil || o.Caller == nil || o.UploadUse == nil || o.Changes == nil || o.Specification == nil || o.Log == nil {
 		return nil, errors.New("page: an option is missing")
 	}
-	s := &Site{Options: o, API: client.New("http://registry", "", client.Options{HTTP: &http.Client{Transport: o.Transport}}), files: map[string]files{"problem": {FS: layout}}, paths: map[string]bool{}, mux: http.NewServeMux(), live: newLive()}
+	s := &Site{Options: o, API: client.New("http://registry", "", client.Options{HTTP: &http.Client{Transport: o.Transport}}), files: map[string]files{"problem": {FS: layout}}, paths: map[string]bool{}, homes: map[string]string{}, mux: http.NewServeMux(), live: newLive()}
 	var err error
 	if s.texts = o.Catalogue; s.texts == nil {
 		if s.texts, err = lang.Open(); err != nil {
@@ -127,7 +128,9 @@ func (s *Site) Serve(pattern string, h http.HandlerFunc) {
 func (s *Site) Routes() []string { return slices.Sorted(slices.Values(s.routes)) }
 
 // Post adds the handler of a form. act does what the form asks, and returns the address of the page
-// that shows the result. It can instead return a form to show again, with what is wrong with it.
+// that shows the result. It can instead return a form to show again, with what is wrong with it. If it
+// returns a refusal, the page that has the form is shown again, with what was typed and the faults
+// beside their fields.
 func (s *Site) Post(path string, act func(*http.Request) (to string, again *Page, err error)) {
 	s.Serve("POST "+path, func(w http.ResponseWriter, r *http.Request) {
 		if err := parseForm(r); err != nil {
@@ -151,7 +154,7 @@ func (s *Site) Receive(path string, act func(http.ResponseWriter, *http.Request)
 func (s *Site) answer(w http.ResponseWriter, r *http.Request, to string, again *Page, err error) {
 	switch {
 	case err != nil:
-		s.Fail(w, r, err)
+		s.refuse(w, r, err)
 	case again != nil:
 		s.write(w, r, *again, http.StatusConflict)
 	default:

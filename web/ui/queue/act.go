@@ -3,13 +3,11 @@ package queue
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/web/ui/page"
-	"github.com/holdfast/holdfast/web/wire"
 )
 
 // operation is an act on the whole queue or on a worker. Its texts are in the viewer's language.
@@ -88,9 +86,8 @@ func resume(ctx context.Context, p pages, _ operateForm) error {
 type operatePage struct {
 	operation
 
-	Form    operateForm
-	Queue   registry.QueueStatus
-	Refused *wire.Problem
+	Form  operateForm
+	Queue registry.QueueStatus
 }
 
 // Reasoned says that the operation needs a reason.
@@ -140,18 +137,16 @@ func (p pages) act(r *http.Request) (string, *page.Page, error) {
 		f.Worker = strings.TrimSpace(r.PostForm.Get("worker"))
 	}
 	if o.Minutes {
-		n, err := strconv.Atoi(r.PostForm.Get("minutes"))
-		if err != nil || n < 0 {
-			return "", nil, page.Invalid("the minutes are not a number")
+		n, err := p.NumberOf(r, "minutes")
+		if err != nil {
+			return "", nil, err
+		}
+		if n < 0 {
+			return "", nil, page.Wrong("minutes", p.Texts(r).T("a time cannot be below 0"))
 		}
 		f.Stop = time.Duration(n) * time.Minute
 	}
-	err = o.act(r.Context(), p, f)
-	if refused, ok := page.Refusal(err); ok {
-		again, err := p.operate(r, operatePage{operation: o, Form: f, Refused: refused})
-		return "", &again, err
-	}
-	return "/operations", nil, err
+	return "/operations", nil, o.act(r.Context(), p, f)
 }
 
 // limit sets or removes a limit, and leads back to the operations.
@@ -163,13 +158,12 @@ func (p pages) limit(r *http.Request) (string, *page.Page, error) {
 	}
 	l := registry.Limit{Scope: scope, Key: key}
 	for name, into := range map[string]*int{"most": &l.Most, "weight": &l.Weight} {
-		text := strings.TrimSpace(r.PostForm.Get(name))
-		if text == "" {
+		if strings.TrimSpace(r.PostForm.Get(name)) == "" {
 			continue
 		}
-		n, err := strconv.Atoi(text)
+		n, err := p.NumberOf(r, name)
 		if err != nil {
-			return "", nil, page.Invalid("%s is not a number", name)
+			return "", nil, err
 		}
 		*into = n
 	}

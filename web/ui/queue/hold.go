@@ -36,7 +36,6 @@ type holdsPage struct {
 
 	Choices []string // keys to choose from
 	Form    registry.Hold
-	Refused *wire.Problem
 }
 
 // holdRow is a hold with the number of items that it keeps.
@@ -84,7 +83,7 @@ func (p pages) listHolds(r *http.Request, s holdsPage) (page.Page, error) {
 			return page.Page{}, err
 		}
 	}
-	return page.Page{Name: "holds", Title: p.Texts(r).T("Holds"), Section: "holds", Live: s.Refused == nil, Alike: true, Content: s}, nil
+	return page.Page{Name: "holds", Title: p.Texts(r).T("Holds"), Section: "holds", Live: true, Alike: true, Content: s}, nil
 }
 
 // filtered returns the holds that the address asks for, newest first, and the number of all.
@@ -173,7 +172,8 @@ func (p pages) hold(r *http.Request) (string, *page.Page, error) {
 		refused, ok = missing, true
 	}
 	if ok {
-		again, err := p.listHolds(r, holdsPage{Form: h, Refused: refused})
+		again, err := p.listHolds(r, holdsPage{Form: h})
+		again.Refused = refused
 		return "", &again, err
 	}
 	return "/holds", nil, err

@@ -100,7 +100,7 @@ func TestOperations_Acts(t *testing.T) {
 	wants(t, s.Get(t, "/operations", http.StatusOK), []string{"drained", `key=host-1-a`}, "not accepted")
 	w := s.Post(t, "/operations/act", url.Values{"do": {"pause"}, "reason": {" "}})
 	wants(t, w.Body.String(), []string{"Refused"})
-	if w.Code != http.StatusConflict {
+	if w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("no reason: %d", w.Code)
 	}
 	limit := url.Values{"scope": {"stage"}, "key": {"download"}, "most": {"2"}}

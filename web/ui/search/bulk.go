@@ -29,23 +29,20 @@ const causesShown = 5
 
 // bulkPage is the form of an act on many items.
 type bulkPage struct {
-	Act      registry.Act
-	Query    string
-	From     registry.Stage
-	Stages   []registry.Stage // where a requeue may restart
-	Preview  registry.BulkPreview
-	Causes   []page.FailureGroup // of a requeue: why its items failed, the largest groups first
-	More     bool                // there are more causes
-	Back     string
-	Key      string
-	Reason   string
-	Priority string
-	Grace    int
-	Now      bool // it starts at once
+	Act     registry.Act
+	Query   string
+	From    registry.Stage
+	Stages  []registry.Stage // where a requeue may restart
+	Preview registry.BulkPreview
+	Causes  []page.FailureGroup // of a requeue: why its items failed, the largest groups first
+	More    bool                // there are more causes
+	Back    string
+	Key     string
+	Reason  string
+	Grace   int
+	Now     bool // it starts at once
 	// NeedsReason and Dangerous say what the form asks for.
 	NeedsReason, Dangerous bool
-	Wrong                  string // the field of the form that lacks a right value; none if empty
-	Refused                *wire.Problem
 }
 
 // Skipped is the number of items that the act does not change.
@@ -91,7 +88,7 @@ func (p pages) bulkForm(r *http.Request, b bulkPage) (page.Page, error) {
 func (p pages) bulkOf(form url.Values) (bulkPage, error) {
 	b := bulkPage{
 		Act: registry.Act(form.Get("act")), From: registry.Stage(form.Get("from")), Key: form.Get("key"), Reason: strings.TrimSpace(form.Get("reason")),
-		Priority: form.Get("priority"), Grace: graceSeconds, Now: form.Get("now") == "yes",
+		Grace: graceSeconds, Now: form.Get("now") == "yes",
 	}
 	if !slices.Contains(bulkActs, b.Act) {
 		return b, page.Invalid("%q is not an act for many items", b.Act)
@@ -136,7 +133,7 @@ func (p pages) startBulk(r *http.Request) (string, *page.Page, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	if err := page.CheckLengths(b.Reason, b.Key); err != nil {
+	if err := p.CheckReason(r, b.Reason, b.Key, b.NeedsReason); err != nil {
 		return "", nil, err
 	}
 	ask := wire.BulkRequest{Query: b.Query, GraceSeconds: graceSeconds, CommandRequest: wire.CommandRequest{
@@ -145,28 +142,17 @@ func (p pages) startBulk(r *http.Request) (string, *page.Page, error) {
 	if b.Now {
 		ask.GraceSeconds = 0
 	}
-	switch {
-	case b.NeedsReason && b.Reason == "":
-		b.Wrong = "reason"
-	case b.Dangerous && r.PostForm.Get("confirm") != "yes":
-		b.Wrong = "confirm"
-	case b.Act == registry.ActPriority:
-		n, err := strconv.Atoi(strings.TrimSpace(b.Priority))
+	if b.Dangerous && r.PostForm.Get("confirm") != "yes" {
+		return "", nil, page.Wrong("confirm", p.Texts(r).T("tick this to confirm"))
+	}
+	if b.Act == registry.ActPriority {
+		n, err := p.NumberOf(r, "priority")
 		if err != nil {
-			b.Wrong = "priority"
+			return "", nil, err
 		}
 		ask.Priority = &n
 	}
-	if b.Wrong != "" {
-		again, err := p.bulkForm(r, b)
-		return "", &again, err
-	}
 	it, err := p.API.Bulk(r.Context(), ask, b.Key)
-	if refusal, ok := page.Refusal(err); ok {
-		b.Refused, b.Key = refusal, "page "+rand.Text()
-		again, err := p.bulkForm(r, b)
-		return "", &again, err
-	}
 	if err != nil {
 		return "", nil, err
 	}

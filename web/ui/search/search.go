@@ -29,6 +29,8 @@ func Add(s *page.Site) {
 	s.Add(files, nil, "items", "bulk", "progress", "view")
 	s.Get("/items", p.items)
 	s.Serve("GET /items/suggest", p.suggest)
+	s.Home("/views", "/items")
+	s.Home("/bulk", "/items")
 	s.Post("/views", p.addView)
 	s.Post("/views/{id}", p.editView)
 	s.Post("/views/{id}/remove", p.removeView)

@@ -200,7 +200,7 @@ func TestBulk_ChosenRows(t *testing.T) {
 	text := s.Get(t, address, http.StatusOK)
 	wants(t, "preview", text, []string{"Cancel: 1 item", "2 items match now", "1 is skipped", "it is not running; delete it instead"})
 	form := fields(text)
-	if w := s.Post(t, "/items/act", form); w.Code != http.StatusConflict {
+	if w := s.Post(t, "/items/act", form); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("without a confirmation: %d", w.Code)
 	}
 	form.Set("confirm", "yes")
@@ -247,8 +247,8 @@ func TestBulk_AllThatMatch(t *testing.T) {
 	form := fields(text)
 	form.Set("now", "yes")
 	w := s.Post(t, "/items/act", form)
-	wants(t, "without a reason", w.Body.String(), []string{"Hold: 150 items", `required aria-invalid="true"`, "Give a reason."})
-	for act, want := range map[string]string{"priority": "A priority is a whole number.", "abort": "Tick this to confirm."} {
+	wants(t, "without a reason", w.Body.String(), []string{"Hold: 150 items", `aria-invalid="true"`, "Give a reason; others are shown it."})
+	for act, want := range map[string]string{"priority": "is not a whole number.", "abort": "Tick this to confirm."} {
 		w := s.Post(t, "/items/act", url.Values{"act": {act}, "q": {"state:pending name:b"}, "priority": {"soon"}, "key": {act}})
 		wants(t, act, w.Body.String(), []string{`aria-invalid="true"`, want})
 	}

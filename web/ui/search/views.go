@@ -91,12 +91,11 @@ func (p pages) views(ctx context.Context, opened *registry.View, now registry.Vi
 
 // viewPage is the form of a view that could not be saved as asked.
 type viewPage struct {
-	Action  string // of the form
-	Ask     wire.ViewRequest
-	Have    *registry.View // the viewer's view of the name, which may be replaced
-	May     bool           // share
-	Refused *wire.Problem
-	Back    string
+	Action string // of the form
+	Ask    wire.ViewRequest
+	Have   *registry.View // the viewer's view of the name, which may be replaced
+	May    bool           // share
+	Back   string
 }
 
 // askedView reads the form of a view.
@@ -170,7 +169,7 @@ func (p pages) savedView(r *http.Request, action string, ask wire.ViewRequest, v
 		return viewURL(v.ID), nil, nil
 	}
 	t := p.Texts(r)
-	again := viewPage{Action: action, Ask: ask, May: p.May(r.Context(), "share-view"), Refused: refusal, Back: listURL(ask)}
+	again := viewPage{Action: action, Ask: ask, May: p.May(r.Context(), "share-view"), Back: listURL(ask)}
 	if action == "/views" && (errors.Is(err, registry.ErrViewExists) || errors.Is(err, registry.ErrViewChanged)) {
 		all, err := p.API.Views(r.Context())
 		if err != nil {
@@ -181,7 +180,7 @@ func (p pages) savedView(r *http.Request, action string, ask wire.ViewRequest, v
 			again.Have = &all[i]
 		}
 	}
-	return "", &page.Page{Name: "view", Title: t.T("Save as a view"), Section: "items", Content: again}, nil
+	return "", &page.Page{Name: "view", Title: t.T("Save as a view"), Section: "items", Content: again, Refused: refusal}, nil
 }
 
 // removeView removes a view, and leads to the list that it showed: from there it can be saved again.

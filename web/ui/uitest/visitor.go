@@ -3,6 +3,7 @@ package uitest
 import (
 	"bytes"
 	"io"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/http/cookiejar"
@@ -112,7 +113,10 @@ type Form struct {
 	Method, Action string
 	Fields         url.Values // what it sends if nobody changes it, without a button
 	Buttons        url.Values // by name; one without a name is ""
+	Wrong          []string   // fields that are marked as wrong
+	Secret         []string   // fields that do not show what is typed
 
+	typed     []string
 	controls  map[string]bool
 	required  []string
 	files     map[string]bool
@@ -147,6 +151,33 @@ func FormsOf(t testing.TB, p Visited) (all []Form) {
 			f.add(c)
 		}
 		all = append(all, f)
+	}
+	return all
+}
+
+// Typed are the fields that people type into, without files.
+func (f *Form) Typed() []string { return f.typed }
+
+// Required are the fields that must not be empty.
+func (f *Form) Required() []string { return f.required }
+
+// Has reports whether one of the form's buttons sends the same as one whose values these are.
+func (f *Form) Has(values url.Values) bool {
+	return slices.ContainsFunc(f.Sends(), func(sends url.Values) bool {
+		return sends.Get("do") == values.Get("do") && sends.Get("act") == values.Get("act")
+	})
+}
+
+// Sends is what the form sends by each of its buttons, if nobody changes it.
+func (f *Form) Sends() (all []url.Values) {
+	for name, values := range f.Buttons {
+		for _, value := range values {
+			sends := maps.Clone(f.Fields)
+			if name != "" {
+				sends.Set(name, value)
+			}
+			all = append(all, sends)
+		}
 	}
 	return all
 }
@@ -195,6 +226,15 @@ func (f *Form) add(c *html.Node) {
 		f.Fields.Add(name, textOf(c))
 	default:
 		f.Fields.Add(name, value)
+	}
+	if kind := attribute(c, "type"); c.Data == "textarea" || c.Data == "input" && !slices.Contains([]string{"hidden", "checkbox", "radio", "file", "submit"}, kind) {
+		f.typed = append(f.typed, name)
+		if kind == "password" {
+			f.Secret = append(f.Secret, name)
+		}
+	}
+	if attribute(c, "aria-invalid") == "true" {
+		f.Wrong = append(f.Wrong, name)
 	}
 	f.controls[name] = true
 	if has(c, "required") {
