@@ -35,6 +35,9 @@ func TestLive_Alike(t *testing.T) {
 	for path, p := range pages {
 		at := pattern(http.MethodGet, path)
 		stream := streamOf.FindStringSubmatch(p.Text)
+		if strings.Contains(path, "view=") {
+			continue // ben's own, which anna cannot open
+		}
 		if stream == nil || !strings.Contains(p.Text, " data-live") || seen[at] == enough && path != "/deposits" && path != "/deposits?of=all" {
 			continue
 		}
