@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wording"
 )
 
 // Fix is what fixes an item that did not complete: a correction by the producer, or an act of an
@@ -27,7 +28,7 @@ type Fix struct {
 func Of(it registry.WorkItem, code, remedy string) Fix {
 	f := fixOf(it, code, remedy)
 	f.Abandon = f.Requeue && slices.Contains(registry.AllowedActs(it.Position()), registry.ActAbandon)
-	f.Text = Say(English{}, f.Remedy)
+	f.Text = wording.Remedy(wording.English{}, f.Remedy)
 	return f
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast/holdfast/registry/remedy"
 	"github.com/holdfast/holdfast/registry/search"
 	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/wording"
 	"github.com/holdfast/holdfast/registry/work"
 )
 
@@ -48,7 +49,7 @@ func (s *Reasons) Why(ctx context.Context, id string) (registry.Why, error) {
 	if err != nil {
 		return w, fmt.Errorf("explain item %s: %w", id, err)
 	}
-	w.Say()
+	wording.Say(&w)
 	return w, nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/wording"
 	"github.com/holdfast/holdfast/registry/work"
 )
 
@@ -149,6 +150,6 @@ func (s *Reasons) phrase(it registry.WorkItem, o obstacles) registry.Why {
 		w.Since = it.RunAt
 	}
 	w.Helps = nil // only Why says them
-	w.Say()
+	wording.Say(&w)
 	return w
 }

@@ -407,7 +407,7 @@ func TestIsolation_WhyNamesNoForeignTask(t *testing.T) {
 	if text := everything(t, w); w.Sentence != "waits for (of another collection), which is Pending" || strings.Contains(text, "secret") || strings.Contains(text, theirs.ID) {
 		t.Errorf("why %+v", w)
 	}
-	if w, err = b.as(t, registry.RoleViewer).Why(t.Context(), mine.ID); err != nil || !strings.Contains(w.Sentence, theirs.ID+" (their (secret) title)") {
+	if w, err = b.as(t, registry.RoleViewer).Why(t.Context(), mine.ID); err != nil || !strings.Contains(w.Sentence, "their (secret) title "+theirs.ID) {
 		t.Errorf("a viewer sees %+v, %v", w, err)
 	}
 }

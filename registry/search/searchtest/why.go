@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
+	"github.com/holdfast/holdfast/registry/wording"
 )
 
 func whyTests() tests {
@@ -61,7 +62,7 @@ func (f *fixture) stated(w registry.Why) {
 	again := registry.Why{}
 	f.Must(json.Unmarshal(raw, &again))
 	again.Sentence, again.Act = "", ""
-	again.Say()
+	wording.Say(&again)
 	if len(w.Because) == 0 || again.Sentence != w.Sentence || again.Act != w.Act {
 		f.Errorf("%s; %s: its statements say %s; %s", w.Sentence, w.Act, again.Sentence, again.Act)
 	}
@@ -79,19 +80,19 @@ func whyCases() []whyCase {
 }
 
 func whyHeldCases() []whyCase {
-	const by = "held by admin since 2026-03-01T12:01:00Z (look at it)"
+	const by = "held by admin since 12:01:00 UTC (look at it)"
 	held := registry.ReasonHeld
 	return []whyCase{
 		{"held_paused", func(f *fixture) string {
 			id := f.Submit()
 			f.later(registry.HoldIngest, "")
 			return id
-		}, held, []string{"queue paused by admin since 2026-03-01T12:01:00Z (look at it)"}, "admin", time.Minute, "resume the queue"},
+		}, held, []string{"queue paused by admin since 12:01:00 UTC (look at it)"}, "admin", time.Minute, "resume the queue"},
 		{"held_everything", func(f *fixture) string {
 			id := f.Submit()
 			f.later(registry.HoldAll, "")
 			return id
-		}, held, []string{"everything is paused by admin since 2026-03-01T12:01:00Z (look at it)"}, "admin", time.Minute, "resume the queue"},
+		}, held, []string{"everything is paused by admin since 12:01:00 UTC (look at it)"}, "admin", time.Minute, "resume the queue"},
 		{"held_stage", func(f *fixture) string {
 			id := f.Submit()
 			f.later(registry.HoldStage, "expand")
@@ -277,7 +278,7 @@ func whyWaitingCases() []whyCase {
 			b.Progress = []registry.Progress{{Title: "files", Unit: "files", Position: 48, End: 70}, {Title: "bytes", Unit: "bytes", Position: 3 << 29, End: 3 << 30}, {Title: "rows", Unit: "rows", Position: 2, End: -1}}
 			f.Renew(b)
 			return id
-		}, registry.ReasonRunning, []string{"running download on worker-1 for 4 m, lease until 12:05:30 UTC", "48 of 70 files", "1.5 GiB of 3 GiB", "2 rows"}, "worker-1", time.Minute, ""},
+		}, registry.ReasonRunning, []string{"running download on worker-1 since 12:01:00 UTC, lease until 12:05:30 UTC", "48 of 70 files", "1.5 GiB of 3 GiB", "2 rows"}, "worker-1", time.Minute, ""},
 		{"running_before_a_hold", func(f *fixture) string {
 			id := f.Job(registry.Download)
 			f.TakeItem(id)

@@ -242,7 +242,7 @@ func c24Why(f *fixture) {
 	}
 	why("a", "not sealed yet", "seal graph "+id)
 	f.Must(f.Store.Seal(f.Context(), id, "depositor"))
-	why("b", items["a"]+" (a)", "")
+	why("b", "a "+items["a"], "")
 	f.FailItem(items["a"], registry.SystemFault)
 	why("b", "Failed", "requeue item "+items["a"])
 }

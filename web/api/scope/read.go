@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/wording"
 )
 
 // Item implements registry.ItemReader.
@@ -71,7 +72,7 @@ func (v sight) maskWhy(ctx context.Context, w *registry.Why) error {
 			}
 		}
 	}
-	w.Say()
+	wording.Say(w)
 	return v.mask(ctx, &w.Actor)
 }
 

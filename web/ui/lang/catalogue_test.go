@@ -65,7 +65,7 @@ func allKeys(t *testing.T) map[string]bool {
 		}
 		return nil
 	}
-	for _, folder := range []string{"..", "../../signin", "../../../registry/remedy"} {
+	for _, folder := range []string{"..", "../../signin", "../../../registry/wording"} {
 		if err := filepath.WalkDir(folder, gather); err != nil {
 			t.Fatal(err)
 		}

@@ -59,13 +59,6 @@ func (r *rich) at(t time.Time) string {
 	return r.put(template.HTML(html), text) //nolint:gosec // escaped
 }
 
-// ago adds how long ago a time was, and the time exactly where one points.
-func (r *rich) ago(t time.Time) string {
-	text := r.view.ago(t)
-	html := `<time datetime="` + stamp(t) + `" title="` + template.HTMLEscapeString(r.moment(t)) + `" data-ago>` + template.HTMLEscapeString(text) + `</time>`
-	return r.put(template.HTML(html), text) //nolint:gosec // escaped
-}
-
 // html returns a text with its parts.
 func (r *rich) html(text string) template.HTML {
 	var b strings.Builder

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/graphview"
+	"github.com/holdfast/holdfast/registry/wording"
 )
 
 // standing says how far a node of a graph is, or why it does not go on.
@@ -60,7 +61,7 @@ func (r *rich) standing(s graphview.Standing) string {
 // measure says a measure with its name, unless its unit says that.
 func (r *rich) measure(p registry.Progress) string {
 	if name := r.unit(p.Title); p.Title != "" && p.Title != p.Unit {
-		return name + ": " + r.progress(p)
+		return name + ": " + wording.Progress(words{r}, p)
 	}
-	return r.progress(p)
+	return wording.Progress(words{r}, p)
 }

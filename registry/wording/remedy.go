@@ -1,35 +1,10 @@
-package remedy
+package wording
 
-import (
-	"fmt"
+import "github.com/holdfast/holdfast/registry"
 
-	"github.com/holdfast/holdfast/registry"
-)
-
-// Words are the texts of a language.
-type Words interface {
-	// T returns the text whose English form is key, with its arguments.
-	T(key string, args ...any) string
-	// Advice returns what a worker advises, in English in all languages.
-	Advice(text string) string
-	Stage(s registry.Stage) string
-}
-
-// English words remedies in English.
-type English struct{}
-
-// T implements Words.
-func (English) T(key string, args ...any) string { return fmt.Sprintf(key, args...) }
-
-// Advice implements Words.
-func (English) Advice(text string) string { return text }
-
-// Stage implements Words.
-func (English) Stage(s registry.Stage) string { return string(s) }
-
-// Say words a remedy, as a phrase. It returns "" for a remedy that advises nothing, or of a kind
+// Remedy words how to fix items that failed, as a phrase. It returns "" for a remedy that advises nothing, or of a kind
 // that this program does not know.
-func Say(w Words, r registry.Remedy) string {
+func Remedy(w Words, r registry.Remedy) string {
 	text := advice(w, r)
 	if text == "" {
 		return ""
@@ -79,9 +54,9 @@ func advice(w Words, r registry.Remedy) string {
 	case registry.AdviceProfile:
 		return w.T("an admin corrects the profile of the collection, then the producer submits this deposit alone")
 	case registry.AdviceCallback:
-		return w.T("%s, or correct the callback of the collection, then requeue the item; or give the delivery up: the object is preserved", w.Advice(r.Text))
+		return w.T("%s, or correct the callback of the collection, then requeue the item; or give the delivery up: the object is preserved", w.Said(r.Text))
 	case registry.AdviceKnown:
-		return w.T("%s, then requeue the item", w.Advice(r.Text))
+		return w.T("%s, then requeue the item", w.Said(r.Text))
 	case registry.AdviceFindCause:
 		return w.T("an admin finds the cause and requeues the item")
 	}
