@@ -262,19 +262,46 @@ func TestDocuments_Data(t *testing.T) {
 	}
 }
 
-// TestDocuments_Reasons checks that docs/operating.md names each reason why an item may wait.
+// TestDocuments_Reasons checks that docs/waiting.md has a section for each reason why an item may
+// wait, and for nothing else, and that each says what lets the item go on, by commands and pages that
+// there are.
 func TestDocuments_Reasons(t *testing.T) {
-	guide := readFile(t, "../../docs/operating.md")
+	clitest.NoEnvironment(t)
 	_, declared, _ := strings.Cut(readFile(t, "../../registry/why.go"), "// What a statement says of why an item waits")
 	declared, _, ok := strings.Cut(declared, "\n)\n")
-	reasons := regexp.MustCompile(`Says = "([a-z-]+)"`).FindAllStringSubmatch(declared, -1)
+	reasons := map[string]bool{}
+	for _, m := range regexp.MustCompile(`Says = "([a-z-]+)"`).FindAllStringSubmatch(declared, -1) {
+		reasons[m[1]] = true
+	}
 	if !ok || len(reasons) < 20 {
 		t.Fatalf("found %d reasons in registry/why.go", len(reasons))
 	}
-	for _, r := range reasons {
-		if !strings.Contains(guide, "`"+r[1]+"`") {
-			t.Errorf("docs/operating.md does not name the reason `%s`: say under \"Why it waits\" what to do", r[1])
+	spanned := regexp.MustCompile("`([^`]+)`")
+	pages := source(t)
+	for _, section := range strings.Split(readFile(t, "../../docs/waiting.md"), "\n## ")[1:] {
+		reason, text, _ := strings.Cut(section, "\n")
+		if !reasons[reason] {
+			t.Errorf("docs/waiting.md has a section %s, which is no reason or has one already", reason)
 		}
+		delete(reasons, reason)
+		for _, part := range []string{"\nGoes on: ", "\nCommand: `holdfast ", "Page: `/"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("the section %s of docs/waiting.md does not say %q", reason, strings.TrimSpace(part))
+			}
+		}
+		for _, m := range spanned.FindAllStringSubmatch(text, -1) {
+			if args, ok := strings.CutPrefix(m[1], "holdfast "); ok {
+				if err := parse(t, words(args)); err != nil {
+					t.Errorf("the section %s of docs/waiting.md: %s: %v", reason, m[1], err)
+				}
+			}
+			if page, ok := strings.CutPrefix(m[1], "/"); ok && !strings.Contains(pages, `"/`+strings.TrimSuffix(page, "ID")) && !strings.Contains(pages, `"GET /`+strings.TrimSuffix(page, "ID")) {
+				t.Errorf("the section %s of docs/waiting.md names the page /%s, which no source has", reason, page)
+			}
+		}
+	}
+	for reason := range reasons {
+		t.Errorf("docs/waiting.md has no section %s: say what it means, what lets the item go on, the command and the page", reason)
 	}
 }
 
@@ -284,21 +311,28 @@ func TestDocuments_Messages(t *testing.T) {
 	if len(messages) < 10 {
 		t.Fatalf("found %d messages", len(messages))
 	}
-	var source strings.Builder
+	code := source(t)
+	for _, m := range messages {
+		if !strings.Contains(code, m[1]) {
+			t.Errorf("docs/troubleshooting.md explains %q, which no message has", m[1])
+		}
+	}
+}
+
+// source returns all Go code but tests.
+func source(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
-			source.WriteString(readFile(t, path))
+			all.WriteString(readFile(t, path))
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range messages {
-		if !strings.Contains(source.String(), m[1]) {
-			t.Errorf("docs/troubleshooting.md explains %q, which no message has", m[1])
-		}
-	}
+	return all.String()
 }
 
 func readFile(t *testing.T, path string) string {
