@@ -215,8 +215,10 @@ func (a *archive) pages(role registry.Role) (all []string) {
 		add("/items", "q", q, "order", "oldest")
 	}
 	for _, q := range []string{"", "harbour", "batch:" + batch, "collection:" + a.batch.Collection, "state:failed", by} {
-		add("/items/act", "q", q, "all", "yes", "act", string(registry.ActRequeue))
-		add("/items/act", "q", q, "all", "yes", "act", string(registry.ActCancel))
+		for _, act := range []registry.Act{registry.ActRequeue, registry.ActCancel} {
+			add("/items/act", "q", q, "all", "yes", "act", string(act))
+			add("/items/act", "q", q, "all", "yes", "act", string(act), "counted", "yes") // exact, which follows the page
+		}
 	}
 	for _, q := range []string{"collection:c", "cause:", "har"} {
 		add("/items/suggest", "q", q)

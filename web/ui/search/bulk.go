@@ -24,6 +24,10 @@ var bulkActs = []registry.Act{
 // graceSeconds is how long an act on many items can be withdrawn before it starts.
 const graceSeconds = 30
 
+// mostAtOnce is how many items the form counts before it is shown. If more match, the reader sees the
+// form at once, and it counts then.
+const mostAtOnce = 5000
+
 // causesShown is how many causes the form of a requeue names.
 const causesShown = 5
 
@@ -33,6 +37,8 @@ type bulkPage struct {
 	Query   string
 	From    registry.Stage
 	Stages  []registry.Stage // where a requeue may restart
+	Counted string           // the address of the form with its counts, if it is shown without; then it cannot be sent
+	Most    int              // that many items match, or more
 	Preview registry.BulkPreview
 	Causes  []page.FailureGroup // of a requeue: why its items failed, the largest groups first
 	More    bool                // there are more causes
@@ -57,6 +63,16 @@ func (p pages) askBulk(r *http.Request) (page.Page, error) {
 	b, err := p.bulkOf(form)
 	if err != nil {
 		return page.Page{}, err
+	}
+	if form.Get("counted") != "yes" {
+		match, err := query.Parse(b.Query)
+		if err != nil {
+			return page.Page{}, page.Invalid("%v", err)
+		}
+		if p.count(r.Context(), match, mostAtOnce) >= mostAtOnce {
+			b.Counted, b.Most = page.With(r, "counted", "yes"), mostAtOnce
+			return page.Page{Name: "bulk", Title: p.Texts(r).T(page.Label(b.Act)), Section: "items", Content: b}, nil
+		}
 	}
 	b.Key = "page " + rand.Text() // one key for each form shown: a form that is sent twice acts once
 	return p.bulkForm(r, b)

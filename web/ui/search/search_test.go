@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/registrybench"
+	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 	"github.com/holdfast/holdfast/web/ui/uitest"
 )
 
@@ -305,4 +307,24 @@ func TestItems_MarksWhatLeaves(t *testing.T) {
 	if cell := cells[ids[0]]; cell == "" || strings.Contains(cell, "no longer matches") {
 		t.Errorf("the cell of the row on the next page: %q", cell)
 	}
+}
+
+// TestBulk_Many: where many items match, the form is shown at once and asks for its counts, and
+// cannot be sent before it has them.
+func TestBulk_Many(t *testing.T) {
+	address := sqlstoretest.SQLite(t)
+	const jobs = 5100
+	must(t, registrybench.Seed(t.Context(), address, registrybench.Seeding{Items: jobs + 1, Jobs: jobs, Seed: 1, Title: "Harbour"}))
+	s := site{uitest.New(t, uitest.Options{Database: address})}
+	s.Token = s.TokenOf(t, "ann", registry.RoleOperator)
+	for _, query := range []string{"harbour", "action:ingest"} {
+		text := s.Get(t, "/items/act?act=cancel&all=yes&"+q(query), http.StatusOK)
+		wants(t, query, text, []string{"At least 5,000 items match"}, "<form action=\"/items/act\"")
+		counts := regexp.MustCompile(`hx-get="([^"]*)"[^>]*hx-select="#bulk"`).FindStringSubmatch(text)
+		if counts == nil || !strings.Contains(text, `href="`+counts[1]+`">Count all`) {
+			t.Fatalf("%s: nothing leads to the counts: %s", query, text)
+		}
+		wants(t, query+", counted", s.Get(t, html.UnescapeString(counts[1]), http.StatusOK), []string{`<div id="bulk">`, "5,100 items match now", `name="key"`}, "Count all")
+	}
+	wants(t, "few", s.Get(t, "/items/act?act=cancel&all=yes&"+q("action:batch"), http.StatusOK), []string{"1 item matches now"}, "Count all")
 }
