@@ -30,7 +30,7 @@ type refusedMark struct{}
 
 // selectors are the fields of forms by which the page of a form knows what it is about. What people
 // type is not among them: addresses are kept in logs and histories.
-var selectors = []string{"act", "do", "decision", "from", "version", "scope", "next", "q", "col", "order", "all", "id", "after", "worker"}
+var selectors = []string{"counted", "act", "do", "decision", "from", "version", "scope", "next", "q", "col", "order", "all", "id", "after", "worker"}
 
 // Home says which page has the forms that are posted below a path, where no page has that path.
 func (s *Site) Home(path, home string) { s.homes[path] = home }

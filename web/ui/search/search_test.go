@@ -324,7 +324,10 @@ func TestBulk_Many(t *testing.T) {
 		if counts == nil || !strings.Contains(text, `href="`+counts[1]+`">Count all`) {
 			t.Fatalf("%s: nothing leads to the counts: %s", query, text)
 		}
-		wants(t, query+", counted", s.Get(t, html.UnescapeString(counts[1]), http.StatusOK), []string{`<div id="bulk">`, "5,100 items match now", `name="key"`}, "Count all")
+		counted := s.Get(t, html.UnescapeString(counts[1]), http.StatusOK)
+		wants(t, query+", counted", counted, []string{`<div id="bulk">`, "5,100 items match now", `name="key"`}, "Count all")
+		again := s.Post(t, "/items/act", fields(counted)).Body.String()
+		wants(t, query+", not confirmed", again, []string{"5,100 items match now", "Tick this to confirm."}, "Count all")
 	}
 	wants(t, "few", s.Get(t, "/items/act?act=cancel&all=yes&"+q("action:batch"), http.StatusOK), []string{"1 item matches now"}, "Count all")
 }
