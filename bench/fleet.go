@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -74,12 +75,20 @@ func (b *bench) fleet(ctx context.Context, folder string, settings ...string) (_
 	if err := add("registry", []string{"HOLDFAST_DATABASE_URL=" + database, "HOLDFAST_LISTEN=" + api, "HOLDFAST_RECEIPT_KEY=" + receiptKey}, "registry"); err != nil {
 		return nil, err
 	}
-	s.client = client.New("http://"+api, admin, client.Options{})
+	s.procs[len(s.procs)-1].metrics = api
+	s.client, s.token = client.New("http://"+api, admin, client.Options{}), admin
 	workers, begun := make([]*process, len(fleetStages)), errgroup.Group{}
 	env := append([]string{"HOLDFAST_URL=http://" + api, "HOLDFAST_TOKEN=" + worker, "HOLDFAST_REDIS_URL=" + b.redis}, settings...)
 	for i, stage := range fleetStages {
-		begun.Go(func() (err error) {
-			workers[i], err = b.start(ctx, folder, string(stage), env, "worker", string(stage))
+		begun.Go(func() error {
+			health, err := freeAddress(ctx)
+			if err != nil {
+				return err
+			}
+			workers[i], err = b.start(ctx, folder, string(stage), slices.Concat(env, []string{"HOLDFAST_LISTEN=" + health}), "worker", string(stage))
+			if err == nil {
+				workers[i].metrics = health
+			}
 			return err
 		})
 	}

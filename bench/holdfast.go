@@ -16,6 +16,7 @@ import (
 // service is a running Holdfast: one `up`, or one process for each role.
 type service struct {
 	client *client.Client
+	token  string       // of a fleet's admin
 	procs  []*process   // in the order of their start
 	remove func() error // what remains outside the folder, nil if nothing does
 }

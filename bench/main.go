@@ -50,6 +50,7 @@ type options struct {
 	peers    string        // the binary of bench/peers
 	recordTo string        // file to write the ratios to
 	check    string        // file of ratios to compare with
+	timesTo  string        // folder to write service times to
 	serve    string        // the folder to serve; set in the process of the source
 }
 
@@ -78,6 +79,7 @@ func (b *bench) contests() []contest {
 		{"start", 0, b.starts},
 		{"files", 2 * gib, b.files},
 		{"peers", gib, b.besidePeers},
+		{"times", 9 * gib, b.times},
 	}
 }
 
@@ -92,7 +94,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.SetOutput(stderr)
 	f.StringVar(&o.binary, "bin", "bin/holdfast", "the holdfast binary to measure")
 	f.StringVar(&o.folder, "dir", os.TempDir(), "an existing folder on the disk to measure; files created in it are removed")
-	f.StringVar(&o.only, "only", usual, "comma-separated contests to run; also files and peers")
+	f.StringVar(&o.only, "only", usual, "comma-separated contests to run; also files, peers and times")
 	f.Float64Var(&o.scale, "scale", 1, "scale of the amounts of work, above 0; the targets are for 1")
 	f.IntVar(&o.rounds, "rounds", 3, "how often each is run; the median counts")
 	f.DurationVar(&o.limit, "limit", 20*time.Minute, "when to abort the whole run")
@@ -103,6 +105,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.StringVar(&o.peers, "peers", "", "the binary of bench/peers, for the contest peers (make bench-peers)")
 	f.StringVar(&o.recordTo, "record", "", "write the ratios of this run to a file")
 	f.StringVar(&o.check, "check", "", "repeat the run that -record wrote to a file, and warn of each ratio that fell by a quarter")
+	f.StringVar(&o.timesTo, "times", "", "folder to write the service times of the contest times to: those of `holdfast bench autoscale` are in bench/autoscale/measured")
 	f.StringVar(&o.serve, "serve", "", "serve a folder over HTTP until standard input ends (bench starts this itself)")
 	if err := f.Parse(args); err != nil {
 		return o, err

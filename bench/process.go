@@ -20,6 +20,7 @@ type process struct {
 	name    string
 	cmd     *exec.Cmd
 	log     string        // file of standard error
+	metrics string        // address of its metrics, "" if nobody asks
 	trace   string        // file of strace's summary, "" without strace
 	started time.Duration // from fork to the line that says that it is ready
 }

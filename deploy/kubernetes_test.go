@@ -17,6 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/holdfast/holdfast/bench/autoscale"
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/cmd/holdfast/setup"
 	"github.com/holdfast/holdfast/internal/generatedtest"
@@ -24,9 +25,6 @@ import (
 	"github.com/holdfast/holdfast/internal/proctest"
 	"github.com/holdfast/holdfast/registry"
 )
-
-// backlogTarget is how many seconds of work may wait for each slot of a worker.
-const backlogTarget = 120
 
 // mostWorkers are the most workers of a stage at first; large are those that fetch or write content.
 const (
@@ -63,8 +61,8 @@ func TestGeneratedRoles(t *testing.T) {
 			most = mostLarge
 		}
 		write(map[string]any{
-			"Name": string(stage), "Args": "worker, " + string(stage), "Registry": false, "Large": large, "Most": most, "Target": backlogTarget,
-			"Backlog": "holdfast_backlog_seconds", "Items": "holdfast_items", "Optional": optional(string(stage), "worker", stage),
+			"Name": string(stage), "Args": "worker, " + string(stage), "Registry": false, "Large": large, "Most": most, "Policy": autoscale.Deployed(),
+			"Backlog": "holdfast_backlog_seconds", "Used": "holdfast_slot_utilization_ratio", "Needed": "holdfast_stage_needed", "Optional": optional(string(stage), "worker", stage),
 		})
 	}
 	generatedtest.File(t, "deploy/kubernetes/roles.yaml", text.String())

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"text/template"
 
+	"github.com/holdfast/holdfast/bench/autoscale"
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/internal/generatedtest"
 	"github.com/holdfast/holdfast/periodic/cloudwatch"
@@ -19,16 +20,18 @@ import (
 
 //go:generate go test . -run ^TestGenerated -update
 
-// metrics are the figures at CloudWatch that scaling and alarms read. The Registry sends both of them
+// metrics are the figures at CloudWatch that scaling and alarms read. The Registry sends all of them
 // together, for each stage.
 type metrics struct {
 	Namespace string
-	Backlog   string // seconds of work that wait for each slot of live workers; without one, as if there were one
+	Backlog   string // seconds of work that wait for each slot of live workers
+	Used      string // percent of these slots that are busy
+	Needed    string // 1: the stage needs a worker
 	Workers   string // live workers
 	Dimension string // its value is the stage
 }
 
-var published = metrics{Namespace: "Holdfast", Backlog: cloudwatch.BacklogSeconds, Workers: cloudwatch.LiveWorkers, Dimension: cloudwatch.Stage}
+var published = metrics{Namespace: "Holdfast", Backlog: cloudwatch.BacklogSeconds, Used: cloudwatch.SlotUtilization, Needed: cloudwatch.Needed, Workers: cloudwatch.LiveWorkers, Dimension: cloudwatch.Stage}
 
 // Sizes of tasks, by the parameters' first word.
 const (
@@ -301,7 +304,7 @@ func TestGeneratedServices(t *testing.T) {
 		environment, secrets := split("worker", stage)
 		stages = append(stages, made("stage.yaml.tmpl", map[string]any{
 			"Stage": stage, "ID": title(string(stage)), "Tries": tries, "Size": own.size, "Policies": policies,
-			"Environment": environment, "Secrets": secrets, "Reads": readsOf(secrets), "Metrics": published,
+			"Environment": environment, "Secrets": secrets, "Reads": readsOf(secrets), "Metrics": published, "Policy": autoscale.Deployed(),
 		}))
 	}
 	generatedtest.Part(t, "ecs/services.yaml", "stages", strings.Join(stages, "\n"))

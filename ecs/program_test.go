@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast/holdfast/bench/autoscale"
 	"github.com/holdfast/holdfast/cmd/config"
 	"github.com/holdfast/holdfast/internal/cfntest"
 	"github.com/holdfast/holdfast/registry"
@@ -138,19 +139,36 @@ func TestScaling_Figures(t *testing.T) {
 		dimension := list(of["Dimensions"])[0]
 		return fmt.Sprint(of["Namespace"], " ", of["MetricName"], " ", dimension["Name"], "=", dimension["Value"])
 	}
+	policy := autoscale.Deployed()
 	for _, stage := range registry.Stages() {
-		id, backlog := title(string(stage)), "Holdfast BacklogSeconds Stage="+string(stage)
+		id := title(string(stage))
+		figure := func(name string) string { return "Holdfast " + name + " Stage=" + string(stage) }
 		track := resolved(t, template, id+"Track", values(false))["TargetTrackingScalingPolicyConfiguration"].(object)
-		got := []string{about(track["CustomizedMetricSpecification"].(object)), about(resolved(t, template, id+"BacklogAlarm", values(false)))}
+		got := []string{about(resolved(t, template, id+"BacklogAlarm", values(false)))}
+		for _, query := range list(track["CustomizedMetricSpecification"].(object)["Metrics"])[1:] {
+			got = append(got, about(query["MetricStat"].(object)["Metric"].(object)))
+		}
 		wake := resolved(t, template, id+"WakeAlarm", values(false))
 		for _, query := range list(wake["Metrics"])[1:] {
 			got = append(got, about(query["MetricStat"].(object)["Metric"].(object)))
+			if period := query["MetricStat"].(object)["Period"]; period != int(policy.WakePeriod.Seconds()) {
+				t.Errorf("the alarm that wakes %s looks every %v s, want %s", stage, period, policy.WakePeriod)
+			}
 		}
-		if want := []string{backlog, backlog, backlog, "Holdfast LiveWorkers Stage=" + string(stage)}; !slices.Equal(got, want) {
+		if want := []string{
+			figure("BacklogSeconds"), figure("BacklogSeconds"), figure("SlotUtilization"), figure("Needed"), figure("Needed"), figure("LiveWorkers"),
+		}; !slices.Equal(got, want) {
 			t.Errorf("stage %s reads %v, want %v", stage, got, want)
 		}
 		if actions := wake["AlarmActions"]; fmt.Sprint(actions) != "[<"+id+"Wake>]" {
 			t.Errorf("the alarm that wakes %s does %v", stage, actions)
+		}
+		step := resolved(t, template, id+"Wake", values(false))["StepScalingPolicyConfiguration"].(object)
+		scales := []any{track["TargetValue"], track["ScaleOutCooldown"], track["ScaleInCooldown"], step["Cooldown"]}
+		for i, chosen := range []time.Duration{policy.Target, policy.OutCooldown, policy.InCooldown, policy.WakeCooldown} {
+			if scales[i] != int(chosen.Seconds()) {
+				t.Errorf("stage %s has %v, and the model chose %s", stage, scales[i], chosen)
+			}
 		}
 	}
 	all, err := template.Allowed("RegistryRole", values(false))

@@ -221,7 +221,7 @@ func TestReadme(t *testing.T) {
 	// What both documents name in code spans, and looks like a parameter, is one.
 	for _, m := range regexp.MustCompile("`((?:[A-Z][a-z]+){2,})(?:=\\w+)?`").FindAllStringSubmatch(string(text)+string(decisions), -1) {
 		_, isOutput := all["data.yaml"].Outputs[m[1]]
-		if all["data.yaml"].Parameters[m[1]] == nil && all["services.yaml"].Parameters[m[1]] == nil && !isOutput && !slices.Contains([]string{published.Backlog, published.Workers}, m[1]) && !strings.HasPrefix(m[1], "Test") {
+		if all["data.yaml"].Parameters[m[1]] == nil && all["services.yaml"].Parameters[m[1]] == nil && !isOutput && !slices.Contains([]string{published.Backlog, published.Used, published.Needed, published.Workers}, m[1]) && !strings.HasPrefix(m[1], "Test") {
 			t.Errorf("%s is no parameter", m[1])
 		}
 	}

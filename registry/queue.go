@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -196,6 +197,18 @@ func (s StageQueue) Utilization() float64 {
 		return 0
 	}
 	return min(1, float64(s.Running)/float64(s.Capacity))
+}
+
+// Needed reports whether a stage needs at least one worker: something of it is startable or runs, or,
+// for a stage that each deposit passes, something of another stage of deposits does. So the stages of
+// a deposit get their first workers together, instead of one after the other when it arrives, and a
+// stage keeps one until the last stage has nothing to do.
+func (q QueueStatus) Needed(stage Stage) bool {
+	step, _ := StepOf(stage)
+	follows := takesIn(stage) && !step.Optional
+	return slices.ContainsFunc(q.Stages, func(s StageQueue) bool {
+		return (s.Stage == stage || follows && takesIn(s.Stage)) && (s.Startable() > 0 || s.Running > 0)
+	})
 }
 
 // ThroughputReader reads what was preserved and failed over time.

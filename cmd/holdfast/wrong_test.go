@@ -82,7 +82,7 @@ func wrongly(t *testing.T, cmd *cobra.Command, path []string) {
 	if len(right) > 0 {
 		usage("argument missing", "is missing", right[:len(right)-1]...)
 	}
-	if slices.Contains([]string{"up", "registry", "worker", "broker", "doctor", "config", "version", "setup"}, path[0]) {
+	if slices.Contains([]string{"up", "registry", "worker", "broker", "doctor", "config", "version", "setup", "bench"}, path[0]) {
 		return // they need more settings, or succeed
 	}
 	for name, args := range map[string][]string{"without a service": right, "no such thing": bad} {

@@ -82,6 +82,7 @@ func TestCollector(t *testing.T) {
 		`holdfast_waiting_items{reason="locked",stage="download"} 0`, `holdfast_waiting_items{reason="blocked",stage="run:count"} 0`,
 		`holdfast_slots{stage="download",state="all"} 12`, `holdfast_slots{stage="download",state="free"} 4`,
 		`holdfast_backlog_seconds{stage="download"} 2`, `holdfast_backlog_seconds{stage="run:count"} 0.09375`, `holdfast_slot_utilization_ratio{stage="download"} 0.75`, `holdfast_slot_utilization_ratio{stage="run:count"} 0`, `holdfast_service_seconds{stage="download"} 24`,
+		`holdfast_stage_needed{stage="download"} 1`, `holdfast_stage_needed{stage="run:count"} 1`,
 		`holdfast_messages{stage="download"} 10`, `holdfast_item_limit{stage="download"} 9`, `holdfast_oldest_ready_age_seconds{stage="run:count"} 0`,
 		`holdfast_failed_items{stage="download"} 11`, `holdfast_accepting 1`, `holdfast_paused 0`, `holdfast_damaged_files 2`, `holdfast_foreign_files 0`,
 		`holdfast_one_copy_collections 3`, `holdfast_failing_subscriptions 0`, `holdfast_queue_up 1`,

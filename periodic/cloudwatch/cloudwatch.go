@@ -1,5 +1,5 @@
-// Package cloudwatch sends each stage's backlog, the utilization of its slots and the number of its
-// workers to Amazon CloudWatch, where services on Amazon ECS scale by them.
+// Package cloudwatch sends each stage's backlog, the utilization of its slots, whether it is needed and
+// the number of its workers to Amazon CloudWatch, where services on Amazon ECS scale by them.
 //
 // Every Registry process sends the same figures, so that no process has to be chosen and none is
 // missed when it ends. Read them with the statistic Maximum; a sum would count each process.
@@ -26,6 +26,7 @@ import (
 const (
 	BacklogSeconds  = "BacklogSeconds"  // seconds of work that wait for each slot of live workers, see registry.StageQueue.Backlog
 	SlotUtilization = "SlotUtilization" // percent of these slots that are busy, see registry.StageQueue.Utilization
+	Needed          = "Needed"          // 1: the stage needs a worker, see registry.QueueStatus.Needed
 	LiveWorkers     = "LiveWorkers"     // live workers that are not stopping
 	Stage           = "Stage"
 )
@@ -104,6 +105,10 @@ func figures(q registry.QueueStatus, at time.Time) (out []types.MetricDatum) {
 			continue
 		}
 		dimensions := []types.Dimension{{Name: aws.String(Stage), Value: aws.String(string(of.Stage))}}
+		needed := 0.0
+		if q.Needed(of.Stage) {
+			needed = 1
+		}
 		for _, figure := range []struct {
 			name  string
 			unit  types.StandardUnit
@@ -111,6 +116,7 @@ func figures(q registry.QueueStatus, at time.Time) (out []types.MetricDatum) {
 		}{
 			{BacklogSeconds, types.StandardUnitSeconds, of.Backlog().Seconds()},
 			{SlotUtilization, types.StandardUnitPercent, 100 * of.Utilization()},
+			{Needed, types.StandardUnitNone, needed},
 			{LiveWorkers, types.StandardUnitCount, float64(of.Workers)},
 		} {
 			out = append(out, types.MetricDatum{

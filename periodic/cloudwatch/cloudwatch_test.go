@@ -118,12 +118,15 @@ func TestPublisher_AllStages(t *testing.T) {
 	want := []metric{
 		{"BacklogSeconds", "download", "Seconds", 10, 1},
 		{"SlotUtilization", "download", "Percent", 75, 1},
+		{"Needed", "download", "None", 1, 1},
 		{"LiveWorkers", "download", "Count", 2, 1},
 		{"BacklogSeconds", "process", "Seconds", 10, 1},
 		{"SlotUtilization", "process", "Percent", 0, 1},
+		{"Needed", "process", "None", 1, 1},
 		{"LiveWorkers", "process", "Count", 0, 1},
 		{"BacklogSeconds", "record", "Seconds", 0, 1},
 		{"SlotUtilization", "record", "Percent", 0, 1},
+		{"Needed", "record", "None", 1, 1},
 		{"LiveWorkers", "record", "Count", 0, 1},
 	}
 	if requests != 1 || !slices.Equal(sent, want) {
