@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/tracing"
 )
 
 // Delays of messages that could not be processed.
@@ -64,6 +65,8 @@ type turn struct {
 // station of this process without a message.
 func (s *session) carryOut(ctx context.Context, of turn, hint string) (registry.Verdict, *turn, error) {
 	m := of.message
+	ctx, span := traced(ctx, of.claim)
+	defer span.End(nil)
 	// Step 5: get the interim data of earlier attempts. The item adopts them when the step first
 	// asks for them. From here on the claim is renewed.
 	step, a, err := s.begin(ctx, of)
@@ -81,6 +84,7 @@ func (s *session) carryOut(ctx context.Context, of turn, hint string) (registry.
 
 	// Step 7: if it failed, decide what that means and log it; otherwise continue.
 	settlement, ok := s.judge(ctx, a, err, cause)
+	tell(span, settlement, ok)
 	if !ok {
 		m.Finish() // the Registry publishes a new message for the item
 		return registry.Verdict{}, nil, lostWith(err)
@@ -228,7 +232,9 @@ func (s *session) skip(ctx context.Context, st *station, hint string, m Message,
 // settle records the verdict, and returns the item's next turn if it has one here. It repeats the
 // call while the claim is held: a repeat gets the first call's answer (R9). After a lease's time it
 // gives up even then, so that an attempt ends whose verdict the Registry cannot process.
-func (s *session) settle(ctx context.Context, a *attempt, settlement registry.Settlement) (registry.Verdict, *turn, error) {
+func (s *session) settle(ctx context.Context, a *attempt, settlement registry.Settlement) (_ registry.Verdict, _ *turn, err error) {
+	ctx, span := tracing.Call(ctx, "settle")
+	defer func() { span.End(err) }()
 	begun := time.Now()
 	next := s.continuation(a, settlement)
 	v, c, err := s.settleUntilAnswered(ctx, a, settlement, next, begun)

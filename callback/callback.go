@@ -32,6 +32,8 @@ type Message struct {
 	At   time.Time // of the try
 	Body []byte    // JSON
 	Type string    // Content-Type of the body; "": application/json
+	// Trace is the value of the header traceparent; "": none.
+	Trace string
 }
 
 // Options configure a Client. The zero value allows public addresses only.
@@ -177,6 +179,9 @@ func (c *Client) Send(ctx context.Context, address string, m Message, authorizat
 	r.Header.Set(headerTimestamp, strconv.FormatInt(m.At.Unix(), 10))
 	if len(keys) > 0 {
 		r.Header.Set(headerSignature, strings.Join(signatures, " "))
+	}
+	if m.Trace != "" {
+		r.Header.Set("Traceparent", m.Trace)
 	}
 	if authorization != "" {
 		r.Header.Set("Authorization", authorization)

@@ -34,6 +34,8 @@ var (
 	redisConns    = gauge("redis_connections", "Connections to Redis: `total`, `idle`.", "state")
 	redisTimeouts = gauge("redis_pool_timeouts", "Requests that got no connection to Redis in time, since the process started.")
 
+	Spans = counter("trace_spans_total", "Spans of traces: `sent`, `failed` (the receiver did not take them) or `dropped` (too many waited).", "outcome").from0("sent", "failed", "dropped")
+
 	StorageRequest = timer("storage_request_duration_seconds", "Requests to staging and storages, by `store`: a `bucket` (with their repeats, by operation of S3, until the answer begins) or a `folder` (`Open`, `Write`, `Commit` and so on; a `Publish` commits several files). `refused`: the answer was no, such as for an object that is not there. `failed`: there was no answer, or the disk failed or was full.", quick, "store", "operation", "outcome")
 	StorageBytes   = counter("storage_bytes_total", "Bytes of objects on their way to or from a `bucket` or `folder`: `written` and `read`.", "store", "direction")
 )

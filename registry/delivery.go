@@ -107,6 +107,8 @@ type DeliverySpec struct {
 	Reason string `json:"reason,omitempty"`
 	// Why is the reason given for ending a batch, for its depositors.
 	Why string `json:"why,omitempty"`
+	// Trace is that of the subject. The Registry sets it.
+	Trace *Trace `json:"trace,omitempty"`
 }
 
 // ID returns the message's id, by which receivers deduplicate.

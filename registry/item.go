@@ -1,8 +1,10 @@
 package registry
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -189,8 +191,38 @@ type Spec struct {
 	Repeats *RowPlace `json:"repeats,omitempty"`
 	// Corrects is the failed batch that this submission corrects; nil: none.
 	Corrects *Corrects `json:"corrects,omitempty"`
+	// Trace is the context of the trace that the item belongs to; nil: none.
+	Trace *Trace `json:"trace,omitempty"`
 	// ProfileVersion is the version number of Profile; 0: submitted before profiles had versions.
 	ProfileVersion int `json:"profile_version,omitempty"`
+}
+
+// Trace is the trace that an item belongs to, as values of the header traceparent (W3C Trace Context).
+type Trace struct {
+	Parent string `json:"parent" doc:"Trace, and the span that is the parent of those of the item's attempts"`
+	Batch  string `json:"batch,omitempty" doc:"The batch's, for a row that has a trace of its own"`
+}
+
+// TraceOf returns the trace in an item's spec; the zero value if there is none.
+func TraceOf(spec json.RawMessage) (t Trace) {
+	var in struct {
+		Trace *Trace `json:"trace"`
+	}
+	if json.Unmarshal(spec, &in) == nil && in.Trace != nil {
+		t = *in.Trace
+	}
+	return t
+}
+
+// OfRow returns the trace of a row of a batch manifest. It is a trace of its own, because a batch may
+// have a million rows.
+func (t *Trace) OfRow(id string) *Trace {
+	if t == nil {
+		return nil
+	}
+	sum := sha256.Sum256([]byte("trace of " + id))
+	sampled := t.Parent[strings.LastIndexByte(t.Parent, '-')+1:]
+	return &Trace{Parent: fmt.Sprintf("00-%x-%x-%s", sum[:16], sum[16:24], sampled), Batch: t.Parent}
 }
 
 // Corrects names a batch that failed, or has failed rows, which a submission corrects.

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast/holdfast/base"
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/tracing"
 	"github.com/holdfast/holdfast/workers/result"
 	"github.com/holdfast/holdfast/workers/resume"
 	"github.com/holdfast/holdfast/workers/room"
@@ -57,7 +58,10 @@ func (w *Replicate) Work(ctx context.Context, item *base.Item) error {
 }
 
 // copy copies the version and missing earlier versions to a storage.
-func (w *Replicate) copy(ctx context.Context, item *base.Item, p result.Plan, from ocfl.Named, name string) error {
+func (w *Replicate) copy(ctx context.Context, item *base.Item, p result.Plan, from ocfl.Named, name string) (err error) {
+	ctx, span := tracing.Start(ctx, "replica write")
+	defer func() { span.End(err) }()
+	span.Set("holdfast.storage", name)
 	to, err := w.Objects.Of(name)
 	if err != nil {
 		return err

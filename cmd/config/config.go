@@ -71,6 +71,7 @@ type Config struct {
 	OIDCRoles            string   `envconfig:"OIDC_ROLES" for:"registry up" want:"VALUE=ROLE, separated by semicolons, such as staff=operator; curators=depositor:maps,letters" desc:"Which value of the claim gives which role. Needed with an issuer."`
 
 	LogLevel   slog.Level `envconfig:"LOG_LEVEL" subject:"The process" for:"registry up worker broker" want:"debug, info, warn or error" desc:"What is logged. up on a terminal begins at warn."`
+	TracesURL  string     `envconfig:"TRACES_URL" for:"registry up worker" want:"an http or https address" desc:"Receiver of traces by OTLP over HTTP, such as http://collector:4318 (docs/tracing.md)." otherwise:"no traces are made"`
 	CloudWatch string     `envconfig:"CLOUDWATCH" for:"registry" want:"a namespace at Amazon CloudWatch, such as Holdfast" desc:"Send each stage's backlog and number of workers there every 10 s (docs/metrics.md#at-cloudwatch). It needs a region, such as AWS_REGION has, and cloudwatch:PutMetricData." otherwise:"nothing is sent"`
 	Grace      Duration   `envconfig:"GRACE" for:"registry up worker broker" want:"a duration above 0, such as 25s" desc:"How long stopping may take."`
 	TempDir    string     `envconfig:"TEMP_DIR" for:"registry up worker" want:"an existing folder, such as /data/temp" desc:"Temporary files, which large bags (docs/security.md#judging) and objects of many files need: some 2 KiB a file." otherwise:"with up: temp in its folder; else the system's"`

@@ -214,6 +214,7 @@ func (c Config) check() []error {
 	faults = append(faults, c.checkOIDC()...)
 	judge("CLAMD_ADDR", c.ClamdAddr, isAddr(c.ClamdAddr) || strings.HasPrefix(c.ClamdAddr, "/"))
 	judge("SIEGFRIED_URL", c.SiegfriedURL, isWeb(c.SiegfriedURL))
+	judge("TRACES_URL", c.TracesURL, isWeb(c.TracesURL))
 	if _, err := secret.Parse(c.SecretKey); err != nil {
 		faults = append(faults, fault("SECRET_KEY", c.SecretKey, err))
 	}

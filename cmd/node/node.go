@@ -19,16 +19,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast/holdfast/tracing"
 	"github.com/holdfast/holdfast/web/signin"
 )
 
 // Common has the options of all processes. Log must be set.
 type Common struct {
-	Listen  string // host:port of its HTTP server; port 0 takes a free one; "", for workers only, is none
-	Log     *slog.Logger
-	Version string        // of the program
-	Grace   time.Duration // how long stopping may take; 0: 25 s
-	Wait    time.Duration // how long a role waits at its start for services that do not answer; 0: not at all
+	Listen    string // host:port of its HTTP server; port 0 takes a free one; "", for workers only, is none
+	Log       *slog.Logger
+	Version   string        // of the program
+	Grace     time.Duration // how long stopping may take; 0: 25 s
+	Wait      time.Duration // how long a role waits at its start for services that do not answer; 0: not at all
+	TracesURL string        // the OTLP receiver of traces; "": none are made
 	// Faults are known faults of the configuration. With them a role does not start: it checks the
 	// rest as far as it can, and returns all faults together.
 	Faults error
@@ -65,10 +67,27 @@ func start(ctx context.Context, c Common, assemble func(*Node) error) (*Node, er
 		n.Grace = 25 * time.Second
 	}
 	n.loops, n.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if err := n.trace(ctx); err != nil {
+		return nil, err
+	}
 	if err := assemble(n); err != nil {
 		return nil, errors.Join(err, n.release()) //nolint:contextcheck // it drains although ctx may be over
 	}
 	return n, nil
+}
+
+// trace begins to make traces, if there is a receiver. It need not answer.
+func (n *Node) trace(ctx context.Context) error {
+	if n.TracesURL == "" {
+		return nil
+	}
+	stop, err := tracing.Open(ctx, n.TracesURL, n.Version, n.Log)
+	if err != nil {
+		return fmt.Errorf("make traces: %w", err)
+	}
+	n.onClose(stop)
+	n.Log = slog.New(tracing.Handler(n.Log.Handler()))
+	return nil
 }
 
 // listen binds the address, so that a taken one is reported before anything has started. Clients

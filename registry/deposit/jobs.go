@@ -88,6 +88,9 @@ func (t *tx) addJobs(batch registry.WorkItem, jobs []registry.NewJob) (added int
 			Action: registry.Ingest, Stage: route.First(), Status: registry.Pending, Priority: j.Priority, Name: j.Name,
 			Spec: j.Spec, Actor: batch.CreatedBy, Storages: batch.Storages, Optional: batch.Optional,
 		}
+		if n.Spec.Trace = submitted.Trace; j.Spec.URL != submitted.URL { // a row of a manifest
+			n.Spec.Trace = submitted.Trace.OfRow(n.ID)
+		}
 		var satisfied any
 		if j.Fault != "" {
 			n.Status, n.Note, n.Code, n.Class, satisfied = registry.Failed, j.Fault, j.Code, cmp.Or(j.Class, registry.ContentFault), t.Now

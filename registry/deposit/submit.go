@@ -162,7 +162,7 @@ func withRequirements(content string, requires []registry.Requirement) (string, 
 func (t *tx) fingerprint(sub registry.Submission) (string, error) {
 	spec := sub.Spec
 	spec.Profile, spec.Priority, spec.RouteVersion, spec.SubmittedAt, spec.UserAgent = registry.Profile{}, nil, 0, time.Time{}, ""
-	spec.ProfileVersion, spec.Force, spec.Received = 0, false, nil
+	spec.ProfileVersion, spec.Force, spec.Received, spec.Trace = 0, false, nil, nil
 	if id, ok := registry.UploadID(spec.URL); ok {
 		u, err := t.upload(id)
 		if err != nil {

@@ -108,6 +108,9 @@ func messageItem(tenant, collection string, m registry.DeliverySpec, actor strin
 
 // queueMessage adds the item that delivers a message about an item.
 func (t *Tx) queueMessage(it registry.WorkItem, m registry.DeliverySpec, actor string) (id string, err error) {
+	if of := registry.TraceOf(it.Spec); of.Parent != "" {
+		m.Trace = &of
+	}
 	n := messageItem(it.Tenant, it.Collection, m, actor)
 	if err := t.Insert(n); err != nil {
 		return "", err
@@ -196,6 +199,7 @@ func (t *Tx) QueueFailureCallbacks(jobs []work.NewItem) error {
 		if n.Status != registry.Failed || !wanted {
 			continue
 		}
+		m.Trace = n.Spec.Trace
 		carrier := messageItem(n.Tenant, n.Collection, m, work.ActorRegistry)
 		carriers, rows = append(carriers, carrier), append(rows, t.deliveryRow(m, carrier.ID))
 	}

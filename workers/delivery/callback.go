@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"github.com/holdfast/holdfast/credential"
 	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/tracing"
 	"github.com/holdfast/holdfast/workers/result"
 )
 
@@ -52,7 +54,11 @@ func (c *Callbacks) send(ctx context.Context, job registry.WorkItem, m registry.
 	if err != nil {
 		return 0, err
 	}
-	return c.HTTP.Send(ctx, address, callback.Message{ID: m.ID(), At: c.Now(), Body: body}, authorization, keys...)
+	ctx, span := tracing.Call(ctx, "callback")
+	defer func() { span.End(err) }()
+	span.Set("server.address", u.Hostname())
+	parent := cmp.Or(tracing.Parent(ctx), registry.TraceOf(job.Spec).Parent)
+	return c.HTTP.Send(ctx, address, callback.Message{ID: m.ID(), At: c.Now(), Body: body, Trace: parent}, authorization, keys...)
 }
 
 // message is the body of a callback: Merritt's fields under Merritt's names (its handler

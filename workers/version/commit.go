@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/spill"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/tracing"
 	"github.com/holdfast/holdfast/workers/payload"
 	"github.com/holdfast/holdfast/workers/result"
 	"github.com/holdfast/holdfast/workers/resume"
@@ -22,11 +23,13 @@ import (
 // Store writes the announced version. d is what this attempt drafted, or nil. If the version's
 // staged data cannot be used, Store makes that again from the downloaded files. It may be repeated
 // at any point.
-func (w *Maker) Store(ctx context.Context, item *base.Item, p result.Plan, d *Drafted) error {
+func (w *Maker) Store(ctx context.Context, item *base.Item, p result.Plan, d *Drafted) (err error) {
+	ctx, span := tracing.Start(ctx, "ocfl write")
+	defer func() { span.End(err) }()
 	if d == nil || d.Digest != p.Digest {
 		d = &Drafted{Plan: p}
 	}
-	err := w.commit(ctx, item, d)
+	err = w.commit(ctx, item, d)
 	if unusable(p, err) {
 		err = w.commitAgain(ctx, item, p, err)
 	}

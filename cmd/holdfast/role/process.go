@@ -37,7 +37,7 @@ func attend(ctx context.Context, a *cli.App, n *node.Node) error {
 // common returns the options of all processes.
 func common(a *cli.App, c config.Config) node.Common {
 	return node.Common{
-		Listen: c.Listen, Version: a.Version, Grace: time.Duration(c.Grace),
+		Listen: c.Listen, Version: a.Version, Grace: time.Duration(c.Grace), TracesURL: c.TracesURL,
 		Log: slog.New(slog.NewJSONHandler(a.Err, &slog.HandlerOptions{Level: c.LogLevel})),
 	}
 }

@@ -31,6 +31,7 @@ func (s *Service) graphRoutes() {
 type prepareInput struct {
 	Key       string `header:"Idempotency-Key" maxLength:"200" doc:"A repeat with the same key gets the first one's answer"`
 	UserAgent string `header:"User-Agent"`
+	Trace     string `header:"Traceparent" maxLength:"200" doc:"W3C Trace Context: the batches join this trace, and callbacks carry it on"`
 	Body      wire.GraphRequest
 }
 
@@ -87,7 +88,7 @@ func (s *Service) nodeSubmission(ctx context.Context, in *prepareInput, n wire.N
 	if spec.Submitter == "" {
 		spec.Submitter = access.Actor(ctx)
 	}
-	spec.UserAgent = agent(in.UserAgent)
+	spec.UserAgent, spec.Trace = agent(in.UserAgent), joined(ctx, in.Trace)
 	sub := registry.Submission{
 		Collection: n.Collection, Name: spec.Filename, Spec: spec, Priority: n.Priority, Actor: access.Actor(ctx), Force: true, Requires: n.Requires,
 		Mails: s.mailTerms(ctx),

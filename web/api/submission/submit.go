@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast/holdfast/intake"
 	"github.com/holdfast/holdfast/noid"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/tracing"
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
 	"github.com/holdfast/holdfast/web/api/lookup"
@@ -22,6 +23,7 @@ import (
 type submitInput struct {
 	Key       string `header:"Idempotency-Key" maxLength:"200" doc:"A repeat with the same key gets the first one's answer"`
 	UserAgent string `header:"User-Agent"`
+	Trace     string `header:"Traceparent" maxLength:"200" doc:"W3C Trace Context: the batch joins this trace, and callbacks carry it on"`
 	DryRun    bool   `query:"dry_run" doc:"Only check the request, before its payload is sent; url and upload_id may be absent. Nothing is submitted, and batch_id is empty"`
 	Body      wire.SubmitRequest
 }
@@ -67,6 +69,10 @@ func (s *Service) submit(ctx context.Context, in *submitInput) (*endpoint.Output
 		}
 		return &endpoint.Output[wire.SubmitResponse]{Body: wire.SubmitResponse{Type: sub.Spec.Type}}, nil
 	}
+	ctx, span := tracing.Serve(ctx, "submit", in.Trace)
+	defer func() { span.End(err) }()
+	span.Set("holdfast.collection", sub.Collection)
+	sub.Spec.Trace = joined(ctx, in.Trace)
 	var receipt registry.Submitted
 	if id := in.Body.UploadID; id != "" {
 		receipt, err = s.submitUpload(ctx, id, &sub)
@@ -77,6 +83,17 @@ func (s *Service) submit(ctx context.Context, in *submitInput) (*endpoint.Output
 		return nil, err
 	}
 	return s.receipt(ctx, receipt, sub)
+}
+
+// joined returns the trace of what is submitted: that of the present span, else the caller's.
+func joined(ctx context.Context, caller string) *registry.Trace {
+	if parent := tracing.Parent(ctx); parent != "" {
+		return &registry.Trace{Parent: parent}
+	}
+	if !tracing.Valid(caller) { //nolint:contextcheck // it reads a text
+		return nil
+	}
+	return &registry.Trace{Parent: caller}
 }
 
 // receipt answers with the present state of the batch, which for a duplicate may be settled.
