@@ -24,7 +24,9 @@ const (
 // the Registry rather than for processors. Those that run side by side share syncs and transactions,
 // so few slots cost more for each item (docs/performance.md). What needs much memory has limits of
 // its own for the whole process.
-func defaultSlots() int { return min(max(registry.DefaultSlots, 4*runtime.GOMAXPROCS(0)), 2*registry.DefaultSlots) }
+func defaultSlots() int {
+	return min(max(registry.DefaultSlots, 4*runtime.GOMAXPROCS(0)), 2*registry.DefaultSlots)
+}
 
 // Worker is the policy that every worker embeds, by value. The configuration sets the fields; zero
 // means the default. A kind of worker that needs another policy redeclares the method.
