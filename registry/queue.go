@@ -94,14 +94,17 @@ func stageNames() (names []string) {
 	return names
 }
 
-// Drain says that nothing starts and that running steps stop.
+// Drain says that nothing starts, until the hold on everything is removed, and what still runs.
 type Drain struct {
-	Until  time.Time `json:"until"` // attempts that live then are withdrawn
+	// Until is when attempts that still live are withdrawn; running steps are asked to stop before.
+	// Zero: they may go on to their end.
+	Until  time.Time `json:"until,omitzero"`
 	Reason string    `json:"reason"`
 	Actor  string    `json:"actor"`
 	At     time.Time `json:"at"` // when it began
 	// Left counts the attempts that still live, and Done is when the last one ends: by the rate of
-	// its progress, or if that is not known, at Until. Done is nil if none is left.
+	// its progress, else by the mean time of its stage, and at Until at the latest. Done is nil if
+	// none is left, or if it is not known of one.
 	Left int64      `json:"left"`
 	Done *time.Time `json:"done,omitempty"`
 }
@@ -110,7 +113,7 @@ type Drain struct {
 type QueueStatus struct {
 	Accepting Accepting `json:"accepting"`
 	Paused    *Hold     `json:"paused,omitempty"` // the hold on everything, or on all deposits
-	Drain     *Drain    `json:"drain,omitempty"`  // running steps are being stopped
+	Drain     *Drain    `json:"drain,omitempty"`  // while everything is paused
 	Running   int64     `json:"running"`
 	Holds     int       `json:"holds"`
 	Damaged   int64     `json:"damaged"` // stored files known to be damaged or missing in some storage

@@ -129,17 +129,23 @@ func (t *Tx) withdrawDrained() error {
 	return nil
 }
 
-// Drained returns the drain and what is left of it; nil: there is none.
+// Drained returns what is left while everything is held, whether running steps are stopped or not;
+// nil: not everything is held.
 func (e *Engine) Drained(ctx context.Context) (*registry.Drain, error) {
 	d, err := scanDrain(e.db.Read.QueryRowContext(ctx, selectDrain))
+	if err == nil && d == nil {
+		d, err = e.pausedAll(ctx)
+	}
 	if err != nil || d == nil {
 		return nil, err
 	}
-	now := e.db.Now()
-	err = sqldb.Each(e.db.Read.Ask(ctx, `SELECT started_at, progress FROM attempt WHERE finished_at IS NULL`), "list what still runs", func(row sqldb.Scanner) error {
-		var started int64
+	now, known := e.db.Now(), true
+	err = sqldb.Each(e.db.Read.Ask(ctx, `SELECT a.started_at, a.progress, COALESCE(s.seconds / NULLIF(s.steps, 0), 0) FROM attempt a
+		LEFT JOIN stage_time s ON s.stage = a.stage WHERE a.finished_at IS NULL`), "list what still runs", func(row sqldb.Scanner) error {
+		var began int64
 		var text string
-		if err := row.Scan(&started, &text); err != nil {
+		var mean float64
+		if err := row.Scan(&began, &text, &mean); err != nil {
 			return err
 		}
 		var progress []registry.Progress
@@ -147,16 +153,35 @@ func (e *Engine) Drained(ctx context.Context) (*registry.Drain, error) {
 			return fmt.Errorf("decode progress: %w", err)
 		}
 		d.Left++
-		end := endOf(sqldb.FromMicros(started), now, progress)
-		if end.IsZero() || end.After(d.Until) {
+		started := sqldb.FromMicros(began)
+		end := endOf(started, now, progress)
+		if usual := started.Add(time.Duration(mean * float64(time.Second))); end.IsZero() && usual.After(now) {
+			end = usual
+		}
+		if !d.Until.IsZero() && (end.IsZero() || end.After(d.Until)) {
 			end = d.Until
 		}
+		known = known && !end.IsZero()
 		if d.Done == nil || end.After(*d.Done) {
 			d.Done = &end
 		}
 		return nil
 	})
+	if !known {
+		d.Done = nil
+	}
 	return d, err
+}
+
+// pausedAll returns the hold on everything as a drain that stops no step; nil: there is none.
+func (e *Engine) pausedAll(ctx context.Context) (*registry.Drain, error) {
+	h, err := ScanHold(e.db.Read.QueryRowContext(ctx, SelectHold+`WHERE scope = 'all'`))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil //nolint:nilnil // there is none
+	} else if err != nil {
+		return nil, fmt.Errorf("look up whether everything is held: %w", err)
+	}
+	return &registry.Drain{Reason: h.Reason, Actor: h.Actor, At: h.CreatedAt}, nil
 }
 
 // endOf returns when an attempt ends if it goes on as fast as it did; zero: that is not known.

@@ -64,11 +64,7 @@ func printQueue(a *cli.App, q registry.QueueStatus) error {
 	}
 	f.Add("queue", state)
 	if d := q.Drain; d != nil {
-		text := "done"
-		if d.Done != nil {
-			text = registry.CountText(d.Left) + " running, until about " + terminal.TimeText(*d.Done)
-		}
-		f.Add("drain", text)
+		f.Add("drain", drainText(*d))
 	}
 	accepting := "yes"
 	if !q.Accepting.On {
@@ -250,7 +246,7 @@ func drain(ctx context.Context, a *cli.App, begin func(*client.Client) error, ti
 // untilIdle waits until nothing runs, and prints the number of running items. It retries while the
 // service is away.
 func untilIdle(ctx context.Context, a *cli.App, c *client.Client) (running int64, err error) {
-	printed := int64(-1)
+	printed := ""
 	heard := time.Now()
 	for wait := progress.PollFirst; ; wait = min(wait*5/4, progress.PollMost) {
 		q, err := c.QueueStatus(ctx)
@@ -260,12 +256,12 @@ func untilIdle(ctx context.Context, a *cli.App, c *client.Client) (running int64
 			if running == 0 {
 				return 0, nil
 			}
-			if running != printed {
-				printed = running
-				text := terminal.Plural(running, "item is", "items are") + " running"
-				if q.Drain != nil && q.Drain.Done != nil {
-					text += ", until about " + terminal.TimeText(*q.Drain.Done)
-				}
+			text := terminal.Plural(running, "item is", "items are") + " running"
+			if q.Drain != nil {
+				text = drainText(*q.Drain)
+			}
+			if text != printed {
+				printed = text
 				a.Note("%s", text)
 			}
 		case ctx.Err() != nil || exit.Of(err) != exit.Temporary || time.Since(heard) > progress.Patience:
@@ -277,6 +273,18 @@ func untilIdle(ctx context.Context, a *cli.App, c *client.Client) (running int64
 		case <-time.After(wait):
 		}
 	}
+}
+
+// drainText says how many items still run, and until when.
+func drainText(d registry.Drain) string {
+	text := terminal.Plural(d.Left, "item is", "items are") + " running"
+	switch {
+	case d.Left == 0:
+		return "done"
+	case d.Done == nil:
+		return text + "; when the last one ends is not known"
+	}
+	return text + ", until about " + terminal.TimeText(*d.Done)
 }
 
 func acceptCommand(a *cli.App) *cobra.Command {

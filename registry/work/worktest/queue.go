@@ -18,6 +18,7 @@ func queueTests() tests {
 		"backlog_is_what_more_workers_can_start": queueBacklog,
 		"status_tells_messages_from_items":       queueRung,
 		"pause_lets_steps_end_and_nothing_start": queuePause,
+		"drain_tells_when_the_last_step_ends":    queueDrain,
 		"not_accepting_refuses_what_is_new":      notAccepting,
 		"accepting_is_told_with_its_first_time":  acceptingTold,
 		"collections_with_one_copy_are_counted":  oneCopyCounted,
@@ -160,6 +161,38 @@ func queueBacklog(f *fixture) {
 	f.Release(registry.HoldAll, "")
 	is("work and no worker", 3, registry.DefaultSlots, 0) // with the item that waited for room
 	needs("work and no worker", true)
+}
+
+// queueDrain: while everything is held, with or without a stop of what runs, the queue says how many
+// steps still run and when the last one ends. It says nothing about the end that it does not know.
+func queueDrain(f *fixture) {
+	is := func(when string, left int64, in time.Duration) {
+		f.Helper()
+		d := f.Queue().Drain
+		if d == nil || d.Left != left || (d.Done == nil) != (in == 0) || d.Done != nil && d.Done.Sub(f.Clock.Now()).Round(time.Second) != in {
+			f.Errorf("%s: %+v; want %d left, the last one for %v", when, d, left, in)
+		}
+	}
+	_, jobs := f.Batch(2)
+	steady, silent := f.TakeItem(jobs[0]), f.TakeItem(jobs[1])
+	f.Clock.Pass(time.Minute)
+	if d := f.Queue().Drain; d != nil {
+		f.Errorf("without a hold on everything there is a drain: %+v", d)
+	}
+	f.Hold(registry.HoldAll, "")
+	is("nothing is known", 2, 0)
+	f.Renew(registry.Beat{Lease: steady.Lease, Progress: []registry.Progress{{Title: "bytes", End: 100, Position: 25}}, Advanced: true, DoneBytes: -1, DoneFiles: -1},
+		registry.Beat{Lease: silent.Lease, DoneBytes: -1, DoneFiles: -1})
+	is("one is silent", 2, 0)
+	f.Must(f.Store.Drain(f.Context(), registry.Drain{Until: f.Clock.Now().Add(time.Hour), Reason: "update", Actor: "admin"}))
+	is("the silent one is stopped", 2, time.Hour)
+	f.Done(silent.Lease)
+	is("a quarter took a minute", 1, 3*time.Minute)
+	f.Release(registry.HoldAll, "")
+	f.Hold(registry.HoldAll, "")
+	is("paused only", 1, 3*time.Minute)
+	f.Done(steady.Lease)
+	is("nothing runs", 0, 0)
 }
 
 // queueRung: while a stage has no workers, all items wait in the Registry, and a few messages in
