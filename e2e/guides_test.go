@@ -21,7 +21,7 @@ import (
 // recorded are the documents whose blocks "console" are runs of a real Holdfast. A line that begins
 // with "$ " is a command; what follows is what it printed. Each block of a document goes on where the
 // one before ended.
-var recorded = []string{"docs/start.md", "docs/integrating.md"}
+var recorded = []string{"docs/start.md", "docs/integrating.md", "docs/administering.md"}
 
 // TestGenerated_Recordings runs all commands of the recorded documents, and compares what they print
 // with what the document shows. A command that fails fails the test, unless its line ends with a

@@ -119,6 +119,9 @@ func words(line string) (out []string) {
 		case c == ' ':
 			end()
 		case strings.ContainsRune("|><;&)", c), (c == '#' || c == '[') && !begun:
+			if c == '>' && word.String() == "2" {
+				begun = false // the number of what is redirected
+			}
 			end()
 			return out
 		default:
