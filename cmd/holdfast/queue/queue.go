@@ -9,6 +9,8 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,12 +50,39 @@ func statusCommand(a *cli.App) *cobra.Command {
 			if a.JSON {
 				return a.PrintJSON(q)
 			}
-			return printQueue(a, q)
+			workers, err := c.Workers(cmd.Context())
+			versions := versionsText(workers)
+			if exit.Of(err) == exit.Refused {
+				versions = "" // depositors see the queue, but not the workers
+			} else if err != nil {
+				return err
+			}
+			return printQueue(a, q, versions)
 		},
 	})
 }
 
-func printQueue(a *cli.App, q registry.QueueStatus) error {
+// versionsText says how many live workers have which version, and what to do about several.
+func versionsText(workers []registry.WorkerInfo) string {
+	if len(workers) == 0 {
+		return "none"
+	}
+	count := map[string]int64{}
+	for _, w := range workers {
+		count[w.Version]++
+	}
+	var parts []string
+	for _, version := range slices.Sorted(maps.Keys(count)) {
+		parts = append(parts, fmt.Sprintf("%s of version %s", registry.CountText(count[version]), version))
+	}
+	if len(parts) > 1 {
+		parts = append(parts, "finish the upgrade")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// printQueue prints a status. versions is left out if empty.
+func printQueue(a *cli.App, q registry.QueueStatus, versions string) error {
 	var f terminal.Facts
 	state := "running"
 	if p := q.Paused; p != nil {
@@ -73,6 +102,9 @@ func printQueue(a *cli.App, q registry.QueueStatus) error {
 	f.Add("accepting submissions", accepting)
 	f.Add("running", registry.CountText(q.Running))
 	f.Add("holds", registry.CountText(int64(q.Holds)))
+	if versions != "" {
+		f.Add("workers", versions)
+	}
 	if q.Damaged > 0 {
 		f.Add("DAMAGED", terminal.Plural(q.Damaged, "stored file", "stored files")+"; see: holdfast item list action:fixity state:failed")
 	}

@@ -18,7 +18,7 @@ func TestQueueStatus_WorkersAway(t *testing.T) {
 		{Stage: registry.Download, Ready: 5000, Rung: 2},
 		{Stage: registry.Process, Ready: 3, Rung: 2, Capacity: 4, Free: 1},
 		{Stage: registry.Run.Of("link-check"), Ready: 1},
-	}})
+	}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,6 +36,24 @@ func TestQueueStatus_WorkersAway(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		if len([]rune(strings.TrimSuffix(line, "\n"))) > 80 {
 			t.Errorf("wider than 80 columns: %s", line)
+		}
+	}
+}
+
+// TestQueueStatus_Versions: the status tells the versions of the workers, and that several are an
+// unfinished upgrade.
+func TestQueueStatus_Versions(t *testing.T) {
+	one, other := registry.WorkerInfo{Version: "v1.0.0"}, registry.WorkerInfo{Version: "v1.1.0"}
+	for _, test := range []struct {
+		workers []registry.WorkerInfo
+		want    string
+	}{
+		{nil, "none"},
+		{[]registry.WorkerInfo{one, one}, "2 of version v1.0.0"},
+		{[]registry.WorkerInfo{other, one, one}, "2 of version v1.0.0; 1 of version v1.1.0; finish the upgrade"},
+	} {
+		if got := versionsText(test.workers); got != test.want {
+			t.Errorf("%v: %q, want %q", test.workers, got, test.want)
 		}
 	}
 }
