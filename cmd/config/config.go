@@ -90,8 +90,8 @@ type Config struct {
 
 	StagingURL             string  `envconfig:"STAGING_URL" subject:"Staging and storage" secret:"true" for:"registry worker" want:"file:///dir or s3://bucket/prefix?..." desc:"Where bytes are staged. The same for the Registry and its workers (docs/operating.md#storage-addresses)." otherwise:"with up: its folder"`
 	StorageURL             string  `envconfig:"STORAGE_URL" secret:"true" for:"registry up worker" want:"file:///dir or s3://bucket/prefix?..., or several, each NAME=ADDRESS except the one called storage" desc:"Where objects are preserved; may name several storages. The same for the Registry and its workers. up adds those not called storage to its folder's (docs/operating.md#several-storages)." otherwise:"with up: its folder"`
-	StagingFull            Percent `envconfig:"STAGING_FULL" for:"up worker" want:"a percentage above 0 and up to 100, such as 80" desc:"How full staging may get, in percent."`
-	StagingFullUnestimated Percent `envconfig:"STAGING_FULL_UNESTIMATED" for:"registry up worker" want:"a percentage above 0 and up to 100, such as 70" desc:"How full uploads and jobs of unknown size may make staging, in percent."`
+	StagingFull            Percent `envconfig:"STAGING_FULL" for:"up worker" want:"a percentage above 0 and up to 100, such as 80" desc:"How full staging may get, in percent. The default of up, whose disk holds other things too, is 95."`
+	StagingFullUnestimated Percent `envconfig:"STAGING_FULL_UNESTIMATED" for:"registry up worker" want:"a percentage above 0 and up to 100, such as 70" desc:"How full uploads and jobs of unknown size may make staging, in percent. The default of up is 90."`
 	StagingReserve         Size    `envconfig:"STAGING_RESERVE" for:"registry up worker" want:"a number of bytes from 0 on, such as 5GiB; 0 reserves nothing" desc:"Bytes of its volume that staging leaves free for the database and logs." otherwise:"2 % of the volume, at least 1 GiB, at most a tenth"`
 	RoomWait               Span    `envconfig:"ROOM_WAIT" for:"up provision download process restore" want:"a duration from 0 on, such as 168h; 0 sets no limit" desc:"How long an item waits for room in staging before it fails (docs/security.md#jobs-that-grow)."`
 
@@ -157,6 +157,8 @@ const (
 	defaultNOIDTemplate = "fk4{.reeeeeeeek}"
 	defaultFull         = 80
 	defaultUnestimated  = 70
+	upFull              = 95
+	upUnestimated       = 90
 	defaultFixityDays   = 90
 	defaultFixityBytes  = 50 << 20
 	defaultUploadDays   = 7
@@ -170,6 +172,14 @@ const (
 	defaultTokenDaily   = 500
 	bySize              = -1 // a size that depends on the volume's
 )
+
+// DefaultUp is Default for `holdfast up`. Its staging lies on a disk that mostly holds other things:
+// a laptop's is often three quarters full. What must stay free there is StagingReserve, in bytes.
+func DefaultUp() Config {
+	c := Default()
+	c.StagingFull, c.StagingFullUnestimated = upFull, upUnestimated
+	return c
+}
 
 // Default returns the configuration of an empty environment.
 func Default() Config {

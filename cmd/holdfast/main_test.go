@@ -137,6 +137,11 @@ func TestConfig(t *testing.T) {
 	if !strings.Contains(r.Out, "HOLDFAST_DATABASE_URL") || strings.Contains(r.Out, "HOLDFAST_REDIS_URL") || !strings.Contains(r.Err, "HOLDFAST_DATABASE_URL: not set, and holdfast registry needs it") {
 		t.Errorf("printed\n%s\n%s", r.Out, r.Err)
 	}
+	for role, full := range map[string]string{"up": "95", "worker": "80"} {
+		if r := holdfast(t, "config", "--for", role, "--json"); !strings.Contains(r.Out, `{"name":"HOLDFAST_STAGING_FULL","value":"`+full+`"`) {
+			t.Errorf("%s: staging is not full at %s %%:\n%s", role, full, r.Out)
+		}
+	}
 	if r := holdfast(t, "config", "--for", "dowload").Wants(t, exit.Usage); !strings.Contains(r.Err, "roles and stages: registry") {
 		t.Errorf("printed %s", r.Err)
 	}

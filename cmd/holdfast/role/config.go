@@ -45,7 +45,11 @@ func ConfigCommand(a *cli.App) *cobra.Command {
 // showConfig prints the settings of a user, or all. It prints them although some are faulty; then its
 // error has all faults.
 func showConfig(ctx context.Context, a *cli.App, user string, changed bool) error {
-	settings, c, faults := config.InForce(ctx, config.Default())
+	defaults := config.Default()
+	if user == "up" {
+		defaults = config.DefaultUp()
+	}
+	settings, c, faults := config.InForce(ctx, defaults)
 	switch {
 	case user == "registry":
 		faults = errors.Join(faults, c.Require(user, config.RegistryNeeds...))

@@ -34,7 +34,7 @@ func UpCommand(a *cli.App) *cobra.Command {
 }
 
 func runUp(ctx context.Context, a *cli.App, dir, listen, paused string) error {
-	defaults := config.Default()
+	defaults := config.DefaultUp()
 	if terminal.IsTerminal(a.Err) {
 		defaults.LogLevel = slog.LevelWarn // a person watches: the pages show successes
 	}
