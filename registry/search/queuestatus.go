@@ -34,7 +34,11 @@ func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err e
 		return q, err
 	}
 	q.Paused, q.Holds = paused, holds
-	if q.Drain, err = s.work.Drained(ctx); err != nil {
+	usual, err := s.serviceTimes(ctx)
+	if err != nil {
+		return q, err
+	}
+	if q.Drain, err = s.work.Drained(ctx, usual); err != nil {
 		return q, err
 	}
 	if err := s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*) FROM stored_file WHERE damaged_at IS NOT NULL`).Scan(&q.Damaged); err != nil {
@@ -99,8 +103,8 @@ func (s *Search) queueStatus(ctx context.Context) (q registry.QueueStatus, err e
 	if err := s.addOutstanding(ctx, &q); err != nil {
 		return q, err
 	}
-	if err := s.addService(ctx, &q); err != nil {
-		return q, err
+	for stage, seconds := range usual {
+		stageOf(&q, stage).ServiceSeconds = seconds
 	}
 	f, err := s.work.Fleet(ctx)
 	if err != nil {
@@ -126,17 +130,17 @@ func (s *Search) addLoops(ctx context.Context, q *registry.QueueStatus) error {
 	return nil
 }
 
-// addService adds the mean times of steps.
-func (s *Search) addService(ctx context.Context, q *registry.QueueStatus) error {
-	return sqldb.Each(s.db.Read.Ask(ctx, `SELECT stage, seconds / steps FROM stage_time WHERE steps > 0`), "read mean times", func(row sqldb.Scanner) error {
+// serviceTimes returns the mean times of steps in seconds, by stage.
+func (s *Search) serviceTimes(ctx context.Context) (map[registry.Stage]float64, error) {
+	times := map[registry.Stage]float64{}
+	err := sqldb.Each(s.db.Read.Ask(ctx, `SELECT stage, seconds / steps FROM stage_time WHERE steps > 0`), "read mean times", func(row sqldb.Scanner) error {
 		var stage registry.Stage
 		var mean float64
-		if err := row.Scan(&stage, &mean); err != nil {
-			return err
-		}
-		stageOf(q, stage).ServiceSeconds = mean
-		return nil
+		err := row.Scan(&stage, &mean)
+		times[stage] = mean
+		return err
 	})
+	return times, err
 }
 
 // paused returns the hold on everything, or else the hold on all deposits, or nil; and the number

@@ -130,8 +130,8 @@ func (t *Tx) withdrawDrained() error {
 }
 
 // Drained returns what is left while everything is held, whether running steps are stopped or not;
-// nil: not everything is held.
-func (e *Engine) Drained(ctx context.Context) (*registry.Drain, error) {
+// nil: not everything is held. usual is the mean time of a step in seconds, by stage.
+func (e *Engine) Drained(ctx context.Context, usual map[registry.Stage]float64) (*registry.Drain, error) {
 	d, err := scanDrain(e.db.Read.QueryRowContext(ctx, selectDrain))
 	if err == nil && d == nil {
 		d, err = e.pausedAll(ctx)
@@ -140,12 +140,11 @@ func (e *Engine) Drained(ctx context.Context) (*registry.Drain, error) {
 		return nil, err
 	}
 	now, known := e.db.Now(), true
-	err = sqldb.Each(e.db.Read.Ask(ctx, `SELECT a.started_at, a.progress, COALESCE(s.seconds / NULLIF(s.steps, 0), 0) FROM attempt a
-		LEFT JOIN stage_time s ON s.stage = a.stage WHERE a.finished_at IS NULL`), "list what still runs", func(row sqldb.Scanner) error {
+	err = sqldb.Each(e.db.Read.Ask(ctx, `SELECT stage, started_at, progress FROM attempt WHERE finished_at IS NULL`), "list what still runs", func(row sqldb.Scanner) error {
+		var stage registry.Stage
 		var began int64
 		var text string
-		var mean float64
-		if err := row.Scan(&began, &text, &mean); err != nil {
+		if err := row.Scan(&stage, &began, &text); err != nil {
 			return err
 		}
 		var progress []registry.Progress
@@ -155,8 +154,8 @@ func (e *Engine) Drained(ctx context.Context) (*registry.Drain, error) {
 		d.Left++
 		started := sqldb.FromMicros(began)
 		end := endOf(started, now, progress)
-		if usual := started.Add(time.Duration(mean * float64(time.Second))); end.IsZero() && usual.After(now) {
-			end = usual
+		if by := started.Add(time.Duration(usual[stage] * float64(time.Second))); end.IsZero() && by.After(now) {
+			end = by
 		}
 		if !d.Until.IsZero() && (end.IsZero() || end.After(d.Until)) {
 			end = d.Until
