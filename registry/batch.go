@@ -69,6 +69,8 @@ type BatchProgress struct {
 	DuplicateOf string `json:"duplicate_of,omitempty"`
 	// Corrections are the later batches that correct this one, the newest first; at most 50.
 	Corrections []Correction `json:"corrections,omitempty"`
+	// Corrected is how many of Content later batches correct.
+	Corrected int64 `json:"corrected,omitempty"`
 	// Stages are the stages of the jobs' route, in its order, with the optional ones.
 	Stages []StageProgress `json:"stages"`
 	// Recent is how many jobs settled within the last RecentSeconds, which are fewer than
@@ -86,23 +88,30 @@ type Correction struct {
 	Void    bool   `json:"void,omitempty"` // it failed as a whole, or was given up: what it has may be submitted again
 }
 
-// CorrectedAll returns the oldest of the corrections that together have all failed rows of a batch; ""
-// if some are left. Rows that failed again count: they are corrected in the correction.
-func CorrectedAll(corrections []Correction, failed int64) (by string) {
-	rows := int64(0)
-	for _, c := range corrections {
+// CorrectedBy returns the oldest of the corrections that together have all that failed because of its
+// content; "" if something is left. Rows that failed again count: they are corrected in the correction.
+func (p BatchProgress) CorrectedBy() (by string) {
+	all := p.Content > 0 && p.Corrected >= p.Content
+	for _, c := range p.Corrections {
 		if c.Void {
 			continue
 		}
-		if by = c.BatchID; c.Rows == 0 {
-			return by
+		if c.Rows == 0 {
+			return c.BatchID
 		}
-		rows += c.Rows
-	}
-	if rows < failed {
-		return ""
+		if all {
+			by = c.BatchID
+		}
 	}
 	return by
+}
+
+// CorrectionReader tells which rows of batches are corrected.
+type CorrectionReader interface {
+	// CorrectedJobs returns of jobs of a batch, by their ids, the batch that corrects each one: the
+	// oldest whose correction is not void. Jobs that no batch corrects are left out. Ids are at
+	// most as many as a list has rows.
+	CorrectedJobs(ctx context.Context, batchID string, ids []string) (map[string]string, error)
 }
 
 // StageProgress is how the jobs of a batch stand at a stage.
@@ -245,6 +254,8 @@ type JobResult struct {
 	LocalIDs []string   `json:"local_ids,omitempty"`
 	Error    string     `json:"error"`
 	Class    ErrorClass `json:"error_class"`
+	// CorrectedBy is as in [WorkItem]; not set in a report.
+	CorrectedBy string `json:"corrected_by,omitempty"`
 	// Set for jobs in a report. Code is the failure's code and Cause the fingerprint of its
 	// [Cause], "" if unknown. Fix says how to fix it, see remedy.Of. Change is the change since the
 	// previous report, "" in a first report.
@@ -292,7 +303,7 @@ func PlaceText(row, line int64) string {
 // ids, spec, results, state, status and stage. It returns an error if spec or results cannot be
 // decoded.
 func JobResultOf(it WorkItem) (JobResult, error) {
-	j := JobResult{ItemID: it.ID, Row: it.Row, Line: it.Line, Name: it.Name, State: it.State, NextTry: it.NextTry, Error: it.Note, Class: it.ErrorClass}
+	j := JobResult{ItemID: it.ID, Row: it.Row, Line: it.Line, Name: it.Name, State: it.State, NextTry: it.NextTry, Error: it.Note, Class: it.ErrorClass, CorrectedBy: it.CorrectedBy}
 	if it.Status != Completed {
 		j.Stage, j.Preserved = it.Stage, it.Commitment == Preserved
 	}

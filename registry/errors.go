@@ -91,15 +91,16 @@ func InField(field string, err error) error {
 	return &FieldError{field, err}
 }
 
-// CorrectedError says that other batches already have all failed rows of a batch.
+// CorrectedError says that another batch already corrects a row of a batch.
 type CorrectedError struct {
 	BatchID string `json:"batch_id"`
-	By      string `json:"by"` // the first of them
+	Line    int64  `json:"line"` // of the first such row; 1 if the batch has no manifest
+	By      string `json:"by"`
 }
 
 // Error names both.
 func (e *CorrectedError) Error() string {
-	return fmt.Sprintf("the failed rows of batch %s were already submitted, corrected, as batch %s; see how that one stands", e.BatchID, e.By)
+	return fmt.Sprintf("the row on line %d of batch %s was already submitted, corrected, as batch %s; leave it out, and see how that one stands", e.Line, e.BatchID, e.By)
 }
 
 // LockedError says that another item holds a lock that this one needs, or stands in line before it.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -56,10 +57,13 @@ type WorkItem struct {
 	ErrorClass       ErrorClass `json:"error_class,omitempty"`
 	Note             string     `json:"note,omitempty"`
 	NeedsAdminReview bool       `json:"needs_admin_review"` // derived: failed
-	Retry            bool       `json:"retry"`              // derived: not settled
-	AllowedActs      []Act      `json:"allowed_acts,omitempty"`
-	HeldBy           *Hold      `json:"held_by,omitempty"`  // oldest hold that covers it, or nil
-	GraphID          string     `json:"graph_id,omitempty"` // graph in which it was prepared
+	// CorrectedBy is the batch that corrects this job, see [CorrectionReader]; "" also in lists that
+	// are not those of one batch's jobs.
+	CorrectedBy string `json:"corrected_by,omitempty"`
+	Retry       bool   `json:"retry"` // derived: not settled
+	AllowedActs []Act  `json:"allowed_acts,omitempty"`
+	HeldBy      *Hold  `json:"held_by,omitempty"`  // oldest hold that covers it, or nil
+	GraphID     string `json:"graph_id,omitempty"` // graph in which it was prepared
 	// Commitment says how far the item has changed storage. For a job with a preserved object it is
 	// Preserved, whatever happened to the job.
 	Commitment Commitment `json:"commitment,omitempty"`
@@ -227,8 +231,50 @@ func (t *Trace) OfRow(id string) *Trace {
 
 // Corrects names a batch that failed, or has failed rows, which a submission corrects.
 type Corrects struct {
-	BatchID string `json:"batch_id" id:"batches" doc:"A batch of the same collection that failed, or of which rows failed"`
-	Rows    int64  `json:"rows,omitempty" minimum:"0" doc:"How many of its failed rows the submission has; 0: it stands for all that failed, and is never refused for what others correct"`
+	BatchID string      `json:"batch_id" id:"batches" doc:"A batch of the same collection that failed, or of which rows failed"`
+	Lines   []LineRange `json:"lines,omitempty" maxItems:"500" doc:"Lines of its manifest: the submission has all rows of these that failed because of their content. Refused if another batch corrects one of them. When absent, it stands for all that failed, and is never refused for what others correct"`
+	Rows    int64       `json:"rows,omitempty" minimum:"0" doc:"How many rows that failed because of their content lines has; refused if they are more or fewer. 0: not compared"`
+}
+
+// LineRange are lines of a manifest, from First to Last.
+type LineRange struct {
+	First int64 `json:"first" minimum:"1"`
+	Last  int64 `json:"last" minimum:"1"`
+}
+
+// String is "7" or "7-9".
+func (l LineRange) String() string {
+	if l.First == l.Last {
+		return strconv.FormatInt(l.First, 10)
+	}
+	return fmt.Sprintf("%d-%d", l.First, l.Last)
+}
+
+// MostLineRanges is how many ranges of lines a submission corrects.
+const MostLineRanges = 500
+
+// Check reports the first fault of the ranges, as an ErrInvalid in the field corrects.lines: they must
+// be in ascending order and apart.
+func (c Corrects) Check() error {
+	wrong := func(field, format string, args ...any) error {
+		return InField("corrects."+field, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...))
+	}
+	switch {
+	case c.Rows < 0:
+		return wrong("rows", "%d rows", c.Rows)
+	case c.Rows > 0 && len(c.Lines) == 0:
+		return wrong("lines", "missing: say on which lines of batch %s the %d rows are", c.BatchID, c.Rows)
+	case len(c.Lines) > MostLineRanges:
+		return wrong("lines", "%d ranges; at most %d are allowed", len(c.Lines), MostLineRanges)
+	}
+	before := int64(0)
+	for i, l := range c.Lines {
+		if l.First <= before || l.Last < l.First {
+			return wrong(fmt.Sprintf("lines[%d]", i), "lines %s after line %d; give ranges in ascending order, apart, from line 1", l, before)
+		}
+		before = l.Last
+	}
+	return nil
 }
 
 // UpdatesNothing reports that the submission updates an object but cannot name it: it gives no

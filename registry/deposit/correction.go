@@ -1,12 +1,16 @@
 package deposit
 
 import (
+	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/sqldb"
 	"github.com/holdfast/holdfast/registry/work"
 )
 
@@ -14,13 +18,16 @@ import (
 // with their item.
 const mostCorrections = 50
 
-// correct notes at the batch that a new batch corrects that it does so. Both are of one collection,
-// so whoever sees one sees the other. It returns a *[registry.CorrectedError] if the corrections before
-// already have all its failed rows.
+// correct notes which rows of a batch a new batch corrects. Both are of one collection, so whoever sees
+// one sees the other. It returns a *[registry.CorrectedError] if another batch has one of the rows. Its
+// transaction submits the batch, and transactions take turns: of two that correct a row, one is refused.
 func (t *tx) correct(batch work.NewItem) error {
 	c := batch.Spec.Corrects
 	if c == nil {
 		return nil
+	}
+	if err := c.Check(); err != nil {
+		return err
 	}
 	old, err := t.Item(c.BatchID)
 	if errors.Is(err, registry.ErrNotFound) || err == nil && (old.Action != registry.Batch || old.Collection != batch.Collection) {
@@ -29,22 +36,98 @@ func (t *tx) correct(batch work.NewItem) error {
 	if err != nil {
 		return fmt.Errorf("batch %s, to be corrected, in collection %s: %w", c.BatchID, batch.Collection, err)
 	}
-	var failed int64
-	err = t.Get(`SELECT COUNT(*) FROM work_item WHERE parent_id = $1 AND status = 'failed' AND error_class = $2`, []any{old.ID, string(registry.ContentFault)}, &failed)
+	if err := t.correctable(old); err != nil {
+		return err
+	}
+	lines := c.Lines
+	if len(lines) == 0 {
+		lines = []registry.LineRange{{First: 1, Last: math.MaxInt64}}
+	}
+	ranges := make([][]any, len(lines))
+	for i, l := range lines {
+		ranges[i] = []any{old.ID, l.First, l.Last, batch.ID}
+	}
+	if err := t.InsertRows(insertCorrection, ranges); err != nil {
+		return fmt.Errorf("write which rows of batch %s are corrected: %w", old.ID, err)
+	}
+	var rows int64 // 0: all that failed
+	if len(c.Lines) > 0 {
+		if rows, err = t.judgeCorrection(*c, batch.ID); err != nil {
+			return err
+		}
+	}
+	return t.noteCorrection(old, batch, rows)
+}
+
+var insertCorrection = sqldb.InsertInto(`INSERT INTO correction (batch_id, first_line, last_line, corrected_by)`, `($1, $2, $3, $4)`)
+
+// faulty selects of the jobs j of a batch the rows that failed because of their content.
+const faulty = `j.status = 'failed' AND j.error_class = 'content'`
+
+// correctedHere selects of the ranges o of corrections, and the batches b that have them, those that
+// have the row of job j: it had failed when b was submitted, and b was not given up as a whole. See
+// [correctionsOf] for the same in Go.
+const correctedHere = `o.batch_id = j.parent_id AND j.row_no BETWEEN o.first_line AND o.last_line AND j.finished_at <= b.created_at
+	AND b.status NOT IN ('cancelled', 'aborted', 'deleted') AND (b.status <> 'failed' OR b.error_class = 'jobs')`
+
+// correctable returns an ErrInvalid if nothing of a batch failed. Rows can be corrected before the
+// others have settled.
+func (t *tx) correctable(old registry.WorkItem) error {
+	if old.Status == registry.Failed {
+		return nil
+	}
+	var failed bool
+	err := t.Get(`SELECT EXISTS (SELECT 1 FROM work_item j WHERE j.parent_id = $1 AND `+faulty+`)`, []any{old.ID}, &failed)
+	if err == nil && !failed {
+		err = fmt.Errorf("%w: batch %s is %s, and none of its jobs failed because of its content; there is nothing to correct", registry.ErrInvalid, old.ID, old.State)
+	}
+	return err
+}
+
+// judgeCorrection returns how many rows a correction has. It refuses lines without a failed row, another
+// number of rows than the caller gave, and rows that another batch corrects.
+func (t *tx) judgeCorrection(c registry.Corrects, by string) (rows int64, err error) {
+	at := 0
+	err = sqldb.Each(t.Ask(`SELECT COUNT(j.id) FROM correction c LEFT JOIN work_item j ON j.parent_id = c.batch_id AND j.row_no BETWEEN c.first_line AND c.last_line
+		AND `+faulty+` WHERE c.corrected_by = $1 GROUP BY c.first_line ORDER BY c.first_line`, by), "count the failed rows", func(row sqldb.Scanner) error {
+		var here int64
+		if err := row.Scan(&here); err != nil {
+			return err
+		}
+		if here == 0 {
+			return registry.InField(fmt.Sprintf("corrects.lines[%d]", at), fmt.Errorf("%w: no row of batch %s on line %s failed because of its content", registry.ErrInvalid, c.BatchID, c.Lines[at]))
+		}
+		rows += here
+		at++
+		return nil
+	})
 	if err != nil {
-		return fmt.Errorf("count the failed rows of batch %s: %w", old.ID, err)
+		return 0, err
 	}
-	if old.Status != registry.Failed && failed == 0 { // rows can be corrected before the others have settled
-		return fmt.Errorf("%w: batch %s is %s, and none of its jobs failed because of its content; there is nothing to correct", registry.ErrInvalid, old.ID, old.State)
+	if c.Rows > 0 && c.Rows != rows {
+		return 0, registry.InField("corrects.rows", fmt.Errorf("%w: %d rows on these lines of batch %s failed because of their content, not %d; list them again", registry.ErrInvalid, rows, c.BatchID, c.Rows))
 	}
+	taken := registry.CorrectedError{BatchID: c.BatchID}
+	err = t.Get(`SELECT j.row_no, b.id FROM correction c JOIN correction o ON o.batch_id = c.batch_id AND o.corrected_by <> c.corrected_by
+			AND o.first_line <= c.last_line AND o.last_line >= c.first_line
+		JOIN work_item b ON b.id = o.corrected_by
+		JOIN work_item j ON j.parent_id = c.batch_id AND j.row_no BETWEEN c.first_line AND c.last_line AND `+faulty+` AND `+correctedHere+`
+		WHERE c.corrected_by = $1 ORDER BY j.row_no, b.id LIMIT 1`, []any{by}, &taken.Line, &taken.By)
+	if errors.Is(err, sql.ErrNoRows) {
+		return rows, nil
+	} else if err != nil {
+		return 0, fmt.Errorf("look for other corrections of batch %s: %w", c.BatchID, err)
+	}
+	return 0, &taken
+}
+
+// noteCorrection lists a correction at the batch that it corrects.
+func (t *tx) noteCorrection(old registry.WorkItem, batch work.NewItem, rows int64) error {
 	had, err := correctionsOf(old, t.Item)
 	if err != nil {
 		return err
 	}
-	if by := registry.CorrectedAll(had, max(failed, 1)); c.Rows > 0 && by != "" {
-		return &registry.CorrectedError{BatchID: old.ID, By: by}
-	}
-	kept := []registry.Correction{{BatchID: batch.ID, Rows: c.Rows}}
+	kept := []registry.Correction{{BatchID: batch.ID, Rows: rows}}
 	for _, one := range had[:min(len(had), mostCorrections-1)] {
 		kept = append(kept, registry.Correction{BatchID: one.BatchID, Rows: one.Rows})
 	}
@@ -55,7 +138,36 @@ func (t *tx) correct(batch work.NewItem) error {
 	if err := t.SetResult(old, registry.ResultCorrections, raw); err != nil {
 		return err
 	}
-	return t.Event(old.ID, old.Attempt, registry.EventCorrected, batch.Actor, registry.Correction{BatchID: batch.ID, Rows: c.Rows})
+	return t.Event(old.ID, old.Attempt, registry.EventCorrected, batch.Actor, kept[0])
+}
+
+// CorrectedJobs implements registry.CorrectionReader.
+func (s *Deposits) CorrectedJobs(ctx context.Context, batchID string, ids []string) (map[string]string, error) {
+	w := &sqldb.Where{}
+	w.Add("j.parent_id = ?", sqldb.Clean(batchID))
+	w.AddIn("j.id", ids)
+	w.Conds = append(w.Conds, faulty)
+	by := map[string]string{}
+	err := sqldb.Each(s.db.Read.Ask(ctx, `SELECT j.id, MIN(b.id) FROM work_item j JOIN correction o ON o.batch_id = j.parent_id JOIN work_item b ON b.id = o.corrected_by AND `+correctedHere+
+		w.String()+` GROUP BY j.id`, w.Args...), "list the corrected rows of batch "+batchID, func(row sqldb.Scanner) error {
+		var id, batch string
+		err := row.Scan(&id, &batch)
+		by[id] = batch
+		return err
+	})
+	return by, err
+}
+
+// sumCorrected adds the corrected jobs with row numbers from first to last.
+func (s *Deposits) sumCorrected(ctx context.Context, p *registry.BatchProgress, first, last int64) error {
+	if len(p.Corrections) == 0 {
+		return nil
+	}
+	var corrected int64
+	err := s.db.Read.QueryRowContext(ctx, `SELECT COUNT(*) FROM work_item j WHERE j.parent_id = $1 AND j.row_no BETWEEN $2 AND $3 AND `+faulty+`
+		AND EXISTS (SELECT 1 FROM correction o JOIN work_item b ON b.id = o.corrected_by WHERE `+correctedHere+`)`, p.BatchID, first, last).Scan(&corrected)
+	p.Corrected += corrected
+	return err
 }
 
 // correctionsOf returns the corrections of a batch as they stand, newest first. Those that were

@@ -59,7 +59,7 @@ func (s *Deposits) Join(h *work.Hooks) {
 	h.Purged = append(h.Purged, func(t *work.Tx, it registry.WorkItem) error { return s.in(t).purged(it) })
 }
 
-// purged deletes the reports of a purged batch, or a purged job from its batch's reports.
+// purged deletes the reports and corrections of a purged batch, or a purged job from its batch's reports.
 func (t *tx) purged(it registry.WorkItem) error {
 	if it.ParentID != "" {
 		return t.Do(`DELETE FROM report_job WHERE batch_id = $1 AND row_no = $2
@@ -69,6 +69,8 @@ func (t *tx) purged(it registry.WorkItem) error {
 		`DELETE FROM report_job WHERE batch_id = $1`,
 		`DELETE FROM report WHERE batch_id = $1`,
 		`DELETE FROM report_draft WHERE batch_id = $1`,
+		`DELETE FROM correction WHERE batch_id = $1`,
+		`DELETE FROM correction WHERE corrected_by = $1`,
 	} {
 		if err := t.Do(query, it.ID); err != nil {
 			return err

@@ -70,6 +70,9 @@ func (s *Deposits) sumJobs(ctx context.Context, p *registry.BatchProgress) error
 		if err := s.sumRows(ctx, p, &sum, len(holds) > 0, after+1, last.Int64); err != nil {
 			return err
 		}
+		if err := s.sumCorrected(ctx, p, after+1, last.Int64); err != nil {
+			return err
+		}
 		after = last.Int64
 	}
 	p.SizeKnown = p.Expanded && sum.sizeless == 0

@@ -43,6 +43,7 @@ type Store interface {
 	registry.StepReader
 	registry.Processing
 	registry.ReportLister
+	registry.CorrectionReader
 	registry.Profiles
 	// Of objects.
 	registry.Catalog

@@ -80,7 +80,7 @@ func probes() map[string][]probe {
 			{"POST", "/api/v1/batches", `{"upload_id":"UPLOAD","collection":"default"}`},
 			{"POST", "/api/v1/batches", `{"url":"http://h.test/x","requires":[{"item_id":"JOB"}]}`},
 			{"POST", "/api/v1/batches", `{"url":"http://h.test/x","corrects":{"batch_id":"BATCH"}}`},
-			{"POST", "/api/v1/batches", `{"url":"http://h.test/x","corrects":{"batch_id":"JOB","rows":1}}`},
+			{"POST", "/api/v1/batches", `{"url":"http://h.test/x","corrects":{"batch_id":"BATCH","lines":[{"first":1,"last":9}]}}`},
 			{"POST", "/api/v1/batches", `{"url":"http://h.test/x","requires":[{"item_id":"NODE","wait_for":"settled"}]}`},
 		},
 		"prepare-graph": {

@@ -2,47 +2,183 @@ package deposittest
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/registrytest"
 )
 
+// correctBy submits a URL that corrects lines of a batch; no lines: the whole batch.
+func (f *fixture) correctBy(url, collection, id string, rows int64, lines ...registry.LineRange) (string, error) {
+	s := registrytest.Submission()
+	s.Collection, s.Spec.URL, s.Spec.Corrects = collection, url, &registry.Corrects{BatchID: id, Lines: lines, Rows: rows}
+	r, err := f.Store.Submit(f.Context(), s)
+	return r.BatchID, err
+}
+
+// failedRows makes a batch with a good row and the failed rows of lines 2 to n+1.
+func (f *fixture) failedRows(n int) (id string) {
+	id = f.Submit()
+	c := f.TakeItem(id)
+	jobs := registrytest.NewJobs(n + 1)
+	for i := range jobs {
+		if jobs[i].Line = int64(i + 1); i > 0 {
+			jobs[i].Fault, jobs[i].Class = "it is broken", registry.ContentFault
+		}
+	}
+	_, err := f.Store.AddJobs(f.Context(), c.Lease, jobs)
+	f.Must(err)
+	f.Done(c.Lease)
+	return id
+}
+
+func lineOf(n int64) registry.LineRange { return registry.LineRange{First: n, Last: n} }
+
+// correctedLines returns the lines of a batch that others correct, with them.
+func (f *fixture) correctedLines(id string) map[int64]string {
+	f.Helper()
+	by, err := f.Store.CorrectedJobs(f.Context(), id, f.Children(id))
+	f.Must(err)
+	lines := map[int64]string{}
+	for job, batch := range by {
+		lines[f.Item(job).Line] = batch
+	}
+	p, err := f.Store.BatchProgress(f.Context(), id)
+	f.Must(err)
+	if p.Corrected != int64(len(lines)) {
+		f.Errorf("%d rows are corrected, want %d", p.Corrected, len(lines))
+	}
+	return lines
+}
+
+func (f *fixture) wantCorrected(id string, want map[int64]string) {
+	f.Helper()
+	if got := f.correctedLines(id); !maps.Equal(got, want) {
+		f.Errorf("corrected lines %v, want %v", got, want)
+	}
+}
+
 func correctedOnce(f *fixture) {
 	f.Collection("other", registry.Profile{})
-	old := f.Submit()
-	correct := func(url, collection, id string, rows int64) (string, error) {
-		s := registrytest.Submission()
-		s.Collection, s.Spec.URL, s.Spec.Corrects = collection, url, &registry.Corrects{BatchID: id, Rows: rows}
-		r, err := f.Store.Submit(f.Context(), s)
-		return r.BatchID, err
+	old := f.failedRows(4)
+	must := func(url string, rows int64, lines ...registry.LineRange) string {
+		f.Helper()
+		id, err := f.correctBy(url, registrytest.Mnemonic, old, rows, lines...)
+		f.Must(err)
+		return id
 	}
-	if _, err := correct("http://h.test/1", registrytest.Mnemonic, old, 1); !errors.Is(err, registry.ErrInvalid) {
-		f.Errorf("a batch that has not failed: %v", err)
-	}
-	f.FailItem(old, registry.ContentFault)
-	_, unknown := correct("http://h.test/1", "other", registrytest.Mnemonic, 1)
-	_, foreign := correct("http://h.test/1", "other", old, 1)
+	_, unknown := f.correctBy("http://h.test/1", "other", registrytest.Mnemonic, 1, lineOf(2))
+	_, foreign := f.correctBy("http://h.test/1", "other", old, 1, lineOf(2))
 	if !errors.Is(unknown, registry.ErrNotFound) || !errors.Is(foreign, registry.ErrNotFound) {
 		f.Errorf("an unknown batch: %v; one of another collection: %v", unknown, foreign)
 	}
-	if p, err := f.Store.BatchProgress(f.Context(), old); err != nil || len(p.Corrections) != 0 {
-		f.Errorf("corrections %+v, %v, want none", p.Corrections, err)
+	f.wantCorrected(old, map[int64]string{})
+	first := must("http://h.test/1", 2, registry.LineRange{First: 2, Last: 3})
+	f.wantCorrected(old, map[int64]string{2: first, 3: first})
+	var refused *registry.CorrectedError
+	if _, err := f.correctBy("http://h.test/2", registrytest.Mnemonic, old, 2, registry.LineRange{First: 3, Last: 4}); !errors.As(err, &refused) || *refused != (registry.CorrectedError{BatchID: old, Line: 3, By: first}) {
+		f.Errorf("a second correction: %v, want a refusal that names line 3 and %s", err, first)
 	}
-	first, err := correct("http://h.test/1", registrytest.Mnemonic, old, 1)
-	f.Must(err)
+	f.wantCorrected(old, map[int64]string{2: first, 3: first})
+	second := must("http://h.test/2", 2, registry.LineRange{First: 4, Last: 9})
+	f.wantCorrected(old, map[int64]string{2: first, 3: first, 4: second, 5: second})
 	p, err := f.Store.BatchProgress(f.Context(), old)
 	f.Must(err)
-	if len(p.Corrections) != 1 || p.Corrections[0] != (registry.Correction{BatchID: first, Rows: 1, State: registry.StatePending, Status: registry.Pending}) {
-		f.Errorf("corrections %+v, want %s", p.Corrections, first)
+	if p.CorrectedBy() != first || len(p.Corrections) != 2 || p.Corrections[1] != (registry.Correction{BatchID: first, Rows: 2, State: registry.StatePending, Status: registry.Pending}) {
+		f.Errorf("corrections %+v, by %q, want %s", p.Corrections, p.CorrectedBy(), first)
 	}
-	var refused *registry.CorrectedError
-	if _, err := correct("http://h.test/2", registrytest.Mnemonic, old, 1); !errors.As(err, &refused) || refused.By != first {
-		f.Errorf("a second correction: %v, want a refusal that names %s", err, first)
-	}
+
+	// What a correction had that failed as a whole may be submitted again.
 	f.FailItem(first, registry.ContentFault)
-	second, err := correct("http://h.test/2", registrytest.Mnemonic, old, 1)
+	f.wantCorrected(old, map[int64]string{4: second, 5: second})
+	third := must("http://h.test/3", 1, lineOf(2))
+	f.wantCorrected(old, map[int64]string{2: third, 4: second, 5: second})
+	if p, err = f.Store.BatchProgress(f.Context(), old); err != nil || p.CorrectedBy() != "" || len(p.Corrections) != 3 || !p.Corrections[2].Void {
+		f.Errorf("corrections %+v by %q, %v, want %s as void", p.Corrections, p.CorrectedBy(), err, first)
+	}
+	whole := must("http://h.test/4", 0)
+	f.wantCorrected(old, map[int64]string{2: third, 3: whole, 4: second, 5: second})
+	if _, err := f.correctBy("http://h.test/5", registrytest.Mnemonic, old, 1, lineOf(3)); !errors.As(err, &refused) || refused.By != whole {
+		f.Errorf("a row of what is corrected as a whole: %v, want a refusal that names %s", err, whole)
+	}
+}
+
+// correctedJudged: what a caller says of the rows is compared with them.
+func correctedJudged(f *fixture) {
+	old := f.failedRows(2)
+	if _, err := f.correctBy("http://h.test/1", registrytest.Mnemonic, f.Submit(), 0); !errors.Is(err, registry.ErrInvalid) {
+		f.Errorf("a batch that has not failed: %v", err)
+	}
+	for _, c := range []struct {
+		field string
+		rows  int64
+		lines []registry.LineRange
+	}{
+		{"corrects.lines", 2, nil},
+		{"corrects.lines[0]", 0, []registry.LineRange{lineOf(0)}},
+		{"corrects.lines[0]", 0, []registry.LineRange{{First: 3, Last: 2}}},
+		{"corrects.lines[1]", 0, []registry.LineRange{{First: 2, Last: 3}, lineOf(3)}},
+		{"corrects.lines[0]", 0, []registry.LineRange{lineOf(1)}},
+		{"corrects.lines[1]", 0, []registry.LineRange{lineOf(2), lineOf(9)}},
+		{"corrects.rows", 1, []registry.LineRange{{First: 1, Last: 9}}},
+		{"corrects.rows", -1, nil},
+		{"corrects.lines", 0, slices.Repeat([]registry.LineRange{lineOf(2)}, registry.MostLineRanges+1)},
+	} {
+		_, err := f.correctBy("http://h.test/1", registrytest.Mnemonic, old, c.rows, c.lines...)
+		var wrong *registry.FieldError
+		if !errors.As(err, &wrong) || !errors.Is(err, registry.ErrInvalid) || wrong.Field != c.field {
+			f.Errorf("%d rows on lines %v: %v, want a fault of %s", c.rows, c.lines, err, c.field)
+		}
+	}
+	f.wantCorrected(old, map[int64]string{})
+}
+
+// correctedLater: a row that fails after a correction was submitted is not corrected by it, although
+// it lies between the lines of that one.
+func correctedLater(f *fixture) {
+	id, jobs := f.Batch(3)
+	f.FailItem(jobs[0], registry.ContentFault)
+	f.FailItem(jobs[2], registry.ContentFault)
+	all := registry.LineRange{First: 1, Last: 9}
+	first, err := f.correctBy("http://h.test/1", registrytest.Mnemonic, id, 2, all)
 	f.Must(err)
-	if p, err = f.Store.BatchProgress(f.Context(), old); err != nil || len(p.Corrections) != 2 || p.Corrections[0].BatchID != second || !p.Corrections[1].Void {
-		f.Errorf("corrections %+v, %v, want %s, and %s as void", p.Corrections, err, second, first)
+	f.Clock.Pass(time.Second)
+	f.FailItem(jobs[1], registry.ContentFault)
+	lines := []int64{f.Item(jobs[0]).Line, f.Item(jobs[1]).Line, f.Item(jobs[2]).Line}
+	f.wantCorrected(id, map[int64]string{lines[0]: first, lines[2]: first})
+	second, err := f.correctBy("http://h.test/2", registrytest.Mnemonic, id, 1, lineOf(lines[1]))
+	f.Must(err)
+	f.wantCorrected(id, map[int64]string{lines[0]: first, lines[1]: second, lines[2]: first})
+}
+
+// correctedRace: of several that correct the same row at the same time, one is taken, and the others
+// are told which.
+func correctedRace(f *fixture) {
+	const tabs = 6
+	old := f.failedRows(3)
+	ids, errs := make([]string, tabs), make([]error, tabs)
+	var all sync.WaitGroup
+	for i := range tabs {
+		all.Go(func() {
+			ids[i], errs[i] = f.correctBy(fmt.Sprintf("http://h.test/%d", i), registrytest.Mnemonic, old, 0, registry.LineRange{First: 3, Last: int64(3 + i%2)})
+		})
+	}
+	all.Wait()
+	won := slices.IndexFunc(errs, func(err error) bool { return err == nil })
+	if won < 0 {
+		f.Fatalf("none was taken: %v", errs)
+	}
+	for i, err := range errs {
+		var refused *registry.CorrectedError
+		if i != won && (!errors.As(err, &refused) || refused.By != ids[won] || refused.Line != 3) {
+			f.Errorf("number %d is %s, %v; want a refusal that names %s", i, ids[i], err, ids[won])
+		}
+	}
+	if got := f.correctedLines(old); got[3] != ids[won] || len(got) != 1+won%2 {
+		f.Errorf("corrected lines %v, want those of %s", got, ids[won])
 	}
 }

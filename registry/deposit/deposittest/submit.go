@@ -25,7 +25,10 @@ func submitTests() tests {
 		"the_same_validators_at_the_same_time_have_one_first": sameValidatorRace,
 		"a_batch_with_a_deleted_job_is_repeated_by_nothing":   deletedNoDuplicate,
 		"what_is_no_batch_being_expanded_repeats_none":        repeatsNone,
-		"a_failed_batch_is_corrected_once":                    correctedOnce,
+		"a_failed_row_is_corrected_once":                      correctedOnce,
+		"a_correction_is_compared_with_the_failed_rows":       correctedJudged,
+		"a_row_that_fails_later_is_not_corrected":             correctedLater,
+		"of_corrections_at_the_same_time_one_is_taken":        correctedRace,
 		"R10_bad_text_is_made_good":                           badText,
 	}
 }

@@ -132,6 +132,9 @@ func (s *Service) jobs(ctx context.Context, in *jobsInput) (*endpoint.Output[reg
 	if err != nil {
 		return nil, in.BadCursor(err)
 	}
+	if err := s.addCorrections(ctx, in.ID, items.Rows); err != nil {
+		return nil, err
+	}
 	p := registry.Page[registry.JobResult]{Next: items.Next}
 	for _, it := range items.Rows {
 		j, err := registry.JobResultOf(it)

@@ -91,7 +91,28 @@ func (s *Service) listItems(ctx context.Context, p endpoint.Paging, q registry.I
 			return nil, err
 		}
 	}
+	if err := s.addCorrections(ctx, q.ParentID, rows.Rows); err != nil {
+		return nil, err
+	}
 	return endpoint.Page(rows), nil
+}
+
+// addCorrections adds to jobs of a batch which batches correct them.
+func (s *Service) addCorrections(ctx context.Context, batchID string, jobs []registry.WorkItem) error {
+	var ids []string
+	for _, job := range jobs {
+		if batchID != "" && job.Status == registry.Failed && job.ErrorClass == registry.ContentFault {
+			ids = append(ids, job.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	by, err := s.Registry.CorrectedJobs(ctx, batchID, ids)
+	for i := range jobs {
+		jobs[i].CorrectedBy = by[jobs[i].ID]
+	}
+	return err
 }
 
 func (s *Service) item(ctx context.Context, in *lookup.ItemID) (*endpoint.Output[wire.Item], error) {

@@ -22,6 +22,7 @@ type Registry interface {
 	registry.Graphs
 	registry.ReportReader
 	registry.ReportLister
+	registry.CorrectionReader
 	registry.DeliveryReader
 	registry.StepReader
 	registry.Commanding

@@ -454,6 +454,14 @@ func (s scoped) Reports(ctx context.Context, batchID string, before int64, limit
 	return s.all.Reports(ctx, batchID, before, limit)
 }
 
+// CorrectedJobs implements registry.CorrectionReader.
+func (s scoped) CorrectedJobs(ctx context.Context, batchID string, ids []string) (map[string]string, error) {
+	if _, err := s.sight(ctx).item(ctx, batchID); err != nil {
+		return nil, err
+	}
+	return s.all.CorrectedJobs(ctx, batchID, ids)
+}
+
 // ReportJobs implements registry.ReportReader.
 func (s scoped) ReportJobs(ctx context.Context, q registry.ReportQuery) ([]registry.JobResult, error) {
 	v := s.sight(ctx)

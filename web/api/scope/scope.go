@@ -29,6 +29,7 @@ type Registry interface {
 	registry.Scheduling
 	registry.Processing
 	registry.ReportLister
+	registry.CorrectionReader
 	registry.Profiles
 	registry.AttemptReader
 	registry.Explaining

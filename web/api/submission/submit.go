@@ -164,6 +164,10 @@ func specOf(r wire.SubmitRequest) (registry.Spec, []wire.Fault) {
 	}
 	if r.Corrects != nil {
 		add(valid.Text("body.corrects.batch_id", r.Corrects.BatchID, 200))
+		var wrong *registry.FieldError
+		if errors.As(r.Corrects.Check(), &wrong) {
+			add([]wire.Fault{{Location: "body." + wrong.Field, Message: strings.TrimPrefix(wrong.Error(), registry.ErrInvalid.Error()+": ")}})
+		}
 	}
 	spec.PrimaryID, f = objectARK("body.ark", r.ARK)
 	add(f)

@@ -61,9 +61,11 @@ type cellForm struct {
 // rowForm is a failed row in the form.
 type rowForm struct {
 	ID, Line, Name string
+	At             int64 // its line
 	Error          string
-	Out            bool // it is not to be submitted
-	Lost           bool // its digest could not be read, so it was not kept
+	Out            bool   // it is not to be submitted
+	Lost           bool   // its digest could not be read, so it was not kept
+	CorrectedBy    string // the deposit that corrects it; ""
 	Cells          []cellForm
 	Faults         []intake.Fault // of the whole row
 }
@@ -93,7 +95,9 @@ func (r rowForm) cells(k checkm.Kind) []string {
 type rowsPage struct {
 	Batch      registry.WorkItem
 	Rows       []rowForm
-	Total      int64 // failed rows of the batch
+	Failed     int64 // failed rows of the batch
+	Total      int64 // of them, those that no deposit corrects
+	Open       int   // of Rows, those that no deposit corrects
 	Done       []registry.Correction
 	Corrected  bool // all of them were submitted
 	Prev, Next string
@@ -128,7 +132,7 @@ func rowKind(batch registry.WorkItem, job *registry.WorkItem) checkm.Kind {
 // correctable reports whether the failed rows of a batch can be corrected on their own.
 func correctable(batch registry.WorkItem, p registry.BatchProgress) bool {
 	_, rows := specOf(batch).Type.JobType()
-	return p.Content > 0 && (rows || specOf(batch).Type == registry.AutoType && p.Jobs > 1)
+	return p.Content > p.Corrected && (rows || specOf(batch).Type == registry.AutoType && p.Jobs > 1)
 }
 
 // correctURL is the address of the form that corrects a deposit: its failed rows, or all of it.
@@ -157,7 +161,7 @@ func rowOf(job registry.WorkItem, k checkm.Kind, columns []column) rowForm {
 	if spec.Digest != nil {
 		row.Algorithm, row.Digest = spec.Digest.Algorithm, spec.Digest.Value
 	}
-	r := rowForm{ID: job.ID, Line: registry.LineText(job.Row, job.Line), Name: job.Name, Error: job.Note}
+	r := rowForm{ID: job.ID, At: job.Line, Line: registry.LineText(job.Row, job.Line), Name: job.Name, Error: job.Note, CorrectedBy: job.CorrectedBy}
 	r.Lost = spec.Digest == nil && strings.Contains(job.Note, "(nfo:hash")
 	fields, cells := k.Fields(), k.Cells(row)
 	for _, c := range columns {
@@ -184,7 +188,7 @@ func (p pages) openRows(r *http.Request) (rowsPage, checkm.Kind, error) {
 	if err != nil {
 		return rowsPage{}, "", err
 	}
-	c := rowsPage{Batch: batch, Total: progress.Content, Done: progress.Corrections, Corrected: correctedBy(progress) != nil, Here: r.URL.RequestURI(), Prev: page.Prev(r, jobs.Prev), Next: page.Next(r, jobs.Next)}
+	c := rowsPage{Batch: batch, Failed: progress.Content, Total: progress.Content - progress.Corrected, Done: progress.Corrections, Corrected: correctedBy(progress) != nil, Here: r.URL.RequestURI(), Prev: page.Prev(r, jobs.Prev), Next: page.Next(r, jobs.Next)}
 	var kind checkm.Kind
 	if len(jobs.Rows) > 0 {
 		kind = rowKind(batch, &jobs.Rows[0])
@@ -195,6 +199,9 @@ func (p pages) openRows(r *http.Request) (rowsPage, checkm.Kind, error) {
 	c.columns = columns(p.Texts(r))
 	for _, job := range jobs.Rows {
 		c.Rows = append(c.Rows, rowOf(job, kind, c.columns))
+		if job.CorrectedBy == "" {
+			c.Open++
+		}
 	}
 	return c, kind, nil
 }
@@ -209,7 +216,9 @@ func (p pages) rowsForm(r *http.Request, c rowsPage) page.Page {
 	return page.Page{Name: "rows", Title: p.Texts(r).T("Correct: %s", c.Batch.Heading()), Section: "deposits", Content: c}
 }
 
-// fill takes over what was typed. Rows that are not failed any more are left out.
+// fill takes over what was typed. Rows that are not failed any more are left out. Those that a deposit
+// corrects by now are not: the same form sent twice is one batch, and for another one the Registry says
+// which deposit has them.
 func (c *rowsPage) fill(form url.Values) {
 	c.From, c.To = form.Get("from"), form.Get("to")
 	sent := form["row"]
@@ -291,6 +300,7 @@ func (p pages) submitRows(r *http.Request) (string, *page.Page, error) {
 func (p pages) sendRows(ctx context.Context, c *rowsPage, kind checkm.Kind, all bool) (wire.SubmitResponse, error) {
 	var body io.Reader
 	lines := map[string]int{} // of the rows on this page, by their ids
+	var from corrected
 	for i := range c.Rows {
 		lines[c.Rows[i].ID] = 0
 	}
@@ -298,7 +308,7 @@ func (p pages) sendRows(ctx context.Context, c *rowsPage, kind checkm.Kind, all 
 		read, write := io.Pipe()
 		defer func() { _ = read.Close() }() // ends the writer
 		all := *c                           // the goroutine may outlive an upload that failed
-		go func() { _ = write.CloseWithError(p.writeAll(ctx, write, all, kind, lines)) }()
+		go func() { _ = write.CloseWithError(p.writeAll(ctx, write, all, kind, lines, &from)) }()
 		body = read
 	} else {
 		var text bytes.Buffer
@@ -326,16 +336,49 @@ func (p pages) sendRows(ctx context.Context, c *rowsPage, kind checkm.Kind, all 
 	f := formOf(c.Batch)
 	f.Upload, f.Type, f.URL, f.ARK, f.LocalIDs, f.Force = upload.ID, string(kind), "", "", "", spec.Force
 	request := f.request()
-	request.Corrects = &registry.Corrects{BatchID: c.Batch.ID, Rows: c.Total}
 	if !all {
-		request.Corrects.Rows = 0
 		for _, row := range c.Rows {
 			if !row.Out {
-				request.Corrects.Rows++
+				from.add(row.At)
 			}
 		}
 	}
+	request.Corrects = from.request(c.Batch.ID)
 	return p.submitJudged(ctx, request, "upload "+upload.ID)
+}
+
+// corrected collects which rows of a batch a manifest corrects.
+type corrected struct {
+	rows   int64
+	exact  []registry.LineRange // without lines between them; more than can be sent are not collected
+	joined []registry.LineRange // with the lines between rows that follow each other
+	apart  bool                 // a row that is not corrected follows the last one
+}
+
+// add adds the next row.
+func (c *corrected) add(line int64) {
+	c.rows++
+	if n := len(c.exact); n > 0 && c.exact[n-1].Last == line-1 {
+		c.exact[n-1].Last = line
+	} else if n <= registry.MostLineRanges {
+		c.exact = append(c.exact, registry.LineRange{First: line, Last: line})
+	}
+	if n := len(c.joined); n > 0 && !c.apart {
+		c.joined[n-1].Last = line
+	} else {
+		c.joined = append(c.joined, registry.LineRange{First: line, Last: line})
+	}
+	c.apart = false
+}
+
+// request says which rows are corrected. If they are too many to be named each, lines between them
+// count as theirs: then the Registry refuses the request if one of these fails meanwhile.
+func (c *corrected) request(batchID string) *registry.Corrects {
+	lines := c.exact
+	if len(lines) > registry.MostLineRanges {
+		lines = c.joined
+	}
+	return &registry.Corrects{BatchID: batchID, Lines: lines, Rows: c.rows}
 }
 
 // note puts the faults of a check to their rows.
@@ -374,9 +417,9 @@ func writeRows(w io.Writer, kind checkm.Kind, rows []rowForm, lines map[string]i
 	return d.Close()
 }
 
-// writeAll writes all failed rows of a batch as a manifest, however many there are. It notes the lines
-// of those that are in lines.
-func (p pages) writeAll(ctx context.Context, w io.Writer, c rowsPage, kind checkm.Kind, lines map[string]int) error {
+// writeAll writes all failed rows of a batch that no deposit corrects as a manifest, however many there
+// are. It notes the lines of those that are in lines, and adds all to from.
+func (p pages) writeAll(ctx context.Context, w io.Writer, c rowsPage, kind checkm.Kind, lines map[string]int, from *corrected) error {
 	d := checkm.NewDraft(w, kind)
 	for after := ""; ; {
 		jobs, err := p.failedRows(ctx, c.Batch.ID, after, "", rowsRead)
@@ -384,6 +427,11 @@ func (p pages) writeAll(ctx context.Context, w io.Writer, c rowsPage, kind check
 			return err
 		}
 		for _, job := range jobs.Rows {
+			if job.CorrectedBy != "" {
+				from.apart = true
+				continue
+			}
+			from.add(job.Line)
 			row := rowOf(job, kind, c.columns)
 			row.replace(c.From, c.To)
 			line, err := d.Write(row.cells(kind))

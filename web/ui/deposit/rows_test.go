@@ -171,18 +171,55 @@ func TestRows_All(t *testing.T) {
 	}
 	wantAll(t, s.Get(t, w.Header().Get("Location"), http.StatusOK), "Correct the next rows", address)
 
-	form = rowsOf(first)
+	// All are then those that no deposit has.
+	second = s.Get(t, next, http.StatusOK)
+	wantAll(t, second, "Corrected by", "21.png")
+	if strings.Contains(second, `name="row"`) || strings.Contains(second, "Check and submit 20 rows") {
+		t.Error("corrected rows are offered again")
+	}
+	form = rowsOf(s.Get(t, address, http.StatusOK))
 	form.Set("act", "all")
 	w = s.Post(t, address, form)
 	if w.Code != http.StatusConflict {
 		t.Fatalf("wrong rows: %d", w.Code)
 	}
-	wantAll(t, w.Body.String(), "45 rows are still wrong", `id="url-19-wrong"`, "found: ftp://old.example.org/21.png")
+	wantAll(t, w.Body.String(), "25 rows are still wrong", `id="url-19-wrong"`, "found: ftp://old.example.org/41.png")
 	form.Set("from", "ftp://old")
 	form.Set("to", "https://new")
 	rows := manifestOf(t, s, submitted(t, s, s.Post(t, address, form)))
-	if len(rows) != 45 || rows[44].URL != "https://new.example.org/45.png" || rows[44].Title != "Plate 45" {
+	if len(rows) != 25 || rows[24].URL != "https://new.example.org/45.png" || rows[24].Title != "Plate 45" {
 		t.Errorf("all of them: %d rows, the last %+v", len(rows), rows[len(rows)-1])
+	}
+}
+
+// TestRows_TwoTabs: of two tabs that correct the same rows otherwise, one is taken. The other is told
+// which deposit has them, and both rows say so.
+func TestRows_TwoTabs(t *testing.T) {
+	s := asDepositor(t)
+	batch := failedBatch(t, s, 4)
+	address := "/deposits/" + batch.ID + "/rows"
+	form := rowsOf(s.Get(t, address, http.StatusOK))
+	for i := range form["url"] {
+		form["url"][i] = fmt.Sprintf("https://new.example.org/%d.png", i)
+	}
+	form["out"] = form["row"][2:] // the other two are left
+	first := submitted(t, s, s.Post(t, address, form))
+	form["title"][1] = "Another title"
+	w := s.Post(t, address, form)
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "already submitted, corrected, as batch "+first.ID) {
+		t.Errorf("the second tab: %d %s", w.Code, w.Body)
+	}
+	shown := `Corrected by <a href="/deposits/` + first.ID + `">`
+	for _, where := range []string{address, "/deposits/" + batch.ID} {
+		text := s.Get(t, where, http.StatusOK)
+		if n := strings.Count(text, shown); n != 2 {
+			t.Errorf("%s names the correction of %d rows, want 2:\n%s", where, n, text)
+		}
+	}
+	wantAll(t, s.Get(t, "/deposits/"+batch.ID, http.StatusOK), "Correct 2 rows")
+	form["out"] = form["row"][:2]
+	if second := submitted(t, s, s.Post(t, address, form)); second.ID == first.ID {
+		t.Error("the rows that were left cannot be submitted")
 	}
 }
 

@@ -41,6 +41,9 @@ type standing struct {
 	Jobs []registry.JobResult // the first ones, if it has few
 }
 
+// ToCorrect is how many of its failed rows no deposit corrects.
+func (s standing) ToCorrect() int64 { return s.Progress.Content - s.Progress.Corrected }
+
 // mayCancel reports whether the viewer may cancel a deposit, if that is possible at all.
 func (p pages) mayCancel(ctx context.Context, batch registry.WorkItem, me registry.Token) bool {
 	return p.May(ctx, "cancel-batch") && (p.MayAct(ctx) || batch.CreatedBy == me.Name)
@@ -124,7 +127,7 @@ func phaseOf(batch registry.WorkItem, p registry.BatchProgress) phase {
 
 // correctedBy returns the oldest of the corrections that have all that failed; nil: something is left.
 func correctedBy(p registry.BatchProgress) *registry.Correction {
-	by := registry.CorrectedAll(p.Corrections, max(p.Content, 1))
+	by := p.CorrectedBy()
 	i := slices.IndexFunc(p.Corrections, func(c registry.Correction) bool { return c.BatchID == by })
 	if i < 0 {
 		return nil
