@@ -239,6 +239,7 @@ type JobResult struct {
 	Row      int64    `json:"row"`  // as in [WorkItem]
 	Line     int64    `json:"line"` // as in [WorkItem]
 	Name     string   `json:"name"`
+	Title    string   `json:"title,omitempty"` // the job's own, not the batch's; "" in reports
 	State    State    `json:"state"`
 	NextTry  *NextTry `json:"next_try,omitempty"` // of a job that waits for its next try
 	Stage    Stage    `json:"stage,omitempty"`    // stage where it stands or failed; "" if completed
@@ -320,7 +321,7 @@ func JobResultOf(it WorkItem) (JobResult, error) {
 			return j, fmt.Errorf("decode results of item %s: %w", it.ID, err)
 		}
 	}
-	j.ARK, j.LocalIDs, j.Repeats = id.ARK, spec.LocalIDs, spec.Repeats
+	j.ARK, j.Title, j.LocalIDs, j.Repeats = id.ARK, spec.ownTitle(), spec.LocalIDs, spec.Repeats
 	if j.Version > 0 {
 		j.ObjectID = id.ARK // before that, the ARK has no version by this job
 	}

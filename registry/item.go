@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -184,6 +185,7 @@ type Spec struct {
 	Submitter   string    `json:"submitter,omitempty"`
 	UserAgent   string    `json:"user_agent,omitempty"`
 	Title       string    `json:"title,omitempty"`
+	TitleShared bool      `json:"title_shared,omitempty"` // Title is the batch's: the job's row has none
 	Creator     string    `json:"creator,omitempty"`
 	Date        string    `json:"date,omitempty"`
 	Notify      []string  `json:"notify,omitempty"`
@@ -315,17 +317,33 @@ type Event struct {
 	Data       json.RawMessage `json:"data,omitempty"`
 }
 
-// Heading returns an item's name for people: a batch's title, else the name, else the id. A job has
-// the name of its payload, because its title may be its batch's.
+// Heading returns an item's name for people: the title, else the name, else the id. A job that has its
+// title only from its batch is called by its name, which tells it from the others.
 func (it WorkItem) Heading() string {
-	var spec Spec
-	if it.Action == Batch && json.Unmarshal(it.Spec, &spec) == nil && spec.Title != "" {
-		return spec.Title
+	if it.Action == Batch || it.Action == Ingest {
+		var spec Spec
+		if json.Unmarshal(it.Spec, &spec) == nil && spec.ownTitle() != "" {
+			return spec.ownTitle()
+		}
 	}
-	if it.Name != "" {
-		return it.Name
+	return cmp.Or(it.Name, it.ID)
+}
+
+// ownTitle returns the title unless it is only that of the batch.
+func (s Spec) ownTitle() string {
+	if s.TitleShared {
+		return ""
 	}
-	return it.ID
+	return s.Title
+}
+
+// NameBelow returns an item's name if its heading is another text, such as the file name of a job
+// with a title; else "".
+func (it WorkItem) NameBelow() string {
+	if it.Name == it.Heading() {
+		return ""
+	}
+	return it.Name
 }
 
 // Own reports whether all data that the item's spec names were uploaded to us. The files in an

@@ -62,21 +62,25 @@ func TestUploadURL(t *testing.T) {
 	}
 }
 
-// TestHeading: a batch is called by its title, and an item without one by its name.
+// TestHeading: batches and jobs are called by their titles, with the name below. What has no title of
+// its own is called by its name.
 func TestHeading(t *testing.T) {
 	t.Parallel()
 	titled := json.RawMessage(`{"title":"Glass plates"}`)
 	for _, tt := range []struct {
-		want string
-		it   registry.WorkItem
+		want, below string
+		it          registry.WorkItem
 	}{
-		{"Glass plates", registry.WorkItem{ID: "i", Action: registry.Batch, Name: "plates.checkm", Spec: titled}},
-		{"plates.checkm", registry.WorkItem{ID: "i", Action: registry.Batch, Name: "plates.checkm", Spec: json.RawMessage(`{}`)}},
-		{"plate-1.tif", registry.WorkItem{ID: "i", Action: registry.Ingest, Name: "plate-1.tif", Spec: titled}},
-		{"i", registry.WorkItem{ID: "i", Action: registry.Batch}},
+		{"Glass plates", "plates.checkm", registry.WorkItem{ID: "i", Action: registry.Batch, Name: "plates.checkm", Spec: titled}},
+		{"plates.checkm", "", registry.WorkItem{ID: "i", Action: registry.Batch, Name: "plates.checkm", Spec: json.RawMessage(`{}`)}},
+		{"Glass plates", "plate-1.tif", registry.WorkItem{ID: "i", Action: registry.Ingest, Name: "plate-1.tif", Spec: titled}},
+		{"plate-1.tif", "", registry.WorkItem{ID: "i", Action: registry.Ingest, Name: "plate-1.tif", Spec: json.RawMessage(`{"title":"Glass plates","title_shared":true}`)}},
+		{"plate-1.tif", "", registry.WorkItem{ID: "i", Action: registry.Ingest, Name: "plate-1.tif", Spec: json.RawMessage(`{"title":"plate-1.tif"}`)}},
+		{"harvest", "", registry.WorkItem{ID: "i", Action: registry.Task, Name: "harvest", Spec: titled}},
+		{"i", "", registry.WorkItem{ID: "i", Action: registry.Batch}},
 	} {
-		if got := tt.it.Heading(); got != tt.want {
-			t.Errorf("%q, want %q", got, tt.want)
+		if got, below := tt.it.Heading(), tt.it.NameBelow(); got != tt.want || below != tt.below {
+			t.Errorf("%q over %q, want %q over %q", got, below, tt.want, tt.below)
 		}
 	}
 }

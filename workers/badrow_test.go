@@ -1,7 +1,9 @@
 package workers_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +34,26 @@ func badRows(t *testing.T, r *rig, n int, bad ...int) (url string, lines []int) 
 		t.Fatalf("%d lines of rows, want %d", len(lines), n)
 	}
 	return r.site.put("b", text), lines
+}
+
+// A job has the title of its row, else that of its batch. Only the former is its own, by which it is called.
+func TestExpand_Titles(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.site.manifest("b", checkm.FileBatch,
+		checkm.Row{URL: r.site.put("f0", "text 0"), Name: "f0", Title: "Harbour at dusk"}, checkm.Row{URL: r.site.put("f1", "text 1"), Name: "f1"})
+	batch := r.submit(registry.Spec{Type: registry.SingleFileBatch, URL: r.site.url + "b", Title: "Glass plates"})
+	var called []string
+	for _, j := range r.expand(batch) {
+		var spec registry.Spec
+		must(t, json.Unmarshal(j.Spec, &spec))
+		result, err := registry.JobResultOf(j)
+		must(t, err)
+		called = append(called, j.Heading()+"/"+j.NameBelow()+"/"+spec.Title+"/"+result.Title)
+	}
+	if want := []string{"Harbour at dusk/f0/Harbour at dusk/Harbour at dusk", "f1//Glass plates/"}; !slices.Equal(called, want) {
+		t.Errorf("the jobs are called %q, want %q", called, want)
+	}
 }
 
 // A bad row fails alone wherever it is, and names its line; the report lists it.

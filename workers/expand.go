@@ -179,6 +179,7 @@ func (e expansion) job(item *base.Item, n int64, row checkm.Row, faults []checkm
 	s.Type, s.URL, s.Filename, s.SizeBytes, s.Digest = e.jobType, row.URL, row.Name, wanted.SizeBytes, wanted.Digest
 	s.Modified = wanted.Modified // only the row's: the batch's would be that of the manifest
 	s.PrimaryID, s.LocalIDs = normalARK(row.PrimaryID), row.LocalIDs
+	s.TitleShared = row.Title == "" && s.Title != ""
 	s.Title, s.Creator, s.Date = cmp.Or(row.Title, s.Title), cmp.Or(row.Creator, s.Creator), cmp.Or(row.Date, s.Date)
 	j := registry.NewJob{Line: int64(row.Line), Row: n, Name: row.Name, Priority: e.priority(item), Spec: s}
 	if checkm.Refused(faults) {

@@ -106,8 +106,16 @@ func itemRow(it registry.WorkItem) []string {
 		size = terminal.SizeText(it.SizeBytes)
 	}
 	return []string{
-		it.ID, string(it.Action), it.StateText(time.Now()), it.Collection, size, terminal.TimeText(it.UpdatedAt), it.Name, noteText(it),
+		it.ID, string(it.Action), it.StateText(time.Now()), it.Collection, size, terminal.TimeText(it.UpdatedAt), calledText(it), noteText(it),
 	}
+}
+
+// calledText returns what an item is called, and in brackets its file's name if that is another text.
+func calledText(it registry.WorkItem) string {
+	if below := it.NameBelow(); below != "" {
+		return it.Heading() + " (" + below + ")"
+	}
+	return it.Heading()
 }
 
 // noteText returns the hold that covers an item, else its note.

@@ -47,7 +47,7 @@ func (p pages) askAct(r *http.Request) (page.Page, error) {
 		if reason != "" {
 			reason = "; " + reason
 		}
-		return page.Page{}, page.Refused("%s is not possible for %s in its present state (%s)%s", act, page.NameOf(it), it.State, reason)
+		return page.Page{}, page.Refused("%s is not possible for %s in its present state (%s)%s", act, it.Heading(), it.State, reason)
 	}
 	form := actPage{Item: it, Command: registry.Command{ItemID: it.ID, Act: act, From: registry.Stage(r.URL.Query().Get("from"))}}
 	if err := p.preview(r.Context(), &form); err != nil {
@@ -130,7 +130,7 @@ func (p pages) actForm(r *http.Request, a actPage) page.Page {
 	if route, ok := a.Item.Route(); ok && a.Command.Act == registry.ActRequeue {
 		a.Stages = route.UpTo(a.Item.Stage)
 	}
-	return page.Page{Name: "act", Title: p.Texts(r).T(page.Label(a.Command.Act)) + ": " + page.NameOf(a.Item), Section: "items", Content: a}
+	return page.Page{Name: "act", Title: p.Texts(r).T(page.Label(a.Command.Act)) + ": " + a.Item.Heading(), Section: "items", Content: a}
 }
 
 // needsReason reports whether an act must have a reason.

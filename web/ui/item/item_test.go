@@ -93,6 +93,38 @@ func TestBatch_Filters(t *testing.T) {
 	}
 }
 
+// TestTitles: lists and pages show a job by its title, with the name of its file below.
+func TestTitles(t *testing.T) {
+	s := uitest.New(t, uitest.Options{})
+	batch, job := titled(t, s)
+	for address, want := range map[string]string{
+		"/batches/" + batch:  `>Harbour at dusk</a></span><span class="clip note">plate-1.tif</span>`,
+		"/deposits/" + batch: `>Harbour at dusk</span><span class="clip note">plate-1.tif</span>`,
+		"/items":             `>Harbour at dusk</a></span><span class="clip note">plate-1.tif</span>`,
+		"/items/" + job:      "<h1>Harbour at dusk</h1>\n<p class=\"note\">plate-1.tif</p>",
+	} {
+		text := s.Get(t, address, http.StatusOK)
+		contains(t, address, text, want)
+	}
+}
+
+// titled makes a batch of a job that has a title and one that has only the batch's.
+func titled(t testing.TB, s *uitest.Server) (batch, job string) {
+	t.Helper()
+	r, err := s.Store.Submit(t.Context(), registry.Submission{Collection: "default", Name: "plates.checkm", Actor: "ann", Spec: registry.Spec{Type: registry.BatchManifest, URL: "http://h.test/a", Title: "Glass plates"}})
+	must(t, err)
+	l := claim(t, s, registry.Expand)
+	_, err = s.Store.AddJobs(t.Context(), l, []registry.NewJob{
+		{Line: 1, Name: "plate-1.tif", Spec: registry.Spec{URL: "http://h.test/1", Title: "Harbour at dusk"}},
+		{Line: 2, Name: "plate-2.tif", Spec: registry.Spec{URL: "http://h.test/2", Title: "Glass plates", TitleShared: true}},
+	})
+	must(t, err)
+	settle(t, s, registry.Settlement{Lease: l, Outcome: registry.OutcomeDone})
+	list, err := s.Store.Items(t.Context(), registry.ItemQuery{ParentID: r.BatchID})
+	must(t, err)
+	return r.BatchID, list.Rows[0].ID
+}
+
 // TestBatch_Large: a page of a large batch is bounded, and leads to the next and the first page.
 func TestBatch_Large(t *testing.T) {
 	const jobs, most = 1200, 300 << 10

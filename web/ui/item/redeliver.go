@@ -25,7 +25,7 @@ func (p pages) askRedeliver(r *http.Request) (page.Page, error) {
 	}
 	// One key for each form shown: a form that is sent twice acts once.
 	form := redeliverPage{Item: it, Key: "page " + rand.Text()}
-	return page.Page{Name: "redeliver", Title: p.Texts(r).T("Deliver again") + ": " + page.NameOf(it), Section: "items", Content: form}, nil
+	return page.Page{Name: "redeliver", Title: p.Texts(r).T("Deliver again") + ": " + it.Heading(), Section: "items", Content: form}, nil
 }
 
 // redeliver enqueues the delivery, and leads to the page of its item.

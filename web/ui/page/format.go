@@ -266,14 +266,6 @@ func ReleaseURL(h registry.Hold, back string) string {
 // AroundURL is the address of the page of what is around an item.
 func AroundURL(id string) string { return "/items/" + url.PathEscape(id) + "/graph" }
 
-// NameOf is an item's name, or its id if it has none.
-func NameOf(it registry.WorkItem) string {
-	if it.Name == "" {
-		return it.ID
-	}
-	return it.Name
-}
-
 // details formats an event's data on one line.
 func details(e registry.Event) string { return strings.Join(e.Details(), " · ") }
 
