@@ -67,6 +67,8 @@ type ConfirmationNeeded struct {
 	ItemID       string   `json:"item_id"`
 	Act          Act      `json:"act"`
 	Consequences []string `json:"consequences"` // one sentence each: which notification is lost, which folders are removed
+	// Entails are the consequences as statements, which pages word in the reader's language.
+	Entails []Statement `json:"entails,omitempty"`
 	// AgreesTo is the value that Command.AgreesTo needs with the confirmation.
 	AgreesTo string `json:"agrees_to,omitempty"`
 }

@@ -19,7 +19,7 @@ type Why struct {
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// Statement is one statement of an explanation. Which facts it has depends on what it says.
+// Statement is one statement of an explanation, or of what an act entails. Which facts it has depends on what it says.
 type Statement struct {
 	Says       Says       `json:"says"`
 	Stage      Stage      `json:"stage,omitempty"`
@@ -33,6 +33,7 @@ type Statement struct {
 	Of         int64      `json:"of,omitempty"`
 	Others     int64      `json:"others,omitempty"`
 	Uploads    bool       `json:"uploads,omitempty"`
+	Bytes      int64      `json:"bytes,omitempty"`
 	Since      *time.Time `json:"since,omitempty"`
 	Until      *time.Time `json:"until,omitempty"`
 	Items      []Obstacle `json:"items,omitempty"`
@@ -101,6 +102,40 @@ const (
 	SaysFreeRoom       Says = "free-room"          // on its volume
 	SaysMoreMemory     Says = "more-memory"        // for workers that unpack
 	SaysConfirmAbandon Says = "confirm-abandoning" // by another admin
+)
+
+// What a statement says of what an act entails, of which nothing can be undone.
+const (
+	SaysBatchEnds       Says = "batch-ends"       // for good, as its jobs do
+	SaysJobEnds         Says = "job-ends"         // for good
+	SaysItemEnds        Says = "item-ends"        // for good
+	SaysReportedFailed  Says = "reported-failed"  // by batch ItemID
+	SaysNotListed       Says = "not-listed"       // in the report of batch ItemID
+	SaysStagingGoes     Says = "staging-goes"     // Bytes, of N jobs; N 0: of the item itself
+	SaysWaitingAborted  Says = "waiting-aborted"  // N that wait for its success
+	SaysVersionStays    Says = "version-stays"    // N of object Name
+	SaysReceiverUntold  Says = "receiver-untold"  // Name
+	SaysStepsSkipped    Says = "steps-skipped"    // those that a preserved object had left
+	SaysMailAborted     Says = "mail-aborted"     // to Name that it was
+	SaysMailDeleted     Says = "mail-deleted"     // to Name that it was
+	SaysLastReport      Says = "last-report"      // the depositor hears nothing after it
+	SaysDepositorUntold Says = "depositor-untold" // of this
+	SaysJobsAborted     Says = "jobs-aborted"     // N
+	SaysJobsDeleted     Says = "jobs-deleted"     // N, Of of them running or waiting
+	SaysCompletedStay   Says = "completed-stay"   // what N jobs stored
+	SaysFailedStay      Says = "failed-stay"      // N jobs
+	SaysUndelivered     Says = "undelivered-stay" // N jobs without their callbacks
+	SaysObjectsStay     Says = "objects-stay"     // of N jobs that did not complete
+	SaysCompleteUntold  Says = "complete-untold"  // N jobs, whose receivers are not notified
+	SaysCompleteYet     Says = "complete-yet"     // N jobs
+	SaysNotAborted      Says = "not-aborted"      // N jobs past the point of no return
+	SaysNotDeleted      Says = "not-deleted"      // N jobs past the point of no return
+	SaysAsked           Says = "asked"            // Name by whom, Since, Text: the reason
+	SaysAbandoned       Says = "abandoned"        // version N of object Name
+	SaysCompleteKept    Says = "complete-kept"    // a version that is complete in a storage
+	SaysThenRequeue     Says = "then-requeue"     // or delete it
+	SaysMustAgree       Says = "must-agree"       // another admin within Of days to abandoning version N of object Name
+	SaysWithdraws       Says = "withdraws"        // a requeue before that
 )
 
 // MostInLine is how many items of a line are counted.

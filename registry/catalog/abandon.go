@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/wording"
 	"github.com/holdfast/holdfast/registry/work"
 )
 
@@ -49,7 +50,9 @@ func (t *tx) abandon(it registry.WorkItem, c registry.Command) error {
 		if err != nil {
 			return err
 		}
-		return &registry.ConfirmationNeeded{ItemID: it.ID, Act: c.Act, Consequences: needed, AgreesTo: request}
+		confirm := wording.Confirmation(it.ID, c.Act, needed)
+		confirm.AgreesTo = request
+		return confirm
 	}
 	now := sqldb.FromMicros(t.Now)
 	if !consent {
@@ -79,26 +82,25 @@ func (t *tx) setAbandonment(it registry.WorkItem, a registry.Abandonment) error 
 	return t.SetResult(it, registry.ResultAbandon, raw)
 }
 
-// abandonConsequences lists what follows from the request or from its approval, a sentence each.
-func (t *tx) abandonConsequences(it registry.WorkItem, a registry.Abandonment, consent bool) ([]string, error) {
+// abandonConsequences lists what follows from the request or from its approval.
+func (t *tx) abandonConsequences(it registry.WorkItem, a registry.Abandonment, consent bool) ([]registry.Statement, error) {
 	var object string
-	var version int
+	var version int64
 	err := t.Get(`SELECT object_id, version FROM object_version WHERE item_id = $1 AND status = 'intended'`, []any{it.ID}, &object, &version)
 	if err != nil {
 		return nil, fmt.Errorf("look up the version that item %s announced: %w", it.ID, err)
 	}
-	what := fmt.Sprintf("version %d of %s", version, object)
 	if consent {
-		return []string{
-			a.Text(),
-			what + " is abandoned: what the job wrote of it is removed from the storages",
-			"a version that is complete in a storage is kept: the job fails again and says so",
-			"afterwards requeue the job, which makes the version again, or delete it",
+		return []registry.Statement{
+			{Says: registry.SaysAsked, Name: a.AskedBy, Since: &a.AskedAt, Text: a.Reason},
+			{Says: registry.SaysAbandoned, N: version, Name: object},
+			{Says: registry.SaysCompleteKept},
+			{Says: registry.SaysThenRequeue},
 		}, nil
 	}
-	return []string{
-		fmt.Sprintf("another admin must agree within %d days; only then is %s abandoned", int(registry.AskingLasts.Hours()/24), what),
-		"a requeue before that withdraws the request and continues with the version",
+	return []registry.Statement{
+		{Says: registry.SaysMustAgree, N: version, Name: object, Of: int64(registry.AskingLasts.Hours() / 24)},
+		{Says: registry.SaysWithdraws},
 	}, nil
 }
 

@@ -3,7 +3,6 @@ package deposit
 import (
 	"database/sql"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
@@ -11,8 +10,8 @@ import (
 	"github.com/holdfast/holdfast/registry/work"
 )
 
-// consequences lists what an act cannot undo, a sentence each.
-func (t *tx) consequences(it registry.WorkItem, act registry.Act) ([]string, error) {
+// consequences lists what an act cannot undo, a statement each.
+func (t *tx) consequences(it registry.WorkItem, act registry.Act) ([]registry.Statement, error) {
 	if act == registry.ActAbort {
 		return t.consequencesOfAbort(it)
 	}
@@ -21,10 +20,10 @@ func (t *tx) consequences(it registry.WorkItem, act registry.Act) ([]string, err
 
 // consequencesOfAbort lists what an abort cannot undo. Every item has at least one: the abort
 // itself.
-func (t *tx) consequencesOfAbort(it registry.WorkItem) (out []string, err error) {
+func (t *tx) consequencesOfAbort(it registry.WorkItem) (out []registry.Statement, err error) {
 	switch it.Action {
 	case registry.Batch:
-		out = []string{"the batch ends for good: neither it nor the jobs aborted with it can be requeued; to try again, submit what is still wanted"}
+		out = []registry.Statement{{Says: registry.SaysBatchEnds}}
 		notice, err := t.endNotice(it, registry.Aborted)
 		if err != nil {
 			return nil, err
@@ -35,26 +34,26 @@ func (t *tx) consequencesOfAbort(it registry.WorkItem) (out []string, err error)
 		}
 		out = append(append(out, notice), jobs...)
 	case registry.Ingest:
-		out = []string{"the job ends for good: it cannot be requeued; to try again, submit what is still wanted"}
+		out = []registry.Statement{{Says: registry.SaysJobEnds}}
 		open, err := t.inOpenBatch(it)
 		if err != nil {
 			return nil, err
 		}
 		if open {
-			out = append(out, fmt.Sprintf("batch %s reports it as failed", it.ParentID))
+			out = append(out, registry.Statement{Says: registry.SaysReportedFailed, ItemID: it.ParentID})
 		}
 	default:
-		out = []string{"it ends for good: it cannot be requeued"}
+		out = []registry.Statement{{Says: registry.SaysItemEnds}}
 	}
 	if it.DoneBytes > 0 {
-		out = append(out, bytesText(it.DoneBytes)+" in staging are deleted")
+		out = append(out, registry.Statement{Says: registry.SaysStagingGoes, Bytes: it.DoneBytes})
 	}
 	var waiting int64
 	if err := t.Get(work.WaitsFor+`SELECT COUNT(*) FROM gone g JOIN work_item i ON i.id = g.id WHERE `+work.Abortable, []any{it.ID}, &waiting); err != nil {
 		return nil, err
 	}
 	if waiting > 0 {
-		out = append(out, registry.Either(waiting, "1 item that waits for its success is aborted, too", "%d items that wait for its success are aborted, too"))
+		out = append(out, registry.Statement{Says: registry.SaysWaitingAborted, N: waiting})
 	}
 	return out, nil
 }
@@ -73,22 +72,22 @@ func (t *tx) inOpenBatch(it registry.WorkItem) (bool, error) {
 }
 
 // consequencesOfDelete lists what a delete cannot undo.
-func (t *tx) consequencesOfDelete(it registry.WorkItem) ([]string, error) {
+func (t *tx) consequencesOfDelete(it registry.WorkItem) ([]registry.Statement, error) {
 	if it.Action == registry.Batch {
 		notice, err := t.endNotice(it, registry.Deleted)
 		if err != nil {
 			return nil, err
 		}
 		jobs, err := t.consequencesForJobs(it, registry.ActDelete)
-		return append([]string{notice}, jobs...), err
+		return append([]registry.Statement{notice}, jobs...), err
 	}
-	var out []string
+	var out []registry.Statement
 	open, err := t.inOpenBatch(it)
 	if err != nil {
 		return nil, err
 	}
 	if open {
-		out = append(out, fmt.Sprintf("batch %s is not completed: its report will not list this job", it.ParentID))
+		out = append(out, registry.Statement{Says: registry.SaysNotListed, ItemID: it.ParentID})
 	}
 	kept, err := t.preservedConsequences(it)
 	if err != nil {
@@ -96,63 +95,65 @@ func (t *tx) consequencesOfDelete(it registry.WorkItem) ([]string, error) {
 	}
 	out = append(out, kept...)
 	if it.DoneBytes > 0 && it.Status != registry.Aborted {
-		out = append(out, bytesText(it.DoneBytes)+" in staging are deleted")
+		out = append(out, registry.Statement{Says: registry.SaysStagingGoes, Bytes: it.DoneBytes})
 	}
 	return out, nil
 }
 
 // preservedConsequences lists, for a job with a preserved object, what is kept, who is not
 // notified, and what the job no longer does.
-func (t *tx) preservedConsequences(it registry.WorkItem) (out []string, err error) {
+func (t *tx) preservedConsequences(it registry.WorkItem) (out []registry.Statement, err error) {
 	if it.Commitment != registry.Preserved {
 		return nil, nil
 	}
 	var object string
-	var version int
+	var version int64
 	err = t.Get(`SELECT object_id, version FROM object_version WHERE item_id = $1 AND status = 'recorded'`, []any{it.ID}, &object, &version)
 	if err != nil {
 		return nil, err
 	}
-	out = append(out, fmt.Sprintf("version %d of %s is preserved and stays", version, object))
+	out = append(out, registry.Statement{Says: registry.SaysVersionStays, N: version, Name: object})
 	to, err := it.Receiver()
 	if err != nil {
 		return nil, err
 	}
 	if to != nil {
-		out = append(out, to.Target()+" is not notified that it is preserved")
+		out = append(out, registry.Statement{Says: registry.SaysReceiverUntold, Name: to.Target()})
 	}
 	if it.Stage != registry.Notify {
-		out = append(out, "the job's remaining steps are skipped, such as making the object's name public")
+		out = append(out, registry.Statement{Says: registry.SaysStepsSkipped})
 	}
 	return out, nil
 }
 
 // endNotice says who is notified when a batch ends with a status.
-func (t *tx) endNotice(batch registry.WorkItem, status registry.Status) (string, error) {
+func (t *tx) endNotice(batch registry.WorkItem, status registry.Status) (says registry.Statement, err error) {
 	to, err := t.out.EndRecipients(batch, status)
 	if err != nil {
-		return "", err
+		return says, err
 	}
 	reported, err := t.out.HasReport(batch.ID)
 	switch {
 	case err != nil:
-		return "", err
+		return says, err
+	case len(to) > 0 && status == registry.Deleted:
+		return registry.Statement{Says: registry.SaysMailDeleted, Name: strings.Join(to, ", ")}, nil
 	case len(to) > 0:
-		return "a mail to " + strings.Join(to, ", ") + " says that it was " + string(status) + ", with the reason given; there will be no report", nil
+		return registry.Statement{Says: registry.SaysMailAborted, Name: strings.Join(to, ", ")}, nil
 	case reported:
-		return "the depositor gets no further message after the last report", nil
+		return registry.Statement{Says: registry.SaysLastReport}, nil
 	}
-	return "the depositor is not notified of this", nil
+	return registry.Statement{Says: registry.SaysDepositorUntold}, nil
 }
 
 // consequencesForJobs lists what an abort or a delete of a batch does to its jobs.
-func (t *tx) consequencesForJobs(batch registry.WorkItem, act registry.Act) (out []string, err error) {
+func (t *tx) consequencesForJobs(batch registry.WorkItem, act registry.Act) (out []registry.Statement, err error) {
 	const open = `j.status IN ('prepare', 'pending', 'running')`
 	// reach selects the jobs that the act applies to, if nothing protects them. An announced
 	// version is only rolled forward. A running job with a preserved object completes.
-	reach, ended := open, "aborted"
+	reach, ended, spared := open, registry.SaysJobsAborted, registry.SaysNotAborted
 	if act == registry.ActDelete {
-		reach, ended = `j.status NOT IN ('completed', 'deleted')`, "deleted"
+		reach, ended, spared = `j.status NOT IN ('completed', 'deleted')`, registry.SaysJobsDeleted, registry.SaysNotDeleted
 	}
 	goes := reach + ` AND NOT (j.commitment = 'announced' OR j.commitment = 'preserved' AND ` + open + `)`
 	var gone, stopped, carried, finishing, untold, kept, failed, undelivered, staged int64
@@ -172,51 +173,26 @@ func (t *tx) consequencesForJobs(batch registry.WorkItem, act registry.Act) (out
 		return nil, err
 	}
 	if gone > 0 {
-		text := registry.Either(gone, "1 job is ", "%d jobs are ") + ended
-		if stopped > 0 && act == registry.ActDelete {
-			text += fmt.Sprintf(", %d of them stopped first", stopped)
+		one := registry.Statement{Says: ended, N: gone}
+		if act == registry.ActDelete {
+			one.Of = stopped
 		}
-		out = append(out, text)
+		out = append(out, one)
+	}
+	add := func(says registry.Says, n int64, when bool) {
+		if n > 0 && when {
+			out = append(out, registry.Statement{Says: says, N: n})
+		}
 	}
 	if staged > 0 {
-		out = append(out, fmt.Sprintf("%s in staging of %s are deleted", bytesText(sqldb.Whole(bytes)), registry.Count(staged, "job")))
+		out = append(out, registry.Statement{Says: registry.SaysStagingGoes, N: staged, Bytes: sqldb.Whole(bytes)})
 	}
-	if kept > 0 {
-		out = append(out, fmt.Sprintf("what %s stored stays", registry.Count(kept, "completed job")))
-	}
-	if failed > 0 && act == registry.ActAbort {
-		out = append(out, registry.Either(failed, "1 job that failed or was cancelled stays as it is", "%d jobs that failed or were cancelled stay as they are"))
-	}
-	if undelivered > 0 && act == registry.ActAbort {
-		out = append(out, registry.Either(undelivered, "1 job whose object is preserved, but whose callback was not delivered, stays as it is",
-			"%d jobs whose objects are preserved, but whose callbacks were not delivered, stay as they are"))
-	}
-	if untold > 0 {
-		out = append(out, registry.Either(untold, "the object of 1 job that did not complete is preserved and stays",
-			"the objects of %d jobs that did not complete are preserved and stay"))
-	}
-	if finishing > 0 && act == registry.ActDelete {
-		out = append(out, registry.Either(finishing, "1 job whose object is preserved already completes; its receiver is not notified",
-			"%d jobs whose objects are preserved already complete; their receivers are not notified"))
-	}
-	if finishing > 0 && act == registry.ActAbort {
-		out = append(out, registry.Either(finishing, "1 job whose object is preserved already completes", "%d jobs whose objects are preserved already complete"))
-	}
-	if carried > 0 {
-		out = append(out, registry.Either(carried, "1 job is past the point of no return: it is not "+ended+", and its version is carried on",
-			"%d jobs are past the point of no return: they are not "+ended+", and their versions are carried on"))
-	}
+	add(registry.SaysCompletedStay, kept, true)
+	add(registry.SaysFailedStay, failed, act == registry.ActAbort)
+	add(registry.SaysUndelivered, undelivered, act == registry.ActAbort)
+	add(registry.SaysObjectsStay, untold, true)
+	add(registry.SaysCompleteUntold, finishing, act == registry.ActDelete)
+	add(registry.SaysCompleteYet, finishing, act == registry.ActAbort)
+	add(spared, carried, true)
 	return out, nil
-}
-
-// bytesText returns a size for people, such as "1.5 kB".
-func bytesText(n int64) string {
-	v, unit := float64(n), 0
-	for units := len(" kMGTPE"); v >= 999.95 && unit < units-1; unit++ {
-		v /= 1000
-	}
-	if unit == 0 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	return fmt.Sprintf("%.1f %cB", v, " kMGTPE"[unit])
 }

@@ -53,7 +53,7 @@ func (s *Deposits) Join(h *work.Hooks) {
 		return s.in(t).reported(batch)
 	}
 	h.Stopped = func(t *work.Tx, it registry.WorkItem, actor string) error { return s.in(t).queueTidy(it, actor) }
-	h.Consequences = func(t *work.Tx, it registry.WorkItem, act registry.Act) ([]string, error) {
+	h.Consequences = func(t *work.Tx, it registry.WorkItem, act registry.Act) ([]registry.Statement, error) {
 		return s.in(t).consequences(it, act)
 	}
 	h.Purged = append(h.Purged, func(t *work.Tx, it registry.WorkItem) error { return s.in(t).purged(it) })

@@ -1,6 +1,9 @@
 package wording
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/holdfast/holdfast/registry"
 )
 
@@ -28,9 +31,12 @@ func Helps(in Words, w registry.Why) string {
 	}
 }
 
-// Statement words one statement about an item; "" for one that this program does not know.
+// Statement words one statement about an item, or about an act on it; "" for one that this program does not know.
 func Statement(in Words, s registry.Statement, itemID string) string {
 	say := wordings[s.Says]
+	if say == nil {
+		say = consequences[s.Says]
+	}
 	if say == nil {
 		return ""
 	}
@@ -38,11 +44,8 @@ func Statement(in Words, s registry.Statement, itemID string) string {
 }
 
 // Statements lists all that a statement may say.
-func Statements() (all []registry.Says) {
-	for s := range wordings {
-		all = append(all, s)
-	}
-	return all
+func Statements() []registry.Says {
+	return slices.AppendSeq(slices.Collect(maps.Keys(wordings)), maps.Keys(consequences))
 }
 
 func all(in Words, statements []registry.Statement, itemID string) (text string) {
@@ -66,7 +69,7 @@ type phrase struct {
 	itemID string
 }
 
-// wordings word each statement.
+// wordings word each statement of why an item waits, and of what helps.
 var wordings = map[registry.Says]func(phrase, registry.Statement) string{
 	registry.SaysSettled: func(p phrase, s registry.Statement) string {
 		return p.T("it is %s and waits for nothing", p.Term(s.State))

@@ -77,9 +77,9 @@ type Hooks struct {
 	Started func(t *Tx, it registry.WorkItem) error
 	// Family carries out an act on a batch on the batch's jobs.
 	Family func(t *Tx, batch registry.WorkItem, c registry.Command) error
-	// Consequences returns one sentence for each irreversible effect of an act. The engine asks for
+	// Consequences returns one statement for each irreversible effect of an act. The engine asks for
 	// confirmation before it carries the act out.
-	Consequences func(t *Tx, it registry.WorkItem, act registry.Act) ([]string, error)
+	Consequences func(t *Tx, it registry.WorkItem, act registry.Act) ([]registry.Statement, error)
 	// Wanted reports whether a subject still needs a batch or one of its jobs although its
 	// retention has ended.
 	Wanted func(t *Tx, batch registry.WorkItem) (bool, error)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/wording"
 )
 
 // AtOnce is the largest number of items that one transaction acts on. A bulk act handles more.
@@ -163,7 +164,7 @@ func (t *Tx) confirmed(it registry.WorkItem, c registry.Command) error {
 	case err != nil:
 		return fmt.Errorf("look for the consequences of %s for item %s: %w", c.Act, it.ID, err)
 	case len(needed) > 0:
-		return &registry.ConfirmationNeeded{ItemID: it.ID, Act: c.Act, Consequences: needed}
+		return wording.Confirmation(it.ID, c.Act, needed)
 	}
 	return nil
 }

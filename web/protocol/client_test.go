@@ -79,7 +79,7 @@ func TestStore_ErrorsCrossTheWire(t *testing.T) {
 		{&registry.NoSpaceError{Volume: "v", Need: 1 << 60, Used: 2, Total: 3, Reserved: 4, ThresholdFactor: 0.7}, as[*registry.NoSpaceError]},
 		{&registry.TransitionError{ItemID: "i", Act: registry.ActCancel, From: registry.StateFailed, To: registry.StateCancelled, Allowed: []registry.Act{registry.ActRequeue, registry.ActAbort}}, as[*registry.TransitionError]},
 		{&registry.TransitionError{ItemID: "i", From: registry.StateCompleted, To: registry.StatePending}, as[*registry.TransitionError]},
-		{&registry.ConfirmationNeeded{ItemID: "i", Act: registry.ActDelete, Consequences: []string{"a mail is not sent", "a folder goes"}, AgreesTo: "ann at noon"}, as[*registry.ConfirmationNeeded]},
+		{&registry.ConfirmationNeeded{ItemID: "i", Act: registry.ActDelete, Consequences: []string{"a mail is not sent", "a folder goes"}, Entails: []registry.Statement{{Says: registry.SaysStagingGoes, Bytes: 5}, {Says: registry.SaysStepsSkipped}}, AgreesTo: "ann at noon"}, as[*registry.ConfirmationNeeded]},
 		{&registry.PastNoReturn{ItemID: "i", Act: registry.ActAbort, ObjectID: "ark:/1/2", Version: 3}, as[*registry.PastNoReturn]},
 		{&registry.NotAccepting{Accepting: registry.Accepting{Reason: "upgrade", Actor: "admin", Since: since}}, as[*registry.NotAccepting]},
 		{&registry.GraphError{Key: "a", Problem: "it is used twice"}, as[*registry.GraphError]},

@@ -163,6 +163,8 @@ func TestGerman_Refusals(t *testing.T) {
 	s := newSite(t)
 	_, jobs := s.fill(t)
 	s.Token = s.TokenOf(t, "eine Operatorin", registry.RoleOperator)
+	waiting, err := s.store.Submit(t.Context(), registry.Submission{Collection: "default", Name: "a", Spec: registry.Spec{URL: "http://h.test/"}})
+	must(t, err)
 	de := []*http.Cookie{{Name: lang.Cookie, Value: "de"}}
 	for _, tt := range []struct {
 		method, path string
@@ -171,6 +173,7 @@ func TestGerman_Refusals(t *testing.T) {
 	}{
 		{"GET", "/items/01a21f56-0000-7000-8000-000000000000", nil, []string{"Das gibt es nicht oder nicht mehr.", `<span lang="en">Item`}},
 		{"GET", "/tokens", nil, []string{"Dies dürfen Sie nicht.", `<span lang="en">`}},
+		{"GET", "/items/" + waiting.BatchID + "/acts?act=abort", nil, []string{"<li>Der Stapel endet endgültig: ", "<li>Der Einlieferer wird hierüber nicht benachrichtigt."}},
 		{"POST", "/items/" + jobs[0].ID + "/acts", url.Values{"act": {string(registry.ActUnhold)}}, []string{"lässt dies nicht zu"}},
 	} {
 		answer := s.visit(t, tt.method, tt.path, tt.form, de)

@@ -19,15 +19,15 @@ import (
 
 // actPage is the form of an act.
 type actPage struct {
-	Item         registry.WorkItem
-	Command      registry.Command
-	Stages       []registry.Stage // where a requeue may restart
-	Priority     string
-	NeedsReason  bool
-	Effects      []string           // what the act does
-	Consequences []string           // that cannot be undone; if any, the form confirms them
-	After        *registry.WorkItem // the item as it would be; nil: unknown
-	Refused      *wire.Problem
+	Item        registry.WorkItem
+	Command     registry.Command
+	Stages      []registry.Stage // where a requeue may restart
+	Priority    string
+	NeedsReason bool
+	Effects     []string           // what the act does
+	Confirm     *wire.Problem      // has consequences that cannot be undone, which the form confirms; nil: there are none
+	After       *registry.WorkItem // the item as it would be; nil: unknown
+	Refused     *wire.Problem
 }
 
 // askAct shows the form of an act on a page of its own.
@@ -70,7 +70,7 @@ func (p pages) preview(ctx context.Context, form *actPage) error {
 		refusal, ok := page.Refusal(err)
 		switch {
 		case ok && refusal.Code == wire.CodeConfirm && !ask.Confirmed:
-			form.Consequences, form.Command.AgreesTo = refusal.Consequences, refusal.AgreesTo
+			form.Confirm, form.Command.AgreesTo = refusal, refusal.AgreesTo
 			ask.Confirmed, ask.AgreesTo = true, refusal.AgreesTo
 			continue
 		case ok:
@@ -167,7 +167,7 @@ func (p pages) act(r *http.Request) (string, *page.Page, error) {
 	form := actPage{Item: it, Command: c}
 	switch refusal, ok := page.Refusal(err); {
 	case ok && refusal.Code == wire.CodeConfirm:
-		form.Consequences, form.Command.AgreesTo = refusal.Consequences, refusal.AgreesTo
+		form.Confirm, form.Command.AgreesTo = refusal, refusal.AgreesTo
 	case err != nil:
 		return "", nil, err
 	default:

@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"errors"
 	"html/template"
 	"net/url"
 	"strings"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/wording"
+	"github.com/holdfast/holdfast/web/ui/lang"
+	"github.com/holdfast/holdfast/web/wire"
 )
 
 // because says why an item waits, in the viewer's language and time zone.
@@ -33,6 +36,23 @@ func (v *view) helps(w registry.Why) template.HTML {
 func (v *view) remedy(what registry.Remedy, text string) template.HTML {
 	r := &rich{view: v}
 	return r.html(r.sentence(cmp.Or(wording.Remedy(words{r}, what), r.english(text))))
+}
+
+// consequences says what an act entails that a refusal asks to confirm.
+func (v *view) consequences(p *wire.Problem) (all []template.HTML) {
+	if p == nil {
+		return nil
+	}
+	var needed *registry.ConfirmationNeeded
+	worded := errors.As(p, &needed) && len(needed.Entails) == len(p.Consequences)
+	for i, text := range p.Consequences {
+		r, said := &rich{view: v}, ""
+		if worded {
+			said = wording.Statement(words{r}, needed.Entails[i], needed.ItemID)
+		}
+		all = append(all, r.html(r.sentence(cmp.Or(said, r.english(lang.Sentence(text))))))
+	}
+	return all
 }
 
 // words are those of statements in the viewer's language, with links.
