@@ -32,7 +32,7 @@ func deleteConfirmation(f *fixture) {
 		Lease: f.TakeItem(jobs[0]).Lease, Outcome: registry.OutcomeFailed, Class: registry.SystemFault, Error: "broken",
 		DoneBytes: ptr(int64(1_234_000_000)),
 	})
-	f.Says(f.Unconfirmed(jobs[0], registry.ActDelete), "batch "+batch+" is not completed: its report will not list this job", "1.2 GB in staging are deleted")
+	f.Says(f.Unconfirmed(jobs[0], registry.ActDelete), "batch "+batch+" is not completed: its report will not list this job", "1.1 GiB in staging are deleted")
 	f.Finish(jobs[1])
 	f.Done(f.Take(registry.Report, batch).Lease)
 	if text := f.Unconfirmed(jobs[0], registry.ActDelete); strings.Contains(text, "depositor") {
@@ -118,7 +118,7 @@ func deleteBatch(f *fixture) {
 	batch, jobs := f.reported(5)
 	f.Command(jobs[1], registry.ActRequeue, "") // it runs again
 	running := f.TakeItem(jobs[1]).Lease
-	f.Says(f.Unconfirmed(batch, registry.ActDelete), "the last report", "4 jobs are deleted, 1 of them stopped first", "1.5 kB in staging of 3 jobs are deleted", "what 1 completed job stored stays")
+	f.Says(f.Unconfirmed(batch, registry.ActDelete), "the last report", "4 jobs are deleted, 1 of them stopped first", "1.5 KiB in staging of 3 jobs are deleted", "what 1 completed job stored stays")
 	f.Confirm(batch, registry.ActDelete)
 	f.State(batch, registry.StateDeleted)
 	bulk := f.CarriedOut()

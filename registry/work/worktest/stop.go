@@ -296,9 +296,9 @@ func abortConfirmation(f *fixture) {
 	f.Named(l, "x")
 	f.Intend(l, f.Named(l, "x").ARK, 1, `{}`)
 	f.Settle(registry.Settlement{Lease: f.TakeItem(jobs[3]).Lease, Outcome: registry.OutcomeReleased, DoneBytes: ptr(int64(1_500))})
-	f.Says(f.Unconfirmed(jobs[3], registry.ActAbort), "the job ends for good: it cannot be requeued", "batch "+id+" reports it as failed", "1.5 kB in staging are deleted")
+	f.Says(f.Unconfirmed(jobs[3], registry.ActAbort), "the job ends for good: it cannot be requeued", "batch "+id+" reports it as failed", "1.5 KiB in staging are deleted")
 	f.Says(f.Unconfirmed(id, registry.ActAbort), "the batch ends for good", "submit what is still wanted", "a mail to ann@example.org says that it was aborted, with the reason given",
-		"2 jobs are aborted", "1.5 kB in staging of 1 job are deleted", "what 1 completed job stored stays", "1 job that failed or was cancelled stays as it is",
+		"2 jobs are aborted", "1.5 KiB in staging of 1 job are deleted", "what 1 completed job stored stays", "1 job that failed or was cancelled stays as it is",
 		"1 job is past the point of no return: it is not aborted")
 	if all := f.CarriedOut(); len(all) != 0 || len(f.Mails(id)) != 0 {
 		f.Errorf("nothing was confirmed: %+v, mails %v", all, f.Mails(id))
