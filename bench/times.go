@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -63,7 +62,7 @@ func (b *bench) timesOf(ctx context.Context, name string, n, size int64) (err er
 			if p.metrics == "" {
 				continue
 			}
-			text, err := scrape(ctx, p.metrics, s.token)
+			text, err := autoscale.Scrape(ctx, "http://"+p.metrics+"/metrics", s.token)
 			if err != nil {
 				return fmt.Errorf("metrics of %s: %w", p.name, err)
 			}
@@ -81,22 +80,4 @@ func (b *bench) timesOf(ctx context.Context, name string, n, size int64) (err er
 		}
 		return os.WriteFile(filepath.Join(b.timesTo, name+".json"), append(text, '\n'), 0o600)
 	})
-}
-
-// scrape returns what a process tells at /metrics.
-func scrape(ctx context.Context, address, token string) (text []byte, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Authorization", "Bearer "+token)
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, answer.Body.Close()) }()
-	if answer.StatusCode != http.StatusOK {
-		return nil, errors.New(answer.Status)
-	}
-	return io.ReadAll(answer.Body)
 }

@@ -1,10 +1,12 @@
 package autoscale
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"net/http"
 	"slices"
 
 	dto "github.com/prometheus/client_model/go"
@@ -21,6 +23,26 @@ const (
 	moved    = "holdfast_step_bytes_total"
 	cpu      = "process_cpu_seconds_total"
 )
+
+// Scrape returns what a process tells at the address of its metrics. token is sent unless it is empty.
+func Scrape(ctx context.Context, address, token string) (text []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, answer.Body.Close()) }()
+	if answer.StatusCode != http.StatusOK {
+		return nil, errors.New(answer.Status)
+	}
+	return io.ReadAll(answer.Body)
+}
 
 // Measure adds up what processes tell at /metrics: the attempts that were done, by stage, and, from
 // the processes that serve one stage only, the processor time of its steps. An error says what cannot

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -233,7 +232,7 @@ func measure(ctx context.Context, a *cli.App, from []string) error {
 			if place == own {
 				token = at.Token
 			}
-			text, err = fetch(ctx, place, token)
+			text, err = autoscale.Scrape(ctx, place, token)
 		} else {
 			text, err = os.ReadFile(place)
 		}
@@ -253,24 +252,4 @@ func measure(ctx context.Context, a *cli.App, from []string) error {
 	}
 	_, err = fmt.Fprintf(a.Out, "%s\n", text)
 	return err
-}
-
-// fetch returns what is at an address.
-func fetch(ctx context.Context, address, token string) (text []byte, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, answer.Body.Close()) }()
-	if answer.StatusCode != http.StatusOK {
-		return nil, errors.New(answer.Status)
-	}
-	return io.ReadAll(answer.Body)
 }
