@@ -12,44 +12,47 @@ import (
 // passwords match those in an address: between a user and a host, and as a parameter. A port is none.
 var passwords = regexp.MustCompile(`(://[^:/@\s]*:)([^/@\s]+)@|([?&]password=)([^/@&\s]+)`)
 
+// Hidden stands for each secret in a text.
+const Hidden = "(secret)"
+
 // WithoutPasswords replaces the passwords of addresses in a text.
 func WithoutPasswords(text string) string {
 	return passwords.ReplaceAllStringFunc(text, func(found string) string {
 		m := passwords.FindStringSubmatch(found)
 		if m[2] != "" {
-			return m[1] + "xxxxx@"
+			return m[1] + Hidden + "@"
 		}
-		return m[3] + "xxxxx"
+		return m[3] + Hidden
 	})
 }
 
 // Hide replaces each secret in a text: the values of the secret variables, and the more that are
-// given. Of an address only its password is secret. Use it for texts of other programs, such as
-// errors of servers.
+// given. Of an address only its password is secret; the passwords of other addresses in the text are
+// replaced, too. Use it for texts of other programs, such as errors of servers.
 func Hide(text string, more ...string) string {
 	for _, name := range AllSecrets() {
 		more = append(more, os.Getenv(name))
 	}
-	var hidden []string
+	var secrets []string
 	for _, value := range more {
 		if !strings.Contains(value, "://") && !strings.HasPrefix(value, "sqlite:") {
-			hidden = append(append(hidden, value), strings.Split(value, ",")...)
+			secrets = append(append(secrets, value), strings.Split(value, ",")...)
 			continue
 		}
 		for _, found := range passwords.FindAllStringSubmatch(value, -1) {
 			password := found[2] + found[4]
-			hidden = append(hidden, password)
+			secrets = append(secrets, password)
 			if plain, err := url.PathUnescape(password); err == nil {
-				hidden = append(hidden, plain)
+				secrets = append(secrets, plain)
 			}
 		}
 	}
 	// The longest first: one may contain another.
-	slices.SortFunc(hidden, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	for _, secret := range hidden {
+	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	for _, secret := range secrets {
 		if secret = strings.TrimSpace(secret); secret != "" {
-			text = strings.ReplaceAll(text, secret, "(secret)")
+			text = strings.ReplaceAll(text, secret, Hidden)
 		}
 	}
-	return text
+	return WithoutPasswords(text)
 }

@@ -53,9 +53,20 @@ func Belongs(ctx context.Context, root *ocfl.Root, storage string, known Invento
 	return b, err
 }
 
-// errOther is the fault of a storage that was swapped for another.
-func errOther(b Belonging) error {
-	return fmt.Errorf("it is another one: it holds objects that the Registry does not know, such as %s, and none of those that the Registry recorded here, such as %s", b.Strange, b.Missing[0])
+// Fault returns the fault of a storage that has nothing of what is recorded there; nil if it has.
+func (b Belonging) Fault() error {
+	switch {
+	case !b.Absent():
+		return nil
+	case b.Strange != "":
+		return fmt.Errorf("it is another one: it holds objects that the Registry does not know, such as %s, and none of those that the Registry recorded here, such as %s", b.Strange, b.Missing[0])
+	}
+	return fmt.Errorf("it has none of the objects that were looked for, such as %s, which the Registry recorded here: its disk was replaced, or it is another one", b.Missing[0])
 }
 
-const fixOther = "mount the right volume, or correct the address; if it is the right one and its objects are lost, run: "
+// ErrRootGone says that the place has no storage root, and should have one.
+var ErrRootGone = errors.New("there is no storage root, although the Registry knows objects in this storage")
+
+// FixAbsent begins the advice about a storage without what is recorded there. What to do about a loss
+// follows.
+const FixAbsent = "mount the right volume, or correct the address; if it is the right one and its objects are lost, "

@@ -85,9 +85,7 @@ func (f *foundRoots) find(n *Node, all []Storage) (needs []need) {
 	return needs
 }
 
-var errEmptyStorage = errors.New("there is no storage root, although the Registry knows objects in this storage")
-
-const fixEmptyStorage = "mount its volume, or correct the address; if its bytes are lost, make a new root with: holdfast storage init ADDRESS"
+const fixEmptyStorage = FixAbsent + "make a new root with: holdfast storage init ADDRESS"
 
 // complete makes the missing roots and returns all, which have their temporary files in a folder.
 // It refuses if the Registry knows replicas there: the place is then an unmounted folder or the
@@ -101,7 +99,7 @@ func (f *foundRoots) complete(ctx context.Context, n *Node, temporary string, kn
 		needs = append(needs, need{settingStorage, s.Address, s.what(), fixEmptyStorage, func(ctx context.Context) error {
 			has, err := known(ctx, s.Name)
 			if err == nil && has {
-				err = errEmptyStorage
+				err = ErrRootGone
 			}
 			if err == nil {
 				f.roots[i].Root, err = f.fresh[i].make(ctx)
@@ -184,7 +182,7 @@ func (f *foundRoots) judge(ctx context.Context, n *Node, known records) error {
 				n.Log.WarnContext(ctx, "storage holds objects that this Registry does not know; it was accepted by holdfast storage accept", "storage", s.Name, "such_as", b.Strange)
 				return nil
 			case had:
-				return &NeedError{Setting: settingStorage, What: s.what(), Fix: fixOther + accept, Err: errOther(b)}
+				return &NeedError{Setting: settingStorage, What: s.what(), Fix: FixAbsent + "run: " + accept, Err: b.Fault()}
 			}
 			return fmt.Errorf("%w, such as %s", errUnknownObjects, b.Strange)
 		}})

@@ -426,7 +426,7 @@ func TestStorage_Unmounted(t *testing.T) {
 	}
 	wants(t, root(), Fault, "none of the objects that were looked for, such as ark:/99999/fk4x")
 	put("ark:/99999/fk4stranger")
-	wants(t, root(), Fault, "another storage", "such as ark:/99999/fk4stranger", "such as ark:/99999/fk4x")
+	wants(t, root(), Fault, "it is another one", "such as ark:/99999/fk4stranger", "such as ark:/99999/fk4x")
 	put("ark:/99999/fk4x")
 	if list := root(); len(list) > 0 {
 		t.Errorf("the right storage: %+v", list)

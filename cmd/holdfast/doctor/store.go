@@ -163,8 +163,8 @@ func checkStorages(ctx context.Context, s *site, r *report) {
 	r.list = all
 }
 
-// fixOther is the advice about a storage that does not have what is recorded there.
-const fixOther = "compare the address with the one that was used before, and mount the right volume; if its bytes are lost, see \"A storage was lost\" in docs/operating.md"
+// fixAbsent is the advice about a storage that does not have what is recorded there.
+const fixAbsent = node.FixAbsent + "see \"A storage was lost\" in docs/operating.md"
 
 // compareRoot compares the storage root, or its absence, with what the Registry recorded there.
 func (s *site) compareRoot(ctx context.Context, r *report, name string, store storage.Store) {
@@ -186,7 +186,7 @@ func (s *site) compareRoot(ctx context.Context, r *report, name string, store st
 		case err != nil:
 			r.warn("there is no storage root, and whether the Registry knows objects here could not be asked: "+node.Plain(err), "mount its volume, or correct the address; the first start makes a root in a new storage")
 		case known:
-			r.fault("there is no storage root, although the Registry knows objects in this storage", fixOther)
+			r.fault(node.ErrRootGone.Error(), fixAbsent)
 		}
 		return
 	} else if err != nil {
@@ -202,10 +202,8 @@ func (s *site) compareRoot(ctx context.Context, r *report, name string, store st
 	switch {
 	case err != nil:
 		r.skip("the Registry's records of it: %s", node.Plain(err))
-	case b.Absent() && b.Strange != "":
-		r.fault(fmt.Sprintf("it is another storage: it holds objects that this Registry does not know, such as %s, and none of those that were recorded here, such as %s", b.Strange, b.Missing[0]), fixOther)
 	case b.Absent():
-		r.fault(fmt.Sprintf("it has none of the objects that were looked for, such as %s, which the Registry recorded here: its disk was replaced, or it is another one", b.Missing[0]), fixOther)
+		r.fault(b.Fault().Error(), fixAbsent)
 	case b.Strange != "":
 		r.warn("it holds objects that this Registry does not know, such as "+b.Strange, "see whether the address and the database belong together; a Registry that never stored anything here refuses to start, and says how to accept it")
 	}

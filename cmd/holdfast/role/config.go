@@ -67,7 +67,7 @@ func showConfig(ctx context.Context, a *cli.App, user string, changed bool) erro
 			case s.Unknown:
 				value = "(unknown, no effect)"
 			case s.Secret && s.From != config.FromDefault:
-				value = "(secret)"
+				value = config.Hidden
 			}
 			return []string{s.Name, value, s.From}
 		},
