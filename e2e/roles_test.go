@@ -239,7 +239,7 @@ func TestRoles_Start(t *testing.T) {
 			"HOLDFAST_REDIS_URL=redis://:hunter2@127.0.0.1:1/0", "HOLDFAST_STAGING_URL=file://" + f.dir + "/nowhere", "HOLDFAST_NSQLOOKUPD_ADDRS=127.0.0.1:1",
 			"HOLDFAST_LISTEN=" + f.proc("broker", 0).words["nsqd"], "HOLDFAST_TOKEN=", "HOLDFAST_LEASES=3s",
 		}, "worker", "download")
-		f.refused(r, 2, "HOLDFAST_LEASES: unknown", "did you mean HOLDFAST_LEASE?", "HOLDFAST_TOKEN: not set", "HOLDFAST_REDIS_URL: Redis at redis://:(secret)@127.0.0.1:1/0",
+		f.refused(r, 2, "HOLDFAST_LEASES: unknown", "did you mean HOLDFAST_LEASE?", "HOLDFAST_TOKEN: not set", "HOLDFAST_REDIS_URL: Redis at redis://:xxxxx@127.0.0.1:1/0",
 			"HOLDFAST_STAGING_URL: staging at file://"+f.dir+"/nowhere", "HOLDFAST_NSQLOOKUPD_ADDRS: nsqd at 127.0.0.1:1", "HOLDFAST_LISTEN: its own address")
 		if strings.Contains(r.stderr, "hunter2") {
 			t.Errorf("a password is told:\n%s", r.stderr)

@@ -12,23 +12,26 @@ import (
 // passwords match those in an address: between a user and a host, and as a parameter. A port is none.
 var passwords = regexp.MustCompile(`(://[^:/@\s]*:)([^/@\s]+)@|([?&]password=)([^/@&\s]+)`)
 
-// Hidden stands for each secret in a text.
-const Hidden = "(secret)"
+// Hidden stands for a secret. hiddenPassword stands for the password within an address, as in errors
+// of Go's own packages.
+const (
+	Hidden         = "(secret)"
+	hiddenPassword = "xxxxx"
+)
 
-// WithoutPasswords replaces the passwords of addresses in a text.
+// WithoutPasswords replaces the passwords within addresses in a text.
 func WithoutPasswords(text string) string {
 	return passwords.ReplaceAllStringFunc(text, func(found string) string {
 		m := passwords.FindStringSubmatch(found)
 		if m[2] != "" {
-			return m[1] + Hidden + "@"
+			return m[1] + hiddenPassword + "@"
 		}
-		return m[3] + Hidden
+		return m[3] + hiddenPassword
 	})
 }
 
-// Hide replaces each secret in a text: the values of the secret variables, and the more that are
-// given. Of an address only its password is secret; the passwords of other addresses in the text are
-// replaced, too. Use it for texts of other programs, such as errors of servers.
+// Hide replaces each secret in a text: the passwords within addresses, the values of the secret
+// variables, and the more that are given. Of an address only its password is secret. Use it for texts of other programs, such as errors of servers.
 func Hide(text string, more ...string) string {
 	for _, name := range AllSecrets() {
 		more = append(more, os.Getenv(name))
@@ -47,6 +50,7 @@ func Hide(text string, more ...string) string {
 			}
 		}
 	}
+	text = WithoutPasswords(text)
 	// The longest first: one may contain another.
 	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	for _, secret := range secrets {
@@ -54,5 +58,5 @@ func Hide(text string, more ...string) string {
 			text = strings.ReplaceAll(text, secret, Hidden)
 		}
 	}
-	return WithoutPasswords(text)
+	return text
 }

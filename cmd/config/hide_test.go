@@ -15,7 +15,7 @@ func TestHide(t *testing.T) {
 		"/srv/storage and bucket/prefix pw-three":   "/srv/storage and bucket/prefix (secret)",
 		"dial cache.example.org:6380":               "dial cache.example.org:6380",
 		"by key-older-key-older-key-older-key":      "by (secret)",
-		"dial redis://other:pw@cache:6380/0":        "dial redis://other:(secret)@cache:6380/0",
+		"dial redis://other:pw@cache:6380/0":        "dial redis://other:xxxxx@cache:6380/0",
 		"the token of a folder: hf_OTHER, no other": "the token of a folder: (secret), no other",
 	} {
 		if got := Hide(text, "hf_OTHER", ""); got != want {
