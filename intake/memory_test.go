@@ -461,7 +461,7 @@ func judgeApart(t *testing.T, path string, size int64) (v intake.Report) {
 	t.Helper()
 	peak := int64(0)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemory_Judge$")
-	cmd.Env = append(os.Environ(), judgeEnv+"="+path)
+	cmd.Env = append(os.Environ(), judgeEnv+"="+path, "GOGC=100") // as in production; scripts/test.sh collects more seldom
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%.2000s", err, out)
