@@ -21,7 +21,7 @@ var (
 		from0("offered", "published", "refused")
 	Swept = counter("sweep_attempts_total", "Attempts that the sweep ended because their lease had run out.").from0()
 
-	Request = timer("http_request_duration_seconds", "Requests of the API, of workers and of pages, by the pattern of their route and the class of their status (`2xx`). Requests that wait for events, such as streams, last as long as they wait. `none`: no route has the address.", brief, "route", "method", "status")
+	Request = timer("http_request_duration_seconds", "Requests of the API, of workers and of pages, by the pattern of their route and the class of their status (`2xx`; `507`, refused for want of room, is one of its own). Requests that wait for events, such as streams, last as long as they wait. `none`: no route has the address.", brief, "route", "method", "status")
 
 	DatabaseErrors = counter("database_errors_total", "Statements and transactions that failed because the database did not answer: of `read`ers, of the `write`r.", "connection").
 			from0("read", "write")
@@ -71,5 +71,9 @@ func Requested(begun time.Time, route, method string, status int) {
 	default:
 		method = "other" // anybody may invent methods
 	}
-	Request.Since(begun, route, method, strconv.Itoa(status/100)+"xx")
+	class := strconv.Itoa(status/100) + "xx"
+	if status == http.StatusInsufficientStorage {
+		class = "507" // a full volume or quota is no failure of the API
+	}
+	Request.Since(begun, route, method, class)
 }

@@ -72,6 +72,7 @@ func Open(rawURL string, roots *x509.CertPool) (*Store, error) {
 		options.TLSConfig.RootCAs = roots
 	}
 	options.ContextTimeoutEnabled = true
+	options.DisableIdentity = true // Redis before 7.2 refuses it, which would count as failed requests
 	options.ReadTimeout = readTimeout
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	client := redis.NewClient(options)

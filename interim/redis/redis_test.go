@@ -7,8 +7,10 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,6 +24,7 @@ import (
 	"github.com/holdfast/holdfast/interim/interimtest"
 	"github.com/holdfast/holdfast/interim/redis"
 	"github.com/holdfast/holdfast/interim/redis/redistest"
+	"github.com/holdfast/holdfast/metrics"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -251,5 +254,26 @@ func TestOpen_TLS(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestConnecting: to connect is no failed request, whatever the server's version.
+func TestConnecting(t *testing.T) {
+	failed := func() (lines []string) {
+		w := httptest.NewRecorder()
+		metrics.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		for line := range strings.Lines(w.Body.String()) {
+			if strings.HasPrefix(line, "holdfast_redis_request_duration_seconds_count") && strings.Contains(line, `outcome="failed"`) {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+	before := failed()
+	if err := open(t, redistest.Start(t).URL()).Put(t.Context(), interim.Attempt{ItemID: "item", N: 1}, map[string][]byte{"k": []byte("v")}); err != nil {
+		t.Fatal(err)
+	}
+	if after := failed(); !slices.Equal(before, after) {
+		t.Errorf("failed requests: %q, before %q", after, before)
 	}
 }

@@ -70,6 +70,13 @@ func TestProblem_Table(t *testing.T) {
 	if !strings.Contains(b.log.String(), "hunter2") {
 		t.Error("the cause of an internal error is not in the log")
 	}
+	for line := range strings.Lines(b.log.String()) {
+		for about, level := range map[string]string{"hunter2": "ERROR", storage.ErrNoSpace.Error(): "ERROR", "; volume v is ": "DEBUG"} {
+			if strings.Contains(line, about) && !strings.Contains(line, `"level":"`+level+`"`) {
+				t.Errorf("not at level %s: %s", level, line)
+			}
+		}
+	}
 	f.panics = true
 	answer, text := b.send(t, http.MethodGet, "/api/v1/items/x", "")
 	wantProblem(t, answer, text, http.StatusInternalServerError, wire.CodeInternal)

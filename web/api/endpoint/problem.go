@@ -191,11 +191,21 @@ func contractRefusal(err error) *wire.Problem {
 	return nil
 }
 
-// ordinary reports whether a refusal is part of normal work, such as a worker that asks for an item
-// repeatedly.
-func ordinary(err error) bool {
-	var claim *registry.NotClaimable
-	return errors.As(err, &claim)
+// level returns how a refused request is logged: at debug level if it is part of normal work, such as a
+// worker that asks for an item or for room repeatedly.
+func level(err error, status int, known bool) slog.Level {
+	var (
+		claim *registry.NotClaimable
+		space *registry.NoSpaceError
+		quota *registry.QuotaError
+	)
+	switch {
+	case errors.As(err, &claim), errors.As(err, &space):
+		return slog.LevelDebug
+	case errors.As(err, &quota), known && (status < http.StatusInternalServerError || status == http.StatusServiceUnavailable):
+		return slog.LevelInfo
+	}
+	return slog.LevelError
 }
 
 // contentInvalid returns the problem of a faulty payload, with its faults.
@@ -240,12 +250,10 @@ func (s *Server) Problem(r *http.Request, err error) *wire.Problem {
 		slog.String("request", c.RequestID), slog.String("method", r.Method), slog.String("path", webserver.Path(r)),
 		slog.Int("status", answer.Status), slog.String("code", string(answer.Code)),
 		slog.String("actor", c.Token.Name), slog.String("remote", r.RemoteAddr))
-	if answer.Status >= http.StatusInternalServerError && answer.Status != http.StatusServiceUnavailable || !known {
-		log.ErrorContext(r.Context(), "request failed", "err", webserver.ErrorText(err))
-	} else if ordinary(err) {
-		log.DebugContext(r.Context(), "request refused", "err", webserver.ErrorText(err))
+	if at := level(err, answer.Status, known); at < slog.LevelError {
+		log.Log(r.Context(), at, "request refused", "err", webserver.ErrorText(err))
 	} else {
-		log.InfoContext(r.Context(), "request refused", "err", webserver.ErrorText(err))
+		log.ErrorContext(r.Context(), "request failed", "err", webserver.ErrorText(err))
 	}
 	if s.notable(r, &answer) {
 		s.refused(r, &answer)
