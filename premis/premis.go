@@ -39,9 +39,13 @@ type Object struct {
 	OriginalName string
 	// Characteristics are required for a File and forbidden for other objects.
 	Characteristics *Characteristics
-	Storage         []Storage // forbidden for an intellectual entity
-	Relationships   []Relationship
-	Events          []Identifier // events that this object took part in
+	// PreservationLevel is how well the object is to be preserved, in the institution's words; "" leaves
+	// it out. It is for an intellectual entity.
+	PreservationLevel string
+	Storage           []Storage // forbidden for an intellectual entity
+	Relationships     []Relationship
+	Events            []Identifier // events that this object took part in
+	Rights            []Identifier // rights statements about this object
 }
 
 // Characteristics are the properties of a file's bytes.
@@ -116,6 +120,28 @@ type Event struct {
 type Link struct {
 	ID    Identifier
 	Roles []string // such as implementer or executing program; source or outcome
+}
+
+// Rights is a rights statement about an object.
+type Rights struct {
+	ID    Identifier // required
+	Basis string     // copyright, license, statute or other
+	// Status and Jurisdiction are required for a copyright, Jurisdiction and Note for a statute, Note for
+	// other. A license needs a Note or a Document.
+	Status       string
+	Jurisdiction string // a country's two letters
+	Note         string // a note, the terms of a license, the citation of a statute, or the other basis
+	Document     string // URI of the statement or license
+	Granted      []Granted
+	Objects      []Identifier
+}
+
+// Granted is an act that is allowed, with its restrictions.
+type Granted struct {
+	Act         string
+	Restriction string // "": none
+	// From and Until are the days between which the restriction holds: YYYY-MM-DD. "" leaves both out.
+	From, Until string
 }
 
 // AgentType is the kind of an agent.

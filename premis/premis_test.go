@@ -366,6 +366,7 @@ func TestEventType_URI(t *testing.T) {
 		premis.Deletion: "del", premis.FixityCheck: "fix", premis.FormatIdentification: "for",
 		premis.Ingestion: "ing", premis.MessageDigestCalculation: "mes", premis.Replication: "rep", premis.Validation: "val",
 		premis.VirusCheck: "vir", premis.Dissemination: "dis", premis.FilenameChange: "fil", premis.MetadataExtraction: "mee",
+		premis.PolicyAssignment: "poa",
 	}
 	for kind, code := range tests {
 		if got := kind.URI(); got != base+code {
@@ -377,5 +378,49 @@ func TestEventType_URI(t *testing.T) {
 	}
 	if got, want := premis.Fail.URI(), "http://id.loc.gov/vocabulary/preservation/eventOutcome/fai"; got != want {
 		t.Errorf("URI=%s, want %s", got, want)
+	}
+}
+
+// TestWriter_Rights: the schema accepts a statement of each basis, and one that lacks what the schema
+// needs is refused.
+func TestWriter_Rights(t *testing.T) {
+	id := premis.Identifier{Type: "local", Value: "ark:/99999/fk4x/rights"}
+	whole := func(r premis.Rights) *premis.Rights {
+		r.ID, r.Objects = id, []premis.Identifier{ark}
+		r.Granted = []premis.Granted{{Act: "disseminate", Restriction: "embargo", From: "2026-01-01", Until: "2030-01-01"}}
+		return &r
+	}
+	entity := &premis.Object{Category: premis.IntellectualEntity, IDs: []premis.Identifier{ark}, PreservationLevel: "full", Rights: []premis.Identifier{id}}
+	const uri = "https://rightsstatements.org/vocab/InC/1.0/"
+	for path, r := range map[string]premis.Rights{
+		"copyrightInformation/copyrightNote":      {Basis: "copyright", Status: "copyrighted", Jurisdiction: "de", Note: "said", Document: uri},
+		"licenseInformation/licenseTerms":         {Basis: "license", Note: "said", Document: uri},
+		"statuteInformation/statuteCitation":      {Basis: "statute", Jurisdiction: "de", Note: "said", Document: uri},
+		"otherRightsInformation/otherRightsBasis": {Basis: "other", Note: "said", Document: uri},
+	} {
+		_, root := document(t, func(w *premis.Writer) error { return errors.Join(w.WriteObject(entity), w.WriteRights(whole(r))) })
+		said := root.Find(append([]string{"rights", "rightsStatement"}, strings.Split(path, "/")...)...)
+		until := root.Find("rights", "rightsStatement", "rightsGranted", "termOfRestriction", "endDate")
+		level := root.Find("object", "preservationLevel", "preservationLevelValue")
+		if len(said) != 1 || said[0].Text != "said" || len(until) != 1 || until[0].Text != "2030-01-01" || len(level) != 1 || level[0].Text != "full" {
+			t.Errorf("%s: %+v, until %+v, level %+v", r.Basis, said, until, level)
+		}
+	}
+	for element, r := range map[string]premis.Rights{
+		"rightsBasis":           {Basis: "a wish"},
+		"copyrightStatus":       {Basis: "copyright", Jurisdiction: "de"},
+		"copyrightJurisdiction": {Basis: "copyright", Status: "unknown"},
+		"licenseTerms":          {Basis: "license"},
+		"statuteCitation":       {Basis: "statute", Jurisdiction: "de"},
+		"otherRightsBasis":      {Basis: "other"},
+	} {
+		document(t, func(w *premis.Writer) error {
+			err := w.WriteObject(entity)
+			var ve *premis.ValueError
+			if refused := w.WriteRights(whole(r)); !errors.As(refused, &ve) || ve.Element != element {
+				t.Errorf("%+v: %v, want a *ValueError about %s", r, refused, element)
+			}
+			return err
+		})
 	}
 }

@@ -33,6 +33,9 @@ func (e *emitter) object(o *Object) {
 	}
 	e.nested("object", func() {
 		e.identifiers("objectIdentifier", o.IDs, 1)
+		if o.PreservationLevel != "" {
+			e.nested("preservationLevel", func() { e.leaf("preservationLevelValue", o.PreservationLevel) })
+		}
 		name, encoded := carriableName(o.OriginalName)
 		if encoded {
 			e.nested("significantProperties", func() {
@@ -51,6 +54,7 @@ func (e *emitter) object(o *Object) {
 			e.relationship(r)
 		}
 		e.identifiers("linkingEventIdentifier", o.Events, 0)
+		e.identifiers("linkingRightsStatementIdentifier", o.Rights, 0)
 	}, attr{"xsi:type", kind})
 }
 
@@ -175,6 +179,64 @@ func (e *emitter) agent(a *Agent) {
 		e.leaf("agentType", string(a.Type), vocabulary("agentType", agentTypes, a.Type.URI())...)
 		e.optional("agentVersion", a.Version)
 		e.each("agentNote", a.Notes)
+	})
+}
+
+// rights renders a rights statement in the order of the schema's rightsStatementComplexType.
+func (e *emitter) rights(r *Rights) {
+	document := func(of string) {
+		if r.Document != "" {
+			e.identifier(of+"DocumentationIdentifier", Identifier{Type: "URI", Value: r.Document})
+		}
+	}
+	e.nested("rights", func() {
+		e.nested("rightsStatement", func() {
+			e.identifier("rightsStatementIdentifier", r.ID)
+			e.leaf("rightsBasis", r.Basis, vocabulary("rightsBasis", rightsBases, rightsBasisURI(r.Basis))...)
+			switch r.Basis {
+			case "copyright":
+				e.nested("copyrightInformation", func() {
+					e.leaf("copyrightStatus", r.Status, vocabulary("copyrightStatus", copyrightStatuses, copyrightStatusURI(r.Status))...)
+					e.leaf("copyrightJurisdiction", r.Jurisdiction)
+					e.optional("copyrightNote", r.Note)
+					document("copyright")
+				})
+			case "license":
+				if r.Document == "" && r.Note == "" {
+					e.refuse("licenseTerms", "", "a license needs its terms or an address")
+				}
+				e.nested("licenseInformation", func() {
+					document("license")
+					e.optional("licenseTerms", r.Note)
+				})
+			case "statute":
+				e.nested("statuteInformation", func() {
+					e.leaf("statuteJurisdiction", r.Jurisdiction)
+					e.leaf("statuteCitation", r.Note)
+					document("statute")
+				})
+			case "other":
+				e.nested("otherRightsInformation", func() {
+					document("otherRights")
+					e.leaf("otherRightsBasis", r.Note)
+				})
+			default:
+				e.refuse("rightsBasis", r.Basis, "unknown basis")
+			}
+			for _, g := range r.Granted {
+				e.nested("rightsGranted", func() {
+					e.leaf("act", g.Act)
+					e.optional("restriction", g.Restriction)
+					if g.Until != "" {
+						e.nested("termOfRestriction", func() {
+							e.leaf("startDate", g.From)
+							e.leaf("endDate", g.Until)
+						})
+					}
+				})
+			}
+			e.identifiers("linkingObjectIdentifier", r.Objects, 0)
+		})
 	})
 }
 

@@ -4,11 +4,13 @@ import "strings"
 
 // Vocabularies of the Library of Congress.
 const (
-	eventTypes    = "http://id.loc.gov/vocabulary/preservation/eventType"
-	eventOutcomes = "http://id.loc.gov/vocabulary/preservation/eventOutcome"
-	hashFunctions = "http://id.loc.gov/vocabulary/preservation/cryptographicHashFunctions"
-	agentTypes    = "http://id.loc.gov/vocabulary/preservation/agentType"
-	agentRoles    = "http://id.loc.gov/vocabulary/preservation/eventRelatedAgentRole"
+	eventTypes        = "http://id.loc.gov/vocabulary/preservation/eventType"
+	eventOutcomes     = "http://id.loc.gov/vocabulary/preservation/eventOutcome"
+	hashFunctions     = "http://id.loc.gov/vocabulary/preservation/cryptographicHashFunctions"
+	agentTypes        = "http://id.loc.gov/vocabulary/preservation/agentType"
+	rightsBases       = "http://id.loc.gov/vocabulary/preservation/rightsBasis"
+	copyrightStatuses = "http://id.loc.gov/vocabulary/preservation/copyrightStatus"
+	agentRoles        = "http://id.loc.gov/vocabulary/preservation/eventRelatedAgentRole"
 )
 
 // EventType is a kind of event: a label of id.loc.gov. The writer accepts other labels, and writes
@@ -28,6 +30,7 @@ const (
 	Ingestion                EventType = "ingestion"
 	MessageDigestCalculation EventType = "message digest calculation"
 	MetadataExtraction       EventType = "metadata extraction"
+	PolicyAssignment         EventType = "policy assignment"
 	Replication              EventType = "replication"
 	Validation               EventType = "validation"
 	VirusCheck               EventType = "virus check"
@@ -37,7 +40,7 @@ const (
 func (t EventType) URI() string {
 	codes := map[EventType]string{
 		Deletion: "del", Dissemination: "dis", FilenameChange: "fil", FixityCheck: "fix", FormatIdentification: "for", Ingestion: "ing",
-		MessageDigestCalculation: "mes", MetadataExtraction: "mee", Replication: "rep", Validation: "val", VirusCheck: "vir",
+		MessageDigestCalculation: "mes", MetadataExtraction: "mee", PolicyAssignment: "poa", Replication: "rep", Validation: "val", VirusCheck: "vir",
 	}
 	if codes[t] == "" {
 		return ""
@@ -95,4 +98,22 @@ func agentRoleURI(role string) string {
 		return ""
 	}
 	return agentRoles + "/" + codes[role]
+}
+
+// rightsBasisURI returns a basis's URI at id.loc.gov, or "" for an unknown one.
+func rightsBasisURI(basis string) string {
+	codes := map[string]string{"copyright": "cop", "license": "lic", "statute": "sta", "other": "oth"}
+	if codes[basis] == "" {
+		return ""
+	}
+	return rightsBases + "/" + codes[basis]
+}
+
+// copyrightStatusURI returns a status's URI at id.loc.gov, or "" for an unknown one.
+func copyrightStatusURI(status string) string {
+	codes := map[string]string{"copyrighted": "cpr", "public domain": "pub", "unknown": "unk"}
+	if codes[status] == "" {
+		return ""
+	}
+	return copyrightStatuses + "/" + codes[status]
 }

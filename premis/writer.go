@@ -18,6 +18,7 @@ const (
 	objects stage = iota
 	events
 	agents
+	rights
 	closed
 )
 
@@ -59,6 +60,15 @@ func (w *Writer) WriteEvent(v *Event) error {
 func (w *Writer) WriteAgent(a *Agent) error {
 	if err := w.write(agents, func(e *emitter) { e.agent(a) }); err != nil {
 		return fmt.Errorf("write PREMIS agent: %w", err)
+	}
+	return nil
+}
+
+// WriteRights adds a rights statement, after all other entities. It returns the same errors as
+// WriteObject.
+func (w *Writer) WriteRights(r *Rights) error {
+	if err := w.write(rights, func(e *emitter) { e.rights(r) }); err != nil {
+		return fmt.Errorf("write PREMIS rights: %w", err)
 	}
 	return nil
 }

@@ -113,13 +113,61 @@ func schema() map[string][]rule {
 			{"linkingEnvironmentIdentifier", 0, many},
 		},
 		"agentIdentifier": typeValue("agentIdentifier"),
+		"preservationLevel": {
+			{"preservationLevelType", 0, 1},
+			{"preservationLevelValue", 1, 1},
+			{"preservationLevelRole", 0, 1},
+			{"preservationLevelRationale", 0, many},
+			{"preservationLevelDateAssigned", 0, 1},
+		},
+		"linkingRightsStatementIdentifier": typeValue("linkingRightsStatementIdentifier"),
+		"rights":                           {{"rightsStatement", 0, many}, {"rightsExtension", 0, many}},
+		"rightsStatement": {
+			{"rightsStatementIdentifier", 1, 1},
+			{"rightsBasis", 1, 1},
+			{"copyrightInformation", 0, 1},
+			{"licenseInformation", 0, 1},
+			{"statuteInformation", 0, many},
+			{"otherRightsInformation", 0, 1},
+			{"rightsGranted", 0, many},
+			{"linkingObjectIdentifier", 0, many},
+			{"linkingAgentIdentifier", 0, many},
+		},
+		"rightsStatementIdentifier": typeValue("rightsStatementIdentifier"),
+		"copyrightInformation": {
+			{"copyrightStatus", 1, 1},
+			{"copyrightJurisdiction", 1, 1},
+			{"copyrightStatusDeterminationDate", 0, 1},
+			{"copyrightNote", 0, many},
+			{"copyrightDocumentationIdentifier", 0, many},
+			{"copyrightApplicableDates", 0, 1},
+		},
+		// The schema has a choice here of sequences, which together are this one with one element at least.
+		"licenseInformation": {{"licenseDocumentationIdentifier", 0, many}, {"licenseTerms", 0, 1}, {"licenseNote", 0, many}, {"licenseApplicableDates", 0, 1}},
+		"statuteInformation": {
+			{"statuteJurisdiction", 1, 1},
+			{"statuteCitation", 1, 1},
+			{"statuteInformationDeterminationDate", 0, 1},
+			{"statuteNote", 0, many},
+			{"statuteDocumentationIdentifier", 0, many},
+			{"statuteApplicableDates", 0, 1},
+		},
+		"otherRightsInformation": {
+			{"otherRightsDocumentationIdentifier", 0, many}, {"otherRightsBasis", 1, 1}, {"otherRightsApplicableDates", 0, 1}, {"otherRightsNote", 0, many},
+		},
+		"rightsGranted":                      {{"act", 1, 1}, {"restriction", 0, many}, {"termOfGrant", 0, 1}, {"termOfRestriction", 0, 1}, {"rightsGrantedNote", 0, many}},
+		"termOfRestriction":                  {{"startDate", 1, 1}, {"endDate", 0, 1}},
+		"copyrightDocumentationIdentifier":   typeValue("copyrightDocumentationIdentifier", rule{"copyrightDocumentationRole", 0, 1}),
+		"licenseDocumentationIdentifier":     typeValue("licenseDocumentationIdentifier", rule{"licenseDocumentationRole", 0, 1}),
+		"statuteDocumentationIdentifier":     typeValue("statuteDocumentationIdentifier", rule{"statuteDocumentationRole", 0, 1}),
+		"otherRightsDocumentationIdentifier": typeValue("otherRightsDocumentationIdentifier", rule{"otherRightsDocumentationRole", 0, 1}),
 	}
 }
 
 // choice lists the elements that the schema lets be empty of each particle but not of all.
 func choice() map[string]bool {
 	return map[string]bool{
-		"format": true, "storage": true, "creatingApplication": true, "eventOutcomeInformation": true, "eventOutcomeDetail": true, "significantProperties": true,
+		"format": true, "storage": true, "creatingApplication": true, "eventOutcomeInformation": true, "eventOutcomeDetail": true, "significantProperties": true, "licenseInformation": true,
 	}
 }
 
