@@ -11,16 +11,16 @@ import (
 	"github.com/holdfast/holdfast/registry"
 )
 
-// check compares a document with the structure of a profile, records the place of each part, and
-// returns all faults.
-func (d *Document) check(root *node) (faults Faults) {
-	c := checker{places: d.places}
+// check compares a document with the structure of a type, and returns the place of each part and all
+// faults.
+func check(root *node, of reflect.Type) (map[string]Place, Faults) {
+	c := checker{places: map[string]Place{}}
 	if root.kind != mapping {
-		return Faults{{root.Place, fmt.Sprintf("it is %s; a profile consists of names with values, such as owner: ark:/99999/example", root.kind)}}
+		return nil, Faults{{root.Place, fmt.Sprintf("it is %s; it must consist of names with values, such as owner: ark:/99999/example", root.kind)}}
 	}
-	c.compare(root, reflect.TypeFor[registry.Profile](), "")
+	c.compare(root, of, "")
 	slices.SortStableFunc(c.faults, func(a, b Fault) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
-	return c.faults
+	return c.places, c.faults
 }
 
 type checker struct {

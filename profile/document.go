@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/holdfast/holdfast/registry"
@@ -68,25 +69,43 @@ func (f Faults) Error() string {
 // Parse reads a profile. A document that begins with { is JSON, any other YAML. A null value counts
 // as not given. The error is Faults.
 func Parse(text []byte) (*Document, error) {
+	d := &Document{}
+	places, err := parse(text, &d.Profile)
+	if err != nil {
+		return nil, err
+	}
+	d.places = places
+	return d, nil
+}
+
+// ParseTerms reads terms: the part terms of a profile, as a document of its own. The error is Faults.
+func ParseTerms(text []byte) (registry.Terms, error) {
+	var terms registry.Terms
+	_, err := parse(text, &terms)
+	return terms, err
+}
+
+// parse reads a document into a struct, and returns the places of its parts.
+func parse(text []byte, into any) (map[string]Place, error) {
 	if len(text) > MaxSize {
-		return nil, Faults{{Place{1, 1}, fmt.Sprintf("it has %d bytes; a profile may have at most %d", len(text), MaxSize)}}
+		return nil, Faults{{Place{1, 1}, fmt.Sprintf("it has %d bytes; it may have at most %d", len(text), MaxSize)}}
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	parse := fromYAML
+	read := fromYAML
 	if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")) {
-		parse = fromJSON
+		read = fromJSON
 	}
-	root, faults := parse(text)
+	root, faults := read(text)
 	if faults != nil {
 		return nil, faults
 	}
-	d := &Document{places: map[string]Place{}}
-	if faults := d.check(root); len(faults) > 0 {
+	places, faults := check(root, reflect.TypeOf(into).Elem())
+	if len(faults) > 0 {
 		return nil, faults
 	}
 	// The checked document fits, unless a number is too large.
-	if err := json.Unmarshal(root.json(), &d.Profile); err != nil {
+	if err := json.Unmarshal(root.json(), into); err != nil {
 		return nil, Faults{{root.Place, err.Error()}}
 	}
-	return d, nil
+	return places, nil
 }

@@ -31,6 +31,10 @@ func whole() registry.Profile {
 			{After: registry.Record, Function: "ocr", On: registry.OnAlways, Blocking: true, Args: json.RawMessage(`{"language":"en","pages":[1,2]}`)},
 		},
 		Description: "two\nlines", Embargo: "2030-01-01",
+		Terms: registry.Terms{
+			Rights:            &registry.Rights{Basis: registry.Copyright, Status: "unknown", Jurisdiction: "de", Statement: "a: b", URI: "https://example.org/"},
+			PreservationLevel: "full", EmbargoUntil: "2030-01-01", EmbargoReason: "why",
+		},
 	}
 }
 
@@ -113,7 +117,7 @@ func TestParse_Faults(t *testing.T) {
 		{"two documents", "name: a\n---\nname: b\n", []string{"2:1 a second document begins here; give one profile"}},
 		{"two in JSON", "{} {}", []string{"1:5 not valid JSON: more text follows the profile; a document contains one profile"}},
 		{"nothing", "", []string{"1:1 the document is empty"}},
-		{"a list", "- a\n", []string{"1:1 it is a list; a profile consists of names with values, such as owner: ark:/99999/example"}},
+		{"a list", "- a\n", []string{"1:1 it is a list; it must consist of names with values, such as owner: ark:/99999/example"}},
 		{"no YAML", "name: a\n\tscan: true\n", []string{"2:0 not valid YAML: found a tab character that violates indentation"}},
 		{"no JSON", "{\"name\": \"a\"\n\"scan\": true}", []string{"2:1 not valid JSON: invalid character '\"' after object key:value pair"}},
 		{"half a JSON", "{\"name\": \"a\",\n", []string{"2:1 not valid JSON: the document ends too early"}},

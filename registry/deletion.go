@@ -154,4 +154,8 @@ type Deciding interface {
 	// WithdrawDeletion ends a request, whoever made it. ErrNotAsked: there is no request, or it is
 	// approved; its item can be stopped until it begins. A repeat changes nothing.
 	WithdrawDeletion(ctx context.Context, objectID, actor string) (Deletion, error)
+	// SetTerms replaces the terms of a recorded object, also by less: it is the only way to end an
+	// embargo before its day. The object's events keep the reason. ErrNotFound: the object is not
+	// recorded. *GoneError: it is deleted. The terms in force again change nothing.
+	SetTerms(ctx context.Context, objectID string, terms Terms, reason, actor string) error
 }

@@ -193,6 +193,8 @@ type Spec struct {
 	Priority    *int      `json:"priority,omitempty"` // requested by the submission, else by the profile; nil: by the batch's size
 	Force       bool      `json:"force,omitempty"`    // submitted even if it is a duplicate
 	Profile     Profile   `json:"profile"`
+	// Terms are those that the submission gives; see [Spec.TermsInForce].
+	Terms Terms `json:"terms,omitzero"`
 	// Repeats is the first row of the same batch with the same content; nil: there is none.
 	Repeats *RowPlace `json:"repeats,omitempty"`
 	// Corrects is the failed batch that this submission corrects; nil: none.
@@ -202,6 +204,9 @@ type Spec struct {
 	// ProfileVersion is the version number of Profile; 0: submitted before profiles had versions.
 	ProfileVersion int `json:"profile_version,omitempty"`
 }
+
+// TermsInForce are the terms of the submission over those of the profile.
+func (s Spec) TermsInForce() Terms { return s.Terms.Over(s.Profile.Terms) }
 
 // Trace is the trace that an item belongs to, as values of the header traceparent (W3C Trace Context).
 type Trace struct {

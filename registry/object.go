@@ -138,6 +138,7 @@ type Object struct {
 	Title      string         `json:"title"`
 	Creator    string         `json:"creator"`
 	Date       string         `json:"date"`
+	Terms      Terms          `json:"terms,omitzero" doc:"Rights, preservation level and embargo in force"`
 	Head       int            `json:"version"`
 	Files      int64          `json:"files"`
 	SizeBytes  int64          `json:"size_bytes"`

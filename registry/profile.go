@@ -70,7 +70,8 @@ type Profile struct {
 	// Steps: their tasks are added in their order.
 	Steps       []OutsideStep `json:"steps,omitempty" doc:"Functions that run after a stage of each job, as tasks"`
 	Description string        `json:"description,omitempty" doc:"For people"`
-	Embargo     string        `json:"embargo,omitempty" doc:"A note for people; Holdfast does not act on it"`
+	Terms       Terms         `json:"terms,omitzero" doc:"Rights, preservation level and embargo of objects whose submission gives none"`
+	Embargo     string        `json:"embargo,omitempty" doc:"A note for people; Holdfast enforces terms.embargo_until, not this"`
 }
 
 // MailRules say which mails a collection's people get. Failures are always mailed.

@@ -203,6 +203,9 @@ func (w *Record) events(item *base.Item, p result.Plan, got result.Downloaded, w
 	if s := p.Scan; s != nil {
 		by(s.Engine, s.At, premis.VirusCheck, s.Detail())
 	}
+	if terms := item.Spec().TermsInForce(); !terms.IsZero() {
+		add(premis.PolicyAssignment, terms.String())
+	}
 	if f := p.Formats; f != nil && f.Files > 0 {
 		by(f.Agent, f.At, premis.FormatIdentification, f.Detail())
 	}

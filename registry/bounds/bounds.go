@@ -106,7 +106,7 @@ var bounds = map[string]bound{
 	"Spec.RouteVersion": replaced, "Spec.Type": name, "Spec.Mode": replaced, "Spec.URL": text(mostText), "Spec.Filename": text(mostText), "Spec.SizeBytes": any64,
 	"Spec.PrimaryID": text(mostText), "Spec.LocalIDs": texts(mostTexts, mostText), "Spec.Submitter": replaced, "Spec.UserAgent": replaced,
 	"Spec.Title": text(mostText), "Spec.Creator": text(mostText), "Spec.Date": text(mostText), "Spec.Notify": replaced, "Spec.Priority": replaced,
-	"Spec.Profile": replaced, "Spec.ProfileVersion": replaced, "Trace.Parent": name, "Trace.Batch": name, "Corrects.BatchID": name, "Corrects.Rows": count, "Corrects.Lines": list(registry.MostLineRanges), "LineRange.First": any64, "LineRange.Last": any64,
+	"Spec.Terms": replaced, "Spec.Profile": replaced, "Spec.ProfileVersion": replaced, "Trace.Parent": name, "Trace.Batch": name, "Corrects.BatchID": name, "Corrects.Rows": count, "Corrects.Lines": list(registry.MostLineRanges), "LineRange.First": any64, "LineRange.Last": any64,
 	"Digest.Algorithm": text(mostText), "Digest.Value": text(mostText), "RowPlace.Row": any64, "RowPlace.Line": any64,
 
 	"Reservation.Volume": name, "Reservation.Bytes": number(0, mostRoom), "Reservation.Used": number(0, math.MaxInt64), "Reservation.Total": number(0, math.MaxInt64),

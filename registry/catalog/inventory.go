@@ -224,9 +224,13 @@ func (s *Catalog) RecordVersion(ctx context.Context, l registry.Lease, v registr
 		if err := t.Commit(l.ItemID, registry.Preserved); err != nil {
 			return err
 		}
+		terms, err := t.termsWith(it, v.ObjectID)
+		if err != nil {
+			return err
+		}
 		err = t.Do(`UPDATE object SET head = $2, collection = $3, owner = $4, title = $5, creator = $6, date = $7,
-			files = $8, size_bytes = $9, updated_at = $10 WHERE id = $1 AND head < $2`,
-			v.ObjectID, v.Version, v.Collection, v.Owner, sqldb.Clean(v.Title), sqldb.Clean(v.Creator), sqldb.Clean(v.Date), v.Files, v.SizeBytes, t.Now)
+			files = $8, size_bytes = $9, updated_at = $10, terms = $11 WHERE id = $1 AND head < $2`,
+			v.ObjectID, v.Version, v.Collection, v.Owner, sqldb.Clean(v.Title), sqldb.Clean(v.Creator), sqldb.Clean(v.Date), v.Files, v.SizeBytes, t.Now, terms)
 		if err != nil {
 			return err
 		}

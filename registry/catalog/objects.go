@@ -16,18 +16,20 @@ import (
 )
 
 const selectObject = `SELECT o.id, o.tenant, o.collection, o.owner, o.title, o.creator, o.date, o.head, o.files,
-	o.size_bytes, o.created_at, o.updated_at, o.gone FROM object o`
+	o.size_bytes, o.created_at, o.updated_at, o.gone, o.terms FROM object o`
 
 func scanObject(row sqldb.Scanner) (registry.Object, error) {
 	var o registry.Object
 	var created, updated int64
+	var terms string
 	err := row.Scan(&o.ID, &o.Tenant, &o.Collection, &o.Owner, &o.Title, &o.Creator, &o.Date, &o.Head, &o.Files,
-		&o.SizeBytes, &created, &updated, &o.Gone)
+		&o.SizeBytes, &created, &updated, &o.Gone, &terms)
 	if err != nil {
 		return o, err
 	}
 	o.ARK, o.CreatedAt, o.UpdatedAt = o.ID, sqldb.FromMicros(created), sqldb.FromMicros(updated)
-	return o, nil
+	o.Terms, err = decodeTerms(terms)
+	return o, err
 }
 
 // Object implements registry.Inventory.

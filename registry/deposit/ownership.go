@@ -89,6 +89,6 @@ func ownJob(batch registry.WorkItem, submitted registry.Spec, j registry.NewJob)
 	s.Mode, s.Force, s.Priority = submitted.Mode, submitted.Force, submitted.Priority
 	s.Submitter, s.UserAgent, s.SubmittedAt, s.Notify = submitted.Submitter, submitted.UserAgent, submitted.SubmittedAt, submitted.Notify
 	s.Corrects = nil // the batch corrects, not its jobs
-	s.Profile, s.ProfileVersion = submitted.Profile, submitted.ProfileVersion
+	s.Profile, s.ProfileVersion, s.Terms = submitted.Profile, submitted.ProfileVersion, submitted.Terms
 	return j, nil
 }

@@ -14,6 +14,14 @@ func (c *Client) AskDeletion(ctx context.Context, objectID, reason string) (regi
 	return c.decide(ctx, http.MethodPost, in("objects", objectID, "deletion"), wire.DeletionRequest{Reason: reason})
 }
 
+// SetTerms replaces an object's terms, as registry.Deciding does, and returns the object. The actor is
+// the token.
+func (c *Client) SetTerms(ctx context.Context, objectID string, terms registry.Terms, reason string) (registry.Object, error) {
+	var out registry.Object
+	err := c.ask(ctx, request{method: http.MethodPut, path: in("objects", objectID, "terms")}, wire.TermsRequest{Terms: terms, Reason: reason}, &out)
+	return out, err
+}
+
 // ApproveDeletion approves a deletion, as registry.Deciding does. The actor is the token.
 func (c *Client) ApproveDeletion(ctx context.Context, objectID string) (registry.Deletion, error) {
 	return c.decide(ctx, http.MethodPost, in("objects", objectID, "deletion", "approval"), nil)

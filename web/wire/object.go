@@ -72,6 +72,12 @@ type DeletionRequest struct {
 	Reason string `json:"reason" doc:"Why; kept permanently" minLength:"1" maxLength:"2000"`
 }
 
+// TermsRequest replaces the terms of an object.
+type TermsRequest struct {
+	Terms  registry.Terms `json:"terms" doc:"What it leaves out ends: no terms at all end an embargo"`
+	Reason string         `json:"reason" doc:"Why; kept permanently" minLength:"1" maxLength:"2000"`
+}
+
 // CheckObjectRequest requests fixity checks of all stored files of an object.
 type CheckObjectRequest struct {
 	Reason string `json:"reason,omitempty" maxLength:"2000" doc:"Why; kept in the history"`

@@ -18,6 +18,7 @@ const (
 	CodeBrokenOff        Code = "broken-off"                  // 400: the body ended early; nothing was stored
 	CodeUnauthenticated  Code = "unauthenticated"             // 401: no token, or an unknown one
 	CodeForbidden        Code = "forbidden"                   // 403: the token's role does not allow this
+	CodeEmbargo          Code = "embargoed"                   // 403: the object's files are under embargo
 	CodeMailRefused      Code = "mail-refused"                // 403: mail to an address is not allowed; errors name each
 	CodeCrossOrigin      Code = "cross-origin"                // 403: a browser sent it from another site's page
 	CodeNotFound         Code = "not-found"                   // 404: no such thing

@@ -28,6 +28,7 @@ type SubmitRequest struct {
 	Title     string             `json:"title,omitempty" example:"Atlas of the Elbe"`
 	Creator   string             `json:"creator,omitempty" example:"Ann Archivist"`
 	Date      string             `json:"date,omitempty" example:"1897"`
+	Terms     registry.Terms     `json:"terms,omitzero" doc:"Rights, preservation level and embargo; what it leaves open is the collection's. An embargo ends on the later day of the two"`
 	Notify    []string           `json:"notify,omitempty" doc:"Mail addresses that get the report"`
 	Digest    *registry.Digest   `json:"digest,omitempty" doc:"The depositor's digest of the payload"`
 	Modified  *time.Time         `json:"modified,omitempty" doc:"When the payload, a single file, was last changed; taken from its source when absent. Containers and manifests have a time for each file"`

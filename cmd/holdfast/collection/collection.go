@@ -177,6 +177,7 @@ func collectionFacts(c registry.Collection) (f terminal.Facts) {
 	if p.RetentionDays != nil {
 		f.Add("batches are kept", fmt.Sprintf("for %d days after they completed", *p.RetentionDays))
 	}
+	f.Add("terms", p.Terms.String())
 	f.Add("embargo", p.Embargo)
 	f.Add("profile", fmt.Sprintf("version %d", c.Version))
 	f.Add("created", terminal.TimeText(c.CreatedAt))

@@ -35,6 +35,8 @@ var helpTexts embed.FS
 type submission struct {
 	request       wire.SubmitRequest
 	typ, digest   string
+	terms         string // file
+	embargo       string // day
 	after         []string
 	priority      int
 	prioritySet   bool
@@ -55,6 +57,13 @@ func SubmitCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.prioritySet = cmd.Flags().Changed("priority")
 			s.payloadsGiven = len(args)
+			if s.terms != "" {
+				var err error
+				if s.request.Terms, err = payload.ReadTerms(s.terms, a.In); err != nil {
+					return err
+				}
+			}
+			s.request.Terms.EmbargoUntil = cmp.Or(s.embargo, s.request.Terms.EmbargoUntil)
 			return submit(cmd.Context(), a, args, s)
 		},
 	}
@@ -67,6 +76,8 @@ func SubmitCommand(a *cli.App) *cobra.Command {
 	f.StringVar(&r.Title, "title", "", "the object's title")
 	f.StringVar(&r.Creator, "creator", "", "the object's creator")
 	f.StringVar(&r.Date, "date", "", "the object's date")
+	f.StringVar(&s.terms, "terms", "", "rights, preservation level and embargo, from a `FILE` in YAML or JSON (-: standard input)")
+	f.StringVar(&s.embargo, "embargo-until", "", "only admins may read the files before this `DAY` (YYYY-MM-DD, UTC)")
 	f.StringSliceVar(&r.Notify, "notify", nil, "mail the report to `ADDRESS`, which the collection or the service must allow; repeatable")
 	f.BoolVar(&r.Force, "force", false, "submit even if the same content exists already")
 	f.StringVar(&s.digest, "digest", "", "the payload's expected digest, `ALG:HEX`")

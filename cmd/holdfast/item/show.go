@@ -153,6 +153,7 @@ func Facts(it registry.WorkItem) *terminal.Facts {
 	f.Add("payload", strings.TrimSpace(string(spec.Type)+" "+spec.URL))
 	f.Add("title", spec.Title)
 	f.Add("creator", spec.Creator)
+	f.Add("terms", spec.TermsInForce().String())
 	f.Add("date", spec.Date)
 	f.Add("local ids", strings.Join(spec.LocalIDs, "; "))
 	f.Add("submitter", spec.Submitter)

@@ -24,7 +24,7 @@ var helpTexts embed.FS
 // Command returns the command `holdfast object`.
 func Command(a *cli.App) *cobra.Command {
 	return cli.WithHelp(helpTexts, cli.Group("object", "List, show, verify, export, restore and delete preserved objects",
-		listCommand(a), showCommand(a), filesCommand(a), changesCommand(a), eventsCommand(a), receiptCommand(a), exportCommand(a), verifyCommand(a), auditCommand(a), acceptOlderCommand(a), fixityCommand(a), restoreCommand(a), restoresCommand(a), deleteCommand(a), deletionsCommand(a)))
+		listCommand(a), showCommand(a), filesCommand(a), changesCommand(a), eventsCommand(a), receiptCommand(a), exportCommand(a), verifyCommand(a), auditCommand(a), acceptOlderCommand(a), fixityCommand(a), restoreCommand(a), restoresCommand(a), termsCommand(a), deleteCommand(a), deletionsCommand(a)))
 }
 
 // someOrAll checks that the arguments name objects, or that --all is set.

@@ -105,6 +105,7 @@ func objectFacts(o registry.Object) *terminal.Facts {
 	f.Add("local ids", strings.Join(o.LocalIDs, "; "))
 	f.Add("collection", o.Collection)
 	f.Add("owner", o.Owner)
+	termsFacts(f, o.Terms)
 	f.Add("version", strconv.Itoa(o.Head))
 	f.Add("files", registry.CountText(o.Files))
 	f.Add("size", terminal.ExactSize(o.SizeBytes))

@@ -17,6 +17,7 @@ func Topics() []registrytest.Topic {
 		registrytest.NewTopic("fixity", fixityTests()),
 		registrytest.NewTopic("restore", restoreTests()),
 		registrytest.NewTopic("orphan", orphanTests()),
+		registrytest.NewTopic("terms", termsTests()),
 		registrytest.NewTopic("own_object", ownTests()),
 	}
 }

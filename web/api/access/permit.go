@@ -176,6 +176,7 @@ func Roles() map[string][]registry.Role {
 		"restored-content": reader,
 
 		"list-deletions":    reader,
+		"set-terms":         admin,
 		"ask-deletion":      operator,
 		"approve-deletion":  operator,
 		"withdraw-deletion": operator,

@@ -152,6 +152,7 @@ func checkCollection(name string, c registry.Profile, storages []string) []wire.
 	}
 	faults = append(faults, valid.Text("body.description", c.Description, valid.MaxText)...)
 	faults = append(faults, valid.Text("body.embargo", c.Embargo, valid.MaxText)...)
+	faults = append(faults, valid.Terms("body.terms", c.Terms)...)
 	return append(faults, valid.Priority("body.priority", c.Priority)...)
 }
 

@@ -62,7 +62,7 @@ func (s *Service) content(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := lookup.Readable(ctx, s.Registry, o.ID); err != nil {
+	if err := s.readable(ctx, o.ID); err != nil {
 		return err
 	}
 	f, err := s.fileAt(ctx, o, name)

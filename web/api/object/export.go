@@ -59,7 +59,7 @@ func (s *Service) openExport(r *http.Request) (*endpoint.Streamed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := lookup.Readable(ctx, s.Registry, o.ID); err != nil {
+	if err := s.readable(ctx, o.ID); err != nil {
 		return nil, err
 	}
 	source, err := s.exportSource(ctx, o)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -38,8 +39,8 @@ func (s *Service) premisRoute() {
 }
 
 // writePREMIS writes the document: the object as an intellectual entity, each version as a
-// representation, each file once, with the versions that include it, then the events and their
-// agents. It holds one page of rows in memory.
+// representation, each file once, with the versions that include it, then the events, their
+// agents, and the rights. It holds one page of rows in memory.
 func (s *Service) writePREMIS(ctx context.Context, w io.Writer, o registry.Object) error {
 	out := premis.NewWriter(w)
 	d := &premisDocument{service: s, object: o, out: out, agents: map[premis.Identifier]*premis.Agent{}}
@@ -62,7 +63,38 @@ func (s *Service) writePREMIS(ctx context.Context, w io.Writer, o registry.Objec
 			return err
 		}
 	}
+	if r := d.rights(); r != nil {
+		if err := out.WriteRights(r); err != nil {
+			return err
+		}
+	}
 	return out.Close()
+}
+
+// rights returns the statement of an object's rights and its embargo; nil if it has neither. An embargo
+// without rights is the institution's own restriction.
+func (d *premisDocument) rights() *premis.Rights {
+	terms := d.object.Terms
+	if terms.Rights == nil && terms.EmbargoUntil == "" {
+		return nil
+	}
+	r := &premis.Rights{ID: d.rightsID(), Objects: []premis.Identifier{d.ark()}, Basis: string(registry.OtherRights), Note: "institutional policy"}
+	if given := terms.Rights; given != nil {
+		r.Basis, r.Status, r.Jurisdiction, r.Note, r.Document = string(given.Basis), given.Status, given.Jurisdiction, given.Statement, given.URI
+	}
+	if terms.EmbargoUntil != "" {
+		restriction := "embargo until " + terms.EmbargoUntil
+		if terms.EmbargoReason != "" {
+			restriction += ": " + terms.EmbargoReason
+		}
+		r.Granted = []premis.Granted{{Act: "disseminate", Restriction: restriction, From: d.object.CreatedAt.UTC().Format(time.DateOnly), Until: terms.EmbargoUntil}}
+	}
+	return r
+}
+
+// rightsID identifies the rights statement of the object.
+func (d *premisDocument) rightsID() premis.Identifier {
+	return premis.Identifier{Type: localID, Value: d.object.ARK + "/rights"}
 }
 
 type premisDocument struct {
@@ -99,6 +131,10 @@ func (d *premisDocument) entities() error {
 	entity := &premis.Object{Category: premis.IntellectualEntity, IDs: []premis.Identifier{d.ark()}, OriginalName: d.object.Title}
 	for _, id := range d.object.LocalIDs {
 		entity.IDs = append(entity.IDs, premis.Identifier{Type: localID, Value: receipt.EscapePath(id)})
+	}
+	entity.PreservationLevel = d.object.Terms.PreservationLevel
+	if d.rights() != nil {
+		entity.Rights = []premis.Identifier{d.rightsID()}
 	}
 	if err := d.out.WriteObject(entity); err != nil {
 		return err

@@ -42,7 +42,7 @@ func (s *Service) restoreObject(ctx context.Context, in *restoreInput) (*endpoin
 	if err := endpoint.Invalid("nothing was restored", faults...); err != nil {
 		return nil, err
 	}
-	if _, err := lookup.Readable(ctx, s.Registry, in.ID); err != nil {
+	if err := s.readable(ctx, in.ID); err != nil {
 		return nil, err
 	}
 	o, err := lookup.Version(ctx, s.Registry, in.ID, in.Body.Version)
@@ -142,7 +142,7 @@ func (s *Service) restored(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return endpoint.Invalid("the file was not sent", wire.Fault{Location: "path.n", Message: "not the number of a restore", Found: r.PathValue("n")})
 	}
-	if _, err := lookup.Readable(ctx, s.Registry, r.PathValue("id")); err != nil {
+	if err := s.readable(ctx, r.PathValue("id")); err != nil {
 		return err
 	}
 	restore, err := s.restorationAt(ctx, r.PathValue("id"), n)

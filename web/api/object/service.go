@@ -45,6 +45,7 @@ type All interface {
 func (s *Service) Routes() {
 	s.objectRoutes()
 	s.deletionRoutes()
+	s.termsRoute()
 	s.restorationRoutes()
 	s.contentRoute()
 	s.exportRoute()

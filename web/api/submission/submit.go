@@ -128,7 +128,7 @@ func agent(header string) string {
 func specOf(r wire.SubmitRequest) (registry.Spec, []wire.Fault) {
 	spec := registry.Spec{
 		Mode: registry.Add, URL: r.URL, Filename: r.Filename, SizeBytes: -1, Submitter: r.Submitter,
-		Title: r.Title, Creator: r.Creator, Date: r.Date, Notify: r.Notify, LocalIDs: r.LocalIDs, Corrects: r.Corrects,
+		Title: r.Title, Creator: r.Creator, Date: r.Date, Notify: r.Notify, LocalIDs: r.LocalIDs, Corrects: r.Corrects, Terms: r.Terms,
 	}
 	if r.Modified != nil {
 		spec.Modified = r.Modified.UTC().Truncate(time.Microsecond)
@@ -178,6 +178,7 @@ func specOf(r wire.SubmitRequest) (registry.Spec, []wire.Fault) {
 	} {
 		add(valid.Text(t.location, t.text, valid.MaxText))
 	}
+	add(valid.Terms("body.terms", r.Terms))
 	add(localIDFaults(r.LocalIDs))
 	add(updateFaults(spec))
 	add(valid.Mails("body.notify", r.Notify))

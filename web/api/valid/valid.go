@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -37,6 +38,21 @@ func Text(location, text string, limit int) []wire.Fault {
 		return []wire.Fault{{Location: location, Message: fmt.Sprintf("byte %d is a control character (%q)", bad, text[bad])}}
 	}
 	return nil
+}
+
+// Terms returns the faults of terms.
+func Terms(location string, t registry.Terms) (faults []wire.Fault) {
+	texts := map[string]string{"preservation_level": t.PreservationLevel, "embargo_reason": t.EmbargoReason}
+	if t.Rights != nil {
+		texts["rights.statement"], texts["rights.uri"] = t.Rights.Statement, t.Rights.URI
+	}
+	for _, field := range slices.Sorted(maps.Keys(texts)) {
+		faults = append(faults, Text(location+"."+field, texts[field], MaxText)...)
+	}
+	for _, wrong := range t.Faults() {
+		faults = append(faults, wire.Fault{Location: location + "." + wrong.Field, Message: wrong.Error()})
+	}
+	return faults
 }
 
 // Name returns a fault unless name can be the name of a file in an object.

@@ -45,12 +45,35 @@ type group struct {
 	Fields []field
 }
 
-// callbackOf and mailOf return a part of a profile to change, and make it where there is none.
+// callbackOf, rightsOf and mailOf return a part of a profile to change, and make it where there is none.
 func callbackOf(p *registry.Profile) *registry.Callback {
 	if p.Callback == nil {
 		p.Callback = &registry.Callback{}
 	}
 	return p.Callback
+}
+
+func rightsOf(p *registry.Profile) *registry.Rights {
+	if p.Terms.Rights == nil {
+		p.Terms.Rights = &registry.Rights{}
+	}
+	return p.Terms.Rights
+}
+
+// basisOptions are the bases of rights, and none.
+func basisOptions(t lang.Texts) []option {
+	return []option{
+		{"", t.T("nothing is stated")},
+		{string(registry.Copyright), t.T("copyright")},
+		{string(registry.License), t.T("license")},
+		{string(registry.Statute), t.T("statute")},
+		{string(registry.OtherRights), t.T("another basis")},
+	}
+}
+
+// statusOptions are the statuses of a copyright, and none.
+func statusOptions(t lang.Texts) []option {
+	return []option{{"", t.T("nothing is stated")}, {"copyrighted", t.T("copyrighted")}, {"public domain", t.T("public domain")}, {"unknown", t.T("unknown")}}
 }
 
 func mailOf(p *registry.Profile) *registry.MailRules {
@@ -69,7 +92,17 @@ func fields(t lang.Texts) []group {
 			{Name: "description", Label: t.T("Description"), Kind: kindLong, part: func(p *registry.Profile) any { return &p.Description }},
 			{Name: "owner", Label: t.T("Owner"), Hint: t.T("The ARK under which local identifiers are unique, such as ark:/99999/owner."), Kind: kindText, Required: true, part: func(p *registry.Profile) any { return &p.Owner }},
 			{Name: "collections", Label: t.T("Objects become members of"), Hint: t.T("ARKs, one a line; at least one."), Kind: kindLines, Required: true, part: func(p *registry.Profile) any { return &p.Collections }},
-			{Name: "embargo", Label: t.T("Embargo"), Hint: t.T("A note for people; Holdfast does not act on it."), Kind: kindText, part: func(p *registry.Profile) any { return &p.Embargo }},
+			{Name: "embargo", Label: t.T("Embargo"), Hint: t.T("A note for people. The day below is enforced, not this."), Kind: kindText, part: func(p *registry.Profile) any { return &p.Embargo }},
+		}},
+		{t.T("Terms of objects whose deposit gives none"), []field{
+			{Name: "terms.preservation_level", Label: t.T("Preservation level"), Hint: t.T("In your institution's words, such as bit-level or full."), Kind: kindText, part: func(p *registry.Profile) any { return &p.Terms.PreservationLevel }},
+			{Name: "terms.embargo_until", Label: t.T("Embargo until"), Hint: t.T("The first day (UTC) on which others than admins may read the files, such as 2030-01-01."), Kind: kindText, part: func(p *registry.Profile) any { return &p.Terms.EmbargoUntil }},
+			{Name: "terms.embargo_reason", Label: t.T("Reason of the embargo"), Hint: t.T("Readers who are refused see it."), Kind: kindText, part: func(p *registry.Profile) any { return &p.Terms.EmbargoReason }},
+			{Name: "terms.rights.basis", Label: t.T("Rights"), Kind: kindChoice, Options: basisOptions(t), part: func(p *registry.Profile) any { return (*string)(&rightsOf(p).Basis) }},
+			{Name: "terms.rights.status", Label: t.T("Copyright status"), Kind: kindChoice, Options: statusOptions(t), part: func(p *registry.Profile) any { return &rightsOf(p).Status }},
+			{Name: "terms.rights.jurisdiction", Label: t.T("Whose law"), Hint: t.T("A country's two letters, such as de; for a copyright or a statute."), Kind: kindText, part: func(p *registry.Profile) any { return &rightsOf(p).Jurisdiction }},
+			{Name: "terms.rights.statement", Label: t.T("Rights statement"), Hint: t.T("A note, the terms of the license, or the citation of the statute."), Kind: kindLong, part: func(p *registry.Profile) any { return &rightsOf(p).Statement }},
+			{Name: "terms.rights.uri", Label: t.T("Address of the statement or license"), Kind: kindText, part: func(p *registry.Profile) any { return &rightsOf(p).URI }},
 		}},
 		{t.T("How objects are kept"), []field{
 			{Name: "storages", Label: t.T("Storages"), Hint: t.T("One a line. A version is written to the first and copied to the others. Empty: the storage named storage."), Kind: kindLines, part: func(p *registry.Profile) any { return &p.Storages }},
@@ -149,6 +182,9 @@ func read(groups []group, form url.Values, p *registry.Profile) (faults []wire.F
 	}
 	if p.Callback != nil && *p.Callback == (registry.Callback{}) {
 		p.Callback = nil
+	}
+	if p.Terms.Rights != nil && *p.Terms.Rights == (registry.Rights{}) {
+		p.Terms.Rights = nil
 	}
 	if p.Mail != nil && reflect.ValueOf(*p.Mail).IsZero() {
 		p.Mail = nil

@@ -50,6 +50,8 @@ func (t Texts) ofCode(p *wire.Problem) string {
 		return t.T("you are not signed in")
 	case wire.CodeForbidden:
 		return t.T("you may not do this")
+	case wire.CodeEmbargo:
+		return t.T("the files are under embargo")
 	case wire.CodeCrossOrigin:
 		return t.T("the request came from a page of another site")
 	case wire.CodeNotFound:
