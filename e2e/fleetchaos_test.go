@@ -308,7 +308,7 @@ func chaosBinary(t *testing.T) string {
 	t.Helper()
 	chaosBuild.Do(func() {
 		chaosBuild.path = binary + "-chaos"
-		build := exec.Command("go", "build", "-tags", "chaos", "-o", chaosBuild.path, "../cmd/holdfast")
+		build := exec.Command("go", "build", "-tags", "chaos", "-ldflags", "-s -w", "-o", chaosBuild.path, "../cmd/holdfast")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			chaosBuild.err = fmt.Errorf("build holdfast with faults: %w\n%s", err, out)

@@ -27,7 +27,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(folder)
 	binary = filepath.Join(folder, "holdfast")
-	build := exec.CommandContext(context.Background(), "go", "build", "-o", binary, "../cmd/holdfast")
+	build := exec.CommandContext(context.Background(), "go", "build", "-ldflags", "-s -w", "-o", binary, "../cmd/holdfast")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build holdfast: %v\n%s", err, out)
