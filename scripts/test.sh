@@ -48,12 +48,13 @@ many='^TestStore$/^(claim|fence|feed|lock|renew|settle|stop)$|^TestPostgreSQL$/^
 if [ "${TEST_ALL:-}" = 1 ]; then many=.; fi
 large=(bagit cmd/holdfast cmd/node intake ocfl process source/unpack staging storage/s3 task web/api web/ui workers)
 
-# some FOLDER prints a pattern for the random quarter of a package's tests.
+# some FOLDER... prints a pattern for a random quarter of the tests of these packages.
 some() {
+	local folder
 	if [ "${TEST_ALL:-}" = 1 ]; then
 		echo .
 	else
-		cat "$1"/*_test.go | sed -nE 's/^func (Test[A-Za-z0-9_]+)\(t .*/\1/p' |
+		for folder in "$@"; do cat "$folder"/*_test.go; done | sed -nE 's/^func (Test[A-Za-z0-9_]+)\(t .*/\1/p' |
 			awk -v seed="$TEST_SEED" 'BEGIN { srand(seed) } rand() < 0.25 { out = out "|" $0 } END { print "^(" substr(out, 2) ")$" }'
 	fi
 }
@@ -72,20 +73,13 @@ start() {
 	if [ $running -eq 2 ]; then wait -n || failed=1; else running=$((running + 1)); fi
 	"$@" &
 }
-race_large() {
-	local ok=0 package
-	for package in "${large[@]}"; do
-		part "race, some of $package" race -run "$(some "$package")" "./$package" || ok=1
-	done
-	return $ok
-}
 
 # The longest parts start first, so that both rows end at about the same time. e2e mostly waits for
 # its processes, so it runs more tests at once than there are cores.
 start part 'e2e' plain -parallel 4 ./e2e
 start part 'race, packages' race "${watched[@]}"
 start part 'registry/sqlstore, web/protocol' plain -parallel 4 ./registry/sqlstore ./web/protocol
-start race_large
+start part 'race, some of the large packages' race -run "$(some "${large[@]}")" "${large[@]/#/./}"
 start part 'large packages' plain "${large[@]/#/./}"
 start part 'race, many at once' race -run "$many" ./registry/sqlstore ./web/protocol
 start part 'packages' plain "${unwatched[@]}"
