@@ -108,7 +108,7 @@ func TestReceipt(t *testing.T) {
 	for name, text := range map[string]string{
 		"changed.jsonl": strings.Replace(read(t, in("v1.jsonl")), `"size":5`, `"size":6`, 1),
 		"cut.jsonl":     read(t, in("v1.jsonl"))[:1500],
-		"newer.jsonl":   `{"holdfast_receipt":2}`,
+		"newer.jsonl":   `{"holdfast_receipt":4}`,
 	} {
 		write(name, text)
 		if r := check(name); r.code != 6 || !strings.Contains(r.stdout, "INVALID") {

@@ -41,8 +41,8 @@ type Attesting interface {
 	// row holds from its version until the path's next row; a deleted row says that the file ends.
 	// ErrNotFound: the object is not recorded.
 	FileHistory(ctx context.Context, objectID string, after FilePlace, limit int) ([]File, error)
-	// DepositReceipt returns the signed part of a recorded version's receipt. ErrNotFound: there is
-	// no such version, or it has no receipt.
+	// DepositReceipt returns the head of a recorded version's receipt. ErrNotFound: there is no such
+	// version, or it has no receipt.
 	DepositReceipt(ctx context.Context, objectID string, version int) (DepositReceipt, error)
 	// ReceiptKeys lists the public keys of all receipts by first use.
 	ReceiptKeys(ctx context.Context) ([]ReceiptKey, error)
@@ -184,12 +184,12 @@ type ObjectQuery struct {
 	Limit      int      `json:"limit"`
 }
 
-// DepositReceipt is the stored part of a version's signed receipt. The inventory has the lines of
+// DepositReceipt is the stored part of a version's receipt. The inventory has the lines of
 // files and events, of which the receipt contains digests.
 type DepositReceipt struct {
 	ObjectID  string `json:"object_id"`
 	Version   int    `json:"version"`
-	KeyID     string `json:"key_id"` // key that signed
+	KeyID     string `json:"key_id"` // key that signed; "": the Registry had none
 	Head      string `json:"head"`   // the signed line
 	Signature []byte `json:"signature"`
 	// FirstEvent and LastEvent bound the events in the receipt, by their number in the object's

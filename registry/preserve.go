@@ -39,8 +39,8 @@ type Preserving interface {
 	// stay unchanged.
 	RecordFiles(ctx context.Context, l Lease, objectID string, version int, files []File) error
 	// RecordVersion makes an announced version, its files and its events visible as the object's
-	// head. If the Registry has a receipt key, the same transaction signs the version's receipt
-	// over the inventory; it is refused if the number of files and bytes differs from v. A repeat
+	// head. The same transaction makes the version's receipt over the inventory, and signs it if the
+	// Registry has a receipt key; it is refused if the number of files and bytes differs from v. A repeat
 	// changes nothing, not even the receipt.
 	RecordVersion(ctx context.Context, l Lease, v VersionRecord) error
 	// HasReplicas reports whether a storage contains a version of an object that was not deleted.
@@ -112,7 +112,6 @@ type VersionRecord struct {
 	Version    int       `json:"version"`
 	Collection string    `json:"collection"`
 	Owner      string    `json:"owner"`
-	LocalIDs   []string  `json:"local_ids"`
 	Title      string    `json:"title"`
 	Creator    string    `json:"creator"`
 	Date       string    `json:"date"`

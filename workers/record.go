@@ -70,7 +70,7 @@ func (w *Record) Work(ctx context.Context, item *base.Item) error {
 	}
 	err = w.Registry.RecordVersion(ctx, item.Lease(), registry.VersionRecord{
 		ObjectID: p.ObjectID, Version: p.Version, Collection: item.Collection, Owner: item.Spec().Profile.Owner,
-		LocalIDs: p.LocalIDs, Title: p.Title, Creator: p.Creator, Date: p.Date, Files: p.Files, SizeBytes: p.Bytes,
+		Title: p.Title, Creator: p.Creator, Date: p.Date, Files: p.Files, SizeBytes: p.Bytes,
 		CreatedAt: p.Created, Replicas: where, Inventory: p.Algorithm + ":" + p.Digest, Events: append(w.events(item, p, got, where), w.renamings(item, p, renamed)...),
 	})
 	if err != nil || p.EZID == nil {

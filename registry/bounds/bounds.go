@@ -119,7 +119,7 @@ var bounds = map[string]bound{
 	"File.Digests": texts(mostMade, mostName), "File.MIMEType": text(mostText),
 	"Format.PUID": name, "Format.Name": text(mostText), "Format.Version": name, "Format.Registry": name, "Format.Warning": text(mostText),
 	"VersionRecord.ObjectID": text(mostText), "VersionRecord.Version": count, "VersionRecord.Collection": name, "VersionRecord.Owner": text(mostText),
-	"VersionRecord.LocalIDs": texts(mostTexts, mostText), "VersionRecord.Title": text(mostText), "VersionRecord.Creator": text(mostText),
+	"VersionRecord.Title": text(mostText), "VersionRecord.Creator": text(mostText),
 	"VersionRecord.Date": text(mostText), "VersionRecord.Files": number(0, mostObject), "VersionRecord.SizeBytes": number(0, mostObject),
 	"VersionRecord.Replicas": list(mostMade), "VersionRecord.Inventory": name, "VersionRecord.Events": list(mostEvents),
 	"Replica.Storage": name,

@@ -10,20 +10,18 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/work"
 )
 
-// manifest sums up the files of a version before it is recorded. It returns nil if no receipt is to
-// be signed. All rows are there by then, and only the live attempt could add more. It reads them in
+// manifest sums up the files of a version before it is recorded. It returns nil if the item has not
+// announced it. All rows are there by then, and only the live attempt could add more. It reads them in
 // portions, so no snapshot stays open for long (R25).
 func (s *Catalog) manifest(ctx context.Context, l registry.Lease, v registry.VersionRecord) (*receipt.Manifest, error) {
-	if s.receiptKey == nil {
-		return nil, nil //nolint:nilnil // nil is no manifest
-	}
 	var open bool
 	err := s.db.Read.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM object_version
 		WHERE object_id = $1 AND version = $2 AND item_id = $3 AND status = 'intended')`, v.ObjectID, v.Version, l.ItemID).Scan(&open)
 	if err != nil || !open { // the transaction will refuse it, or has nothing left to do
-		return nil, err
+		return nil, err //nolint:nilnil // nil is no manifest
 	}
 	m, err := s.sumFiles(ctx, v.ObjectID, v.Version)
 	if err != nil {
@@ -43,60 +41,53 @@ const rowsAtOnce = 1000
 // so the database reads each row once and sorts none. A path's newest row up to the version counts.
 func (s *Catalog) sumFiles(ctx context.Context, objectID string, version int) (*receipt.Manifest, error) {
 	m := &receipt.Manifest{}
-	var last fileRow
+	var last registry.File
+	add := func(f registry.File) {
+		if f.Version > 0 && !f.Deleted {
+			m.Add(receipt.FileOf(f, receipt.Format))
+		}
+	}
 	for {
-		n, err := s.addPortion(ctx, m, objectID, version, &last)
+		n, err := s.addPortion(ctx, objectID, version, &last, add)
 		if err != nil {
 			return nil, fmt.Errorf("sum up the files of %s: %w", objectID, err)
 		}
 		if n < rowsAtOnce {
-			last.addTo(m)
+			add(last)
 			return m, nil
 		}
 	}
 }
 
-// fileRow is what a receipt needs of a row of the inventory. The zero value, with version 0, is no
-// row.
-type fileRow struct {
-	receipt.File
-	version int
-	deleted bool
-}
-
-// addTo adds the file to the sum. The caller knows that this row is the newest of its path.
-func (r *fileRow) addTo(m *receipt.Manifest) {
-	if r.version > 0 && !r.deleted {
-		m.Add(r.File)
-	}
-}
-
-// addPortion reads the rows after last and adds the newest row of each path. The newest row read
-// stays in last, since the next portion may continue its path.
-func (s *Catalog) addPortion(ctx context.Context, m *receipt.Manifest, objectID string, version int, last *fileRow) (n int, err error) {
-	rows, err := s.db.Read.QueryContext(ctx, `SELECT path, version, content_path, size_bytes, digests, deleted, modified_at FROM file
+// addPortion reads the rows after last, and calls add with the newest row of each path. The newest
+// row read stays in last, since the next portion may continue its path.
+func (s *Catalog) addPortion(ctx context.Context, objectID string, version int, last *registry.File, add func(registry.File)) (n int, err error) {
+	rows, err := s.db.Read.QueryContext(ctx, `SELECT path, version, content_path, size_bytes, digests, mime_type, format, deleted, modified_at FROM file
 		WHERE object_id = $1 AND (path, version) > ($2, $3) AND version <= $4 ORDER BY path, version`+sqldb.Limit(rowsAtOnce),
-		objectID, []byte(last.Path), last.version, version)
+		objectID, []byte(last.Path), last.Version, version)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	var path, content, digests sql.RawBytes
+	var path, content, digests, format sql.RawBytes
 	for ; rows.Next(); n++ {
-		var next fileRow
+		var next registry.File
 		var modified sql.NullInt64
-		if err := rows.Scan(&path, &next.version, &content, &next.Size, &digests, &next.deleted, &modified); err != nil {
+		if err := rows.Scan(&path, &next.Version, &content, &next.SizeBytes, &digests, &next.MIMEType, &format, &next.Deleted, &modified); err != nil {
 			return n, err
 		}
 		if modified.Valid {
 			next.Modified = sqldb.FromMicros(modified.Int64)
 		}
-		next.Path, next.Content = string(path), string(content)
+		next.Path, next.ContentPath = string(path), string(content)
 		if next.Digests, err = decodeDigests(string(digests)); err != nil {
 			return n, fmt.Errorf("file %q: %w", next.Path, err)
 		}
+		if next.Format, err = decodeFormat(string(format)); err != nil {
+			return n, fmt.Errorf("file %q: %w", next.Path, err)
+		}
 		if next.Path != last.Path {
-			last.addTo(m)
+			add(*last)
 		}
 		*last = next
 	}
@@ -104,8 +95,9 @@ func (s *Catalog) addPortion(ctx context.Context, m *receipt.Manifest, objectID 
 }
 
 // signReceipt signs and stores the version's receipt. It covers all events of the object's chain
-// since the previous receipt, up to end.
-func (t *tx) signReceipt(v registry.VersionRecord, m *receipt.Manifest, end chainEnd) error {
+// since the previous receipt, up to end. Without a key the receipt is not signed: it is not shown,
+// but lies beside the bytes all the same.
+func (t *tx) signReceipt(it registry.WorkItem, v registry.VersionRecord, m *receipt.Manifest, end chainEnd) error {
 	before := chainEnd{hash: receipt.Zero}
 	err := t.Get(`SELECT last_event, last_hash FROM receipt WHERE object_id = $1 ORDER BY version DESC LIMIT 1`,
 		[]any{v.ObjectID}, &before.seq, &before.hash)
@@ -116,28 +108,53 @@ func (t *tx) signReceipt(v registry.VersionRecord, m *receipt.Manifest, end chai
 	for i, r := range v.Replicas {
 		replicas[i] = receipt.Replica{Storage: r.Storage, Verified: r.VerifiedAt, Inventory: v.Inventory}
 	}
-	key := t.store.receiptKey
-	head, signature := key.Sign(receipt.Header{
-		Object: v.ObjectID, Version: v.Version, Owner: v.Owner, LocalIDs: v.LocalIDs,
+	h := receipt.Header{
+		Object: v.ObjectID, Version: v.Version, Owner: v.Owner,
 		Title: sqldb.Clean(v.Title), Creator: sqldb.Clean(v.Creator), Date: sqldb.Clean(v.Date),
+		Collection: v.Collection, Item: it.ID,
 		Created: v.CreatedAt, Recorded: sqldb.FromMicros(t.Now), Files: m.Files, Bytes: m.Bytes, Manifest: m.Digest(),
 		Events:   receipt.Span{First: before.seq + 1, Count: end.seq - before.seq, Before: before.hash, After: end.hash},
 		Replicas: replicas,
-	})
+	}
+	if err := t.identity(it, &h); err != nil {
+		return fmt.Errorf("sign the receipt: %w", err)
+	}
+	head, keyID, signature := receipt.Unsigned(h), "", []byte(nil)
+	if key := t.store.receiptKey; key != nil {
+		head, signature = key.Sign(h)
+		keyID = key.Public().ID()
+		if err := t.noteReceiptKey(); err != nil {
+			return err
+		}
+	}
 	if len(head) > receipt.MaxLine {
 		return fmt.Errorf("sign the receipt: its header would have %d bytes: %w", len(head), registry.ErrInvalid)
 	}
-	public := key.Public()
-	if err := t.noteReceiptKey(); err != nil {
-		return err
-	}
 	err = t.Do(`INSERT INTO receipt (object_id, version, key_id, head, signature, first_event, last_event, last_hash)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, v.ObjectID, v.Version, public.ID(), head,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, v.ObjectID, v.Version, keyID, head,
 		base64.StdEncoding.EncodeToString(signature), before.seq+1, end.seq, end.hash)
 	if err != nil {
 		return fmt.Errorf("store the receipt: %w", err)
 	}
 	return nil
+}
+
+// identity fills in what only the Registry knows of the object and of the job.
+func (t *tx) identity(it registry.WorkItem, h *receipt.Header) error {
+	spec, err := work.SpecOf(it)
+	if err != nil {
+		return err
+	}
+	h.ProfileVersion = spec.ProfileVersion
+	var named int64
+	if err := t.Get(`SELECT created_at, ezid_item FROM object WHERE id = $1`, []any{h.Object}, &named, &h.EZIDItem); err != nil {
+		return fmt.Errorf("look up %s: %w", h.Object, err)
+	}
+	h.Named = sqldb.FromMicros(named)
+	// All of the owner's, also those of a job that failed after it was named.
+	ask := t.Ask(`SELECT local_id FROM identifier WHERE ark = $1 AND owner = $2 ORDER BY local_id`, h.Object, h.Owner)
+	h.LocalIDs, err = sqldb.Collect(ask, "look up local ids", func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })
+	return err
 }
 
 // DepositReceipt implements registry.Attesting.

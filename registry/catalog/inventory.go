@@ -245,7 +245,7 @@ func (s *Catalog) RecordVersion(ctx context.Context, l registry.Lease, v registr
 			return err
 		}
 		if manifest != nil {
-			if err := t.signReceipt(v, manifest, end); err != nil {
+			if err := t.signReceipt(it, v, manifest, end); err != nil {
 				return err
 			}
 		}

@@ -2,12 +2,17 @@ package receipt
 
 import "github.com/holdfast/holdfast/registry"
 
-// FileOf returns a file of the inventory as receipts of a format have it, without later findings
-// such as its file format.
+// FileOf returns a file of the inventory as receipts of a format have it.
 func FileOf(f registry.File, format int) File {
 	out := File{Path: f.Path, Size: f.SizeBytes, Digests: f.Digests, Content: f.ContentPath}
 	if format > 1 {
 		out.Modified = f.Modified
+	}
+	if format > 2 {
+		out.MIMEType, out.Since = f.MIMEType, f.Version
+		if f.Format != nil {
+			out.Format = &FileFormat{PUID: f.Format.PUID, Name: f.Format.Name, Version: f.Format.Version, Registry: f.Format.Registry, Warning: f.Format.Warning}
+		}
 	}
 	return out
 }

@@ -48,8 +48,20 @@ func (k *Key) Sign(h Header) (head string, signature []byte) {
 	return string(w.b), ed25519.Sign(k.private, w.b)
 }
 
-// Head returns the beginning of a receipt: the signed line and the signature's line.
+// Unsigned returns the header's line without a key, for a service that has none.
+func Unsigned(h Header) (head string) {
+	h.Key, h.PublicKey = "", ""
+	var w line
+	w.header(h)
+	return string(w.b)
+}
+
+// Head returns the beginning of a receipt: the signed line and the signature's line. One that is
+// not signed has no signature, and so no such line.
 func Head(head string, signature []byte) []byte {
+	if len(signature) == 0 {
+		return []byte(head)
+	}
 	return []byte(head + `{"signature":"` + base64.StdEncoding.EncodeToString(signature) + "\"}\n")
 }
 

@@ -82,6 +82,25 @@ func (w *line) event(e Event) {
 	w.text("}")
 }
 
+func (w *line) format(f FileFormat) {
+	w.text(`,"format":{"puid":`)
+	w.string(f.PUID)
+	w.field("name", f.Name)
+	w.field("version", f.Version)
+	w.field("registry", f.Registry)
+	w.field("warning", f.Warning)
+	w.text("}")
+}
+
+func (w *line) span(s Span) {
+	w.text(`{"first":`)
+	w.number(s.First)
+	w.numberField("count", s.Count)
+	w.field("before", s.Before)
+	w.field("after", s.After)
+	w.text("}")
+}
+
 func (w *line) header(h Header) {
 	w.text(Magic)
 	w.number(int64(cmp.Or(h.Format, Format)))
@@ -99,17 +118,21 @@ func (w *line) header(h Header) {
 	w.field("title", h.Title)
 	w.field("creator", h.Creator)
 	w.field("date", h.Date)
+	if cmp.Or(h.Format, Format) >= 3 {
+		w.field("collection", h.Collection)
+		w.field("item", h.Item)
+		w.numberField("profile_version", int64(h.ProfileVersion))
+		w.field("ezid_item", h.EZIDItem)
+		w.timeField("named", h.Named)
+	}
 	w.timeField("created", h.Created)
 	w.timeField("recorded", h.Recorded)
 	w.numberField("files", h.Files)
 	w.numberField("bytes", h.Bytes)
 	w.field("manifest", h.Manifest)
-	w.text(`,"events":{"first":`)
-	w.number(h.Events.First)
-	w.numberField("count", h.Events.Count)
-	w.field("before", h.Events.Before)
-	w.field("after", h.Events.After)
-	w.text(`},"replicas":[`)
+	w.text(`,"events":`)
+	w.span(h.Events)
+	w.text(`,"replicas":[`)
 	for i, r := range h.Replicas {
 		if i > 0 {
 			w.text(",")

@@ -57,9 +57,10 @@ func parseHeader(text []byte) (h Header, err error) {
 	h.Format = in.Format
 	var w line
 	w.header(h)
-	if !bytes.Equal(w.b, text) || !fourDigitYear(h.Created, h.Recorded) {
+	if !bytes.Equal(w.b, text) || !fourDigitYear(h.Created, h.Recorded, h.Named) {
 		return h, errForm
 	}
+	unsigned := h.Format >= 3 && h.Key == "" && h.PublicKey == ""
 	return h, check(map[string]bool{
 		"version":        h.Version >= 1,
 		"files":          h.Files >= 0,
@@ -69,8 +70,8 @@ func parseHeader(text []byte) (h Header, err error) {
 		"events.before":  isHash(h.Events.Before),
 		"events.after":   isHash(h.Events.After),
 		"manifest":       isHash(strings.TrimPrefix(h.Manifest, "sha256:")) && strings.HasPrefix(h.Manifest, "sha256:"),
-		"key":            isHash(h.Key),
-		"public_key":     isHash(h.PublicKey), // same length
+		"key":            unsigned || isHash(h.Key),
+		"public_key":     unsigned || isHash(h.PublicKey), // same length
 		"object (empty)": h.Object != "",
 	})
 }
@@ -123,23 +124,28 @@ func parseFile(text []byte, format int) (f File, err error) {
 		Size     int64             `json:"size"`
 		Digests  map[string]string `json:"digests"`
 		Modified time.Time         `json:"modified"`
+		MIMEType string            `json:"mime"`
+		Format   *FileFormat       `json:"format"`
+		Since    int               `json:"since"`
 		Content  string            `json:"content"`
 	}
 	if err := decode(text, &in); err != nil {
 		return f, err
 	}
 	f.Size, f.Digests, f.Modified = in.Size, in.Digests, in.Modified
+	f.MIMEType, f.Format, f.Since = in.MIMEType, in.Format, in.Since
 	var path, content bool
 	f.Path, path = UnescapePath(in.File)
 	f.Content, content = UnescapePath(in.Content)
-	if !path || !content || !bytes.Equal(f.Line(), text) || format == 1 && !f.Modified.IsZero() {
+	if !path || !content || !bytes.Equal(f.Line(), text) || format < 2 && !f.Modified.IsZero() ||
+		format < 3 && (f.MIMEType != "" || f.Format != nil || f.Since != 0) {
 		return f, errForm
 	}
 	digests := len(f.Digests) > 0
 	for _, d := range f.Digests {
 		digests = digests && isHex(d)
 	}
-	return f, check(map[string]bool{"file": f.Path != "", "size": f.Size >= 0, "digests": digests})
+	return f, check(map[string]bool{"file": f.Path != "", "size": f.Size >= 0, "digests": digests, "since": f.Since >= 0})
 }
 
 func parseEvent(text []byte) (e Event, hash string, err error) {

@@ -20,8 +20,9 @@ import (
 )
 
 // Format is the version of the format that this package writes. It reads all earlier versions. In
-// format 1 no file has a time.
-const Format = 2
+// format 1 no file has a time. Since format 3 a receipt has all that a Registry knows of a version,
+// so that one can be made again from what lies beside the bytes, and it may be unsigned.
+const Format = 3
 
 // Magic begins every receipt of every format.
 const Magic = `{"holdfast_receipt":`
@@ -31,14 +32,21 @@ var Zero = strings.Repeat("0", hex.EncodedLen(sha256.Size))
 
 // Header is the signed first line.
 type Header struct {
-	Format    int       `json:"-"`       // 0: Format
-	Object    string    `json:"object"`  // its ARK
-	Version   int       `json:"version"` // from 1
-	Owner     string    `json:"owner"`
-	LocalIDs  []string  `json:"local_ids"`
-	Title     string    `json:"title"`
-	Creator   string    `json:"creator"`
-	Date      string    `json:"date"`
+	Format   int      `json:"-"`       // 0: Format
+	Object   string   `json:"object"`  // its ARK
+	Version  int      `json:"version"` // from 1
+	Owner    string   `json:"owner"`
+	LocalIDs []string `json:"local_ids"`
+	Title    string   `json:"title"`
+	Creator  string   `json:"creator"`
+	Date     string   `json:"date"`
+	// These are known since format 3.
+	Collection     string    `json:"collection"`
+	Item           string    `json:"item"`            // the job that made the version
+	ProfileVersion int       `json:"profile_version"` // of the collection's profile; 0: not known
+	EZIDItem       string    `json:"ezid_item"`       // the item under which EZID knows the object; "": it does not
+	Named          time.Time `json:"named"`           // when the object got its ARK
+
 	Created   time.Time `json:"created"`  // the version, as its OCFL inventory says
 	Recorded  time.Time `json:"recorded"` // when it became preserved
 	Files     int64     `json:"files"`
@@ -46,7 +54,7 @@ type Header struct {
 	Manifest  string    `json:"manifest"` // sha256:HEX of the lines of files
 	Events    Span      `json:"events"`
 	Replicas  []Replica `json:"replicas"`
-	Key       string    `json:"key"`        // PublicKey.ID of the key that signed
+	Key       string    `json:"key"`        // PublicKey.ID of the key that signed; "": nobody did
 	PublicKey string    `json:"public_key"` // that key, in hex
 }
 
@@ -58,6 +66,9 @@ type Span struct {
 	Before string `json:"before"` // hash of the event before the first, or Zero
 	After  string `json:"after"`  // hash of the last event; Before if there is none
 }
+
+// Last returns the number of the last event, First-1 if there is none.
+func (s Span) Last() int64 { return s.First + s.Count - 1 }
 
 // Replica is a copy of the version that was read back and compared.
 type Replica struct {
@@ -74,7 +85,20 @@ type File struct {
 	// Modified is when the producer last changed it, as its source said, in microseconds. It is
 	// zero if unknown.
 	Modified time.Time
-	Content  string // content path in the OCFL object
+	// These are known since format 3.
+	MIMEType string
+	Format   *FileFormat // nil: not identified
+	Since    int         // the version from which on the path has this content; 0: not known
+	Content  string      // content path in the OCFL object
+}
+
+// FileFormat is a file's format in PRONOM.
+type FileFormat struct {
+	PUID     string `json:"puid"`
+	Name     string `json:"name"`
+	Version  string `json:"version"`  // of the format
+	Registry string `json:"registry"` // version of PRONOM
+	Warning  string `json:"warning"`  // why it may be wrong
 }
 
 // Event is one event of the object's chain.
@@ -122,6 +146,15 @@ func (f File) Line() []byte {
 	w.digests(f.Digests)
 	if !f.Modified.IsZero() && fourDigitYear(f.Modified) {
 		w.timeField("modified", f.Modified)
+	}
+	if f.MIMEType != "" {
+		w.field("mime", f.MIMEType)
+	}
+	if f.Format != nil {
+		w.format(*f.Format)
+	}
+	if f.Since != 0 {
+		w.numberField("since", int64(f.Since))
 	}
 	w.field("content", EscapePath(f.Content))
 	w.text("}\n")

@@ -43,8 +43,9 @@ func sample(t testing.TB) []byte {
 	var m receipt.Manifest
 	var body bytes.Buffer
 	for _, f := range []receipt.File{
-		{Path: "producer/50% \"ü\"\\.txt", Size: 5, Digests: map[string]string{"sha512": "AA", "md5": "bb"}, Modified: at.AddDate(-82, 0, 0), Content: "v1/content/producer/a"},
-		{Path: "producer/latin-\xe9\n", Size: 0, Digests: map[string]string{"sha512": "cc"}, Content: "v2/content/producer/b"},
+		{Path: "producer/50% \"ü\"\\.txt", Size: 5, Digests: map[string]string{"sha512": "AA", "md5": "bb"}, Modified: at.AddDate(-82, 0, 0), Content: "v1/content/producer/a", MIMEType: "text/plain", Since: 1,
+			Format: &receipt.FileFormat{PUID: "x-fmt/111", Name: "Plain \"Text\" File", Registry: "v120", Warning: "by its name only"}},
+		{Path: "producer/latin-\xe9\n", Size: 0, Digests: map[string]string{"sha512": "cc"}, Content: "v2/content/producer/b", Since: 2, Format: &receipt.FileFormat{PUID: "fmt/412", Name: "DOCX", Version: "2007 onwards"}},
 		{Path: "system/mrt-erc.txt", Size: 7, Digests: map[string]string{"sha512": "dd"}, Content: "v2/content/system/mrt-erc.txt"},
 	} {
 		body.Write(m.Add(f))
@@ -62,6 +63,7 @@ func sample(t testing.TB) []byte {
 	span.After = before
 	head, signature := key(t, keyText).Sign(receipt.Header{
 		Object: "ark:/99999/fk4x", Version: 2, Owner: "ark:/99999/owner", LocalIDs: []string{"l1", "l\n2"}, Title: "A \"title\" <&> \u2028",
+		Collection: "maps", Item: "01J9", ProfileVersion: 7, EZIDItem: "01J8", Named: at.Add(-time.Minute),
 		Created: at, Recorded: at.Add(time.Second), Files: m.Files, Bytes: m.Bytes, Manifest: m.Digest(), Events: span,
 		Replicas: []receipt.Replica{{Storage: "file:///one", Verified: at, Inventory: "sha512:00"}, {Storage: "s3://two", Verified: at, Inventory: "sha512:00"}},
 	})
@@ -86,30 +88,59 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestFormat1: a receipt of format 1, made by a program of that time, stays valid. This program
-// writes its lines the same way.
-func TestFormat1(t *testing.T) {
+// TestEarlierFormats: receipts of formats 1 and 2, made by programs of that time, stay valid. This
+// program writes their lines the same way.
+func TestEarlierFormats(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("testdata", "receipt-format-1.jsonl"))
+	dated := strings.NewReplacer(`,"content"`, `,"modified":"2001-02-03T04:05:06.000000Z","content"`)
+	typed := strings.NewReplacer(`,"content"`, `,"mime":"text/plain","content"`)
+	for format, later := range map[int][]*strings.Replacer{1: {dated, typed}, 2: {typed, strings.NewReplacer(`,"created"`, `,"collection":"maps","created"`)}} {
+		text, err := os.ReadFile(filepath.Join("testdata", fmt.Sprintf("receipt-format-%d.jsonl", format)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		trusted := []receipt.PublicKey{key(t, keyText).Public()}
+		r := verify(t, text, receipt.Options{Keys: trusted})
+		if !r.Valid() || !r.Trusted || r.Header.Format != format || r.Files != 3 {
+			t.Errorf("%+v", r)
+		}
+		head, signature := key(t, keyText).Sign(r.Header)
+		if !bytes.HasPrefix(text, receipt.Head(head, signature)) {
+			t.Errorf("signed again it is %s%x", head, signature)
+		}
+		f := registry.File{Path: "producer/a", Version: 3, Modified: time.Now(), MIMEType: "text/plain", Format: &registry.Format{PUID: "x"}}
+		if got := string(receipt.FileOf(f, format).Line()); strings.Contains(got, "modified") != (format > 1) || strings.Contains(got, "mime") || strings.Contains(got, "since") {
+			t.Errorf("a line of format %d is %s", format, got)
+		}
+		for _, with := range later {
+			if r := verify(t, []byte(with.Replace(string(text))), receipt.Options{}); r.Valid() || !strings.Contains(r.Faults[0].Message, "form") {
+				t.Errorf("format %d with what came later: %+v", format, r)
+			}
+		}
+	}
+}
+
+// TestUnsigned: a receipt that nobody signed is complete or not, and never trusted.
+func TestUnsigned(t *testing.T) {
+	t.Parallel()
+	lines := strings.SplitAfter(string(sample(t)), "\n")
+	h, err := receipt.ParseHeader(lines[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	trusted := []receipt.PublicKey{key(t, keyText).Public()}
-	r := verify(t, text, receipt.Options{Keys: trusted})
-	if !r.Valid() || !r.Trusted || r.Header.Format != 1 || r.Files != 3 {
+	text := string(receipt.Head(receipt.Unsigned(h), nil)) + strings.Join(lines[2:], "")
+	if r := verify(t, []byte(text), receipt.Options{}); !r.Valid() || r.Signed || r.Trusted || r.Files != 3 || r.Events != 2 {
 		t.Errorf("%+v", r)
 	}
-	head, signature := key(t, keyText).Sign(r.Header)
-	if !bytes.HasPrefix(text, receipt.Head(head, signature)) {
-		t.Errorf("signed again it is %s%x", head, signature)
+	if r := verify(t, []byte(text), receipt.Options{Keys: []receipt.PublicKey{key(t, keyText).Public()}}); r.Valid() || r.Signed || r.Trusted || r.Total != 1 || r.Faults[0].Where != "key" {
+		t.Errorf("with a key: %+v", r)
 	}
-	f := registry.File{Path: "producer/a", Modified: time.Now()}
-	if got := string(receipt.FileOf(f, 1).Line()); strings.Contains(got, "modified") {
-		t.Errorf("a line of format 1 is %s", got)
+	if r := verify(t, []byte(strings.Replace(text, `"size":5`, `"size":6`, 1)), receipt.Options{}); r.Valid() {
+		t.Error("a changed file passed")
 	}
-	dated := strings.Replace(string(text), `,"content"`, `,"modified":"2001-02-03T04:05:06.000000Z","content"`, 1)
-	if r := verify(t, []byte(dated), receipt.Options{}); r.Valid() || !strings.Contains(r.Faults[0].Message, "form") {
-		t.Errorf("with a time: %+v", r)
+	h.Format = 2
+	if _, err := receipt.ParseHeader(receipt.Unsigned(h)); err == nil {
+		t.Error("format 2 knows no receipts without a key")
 	}
 }
 
@@ -177,7 +208,7 @@ func TestVerify_Faults(t *testing.T) {
 	tests := []struct{ name, text, where, says string }{
 		{"empty", "", "header", "empty"},
 		{"something else", "hello\n", "header", "no receipt"},
-		{"newer format", change(1, "2", "3"), "header", "newer holdfast"},
+		{"newer format", change(1, "3", "4"), "header", "newer holdfast"},
 		{"other version", change(1, `"version":2`, `"version":3`), "signature", "changed after signing"},
 		{"name twice", change(1, `"version":2`, `"version":3,"version":2`), "header", "form"},
 		{"unknown name", change(1, `"version":2`, `"version":2,"more":1`), "header", "unknown field"},

@@ -23,14 +23,18 @@ type Options struct {
 	// File is called for every file, in the receipt's order, unless it is nil. Its error becomes a
 	// fault of the file. An error that wraps ErrStop ends the reading.
 	File func(File) error
+	// Event is called for every event that is what its hash says, with this hash, in the order of
+	// the chain, unless it is nil. What its error means is as for File.
+	Event func(e Event, hash string) error
 }
 
-// ErrStop ends Verify when Options.File returns it. Verify returns the error that wraps it.
+// ErrStop ends Verify when a function of Options returns it. Verify returns the error that wraps it.
 var ErrStop = errors.New("stop reading the receipt")
 
 // Result is the outcome of a verification.
 type Result struct {
 	Header  Header // as read; do not rely on it if there are faults
+	Signed  bool   // whether it names a key; otherwise nothing shows who made it
 	Trusted bool   // whether one of Options.Keys signed it
 	Files   int64  // lines that were read
 	Events  int64
@@ -66,15 +70,20 @@ func (f Fault) Error() string {
 
 // Verify reads a receipt and reports everything that is wrong with it. It keeps one line in memory,
 // at most MaxLine bytes, and reads no further than the header announces. Its error is that of the
-// reader or of Options.File; the result then has the faults found so far.
+// reader or of a function of Options; the result then has the faults found so far.
 func Verify(r io.Reader, o Options) (*Result, error) {
-	v := &verifier{Result: &Result{}, Options: o, in: bufio.NewReaderSize(r, 64<<10)}
+	v := newVerifier(r, o)
 	return v.Result, v.verify()
+}
+
+func newVerifier(r io.Reader, o Options) *verifier {
+	return &verifier{Result: &Result{}, Options: o, in: bufio.NewReaderSize(r, 64<<10), parse: parseHeader}
 }
 
 type verifier struct {
 	*Result
 	Options
+	parse    func(text []byte) (Header, error) // of the first line
 	in       *bufio.Reader
 	line     int64
 	buf      []byte
@@ -139,9 +148,15 @@ func (v *verifier) head() error {
 		return err
 	}
 	signed := bytes.Clone(text)
-	if v.Header, err = parseHeader(signed); err != nil {
+	if v.Header, err = v.parse(signed); err != nil {
 		v.fault(1, "header", "%v", err)
 		return errStopped
+	}
+	if v.Signed = v.Header.Key != ""; !v.Signed {
+		if len(v.Keys) > 0 {
+			v.fault(1, "key", "the receipt is not signed: nothing shows who made it")
+		}
+		return nil
 	}
 	public, err := ParsePublicKey(v.Header.PublicKey)
 	if err != nil {
@@ -194,7 +209,7 @@ func (v *verifier) body() error {
 		if v.Files < v.Header.Files {
 			err = v.file(text)
 		} else {
-			v.event(text)
+			err = v.event(text)
 		}
 		if err != nil {
 			return err
@@ -238,7 +253,11 @@ func (v *verifier) file(text []byte) error {
 	if v.File == nil {
 		return nil
 	}
-	err = v.File(f)
+	return v.told(where, v.File(f))
+}
+
+// told makes an error of a function of Options the fault of a line, unless it ends the reading.
+func (v *verifier) told(where string, err error) error {
 	if errors.Is(err, ErrStop) {
 		return err
 	} else if err != nil {
@@ -248,14 +267,14 @@ func (v *verifier) file(text []byte) error {
 }
 
 // event continues with the hash in the line. So each changed event is reported, and none after it.
-func (v *verifier) event(text []byte) {
+func (v *verifier) event(text []byte) error {
 	v.Events++
 	seq := v.Header.Events.First + v.Events - 1
 	where := fmt.Sprintf("event %d", seq)
 	e, hash, err := parseEvent(text)
 	if err != nil {
 		v.fault(v.line, where, "%v", err)
-		return
+		return nil
 	}
 	where += " (" + e.Type + ")"
 	switch {
@@ -264,8 +283,13 @@ func (v *verifier) event(text []byte) {
 	case e.Object != v.Header.Object:
 		v.fault(v.line, where, "it is about another object, %s", e.Object)
 	}
-	if want := e.Hash(v.chain); want != hash {
+	want := e.Hash(v.chain)
+	if want != hash {
 		v.fault(v.line, where, "it was changed, or the hash of the event before it: its hash must be %s, but the line has %s", want, hash)
 	}
 	v.chain = hash
+	if v.Event == nil || want != hash || e.Seq != seq || e.Object != v.Header.Object {
+		return nil
+	}
+	return v.told(where, v.Event(e, hash))
 }

@@ -87,7 +87,7 @@ func preserveLarge(ctx context.Context, s registry.Preserving, c registry.Claim,
 		return err
 	}
 	return s.RecordVersion(ctx, c.Lease, registry.VersionRecord{
-		ObjectID: ArchiveObject, Version: version, Collection: c.Item.Collection, Owner: Owner, LocalIDs: r.LocalIDs,
+		ObjectID: ArchiveObject, Version: version, Collection: c.Item.Collection, Owner: Owner,
 		Title: "Newspapers, all pages", Creator: "Somebody", Files: int64(n), SizeBytes: int64(n) << 10, CreatedAt: time.Now(),
 		Replicas: []registry.Replica{{Storage: registry.DefaultStorage, VerifiedAt: time.Now()}},
 	})

@@ -219,7 +219,7 @@ func (w *worker) preserve(ctx context.Context, s registry.Preserving, c registry
 		{"record files", func() error { return s.RecordFiles(ctx, l, ark, 1, rows) }},
 		{"record version", func() error {
 			return s.RecordVersion(ctx, l, registry.VersionRecord{
-				ObjectID: ark, Version: 1, Collection: c.Item.Collection, Owner: Owner, LocalIDs: []string{local},
+				ObjectID: ark, Version: 1, Collection: c.Item.Collection, Owner: Owner,
 				Title: fmt.Sprintf("Glass plates, box %x", id[:2]), Creator: "Somebody", Date: "2026", Files: files, SizeBytes: files * size,
 				CreatedAt: now, Replicas: []registry.Replica{{Storage: registry.DefaultStorage, VerifiedAt: now}},
 				Events: []registry.Premis{{

@@ -21,6 +21,7 @@ type receiptVerdict struct {
 	Path     string          `json:"path"`
 	Type     string          `json:"type"` // receipt
 	Valid    bool            `json:"valid"`
+	Signed   bool            `json:"signed"`
 	Trusted  bool            `json:"trusted"` // signed by a key of --key
 	ObjectID string          `json:"object_id"`
 	Version  int             `json:"version"`
@@ -103,7 +104,7 @@ func checkReceipt(ctx context.Context, a *cli.App, path, against string, keys []
 		v.Compared, v.LeftOut, v.Faults = c.compared, c.leftOut, r.Faults
 	}
 	h := r.Header
-	v.Valid, v.Trusted, v.Errors = r.Valid(), r.Trusted, r.Total
+	v.Valid, v.Signed, v.Trusted, v.Errors = r.Valid(), r.Signed, r.Trusted, r.Total
 	v.ObjectID, v.Version, v.Files, v.Bytes, v.Events, v.Key = h.Object, h.Version, h.Files, h.Bytes, h.Events.Count, h.Key
 	code := exit.OK
 	if !v.Valid {
@@ -128,7 +129,11 @@ func printReceipt(a *cli.App, v receiptVerdict, h receipt.Header) error {
 	if h.Object != "" {
 		lines[0] += fmt.Sprintf(" of %s, version %d, %s, %s, %s", terminal.Clean(h.Object), h.Version, terminal.Plural(h.Files, "file", "files"),
 			terminal.ExactSize(h.Bytes), terminal.Plural(h.Events.Count, "event", "events"))
-		lines = append(lines, "  recorded "+h.Recorded.UTC().Format("2006-01-02 15:04:05 UTC")+", signed by key "+terminal.Clean(h.Key))
+		by := "not signed"
+		if v.Signed {
+			by = "signed by key " + terminal.Clean(h.Key)
+		}
+		lines = append(lines, "  recorded "+h.Recorded.UTC().Format("2006-01-02 15:04:05 UTC")+", "+by)
 	}
 	if v.Compared > 0 {
 		lines = append(lines, fmt.Sprintf("  %s in %s read and compared", terminal.Plural(v.Compared, "file", "files"), terminal.Clean(v.Against)))
@@ -139,6 +144,8 @@ func printReceipt(a *cli.App, v receiptVerdict, h receipt.Header) error {
 	switch {
 	case v.Trusted && v.Valid:
 		lines = append(lines, "  the key is one of --key")
+	case v.Valid && !v.Signed:
+		lines = append(lines, "  note: the receipt is complete, but not signed: nothing shows who made it, or whether it was changed")
 	case v.Valid:
 		lines = append(lines, "  note: the receipt is complete and unchanged since it was signed, but its signer was not verified; add --key with the",
 			"        service's public key, from a source that you trust (holdfast receipt-keys --pem)")

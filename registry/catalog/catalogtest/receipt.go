@@ -229,16 +229,23 @@ func oneReceipt(f *fixture) {
 	ark := f.Named(c.Lease, "x").ARK
 	f.Intend(c.Lease, ark, 1, `{}`)
 	files := []registry.File{registrytest.File("producer/a"), registrytest.File("producer/%\n\xe9")}
+	files[0].MIMEType, files[0].Format = "image/\"tiff\"", &registry.Format{PUID: "fmt/353", Name: "Tagged Image <File>", Version: "6", Registry: "v120", Warning: "é"}
 	f.Must(f.Store.RecordFiles(f.Context(), c.Lease, ark, 1, files))
 	_, err := f.Store.DepositReceipt(f.Context(), ark, 1)
 	f.Is(err, registry.ErrNotFound)
 	v := registrytest.VersionRecord(f.Fixture, c.Lease, ark, 1, files)
-	v.Title, v.LocalIDs, v.Inventory = "a \"title\"\n\xff\x00", []string{"x"}, "sha512:00"
+	v.Title, v.Inventory = "a \"title\"\n\xff\x00", "sha512:00"
 	f.Must(f.Store.RecordVersion(f.Context(), c.Lease, v))
 	before, r := f.receipt(ark, 1)
 	if h := r.Header; h.Object != ark || h.Version != 1 || h.Files != 2 || h.Bytes != 10 || len(h.Replicas) != 1 ||
 		h.Replicas[0].Storage != v.Replicas[0].Storage || h.Replicas[0].Inventory != "sha512:00" || !h.Replicas[0].Verified.Equal(v.Replicas[0].VerifiedAt) {
 		f.Errorf("header %+v", h)
+	}
+	o, err := f.Store.Object(f.Context(), ark)
+	f.Must(err)
+	if h := r.Header; h.Format != receipt.Format || h.Collection != v.Collection || h.Item != c.Item.ID || h.Owner != o.Owner ||
+		!slices.Equal(h.LocalIDs, []string{"x"}) || !h.Named.Equal(o.CreatedAt) || h.EZIDItem != "" {
+		f.Errorf("identity in the header: %+v", h)
 	}
 	f.Clock.Pass(time.Minute)
 	v.Title, v.Replicas[0].VerifiedAt = "another", f.Clock.Now()

@@ -400,6 +400,9 @@ func (a *chainAudit) receipts(ctx context.Context, o registry.Object) error {
 		} else if err != nil {
 			return err
 		}
+		if kept.KeyID == "" {
+			continue // nobody signed it
+		}
 		a.Receipts++
 		h, err := receipt.VerifyHead(kept.Head, kept.Signature, keys)
 		if err != nil {

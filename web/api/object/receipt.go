@@ -36,7 +36,7 @@ func (s *Service) receiptRoute() {
 		if err != nil {
 			return nil, err
 		}
-		kept, err := s.Registry.DepositReceipt(ctx, o.ID, o.Head)
+		kept, err := s.signedReceipt(ctx, o.ID, o.Head)
 		if errors.Is(err, registry.ErrNotFound) {
 			return nil, endpoint.NotFound("version %d of %s has no receipt: Holdfast did not sign receipts when it recorded this version, and cannot do so later", o.Head, o.ID)
 		} else if err != nil {
@@ -50,6 +50,16 @@ func (s *Service) receiptRoute() {
 			Write: func(w io.Writer) error { return s.writeReceipt(ctx, w, kept) },
 		}, nil
 	})
+}
+
+// signedReceipt returns the stored part of a version's receipt. ErrNotFound: there is none, or
+// nobody signed it, so that it proves nothing.
+func (s *Service) signedReceipt(ctx context.Context, objectID string, version int) (registry.DepositReceipt, error) {
+	kept, err := s.Registry.DepositReceipt(ctx, objectID, version)
+	if err == nil && kept.KeyID == "" {
+		err = fmt.Errorf("the receipt of version %d of %s is not signed: %w", version, objectID, registry.ErrNotFound)
+	}
+	return kept, err
 }
 
 // chainReaches refuses a receipt whose last event is missing. Otherwise the client would see a

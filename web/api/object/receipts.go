@@ -111,7 +111,7 @@ func (s *Service) receiptOf(ctx context.Context, job registry.JobResult) (regist
 	if err != nil {
 		return registry.DepositReceipt{}, err
 	}
-	kept, err := s.Registry.DepositReceipt(ctx, o.ID, job.Version)
+	kept, err := s.signedReceipt(ctx, o.ID, job.Version)
 	if err != nil {
 		return kept, err
 	}
