@@ -52,9 +52,6 @@ func (k *Key) SignEvents(h EventsHeader) []byte {
 	return Head(string(w.b), signature)
 }
 
-// ParseEventsHeader decodes the first line of a text of events. It does not verify the signature.
-func ParseEventsHeader(head string) (EventsHeader, error) { return parseEventsHeader([]byte(head)) }
-
 func parseEventsHeader(text []byte) (h EventsHeader, err error) {
 	if !bytes.HasPrefix(text, []byte(EventsMagic)) {
 		return h, fmt.Errorf("these are no events: a text of events begins with %q", EventsMagic)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -90,6 +91,44 @@ func TestVerifyEvents(t *testing.T) {
 	} {
 		if r := verifyEvents(t, []byte(text), receipt.Options{}); r.Valid() {
 			t.Errorf("%s was taken for events", name)
+		}
+	}
+}
+
+// TestDocs_Events: the commands in docs/evidence.md work as written.
+func TestDocs_Events(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"sh", "openssl", "sha256sum", "sed"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%s is not here; it is needed to run what docs/evidence.md shows", tool)
+		}
+	}
+	doc, err := os.ReadFile("../../docs/evidence.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, script, _ := strings.Cut(string(doc), "```sh\n")
+	script, _, ok := strings.Cut(script, "```")
+	if !ok {
+		t.Fatal("docs/evidence.md has no script")
+	}
+	text := string(segment(key(t, keyText)))
+	for name, tt := range map[string]struct {
+		text  string
+		valid bool
+	}{
+		"as it is": {text, true}, "another object": {strings.Replace(text, "fk4x", "fk4y", 1), false}, "another event": {strings.Replace(text, "id1", "id2", 1), false},
+	} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"segment.jsonl": tt.text, "key.pem": key(t, keyText).Public().PEM()} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := exec.Command("sh", "-e", "-c", script)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); (err == nil) != tt.valid {
+			t.Errorf("%s: %v\n%s", name, err, out)
 		}
 	}
 }

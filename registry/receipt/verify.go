@@ -20,6 +20,9 @@ type Options struct {
 	// Keys are the trusted keys. Without any, Verify only checks that the receipt is complete and
 	// unchanged since the holder of its own key signed it.
 	Keys []PublicKey
+	// Header is called with the header before anything below it, unless it is nil. A wrong
+	// signature is known by then, as a fault of the result. Its error ends the reading.
+	Header func(Header) error
 	// File is called for every file, in the receipt's order, unless it is nil. Its error becomes a
 	// fault of the file. An error that wraps ErrStop ends the reading.
 	File func(File) error
@@ -122,6 +125,9 @@ func (v *verifier) next() ([]byte, error) {
 
 func (v *verifier) verify() error {
 	err := v.head()
+	if err == nil && v.Options.Header != nil {
+		err = v.Options.Header(v.Result.Header)
+	}
 	if err == nil {
 		err = v.body()
 	}
@@ -148,23 +154,23 @@ func (v *verifier) head() error {
 		return err
 	}
 	signed := bytes.Clone(text)
-	if v.Header, err = v.parse(signed); err != nil {
+	if v.Result.Header, err = v.parse(signed); err != nil {
 		v.fault(1, "header", "%v", err)
 		return errStopped
 	}
-	if v.Signed = v.Header.Key != ""; !v.Signed {
+	if v.Signed = v.Result.Header.Key != ""; !v.Signed {
 		if len(v.Keys) > 0 {
 			v.fault(1, "key", "the receipt is not signed: nothing shows who made it")
 		}
 		return nil
 	}
-	public, err := ParsePublicKey(v.Header.PublicKey)
+	public, err := ParsePublicKey(v.Result.Header.PublicKey)
 	if err != nil {
 		v.fault(1, "key", "%v", err)
 		return errStopped
 	}
-	if public.ID() != v.Header.Key {
-		v.fault(1, "key", "the header names key %s, but its public key has the id %s", v.Header.Key, public.ID())
+	if public.ID() != v.Result.Header.Key {
+		v.fault(1, "key", "the header names key %s, but its public key has the id %s", v.Result.Header.Key, public.ID())
 	}
 	text, err = v.next()
 	if errors.Is(err, io.EOF) {
@@ -196,17 +202,17 @@ func (v *verifier) trust(public PublicKey) {
 
 // body verifies the lists of files and events.
 func (v *verifier) body() error {
-	v.chain = v.Header.Events.Before
-	for v.Files < v.Header.Files || v.Events < v.Header.Events.Count {
+	v.chain = v.Result.Header.Events.Before
+	for v.Files < v.Result.Header.Files || v.Events < v.Result.Header.Events.Count {
 		text, err := v.next()
 		if errors.Is(err, io.EOF) {
 			v.fault(0, "receipt", "it is cut off after %d of %d files and %d of %d events",
-				v.Files, v.Header.Files, v.Events, v.Header.Events.Count)
+				v.Files, v.Result.Header.Files, v.Events, v.Result.Header.Events.Count)
 			return nil
 		} else if err != nil {
 			return err
 		}
-		if v.Files < v.Header.Files {
+		if v.Files < v.Result.Header.Files {
 			err = v.file(text)
 		} else {
 			err = v.event(text)
@@ -217,7 +223,7 @@ func (v *verifier) body() error {
 	}
 	v.compareSums()
 	if _, err := v.next(); err == nil {
-		v.fault(v.line, "receipt", "there is more than the %d files and %d events of the signed header", v.Header.Files, v.Header.Events.Count)
+		v.fault(v.line, "receipt", "there is more than the %d files and %d events of the signed header", v.Result.Header.Files, v.Result.Header.Events.Count)
 	} else if !errors.Is(err, io.EOF) {
 		return err
 	}
@@ -226,20 +232,20 @@ func (v *verifier) body() error {
 
 // compareSums compares the sums over all lines with the signed header.
 func (v *verifier) compareSums() {
-	if got := v.manifest.Digest(); got != v.Header.Manifest {
-		v.fault(0, "files", "the list of files was changed: its digest is %s, and the header says %s", got, v.Header.Manifest)
+	if got := v.manifest.Digest(); got != v.Result.Header.Manifest {
+		v.fault(0, "files", "the list of files was changed: its digest is %s, and the header says %s", got, v.Result.Header.Manifest)
 	}
-	if v.manifest.Bytes != v.Header.Bytes {
-		v.fault(0, "files", "the sizes add up to %d bytes, and the header says %d", v.manifest.Bytes, v.Header.Bytes)
+	if v.manifest.Bytes != v.Result.Header.Bytes {
+		v.fault(0, "files", "the sizes add up to %d bytes, and the header says %d", v.manifest.Bytes, v.Result.Header.Bytes)
 	}
-	if v.chain != v.Header.Events.After {
-		v.fault(0, "events", "events were changed: the chain ends at %s, and the header says %s", v.chain, v.Header.Events.After)
+	if v.chain != v.Result.Header.Events.After {
+		v.fault(0, "events", "events were changed: the chain ends at %s, and the header says %s", v.chain, v.Result.Header.Events.After)
 	}
 }
 
 func (v *verifier) file(text []byte) error {
 	v.Files++
-	f, err := parseFile(text, v.Header.Format)
+	f, err := parseFile(text, v.Result.Header.Format)
 	if err != nil {
 		v.fault(v.line, "file", "%v", err)
 		return nil
@@ -269,7 +275,7 @@ func (v *verifier) told(where string, err error) error {
 // event continues with the hash in the line. So each changed event is reported, and none after it.
 func (v *verifier) event(text []byte) error {
 	v.Events++
-	seq := v.Header.Events.First + v.Events - 1
+	seq := v.Result.Header.Events.First + v.Events - 1
 	where := fmt.Sprintf("event %d", seq)
 	e, hash, err := parseEvent(text)
 	if err != nil {
@@ -280,7 +286,7 @@ func (v *verifier) event(text []byte) error {
 	switch {
 	case e.Seq != seq:
 		v.fault(v.line, where, "its number in the chain is %d: an event is missing, or out of place", e.Seq)
-	case e.Object != v.Header.Object:
+	case e.Object != v.Result.Header.Object:
 		v.fault(v.line, where, "it is about another object, %s", e.Object)
 	}
 	want := e.Hash(v.chain)
@@ -288,7 +294,7 @@ func (v *verifier) event(text []byte) error {
 		v.fault(v.line, where, "it was changed, or the hash of the event before it: its hash must be %s, but the line has %s", want, hash)
 	}
 	v.chain = hash
-	if v.Event == nil || want != hash || e.Seq != seq || e.Object != v.Header.Object {
+	if v.Event == nil || want != hash || e.Seq != seq || e.Object != v.Result.Header.Object {
 		return nil
 	}
 	return v.told(where, v.Event(e, hash))

@@ -1,7 +1,6 @@
 package object
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/holdfast/holdfast/evidence"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/registry/receipt"
 	"github.com/holdfast/holdfast/web/api/endpoint"
@@ -81,70 +81,19 @@ func (s *Service) chainReaches(ctx context.Context, kept registry.DepositReceipt
 // writeReceipt sends the signed head and the lines that it covers. If the lines have changed since,
 // it sends all of them, so that a verifier finds the changes, and then aborts the connection.
 func (s *Service) writeReceipt(ctx context.Context, w io.Writer, kept registry.DepositReceipt) error {
-	head, err := receipt.ParseHeader(kept.Head)
-	if err != nil {
-		return fmt.Errorf("read receipt of version %d of %s: %w", kept.Version, kept.ObjectID, err)
-	}
-	out := bufio.NewWriterSize(w, 64<<10)
-	if _, err := out.Write(receipt.Head(kept.Head, kept.Signature)); err != nil {
-		return err
-	}
-	manifest, err := s.writeFiles(ctx, out, kept, head.Format)
-	if err != nil {
-		return err
-	}
-	end, err := s.writeEvents(ctx, out, kept, head.Events.Before)
-	if err != nil {
-		return err
-	}
-	if err := out.Flush(); err != nil {
-		return err
-	}
-	if manifest.Digest() != head.Manifest || end != head.Events.After {
-		return fmt.Errorf("the inventory of version %d of %s has changed since its receipt was signed", kept.Version, kept.ObjectID)
-	}
-	return nil
+	return evidence.WriteReceipt(ctx, w, wholeRecord{Registry: s.Registry, all: s.All}, kept)
 }
 
-func (s *Service) writeFiles(ctx context.Context, w io.Writer, kept registry.DepositReceipt, format int) (m receipt.Manifest, err error) {
-	for after := ""; ; {
-		files, err := s.Registry.Files(ctx, kept.ObjectID, kept.Version, after, endpoint.StreamRows)
-		if err != nil {
-			return m, err
-		}
-		for _, f := range files {
-			if _, err := w.Write(m.Add(receipt.FileOf(f, format))); err != nil {
-				return m, err
-			}
-			after = f.Path
-		}
-		if len(files) < endpoint.StreamRows {
-			return m, nil
-		}
-	}
+// wholeRecord shows all events of an object that the asker may see. No hashed event may be left out
+// of a receipt, which names no item of an event.
+type wholeRecord struct {
+	Registry
+	all evidence.Events
 }
 
-// writeEvents writes the events and returns the hash of the chain's end.
-func (s *Service) writeEvents(ctx context.Context, w io.Writer, kept registry.DepositReceipt, hash string) (string, error) {
-	for after := kept.FirstEvent - 1; after < kept.LastEvent; {
-		// No hashed event may be left out. Whoever may see the object may see its receipt, which
-		// names no item.
-		page, err := s.All.PremisEvents(ctx, kept.ObjectID, registry.AfterSeq(after), endpoint.StreamRows)
-		if err != nil || len(page.Rows) == 0 {
-			return hash, err
-		}
-		for _, row := range page.Rows {
-			if row.Seq > kept.LastEvent {
-				return hash, nil
-			}
-			e := receipt.EventOf(row)
-			if _, err := w.Write(e.Line(row.Hash)); err != nil {
-				return hash, err
-			}
-			after, hash = e.Seq, e.Hash(hash)
-		}
-	}
-	return hash, nil
+// PremisEvents implements evidence.Events.
+func (r wholeRecord) PremisEvents(ctx context.Context, objectID, after string, limit int) (registry.Page[registry.Premis], error) {
+	return r.all.PremisEvents(ctx, objectID, after, limit)
 }
 
 func (s *Service) receiptKeys(ctx context.Context, _ *struct{}) (*endpoint.Output[registry.Page[wire.ReceiptKey]], error) {

@@ -1,0 +1,246 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/holdfast/holdfast/registry/receipt"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// Reader says what is done with evidence as it is read. A nil function skips its part. The error of
+// a function ends the reading, and Read returns it.
+//
+// The functions are called before a file was read to its end. So what they get counts only if the
+// report has no fault of that file. For an event that suffices; the files of a version are those of
+// its receipt if the receipt has no fault.
+type Reader struct {
+	// Keys are the trusted keys. Without any, evidence is only compared with itself.
+	Keys []receipt.PublicKey
+	// Receipt is called with the header of each receipt, by version. The events before those of the
+	// receipt, as far as there are any, were read by then.
+	Receipt func(receipt.Header) error
+	// File is called for every file of a receipt, by path, after Receipt.
+	File func(version int, f receipt.File) error
+	// Event is called for every event of the chain once, in its order, with its hash.
+	Event func(e receipt.Event, hash string) error
+}
+
+// Report is what Read found.
+type Report struct {
+	// Last is the number of the chain's last event, Hash its hash (receipt.Zero if there is none).
+	// Whether later events were cut off, only a checkpoint tells.
+	Last int64
+	Hash string
+	// Missing counts events that no file has, before Last.
+	Missing int64
+	// Unsigned and Untrusted count files that nobody signed, and that none of the keys signed.
+	Unsigned, Untrusted int
+	Faults              []Fault // the first hundred
+	Total               int64   // of all faults
+}
+
+// Valid says whether there are no faults.
+func (r *Report) Valid() bool { return r.Total == 0 }
+
+// Fault is one thing that is wrong with a file of evidence.
+type Fault struct {
+	File string `json:"file"` // its name; "": the chain as a whole
+	receipt.Fault
+}
+
+// Error says what is wrong, and where.
+func (f Fault) Error() string {
+	if f.File == "" {
+		return f.Fault.Error()
+	}
+	return f.File + ": " + f.Fault.Error()
+}
+
+// mostFaults is how many faults a report lists. It counts the others.
+const mostFaults = 100
+
+func (r *Report) add(file string, f receipt.Fault) {
+	r.Total++
+	if len(r.Faults) < mostFaults {
+		r.Faults = append(r.Faults, Fault{File: file, Fault: f})
+	}
+}
+
+// reading is a Read that runs.
+type reading struct {
+	Reader
+	*Report
+	object Object
+	files  Files
+}
+
+// Read reads all evidence of an object: the receipts in the order of their versions, and the
+// segments with the events that no receipt has. It verifies every file that it reads, and that the
+// events form one chain. It does not read a segment whose events it has from other files. Its error
+// is that of the store, of ctx or of a function of r; everything else is a fault in the report.
+func (o Object) Read(ctx context.Context, files Files, r Reader) (*Report, error) {
+	in := &reading{Reader: r, Report: &Report{Hash: receipt.Zero}, object: o, files: files}
+	for _, version := range files.Receipts {
+		if err := in.receipt(ctx, File{Version: version}); err != nil {
+			return in.Report, err
+		}
+	}
+	return in.Report, in.segments(ctx, math.MaxInt64)
+}
+
+// receipt reads a receipt. Before its own events it reads those that were before.
+func (r *reading) receipt(ctx context.Context, f File) error {
+	return r.verify(ctx, f, receipt.Verify, receipt.Options{
+		Header: func(h receipt.Header) error {
+			if h.Version != f.Version {
+				r.add(f.String(), receipt.Fault{Line: 1, Where: "header", Message: fmt.Sprintf("it is of version %d", h.Version)})
+			}
+			if err := r.segments(ctx, h.Events.First-1); err != nil {
+				return err
+			}
+			r.join(f, h.Events)
+			if r.Receipt == nil {
+				return nil
+			}
+			return r.Receipt(h)
+		},
+		File: func(file receipt.File) error {
+			if r.File == nil {
+				return nil
+			}
+			return r.File(f.Version, file)
+		},
+	})
+}
+
+// segments reads segments, each at most once, until event to was read or none is left.
+func (r *reading) segments(ctx context.Context, to int64) error {
+	for r.Last < to {
+		next, found := r.next(to)
+		if !found {
+			return nil
+		}
+		r.files.Segments = slices.DeleteFunc(slices.Clone(r.files.Segments), func(s File) bool { return s == next })
+		err := r.verify(ctx, next, receipt.VerifyEvents, receipt.Options{
+			Header: func(h receipt.Header) error {
+				if h.Events.First != next.First || h.Events.Last() != next.Last {
+					r.add(next.String(), receipt.Fault{Line: 1, Where: "header", Message: fmt.Sprintf("it is of events %d to %d", h.Events.First, h.Events.Last())})
+				}
+				r.join(next, h.Events)
+				return nil
+			},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next returns the segment that continues the chain farthest. If none does, it returns the first
+// one after a gap that begins no later than event to.
+func (r *reading) next(to int64) (best File, found bool) {
+	for _, s := range r.files.Segments {
+		switch {
+		case s.Last <= r.Last || s.First > to:
+		case s.First <= r.Last+1 && (!found || best.First > r.Last+1 || s.Last > best.Last), !found:
+			best, found = s, true
+		}
+	}
+	return best, found
+}
+
+// join compares a file's place in the chain with the chain as read so far. After a gap, or another
+// chain, it goes on from what the file says.
+func (r *reading) join(f File, s receipt.Span) {
+	switch before := s.First - 1; {
+	case before > r.Last:
+		r.Missing += before - r.Last
+		r.add("", receipt.Fault{Where: "events", Message: fmt.Sprintf("events %d to %d are missing before %s", r.Last+1, before, f)})
+		r.Last, r.Hash = before, s.Before
+	case before == r.Last && s.Before != r.Hash:
+		r.add(f.String(), receipt.Fault{Where: "events", Message: fmt.Sprintf("event %d has another hash than in the files before it", before)})
+		r.Hash = s.Before
+	}
+}
+
+// event takes the next event of the chain from a file.
+func (r *reading) event(f File, e receipt.Event, hash string) error {
+	switch {
+	case e.Seq == r.Last && hash != r.Hash:
+		r.add(f.String(), receipt.Fault{Where: fmt.Sprintf("event %d", e.Seq), Message: "it has another hash than in the files before"})
+		return nil
+	case e.Seq <= r.Last:
+		return nil
+	case e.Seq > r.Last+1: // the file's own fault names what is wrong between
+		r.Missing += e.Seq - r.Last - 1
+	}
+	r.Last, r.Hash = e.Seq, hash
+	if r.Event == nil {
+		return nil
+	}
+	return r.Event(e, hash)
+}
+
+// otherObjectError ends the reading of a file that is not about the object.
+type otherObjectError struct{ object string }
+
+// Error names the object that the file is about.
+func (e *otherObjectError) Error() string { return "it is of another object, " + e.object }
+
+// verify reads a file, and reports what is wrong with it.
+func (r *reading) verify(ctx context.Context, f File, verify func(io.Reader, receipt.Options) (*receipt.Result, error), o receipt.Options) error {
+	in, err := r.object.Store.Open(ctx, r.object.Key(f), 0, -1)
+	if errors.Is(err, storage.ErrNotFound) {
+		r.add(f.String(), receipt.Fault{Where: "file", Message: "it was removed meanwhile"})
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("read evidence: %w", err)
+	}
+	defer in.Close() //nolint:errcheck // only read from
+	// A function's error must end the reading, and not become a fault.
+	stop := func(err error) error {
+		if err != nil {
+			err = errors.Join(receipt.ErrStop, err)
+		}
+		return err
+	}
+	o.Keys = r.Keys
+	header := o.Header
+	o.Header = func(h receipt.Header) error {
+		if r.object.ID == "" {
+			r.object.ID = h.Object
+		}
+		if h.Object != r.object.ID {
+			return &otherObjectError{h.Object}
+		}
+		return header(h)
+	}
+	if file := o.File; file != nil {
+		o.File = func(f receipt.File) error { return stop(file(f)) }
+	}
+	o.Event = func(e receipt.Event, hash string) error { return stop(r.event(f, e, hash)) }
+	result, err := verify(in, o)
+	var other *otherObjectError
+	if errors.As(err, &other) {
+		result.Add(receipt.Fault{Line: 1, Where: "header", Message: other.Error()})
+	} else if err != nil {
+		return fmt.Errorf("read evidence %q: %w", r.object.Key(f), err)
+	}
+	for _, fault := range result.Faults {
+		r.add(f.String(), fault)
+	}
+	r.Total += result.Total - int64(len(result.Faults))
+	switch {
+	case !result.Signed:
+		r.Unsigned++
+	case !result.Trusted:
+		r.Untrusted++
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package evidence
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/registry/receipt"
+	"github.com/holdfast/holdfast/storage"
+)
+
+// Events is where the events of chains come from: the Registry.
+type Events interface {
+	// PremisEvents is that of registry.Catalog.
+	PremisEvents(ctx context.Context, objectID, after string, limit int) (registry.Page[registry.Premis], error)
+}
+
+// Source is what receipts are made from: the Registry.
+type Source interface {
+	Events
+	// DepositReceipt is that of registry.Attesting.
+	DepositReceipt(ctx context.Context, objectID string, version int) (registry.DepositReceipt, error)
+	// Files is that of registry.Inventory.
+	Files(ctx context.Context, objectID string, version int, after string, limit int) ([]registry.File, error)
+}
+
+// rowsAtOnce is how many rows are asked for at a time.
+const rowsAtOnce = 500
+
+// ErrChanged says that the Registry's rows are not those of which a receipt was made.
+var ErrChanged = errors.New("the record has changed since the receipt was made")
+
+// WriteReceipt writes the receipt whose head the Registry keeps. The same receipt gives the same
+// bytes. If the rows are not those that the head sums up, it writes them all, so that a verifier
+// finds the changes, and returns ErrChanged.
+func WriteReceipt(ctx context.Context, w io.Writer, from Source, kept registry.DepositReceipt) error {
+	head, err := receipt.ParseHeader(kept.Head)
+	if err != nil {
+		return fmt.Errorf("read receipt of version %d of %s: %w", kept.Version, kept.ObjectID, err)
+	}
+	out := bufio.NewWriterSize(w, 64<<10)
+	if _, err := out.Write(receipt.Head(kept.Head, kept.Signature)); err != nil {
+		return err
+	}
+	var manifest receipt.Manifest
+	for after, more := "", true; more; {
+		files, err := from.Files(ctx, kept.ObjectID, kept.Version, after, rowsAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			if _, err := out.Write(manifest.Add(receipt.FileOf(f, head.Format))); err != nil {
+				return err
+			}
+			after = f.Path
+		}
+		more = len(files) == rowsAtOnce
+	}
+	end, err := writeEvents(ctx, out, from, kept.ObjectID, head.Events.Before, kept.FirstEvent, kept.LastEvent)
+	if err != nil {
+		return err
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if manifest.Digest() != head.Manifest || end != head.Events.After {
+		return fmt.Errorf("receipt of version %d of %s: %w", kept.Version, kept.ObjectID, ErrChanged)
+	}
+	return nil
+}
+
+// writeEvents writes events of a chain, as far as they are there, and returns the hash of the last.
+func writeEvents(ctx context.Context, w io.Writer, from Events, objectID, hash string, first, last int64) (string, error) {
+	for after := first - 1; after < last; {
+		page, err := from.PremisEvents(ctx, objectID, registry.AfterSeq(after), rowsAtOnce)
+		if err != nil || len(page.Rows) == 0 {
+			return hash, err
+		}
+		for _, row := range page.Rows {
+			if row.Seq > last {
+				return hash, nil
+			}
+			e := receipt.EventOf(row)
+			if _, err := w.Write(e.Line(row.Hash)); err != nil {
+				return hash, err
+			}
+			after, hash = e.Seq, e.Hash(hash)
+		}
+	}
+	return hash, nil
+}
+
+// KeepReceipt writes the receipt of a version into the evidence of the object, in each of the
+// storages. It returns when it is durable everywhere. A version that was recorded before there were
+// receipts has none, which is no error. A repeat finds what is there and changes nothing; so does a
+// concurrent call, because both write the same bytes.
+func KeepReceipt(ctx context.Context, from Source, version int, in ...Object) error {
+	if len(in) == 0 {
+		return nil
+	}
+	kept, err := from.DepositReceipt(ctx, in[0].ID, version)
+	if errors.Is(err, registry.ErrNotFound) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	f := File{Version: version}
+	err = create(ctx, f, in, func(w io.Writer) error { return WriteReceipt(ctx, w, from, kept) })
+	if err != nil {
+		return fmt.Errorf("keep the receipt of version %d of %s beside its bytes: %w", version, in[0].ID, err)
+	}
+	return nil
+}
+
+// Signer signs the head of a segment: receipt.Key.SignEvents.
+type Signer func(receipt.EventsHeader) []byte
+
+// KeepEvents writes the events after the chain's event first-1, whose hash is before, up to last,
+// into a segment in one storage. It returns when that is durable. A repeat finds it there and changes
+// nothing. If the Registry lacks one of these events it writes nothing, and returns ErrChanged.
+func KeepEvents(ctx context.Context, from Events, sign Signer, in Object, before string, first, last int64) error {
+	// The head has the hash of the last event, which is known at the end.
+	after, err := writeEvents(ctx, io.Discard, from, in.ID, before, first, last)
+	if err != nil {
+		return err
+	}
+	head := sign(receipt.EventsHeader{Object: in.ID, Events: receipt.Span{First: first, Count: last - first + 1, Before: before, After: after}})
+	err = create(ctx, File{First: first, Last: last}, []Object{in}, func(w io.Writer) error {
+		out := bufio.NewWriterSize(w, 64<<10)
+		if _, err := out.Write(head); err != nil {
+			return err
+		}
+		count := counter{w: out}
+		end, err := writeEvents(ctx, &count, from, in.ID, before, first, last)
+		if err == nil && (end != after || count.writes != last-first+1) {
+			err = ErrChanged
+		}
+		return errors.Join(err, out.Flush())
+	})
+	if err != nil {
+		return fmt.Errorf("keep events %d to %d of %s beside its bytes: %w", first, last, in.ID, err)
+	}
+	return nil
+}
+
+// counter counts writes.
+type counter struct {
+	w      io.Writer
+	writes int64
+}
+
+// Write implements io.Writer.
+func (c *counter) Write(p []byte) (int, error) {
+	c.writes++
+	return c.w.Write(p)
+}
+
+// create creates a file with the same content in the evidence of each of the objects. Where it is
+// already, it stays.
+func create(ctx context.Context, f File, in []Object, write func(io.Writer) error) error {
+	writers := make([]storage.Writer, len(in))
+	all := make([]io.Writer, len(in))
+	for i, o := range in {
+		w, err := o.Store.Create(ctx, o.Key(f))
+		if err != nil {
+			return err
+		}
+		defer w.Abort() //nolint:errcheck // nothing depends on an aborted writer
+		writers[i], all[i] = w, w
+	}
+	if err := write(io.MultiWriter(all...)); err != nil {
+		return err
+	}
+	for _, w := range writers {
+		if _, err := w.Commit(ctx); err != nil && !errors.Is(err, storage.ErrExists) {
+			return err
+		}
+	}
+	return nil
+}
