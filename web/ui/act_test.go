@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/secret"
 	"github.com/holdfast/holdfast/web/ui/uitest"
@@ -167,6 +169,18 @@ func TestActs_WithoutScripts(t *testing.T) {
 		p.do(ark+"?act=restore", ark, url.Values{"reason": {"a reader asks"}})
 		if list, err := store.Items(ctx, registry.ItemQuery{Stage: registry.Restore}); err != nil || len(list.Rows) != 1 {
 			t.Errorf("%d restores, %v", len(list.Rows), err)
+		}
+		terms := registry.Terms{
+			Rights:            &registry.Rights{Basis: registry.Copyright, Status: "unknown", Jurisdiction: "de", Statement: "an estate", URI: "https://example.org/"},
+			PreservationLevel: "full", EmbargoUntil: "2030-01-01", EmbargoReason: "a letter",
+		}
+		p.do(ark+"?act=terms", ark, url.Values{
+			"terms.rights.basis": {"copyright"}, "terms.rights.status": {"unknown"}, "terms.rights.jurisdiction": {"de"}, "terms.rights.statement": {"an estate"},
+			"terms.rights.uri": {"https://example.org/"}, "terms.preservation_level": {"full"}, "terms.embargo_until": {"2030-01-01"}, "terms.embargo_reason": {"a letter"},
+			"reason": {"the donor asks"},
+		})
+		if o, err := store.Object(ctx, "ark:/99999/fk4"); err != nil || !cmp.Equal(terms, o.Terms) {
+			t.Errorf("terms, %v (-want +got):\n%s", err, cmp.Diff(terms, o.Terms))
 		}
 		p.do("/deletions/ark:/99999/fk4?decision=ask", "/deletions/ark:/99999/fk4", url.Values{"reason": {"rights"}})
 		if o, err := store.Object(ctx, "ark:/99999/fk4"); err != nil || o.Deletion == nil || o.Deletion.AskedBy != "keeper" {

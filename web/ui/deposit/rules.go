@@ -72,6 +72,7 @@ func labelsOf(t lang.Texts, refused *wire.Problem) map[string]string {
 	labels, out := map[string]string{
 		"body.collection": t.T("Collection"), "body.url": t.T("Address of the file"), "body.title": t.T("Title"), "body.creator": t.T("Creator"), "body.date": t.T("Date"),
 		"body.ark": t.T("ARK, if the object has one"), "body.local_ids": t.T("Your own identifiers, one a line"), "body.notify": t.T("Mail the report to"), "body.type": t.T("Kind"),
+		"body.terms.embargo_until": t.T("Embargo until"), "body.terms.embargo_reason": t.T("Reason of the embargo"),
 	}, map[string]string{}
 	if refused != nil {
 		for _, f := range refused.Faults {

@@ -18,10 +18,11 @@ const (
 	actCheck   = "check"
 	actRestore = "restore"
 	actAudit   = "audit"
+	actTerms   = "terms"
 )
 
 // operations are the operations of the API that acts need.
-var operations = map[string]string{actVerify: "verify-object", actCheck: "check-object", actRestore: "restore-object", actAudit: "audit-object"}
+var operations = map[string]string{actVerify: "verify-object", actCheck: "check-object", actRestore: "restore-object", actAudit: "audit-object", actTerms: "set-terms"}
 
 // actLabel is the text of an act's button, in English.
 func actLabel(act string) string {
@@ -34,6 +35,8 @@ func actLabel(act string) string {
 		return "Restore as one file"
 	case actAudit:
 		return "Audit the events"
+	case actTerms:
+		return "Rights and embargo"
 	}
 	return act
 }
@@ -43,7 +46,7 @@ const mostVerified = 20 << 30
 
 // actsOf returns the acts about an object that the viewer can ask.
 func (p pages) actsOf(r *http.Request, o registry.Object) (acts []string) {
-	for _, act := range []string{actVerify, actCheck, actRestore, actAudit} {
+	for _, act := range []string{actVerify, actCheck, actRestore, actAudit, actTerms} {
 		if p.May(r.Context(), operations[act]) && (o.Gone == "" || act == actAudit) && (act != actVerify || toRead(o) <= mostVerified) {
 			acts = append(acts, act)
 		}
@@ -68,6 +71,20 @@ type actPage struct {
 	Read     int64 // at most
 	Storages int
 }
+
+// Rights are those of the object; empty if it has none.
+func (a actPage) Rights() (r registry.Rights) {
+	if a.Object.Terms.Rights != nil {
+		r = *a.Object.Terms.Rights
+	}
+	return r
+}
+
+// Bases are the bases of rights.
+func (actPage) Bases() []registry.RightsBasis { return registry.RightsBases() }
+
+// Statuses are those of a copyright.
+func (actPage) Statuses() []string { return registry.CopyrightStatuses() }
 
 // verifiedPage is the result of a verification, or of an audit.
 type verifiedPage struct {
@@ -132,6 +149,9 @@ func (p pages) act(r *http.Request) (string, *page.Page, error) {
 	if err := p.canAct(r, o, form.Act); err != nil {
 		return "", nil, err
 	}
+	if err := p.CheckReason(r, reason, "", form.Act == actTerms); err != nil {
+		return "", nil, err
+	}
 	result := verifiedPage{Object: o}
 	fragment := "copies"
 	switch form.Act {
@@ -148,6 +168,9 @@ func (p pages) act(r *http.Request) (string, *page.Page, error) {
 	case actRestore:
 		_, err = p.API.Restore(ctx, o.ID, form.Version, reason, "")
 		fragment = "restores"
+	case actTerms:
+		_, err = p.API.SetTerms(ctx, o.ID, termsOf(r.PostForm), reason)
+		fragment = "about"
 	}
 	if err != nil {
 		return "", nil, err
@@ -158,4 +181,18 @@ func (p pages) act(r *http.Request) (string, *page.Page, error) {
 		}, nil
 	}
 	return (&url.URL{Path: page.ObjectURL(o.ID), Fragment: fragment}).String(), nil, nil
+}
+
+// termsOf are the terms of a form. Its fields have the names that the API's faults have.
+func termsOf(form url.Values) registry.Terms {
+	text := func(name string) string { return strings.TrimSpace(form.Get("terms." + name)) }
+	t := registry.Terms{PreservationLevel: text("preservation_level"), EmbargoUntil: text("embargo_until"), EmbargoReason: text("embargo_reason")}
+	rights := registry.Rights{
+		Basis: registry.RightsBasis(text("rights.basis")), Status: text("rights.status"), Jurisdiction: text("rights.jurisdiction"),
+		Statement: text("rights.statement"), URI: text("rights.uri"),
+	}
+	if rights != (registry.Rights{}) {
+		t.Rights = &rights
+	}
+	return t
 }
