@@ -111,7 +111,7 @@ func (s *session) renew(ctx context.Context) error {
 // info returns what the Registry and the relay need to know about this process.
 func (s *session) info() registry.WorkerInfo {
 	info := registry.WorkerInfo{
-		ID: s.worker, Version: s.version, Draining: s.isStopping(),
+		ID: s.worker, Version: s.version, Draining: s.isStopping(), Clock: time.Now(),
 		Capacity: map[registry.Stage]int{}, Free: map[registry.Stage]int{}, Spare: map[registry.Stage]int{},
 	}
 	for _, st := range s.stations {

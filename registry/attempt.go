@@ -99,6 +99,9 @@ type WorkerInfo struct {
 	Spare    map[Stage]int `json:"spare,omitempty"`
 	Draining bool          `json:"draining"`
 	SeenAt   time.Time     `json:"seen_at"`
+	// Clock is the time of the worker's own clock when it announced itself; at SeenAt the Registry
+	// noted it. Zero for programs that do not tell it.
+	Clock time.Time `json:"clock,omitzero"`
 	// What the Registry says of it: how many of its attempts run by stage, which Free tells only as
 	// of SeenAt; when it was first seen, and how long its leases are.
 	Running      map[Stage]int `json:"running,omitempty"`

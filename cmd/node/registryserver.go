@@ -41,6 +41,7 @@ import (
 // other periodic jobs, over the database.
 type registryServer struct {
 	registry *sqlstore.Store
+	source   string // the Registry's permanent identifier
 	staging  storage.Store
 	objects  ocfl.Roots
 	keys     *secret.Keys  // encrypt credentials; nil: none can be set
@@ -63,7 +64,7 @@ type registryServer struct {
 // DefaultCollection is the collection of submissions that name none.
 const DefaultCollection = "default"
 
-// prepare makes waiting items due again and makes sure that the default collection exists. alone
+// prepare reads the Registry's identifier, makes waiting items due again and makes sure that the default collection exists. alone
 // says that no worker of an earlier process is left: it then takes their items back at once.
 func (d *registryServer) prepare(ctx context.Context, log *slog.Logger, alone bool) error {
 	if alone {
@@ -79,7 +80,11 @@ func (d *registryServer) prepare(ctx context.Context, log *slog.Logger, alone bo
 	if err := d.registry.Reoffer(ctx); err != nil {
 		return err
 	}
-	_, err := d.registry.Collection(ctx, DefaultCollection)
+	var err error
+	if d.source, err = d.registry.Source(ctx); err != nil {
+		return err
+	}
+	_, err = d.registry.Collection(ctx, DefaultCollection)
 	if !errors.Is(err, registry.ErrNotFound) {
 		return err
 	}
@@ -203,7 +208,7 @@ func (n *Node) handler(d *registryServer) (http.Handler, error) {
 		})
 	}
 	handler, err := api.New(api.Options{
-		Registry: d.registry, Staging: d.staging, Objects: d.objects, Chains: d.registry, Template: d.template, Keys: d.keys, Log: n.Log, Version: n.Version, Unpack: d.unpack, TempDir: d.tempDir, Gate: d.gate, UI: pages, SignIn: browsers, Done: n.streams,
+		Registry: d.registry, Staging: d.staging, Objects: d.objects, Chains: d.registry, Template: d.template, Keys: d.keys, Log: n.Log, Version: n.Version, Source: d.source, Unpack: d.unpack, TempDir: d.tempDir, Gate: d.gate, UI: pages, SignIn: browsers, Done: n.streams,
 		UploadKeep: d.uploads, Uploads: d.limits, Mails: d.mails,
 	})
 	if err != nil {

@@ -137,7 +137,7 @@ func (t *Tx) noteWorker(r registry.RenewRequest, held bool) error {
 	if known && owner.Valid && owner.String != r.Token {
 		return registry.ErrWorkerTaken
 	}
-	slots, err := json.Marshal(map[string]any{"capacity": w.Capacity, "free": w.Free})
+	slots, err := json.Marshal(map[string]any{"capacity": w.Capacity, "free": w.Free, "clock": w.Clock})
 	if err != nil {
 		return fmt.Errorf("encode worker: %w", err)
 	}

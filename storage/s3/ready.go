@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
@@ -44,6 +47,26 @@ func (s *Store) Ready(ctx context.Context) (remarks []string, err error) {
 		remarks = append(remarks, s.String()+": the service ignores If-None-Match on CompleteMultipartUpload; of two concurrent commits of one key, one overwrites the other")
 	}
 	return remarks, nil
+}
+
+// Clock returns the time of the service, in whole seconds, from its answer to a question about the
+// bucket. A refusal is an answer, too.
+func (s *Store) Clock(ctx context.Context) (time.Time, error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	out, err := s.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &s.at.bucket}, askTwice)
+	var refused *awshttp.ResponseError
+	if errors.As(err, &refused) && refused.Response != nil {
+		at, err := http.ParseTime(refused.Response.Header.Get("Date"))
+		return at, err
+	} else if err != nil {
+		return time.Time{}, err
+	}
+	at, ok := awsmiddleware.GetServerTime(out.ResultMetadata)
+	if !ok {
+		return time.Time{}, errors.New("its answer has no time")
+	}
+	return at, nil
 }
 
 // askTwice ends a question soon if the service does not answer, so that its error says why.

@@ -61,6 +61,7 @@ type Options struct {
 	Log      *slog.Logger
 	Template noid.Template    // for minting ARKs; without a NAAN the check characters of supplied ARKs are not checked
 	Version  string           // of the program
+	Source   string           // the Registry's permanent identifier, for /healthz
 	Keys     *secret.Keys     // encrypt credentials; nil: none can be set
 	Unpack   unpack.Limits    // on unpacking an upload to judge it; the zero value means the defaults
 	TempDir  string           // folder of temporary files for judging large bags; "": os.TempDir
@@ -161,7 +162,7 @@ func New(o Options) (http.Handler, error) {
 	}
 	checks := health.RootChecks(o.Objects)
 	checks["registry"], checks["staging"] = health.Answers(s.registry.Ping), health.StagingCheck(o.Staging, o.Uploads.Threshold())
-	s.health = health.Server{Log: o.Log, Version: o.Version, Checks: checks}
+	s.health = health.Server{Log: o.Log, Version: o.Version, Registry: o.Source, Checks: checks}
 	metrics.Build(o.Version)
 	collector := state.Collector{Registry: o.Registry, Log: o.Log, Volumes: []state.Volume{{Name: registry.DefaultStaging, Store: o.Staging}}}
 	for _, root := range o.Objects {

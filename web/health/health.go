@@ -92,9 +92,10 @@ func StagingCheck(s storage.Store, full float64) Check {
 
 // Server answers health checks.
 type Server struct {
-	Log     *slog.Logger
-	Version string
-	Checks  map[string]Check // by part
+	Log      *slog.Logger
+	Version  string
+	Registry string           // the Registry's permanent identifier; "" for other processes
+	Checks   map[string]Check // by part
 }
 
 // Routes adds both paths to a mux.
@@ -106,7 +107,7 @@ func (s Server) Routes(mux *http.ServeMux) {
 // alive answers that the process is alive. It checks nothing else, so that a slow disk does not get
 // the process killed.
 func (s Server) alive(w http.ResponseWriter, _ *http.Request) {
-	writeHealth(w, http.StatusOK, wire.Health{Status: "ok", Version: s.Version})
+	writeHealth(w, http.StatusOK, wire.Health{Status: "ok", Version: s.Version, Registry: s.Registry})
 }
 
 // ready answers whether the parts that the process needs work. The reasons go to the log only,
@@ -114,7 +115,7 @@ func (s Server) alive(w http.ResponseWriter, _ *http.Request) {
 func (s Server) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
-	health, status := wire.Health{Status: "ok", Version: s.Version, Checks: map[string]string{}}, http.StatusOK
+	health, status := wire.Health{Status: "ok", Version: s.Version, Registry: s.Registry, Checks: map[string]string{}}, http.StatusOK
 	for part, check := range s.Checks {
 		remarks, err := check(ctx)
 		short, isShort := errors.AsType[limited](err)

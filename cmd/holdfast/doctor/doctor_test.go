@@ -141,6 +141,9 @@ func TestDoctor_Up(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
+	if h, err := node.AskHealth(t.Context(), n.URL(), nil); err != nil || !strings.HasPrefix(h.Registry, "urn:uuid:") {
+		t.Errorf("health %+v, %v", h, err)
+	}
 	t.Run("another token", func(t *testing.T) {
 		t.Setenv("HOLDFAST_URL", n.URL())
 		t.Setenv("HOLDFAST_TOKEN", "hf_SECRETSECRET")
@@ -210,6 +213,42 @@ func TestService(t *testing.T) {
 	wants(t, do(t, s, checkPages), Fault, "links in mails lead there")
 }
 
+// The address of the pages leads to another installation, through a redirect, to another page, and
+// by TLS with a certificate of nobody.
+func TestPages(t *testing.T) {
+	answers := func(registry string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"status":"ok","version":"dev","registry":"`+registry+`"}`)
+		}
+	}
+	serve := func(h http.Handler) string {
+		web := httptest.NewServer(h)
+		t.Cleanup(web.Close)
+		return web.URL
+	}
+	s := &site{address: serve(answers("urn:uuid:one"))}
+	pages := func(address string) []Finding {
+		t.Helper()
+		s.config.MailURL = address
+		return do(t, s, checkPages)
+	}
+	wants(t, pages(s.address), OK, "answers at the address")
+	wants(t, pages(serve(answers("urn:uuid:two"))), Fault, "another installation", "urn:uuid:two", "urn:uuid:one")
+	wants(t, pages(serve(answers(""))), OK, "answers at the address") // of an older version
+	wants(t, pages(serve(http.RedirectHandler(s.address+"/healthz", http.StatusMovedPermanently))), Warning, "leads on to "+s.address)
+	wants(t, pages(serve(http.RedirectHandler("https://login.example.org/?next=x", http.StatusFound))), Fault, "another page: https://login.example.org/")
+	var round string
+	round = serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, round+"/healthz", http.StatusFound)
+	}))
+	wants(t, pages(round), Fault, "leads on to "+round)
+	wants(t, pages(serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))), Fault, "something else than Holdfast")
+	secure := httptest.NewTLSServer(answers("urn:uuid:one"))
+	defer secure.Close()
+	secure.Config.ErrorLog = slog.NewLogLogger(silent.Handler(), slog.LevelError)
+	wants(t, pages(secure.URL), Fault, "certificate signed by unknown authority")
+}
+
 func TestClock(t *testing.T) {
 	at := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	for theirs, want := range map[time.Duration]Result{0: OK, 4 * time.Second: OK, 30 * time.Second: Warning, -30 * time.Second: Warning, time.Hour: Fault, -time.Hour: Fault} {
@@ -234,6 +273,11 @@ func TestWorkers(t *testing.T) {
 	waiting.Stages[1].Ready = 3
 	wants(t, judge(), Fault, "3 items are ready at record")
 	waiting.Stages[1].Ready = 0
+	all[0].Clock, all[0].SeenAt = time.Unix(1000, 0), time.Unix(1020, 0)
+	wants(t, judge(), OK, "2 workers live")
+	all[0].SeenAt = time.Unix(1600, 0)
+	wants(t, judge(), Warning, "clocks differ", "worker a by 10m0s")
+	all[0].SeenAt = all[0].Clock
 	all[1].Version = "1.9.0"
 	wants(t, judge(), Warning, "1.9.0: worker b (process)", "2.0.0: Registry, worker a (download)")
 }
@@ -515,7 +559,12 @@ func TestStorage_S3(t *testing.T) {
 			t.Errorf("found %+v", f)
 		}
 	}
+	wants(t, do(t, s, checkClock), OK, "of S3 at", "it agrees")
+	s.now = func() time.Time { return time.Now().Add(-time.Hour) }
+	wants(t, do(t, s, checkClock), Fault, "of S3 at", "differ by 59m")
+	s.now = time.Now
 	s.config.StagingURL = strings.Replace(server.Address("staging"), s3test.Bucket, "absent", 1)
+	wants(t, do(t, s, checkClock), OK, "of S3 at", "it agrees") // a refusal tells the time, too
 	wants(t, do(t, s, checkStaging), Fault, "no such bucket")
 }
 

@@ -52,22 +52,63 @@ func checkService(ctx context.Context, s *site, r *report) {
 	}
 }
 
-// checkPages asks for the pages at the address that people use, which may lead through proxies.
+// mostRedirects is how many redirects of the outside address are followed.
+const mostRedirects = 5
+
+// checkPages asks for the pages at the address that people use, which may lead through proxies, and
+// whether this installation answers there.
 func checkPages(ctx context.Context, s *site, r *report) {
 	address := s.config.MailURL
 	if address == "" {
 		return
 	}
 	r.about = address
-	if _, err := node.AskHealth(ctx, address, &tls.Config{RootCAs: s.roots(), MinVersion: tls.VersionTLS12}); err != nil {
-		r.add(Fault, "links in mails lead there, and it does not answer: "+err.Error(), "correct HOLDFAST_MAIL_URL, DNS, or the proxy in front of the service", exit.Temporary)
+	const fix = "correct HOLDFAST_MAIL_URL, DNS, or the proxy in front of the service"
+	trust := &tls.Config{RootCAs: s.roots(), MinVersion: tls.VersionTLS12}
+	h, err := node.AskHealth(ctx, address, trust)
+	for n := 0; n < mostRedirects; n++ {
+		redirected := new(node.Redirected)
+		if !errors.As(err, &redirected) {
+			break
+		}
+		to, same := strings.CutSuffix(redirected.To, node.HealthPath)
+		if !same {
+			r.fault("links in mails lead there, and for "+node.HealthPath+" it leads on to another page: "+redirected.To, fix)
+			return
+		}
+		address = to
+		h, err = node.AskHealth(ctx, address, trust)
+	}
+	if err != nil {
+		r.add(Fault, "links in mails lead there, and it does not answer: "+err.Error(), fix, exit.Temporary)
 		return
+	}
+	if own := s.identity(ctx); own != "" && h.Registry != "" && h.Registry != own {
+		r.fault("links in mails lead to another installation: there answers "+h.Registry+", and this one is "+own, fix)
+		return
+	}
+	if address != r.about {
+		r.warn("it leads on to "+address, "set HOLDFAST_MAIL_URL to that: each link in a mail then needs one request less, and works without the redirect")
 	}
 	if webserver.PlainTo(address) {
 		r.warn("it is plain HTTP, so others can read tokens and cookies in transit", "serve it by HTTPS (docs/security.md#tls)")
 		return
 	}
-	r.ok("the service answers at the address of the pages")
+	if len(r.list) == 0 {
+		r.ok("the service answers at the address of the pages")
+	}
+}
+
+// identity returns the permanent identifier of this installation's Registry, or "".
+func (s *site) identity(ctx context.Context) string {
+	if s.address == "" {
+		return ""
+	}
+	h, err := node.AskHealth(ctx, s.address, s.trust)
+	if err != nil {
+		return "" // checkService reports it
+	}
+	return h.Registry
 }
 
 const (
@@ -75,6 +116,9 @@ const (
 	// quarter of an hour off, and sign-ins at OpenID providers a few minutes.
 	clockWarning = 5 * time.Second
 	clockFault   = 2 * time.Minute
+	// workerClock bounds the difference of a worker's clock to the Registry's, which notes it when the
+	// worker announces itself.
+	workerClock = 30 * time.Second
 )
 
 // compareClock reports the difference of another clock to this machine's, read between two times
@@ -99,14 +143,60 @@ func compareClock(r *report, before, theirs, after time.Time, precision time.Dur
 	}
 }
 
-// checkClock compares this machine's clock with the Registry's. The database's is compared with it.
+// checkClock compares this machine's clock with those of the Registry and of the services of buckets.
+// checkDatabase compares the database's, checkWorkers those of other machines.
 func checkClock(ctx context.Context, s *site, r *report) {
+	var all []Finding
+	for _, compare := range append(s.bucketClocks(), s.registryClock) {
+		var own report
+		compare(ctx, &own)
+		all = append(all, own.list...)
+	}
+	r.list = all
+}
+
+// bucketClocks return the comparisons with the service of each bucket.
+func (s *site) bucketClocks() (all []func(context.Context, *report)) {
+	addresses := []string{s.staging()}
+	for _, st := range s.storages() {
+		addresses = append(addresses, st.Address)
+	}
+	for _, address := range addresses {
+		if !strings.HasPrefix(address, "s3:") {
+			continue
+		}
+		all = append(all, func(ctx context.Context, r *report) {
+			r.about = "of S3 at " + node.StorageName(address)
+			store, err := node.OpenStore(ctx, address)
+			if err != nil {
+				return // checkStorages reports it
+			}
+			defer store.Close() //nolint:errcheck // it was only asked
+			bucket, ok := store.(interface {
+				Clock(ctx context.Context) (time.Time, error)
+			})
+			if !ok {
+				return
+			}
+			before := s.now()
+			theirs, err := bucket.Clock(ctx)
+			if err != nil {
+				r.skip("it does not tell its time")
+				return
+			}
+			compareClock(r, before, theirs, s.now(), time.Second)
+		})
+	}
+	return all
+}
+
+func (s *site) registryClock(ctx context.Context, r *report) {
 	if s.address == "" {
 		return
 	}
 	r.about = "of the Registry"
 	before := s.now()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.address, "/")+"/healthz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.address, "/")+node.HealthPath, nil)
 	if err != nil {
 		r.skip("%s", err)
 		return
@@ -185,6 +275,14 @@ func checkWorkers(ctx context.Context, s *site, r *report) {
 	judgeWorkers(r, h.Version, workers, queue)
 }
 
+// shortened lists names, of many the first ones and how many more there are.
+func shortened(names []string) string {
+	if len(names) > 4 {
+		names = append(slices.Clone(names[:4]), fmt.Sprintf("%d more", len(names)-4))
+	}
+	return strings.Join(names, ", ")
+}
+
 func judgeWorkers(r *report, registryVersion string, workers []registry.WorkerInfo, queue registry.QueueStatus) {
 	versions := map[string][]string{registryVersion: {"Registry"}}
 	served := map[registry.Stage]bool{}
@@ -202,13 +300,19 @@ func judgeWorkers(r *report, registryVersion string, workers []registry.WorkerIn
 	if len(versions) > 1 {
 		var lines []string
 		for _, v := range slices.Sorted(maps.Keys(versions)) {
-			names := versions[v]
-			if len(names) > 4 {
-				names = append(slices.Clone(names[:4]), fmt.Sprintf("%d more", len(names)-4))
-			}
-			lines = append(lines, v+": "+strings.Join(names, ", "))
+			lines = append(lines, v+": "+shortened(versions[v]))
 		}
 		r.warn("several versions run: "+strings.Join(lines, "; "), "finish the upgrade; a fleet may be mixed for a while, but only of two versions in succession")
+	}
+	var late []string
+	for _, w := range workers {
+		// A renewal may be under way for some time, so a worker that is behind a little may be right.
+		if off := w.Clock.Sub(w.SeenAt); !w.Clock.IsZero() && off.Abs() > workerClock {
+			late = append(late, fmt.Sprintf("worker %s by %s", w.ID, off.Abs().Round(time.Second)))
+		}
+	}
+	if len(late) > 0 {
+		r.warn("their clocks differ from the Registry's: "+shortened(late), "set the clocks of their machines by NTP; S3 and sign-ins refuse what is minutes off")
 	}
 	for _, q := range queue.Stages {
 		if q.Ready == 0 || served[q.Stage] || q.Capacity > 0 {

@@ -144,6 +144,7 @@ func logLines(f *fixture) {
 func renewWorkers(f *fixture) {
 	info := registry.WorkerInfo{
 		ID: "w", Version: "v2", Capacity: map[registry.Stage]int{registry.Download: 4}, Free: map[registry.Stage]int{registry.Download: 1},
+		Clock: f.Clock.Now().Add(-time.Hour),
 	}
 	send := func() {
 		f.Helper()
