@@ -135,7 +135,7 @@ func (s *Search) planList(ctx context.Context, q registry.ItemQuery, limit int) 
 		if err != nil || empty {
 			return l, err
 		}
-		if many {
+		if many || at.order == byText.name {
 			return s.planText(ctx, q, l, words, &r, at)
 		}
 		conds, empty, err := s.narrow(ctx, &r, l.w)
@@ -249,11 +249,7 @@ func (l *itemList) startAfter(at itemCursor) error {
 	case at.order != l.order.name:
 		return fmt.Errorf("page cursor of another list: %w", registry.ErrNotFound)
 	}
-	beyond := "<"
-	if l.back != l.order.is(byRow) {
-		beyond = ">"
-	}
-	column := "i.created_at"
+	beyond, column := l.beyond(), "i.created_at"
 	switch l.order.name {
 	case byRow.name:
 		column = "i.row_no"
@@ -269,6 +265,14 @@ func (l *itemList) startAfter(at itemCursor) error {
 	// The first condition is for the index, which it bounds.
 	l.w.Add(fmt.Sprintf("%[1]s %[2]s= ? AND (%[1]s %[2]s ? OR i.seq %[2]s ?)", column, beyond), at.n, at.n, at.seq)
 	return nil
+}
+
+// beyond compares a row's position with the cursor's.
+func (l *itemList) beyond() string {
+	if l.back != l.order.is(byRow) {
+		return ">"
+	}
+	return "<"
 }
 
 func (l *itemList) cursor(last registry.WorkItem, seq int64) string {

@@ -34,13 +34,20 @@ func (s textSearch) sampledFirst() bool { return len(s.terms) > 0 && s.dialect =
 
 // planText plans a list of items with some text.
 func (s *Search) planText(ctx context.Context, q registry.ItemQuery, l itemList, words textSearch, r *reach, at itemCursor) (itemList, error) {
-	if l.back {
-		// The newest rows are at the other end of the list.
-		l.readFound(words)
-		l.direct()
-		return l, l.startAfter(at)
+	if at.order != byAge.name {
+		l.order = byText
 	}
-	first := sample{itemList: itemList{order: l.order, limit: l.limit, later: l.later}}
+	if err := l.startAfter(at); err != nil {
+		return l, err
+	}
+	l.readFound(words, at)
+	if l.back || at.order == byText.name {
+		// Backwards the newest rows are at the other end of the list. In the order of the text index
+		// they are on an earlier page.
+		l.direct()
+		return l, nil
+	}
+	first := sample{itemList: itemList{order: byAge, limit: l.limit, later: l.later}}
 	var err error
 	if first.w, err = ItemWhere(q, s.db.Dialect.Name(), sqldb.Micros(s.db.Now())); err != nil {
 		return l, err
@@ -59,18 +66,27 @@ func (s *Search) planText(ctx context.Context, q registry.ItemQuery, l itemList,
 		first.behind = " AND " + first.w.Conds[before]
 	}
 	l.sample = &first
-	if err := l.startAfter(at); err != nil {
-		return l, err
-	}
-	l.readFound(words)
 	return l, nil
 }
 
-// readFound plans to read all rows that the text index finds. They are looked up row by row: if the
-// planner expected many of them, it would read the whole table instead.
-func (l *itemList) readFound(words textSearch) {
-	l.with = `WITH found AS MATERIALIZED (SELECT x.seq FROM item_text x WHERE ` + words.cond(l.w) + `), few AS MATERIALIZED (SELECT i.* FROM found,
-		LATERAL (SELECT i.* FROM work_item i WHERE i.seq = found.seq OFFSET 0) i` + l.w.String()
+// readFound plans to read the rows that the text index finds, row by row: if the planner expected
+// many of them, it would read the whole table instead. In the order of the text index it stops when
+// the page is full. Later pages of a list that began in another order keep that order, and read all
+// rows.
+func (l *itemList) readFound(words textSearch, at itemCursor) {
+	order, within := l.order, ""
+	if l.back {
+		order = order.backwards()
+	}
+	by := order.by
+	if l.order.is(byText) {
+		by = strings.ReplaceAll(by, "i.seq", "found.seq")
+		if at.order != "" {
+			within = l.w.Bind(" AND x.seq "+l.beyond()+" ?", at.seq)
+		}
+		within += " ORDER BY " + strings.ReplaceAll(order.by, "i.seq", "x.seq")
+	}
+	l.with = `WITH few AS MATERIALIZED ((SELECT i.* FROM ` + words.found(l.w, within) + l.w.String() + ` ORDER BY ` + by + fmt.Sprintf(" LIMIT %d)", l.limit)
 	for _, id := range words.ids {
 		l.with += ` UNION SELECT i.* FROM work_item i` + l.w.With(idCond(l.w, id))
 	}

@@ -119,6 +119,12 @@ func (s textSearch) from() string {
 	return "item_text x JOIN work_item i ON i.seq = x.seq"
 }
 
+// found returns a FROM clause for PostgreSQL: the rows i with the text, each looked up by its number
+// in the order in which the text index is read. within restricts and orders what is found in it.
+func (s textSearch) found(w *sqldb.Where, within string) string {
+	return "(SELECT x.seq FROM item_text x WHERE " + s.cond(w) + within + " OFFSET 0) found, LATERAL (SELECT i.* FROM work_item i WHERE i.seq = found.seq OFFSET 0) i"
+}
+
 // key returns the column of item_text with an item's seq.
 func (s textSearch) key() string {
 	if s.dialect == sqldb.SQLite {

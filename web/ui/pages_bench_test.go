@@ -18,14 +18,16 @@ import (
 	"github.com/holdfast/holdfast/registry/query"
 	"github.com/holdfast/holdfast/registry/registrybench"
 	"github.com/holdfast/holdfast/registry/sqldb"
+	"github.com/holdfast/holdfast/registry/sqlstore"
 	"github.com/holdfast/holdfast/registry/sqlstore/sqlstoretest"
 	"github.com/holdfast/holdfast/web/signin"
 	"github.com/holdfast/holdfast/web/ui/uitest"
 )
 
 var (
-	archiveFile  = flag.String("archive", "", "keeps the SQLite database of BenchmarkPages: it is made if there is none, and copied")
-	archiveItems = flag.Int("archive-items", 100_000, "items of BenchmarkPages, and jobs of its large batch")
+	archiveFile   = flag.String("archive", "", "keeps the SQLite database of BenchmarkPages: it is made if there is none, and copied")
+	archiveServer = flag.String("archive-server", "", "keeps the PostgreSQL database of BenchmarkPages at this address: it is filled if it is empty")
+	archiveItems  = flag.Int("archive-items", 100_000, "items of BenchmarkPages, and jobs of its large batch")
 )
 
 // BenchmarkPages requests every page of the menu, and of each kind of record, with the queries that
@@ -72,8 +74,16 @@ func archiveSQLite(t testing.TB) string {
 
 func archivePostgres(t testing.TB) string {
 	t.Helper()
-	address := sqlstoretest.Postgres(t)
-	fillArchive(t, address)
+	address := cmp.Or(*archiveServer, sqlstoretest.Postgres(t))
+	_, _, err := sqldb.Migrate(t.Context(), address)
+	must(t, err)
+	s, err := sqlstore.Open(t.Context(), sqlstore.Options{URL: address})
+	must(t, err)
+	defer s.Close()
+	if items, err := s.Items(t.Context(), registry.ItemQuery{Limit: 1}); err != nil || len(items.Rows) == 0 {
+		must(t, err)
+		fillArchive(t, address)
+	}
 	return address
 }
 
