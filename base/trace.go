@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast/holdfast/tracing"
 )
 
-// traced starts the span of a claim's attempt, if its item is in a trace.
+// traced starts the span of a claim's attempt.
 func traced(ctx context.Context, c registry.Claim) (context.Context, *tracing.Span) {
 	if !tracing.On() {
 		return ctx, nil

@@ -214,6 +214,14 @@ type Trace struct {
 	Batch  string `json:"batch,omitempty" doc:"The batch's, for a row that has a trace of its own"`
 }
 
+// ID returns the id of the trace; "" if it has none, or if its spans are not kept.
+func (t Trace) ID() string {
+	if part := strings.Split(t.Parent, "-"); len(part) == 4 && len(part[1]) == 32 && part[3] == "01" {
+		return part[1]
+	}
+	return ""
+}
+
 // TraceOf returns the trace in an item's spec; the zero value if there is none.
 func TraceOf(spec json.RawMessage) (t Trace) {
 	var in struct {

@@ -38,6 +38,13 @@ func (g ids) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 	return s
 }
 
+// traceID returns the id of the trace of an item that belongs to no other.
+func traceID(item string) (id trace.TraceID) {
+	sum := sha256.Sum256([]byte("trace of " + item))
+	copy(id[:], sum[:])
+	return id
+}
+
 // attemptID returns the id of the span of an attempt.
 func attemptID(item string, n int64) (id trace.SpanID) {
 	sum := sha256.Sum256([]byte("attempt " + strconv.FormatInt(n, 10) + " of " + item))

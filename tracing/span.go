@@ -28,10 +28,11 @@ type Attempt struct {
 	Created, Ready, Claimed time.Time // of the item: when it was made, when it could start, when it was claimed
 	Parent                  string    // traceparent in the item; "": it has none
 	Batch                   string    // traceparent of the batch, for a row that has a trace of its own
+	Began                   time.Time // when the attempt began; zero: now
 }
 
-// StartAttempt starts the span of an attempt. If the item is in no trace, there is none. The first
-// attempt at a row that has a trace of its own also makes the root of that trace, which lasts from when
+// StartAttempt starts the span of an attempt. If the item is in no trace, such as a fixity check, or if
+// what is kept of it is malformed, its attempts have a trace of their own. The first attempt at a row that has a trace of its own also makes the root of that trace, which lasts from when
 // the row was made until it was claimed, and links to the batch.
 func StartAttempt(ctx context.Context, a Attempt) (context.Context, *Span) {
 	t := tracer.Load()
@@ -39,8 +40,9 @@ func StartAttempt(ctx context.Context, a Attempt) (context.Context, *Span) {
 		return ctx, nil
 	}
 	parent := remote(a.Parent)
-	if !parent.IsValid() {
-		return ctx, nil
+	own := !parent.IsValid()
+	if own {
+		parent = trace.NewSpanContext(trace.SpanContextConfig{TraceID: traceID(a.Item), TraceFlags: trace.FlagsSampled, Remote: true})
 	}
 	if batch := remote(a.Batch); batch.IsValid() && a.N == 1 && parent.IsSampled() {
 		as := context.WithValue(ctx, chosenKey{}, chosen{parent.TraceID(), parent.SpanID()})
@@ -57,7 +59,13 @@ func StartAttempt(ctx context.Context, a Attempt) (context.Context, *Span) {
 		before := trace.NewSpanContext(trace.SpanContextConfig{TraceID: parent.TraceID(), SpanID: attemptID(a.Item, a.N-1), TraceFlags: parent.TraceFlags(), Remote: true})
 		options = append(options, trace.WithLinks(trace.Link{SpanContext: before, Attributes: []attribute.KeyValue{attribute.String("holdfast.link", "attempt before")}}))
 	}
-	as := context.WithValue(trace.ContextWithRemoteSpanContext(ctx, parent), chosenKey{}, chosen{span: attemptID(a.Item, a.N)})
+	if own {
+		options = append(options, trace.WithNewRoot())
+	}
+	if !a.Began.IsZero() {
+		options = append(options, trace.WithTimestamp(a.Began))
+	}
+	as := context.WithValue(trace.ContextWithRemoteSpanContext(ctx, parent), chosenKey{}, chosen{parent.TraceID(), attemptID(a.Item, a.N)})
 	as, span := (*t).Start(as, a.Stage, options...)
 	return context.WithValue(as, chosenKey{}, nil), &Span{span}
 }

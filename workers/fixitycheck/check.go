@@ -26,6 +26,7 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/premis"
 	"github.com/holdfast/holdfast/registry"
+	"github.com/holdfast/holdfast/tracing"
 )
 
 // Checker checks stored files. Its methods may be called concurrently.
@@ -169,7 +170,9 @@ func (c *check) readAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		got, err := root.Examine(ctx, c.want, func(r io.Reader) io.Reader { return &limitedReader{ctx, r, c.Limiter, progress.Add} })
+		reading, span := tracing.Start(ctx, "copy read")
+		got, err := root.Examine(reading, c.want, func(r io.Reader) io.Reader { return &limitedReader{reading, r, c.Limiter, progress.Add} })
+		span.End(err)
 		if err != nil {
 			return fmt.Errorf("read it again in storage %s: %w", name, err)
 		}
@@ -253,7 +256,9 @@ func (c *check) outcomes() []registry.ReplicaCheck {
 func (c *check) allRight() bool { return registry.CheckRecord{Replicas: c.found}.Right() }
 
 // mend replaces the file wherever it is not right.
-func (c *check) mend(ctx context.Context) error {
+func (c *check) mend(ctx context.Context) (err error) {
+	ctx, span := tracing.Start(ctx, "copy mend")
+	defer func() { span.End(err) }()
 	var good string
 	for _, f := range c.found {
 		if f.Outcome.Right() {

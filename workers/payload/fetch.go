@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -13,11 +14,15 @@ import (
 	"github.com/holdfast/holdfast/source"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/tracing"
 	"github.com/holdfast/holdfast/workers/result"
 )
 
 // filesAtOnce is how many files of a job are fetched concurrently.
 const filesAtOnce = 8
+
+// mostSpans is how many files of a fetch have spans of their own.
+const mostSpans = 100
 
 // Fetcher fetches numbered files of one item into staging. It continues where an earlier attempt
 // stopped: after a file, or inside it.
@@ -33,6 +38,7 @@ type Fetcher struct {
 	reread               *base.Progress
 	notes                *notes
 	fresh                bool // no earlier attempt left anything
+	spans                atomic.Int64
 }
 
 // Fetcher returns a Fetcher for a folder of the item's staged files. Each set of numbered files has
@@ -109,7 +115,14 @@ func (f *Fetcher) fetch(ctx context.Context, m Member) error {
 			return err
 		}
 	}
+	var span *tracing.Span
+	if f.spans.Add(1) <= mostSpans {
+		ctx, span = tracing.Call(ctx, "file")
+	}
 	file, err := run.Run(ctx)
+	span.Count("holdfast.file", m.Seq)
+	span.Count("holdfast.bytes", file.SizeBytes)
+	span.End(err)
 	if err != nil {
 		return err
 	}

@@ -11,13 +11,16 @@ import (
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/tracing"
 	"github.com/holdfast/holdfast/workers/result"
 )
 
 // Examine reads back the downloaded files, and returns nil if all are undamaged. It removes damaged
 // files, but no upload; the error then sends the item back to Download, which fetches just those
 // again.
-func (p Files) Examine(ctx context.Context, item *base.Item, got result.Downloaded) error {
+func (p Files) Examine(ctx context.Context, item *base.Item, got result.Downloaded) (err error) {
+	ctx, span := tracing.Start(ctx, "read back")
+	defer func() { span.End(err) }()
 	var bad fileFaults
 	for f, err := range got.Contents("").All(ctx, p.Staging) {
 		if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast/holdfast/ocfl"
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/tracing"
 	"github.com/holdfast/holdfast/workers/room"
 )
 
@@ -129,6 +130,8 @@ func (r *restoreRun) name() string {
 // validate reads the file back, judges it as depositors would, and returns its SHA-256. If it is
 // not a valid bag of the right size, the next attempt writes it again.
 func (r *restoreRun) validate(ctx context.Context) (sum string, err error) {
+	ctx, span := tracing.Start(ctx, "tar read back")
+	defer func() { span.End(err) }()
 	in, err := r.Staging.Open(ctx, r.done.Key, 0, -1)
 	if err != nil {
 		return "", fmt.Errorf("read restored file back: %w", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast/holdfast/replica"
 	"github.com/holdfast/holdfast/staging"
 	"github.com/holdfast/holdfast/storage"
+	"github.com/holdfast/holdfast/tracing"
 )
 
 // sha256Name is the digest by which people check the downloaded tar.
@@ -52,7 +53,9 @@ func (m *mark) offset() int64 {
 }
 
 // write completes the file, continuing where an earlier attempt stopped.
-func (r *restoreRun) write(ctx context.Context) error {
+func (r *restoreRun) write(ctx context.Context) (err error) {
+	ctx, span := tracing.Start(ctx, "tar write")
+	defer func() { span.End(err) }()
 	if r.done.Whole {
 		_, err := r.Staging.Stat(ctx, r.done.Key)
 		if err == nil {

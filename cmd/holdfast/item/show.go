@@ -142,6 +142,7 @@ func Facts(it registry.WorkItem) *terminal.Facts {
 	}
 	f.Add("batch", it.ParentID)
 	f.Add("graph", it.GraphID)
+	f.Add("trace", registry.TraceOf(it.Spec).ID())
 	f.Add("in the batch", registry.PlaceText(it.Row, it.Line))
 	if spec.Repeats != nil {
 		f.Add("repeats", spec.Repeats.String()+", which says the same")

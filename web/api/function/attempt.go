@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast/holdfast/registry"
 	"github.com/holdfast/holdfast/schema"
+	"github.com/holdfast/holdfast/tracing"
 	"github.com/holdfast/holdfast/web/api/access"
 	"github.com/holdfast/holdfast/web/api/endpoint"
 	"github.com/holdfast/holdfast/web/wire"
@@ -132,8 +133,25 @@ func (s *Service) settle(ctx context.Context, in *settleInput) (*endpoint.Output
 	if err != nil {
 		return nil, lost(in.Attempt, err)
 	}
+	if it.Status == registry.Running && it.Attempt == in.N { // no repeat of the request
+		trace(ctx, it, settlement)
+	}
 	s.Log.DebugContext(ctx, "task settled", "item", it.ID, "outcome", in.Body.Outcome, "status", v.Status, "actor", access.Actor(ctx))
 	return &endpoint.Output[wire.TaskVerdict]{Body: wire.TaskVerdict{Status: v.Status, Failures: v.Tries}}, nil
+}
+
+// trace makes the span of a settled attempt, since the program that made it has no receiver of traces.
+func trace(ctx context.Context, it registry.WorkItem, s registry.Settlement) {
+	of := registry.TraceOf(it.Spec)
+	_, span := tracing.StartAttempt(ctx, tracing.Attempt{
+		Item: it.ID, Collection: it.Collection, Stage: string(it.Stage), N: it.Attempt, Tries: it.Tries,
+		Created: it.CreatedAt, Ready: it.RunAt, Claimed: it.UpdatedAt, Began: it.UpdatedAt, Parent: of.Parent, Batch: of.Batch,
+	})
+	span.Set("holdfast.outcome", string(s.Outcome))
+	if s.Outcome == registry.OutcomeFailed || s.Outcome == registry.OutcomeRetry {
+		span.Fail(string(s.Class))
+	}
+	span.End(nil)
 }
 
 // settlementOf converts a request. Its error is a problem of the request.
