@@ -107,6 +107,12 @@ func (p person) WithdrawDeletion(ctx context.Context, objectID, _ string) (regis
 	return p.Client.WithdrawDeletion(ctx, objectID)
 }
 
+// SetTerms implements registry.Deciding.
+func (p person) SetTerms(ctx context.Context, objectID string, terms registry.Terms, reason, _ string) error {
+	_, err := p.Client.SetTerms(ctx, objectID, terms, reason)
+	return err
+}
+
 // sqlite opens a store on a database of the test's own.
 func sqlite(t *testing.T, now func() time.Time) *sqlstore.Store {
 	t.Helper()
